@@ -1,0 +1,226 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// kinds lists the component kinds in the order in which they are written.
+var kinds = []string{"parameters", "headers", "responses", "requestBodies", "examples", "schemas"}
+
+// bundler collects what the references of a description point at.
+type bundler struct {
+	files map[string]*yaml.Node // by cleaned path
+	comps map[string]*yaml.Node // component kind to its mapping node
+	from  map[string]string     // kind/name to the file that defines it
+}
+
+// bundle returns the root node of the joined description.
+func bundle(file string) (*yaml.Node, error) {
+	b := &bundler{files: map[string]*yaml.Node{}, comps: map[string]*yaml.Node{}, from: map[string]string{}}
+	root, err := b.load(file)
+	if err != nil {
+		return nil, err
+	}
+	comps := get(root, "components")
+	if comps == nil {
+		return nil, fmt.Errorf("%s: no components", file)
+	}
+	if err := b.placePaths(get(root, "paths"), file); err != nil {
+		return nil, err
+	}
+	if err := applyDefaults(root); err != nil {
+		return nil, err
+	}
+	if err := b.placeWebhooks(root, file); err != nil {
+		return nil, err
+	}
+	if err := b.walk(root, file); err != nil {
+		return nil, err
+	}
+	for _, k := range kinds {
+		if n := b.comps[k]; n != nil {
+			set(comps, k, n)
+		}
+	}
+	return root, nil
+}
+
+// placePaths replaces each reference to a path item by a copy of the item
+// whose own references are made relative to the root file.
+func (b *bundler) placePaths(paths *yaml.Node, file string) error {
+	for i := 0; i+1 < len(paths.Content); i += 2 {
+		ref := get(paths.Content[i+1], "$ref")
+		if ref == nil {
+			continue
+		}
+		target, name := b.split(ref.Value, file)
+		item, err := b.lookup(target, name, file, ref)
+		if err != nil {
+			return err
+		}
+		rebase(item, filepath.Dir(target), filepath.Dir(file))
+		paths.Content[i+1] = item
+	}
+	return nil
+}
+
+// placeWebhooks puts the file that the root's webhooks refer to in their place.
+func (b *bundler) placeWebhooks(root *yaml.Node, file string) error {
+	ref := get(get(root, "webhooks"), "$ref")
+	if ref == nil {
+		return nil
+	}
+	hooks, err := b.load(filepath.Join(filepath.Dir(file), ref.Value))
+	if err != nil {
+		return err
+	}
+	set(root, "webhooks", hooks)
+	return nil
+}
+
+// rebase rewrites the relative references under n from one folder to another.
+func rebase(n *yaml.Node, from, to string) {
+	if n.Kind == yaml.MappingNode {
+		if r := get(n, "$ref"); r != nil && !strings.HasPrefix(r.Value, "#/components/") {
+			f, frag, _ := strings.Cut(r.Value, "#/")
+			if f != "" {
+				if rel, err := filepath.Rel(to, filepath.Join(from, f)); err == nil {
+					r.Value = rel + "#/" + frag
+				}
+			}
+			return
+		}
+	}
+	for _, c := range n.Content {
+		rebase(c, from, to)
+	}
+}
+
+func (b *bundler) load(f string) (*yaml.Node, error) {
+	f = filepath.Clean(f)
+	if n := b.files[f]; n != nil {
+		return n, nil
+	}
+	raw, err := os.ReadFile(f)
+	if err != nil {
+		return nil, err
+	}
+	var d yaml.Node
+	if err := yaml.Unmarshal(raw, &d); err != nil {
+		return nil, fmt.Errorf("%s: %w", f, err)
+	}
+	if len(d.Content) == 0 {
+		return nil, fmt.Errorf("%s is empty", f)
+	}
+	b.files[f] = d.Content[0]
+	return d.Content[0], nil
+}
+
+// split returns the file and the component name that a reference names.
+func (b *bundler) split(ref, file string) (target, name string) {
+	f, frag, _ := strings.Cut(ref, "#/")
+	target = file
+	if f != "" {
+		target = filepath.Join(filepath.Dir(file), f)
+	}
+	return filepath.Clean(target), strings.NewReplacer("~1", "/", "~0", "~").Replace(frag)
+}
+
+func (b *bundler) lookup(target, name, file string, ref *yaml.Node) (*yaml.Node, error) {
+	doc, err := b.load(target)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%d: %w", file, ref.Line, err)
+	}
+	src := get(doc, name)
+	if src == nil {
+		return nil, fmt.Errorf("%s:%d: %s does not exist", file, ref.Line, ref.Value)
+	}
+	return src, nil
+}
+
+// walk turns every reference under n into one to #/components.
+func (b *bundler) walk(n *yaml.Node, file string) error {
+	if n.Kind == yaml.MappingNode {
+		if r := get(n, "$ref"); r != nil && !strings.HasPrefix(r.Value, "#/components/") {
+			return b.internalize(r, file)
+		}
+	}
+	for _, c := range n.Content {
+		if err := b.walk(c, file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bundler) internalize(r *yaml.Node, file string) error {
+	target, name := b.split(r.Value, file)
+	src, err := b.lookup(target, name, file, r)
+	if err != nil {
+		return err
+	}
+	kind := kindOf(target)
+	r.Value = "#/components/" + kind + "/" + name
+	key := kind + "/" + name
+	prev, seen := b.from[key]
+	if seen {
+		if prev != target {
+			return fmt.Errorf("%s is defined in %s and %s", key, prev, target)
+		}
+		return nil
+	}
+	b.from[key] = target
+	if b.comps[kind] == nil {
+		b.comps[kind] = &yaml.Node{Kind: yaml.MappingNode}
+	}
+	set(b.comps[kind], name, src)
+	return b.walk(src, target)
+}
+
+// kindOf derives the component kind from a file's place.
+func kindOf(f string) string {
+	d := filepath.Base(filepath.Dir(f))
+	for _, k := range kinds {
+		if d == k {
+			return k
+		}
+	}
+	return strings.TrimSuffix(filepath.Base(f), ".yaml")
+}
+
+func get(n *yaml.Node, k string) *yaml.Node {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == k {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// set replaces the value of k, or appends it.
+func set(n *yaml.Node, k string, v *yaml.Node) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == k {
+			n.Content[i+1] = v
+			return
+		}
+	}
+	n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: k}, v)
+}
+
+func remove(n *yaml.Node, k string) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == k {
+			n.Content = append(n.Content[:i], n.Content[i+2:]...)
+			return
+		}
+	}
+}

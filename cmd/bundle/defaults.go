@@ -1,0 +1,157 @@
+package main
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// applyDefaults lays x-defaults of the root over every operation and removes
+// it. Its keys are conditions; an operation gets the responses and parameters
+// of each condition that it meets, unless it declares its own. The headers go
+// onto every response of every operation.
+func applyDefaults(root *yaml.Node) error {
+	d := get(root, "x-defaults")
+	if d == nil {
+		return nil
+	}
+	remove(root, "x-defaults")
+	paths := get(root, "paths")
+	for i := 0; i+1 < len(paths.Content); i += 2 {
+		path, item := paths.Content[i].Value, paths.Content[i+1]
+		for _, method := range []string{"get", "post", "delete"} {
+			op := get(item, method)
+			if op == nil {
+				continue
+			}
+			if get(op, "responses") == nil {
+				return fmt.Errorf("%s %s: no responses", method, path)
+			}
+			defaultOperation(d, path, method, op)
+		}
+	}
+	for _, r := range responseNodes(root) {
+		addHeaders(get(d, "headers"), r)
+	}
+	return nil
+}
+
+// defaultOperation adds the responses and parameters of all conditions met.
+func defaultOperation(d *yaml.Node, path, method string, op *yaml.Node) {
+	security := get(op, "security")
+	public := security != nil && len(security.Content) == 0
+	conditions := []struct {
+		name string
+		met  bool
+	}{
+		{"every", true},
+		{"authenticated", !public},
+		{"scoped", !public && !unscoped(security)},
+		{"byId", strings.Contains(path, "{")},
+		{"body", get(op, "requestBody") != nil},
+		{"post", method == "post"},
+		{"unimplemented", get(op, "x-unimplemented") != nil},
+	}
+	for _, c := range conditions {
+		if !c.met {
+			continue
+		}
+		rule := get(d, c.name)
+		addResponses(get(rule, "responses"), get(op, "responses"))
+		addParameters(get(rule, "parameters"), op)
+	}
+	sortResponses(get(op, "responses"))
+}
+
+// unscoped tells whether any key passes, whatever its scopes.
+func unscoped(security *yaml.Node) bool {
+	for _, alternative := range security.Content {
+		for i := 1; i < len(alternative.Content); i += 2 {
+			if len(alternative.Content[i].Content) == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func addResponses(from, to *yaml.Node) {
+	if from == nil {
+		return
+	}
+	for i := 0; i+1 < len(from.Content); i += 2 {
+		if get(to, from.Content[i].Value) == nil {
+			set(to, from.Content[i].Value, clone(from.Content[i+1]))
+		}
+	}
+}
+
+func addParameters(from, op *yaml.Node) {
+	if from == nil {
+		return
+	}
+	list := get(op, "parameters")
+	if list == nil {
+		list = &yaml.Node{Kind: yaml.SequenceNode}
+		set(op, "parameters", list)
+	}
+	for _, p := range from.Content {
+		list.Content = append(list.Content, clone(p))
+	}
+}
+
+// sortResponses orders an operation's responses by status.
+func sortResponses(n *yaml.Node) {
+	type pair struct{ k, v *yaml.Node }
+	pairs := make([]pair, 0, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		n.Content[i].Tag, n.Content[i].Style = "!!str", yaml.SingleQuotedStyle
+		pairs = append(pairs, pair{n.Content[i], n.Content[i+1]})
+	}
+	sort.SliceStable(pairs, func(i, j int) bool { return pairs[i].k.Value < pairs[j].k.Value })
+	n.Content = n.Content[:0]
+	for _, p := range pairs {
+		n.Content = append(n.Content, p.k, p.v)
+	}
+}
+
+// responseNodes lists the responses written in place; those in responses.yaml
+// name their headers themselves.
+func responseNodes(root *yaml.Node) []*yaml.Node {
+	var out []*yaml.Node
+	paths := get(root, "paths")
+	for i := 1; i < len(paths.Content); i += 2 {
+		for j := 1; j < len(paths.Content[i].Content); j += 2 {
+			rs := get(paths.Content[i].Content[j], "responses")
+			if rs == nil {
+				continue
+			}
+			for k := 1; k < len(rs.Content); k += 2 {
+				if get(rs.Content[k], "$ref") == nil {
+					out = append(out, rs.Content[k])
+				}
+			}
+		}
+	}
+	return out
+}
+
+func addHeaders(headers, response *yaml.Node) {
+	own := get(response, "headers")
+	if own == nil {
+		own = &yaml.Node{Kind: yaml.MappingNode}
+		set(response, "headers", own)
+	}
+	addResponses(headers, own)
+}
+
+func clone(n *yaml.Node) *yaml.Node {
+	c := *n
+	c.Content = make([]*yaml.Node, len(n.Content))
+	for i, child := range n.Content {
+		c.Content[i] = clone(child)
+	}
+	return &c
+}

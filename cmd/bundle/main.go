@@ -1,0 +1,108 @@
+// Command bundle joins the split OpenAPI description into one document.
+//
+//	bundle openapi/openapi.yaml openapi/bundle.json
+//
+// A reference FILE#/Name becomes #/components/KIND/Name, where KIND is the
+// folder (schemas/partners.yaml) or the base name (responses.yaml) of FILE; a
+// referenced path item is put in its place. What every operation has in common
+// (headers, refusals) stands once, under x-defaults of the root, and is laid
+// over the operations here, so that no operation can forget it.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"gopkg.in/yaml.v3"
+)
+
+func main() {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: bundle openapi.yaml bundle.json")
+		os.Exit(2)
+	}
+	if err := run(os.Args[1], os.Args[2]); err != nil {
+		fmt.Fprintln(os.Stderr, "bundle:", err)
+		os.Exit(1)
+	}
+}
+
+// run bundles the description at in and writes it to out as indented JSON.
+func run(in, out string) error {
+	root, err := bundle(in)
+	if err != nil {
+		return err
+	}
+	var flat, pretty bytes.Buffer
+	if err := writeJSON(&flat, root); err != nil {
+		return err
+	}
+	if err := json.Indent(&pretty, flat.Bytes(), "", " "); err != nil {
+		return err
+	}
+	pretty.WriteByte('\n')
+	return os.WriteFile(out, pretty.Bytes(), 0o644)
+}
+
+// writeJSON writes a YAML node as JSON and keeps the order of its keys.
+func writeJSON(w *bytes.Buffer, n *yaml.Node) error {
+	switch n.Kind {
+	case yaml.AliasNode:
+		return writeJSON(w, n.Alias)
+	case yaml.MappingNode:
+		return writeMapping(w, n)
+	case yaml.SequenceNode:
+		return writeSequence(w, n)
+	default:
+		return writeScalar(w, n)
+	}
+}
+
+func writeMapping(w *bytes.Buffer, n *yaml.Node) error {
+	w.WriteByte('{')
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if i > 0 {
+			w.WriteByte(',')
+		}
+		key, err := json.Marshal(n.Content[i].Value)
+		if err != nil {
+			return err
+		}
+		w.Write(key)
+		w.WriteByte(':')
+		if err := writeJSON(w, n.Content[i+1]); err != nil {
+			return err
+		}
+	}
+	w.WriteByte('}')
+	return nil
+}
+
+func writeSequence(w *bytes.Buffer, n *yaml.Node) error {
+	w.WriteByte('[')
+	for i, c := range n.Content {
+		if i > 0 {
+			w.WriteByte(',')
+		}
+		if err := writeJSON(w, c); err != nil {
+			return err
+		}
+	}
+	w.WriteByte(']')
+	return nil
+}
+
+func writeScalar(w *bytes.Buffer, n *yaml.Node) error {
+	var v any
+	if err := n.Decode(&v); err != nil {
+		return err
+	}
+	if n.Tag == "!!timestamp" { // an example such as 2026-01-01 is text here
+		v = n.Value
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}

@@ -1,0 +1,67 @@
+-- commissions_list_idx and one index a filter serve the page and the count.
+-- Every list is bound to the organization by the one-time check of its program;
+-- the page runs in either direction (LIMIT is one more than asked for).
+
+-- name: CommissionPage :many
+SELECT t.* FROM commissions t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
+  AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
+  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  AND (sqlc.narg('sale_id')::text IS NULL OR t.sale_id = sqlc.narg('sale_id')::text)
+  AND (sqlc.narg('payout_id')::text IS NULL OR t.payout_id = sqlc.narg('payout_id')::text)
+  AND (sqlc.narg('kind')::text IS NULL OR t.kind = sqlc.narg('kind')::text)
+  AND (sqlc.narg('kind_in')::text[] IS NULL OR t.kind = ANY (sqlc.narg('kind_in')::text[]))
+  AND (sqlc.narg('after_at')::timestamptz IS NULL OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
+  AND (sqlc.narg('before_at')::timestamptz IS NULL OR (t.created_at, t.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
+ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END,
+         t.created_at DESC, t.id DESC
+LIMIT @lim;
+
+-- name: CommissionCount :one
+SELECT count(*) FROM commissions t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
+  AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
+  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  AND (sqlc.narg('sale_id')::text IS NULL OR t.sale_id = sqlc.narg('sale_id')::text)
+  AND (sqlc.narg('payout_id')::text IS NULL OR t.payout_id = sqlc.narg('payout_id')::text)
+  AND (sqlc.narg('kind')::text IS NULL OR t.kind = sqlc.narg('kind')::text)
+  AND (sqlc.narg('kind_in')::text[] IS NULL OR t.kind = ANY (sqlc.narg('kind_in')::text[]));
+
+-- name: CommissionCursor :one
+-- CommissionCursor applies the filters by identity only: a row whose state has left
+-- the filter still marks its place, so that a walk goes on while rows change.
+SELECT t.created_at, t.id FROM commissions t
+WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
+  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
+  AND (sqlc.narg('sale_id')::text IS NULL OR t.sale_id = sqlc.narg('sale_id')::text)
+  AND (sqlc.narg('kind')::text IS NULL OR t.kind = sqlc.narg('kind')::text)
+  AND (sqlc.narg('kind_in')::text[] IS NULL OR t.kind = ANY (sqlc.narg('kind_in')::text[]));
+
+-- name: CommissionByIDs :many
+SELECT t.* FROM commissions t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
+
+-- name: CommissionGet :one
+SELECT t.* FROM commissions t WHERE t.id = @id AND t.org_id = @org_id;
+
+-- name: CommissionLock :one
+-- CommissionLock reads the row for a change; nobody else changes it until the commit.
+SELECT t.* FROM commissions t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
+
+-- name: CommissionInsert :exec
+INSERT INTO commissions (id, org_id, program_id, partner_id, sale_id, customer_id, flow_id, flow_branch_id, kind, amount_minor, revenue_minor,
+    rate_type, rate_value, currency, status, mature_at, approve_at, approved_at, metadata, created_at, updated_at)
+VALUES (@id, @org_id, @program_id, @partner_id, @sale_id, @customer_id, @flow_id, @flow_branch_id, @kind, @amount_minor, @revenue_minor,
+    @rate_type, @rate_value, @currency, @status, @mature_at, @approve_at, @approved_at, @metadata, @created_at, @updated_at);
+
+-- name: CommissionVoid :execrows
+-- CommissionVoid is conditional on the state that was read.
+UPDATE commissions SET status = 'voided', voided_at = @now, void_reason = @reason, payout_id = NULL, updated_at = @now
+WHERE id = @id AND org_id = @org_id AND status IN ('pending', 'approved', 'due');
+
+-- name: PayoutsByIDs :many
+SELECT t.* FROM payouts t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;

@@ -1,0 +1,80 @@
+-- flows_list_idx serves the list in the order in which flows are asked:
+-- priority, then specificity (partner, group, program), then the oldest.
+
+-- name: FlowPage :many
+SELECT t.* FROM flows t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
+  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  AND (sqlc.narg('group_id')::text IS NULL OR t.group_id = sqlc.narg('group_id')::text)
+  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
+  AND (sqlc.narg('after_id')::text IS NULL OR (t.priority, t.specificity, t.created_at, t.id)
+    > (sqlc.narg('priority')::bigint, sqlc.narg('specificity')::smallint, sqlc.narg('at')::timestamptz, sqlc.narg('after_id')::text))
+  AND (sqlc.narg('before_id')::text IS NULL OR (t.priority, t.specificity, t.created_at, t.id)
+    < (sqlc.narg('priority')::bigint, sqlc.narg('specificity')::smallint, sqlc.narg('at')::timestamptz, sqlc.narg('before_id')::text))
+ORDER BY CASE WHEN sqlc.narg('before_id')::text IS NOT NULL THEN t.priority END DESC,
+         CASE WHEN sqlc.narg('before_id')::text IS NOT NULL THEN t.specificity END DESC,
+         CASE WHEN sqlc.narg('before_id')::text IS NOT NULL THEN t.created_at END DESC,
+         CASE WHEN sqlc.narg('before_id')::text IS NOT NULL THEN t.id END DESC,
+         t.priority, t.specificity, t.created_at, t.id
+LIMIT @lim;
+
+-- name: FlowCount :one
+SELECT count(*) FROM flows t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
+  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  AND (sqlc.narg('group_id')::text IS NULL OR t.group_id = sqlc.narg('group_id')::text)
+  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text);
+
+-- name: FlowCursor :one
+SELECT t.priority, t.specificity, t.created_at, t.id FROM flows t
+WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
+  AND (sqlc.narg('group_id')::text IS NULL OR t.group_id = sqlc.narg('group_id')::text)
+  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text);
+
+-- name: FlowGet :one
+SELECT t.* FROM flows t WHERE t.id = @id AND t.org_id = @org_id;
+
+-- name: FlowLock :one
+SELECT t.* FROM flows t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
+
+-- name: FlowByIDs :many
+SELECT t.* FROM flows t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
+
+-- name: FlowsForCustomer :many
+-- FlowsForCustomer lists the active flows of a trigger whose scope fits the
+-- customer's partner, in the order in which they are asked. One row is one
+-- whole version of a flow.
+SELECT f.* FROM customers c JOIN partners p ON p.id = c.partner_id JOIN flows f ON f.program_id = c.program_id
+WHERE c.id = @customer_id AND c.org_id = @org_id AND f.status = 'active' AND f.trigger = @trigger
+  AND (f.partner_id IS NULL OR f.partner_id = p.id) AND (f.group_id IS NULL OR f.group_id = p.group_id)
+ORDER BY f.priority, f.specificity, f.created_at, f.id;
+
+-- name: FlowsForPartner :many
+SELECT f.* FROM partners p JOIN flows f ON f.program_id = p.program_id
+WHERE p.id = @partner_id AND p.org_id = @org_id AND f.status = 'active' AND f.trigger = @trigger
+  AND (f.partner_id IS NULL OR f.partner_id = p.id) AND (f.group_id IS NULL OR f.group_id = p.group_id)
+ORDER BY f.priority, f.specificity, f.created_at, f.id;
+
+-- name: FlowCounts :one
+-- FlowCounts is asked under the program's lock, so that a quota is exact.
+SELECT count(*) AS all_flows, count(*) FILTER (WHERE t.status = 'active') AS active_flows
+FROM flows t WHERE t.program_id = @program_id AND t.org_id = @org_id;
+
+-- name: FlowInsert :exec
+INSERT INTO flows (id, org_id, program_id, name, description, group_id, partner_id, trigger, action, target_group_id, rate_type, rate_value,
+    approval_mode, approval_delay_days, priority, status, branches, created_at, updated_at)
+VALUES (@id, @org_id, @program_id, @name, @description, @group_id, @partner_id, @trigger, @action, @target_group_id, @rate_type, @rate_value,
+    @approval_mode, @approval_delay_days, @priority, @status, @branches, @created_at, @updated_at);
+
+-- name: FlowUpdate :exec
+UPDATE flows SET name = @name, description = @description, group_id = @group_id, partner_id = @partner_id, trigger = @trigger, action = @action,
+    target_group_id = @target_group_id, rate_type = @rate_type, rate_value = @rate_value, approval_mode = @approval_mode,
+    approval_delay_days = @approval_delay_days, priority = @priority, status = @status, branches = @branches, updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id;
+
+-- name: FlowDelete :exec
+DELETE FROM flows WHERE id = @id AND org_id = @org_id;

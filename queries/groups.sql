@@ -1,0 +1,78 @@
+-- groups_list_idx serves the page and the count.
+-- Every list is bound to the organization by the one-time check of its program;
+-- the page runs in either direction (LIMIT is one more than asked for).
+
+-- name: GroupPage :many
+SELECT t.* FROM groups t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('after_at')::timestamptz IS NULL OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
+  AND (sqlc.narg('before_at')::timestamptz IS NULL OR (t.created_at, t.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
+ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END,
+         t.created_at DESC, t.id DESC
+LIMIT @lim;
+
+-- name: GroupCount :one
+SELECT count(*) FROM groups t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id);
+
+-- name: GroupCursor :one
+-- GroupCursor applies the filters by identity only: a row whose state has left
+-- the filter still marks its place, so that a walk goes on while rows change.
+SELECT t.created_at, t.id FROM groups t
+WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id;
+
+-- name: GroupByIDs :many
+SELECT t.* FROM groups t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
+
+-- name: GroupGet :one
+SELECT t.* FROM groups t WHERE t.id = @id AND t.org_id = @org_id;
+
+-- name: GroupLock :one
+-- GroupLock reads the row for a change; nobody else changes it until the commit.
+SELECT t.* FROM groups t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
+
+-- name: GroupInsert :execrows
+INSERT INTO groups (id, org_id, program_id, name, slug, description, landing_url, is_private, is_default, created_at, updated_at)
+VALUES (@id, @org_id, @program_id, @name, @slug, @description, @landing_url, @is_private, @is_default, @created_at, @updated_at)
+ON CONFLICT DO NOTHING;
+
+-- name: GroupUpdate :exec
+UPDATE groups SET name = @name, description = @description, landing_url = @landing_url, is_private = @is_private,
+    is_default = @is_default, updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id;
+
+-- name: GroupUndefault :exec
+-- GroupUndefault runs before another group becomes the default.
+UPDATE groups SET is_default = false, updated_at = @updated_at WHERE program_id = @program_id AND org_id = @org_id AND is_default AND id <> @id;
+
+-- name: GroupByName :one
+SELECT t.* FROM groups t WHERE t.program_id = @program_id AND t.org_id = @org_id AND lower(t.name) = lower(@name);
+
+-- name: GroupSlugs :many
+SELECT t.slug FROM groups t WHERE t.program_id = @program_id AND t.org_id = @org_id AND starts_with(t.slug, @slug::text);
+
+-- name: GroupDefault :one
+SELECT t.* FROM groups t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.is_default;
+
+-- name: GroupStats :many
+SELECT g.id, (SELECT count(*) FROM partners x WHERE x.program_id = g.program_id AND x.group_id = g.id) AS partners
+FROM groups g WHERE g.id = ANY (@ids::text[]) AND g.org_id = @org_id;
+
+-- name: GroupLeavePartners :exec
+-- What refers to a group lets go of it before it is deleted (decisions, 51).
+UPDATE partners SET group_id = NULL, updated_at = @updated_at WHERE program_id = @program_id AND org_id = @org_id AND group_id = @group_id;
+
+-- name: GroupLeaveApplications :exec
+UPDATE applications SET group_id = NULL, updated_at = @updated_at WHERE program_id = @program_id AND org_id = @org_id AND group_id = @group_id;
+
+-- name: GroupLeaveCoupons :exec
+UPDATE coupons SET group_id = NULL, updated_at = @updated_at WHERE program_id = @program_id AND org_id = @org_id AND group_id = @group_id;
+
+-- name: GroupDeleteFlows :many
+DELETE FROM flows WHERE program_id = @program_id AND org_id = @org_id AND (group_id = @group_id OR target_group_id = @group_id) RETURNING id, name;
+
+-- name: GroupDelete :exec
+DELETE FROM groups WHERE id = @id AND org_id = @org_id;

@@ -1,0 +1,86 @@
+-- The append-only ledger and the balances that are folded from it.
+
+-- name: LedgerAppend :exec
+INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
+VALUES (@org_id, @program_id, @partner_id, @commission_id, @currency, @from_bucket, @to_bucket, @amount_minor, @created_at);
+
+-- name: BalanceEnsure :exec
+-- BalanceEnsure makes the row that lists show; it never waits for, or changes,
+-- one that is there.
+INSERT INTO balances (id, org_id, program_id, partner_id, currency, updated_at)
+VALUES (@id, @org_id, @program_id, @partner_id, @currency, @updated_at)
+ON CONFLICT (program_id, partner_id, currency) DO NOTHING;
+
+-- name: BalancePage :many
+-- BalancePage adds to each row the entries of transactions that were not
+-- finished when it was folded: exact to the last commit, in one snapshot.
+-- balances_partner_key and balances_currency_idx serve the order.
+SELECT t.id, t.partner_id, t.program_id, t.currency,
+    (t.pending_minor + coalesce(o.pending, 0))::bigint AS pending_minor,
+    (t.due_minor + coalesce(o.due, 0))::bigint AS due_minor,
+    (t.paid_minor + coalesce(o.paid, 0))::bigint AS paid_minor,
+    greatest(t.updated_at, o.at)::timestamptz AS updated_at
+FROM balances t LEFT JOIN LATERAL (
+    SELECT sum(CASE WHEN l.to_bucket = 'pending' THEN l.amount_minor WHEN l.from_bucket = 'pending' THEN -l.amount_minor END) AS pending,
+        sum(CASE WHEN l.to_bucket = 'due' THEN l.amount_minor WHEN l.from_bucket = 'due' THEN -l.amount_minor END) AS due,
+        sum(CASE WHEN l.to_bucket = 'paid' THEN l.amount_minor WHEN l.from_bucket = 'paid' THEN -l.amount_minor END) AS paid,
+        max(l.created_at) AS at
+    FROM ledger_entries l WHERE l.partner_id = t.partner_id AND l.currency = t.currency AND l.created_xid >= t.folded_xid
+) o ON true
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs p WHERE p.id = @program_id AND p.org_id = @org_id)
+  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
+  AND (sqlc.narg('currency')::text IS NULL OR t.currency = sqlc.narg('currency')::text)
+  AND (sqlc.narg('after_partner')::text IS NULL OR (t.partner_id, t.currency) > (sqlc.narg('after_partner')::text, sqlc.narg('after_currency')::text))
+  AND (sqlc.narg('before_partner')::text IS NULL OR (t.partner_id, t.currency) < (sqlc.narg('before_partner')::text, sqlc.narg('before_currency')::text))
+ORDER BY CASE WHEN sqlc.narg('before_partner')::text IS NOT NULL THEN t.partner_id END DESC,
+         CASE WHEN sqlc.narg('before_partner')::text IS NOT NULL THEN t.currency END DESC,
+         t.partner_id, t.currency
+LIMIT @lim;
+
+-- name: BalanceCount :one
+SELECT count(*) FROM balances t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs p WHERE p.id = @program_id AND p.org_id = @org_id)
+  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
+  AND (sqlc.narg('currency')::text IS NULL OR t.currency = sqlc.narg('currency')::text);
+
+-- name: BalanceCursor :one
+SELECT t.partner_id, t.currency FROM balances t
+WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
+  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
+  AND (sqlc.narg('currency')::text IS NULL OR t.currency = sqlc.narg('currency')::text);
+
+-- name: BalanceRow :one
+SELECT t.id, t.program_id, t.partner_id, t.currency FROM balances t WHERE t.id = @id AND t.org_id = @org_id;
+
+-- name: BalancesStale :many
+-- BalancesStale lists balances with ledger entries newer than a given entry;
+-- it may miss one (numbers are given out before commits), which the next entry
+-- brings back.
+SELECT DISTINCT l.partner_id, l.currency FROM (
+    SELECT e.partner_id, e.currency FROM ledger_entries e WHERE e.id > @after_id ORDER BY e.id LIMIT @lim
+) l;
+
+-- name: LedgerHead :one
+SELECT coalesce(max(l.id), 0)::bigint FROM ledger_entries l;
+
+-- name: BalanceFold :exec
+-- BalanceFold moves into the row every entry of a transaction older than the
+-- oldest one still running; such an entry can neither appear nor vanish later.
+UPDATE balances t SET
+    pending_minor = t.pending_minor + coalesce(o.pending, 0),
+    due_minor = t.due_minor + coalesce(o.due, 0),
+    paid_minor = t.paid_minor + coalesce(o.paid, 0),
+    updated_at = greatest(t.updated_at, o.at),
+    folded_xid = o.horizon
+FROM balances b CROSS JOIN LATERAL (
+    SELECT pg_snapshot_xmin(pg_current_snapshot()) AS horizon,
+        sum(CASE WHEN l.to_bucket = 'pending' THEN l.amount_minor WHEN l.from_bucket = 'pending' THEN -l.amount_minor END) AS pending,
+        sum(CASE WHEN l.to_bucket = 'due' THEN l.amount_minor WHEN l.from_bucket = 'due' THEN -l.amount_minor END) AS due,
+        sum(CASE WHEN l.to_bucket = 'paid' THEN l.amount_minor WHEN l.from_bucket = 'paid' THEN -l.amount_minor END) AS paid,
+        max(l.created_at) AS at
+    FROM ledger_entries l WHERE l.partner_id = b.partner_id AND l.currency = b.currency
+        AND l.created_xid >= b.folded_xid AND l.created_xid < pg_snapshot_xmin(pg_current_snapshot())
+) o
+WHERE b.partner_id = @partner_id AND b.currency = @currency AND t.id = b.id AND t.folded_xid = b.folded_xid;

@@ -1,0 +1,142 @@
+-- partners_list_idx serves the plain page and, as a filtered scan of one program, search; the other filters have an index each.
+-- Every list is bound to the organization by the one-time check of its program;
+-- the page runs in either direction (LIMIT is one more than asked for).
+
+-- name: PartnerPage :many
+SELECT t.* FROM partners t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
+  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  AND (sqlc.narg('group_id')::text IS NULL OR t.group_id = sqlc.narg('group_id')::text)
+  AND (sqlc.narg('email')::text IS NULL OR lower(t.email) = sqlc.narg('email')::text)
+  AND (sqlc.narg('handle')::text IS NULL OR t.handle = sqlc.narg('handle')::text)
+  AND (sqlc.narg('search')::text IS NULL OR t.email ILIKE sqlc.narg('search')::text OR t.handle ILIKE sqlc.narg('search')::text
+    OR t.first_name ILIKE sqlc.narg('search')::text OR t.last_name ILIKE sqlc.narg('search')::text
+    OR concat_ws(' ', t.first_name, t.last_name) ILIKE sqlc.narg('search')::text
+    OR t.display_name ILIKE sqlc.narg('search')::text OR t.company_name ILIKE sqlc.narg('search')::text)
+  AND (sqlc.narg('after_at')::timestamptz IS NULL OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
+  AND (sqlc.narg('before_at')::timestamptz IS NULL OR (t.created_at, t.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
+ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END,
+         t.created_at DESC, t.id DESC
+LIMIT @lim;
+
+-- name: PartnerCount :one
+SELECT count(*) FROM partners t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
+  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  AND (sqlc.narg('group_id')::text IS NULL OR t.group_id = sqlc.narg('group_id')::text)
+  AND (sqlc.narg('email')::text IS NULL OR lower(t.email) = sqlc.narg('email')::text)
+  AND (sqlc.narg('handle')::text IS NULL OR t.handle = sqlc.narg('handle')::text)
+  AND (sqlc.narg('search')::text IS NULL OR t.email ILIKE sqlc.narg('search')::text OR t.handle ILIKE sqlc.narg('search')::text
+    OR t.first_name ILIKE sqlc.narg('search')::text OR t.last_name ILIKE sqlc.narg('search')::text
+    OR concat_ws(' ', t.first_name, t.last_name) ILIKE sqlc.narg('search')::text
+    OR t.display_name ILIKE sqlc.narg('search')::text OR t.company_name ILIKE sqlc.narg('search')::text);
+
+-- name: PartnerCursor :one
+-- PartnerCursor applies the filters by identity only: a row whose state has left
+-- the filter still marks its place, so that a walk goes on while rows change.
+SELECT t.created_at, t.id FROM partners t
+WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id;
+
+-- name: PartnerByIDs :many
+SELECT t.* FROM partners t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
+
+-- name: PartnerGet :one
+SELECT t.* FROM partners t WHERE t.id = @id AND t.org_id = @org_id;
+
+-- name: PartnerLock :one
+-- PartnerLock reads the row for a change; nobody else changes it until the commit.
+SELECT t.* FROM partners t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
+
+-- name: PartnerInsert :execrows
+INSERT INTO partners (id, org_id, program_id, group_id, email, first_name, last_name, company_name, website_url, country_code,
+    handle, status, metadata, created_at, updated_at)
+VALUES (@id, @org_id, @program_id, @group_id, @email, @first_name, @last_name, @company_name, @website_url, @country_code,
+    @handle, @status, @metadata, @created_at, @updated_at)
+ON CONFLICT DO NOTHING;
+
+-- name: PartnerUpdate :exec
+UPDATE partners SET group_id = @group_id, first_name = @first_name, last_name = @last_name, display_name = @display_name,
+    company_name = @company_name, website_url = @website_url, country_code = @country_code, handle = @handle, status = @status,
+    decline_reason = @decline_reason, suspension_reason = @suspension_reason, min_payout_minor = @min_payout_minor,
+    metadata = @metadata, payout_method = @payout_method, payout_details = @payout_details, updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id;
+
+-- name: PartnerSetGroup :exec
+UPDATE partners SET group_id = @group_id, updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
+
+-- name: PartnerByEmail :one
+SELECT t.* FROM partners t WHERE t.program_id = @program_id AND t.org_id = @org_id AND lower(t.email) = lower(@email);
+
+-- name: PartnerStats :many
+SELECT p.id,
+    (SELECT count(*) FROM clicks x WHERE x.program_id = p.program_id AND x.partner_id = p.id) AS clicks,
+    (SELECT count(*) FROM referrals x WHERE x.program_id = p.program_id AND x.partner_id = p.id) AS referrals,
+    (SELECT count(*) FROM customers x WHERE x.program_id = p.program_id AND x.partner_id = p.id) AS customers,
+    (SELECT coalesce(sum(x.amount_minor), 0)::bigint FROM commissions x WHERE x.program_id = p.program_id AND x.partner_id = p.id
+        AND x.currency = g.currency AND x.status NOT IN ('rejected', 'voided')) AS commissions_minor,
+    (SELECT coalesce(sum(x.amount_minor), 0)::bigint FROM commissions x WHERE x.program_id = p.program_id AND x.partner_id = p.id
+        AND x.currency = g.currency AND x.status = 'paid') AS paid_minor
+FROM partners p JOIN programs g ON g.id = p.program_id
+WHERE p.id = ANY (@ids::text[]) AND p.org_id = @org_id;
+
+-- name: PartnerLockKey :one
+-- PartnerLockKey also keeps new rows from referring to the partner while it is
+-- deleted.
+SELECT t.* FROM partners t WHERE t.id = @id AND t.org_id = @org_id FOR UPDATE;
+
+-- name: PartnerPayoutInFlight :one
+SELECT EXISTS (SELECT 1 FROM payouts x WHERE x.program_id = @program_id AND x.org_id = @org_id AND x.partner_id = @partner_id AND x.status = 'processing');
+
+-- The parts of a partner's deletion, in the order in which they run
+-- (decisions, 56). Clicks, referrals, links, tags, balances, applications and
+-- sign-in links go with the row itself.
+
+-- name: PartnerCommissions :many
+SELECT t.* FROM commissions t WHERE t.partner_id = @partner_id AND t.program_id = @program_id AND t.org_id = @org_id ORDER BY t.created_at, t.id;
+
+-- name: PartnerLedgerRemove :exec
+INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
+SELECT x.org_id, x.program_id, x.partner_id, x.commission_id, x.currency, x.bucket, 'removed', x.amount, @created_at
+FROM (
+    SELECT l.org_id, l.program_id, l.partner_id, l.commission_id, l.currency, b.bucket, sum(b.amount)::bigint AS amount
+    FROM ledger_entries l, LATERAL (VALUES (l.from_bucket, -l.amount_minor), (l.to_bucket, l.amount_minor)) b(bucket, amount)
+    WHERE l.partner_id = @partner_id AND l.org_id = @org_id AND b.bucket NOT IN ('source', 'removed')
+    GROUP BY 1, 2, 3, 4, 5, 6
+) x WHERE x.amount <> 0;
+
+-- name: PartnerDeleteCommissions :exec
+DELETE FROM commissions WHERE partner_id = @partner_id AND program_id = @program_id AND org_id = @org_id;
+
+-- name: PartnerDeletePayouts :exec
+DELETE FROM payouts WHERE partner_id = @partner_id AND program_id = @program_id AND org_id = @org_id;
+
+-- name: PartnerLeaveSales :exec
+UPDATE sales SET partner_id = NULL, updated_at = @updated_at WHERE partner_id = @partner_id AND program_id = @program_id AND org_id = @org_id;
+
+-- name: PartnerLeaveCoupons :exec
+UPDATE coupons SET partner_id = NULL, updated_at = @updated_at WHERE partner_id = @partner_id AND program_id = @program_id AND org_id = @org_id;
+
+-- name: PartnerDeleteCustomers :exec
+DELETE FROM customers WHERE partner_id = @partner_id AND program_id = @program_id AND org_id = @org_id;
+
+-- name: PartnerDeleteFlows :many
+DELETE FROM flows WHERE partner_id = @partner_id AND program_id = @program_id AND org_id = @org_id RETURNING id, name;
+
+-- name: PartnerDelete :exec
+DELETE FROM partners WHERE id = @id AND org_id = @org_id;
+
+-- name: MagicLinkVoid :exec
+DELETE FROM magic_links WHERE program_id = @program_id AND org_id = @org_id AND partner_id = @partner_id AND used_at IS NULL;
+
+-- name: MagicLinkInsert :exec
+INSERT INTO magic_links (token_hash, org_id, program_id, partner_id, created_at, expires_at)
+VALUES (@token_hash, @org_id, @program_id, @partner_id, @created_at, @expires_at);
+
+-- name: ApplicationInsert :exec
+INSERT INTO applications (id, org_id, program_id, group_id, partner_id, email, answers, source, status, created_at, updated_at)
+VALUES (@id, @org_id, @program_id, @group_id, @partner_id, @email, @answers, @source, @status, @created_at, @updated_at);

@@ -1,0 +1,61 @@
+-- referrals_list_idx, referrals_partner_idx and referrals_status_idx serve the page and the count.
+-- Every list is bound to the organization by the one-time check of its program;
+-- the page runs in either direction (LIMIT is one more than asked for).
+
+-- name: ReferralPage :many
+SELECT t.* FROM referrals t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
+  AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
+  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  AND (sqlc.narg('after_at')::timestamptz IS NULL OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
+  AND (sqlc.narg('before_at')::timestamptz IS NULL OR (t.created_at, t.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
+ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END,
+         t.created_at DESC, t.id DESC
+LIMIT @lim;
+
+-- name: ReferralCount :one
+SELECT count(*) FROM referrals t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
+  AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
+  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]));
+
+-- name: ReferralCursor :one
+-- ReferralCursor applies the filters by identity only: a row whose state has left
+-- the filter still marks its place, so that a walk goes on while rows change.
+SELECT t.created_at, t.id FROM referrals t
+WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
+  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text);
+
+-- name: ReferralByIDs :many
+SELECT t.* FROM referrals t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
+
+-- name: ReferralGet :one
+SELECT t.* FROM referrals t WHERE t.id = @id AND t.org_id = @org_id;
+
+-- name: ReferralLock :one
+-- ReferralLock reads the row for a change; nobody else changes it until the commit.
+SELECT t.* FROM referrals t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
+
+-- name: ReferralInsert :exec
+INSERT INTO referrals (id, org_id, program_id, partner_id, link_id, visitor, landing_url, utm, tracked_by, status, expires_at, created_at, updated_at)
+VALUES (@id, @org_id, @program_id, @partner_id, @link_id, @visitor, @landing_url, @utm, @tracked_by, @status, @expires_at, @created_at, @updated_at);
+
+-- name: ReferralRetire :exec
+-- ReferralRetire makes room for a new referral of the visitor once the old one
+-- has expired.
+UPDATE referrals SET current = false WHERE program_id = @program_id AND org_id = @org_id AND partner_id = @partner_id
+AND visitor = @visitor AND current AND expires_at <= @now;
+
+-- name: ReferralSetStatus :exec
+UPDATE referrals SET status = @status, updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
+
+-- name: ReferralDelete :exec
+DELETE FROM referrals WHERE id = @id AND org_id = @org_id;
+
+-- name: ReferralDetachClicks :exec
+UPDATE clicks SET referral_id = NULL WHERE referral_id = @referral_id AND org_id = @org_id;

@@ -1,0 +1,85 @@
+-- sales_list_idx and one index a filter serve the page and the count.
+-- Every list is bound to the organization by the one-time check of its program;
+-- the page runs in either direction (LIMIT is one more than asked for).
+
+-- name: SalePage :many
+SELECT t.* FROM sales t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
+  AND (sqlc.narg('customer_id')::text IS NULL OR t.customer_id = sqlc.narg('customer_id')::text)
+  AND (sqlc.narg('occurred_after')::timestamptz IS NULL OR t.occurred_at >= sqlc.narg('occurred_after')::timestamptz)
+  AND (sqlc.narg('occurred_before')::timestamptz IS NULL OR t.occurred_at < sqlc.narg('occurred_before')::timestamptz)
+  AND (sqlc.narg('refunded')::boolean IS NULL OR (t.refunded_at IS NOT NULL) = sqlc.narg('refunded')::boolean)
+  AND (sqlc.narg('after_at')::timestamptz IS NULL OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
+  AND (sqlc.narg('before_at')::timestamptz IS NULL OR (t.created_at, t.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
+ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END,
+         t.created_at DESC, t.id DESC
+LIMIT @lim;
+
+-- name: SaleCount :one
+SELECT count(*) FROM sales t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
+  AND (sqlc.narg('customer_id')::text IS NULL OR t.customer_id = sqlc.narg('customer_id')::text)
+  AND (sqlc.narg('occurred_after')::timestamptz IS NULL OR t.occurred_at >= sqlc.narg('occurred_after')::timestamptz)
+  AND (sqlc.narg('occurred_before')::timestamptz IS NULL OR t.occurred_at < sqlc.narg('occurred_before')::timestamptz)
+  AND (sqlc.narg('refunded')::boolean IS NULL OR (t.refunded_at IS NOT NULL) = sqlc.narg('refunded')::boolean);
+
+-- name: SaleCursor :one
+-- SaleCursor applies the filters by identity only: a row whose state has left
+-- the filter still marks its place, so that a walk goes on while rows change.
+SELECT t.created_at, t.id FROM sales t
+WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
+  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
+  AND (sqlc.narg('customer_id')::text IS NULL OR t.customer_id = sqlc.narg('customer_id')::text);
+
+-- name: SaleByIDs :many
+SELECT t.* FROM sales t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
+
+-- name: SaleGet :one
+SELECT t.* FROM sales t WHERE t.id = @id AND t.org_id = @org_id;
+
+-- name: SaleLock :one
+-- SaleLock reads the row for a change; nobody else changes it until the commit.
+SELECT t.* FROM sales t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
+
+-- name: SaleCustomer :one
+-- SaleCustomer reads and locks the customer of a new sale with everything about
+-- its attribution. The lock makes "first sale" and every customer counter exact.
+SELECT sqlc.embed(c), g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue, g.holding_period_days,
+    coalesce(p.status, '')::text AS partner_status, p.group_id AS partner_group_id, p.country_code AS partner_country,
+    (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
+    coalesce((SELECT k.country FROM clicks k WHERE k.id = c.click_id), '')::text AS click_country,
+    ARRAY(SELECT pt.tag_id FROM partner_tags pt WHERE pt.partner_id = c.partner_id)::text[] AS tag_ids,
+    coalesce((SELECT r.status FROM referrals r WHERE r.id = c.referral_id), '')::text AS referral_status
+FROM customers c JOIN programs g ON g.id = c.program_id LEFT JOIN partners p ON p.id = c.partner_id
+WHERE c.id = @customer_id AND c.org_id = @org_id FOR NO KEY UPDATE OF c;
+
+-- name: SaleHistory :one
+-- SaleHistory tells, after the lock, whether the charge is known and whether
+-- the customer has paid before.
+SELECT coalesce((SELECT s.id FROM sales s WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.external_charge_id = @external_charge_id), '')::text AS existing_id,
+    EXISTS (SELECT 1 FROM sales s WHERE s.customer_id = @customer_id AND s.org_id = @org_id) AS has_sales;
+
+-- name: SaleInsert :exec
+INSERT INTO sales (id, org_id, program_id, customer_id, partner_id, external_charge_id, external_payment_intent_id, processor, amount_minor, tax_minor,
+    currency, billing_type, interval, product_id, product_name, is_first_sale, activity_outcome, warnings, occurred_at, metadata, created_at, updated_at)
+VALUES (@id, @org_id, @program_id, @customer_id, @partner_id, @external_charge_id, @external_payment_intent_id, @processor, @amount_minor, @tax_minor,
+    @currency, @billing_type, @interval, @product_id, @product_name, @is_first_sale, @activity_outcome, @warnings, @occurred_at, @metadata, @created_at, @updated_at);
+
+-- name: SaleCustomerCounters :one
+-- SaleCustomerCounters and SalePartnerCounters are read only for flows whose
+-- conditions ask; money is the program's currency (decisions, 3.4).
+SELECT count(*) AS sales_count, coalesce(sum(s.amount_minor) FILTER (WHERE s.currency = @currency), 0)::bigint AS total_paid_minor
+FROM sales s WHERE s.customer_id = @customer_id AND s.org_id = @org_id AND s.refunded_at IS NULL;
+
+-- name: SalePartnerCounters :one
+SELECT (SELECT count(*) FROM customers x WHERE x.program_id = @program_id AND x.partner_id = @partner_id) AS leads_count,
+    (SELECT count(*) FROM customers x WHERE x.program_id = @program_id AND x.partner_id = @partner_id AND x.converted_at IS NOT NULL) AS customers_count,
+    count(*) AS sales_count, coalesce(sum(s.amount_minor) FILTER (WHERE s.currency = @currency AND s.refunded_at IS NULL), 0)::bigint AS revenue_minor,
+    (SELECT coalesce(sum(x.amount_minor), 0)::bigint FROM commissions x WHERE x.program_id = @program_id AND x.partner_id = @partner_id
+        AND x.currency = @currency AND x.status NOT IN ('rejected', 'voided')) AS commissions_minor
+FROM sales s WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.partner_id = @partner_id;

@@ -1,0 +1,10 @@
+// Package schema holds the database's migrations, embedded so that one binary
+// can bring any database to the version it was built for.
+package schema
+
+import "embed"
+
+// FS has the migrations at its root, named NNNNNN_name.up.sql and .down.sql.
+//
+//go:embed *.sql
+var FS embed.FS

@@ -1,0 +1,85 @@
+package auth
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Tolerance is how far a signature's time may lie from the server's clock, in
+// either direction (specification, Limits).
+const Tolerance = 5 * time.Minute
+
+// Reasons for which a Rail-Signature is refused.
+var (
+	ErrSignature = errors.New("Rail-Signature does not fit the body and this key")
+	ErrExpired   = errors.New("Rail-Signature is more than five minutes from the server's clock")
+)
+
+// VerifySignature judges a Rail-Signature header, `t=<unix seconds>,v1=<hex>`,
+// of a request made with token. Any v1 that fits is enough; unknown pairs are
+// ignored; exactly one t is needed.
+func VerifySignature(header, token string, body []byte, now time.Time) error {
+	t, sums, ok := parseSignature(header)
+	if !ok {
+		return ErrSignature
+	}
+	seconds, err := strconv.ParseInt(t, 10, 64)
+	if err != nil || !digits(t) {
+		return ErrSignature
+	}
+	want := Sign(token, t, body)
+	fits := false
+	for _, sum := range sums {
+		fits = hmac.Equal(sum, want) || fits
+	}
+	if !fits {
+		return ErrSignature
+	}
+	if age := now.Unix() - seconds; age > int64(Tolerance/time.Second) || age < -int64(Tolerance/time.Second) {
+		return ErrExpired
+	}
+	return nil
+}
+
+// Sign returns the HMAC-SHA256 over `<t>.<body>` with the whole key.
+func Sign(key, t string, body []byte) []byte {
+	h := hmac.New(sha256.New, []byte(key))
+	h.Write([]byte(t))
+	h.Write([]byte{'.'})
+	h.Write(body)
+	return h.Sum(nil)
+}
+
+func parseSignature(header string) (t string, sums [][]byte, ok bool) {
+	times := 0
+	for _, pair := range strings.Split(header, ",") {
+		name, value, found := strings.Cut(strings.TrimPrefix(pair, " "), "=")
+		if !found {
+			return "", nil, false
+		}
+		switch name {
+		case "t":
+			t = value
+			times++
+		case "v1":
+			if sum, err := hex.DecodeString(value); err == nil && len(sum) == sha256.Size {
+				sums = append(sums, sum)
+			}
+		}
+	}
+	return t, sums, times == 1 && len(sums) > 0
+}
+
+func digits(s string) bool {
+	for _, c := range s {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return s != ""
+}

@@ -1,0 +1,125 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/singleflight"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/secret"
+)
+
+// remember is how long a look-up is believed. It bounds the time for which a
+// revoked key still passes, on every replica, to one second.
+const remember = 900 * time.Millisecond
+
+// maxRemembered bounds the memory that invalid keys can take.
+const maxRemembered = 20_000
+
+// useInterval is how exactly the last use of a key is kept.
+const useInterval = time.Minute
+
+// ErrUnknown is returned for a token that is no key.
+var ErrUnknown = errors.New("auth: unknown key")
+
+// Store finds keys by their tokens.
+type Store struct {
+	pool   *pgxpool.Pool
+	keeper *secret.Keeper
+	clock  clock.Clock
+	group  singleflight.Group
+
+	mu   sync.Mutex
+	seen map[string]remembered
+	used map[string]time.Time // last use written, by key id
+}
+
+type remembered struct {
+	key Key
+	err error
+	at  time.Time // when the look-up began, by the process's own clock
+}
+
+// NewStore returns a store over the database.
+func NewStore(pool *pgxpool.Pool, keeper *secret.Keeper, c clock.Clock) *Store {
+	return &Store{pool: pool, keeper: keeper, clock: c, seen: map[string]remembered{}, used: map[string]time.Time{}}
+}
+
+// Find returns the key of a token, revoked ones included, or ErrUnknown.
+func (s *Store) Find(ctx context.Context, token string) (Key, error) {
+	hash := string(s.keeper.HashAPIKey(token))
+	began := time.Now()
+	s.mu.Lock()
+	r, ok := s.seen[hash]
+	s.mu.Unlock()
+	if ok && began.Sub(r.at) < remember {
+		return r.key, r.err
+	}
+	v, err, _ := s.group.Do(hash, func() (any, error) { return s.load(context.WithoutCancel(ctx), hash, began) })
+	if err != nil {
+		return Key{}, err
+	}
+	r = v.(remembered) //nolint:forcetypeassert // load returns nothing else
+	return r.key, r.err
+}
+
+func (s *Store) load(ctx context.Context, hash string, began time.Time) (any, error) {
+	row, err := queries.APIKeyByHash(ctx, s.pool, []byte(hash))
+	r := remembered{at: began}
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		r.err = ErrUnknown
+	case err != nil:
+		return nil, err
+	default:
+		r.key = fromRow(row)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.seen) >= maxRemembered {
+		clear(s.seen)
+	}
+	s.seen[hash] = r
+	return r, nil
+}
+
+// Forget drops what is remembered, so that a change of a key is seen at once
+// by this replica.
+func (s *Store) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.seen)
+}
+
+// Used notes the use of a key, at most once a minute and without holding the
+// request up: the statement travels when the next minute begins.
+func (s *Store) Used(ctx context.Context, k Key) error {
+	now := s.clock.Now()
+	s.mu.Lock()
+	last, ok := s.used[k.ID]
+	due := !ok || now.Sub(last) >= useInterval
+	if due {
+		s.used[k.ID] = now.Time
+	}
+	s.mu.Unlock()
+	if !due {
+		return nil
+	}
+	stale := now.Plus(-useInterval)
+	return queries.APIKeyUsed(ctx, s.pool, db.APIKeyUsedParams{ID: k.ID, Now: &now, StaleBefore: &stale})
+}
+
+var queries = db.New()
+
+func fromRow(r db.APIKey) Key {
+	return Key{
+		ID: r.ID, OrgID: r.OrgID, UserID: r.UserID, Live: r.Livemode, Scopes: r.Scopes,
+		RateLimit: int(r.RateLimit), SigningRequired: r.SigningRequired, Revoked: r.RevokedAt != nil,
+	}
+}

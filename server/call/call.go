@@ -1,0 +1,81 @@
+// Package call is what one API call carries through the server: who calls,
+// when, under which request id, and, for a write, its transaction and events.
+package call
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/server/auth"
+	"rail/server/clock"
+	"rail/server/event"
+	"rail/server/pgtx"
+)
+
+// Call is one API call. Now is read once, so that everything a call writes
+// bears one time.
+type Call struct {
+	RequestID string
+	Key       auth.Key
+	Now       clock.Time
+	Operation string // the operationId
+	Tx        *pgtx.Tx
+	Events    *event.Recorder
+	pool      *pgxpool.Pool
+}
+
+// New returns a call without a transaction.
+func New(pool *pgxpool.Pool, requestID, operation string, key auth.Key, now clock.Time) *Call {
+	return &Call{RequestID: requestID, Key: key, Now: now, Operation: operation, pool: pool}
+}
+
+// WithTx returns the call as a write in tx.
+func (c *Call) WithTx(tx *pgtx.Tx) *Call {
+	w := *c
+	w.Tx = tx
+	w.Events = &event.Recorder{OrgID: c.Key.OrgID, RequestID: c.RequestID, Now: c.Now}
+	return &w
+}
+
+// DB returns what queries of this call run on: its transaction, or the pool
+// for a call that only reads.
+func (c *Call) DB() pgtx.DBTX {
+	if c.Tx != nil {
+		return c.Tx
+	}
+	return c.pool
+}
+
+// Later returns what writes of this call run on when nothing depends on their
+// result before the commit.
+func (c *Call) Later() pgtx.DBTX { return c.Tx.Later() }
+
+// Together runs reads in one round trip and returns the first error that is
+// not "no rows".
+func (c *Call) Together(ctx context.Context, reads ...pgtx.Read) error {
+	return pgtx.First(c.Each(ctx, reads...))
+}
+
+// Each runs reads in one round trip and returns the error of each.
+func (c *Call) Each(ctx context.Context, reads ...pgtx.Read) []error {
+	if c.Tx != nil {
+		return c.Tx.Together(ctx, reads...)
+	}
+	return pgtx.Together(ctx, c.pool, reads...)
+}
+
+type key struct{}
+
+// Into returns a context that carries the call.
+func Into(ctx context.Context, c *Call) context.Context { return context.WithValue(ctx, key{}, c) }
+
+// From returns the call that ctx carries; it panics where the request path put
+// none, which is a mistake of wiring and not of a client.
+func From(ctx context.Context) *Call {
+	c, ok := ctx.Value(key{}).(*Call)
+	if !ok {
+		panic("call: the context carries no call")
+	}
+	return c
+}

@@ -1,0 +1,105 @@
+// Package event writes what happened: one row an event, with the exact bytes
+// that will be signed and sent, in the transaction of the change itself.
+package event
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/ident"
+	"rail/server/pgtx"
+)
+
+// Recorder collects the events of one request or job run, in order.
+type Recorder struct {
+	OrgID     string
+	RequestID string // req_ of the API call or run_ of the job; "" when none
+	Now       clock.Time
+	rows      db.EventsInsertParams
+	err       error
+}
+
+// Subject is what an event is about.
+type Subject struct {
+	ProgramID string
+	PartnerID string // "" where the event belongs to no partner
+	ID        string // the object that changed
+}
+
+// envelope is the body of an event; its members are in the order of the
+// specification (Events, Request).
+type envelope struct {
+	ID        string          `json:"id"`
+	Type      string          `json:"type"`
+	CreatedAt clock.Time      `json:"created_at"`
+	Data      json.RawMessage `json:"data"`
+	Request   request         `json:"request"`
+}
+
+type request struct {
+	ID *string `json:"id"`
+}
+
+// Record notes an event of a type of the catalogue with its data. Events about
+// sample rows are not kept: they are no news to anyone (decisions, 24).
+func (r *Recorder) Record(kind string, about Subject, data any) {
+	if r.err != nil || ident.IsSample(about.ProgramID) {
+		return
+	}
+	id := ident.New(ident.Event)
+	body, err := encode(envelope{ID: id, Type: kind, CreatedAt: r.Now, Request: request{ID: optional(r.RequestID)}}, data)
+	if err != nil {
+		r.err = fmt.Errorf("event %s: %w", kind, err)
+		return
+	}
+	r.rows.Ids = append(r.rows.Ids, id)
+	r.rows.ProgramIds = append(r.rows.ProgramIds, about.ProgramID)
+	r.rows.Types = append(r.rows.Types, kind)
+	r.rows.PartnerIds = append(r.rows.PartnerIds, about.PartnerID)
+	r.rows.SubjectIds = append(r.rows.SubjectIds, about.ID)
+	r.rows.Bodies = append(r.rows.Bodies, body)
+}
+
+// Flush writes the collected events with one statement.
+func (r *Recorder) Flush(ctx context.Context, tx pgtx.DBTX) error {
+	if r.err != nil || len(r.rows.Ids) == 0 {
+		return r.err
+	}
+	r.rows.OrgID, r.rows.RequestID, r.rows.CreatedAt = r.OrgID, r.RequestID, r.Now
+	return db.New().EventsInsert(ctx, tx, r.rows)
+}
+
+// Len returns how many events are collected.
+func (r *Recorder) Len() int { return len(r.rows.Ids) }
+
+// encode writes the body without HTML escapes: what is signed is what is sent.
+func encode(e envelope, data any) (string, error) {
+	raw, err := plain(data)
+	if err != nil {
+		return "", err
+	}
+	e.Data = raw
+	b, err := plain(e)
+	return string(b), err
+}
+
+func plain(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

@@ -1,0 +1,170 @@
+package front
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/routers"
+
+	"rail/server/clock"
+)
+
+// Document is the description of the API, ready to be asked about a route.
+type Document struct {
+	spec   *openapi3.T
+	routes map[routeKey]*route
+}
+
+type routeKey struct{ method, path string }
+
+// route is what the request path knows about one operation.
+type route struct {
+	*routers.Route
+	id       string
+	public   bool
+	scopes   []string // alternatives; empty means any key
+	query    map[string]queryParam
+	relation string // the parameter name of expand on this route, or ""
+}
+
+type queryParam struct {
+	integer, array bool
+}
+
+// LoadDocument reads the bundled description. It fails when an operation
+// declares neither a scope nor that it is public, or names a scope that does
+// not exist: a server must not start with a door that nobody closed.
+func LoadDocument(bundle []byte, knownScopes []string, ignoreUnknown bool) (*Document, error) {
+	registerFormats()
+	spec, err := openapi3.NewLoader().LoadFromData(bundle)
+	if err != nil {
+		return nil, fmt.Errorf("openapi: %w", err)
+	}
+	if err := spec.Validate(context.Background(), openapi3.DisableExamplesValidation()); err != nil {
+		return nil, fmt.Errorf("openapi: %w", err)
+	}
+	// A 3.1 document would be compiled anew for every value; the classic
+	// validator knows all that the document uses, at a fiftieth of the cost.
+	spec.OpenAPI = "3.0.3"
+	if ignoreUnknown {
+		openRequestBodies(spec)
+	}
+	d := &Document{spec: spec, routes: map[routeKey]*route{}}
+	for path, item := range spec.Paths.Map() {
+		for method, op := range item.Operations() {
+			r, err := newRoute(spec, path, method, item, op, knownScopes)
+			if err != nil {
+				return nil, err
+			}
+			d.routes[routeKey{method, echoPath(path)}] = r
+		}
+	}
+	return d, nil
+}
+
+// Operations returns every operationId with its method and path.
+func (d *Document) Operations() map[string][2]string {
+	out := make(map[string][2]string, len(d.routes))
+	for k, r := range d.routes {
+		out[r.id] = [2]string{k.method, r.Path}
+	}
+	return out
+}
+
+func echoPath(path string) string {
+	return strings.NewReplacer("{", ":", "}", "").Replace(path)
+}
+
+func newRoute(spec *openapi3.T, path, method string, item *openapi3.PathItem, op *openapi3.Operation, known []string) (*route, error) {
+	r := &route{
+		Route: &routers.Route{Spec: spec, Path: path, PathItem: item, Method: method, Operation: op},
+		id:    op.OperationID,
+		query: map[string]queryParam{},
+	}
+	if op.Security == nil {
+		return nil, fmt.Errorf("openapi: %s declares no security", op.OperationID)
+	}
+	r.public = len(*op.Security) == 0
+	for _, alternative := range *op.Security {
+		for _, scopes := range alternative {
+			r.scopes = append(r.scopes, scopes...)
+		}
+	}
+	for _, s := range r.scopes {
+		if !contains(known, s) {
+			return nil, fmt.Errorf("openapi: %s names the unknown scope %q", op.OperationID, s)
+		}
+	}
+	for _, list := range []openapi3.Parameters{item.Parameters, op.Parameters} {
+		for _, p := range list {
+			if p.Value.In == openapi3.ParameterInQuery {
+				t := p.Value.Schema.Value.Type
+				r.query[p.Value.Name] = queryParam{integer: t.Is("integer"), array: t.Is("array")}
+			}
+		}
+	}
+	return r, nil
+}
+
+// openRequestBodies lets request bodies carry members that the document does
+// not know (decisions, 10).
+func openRequestBodies(spec *openapi3.T) {
+	for _, s := range spec.Components.Schemas {
+		if has := s.Value.AdditionalProperties.Has; has != nil && !*has {
+			s.Value.AdditionalProperties = openapi3.BoolSchema{}
+		}
+	}
+}
+
+func registerFormats() {
+	openapi3.DefineStringFormatValidator("email", openapi3.NewCallbackValidator(checkEmail))
+	openapi3.DefineStringFormatValidator("uri", openapi3.NewCallbackValidator(checkURL))
+	openapi3.DefineStringFormatValidator("date-time", openapi3.NewCallbackValidator(func(v string) error {
+		_, err := clock.Parse(v)
+		return err
+	}))
+}
+
+var errEmail = errors.New("must be an e-mail address such as ada@example.com")
+
+// checkEmail asks for one @ between a local part and a domain with a dot or a
+// bracket, and for no space or control character. What else an address may
+// hold is for the mail servers to say.
+func checkEmail(v string) error {
+	at := strings.LastIndexByte(v, '@')
+	if at < 1 || at > 64 || at == len(v)-1 || strings.ContainsAny(v, " <>,;\"()\\") {
+		return errEmail
+	}
+	local, domain := v[:at], v[at+1:]
+	if strings.Contains(local, "@") || !strings.Contains(domain, ".") || strings.HasPrefix(domain, ".") || strings.HasSuffix(domain, ".") {
+		return errEmail
+	}
+	for _, r := range v {
+		if r < 0x21 || r == 0x7f || r == utf8.RuneError {
+			return errEmail
+		}
+	}
+	return nil
+}
+
+var errURL = errors.New("must be an absolute http or https URL")
+
+// checkURL takes absolute http(s) addresses. They are stored and shown, never
+// fetched; what is fetched has a guard of its own.
+func checkURL(v string) error {
+	u, err := url.Parse(v)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Opaque != "" {
+		return errURL
+	}
+	for _, r := range v {
+		if r <= 0x20 || r == 0x7f {
+			return errURL
+		}
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package front
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"rail/server/problem"
+)
+
+// MaxBody is the largest body that is read, in bytes (decisions, 11).
+const MaxBody = 1 << 20
+
+// Limits of a connection. The request context, the statement time-out and
+// these stand in that order, so that each layer gives up before the next.
+const (
+	ReadHeaderTimeout = 5 * time.Second
+	ReadTimeout       = 15 * time.Second
+	WriteTimeout      = 30 * time.Second
+	IdleTimeout       = 60 * time.Second
+	MaxHeaderBytes    = 32 << 10
+)
+
+// limits reads the whole body, within bounds, and bounds the time of the work
+// (step 3). The work no longer ends when the client goes away: a write that
+// has begun is finished or undone as a whole.
+func (f *Front) limits(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if !describedPath(c.Request().URL.Path) {
+			return next(c)
+		}
+		body, err := readBody(c.Request())
+		if err != nil {
+			return err
+		}
+		s := stateOf(c)
+		s.body = body
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), f.Timeout)
+		defer cancel()
+		r := c.Request().WithContext(ctx)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		r.ContentLength = int64(len(body))
+		r.TransferEncoding = nil
+		c.SetRequest(r)
+		return next(c)
+	}
+}
+
+func readBody(r *http.Request) ([]byte, error) {
+	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		return nil, problem.New(problem.UnsupportedMediaType, "The body must not be encoded (Content-Encoding: %.40q).", e)
+	}
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil, nil
+	}
+	if r.ContentLength > MaxBody {
+		return nil, tooLarge()
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, MaxBody+1))
+	if err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			return nil, problem.Away(err)
+		}
+		return nil, problem.New(problem.InvalidJSON, "The body could not be read to its end.")
+	}
+	if len(body) > MaxBody {
+		return nil, tooLarge()
+	}
+	return body, nil
+}
+
+func tooLarge() error {
+	return problem.New(problem.PayloadTooLarge, "The body is larger than %d bytes.", MaxBody)
+}

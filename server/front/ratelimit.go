@@ -1,0 +1,135 @@
+package front
+
+import (
+	"math"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"rail/server/auth"
+	"rail/server/clock"
+	"rail/server/problem"
+)
+
+// anonymousLimit is the allowance a second of an address without a valid key.
+const anonymousLimit = auth.DefaultRateLimit
+
+// maxBuckets bounds the memory of the limiter; idle buckets are full and can
+// be forgotten at no cost.
+const maxBuckets = 50_000
+
+// budget is what the rate headers tell.
+type budget struct {
+	limit, remaining int
+	reset            int64 // unix seconds at which the bucket is full again
+}
+
+// limiter holds a token bucket a caller: a burst of one second's allowance,
+// refilled evenly.
+type limiter struct {
+	clock   clock.Clock
+	mu      sync.Mutex
+	buckets map[string]*bucket
+}
+
+type bucket struct {
+	tokens float64
+	at     time.Time
+}
+
+func newLimiter(c clock.Clock) *limiter { return &limiter{clock: c, buckets: map[string]*bucket{}} }
+
+// take takes one token of the caller's bucket.
+func (l *limiter) take(caller string, limit int) (budget, bool) {
+	now := l.clock.Now().Time
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.buckets[caller]
+	if b == nil {
+		if len(l.buckets) >= maxBuckets {
+			clear(l.buckets)
+		}
+		b = &bucket{tokens: float64(limit), at: now}
+		l.buckets[caller] = b
+	}
+	if passed := now.Sub(b.at).Seconds(); passed > 0 {
+		b.tokens = math.Min(float64(limit), b.tokens+passed*float64(limit))
+		b.at = now
+	}
+	ok := b.tokens >= 1
+	if ok {
+		b.tokens--
+	}
+	missing := (float64(limit) - b.tokens) / float64(limit)
+	return budget{limit, int(b.tokens), now.Add(time.Duration(math.Ceil(missing)) * time.Second).Unix()}, ok
+}
+
+// rateLimit counts the request against its key, or, on public routes, against
+// its address (step 5).
+func (f *Front) rateLimit(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		s := stateOf(c)
+		if !s.keyed {
+			if err := f.limitAnonymous(c, s); err != nil {
+				return err
+			}
+			return next(c)
+		}
+		b, ok := f.limiter.take(s.key.ID, s.key.RateLimit)
+		s.budget = &b
+		if !ok {
+			return limited(b.limit)
+		}
+		return next(c)
+	}
+}
+
+func (f *Front) limitAnonymous(c echo.Context, s *state) error {
+	b, ok := f.limiter.take("addr "+f.ClientAddress(c), anonymousLimit)
+	s.budget = &b
+	if !ok {
+		return limited(b.limit)
+	}
+	return nil
+}
+
+func limited(limit int) error {
+	e := problem.New(problem.RateLimitExceeded, "More than %d requests a second.", limit)
+	e.RetryAfter = 1
+	return e
+}
+
+// ClientAddress returns the address of the caller: the connection's, or, when
+// that is a trusted proxy, the last forwarded address that is not one.
+func (f *Front) ClientAddress(c echo.Context) string {
+	host, _, err := net.SplitHostPort(c.Request().RemoteAddr)
+	if err != nil {
+		host = c.Request().RemoteAddr
+	}
+	hops := strings.Split(strings.Join(c.Request().Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0 && f.trusted(host); i-- {
+		next := strings.TrimSpace(hops[i])
+		if _, err := netip.ParseAddr(next); err != nil {
+			break
+		}
+		host = next
+	}
+	return host
+}
+
+func (f *Front) trusted(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	if err != nil {
+		return false
+	}
+	for _, p := range f.TrustedProxies {
+		if p.Contains(addr.Unmap()) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,72 @@
+package front
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"rail/server/auth"
+	"rail/server/clock"
+	"rail/server/problem"
+)
+
+// state is what the steps of one request tell each other.
+type state struct {
+	id       string
+	started  time.Time
+	now      clock.Time
+	route    *route // nil outside of the description
+	key      auth.Key
+	keyed    bool // authentication succeeded
+	body     []byte
+	replayed bool
+	problem  *problem.Error
+	budget   *budget // what the rate headers say
+}
+
+const stateKey = "rail.state"
+
+// stateOf returns the state that begin put there.
+func stateOf(c echo.Context) *state {
+	s, ok := c.Get(stateKey).(*state)
+	if !ok {
+		panic("front: no state; begin must run first")
+	}
+	return s
+}
+
+// match finds the operation. Paths beyond the description (pages, probes)
+// leave the request path here; unknown paths and methods end here.
+func (f *Front) match(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		s := stateOf(c)
+		s.route = f.Document.routes[routeKey{c.Request().Method, c.Path()}]
+		if s.route != nil {
+			return next(c)
+		}
+		if allowed, ok := c.Get(echo.ContextKeyHeaderAllow).(string); ok && allowed != "" {
+			return methodNotAllowed(c, allowed)
+		}
+		if c.Path() == "" || strings.HasPrefix(c.Path(), "/v1") || strings.HasSuffix(c.Path(), "*") && isAPI(c) {
+			return problem.New(problem.RouteNotFound, "No such path.")
+		}
+		return f.outside(c)
+	}
+}
+
+func isAPI(c echo.Context) bool { return strings.HasPrefix(c.Request().URL.Path, "/v1/") }
+
+func methodNotAllowed(c echo.Context, allowed string) error {
+	methods := strings.Split(strings.ReplaceAll(allowed, " ", ""), ",")
+	kept := methods[:0]
+	for _, m := range methods {
+		if m != http.MethodOptions {
+			kept = append(kept, m)
+		}
+	}
+	list := strings.Join(kept, ", ")
+	c.Response().Header().Set(echo.HeaderAllow, list)
+	return problem.New(problem.MethodNotAllowed, "This path knows %s.", list)
+}

@@ -1,0 +1,95 @@
+// Package ident makes and reads the prefixed ids of the API: a prefix that
+// names the type, and 26 characters of a time-ordered UUID (version 7) in
+// Crockford's base 32, whose byte order is the order of time. Rows of the
+// sample program carry sample_ in front of the prefix.
+package ident
+
+import (
+	"encoding/base32"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// Prefix is the type part of an id, its underscore included.
+type Prefix string
+
+// The prefixes of the specification's table, and those of the operator's own
+// objects (organizations, API keys, audit entries, job runs).
+const (
+	Organization Prefix = "org_"
+	APIKey       Prefix = "key_"
+	User         Prefix = "usr_"
+	Program      Prefix = "prg_"
+	Partner      Prefix = "part_"
+	Group        Prefix = "grp_"
+	Tag          Prefix = "tag_"
+	Application  Prefix = "app_"
+	Link         Prefix = "lnk_"
+	Coupon       Prefix = "cpn_"
+	Click        Prefix = "clk_"
+	Referral     Prefix = "ref_"
+	Customer     Prefix = "cus_"
+	Sale         Prefix = "sale_"
+	Commission   Prefix = "com_"
+	Balance      Prefix = "bal_"
+	Payout       Prefix = "pyt_"
+	Batch        Prefix = "batch_"
+	Flow         Prefix = "flw_"
+	Branch       Prefix = "flb_"
+	RiskFlag     Prefix = "rsk_"
+	Resource     Prefix = "res_"
+	Campaign     Prefix = "camp_"
+	Sequence     Prefix = "seq_"
+	Endpoint     Prefix = "whe_"
+	TaxForm      Prefix = "tax_"
+	Event        Prefix = "evt_"
+	TestEvent    Prefix = "evt_test_"
+	Delivery     Prefix = "whd_"
+	Request      Prefix = "req_"
+	Run          Prefix = "run_"
+	Audit        Prefix = "aud_"
+)
+
+// sample marks the ids of sample rows.
+const sample = "sample_"
+
+var encoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
+
+// New returns a fresh id.
+func New(p Prefix) string {
+	u := uuid.Must(uuid.NewV7())
+	return string(p) + encoding.EncodeToString(u[:])
+}
+
+// NewSample returns a fresh id of a sample row.
+func NewSample(p Prefix) string { return sample + New(p) }
+
+// IsSample tells whether id belongs to a sample row.
+func IsSample(id string) bool { return strings.HasPrefix(id, sample) }
+
+// Has tells whether id looks like an id of p's type. It bounds what is asked
+// of the database; it does not say that the object exists.
+func Has(id string, p Prefix) bool {
+	rest, ok := strings.CutPrefix(strings.TrimPrefix(id, sample), string(p))
+	if !ok || rest == "" || len(id) > 64 {
+		return false
+	}
+	for i := 0; i < len(rest); i++ {
+		c := rest[i]
+		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
+			return false
+		}
+	}
+	return true
+}
+
+// BalanceID is the id of a partner's balance in a currency, made of both, so
+// that it needs no look-up (decisions, 111).
+func BalanceID(partnerID, currency string) string {
+	prefix := string(Balance)
+	if IsSample(partnerID) {
+		prefix = sample + prefix
+	}
+	return prefix + strings.TrimPrefix(strings.TrimPrefix(partnerID, sample), string(Partner)) + "_" + strings.ToLower(currency)
+}

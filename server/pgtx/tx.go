@@ -1,0 +1,210 @@
+// Package pgtx is the transaction of one request, made to cost few round
+// trips: BEGIN travels with the first statement, reads that do not depend on
+// each other travel together, and writes wait for COMMIT and travel with it.
+package pgtx
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// rollbackTimeout bounds the clean-up of a transaction whose request is gone.
+const rollbackTimeout = 5 * time.Second
+
+// savepoint is where Undo returns to.
+const savepoint = "SAVEPOINT work"
+
+// errDone is returned by every call after Commit or Rollback.
+var errDone = errors.New("pgtx: the transaction has ended")
+
+// DBTX is what generated query code runs on.
+type DBTX interface {
+	Exec(context.Context, string, ...any) (pgconn.CommandTag, error)
+	Query(context.Context, string, ...any) (pgx.Rows, error)
+	QueryRow(context.Context, string, ...any) pgx.Row
+}
+
+// Tx is one transaction. It is not safe for concurrent use, but for the
+// functions given to Together.
+type Tx struct {
+	conn  *pgxpool.Conn
+	begun bool
+	saved bool // the savepoint has been sent
+	done  bool
+	later []statement
+}
+
+type statement struct {
+	sql  string
+	args []any
+}
+
+// Begin takes a connection; nothing is sent yet. The caller must end the
+// transaction with Commit or Rollback.
+func Begin(ctx context.Context, pool *pgxpool.Pool) (*Tx, error) {
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Tx{conn: conn}, nil
+}
+
+// Exec runs one statement now.
+func (t *Tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	rows, err := t.Query(ctx, sql, args...)
+	if err != nil {
+		return pgconn.CommandTag{}, err
+	}
+	rows.Close()
+	return rows.CommandTag(), rows.Err()
+}
+
+// Query runs one statement now, after the writes that were put off.
+func (t *Tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	if t.done {
+		return nil, errDone
+	}
+	if t.begun && len(t.later) == 0 {
+		return t.conn.Query(ctx, sql, args...)
+	}
+	b := t.opened()
+	b.Queue(sql, args...)
+	skip := b.Len() - 1
+	br := t.conn.SendBatch(ctx, b)
+	for range skip {
+		if _, err := br.Exec(); err != nil {
+			t.begun = true
+			_ = br.Close() // the statement's own error says more
+			return nil, err
+		}
+	}
+	t.begun = true
+	rows, err := br.Query()
+	if err != nil {
+		_ = br.Close() // the statement's own error says more
+		return nil, err
+	}
+	return &batchRows{Rows: rows, batch: br}, nil
+}
+
+// QueryRow runs one statement now and keeps its first row.
+func (t *Tx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	rows, err := t.Query(ctx, sql, args...)
+	return row{rows, err}
+}
+
+// Later returns a DBTX whose Exec puts statements off until the next read or
+// the commit. Their results are not known: use it for writes that cannot
+// refuse, or whose refusal is a constraint's.
+func (t *Tx) Later() DBTX { return deferred{t} }
+
+// opened returns a batch that begins with what has not been sent yet.
+func (t *Tx) opened() *pgx.Batch {
+	b := &pgx.Batch{}
+	if !t.begun {
+		b.Queue("BEGIN")
+	}
+	for _, s := range t.later {
+		t.saved = t.saved || s.sql == savepoint
+		b.Queue(s.sql, s.args...)
+	}
+	t.later = nil
+	return b
+}
+
+// run sends a batch whose results do not matter, but for their errors.
+func (t *Tx) run(ctx context.Context, b *pgx.Batch) error {
+	br := t.conn.SendBatch(ctx, b)
+	n := b.Len()
+	for range n {
+		if _, err := br.Exec(); err != nil {
+			_ = br.Close() // repeats the same error
+			return err
+		}
+	}
+	return br.Close()
+}
+
+// Commit sends the writes that were put off together with COMMIT. A
+// transaction that sent nothing costs nothing. After an error the transaction
+// is rolled back.
+func (t *Tx) Commit(ctx context.Context) error {
+	if t.done {
+		return errDone
+	}
+	if !t.begun && len(t.later) == 0 {
+		t.release()
+		return nil
+	}
+	b := t.opened()
+	b.Queue("COMMIT")
+	if err := t.run(ctx, b); err != nil {
+		t.begun = true
+		t.Rollback()
+		return err
+	}
+	t.release()
+	return nil
+}
+
+// Savepoint marks a place to which Undo returns. It travels with the next
+// statement.
+func (t *Tx) Savepoint() { t.later = append(t.later, statement{sql: savepoint}) }
+
+// Undo drops the writes that were put off and takes back everything since
+// Savepoint; it travels with the next statement. With nothing sent since
+// Savepoint there is nothing to take back.
+func (t *Tx) Undo() {
+	t.later = nil
+	if t.saved {
+		t.later = append(t.later, statement{sql: "ROLLBACK TO SAVEPOINT work"})
+	}
+}
+
+// Rollback ends the transaction and undoes it, also when the request that
+// began it was cancelled. After Commit it does nothing.
+func (t *Tx) Rollback() {
+	if t.done {
+		return
+	}
+	if t.begun {
+		ctx, cancel := context.WithTimeout(context.Background(), rollbackTimeout)
+		defer cancel()
+		if _, err := t.conn.Exec(ctx, "ROLLBACK"); err != nil {
+			_ = t.conn.Conn().Close(ctx) // the pool replaces a closed connection
+		}
+	}
+	t.release()
+}
+
+func (t *Tx) release() {
+	t.done = true
+	t.later = nil
+	t.conn.Release()
+}
+
+// deferred puts statements off.
+type deferred struct{ tx *Tx }
+
+var errDeferredRead = errors.New("pgtx: a read cannot be put off")
+
+func (d deferred) Exec(_ context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	if d.tx.done {
+		return pgconn.CommandTag{}, errDone
+	}
+	d.tx.later = append(d.tx.later, statement{sql, args})
+	return pgconn.CommandTag{}, nil
+}
+
+func (d deferred) Query(context.Context, string, ...any) (pgx.Rows, error) {
+	return nil, errDeferredRead
+}
+
+func (d deferred) QueryRow(context.Context, string, ...any) pgx.Row {
+	return row{err: errDeferredRead}
+}

@@ -1,0 +1,156 @@
+// Package problem is the closed list of what the API can refuse or fail with,
+// and the one table from a code to its type and HTTP status (decisions, 3 to 5).
+package problem
+
+import "net/http"
+
+// Code is a value of error.code. Codes are stable; clients branch on them.
+type Code string
+
+// The codes, grouped by type and status.
+const (
+	APIKeyMissing     Code = "api_key_missing"
+	APIKeyInvalid     Code = "api_key_invalid"
+	APIKeyRevoked     Code = "api_key_revoked"
+	SignatureRequired Code = "signature_required"
+	SignatureInvalid  Code = "signature_invalid"
+	SignatureExpired  Code = "signature_expired"
+
+	InsufficientScope Code = "insufficient_scope"
+
+	InvalidJSON         Code = "invalid_json"
+	ParameterMissing    Code = "parameter_missing"
+	ParameterInvalid    Code = "parameter_invalid"
+	ParameterUnknown    Code = "parameter_unknown"
+	ParametersExclusive Code = "parameters_exclusive"
+	InvalidCursor       Code = "invalid_cursor"
+	InvalidExpand       Code = "invalid_expand"
+	InvalidInclude      Code = "invalid_include"
+	InvalidReference    Code = "invalid_reference"
+	InvalidCondition    Code = "invalid_condition"
+	URLNotAllowed       Code = "url_not_allowed"
+	CountryBlocked      Code = "country_blocked"
+	UnsupportedVersion  Code = "unsupported_version"
+
+	MethodNotAllowed     Code = "method_not_allowed"
+	PayloadTooLarge      Code = "payload_too_large"
+	UnsupportedMediaType Code = "unsupported_media_type"
+	IdempotencyKeyReused Code = "idempotency_key_reused"
+
+	ResourceNotFound      Code = "resource_not_found"
+	RouteNotFound         Code = "route_not_found"
+	TrackingValueNotFound Code = "tracking_value_not_found"
+
+	PartnerEmailTaken       Code = "partner_email_taken"
+	PartnerHandleTaken      Code = "partner_handle_taken"
+	LinkValueTaken          Code = "link_value_taken"
+	CouponCodeTaken         Code = "coupon_code_taken"
+	TagNameTaken            Code = "tag_name_taken"
+	GroupNameTaken          Code = "group_name_taken"
+	CustomerExternalIDTaken Code = "customer_external_id_taken"
+
+	ApplicationAlreadyDecided  Code = "application_already_decided"
+	CommissionNotPending       Code = "commission_not_pending"
+	CommissionAlreadyPaid      Code = "commission_already_paid"
+	CommissionNotOpen          Code = "commission_not_open"
+	CommissionInPayout         Code = "commission_in_payout"
+	CustomerHasSales           Code = "customer_has_sales"
+	CustomerHasPaidCommissions Code = "customer_has_paid_commissions"
+	DefaultGroupUndeletable    Code = "default_group_undeletable"
+	PayoutInFlight             Code = "payout_in_flight"
+	PayoutAlreadyPaid          Code = "payout_already_paid"
+	PayoutNotPayable           Code = "payout_not_payable"
+	CampaignNotSendable        Code = "campaign_not_sendable"
+	CampaignNotPausable        Code = "campaign_not_pausable"
+	CampaignNotEditable        Code = "campaign_not_editable"
+	CampaignAudienceEmpty      Code = "campaign_audience_empty"
+	PartnerNotActive           Code = "partner_not_active"
+	PartnerNotReviewed         Code = "partner_not_reviewed"
+	RiskFlagClosed             Code = "risk_flag_closed"
+	ProgramPaused              Code = "program_paused"
+	ReferralExpired            Code = "referral_expired"
+	SelfReferralBlocked        Code = "self_referral_blocked"
+	WebhookEndpointDisabled    Code = "webhook_endpoint_disabled"
+	WebhookEndpointLimit       Code = "webhook_endpoint_limit"
+	WebhookEventExpired        Code = "webhook_event_expired"
+	WebhookTestDelivery        Code = "webhook_test_delivery"
+	IdempotencyInProgress      Code = "idempotency_in_progress"
+
+	RateLimitExceeded Code = "rate_limit_exceeded"
+
+	FlowQuotaExceeded    Code = "flow_quota_exceeded"
+	RevenueMeterExceeded Code = "revenue_meter_exceeded"
+
+	OperationNotImplemented Code = "operation_not_implemented"
+	EmailNotConfigured      Code = "email_not_configured"
+	RailNotConfigured       Code = "rail_not_configured"
+
+	InternalError Code = "internal_error"
+	Unavailable   Code = "unavailable"
+)
+
+type class struct {
+	kind   string
+	status int
+}
+
+var (
+	authentication = class{"authentication_error", http.StatusUnauthorized}
+	permission     = class{"permission_error", http.StatusForbidden}
+	invalid        = class{"invalid_request_error", http.StatusBadRequest}
+	notFound       = class{"not_found_error", http.StatusNotFound}
+	conflict       = class{"conflict_error", http.StatusConflict}
+	plan           = class{"plan_error", http.StatusPaymentRequired}
+	notImplemented = class{"not_implemented_error", http.StatusNotImplemented}
+)
+
+// classes is the one table from code to type and status.
+var classes = map[Code]class{
+	APIKeyMissing: authentication, APIKeyInvalid: authentication, APIKeyRevoked: authentication,
+	SignatureRequired: authentication, SignatureInvalid: authentication, SignatureExpired: authentication,
+
+	InsufficientScope: permission,
+
+	InvalidJSON: invalid, ParameterMissing: invalid, ParameterInvalid: invalid, ParameterUnknown: invalid,
+	ParametersExclusive: invalid, InvalidCursor: invalid, InvalidExpand: invalid, InvalidInclude: invalid,
+	InvalidReference: invalid, InvalidCondition: invalid, URLNotAllowed: invalid, CountryBlocked: invalid,
+	UnsupportedVersion: invalid,
+
+	MethodNotAllowed:     {"invalid_request_error", http.StatusMethodNotAllowed},
+	PayloadTooLarge:      {"invalid_request_error", http.StatusRequestEntityTooLarge},
+	UnsupportedMediaType: {"invalid_request_error", http.StatusUnsupportedMediaType},
+	IdempotencyKeyReused: {"invalid_request_error", http.StatusUnprocessableEntity},
+
+	ResourceNotFound: notFound, RouteNotFound: notFound, TrackingValueNotFound: notFound,
+
+	PartnerEmailTaken: conflict, PartnerHandleTaken: conflict, LinkValueTaken: conflict, CouponCodeTaken: conflict,
+	TagNameTaken: conflict, GroupNameTaken: conflict, CustomerExternalIDTaken: conflict,
+
+	ApplicationAlreadyDecided: conflict, CommissionNotPending: conflict, CommissionAlreadyPaid: conflict,
+	CommissionNotOpen: conflict, CommissionInPayout: conflict, CustomerHasSales: conflict,
+	CustomerHasPaidCommissions: conflict, DefaultGroupUndeletable: conflict, PayoutInFlight: conflict,
+	PayoutAlreadyPaid: conflict, PayoutNotPayable: conflict, CampaignNotSendable: conflict,
+	CampaignNotPausable: conflict, CampaignNotEditable: conflict, CampaignAudienceEmpty: conflict,
+	PartnerNotActive: conflict, PartnerNotReviewed: conflict, RiskFlagClosed: conflict, ProgramPaused: conflict,
+	ReferralExpired: conflict, SelfReferralBlocked: conflict, WebhookEndpointDisabled: conflict,
+	WebhookEndpointLimit: conflict, WebhookEventExpired: conflict, WebhookTestDelivery: conflict,
+	IdempotencyInProgress: conflict,
+
+	RateLimitExceeded: {"rate_limit_error", http.StatusTooManyRequests},
+
+	FlowQuotaExceeded: plan, RevenueMeterExceeded: plan,
+
+	OperationNotImplemented: notImplemented, EmailNotConfigured: notImplemented, RailNotConfigured: notImplemented,
+
+	InternalError: {"api_error", http.StatusInternalServerError},
+	Unavailable:   {"api_error", http.StatusServiceUnavailable},
+}
+
+// Codes returns every code, for tests and documents.
+func Codes() []Code {
+	out := make([]Code, 0, len(classes))
+	for c := range classes {
+		out = append(out, c)
+	}
+	return out
+}

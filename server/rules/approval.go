@@ -1,0 +1,64 @@
+package rules
+
+import "rail/server/clock"
+
+// ApprovalMode tells how a flow's commissions are approved.
+type ApprovalMode string
+
+// The approval modes of the specification.
+const (
+	ApproveImmediately ApprovalMode = "immediate"
+	ApproveAfterDays   ApprovalMode = "after_days"
+	ApproveManually    ApprovalMode = "manual"
+)
+
+// Status is the state of a commission.
+type Status string
+
+// The states of the specification.
+const (
+	StatusPending  Status = "pending"
+	StatusApproved Status = "approved"
+	StatusDue      Status = "due"
+	StatusPaid     Status = "paid"
+	StatusRejected Status = "rejected"
+	StatusVoided   Status = "voided"
+)
+
+// InitialStatus returns the state of a new commission: pending where somebody or
+// time must approve it first, else as ApprovedStatus. A commission made by hand
+// is approved immediately (decisions, 102 and 200).
+func InitialStatus(mode ApprovalMode, matureAt, now clock.Time) Status {
+	if mode != ApproveImmediately {
+		return StatusPending
+	}
+	return ApprovedStatus(matureAt, now)
+}
+
+// ApprovedStatus returns the state of a commission at its approval: due once the
+// holding period has run, else approved.
+func ApprovedStatus(matureAt, now clock.Time) Status {
+	if matureAt.After(now.Time) {
+		return StatusApproved
+	}
+	return StatusDue
+}
+
+// MatureAt returns when a commission can be paid: holdingDays periods of 24
+// hours after base, which is the sale's occurred_at, else the commission's
+// created_at (decisions, 104).
+func MatureAt(base clock.Time, holdingDays int64) clock.Time { return base.Days(holdingDays) }
+
+// ApprovesAt returns when a commission of the mode after_days approves itself
+// (decisions, 102).
+func ApprovesAt(createdAt clock.Time, delayDays int64) clock.Time { return createdAt.Days(delayDays) }
+
+// CreatedEventStatus returns the status that commission.created tells: due if
+// payable now, else pending. Where it differs from the true one, a
+// commission.updated follows (decisions, 103).
+func CreatedEventStatus(s Status) Status {
+	if s == StatusDue {
+		return StatusDue
+	}
+	return StatusPending
+}

@@ -1,0 +1,78 @@
+package rules
+
+// Choice is the flow and the rate that answer an event. BranchID is nil where
+// the flow's own rate was used (decisions, 3.4).
+type Choice struct {
+	FlowID            string
+	BranchID          *string
+	RateType          RateType
+	RateValue         int64
+	ApprovalMode      ApprovalMode
+	ApprovalDelayDays *int64
+}
+
+// Choose returns what the one flow that pays says: the first in order whose
+// trigger and scope fit, by its first matching branch, else its own rate. It is
+// false where no flow fits. A rate of 0 is a choice too and does not fall
+// through to the next flow (decisions, 134). The flows must be active and may
+// come in any order.
+func Choose(flows []Flow, f *Facts) (Choice, bool) {
+	flow := first(flows, func(x *Flow) bool { return x.answers(f, GenerateCommission) })
+	if flow == nil {
+		return Choice{}, false
+	}
+	c := Choice{
+		FlowID: flow.ID, RateType: flow.RateType, RateValue: flow.RateValue,
+		ApprovalMode: flow.ApprovalMode, ApprovalDelayDays: flow.ApprovalDelayDays,
+	}
+	if b := flow.branch(f); b != nil {
+		c.BranchID, c.RateType, c.RateValue = &b.ID, b.RateType, b.RateValue
+	}
+	return c, true
+}
+
+// Switch is a change of group that a flow asks for.
+type Switch struct {
+	FlowID        string
+	TargetGroupID string
+}
+
+// SwitchTarget returns the group that the partner moves to after the event: that
+// of the first switch_group flow in order that fires, which it does without
+// branches, or when any branch matches. The target may be the group that the
+// partner has already; then nothing changes (decisions, 131).
+func SwitchTarget(flows []Flow, f *Facts) (Switch, bool) {
+	flow := first(flows, func(x *Flow) bool {
+		return x.TargetGroupID != nil && x.answers(f, SwitchGroup) && (len(x.Branches) == 0 || x.branch(f) != nil)
+	})
+	if flow == nil {
+		return Switch{}, false
+	}
+	return Switch{FlowID: flow.ID, TargetGroupID: *flow.TargetGroupID}, true
+}
+
+// first returns the least of the flows that fit, in the order of Less. The
+// order is looked at first, since it costs less than conditions do.
+func first(flows []Flow, fits func(*Flow) bool) *Flow {
+	var least *Flow
+	for i := range flows {
+		if x := &flows[i]; (least == nil || Less(*x, *least)) && fits(x) {
+			least = x
+		}
+	}
+	return least
+}
+
+func (f *Flow) answers(facts *Facts, action Action) bool {
+	return f.Action == action && f.Trigger == facts.trigger() && Applies(*f, facts.Partner.ID, facts.Partner.GroupID)
+}
+
+// branch returns the first branch that matches, nil where none does.
+func (f *Flow) branch(facts *Facts) *Branch {
+	for i := range f.Branches {
+		if f.Branches[i].Conditions.Match(facts) {
+			return &f.Branches[i]
+		}
+	}
+	return nil
+}

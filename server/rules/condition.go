@@ -1,0 +1,65 @@
+package rules
+
+// Limits of the conditions of one branch (decisions, 3.1).
+const (
+	maxLeaves = 20
+	maxItems  = 20
+	maxDepth  = 3
+	maxValues = 100
+	maxText   = 255
+)
+
+// Conditions is the parsed form of a branch's conditions, all of which must
+// hold. The zero value always matches (decisions, 3.1).
+type Conditions struct {
+	items all
+	needs Needs
+}
+
+// Needs tells which facts the conditions read that cost a query.
+func (c Conditions) Needs() Needs { return c.needs }
+
+// Match tells whether every condition holds for the facts (decisions, 3.4).
+func (c Conditions) Match(f *Facts) bool { return c.items.holds(f) }
+
+// ConditionError says what is wrong with conditions: the code
+// `invalid_condition` of the API. Path is relative to the conditions, such as
+// `[0].any[2].value`, and empty for the array itself. Message is a predicate
+// ("must be ...") that lists what is allowed.
+type ConditionError struct {
+	Path    string
+	Message string
+}
+
+// Error returns the path and the message.
+func (e *ConditionError) Error() string { return "conditions" + e.Path + " " + e.Message }
+
+func wrong(path, message string) *ConditionError {
+	return &ConditionError{Path: path, Message: message}
+}
+
+// node is a leaf or a group.
+type node interface{ holds(f *Facts) bool }
+
+type (
+	all   []node
+	anyOf []node
+)
+
+func (g all) holds(f *Facts) bool {
+	for _, n := range g {
+		if !n.holds(f) {
+			return false
+		}
+	}
+	return true
+}
+
+func (g anyOf) holds(f *Facts) bool {
+	for _, n := range g {
+		if n.holds(f) {
+			return true
+		}
+	}
+	return false
+}

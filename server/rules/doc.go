@@ -1,0 +1,8 @@
+// Package rules decides what a sale or a sign-up pays: the conditions of
+// branches, the choice of a flow, the amount, and the first state of a
+// commission. It is pure: it reads no database and no clock, so that every rule
+// can be tested by itself and a dry run gives the answer of the real one.
+//
+// Money is in minor units, rates in basis points or minor units of the
+// program's currency (decisions, 92-111, 129-138 and section 3).
+package rules

@@ -1,0 +1,106 @@
+package rules
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"rail/server/clock"
+)
+
+// leaf is one test. Which of the values is set goes by the field's kind and the
+// operator; texts are folded where the field ignores case.
+type leaf struct {
+	field   field
+	op      operator
+	flag    bool
+	texts   []string
+	numbers []int64
+	time    clock.Time
+}
+
+// holds follows decisions 3.4: a missing value fails every operator, neq and
+// not_in included, but `exists: false`.
+func (l leaf) holds(f *Facts) bool {
+	v := l.field.read(f)
+	if l.op == opExists {
+		return (v != nil) == l.flag
+	}
+	switch v := v.(type) {
+	case bool:
+		return v == l.flag
+	case string:
+		return l.holdsText(v)
+	case int64:
+		return l.holdsNumber(func(n int64) int { return cmp.Compare(v, n) })
+	case clock.Time:
+		return ordered(l.op, v.Compare(l.time.Time))
+	case []string:
+		return l.holdsSet(v)
+	case scalar:
+		return l.holdsScalar(v)
+	}
+	return false
+}
+
+func (l leaf) holdsText(v string) bool {
+	if l.field.fold {
+		v = fold(v)
+	}
+	switch l.op {
+	case opEq, opIn:
+		return slices.Contains(l.texts, v)
+	case opNeq, opNotIn:
+		return !slices.Contains(l.texts, v)
+	case opContains:
+		return strings.Contains(v, l.texts[0])
+	case opStartsWith:
+		return strings.HasPrefix(v, l.texts[0])
+	case opEndsWith:
+		return strings.HasSuffix(v, l.texts[0])
+	}
+	return false
+}
+
+// holdsNumber takes how the fact compares with a number of the condition.
+func (l leaf) holdsNumber(compare func(int64) int) bool {
+	same := func(n int64) bool { return compare(n) == 0 }
+	switch l.op {
+	case opEq, opIn:
+		return slices.ContainsFunc(l.numbers, same)
+	case opNeq, opNotIn:
+		return !slices.ContainsFunc(l.numbers, same)
+	}
+	return ordered(l.op, compare(l.numbers[0]))
+}
+
+func (l leaf) holdsSet(v []string) bool {
+	shared := slices.ContainsFunc(v, func(s string) bool { return slices.Contains(l.texts, s) })
+	return shared == (l.op == opIn)
+}
+
+// holdsScalar lets the type of the condition's value decide; metadata of
+// another type never matches (decisions, 204).
+func (l leaf) holdsScalar(v scalar) bool {
+	if len(l.numbers) > 0 {
+		return v.number != "" && l.holdsNumber(func(n int64) int { return compareNumber(v.number, n) })
+	}
+	return v.isText && l.holdsText(v.text)
+}
+
+func ordered(op operator, c int) bool {
+	switch op {
+	case opGt:
+		return c > 0
+	case opGte:
+		return c >= 0
+	case opLt:
+		return c < 0
+	case opLte:
+		return c <= 0
+	}
+	return false
+}
+
+// fold makes texts equal that differ in case alone.
+func fold(s string) string { return strings.ToLower(s) }

@@ -1,0 +1,115 @@
+package rules
+
+import (
+	"regexp"
+	"strings"
+
+	"rail/server/ident"
+)
+
+// field is one thing that conditions can read (decisions, 3.2).
+type field struct {
+	name   string
+	kind   kind
+	read   func(*Facts) any // nil is missing
+	values []string         // of an enum
+	prefix ident.Prefix     // of an id
+	fold   bool             // ignores case
+	signup bool             // exists when a customer signs up
+	needs  Needs
+}
+
+const (
+	saleMetadata     = "sale.metadata."
+	customerMetadata = "customer.metadata."
+)
+
+var metadataKey = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,40}$`)
+
+// fields is the whole list, in the order of the messages. What a sign-up cannot
+// know is not marked signup: the sale, and all that begins with the first one.
+var fields = []field{
+	{name: "sale.amount_minor", kind: kindMoney, read: inProgramCurrency(saleAmount)},
+	{name: "sale.net_amount_minor", kind: kindMoney, read: inProgramCurrency(saleNet)},
+	{name: "sale.currency", kind: kindCurrency, read: saleCurrency, fold: true},
+	{name: "sale.product_id", kind: kindText, read: saleProductID},
+	{name: "sale.product_name", kind: kindText, read: saleProductName, fold: true},
+	{name: "sale.billing_type", kind: kindEnum, read: saleBillingType, values: []string{"one_time", "subscription"}},
+	{name: "sale.interval", kind: kindEnum, read: saleInterval, values: []string{"day", "week", "month", "year"}},
+	{name: "sale.is_first_sale", kind: kindBool, read: saleIsFirst},
+	{name: "customer.sales_count", kind: kindInt, read: customerSales, needs: NeedCustomerCounters},
+	{name: "customer.total_paid_minor", kind: kindMoney, read: inProgramCurrency(customerPaid), needs: NeedCustomerCounters},
+	{name: "customer.months_since_conversion", kind: kindInt, read: monthsSinceConversion},
+	{name: "customer.days_since_conversion", kind: kindInt, read: daysSinceConversion},
+	{name: "customer.days_since_lead", kind: kindInt, read: daysSinceLead, signup: true},
+	{name: "customer.converted_at", kind: kindDate, read: func(f *Facts) any { return given(f.Customer.ConvertedAt) }},
+	{name: "customer.lead_at", kind: kindDate, read: func(f *Facts) any { return given(f.Customer.LeadAt) }, signup: true},
+	{name: "customer.country", kind: kindCountry, read: func(f *Facts) any { return given(f.Customer.Country) }, fold: true, signup: true, needs: NeedClickCountry},
+	{name: "customer.tracked_by", kind: kindEnum, read: func(f *Facts) any { return f.Customer.TrackedBy }, values: []string{"link", "coupon", "manual", "api"}, signup: true},
+	{name: "customer.coupon_id", kind: kindID, read: func(f *Facts) any { return given(f.Customer.CouponID) }, prefix: ident.Coupon, signup: true},
+	{name: "customer.link_id", kind: kindID, read: func(f *Facts) any { return given(f.Customer.LinkID) }, prefix: ident.Link, signup: true},
+	{name: "customer.identifier", kind: kindText, read: func(f *Facts) any { return given(f.Customer.Identifier) }, signup: true},
+	{name: "partner.id", kind: kindID, read: func(f *Facts) any { return f.Partner.ID }, prefix: ident.Partner, signup: true},
+	{name: "partner.group_id", kind: kindID, read: func(f *Facts) any { return given(f.Partner.GroupID) }, prefix: ident.Group, signup: true},
+	{name: "partner.tag_ids", kind: kindIDSet, read: partnerTags, prefix: ident.Tag, signup: true, needs: NeedPartnerTags},
+	{name: "partner.country_code", kind: kindCountry, read: func(f *Facts) any { return given(f.Partner.CountryCode) }, fold: true, signup: true},
+	{name: "partner.leads_count", kind: kindInt, read: partnerLeads, signup: true, needs: NeedPartnerCounters},
+	{name: "partner.customers_count", kind: kindInt, read: partnerCustomers, signup: true, needs: NeedPartnerCounters},
+	{name: "partner.sales_count", kind: kindInt, read: partnerSales, signup: true, needs: NeedPartnerCounters},
+	{name: "partner.revenue_minor", kind: kindMoney, read: inProgramCurrency(partnerRevenue), signup: true, needs: NeedPartnerCounters},
+	{name: "partner.commissions_minor", kind: kindMoney, read: inProgramCurrency(partnerCommissions), signup: true, needs: NeedPartnerCounters},
+}
+
+// fieldOf returns the field of that name for a trigger, or what is allowed.
+func fieldOf(name string, trigger Trigger) (field, string) {
+	if f, ok, problem := metadataField(name); ok {
+		if problem == "" && trigger == NewSignup && !f.signup {
+			return field{}, unavailable()
+		}
+		return f, problem
+	}
+	for _, f := range fields {
+		if f.name != name {
+			continue
+		}
+		if trigger == NewSignup && !f.signup {
+			return field{}, unavailable()
+		}
+		return f, ""
+	}
+	return field{}, "must be one of " + fieldNames(trigger)
+}
+
+func unavailable() string {
+	return "is not known when a customer signs up; with the trigger new_signup it must be one of " + fieldNames(NewSignup)
+}
+
+// metadataField returns the field of a metadata name; ok tells that it is one.
+func metadataField(name string) (f field, ok bool, problem string) {
+	key, sale := strings.CutPrefix(name, saleMetadata)
+	if !sale {
+		if key, ok = strings.CutPrefix(name, customerMetadata); !ok {
+			return field{}, false, ""
+		}
+	}
+	if !metadataKey.MatchString(key) {
+		return field{}, true, "must name a metadata key of 1 to 40 letters, digits, underscores, dots and hyphens"
+	}
+	if sale {
+		return field{name: name, kind: kindScalar, read: saleMetadataValue(key)}, true, ""
+	}
+	return field{name: name, kind: kindScalar, read: customerMetadataValue(key), signup: true}, true, ""
+}
+
+func fieldNames(trigger Trigger) string {
+	var names []string
+	for _, f := range fields {
+		if f.signup || trigger != NewSignup {
+			names = append(names, f.name)
+		}
+	}
+	if trigger != NewSignup {
+		names = append(names, saleMetadata+"<key>")
+	}
+	return listing(append(names, customerMetadata+"<key>"))
+}

@@ -1,0 +1,112 @@
+package rules
+
+import (
+	"cmp"
+
+	"rail/server/clock"
+)
+
+// Trigger is the event that a flow answers.
+type Trigger string
+
+// The triggers of the specification.
+const (
+	NewPayment Trigger = "new_payment"
+	NewSignup  Trigger = "new_signup"
+)
+
+// Action is what a flow does.
+type Action string
+
+// The actions of the specification.
+const (
+	GenerateCommission Action = "generate_commission"
+	SwitchGroup        Action = "switch_group"
+)
+
+// RateType tells what a rate's value counts: basis points of the base, or minor
+// units of the program's currency.
+type RateType string
+
+// The rate types of the specification.
+const (
+	RatePercent RateType = "percent"
+	RateFixed   RateType = "fixed"
+)
+
+// Rate is a rate by itself, such as a link's rate_override (decisions, 77).
+type Rate struct {
+	RateType  RateType `json:"rate_type"`
+	RateValue int64    `json:"rate_value"`
+}
+
+// Flow is an active commission rule, as far as choosing needs it. At most one
+// of GroupID and PartnerID is set; neither means the whole program. The rate is
+// empty and TargetGroupID set for the action switch_group (decisions, 129-131).
+type Flow struct {
+	ID                string
+	GroupID           *string
+	PartnerID         *string
+	Trigger           Trigger
+	Action            Action
+	TargetGroupID     *string
+	RateType          RateType
+	RateValue         int64
+	ApprovalMode      ApprovalMode
+	ApprovalDelayDays *int64
+	Priority          int64
+	CreatedAt         clock.Time
+	Branches          []Branch
+}
+
+// Branch is a rate with the conditions under which it replaces the flow's own.
+type Branch struct {
+	ID         string
+	Conditions Conditions
+	RateType   RateType
+	RateValue  int64
+}
+
+// Less is the order in which flows run: priority, lowest first, then partner
+// before group before program, then the oldest, then the id (decisions, 133).
+func Less(a, b Flow) bool { return compareFlows(a, b) < 0 }
+
+func compareFlows(a, b Flow) int {
+	return cmp.Or(
+		cmp.Compare(a.Priority, b.Priority),
+		cmp.Compare(a.breadth(), b.breadth()),
+		a.CreatedAt.Compare(b.CreatedAt.Time),
+		cmp.Compare(a.ID, b.ID),
+	)
+}
+
+// breadth grows with the number of partners that a flow reaches.
+func (f Flow) breadth() int {
+	switch {
+	case f.PartnerID != nil:
+		return 0
+	case f.GroupID != nil:
+		return 1
+	}
+	return 2
+}
+
+// Applies tells whether the flow's scope takes in that partner, whose group is
+// null for one without (decisions, 134).
+func Applies(f Flow, partnerID string, groupID *string) bool {
+	if f.PartnerID != nil && *f.PartnerID != partnerID {
+		return false
+	}
+	return f.GroupID == nil || groupID != nil && *f.GroupID == *groupID
+}
+
+// NeedsOf tells which facts the flows' conditions read that cost a query.
+func NeedsOf(flows []Flow) Needs {
+	var n Needs
+	for _, f := range flows {
+		for _, b := range f.Branches {
+			n |= b.Conditions.Needs()
+		}
+	}
+	return n
+}

@@ -1,0 +1,88 @@
+package rules
+
+import "strings"
+
+// operator is what a leaf does with its field and its value.
+type operator string
+
+const (
+	opEq         operator = "eq"
+	opNeq        operator = "neq"
+	opGt         operator = "gt"
+	opGte        operator = "gte"
+	opLt         operator = "lt"
+	opLte        operator = "lte"
+	opIn         operator = "in"
+	opNotIn      operator = "not_in"
+	opContains   operator = "contains"
+	opStartsWith operator = "starts_with"
+	opEndsWith   operator = "ends_with"
+	opExists     operator = "exists"
+)
+
+// kind is the type of a field.
+type kind int
+
+const (
+	kindBool kind = iota
+	kindEnum
+	kindCurrency
+	kindCountry
+	kindID
+	kindIDSet
+	kindText
+	kindInt
+	kindMoney
+	kindDate
+	kindScalar
+)
+
+var (
+	choiceOps = []operator{opEq, opNeq, opIn, opNotIn, opExists}
+	textOps   = []operator{opEq, opNeq, opIn, opNotIn, opContains, opStartsWith, opEndsWith, opExists}
+	numberOps = []operator{opEq, opNeq, opGt, opGte, opLt, opLte}
+	orderOps  = []operator{opGt, opGte, opLt, opLte}
+)
+
+// operators lists what each kind takes, in the order of the messages
+// (decisions, 3.3).
+var operators = map[kind][]operator{
+	kindBool:     {opEq},
+	kindEnum:     choiceOps,
+	kindCurrency: choiceOps,
+	kindCountry:  choiceOps,
+	kindID:       choiceOps,
+	kindIDSet:    {opIn, opNotIn, opExists},
+	kindText:     textOps,
+	kindInt:      numberOps,
+	kindMoney:    numberOps,
+	kindDate:     orderOps,
+	kindScalar: {
+		opEq, opNeq, opIn, opNotIn, opContains, opStartsWith, opEndsWith,
+		opGt, opGte, opLt, opLte, opExists,
+	},
+}
+
+// ordered tells whether the operator asks for an order, and textual whether it
+// looks into a text.
+func (o operator) ordered() bool { return among(o, orderOps) }
+func (o operator) textual() bool { return o == opContains || o == opStartsWith || o == opEndsWith }
+func (o operator) many() bool    { return o == opIn || o == opNotIn }
+
+func among[T comparable](v T, list []T) bool {
+	for _, x := range list {
+		if x == v {
+			return true
+		}
+	}
+	return false
+}
+
+// listing joins names for a message.
+func listing[T ~string](names []T) string {
+	texts := make([]string, len(names))
+	for i, n := range names {
+		texts[i] = string(n)
+	}
+	return strings.Join(texts, ", ")
+}

@@ -1,0 +1,177 @@
+package rules
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// parser keeps what spans the leaves of one branch.
+type parser struct {
+	trigger Trigger
+	leaves  int
+	needs   Needs
+}
+
+// ParseConditions checks the conditions of a branch of a flow with that trigger
+// and returns the form to evaluate. Everything of decisions 3.1 to 3.3 is
+// enforced, so what parses can be matched without further errors. JSON that a
+// body check refuses (duplicate names) is not looked for here.
+func ParseConditions(raw json.RawMessage, trigger Trigger) (Conditions, *ConditionError) {
+	p := parser{trigger: trigger}
+	items, err := p.items(raw, "", 1)
+	if err != nil {
+		return Conditions{}, err
+	}
+	return Conditions{items: items, needs: p.needs}, nil
+}
+
+func (p *parser) items(raw json.RawMessage, path string, depth int) ([]node, *ConditionError) {
+	elements, ok := array(raw)
+	if !ok {
+		return nil, wrong(path, "must be an array of conditions ({field, operator, value}) and groups ({any: [...]} or {all: [...]})")
+	}
+	nodes := make([]node, 0, min(len(elements), maxItems))
+	for i, element := range elements {
+		n, err := p.item(element, at(path, i), depth)
+		if err != nil {
+			return nil, err
+		}
+		nodes = append(nodes, n)
+	}
+	return nodes, nil
+}
+
+func (p *parser) item(raw json.RawMessage, path string, depth int) (node, *ConditionError) {
+	members, ok := object(raw)
+	if !ok {
+		return nil, wrong(path, "must be an object: a condition {field, operator, value} or a group {any: [...]} or {all: [...]}")
+	}
+	for _, name := range []string{"any", "all"} {
+		if _, ok := members[name]; ok {
+			return p.group(members, name, path, depth+1)
+		}
+	}
+	return p.leaf(members, path)
+}
+
+func (p *parser) group(members map[string]json.RawMessage, name, path string, depth int) (node, *ConditionError) {
+	if err := only(members, path, "a group has one key, any or all", name); err != nil {
+		return nil, err
+	}
+	if depth > maxDepth {
+		return nil, wrong(path, fmt.Sprintf("is nested too deep; groups nest to depth %d, counting the outer array", maxDepth))
+	}
+	path += "." + name
+	if elements, ok := array(members[name]); ok && (len(elements) < 1 || len(elements) > maxItems) {
+		return nil, wrong(path, fmt.Sprintf("must have 1 to %d items", maxItems))
+	}
+	nodes, err := p.items(members[name], path, depth)
+	if err != nil {
+		return nil, err
+	}
+	if name == "any" {
+		return anyOf(nodes), nil
+	}
+	return all(nodes), nil
+}
+
+func (p *parser) leaf(members map[string]json.RawMessage, path string) (node, *ConditionError) {
+	if err := only(members, path, "a condition has the keys field, operator and value", "field", "operator", "value"); err != nil {
+		return nil, err
+	}
+	if p.leaves++; p.leaves > maxLeaves {
+		return nil, wrong(path, fmt.Sprintf("is one too many; a branch has at most %d conditions, those in groups included", maxLeaves))
+	}
+	f, err := p.field(members, path+".field")
+	if err != nil {
+		return nil, err
+	}
+	op, err := operatorOf(f, members, path+".operator")
+	if err != nil {
+		return nil, err
+	}
+	raw, ok := members["value"]
+	if !ok {
+		return nil, wrong(path+".value", "is required")
+	}
+	p.needs |= f.needs
+	l := leaf{field: f, op: op}
+	if err := l.take(raw, path+".value"); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func (p *parser) field(members map[string]json.RawMessage, path string) (field, *ConditionError) {
+	name, err := name(members, "field", path, "must be one of "+fieldNames(p.trigger))
+	if err != nil {
+		return field{}, err
+	}
+	f, problem := fieldOf(name, p.trigger)
+	if problem != "" {
+		return field{}, wrong(path, problem)
+	}
+	return f, nil
+}
+
+func operatorOf(f field, members map[string]json.RawMessage, path string) (operator, *ConditionError) {
+	message := "must be one of " + listing(operators[f.kind]) + " for " + f.name
+	s, err := name(members, "operator", path, message)
+	if err != nil {
+		return "", err
+	}
+	if op := operator(s); slices.Contains(operators[f.kind], op) {
+		return op, nil
+	}
+	return "", wrong(path, message)
+}
+
+// name reads a required string member.
+func name(members map[string]json.RawMessage, key, path, message string) (string, *ConditionError) {
+	raw, ok := members[key]
+	if !ok {
+		return "", wrong(path, "is required and "+message)
+	}
+	s, ok := text(raw)
+	if !ok {
+		return "", wrong(path, message)
+	}
+	return s, nil
+}
+
+// only refuses members beyond those named.
+func only(members map[string]json.RawMessage, path, rule string, names ...string) *ConditionError {
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		if !slices.Contains(names, key) {
+			return wrong(path+"."+key, "is not allowed; "+rule)
+		}
+	}
+	return nil
+}
+
+func at(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
+
+func array(raw json.RawMessage) (elements []json.RawMessage, ok bool) {
+	ok = opens(raw, '[') && json.Unmarshal(raw, &elements) == nil
+	return elements, ok
+}
+
+func object(raw json.RawMessage) (members map[string]json.RawMessage, ok bool) {
+	ok = opens(raw, '{') && json.Unmarshal(raw, &members) == nil
+	return members, ok
+}
+
+func text(raw json.RawMessage) (s string, ok bool) {
+	ok = opens(raw, '"') && json.Unmarshal(raw, &s) == nil
+	return s, ok
+}
+
+// opens tells the type of a value, which Unmarshal alone would not: it takes
+// null for anything.
+func opens(raw json.RawMessage, c byte) bool {
+	raw = bytes.TrimLeft(raw, " \t\r\n")
+	return len(raw) > 0 && raw[0] == c
+}

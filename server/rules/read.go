@@ -1,0 +1,159 @@
+package rules
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// The readers return nil for a missing value, else a bool, string, int64,
+// clock.Time, []string, or what scalarOf returns.
+
+func given[T any](p *T) any {
+	if p == nil {
+		return nil
+	}
+	return *p
+}
+
+// inProgramCurrency makes a money value missing where the sale is in another
+// currency, since the two cannot be compared (decisions, 3.4).
+func inProgramCurrency(read func(*Facts) any) func(*Facts) any {
+	return func(f *Facts) any {
+		if f.Sale != nil && !strings.EqualFold(f.Sale.Currency, f.ProgramCurrency) {
+			return nil
+		}
+		return read(f)
+	}
+}
+
+func fromSale(f *Facts, read func(*SaleFacts) any) any {
+	if f.Sale == nil {
+		return nil
+	}
+	return read(f.Sale)
+}
+
+func saleAmount(f *Facts) any {
+	return fromSale(f, func(s *SaleFacts) any { return s.AmountMinor })
+}
+
+func saleNet(f *Facts) any {
+	return fromSale(f, func(s *SaleFacts) any { return s.NetAmountMinor })
+}
+
+func saleCurrency(f *Facts) any {
+	return fromSale(f, func(s *SaleFacts) any { return s.Currency })
+}
+
+func saleProductID(f *Facts) any {
+	return fromSale(f, func(s *SaleFacts) any { return given(s.ProductID) })
+}
+
+func saleProductName(f *Facts) any {
+	return fromSale(f, func(s *SaleFacts) any { return given(s.ProductName) })
+}
+
+func saleBillingType(f *Facts) any {
+	return fromSale(f, func(s *SaleFacts) any { return s.BillingType })
+}
+
+func saleInterval(f *Facts) any {
+	return fromSale(f, func(s *SaleFacts) any { return given(s.Interval) })
+}
+
+func saleIsFirst(f *Facts) any {
+	return fromSale(f, func(s *SaleFacts) any { return s.IsFirstSale })
+}
+
+func customerCount(f *Facts, read func(*CustomerCounters) int64) any {
+	if f.Customer.Counters == nil {
+		return nil
+	}
+	return read(f.Customer.Counters)
+}
+
+func customerSales(f *Facts) any {
+	return customerCount(f, func(c *CustomerCounters) int64 { return c.SalesCount })
+}
+
+func customerPaid(f *Facts) any {
+	return customerCount(f, func(c *CustomerCounters) int64 { return c.TotalPaidMinor })
+}
+
+func monthsSinceConversion(f *Facts) any { return sinceConversion(f, monthsBetween) }
+func daysSinceConversion(f *Facts) any   { return sinceConversion(f, daysBetween) }
+
+func partnerCount(f *Facts, read func(*PartnerCounters) int64) any {
+	if f.Partner.Counters == nil {
+		return nil
+	}
+	return read(f.Partner.Counters)
+}
+
+func partnerLeads(f *Facts) any {
+	return partnerCount(f, func(c *PartnerCounters) int64 { return c.LeadsCount })
+}
+
+func partnerCustomers(f *Facts) any {
+	return partnerCount(f, func(c *PartnerCounters) int64 { return c.CustomersCount })
+}
+
+func partnerSales(f *Facts) any {
+	return partnerCount(f, func(c *PartnerCounters) int64 { return c.SalesCount })
+}
+
+func partnerRevenue(f *Facts) any {
+	return partnerCount(f, func(c *PartnerCounters) int64 { return c.RevenueMinor })
+}
+
+func partnerCommissions(f *Facts) any {
+	return partnerCount(f, func(c *PartnerCounters) int64 { return c.CommissionsMinor })
+}
+
+// partnerTags makes a partner without tags a missing value: `exists` then tells
+// the tagged from the untagged.
+func partnerTags(f *Facts) any {
+	if len(f.Partner.TagIDs) == 0 {
+		return nil
+	}
+	return f.Partner.TagIDs
+}
+
+func saleMetadataValue(key string) func(*Facts) any {
+	return func(f *Facts) any {
+		return fromSale(f, func(s *SaleFacts) any { return scalarOf(s.Metadata, key) })
+	}
+}
+
+func customerMetadataValue(key string) func(*Facts) any {
+	return func(f *Facts) any { return scalarOf(f.Customer.Metadata, key) }
+}
+
+// scalar is a metadata value: a text, a number as it was written, or neither.
+type scalar struct {
+	text   string
+	number string
+	isText bool
+}
+
+// scalarOf returns the value of a metadata key as a scalar, nil for a missing
+// or null one.
+func scalarOf(metadata json.RawMessage, key string) any {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(metadata, &members) != nil {
+		return nil
+	}
+	raw, ok := members[key]
+	if !ok || string(raw) == "null" {
+		return nil
+	}
+	if number.Match(raw) {
+		return scalar{number: string(raw)}
+	}
+	var s scalar
+	s.isText = json.Unmarshal(raw, &s.text) == nil
+	if s.isText && number.MatchString(s.text) {
+		s.number = s.text
+	}
+	return s
+}

@@ -1,0 +1,145 @@
+package rules
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"rail/server/clock"
+	"rail/server/ident"
+)
+
+const isInteger = "must be an integer, without a fraction or an exponent"
+
+var countryCode = regexp.MustCompile(`^[A-Za-z]{2}$`)
+
+// take reads the value that the leaf's field and operator ask for
+// (decisions, 3.3).
+func (l *leaf) take(raw json.RawMessage, path string) *ConditionError {
+	switch {
+	case l.op == opExists, l.field.kind == kindBool:
+		return l.takeFlag(raw, path)
+	case l.op.many():
+		return l.takeMany(raw, path)
+	}
+	return l.takeOne(raw, path)
+}
+
+func (l *leaf) takeFlag(raw json.RawMessage, path string) *ConditionError {
+	switch string(raw) {
+	case "true", "false":
+		l.flag = string(raw) == "true"
+		return nil
+	}
+	return wrong(path, "must be true or false")
+}
+
+func (l *leaf) takeMany(raw json.RawMessage, path string) *ConditionError {
+	elements, ok := array(raw)
+	if !ok || len(elements) < 1 || len(elements) > maxValues {
+		return wrong(path, fmt.Sprintf("must be an array of 1 to %d values for the operator %s", maxValues, l.op))
+	}
+	for i, element := range elements {
+		if err := l.takeOne(element, at(path, i)); err != nil {
+			return err
+		}
+		if len(l.texts) > 0 && len(l.numbers) > 0 {
+			return wrong(at(path, i), "must be of the type of the values before it; an array has strings or integers, not both")
+		}
+	}
+	return nil
+}
+
+func (l *leaf) takeOne(raw json.RawMessage, path string) *ConditionError {
+	switch l.field.kind {
+	case kindInt, kindMoney:
+		return l.takeNumber(raw, path, isInteger)
+	case kindDate:
+		return l.takeDate(raw, path)
+	case kindScalar:
+		return l.takeScalar(raw, path)
+	}
+	return l.takeText(raw, path)
+}
+
+func (l *leaf) takeNumber(raw json.RawMessage, path, message string) *ConditionError {
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	if err != nil || !integer.Match(raw) {
+		return wrong(path, message)
+	}
+	l.numbers = append(l.numbers, n)
+	return nil
+}
+
+func (l *leaf) takeDate(raw json.RawMessage, path string) *ConditionError {
+	s, ok := text(raw)
+	if !ok {
+		return wrong(path, clock.ErrDate.Error())
+	}
+	t, _, err := clock.ParseDate(s)
+	if err != nil {
+		return wrong(path, err.Error())
+	}
+	l.time = t
+	return nil
+}
+
+// takeScalar lets the operator rule out a type before the value's own type
+// decides.
+func (l *leaf) takeScalar(raw json.RawMessage, path string) *ConditionError {
+	switch {
+	case l.op.ordered():
+		return l.takeNumber(raw, path, isInteger+", for the operator "+string(l.op))
+	case l.op.textual(), opens(raw, '"'):
+		return l.takeText(raw, path)
+	}
+	return l.takeNumber(raw, path, fmt.Sprintf("must be a string of 1 to %d characters or an integer (no fraction, no exponent)", maxText))
+}
+
+func (l *leaf) takeText(raw json.RawMessage, path string) *ConditionError {
+	s, ok := text(raw)
+	message := l.field.expects()
+	if !ok || !l.field.accepts(s) {
+		return wrong(path, message)
+	}
+	if l.field.fold {
+		s = fold(s)
+	}
+	l.texts = append(l.texts, s)
+	return nil
+}
+
+// accepts tells whether a string can be a value of the field.
+func (f field) accepts(s string) bool {
+	switch f.kind {
+	case kindEnum:
+		return slices.Contains(f.values, s)
+	case kindCurrency:
+		_, ok := NormalCurrency(s)
+		return ok
+	case kindCountry:
+		return countryCode.MatchString(s)
+	case kindID, kindIDSet:
+		return ident.Has(s, f.prefix)
+	}
+	return s != "" && utf8.RuneCountInString(s) <= maxText
+}
+
+// expects words what accepts takes.
+func (f field) expects() string {
+	switch f.kind {
+	case kindEnum:
+		return "must be one of " + strings.Join(f.values, ", ")
+	case kindCurrency:
+		return "must be an ISO 4217 currency code such as USD"
+	case kindCountry:
+		return "must be a country code of two letters such as US"
+	case kindID, kindIDSet:
+		return "must be an id that begins with " + string(f.prefix)
+	}
+	return fmt.Sprintf("must be a string of 1 to %d characters", maxText)
+}
