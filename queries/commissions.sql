@@ -64,4 +64,8 @@ UPDATE commissions SET status = 'voided', voided_at = @now, void_reason = @reaso
 WHERE id = @id AND org_id = @org_id AND status IN ('pending', 'approved', 'due');
 
 -- name: PayoutsByIDs :many
-SELECT t.* FROM payouts t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
+SELECT sqlc.embed(t), (SELECT count(*) FROM commissions k WHERE k.payout_id = t.id) AS commission_count
+FROM payouts t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
+
+-- name: PayoutProgram :one
+SELECT t.program_id FROM payouts t WHERE t.id = @id AND t.org_id = @org_id;

@@ -76,3 +76,6 @@ DELETE FROM flows WHERE program_id = @program_id AND org_id = @org_id AND (group
 
 -- name: GroupDelete :exec
 DELETE FROM groups WHERE id = @id AND org_id = @org_id;
+
+-- name: GroupProgram :one
+SELECT t.program_id FROM groups t WHERE t.id = @id AND t.org_id = @org_id;

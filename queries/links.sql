@@ -72,3 +72,6 @@ SELECT l.id,
     (SELECT count(*) FROM referrals x WHERE x.link_id = l.id) AS referrals,
     (SELECT count(*) FROM customers x WHERE x.link_id = l.id) AS customers
 FROM links l WHERE l.id = ANY (@ids::text[]) AND l.org_id = @org_id;
+
+-- name: LinkProgram :one
+SELECT t.program_id FROM links t WHERE t.id = @id AND t.org_id = @org_id;

@@ -140,3 +140,6 @@ VALUES (@token_hash, @org_id, @program_id, @partner_id, @created_at, @expires_at
 -- name: ApplicationInsert :exec
 INSERT INTO applications (id, org_id, program_id, group_id, partner_id, email, answers, source, status, created_at, updated_at)
 VALUES (@id, @org_id, @program_id, @group_id, @partner_id, @email, @answers, @source, @status, @created_at, @updated_at);
+
+-- name: PartnerProgram :one
+SELECT t.program_id FROM partners t WHERE t.id = @id AND t.org_id = @org_id;

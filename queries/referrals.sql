@@ -59,3 +59,6 @@ DELETE FROM referrals WHERE id = @id AND org_id = @org_id;
 
 -- name: ReferralDetachClicks :exec
 UPDATE clicks SET referral_id = NULL WHERE referral_id = @referral_id AND org_id = @org_id;
+
+-- name: ReferralProgram :one
+SELECT t.program_id FROM referrals t WHERE t.id = @id AND t.org_id = @org_id;

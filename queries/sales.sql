@@ -83,3 +83,6 @@ SELECT (SELECT count(*) FROM customers x WHERE x.program_id = @program_id AND x.
     (SELECT coalesce(sum(x.amount_minor), 0)::bigint FROM commissions x WHERE x.program_id = @program_id AND x.partner_id = @partner_id
         AND x.currency = @currency AND x.status NOT IN ('rejected', 'voided')) AS commissions_minor
 FROM sales s WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.partner_id = @partner_id;
+
+-- name: SaleProgram :one
+SELECT t.program_id FROM sales t WHERE t.id = @id AND t.org_id = @org_id;

@@ -419,8 +419,25 @@ func (q *Queries) CommissionVoid(ctx context.Context, db DBTX, arg CommissionVoi
 	return result.RowsAffected(), nil
 }
 
+const payoutProgram = `-- name: PayoutProgram :one
+SELECT t.program_id FROM payouts t WHERE t.id = $1 AND t.org_id = $2
+`
+
+type PayoutProgramParams struct {
+	ID    string
+	OrgID string
+}
+
+func (q *Queries) PayoutProgram(ctx context.Context, db DBTX, arg PayoutProgramParams) (string, error) {
+	row := db.QueryRow(ctx, payoutProgram, arg.ID, arg.OrgID)
+	var program_id string
+	err := row.Scan(&program_id)
+	return program_id, err
+}
+
 const payoutsByIDs = `-- name: PayoutsByIDs :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid FROM payouts t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, (SELECT count(*) FROM commissions k WHERE k.payout_id = t.id) AS commission_count
+FROM payouts t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 `
 
 type PayoutsByIDsParams struct {
@@ -428,37 +445,43 @@ type PayoutsByIDsParams struct {
 	OrgID string
 }
 
-func (q *Queries) PayoutsByIDs(ctx context.Context, db DBTX, arg PayoutsByIDsParams) ([]Payout, error) {
+type PayoutsByIDsRow struct {
+	Payout          Payout
+	CommissionCount int64
+}
+
+func (q *Queries) PayoutsByIDs(ctx context.Context, db DBTX, arg PayoutsByIDsParams) ([]PayoutsByIDsRow, error) {
 	rows, err := db.Query(ctx, payoutsByIDs, arg.Ids, arg.OrgID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []Payout{}
+	items := []PayoutsByIDsRow{}
 	for rows.Next() {
-		var i Payout
+		var i PayoutsByIDsRow
 		if err := rows.Scan(
-			&i.ID,
-			&i.OrgID,
-			&i.ProgramID,
-			&i.PartnerID,
-			&i.BatchID,
-			&i.AmountMinor,
-			&i.Currency,
-			&i.Status,
-			&i.Method,
-			&i.ExternalID,
-			&i.Reason,
-			&i.ReasonText,
-			&i.ErrorCode,
-			&i.ErrorMessage,
-			&i.PeriodMonth,
-			&i.PeriodEnd,
-			&i.DueAt,
-			&i.PaidAt,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.CreatedXid,
+			&i.Payout.ID,
+			&i.Payout.OrgID,
+			&i.Payout.ProgramID,
+			&i.Payout.PartnerID,
+			&i.Payout.BatchID,
+			&i.Payout.AmountMinor,
+			&i.Payout.Currency,
+			&i.Payout.Status,
+			&i.Payout.Method,
+			&i.Payout.ExternalID,
+			&i.Payout.Reason,
+			&i.Payout.ReasonText,
+			&i.Payout.ErrorCode,
+			&i.Payout.ErrorMessage,
+			&i.Payout.PeriodMonth,
+			&i.Payout.PeriodEnd,
+			&i.Payout.DueAt,
+			&i.Payout.PaidAt,
+			&i.Payout.CreatedAt,
+			&i.Payout.UpdatedAt,
+			&i.Payout.CreatedXid,
+			&i.CommissionCount,
 		); err != nil {
 			return nil, err
 		}

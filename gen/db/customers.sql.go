@@ -475,6 +475,22 @@ func (q *Queries) CustomerPaid(ctx context.Context, db DBTX, arg CustomerPaidPar
 	return err
 }
 
+const customerProgram = `-- name: CustomerProgram :one
+SELECT t.program_id FROM customers t WHERE t.id = $1 AND t.org_id = $2
+`
+
+type CustomerProgramParams struct {
+	ID    string
+	OrgID string
+}
+
+func (q *Queries) CustomerProgram(ctx context.Context, db DBTX, arg CustomerProgramParams) (string, error) {
+	row := db.QueryRow(ctx, customerProgram, arg.ID, arg.OrgID)
+	var program_id string
+	err := row.Scan(&program_id)
+	return program_id, err
+}
+
 const customerSignupCommissions = `-- name: CustomerSignupCommissions :many
 SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid FROM commissions t WHERE t.customer_id = $1 AND t.program_id = $2 AND t.org_id = $3
 AND t.kind = 'referral' AND t.sale_id IS NULL FOR NO KEY UPDATE

@@ -428,6 +428,22 @@ func (q *Queries) GroupPage(ctx context.Context, db DBTX, arg GroupPageParams) (
 	return items, nil
 }
 
+const groupProgram = `-- name: GroupProgram :one
+SELECT t.program_id FROM groups t WHERE t.id = $1 AND t.org_id = $2
+`
+
+type GroupProgramParams struct {
+	ID    string
+	OrgID string
+}
+
+func (q *Queries) GroupProgram(ctx context.Context, db DBTX, arg GroupProgramParams) (string, error) {
+	row := db.QueryRow(ctx, groupProgram, arg.ID, arg.OrgID)
+	var program_id string
+	err := row.Scan(&program_id)
+	return program_id, err
+}
+
 const groupSlugs = `-- name: GroupSlugs :many
 SELECT t.slug FROM groups t WHERE t.program_id = $1 AND t.org_id = $2 AND starts_with(t.slug, $3::text)
 `

@@ -379,6 +379,22 @@ func (q *Queries) LinkPage(ctx context.Context, db DBTX, arg LinkPageParams) ([]
 	return items, nil
 }
 
+const linkProgram = `-- name: LinkProgram :one
+SELECT t.program_id FROM links t WHERE t.id = $1 AND t.org_id = $2
+`
+
+type LinkProgramParams struct {
+	ID    string
+	OrgID string
+}
+
+func (q *Queries) LinkProgram(ctx context.Context, db DBTX, arg LinkProgramParams) (string, error) {
+	row := db.QueryRow(ctx, linkProgram, arg.ID, arg.OrgID)
+	var program_id string
+	err := row.Scan(&program_id)
+	return program_id, err
+}
+
 const linkSetRateOverride = `-- name: LinkSetRateOverride :execrows
 UPDATE links SET rate_override = $1, updated_at = $2 WHERE id = $3
 `

@@ -786,6 +786,22 @@ func (q *Queries) PartnerPayoutInFlight(ctx context.Context, db DBTX, arg Partne
 	return exists, err
 }
 
+const partnerProgram = `-- name: PartnerProgram :one
+SELECT t.program_id FROM partners t WHERE t.id = $1 AND t.org_id = $2
+`
+
+type PartnerProgramParams struct {
+	ID    string
+	OrgID string
+}
+
+func (q *Queries) PartnerProgram(ctx context.Context, db DBTX, arg PartnerProgramParams) (string, error) {
+	row := db.QueryRow(ctx, partnerProgram, arg.ID, arg.OrgID)
+	var program_id string
+	err := row.Scan(&program_id)
+	return program_id, err
+}
+
 const partnerSetGroup = `-- name: PartnerSetGroup :exec
 UPDATE partners SET group_id = $1, updated_at = $2 WHERE id = $3 AND org_id = $4
 `

@@ -326,6 +326,22 @@ func (q *Queries) ReferralPage(ctx context.Context, db DBTX, arg ReferralPagePar
 	return items, nil
 }
 
+const referralProgram = `-- name: ReferralProgram :one
+SELECT t.program_id FROM referrals t WHERE t.id = $1 AND t.org_id = $2
+`
+
+type ReferralProgramParams struct {
+	ID    string
+	OrgID string
+}
+
+func (q *Queries) ReferralProgram(ctx context.Context, db DBTX, arg ReferralProgramParams) (string, error) {
+	row := db.QueryRow(ctx, referralProgram, arg.ID, arg.OrgID)
+	var program_id string
+	err := row.Scan(&program_id)
+	return program_id, err
+}
+
 const referralRetire = `-- name: ReferralRetire :exec
 UPDATE referrals SET current = false WHERE program_id = $1 AND org_id = $2 AND partner_id = $3
 AND visitor = $4 AND current AND expires_at <= $5

@@ -543,3 +543,19 @@ func (q *Queries) SalePartnerCounters(ctx context.Context, db DBTX, arg SalePart
 	)
 	return i, err
 }
+
+const saleProgram = `-- name: SaleProgram :one
+SELECT t.program_id FROM sales t WHERE t.id = $1 AND t.org_id = $2
+`
+
+type SaleProgramParams struct {
+	ID    string
+	OrgID string
+}
+
+func (q *Queries) SaleProgram(ctx context.Context, db DBTX, arg SaleProgramParams) (string, error) {
+	row := db.QueryRow(ctx, saleProgram, arg.ID, arg.OrgID)
+	var program_id string
+	err := row.Scan(&program_id)
+	return program_id, err
+}

@@ -24,6 +24,7 @@ type paging struct {
 	limit         *int64
 	startingAfter *string
 	endingBefore  *string
+	refs          []reference // ids in filters
 }
 
 // bounds is where a page lies: at most one of after and before is set. Lim is
@@ -68,6 +69,9 @@ func list[P, R any](ctx context.Context, c *call.Call, p paging, l lister[P, R])
 	}
 	after, before, err := l.place(ctx, c, p)
 	if err != nil {
+		return page[R]{}, err
+	}
+	if err := check(ctx, c, p.programID, p.refs...); err != nil {
 		return page[R]{}, err
 	}
 	var out page[R]

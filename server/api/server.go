@@ -74,10 +74,10 @@ func sameProgram(objectProgram, programID, param string) error {
 	return nil
 }
 
-// inProgram checks the tolerated program_id of a route by id: where it is
-// given, it must be the object's (decisions, 10).
-func inProgram(objectProgram string, given *string) error {
-	if given != nil && *given != objectProgram {
+// fits answers the 404 of an object whose program is not the one that the
+// query names.
+func fits(c *call.Call, programID string) error {
+	if !c.Fits(programID) {
 		return problem.NotFound("")
 	}
 	return nil
@@ -109,4 +109,12 @@ func upper(p *string) *string {
 		return nil
 	}
 	return ptr(strings.ToUpper(*p))
+}
+
+// ignoreNoRows returns nil for "no row".
+func ignoreNoRows(err error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	return err
 }

@@ -20,6 +20,9 @@ type Call struct {
 	Key       auth.Key
 	Now       clock.Time
 	Operation string // the operationId
+	// ProgramID is the program_id of the query, which every route tolerates;
+	// where the path names an object, it must be that object's (decisions, 10).
+	ProgramID string
 	Tx        *pgtx.Tx
 	Events    *event.Recorder
 	pool      *pgxpool.Pool
@@ -50,6 +53,9 @@ func (c *Call) DB() pgtx.DBTX {
 // Later returns what writes of this call run on when nothing depends on their
 // result before the commit.
 func (c *Call) Later() pgtx.DBTX { return c.Tx.Later() }
+
+// Fits tells whether an object of a program may be shown to this call.
+func (c *Call) Fits(programID string) bool { return c.ProgramID == "" || c.ProgramID == programID }
 
 // Together runs reads in one round trip and returns the first error that is
 // not "no rows".

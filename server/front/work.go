@@ -36,6 +36,7 @@ func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
 		now := call.New(f.Pool, s.id, s.route.id, s.key, s.now)
+		now.ProgramID = c.QueryParam("program_id")
 		if c.Request().Method == http.MethodGet || s.route.public {
 			c.SetRequest(c.Request().WithContext(call.Into(c.Request().Context(), now)))
 			return next(c)

@@ -26,7 +26,8 @@ func Choose(flows []Flow, f *Facts) (Choice, bool) {
 		ApprovalMode: flow.ApprovalMode, ApprovalDelayDays: flow.ApprovalDelayDays,
 	}
 	if b := flow.branch(f); b != nil {
-		c.BranchID, c.RateType, c.RateValue = &b.ID, b.RateType, b.RateValue
+		id := b.ID
+		c.BranchID, c.RateType, c.RateValue = &id, b.RateType, b.RateValue
 	}
 	return c, true
 }

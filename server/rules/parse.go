@@ -106,11 +106,11 @@ func (p *parser) leaf(members map[string]json.RawMessage, path string) (node, *C
 }
 
 func (p *parser) field(members map[string]json.RawMessage, path string) (field, *ConditionError) {
-	name, err := name(members, "field", path, "must be one of "+fieldNames(p.trigger))
+	s, err := name(members, "field", path, "must be one of "+fieldNames(p.trigger))
 	if err != nil {
 		return field{}, err
 	}
-	f, problem := fieldOf(name, p.trigger)
+	f, problem := fieldOf(s, p.trigger)
 	if problem != "" {
 		return field{}, wrong(path, problem)
 	}
