@@ -10,7 +10,7 @@ SELECT unnest(@ids::text[]), @org_id, unnest(@program_ids::text[]), unnest(@type
 INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, api_key_id, request_id, reason, before, after, created_at)
 VALUES (@id, @org_id, @program_id, @action, @target_id, @api_key_id, @request_id, @reason, @before, @after, @created_at);
 
--- name: RiskFlagOpen :exec
+-- name: RiskFlagOpen :execrows
 INSERT INTO risk_flags (id, org_id, program_id, partner_id, customer_id, kind, severity, status, evidence, created_at)
 VALUES (@id, @org_id, @program_id, @partner_id, @customer_id, @kind, @severity, 'open', @evidence, @created_at)
 ON CONFLICT DO NOTHING;

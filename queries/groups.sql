@@ -79,3 +79,9 @@ DELETE FROM groups WHERE id = @id AND org_id = @org_id;
 
 -- name: GroupProgram :one
 SELECT t.program_id FROM groups t WHERE t.id = @id AND t.org_id = @org_id;
+
+-- name: GroupAdd :exec
+-- GroupAdd adds a group whose name and slug were free a moment ago; where
+-- another has taken one since, the index makes the whole work run again.
+INSERT INTO groups (id, org_id, program_id, name, slug, description, landing_url, is_private, is_default, created_at, updated_at)
+VALUES (@id, @org_id, @program_id, @name, @slug, @description, @landing_url, @is_private, @is_default, @created_at, @updated_at);

@@ -54,16 +54,26 @@ WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
 -- name: BalanceRow :one
 SELECT t.id, t.program_id, t.partner_id, t.currency FROM balances t WHERE t.id = @id AND t.org_id = @org_id;
 
--- name: BalancesStale :many
--- BalancesStale lists balances with ledger entries newer than a given entry;
--- it may miss one (numbers are given out before commits), which the next entry
--- brings back.
-SELECT DISTINCT l.partner_id, l.currency FROM (
-    SELECT e.partner_id, e.currency FROM ledger_entries e WHERE e.id > @after_id ORDER BY e.id LIMIT @lim
-) l;
+-- name: LedgerMark :one
+-- LedgerMark is a place in the ledger: once no transaction older than xid runs,
+-- every entry up to id that there will ever be can be seen.
+SELECT coalesce((SELECT max(l.id) FROM ledger_entries l), 0)::bigint AS id,
+    pg_snapshot_xmin(pg_current_snapshot())::xid8 AS horizon,
+    pg_snapshot_xmax(pg_current_snapshot())::xid8 AS xid;
 
--- name: LedgerHead :one
-SELECT coalesce(max(l.id), 0)::bigint FROM ledger_entries l;
+-- name: BalancesStale :many
+-- BalancesStale lists, with the last entry looked at, the balances that a fold
+-- would change for a stretch of the ledger; an empty one marks the stretch
+-- itself, so that a stretch with nothing to fold is passed too.
+WITH stretch AS (
+    SELECT e.id, e.program_id, e.partner_id, e.currency, e.created_xid
+    FROM ledger_entries e WHERE e.id > @after_id ORDER BY e.id LIMIT @lim
+)
+SELECT ''::text AS balance_id, coalesce(max(s.id), 0)::bigint AS last_id FROM stretch s
+UNION ALL
+SELECT DISTINCT b.id, 0::bigint FROM stretch s
+JOIN balances b ON b.program_id = s.program_id AND b.partner_id = s.partner_id AND b.currency = s.currency
+WHERE s.created_xid >= b.folded_xid AND s.created_xid < pg_snapshot_xmin(pg_current_snapshot());
 
 -- name: BalanceFold :exec
 -- BalanceFold moves into the row every entry of a transaction older than the
@@ -83,4 +93,4 @@ FROM balances b CROSS JOIN LATERAL (
     FROM ledger_entries l WHERE l.partner_id = b.partner_id AND l.currency = b.currency
         AND l.created_xid >= b.folded_xid AND l.created_xid < pg_snapshot_xmin(pg_current_snapshot())
 ) o
-WHERE b.partner_id = @partner_id AND b.currency = @currency AND t.id = b.id AND t.folded_xid = b.folded_xid;
+WHERE b.id = @id AND t.id = b.id AND t.folded_xid = b.folded_xid;

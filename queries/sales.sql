@@ -47,8 +47,9 @@ SELECT t.* FROM sales t WHERE t.id = @id AND t.org_id = @org_id;
 SELECT t.* FROM sales t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: SaleCustomer :one
--- SaleCustomer reads and locks the customer of a new sale with everything about
--- its attribution. The lock makes "first sale" and every customer counter exact.
+-- SaleCustomer reads the customer of a new sale with everything about its
+-- attribution, after CustomerHold: a statement of its own sees what was
+-- committed while the lock was waited for.
 SELECT sqlc.embed(c), g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue, g.holding_period_days,
     coalesce(p.status, '')::text AS partner_status, p.group_id AS partner_group_id, p.country_code AS partner_country,
     (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
@@ -56,7 +57,7 @@ SELECT sqlc.embed(c), g.id AS program_id, g.currency AS program_currency, g.comm
     ARRAY(SELECT pt.tag_id FROM partner_tags pt WHERE pt.partner_id = c.partner_id)::text[] AS tag_ids,
     coalesce((SELECT r.status FROM referrals r WHERE r.id = c.referral_id), '')::text AS referral_status
 FROM customers c JOIN programs g ON g.id = c.program_id LEFT JOIN partners p ON p.id = c.partner_id
-WHERE c.id = @customer_id AND c.org_id = @org_id FOR NO KEY UPDATE OF c;
+WHERE c.id = @customer_id AND c.org_id = @org_id;
 
 -- name: SaleHistory :one
 -- SaleHistory tells, after the lock, whether the charge is known and whether
@@ -86,3 +87,8 @@ FROM sales s WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.partn
 
 -- name: SaleProgram :one
 SELECT t.program_id FROM sales t WHERE t.id = @id AND t.org_id = @org_id;
+
+-- name: CustomerHold :one
+-- CustomerHold locks the customer of a new sale, which makes "first sale" and
+-- every counter of the customer exact.
+SELECT t.id FROM customers t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;

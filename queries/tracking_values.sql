@@ -26,3 +26,14 @@ SELECT p.id AS partner_id,
         AND r.expires_at > @now::timestamptz), '')::text AS referral_id
 FROM tracking_values t JOIN partners p ON p.program_id = t.program_id AND p.id = t.partner_id
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.value = @value AND p.status = 'active';
+
+-- name: TrackingValueInsert :exec
+-- TrackingValueInsert takes a value that was free a moment ago; where another
+-- has taken it since, tracking_values_pkey makes the whole work run again.
+INSERT INTO tracking_values (org_id, program_id, value, kind, partner_id, link_id)
+VALUES (@org_id, @program_id, @value, @kind, @partner_id, @link_id);
+
+-- name: TrackingStemLock :exec
+-- TrackingStemLock makes those who derive a handle from one stem take turns, so
+-- that each sees what the one before took. It ends with the transaction.
+SELECT pg_advisory_xact_lock(hashtextextended(@program_id::text || '/' || @stem::text, 0));

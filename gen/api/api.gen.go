@@ -5300,7 +5300,7 @@ type Partner struct {
 	SuspensionReason *string `json:"suspension_reason"`
 
 	// Tags The partner's tags; only with `include[]=tags`.
-	Tags []Tag `json:"tags,omitempty"`
+	Tags *[]Tag `json:"tags,omitempty"`
 
 	// TermsAcceptedAt When the partner accepted the terms.
 	TermsAcceptedAt *clock.Time `json:"terms_accepted_at"`
@@ -7410,7 +7410,7 @@ type Sale struct {
 	UpdatedAt clock.Time `json:"updated_at"`
 
 	// Warnings Why nobody was paid, empty when somebody was; only in the answer of its creation and of a repeat.
-	Warnings []SaleWarning `json:"warnings,omitempty"`
+	Warnings *[]SaleWarning `json:"warnings,omitempty"`
 }
 
 // SaleActivityOutcome `commission_created` when a commission followed, `sale_recorded` when the sale was accepted and nobody was paid.

@@ -83,7 +83,7 @@ func (q *Queries) EventsInsert(ctx context.Context, db DBTX, arg EventsInsertPar
 	return err
 }
 
-const riskFlagOpen = `-- name: RiskFlagOpen :exec
+const riskFlagOpen = `-- name: RiskFlagOpen :execrows
 INSERT INTO risk_flags (id, org_id, program_id, partner_id, customer_id, kind, severity, status, evidence, created_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, 'open', $8, $9)
 ON CONFLICT DO NOTHING
@@ -101,8 +101,8 @@ type RiskFlagOpenParams struct {
 	CreatedAt  clock.Time
 }
 
-func (q *Queries) RiskFlagOpen(ctx context.Context, db DBTX, arg RiskFlagOpenParams) error {
-	_, err := db.Exec(ctx, riskFlagOpen,
+func (q *Queries) RiskFlagOpen(ctx context.Context, db DBTX, arg RiskFlagOpenParams) (int64, error) {
+	result, err := db.Exec(ctx, riskFlagOpen,
 		arg.ID,
 		arg.OrgID,
 		arg.ProgramID,
@@ -113,5 +113,8 @@ func (q *Queries) RiskFlagOpen(ctx context.Context, db DBTX, arg RiskFlagOpenPar
 		arg.Evidence,
 		arg.CreatedAt,
 	)
-	return err
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }

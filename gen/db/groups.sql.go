@@ -11,6 +11,44 @@ import (
 	clock "rail/server/clock"
 )
 
+const groupAdd = `-- name: GroupAdd :exec
+INSERT INTO groups (id, org_id, program_id, name, slug, description, landing_url, is_private, is_default, created_at, updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+`
+
+type GroupAddParams struct {
+	ID          string
+	OrgID       string
+	ProgramID   string
+	Name        string
+	Slug        string
+	Description *string
+	LandingURL  *string
+	IsPrivate   bool
+	IsDefault   bool
+	CreatedAt   clock.Time
+	UpdatedAt   clock.Time
+}
+
+// GroupAdd adds a group whose name and slug were free a moment ago; where
+// another has taken one since, the index makes the whole work run again.
+func (q *Queries) GroupAdd(ctx context.Context, db DBTX, arg GroupAddParams) error {
+	_, err := db.Exec(ctx, groupAdd,
+		arg.ID,
+		arg.OrgID,
+		arg.ProgramID,
+		arg.Name,
+		arg.Slug,
+		arg.Description,
+		arg.LandingURL,
+		arg.IsPrivate,
+		arg.IsDefault,
+		arg.CreatedAt,
+		arg.UpdatedAt,
+	)
+	return err
+}
+
 const groupByIDs = `-- name: GroupByIDs :many
 SELECT t.id, t.org_id, t.program_id, t.name, t.slug, t.description, t.landing_url, t.is_private, t.is_default, t.created_at, t.updated_at FROM groups t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 `

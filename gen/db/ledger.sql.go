@@ -116,18 +116,13 @@ FROM balances b CROSS JOIN LATERAL (
     FROM ledger_entries l WHERE l.partner_id = b.partner_id AND l.currency = b.currency
         AND l.created_xid >= b.folded_xid AND l.created_xid < pg_snapshot_xmin(pg_current_snapshot())
 ) o
-WHERE b.partner_id = $1 AND b.currency = $2 AND t.id = b.id AND t.folded_xid = b.folded_xid
+WHERE b.id = $1 AND t.id = b.id AND t.folded_xid = b.folded_xid
 `
-
-type BalanceFoldParams struct {
-	PartnerID string
-	Currency  string
-}
 
 // BalanceFold moves into the row every entry of a transaction older than the
 // oldest one still running; such an entry can neither appear nor vanish later.
-func (q *Queries) BalanceFold(ctx context.Context, db DBTX, arg BalanceFoldParams) error {
-	_, err := db.Exec(ctx, balanceFold, arg.PartnerID, arg.Currency)
+func (q *Queries) BalanceFold(ctx context.Context, db DBTX, id string) error {
+	_, err := db.Exec(ctx, balanceFold, id)
 	return err
 }
 
@@ -250,9 +245,15 @@ func (q *Queries) BalanceRow(ctx context.Context, db DBTX, arg BalanceRowParams)
 }
 
 const balancesStale = `-- name: BalancesStale :many
-SELECT DISTINCT l.partner_id, l.currency FROM (
-    SELECT e.partner_id, e.currency FROM ledger_entries e WHERE e.id > $1 ORDER BY e.id LIMIT $2
-) l
+WITH stretch AS (
+    SELECT e.id, e.program_id, e.partner_id, e.currency, e.created_xid
+    FROM ledger_entries e WHERE e.id > $1 ORDER BY e.id LIMIT $2
+)
+SELECT ''::text AS balance_id, coalesce(max(s.id), 0)::bigint AS last_id FROM stretch s
+UNION ALL
+SELECT DISTINCT b.id, 0::bigint FROM stretch s
+JOIN balances b ON b.program_id = s.program_id AND b.partner_id = s.partner_id AND b.currency = s.currency
+WHERE s.created_xid >= b.folded_xid AND s.created_xid < pg_snapshot_xmin(pg_current_snapshot())
 `
 
 type BalancesStaleParams struct {
@@ -261,13 +262,13 @@ type BalancesStaleParams struct {
 }
 
 type BalancesStaleRow struct {
-	PartnerID string
-	Currency  string
+	BalanceID string
+	LastID    int64
 }
 
-// BalancesStale lists balances with ledger entries newer than a given entry;
-// it may miss one (numbers are given out before commits), which the next entry
-// brings back.
+// BalancesStale lists, with the last entry looked at, the balances that a fold
+// would change for a stretch of the ledger; an empty one marks the stretch
+// itself, so that a stretch with nothing to fold is passed too.
 func (q *Queries) BalancesStale(ctx context.Context, db DBTX, arg BalancesStaleParams) ([]BalancesStaleRow, error) {
 	rows, err := db.Query(ctx, balancesStale, arg.AfterID, arg.Lim)
 	if err != nil {
@@ -277,7 +278,7 @@ func (q *Queries) BalancesStale(ctx context.Context, db DBTX, arg BalancesStaleP
 	items := []BalancesStaleRow{}
 	for rows.Next() {
 		var i BalancesStaleRow
-		if err := rows.Scan(&i.PartnerID, &i.Currency); err != nil {
+		if err := rows.Scan(&i.BalanceID, &i.LastID); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -322,13 +323,23 @@ func (q *Queries) LedgerAppend(ctx context.Context, db DBTX, arg LedgerAppendPar
 	return err
 }
 
-const ledgerHead = `-- name: LedgerHead :one
-SELECT coalesce(max(l.id), 0)::bigint FROM ledger_entries l
+const ledgerMark = `-- name: LedgerMark :one
+SELECT coalesce((SELECT max(l.id) FROM ledger_entries l), 0)::bigint AS id,
+    pg_snapshot_xmin(pg_current_snapshot())::xid8 AS horizon,
+    pg_snapshot_xmax(pg_current_snapshot())::xid8 AS xid
 `
 
-func (q *Queries) LedgerHead(ctx context.Context, db DBTX) (int64, error) {
-	row := db.QueryRow(ctx, ledgerHead)
-	var column_1 int64
-	err := row.Scan(&column_1)
-	return column_1, err
+type LedgerMarkRow struct {
+	ID      int64
+	Horizon uint64
+	Xid     uint64
+}
+
+// LedgerMark is a place in the ledger: once no transaction older than xid runs,
+// every entry up to id that there will ever be can be seen.
+func (q *Queries) LedgerMark(ctx context.Context, db DBTX) (LedgerMarkRow, error) {
+	row := db.QueryRow(ctx, ledgerMark)
+	var i LedgerMarkRow
+	err := row.Scan(&i.ID, &i.Horizon, &i.Xid)
+	return i, err
 }

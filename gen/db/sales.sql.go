@@ -11,6 +11,24 @@ import (
 	clock "rail/server/clock"
 )
 
+const customerHold = `-- name: CustomerHold :one
+SELECT t.id FROM customers t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+`
+
+type CustomerHoldParams struct {
+	ID    string
+	OrgID string
+}
+
+// CustomerHold locks the customer of a new sale, which makes "first sale" and
+// every counter of the customer exact.
+func (q *Queries) CustomerHold(ctx context.Context, db DBTX, arg CustomerHoldParams) (string, error) {
+	row := db.QueryRow(ctx, customerHold, arg.ID, arg.OrgID)
+	var id string
+	err := row.Scan(&id)
+	return id, err
+}
+
 const saleByIDs = `-- name: SaleByIDs :many
 SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid FROM sales t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 `
@@ -144,7 +162,7 @@ SELECT c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.c
     ARRAY(SELECT pt.tag_id FROM partner_tags pt WHERE pt.partner_id = c.partner_id)::text[] AS tag_ids,
     coalesce((SELECT r.status FROM referrals r WHERE r.id = c.referral_id), '')::text AS referral_status
 FROM customers c JOIN programs g ON g.id = c.program_id LEFT JOIN partners p ON p.id = c.partner_id
-WHERE c.id = $1 AND c.org_id = $2 FOR NO KEY UPDATE OF c
+WHERE c.id = $1 AND c.org_id = $2
 `
 
 type SaleCustomerParams struct {
@@ -167,8 +185,9 @@ type SaleCustomerRow struct {
 	ReferralStatus         string
 }
 
-// SaleCustomer reads and locks the customer of a new sale with everything about
-// its attribution. The lock makes "first sale" and every customer counter exact.
+// SaleCustomer reads the customer of a new sale with everything about its
+// attribution, after CustomerHold: a statement of its own sees what was
+// committed while the lock was waited for.
 func (q *Queries) SaleCustomer(ctx context.Context, db DBTX, arg SaleCustomerParams) (SaleCustomerRow, error) {
 	row := db.QueryRow(ctx, saleCustomer, arg.CustomerID, arg.OrgID)
 	var i SaleCustomerRow

@@ -53,6 +53,22 @@ func (q *Queries) TrackingResolve(ctx context.Context, db DBTX, arg TrackingReso
 	return i, err
 }
 
+const trackingStemLock = `-- name: TrackingStemLock :exec
+SELECT pg_advisory_xact_lock(hashtextextended($1::text || '/' || $2::text, 0))
+`
+
+type TrackingStemLockParams struct {
+	ProgramID string
+	Stem      string
+}
+
+// TrackingStemLock makes those who derive a handle from one stem take turns, so
+// that each sees what the one before took. It ends with the transaction.
+func (q *Queries) TrackingStemLock(ctx context.Context, db DBTX, arg TrackingStemLockParams) error {
+	_, err := db.Exec(ctx, trackingStemLock, arg.ProgramID, arg.Stem)
+	return err
+}
+
 const trackingValueClaim = `-- name: TrackingValueClaim :execrows
 INSERT INTO tracking_values (org_id, program_id, value, kind, partner_id, link_id)
 VALUES ($1, $2, $3, $4, $5, $6)
@@ -109,6 +125,34 @@ func (q *Queries) TrackingValueGet(ctx context.Context, db DBTX, arg TrackingVal
 		&i.LinkID,
 	)
 	return i, err
+}
+
+const trackingValueInsert = `-- name: TrackingValueInsert :exec
+INSERT INTO tracking_values (org_id, program_id, value, kind, partner_id, link_id)
+VALUES ($1, $2, $3, $4, $5, $6)
+`
+
+type TrackingValueInsertParams struct {
+	OrgID     string
+	ProgramID string
+	Value     string
+	Kind      string
+	PartnerID string
+	LinkID    *string
+}
+
+// TrackingValueInsert takes a value that was free a moment ago; where another
+// has taken it since, tracking_values_pkey makes the whole work run again.
+func (q *Queries) TrackingValueInsert(ctx context.Context, db DBTX, arg TrackingValueInsertParams) error {
+	_, err := db.Exec(ctx, trackingValueInsert,
+		arg.OrgID,
+		arg.ProgramID,
+		arg.Value,
+		arg.Kind,
+		arg.PartnerID,
+		arg.LinkID,
+	)
+	return err
 }
 
 const trackingValuesTaken = `-- name: TrackingValuesTaken :many

@@ -47,7 +47,7 @@ func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		for attempt := 1; ; attempt++ {
 			out, err := f.attempt(c, next, now, record)
-			if err != nil && again(err) && attempt < maxAttempts {
+			if err != nil && pgtx.Again(err) && attempt < maxAttempts {
 				pause(c.Request().Context(), attempt)
 				continue
 			}
@@ -125,7 +125,7 @@ func (f *Front) capture(c echo.Context, next echo.HandlerFunc, work *call.Call) 
 	if err == nil {
 		return out, nil, nil
 	}
-	if again(err) {
+	if pgtx.Again(err) {
 		return nil, nil, err
 	}
 	p := toProblem(err)

@@ -1,4 +1,4 @@
-package front
+package pgtx
 
 import (
 	"errors"
@@ -34,9 +34,9 @@ func ConstraintMeaning(name string) Constraint {
 	}
 }
 
-// again tells whether the whole work should run once more: it lost a race, a
+// Again tells whether the whole work should run once more: it lost a race, a
 // deadlock or a serialization conflict, and nothing of it was kept.
-func again(err error) bool {
+func Again(err error) bool {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
 		return false

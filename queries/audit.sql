@@ -1,0 +1,167 @@
+-- The equations of money, each a query that returns what breaks it. They run in
+-- one snapshot of the whole database and name no organization.
+
+-- name: AuditM01 :many
+-- AuditM01: a balance as read is the sum of the commissions by the bucket of
+-- their status; a row on either side without the other is a break.
+WITH k AS (
+    SELECT program_id, partner_id, currency,
+        sum(amount_minor) FILTER (WHERE status IN ('pending', 'approved')) AS pending,
+        sum(amount_minor) FILTER (WHERE status = 'due') AS due,
+        sum(amount_minor) FILTER (WHERE status = 'paid') AS paid
+    FROM commissions GROUP BY 1, 2, 3
+), open AS (
+    SELECT b.id,
+        sum(CASE WHEN l.to_bucket = 'pending' THEN l.amount_minor WHEN l.from_bucket = 'pending' THEN -l.amount_minor END) AS pending,
+        sum(CASE WHEN l.to_bucket = 'due' THEN l.amount_minor WHEN l.from_bucket = 'due' THEN -l.amount_minor END) AS due,
+        sum(CASE WHEN l.to_bucket = 'paid' THEN l.amount_minor WHEN l.from_bucket = 'paid' THEN -l.amount_minor END) AS paid
+    FROM balances b JOIN ledger_entries l ON l.partner_id = b.partner_id AND l.currency = b.currency AND l.created_xid >= b.folded_xid
+    GROUP BY b.id
+), b AS (
+    SELECT t.program_id, t.partner_id, t.currency, t.pending_minor + coalesce(o.pending, 0) AS pending,
+        t.due_minor + coalesce(o.due, 0) AS due, t.paid_minor + coalesce(o.paid, 0) AS paid
+    FROM balances t LEFT JOIN open o ON o.id = t.id
+)
+SELECT (coalesce(k.partner_id, b.partner_id) || ' ' || coalesce(k.currency, b.currency))::text AS what,
+    CASE WHEN b.partner_id IS NULL THEN 'commissions without a balance'
+        ELSE format('balance %s/%s/%s, commissions %s/%s/%s (pending/due/paid)', b.pending, b.due, b.paid,
+            coalesce(k.pending, 0), coalesce(k.due, 0), coalesce(k.paid, 0)) END::text AS message
+FROM k FULL JOIN b ON b.program_id = k.program_id AND b.partner_id = k.partner_id AND b.currency = k.currency
+WHERE (b.pending, b.due, b.paid) IS DISTINCT FROM (coalesce(k.pending, 0), coalesce(k.due, 0), coalesce(k.paid, 0))
+    OR k.partner_id IS NULL
+LIMIT @lim;
+
+-- name: AuditM02 :many
+-- AuditM02: a balance as read is the sum of the ledger. What the reader adds to
+-- the row is itself the ledger, so the row must be the ledger up to where it was
+-- folded. Money in the ledger without a balance is a break.
+WITH l AS (
+    SELECT e.program_id, e.partner_id, e.currency,
+        coalesce(sum(CASE WHEN e.to_bucket = 'pending' THEN e.amount_minor WHEN e.from_bucket = 'pending' THEN -e.amount_minor END) FILTER (WHERE b.id IS NULL OR e.created_xid < b.folded_xid), 0) AS pending,
+        coalesce(sum(CASE WHEN e.to_bucket = 'due' THEN e.amount_minor WHEN e.from_bucket = 'due' THEN -e.amount_minor END) FILTER (WHERE b.id IS NULL OR e.created_xid < b.folded_xid), 0) AS due,
+        coalesce(sum(CASE WHEN e.to_bucket = 'paid' THEN e.amount_minor WHEN e.from_bucket = 'paid' THEN -e.amount_minor END) FILTER (WHERE b.id IS NULL OR e.created_xid < b.folded_xid), 0) AS paid
+    FROM ledger_entries e LEFT JOIN balances b ON b.program_id = e.program_id AND b.partner_id = e.partner_id AND b.currency = e.currency
+    GROUP BY 1, 2, 3
+)
+SELECT (coalesce(l.partner_id, b.partner_id) || ' ' || coalesce(l.currency, b.currency))::text AS what,
+    format('balance %s/%s/%s, ledger %s/%s/%s (pending/due/paid)', coalesce(b.pending_minor, 0), coalesce(b.due_minor, 0), coalesce(b.paid_minor, 0),
+        coalesce(l.pending, 0), coalesce(l.due, 0), coalesce(l.paid, 0))::text AS message
+FROM l FULL JOIN balances b ON b.program_id = l.program_id AND b.partner_id = l.partner_id AND b.currency = l.currency
+WHERE (coalesce(b.pending_minor, 0), coalesce(b.due_minor, 0), coalesce(b.paid_minor, 0))
+    IS DISTINCT FROM (coalesce(l.pending, 0), coalesce(l.due, 0), coalesce(l.paid, 0))
+LIMIT @lim;
+
+-- name: AuditM03 :many
+-- AuditM03: a commission's money comes from source once, under the commission's
+-- own owner and currency, and only that much is in all other buckets: each row
+-- of the ledger sums to zero by construction, so what is left to check is that
+-- the rows of one commission belong together.
+SELECT l.commission_id::text AS what,
+    CASE WHEN count(*) FILTER (WHERE l.from_bucket = 'source') <> 1 THEN format('earned %s times', count(*) FILTER (WHERE l.from_bucket = 'source'))
+        WHEN bool_or(l.to_bucket = 'source') THEN 'money went back to source'
+        ELSE 'entries of several owners or currencies' END::text AS message
+FROM ledger_entries l LEFT JOIN commissions k ON k.id = l.commission_id
+GROUP BY l.commission_id, k.id
+HAVING count(*) FILTER (WHERE l.from_bucket = 'source') <> 1 OR bool_or(l.to_bucket = 'source')
+    OR min(l.org_id) <> max(l.org_id) OR min(l.program_id) <> max(l.program_id)
+    OR min(l.partner_id) <> max(l.partner_id) OR min(l.currency) <> max(l.currency)
+    OR bool_or((l.org_id, l.program_id, l.partner_id, l.currency) <> (k.org_id, k.program_id, k.partner_id, k.currency))
+LIMIT @lim;
+
+-- name: AuditM04 :many
+-- AuditM04: no bucket holds money of the other sign than what was earned, and
+-- that of a commission that is gone is all in removed.
+WITH moves AS (
+    SELECT y.commission_id, y.bucket, sum(y.amount) AS amount FROM (
+        SELECT l.commission_id, l.to_bucket AS bucket, l.amount_minor AS amount FROM ledger_entries l
+        UNION ALL SELECT l.commission_id, l.from_bucket AS bucket, -l.amount_minor AS amount FROM ledger_entries l
+    ) y GROUP BY 1, 2 HAVING sum(y.amount) <> 0
+), earned AS (
+    SELECT m.commission_id, -m.amount AS amount FROM moves m WHERE m.bucket = 'source'
+)
+SELECT m.commission_id::text AS what, (CASE WHEN k.id IS NULL THEN format('is gone but %s holds %s', m.bucket, m.amount)
+    ELSE format('%s holds %s of %s', m.bucket, m.amount, coalesce(e.amount, 0)) END)::text AS message
+FROM moves m LEFT JOIN earned e ON e.commission_id = m.commission_id LEFT JOIN commissions k ON k.id = m.commission_id
+WHERE m.bucket <> 'source' AND (k.id IS NULL AND m.bucket <> 'removed' OR k.id IS NOT NULL AND m.bucket = 'removed'
+    OR sign(m.amount) <> sign(coalesce(e.amount, 0)))
+LIMIT @lim;
+
+-- name: AuditM05 :many
+-- AuditM05: of pending, due and paid, only the bucket of a commission's status
+-- holds money, which is its amount; the rest of what was earned is in sink (a
+-- refund in part moves it there, rejecting and voiding all of it).
+WITH l AS (
+    SELECT commission_id,
+        coalesce(sum(CASE WHEN to_bucket = 'pending' THEN amount_minor WHEN from_bucket = 'pending' THEN -amount_minor END), 0) AS pending,
+        coalesce(sum(CASE WHEN to_bucket = 'due' THEN amount_minor WHEN from_bucket = 'due' THEN -amount_minor END), 0) AS due,
+        coalesce(sum(CASE WHEN to_bucket = 'paid' THEN amount_minor WHEN from_bucket = 'paid' THEN -amount_minor END), 0) AS paid,
+        coalesce(sum(CASE WHEN to_bucket = 'sink' THEN amount_minor WHEN from_bucket = 'sink' THEN -amount_minor END), 0) AS sink
+    FROM ledger_entries GROUP BY commission_id
+)
+SELECT k.id::text AS what, format('%s %s, ledger %s/%s/%s/%s (pending/due/paid/sink)', k.status, k.amount_minor,
+    coalesce(l.pending, 0), coalesce(l.due, 0), coalesce(l.paid, 0), coalesce(l.sink, 0))::text AS message
+FROM commissions k LEFT JOIN l ON l.commission_id = k.id
+WHERE (coalesce(l.pending, 0), coalesce(l.due, 0), coalesce(l.paid, 0)) <> (
+        CASE WHEN k.status IN ('pending', 'approved') THEN k.amount_minor ELSE 0 END,
+        CASE WHEN k.status = 'due' THEN k.amount_minor ELSE 0 END,
+        CASE WHEN k.status = 'paid' THEN k.amount_minor ELSE 0 END)
+    OR k.status IN ('rejected', 'voided') AND abs(coalesce(l.sink, 0)) < abs(k.amount_minor)
+LIMIT @lim;
+
+-- name: AuditM06 :many
+-- AuditM06: one charge is one sale.
+SELECT (s.program_id || ' ' || s.external_charge_id)::text AS what, format('%s sales of one charge', count(*))::text AS message
+FROM sales s GROUP BY s.program_id, s.external_charge_id HAVING count(*) > 1
+LIMIT @lim;
+
+-- name: AuditM07 :many
+-- AuditM07: a sale, or a sign-up, pays one commission.
+SELECT coalesce(k.sale_id, k.customer_id, '')::text AS what, format('%s commissions of kind referral', count(*))::text AS message
+FROM commissions k WHERE k.kind = 'referral'
+GROUP BY k.sale_id, CASE WHEN k.sale_id IS NULL THEN k.customer_id END, coalesce(k.sale_id, k.customer_id, '')
+HAVING count(*) > 1
+LIMIT @lim;
+
+-- name: AuditM08 :many
+-- AuditM08: the amount follows from the row's own rate and revenue, rounded half
+-- up. What a refund in part has left of a commission (less than was earned) is
+-- a rounded share of rounded values, so it may differ by what these roundings add
+-- up to. The commission's rate is the one used, a link's override included.
+WITH k AS (
+    SELECT c.id, c.amount_minor, c.revenue_minor, c.rate_type, c.rate_value, c.currency, g.currency AS program_currency,
+        floor((c.revenue_minor::numeric * c.rate_value + 5000) / 10000) AS percent,
+        coalesce(e.earned, c.amount_minor) AS earned
+    FROM commissions c JOIN programs g ON g.id = c.program_id
+    LEFT JOIN (SELECT l.commission_id, sum(l.amount_minor) AS earned FROM ledger_entries l WHERE l.from_bucket = 'source' GROUP BY 1) e ON e.commission_id = c.id
+    WHERE c.kind = 'referral'
+)
+SELECT k.id::text AS what, format('%s of %s at %s %s in %s (program %s)', k.amount_minor, coalesce(k.revenue_minor::text, 'nothing'),
+    coalesce(k.rate_type, 'no rate'), coalesce(k.rate_value, 0), k.currency, k.program_currency)::text AS message
+FROM k
+WHERE k.rate_type IS NULL
+    OR k.rate_type = 'percent' AND (k.percent IS NULL
+        OR abs(k.amount_minor - k.percent) > CASE WHEN k.earned = k.amount_minor THEN 0 ELSE 2 + k.rate_value / 20000 END)
+    OR k.rate_type = 'fixed' AND (k.earned <> k.rate_value OR k.amount_minor > k.rate_value OR k.currency <> k.program_currency)
+LIMIT @lim;
+
+-- name: AuditM09 :many
+-- AuditM09: a commission and its sale are of one program; one that a flow made
+-- is in the sale's currency.
+SELECT k.id::text AS what, format('%s of %s, its sale %s of %s', k.currency, k.program_id, s.currency, s.program_id)::text AS message
+FROM commissions k JOIN sales s ON s.id = k.sale_id
+WHERE k.program_id <> s.program_id OR k.kind = 'referral' AND k.currency <> s.currency
+LIMIT @lim;
+
+-- name: AuditM20 :many
+-- AuditM20: a customer with sales has exactly one first sale.
+SELECT s.customer_id::text AS what, format('%s first sales', count(*) FILTER (WHERE s.is_first_sale))::text AS message
+FROM sales s GROUP BY s.customer_id HAVING count(*) FILTER (WHERE s.is_first_sale) <> 1
+LIMIT @lim;
+
+-- name: AuditOutcome :many
+-- AuditOutcome: a sale that says that a commission was created has it, unless
+-- its partner is deleted, and a sale that has one says so.
+SELECT s.id::text AS what, CASE WHEN k.id IS NULL THEN 'says commission_created but has none' ELSE 'has a commission but says ' || s.activity_outcome END::text AS message
+FROM sales s LEFT JOIN commissions k ON k.sale_id = s.id AND k.kind = 'referral'
+WHERE (s.activity_outcome = 'commission_created') <> (k.id IS NOT NULL) AND (k.id IS NOT NULL OR s.partner_id IS NOT NULL)
+LIMIT @lim;

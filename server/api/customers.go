@@ -1,0 +1,305 @@
+package api
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/call"
+	"rail/server/earn"
+	"rail/server/event"
+	"rail/server/ident"
+	"rail/server/pgtx"
+	"rail/server/problem"
+	"rail/server/rules"
+)
+
+// CreateCustomer attributes a customer to a partner: by name, or through the
+// click that brought the visitor (specification, Customers).
+func (s *Server) CreateCustomer(ctx context.Context, r api.CreateCustomerRequestObject) (api.CreateCustomerResponseObject, error) {
+	c, b := call.From(ctx), r.Body
+	if err := oneRoute(b); err != nil {
+		return nil, err
+	}
+	if p := checkMetadata(b.Metadata, "metadata"); p != nil {
+		return nil, p
+	}
+	p, err := program(ctx, c, b.ProgramID)
+	if err != nil {
+		return nil, err
+	}
+	a, err := attribute(ctx, c, b)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.allowed(ctx, c, p, b.Email); err != nil {
+		return nil, err
+	}
+	k := newCustomer(c, b, a)
+	inserted, err := insertCustomer(ctx, c, k)
+	if err != nil {
+		return nil, err
+	}
+	if !inserted {
+		return nil, externalIDTaken(ctx, c, p.ID, *k.ExternalCustomerID)
+	}
+	if err := a.lead(ctx, c, k); err != nil {
+		return nil, err
+	}
+	err = earn.Welcome(ctx, c, earn.Signup{
+		Customer: k, ProgramCurrency: p.Currency, HoldingPeriodDays: p.HoldingPeriodDays, PartnerStatus: a.partner.Status,
+		PartnerGroupID: a.partner.GroupID, PartnerCountry: a.partner.CountryCode, ClickCountry: a.country,
+	}, a.flows)
+	return api.CreateCustomer201JSONResponse(toCustomer(k)), err
+}
+
+// oneRoute asks for exactly one of the two ways to a partner (decisions, 83).
+func oneRoute(b *api.CustomerCreate) error {
+	switch {
+	case b.PartnerID != nil && b.ClickID != nil:
+		return problem.On("click_id", problem.ParametersExclusive, "partner_id and click_id exclude each other.")
+	case b.PartnerID == nil && b.ClickID == nil:
+		return problem.On("partner_id", problem.ParameterMissing, "One of partner_id and click_id is required.")
+	}
+	return nil
+}
+
+// attribution is where a customer comes from.
+type attribution struct {
+	partner  db.Partner
+	click    *db.Click
+	referral *db.Referral
+	country  *string
+	flows    []db.Flow
+	param    string // the field that named the route
+}
+
+// attribute reads the partner, and the click and its referral where the route
+// is a click, and the flows that a sign-up asks.
+func attribute(ctx context.Context, c *call.Call, b *api.CustomerCreate) (attribution, error) {
+	a := attribution{param: "partner_id"}
+	partnerID := deref(b.PartnerID)
+	if b.ClickID != nil {
+		a.param = "click_id"
+		click, err := queries.ClickGet(ctx, c.DB(), db.ClickGetParams{ID: *b.ClickID, OrgID: c.Key.OrgID})
+		if err != nil {
+			return a, found(err, a.param)
+		}
+		a.click, a.country, partnerID = &click, click.Country, click.PartnerID
+	}
+	var referral db.Referral
+	errs := c.Each(ctx,
+		func(tx pgtx.DBTX) (err error) {
+			a.partner, err = queries.PartnerGet(ctx, tx, db.PartnerGetParams{ID: partnerID, OrgID: c.Key.OrgID})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			a.flows, err = queries.FlowsForPartner(ctx, tx, db.FlowsForPartnerParams{PartnerID: partnerID, OrgID: c.Key.OrgID, Trigger: string(rules.NewSignup)})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			referral, err = queries.ReferralLock(ctx, tx, db.ReferralLockParams{ID: a.referralID(), OrgID: c.Key.OrgID})
+			return err
+		})
+	if err := found(errs[0], a.param); err != nil {
+		return a, err
+	}
+	if err := pgtx.First(errs); err != nil {
+		return a, err
+	}
+	if errs[2] == nil {
+		a.referral = &referral
+	}
+	return a, nil
+}
+
+func (a attribution) referralID() string {
+	if a.click == nil {
+		return ""
+	}
+	return deref(a.click.ReferralID)
+}
+
+// allowed judges the attribution: it fits the program, the partner is active,
+// the visit has not expired, and nobody refers themselves.
+func (a attribution) allowed(ctx context.Context, c *call.Call, p db.Program, email *string) error {
+	if err := sameProgram(a.partner.ProgramID, p.ID, a.param); err != nil {
+		return err
+	}
+	if a.partner.Status != "active" {
+		return problem.On(a.param, problem.PartnerNotActive, "The partner is %s; only active partners get customers.", a.partner.Status)
+	}
+	if a.referral != nil && !a.referral.ExpiresAt.After(c.Now.Time) {
+		return problem.On("click_id", problem.ReferralExpired, "The referral of this click expired at %s.", a.referral.ExpiresAt)
+	}
+	return a.selfReferral(ctx, c, p, email)
+}
+
+func newCustomer(c *call.Call, b *api.CustomerCreate, a attribution) db.Customer {
+	k := db.Customer{
+		ID: ident.New(ident.Customer), OrgID: c.Key.OrgID, ProgramID: b.ProgramID, PartnerID: &a.partner.ID, ClickID: b.ClickID,
+		ExternalCustomerID: b.ExternalCustomerID, Email: b.Email, Name: b.Name, Identifier: b.Identifier, Status: "lead",
+		Processor: ptr("api"), TrackedBy: "api", LeadAt: c.Now, Metadata: storedMetadata(b.Metadata), CreatedAt: c.Now, UpdatedAt: c.Now,
+	}
+	if b.Status != nil {
+		k.Status = string(*b.Status)
+	}
+	if a.click != nil {
+		k.TrackedBy, k.LinkID = "link", a.click.LinkID
+	}
+	if a.referral != nil {
+		k.ReferralID = &a.referral.ID
+		k.LinkID = a.referral.LinkID
+	}
+	return k
+}
+
+func insertCustomer(ctx context.Context, c *call.Call, k db.Customer) (bool, error) {
+	n, err := queries.CustomerInsert(ctx, c.DB(), db.CustomerInsertParams{
+		ID: k.ID, OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, ReferralID: k.ReferralID, LinkID: k.LinkID, ClickID: k.ClickID,
+		Processor: k.Processor, ExternalCustomerID: k.ExternalCustomerID, Email: k.Email, Name: k.Name, Identifier: k.Identifier, Status: k.Status,
+		TrackedBy: k.TrackedBy, LeadAt: k.LeadAt, Metadata: k.Metadata, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
+	})
+	return n == 1, err
+}
+
+func externalIDTaken(ctx context.Context, c *call.Call, programID, externalID string) error {
+	held, err := queries.CustomerByExternalID(ctx, c.DB(), db.CustomerByExternalIDParams{ProgramID: programID, OrgID: c.Key.OrgID, ExternalCustomerID: &externalID})
+	if err != nil {
+		return err
+	}
+	return problem.Taken(problem.CustomerExternalIDTaken, "external_customer_id", toCustomer(held), "A customer with this external_customer_id exists in the program.")
+}
+
+// lead moves the visit to lead, once (decisions, 72).
+func (a attribution) lead(ctx context.Context, c *call.Call, k db.Customer) error {
+	if a.referral == nil || a.referral.Status != "visit" {
+		return nil
+	}
+	c.Events.Record("referral.lead", event.Subject{ProgramID: k.ProgramID, PartnerID: a.partner.ID, ID: a.referral.ID}, api.ReferralLeadData{
+		ReferralID: a.referral.ID, CustomerID: k.ID, PartnerID: a.partner.ID, Email: k.Email, TrackedBy: api.TrackedBy(k.TrackedBy),
+	})
+	return queries.ReferralSetStatus(ctx, c.Later(), db.ReferralSetStatusParams{Status: "lead", UpdatedAt: c.Now, ID: a.referral.ID, OrgID: k.OrgID})
+}
+
+// UpdateCustomer changes a customer; a new partner_id reassigns it.
+func (s *Server) UpdateCustomer(ctx context.Context, r api.UpdateCustomerRequestObject) (api.UpdateCustomerResponseObject, error) {
+	c, b := call.From(ctx), r.Body
+	if p := checkMetadata(b.Metadata, "metadata"); p != nil {
+		return nil, p
+	}
+	k, err := lockCustomer(ctx, c, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	if b.PartnerID != nil {
+		if err := reassign(ctx, c, &k, *b.PartnerID); err != nil {
+			return nil, err
+		}
+	}
+	patch(&k.Email, b.Email)
+	patch(&k.Name, b.Name)
+	patch(&k.Identifier, b.Identifier)
+	if b.Metadata != nil {
+		k.Metadata = storedMetadata(b.Metadata)
+	}
+	if b.Status != nil {
+		k.Status = string(*b.Status)
+	}
+	k.UpdatedAt = c.Now
+	err = queries.CustomerUpdate(ctx, c.Later(), db.CustomerUpdateParams{
+		PartnerID: k.PartnerID, ReferralID: k.ReferralID, LinkID: k.LinkID, CouponID: k.CouponID, ClickID: k.ClickID, TrackedBy: k.TrackedBy,
+		Email: k.Email, Name: k.Name, Identifier: k.Identifier, Status: k.Status, Metadata: k.Metadata, UpdatedAt: k.UpdatedAt, ID: k.ID, OrgID: k.OrgID,
+	})
+	return api.UpdateCustomer200JSONResponse(toCustomer(k)), err
+}
+
+// reassign gives the customer to another partner: recorded as manual, without
+// the traces of the old way (decisions, 87). Past commissions stay.
+func reassign(ctx context.Context, c *call.Call, k *db.Customer, partnerID string) error {
+	if k.PartnerID != nil && *k.PartnerID == partnerID {
+		return nil
+	}
+	p, err := queries.PartnerGet(ctx, c.DB(), db.PartnerGetParams{ID: partnerID, OrgID: c.Key.OrgID})
+	if err != nil {
+		return found(err, "partner_id")
+	}
+	if err := sameProgram(p.ProgramID, k.ProgramID, "partner_id"); err != nil {
+		return err
+	}
+	if p.Status != "active" {
+		return problem.On("partner_id", problem.PartnerNotActive, "The partner is %s; only active partners get customers.", p.Status)
+	}
+	before := k.PartnerID
+	k.PartnerID, k.TrackedBy = &partnerID, "manual"
+	k.ReferralID, k.LinkID, k.CouponID, k.ClickID = nil, nil, nil, nil
+	return audit(ctx, c, entry{
+		programID: k.ProgramID, action: "customer.reassigned", targetID: k.ID,
+		before: map[string]any{"partner_id": before}, after: map[string]any{"partner_id": partnerID},
+	})
+}
+
+// DeleteCustomer removes a customer that never paid. Its sign-up commission is
+// voided unless it was paid, and its visit becomes a visit again
+// (decisions, 72 and 88).
+func (s *Server) DeleteCustomer(ctx context.Context, r api.DeleteCustomerRequestObject) (api.DeleteCustomerResponseObject, error) {
+	c := call.From(ctx)
+	k, err := lockCustomer(ctx, c, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	var history db.SaleHistoryRow
+	var signups []db.Commission
+	err = c.Together(ctx,
+		func(tx pgtx.DBTX) (err error) {
+			history, err = queries.SaleHistory(ctx, tx, db.SaleHistoryParams{ProgramID: k.ProgramID, OrgID: k.OrgID, CustomerID: k.ID})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			signups, err = queries.CustomerSignupCommissions(ctx, tx, db.CustomerSignupCommissionsParams{CustomerID: &k.ID, ProgramID: k.ProgramID, OrgID: k.OrgID})
+			return err
+		})
+	if err != nil {
+		return nil, err
+	}
+	if history.HasSales {
+		return nil, problem.New(problem.CustomerHasSales, "The customer has sales; it cannot be deleted.")
+	}
+	for _, signup := range signups {
+		if err := voidSignup(ctx, c, signup); err != nil {
+			return nil, err
+		}
+	}
+	if k.ReferralID != nil {
+		back := db.ReferralSetStatusParams{Status: "visit", UpdatedAt: c.Now, ID: *k.ReferralID, OrgID: k.OrgID}
+		if err := queries.ReferralSetStatus(ctx, c.Later(), back); err != nil {
+			return nil, err
+		}
+	}
+	err = queries.CustomerDelete(ctx, c.Later(), db.CustomerDeleteParams{ID: k.ID, OrgID: k.OrgID})
+	return api.DeleteCustomer200JSONResponse{ID: k.ID, Object: "customer", Deleted: true}, err
+}
+
+func voidSignup(ctx context.Context, c *call.Call, k db.Commission) error {
+	switch k.Status {
+	case "paid":
+		return problem.New(problem.CustomerHasPaidCommissions, "The customer's sign-up commission %s is paid; the customer cannot be deleted.", k.ID)
+	case "voided", "rejected":
+		return nil
+	}
+	return voidCommission(ctx, c, k, "customer_deleted")
+}
+
+func lockCustomer(ctx context.Context, c *call.Call, id string) (db.Customer, error) {
+	k, err := queries.CustomerLock(ctx, c.DB(), db.CustomerLockParams{ID: id, OrgID: c.Key.OrgID})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return k, problem.NotFound("")
+	}
+	if err != nil {
+		return k, err
+	}
+	return k, fits(c, k.ProgramID)
+}

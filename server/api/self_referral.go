@@ -1,0 +1,88 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/call"
+	"rail/server/event"
+	"rail/server/ident"
+	"rail/server/problem"
+)
+
+// selfReferral compares the customer's e-mail with the partner's. Where the
+// program blocks self-referrals the call is refused, and, alone among
+// refusals, leaves effects: the referral goes and a risk flag opens
+// (decisions, 66 and 216). Otherwise the flag alone opens.
+func (a attribution) selfReferral(ctx context.Context, c *call.Call, p db.Program, email *string) error {
+	if email == nil || normalEmail(*email) != normalEmail(a.partner.Email) {
+		return nil
+	}
+	if err := flagSelfReferral(ctx, c, a.partner); err != nil {
+		return err
+	}
+	if !p.BlockSelfReferrals {
+		return nil
+	}
+	if err := a.dropReferral(ctx, c); err != nil {
+		return err
+	}
+	e := problem.On("email", problem.SelfReferralBlocked, "The customer's e-mail is the partner's own, and the program blocks self-referrals.")
+	e.Committed = true
+	return e
+}
+
+// dropReferral removes the visit, unless a customer came of it.
+func (a attribution) dropReferral(ctx context.Context, c *call.Call) error {
+	if a.referral == nil || a.referral.Status != "visit" {
+		return nil
+	}
+	detach := db.ReferralDetachClicksParams{ReferralID: &a.referral.ID, OrgID: c.Key.OrgID}
+	if err := queries.ReferralDetachClicks(ctx, c.Later(), detach); err != nil {
+		return err
+	}
+	c.Events.Record("referral.deleted", event.Subject{ProgramID: a.partner.ProgramID, PartnerID: a.partner.ID, ID: a.referral.ID},
+		api.ReferralDeletedData{ReferralID: a.referral.ID, PartnerID: a.partner.ID, Reason: "self_referral"})
+	return queries.ReferralDelete(ctx, c.Later(), db.ReferralDeleteParams{ID: a.referral.ID, OrgID: c.Key.OrgID})
+}
+
+// flagSelfReferral opens the flag, unless the same one is open.
+func flagSelfReferral(ctx context.Context, c *call.Call, partner db.Partner) error {
+	evidence, err := json.Marshal(map[string]string{
+		"check": "self_referral", "summary": "A customer was created with the partner's own e-mail address.",
+	})
+	if err != nil {
+		return err
+	}
+	f := db.RiskFlagOpenParams{
+		ID: ident.New(ident.RiskFlag), OrgID: c.Key.OrgID, ProgramID: partner.ProgramID, PartnerID: &partner.ID, Kind: "self_referral",
+		Severity: "high", Evidence: evidence, CreatedAt: c.Now,
+	}
+	opened, err := queries.RiskFlagOpen(ctx, c.DB(), f)
+	if err != nil || opened == 0 {
+		return err
+	}
+	c.Events.Record("risk_flag.created", event.Subject{ProgramID: partner.ProgramID, PartnerID: partner.ID, ID: f.ID}, api.RiskFlagCreatedData{
+		RiskFlagID: f.ID, PartnerID: &partner.ID, Kind: f.Kind, Severity: api.RiskFlagSeverity(f.Severity), Evidence: evidence,
+	})
+	return nil
+}
+
+// normalEmail is the form in which two addresses are one person's: lower case,
+// without +tag, and without dots where the provider ignores them.
+func normalEmail(email string) string {
+	email = strings.ToLower(email)
+	at := strings.LastIndexByte(email, '@')
+	if at < 0 {
+		return email
+	}
+	local, domain := email[:at], email[at+1:]
+	local, _, _ = strings.Cut(local, "+")
+	if domain == "gmail.com" || domain == "googlemail.com" {
+		local, domain = strings.ReplaceAll(local, ".", ""), "gmail.com"
+	}
+	return local + "@" + domain
+}

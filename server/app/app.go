@@ -1,0 +1,83 @@
+// Package app puts the server together: the request path, the operations, the
+// pages and the jobs, over one database.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
+
+	gen "rail/gen/api"
+	"rail/openapi"
+	"rail/server/api"
+	"rail/server/auth"
+	"rail/server/clock"
+	"rail/server/config"
+	"rail/server/front"
+	"rail/server/jobs"
+	"rail/server/migrate"
+	"rail/server/pages"
+	"rail/server/secret"
+)
+
+// App is a server that is ready to serve.
+type App struct {
+	config  config.Config
+	clock   clock.Clock
+	log     *slog.Logger
+	echo    *echo.Echo
+	metrics *prometheus.Registry
+	jobs    []jobs.Job
+}
+
+// New wires the parts. It reads the description, so that a server with a
+// faulty one does not start; it does not touch the database.
+func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock, log *slog.Logger) (*App, error) {
+	keeper, err := secret.New(cfg.SecretKey)
+	if err != nil {
+		return nil, fmt.Errorf("secret key: %w", err)
+	}
+	document, err := front.LoadDocument(openapi.Bundle, auth.Scopes, cfg.IgnoreUnknownFields)
+	if err != nil {
+		return nil, err
+	}
+	a := &App{config: cfg, clock: c, log: log, echo: echo.New(), metrics: registry(pool), jobs: jobs.All(pool)}
+	a.echo.HideBanner, a.echo.HidePort = true, true
+	keys := auth.NewStore(pool, keeper, c)
+	path := front.New(front.Options{
+		Pool: pool, Keys: keys, Keeper: keeper, Clock: c, Document: document, Log: log,
+		Metrics: front.NewMetrics(a.metrics), TrustedProxies: cfg.TrustedProxies, Unimplemented: api.Unimplemented,
+	})
+	path.Install(a.echo)
+	server := api.New(api.Options{Keys: keys, Keeper: keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, FlowQuota: cfg.FlowQuota})
+	gen.RegisterHandlers(a.echo, gen.NewStrictHandler(server, nil))
+	pages.Register(a.echo, ready(pool))
+	links := &api.Redirector{Server: server, Pool: pool, Clock: c, Log: log, Address: path.ClientAddress}
+	a.echo.Match([]string{http.MethodGet, http.MethodHead}, "/r/:slug", links.Redirect)
+	return a, nil
+}
+
+// Handler returns the whole server as a handler, for tests and for embedding.
+func (a *App) Handler() http.Handler { return a.echo }
+
+// ready tells whether requests can be answered: the database is there, and at
+// the version that this binary was built for. The reasons are for everybody
+// to read, so they hold nothing of the connection.
+func ready(pool *pgxpool.Pool) pages.Ready {
+	return func(ctx context.Context) error {
+		version, err := migrate.Version(ctx, pool)
+		if err != nil {
+			return errors.New("the database is away")
+		}
+		if latest := migrate.Latest(); version != latest {
+			return fmt.Errorf("the database is at schema version %d, this server needs %d", version, latest)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,88 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"rail/server/front"
+)
+
+// Serve answers on l, and runs the jobs, until ctx ends. Then it stops
+// accepting, lets the requests at work finish within the configured time,
+// ends the jobs, and returns nil when all of it went well.
+func (a *App) Serve(ctx context.Context, l net.Listener) error {
+	servers, err := a.listen(l)
+	if err != nil {
+		return err
+	}
+	jobsCtx, endJobs := context.WithCancel(context.WithoutCancel(ctx))
+	var jobsDone sync.WaitGroup
+	for _, j := range a.jobs {
+		jobsDone.Go(func() { j.Loop(jobsCtx, a.clock, a.log) })
+	}
+	failed := make(chan error, len(servers))
+	for _, s := range servers {
+		go func() { failed <- s.Serve(s.listener) }()
+	}
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	for _, s := range servers {
+		err = errors.Join(err, a.stop(s))
+	}
+	endJobs()
+	jobsDone.Wait()
+	return err
+}
+
+// bound is a server with its listener.
+type bound struct {
+	*http.Server
+	listener net.Listener
+}
+
+// listen returns the server of the API and, where it is asked for, the one of
+// the metrics.
+func (a *App) listen(l net.Listener) ([]bound, error) {
+	servers := []bound{{a.server(a.echo), l}}
+	if a.config.MetricsAddr == "" {
+		return servers, nil
+	}
+	m, err := net.Listen("tcp", a.config.MetricsAddr)
+	if err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	return append(servers, bound{a.server(a.metricsHandler()), m}), nil
+}
+
+func (a *App) server(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: front.ReadHeaderTimeout,
+		ReadTimeout:       front.ReadTimeout,
+		WriteTimeout:      front.WriteTimeout,
+		IdleTimeout:       front.IdleTimeout,
+		MaxHeaderBytes:    front.MaxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// stop lets a server finish; what has not finished in time is cut off.
+func (a *App) stop(s bound) error {
+	ctx, cancel := context.WithTimeout(context.Background(), a.shutdownTimeout())
+	defer cancel()
+	err := s.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return errors.Join(fmt.Errorf("requests were still running after %s", a.shutdownTimeout()), s.Close())
+	}
+	return err
+}
+
+func (a *App) shutdownTimeout() time.Duration { return a.config.ShutdownTimeout }

@@ -1,0 +1,156 @@
+// Package cli is the command `rail`: the server and everything that an
+// operator does by hand. Every command works on the configured database, also
+// while a server runs.
+package cli
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"rail/server/clock"
+)
+
+// Exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// Env is what a command talks to besides the database.
+type Env struct {
+	Out, Err io.Writer
+	Clock    clock.Clock
+}
+
+// action does the work of a command with its positional arguments.
+type action func(ctx context.Context, env *Env, args []string) error
+
+// command is one entry of the table. setUp declares the flags and returns what
+// to do with them.
+type command struct {
+	name  string // one or two words
+	args  string // the positional arguments, for the help
+	about string
+	setUp func(fs *flag.FlagSet) action
+	more  func() string // further help, or nil
+}
+
+// commands returns the table in the order of the help.
+func commands() []command {
+	return append([]command{
+		{name: "serve", about: "run the server", setUp: serve, more: serveHelp},
+		{name: "migrate up", about: "bring the database to this binary's schema", setUp: migrateUp},
+		{name: "migrate down", about: "undo the last migration; its data is lost", setUp: migrateDown},
+		{name: "migrate version", about: "show the database's schema version", setUp: migrateVersion},
+		{name: "org create", about: "add an organization", setUp: orgCreate},
+		{name: "org list", about: "list the organizations", setUp: orgList},
+		{name: "key create", about: "make an API key and show it, this once", setUp: keyCreate},
+		{name: "key list", about: "list an organization's API keys", setUp: keyList},
+		{name: "key revoke", args: "KEY_ID", about: "revoke an API key", setUp: keyRevoke},
+	}, operations()...)
+}
+
+// operations is the part of the table that works on the data.
+func operations() []command {
+	return []command{
+		{name: "link rate-override", args: "LINK_ID", about: "set the rate of one link above every rule", setUp: linkRateOverride},
+		{name: "sample load", about: "load the sample program", setUp: sampleLoad},
+		{name: "sample clear", about: "remove every sample row", setUp: sampleClear},
+		{name: "job run", args: "NAME", about: "run a background job once, now", setUp: jobRun, more: jobHelp},
+		{name: "audit", about: "check the data against its invariants; status 1 when one is broken", setUp: runAudit},
+		{name: "version", about: "show the version", setUp: showVersion},
+	}
+}
+
+// Run runs the command that args name and returns its exit status.
+func Run(ctx context.Context, env *Env, args []string) int {
+	if len(args) == 0 {
+		overview(env.Err, "")
+		return exitUsage
+	}
+	if args[0] == "help" || args[0] == "-h" || args[0] == "--help" {
+		return help(env, args[1:])
+	}
+	cmd, rest, ok := find(args)
+	if !ok {
+		return unknown(env, args)
+	}
+	return report(env, cmd, cmd.run(ctx, env, rest))
+}
+
+// find returns the command that the first words name, and what follows them.
+func find(args []string) (command, []string, bool) {
+	for words := min(2, len(args)); words > 0; words-- {
+		for _, c := range commands() {
+			if c.name == strings.Join(args[:words], " ") {
+				return c, args[words:], true
+			}
+		}
+	}
+	return command{}, nil, false
+}
+
+func (c command) run(ctx context.Context, env *Env, args []string) error {
+	fs := flag.NewFlagSet(c.name, flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	do := c.setUp(fs)
+	positional, err := parse(fs, args)
+	if err != nil {
+		return err
+	}
+	if want := len(strings.Fields(c.args)); len(positional) != want {
+		return usagef("%d arguments given, %d wanted", len(positional), want)
+	}
+	return do(ctx, env, positional)
+}
+
+// parse reads flags and positional arguments in any order.
+func parse(fs *flag.FlagSet, args []string) (positional []string, err error) {
+	for {
+		if err := fs.Parse(args); err != nil {
+			if errors.Is(err, flag.ErrHelp) {
+				return nil, err
+			}
+			return nil, usagef("%v", err)
+		}
+		if fs.NArg() == 0 {
+			return positional, nil
+		}
+		positional, args = append(positional, fs.Arg(0)), fs.Args()[1:]
+	}
+}
+
+// usageError is a mistake in how the command was called.
+type usageError struct{ text string }
+
+func (e usageError) Error() string { return e.text }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
+
+// errFindings ends a command with status 1 when it has said all there is.
+var errFindings = errors.New("findings")
+
+func report(env *Env, c command, err error) int {
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, flag.ErrHelp):
+		c.help(env.Out)
+		return exitOK
+	case errors.Is(err, errFindings):
+		return exitFailed
+	case errors.As(err, &usage):
+		fmt.Fprintf(env.Err, "rail %s: %s\n\n", c.name, err)
+		c.help(env.Err)
+		return exitUsage
+	default:
+		fmt.Fprintf(env.Err, "rail %s: %s\n", c.name, err)
+		return exitFailed
+	}
+}

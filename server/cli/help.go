@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// help answers `rail help [COMMAND]`.
+func help(env *Env, args []string) int {
+	if len(args) == 0 {
+		overview(env.Out, "")
+		return exitOK
+	}
+	if c, _, ok := find(args); ok {
+		c.help(env.Out)
+		return exitOK
+	}
+	return unknown(env, args)
+}
+
+// unknown answers a name that is no command: with the sub-commands where it is
+// the first word of some.
+func unknown(env *Env, args []string) int {
+	if overview(env.Err, args[0]) == 0 {
+		fmt.Fprintf(env.Err, "rail: no command %q; rail help lists them\n", strings.Join(args[:min(2, len(args))], " "))
+	}
+	return exitUsage
+}
+
+// overview lists the commands that begin with a word, or all, and returns how
+// many there are.
+func overview(w io.Writer, word string) int {
+	var lines []string
+	for _, c := range commands() {
+		if word == "" || strings.HasPrefix(c.name, word+" ") {
+			lines = append(lines, fmt.Sprintf("  rail %-28s %s\n", strings.TrimSpace(c.name+" "+c.args), c.about))
+		}
+	}
+	if len(lines) == 0 {
+		return 0
+	}
+	fmt.Fprintf(w, "Rail runs affiliate programs behind a REST API.\n\n%s\n", strings.Join(lines, ""))
+	fmt.Fprintln(w, "rail help COMMAND tells more. rail serve --help lists the environment variables,")
+	fmt.Fprintln(w, "of which every command heeds RAIL_DATABASE_URL and RAIL_DATA_DIR.")
+	return len(lines)
+}
+
+func (c command) help(w io.Writer) {
+	fs := flag.NewFlagSet(c.name, flag.ContinueOnError)
+	c.setUp(fs)
+	usage := strings.TrimSpace(c.name + " " + c.args)
+	flags := 0
+	fs.VisitAll(func(*flag.Flag) { flags++ })
+	if flags > 0 {
+		usage += " [flags]"
+	}
+	fmt.Fprintf(w, "usage: rail %s\n\n%s%s.\n", usage, strings.ToUpper(c.about[:1]), c.about[1:])
+	if flags > 0 {
+		fmt.Fprint(w, "\nFlags:\n")
+		fs.VisitAll(func(f *flag.Flag) { fmt.Fprint(w, flagLine(f)) })
+	}
+	if c.more != nil {
+		fmt.Fprintf(w, "\n%s", c.more())
+	}
+}
+
+func flagLine(f *flag.Flag) string {
+	value, about := flag.UnquoteUsage(f)
+	line := fmt.Sprintf("  --%-22s %s", strings.TrimSpace(f.Name+" "+value), about)
+	if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0" {
+		line += fmt.Sprintf(" (default %s)", f.DefValue)
+	}
+	return line + "\n"
+}

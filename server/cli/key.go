@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+
+	"rail/gen/db"
+	"rail/server/auth"
+	"rail/server/clock"
+	"rail/server/front"
+	"rail/server/ident"
+	"rail/server/pgtx"
+	"rail/server/secret"
+)
+
+const maxRateLimit = 1_000_000
+
+// newKey is how a key is printed once: the only time that it can be read.
+type newKey struct {
+	ID        string     `json:"id"`
+	Key       string     `json:"key"`
+	Scopes    []string   `json:"scopes"`
+	Livemode  bool       `json:"livemode"`
+	RateLimit int        `json:"rate_limit"`
+	CreatedAt clock.Time `json:"created_at"`
+}
+
+func keyCreate(fs *flag.FlagSet) action {
+	org := fs.String("org", "", "`ORG_ID` of the key; may be left out while there is only one")
+	var scopes list
+	fs.Var(&scopes, "scope", "`SCOPE` to grant; repeatable, or several with commas: "+strings.Join(auth.Scopes, ", "))
+	test := fs.Bool("test", false, "make a rail_test_ key")
+	limit := fs.Int("rate-limit", auth.DefaultRateLimit, "`REQUESTS` a second")
+	out := outputFlag(fs)
+	return func(ctx context.Context, env *Env, _ []string) error {
+		if err := checkKey(scopes, *limit); err != nil {
+			return err
+		}
+		return withDatabase(ctx, env, func(d *database) error {
+			id, err := chooseOrg(ctx, d.pool, *org)
+			if err != nil {
+				return err
+			}
+			k, err := addKey(ctx, d.pool, d.keeper, id, newKey{Scopes: scopes, Livemode: !*test, RateLimit: *limit, CreatedAt: env.Clock.Now()})
+			if err != nil {
+				return err
+			}
+			return out.print(env.Out, k, func() []string {
+				return []string{"ID\t" + k.ID, "Key\t" + k.Key, "Scopes\t" + strings.Join(k.Scopes, ", "), "", "The key is shown this once; only a hash of it is kept."}
+			})
+		})
+	}
+}
+
+func checkKey(scopes []string, limit int) error {
+	if len(scopes) == 0 {
+		return usagef("--scope is needed: %s", strings.Join(auth.Scopes, ", "))
+	}
+	for _, s := range scopes {
+		if !slices.Contains(auth.Scopes, s) {
+			return usagef("there is no scope %q: choose from %s", s, strings.Join(auth.Scopes, ", "))
+		}
+	}
+	if limit < 1 || limit > maxRateLimit {
+		return usagef("--rate-limit must be 1 to %d", maxRateLimit)
+	}
+	return nil
+}
+
+// addKey completes k and stores what is kept of it.
+func addKey(ctx context.Context, q pgtx.DBTX, keeper *secret.Keeper, org string, k newKey) (newKey, error) {
+	k.ID, k.Key = ident.New(ident.APIKey), auth.NewToken(k.Livemode)
+	slices.Sort(k.Scopes)
+	k.Scopes = slices.Compact(k.Scopes)
+	return k, queries.APIKeyInsert(ctx, q, db.APIKeyInsertParams{
+		ID: k.ID, OrgID: org, UserID: ident.New(ident.User), Hash: keeper.HashAPIKey(k.Key), Last4: k.Key[len(k.Key)-4:],
+		Livemode: k.Livemode, Scopes: k.Scopes, RateLimit: int32(k.RateLimit), Version: front.Version, CreatedAt: k.CreatedAt,
+	})
+}
+
+// listedKey is how a key is printed ever after.
+type listedKey struct {
+	ID              string      `json:"id"`
+	Last4           string      `json:"last4"`
+	Scopes          []string    `json:"scopes"`
+	Livemode        bool        `json:"livemode"`
+	RateLimit       int         `json:"rate_limit"`
+	SigningRequired bool        `json:"signing_required"`
+	CreatedAt       clock.Time  `json:"created_at"`
+	LastUsedAt      *clock.Time `json:"last_used_at"`
+	RevokedAt       *clock.Time `json:"revoked_at"`
+}
+
+func keyList(fs *flag.FlagSet) action {
+	org := fs.String("org", "", "`ORG_ID` of the keys; may be left out while there is only one")
+	out := outputFlag(fs)
+	return func(ctx context.Context, env *Env, _ []string) error {
+		return withDatabase(ctx, env, func(d *database) error {
+			id, err := chooseOrg(ctx, d.pool, *org)
+			if err != nil {
+				return err
+			}
+			rows, err := queries.APIKeyList(ctx, d.pool, id)
+			if err != nil {
+				return err
+			}
+			keys := make([]listedKey, len(rows))
+			for i, r := range rows {
+				keys[i] = listedKey{r.ID, r.Last4, r.Scopes, r.Livemode, int(r.RateLimit), r.SigningRequired, r.CreatedAt, r.LastUsedAt, r.RevokedAt}
+			}
+			return out.print(env.Out, keys, keyTable(keys))
+		})
+	}
+}
+
+func keyTable(keys []listedKey) func() []string {
+	return func() []string {
+		rows := []string{"ID\tKEY\tSCOPES\tRATE\tCREATED\tLAST USED\tSTATE"}
+		for _, k := range keys {
+			kind, state, used := "rail_test_", "active", "never"
+			if k.Livemode {
+				kind = "rail_live_"
+			}
+			if k.LastUsedAt != nil {
+				used = k.LastUsedAt.String()
+			}
+			if k.RevokedAt != nil {
+				state = "revoked"
+			}
+			rows = append(rows, fmt.Sprintf("%s\t%s…%s\t%s\t%d\t%s\t%s\t%s", k.ID, kind, k.Last4, strings.Join(k.Scopes, ","), k.RateLimit, k.CreatedAt, used, state))
+		}
+		return rows
+	}
+}
+
+func keyRevoke(*flag.FlagSet) action {
+	return func(ctx context.Context, env *Env, args []string) error {
+		return withDatabase(ctx, env, func(d *database) error {
+			now := env.Clock.Now()
+			n, err := queries.APIKeyRevoke(ctx, d.pool, db.APIKeyRevokeParams{ID: args[0], RevokedAt: &now})
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				return fmt.Errorf("%s is no key, or is revoked already", args[0])
+			}
+			_, err = fmt.Fprintf(env.Out, "%s is revoked; servers that run refuse it within a second\n", args[0])
+			return err
+		})
+	}
+}

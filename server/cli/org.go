@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net/mail"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/ident"
+	"rail/server/pgtx"
+)
+
+var queries = db.New()
+
+// organization is how an organization is printed.
+type organization struct {
+	ID         string     `json:"id"`
+	Name       string     `json:"name"`
+	OwnerEmail *string    `json:"owner_email"`
+	CreatedAt  clock.Time `json:"created_at"`
+}
+
+func orgTable(orgs ...organization) func() []string {
+	return func() []string {
+		rows := []string{"ID\tNAME\tOWNER\tCREATED"}
+		for _, o := range orgs {
+			owner := "-"
+			if o.OwnerEmail != nil {
+				owner = *o.OwnerEmail
+			}
+			rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s", o.ID, o.Name, owner, o.CreatedAt))
+		}
+		return rows
+	}
+}
+
+func orgCreate(fs *flag.FlagSet) action {
+	name := fs.String("name", "", "`NAME` of the organization")
+	owner := fs.String("owner-email", "", "`ADDRESS` that is told about trouble, such as a webhook that was disabled")
+	out := outputFlag(fs)
+	return func(ctx context.Context, env *Env, _ []string) error {
+		if n := utf8.RuneCountInString(strings.TrimSpace(*name)); n < 1 || n > 255 {
+			return usagef("--name must have 1 to 255 characters")
+		}
+		if _, err := mail.ParseAddress(*owner); *owner != "" && err != nil {
+			return usagef("--owner-email must be an e-mail address")
+		}
+		return withDatabase(ctx, env, func(d *database) error {
+			o, err := addOrg(ctx, d.pool, env.Clock.Now(), strings.TrimSpace(*name), *owner)
+			if err != nil {
+				return err
+			}
+			return out.print(env.Out, o, orgTable(o))
+		})
+	}
+}
+
+func addOrg(ctx context.Context, q pgtx.DBTX, now clock.Time, name, owner string) (organization, error) {
+	o := organization{ID: ident.New(ident.Organization), Name: name, CreatedAt: now}
+	if owner != "" {
+		o.OwnerEmail = &owner
+	}
+	return o, queries.OrganizationInsert(ctx, q, db.OrganizationInsertParams{ID: o.ID, Name: o.Name, OwnerEmail: o.OwnerEmail, CreatedAt: now})
+}
+
+func orgList(fs *flag.FlagSet) action {
+	out := outputFlag(fs)
+	return func(ctx context.Context, env *Env, _ []string) error {
+		return withDatabase(ctx, env, func(d *database) error {
+			rows, err := queries.OrganizationList(ctx, d.pool)
+			if err != nil {
+				return err
+			}
+			orgs := make([]organization, len(rows))
+			for i, r := range rows {
+				orgs[i] = organization(r)
+			}
+			return out.print(env.Out, orgs, orgTable(orgs...))
+		})
+	}
+}
+
+// chooseOrg returns the organization with an id, or the only one there is.
+func chooseOrg(ctx context.Context, q pgtx.DBTX, id string) (string, error) {
+	if id != "" {
+		_, err := queries.OrganizationGet(ctx, q, id)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return "", fmt.Errorf("there is no organization %q; rail org list shows them", id)
+		}
+		return id, err
+	}
+	all, err := queries.OrganizationList(ctx, q)
+	switch {
+	case err != nil:
+		return "", err
+	case len(all) == 0:
+		return "", errors.New("there is no organization yet; make one with rail org create")
+	case len(all) > 1:
+		return "", usagef("there are %d organizations: choose one with --org; rail org list shows them", len(all))
+	}
+	return all[0].ID, nil
+}

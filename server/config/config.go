@@ -1,0 +1,227 @@
+// Package config is the program's configuration: one struct, read from the
+// environment and judged as a whole before anything starts.
+package config
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"reflect"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+)
+
+// Config is everything that an operator can set. Each field says its variable,
+// its default and, in desc, what it means.
+type Config struct {
+	Addr              string         `env:"RAIL_ADDR" envDefault:"127.0.0.1:8080" desc:"address to listen on"`
+	BaseURL           string         `env:"RAIL_BASE_URL" desc:"address at which clients reach the service; http:// and RAIL_ADDR unless set"`
+	DatabaseURL       string         `env:"RAIL_DATABASE_URL" desc:"PostgreSQL to use; a private one in RAIL_DATA_DIR unless set"`
+	DataDir           string         `env:"RAIL_DATA_DIR" envDefault:".rail" desc:"where the private PostgreSQL and the generated secret key live"`
+	SecretKey         string         `env:"RAIL_SECRET_KEY" desc:"32 bytes as 64 hex digits or base64; needed with RAIL_DATABASE_URL, else generated into RAIL_DATA_DIR"`
+	MetricsAddr       string         `env:"RAIL_METRICS_ADDR" desc:"address of the Prometheus /metrics; off unless set"`
+	LogFormat         string         `env:"RAIL_LOG_FORMAT" envDefault:"text" desc:"text or json"`
+	LogLevel          string         `env:"RAIL_LOG_LEVEL" envDefault:"info" desc:"debug, info, warn or error"`
+	ServiceName       string         `env:"RAIL_SERVICE_NAME" envDefault:"Rail" desc:"product name in webhooks' User-Agent and in mails"`
+	ShortURL          string         `env:"RAIL_SHORT_URL" desc:"where short links live; RAIL_BASE_URL with /r unless set"`
+	SMTPURL           string         `env:"RAIL_SMTP_URL" desc:"smtp://user:pass@host:port, or dir:PATH to write mails as files; no mail unless set"`
+	WebhookAllowCIDRs []netip.Prefix `env:"RAIL_WEBHOOK_ALLOW_CIDRS" desc:"private networks that webhooks may reach, comma-separated; for development only"`
+	WebhookHTTPSOnly  bool           `env:"RAIL_WEBHOOK_REQUIRE_HTTPS" envDefault:"false" desc:"refuse http:// webhook addresses"`
+	TrustedProxies    []netip.Prefix `env:"RAIL_TRUSTED_PROXIES" desc:"addresses or networks whose X-Forwarded-For counts, comma-separated"`
+	FlowQuota         int64          `env:"RAIL_FLOW_QUOTA" envDefault:"0" desc:"active flows a program; 0 for no limit"`
+	RevenueMeterMinor int64          `env:"RAIL_REVENUE_METER_MINOR" envDefault:"0" desc:"revenue a month, in minor units, above which approvals stop; 0 for no limit"`
+	FraudMonitoring   bool           `env:"RAIL_FRAUD_MONITORING" envDefault:"true" desc:"run the risk checks"`
+	HoldOnHighRisk    bool           `env:"RAIL_HOLD_ON_HIGH_RISK" envDefault:"false" desc:"keep partners with an open high risk flag out of payouts"`
+	IgnoreUnknown     bool           `env:"RAIL_IGNORE_UNKNOWN_FIELDS" envDefault:"false" desc:"ignore body members that the description does not know, instead of refusing them"`
+	DBMaxConns        int            `env:"RAIL_DB_MAX_CONNS" envDefault:"20" desc:"connections to the database"`
+	ShutdownTimeout   time.Duration  `env:"RAIL_SHUTDOWN_TIMEOUT" envDefault:"30s" desc:"time for requests in flight to end when the server stops"`
+	RetentionDays     int            `env:"RAIL_RETENTION_DAYS" envDefault:"30" desc:"days for which events and deliveries are kept; at least 30"`
+	Key               [32]byte       `env:"-"`
+}
+
+// Load reads the configuration from environ (a map of variables; nil for the
+// process's own environment) and names every problem at once.
+func Load(environ map[string]string) (Config, error) {
+	if environ == nil {
+		environ = env.ToMap(os.Environ())
+	}
+	var c Config
+	var problems []error
+	err := env.ParseWithOptions(&c, env.Options{Environment: environ, FuncMap: map[reflect.Type]env.ParserFunc{
+		reflect.TypeFor[netip.Prefix](): func(v string) (any, error) { return network(v) },
+	}})
+	if err != nil {
+		problems = append(problems, parseProblems(err)...)
+	}
+	problems = append(problems, unknown(environ)...)
+	problems = append(problems, c.check()...)
+	if len(problems) == 0 {
+		if err := c.loadKey(); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	if len(problems) > 0 {
+		return c, fmt.Errorf("configuration:\n%w", errors.Join(problems...))
+	}
+	return c, nil
+}
+
+func parseProblems(err error) []error {
+	var all env.AggregateError
+	if errors.As(err, &all) {
+		return all.Errors
+	}
+	return []error{err}
+}
+
+// network reads a network, or a single address as the network of itself.
+func network(v string) (netip.Prefix, error) {
+	v = strings.TrimSpace(v)
+	if p, err := netip.ParsePrefix(v); err == nil {
+		return p.Masked(), nil
+	}
+	a, err := netip.ParseAddr(v)
+	if err != nil {
+		return netip.Prefix{}, fmt.Errorf("%q is neither an address nor a network", v)
+	}
+	return netip.PrefixFrom(a, a.BitLen()), nil
+}
+
+// unknown names RAIL_ variables that mean nothing: a mistyped name must not be
+// passed over.
+func unknown(environ map[string]string) []error {
+	known := map[string]bool{"RAIL_PG_BINDIR": true}
+	for f := range reflect.TypeFor[Config]().Fields() {
+		known[f.Tag.Get("env")] = true
+	}
+	var out []error
+	for name := range environ {
+		if strings.HasPrefix(name, "RAIL_") && !strings.HasPrefix(name, "RAIL_TEST_") && !known[name] {
+			out = append(out, fmt.Errorf("%s is not a variable of this program", name))
+		}
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Error() < out[j].Error() })
+	return out
+}
+
+// check judges values and fills what follows from others.
+func (c *Config) check() []error {
+	var out []error
+	problem := func(name, format string, args ...any) {
+		out = append(out, fmt.Errorf("%s %s", name, fmt.Sprintf(format, args...)))
+	}
+	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
+		problem("RAIL_ADDR", "must be host:port, such as 127.0.0.1:8080")
+	}
+	if c.BaseURL == "" {
+		c.BaseURL = "http://" + c.Addr
+	}
+	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
+	for name, v := range map[string]string{"RAIL_BASE_URL": c.BaseURL, "RAIL_SHORT_URL": c.ShortURL} {
+		if v != "" && !webAddress(v) {
+			problem(name, "must be an http or https address")
+		}
+	}
+	if c.DatabaseURL != "" && c.SecretKey == "" {
+		problem("RAIL_SECRET_KEY", "is needed with RAIL_DATABASE_URL: 32 random bytes, such as `openssl rand -hex 32` prints")
+	}
+	if c.LogFormat != "text" && c.LogFormat != "json" {
+		problem("RAIL_LOG_FORMAT", "must be text or json")
+	}
+	switch c.LogLevel {
+	case "debug", "info", "warn", "error":
+	default:
+		problem("RAIL_LOG_LEVEL", "must be debug, info, warn or error")
+	}
+	for name, v := range map[string]int64{"RAIL_FLOW_QUOTA": c.FlowQuota, "RAIL_REVENUE_METER_MINOR": c.RevenueMeterMinor} {
+		if v < 0 {
+			problem(name, "must not be negative")
+		}
+	}
+	if c.DBMaxConns < 2 || c.DBMaxConns > 1000 {
+		problem("RAIL_DB_MAX_CONNS", "must be 2 to 1000")
+	}
+	if c.RetentionDays < 30 {
+		problem("RAIL_RETENTION_DAYS", "must be at least 30")
+	}
+	if c.ShutdownTimeout <= 0 {
+		problem("RAIL_SHUTDOWN_TIMEOUT", "must be positive")
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Error() < out[j].Error() })
+	return out
+}
+
+func webAddress(v string) bool {
+	u, err := url.Parse(v)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+// loadKey reads the secret key, or generates and keeps one for the private
+// database.
+func (c *Config) loadKey() error {
+	if c.SecretKey != "" {
+		return c.parseKey("RAIL_SECRET_KEY", c.SecretKey)
+	}
+	path := filepath.Join(c.DataDir, "secret.key")
+	raw, err := os.ReadFile(path)
+	if err == nil {
+		return c.parseKey(path, strings.TrimSpace(string(raw)))
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(c.DataDir, 0o755); err != nil { //nolint:gosec // PostgreSQL's account must pass through
+		return err
+	}
+	if _, err := rand.Read(c.Key[:]); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, os.ErrExist) { // another process was first
+		return c.loadKey()
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(hex.EncodeToString(c.Key[:]) + "\n")
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func (c *Config) parseKey(from, text string) error {
+	raw, err := hex.DecodeString(text)
+	if err != nil {
+		raw, err = base64.StdEncoding.DecodeString(text)
+	}
+	if err != nil || len(raw) != len(c.Key) {
+		return fmt.Errorf("%s must be 32 bytes as 64 hex digits or base64", from)
+	}
+	copy(c.Key[:], raw)
+	return nil
+}
+
+// Usage describes every variable, for `rail serve --help`.
+func Usage() string {
+	var b strings.Builder
+	for f := range reflect.TypeFor[Config]().Fields() {
+		name := f.Tag.Get("env")
+		if name == "-" {
+			continue
+		}
+		fmt.Fprintf(&b, "  %-28s %s", name, f.Tag.Get("desc"))
+		if d := f.Tag.Get("envDefault"); d != "" {
+			fmt.Fprintf(&b, " (default %s)", d)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}

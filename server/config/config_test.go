@@ -1,0 +1,52 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	c, err := Load(map[string]string{"RAIL_DATA_DIR": dir})
+	require.NoError(t, err)
+	require.Equal(t, "http://127.0.0.1:8080", c.BaseURL)
+	again, err := Load(map[string]string{"RAIL_DATA_DIR": dir})
+	require.NoError(t, err)
+	require.Equal(t, c.Key, again.Key, "the generated key is kept")
+	require.NotEqual(t, [32]byte{}, c.Key)
+}
+
+func TestAllProblemsAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := Load(map[string]string{
+		"RAIL_DATABASE_URL": "postgres://x/y", "RAIL_ADDR": "nowhere", "RAIL_LOG_FORMAT": "xml", "RAIL_ADRESS": "typo",
+		"RAIL_DB_MAX_CONNS": "many", "RAIL_RETENTION_DAYS": "3", "RAIL_TRUSTED_PROXIES": "not-an-address",
+	})
+	require.Error(t, err)
+	for _, want := range []string{"RAIL_SECRET_KEY", "RAIL_ADDR", "RAIL_LOG_FORMAT", "RAIL_ADRESS", "DBMaxConns", "RAIL_RETENTION_DAYS", "not-an-address"} {
+		require.Contains(t, err.Error(), want)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	for text, ok := range map[string]bool{
+		strings.Repeat("ab", 32):                       true,
+		"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=": true,
+		strings.Repeat("ab", 31):                       false,
+		"short":                                        false,
+	} {
+		_, err := Load(map[string]string{"RAIL_DATABASE_URL": "postgres://x/y", "RAIL_SECRET_KEY": text})
+		require.Equal(t, ok, err == nil, "%s: %v", text, err)
+	}
+}
+
+func TestUsageNamesEverything(t *testing.T) {
+	t.Parallel()
+	for _, want := range []string{"RAIL_ADDR", "RAIL_WEBHOOK_ALLOW_CIDRS", "RAIL_SMTP_URL", "default .rail"} {
+		require.Contains(t, Usage(), want)
+	}
+}

@@ -1,0 +1,141 @@
+// Package earn turns what happened (a payment, a sign-up) into money: it reads
+// what the rules ask for, lets package rules decide, and writes the sale, the
+// commission, the ledger and the events in the transaction of the call. The
+// API and processor integrations share it.
+package earn
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/call"
+	"rail/server/clock"
+	"rail/server/event"
+	"rail/server/ident"
+	"rail/server/ledger"
+	"rail/server/rules"
+)
+
+var queries = db.New()
+
+// branch is how a flow's branches are stored.
+type branch struct {
+	ID         string          `json:"id"`
+	Conditions json.RawMessage `json:"conditions"`
+	RateType   rules.RateType  `json:"rate_type"`
+	RateValue  int64           `json:"rate_value"`
+}
+
+// toRules reads stored flows. They were checked when they were saved, so that
+// an error here is a damaged row.
+func toRules(rows []db.Flow) ([]rules.Flow, error) {
+	out := make([]rules.Flow, len(rows))
+	for i, r := range rows {
+		f, err := toRule(r)
+		if err != nil {
+			return nil, fmt.Errorf("flow %s: %w", r.ID, err)
+		}
+		out[i] = f
+	}
+	return out, nil
+}
+
+func toRule(r db.Flow) (rules.Flow, error) {
+	f := rules.Flow{
+		ID: r.ID, GroupID: r.GroupID, PartnerID: r.PartnerID, Trigger: rules.Trigger(r.Trigger), Action: rules.Action(r.Action),
+		TargetGroupID: r.TargetGroupID, ApprovalMode: rules.ApprovalMode(r.ApprovalMode), ApprovalDelayDays: r.ApprovalDelayDays,
+		Priority: r.Priority, CreatedAt: r.CreatedAt,
+	}
+	if r.RateType != nil && r.RateValue != nil {
+		f.RateType, f.RateValue = rules.RateType(*r.RateType), *r.RateValue
+	}
+	if string(r.Branches) == "[]" {
+		return f, nil
+	}
+	var stored []branch
+	if err := json.Unmarshal(r.Branches, &stored); err != nil {
+		return f, err
+	}
+	for _, b := range stored {
+		conditions, err := rules.ParseConditions(b.Conditions, f.Trigger)
+		if err != nil {
+			return f, err
+		}
+		f.Branches = append(f.Branches, rules.Branch{ID: b.ID, Conditions: conditions, RateType: b.RateType, RateValue: b.RateValue})
+	}
+	return f, nil
+}
+
+// earned is a commission that rules made.
+type earned struct {
+	programID, partnerID, customerID string
+	saleID                           *string
+	choice                           rules.Choice
+	rate                             rules.Rate // the rate that counted, a link's override included
+	amount                           int64
+	base                             *int64 // what a percentage was taken of
+	currency                         string
+	matureAt                         clock.Time
+}
+
+// write puts a commission, its ledger entry and its events behind the writes
+// of the call.
+func (e earned) write(ctx context.Context, c *call.Call) error {
+	status := rules.InitialStatus(e.choice.ApprovalMode, e.matureAt, c.Now)
+	k := db.CommissionInsertParams{
+		ID: ident.New(ident.Commission), OrgID: c.Key.OrgID, ProgramID: e.programID, PartnerID: e.partnerID, SaleID: e.saleID,
+		CustomerID: &e.customerID, FlowID: &e.choice.FlowID, FlowBranchID: e.choice.BranchID, Kind: "referral", AmountMinor: e.amount,
+		RevenueMinor: e.base, RateType: (*string)(&e.rate.RateType), RateValue: &e.rate.RateValue, Currency: e.currency, Status: string(status),
+		MatureAt: &e.matureAt, CreatedAt: c.Now, UpdatedAt: c.Now,
+	}
+	if e.choice.ApprovalMode == rules.ApproveAfterDays && e.choice.ApprovalDelayDays != nil {
+		at := rules.ApprovesAt(c.Now, *e.choice.ApprovalDelayDays)
+		k.ApproveAt = &at
+	}
+	if status != rules.StatusPending {
+		k.ApprovedAt = &c.Now
+	}
+	if err := queries.CommissionInsert(ctx, c.Later(), k); err != nil {
+		return err
+	}
+	e.tell(c, k.ID, status)
+	return ledger.Earn(ctx, c.Later(), ledger.Commission{
+		OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID, Currency: k.Currency, Status: k.Status,
+		AmountMinor: k.AmountMinor, At: c.Now,
+	})
+}
+
+// tell records commission.created, and commission.updated where the catalogue's
+// two states cannot tell the true one (decisions, 103).
+func (e earned) tell(c *call.Call, id string, status rules.Status) {
+	subject := event.Subject{ProgramID: e.programID, PartnerID: e.partnerID, ID: id}
+	told := rules.CreatedEventStatus(status)
+	c.Events.Record("commission.created", subject, api.CommissionCreatedData{
+		CommissionID: id, SaleID: e.saleID, PartnerID: e.partnerID, AmountMinor: e.amount, Currency: e.currency,
+		Status: api.CommissionCreatedStatus(told), RuleID: &e.choice.FlowID, MatureAt: &e.matureAt,
+	})
+	if told != status {
+		c.Events.Record("commission.updated", subject, api.CommissionUpdatedData{
+			CommissionID: id, PartnerID: e.partnerID, AmountMinor: e.amount, Currency: e.currency,
+			Status: api.CommissionStatus(status), PreviousStatus: api.CommissionStatus(told),
+		})
+	}
+}
+
+// switchGroup moves the partner where a switch_group flow says so; it takes
+// effect from the next event on (decisions, 131).
+func switchGroup(ctx context.Context, c *call.Call, programID, status string, flows []rules.Flow, f *rules.Facts) error {
+	to, fires := rules.SwitchTarget(flows, f)
+	if !fires || f.Partner.GroupID != nil && *f.Partner.GroupID == to.TargetGroupID {
+		return nil
+	}
+	err := queries.PartnerSetGroup(ctx, c.Later(), db.PartnerSetGroupParams{
+		GroupID: &to.TargetGroupID, UpdatedAt: c.Now, ID: f.Partner.ID, OrgID: c.Key.OrgID,
+	})
+	c.Events.Record("affiliate.updated", event.Subject{ProgramID: programID, PartnerID: f.Partner.ID, ID: f.Partner.ID},
+		api.AffiliateUpdatedData{PartnerID: f.Partner.ID, Status: api.PartnerStatus(status)})
+	return err
+}

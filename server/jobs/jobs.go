@@ -1,0 +1,60 @@
+// Package jobs is the work that no request asks for. The same list runs inside
+// `rail serve` and, one job at a time, from `rail job run`. A job is safe with
+// several replicas: its statements cannot do the same work twice.
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/server/clock"
+)
+
+// Job is one kind of work. Run does all that is due at now and returns.
+type Job struct {
+	Name  string
+	About string
+	Every time.Duration
+	Run   func(ctx context.Context, now clock.Time) error
+}
+
+// All returns every job (decisions, 207).
+func All(pool *pgxpool.Pool) []Job {
+	return []Job{
+		foldBalances(pool),
+		cleanUp(pool),
+	}
+}
+
+// Loop runs the job again and again until ctx ends. A failure is logged, and
+// the next round tries again.
+func (j Job) Loop(ctx context.Context, c clock.Clock, log *slog.Logger) {
+	tick := time.NewTicker(j.Every)
+	defer tick.Stop()
+	for {
+		if err := j.guarded(ctx, c.Now()); err != nil && ctx.Err() == nil {
+			log.Error("job", "job", j.Name, "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// guarded turns a panic into an error: a mistake in a job must not end the
+// server.
+func (j Job) guarded(ctx context.Context, now clock.Time) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic of type %T\n%s", v, debug.Stack())
+		}
+	}()
+	return j.Run(ctx, now)
+}

@@ -1,0 +1,101 @@
+// Package ledger is the history of money: each row moves a commission's amount
+// from one bucket to another, so every row sums to zero by itself. Balances are
+// the ledger folded; no write of money waits for another one's commit.
+//
+// The buckets: source is where money is earned; pending, due and paid are the
+// columns of a balance; sink takes what is rejected or voided; removed takes
+// what belonged to a partner that was deleted.
+package ledger
+
+import (
+	"context"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/ident"
+	"rail/server/pgtx"
+)
+
+// The buckets.
+const (
+	Source  = "source"
+	Pending = "pending"
+	Due     = "due"
+	Paid    = "paid"
+	Sink    = "sink"
+	Removed = "removed"
+)
+
+// Commission is what the ledger needs to know of a commission; Status is the
+// present one.
+type Commission struct {
+	OrgID, ProgramID, PartnerID, ID, Currency, Status string
+	AmountMinor                                       int64
+	At                                                clock.Time
+}
+
+// Entry is one row of the ledger.
+type Entry struct {
+	OrgID, ProgramID, PartnerID, CommissionID, Currency string
+	From, To                                            string
+	AmountMinor                                         int64
+	At                                                  clock.Time
+}
+
+var queries = db.New()
+
+// Bucket returns the bucket that holds the money of a commission in status.
+func Bucket(status string) string {
+	switch status {
+	case "pending", "approved":
+		return Pending
+	case "due":
+		return Due
+	case "paid":
+		return Paid
+	default: // rejected, voided
+		return Sink
+	}
+}
+
+// Append writes one row.
+func Append(ctx context.Context, tx pgtx.DBTX, e Entry) error {
+	return queries.LedgerAppend(ctx, tx, db.LedgerAppendParams{
+		OrgID: e.OrgID, ProgramID: e.ProgramID, PartnerID: e.PartnerID, CommissionID: e.CommissionID,
+		Currency: e.Currency, FromBucket: e.From, ToBucket: e.To, AmountMinor: e.AmountMinor, CreatedAt: e.At,
+	})
+}
+
+// Earn writes a new commission's money into the bucket of its status, and makes
+// the balance that lists show. Both can be put off until the commit.
+func Earn(ctx context.Context, tx pgtx.DBTX, k Commission) error {
+	if err := Append(ctx, tx, k.entry(Source, Bucket(k.Status))); err != nil {
+		return err
+	}
+	return queries.BalanceEnsure(ctx, tx, db.BalanceEnsureParams{
+		ID: ident.BalanceID(k.PartnerID, k.Currency), OrgID: k.OrgID, ProgramID: k.ProgramID,
+		PartnerID: k.PartnerID, Currency: k.Currency, UpdatedAt: k.At,
+	})
+}
+
+// Move writes what a change of status from an old one means for the money:
+// nothing where both statuses share a bucket.
+func Move(ctx context.Context, tx pgtx.DBTX, k Commission, from string) error {
+	if Bucket(from) == Bucket(k.Status) {
+		return nil
+	}
+	return Append(ctx, tx, k.entry(Bucket(from), Bucket(k.Status)))
+}
+
+// Remove takes a commission's money out of every balance, because its partner
+// is deleted.
+func Remove(ctx context.Context, tx pgtx.DBTX, k Commission) error {
+	return Append(ctx, tx, k.entry(Bucket(k.Status), Removed))
+}
+
+func (k Commission) entry(from, to string) Entry {
+	return Entry{
+		OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, CommissionID: k.ID,
+		Currency: k.Currency, From: from, To: to, AmountMinor: k.AmountMinor, At: k.At,
+	}
+}

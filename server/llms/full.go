@@ -1,0 +1,160 @@
+package llms
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// reference is the text of Full while it is written.
+type reference struct {
+	*description
+	strings.Builder
+	bodies map[string]bool // the schemas that are told where they are sent
+}
+
+// Full returns the whole reference: every operation with its parameters, body
+// and answers, every event, and every object with its fields. What is common
+// to all operations stands once, in front of them.
+func Full(bundle []byte) (string, error) {
+	d, err := parse(bundle)
+	if err != nil {
+		return "", err
+	}
+	b := &reference{description: d, bodies: map[string]bool{}}
+	d.head(&b.Builder)
+	b.common()
+	for _, tag := range d.Tags {
+		fmt.Fprintf(b, "## %s\n\n%s\n\n", tag.Name, tag.Description)
+		d.each(tag.Name, b.operation)
+	}
+	b.events()
+	b.objects()
+	b.WriteString(changelog)
+	return b.String(), nil
+}
+
+// common tells the headers and the refusals that operations share.
+func (b *reference) common() {
+	b.WriteString("## Request headers\n\n")
+	for _, n := range b.Components.Parameters.names {
+		if p := b.Components.Parameters.values[n]; shared(p) {
+			b.parameter(p)
+		}
+	}
+	b.WriteString("\n## Refusals\n\nAll answer an ErrorEnvelope.\n\n")
+	for _, n := range b.Components.Responses.names {
+		fmt.Fprintf(b, "- %s: %s\n", n, oneLine(b.Components.Responses.values[n].Description))
+	}
+	b.WriteByte('\n')
+}
+
+// shared tells whether a parameter is a header that nearly every operation
+// takes.
+func shared(p parameter) bool {
+	switch p.Name {
+	case "X-Rail-Version", "Rail-Signature", "Idempotency-Key":
+		return p.In == "header" && !p.Required
+	}
+	return false
+}
+
+func (b *reference) operation(method, path string, op operation) {
+	fmt.Fprintf(b, "### %s %s\n\n%s%s. %s\n\n", method, path, op.Summary, scopeNote(op), oneLine(op.Description))
+	for _, p := range op.Parameters {
+		if p = b.follow(p); !shared(p) {
+			b.parameter(p)
+		}
+	}
+	b.body(op.RequestBody)
+	b.WriteByte('\n')
+	var refusals []string
+	for _, status := range op.Responses.names {
+		r := op.Responses.values[status]
+		if r.Ref != "" {
+			refusals = append(refusals, status+" "+name(r.Ref))
+			continue
+		}
+		b.answer(status, r)
+	}
+	if len(refusals) > 0 {
+		fmt.Fprintf(b, "Refusals: %s.\n", strings.Join(refusals, ", "))
+	}
+	b.WriteByte('\n')
+}
+
+func (b *reference) parameter(p parameter) {
+	fmt.Fprintf(b, "- `%s` (%s, %s%s): %s\n", p.Name, p.In, p.Schema.shape(), mark(p.Required, ", required"), oneLine(p.Description))
+}
+
+// body writes the fields of a body where it is sent.
+func (b *reference) body(rb *body) {
+	if rb == nil {
+		return
+	}
+	for _, content := range rb.Content {
+		s := content.Schema
+		if s.Ref != "" {
+			b.bodies[name(s.Ref)] = true
+			s = b.Components.Schemas.values[name(s.Ref)]
+		}
+		fmt.Fprintf(b, "\nBody%s: %s\n", mark(!rb.Required, " (optional)"), oneLine(s.Description))
+		b.fields(s)
+	}
+}
+
+func (b *reference) answer(status string, r response) {
+	shape := ""
+	for _, content := range r.Content {
+		shape = " " + content.Schema.shape() + "."
+	}
+	fmt.Fprintf(b, "%s: %s%s\n", status, oneLine(r.Description), shape)
+}
+
+func (b *reference) events() {
+	b.WriteString("## Events\n\n")
+	for _, event := range b.Webhooks.names {
+		op := b.Webhooks.values[event].Post
+		fmt.Fprintf(b, "### %s\n\n%s. %s\n", event, op.Summary, oneLine(op.Description))
+		b.body(op.RequestBody)
+		b.WriteByte('\n')
+	}
+}
+
+// objects writes every named schema that no body has told yet.
+func (b *reference) objects() {
+	b.WriteString("## Objects\n\n")
+	for _, n := range b.Components.Schemas.names {
+		if b.bodies[n] {
+			continue
+		}
+		s := b.Components.Schemas.values[n]
+		fmt.Fprintf(b, "### %s\n\n%s\n", n, oneLine(s.Description))
+		if len(s.Properties.names) == 0 {
+			fmt.Fprintf(b, "%s\n", s.shape())
+		}
+		b.fields(s)
+		b.WriteByte('\n')
+	}
+}
+
+func (b *reference) fields(s schema) {
+	for _, n := range s.Properties.names {
+		p := s.Properties.values[n]
+		text := p.Description
+		if text == "" && p.Ref != "" {
+			text = b.Components.Schemas.values[name(p.Ref)].Description
+		}
+		fmt.Fprintf(b, "- `%s` (%s%s%s): %s\n", n, p.shape(), mark(slices.Contains(s.Required, n), ", required"), mark(p.Additive, ", addition"), oneLine(text))
+	}
+}
+
+func mark(when bool, text string) string {
+	if when {
+		return text
+	}
+	return ""
+}
+
+// oneLine joins the lines of a description.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

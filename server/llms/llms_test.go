@@ -1,0 +1,55 @@
+package llms
+
+import (
+	"strings"
+	"testing"
+
+	"rail/openapi"
+)
+
+func TestShortNamesEveryOperation(t *testing.T) {
+	text, err := Short(openapi.Bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := parse(openapi.Bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Count(text, "\n- GET ") + strings.Count(text, "\n- POST ") + strings.Count(text, "\n- DELETE ")
+	want := 0
+	for _, item := range d.Paths.values {
+		for _, op := range []*operation{item.Get, item.Post, item.Delete} {
+			if op == nil {
+				continue
+			}
+			want++
+			if !strings.Contains(text, ": "+op.Summary) {
+				t.Errorf("%s is missing", op.ID)
+			}
+		}
+	}
+	if lines != want {
+		t.Errorf("%d lines for %d operations", lines, want)
+	}
+}
+
+func TestFullHoldsParametersFieldsAndEvents(t *testing.T) {
+	text, err := Full(openapi.Bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"### POST /v1/sales", "- `amount_minor` (integer, 1 to 999999999999, required):",
+		"- `starting_after` (query,", "### sale.created", "### Partner\n", "Refusals: 400 BadRequest", "- `Idempotency-Key` (header,", "## Changelog",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	for _, bad := range []string{"%!", "- `` ", "(, "} {
+		if strings.Contains(text, bad) {
+			t.Errorf("%q is in the text", bad)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package llms
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// shape tells in a few words what a value looks like.
+func (s schema) shape() string {
+	switch {
+	case s.Ref != "":
+		return name(s.Ref)
+	case len(s.OneOf) > 0:
+		return alternatives(s.OneOf)
+	case len(s.Enum) > 0:
+		return values(s.Enum)
+	}
+	parts := []string{s.kind()}
+	if s.Format != "" {
+		parts = append(parts, s.Format)
+	}
+	parts = append(parts, s.bounds()...)
+	if s.Pattern != "" {
+		parts = append(parts, "matches "+s.Pattern)
+	}
+	if s.Default != nil {
+		parts = append(parts, "default "+string(s.Default))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (s schema) kind() string {
+	kind := strings.Join(s.Type, " or ")
+	if s.Items != nil {
+		kind = strings.Replace(kind, "array", "array of "+s.Items.shape(), 1)
+	}
+	if kind == "" {
+		return "any value"
+	}
+	return kind
+}
+
+func (s schema) bounds() []string {
+	var out []string
+	out = append(out, span(number(s.Minimum), number(s.Maximum), "")...)
+	out = append(out, span(length(s.MinLength), length(s.MaxLength), " characters")...)
+	return append(out, span(length(s.MinItems), length(s.MaxItems), " items")...)
+}
+
+func span(low, high, unit string) []string {
+	switch {
+	case low != "" && high != "":
+		return []string{low + " to " + high + unit}
+	case low != "":
+		return []string{"at least " + low + unit}
+	case high != "":
+		return []string{"at most " + high + unit}
+	}
+	return nil
+}
+
+func number(n *json.Number) string {
+	if n == nil {
+		return ""
+	}
+	return n.String()
+}
+
+func length(n *int) string {
+	if n == nil {
+		return ""
+	}
+	return fmt.Sprint(*n)
+}
+
+func alternatives(of []schema) string {
+	shapes := make([]string, len(of))
+	for i, s := range of {
+		shapes[i] = s.shape()
+	}
+	return strings.Join(shapes, " or ")
+}
+
+func values(enum []any) string {
+	texts := make([]string, len(enum))
+	for i, v := range enum {
+		texts[i] = fmt.Sprint(v)
+	}
+	return strings.Join(texts, " | ")
+}

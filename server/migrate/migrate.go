@@ -1,0 +1,180 @@
+// Package migrate brings a database's tables to the version that this program
+// was built for. Several processes may start at once: an advisory lock lets one
+// work while the others wait.
+package migrate
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/golang-migrate/migrate/v4"
+	driver "github.com/golang-migrate/migrate/v4/database/pgx/v5"
+	"github.com/golang-migrate/migrate/v4/source/iofs"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"rail/schema"
+)
+
+// lockTimeout is how long one process waits for another's migrations: building
+// an index of a large table takes minutes.
+const lockTimeout = 10 * time.Minute
+
+// ErrNewer means that the database is ahead of this program, as when an older
+// release is started after a newer one.
+var ErrNewer = errors.New("the database is newer than this program")
+
+// ErrDirty means that an earlier migration failed and that somebody has to look.
+var ErrDirty = errors.New("an earlier migration of the database failed halfway")
+
+// Set is a set of migrations.
+type Set struct{ files fs.FS }
+
+// From takes the migrations at the root of files, named NNNNNN_name.up.sql.
+func From(files fs.FS) Set { return Set{files} }
+
+// Schema is the set that is built into this program.
+func Schema() Set { return From(schema.FS) }
+
+// Up applies what is missing from the program's own set; see Set.Up.
+func Up(ctx context.Context, dsn string) error { return Schema().Up(ctx, dsn) }
+
+// Down takes back the last steps migrations of the program's own set.
+func Down(ctx context.Context, dsn string, steps int) error { return Schema().Down(ctx, dsn, steps) }
+
+// Latest is the highest number in the program's own set, 0 when it is empty.
+func Latest() (uint, error) { return Schema().Latest() }
+
+// Up applies what is missing. It fails with ErrNewer or ErrDirty where that is
+// not possible. When ctx ends it stops after the migration at work.
+func (s Set) Up(ctx context.Context, dsn string) error {
+	if err := s.checkAhead(ctx, dsn); err != nil {
+		return err
+	}
+	return s.run(ctx, dsn, (*migrate.Migrate).Up)
+}
+
+// Down takes back the last steps migrations, and with them their tables' data.
+// steps must be at least 1; it fails when fewer were applied.
+func (s Set) Down(ctx context.Context, dsn string, steps int) error {
+	if steps < 1 {
+		return fmt.Errorf("migrate down: %d steps", steps)
+	}
+	return s.run(ctx, dsn, func(m *migrate.Migrate) error { return m.Steps(-steps) })
+}
+
+// Latest is the highest number in the set, 0 when it is empty.
+func (s Set) Latest() (uint, error) {
+	src, err := iofs.New(s.files, ".")
+	if err != nil {
+		return 0, fmt.Errorf("read migrations: %w", err)
+	}
+	v, err := src.First()
+	for latest := uint(0); ; latest = v {
+		if latest > 0 {
+			v, err = src.Next(latest)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return latest, src.Close()
+		}
+		if err != nil {
+			return 0, errors.Join(err, src.Close())
+		}
+	}
+}
+
+// Version reads which migration the database is at, 0 for an empty one. dirty
+// tells that this migration failed halfway. It writes nothing.
+func Version(ctx context.Context, dsn string) (version uint, dirty bool, err error) {
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return 0, false, err
+	}
+	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
+	var there bool
+	err = conn.QueryRow(ctx, `SELECT to_regclass('schema_migrations') IS NOT NULL`).Scan(&there)
+	if err != nil || !there {
+		return 0, false, err
+	}
+	err = conn.QueryRow(ctx, `SELECT version, dirty FROM schema_migrations`).Scan(&version, &dirty)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, false, nil
+	}
+	return version, dirty, err
+}
+
+func (s Set) checkAhead(ctx context.Context, dsn string) error {
+	latest, err := s.Latest()
+	if err != nil {
+		return err
+	}
+	at, _, err := Version(ctx, dsn)
+	if err == nil && at > latest {
+		return fmt.Errorf("%w: it is at migration %d, the program knows %d", ErrNewer, at, latest)
+	}
+	return err
+}
+
+func (s Set) run(ctx context.Context, dsn string, work func(*migrate.Migrate) error) (err error) {
+	m, err := s.open(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closed(m)) }()
+	// The channel has room for one, so that a late end of ctx blocks nobody.
+	stop := context.AfterFunc(ctx, func() { m.GracefulStop <- true })
+	defer stop()
+	err = work(m)
+	if dirty := (migrate.ErrDirty{}); errors.As(err, &dirty) {
+		return fmt.Errorf("%w: migration %d; repair it and set its row of schema_migrations", ErrDirty, dirty.Version)
+	}
+	if errors.Is(err, migrate.ErrNoChange) {
+		err = nil
+	}
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	return ctx.Err()
+}
+
+func (s Set) open(ctx context.Context, dsn string) (*migrate.Migrate, error) {
+	src, err := iofs.New(s.files, ".")
+	if err != nil {
+		return nil, fmt.Errorf("read migrations: %w", err)
+	}
+	db, err := openDB(ctx, dsn)
+	if err != nil {
+		return nil, errors.Join(err, src.Close())
+	}
+	target, err := driver.WithInstance(db, &driver.Config{})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("migrate: %w", err), src.Close(), db.Close())
+	}
+	m, err := migrate.NewWithInstance("embedded", src, "database", target)
+	if err != nil {
+		return nil, errors.Join(err, src.Close(), target.Close())
+	}
+	m.LockTimeout = lockTimeout
+	return m, nil
+}
+
+func openDB(ctx context.Context, dsn string) (*sql.DB, error) {
+	cfg, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return nil, err
+	}
+	db := stdlib.OpenDB(*cfg)
+	if err := db.PingContext(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+func closed(m *migrate.Migrate) error {
+	src, db := m.Close()
+	return errors.Join(src, db)
+}

@@ -1,0 +1,82 @@
+package pages
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/labstack/echo/v4"
+)
+
+func get(t *testing.T, ready Ready, path string) *httptest.ResponseRecorder {
+	t.Helper()
+	e := echo.New()
+	Register(e, ready)
+	w := httptest.NewRecorder()
+	e.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	return w
+}
+
+func up(context.Context) error { return nil }
+
+func TestProbes(t *testing.T) {
+	down := func(context.Context) error { return errors.New("the database is away") }
+	for _, c := range []struct {
+		ready  Ready
+		path   string
+		status int
+		body   string
+	}{
+		{up, "/healthz", 200, `{"status":"ok"}`},
+		{down, "/healthz", 200, `{"status":"ok"}`},
+		{up, "/readyz", 200, `{"status":"ok"}`},
+		{down, "/readyz", 503, `{"status":"unavailable","reason":"the database is away"}`},
+	} {
+		w := get(t, c.ready, c.path)
+		if w.Code != c.status || strings.TrimSpace(w.Body.String()) != c.body {
+			t.Errorf("%s: %d %s", c.path, w.Code, w.Body)
+		}
+	}
+}
+
+func TestDocsLoadsFromThisServerAlone(t *testing.T) {
+	page := get(t, up, "/docs").Body.String()
+	links := regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(page, -1)
+	if len(links) < 3 {
+		t.Fatalf("links: %v", links)
+	}
+	for _, l := range links {
+		if l[1] == "/llms-full.txt" { // of the API
+			continue
+		}
+		if w := get(t, up, l[1]); w.Code != http.StatusOK || w.Header().Get("Content-Security-Policy") == "" {
+			t.Errorf("%s: %d", l[1], w.Code)
+		}
+	}
+}
+
+func TestScalarUnpacks(t *testing.T) {
+	w := get(t, up, "/docs/scalar-1.72.1.js")
+	if w.Header().Get("Content-Encoding") != "gzip" {
+		t.Error("not marked as gzip")
+	}
+	z, err := gzip.NewReader(w.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := io.Copy(io.Discard, z); err != nil || n < 4_000_000 {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+}
+
+func TestRootLeadsToDocs(t *testing.T) {
+	if w := get(t, up, "/"); w.Code != http.StatusFound || w.Header().Get("Location") != "/docs" {
+		t.Errorf("%d %s", w.Code, w.Header().Get("Location"))
+	}
+}

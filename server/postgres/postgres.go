@@ -1,0 +1,90 @@
+// Package postgres opens the connection pool with the session settings that
+// every query of the service relies on.
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// session holds the settings of each connection, unless the DSN names its own.
+// Bare numbers are milliseconds.
+var session = map[string]string{
+	"application_name": "rail",
+	"timezone":         "UTC",
+	// The lists' optional filters need the values at planning: a generic plan
+	// is up to a thousand times slower (engineering.md 8).
+	"plan_cache_mode":                     "force_custom_plan",
+	"statement_timeout":                   "5000",
+	"lock_timeout":                        "3000",
+	"idle_in_transaction_session_timeout": "10000",
+	"client_connection_check_interval":    "1s",
+}
+
+// Options tunes a pool.
+type Options struct {
+	// MaxConns is the pool's limit; 0 leaves the DSN's or pgx's own.
+	MaxConns int
+	// Tracer sees every query; may be nil.
+	Tracer pgx.QueryTracer
+	// Check refuses connections to a server that could lose commits.
+	Check bool
+}
+
+// Open makes a pool and waits for its first connection. It fails when the DSN
+// is malformed, when the server cannot be reached, and with ErrNotDurable when
+// o.Check finds an unsafe server. With o.Check later connections may fail so too.
+func Open(ctx context.Context, dsn string, o Options) (*pgxpool.Pool, error) {
+	cfg, err := configure(dsn, o)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("database: %w", err)
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("database: %w", err)
+	}
+	return pool, nil
+}
+
+func configure(dsn string, o Options) (*pgxpool.Config, error) {
+	cfg, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("database URL: %w", err)
+	}
+	if o.MaxConns > 0 {
+		cfg.MaxConns = int32(min(o.MaxConns, 1<<20))
+	}
+	cfg.ConnConfig.Tracer = o.Tracer
+	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement
+	for name, value := range session {
+		if _, set := cfg.ConnConfig.RuntimeParams[name]; !set {
+			cfg.ConnConfig.RuntimeParams[name] = value
+		}
+	}
+	cfg.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		readInUTC(conn.TypeMap())
+		if !o.Check {
+			return nil
+		}
+		return checkDurable(ctx, conn)
+	}
+	return cfg, nil
+}
+
+// readInUTC replaces pgx's habit to return times in the machine's zone.
+func readInUTC(types *pgtype.Map) {
+	one := &pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID,
+		Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}}
+	types.RegisterType(one)
+	types.RegisterType(&pgtype.Type{Name: "_timestamptz", OID: pgtype.TimestamptzArrayOID,
+		Codec: &pgtype.ArrayCodec{ElementType: one}})
+}
