@@ -453,7 +453,7 @@ CREATE TABLE sales (
     CONSTRAINT sales_currency_check CHECK (currency ~ '^[A-Z]{3}$'),
     CONSTRAINT sales_processor_check CHECK (processor IN ('stripe', 'paddle', 'chargebee', 'manual', 'api')),
     CONSTRAINT sales_billing_type_check CHECK (billing_type IN ('one_time', 'subscription')),
-    CONSTRAINT sales_interval_check CHECK (interval IN ('day', 'week', 'month', 'year') AND billing_type = 'subscription'),
+    CONSTRAINT sales_interval_check CHECK (interval IS NULL OR interval IN ('day', 'week', 'month', 'year') AND billing_type = 'subscription'),
     CONSTRAINT sales_outcome_check CHECK (activity_outcome IN ('commission_created', 'sale_recorded'))
 );
 CREATE UNIQUE INDEX sales_first_sale_key ON sales (customer_id) WHERE is_first_sale;

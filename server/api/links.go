@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/url"
+	"reflect"
 	"strings"
 
 	"github.com/oapi-codegen/nullable"
@@ -205,8 +206,8 @@ func (s *Server) UpdateLink(ctx context.Context, r api.UpdateLinkRequestObject) 
 	if b.DestinationURL != nil {
 		link.DestinationURL, link.DestinationKey = *b.DestinationURL, destinationKey(*b.DestinationURL)
 	}
-	link.Label = patched(link.Label, b.Label)
-	if link.DestinationURL == before.DestinationURL && same(link.Label, before.Label) {
+	patch(&link.Label, b.Label)
+	if reflect.DeepEqual(link, before) {
 		return api.UpdateLink200JSONResponse(s.toLink(link)), nil
 	}
 	link.UpdatedAt = c.Now

@@ -99,7 +99,7 @@ func embedFlow[O any](ctx context.Context, c *call.Call, wanted bool, objects []
 		if err != nil {
 			return nil, err
 		}
-		return toFlows(rows)
+		return mappedAll(rows, toFlow)
 	}
 	return relate(ctx, c, wanted, objects, at, load, func(f api.Flow) (string, api.Flow) { return f.ID, f })
 }
@@ -119,4 +119,17 @@ func mapped[R, A any](rows []R, toAPI func(R) A) []A {
 		out[i] = toAPI(r)
 	}
 	return out
+}
+
+// mappedAll is mapped for rows that may not be readable.
+func mappedAll[R, A any](rows []R, toAPI func(R) (A, error)) ([]A, error) {
+	out := make([]A, len(rows))
+	for i, r := range rows {
+		a, err := toAPI(r)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = a
+	}
+	return out, nil
 }

@@ -71,11 +71,16 @@ func (a *App) Handler() http.Handler { return a.echo }
 // to read, so they hold nothing of the connection.
 func ready(pool *pgxpool.Pool) pages.Ready {
 	return func(ctx context.Context) error {
-		version, err := migrate.Version(ctx, pool)
+		latest, err := migrate.Latest()
 		if err != nil {
-			return errors.New("the database is away")
+			return err
 		}
-		if latest := migrate.Latest(); version != latest {
+		var version uint
+		var dirty bool
+		if err := pool.QueryRow(ctx, "SELECT version, dirty FROM schema_migrations").Scan(&version, &dirty); err != nil {
+			return errors.New("the database is away or has no tables")
+		}
+		if version != latest || dirty {
 			return fmt.Errorf("the database is at schema version %d, this server needs %d", version, latest)
 		}
 		return nil

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"time"
 
 	"rail/server/front"
 )
@@ -76,13 +75,11 @@ func (a *App) server(h http.Handler) *http.Server {
 
 // stop lets a server finish; what has not finished in time is cut off.
 func (a *App) stop(s bound) error {
-	ctx, cancel := context.WithTimeout(context.Background(), a.shutdownTimeout())
+	ctx, cancel := context.WithTimeout(context.Background(), a.config.ShutdownTimeout)
 	defer cancel()
 	err := s.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return errors.Join(fmt.Errorf("requests were still running after %s", a.shutdownTimeout()), s.Close())
+		return errors.Join(fmt.Errorf("requests were still running after %s", a.config.ShutdownTimeout), s.Close())
 	}
 	return err
 }
-
-func (a *App) shutdownTimeout() time.Duration { return a.config.ShutdownTimeout }

@@ -25,6 +25,8 @@ const (
 type Env struct {
 	Out, Err io.Writer
 	Clock    clock.Clock
+	// Environ holds the variables; nil means the process's own.
+	Environ map[string]string
 }
 
 // action does the work of a command with its positional arguments.

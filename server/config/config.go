@@ -24,29 +24,29 @@ import (
 // Config is everything that an operator can set. Each field says its variable,
 // its default and, in desc, what it means.
 type Config struct {
-	Addr              string         `env:"RAIL_ADDR" envDefault:"127.0.0.1:8080" desc:"address to listen on"`
-	BaseURL           string         `env:"RAIL_BASE_URL" desc:"address at which clients reach the service; http:// and RAIL_ADDR unless set"`
-	DatabaseURL       string         `env:"RAIL_DATABASE_URL" desc:"PostgreSQL to use; a private one in RAIL_DATA_DIR unless set"`
-	DataDir           string         `env:"RAIL_DATA_DIR" envDefault:".rail" desc:"where the private PostgreSQL and the generated secret key live"`
-	SecretKey         string         `env:"RAIL_SECRET_KEY" desc:"32 bytes as 64 hex digits or base64; needed with RAIL_DATABASE_URL, else generated into RAIL_DATA_DIR"`
-	MetricsAddr       string         `env:"RAIL_METRICS_ADDR" desc:"address of the Prometheus /metrics; off unless set"`
-	LogFormat         string         `env:"RAIL_LOG_FORMAT" envDefault:"text" desc:"text or json"`
-	LogLevel          string         `env:"RAIL_LOG_LEVEL" envDefault:"info" desc:"debug, info, warn or error"`
-	ServiceName       string         `env:"RAIL_SERVICE_NAME" envDefault:"Rail" desc:"product name in webhooks' User-Agent and in mails"`
-	ShortURL          string         `env:"RAIL_SHORT_URL" desc:"where short links live; RAIL_BASE_URL with /r unless set"`
-	SMTPURL           string         `env:"RAIL_SMTP_URL" desc:"smtp://user:pass@host:port, or dir:PATH to write mails as files; no mail unless set"`
-	WebhookAllowCIDRs []netip.Prefix `env:"RAIL_WEBHOOK_ALLOW_CIDRS" desc:"private networks that webhooks may reach, comma-separated; for development only"`
-	WebhookHTTPSOnly  bool           `env:"RAIL_WEBHOOK_REQUIRE_HTTPS" envDefault:"false" desc:"refuse http:// webhook addresses"`
-	TrustedProxies    []netip.Prefix `env:"RAIL_TRUSTED_PROXIES" desc:"addresses or networks whose X-Forwarded-For counts, comma-separated"`
-	FlowQuota         int64          `env:"RAIL_FLOW_QUOTA" envDefault:"0" desc:"active flows a program; 0 for no limit"`
-	RevenueMeterMinor int64          `env:"RAIL_REVENUE_METER_MINOR" envDefault:"0" desc:"revenue a month, in minor units, above which approvals stop; 0 for no limit"`
-	FraudMonitoring   bool           `env:"RAIL_FRAUD_MONITORING" envDefault:"true" desc:"run the risk checks"`
-	HoldOnHighRisk    bool           `env:"RAIL_HOLD_ON_HIGH_RISK" envDefault:"false" desc:"keep partners with an open high risk flag out of payouts"`
-	IgnoreUnknown     bool           `env:"RAIL_IGNORE_UNKNOWN_FIELDS" envDefault:"false" desc:"ignore body members that the description does not know, instead of refusing them"`
-	DBMaxConns        int            `env:"RAIL_DB_MAX_CONNS" envDefault:"20" desc:"connections to the database"`
-	ShutdownTimeout   time.Duration  `env:"RAIL_SHUTDOWN_TIMEOUT" envDefault:"30s" desc:"time for requests in flight to end when the server stops"`
-	RetentionDays     int            `env:"RAIL_RETENTION_DAYS" envDefault:"30" desc:"days for which events and deliveries are kept; at least 30"`
-	Key               [32]byte       `env:"-"`
+	Addr                string         `env:"RAIL_ADDR" envDefault:"127.0.0.1:8080" desc:"address to listen on"`
+	BaseURL             string         `env:"RAIL_BASE_URL" desc:"address at which clients reach the service; http:// and RAIL_ADDR unless set"`
+	DatabaseURL         string         `env:"RAIL_DATABASE_URL" desc:"PostgreSQL to use; a private one in RAIL_DATA_DIR unless set"`
+	DataDir             string         `env:"RAIL_DATA_DIR" envDefault:".rail" desc:"where the private PostgreSQL and the generated secret key live"`
+	SecretText          string         `env:"RAIL_SECRET_KEY" desc:"32 bytes as 64 hex digits or base64; needed with RAIL_DATABASE_URL, else generated into RAIL_DATA_DIR"`
+	MetricsAddr         string         `env:"RAIL_METRICS_ADDR" desc:"address of the Prometheus /metrics; off unless set"`
+	LogFormat           string         `env:"RAIL_LOG_FORMAT" envDefault:"text" desc:"text or json"`
+	LogLevel            string         `env:"RAIL_LOG_LEVEL" envDefault:"info" desc:"debug, info, warn or error"`
+	ServiceName         string         `env:"RAIL_SERVICE_NAME" envDefault:"Rail" desc:"product name in webhooks' User-Agent and in mails"`
+	ShortURL            string         `env:"RAIL_SHORT_URL" desc:"where short links live; RAIL_BASE_URL with /r unless set"`
+	SMTPURL             string         `env:"RAIL_SMTP_URL" desc:"smtp://user:pass@host:port, or dir:PATH to write mails as files; no mail unless set"`
+	WebhookAllowCIDRs   []netip.Prefix `env:"RAIL_WEBHOOK_ALLOW_CIDRS" desc:"private networks that webhooks may reach, comma-separated; for development only"`
+	WebhookHTTPSOnly    bool           `env:"RAIL_WEBHOOK_REQUIRE_HTTPS" envDefault:"false" desc:"refuse http:// webhook addresses"`
+	TrustedProxies      []netip.Prefix `env:"RAIL_TRUSTED_PROXIES" desc:"addresses or networks whose X-Forwarded-For counts, comma-separated"`
+	FlowQuota           int64          `env:"RAIL_FLOW_QUOTA" envDefault:"0" desc:"active flows a program; 0 for no limit"`
+	RevenueMeterMinor   int64          `env:"RAIL_REVENUE_METER_MINOR" envDefault:"0" desc:"revenue a month, in minor units, above which approvals stop; 0 for no limit"`
+	FraudMonitoring     bool           `env:"RAIL_FRAUD_MONITORING" envDefault:"true" desc:"run the risk checks"`
+	HoldOnHighRisk      bool           `env:"RAIL_HOLD_ON_HIGH_RISK" envDefault:"false" desc:"keep partners with an open high risk flag out of payouts"`
+	IgnoreUnknownFields bool           `env:"RAIL_IGNORE_UNKNOWN_FIELDS" envDefault:"false" desc:"ignore body members that the description does not know, instead of refusing them"`
+	DBMaxConns          int            `env:"RAIL_DB_MAX_CONNS" envDefault:"20" desc:"connections to the database"`
+	ShutdownTimeout     time.Duration  `env:"RAIL_SHUTDOWN_TIMEOUT" envDefault:"30s" desc:"time for requests in flight to end when the server stops"`
+	RetentionDays       int            `env:"RAIL_RETENTION_DAYS" envDefault:"30" desc:"days for which events and deliveries are kept; at least 30"`
+	SecretKey           [32]byte       `env:"-"` // from SecretText or the data directory
 }
 
 // Load reads the configuration from environ (a map of variables; nil for the
@@ -132,7 +132,7 @@ func (c *Config) check() []error {
 			problem(name, "must be an http or https address")
 		}
 	}
-	if c.DatabaseURL != "" && c.SecretKey == "" {
+	if c.DatabaseURL != "" && c.SecretText == "" {
 		problem("RAIL_SECRET_KEY", "is needed with RAIL_DATABASE_URL: 32 random bytes, such as `openssl rand -hex 32` prints")
 	}
 	if c.LogFormat != "text" && c.LogFormat != "json" {
@@ -169,8 +169,8 @@ func webAddress(v string) bool {
 // loadKey reads the secret key, or generates and keeps one for the private
 // database.
 func (c *Config) loadKey() error {
-	if c.SecretKey != "" {
-		return c.parseKey("RAIL_SECRET_KEY", c.SecretKey)
+	if c.SecretText != "" {
+		return c.parseKey("RAIL_SECRET_KEY", c.SecretText)
 	}
 	path := filepath.Join(c.DataDir, "secret.key")
 	raw, err := os.ReadFile(path)
@@ -183,7 +183,7 @@ func (c *Config) loadKey() error {
 	if err := os.MkdirAll(c.DataDir, 0o755); err != nil { //nolint:gosec // PostgreSQL's account must pass through
 		return err
 	}
-	if _, err := rand.Read(c.Key[:]); err != nil {
+	if _, err := rand.Read(c.SecretKey[:]); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -193,7 +193,7 @@ func (c *Config) loadKey() error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(hex.EncodeToString(c.Key[:]) + "\n")
+	_, err = f.WriteString(hex.EncodeToString(c.SecretKey[:]) + "\n")
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
@@ -202,10 +202,10 @@ func (c *Config) parseKey(from, text string) error {
 	if err != nil {
 		raw, err = base64.StdEncoding.DecodeString(text)
 	}
-	if err != nil || len(raw) != len(c.Key) {
+	if err != nil || len(raw) != len(c.SecretKey) {
 		return fmt.Errorf("%s must be 32 bytes as 64 hex digits or base64", from)
 	}
-	copy(c.Key[:], raw)
+	copy(c.SecretKey[:], raw)
 	return nil
 }
 

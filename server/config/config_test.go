@@ -15,8 +15,8 @@ func TestDefaults(t *testing.T) {
 	require.Equal(t, "http://127.0.0.1:8080", c.BaseURL)
 	again, err := Load(map[string]string{"RAIL_DATA_DIR": dir})
 	require.NoError(t, err)
-	require.Equal(t, c.Key, again.Key, "the generated key is kept")
-	require.NotEqual(t, [32]byte{}, c.Key)
+	require.Equal(t, c.SecretKey, again.SecretKey, "the generated key is kept")
+	require.NotEqual(t, [32]byte{}, c.SecretKey)
 }
 
 func TestAllProblemsAtOnce(t *testing.T) {

@@ -1,0 +1,9 @@
+package api_test
+
+import (
+	"testing"
+
+	"rail/server/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }

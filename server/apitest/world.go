@@ -1,0 +1,117 @@
+package apitest
+
+import (
+	"fmt"
+	"sync/atomic"
+)
+
+var counter atomic.Int64
+
+// Unique returns a name that no other call returns.
+func Unique(stem string) string { return fmt.Sprintf("%s%d", stem, counter.Add(1)) }
+
+// with returns base with the members of more over it.
+func with(base M, more []M) M {
+	for _, m := range more {
+		for k, v := range m {
+			base[k] = v
+		}
+	}
+	return base
+}
+
+// Program creates a program in USD without a holding period and returns its id.
+func (s *Server) Program(more ...M) string {
+	s.T.Helper()
+	return s.Must(201, s.Post("/v1/programs", with(M{
+		"name": Unique("Program "), "website_url": "https://shop.example", "currency": "USD", "holding_period_days": 0,
+	}, more))).String("id")
+}
+
+// Partner creates an active partner and returns its id.
+func (s *Server) Partner(program string, more ...M) string {
+	s.T.Helper()
+	return s.PartnerObject(program, more...).String("id")
+}
+
+// PartnerObject creates an active partner and returns the answer.
+func (s *Server) PartnerObject(program string, more ...M) Answer {
+	s.T.Helper()
+	handle := Unique("partner-")
+	return s.Must(201, s.Post("/v1/partners", with(M{"program_id": program, "email": handle + "@example.com", "handle": handle}, more)))
+}
+
+// Flow creates a flow of 20 % and returns its id.
+func (s *Server) Flow(program string, more ...M) string {
+	s.T.Helper()
+	body := with(M{"program_id": program, "name": Unique("Flow "), "rate_type": "percent", "rate_value": 2000}, more)
+	return s.Must(201, s.Post("/v1/flows", body)).String("id")
+}
+
+// Click records a click on a value and returns the answer.
+func (s *Server) Click(program, value string, more ...M) Answer {
+	s.T.Helper()
+	return s.Must(201, s.Post("/v1/clicks", with(M{
+		"program_id": program, "value": value, "landing_url": "https://shop.example/?ref=" + value, "visitor_token": Unique("visitor-token-"),
+	}, more)))
+}
+
+// Customer creates a customer of a partner and returns its id.
+func (s *Server) Customer(program, partner string, more ...M) string {
+	s.T.Helper()
+	return s.Must(201, s.Post("/v1/customers", with(M{"program_id": program, "partner_id": partner}, more))).String("id")
+}
+
+// SaleBody is a sale of 49.99 in USD.
+func SaleBody(program, customer string, more ...M) M {
+	return with(M{
+		"program_id": program, "customer_id": customer, "external_charge_id": Unique("ch_"), "amount_minor": 4999, "currency": "USD",
+	}, more)
+}
+
+// Sale records a new sale and returns the answer.
+func (s *Server) Sale(program, customer string, more ...M) Answer {
+	s.T.Helper()
+	return s.Must(201, s.Post("/v1/sales", SaleBody(program, customer, more...)))
+}
+
+// Balance returns pending, due and paid of a partner in a currency; zeros
+// where there is no balance yet.
+func (s *Server) Balance(program, partner, currency string) (pending, due, paid int64) {
+	s.T.Helper()
+	a := s.Must(200, s.Get("/v1/balances?program_id="+program+"&partner_id="+partner+"&currency="+currency))
+	for _, b := range a.Data() {
+		row := Answer{Body: b}
+		return row.Int("pending_minor"), row.Int("due_minor"), row.Int("paid_minor")
+	}
+	return 0, 0, 0
+}
+
+// Events returns the bodies of a program's events in their order.
+func (s *Server) Events(program string) []Answer {
+	s.T.Helper()
+	rows, err := s.Pool.Query(s.T.Context(), `SELECT body FROM events WHERE program_id = $1 ORDER BY created_xid, seq`, program)
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	defer rows.Close()
+	var out []Answer
+	for rows.Next() {
+		var body string
+		if err := rows.Scan(&body); err != nil {
+			s.T.Fatal(err)
+		}
+		out = append(out, decoded(body))
+	}
+	return out
+}
+
+// EventTypes returns the types of a program's events in their order.
+func (s *Server) EventTypes(program string) []string {
+	s.T.Helper()
+	var out []string
+	for _, e := range s.Events(program) {
+		out = append(out, e.String("type"))
+	}
+	return out
+}

@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/server/config"
+	"rail/server/migrate"
+	"rail/server/pgembed"
+	"rail/server/postgres"
+	"rail/server/secret"
+)
+
+// place is where the database is. server is set where this process has started
+// or joined the private one.
+type place struct {
+	dsn    string
+	server *pgembed.Server
+}
+
+func (p place) private() bool { return p.server != nil }
+
+// close stops the private server, unless it belongs to another process.
+func (p place) close() error {
+	if p.server == nil {
+		return nil
+	}
+	return p.server.Stop()
+}
+
+// locate finds the configured database, starting the private one when nobody
+// else runs it.
+func locate(ctx context.Context, env *Env, cfg config.Config) (place, error) {
+	if cfg.DatabaseURL != "" {
+		return place{dsn: cfg.DatabaseURL}, nil
+	}
+	s, err := pgembed.Start(ctx, pgembed.Options{
+		Dir: cfg.DataDir, Durable: true,
+		Logf: func(format string, args ...any) { fmt.Fprintf(env.Err, format+"\n", args...) },
+	})
+	if err != nil {
+		return place{}, err
+	}
+	return place{dsn: s.DSN("postgres"), server: s}, nil
+}
+
+// database is an open database at the right schema version.
+type database struct {
+	place
+	config config.Config
+	pool   *pgxpool.Pool
+	keeper *secret.Keeper
+}
+
+// withDatabase runs work on the configured database.
+func withDatabase(ctx context.Context, env *Env, work func(*database) error) error {
+	return withMigrated(ctx, env, false, work)
+}
+
+// withMigrated is withDatabase; up brings a database that is not the private
+// one to the right version too, which otherwise is left to the operator.
+func withMigrated(ctx context.Context, env *Env, up bool, work func(*database) error) error {
+	cfg, err := config.Load(env.Environ)
+	if err != nil {
+		return err
+	}
+	at, err := locate(ctx, env, cfg)
+	if err != nil {
+		return err
+	}
+	d := &database{place: at, config: cfg}
+	err = d.open(ctx, up)
+	if err == nil {
+		err = work(d)
+		d.pool.Close()
+	}
+	return errors.Join(err, at.close())
+}
+
+func (d *database) open(ctx context.Context, up bool) (err error) {
+	if d.private() || up {
+		err = migrate.Up(ctx, d.dsn)
+	} else {
+		err = atVersion(ctx, d.dsn)
+	}
+	if err != nil {
+		return err
+	}
+	if d.keeper, err = secret.New(d.config.SecretKey); err != nil {
+		return err
+	}
+	d.pool, err = postgres.Open(ctx, d.dsn, postgres.Options{MaxConns: d.config.DBMaxConns, Check: true})
+	return err
+}
+
+// atVersion refuses a database at another version than this binary's.
+func atVersion(ctx context.Context, dsn string) error {
+	latest, err := migrate.Latest()
+	if err != nil {
+		return err
+	}
+	at, dirty, err := migrate.Version(ctx, dsn)
+	switch {
+	case err != nil:
+		return fmt.Errorf("database: %w", err)
+	case dirty:
+		return fmt.Errorf("%w: migration %d", migrate.ErrDirty, at)
+	case at > latest:
+		return fmt.Errorf("%w: it is at version %d, this binary knows %d", migrate.ErrNewer, at, latest)
+	case at < latest:
+		return fmt.Errorf("the database is at schema version %d and this binary needs %d: run rail migrate up", at, latest)
+	}
+	return nil
+}

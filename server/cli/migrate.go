@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+
+	"rail/server/config"
+	"rail/server/migrate"
+)
+
+// onDSN runs work on the configured database as it is, whatever its version.
+func onDSN(ctx context.Context, env *Env, work func(dsn string) error) error {
+	cfg, err := config.Load(env.Environ)
+	if err != nil {
+		return err
+	}
+	at, err := locate(ctx, env, cfg)
+	if err != nil {
+		return err
+	}
+	return errors.Join(work(at.dsn), at.close())
+}
+
+func migrateUp(fs *flag.FlagSet) action {
+	out := outputFlag(fs)
+	return func(ctx context.Context, env *Env, _ []string) error {
+		return onDSN(ctx, env, func(dsn string) error {
+			if err := migrate.Up(ctx, dsn); err != nil {
+				return err
+			}
+			return printVersion(ctx, env, out, dsn)
+		})
+	}
+}
+
+func migrateDown(fs *flag.FlagSet) action {
+	steps := fs.Int("steps", 1, "`N` migrations to undo")
+	yes := fs.Bool("yes", false, "really do it: the data of these migrations is lost")
+	out := outputFlag(fs)
+	return func(ctx context.Context, env *Env, _ []string) error {
+		if !*yes {
+			return usagef("this removes tables with their data; add --yes to do it")
+		}
+		return onDSN(ctx, env, func(dsn string) error {
+			if err := migrate.Down(ctx, dsn, *steps); err != nil {
+				return err
+			}
+			return printVersion(ctx, env, out, dsn)
+		})
+	}
+}
+
+func migrateVersion(fs *flag.FlagSet) action {
+	out := outputFlag(fs)
+	return func(ctx context.Context, env *Env, _ []string) error {
+		return onDSN(ctx, env, func(dsn string) error { return printVersion(ctx, env, out, dsn) })
+	}
+}
+
+// schemaVersion is how the version of a database is printed.
+type schemaVersion struct {
+	Version uint `json:"version"`
+	Latest  uint `json:"latest"`
+	Dirty   bool `json:"dirty"`
+}
+
+func printVersion(ctx context.Context, env *Env, out output, dsn string) error {
+	at, dirty, err := migrate.Version(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	latest, err := migrate.Latest()
+	if err != nil {
+		return err
+	}
+	return out.print(env.Out, schemaVersion{at, latest, dirty}, func() []string {
+		line := fmt.Sprintf("schema version %d of %d", at, latest)
+		if dirty {
+			line += ", halfway through a migration that failed"
+		}
+		return []string{line}
+	})
+}

@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"rail/gen/db"
+	"rail/server/audit"
+	"rail/server/clock"
+	"rail/server/front"
+	"rail/server/jobs"
+	"rail/server/migrate"
+)
+
+// The largest rates that a flow takes too (decisions, 132).
+const (
+	maxPercent = 50_000
+	maxFixed   = 99_999_999
+)
+
+type rateOverride struct {
+	RateType  string `json:"rate_type"`
+	RateValue int64  `json:"rate_value"`
+}
+
+func linkRateOverride(fs *flag.FlagSet) action {
+	percent := fs.Int64("percent", 0, "`BPS` of the sale in basis points; 2000 is 20 %")
+	fixed := fs.Int64("fixed", 0, "`MINOR` units of the program's currency a commission")
+	remove := fs.Bool("clear", false, "remove the override")
+	return func(ctx context.Context, env *Env, args []string) error {
+		set := given(fs)
+		if len(set) != 1 {
+			return usagef("give one of --percent, --fixed and --clear")
+		}
+		var rate []byte
+		var err error
+		switch {
+		case set["percent"]:
+			rate, err = encodeRate("percent", *percent, maxPercent)
+		case set["fixed"]:
+			rate, err = encodeRate("fixed", *fixed, maxFixed)
+		case !*remove:
+			return usagef("--clear=false does nothing")
+		}
+		if err != nil {
+			return err
+		}
+		return withDatabase(ctx, env, func(d *database) error { return setRate(ctx, env, d, args[0], rate) })
+	}
+}
+
+func encodeRate(kind string, value, most int64) ([]byte, error) {
+	if value < 0 || value > most {
+		return nil, usagef("--%s must be 0 to %d", kind, most)
+	}
+	return json.Marshal(rateOverride{kind, value})
+}
+
+func setRate(ctx context.Context, env *Env, d *database, link string, rate []byte) error {
+	n, err := queries.LinkSetRateOverride(ctx, d.pool, db.LinkSetRateOverrideParams{ID: link, RateOverride: rate, UpdatedAt: env.Clock.Now()})
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return fmt.Errorf("there is no link %q", link)
+	}
+	text := "null"
+	if rate != nil {
+		text = string(rate)
+	}
+	_, err = fmt.Fprintf(env.Out, "rate_override of %s is %s\n", link, text)
+	return err
+}
+
+func jobRun(fs *flag.FlagSet) action {
+	now := fs.String("now", "", "`TIME` that the job takes for the present, such as 2026-09-01T00:00:00Z")
+	return func(ctx context.Context, env *Env, args []string) error {
+		at := env.Clock.Now()
+		if *now != "" {
+			var err error
+			if at, err = clock.Parse(*now); err != nil {
+				return usagef("--now %s", err)
+			}
+		}
+		if !known(args[0]) {
+			return usagef("there is no job %q", args[0])
+		}
+		return withDatabase(ctx, env, func(d *database) error {
+			for _, j := range jobs.All(d.pool) {
+				if j.Name == args[0] {
+					return j.Run(ctx, at)
+				}
+			}
+			return nil
+		})
+	}
+}
+
+func known(name string) bool {
+	for _, j := range jobs.All(nil) {
+		if j.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func jobHelp() string {
+	var b strings.Builder
+	b.WriteString("Jobs; rail serve runs all of them by itself:\n")
+	for _, j := range jobs.All(nil) {
+		fmt.Fprintf(&b, "  %-22s %s, every %s\n", j.Name, j.About, j.Every)
+	}
+	return b.String()
+}
+
+// finding is how a broken invariant is printed.
+type finding struct {
+	Equation string `json:"equation"`
+	What     string `json:"what"`
+	Message  string `json:"message"`
+}
+
+func runAudit(fs *flag.FlagSet) action {
+	out := outputFlag(fs)
+	return func(ctx context.Context, env *Env, _ []string) error {
+		return withDatabase(ctx, env, func(d *database) error {
+			broken, err := audit.Run(ctx, d.pool)
+			if err != nil {
+				return err
+			}
+			found, lines := make([]finding, len(broken)), []string{"no findings"}
+			for i, f := range broken {
+				found[i] = finding(f)
+			}
+			if len(broken) > 0 {
+				lines = lines[:0]
+			}
+			for _, f := range broken {
+				lines = append(lines, f.String())
+			}
+			if err := out.print(env.Out, found, func() []string { return lines }); err != nil || len(broken) == 0 {
+				return err
+			}
+			return errFindings
+		})
+	}
+}
+
+func showVersion(fs *flag.FlagSet) action {
+	out := outputFlag(fs)
+	return func(_ context.Context, env *Env, _ []string) error {
+		latest, err := migrate.Latest()
+		if err != nil {
+			return err
+		}
+		v := struct {
+			Version  string `json:"version"`
+			Contract string `json:"contract"`
+			Schema   uint   `json:"schema"`
+		}{build(), front.Version, latest}
+		return out.print(env.Out, v, func() []string {
+			return []string{fmt.Sprintf("rail %s, contract %s, schema %d", v.Version, v.Contract, v.Schema)}
+		})
+	}
+}
+
+// build names the source that the binary was made of.
+func build() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	return info.Main.Version
+}

@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"context"
+	"flag"
+	"fmt"
+
+	"rail/server/sample"
+)
+
+const sampleOrgHelp = "`ORG_ID` of the sample; may be left out while there is only one"
+
+func sampleLoad(fs *flag.FlagSet) action {
+	org := fs.String("org", "", sampleOrgHelp)
+	return func(ctx context.Context, env *Env, _ []string) error {
+		return withDatabase(ctx, env, func(d *database) error {
+			id, err := chooseOrg(ctx, d.pool, *org)
+			if err != nil {
+				return err
+			}
+			if err := sample.Load(ctx, d.pool, id, env.Clock.Now()); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(env.Out, "the sample program is loaded into %s\n", id)
+			return err
+		})
+	}
+}
+
+func sampleClear(fs *flag.FlagSet) action {
+	org := fs.String("org", "", sampleOrgHelp)
+	return func(ctx context.Context, env *Env, _ []string) error {
+		return withDatabase(ctx, env, func(d *database) error {
+			id, err := chooseOrg(ctx, d.pool, *org)
+			if err != nil {
+				return err
+			}
+			if err := sample.Clear(ctx, d.pool, id); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(env.Out, "%s has no sample rows any more\n", id)
+			return err
+		})
+	}
+}

@@ -1,0 +1,289 @@
+package front_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/apitest"
+	"rail/server/auth"
+	"rail/server/pgtest"
+)
+
+type M = apitest.M
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// refuse checks the envelope of a refusal: its status, type and code.
+func refuse(t *testing.T, status int, kind, code string, a apitest.Answer) {
+	t.Helper()
+	require.Equal(t, status, a.Status, "%s", a.Raw)
+	e, ok := a.Body["error"].(M)
+	require.True(t, ok, "%s", a.Raw)
+	require.Equal(t, kind, e["type"])
+	require.Equal(t, code, e["code"])
+	require.NotEmpty(t, e["message"])
+}
+
+func TestRefusalsOfThePath(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	tag := fmt.Sprintf(`{"program_id":%q,"name":"x"}`, program)
+	refuse(t, 404, "not_found_error", "route_not_found", s.Get("/v1/nothing"))
+	refuse(t, 404, "not_found_error", "route_not_found", s.Get("/v1/programs/"))
+	a := s.Do(http.MethodPut, "/v1/programs", s.Key, nil)
+	refuse(t, 405, "invalid_request_error", "method_not_allowed", a)
+	require.Equal(t, "GET, POST", a.Header.Get("Allow"))
+	refuse(t, 413, "invalid_request_error", "payload_too_large", s.Post("/v1/tags", `{"name":"`+strings.Repeat("x", 1<<20)+`"}`))
+	for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1", ""} {
+		refuse(t, 415, "invalid_request_error", "unsupported_media_type", s.Do("POST", "/v1/tags", s.Key, tag, "Content-Type", kind))
+	}
+	refuse(t, 415, "invalid_request_error", "unsupported_media_type", s.Do("POST", "/v1/tags", s.Key, tag, "Content-Encoding", "gzip"))
+	refuse(t, 400, "invalid_request_error", "unsupported_version", s.Do("GET", "/v1/programs", s.Key, nil, "X-Rail-Version", "2020-01-01"))
+	refuse(t, 501, "not_implemented_error", "operation_not_implemented", s.Get("/v1/payouts?program_id="+program))
+}
+
+func TestBadBodies(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	for name, body := range map[string]string{
+		"nothing": ``, "no object": `[]`, "null": `null`, "text": `"x"`, "trailing": `{"program_id":"p"} {}`, "cut": `{"a":`, "comma": `{"a":1,}`,
+		"twice": `{"name":"a","name":"b"}`, "case": `{"name":"a","Name":"b"}`, "nul": `{"name":"a\u0000b"}`, "surrogate": `{"name":"\ud800"}`,
+		"utf8": "{\"name\":\"a\xffb\"}", "deep": strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 40), "bom": "\ufeff{}", "comment": `{/**/}`,
+		"control": "{\"name\":\"a\nb\"}", "nan": `{"a":NaN}`, "leading": `{"a":01}`,
+	} {
+		a := s.Post("/v1/tags", body)
+		require.Equal(t, 400, a.Status, "%s: %s", name, a.Raw)
+		require.Equal(t, "invalid_json", a.Code(), "%s: %s", name, a.Raw)
+	}
+	s.Refused(400, "parameter_invalid", "holding_period_days", s.Post("/v1/programs/"+program, `{"holding_period_days":1.0}`))
+	s.Refused(400, "parameter_invalid", "holding_period_days", s.Post("/v1/programs/"+program, `{"holding_period_days":1e1}`))
+	s.Refused(400, "parameter_missing", "name", s.Post("/v1/tags", M{"program_id": program}))
+	s.Refused(400, "parameter_unknown", "colour", s.Post("/v1/tags", M{"program_id": program, "name": "x", "colour": "red"}))
+	s.Must(201, s.Post("/v1/tags", `{"program_id":"`+program+`","name":"\ud83d\ude00 ok"}`))
+}
+
+func TestBadQueries(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	get := func(query string) apitest.Answer { return s.Get("/v1/partners?program_id=" + program + query) }
+	for _, limit := range []string{"0", "101", "-1", "1.5", "abc", "", "%2B5", "%205", "5%3B", "%EF%BC%95", "99999999999999999999"} {
+		require.Equal(t, 400, get("&limit="+limit).Status, limit)
+		require.Equal(t, "limit", get("&limit="+limit).Param(), limit)
+	}
+	s.Refused(400, "parameter_invalid", "limit", get("&limit=5&limit=6"))
+	s.Refused(400, "parameter_unknown", "stauts", get("&stauts=active"))
+	s.Refused(400, "parameter_invalid", "status", get("&status=activ"))
+	s.Refused(400, "invalid_expand", "expand[]", get("&expand=partner"))
+	require.Contains(t, string(get("&expand=partner").Raw), "group", "names the allowed values")
+	s.Refused(400, "invalid_include", "include[]", get("&include[]=money"))
+	s.Refused(400, "parameters_exclusive", "ending_before", get("&starting_after=part_1&ending_before=part_2"))
+	s.Refused(400, "invalid_cursor", "starting_after", get("&starting_after=part_none"))
+	s.Refused(400, "parameter_invalid", "search", get("&search=%00"))
+	s.Refused(400, "parameter_missing", "program_id", s.Get("/v1/partners"))
+	s.Refused(404, "resource_not_found", "program_id", s.Get("/v1/partners?program_id=prg_none"))
+	require.Equal(t, 400, get("&search=%zz").Status)
+	one := s.Must(200, get("&expand=group,group&expand[]=group"))
+	require.EqualValues(t, 0, one.Int("total_count"))
+	s.Refused(400, "invalid_expand", "expand[]", s.Get("/v1/tags?program_id="+program+"&expand=partner"))
+}
+
+func TestAuthentication(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	ask := func(headers ...string) apitest.Answer { return s.Do("GET", "/v1/programs", "", nil, headers...) }
+	for name, c := range map[string][2]string{
+		"none": {"", "api_key_missing"}, "basic": {"Basic eA==", "api_key_invalid"}, "bearer alone": {"Bearer", "api_key_invalid"},
+		"unknown": {"Bearer " + auth.NewToken(true), "api_key_invalid"}, "changed": {"Bearer " + s.Key[:len(s.Key)-1] + "~", "api_key_invalid"},
+		"huge": {"Bearer " + strings.Repeat("x", 10_000), "api_key_invalid"},
+	} {
+		a := ask("Authorization", c[0])
+		refuse(t, 401, "authentication_error", c[1], a)
+		require.Equal(t, "Bearer", a.Header.Get("WWW-Authenticate"), name)
+	}
+	s.Must(200, ask("Authorization", "bearer "+s.Key))
+	twice, err := http.NewRequestWithContext(t.Context(), "GET", s.URL+"/v1/programs", nil)
+	require.NoError(t, err)
+	twice.Header["Authorization"] = []string{"Bearer " + s.Key, "Bearer " + s.Key}
+	refuse(t, 401, "authentication_error", "api_key_invalid", s.Send(twice))
+	test := s.NewKey(s.Org, false, "read")
+	require.Equal(t, "false", s.Do("GET", "/v1/programs", test, nil).Header.Get("X-Rail-Livemode"))
+	require.Equal(t, "false", s.Do("GET", "/v1/programs/prg_none", test, nil).Header.Get("X-Rail-Livemode"))
+	require.Equal(t, "false", s.Do("POST", "/v1/tags", test, M{}).Header.Get("X-Rail-Livemode"))
+	require.Empty(t, s.Get("/v1/programs").Header.Get("X-Rail-Livemode"))
+}
+
+// TestRevoked: a revoked key is refused within a second on every replica.
+func TestRevoked(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	replica := apitest.On(t, s.DSN, s.Clock)
+	key, id := s.NewKeyWith(s.Org, true, 1000, "read")
+	both := []*apitest.Server{s, replica}
+	for _, r := range both {
+		r.Must(200, r.Do("GET", "/v1/programs", key, nil))
+	}
+	_, err := s.Pool.Exec(t.Context(), "UPDATE api_keys SET revoked_at = now() WHERE id = $1", id)
+	require.NoError(t, err)
+	revoked := time.Now()
+	for _, r := range both {
+		require.Eventually(t, func() bool { return r.Do("GET", "/v1/programs", key, nil).Status == 401 }, 5*time.Second, 20*time.Millisecond)
+	}
+	require.Less(t, time.Since(revoked), 1500*time.Millisecond)
+	refuse(t, 401, "authentication_error", "api_key_revoked", s.Do("GET", "/v1/programs", key, nil))
+}
+
+func TestSignedRequests(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	key := s.NewKey(s.Org, true, "write")
+	sign := func(t int64, body string) string {
+		return fmt.Sprintf("t=%d,v1=%x", t, auth.Sign(key, fmt.Sprint(t), []byte(body)))
+	}
+	now := s.Clock.Now().Unix()
+	body := `{"required":true}`
+	post := func(signature, body string) apitest.Answer {
+		if signature == "" {
+			return s.Do("POST", "/v1/inbound_signing", key, body)
+		}
+		return s.Do("POST", "/v1/inbound_signing", key, body, "Rail-Signature", signature)
+	}
+	refuse(t, 401, "authentication_error", "signature_invalid", post(sign(now, body), `{"required":false}`))
+	s.Must(200, post(sign(now, body), body))
+	refuse(t, 401, "authentication_error", "signature_required", post("", `{"required":false}`))
+	refuse(t, 401, "authentication_error", "signature_expired", post(sign(now-301, body), body))
+	refuse(t, 401, "authentication_error", "signature_expired", post(sign(now+301, body), body))
+	for _, ok := range []int64{0, 299, -299, 300, -300} {
+		s.Must(200, post(sign(now+ok, body), body))
+	}
+	for _, bad := range []string{"x", "t=1", "v1=00", "t=" + fmt.Sprint(now) + ",v1=", "t=1.5,v1=00", sign(now, body) + ",t=1", strings.Replace(sign(now, body), "v1=", "v0=", 1)} {
+		refuse(t, 401, "authentication_error", "signature_invalid", post(bad, body))
+	}
+	s.Must(200, post("x=1, "+strings.ToUpper(sign(now, body)[:0])+sign(now, body), body))
+	s.Must(200, s.Get("/v1/programs"))
+	s.Must(200, post(sign(now, `{"required":false}`), `{"required":false}`))
+	s.Must(200, post("", body))
+}
+
+func TestRateLimit(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	key, _ := s.NewKeyWith(s.Org, true, 25, "read")
+	for i := range 25 {
+		a := s.Must(200, s.Do("GET", "/v1/programs", key, nil))
+		require.Equal(t, "25", a.Header.Get("X-RateLimit-Limit"))
+		require.Equal(t, fmt.Sprint(24-i), a.Header.Get("X-RateLimit-Remaining"))
+	}
+	a := s.Do("GET", "/v1/programs", key, nil)
+	refuse(t, 429, "rate_limit_error", "rate_limit_exceeded", a)
+	require.Equal(t, "1", a.Header.Get("Retry-After"))
+	s.Must(200, s.Get("/v1/programs"))
+	s.Clock.Advance(time.Second)
+	s.Must(200, s.Do("GET", "/v1/programs", key, nil))
+	for range 25 {
+		s.Do("GET", "/v1/programs", "rail_live_nobody", nil)
+	}
+	refuse(t, 429, "rate_limit_error", "rate_limit_exceeded", s.Do("GET", "/v1/programs", "rail_live_nobody", nil))
+}
+
+func TestIdempotency(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	key := func(k string) []string { return []string{"Idempotency-Key", k} }
+	post := func(k, body string) apitest.Answer { return s.Do("POST", "/v1/tags", s.Key, body, key(k)...) }
+	body := `{"program_id":"` + program + `","name":"one"}`
+	first := s.Must(201, post("k1", body))
+	again := s.Must(201, post("k1", body))
+	require.Equal(t, first.Raw, again.Raw)
+	require.Equal(t, "true", again.Header.Get("Idempotent-Replayed"))
+	require.NotEqual(t, first.Header.Get("Rail-Request-Id"), again.Header.Get("Rail-Request-Id"))
+	s.Must(201, post("k1", ` { "name" : "one", "program_id":"`+program+`"}`))
+	s.Refused(422, "idempotency_key_reused", "Idempotency-Key", post("k1", strings.Replace(body, "one", "two", 1)))
+	s.Refused(422, "idempotency_key_reused", "Idempotency-Key", s.Do("POST", "/v1/groups", s.Key, body, key("k1")...))
+	taken := s.Refused(409, "tag_name_taken", "name", post("k2", body))
+	replayed := s.Refused(409, "tag_name_taken", "name", post("k2", body))
+	require.Equal(t, taken.Raw, replayed.Raw, "a refusal is replayed, existing included")
+	require.Equal(t, "true", replayed.Header.Get("Idempotent-Replayed"))
+	s.Refused(400, "parameter_missing", "name", post("k3", `{"program_id":"`+program+`"}`))
+	s.Must(201, post("k3", strings.Replace(body, "one", "three", 1)))
+	for _, bad := range []string{"", strings.Repeat("x", 256), "caf\u00e9", "a\tb"} {
+		s.Refused(400, "parameter_invalid", "Idempotency-Key", post(bad, body))
+	}
+	stranger := s.NewKey(s.NewOrg("Other"), true, "read", "write")
+	require.Equal(t, 404, s.Do("POST", "/v1/tags", stranger, body, key("k1")...).Status, "another organization's key is its own")
+	s.Clock.Advance(24*time.Hour + time.Second)
+	s.Refused(409, "tag_name_taken", "name", post("k1", body))
+}
+
+// TestOneKeyManyCallers: 64 callers at once with one key make one tag; each
+// ends with the same bytes.
+func TestOneKeyManyCallers(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	bodies := make([][]byte, 64)
+	var wg sync.WaitGroup
+	for i := range bodies {
+		wg.Go(func() {
+			for {
+				a := s.Do("POST", "/v1/tags", s.Key, M{"program_id": program, "name": "race"}, "Idempotency-Key", "race")
+				if a.Status == 409 && a.Code() == "idempotency_in_progress" && a.Header.Get("Retry-After") == "1" {
+					continue
+				}
+				bodies[i] = a.Raw
+				return
+			}
+		})
+	}
+	wg.Wait()
+	for _, b := range bodies {
+		require.True(t, bytes.Equal(bodies[0], b), "%s\n%s", bodies[0], b)
+	}
+	require.EqualValues(t, 1, s.Get("/v1/tags?program_id="+program).Int("total_count"))
+}
+
+func TestScopes(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	for scope, allowed := range map[string][]string{
+		"read": {"GET /v1/programs"}, "partners:write": {"POST /v1/tags"}, "commissions:write": {"POST /v1/clicks", "POST /v1/sales"},
+		"payouts:write": nil, "webhooks:write": nil,
+		"write": {"GET /v1/programs", "POST /v1/tags", "POST /v1/clicks", "POST /v1/sales", "POST /v1/programs"},
+	} {
+		key := s.NewKey(s.Org, true, scope)
+		for _, op := range []string{"GET /v1/programs", "POST /v1/tags", "POST /v1/clicks", "POST /v1/sales", "POST /v1/programs"} {
+			method, path, _ := strings.Cut(op, " ")
+			var body any
+			if method == "POST" {
+				body = M{}
+			}
+			a := s.Do(method, path, key, body)
+			if contains(allowed, op) {
+				require.NotEqual(t, 403, a.Status, "%s %s", scope, op)
+			} else {
+				refuse(t, 403, "permission_error", "insufficient_scope", a)
+			}
+		}
+	}
+	_ = program
+}
+
+func contains(list []string, s string) bool {
+	for _, v := range list {
+		if v == s {
+			return true
+		}
+	}
+	return false
+}

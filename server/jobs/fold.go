@@ -1,0 +1,20 @@
+package jobs
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/server/clock"
+	"rail/server/ledger"
+)
+
+// foldBalances keeps the ledger entries that a reader of balances must add few.
+func foldBalances(pool *pgxpool.Pool) Job {
+	folder := ledger.NewFolder(pool)
+	return Job{
+		Name: "fold-balances", About: "fold finished ledger entries into the balances", Every: time.Second,
+		Run: func(ctx context.Context, _ clock.Time) error { return folder.Fold(ctx) },
+	}
+}
