@@ -52,7 +52,7 @@ func defaultOperation(d *yaml.Node, path, method string, op *yaml.Node) {
 		{"byId", strings.Contains(path, "{")},
 		{"body", get(op, "requestBody") != nil},
 		{"post", method == "post"},
-		{"unimplemented", get(op, "x-unimplemented") != nil},
+		{"unimplemented", unimplemented(d, op)},
 	}
 	for _, c := range conditions {
 		if !c.met {
@@ -63,6 +63,23 @@ func defaultOperation(d *yaml.Node, path, method string, op *yaml.Node) {
 		addParameters(get(rule, "parameters"), op)
 	}
 	sortResponses(get(op, "responses"))
+}
+
+// unimplemented tells whether the operation is on the list of those that
+// answer 501, and marks it.
+func unimplemented(d, op *yaml.Node) bool {
+	id := get(op, "operationId")
+	list := get(get(d, "unimplemented"), "operations")
+	if id == nil || list == nil {
+		return false
+	}
+	for _, n := range list.Content {
+		if n.Value == id.Value {
+			set(op, "x-unimplemented", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"})
+			return true
+		}
+	}
+	return false
 }
 
 // unscoped tells whether any key passes, whatever its scopes.

@@ -29,8 +29,9 @@ type Options struct {
 }
 
 // Server implements the generated strict-server interface. Operations whose
-// time has not come are listed in unimplemented.go; the request path answers
-// for them, so that the embedded interface is never called.
+// time has not come are listed in the description (x-defaults of openapi.yaml);
+// the request path answers for them, so that the embedded interface is never
+// called.
 type Server struct {
 	api.StrictServerInterface
 	Options

@@ -52,7 +52,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	keys := auth.NewStore(pool, keeper, c)
 	path := front.New(front.Options{
 		Pool: pool, Keys: keys, Keeper: keeper, Clock: c, Document: document, Log: log,
-		Metrics: front.NewMetrics(a.metrics), TrustedProxies: cfg.TrustedProxies, Unimplemented: api.Unimplemented,
+		Metrics: front.NewMetrics(a.metrics), TrustedProxies: cfg.TrustedProxies,
 	})
 	path.Install(a.echo)
 	server := api.New(api.Options{Keys: keys, Keeper: keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, FlowQuota: cfg.FlowQuota})

@@ -50,8 +50,7 @@ type Options struct {
 // Front holds the request path.
 type Front struct {
 	Options
-	limiter       *limiter
-	unimplemented map[string]bool
+	limiter *limiter
 }
 
 // New returns the request path.
@@ -59,11 +58,7 @@ func New(o Options) *Front {
 	if o.Timeout == 0 {
 		o.Timeout = 8 * time.Second
 	}
-	f := &Front{Options: o, limiter: newLimiter(o.Clock), unimplemented: map[string]bool{}}
-	for _, id := range o.Unimplemented {
-		f.unimplemented[id] = true
-	}
-	return f
+	return &Front{Options: o, limiter: newLimiter(o.Clock)}
 }
 
 // Install puts the request path around the routes of e.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -255,7 +256,6 @@ func TestOneKeyManyCallers(t *testing.T) {
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
-	program := s.Program()
 	for scope, allowed := range map[string][]string{
 		"read": {"GET /v1/programs"}, "partners:write": {"POST /v1/tags"}, "commissions:write": {"POST /v1/clicks", "POST /v1/sales"},
 		"payouts:write": nil, "webhooks:write": nil,
@@ -269,21 +269,11 @@ func TestScopes(t *testing.T) {
 				body = M{}
 			}
 			a := s.Do(method, path, key, body)
-			if contains(allowed, op) {
+			if slices.Contains(allowed, op) {
 				require.NotEqual(t, 403, a.Status, "%s %s", scope, op)
 			} else {
 				refuse(t, 403, "permission_error", "insufficient_scope", a)
 			}
 		}
 	}
-	_ = program
-}
-
-func contains(list []string, s string) bool {
-	for _, v := range list {
-		if v == s {
-			return true
-		}
-	}
-	return false
 }

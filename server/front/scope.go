@@ -17,7 +17,7 @@ func (f *Front) scope(next echo.HandlerFunc) echo.HandlerFunc {
 		if !s.route.public && !s.key.Allows(s.route.scopes) {
 			return problem.New(problem.InsufficientScope, "This key lacks a scope that this operation needs: %s.", strings.Join(s.route.scopes, " or "))
 		}
-		if f.unimplemented[s.route.id] {
+		if s.route.later {
 			return problem.New(problem.OperationNotImplemented, "This operation is not available yet.")
 		}
 		return next(c)

@@ -1,0 +1,59 @@
+# make help lists the targets. Nothing but Go is needed beforehand: where
+# PostgreSQL's programs are missing, .ci/postgres.sh gets them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+TOOL := go tool -modfile=tools.mod
+GO_FILES = git ls-files --cached --others --exclude-standard '*.go' ':!gen'
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | while IFS=$$'\t' read -r t d; do printf '  make %-10s %s\n' "$$t" "$$d"; done
+
+.PHONY: go
+go:
+	@command -v go >/dev/null || { echo 'Go is not installed: get 1.26 or later from https://go.dev/dl/' >&2; exit 1; }
+
+.PHONY: build
+build: go ## build bin/rail
+	@mkdir -p bin
+	go build -o bin/rail ./cmd/rail
+
+.PHONY: run
+run: build ## run the server with a demo program in .rail, on 127.0.0.1:8080
+	@source .ci/postgres.sh && RAIL_SMTP_URL="$${RAIL_SMTP_URL:-dir:.rail/mail}" exec bin/rail serve --first-run
+
+.PHONY: test
+test: go ## run every test, on a private PostgreSQL
+	@source .ci/postgres.sh && go test ./...
+
+.PHONY: bench
+bench: go ## run the benchmarks
+	@source .ci/postgres.sh && go test -run '^$$' -bench . -benchmem ./server/...
+
+.PHONY: generate
+generate: go ## write openapi/bundle.json and gen/ anew
+	go run ./cmd/bundle openapi/openapi.yaml openapi/bundle.json
+	$(TOOL) oapi-codegen -config oapi-codegen.yaml openapi/bundle.json
+	$(TOOL) sqlc generate
+
+.PHONY: verify
+verify: generate ## check that what is generated is committed, and the formatting
+	@changed=$$(git status --porcelain -- gen openapi); if [ -n "$$changed" ]; then \
+		echo 'not committed as generated (make generate, then commit):' >&2; echo "$$changed" >&2; git --no-pager diff --stat -- gen openapi >&2; exit 1; fi
+	@$(MAKE) --no-print-directory fmt-check
+
+.PHONY: fmt-check
+fmt-check:
+	@unformatted=$$($(GO_FILES) | while read -r f; do [ ! -f "$$f" ] || echo "$$f"; done | xargs gofmt -l); if [ -n "$$unformatted" ]; then echo 'not formatted (gofmt -w):' >&2; echo "$$unformatted" >&2; exit 1; fi
+
+.PHONY: lint
+lint: go fmt-check ## vet the code; golangci-lint and redocly too, where they are installed
+	go vet ./...
+	@if command -v golangci-lint >/dev/null; then golangci-lint run; else echo 'golangci-lint is not installed: skipped'; fi
+	@if [ -x node_modules/.bin/redocly ]; then node_modules/.bin/redocly lint --config openapi/redocly.yaml openapi/bundle.json; else echo 'redocly is not installed (npm install): skipped'; fi
+
+.PHONY: clean
+clean: ## remove what was built; .rail with its data stays
+	rm -rf bin

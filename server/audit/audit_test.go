@@ -1,0 +1,155 @@
+package audit
+
+import (
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/ledger"
+	"rail/server/pgtest"
+)
+
+// found returns the equations that are broken, once each.
+func (b *books) found() []string {
+	b.t.Helper()
+	findings, err := Run(b.ctx, b.pool)
+	require.NoError(b.t, err)
+	var names []string
+	for _, f := range findings {
+		require.NotEmpty(b.t, f.What, f)
+		require.NotEmpty(b.t, f.Message, f)
+		b.t.Log(f)
+		names = append(names, f.Equation)
+	}
+	return slices.Compact(names)
+}
+
+func TestEmpty(t *testing.T) {
+	b := &books{t, t.Context(), pgtest.New(t)}
+	require.Empty(t, b.found())
+}
+
+// The equations hold whatever part of the ledger is folded.
+func TestClean(t *testing.T) {
+	b := newBooks(t)
+	require.NoError(t, ledger.NewFolder(b.pool).Fold(t.Context()))
+	require.Empty(t, b.found())
+	b.append("com_big", "part_b", "due", "sink", 4_999_999_999_995)
+	b.exec(`UPDATE commissions SET status = 'rejected', voided_at = now(), void_reason = 'x' WHERE id = 'com_big'`)
+	require.Empty(t, b.found())
+}
+
+// mutable lets a test rewrite the history.
+const mutable = `ALTER TABLE ledger_entries DISABLE TRIGGER USER`
+
+// Each corruption is caught, and by which equations.
+func TestCorruptions(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		sql  []string
+		want []string
+	}{
+		{"balance changed", []string{`UPDATE balances SET pending_minor = pending_minor + 1 WHERE partner_id = 'part_a'`}, []string{"M01", "M02"}},
+		{"balance lost", []string{`DELETE FROM balances WHERE partner_id = 'part_a'`}, []string{"M01", "M02"}},
+		{"balance of nobody", []string{`INSERT INTO balances (id, org_id, program_id, partner_id, currency, updated_at) VALUES ('bal_x', 'org_a', 'prg_a', 'part_a', 'EUR', now())`}, []string{"M01"}},
+		{"fold skipped entries", []string{`UPDATE balances SET folded_xid = pg_current_xact_id() WHERE partner_id = 'part_b'`}, []string{"M01", "M02"}},
+		{"status without a move", []string{`UPDATE commissions SET status = 'due' WHERE id = 'com_half'`}, []string{"M01", "M05"}},
+		{"commission lost", []string{`DELETE FROM commissions WHERE id = 'com_half'`}, []string{"M01", "M04", "outcome"}},
+		{"ledger lost", []string{mutable, `DELETE FROM ledger_entries WHERE commission_id = 'com_claw'`}, []string{"M01", "M05"}},
+		{"earned twice", []string{mutable, `INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
+			SELECT org_id, program_id, partner_id, commission_id, currency, 'source', 'sink', amount_minor, now() FROM ledger_entries WHERE commission_id = 'com_half'`}, []string{"M03", "M08"}},
+		{"other currency", []string{mutable, `UPDATE ledger_entries SET currency = 'EUR' WHERE commission_id = 'com_void'`}, []string{"M03"}},
+		{"other owner", []string{mutable, `UPDATE ledger_entries SET org_id = 'org_b' WHERE commission_id = 'com_half'`}, []string{"M03"}},
+		{"back to source", []string{`INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
+			VALUES ('org_a', 'prg_a', 'part_b', 'com_void', 'USD', 'sink', 'source', 1, now())`}, []string{"M03", "M05"}},
+		{"overdrawn", []string{`INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
+			VALUES ('org_a', 'prg_a', 'part_a', 'com_half', 'USD', 'due', 'sink', 1, now())`}, []string{"M01", "M04", "M05"}},
+		{"money of a deleted partner left", []string{mutable, `DELETE FROM ledger_entries WHERE to_bucket = 'removed'`}, []string{"M04"}},
+		{"removed although there", []string{`INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
+			VALUES ('org_a', 'prg_a', 'part_b', 'com_void', 'USD', 'sink', 'removed', 300, now())`}, []string{"M04", "M05"}},
+		{"amount changed", []string{`UPDATE commissions SET amount_minor = 504 WHERE id = 'com_half'`}, []string{"M01", "M05", "M08"}},
+		{"charge twice", []string{`ALTER TABLE sales DROP CONSTRAINT sales_charge_key`, `UPDATE sales SET external_charge_id = 'ch_sale_1' WHERE id = 'sale_2'`}, []string{"M06"}},
+		{"two commissions of a sale", []string{`DROP INDEX commissions_sale_key`, `UPDATE commissions SET sale_id = 'sale_1' WHERE id = 'com_signup'`}, []string{"M07"}},
+		{"two commissions of a sign-up", []string{`DROP INDEX commissions_signup_key`, `UPDATE commissions SET customer_id = 'cus_9' WHERE id IN ('com_part', 'com_signup')`}, []string{"M07"}},
+		{"revenue changed", []string{`UPDATE commissions SET revenue_minor = 1006 WHERE id = 'com_half'`}, nil},
+		{"revenue changed further", []string{`UPDATE commissions SET revenue_minor = 1007 WHERE id = 'com_half'`}, []string{"M08"}},
+		{"no revenue", []string{`UPDATE commissions SET revenue_minor = NULL WHERE id = 'com_half'`}, []string{"M08"}},
+		{"no rate", []string{`UPDATE commissions SET rate_type = NULL, rate_value = NULL WHERE id = 'com_half'`}, []string{"M08"}},
+		{"rate changed", []string{`UPDATE commissions SET rate_value = 49999 WHERE id = 'com_big'`}, []string{"M08"}},
+		{"fixed rate changed", []string{`UPDATE commissions SET rate_value = 251 WHERE id = 'com_signup'`}, []string{"M08"}},
+		{"fixed in another currency", []string{`UPDATE programs SET currency = 'EUR' WHERE id = 'prg_a'`}, []string{"M08"}},
+		{"part too small", []string{`UPDATE commissions SET revenue_minor = 1300 WHERE id = 'com_part'`}, []string{"M08"}},
+		{"sale in another currency", []string{`UPDATE sales SET currency = 'EUR' WHERE id = 'sale_2'`}, []string{"M09"}},
+		{"sale of another program", []string{`UPDATE sales SET partner_id = NULL, program_id = 'prg_b' WHERE id = 'sale_2'`}, []string{"M09"}},
+		{"no first sale", []string{`UPDATE sales SET is_first_sale = false WHERE id = 'sale_1'`}, []string{"M20"}},
+		{"two first sales", []string{`DROP INDEX sales_first_sale_key`, `UPDATE sales SET is_first_sale = true WHERE id = 'sale_2'`}, []string{"M20"}},
+		{"outcome hides a commission", []string{`UPDATE sales SET activity_outcome = 'sale_recorded' WHERE id = 'sale_1'`}, []string{"outcome"}},
+		{"outcome without a commission", []string{`UPDATE commissions SET sale_id = NULL WHERE id = 'com_half'`}, []string{"outcome"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBooks(t)
+			for _, sql := range c.sql {
+				b.exec(sql)
+			}
+			require.Equal(t, c.want, b.found())
+		})
+	}
+}
+
+// The audit is not bound by the time of a request, and leaves the connection as
+// it was.
+func TestOwnTimeout(t *testing.T) {
+	b := newBooks(t)
+	b.exec(`ALTER TABLE balances RENAME TO kept`)
+	b.exec(`CREATE VIEW balances AS SELECT kept.* FROM kept, pg_sleep(0.2)`)
+	config := b.pool.Config().Copy()
+	config.ConnConfig.RuntimeParams["statement_timeout"] = "100"
+	config.MaxConns = 1
+	short := open(t, config)
+	findings, err := Run(t.Context(), short)
+	require.NoError(t, err)
+	require.Empty(t, findings)
+	_, err = short.Exec(t.Context(), "SELECT pg_sleep(1)")
+	require.ErrorContains(t, err, "statement timeout")
+}
+
+// RAIL_TEST_AUDIT_ROWS=1000000 measures the audit on as many commissions.
+func TestSpeed(t *testing.T) {
+	n := os.Getenv("RAIL_TEST_AUDIT_ROWS")
+	if n == "" {
+		t.Skip("set RAIL_TEST_AUDIT_ROWS to measure")
+	}
+	b := newBooks(t)
+	b.many(n)
+	start := time.Now()
+	require.Empty(t, b.found())
+	t.Logf("%s commissions audited in %s", n, time.Since(start))
+}
+
+// many adds n due commissions of as many sales, spread over 1000 partners.
+func (b *books) many(n string) {
+	conn, err := b.pool.Acquire(b.ctx)
+	require.NoError(b.t, err)
+	defer conn.Release()
+	for _, sql := range []string{
+		`SET statement_timeout = 0`,
+		`INSERT INTO partners (id, org_id, program_id, email, handle, status, created_at, updated_at)
+			SELECT 'part_m' || i, 'org_a', 'prg_a', i || '@m.example.com', 'm' || i, 'active', now(), now() FROM generate_series(0, 999) i`,
+		`INSERT INTO sales (id, org_id, program_id, customer_id, partner_id, external_charge_id, processor, amount_minor, currency, billing_type, is_first_sale, activity_outcome, warnings, occurred_at, created_at, updated_at)
+			SELECT 'sale_m' || i, 'org_a', 'prg_a', 'cus_m' || i, 'part_m' || i % 1000, 'ch_m' || i, 'api', 1000, 'USD', 'one_time', true, 'commission_created', '[]', now(), now(), now() FROM generate_series(1, ` + n + `) i`,
+		`INSERT INTO commissions (id, org_id, program_id, partner_id, sale_id, kind, amount_minor, revenue_minor, rate_type, rate_value, currency, status, created_at, updated_at)
+			SELECT 'com_m' || i, 'org_a', 'prg_a', 'part_m' || i % 1000, 'sale_m' || i, 'referral', 300, 1000, 'percent', 3000, 'USD', 'due', now(), now() FROM generate_series(1, ` + n + `) i`,
+		`INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
+			SELECT 'org_a', 'prg_a', 'part_m' || i % 1000, 'com_m' || i, 'USD', f, t, 300, now() FROM generate_series(1, ` + n + `) i, (VALUES ('source', 'pending'), ('pending', 'due')) x(f, t)`,
+		`INSERT INTO balances (id, org_id, program_id, partner_id, currency, updated_at) SELECT 'bal_m' || i, 'org_a', 'prg_a', 'part_m' || i, 'USD', now() FROM generate_series(0, 999) i`,
+		`ANALYZE`, `RESET statement_timeout`,
+	} {
+		_, err := conn.Exec(b.ctx, sql)
+		require.NoError(b.t, err, sql)
+	}
+	require.NoError(b.t, ledger.NewFolder(b.pool).Fold(b.ctx))
+}
