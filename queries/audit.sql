@@ -23,7 +23,7 @@ WITH k AS (
     FROM balances t LEFT JOIN open o ON o.id = t.id
 )
 SELECT (coalesce(k.partner_id, b.partner_id) || ' ' || coalesce(k.currency, b.currency))::text AS what,
-    CASE WHEN b.partner_id IS NULL THEN 'commissions without a balance'
+    CASE WHEN b.partner_id IS NULL THEN 'commissions without a balance' WHEN k.partner_id IS NULL THEN 'a balance without commissions'
         ELSE format('balance %s/%s/%s, commissions %s/%s/%s (pending/due/paid)', b.pending, b.due, b.paid,
             coalesce(k.pending, 0), coalesce(k.due, 0), coalesce(k.paid, 0)) END::text AS message
 FROM k FULL JOIN b ON b.program_id = k.program_id AND b.partner_id = k.partner_id AND b.currency = k.currency
@@ -117,7 +117,7 @@ LIMIT @lim;
 -- name: AuditM07 :many
 -- AuditM07: a sale, or a sign-up, pays one commission.
 SELECT coalesce(k.sale_id, k.customer_id, '')::text AS what, format('%s commissions of kind referral', count(*))::text AS message
-FROM commissions k WHERE k.kind = 'referral'
+FROM commissions k WHERE k.kind = 'referral' AND (k.sale_id IS NOT NULL OR k.customer_id IS NOT NULL)
 GROUP BY k.sale_id, CASE WHEN k.sale_id IS NULL THEN k.customer_id END, coalesce(k.sale_id, k.customer_id, '')
 HAVING count(*) > 1
 LIMIT @lim;

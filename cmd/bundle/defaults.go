@@ -62,7 +62,25 @@ func defaultOperation(d *yaml.Node, path, method string, op *yaml.Node) {
 		addResponses(get(rule, "responses"), get(op, "responses"))
 		addParameters(get(rule, "parameters"), op)
 	}
+	if method == "post" {
+		addPostHeaders(d, get(op, "responses"))
+	}
 	sortResponses(get(op, "responses"))
+}
+
+// addPostHeaders declares what idempotency adds to the responses of a POST
+// that are written in place.
+func addPostHeaders(d, responses *yaml.Node) {
+	for i := 0; i+1 < len(responses.Content); i += 2 {
+		r := responses.Content[i+1]
+		if get(r, "$ref") != nil {
+			continue
+		}
+		addHeaders(get(get(d, "post"), "headers"), r)
+		if responses.Content[i].Value == "409" {
+			addHeaders(get(get(d, "post"), "conflictHeaders"), r)
+		}
+	}
 }
 
 // unimplemented tells whether the operation is on the list of those that

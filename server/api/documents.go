@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -71,6 +72,7 @@ func (d delivery) write(w http.ResponseWriter) error {
 		return nil
 	}
 	h.Set("Content-Type", d.kind)
+	h.Set("Content-Length", strconv.Itoa(len(d.body)))
 	w.WriteHeader(http.StatusOK)
 	_, err := w.Write(d.body)
 	return err

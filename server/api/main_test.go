@@ -6,4 +6,4 @@ import (
 	"rail/server/pgtest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) { pgtest.Main(m, everyOperationIsTested) }

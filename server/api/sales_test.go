@@ -232,7 +232,9 @@ func TestSaleListFilters(t *testing.T) {
 		s.Sale(program, a, M{"occurred_at": fmt.Sprintf("2026-08-0%dT00:00:00Z", i+1)})
 	}
 	s.Sale(program, b)
-	count := func(query string) int64 { return s.Must(200, s.Get("/v1/sales?program_id="+program+query)).Int("total_count") }
+	count := func(query string) int64 {
+		return s.Must(200, s.Get("/v1/sales?program_id="+program+query)).Int("total_count")
+	}
 	require.EqualValues(t, 6, count(""))
 	require.EqualValues(t, 5, count("&partner_id="+ada))
 	require.EqualValues(t, 1, count("&customer_id="+b))

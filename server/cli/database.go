@@ -32,15 +32,12 @@ func (p place) close() error {
 }
 
 // locate finds the configured database, starting the private one when nobody
-// else runs it.
-func locate(ctx context.Context, env *Env, cfg config.Config) (place, error) {
+// else runs it. logf is told what the private one does; it may be nil.
+func locate(ctx context.Context, cfg config.Config, logf func(string, ...any)) (place, error) {
 	if cfg.DatabaseURL != "" {
 		return place{dsn: cfg.DatabaseURL}, nil
 	}
-	s, err := pgembed.Start(ctx, pgembed.Options{
-		Dir: cfg.DataDir, Durable: true,
-		Logf: func(format string, args ...any) { fmt.Fprintf(env.Err, format+"\n", args...) },
-	})
+	s, err := pgembed.Start(ctx, pgembed.Options{Dir: cfg.DataDir, Durable: true, Logf: logf})
 	if err != nil {
 		return place{}, err
 	}
@@ -55,24 +52,29 @@ type database struct {
 	keeper *secret.Keeper
 }
 
-// withDatabase runs work on the configured database.
-func withDatabase(ctx context.Context, env *Env, work func(*database) error) error {
-	return withMigrated(ctx, env, false, work)
+// opening says how to open a database. up brings one that is not the private
+// one to the right version too, which otherwise is left to the operator.
+type opening struct {
+	up   bool
+	logf func(string, ...any)
 }
 
-// withMigrated is withDatabase; up brings a database that is not the private
-// one to the right version too, which otherwise is left to the operator.
-func withMigrated(ctx context.Context, env *Env, up bool, work func(*database) error) error {
+// withDatabase runs work on the configured database.
+func withDatabase(ctx context.Context, env *Env, work func(*database) error) error {
+	return opening{}.with(ctx, env, work)
+}
+
+func (o opening) with(ctx context.Context, env *Env, work func(*database) error) error {
 	cfg, err := config.Load(env.Environ)
 	if err != nil {
 		return err
 	}
-	at, err := locate(ctx, env, cfg)
+	at, err := locate(ctx, cfg, o.logf)
 	if err != nil {
 		return err
 	}
 	d := &database{place: at, config: cfg}
-	err = d.open(ctx, up)
+	err = d.open(ctx, o.up)
 	if err == nil {
 		err = work(d)
 		d.pool.Close()

@@ -16,7 +16,7 @@ func onDSN(ctx context.Context, env *Env, work func(dsn string) error) error {
 	if err != nil {
 		return err
 	}
-	at, err := locate(ctx, env, cfg)
+	at, err := locate(ctx, cfg, nil)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"flag"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -15,7 +16,8 @@ func serve(fs *flag.FlagSet) action {
 	up := fs.Bool("migrate", false, "first bring the database to this binary's schema")
 	first := fs.Bool("first-run", false, "while there is no organization, make one with a key and the sample program; show how to call the API")
 	return func(ctx context.Context, env *Env, _ []string) error {
-		return withMigrated(ctx, env, *up, func(d *database) error {
+		logf := func(format string, args ...any) { fmt.Fprintf(env.Err, format+"\n", args...) }
+		return opening{up: *up, logf: logf}.with(ctx, env, func(d *database) error {
 			l, err := net.Listen("tcp", d.config.Addr)
 			if err != nil {
 				return err

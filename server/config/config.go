@@ -15,10 +15,12 @@ import (
 	"path/filepath"
 	"reflect"
 	"sort"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/caarlos0/env/v11"
+	"github.com/jackc/pgx/v5"
 )
 
 // Config is everything that an operator can set. Each field says its variable,
@@ -120,11 +122,24 @@ func (c *Config) check() []error {
 	problem := func(name, format string, args ...any) {
 		out = append(out, fmt.Errorf("%s %s", name, fmt.Sprintf(format, args...)))
 	}
-	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
-		problem("RAIL_ADDR", "must be host:port, such as 127.0.0.1:8080")
+	for name, v := range map[string]string{"RAIL_ADDR": c.Addr, "RAIL_METRICS_ADDR": c.MetricsAddr} {
+		if (v != "" || name == "RAIL_ADDR") && !listenAddress(v) {
+			problem(name, "must be host:port, such as 127.0.0.1:8080")
+		}
 	}
 	if c.BaseURL == "" {
 		c.BaseURL = "http://" + c.Addr
+		if strings.HasPrefix(c.Addr, ":") {
+			c.BaseURL = "http://127.0.0.1" + c.Addr
+		}
+	}
+	if c.SMTPURL != "" && !mailAddress(c.SMTPURL) {
+		problem("RAIL_SMTP_URL", "must be smtp://, smtps:// or dir:PATH")
+	}
+	if c.DatabaseURL != "" {
+		if _, err := pgx.ParseConfig(c.DatabaseURL); err != nil {
+			problem("RAIL_DATABASE_URL", "is not a PostgreSQL address")
+		}
 	}
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 	for name, v := range map[string]string{"RAIL_BASE_URL": c.BaseURL, "RAIL_SHORT_URL": c.ShortURL} {
@@ -161,6 +176,24 @@ func (c *Config) check() []error {
 	return out
 }
 
+// listenAddress tells whether v is host:port with a port that exists.
+func listenAddress(v string) bool {
+	_, port, err := net.SplitHostPort(v)
+	if err != nil {
+		return false
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n <= 65535
+}
+
+func mailAddress(v string) bool {
+	if path, ok := strings.CutPrefix(v, "dir:"); ok {
+		return path != ""
+	}
+	u, err := url.Parse(v)
+	return err == nil && (u.Scheme == "smtp" || u.Scheme == "smtps") && u.Host != ""
+}
+
 func webAddress(v string) bool {
 	u, err := url.Parse(v)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
@@ -175,26 +208,43 @@ func (c *Config) loadKey() error {
 	path := filepath.Join(c.DataDir, "secret.key")
 	raw, err := os.ReadFile(path)
 	if err == nil {
+		if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
+			return fmt.Errorf("%s can be read by others (%o): chmod 600 it, and change the key if others may have read it", path, info.Mode().Perm())
+		}
 		return c.parseKey(path, strings.TrimSpace(string(raw)))
 	}
 	if !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
+	if err := c.makeKey(path); err != nil {
+		return err
+	}
+	return c.loadKey() // as it is on the disk: another process may have been first
+}
+
+// makeKey writes a fresh key under a name of its own and then gives it the
+// right one, so that nobody ever reads half a key.
+func (c *Config) makeKey(path string) error {
 	if err := os.MkdirAll(c.DataDir, 0o755); err != nil { //nolint:gosec // PostgreSQL's account must pass through
 		return err
 	}
-	if _, err := rand.Read(c.SecretKey[:]); err != nil {
+	var key [32]byte
+	if _, err := rand.Read(key[:]); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if errors.Is(err, os.ErrExist) { // another process was first
-		return c.loadKey()
-	}
+	f, err := os.CreateTemp(c.DataDir, "secret.key.*") // 0600
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(hex.EncodeToString(c.SecretKey[:]) + "\n")
-	return errors.Join(err, f.Sync(), f.Close())
+	defer func() { _ = os.Remove(f.Name()) }()
+	_, err = f.WriteString(hex.EncodeToString(key[:]) + "\n")
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return nil
 }
 
 func (c *Config) parseKey(from, text string) error {

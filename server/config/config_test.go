@@ -1,7 +1,10 @@
 package config
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -49,4 +52,42 @@ func TestUsageNamesEverything(t *testing.T) {
 	for _, want := range []string{"RAIL_ADDR", "RAIL_WEBHOOK_ALLOW_CIDRS", "RAIL_SMTP_URL", "default .rail"} {
 		require.Contains(t, Usage(), want)
 	}
+}
+
+func TestKeyFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	environ := map[string]string{"RAIL_DATA_DIR": dir}
+	keys := make([][32]byte, 16)
+	var wg sync.WaitGroup
+	for i := range keys {
+		wg.Go(func() {
+			c, err := Load(environ)
+			require.NoError(t, err)
+			keys[i] = c.SecretKey
+		})
+	}
+	wg.Wait()
+	for _, k := range keys {
+		require.Equal(t, keys[0], k, "processes that start at once share one key")
+	}
+	require.NoError(t, os.Chmod(filepath.Join(dir, "secret.key"), 0o644))
+	_, err := Load(environ)
+	require.ErrorContains(t, err, "chmod 600")
+}
+
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	for name, values := range map[string][]string{
+		"RAIL_ADDR": {"x:99999", "x", "x:y"}, "RAIL_METRICS_ADDR": {"junk"}, "RAIL_SMTP_URL": {"junk", "dir:"}, "RAIL_DATABASE_URL": {"::::"},
+		"RAIL_BASE_URL": {"shop.example"}, "RAIL_SHORT_URL": {"ftp://x"},
+	} {
+		for _, v := range values {
+			_, err := Load(map[string]string{"RAIL_DATA_DIR": t.TempDir(), "RAIL_SECRET_KEY": strings.Repeat("ab", 32), name: v})
+			require.ErrorContains(t, err, name, v)
+		}
+	}
+	c, err := Load(map[string]string{"RAIL_DATA_DIR": t.TempDir(), "RAIL_ADDR": ":8080"})
+	require.NoError(t, err)
+	require.Equal(t, "http://127.0.0.1:8080", c.BaseURL)
 }

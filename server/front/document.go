@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -40,7 +41,7 @@ type queryParam struct {
 // declares neither a scope nor that it is public, or names a scope that does
 // not exist: a server must not start with a door that nobody closed.
 func LoadDocument(bundle []byte, knownScopes []string, ignoreUnknown bool) (*Document, error) {
-	registerFormats()
+	registerFormats.Do(defineFormats)
 	spec, err := openapi3.NewLoader().LoadFromData(bundle)
 	if err != nil {
 		return nil, fmt.Errorf("openapi: %w", err)
@@ -51,6 +52,7 @@ func LoadDocument(bundle []byte, knownScopes []string, ignoreUnknown bool) (*Doc
 	// A 3.1 document would be compiled anew for every value; the classic
 	// validator knows all that the document uses, at a fiftieth of the cost.
 	spec.OpenAPI = "3.0.3"
+	leaveConditions(spec)
 	if ignoreUnknown {
 		openRequestBodies(spec)
 	}
@@ -123,6 +125,14 @@ func newRoute(spec *openapi3.T, path, method string, item *openapi3.PathItem, op
 	return r, nil
 }
 
+// leaveConditions leaves the conditions of branches to their own parser, whose
+// refusals name the code and the path (decisions, 3.1).
+func leaveConditions(spec *openapi3.T) {
+	if branch := spec.Components.Schemas["FlowBranchInput"]; branch != nil {
+		branch.Value.Properties["conditions"] = openapi3.NewSchemaRef("", openapi3.NewSchema())
+	}
+}
+
 // openRequestBodies lets request bodies carry members that the document does
 // not know (decisions, 10).
 func openRequestBodies(spec *openapi3.T) {
@@ -133,7 +143,10 @@ func openRequestBodies(spec *openapi3.T) {
 	}
 }
 
-func registerFormats() {
+// registerFormats guards the library's global table of formats.
+var registerFormats sync.Once
+
+func defineFormats() {
 	openapi3.DefineStringFormatValidator("email", openapi3.NewCallbackValidator(checkEmail))
 	openapi3.DefineStringFormatValidator("uri", openapi3.NewCallbackValidator(checkURL))
 	openapi3.DefineStringFormatValidator("date-time", openapi3.NewCallbackValidator(func(v string) error {

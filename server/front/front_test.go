@@ -39,6 +39,9 @@ func TestRefusalsOfThePath(t *testing.T) {
 	tag := fmt.Sprintf(`{"program_id":%q,"name":"x"}`, program)
 	refuse(t, 404, "not_found_error", "route_not_found", s.Get("/v1/nothing"))
 	refuse(t, 404, "not_found_error", "route_not_found", s.Get("/v1/programs/"))
+	for _, id := range []string{"%00", "%ff", "..%2Fx", strings.Repeat("x", 300), "part_1", "prg_none", "%20"} {
+		refuse(t, 404, "not_found_error", "resource_not_found", s.Get("/v1/programs/"+id))
+	}
 	a := s.Do(http.MethodPut, "/v1/programs", s.Key, nil)
 	refuse(t, 405, "invalid_request_error", "method_not_allowed", a)
 	require.Equal(t, "GET, POST", a.Header.Get("Allow"))

@@ -18,6 +18,11 @@ func (f *Front) canonical(next echo.HandlerFunc) echo.HandlerFunc {
 		if _, err := url.ParseQuery(c.Request().URL.RawQuery); err != nil {
 			return problem.New(problem.ParameterInvalid, "The query string is not well formed.")
 		}
+		for _, id := range c.ParamValues() {
+			if !plausibleID(id) {
+				return problem.NotFound("")
+			}
+		}
 		q := values(c)
 		for _, name := range []string{"expand", "include"} {
 			mergeList(q, name)
@@ -27,6 +32,21 @@ func (f *Front) canonical(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		return next(c)
 	}
+}
+
+// plausibleID tells whether an id of a path can be asked of the database. What
+// cannot be an id answers like one that does not exist.
+func plausibleID(escaped string) bool {
+	id, err := url.PathUnescape(escaped) // echo keeps some paths as they came
+	if err != nil || id == "" || len(id) > 128 {
+		return false
+	}
+	for i := 0; i < len(id); i++ {
+		if id[i] <= 0x20 || id[i] > 0x7e {
+			return false
+		}
+	}
+	return true
 }
 
 // mergeList joins name and name[] into name[], split at commas, without

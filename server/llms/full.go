@@ -60,7 +60,7 @@ func shared(p parameter) bool {
 }
 
 func (b *reference) operation(method, path string, op operation) {
-	fmt.Fprintf(b, "### %s %s\n\n%s%s. %s\n\n", method, path, op.Summary, scopeNote(op), oneLine(op.Description))
+	fmt.Fprintf(b, "### %s %s\n\n%s%s. %s\n\n", method, path, op.Summary, notes(op), oneLine(op.Description))
 	for _, p := range op.Parameters {
 		if p = b.follow(p); !shared(p) {
 			b.parameter(p)

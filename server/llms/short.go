@@ -25,7 +25,7 @@ func Short(bundle []byte) (string, error) {
 	for _, tag := range d.Tags {
 		fmt.Fprintf(&b, "## %s\n\n%s\n\n", tag.Name, tag.Description)
 		d.each(tag.Name, func(method, path string, op operation) {
-			fmt.Fprintf(&b, "- %s %s: %s%s\n", method, path, op.Summary, scopeNote(op))
+			fmt.Fprintf(&b, "- %s %s: %s%s\n", method, path, op.Summary, notes(op))
 		})
 		b.WriteByte('\n')
 	}
@@ -38,14 +38,16 @@ func (d *description) head(b *strings.Builder) {
 	fmt.Fprintf(b, "# %s\n\n> %s\n\nVersion %s.\n\n## Conventions\n\n%s\n\n", d.Info.Title, d.Info.Summary, d.Info.Version, strings.TrimSpace(d.Info.Description))
 }
 
-func scopeNote(op operation) string {
+// notes tells who may call the operation, and whether it answers yet.
+func notes(op operation) string {
+	later := mark(op.Later, " (not available yet: answers 501)")
 	if len(op.Security) == 0 {
-		return " (no key needed)"
+		return " (no key needed)" + later
 	}
 	if s := scopes(op); s != "" {
-		return " (scope " + s + ")"
+		return " (scope " + s + ")" + later
 	}
-	return ""
+	return later
 }
 
 // scopes lists the alternatives of which a key needs one.

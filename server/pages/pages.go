@@ -5,6 +5,7 @@ package pages
 import (
 	"embed"
 	"net/http"
+	"strconv"
 
 	"github.com/labstack/echo/v4"
 )
@@ -55,6 +56,7 @@ func (a asset) serve(c echo.Context) error {
 		return err
 	}
 	h := c.Response().Header()
+	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("Cache-Control", a.cache)
 	h.Set("Content-Security-Policy", policy)
 	h.Set("Referrer-Policy", "no-referrer")

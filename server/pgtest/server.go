@@ -26,8 +26,18 @@ var private struct {
 }
 
 // Main runs the tests, ends the private server if one was started, and exits.
-func Main(m *testing.M) {
+// What after finds when all tests have passed fails the run too.
+func Main(m *testing.M, after ...func() error) {
 	code := m.Run()
+	for _, check := range after {
+		if code != 0 {
+			break
+		}
+		if err := check(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
 	if err := stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "pgtest:", err)
 		code = max(code, 1)

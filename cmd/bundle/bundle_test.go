@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/openapi"
+)
+
+// TestBundleIsCurrent: the committed bundle is what the sources make.
+func TestBundleIsCurrent(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "bundle.json")
+	require.NoError(t, run("../../openapi/openapi.yaml", out))
+	got, err := os.ReadFile(out)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(got, openapi.Bundle), "run make generate")
+}
+
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	write("schemas/a.yaml", "X: {type: string}\n")
+	write("schemas/b.yaml", "X: {type: integer}\n")
+	for text, want := range map[string]string{
+		"{$ref: './schemas/none.yaml#/X'}": "no such file", "{$ref: './schemas/a.yaml#/Y'}": "does not exist",
+	} {
+		write("openapi.yaml", "paths: {}\ncomponents:\n  x: "+text+"\n")
+		require.ErrorContains(t, run(filepath.Join(dir, "openapi.yaml"), filepath.Join(dir, "out")), want)
+	}
+	write("openapi.yaml", "paths: {}\ncomponents:\n  x: [{$ref: './schemas/a.yaml#/X'}, {$ref: './schemas/b.yaml#/X'}]\n")
+	require.ErrorContains(t, run(filepath.Join(dir, "openapi.yaml"), filepath.Join(dir, "out")), "is defined in")
+}
+
+// TestEveryResponseHasItsHeaders: no operation forgets what all have in common.
+func TestEveryResponseHasItsHeaders(t *testing.T) {
+	t.Parallel()
+	var doc struct {
+		Paths map[string]map[string]struct {
+			OperationID string                     `json:"operationId"`
+			Security    []map[string][]string      `json:"security"`
+			Responses   map[string]json.RawMessage `json:"responses"`
+		} `json:"paths"`
+	}
+	raw := map[string]map[string]json.RawMessage{}
+	require.NoError(t, json.Unmarshal(openapi.Bundle, &struct {
+		Paths *map[string]map[string]json.RawMessage `json:"paths"`
+	}{&raw}))
+	for _, item := range raw {
+		delete(item, "parameters")
+	}
+	clean, err := json.Marshal(map[string]any{"paths": raw})
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(clean, &doc))
+	for path, item := range doc.Paths {
+		for method, op := range item {
+			for _, status := range []string{"429", "500", "503"} {
+				require.Contains(t, op.Responses, status, "%s %s", method, path)
+			}
+			if len(op.Security) > 0 {
+				require.Contains(t, op.Responses, "400", op.OperationID)
+				require.Contains(t, op.Responses, "401", op.OperationID)
+			}
+			for status, r := range op.Responses {
+				if !bytes.Contains(r, []byte("$ref\":\"#/components/responses")) {
+					require.Contains(t, string(r), "#/components/headers/RailRequestId", "%s %s", op.OperationID, status)
+				}
+			}
+		}
+	}
+}

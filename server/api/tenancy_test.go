@@ -1,0 +1,441 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/openapi"
+	"rail/server/apitest"
+	"rail/server/ident"
+)
+
+// slot is a place of a request that holds an id: a query parameter or a member
+// of the body.
+type slot struct {
+	name   string // partner_id, tag_ids[0]
+	prefix string // part_
+	wrap   bool   // the member is a list
+}
+
+// operation is what the sweeps need to know of an implemented operation.
+type operation struct {
+	id, method, path string
+	hasBody          bool
+	query, body      []slot
+	cursors          bool // the list takes starting_after and ending_before
+	needsProgram     bool
+	toleratesProgram bool // program_id is optional and must be the object's
+}
+
+// url returns the path with an id in its place.
+func (o operation) url(id string) string { return strings.Replace(o.path, "{id}", id, 1) }
+
+func (o operation) takesID() bool { return strings.Contains(o.path, "{id}") }
+
+// prefix is the prefix of the ids of the operation's resource.
+func (o operation) prefix() string {
+	resource, _, _ := strings.Cut(strings.TrimPrefix(o.path, "/v1/"), "/")
+	return map[string]string{
+		"programs": "prg_", "partners": "part_", "groups": "grp_", "tags": "tag_", "applications": "app_", "links": "lnk_", "coupons": "cpn_",
+		"clicks": "clk_", "referrals": "ref_", "customers": "cus_", "sales": "sale_", "commissions": "com_", "balances": "bal_",
+		"payouts": "pyt_", "payout_batches": "batch_", "flows": "flw_", "risk_flags": "rsk_", "resources": "res_", "campaigns": "camp_",
+		"sequences": "seq_", "webhook_endpoints": "whe_", "webhook_deliveries": "whd_", "tax_form_statuses": "tax_", "audit_log_entries": "aud_",
+	}[resource]
+}
+
+// operations reads the implemented operations from the description.
+var operations = sync.OnceValue(func() []operation {
+	var d struct {
+		Paths      map[string]map[string]any
+		Components struct{ Schemas, Parameters map[string]M }
+	}
+	if err := json.Unmarshal(openapi.Bundle, &d); err != nil {
+		panic(err)
+	}
+	var out []operation
+	for _, path := range slices.Sorted(maps.Keys(d.Paths)) {
+		for _, method := range slices.Sorted(maps.Keys(d.Paths[path])) {
+			o, _ := d.Paths[path][method].(M)
+			id, named := o["operationId"].(string)
+			if !named || o["x-unimplemented"] == true {
+				continue
+			}
+			op := operation{id: id, method: strings.ToUpper(method), path: path}
+			shared, _ := d.Paths[path]["parameters"].([]any)
+			given, _ := o["parameters"].([]any)
+			for _, raw := range slices.Concat(shared, given) {
+				p := raw.(M)
+				if ref, ok := p["$ref"].(string); ok {
+					p = d.Components.Parameters[ref[strings.LastIndex(ref, "/")+1:]]
+				}
+				op.parameter(p, d.Components.Schemas)
+			}
+			if content, ok := o["requestBody"].(M); ok {
+				op.hasBody = true
+				schema := content["content"].(M)["application/json"].(M)["schema"].(M)
+				ref := schema["$ref"].(string)
+				properties, _ := d.Components.Schemas[ref[strings.LastIndex(ref, "/")+1:]]["properties"].(M)
+				for _, name := range slices.Sorted(maps.Keys(properties)) {
+					p := properties[name].(M)
+					if prefix := idPrefix(p, d.Components.Schemas); prefix != "" {
+						op.body = append(op.body, slot{name: name, prefix: prefix})
+					} else if items, ok := p["items"].(M); ok && idPrefix(items, d.Components.Schemas) != "" {
+						op.body = append(op.body, slot{name: name, prefix: idPrefix(items, d.Components.Schemas), wrap: true})
+					}
+				}
+			}
+			out = append(out, op)
+		}
+	}
+	return out
+})
+
+func (o *operation) parameter(p M, schemas map[string]M) {
+	name, _ := p["name"].(string)
+	switch schema, _ := p["schema"].(M); {
+	case p["in"] != "query":
+	case name == "starting_after":
+		o.cursors = true
+	case name == "program_id" && p["required"] == true:
+		o.needsProgram = true
+		o.query = append(o.query, slot{name: name, prefix: "prg_"})
+	case name == "program_id":
+		o.toleratesProgram = true
+	case idPrefix(schema, schemas) != "":
+		o.query = append(o.query, slot{name: name, prefix: idPrefix(schema, schemas)})
+	}
+}
+
+// idPrefix returns the prefix of the ids that a schema asks for, or "".
+func idPrefix(schema M, schemas map[string]M) string {
+	if choices, ok := schema["oneOf"].([]any); ok {
+		for _, c := range choices {
+			if prefix := idPrefix(c.(M), schemas); prefix != "" {
+				return prefix
+			}
+		}
+	}
+	ref, _ := schema["$ref"].(string)
+	name := ref[strings.LastIndex(ref, "/")+1:]
+	if !strings.HasSuffix(name, "Id") {
+		return ""
+	}
+	pattern, _ := schemas[name]["pattern"].(string)
+	pattern, ok := strings.CutPrefix(pattern, "^(sample_)?")
+	if !ok {
+		panic(name + " has no prefix: " + pattern)
+	}
+	return pattern[:strings.Index(pattern, "[")]
+}
+
+// world is one object of each type of an organization, by prefix.
+type world map[string]string
+
+// populate makes a world; everything unique in it is made of stem.
+func populate(s *apitest.Server, stem string) world {
+	s.T.Helper()
+	w := world{}
+	add := func(prefix, path string, body M) apitest.Answer {
+		a := s.Must(201, s.Post(path, body))
+		w[prefix] = a.String("id")
+		return a
+	}
+	add("prg_", "/v1/programs", M{
+		"name": stem, "website_url": "https://" + stem + ".example", "currency": "USD", "subdomain": stem, "holding_period_days": 0,
+		"block_self_referrals": false,
+	})
+	program := w["prg_"]
+	add("grp_", "/v1/groups", M{"program_id": program, "name": stem})
+	add("tag_", "/v1/tags", M{"program_id": program, "name": stem})
+	add("part_", "/v1/partners", M{"program_id": program, "email": stem + "@example.com", "handle": stem, "group_id": w["grp_"], "metadata": M{"k": stem}})
+	s.Must(200, s.Post("/v1/partners/"+w["part_"], M{"tag_ids": []string{w["tag_"]}}))
+	add("lnk_", "/v1/links", M{"program_id": program, "partner_id": w["part_"], "destination_url": "https://shop.example/" + stem, "value": stem + ".link"})
+	add("cpn_", "/v1/coupons", M{"program_id": program, "code": stem, "partner_id": w["part_"], "external_id": "promo_" + stem})
+	add("flw_", "/v1/flows", M{"program_id": program, "name": stem, "rate_type": "percent", "rate_value": 2000})
+	click := add("clk_", "/v1/clicks", M{
+		"program_id": program, "value": stem + ".link", "landing_url": "https://shop.example/" + stem, "visitor_token": "visitor-" + stem,
+	})
+	w["ref_"] = click.String("referral_id")
+	add("cus_", "/v1/customers", M{"program_id": program, "click_id": w["clk_"], "email": "buyer@" + stem + ".example", "external_customer_id": "ext_" + stem})
+	add("sale_", "/v1/sales", M{
+		"program_id": program, "customer_id": w["cus_"], "external_charge_id": "ch_" + stem, "amount_minor": 4999, "currency": "USD",
+	})
+	w["com_"] = s.Get("/v1/commissions?program_id=" + program).Data()[0]["id"].(string)
+	w["bal_"] = s.Get("/v1/balances?program_id=" + program).Data()[0]["id"].(string)
+	w["pyt_"], w["batch_"] = ident.New(ident.Payout), ident.New(ident.Batch)
+	_, err := s.Pool.Exec(s.T.Context(), `INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)
+		VALUES ($1, $2, $3, '2026-07-01', '2026-08-01Z', '2026-08-01Z', '2026-08-01Z')`, w["batch_"], s.Org, program)
+	require.NoError(s.T, err)
+	_, err = s.Pool.Exec(s.T.Context(), `INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status,
+			period_month, period_end, due_at, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, 5, 'USD', 'pending', '2026-07-01', '2026-08-01Z', '2026-08-31Z', '2026-08-01Z', '2026-08-01Z')`,
+		w["pyt_"], s.Org, program, w["part_"], w["batch_"])
+	require.NoError(s.T, err)
+	return w
+}
+
+// unknownID is an id of a type that no object has.
+func unknownID(prefix string) string {
+	id := ident.New(ident.Prefix(prefix))
+	if prefix == "bal_" {
+		return id + "_usd"
+	}
+	return id
+}
+
+// wellFormed returns a body that the operation accepts in the world; the slot
+// is among its members. The operations that take a body must all be here.
+func wellFormed(t *testing.T, op operation, w world, at string) M {
+	t.Helper()
+	body, ok := map[string]M{
+		"createProgram": {"name": apitest.Unique("Program "), "website_url": "https://shop.example", "currency": "USD"},
+		"updateProgram": {"name": apitest.Unique("Program ")},
+		"createPartner": {"program_id": w["prg_"], "email": apitest.Unique("sweep") + "@example.com", "group_id": w["grp_"]},
+		"updatePartner": {"group_id": w["grp_"], "tag_ids": []string{w["tag_"]}, "first_name": "Ada"}, "createPartnerSSO": {},
+		"createGroup": {"program_id": w["prg_"], "name": apitest.Unique("Group ")}, "updateGroup": {"description": "x"},
+		"createTag": {"program_id": w["prg_"], "name": apitest.Unique("Tag ")}, "updateTag": {"color": "#000000"},
+		"createLink": {"program_id": w["prg_"], "partner_id": w["part_"], "destination_url": "https://shop.example"}, "updateLink": {"label": "x"},
+		"createCoupon": {"program_id": w["prg_"], "partner_id": w["part_"], "group_id": w["grp_"], "code": apitest.Unique("CODE")},
+		"updateCoupon": {"partner_id": w["part_"], "external_id": apitest.Unique("promo_")},
+		"createClick": {
+			"program_id": w["prg_"], "value": w["handle"], "landing_url": "https://shop.example", "visitor_token": apitest.Unique("visitor-token-"),
+		},
+		"createCustomer": {"program_id": w["prg_"], "partner_id": w["part_"]}, "updateCustomer": {"partner_id": w["part_"], "name": "x"},
+		"createSale": apitest.SaleBody(w["prg_"], w["cus_"]),
+		"createFlow": {"program_id": w["prg_"], "name": apitest.Unique("Flow "), "rate_type": "percent", "rate_value": 1},
+		"updateFlow": {"priority": 7}, "setInboundSigning": {"required": false},
+	}[op.id]
+	require.True(t, ok, "%s has no body here", op.id)
+	switch op.id + " " + at {
+	case "createCustomer click_id":
+		delete(body, "partner_id")
+		body["click_id"] = w["clk_"]
+	case "createFlow group_id", "updateFlow group_id":
+		body["group_id"] = w["grp_"]
+	case "createFlow partner_id", "updateFlow partner_id":
+		body["partner_id"], body["group_id"] = w["part_"], nil
+	case "createFlow target_group_id", "updateFlow target_group_id":
+		body = M{"action": "switch_group", "target_group_id": w["grp_"], "rate_type": nil, "rate_value": nil}
+		if op.id == "createFlow" {
+			body["program_id"], body["name"] = w["prg_"], apitest.Unique("Flow ")
+		}
+	}
+	require.True(t, at == "" || body[at] != nil, "%s has no %s here", op.id, at)
+	return body
+}
+
+// rows is a fingerprint of everything that an organization owns, by table.
+func rows(s *apitest.Server, org string) map[string]string {
+	s.T.Helper()
+	found, err := s.Pool.Query(s.T.Context(), `SELECT table_name::text FROM information_schema.columns
+		WHERE table_schema = 'public' AND column_name = 'org_id' ORDER BY 1`)
+	require.NoError(s.T, err)
+	var tables []string
+	for found.Next() {
+		var name string
+		require.NoError(s.T, found.Scan(&name))
+		tables = append(tables, name)
+	}
+	require.NoError(s.T, found.Err())
+	out := map[string]string{}
+	for _, table := range tables {
+		var n int
+		var sum string
+		require.NoError(s.T, s.Pool.QueryRow(s.T.Context(), `SELECT count(*), md5(coalesce(string_agg(t::text, E'\n' ORDER BY t::text), ''))
+			FROM `+table+` t WHERE org_id = $1`, org).Scan(&n, &sum))
+		out[table] = fmt.Sprint(n, " rows ", sum)
+	}
+	return out
+}
+
+// shape is what a client can see of an answer, but for the request's own id.
+func shape(a apitest.Answer) string {
+	names := slices.Sorted(maps.Keys(a.Header))
+	names = slices.DeleteFunc(names, func(n string) bool { return n == "Rail-Request-Id" })
+	return fmt.Sprintf("%d\n%s\n%s", a.Status, strings.Join(names, "\n"), a.Raw)
+}
+
+// TestTenancySweep asks, in every place of the description where an id can
+// stand, for another organization's object and for one that does not exist:
+// the answers must be the same to the byte, and the other's rows stay.
+func TestTenancySweep(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	other := apitest.On(t, s.DSN, s.Clock)
+	own, foreign := populate(s, "ours"), populate(other, "theirs")
+	own["handle"] = "ours"
+	before := rows(s, other.Org)
+	for _, table := range []string{"programs", "groups", "tags", "partners", "partner_tags", "links", "tracking_values", "coupons", "clicks", "referrals", "customers", "flows", "sales", "commissions", "events", "payouts"} {
+		require.NotContains(t, before[table], "0 rows d41d8cd9", table)
+	}
+	asked := 0
+	same := func(status int, code, param string, ask func(id string) apitest.Answer, prefix string) {
+		t.Helper()
+		asked++
+		require.NotEmpty(t, foreign[prefix], prefix)
+		theirs, nobodys := ask(foreign[prefix]), ask(unknownID(prefix))
+		require.Equal(t, shape(nobodys), shape(theirs), "a foreign id must be like an unknown one")
+		s.Refused(status, code, param, theirs)
+		require.NotContains(t, string(theirs.Raw), "theirs")
+	}
+	for _, op := range operations() {
+		send := func(id, query string, body any) apitest.Answer { return s.Do(op.method, op.url(id)+query, s.Key, body) }
+		control(s, op, own)
+		for at, sl := range append([]slot{{}}, op.body...) {
+			if !op.hasBody {
+				break
+			}
+			if at == 0 && op.takesID() { // the path, with a body that would be accepted
+				same(404, "resource_not_found", "", func(id string) apitest.Answer { return send(id, "", wellFormed(t, op, own, "")) }, op.prefix())
+			}
+			if at == 0 {
+				continue
+			}
+			param := sl.name
+			if sl.wrap {
+				param += "[0]"
+			}
+			body := wellFormed(t, op, own, sl.name)
+			same(404, "resource_not_found", param, func(id string) apitest.Answer {
+				body[sl.name] = id
+				if sl.wrap {
+					body[sl.name] = []string{id}
+				}
+				return send(own[op.prefix()], "", body)
+			}, sl.prefix)
+		}
+		if op.takesID() && !op.hasBody {
+			same(404, "resource_not_found", "", func(id string) apitest.Answer { return send(id, "", nil) }, op.prefix())
+		}
+		for _, sl := range op.query {
+			same(404, "resource_not_found", sl.name, func(id string) apitest.Answer {
+				if sl.name == "program_id" {
+					return send("", "?program_id="+id, nil)
+				}
+				return send("", "?program_id="+own["prg_"]+"&"+sl.name+"="+id, nil)
+			}, sl.prefix)
+		}
+		for _, name := range []string{"starting_after", "ending_before"} {
+			if op.cursors {
+				same(400, "invalid_cursor", name, func(id string) apitest.Answer {
+					query := "?" + name + "=" + id
+					if op.needsProgram {
+						query += "&program_id=" + own["prg_"]
+					}
+					return send("", query, nil)
+				}, op.prefix())
+			}
+		}
+		if op.toleratesProgram { // an object of ours, said to be of their program
+			same(404, "resource_not_found", "", func(id string) apitest.Answer {
+				var body any
+				if op.hasBody {
+					body = wellFormed(t, op, own, "")
+				}
+				return send(own[op.prefix()], "?program_id="+id, body)
+			}, "prg_")
+		}
+	}
+	require.Greater(t, asked, 120, "the sweep lost its way")
+	require.Equal(t, before, rows(s, other.Org), "a row of the other organization changed")
+	for prefix, id := range own { // none of ours went either: every refusal kept its hands off
+		if path := (map[string]string{"part_": "partners", "grp_": "groups", "tag_": "tags", "lnk_": "links", "cpn_": "coupons", "cus_": "customers", "flw_": "flows"})[prefix]; path != "" {
+			s.Must(200, s.Get("/v1/"+path+"/"+id))
+		}
+	}
+}
+
+// control shows that the operation succeeds with ids of ours, in every slot, so
+// that a refusal in the sweep is one of the foreign id.
+func control(s *apitest.Server, op operation, own world) {
+	s.T.Helper()
+	t := s.T.(*testing.T)
+	switch {
+	case op.method == http.MethodDelete: // TestTenancyDeletes
+	case op.hasBody:
+		for _, sl := range append([]slot{{}}, op.body...) {
+			a := s.Do(op.method, op.url(own[op.prefix()]), s.Key, wellFormed(t, op, own, sl.name))
+			require.Contains(t, []int{200, 201}, a.Status, "%s %s: %s", op.id, sl.name, a.Raw)
+			if op.id == "updateFlow" { // back from any scope and action
+				s.Must(200, s.Post(op.url(own["flw_"]), M{
+					"action": "generate_commission", "rate_type": "percent", "rate_value": 2000, "group_id": nil, "partner_id": nil, "target_group_id": nil,
+				}))
+			}
+		}
+	case op.needsProgram:
+		for _, sl := range append([]slot{{}}, op.query...) {
+			query := "?program_id=" + own["prg_"]
+			if sl.name != "" && sl.name != "program_id" {
+				query += "&" + sl.name + "=" + own[sl.prefix]
+			}
+			a := s.Must(200, s.Do(op.method, op.path+query, s.Key, nil))
+			require.NotContains(t, string(a.Raw), "theirs", op.id)
+		}
+	default:
+		require.Equal(t, 200, s.Do(op.method, op.url(own[op.prefix()]), s.Key, nil).Status, op.id)
+	}
+}
+
+// TestTenancyDeletes: the deletions that the sweep saw refused are real ones.
+func TestTenancyDeletes(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	other := apitest.On(t, s.DSN, s.Clock)
+	own, foreign := populate(s, "ours"), populate(other, "theirs")
+	s.Must(200, s.Post("/v1/customers/"+s.Customer(own["prg_"], own["part_"]), M{"name": "x"}))
+	own["cus_"] = s.Customer(own["prg_"], own["part_"]) // one without sales
+	before := rows(s, other.Org)
+	deleted := 0
+	for _, op := range operations() {
+		if op.method != http.MethodDelete || op.id == "deletePartner" {
+			continue
+		}
+		require.NotEmpty(t, own[op.prefix()], op.id)
+		require.Equal(t, 404, s.Delete(op.url(foreign[op.prefix()])).Status, op.id)
+		a := s.Must(200, s.Delete(op.url(own[op.prefix()])))
+		require.Equal(t, own[op.prefix()], a.String("id"))
+		require.Equal(t, true, a.Body["deleted"])
+		s.Refused(404, "resource_not_found", "", s.Delete(op.url(own[op.prefix()])))
+		deleted++
+	}
+	require.GreaterOrEqual(t, deleted, 6)
+	s.Must(200, s.Delete("/v1/partners/"+own["part_"]))
+	require.Equal(t, before, rows(s, other.Org))
+}
+
+// TestTenancyUniqueValues: what is unique is unique within an organization.
+func TestTenancyUniqueValues(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	other := apitest.On(t, s.DSN, s.Clock)
+	theirs := populate(other, "same")
+	before := rows(s, other.Org)
+	ours := populate(s, "same") // every 201 is required there
+	for prefix, id := range theirs {
+		require.NotEqual(t, id, ours[prefix])
+	}
+	key := []string{"Idempotency-Key", "same"}
+	body := func(w world) M { return M{"program_id": w["prg_"], "name": "keyed"} }
+	first := other.Must(201, other.Do("POST", "/v1/tags", other.Key, body(theirs), key...))
+	before = func() map[string]string { // the idempotent call above was theirs
+		after := rows(s, other.Org)
+		for table := range before {
+			if table != "tags" && table != "idempotency_keys" {
+				require.Equal(t, before[table], after[table], table)
+			}
+		}
+		return after
+	}()
+	second := s.Must(201, s.Do("POST", "/v1/tags", s.Key, body(ours), key...))
+	require.NotEqual(t, first.String("id"), second.String("id"))
+	require.Empty(t, second.Header.Get("Idempotent-Replayed"))
+	require.Equal(t, before, rows(s, other.Org))
+}

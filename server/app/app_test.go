@@ -1,0 +1,163 @@
+package app
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/labstack/echo/v4"
+	"github.com/stretchr/testify/require"
+
+	"rail/server/clock"
+	"rail/server/config"
+	"rail/server/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+func newApp(t *testing.T, pool *pgxpool.Pool, change func(*config.Config)) *App {
+	t.Helper()
+	cfg, err := config.Load(map[string]string{"RAIL_DATA_DIR": t.TempDir()})
+	require.NoError(t, err)
+	if change != nil {
+		change(&cfg)
+	}
+	a, err := New(t.Context(), cfg, pool, clock.System{}, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	require.NoError(t, err)
+	return a
+}
+
+func get(a *App, path string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	a.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	return w
+}
+
+func TestReadinessFollowsTheSchema(t *testing.T) {
+	pool := pgtest.New(t)
+	a := newApp(t, pool, nil)
+	require.Equal(t, http.StatusOK, get(a, "/readyz").Code)
+	_, err := pool.Exec(t.Context(), "UPDATE schema_migrations SET version = version + 1")
+	require.NoError(t, err)
+	w := get(a, "/readyz")
+	require.Equal(t, http.StatusServiceUnavailable, w.Code)
+	require.Contains(t, w.Body.String(), "schema version")
+	require.Equal(t, http.StatusOK, get(a, "/healthz").Code)
+}
+
+func TestReadinessFollowsTheDatabase(t *testing.T) {
+	pool := pgtest.New(t)
+	a := newApp(t, pool, nil)
+	pool.Close()
+	require.Equal(t, http.StatusServiceUnavailable, get(a, "/readyz").Code)
+}
+
+func TestPagesCarryTheRequestIDOnly(t *testing.T) {
+	a := newApp(t, pgtest.New(t), nil)
+	for _, path := range []string{"/healthz", "/readyz", "/docs"} {
+		h := get(a, path).Header()
+		require.NotEmpty(t, h.Get("Rail-Request-Id"), path)
+		require.Empty(t, h.Get("X-Rail-Version")+h.Get("X-RateLimit-Limit"), path)
+	}
+	h := get(a, "/llms.txt").Header()
+	require.NotEmpty(t, h.Get("X-Rail-Version"))
+}
+
+func TestDocumentsAnswerNotModified(t *testing.T) {
+	a := newApp(t, pgtest.New(t), nil)
+	for _, path := range []string{"/v1/openapi.json", "/llms.txt", "/llms-full.txt"} {
+		tag := get(a, path).Header().Get("ETag")
+		require.Regexp(t, `^"[0-9a-f]{24}"$`, tag)
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r.Header.Set("If-None-Match", `"x", W/`+tag)
+		w := httptest.NewRecorder()
+		a.Handler().ServeHTTP(w, r)
+		require.Equal(t, http.StatusNotModified, w.Code, path)
+		require.Zero(t, w.Body.Len())
+		require.Equal(t, "public, max-age=300", w.Header().Get("Cache-Control"))
+	}
+}
+
+// slow is a server with a route that waits.
+type slow struct {
+	address          string
+	entered, release chan struct{}
+	stop             context.CancelFunc
+	served           chan error
+}
+
+func serveSlow(t *testing.T, limit time.Duration) slow {
+	t.Helper()
+	a := newApp(t, pgtest.New(t), func(c *config.Config) { c.ShutdownTimeout = limit })
+	s := slow{entered: make(chan struct{}), release: make(chan struct{}), served: make(chan error, 1)}
+	a.echo.GET("/slow", func(c echo.Context) error {
+		close(s.entered)
+		<-s.release
+		return c.String(http.StatusOK, "done")
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s.address = l.Addr().String()
+	ctx, cancel := context.WithCancel(t.Context())
+	s.stop = cancel
+	go func() { s.served <- a.Serve(ctx, l) }()
+	return s
+}
+
+func TestStopFinishesWhatRuns(t *testing.T) {
+	s := serveSlow(t, 10*time.Second)
+	answer := make(chan string, 1)
+	go func() {
+		res, err := http.Get("http://" + s.address + "/slow")
+		if err != nil {
+			answer <- err.Error()
+			return
+		}
+		defer res.Body.Close() //nolint:errcheck // only read
+		body, _ := io.ReadAll(res.Body)
+		answer <- string(body)
+	}()
+	<-s.entered
+	s.stop()
+	require.Eventually(t, func() bool {
+		c, err := net.Dial("tcp", s.address)
+		if err == nil {
+			_ = c.Close()
+		}
+		return err != nil
+	}, 5*time.Second, 5*time.Millisecond, "still accepting")
+	close(s.release)
+	require.Equal(t, "done", <-answer)
+	require.NoError(t, <-s.served)
+}
+
+func TestStopCutsOffWhatRunsTooLong(t *testing.T) {
+	s := serveSlow(t, 50*time.Millisecond)
+	go func() {
+		if res, err := http.Get("http://" + s.address + "/slow"); err == nil {
+			_ = res.Body.Close()
+		}
+	}()
+	<-s.entered
+	s.stop()
+	err := <-s.served
+	require.ErrorContains(t, err, "still running after 50ms")
+	close(s.release)
+}
+
+func TestMetricsListenApart(t *testing.T) {
+	a := newApp(t, pgtest.New(t), nil)
+	get(a, "/v1/openapi.json")
+	require.Equal(t, http.StatusNotFound, get(a, "/metrics").Code)
+	w := httptest.NewRecorder()
+	a.metricsHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	require.True(t, strings.Contains(w.Body.String(), `rail_requests_total{operation="retrieveOpenAPIDocument",status="200"} 1`))
+	require.Contains(t, w.Body.String(), "rail_db_connections ")
+}

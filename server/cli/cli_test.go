@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/auth"
+	"rail/server/clock"
+	"rail/server/config"
+	"rail/server/pgembed"
+	"rail/server/secret"
+)
+
+// rail is an operator at a shell, with a data directory of their own.
+type rail struct {
+	*testing.T
+	environ map[string]string
+	now     *clock.Manual
+}
+
+func newRail(t *testing.T) rail {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755)) // for PostgreSQL's account, where root runs the tests
+	return rail{t, map[string]string{"RAIL_DATA_DIR": filepath.Join(dir, "data"), "RAIL_ADDR": "127.0.0.1:0"},
+		clock.NewManual(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))}
+}
+
+// running keeps the private database up, as a running server does, so that
+// each command joins it.
+func (r rail) running() rail {
+	r.Helper()
+	s, err := pgembed.Start(r.Context(), pgembed.Options{Dir: r.environ["RAIL_DATA_DIR"], Durable: true})
+	require.NoError(r, err)
+	r.Cleanup(func() { require.NoError(r, s.Stop()) })
+	return r
+}
+
+func (r rail) run(args ...string) (status int, out, errs string) {
+	var o, e bytes.Buffer
+	status = Run(r.Context(), &Env{Out: &o, Err: &e, Clock: r.now, Environ: r.environ}, args)
+	return status, o.String(), e.String()
+}
+
+func (r rail) must(args ...string) string {
+	r.Helper()
+	status, out, errs := r.run(args...)
+	require.Zero(r, status, "%v: %s%s", args, out, errs)
+	return out
+}
+
+// object runs a command with --json and returns what it prints.
+func (r rail) object(args ...string) map[string]any {
+	r.Helper()
+	var v map[string]any
+	require.NoError(r, json.Unmarshal([]byte(r.must(append(args, "--json")...)), &v))
+	return v
+}
+
+func names(v map[string]any) []string {
+	var out []string
+	for n := range v {
+		out = append(out, n)
+	}
+	return out
+}
+
+func TestUsage(t *testing.T) {
+	r := newRail(t)
+	for _, c := range []struct {
+		args   string
+		status int
+		says   string
+	}{
+		{"", 2, "rail serve"},
+		{"help", 0, "rail key revoke KEY_ID"},
+		{"help key create", 0, "--rate-limit REQUESTS"},
+		{"key create --help", 0, "usage: rail key create"},
+		{"serve --help", 0, "RAIL_DATABASE_URL"},
+		{"job run --help", 0, "fold-balances"},
+		{"org", 2, "rail org create"},
+		{"orgs", 2, `no command "orgs"`},
+		{"version", 0, "contract 2026-08-21"},
+		{"key revoke", 2, "0 arguments given, 1 wanted"},
+		{"key create --scope admin", 2, `no scope "admin"`},
+		{"key create", 2, "--scope is needed"},
+		{"key create --scope read --rate-limit 0", 2, "--rate-limit must be"},
+		{"org create", 2, "--name must have"},
+		{"org create --name x --owner-email x", 2, "--owner-email must be"},
+		{"job run nothing", 2, "fold-balances"},
+		{"job run clean-up --now yesterday", 2, "--now must be"},
+		{"migrate down", 2, "--yes"},
+		{"link rate-override lnk_1", 2, "give one of"},
+		{"link rate-override lnk_1 --percent 50001", 2, "--percent must be 0 to 50000"},
+		{"link rate-override --percent 1 --clear lnk_1", 2, "give one of"},
+		{"audit --loud", 2, "not defined"},
+	} {
+		status, out, errs := r.run(strings.Fields(c.args)...)
+		require.Equal(t, c.status, status, c.args)
+		require.Contains(t, out+errs, c.says, c.args)
+	}
+	_, err := os.Stat(r.environ["RAIL_DATA_DIR"])
+	require.ErrorIs(t, err, os.ErrNotExist, "a mistyped command must touch nothing")
+}
+
+func TestOrganizationsAndKeys(t *testing.T) {
+	r := newRail(t).running()
+	org := r.object("org", "create", "--name", "Ada & Söhne", "--owner-email", "ada@example.com")
+	require.ElementsMatch(t, []string{"id", "name", "owner_email", "created_at"}, names(org))
+	require.Equal(t, "Ada & Söhne", org["name"])
+	key := r.object("key", "create", "--org", fmt.Sprint(org["id"]), "--scope", "write,read", "--scope", "read", "--test", "--rate-limit", "7")
+	require.ElementsMatch(t, []string{"id", "key", "scopes", "livemode", "rate_limit", "created_at"}, names(key))
+	require.Equal(t, []any{"read", "write"}, key["scopes"])
+	require.Equal(t, false, key["livemode"])
+	require.EqualValues(t, 7, key["rate_limit"])
+	token, id := fmt.Sprint(key["key"]), fmt.Sprint(key["id"])
+	require.True(t, strings.HasPrefix(token, "rail_test_"))
+	listed := r.must("key", "list", "--json")
+	require.NotContains(t, listed, token)
+	require.Contains(t, listed, `"id":"`+id+`","last4":"`+token[len(token)-4:]+`"`)
+	require.Contains(t, listed, `"revoked_at":null`)
+	r.found(token, false)
+	r.must("key", "revoke", id)
+	require.Contains(t, r.must("key", "list"), "revoked")
+	r.found(token, true)
+	status, _, errs := r.run("key", "revoke", id)
+	require.Equal(t, 1, status)
+	require.Contains(t, errs, "revoked already")
+	r.must("org", "create", "--name", "Second")
+	status, _, errs = r.run("key", "list")
+	require.Equal(t, 2, status)
+	require.Contains(t, errs, "choose one with --org")
+	status, _, errs = r.run("key", "list", "--org", "org_none")
+	require.Equal(t, 1, status)
+	require.Contains(t, errs, "rail org list")
+}
+
+// found checks that servers recognize the key.
+func (r rail) found(token string, revoked bool) {
+	r.Helper()
+	err := withDatabase(r.Context(), &Env{Environ: r.environ}, func(d *database) error {
+		keeper, err := secret.New(d.config.SecretKey)
+		require.NoError(r, err)
+		k, err := auth.NewStore(d.pool, keeper, r.now).Find(context.Background(), token)
+		require.Equal(r, revoked, k.Revoked)
+		return err
+	})
+	require.NoError(r, err)
+}
+
+func TestPrivateDatabaseOutlivesCommands(t *testing.T) {
+	r := newRail(t)
+	r.must("org", "create", "--name", "Kept")
+	require.Contains(t, r.must("org", "list"), "Kept")
+	require.Equal(t, "no findings\n", r.must("audit"))
+	require.Equal(t, "[]\n", r.must("audit", "--json"))
+	for _, job := range []string{"clean-up", "fold-balances"} {
+		r.must("job", "run", job, "--now", "2026-09-01T00:00:00Z")
+	}
+}
+
+func TestForeignDatabaseIsNotMigratedUnasked(t *testing.T) {
+	r := newRail(t)
+	s, err := pgembed.Start(t.Context(), pgembed.Options{Dir: r.environ["RAIL_DATA_DIR"], Durable: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Stop()) })
+	r.environ["RAIL_DATABASE_URL"] = s.DSN("postgres")
+	_, _, errs := r.run("serve")
+	require.Contains(t, errs, "RAIL_SECRET_KEY is needed")
+	r.environ["RAIL_SECRET_KEY"] = strings.Repeat("07", 32)
+	for _, command := range []string{"serve", "org list"} {
+		status, _, errs := r.run(strings.Fields(command)...)
+		require.Equal(t, 1, status)
+		require.Contains(t, errs, "run rail migrate up")
+	}
+	require.Contains(t, r.must("migrate", "up"), "schema version")
+	require.Contains(t, r.must("org", "list"), "ID")
+	r.must("migrate", "down", "--yes")
+	status, _, _ := r.run("org", "list")
+	require.Equal(t, 1, status)
+}
+
+func TestReachable(t *testing.T) {
+	cfg := config.Config{BaseURL: "https://rail.example", Addr: ":0"}
+	require.Equal(t, "https://rail.example", reachable(cfg, nil))
+}

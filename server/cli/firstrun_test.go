@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// screen is an output that can be read while it is written.
+type screen struct {
+	sync.Mutex
+	bytes.Buffer
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.Lock()
+	defer s.Unlock()
+	return s.Buffer.Write(p)
+}
+
+func (s *screen) text() string {
+	s.Lock()
+	defer s.Unlock()
+	return s.String()
+}
+
+// serving runs `rail serve --first-run` and returns what it printed once it
+// answers, and how to end it.
+func (r rail) serving() (printed string, end func()) {
+	r.Helper()
+	ctx, stop := context.WithCancel(r.Context())
+	var out, errs screen
+	status := make(chan int, 1)
+	go func() {
+		status <- Run(ctx, &Env{Out: &out, Err: &errs, Clock: r.now, Environ: r.environ}, []string{"serve", "--first-run"})
+	}()
+	ready := func() bool {
+		m := regexp.MustCompile(`listens on (\S+)`).FindStringSubmatch(out.text())
+		if m == nil {
+			return false
+		}
+		res, err := http.Get(m[1] + "/readyz")
+		if err != nil {
+			return false
+		}
+		defer res.Body.Close() //nolint:errcheck // only read
+		return res.StatusCode == http.StatusOK
+	}
+	require.Eventually(r, ready, time.Minute, 20*time.Millisecond, "%s", errs.text())
+	return out.text(), func() {
+		stop()
+		require.Zero(r, <-status, errs.text())
+	}
+}
+
+func apiKey(printed string) string {
+	return regexp.MustCompile(`rail_live_\w+`).FindString(printed)
+}
+
+func TestFirstRun(t *testing.T) {
+	r := newRail(t)
+	printed, end := r.serving()
+	path := filepath.Join(r.environ["RAIL_DATA_DIR"], "demo.key")
+	st, err := os.Stat(path)
+	require.NoError(t, err)
+	require.EqualValues(t, 0o600, st.Mode().Perm())
+	require.NotEmpty(t, apiKey(printed))
+	r.pasted(printed)
+	require.Contains(t, r.must("org", "list"), "Demo", "commands work while the server runs")
+	end()
+	again, end := r.serving()
+	require.Equal(t, apiKey(printed), apiKey(again))
+	require.Equal(t, 1, strings.Count(r.must("org", "list"), "org_"))
+	end()
+	require.NoError(t, os.Remove(path)) // a crash between the sample and the key
+	third, end := r.serving()
+	require.NotEqual(t, apiKey(printed), apiKey(third))
+	require.Equal(t, 1, strings.Count(r.must("org", "list"), "org_"))
+	end()
+}
+
+// pasted runs the printed curl lines in a shell.
+func (r rail) pasted(printed string) {
+	r.Helper()
+	if _, err := exec.LookPath("curl"); err != nil {
+		r.Skip("no curl")
+	}
+	lines := regexp.MustCompile(`(?m)^  curl .*$`).FindAllString(printed, -1)
+	require.Len(r, lines, 3)
+	for _, line := range lines {
+		cmd := exec.CommandContext(r.Context(), "sh", "-c", line+" --fail --silent --show-error")
+		out, err := cmd.CombinedOutput()
+		require.NoError(r, err, "%s\n%s", line, out)
+	}
+}
+
+func TestFirstRunLeavesOthersAlone(t *testing.T) {
+	r := newRail(t)
+	r.must("org", "create", "--name", "Ours")
+	printed, end := r.serving()
+	require.Empty(t, apiKey(printed))
+	require.NotContains(t, r.must("org", "list"), "Demo")
+	end()
+}
+
+func TestKeepReplacesAsAWhole(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "demo.key")
+	require.NoError(t, keep(path, "one"))
+	require.NoError(t, keep(path, "two"))
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close() //nolint:errcheck // only read
+	text, err := io.ReadAll(f)
+	require.NoError(t, err)
+	require.Equal(t, "two\n", string(text))
+}

@@ -1,0 +1,52 @@
+package secret
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSeal(t *testing.T) {
+	t.Parallel()
+	k, err := New([32]byte{1})
+	require.NoError(t, err)
+	other, err := New([32]byte{2})
+	require.NoError(t, err)
+	for _, plain := range []string{"", "x", "whsec_secret"} {
+		sealed, err := k.Seal([]byte(plain), "here")
+		require.NoError(t, err)
+		again, err := k.Seal([]byte(plain), "here")
+		require.NoError(t, err)
+		require.NotEqual(t, sealed, again, "a fresh nonce each time")
+		opened, err := k.Open(sealed, "here")
+		require.NoError(t, err)
+		require.Equal(t, plain, string(opened))
+		_, err = k.Open(sealed, "there")
+		require.ErrorIs(t, err, ErrSealed)
+		_, err = other.Open(sealed, "here")
+		require.ErrorIs(t, err, ErrSealed)
+		for i := range sealed {
+			broken := append([]byte(nil), sealed...)
+			broken[i] ^= 1
+			_, err = k.Open(broken, "here")
+			require.ErrorIs(t, err, ErrSealed, i)
+		}
+		_, err = k.Open(sealed[:len(sealed)-1], "here")
+		require.ErrorIs(t, err, ErrSealed)
+	}
+	_, err = k.Open(nil, "here")
+	require.ErrorIs(t, err, ErrSealed)
+}
+
+func TestHashes(t *testing.T) {
+	t.Parallel()
+	a, err := New([32]byte{1})
+	require.NoError(t, err)
+	b, err := New([32]byte{2})
+	require.NoError(t, err)
+	require.Equal(t, a.HashAPIKey("k"), a.HashAPIKey("k"))
+	require.NotEqual(t, a.HashAPIKey("k"), b.HashAPIKey("k"))
+	require.Len(t, a.HashIP("prg_1", "192.0.2.1"), 16)
+	require.NotEqual(t, a.HashIP("prg_1", "192.0.2.1"), a.HashIP("prg_2", "192.0.2.1"), "programs cannot be joined by address")
+	require.Len(t, HashToken("t"), 32)
+}
