@@ -29,8 +29,8 @@ test: go ## run every test, on a private PostgreSQL
 	@source .ci/postgres.sh && go test ./...
 
 .PHONY: bench
-bench: go ## run the benchmarks
-	@source .ci/postgres.sh && go test -run '^$$' -bench . -benchmem ./server/...
+bench: go ## measure the server against pgbench; BENCH holds options, such as BENCH='-rows 100000 -jobs'
+	@source .ci/postgres.sh && go run ./cmd/bench $(BENCH)
 
 .PHONY: generate
 generate: go ## write openapi/bundle.json and gen/ anew

@@ -3,12 +3,30 @@
 -- the page runs in either direction (LIMIT is one more than asked for).
 
 -- name: CommissionPage :many
+-- CommissionPage takes of each of several statuses the first rows and orders
+-- these: statuses go with age, so that a walk in the list's order would pass
+-- most of a program to find the few that are pending.
 SELECT t.* FROM commissions t
 WHERE t.program_id = @program_id
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
   AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
   AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
-  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  AND (sqlc.narg('status_in')::text[] IS NULL OR t.id = ANY (ARRAY(
+    SELECT y.id FROM unnest(sqlc.narg('status_in')::text[]) v(status) CROSS JOIN LATERAL (
+      SELECT k.id FROM commissions k
+      WHERE k.program_id = @program_id AND k.status = v.status
+        AND (sqlc.narg('partner_id')::text IS NULL OR k.partner_id = sqlc.narg('partner_id')::text)
+        AND (sqlc.narg('sale_id')::text IS NULL OR k.sale_id = sqlc.narg('sale_id')::text)
+        AND (sqlc.narg('payout_id')::text IS NULL OR k.payout_id = sqlc.narg('payout_id')::text)
+        AND (sqlc.narg('kind')::text IS NULL OR k.kind = sqlc.narg('kind')::text)
+        AND (sqlc.narg('kind_in')::text[] IS NULL OR k.kind = ANY (sqlc.narg('kind_in')::text[]))
+        AND (sqlc.narg('after_at')::timestamptz IS NULL OR (k.created_at, k.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
+        AND (sqlc.narg('before_at')::timestamptz IS NULL OR (k.created_at, k.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
+      ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN k.created_at END,
+               CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN k.id END,
+               k.created_at DESC, k.id DESC
+      LIMIT @lim
+    ) y)))
   AND (sqlc.narg('sale_id')::text IS NULL OR t.sale_id = sqlc.narg('sale_id')::text)
   AND (sqlc.narg('payout_id')::text IS NULL OR t.payout_id = sqlc.narg('payout_id')::text)
   AND (sqlc.narg('kind')::text IS NULL OR t.kind = sqlc.narg('kind')::text)

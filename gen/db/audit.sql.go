@@ -158,19 +158,20 @@ func (q *Queries) AuditM03(ctx context.Context, db DBTX, lim int32) ([]AuditM03R
 }
 
 const auditM04 = `-- name: AuditM04 :many
-WITH moves AS (
-    SELECT y.commission_id, y.bucket, sum(y.amount) AS amount FROM (
-        SELECT l.commission_id, l.to_bucket AS bucket, l.amount_minor AS amount FROM ledger_entries l
-        UNION ALL SELECT l.commission_id, l.from_bucket AS bucket, -l.amount_minor AS amount FROM ledger_entries l
-    ) y GROUP BY 1, 2 HAVING sum(y.amount) <> 0
-), earned AS (
-    SELECT m.commission_id, -m.amount AS amount FROM moves m WHERE m.bucket = 'source'
-)
 SELECT m.commission_id::text AS what, (CASE WHEN k.id IS NULL THEN format('is gone but %s holds %s', m.bucket, m.amount)
-    ELSE format('%s holds %s of %s', m.bucket, m.amount, coalesce(e.amount, 0)) END)::text AS message
-FROM moves m LEFT JOIN earned e ON e.commission_id = m.commission_id LEFT JOIN commissions k ON k.id = m.commission_id
+    ELSE format('%s holds %s of %s', m.bucket, m.amount, m.earned) END)::text AS message
+FROM (
+    SELECT n.commission_id, n.bucket, n.amount,
+        coalesce(-sum(n.amount) FILTER (WHERE n.bucket = 'source') OVER (PARTITION BY n.commission_id), 0) AS earned
+    FROM (
+        SELECT y.commission_id, y.bucket, sum(y.amount) AS amount FROM (
+            SELECT l.commission_id, l.to_bucket AS bucket, l.amount_minor AS amount FROM ledger_entries l
+            UNION ALL SELECT l.commission_id, l.from_bucket AS bucket, -l.amount_minor AS amount FROM ledger_entries l
+        ) y GROUP BY 1, 2
+    ) n WHERE n.amount <> 0
+) m LEFT JOIN commissions k ON k.id = m.commission_id
 WHERE m.bucket <> 'source' AND (k.id IS NULL AND m.bucket <> 'removed' OR k.id IS NOT NULL AND m.bucket = 'removed'
-    OR sign(m.amount) <> sign(coalesce(e.amount, 0)))
+    OR sign(m.amount) <> sign(m.earned))
 LIMIT $1
 `
 
@@ -329,7 +330,7 @@ SELECT k.id::text AS what, format('%s of %s at %s %s in %s (program %s)', k.amou
 FROM k
 WHERE k.rate_type IS NULL
     OR k.rate_type = 'percent' AND (k.percent IS NULL
-        OR abs(k.amount_minor - k.percent) > CASE WHEN k.earned = k.amount_minor THEN 0 ELSE 2 + k.rate_value / 20000 END)
+        OR abs(k.amount_minor - k.percent) > CASE WHEN k.amount_minor < k.earned THEN 2 + k.rate_value / 20000 ELSE 0 END)
     OR k.rate_type = 'fixed' AND (k.earned <> k.rate_value OR k.amount_minor > k.rate_value OR k.currency <> k.program_currency)
 LIMIT $1
 `

@@ -299,7 +299,22 @@ WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
   AND ($4::text IS NULL OR t.status = $4::text)
-  AND ($5::text[] IS NULL OR t.status = ANY ($5::text[]))
+  AND ($5::text[] IS NULL OR t.id = ANY (ARRAY(
+    SELECT y.id FROM unnest($5::text[]) v(status) CROSS JOIN LATERAL (
+      SELECT k.id FROM commissions k
+      WHERE k.program_id = $1 AND k.status = v.status
+        AND ($3::text IS NULL OR k.partner_id = $3::text)
+        AND ($6::text IS NULL OR k.sale_id = $6::text)
+        AND ($7::text IS NULL OR k.payout_id = $7::text)
+        AND ($8::text IS NULL OR k.kind = $8::text)
+        AND ($9::text[] IS NULL OR k.kind = ANY ($9::text[]))
+        AND ($10::timestamptz IS NULL OR (k.created_at, k.id) < ($10::timestamptz, $11::text))
+        AND ($12::timestamptz IS NULL OR (k.created_at, k.id) > ($12::timestamptz, $13::text))
+      ORDER BY CASE WHEN $12::timestamptz IS NOT NULL THEN k.created_at END,
+               CASE WHEN $12::timestamptz IS NOT NULL THEN k.id END,
+               k.created_at DESC, k.id DESC
+      LIMIT $14
+    ) y)))
   AND ($6::text IS NULL OR t.sale_id = $6::text)
   AND ($7::text IS NULL OR t.payout_id = $7::text)
   AND ($8::text IS NULL OR t.kind = $8::text)
@@ -332,6 +347,9 @@ type CommissionPageParams struct {
 // commissions_list_idx and one index a filter serve the page and the count.
 // Every list is bound to the organization by the one-time check of its program;
 // the page runs in either direction (LIMIT is one more than asked for).
+// CommissionPage takes of each of several statuses the first rows and orders
+// these: statuses go with age, so that a walk in the list's order would pass
+// most of a program to find the few that are pending.
 func (q *Queries) CommissionPage(ctx context.Context, db DBTX, arg CommissionPageParams) ([]Commission, error) {
 	rows, err := db.Query(ctx, commissionPage,
 		arg.ProgramID,

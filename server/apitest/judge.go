@@ -115,7 +115,7 @@ func (j *judge) judge(r *http.Request, res *http.Response, body []byte) {
 			j.t.Errorf("%s %s answered %d without %s", r.Method, r.URL.Path, res.StatusCode, name)
 		}
 	}
-	if !strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") && strings.HasPrefix(r.URL.Path, "/v1/") {
+	if res.StatusCode != http.StatusNotModified && !strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") && strings.HasPrefix(r.URL.Path, "/v1/") {
 		j.t.Errorf("%s %s answered %q", r.Method, r.URL.Path, res.Header.Get("Content-Type"))
 	}
 }

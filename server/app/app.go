@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/labstack/echo/v4"
@@ -36,6 +37,20 @@ type App struct {
 	jobs    []jobs.Job
 }
 
+// The description is read once a process, in either strictness: it never
+// changes, and reading it takes a noticeable time.
+var (
+	strict  = sync.OnceValues(func() (*front.Document, error) { return front.LoadDocument(openapi.Bundle, auth.Scopes, false) })
+	lenient = sync.OnceValues(func() (*front.Document, error) { return front.LoadDocument(openapi.Bundle, auth.Scopes, true) })
+)
+
+func description(ignoreUnknown bool) (*front.Document, error) {
+	if ignoreUnknown {
+		return lenient()
+	}
+	return strict()
+}
+
 // New wires the parts. It reads the description, so that a server with a
 // faulty one does not start; it does not touch the database.
 func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock, log *slog.Logger) (*App, error) {
@@ -43,7 +58,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	if err != nil {
 		return nil, fmt.Errorf("secret key: %w", err)
 	}
-	document, err := front.LoadDocument(openapi.Bundle, auth.Scopes, cfg.IgnoreUnknownFields)
+	document, err := description(cfg.IgnoreUnknownFields)
 	if err != nil {
 		return nil, err
 	}

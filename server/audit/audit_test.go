@@ -60,7 +60,7 @@ func TestCorruptions(t *testing.T) {
 		{"commission lost", []string{`DELETE FROM commissions WHERE id = 'com_half'`}, []string{"M01", "M04", "outcome"}},
 		{"ledger lost", []string{mutable, `DELETE FROM ledger_entries WHERE commission_id = 'com_claw'`}, []string{"M01", "M05"}},
 		{"earned twice", []string{mutable, `INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
-			SELECT org_id, program_id, partner_id, commission_id, currency, 'source', 'sink', amount_minor, now() FROM ledger_entries WHERE commission_id = 'com_half'`}, []string{"M03", "M08"}},
+			SELECT org_id, program_id, partner_id, commission_id, currency, 'source', 'sink', amount_minor, now() FROM ledger_entries WHERE commission_id = 'com_half'`}, []string{"M03"}},
 		{"other currency", []string{mutable, `UPDATE ledger_entries SET currency = 'EUR' WHERE commission_id = 'com_void'`}, []string{"M03"}},
 		{"other owner", []string{mutable, `UPDATE ledger_entries SET org_id = 'org_b' WHERE commission_id = 'com_half'`}, []string{"M03"}},
 		{"back to source", []string{`INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
@@ -125,9 +125,18 @@ func TestSpeed(t *testing.T) {
 	}
 	b := newBooks(t)
 	b.many(n)
-	start := time.Now()
-	require.Empty(t, b.found())
-	t.Logf("%s commissions audited in %s", n, time.Since(start))
+	tx, err := b.pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), timeout)
+	require.NoError(t, err)
+	for i, e := range equations {
+		start := time.Now()
+		found, err := e(t.Context(), tx)
+		require.NoError(t, err)
+		require.Empty(t, found)
+		t.Logf("%s commissions, equation %d: %s", n, i, time.Since(start))
+	}
+	require.NoError(t, tx.Rollback(t.Context()))
 }
 
 // many adds n due commissions of as many sales, spread over 1000 partners.
@@ -148,8 +157,12 @@ func (b *books) many(n string) {
 		`INSERT INTO balances (id, org_id, program_id, partner_id, currency, updated_at) SELECT 'bal_m' || i, 'org_a', 'prg_a', 'part_m' || i, 'USD', now() FROM generate_series(0, 999) i`,
 		`ANALYZE`, `RESET statement_timeout`,
 	} {
+		start := time.Now()
 		_, err := conn.Exec(b.ctx, sql)
 		require.NoError(b.t, err, sql)
+		b.t.Logf("%.40s: %s", sql, time.Since(start))
 	}
+	start := time.Now()
 	require.NoError(b.t, ledger.NewFolder(b.pool).Fold(b.ctx))
+	b.t.Logf("first fold: %s", time.Since(start))
 }

@@ -57,11 +57,15 @@ func (r rail) serving() (printed string, end func()) {
 		defer res.Body.Close() //nolint:errcheck // only read
 		return res.StatusCode == http.StatusOK
 	}
-	require.Eventually(r, ready, time.Minute, 20*time.Millisecond, "%s", errs.text())
-	return out.text(), func() {
+	end = sync.OnceFunc(func() {
 		stop()
-		require.Zero(r, <-status, errs.text())
-	}
+		if got := <-status; got != 0 {
+			r.Errorf("status %d: %s", got, errs.text())
+		}
+	})
+	r.Cleanup(end) // also where the test fails before it
+	require.Eventually(r, ready, time.Minute, 20*time.Millisecond, "the server does not answer")
+	return out.text(), end
 }
 
 func apiKey(printed string) string {

@@ -17,7 +17,6 @@ import (
 var validation = &openapi3filter.Options{
 	AuthenticationFunc:  openapi3filter.NoopAuthenticationFunc,
 	SkipSettingDefaults: true,
-	KeepValidatedValue:  true,
 }
 
 // validate judges the request against the description (step 9).

@@ -1,0 +1,237 @@
+package queries_test
+
+import (
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/schema"
+)
+
+// unbound are the statements that name no organization, each with its reason.
+var unbound = map[string]string{
+	// The look-up that finds the organization of a request.
+	"APIKeyByHash": "the hash of a secret token is what tells the organization",
+	"APIKeyUsed":   "the id is that of the key that APIKeyByHash has just found",
+	// The operator's commands work on the whole database.
+	"APIKeyRevoke":        "asked by the operator's command only, who may revoke any key",
+	"LinkSetRateOverride": "asked by the operator's command only, for any link",
+	// The public redirect.
+	"LinkBySlug": "the redirect has no key; slugs are server-made and of one namespace",
+	// Jobs work on the whole database.
+	"IdempotencyPurge": "removes what has expired, whosever it is",
+	"LedgerMark":       "a place in the whole ledger",
+	"BalancesStale":    "the fold passes over the whole ledger",
+	"BalanceFold":      "the id is one that BalancesStale has just listed",
+	// The counters of a flow's conditions. The program and the partner are those of
+	// the customer or sign-up that was read under the organization in the same
+	// transaction; org_id in each part would cost its index-only scan.
+	"SalePartnerCounters": "the program and the partner were read under the organization",
+	// The audit's equations hold over the whole database.
+	"AuditM01": "audit", "AuditM02": "audit", "AuditM03": "audit", "AuditM04": "audit", "AuditM05": "audit", "AuditM06": "audit",
+	"AuditM07": "audit", "AuditM08": "audit", "AuditM09": "audit", "AuditM20": "audit", "AuditOutcome": "audit",
+}
+
+var (
+	header  = regexp.MustCompile(`(?m)^-- name: (\w+) :\w+$`)
+	comment = regexp.MustCompile(`--[^\n]*`)
+	spaces  = regexp.MustCompile(`\s+`)
+	table   = regexp.MustCompile(`(?s)CREATE TABLE (\w+) \((.*?)\n\);`)
+	// use is a table where a statement reads or writes it, with its alias.
+	use    = regexp.MustCompile(`(?i)\b(FROM|JOIN|INTO|UPDATE|USING|,)\s+(\w+)\b(?:\s+(?:AS\s+)?([a-z]\w*))?`)
+	insert = regexp.MustCompile(`(?i)INSERT INTO (\w+) \(([^)]*)\) (?:VALUES \(|SELECT )(.*)`)
+	// program is the one-time check by which a list is bound.
+	program = regexp.MustCompile(`EXISTS \(SELECT 1 FROM programs (\w) WHERE (\w)\.id = @program_id AND (\w)\.org_id = @org_id\)`)
+)
+
+// statements reads every query, without comments and on one line.
+func statements(t testing.TB) map[string]string {
+	files, err := fs.Glob(os.DirFS("."), "*.sql")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	out := map[string]string{}
+	for _, name := range files {
+		raw, err := os.ReadFile(name)
+		require.NoError(t, err)
+		text := string(raw)
+		at := header.FindAllStringSubmatchIndex(text, -1)
+		for i, m := range at {
+			end := len(text)
+			if i+1 < len(at) {
+				end = at[i+1][0]
+			}
+			query := text[m[2]:m[3]]
+			require.NotContains(t, out, query, "%s: a name twice", name)
+			out[query] = strings.TrimSpace(spaces.ReplaceAllString(comment.ReplaceAllString(text[m[1]:end], ""), " "))
+		}
+	}
+	return out
+}
+
+// tenantTables are those with an org_id, as the migrations make them.
+func tenantTables(t testing.TB) []string {
+	var out []string
+	files, err := fs.Glob(schema.FS, "*.up.sql")
+	require.NoError(t, err)
+	for _, name := range files {
+		raw, err := fs.ReadFile(schema.FS, name)
+		require.NoError(t, err)
+		for _, m := range table.FindAllStringSubmatch(string(raw), -1) {
+			if regexp.MustCompile(`(?m)^\s+org_id\s`).MatchString(m[2]) {
+				out = append(out, m[1])
+			}
+		}
+	}
+	return out
+}
+
+// usage is one place where a statement uses a tenant table.
+type usage struct{ table, alias, scope string }
+
+// scope is the innermost parenthesis around at, with what lies within it.
+func scope(sql string, at int) string {
+	start, depth := 0, 0
+	for i := at - 1; i >= 0; i-- {
+		if sql[i] == ')' {
+			depth++
+		}
+		if sql[i] == '(' {
+			if depth == 0 {
+				start = i + 1
+				break
+			}
+			depth--
+		}
+	}
+	depth = 0
+	for i := at; i < len(sql); i++ {
+		if sql[i] == '(' {
+			depth++
+		}
+		if sql[i] == ')' {
+			if depth == 0 {
+				return sql[start:i]
+			}
+			depth--
+		}
+	}
+	return sql[start:]
+}
+
+func usages(sql string, tenant []string) []usage {
+	var out []usage
+	for _, m := range use.FindAllStringSubmatchIndex(sql, -1) {
+		u := usage{table: sql[m[4]:m[5]], scope: scope(sql, m[0])}
+		if m[6] >= 0 {
+			u.alias = sql[m[6]:m[7]]
+		}
+		if slices.Contains(tenant, u.table) && !strings.EqualFold(sql[m[2]:m[3]], "INTO") {
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// missing returns the tables of a statement that nothing ties to @org_id: not a
+// condition of their own, not a join with one that is tied, and not, for a list,
+// the check of the program.
+func missing(sql string, tenant []string) []string {
+	list := program.FindString(sql) != ""
+	open := usages(sql, tenant)
+	var tied []string
+	for again := true; again; {
+		again = false
+		open = slices.DeleteFunc(open, func(u usage) bool {
+			if !bound(u, list, tied) {
+				return false
+			}
+			tied, again = append(tied, u.alias), true
+			return true
+		})
+	}
+	var out []string
+	for _, u := range open {
+		out = append(out, u.table+" "+u.alias)
+	}
+	if m := insert.FindStringSubmatch(sql); m != nil && slices.Contains(tenant, m[1]) {
+		columns := strings.Split(m[2], ", ")
+		values := strings.Split(strings.TrimRight(m[3], ");"), ", ") // the organization comes before any value with a comma in it
+		at := slices.Index(columns, "org_id")
+		if at < 0 || at >= len(values) || values[at] != "@org_id" && !strings.HasSuffix(values[at], ".org_id") {
+			out = append(out, "insert into "+m[1])
+		}
+	}
+	return out
+}
+
+func bound(u usage, list bool, tied []string) bool {
+	name := u.alias
+	if name == "" || strings.EqualFold(name, "where") || strings.EqualFold(name, "set") {
+		return regexp.MustCompile(`[^.\w]org_id = @org_id`).MatchString(u.scope)
+	}
+	if regexp.MustCompile(`\b`+name+`\.org_id = @org_id`).MatchString(u.scope) || strings.Contains(u.scope, " org_id = @org_id") {
+		return true
+	}
+	if list && strings.Contains(u.scope, name+".program_id = @program_id") {
+		return true
+	}
+	for _, other := range tied {
+		if other == "" || other == name {
+			continue
+		}
+		a, b := `\b`+name+`\.\w+`, `\b`+other+`\.\w+`
+		if regexp.MustCompile(a + ` = ` + b + `|` + b + ` = ` + a).MatchString(u.scope) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestEveryQueryNamesItsTenant(t *testing.T) {
+	t.Parallel()
+	tenant, all := tenantTables(t), statements(t)
+	require.Contains(t, tenant, "sales")
+	require.Contains(t, tenant, "api_keys")
+	require.NotContains(t, tenant, "organizations")
+	require.Contains(t, all, "SalePage")
+	for name, sql := range all {
+		lost := missing(sql, tenant)
+		if _, allowed := unbound[name]; allowed {
+			require.NotEmpty(t, lost, "%s is bound: take it off the list", name)
+			continue
+		}
+		require.Empty(t, lost, "%s does not bind org_id:\n%s", name, sql)
+	}
+	for name := range unbound {
+		require.Contains(t, all, name, "no such query: take it off the list")
+	}
+}
+
+// TestMissingSees makes sure that the judge of the test above is not blind.
+func TestMissingSees(t *testing.T) {
+	t.Parallel()
+	tenant := tenantTables(t)
+	for sql, want := range map[string][]string{
+		"SELECT t.* FROM sales t WHERE t.id = @id AND t.org_id = @org_id;":                                                                                     nil,
+		"SELECT t.* FROM sales t WHERE t.id = @id;":                                                                                                            {"sales t"},
+		"SELECT * FROM organizations WHERE id = @id;":                                                                                                          nil,
+		"SELECT t.* FROM sales t JOIN partners p ON p.id = t.partner_id WHERE t.org_id = @org_id;":                                                             nil,
+		"SELECT t.* FROM sales t JOIN partners p ON p.id = @partner_id WHERE t.org_id = @org_id;":                                                              {"partners p"},
+		"SELECT count(*), (SELECT count(*) FROM clicks x WHERE x.link_id = @id) FROM sales t WHERE t.org_id = @org_id;":                                        {"clicks x"},
+		"SELECT count(*) FROM sales t WHERE t.program_id = @program_id;":                                                                                       {"sales t"},
+		"SELECT count(*) FROM sales t WHERE t.program_id = @program_id AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id);": nil,
+		"UPDATE sales SET a = 1 WHERE id = @id AND org_id = @org_id;":                                                                                          nil,
+		"UPDATE sales SET a = 1 WHERE id = @id;":                                                                                                               {"sales SET"},
+		"DELETE FROM sales WHERE id = @id;":                                                                                                                    {"sales WHERE"},
+		"INSERT INTO sales (id, org_id) VALUES (@id, @org_id);":                                                                                                nil,
+		"INSERT INTO sales (id, org_id) VALUES (@id, @program_id);":                                                                                            {"insert into sales"},
+		"INSERT INTO sales (id) VALUES (@id);":                                                                                                                 {"insert into sales"},
+	} {
+		require.Equal(t, want, missing(sql, tenant), sql)
+	}
+}

@@ -1,0 +1,220 @@
+package schema_test
+
+import (
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"rail/schema"
+	"rail/server/migrate"
+	"rail/server/pgtest"
+	"rail/server/pgtx"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// index is a unique index, primary keys included.
+type index struct {
+	Table, Name string
+	Primary     bool
+	Columns     []string // a column, or an expression as PostgreSQL writes it
+}
+
+func uniqueIndexes(t *testing.T, pool *pgxpool.Pool) []index {
+	rows, err := pool.Query(t.Context(), `
+		SELECT c.relname AS table, i.relname AS name, x.indisprimary AS primary,
+			ARRAY(SELECT pg_get_indexdef(x.indexrelid, k, true) FROM generate_series(1, x.indnkeyatts) k) AS columns
+		FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_class c ON c.oid = x.indrelid
+		WHERE x.indisunique AND c.relnamespace = 'public'::regnamespace AND c.relname <> 'schema_migrations'
+		ORDER BY 1, 2`)
+	require.NoError(t, err)
+	out, err := pgx.CollectRows(rows, pgx.RowToStructByName[index])
+	require.NoError(t, err)
+	require.Greater(t, len(out), 30)
+	return out
+}
+
+// serverMade are the unique indexes that begin with neither the organization
+// nor the program, because the server alone makes their values: no client can
+// learn from them, or be refused for, what another organization has.
+var serverMade = map[string]string{
+	"api_keys_hash_key":      "the keyed hash of a random token",
+	"magic_links_pkey":       "the hash of a random token",
+	"links_short_slug_key":   "a random slug; the redirect knows no organization",
+	"partner_tags_pkey":      "two ids, checked to be of one program",
+	"sales_first_sale_key":   "the id of the sale's customer",
+	"commissions_sale_key":   "the id of the commission's sale",
+	"commissions_signup_key": "the id of the commission's customer",
+}
+
+func TestUniqueIndexesBeginWithTenant(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, x := range uniqueIndexes(t, pgtest.New(t)) {
+		_, listed := serverMade[x.Name]
+		first := x.Columns[0]
+		tenant := first == "org_id" || first == "program_id" || x.Primary && len(x.Columns) == 1 && first == "id"
+		require.NotEqual(t, tenant, listed, "%s on %s (%s): begins with the organization or program, is a primary key on id, or is listed, and one of these only",
+			x.Name, x.Table, strings.Join(x.Columns, ", "))
+		seen[x.Name] = true
+	}
+	for name := range serverMade {
+		require.True(t, seen[name], "%s is not an index: take it off the list", name)
+	}
+}
+
+func TestEveryConstraintIsMapped(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	// What a request can race into is done again; only then is it right that
+	// handlers look before they write.
+	raced := func(code, name string, want bool) {
+		t.Helper()
+		require.Equal(t, want, pgtx.ConstraintMeaning(name) == pgtx.Raced, "the meaning of %s", name)
+		require.Equal(t, want, pgtx.Again(fmt.Errorf("write: %w", &pgconn.PgError{Code: code, ConstraintName: name})), "%s of %s", code, name)
+	}
+	for _, x := range uniqueIndexes(t, pool) {
+		if !x.Primary {
+			require.Regexp(t, `^`+x.Table+`_\w+_key$`, x.Name)
+			raced("23505", x.Name, true)
+			continue
+		}
+		require.Equal(t, x.Table+"_pkey", x.Name)
+		random := len(x.Columns) == 1 && (x.Columns[0] == "id" || x.Columns[0] == "token_hash")
+		raced("23505", x.Name, !random)
+	}
+	rows, err := pool.Query(t.Context(), `
+		SELECT c.relname, k.conname, k.contype::text FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
+		WHERE c.relnamespace = 'public'::regnamespace AND c.relname <> 'schema_migrations' AND k.contype <> 'n' -- NOT NULL, named by PostgreSQL 18
+		ORDER BY 1, 2`)
+	require.NoError(t, err)
+	var table, name, kind string
+	kinds := map[string]int{}
+	_, err = pgx.ForEachRow(rows, []any{&table, &name, &kind}, func() error {
+		kinds[kind]++
+		switch kind {
+		case "p", "u": // an index too, judged above
+			require.Regexp(t, `^`+table+`_(\w+_key|pkey)$`, name)
+		case "f":
+			require.Regexp(t, `^`+table+`_\w+_fkey$`, name)
+			raced("23503", name, true)
+		case "c":
+			require.Regexp(t, `^`+table+`_\w+_check$`, name)
+			raced("23514", name, false)
+		case "x":
+			raced("23P01", name, true)
+		default:
+			require.Fail(t, "an unknown kind of constraint", "%s %s", kind, name)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	for _, kind := range []string{"p", "u", "f", "c"} {
+		require.NotZero(t, kinds[kind], kind)
+	}
+}
+
+// TestHistoryIsAppendOnly meets the constraints that triggers raise.
+func TestHistoryIsAppendOnly(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	for sql, name := range map[string]string{
+		"UPDATE ledger_entries SET amount_minor = 1":    "ledger_entries_append_only",
+		"DELETE FROM ledger_entries":                    "ledger_entries_append_only",
+		"TRUNCATE ledger_entries":                       "ledger_entries_append_only",
+		"UPDATE audit_log_entries SET reason = 'other'": "audit_log_entries_append_only",
+		"DELETE FROM audit_log_entries":                 "audit_log_entries_append_only",
+		"TRUNCATE audit_log_entries":                    "audit_log_entries_append_only",
+		"UPDATE events SET body = '{}'":                 "events_append_only",
+	} {
+		_, err := pool.Exec(t.Context(), sql)
+		var pg *pgconn.PgError
+		require.ErrorAs(t, err, &pg, sql)
+		require.Equal(t, name, pg.ConstraintName, sql)
+		require.Equal(t, pgtx.Bug, pgtx.ConstraintMeaning(name))
+		require.False(t, pgtx.Again(err), sql)
+	}
+}
+
+var migration = regexp.MustCompile(`^(\d{6})_([a-z0-9_]+)\.(up|down)\.sql$`)
+
+func TestMigrationsAreNumbered(t *testing.T) {
+	t.Parallel()
+	entries, err := fs.ReadDir(schema.FS, ".")
+	require.NoError(t, err)
+	names := map[string]map[string]string{} // number, direction, name
+	for _, e := range entries {
+		m := migration.FindStringSubmatch(e.Name())
+		require.NotNil(t, m, "%s is not named NNNNNN_name.up.sql or .down.sql", e.Name())
+		if names[m[1]] == nil {
+			names[m[1]] = map[string]string{}
+		}
+		require.Empty(t, names[m[1]][m[3]], "%s: the number is taken", e.Name())
+		names[m[1]][m[3]] = m[2]
+	}
+	require.NotEmpty(t, names)
+	for i := range names {
+		require.Equal(t, names[i]["up"], names[i]["down"], "migration %s is not both ways under one name", i)
+	}
+	for i := 1; i <= len(names); i++ {
+		require.Contains(t, names, fmt.Sprintf("%06d", i), "a gap in the numbers")
+	}
+}
+
+// described lists everything in the schema public, as PostgreSQL tells it.
+func described(t *testing.T, pool *pgxpool.Pool) []string {
+	rows, err := pool.Query(t.Context(), `
+		SELECT 'column ' || c.relname || ' ' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod) || ' ' || a.attnotnull || ' ' || a.attidentity::text || a.attgenerated::text
+			|| ' ' || a.attcollation::regcollation || ' ' || coalesce(pg_get_expr(d.adbin, d.adrelid), '')
+		FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
+		WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND c.relname <> 'schema_migrations'
+		UNION ALL SELECT 'relation ' || relkind::text || ' ' || relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relname NOT LIKE 'schema_migrations%'
+		UNION ALL SELECT 'index ' || indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename <> 'schema_migrations'
+		UNION ALL SELECT 'constraint ' || conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid) FROM pg_constraint
+			WHERE connamespace = 'public'::regnamespace AND conrelid <> 'schema_migrations'::regclass
+		UNION ALL SELECT 'trigger ' || pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal
+		UNION ALL SELECT 'function ' || pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+		UNION ALL SELECT 'type ' || typname FROM pg_type WHERE typnamespace = 'public'::regnamespace AND typtype IN ('e', 'd', 'r')
+		ORDER BY 1`)
+	require.NoError(t, err)
+	out, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	return out
+}
+
+func TestMigrationsUpDownUp(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.DSNFrom(t, migrate.From(fstest.MapFS{
+		"000001_none.up.sql": {Data: []byte("SELECT 1;")}, "000001_none.down.sql": {Data: []byte("SELECT 1;")},
+	}))
+	pool := pgtest.Pool(t, dsn)
+	_, err := pool.Exec(t.Context(), "DROP TABLE schema_migrations")
+	require.NoError(t, err)
+	latest, err := migrate.Latest()
+	require.NoError(t, err)
+
+	require.NoError(t, migrate.Up(t.Context(), dsn))
+	first := described(t, pool)
+	require.Greater(t, len(first), 300)
+	// Each migration is taken back and applied again alone, from the last on.
+	for n := latest; n > 0; n-- {
+		require.NoError(t, migrate.Down(t.Context(), dsn, int(latest-n+1)))
+		at, dirty, err := migrate.Version(t.Context(), dsn)
+		require.NoError(t, err)
+		require.Equal(t, n-1, at)
+		require.False(t, dirty)
+		if n == 1 {
+			require.Empty(t, described(t, pool), "left behind")
+		}
+		require.NoError(t, migrate.Up(t.Context(), dsn))
+		require.Equal(t, first, described(t, pool), "after taking back to %d", n-1)
+	}
+}

@@ -1,0 +1,129 @@
+// Package bench measures the server over HTTP against pgbench running the very
+// statements that the server sends, on the same data, in turns.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"rail/server/config"
+)
+
+// Options says what to measure.
+type Options struct {
+	Rows, Seconds, Rounds, Clients int
+	Only                           []string // names of loads; all when empty
+	Jobs                           bool
+	Session                        string // a setting to change, name=value; "" for none
+	Profiles                       string // "" for none
+	Out                            io.Writer
+}
+
+// bench is a benchmark that is set up.
+type bench struct {
+	Options
+	world   world
+	loads   []load
+	db      *private
+	config  config.Config
+	server  *server
+	key     string
+	pgbench pgbench
+	sent    map[string]captured
+	before  string // the machine's load averages at the start, where it tells them
+}
+
+// Run sets everything up, measures, and prints one table.
+func Run(ctx context.Context, o Options) (err error) {
+	if o.Rows < partners || o.Seconds < 1 || o.Rounds < 1 || o.Clients < 1 {
+		return fmt.Errorf("-rows must be at least %d, -seconds, -rounds and -clients at least 1", partners)
+	}
+	b := &bench{Options: o, world: newWorld(o.Rows), sent: map[string]captured{}, before: loadAverages()}
+	if b.loads, err = chosen(o.Only); err != nil {
+		return err
+	}
+	if b.db, err = newDatabase(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.db.close()) }()
+	if o.Session != "" {
+		b.db.dsn += "&" + o.Session
+	}
+	began := time.Now()
+	if err := fill(ctx, b.db.dsn, b.world); err != nil {
+		return err
+	}
+	fmt.Fprintf(o.Out, "%d sales loaded in %.0f s\n", o.Rows, time.Since(began).Seconds())
+	if err := b.start(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.server.stop()) }()
+	results, err := b.measure(ctx)
+	if err != nil {
+		return err
+	}
+	b.table(results)
+	return nil
+}
+
+func chosen(names []string) ([]load, error) {
+	if len(names) == 0 {
+		return loads, nil
+	}
+	var out []load
+	for _, name := range names {
+		l, err := find(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, l)
+	}
+	return out, nil
+}
+
+// start starts the server that is measured, after another one, with a tracer,
+// has told what it sends for each load.
+func (b *bench) start(ctx context.Context) error {
+	var err error
+	if b.config, err = config.Load(map[string]string{"RAIL_DATA_DIR": filepath.Join(b.db.dir, "rail")}); err != nil {
+		return err
+	}
+	if err := b.capture(ctx); err != nil {
+		return err
+	}
+	if b.server, err = serve(ctx, b.config, b.db.dsn, b.Jobs); err != nil {
+		return err
+	}
+	dir := b.db.dir
+	if b.Profiles != "" {
+		dir = b.Profiles
+		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // nothing secret
+			return err
+		}
+	}
+	b.pgbench, err = newPgbench(b.db.server.DSN("bench"), dir, b.server.pool.Config().ConnConfig.RuntimeParams, b.Options)
+	return err
+}
+
+func (b *bench) capture(ctx context.Context) error {
+	t := &tracer{}
+	a, pool, err := newApp(ctx, b.config, b.db.dsn, t)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	if b.key, err = newKey(ctx, b.config, pool); err != nil {
+		return err
+	}
+	for _, l := range b.loads {
+		if b.sent[l.name], err = capture(a.Handler(), t, b.key, l, b.world); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+)
+
+// client is a keep-alive HTTP connection that costs little: the machine is
+// shared with what is measured.
+type client struct {
+	conn net.Conn
+	in   *bufio.Reader
+	out  bytes.Buffer
+	head string
+}
+
+func dial(addr, key string) (*client, error) {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	return &client{conn: conn, in: bufio.NewReaderSize(conn, 32<<10), head: " HTTP/1.1\r\nHost: " + addr + "\r\nAuthorization: Bearer " + key + "\r\n"}, nil
+}
+
+func (c *client) close() { _ = c.conn.Close() } // nothing is under way
+
+// do sends one request and reads its whole answer, which must be a success.
+func (c *client) do(r request) error {
+	b := &c.out
+	b.Reset()
+	b.WriteString(r.Method + " " + r.Path + c.head)
+	if r.Key != "" {
+		b.WriteString("Idempotency-Key: " + r.Key + "\r\n")
+	}
+	if r.Body != "" {
+		b.WriteString("Content-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(r.Body)) + "\r\n")
+	}
+	b.WriteString("\r\n" + r.Body)
+	if _, err := c.conn.Write(b.Bytes()); err != nil {
+		return err
+	}
+	return c.answer()
+}
+
+func (c *client) answer() error {
+	status, err := c.line()
+	if err != nil {
+		return err
+	}
+	length, chunked := 0, false
+	for {
+		line, err := c.line()
+		if err != nil {
+			return err
+		}
+		if line == "" {
+			break
+		}
+		name, value, _ := strings.Cut(line, ": ")
+		switch strings.ToLower(name) {
+		case "content-length":
+			if length, err = strconv.Atoi(value); err != nil {
+				return err
+			}
+		case "transfer-encoding":
+			chunked = true
+		}
+	}
+	if !strings.HasPrefix(status, "HTTP/1.1 2") {
+		text, _ := io.ReadAll(io.LimitReader(c.in, int64(min(length, 500)))) // only to tell
+		return fmt.Errorf("%s %s", status, text)
+	}
+	if chunked {
+		return c.chunks()
+	}
+	_, err = c.in.Discard(length)
+	return err
+}
+
+func (c *client) chunks() error {
+	for {
+		line, err := c.line()
+		if err != nil {
+			return err
+		}
+		n, err := strconv.ParseInt(line, 16, 32)
+		if err != nil {
+			return err
+		}
+		if _, err := c.in.Discard(int(n) + 2); err != nil {
+			return err
+		}
+		if n == 0 {
+			return nil
+		}
+	}
+}
+
+func (c *client) line() (string, error) {
+	line, err := c.in.ReadSlice('\n')
+	return strings.TrimRight(string(line), "\r\n"), err
+}

@@ -1,0 +1,101 @@
+package bench
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
+)
+
+//go:embed data.sql
+var dataSQL string
+
+// bulk are the tables whose secondary indexes are built after they are filled.
+const bulk = "'sales', 'commissions', 'ledger_entries', 'customers'"
+
+// fill loads the data. Foreign keys are not checked while it does: the data is
+// right by construction.
+func fill(ctx context.Context, dsn string, w world) error {
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is lost
+	indexes, err := dropIndexes(ctx, conn)
+	if err != nil {
+		return err
+	}
+	if _, err := conn.Exec(ctx, "SET session_replication_role = replica"); err != nil {
+		return err
+	}
+	for _, block := range strings.Split(w.numbers().Replace(dataSQL), "\n;;\n") {
+		if _, err := conn.Exec(ctx, block); err != nil {
+			return fmt.Errorf("%w in %.200s", err, block)
+		}
+	}
+	if err := build(ctx, dsn, indexes); err != nil {
+		return err
+	}
+	for _, end := range []string{"VACUUM ANALYZE", "CHECKPOINT"} {
+		if _, err := conn.Exec(ctx, end); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w world) numbers() *strings.Replacer {
+	var pairs []string
+	for _, p := range []struct {
+		name  string
+		value int
+	}{ // longer names before those that they begin with
+		{"$programs", programs}, {"$program", programBase}, {"$partners", partners}, {"$partner", partnerBase}, {"$customers", w.Customers},
+		{"$customer", customerBase}, {"$hots", hotCustomers}, {"$hot", hotBase}, {"$sale", saleBase}, {"$rows", w.Sales},
+	} {
+		pairs = append(pairs, p.name, strconv.Itoa(p.value))
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// dropIndexes drops the indexes that no constraint owns and returns how to make
+// them again.
+func dropIndexes(ctx context.Context, conn *pgx.Conn) ([]string, error) {
+	rows, err := conn.Query(ctx, `SELECT i.indexrelid::regclass::text, pg_get_indexdef(i.indexrelid) FROM pg_index i
+WHERE i.indrelid::regclass::text IN (`+bulk+`) AND NOT EXISTS (SELECT 1 FROM pg_constraint c WHERE c.conindid = i.indexrelid)`)
+	if err != nil {
+		return nil, err
+	}
+	var names, definitions []string
+	var name, definition string
+	_, err = pgx.ForEachRow(rows, []any{&name, &definition}, func() error {
+		names, definitions = append(names, name), append(definitions, definition)
+		return nil
+	})
+	if err == nil {
+		_, err = conn.Exec(ctx, "DROP INDEX "+strings.Join(names, ", "))
+	}
+	return definitions, err
+}
+
+// build makes indexes, two at a time.
+func build(ctx context.Context, dsn string, definitions []string) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(2)
+	for _, d := range definitions {
+		g.Go(func() error {
+			conn, err := pgx.Connect(ctx, dsn+"&maintenance_work_mem=256MB")
+			if err != nil {
+				return err
+			}
+			defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is lost
+			_, err = conn.Exec(ctx, d)
+			return err
+		})
+	}
+	return g.Wait()
+}

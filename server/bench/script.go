@@ -1,0 +1,212 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"rail/server/clock"
+	"rail/server/ident"
+	"rail/server/secret"
+)
+
+// script is a pgbench script with the constants that it is run with.
+type script struct {
+	text    string
+	defines []string // name=value, for -D
+	vars    map[string]string
+	made    map[string]string // variable of an id that the request made
+	kinds   map[string]int
+	shift   time.Duration
+	hash    []byte // of the visitor of the captured request
+	stem    string // what fresh ids begin with, after their prefix
+}
+
+// freshStride is how many fresh numbers one transaction may use.
+const freshStride = 8
+
+var (
+	parameter = regexp.MustCompile(`\$(\d+)`)
+	madeID    = regexp.MustCompile(`\b([a-z]+_(?:test_)?)([0-9a-hjkmnp-tv-z]{26})\b`)
+)
+
+// newScript turns what the server sent for one request into a transaction of
+// pgbench: the same statements in the same round trips. What the request chose
+// becomes random, ids that the server made become fresh ones in the same order
+// of time, and everything else is bound as it was.
+func newScript(c captured, l load, w world, clients int) script {
+	s := script{vars: map[string]string{}, made: map[string]string{}, kinds: map[string]int{}, shift: time.Since(c.at), hash: secret.HashToken(visitor(c.draw))}
+	s.stem = strings.TrimPrefix(ident.New(ident.Sale), string(ident.Sale))[:10]
+	for name, n := range map[string]int64{
+		"program": c.draw.Program, "partner": c.draw.Partner, "customer": c.draw.Customer, "sale": c.draw.Sale, "f0": c.draw.Fresh,
+	} {
+		if n != 0 {
+			s.vars[strconv.FormatInt(n, 10)] = name
+		}
+	}
+	var body strings.Builder
+	for _, trip := range c.trips {
+		if len(trip) > 1 {
+			body.WriteString("\\startpipeline\n")
+		}
+		for _, st := range trip {
+			body.WriteString(s.rewrite(st) + ";\n")
+		}
+		if len(trip) > 1 {
+			body.WriteString("\\endpipeline\n")
+		}
+	}
+	s.text = l.set(w) + s.fresh(clients) + body.String()
+	s.defines = append(s.defines, "seq=0")
+	return s
+}
+
+// fresh sets numbers that no other transaction has, nearly in order of time.
+func (s *script) fresh(clients int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\\set seq :seq + 1\n\\set f0 %d + (:seq * %d + :client_id) * %d\n", time.Now().UnixMicro(), clients, freshStride)
+	most := 0
+	for _, n := range s.kinds {
+		most = max(most, n)
+	}
+	for i := 1; i <= most; i++ {
+		fmt.Fprintf(&b, "\\set f%d :f0 + %d\n", i, i)
+	}
+	return b.String()
+}
+
+func (s *script) rewrite(st statement) string {
+	return parameter.ReplaceAllStringFunc(st.sql, func(p string) string {
+		n, err := strconv.Atoi(p[1:])
+		if err != nil || n > len(st.args) {
+			return p
+		}
+		return s.value(st.args[n-1])
+	})
+}
+
+// value is the expression that stands for an argument.
+func (s *script) value(arg any) string {
+	text, null := s.textOf(arg)
+	if null {
+		return "NULL" // pgbench cannot bind one
+	}
+	if b, ok := arg.([]byte); ok && string(b) == string(s.hash) {
+		return "sha256((" + s.constant("visitor-") + "::text || :f0::text)::bytea)"
+	}
+	parts := s.split(text)
+	if len(parts) == 1 && strings.HasPrefix(parts[0], ":c") && !strings.HasPrefix(parts[0], ":customer") {
+		return parts[0]
+	}
+	return "(" + strings.Join(parts, "::text || ") + "::text)"
+}
+
+// split cuts a text into constants and the numbers that change.
+func (s *script) split(text string) []string {
+	var parts []string
+	at := 0
+	add := func(end int, name string) {
+		if end > at {
+			parts = append(parts, s.constant(text[at:end]))
+		}
+		if name != "" {
+			parts = append(parts, ":"+name)
+		}
+	}
+	for at < len(text) {
+		from, to, name, prefix := s.next(text, at)
+		if name == "" {
+			break
+		}
+		if prefix != "" { // a made id: its time is the run's
+			text = text[:from] + s.stem + text[to:]
+			from += len(s.stem)
+			to = from
+		}
+		add(from, name)
+		at = to
+	}
+	if at < len(text) || len(parts) == 0 {
+		parts = append(parts, s.constant(text[at:]))
+	}
+	return parts
+}
+
+// next finds the first number of the request, or id that it made, after at.
+func (s *script) next(text string, at int) (from, to int, name, prefix string) {
+	from = len(text)
+	for number, v := range s.vars {
+		if i := strings.Index(text[at:], number); i >= 0 && at+i < from {
+			from, to, name = at+i, at+i+len(number), v
+		}
+	}
+	for _, m := range madeID.FindAllStringSubmatchIndex(text[at:], -1) {
+		key := text[at+m[4] : at+m[5]]
+		if strings.HasPrefix(key, "00000000") { // of the data
+			continue
+		}
+		if at+m[4] < from {
+			from, to, prefix = at+m[4], at+m[5], text[at+m[2]:at+m[3]]
+			name = s.madeName(prefix, key)
+		}
+		break
+	}
+	return from, to, name, prefix
+}
+
+func (s *script) madeName(prefix, key string) string {
+	if s.made[key] == "" {
+		s.kinds[prefix]++
+		s.made[key] = "f" + strconv.Itoa(s.kinds[prefix])
+	}
+	return s.made[key]
+}
+
+func (s *script) constant(text string) string {
+	name := "c" + strconv.Itoa(len(s.defines))
+	s.defines = append(s.defines, name+"="+text)
+	return ":" + name
+}
+
+// textOf is an argument in PostgreSQL's text form. Times move with the clock.
+func (s *script) textOf(arg any) (text string, null bool) {
+	v := reflect.ValueOf(arg)
+	for v.IsValid() && v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	if !v.IsValid() || (v.Kind() == reflect.Pointer || v.Kind() == reflect.Slice) && v.IsNil() {
+		return "", true
+	}
+	switch a := v.Interface().(type) {
+	case clock.Time:
+		return a.Add(s.shift).Format("2006-01-02T15:04:05.000000Z07:00"), false
+	case []byte:
+		return bytesText(a), false
+	case json.RawMessage:
+		return string(a), false
+	case []string:
+		return arrayText(a), false
+	default:
+		return fmt.Sprint(a), false
+	}
+}
+
+// bytesText tells JSON, which the queries hold as bytes, from true bytes.
+func bytesText(b []byte) string {
+	if json.Valid(b) {
+		return string(b)
+	}
+	return fmt.Sprintf(`\x%x`, b)
+}
+
+func arrayText(a []string) string {
+	quoted := make([]string, len(a))
+	for i, e := range a {
+		quoted[i] = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(e) + `"`
+	}
+	return "{" + strings.Join(quoted, ",") + "}"
+}

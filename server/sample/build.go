@@ -1,0 +1,121 @@
+package sample
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"rail/server/clock"
+	"rail/server/ident"
+	"rail/server/rules"
+)
+
+const (
+	day = 24 * time.Hour
+	// year is the span of the clicks; the program is a little older.
+	year = 365 * day
+	age  = year + 30*day
+
+	currency    = "USD"
+	cookieDays  = 60
+	holdingDays = 30
+	site        = "https://northwind-notes.example"
+
+	seed = 20260901
+)
+
+// builder makes the rows. The same seed and moment give the same program, but
+// for ids, hashes and short links, which are never given out twice.
+type builder struct {
+	sheets
+	orgID, programID string
+	now, start       clock.Time
+	rnd              *rand.Rand
+
+	defaultGroup, creators, vips string
+	tagIDs                       []string
+	partners                     []*partner
+	coupons                      []coupon
+	visits                       []*visit
+	customers                    []*customer
+	payment, signup              []rules.Flow
+	entries                      []entry
+	owed                         map[[2]string]clock.Time // the first commission by partner and currency
+}
+
+func newBuilder(orgID string, now clock.Time) *builder {
+	return &builder{
+		sheets: newSheets(), orgID: orgID, programID: ident.NewSample(ident.Program), now: now, start: now.Plus(-age),
+		rnd: rand.New(rand.NewPCG(seed, seed)), owed: map[[2]string]clock.Time{},
+	}
+}
+
+func (b *builder) build() error {
+	b.program()
+	if err := b.flowRows(); err != nil {
+		return err
+	}
+	b.partnerRows()
+	b.couponRows()
+	b.traffic()
+	b.customerRows()
+	b.visitRows()
+	b.money()
+	return nil
+}
+
+// chance is true p times of one.
+func (b *builder) chance(p float64) bool { return b.rnd.Float64() < p }
+
+// between is a time from a up to c.
+func (b *builder) between(a, c clock.Time) clock.Time {
+	span := c.Sub(a.Time)
+	if span <= 0 {
+		return a
+	}
+	return a.Plus(time.Duration(b.rnd.Int64N(int64(span))))
+}
+
+// within is a span from least up to most.
+func (b *builder) within(least, most time.Duration) time.Duration {
+	return least + time.Duration(b.rnd.Int64N(int64(most-least)))
+}
+
+// past tells whether a moment is over.
+func (b *builder) past(t clock.Time) bool { return t.Before(b.now.Time) }
+
+func pick[T any](b *builder, of []T) T { return of[b.rnd.IntN(len(of))] }
+
+// weighted picks by weights.
+func weighted[T any](b *builder, of []T, weight func(T) float64) T {
+	total := 0.0
+	for _, x := range of {
+		total += weight(x)
+	}
+	at := b.rnd.Float64() * total
+	for _, x := range of {
+		if at -= weight(x); at < 0 {
+			return x
+		}
+	}
+	return of[len(of)-1]
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// optional is nil for an empty text.
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func latest(times ...clock.Time) clock.Time {
+	var last clock.Time
+	for _, t := range times {
+		if t.After(last.Time) {
+			last = t
+		}
+	}
+	return last
+}

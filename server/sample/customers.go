@@ -1,0 +1,82 @@
+package sample
+
+import (
+	"strings"
+	"time"
+
+	"rail/server/clock"
+	"rail/server/ident"
+)
+
+const (
+	customerCount = 2500
+	byCoupon      = 220
+	byHand        = 40
+)
+
+type customer struct {
+	id, status, trackedBy, country string
+	n                              int
+	partner                        *partner
+	visit                          *visit
+	linkID, couponID, clickID      *string
+	override                       bool
+	lead                           clock.Time
+	converted                      *clock.Time
+	updated                        clock.Time
+	sales                          []*sale
+}
+
+// customerRows draws the customers and what they pay, in the order of time.
+func (b *builder) customerRows() {
+	for range byCoupon {
+		c := pick(b, b.coupons)
+		b.customer(&customer{partner: c.owner, couponID: &c.id, trackedBy: "coupon", country: pick(b, customerCountries), lead: b.between(c.created, b.now)})
+	}
+	for range byHand {
+		p := b.partnerAt(b.now)
+		b.customer(&customer{partner: p, trackedBy: "api", country: pick(b, customerCountries), lead: b.between(p.joined, b.now)})
+	}
+	visits := append([]*visit{}, b.visits...)
+	b.rnd.Shuffle(len(visits), func(i, j int) { visits[i], visits[j] = visits[j], visits[i] })
+	for _, v := range visits {
+		if len(b.customers) == customerCount {
+			break
+		}
+		last := v.clicks[len(v.clicks)-1]
+		lead := last.at.Plus(b.within(time.Minute, 36*time.Hour))
+		if !b.past(lead) || !v.partner.works(lead) || last.at.Sub(v.clicks[0].at.Time) > (cookieDays-2)*day {
+			continue
+		}
+		b.customer(&customer{
+			partner: v.partner, visit: v, linkID: &v.link.id, clickID: &last.id, override: v.link.override, trackedBy: "link", country: v.country, lead: lead,
+		})
+	}
+}
+
+func (b *builder) customer(c *customer) {
+	c.id, c.n, c.status, c.updated = ident.NewSample(ident.Customer), len(b.customers)+1, "lead", c.lead
+	b.customers = append(b.customers, c)
+	b.subscribe(c)
+	if v := c.visit; v != nil {
+		v.status, v.changed = "lead", c.lead
+		if c.converted != nil {
+			v.status, v.changed = "converted", *c.converted
+		}
+	}
+	b.customerRow(c)
+}
+
+func (b *builder) customerRow(c *customer) {
+	first, last := pick(b, firstNames), pick(b, lastNames)
+	email := strings.ToLower(first+"."+last) + number(c.n, 1) + "@" + pick(b, domains)
+	var referral, subscription *string
+	if c.visit != nil {
+		referral = &c.visit.id
+	}
+	if c.converted != nil {
+		subscription = ptr("sub_nw" + number(c.n, 6))
+	}
+	b.add(b.sheets.customers, c.id, c.partner.id, referral, c.linkID, c.couponID, c.clickID, "stripe", "cus_nw"+number(c.n, 6), subscription,
+		email, first+" "+last, c.status, c.trackedBy, c.lead, c.converted, c.lead, c.updated)
+}

@@ -1,0 +1,195 @@
+package sample
+
+import (
+	"cmp"
+	"slices"
+
+	"rail/server/clock"
+	"rail/server/ident"
+	"rail/server/ledger"
+	"rail/server/rules"
+)
+
+// overrideJSON is the rate of the few links that have one of their own.
+const overrideJSON = `{"rate_type":"percent","rate_value":4500}`
+
+var override = rules.Rate{RateType: rules.RatePercent, RateValue: 4500}
+
+// warnings as the recording of a sale words them.
+const (
+	noRate      = `[{"code":"no_commission_from_rules","message":"The flow that fits this sale pays nothing for it."}]`
+	noPartner   = `[{"code":"no_commission_from_rules","message":"The partner is suspended; its customers' sales pay nothing."}]`
+	refundCause = "sale_refunded"
+)
+
+type entry struct {
+	partnerID, commissionID, currency, from, to string
+	amount                                      int64
+	at                                          clock.Time
+}
+
+// commission is one that the rules made, with what became of it.
+type commission struct {
+	id, currency  string
+	customer      *customer
+	saleID        *string
+	choice        rules.Choice
+	rate          rules.Rate
+	amount        int64
+	base          *int64
+	created       clock.Time
+	approve       *clock.Time // when it approves itself
+	approved      *clock.Time
+	ended         *clock.Time
+	endAs, reason string
+}
+
+// money writes the sales in the order of time and what they and the sign-ups
+// earn, then the ledger and the balances.
+func (b *builder) money() {
+	type payment struct {
+		c *customer
+		s *sale
+	}
+	var payments []payment
+	for _, c := range b.customers {
+		b.bounty(c)
+		for _, s := range c.sales {
+			payments = append(payments, payment{c, s})
+		}
+	}
+	slices.SortFunc(payments, func(x, y payment) int { return x.s.at.Compare(y.s.at.Time) })
+	for i, p := range payments {
+		p.s.n = i + 1
+		b.sale(p.c, p.s)
+	}
+	b.ledgerRows()
+}
+
+// sale decides what a sale pays, as recording one does, and writes both.
+func (b *builder) sale(c *customer, s *sale) {
+	base, outcome, warnings := rules.Base(s.amount, s.tax, true), "sale_recorded", noPartner
+	var k *commission
+	if c.partner.works(s.at) {
+		warnings = noRate
+		choice, ok := rules.Choose(b.payment, b.facts(c, s))
+		rate := rules.Rate{RateType: choice.RateType, RateValue: choice.RateValue}
+		var special *rules.Rate
+		if c.override {
+			special, rate = &override, override
+		}
+		if amount, unit, _ := rules.Compute(choice, special, base, s.currency, currency); ok && amount > 0 {
+			outcome, warnings = "commission_created", "[]"
+			k = &commission{currency: unit, customer: c, saleID: &s.id, choice: choice, rate: rate, amount: amount, base: &base, created: s.at}
+		}
+	}
+	updated := s.at
+	if s.refunded != nil {
+		updated = *s.refunded
+	}
+	b.add(b.sheets.sales, s.id, c.id, c.partner.id, "ch_nw"+number(s.n, 6), "stripe", s.amount, s.tax, s.currency, s.plan.billing, s.plan.interval,
+		s.plan.product, s.plan.name, s.first, outcome, []byte(warnings), s.at, s.refunded, s.at, updated)
+	if k == nil {
+		return
+	}
+	if k.choice.ApprovalMode == rules.ApproveAfterDays {
+		k.approve = ptr(rules.ApprovesAt(s.at, *k.choice.ApprovalDelayDays))
+		k.approved = k.approve
+	} else {
+		k.approved = &s.at
+	}
+	k.ended, k.endAs, k.reason = s.refunded, "voided", refundCause
+	b.commission(k)
+}
+
+func (b *builder) facts(c *customer, s *sale) *rules.Facts {
+	return &rules.Facts{
+		ProgramCurrency: currency,
+		Sale: &rules.SaleFacts{
+			AmountMinor: s.amount, NetAmountMinor: rules.Base(s.amount, s.tax, true), Currency: s.currency, ProductID: &s.plan.product,
+			ProductName: &s.plan.name, BillingType: s.plan.billing, Interval: s.plan.interval, IsFirstSale: s.first, OccurredAt: s.at,
+		},
+		Customer: rules.CustomerFacts{ConvertedAt: c.converted, LeadAt: &c.lead, Country: &c.country, TrackedBy: c.trackedBy, CouponID: c.couponID, LinkID: c.linkID},
+		Partner:  rules.PartnerFacts{ID: c.partner.id, GroupID: &c.partner.groupID, TagIDs: c.partner.tagIDs, CountryCode: &c.partner.country},
+	}
+}
+
+// bounty is what a sign-up pays. Somebody looks at it within days; the newest
+// still wait.
+func (b *builder) bounty(c *customer) {
+	f := &rules.Facts{
+		ProgramCurrency: currency,
+		Customer:        rules.CustomerFacts{LeadAt: &c.lead, TrackedBy: c.trackedBy, LinkID: c.linkID, CouponID: c.couponID},
+		Partner:         rules.PartnerFacts{ID: c.partner.id, GroupID: &c.partner.groupID, TagIDs: c.partner.tagIDs},
+	}
+	choice, ok := rules.Choose(b.signup, f)
+	if !ok || !c.partner.works(c.lead) {
+		return
+	}
+	k := &commission{
+		currency: currency, customer: c, choice: choice, rate: rules.Rate{RateType: choice.RateType, RateValue: choice.RateValue},
+		amount: choice.RateValue, created: c.lead,
+	}
+	seen := c.lead.Plus(b.within(2*day, 16*day))
+	switch {
+	case !b.past(seen):
+	case b.chance(0.05):
+		k.ended, k.endAs, k.reason = &seen, "rejected", "The account was opened twice."
+	default:
+		k.approved = &seen
+	}
+	b.commission(k)
+}
+
+// commission writes one with the state that time has brought it to, and its
+// moves in the ledger.
+func (b *builder) commission(k *commission) {
+	k.id = ident.NewSample(ident.Commission)
+	if !b.reached(k.approved, k.ended) {
+		k.approved = nil
+	}
+	status, at, matures := "pending", k.created, rules.MatureAt(k.created, holdingDays)
+	b.move(k, ledger.Source, ledger.Pending, k.created)
+	if k.approved != nil {
+		status, at = "approved", *k.approved
+		if due := latest(matures, *k.approved); b.reached(&due, k.ended) {
+			status, at = "due", due
+			b.move(k, ledger.Pending, ledger.Due, due)
+		}
+	}
+	var reason *string
+	if k.ended != nil {
+		b.move(k, ledger.Bucket(status), ledger.Sink, *k.ended)
+		status, at, reason = k.endAs, *k.ended, &k.reason
+	}
+	key := [2]string{k.customer.partner.id, k.currency}
+	if first, ok := b.owed[key]; !ok || k.created.Before(first.Time) {
+		b.owed[key] = k.created
+	}
+	b.add(b.sheets.commissions, k.id, k.customer.partner.id, k.saleID, k.customer.id, k.choice.FlowID, k.choice.BranchID, "referral", k.amount, k.base,
+		string(k.rate.RateType), k.rate.RateValue, k.currency, status, matures, k.approve, k.approved, k.ended, reason, k.created, at)
+}
+
+// reached tells whether a moment has come, and came before the end.
+func (b *builder) reached(at, end *clock.Time) bool {
+	return at != nil && b.past(*at) && (end == nil || at.Before(end.Time))
+}
+
+func (b *builder) move(k *commission, from, to string, at clock.Time) {
+	b.entries = append(b.entries, entry{k.customer.partner.id, k.id, k.currency, from, to, k.amount, at})
+}
+
+func (b *builder) ledgerRows() {
+	slices.SortStableFunc(b.entries, func(x, y entry) int { return x.at.Compare(y.at.Time) })
+	for _, e := range b.entries {
+		b.add(b.sheets.ledger, e.partnerID, e.commissionID, e.currency, e.from, e.to, e.amount, e.at)
+	}
+	keys := make([][2]string, 0, len(b.owed))
+	for key := range b.owed {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(x, y [2]string) int { return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1])) })
+	for _, key := range keys {
+		b.add(b.sheets.balances, ident.BalanceID(key[0], key[1]), key[0], key[1], b.owed[key])
+	}
+}

@@ -1,0 +1,197 @@
+package sample
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"rail/server/auth"
+	"rail/server/clock"
+	"rail/server/ident"
+)
+
+const partnerCount = 300
+
+type partner struct {
+	id, handle, status, groupID, country string
+	tagIDs                               []string
+	weight                               float64
+	joined                               clock.Time
+	left                                 clock.Time // when suspended, else zero
+	links                                []link
+}
+
+type link struct {
+	id, value, destination string
+	override               bool
+	created                clock.Time
+}
+
+type coupon struct {
+	id      string
+	owner   *partner
+	created clock.Time
+}
+
+// works tells whether a partner was active at a time.
+func (p *partner) works(t clock.Time) bool {
+	return p.joined.Before(t.Time) && (p.status == "active" || p.status == "suspended" && t.Before(p.left.Time))
+}
+
+// partnerRows writes the partners, best first: few bring most.
+func (b *builder) partnerRows() {
+	taken := map[string]bool{}
+	for i := range partnerCount {
+		first, last := pick(b, firstNames), pick(b, lastNames)
+		handle := slug(first, last)
+		for n := 2; taken[handle]; n++ {
+			handle = slug(first, last) + "-" + number(n, 1)
+		}
+		taken[handle] = true
+		p := &partner{
+			id: ident.NewSample(ident.Partner), handle: handle, status: partnerStatus(i), groupID: b.groupOf(i),
+			country: pick(b, partnerCountries), weight: math.Pow(float64(i+2), -0.8), joined: b.joined(i),
+		}
+		b.partners = append(b.partners, p)
+		b.partner(p, first, last)
+	}
+}
+
+func partnerStatus(i int) string {
+	switch {
+	case i >= partnerCount-14:
+		return "pending"
+	case i >= partnerCount-26:
+		return "declined"
+	case i%40 == 33:
+		return "suspended"
+	}
+	return "active"
+}
+
+func (b *builder) groupOf(i int) string {
+	switch {
+	case i < 12:
+		return b.vips
+	case b.chance(0.35):
+		return b.creators
+	}
+	return b.defaultGroup
+}
+
+// joined spreads the partners over the year; those who apply now are new.
+func (b *builder) joined(i int) clock.Time {
+	switch {
+	case i >= partnerCount-14:
+		return b.between(b.now.Days(-12), b.now)
+	case i < 40:
+		return b.between(b.start.Days(6), b.start.Days(28))
+	}
+	return b.between(b.start.Days(10), b.now.Days(-20))
+}
+
+func (b *builder) partner(p *partner, first, last string) {
+	email := strings.ReplaceAll(p.handle, "-", ".") + "@" + pick(b, domains)
+	var company, page, decline, suspension, language *string
+	if b.chance(0.3) {
+		company = ptr(last + " " + pick(b, companies))
+	}
+	if b.chance(0.7) {
+		page = ptr("https://" + p.handle + ".example")
+	}
+	if l, ok := languages[p.country]; ok {
+		language = &l
+	}
+	updated, worked := p.joined, p.status == "active" || p.status == "suspended"
+	switch p.status {
+	case "declined":
+		decline, updated = ptr("The site is not about productivity."), b.between(p.joined, b.now)
+	case "suspended":
+		p.left = b.between(p.joined.Plus((b.now.Sub(p.joined.Time))/2), b.now)
+		suspension, updated = ptr("Bids on the brand name in search ads."), p.left
+	}
+	var accepted *clock.Time
+	var terms, method *string
+	if worked {
+		accepted, terms, method = &p.joined, ptr("2025-09"), ptr(pick(b, []string{"paypal", "paypal", "wise"}))
+	}
+	b.add(b.sheets.partners, p.id, p.groupID, email, first, last, first+" "+last, company, page, p.country, language, p.handle, p.status,
+		decline, suspension, accepted, terms, worked, method, p.joined, updated)
+	b.add(b.sheets.values, p.handle, "handle", p.id, nil)
+	b.tagsOf(p)
+	if !worked {
+		b.application(p, email, decline, updated)
+		return
+	}
+	b.linksOf(p)
+}
+
+func (b *builder) tagsOf(p *partner) {
+	for _, id := range b.tagIDs {
+		if b.chance(0.22) {
+			p.tagIDs = append(p.tagIDs, id)
+			b.add(b.sheets.partnerTags, p.id, id)
+		}
+	}
+}
+
+func (b *builder) application(p *partner, email string, reason *string, decided clock.Time) {
+	status, reviewed := "pending", (*clock.Time)(nil)
+	if p.status == "declined" {
+		status, reviewed = "rejected", &decided
+	}
+	answers := []byte(`{"audience":"` + pick(b, []string{"students", "teams", "writers", "founders"}) + `","followers":` + number(100*b.rnd.IntN(400)+100, 1) + `}`)
+	b.add(b.sheets.applications, ident.NewSample(ident.Application), p.groupID, p.id, email, answers, "portal", status, reviewed, reason, p.joined, decided)
+}
+
+// linksOf writes the link to the front page, and for some partners others, a
+// few under a value of their own or at a rate of their own.
+func (b *builder) linksOf(p *partner) {
+	b.link(p, pages[0], p.handle, p.joined, false)
+	for _, page := range pages[1:] {
+		if !b.chance(0.18) {
+			continue
+		}
+		value := p.handle
+		if b.chance(0.25) {
+			value = slug(p.handle, strings.TrimPrefix(page, "/"))
+		}
+		b.link(p, page, value, b.between(p.joined, b.now.Plus(-time.Hour)), b.chance(0.04))
+	}
+}
+
+func (b *builder) link(p *partner, page, value string, at clock.Time, override bool) {
+	l := link{id: ident.NewSample(ident.Link), value: value, destination: site + page, override: override, created: at}
+	p.links = append(p.links, l)
+	var rate []byte
+	if override {
+		rate = []byte(overrideJSON)
+	}
+	key := strings.TrimSuffix(strings.TrimPrefix(l.destination, "https://"), "/")
+	b.add(b.sheets.links, l.id, p.id, "ref", value, value, l.destination, key, auth.NewSlug(7), optional(labels[page]), rate, at, at)
+	if value != p.handle {
+		b.add(b.sheets.values, value, "link", p.id, l.id)
+	}
+}
+
+// couponRows writes 40 coupons: most of partners, some of a group, one of nobody.
+func (b *builder) couponRows() {
+	for i := range 40 {
+		var owner, group *string
+		code, at := "NOTES"+number(i, 2), b.between(b.start.Days(30), b.now.Days(-30))
+		var p *partner
+		switch {
+		case i < 33 && b.partners[i].status == "active":
+			p = b.partners[i]
+			owner, at = &p.id, b.between(p.joined, b.now.Days(-15))
+			code = strings.ToUpper(strings.Split(p.handle, "-")[0]) + number(i, 2)
+		case i < 39:
+			group = &b.creators
+		}
+		id := ident.NewSample(ident.Coupon)
+		b.add(b.sheets.coupons, id, owner, group, code, "promo_"+number(i+1, 4), i%13 != 12, at, at)
+		if p != nil && i%13 != 12 {
+			b.coupons = append(b.coupons, coupon{id, p, at})
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package sample
+
+import (
+	"time"
+
+	"rail/server/clock"
+	"rail/server/ident"
+)
+
+// plan is what a customer buys; the price is gross, in US cents.
+type plan struct {
+	product, name, billing string
+	interval               *string
+	price                  int64
+	weight                 float64
+	months                 int // between charges, 0 for one charge
+}
+
+var plans = []plan{
+	{"prod_personal", "Personal", "subscription", ptr("month"), 900, 46, 1},
+	{"prod_personal", "Personal", "subscription", ptr("year"), 8400, 20, 12},
+	{"prod_team", "Team", "subscription", ptr("month"), 4500, 20, 1},
+	{"prod_team", "Team", "subscription", ptr("year"), 43200, 8, 12},
+	{"prod_lifetime", "Personal, for life", "one_time", nil, 14900, 6, 0},
+}
+
+var pack = plan{product: addOn, name: "AI pack", billing: "one_time", price: 500}
+
+type sale struct {
+	id       string
+	plan     plan
+	amount   int64
+	tax      *int64
+	currency string
+	at       clock.Time
+	refunded *clock.Time
+	first    bool
+	n        int
+}
+
+// subscribe decides what a customer does after signing up.
+func (b *builder) subscribe(c *customer) {
+	at := c.lead.Plus(b.within(10*time.Minute, 14*day))
+	if b.chance(0.27) {
+		return
+	}
+	if !b.past(at) {
+		c.status = "trial"
+		return
+	}
+	c.status, c.converted = "active", &at
+	b.charges(c, weighted(b, plans, func(p plan) float64 { return p.weight }), at)
+	b.refund(c)
+	c.updated = latest(c.updated, at)
+}
+
+// charges bills a plan until it is cancelled or now is reached.
+func (b *builder) charges(c *customer, p plan, first clock.Time) {
+	for n := 0; ; n++ {
+		at := clock.At(first.AddDate(0, n*p.months, 0))
+		if !b.past(at) {
+			return
+		}
+		b.charge(c, p, at)
+		if extra := at.Plus(b.within(time.Hour, 5*day)); b.past(extra) && b.chance(0.07) {
+			b.charge(c, pack, extra)
+		}
+		if p.months == 0 {
+			return
+		}
+		if b.chance(0.13) {
+			b.cancel(c)
+			return
+		}
+	}
+}
+
+func (b *builder) cancel(c *customer) {
+	if at := c.sales[len(c.sales)-1].at.Plus(b.within(day, 9*day)); b.past(at) {
+		c.status, c.updated = "cancelled", at
+	}
+}
+
+func (b *builder) charge(c *customer, p plan, at clock.Time) {
+	s := &sale{id: ident.NewSample(ident.Sale), plan: p, at: at, currency: currency, amount: p.price, first: len(c.sales) == 0}
+	switch {
+	case isEuro(c.country):
+		s.currency = "EUR"
+		s.tax = ptr((p.price*19 + 59) / 119) // 19 % within the price
+	case c.country == "JP":
+		s.currency, s.amount = "JPY", p.price*3/2
+		s.tax = ptr((s.amount*10 + 55) / 110)
+	}
+	c.sales = append(c.sales, s)
+}
+
+// refund gives some their last payment back, which ends the subscription; most
+// ask soon.
+func (b *builder) refund(c *customer) {
+	if !b.chance(0.11) {
+		return
+	}
+	s, after := c.sales[len(c.sales)-1], b.within(day, 14*day)
+	if b.chance(0.12) {
+		after = b.within(33*day, 50*day)
+	}
+	if at := s.at.Plus(after); b.past(at) {
+		s.refunded, c.status, c.updated = &at, "refunded", latest(at, c.updated)
+	}
+}

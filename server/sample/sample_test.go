@@ -1,0 +1,64 @@
+package sample_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"rail/gen/db"
+	"rail/server/audit"
+	"rail/server/clock"
+	"rail/server/ident"
+	"rail/server/ledger"
+	"rail/server/pgtest"
+	"rail/server/sample"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+func TestLoadAndClear(t *testing.T) {
+	t.Parallel()
+	ctx, pool := t.Context(), pgtest.New(t)
+	now := clock.At(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
+	org := ident.New(ident.Organization)
+	require.NoError(t, db.New().OrganizationInsert(ctx, pool, db.OrganizationInsertParams{ID: org, Name: "Demo", CreatedAt: now}))
+	require.NoError(t, sample.Load(ctx, pool, org, now))
+	require.ErrorIs(t, sample.Load(ctx, pool, org, now), sample.ErrLoaded)
+	clean(t, pool)
+	require.Equal(t, 300, count(t, pool, "partners"))
+	require.Greater(t, count(t, pool, "sales"), 4000)
+	require.Greater(t, count(t, pool, "clicks"), 19_000)
+	require.Equal(t, 3, count(t, pool, "(SELECT DISTINCT currency FROM sales)"))
+	require.Greater(t, count(t, pool, "(SELECT 1 FROM sales WHERE refunded_at IS NOT NULL)"), 50)
+	for _, status := range []string{"pending", "approved", "due", "voided"} {
+		require.Positive(t, count(t, pool, "(SELECT 1 FROM commissions WHERE status = '"+status+"')"), status)
+	}
+	for _, table := range []string{"clicks", "referrals", "customers", "sales", "commissions", "partners"} {
+		require.Zero(t, count(t, pool, "(SELECT 1 FROM "+table+" WHERE created_at > '2026-09-01T12:00:00Z' OR id NOT LIKE 'sample%')"), table)
+	}
+	require.NoError(t, ledger.NewFolder(pool).Fold(ctx))
+	clean(t, pool)
+	require.NoError(t, sample.Clear(ctx, pool, org))
+	for _, table := range []string{"programs", "partners", "sales", "commissions", "clicks", "balances"} {
+		require.Zero(t, count(t, pool, table), table)
+	}
+	clean(t, pool)
+	require.NoError(t, sample.Load(ctx, pool, org, now))
+	clean(t, pool)
+}
+
+func clean(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
+	findings, err := audit.Run(context.Background(), pool)
+	require.NoError(t, err)
+	require.Empty(t, findings)
+}
+
+func count(t *testing.T, pool *pgxpool.Pool, from string) (n int) {
+	t.Helper()
+	require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM "+from+" x").Scan(&n))
+	return n
+}

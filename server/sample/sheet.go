@@ -1,0 +1,81 @@
+package sample
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// sheet is the rows of one table. Every row begins with its organization and
+// program, which take and add fill in.
+type sheet struct {
+	table   string
+	columns []string
+	rows    [][]any
+}
+
+func newSheet(table, columns string) *sheet {
+	return &sheet{table: table, columns: strings.Fields(columns)}
+}
+
+// sheets are the tables in the order in which they refer to each other.
+type sheets struct {
+	programs, groups, tags, partners, partnerTags, applications, links, values, coupons *sheet
+	referrals, clicks, customers, flows, sales, commissions, ledger, balances           *sheet
+}
+
+func newSheets() sheets {
+	return sheets{
+		programs: newSheet("programs", `org_id id name product_name website_url currency status subdomain terms_url terms_version cookie_days url_params
+			commission_on_net_revenue holding_period_days min_payout_minor payout_term payout_methods block_self_referrals
+			blocked_countries require_tax_forms auto_payouts_enabled processor created_at updated_at`),
+		groups: newSheet("groups", `org_id program_id id name slug description landing_url is_private is_default created_at updated_at`),
+		tags:   newSheet("tags", `org_id program_id id name color created_at updated_at`),
+		partners: newSheet("partners", `org_id program_id id group_id email first_name last_name display_name company_name website_url country_code
+			language_code handle status decline_reason suspension_reason terms_accepted_at terms_version completed_onboarding payout_method created_at updated_at`),
+		partnerTags: newSheet("partner_tags", `org_id program_id partner_id tag_id`),
+		applications: newSheet("applications", `org_id program_id id group_id partner_id email answers source status reviewed_at
+			rejection_reason created_at updated_at`),
+		links: newSheet("links", `org_id program_id id partner_id param value value_key destination_url destination_key short_slug label
+			rate_override created_at updated_at`),
+		values:    newSheet("tracking_values", `org_id program_id value kind partner_id link_id`),
+		coupons:   newSheet("coupons", `org_id program_id id partner_id group_id code external_id active created_at updated_at`),
+		referrals: newSheet("referrals", `org_id program_id id partner_id link_id visitor landing_url utm tracked_by status expires_at created_at updated_at`),
+		clicks: newSheet("clicks", `org_id program_id id partner_id link_id referral_id param ip_hash user_agent referer country device
+			landing_url created_at`),
+		customers: newSheet("customers", `org_id program_id id partner_id referral_id link_id coupon_id click_id processor external_customer_id
+			external_subscription_id email name status tracked_by lead_at converted_at created_at updated_at`),
+		flows: newSheet("flows", `org_id program_id id name description group_id trigger action rate_type rate_value approval_mode
+			approval_delay_days priority status branches created_at updated_at`),
+		sales: newSheet("sales", `org_id program_id id customer_id partner_id external_charge_id processor amount_minor tax_minor currency
+			billing_type interval product_id product_name is_first_sale activity_outcome warnings occurred_at refunded_at created_at updated_at`),
+		commissions: newSheet("commissions", `org_id program_id id partner_id sale_id customer_id flow_id flow_branch_id kind amount_minor
+			revenue_minor rate_type rate_value currency status mature_at approve_at approved_at voided_at void_reason created_at updated_at`),
+		ledger:   newSheet("ledger_entries", `org_id program_id partner_id commission_id currency from_bucket to_bucket amount_minor created_at`),
+		balances: newSheet("balances", `org_id program_id id partner_id currency updated_at`),
+	}
+}
+
+func (s *sheets) all() []*sheet {
+	return []*sheet{
+		s.programs, s.groups, s.tags, s.partners, s.partnerTags, s.applications, s.links, s.values, s.coupons, s.referrals, s.clicks,
+		s.customers, s.flows, s.sales, s.commissions, s.ledger, s.balances,
+	}
+}
+
+// add writes a row whose values follow organization and program.
+func (b *builder) add(s *sheet, values ...any) {
+	s.rows = append(s.rows, append([]any{b.orgID, b.programID}, values...))
+}
+
+// copy sends each table in one statement.
+func (b *builder) copy(ctx context.Context, tx pgx.Tx) error {
+	for _, s := range b.all() {
+		if _, err := tx.CopyFrom(ctx, pgx.Identifier{s.table}, s.columns, pgx.CopyFromRows(s.rows)); err != nil {
+			return fmt.Errorf("%s: %w", s.table, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package sample
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"net/url"
+	"strings"
+	"time"
+
+	"rail/server/clock"
+	"rail/server/ident"
+)
+
+const clickCount = 20_000
+
+// seasons weigh the months: notes sell in autumn and for new resolutions.
+var seasons = map[time.Month]float64{
+	time.January: 1.3, time.February: 1, time.March: 0.95, time.April: 0.9, time.May: 0.9, time.June: 0.75,
+	time.July: 0.7, time.August: 0.9, time.September: 1.35, time.October: 1.1, time.November: 1.3, time.December: 0.9,
+}
+
+// visit is one visitor's referral with its clicks.
+type visit struct {
+	id, landing, country string
+	partner              *partner
+	link                 link
+	utm                  []byte
+	clicks               []click
+	status               string
+	changed              clock.Time
+}
+
+type click struct {
+	id string
+	at clock.Time
+}
+
+// traffic draws the visits and their clicks.
+func (b *builder) traffic() {
+	days := b.days()
+	for n := 0; n < clickCount; {
+		v := b.visit(b.moment(weighted(b, days, func(d dayWeight) float64 { return d.weight }).at))
+		n += len(v.clicks)
+		b.visits = append(b.visits, v)
+	}
+}
+
+type dayWeight struct {
+	at     clock.Time
+	weight float64
+}
+
+// days weighs each day by growth, season and weekday.
+func (b *builder) days() []dayWeight {
+	const n = 365
+	out := make([]dayWeight, n)
+	for i := range out {
+		at := b.now.Days(int64(i - n))
+		w := (0.4 + float64(i)/n) * seasons[at.Month()]
+		if d := at.Weekday(); d == time.Saturday || d == time.Sunday {
+			w *= 0.65
+		}
+		out[i] = dayWeight{at, w}
+	}
+	return out
+}
+
+// moment is a time within the day after at, more often in its middle, and past.
+func (b *builder) moment(at clock.Time) clock.Time {
+	half := int64(12*time.Hour) - int64(time.Minute)
+	return at.Plus(time.Duration(b.rnd.Int64N(half) + b.rnd.Int64N(half)))
+}
+
+func (b *builder) visit(at clock.Time) *visit {
+	p := b.partnerAt(at)
+	l := p.links[0]
+	for _, other := range p.links[1:] {
+		if other.created.Before(at.Time) && b.chance(0.4) {
+			l = other
+		}
+	}
+	v := &visit{id: ident.NewSample(ident.Referral), country: pick(b, customerCountries), partner: p, link: l, status: "visit", changed: at}
+	v.landing, v.utm = b.landing(l)
+	for t := at; b.past(t); t = t.Plus(b.within(time.Hour, 9*day)) {
+		v.clicks = append(v.clicks, click{ident.NewSample(ident.Click), t})
+		if !p.works(t) || !b.chance(0.32) {
+			break
+		}
+	}
+	return v
+}
+
+// partnerAt picks a partner who was active.
+func (b *builder) partnerAt(at clock.Time) *partner {
+	for {
+		p := weighted(b, b.partners, func(p *partner) float64 { return p.weight })
+		if p.works(at) {
+			return p
+		}
+	}
+}
+
+// landing is the address of a link, with campaign parameters for some.
+func (b *builder) landing(l link) (address string, utm []byte) {
+	q := url.Values{"ref": {l.value}}
+	if c := pick(b, campaigns); c != "" {
+		fields := map[string]string{"utm_source": "partner", "utm_campaign": c}
+		for k, v := range fields {
+			q.Set(k, v)
+		}
+		utm, _ = json.Marshal(fields) // a map of strings always encodes
+	}
+	return l.destination + "?" + q.Encode(), utm
+}
+
+// visitRows writes referrals and clicks, once it is known who became a customer.
+func (b *builder) visitRows() {
+	for _, v := range b.visits {
+		first := v.clicks[0].at
+		b.add(b.sheets.referrals, v.id, v.partner.id, v.link.id, hash(32), v.landing, v.utm, "link", v.status, first.Days(cookieDays), first, v.changed)
+		ip, device, referer := hash(16), pick(b, devices), pick(b, referers)
+		for _, k := range v.clicks {
+			b.add(b.sheets.clicks, k.id, v.partner.id, v.link.id, v.id, "ref", ip, device.agent, optional(referer), v.country, device.kind, v.landing, k.at)
+		}
+	}
+}
+
+// hash stands for a keyed hash.
+func hash(n int) []byte {
+	out := make([]byte, n)
+	_, _ = rand.Read(out) // never fails
+	return out
+}
+
+func isEuro(country string) bool { return strings.Contains(euro, country) }
