@@ -30,3 +30,9 @@ UPDATE api_keys SET last_used_at = @now WHERE id = @id AND (last_used_at IS NULL
 
 -- name: APIKeySetSigning :exec
 UPDATE api_keys SET signing_required = @required, signing_changed_at = @now WHERE id = @id AND org_id = @org_id;
+
+-- name: PlanForValues :exec
+-- PlanForValues makes the statements that follow in the same transaction or
+-- round trip planned for their values. Lists need it: with one plan for all
+-- values a filter that is set costs a scan of what it does not match.
+SELECT set_config('plan_cache_mode', 'force_custom_plan', true);

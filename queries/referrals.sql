@@ -62,3 +62,8 @@ UPDATE clicks SET referral_id = NULL WHERE referral_id = @referral_id AND org_id
 
 -- name: ReferralProgram :one
 SELECT t.program_id FROM referrals t WHERE t.id = @id AND t.org_id = @org_id;
+
+-- name: ReferralRelease :exec
+-- ReferralRelease makes a lead a visit again when its only customer goes.
+UPDATE referrals r SET status = 'visit', updated_at = @updated_at WHERE r.id = @id AND r.org_id = @org_id AND r.status = 'lead'
+AND NOT EXISTS (SELECT 1 FROM customers c WHERE c.referral_id = r.id AND c.org_id = @org_id AND c.id <> @customer_id);

@@ -559,7 +559,7 @@ CREATE TABLE commissions (
 CREATE UNIQUE INDEX commissions_sale_key ON commissions (sale_id) WHERE kind = 'referral' AND sale_id IS NOT NULL;
 CREATE UNIQUE INDEX commissions_signup_key ON commissions (customer_id) WHERE kind = 'referral' AND sale_id IS NULL;
 CREATE INDEX commissions_list_idx ON commissions (program_id, created_at, id) INCLUDE (kind);
-CREATE INDEX commissions_partner_idx ON commissions (program_id, partner_id, created_at, id);
+CREATE INDEX commissions_partner_idx ON commissions (program_id, partner_id, created_at, id, status);
 CREATE INDEX commissions_status_idx ON commissions (program_id, status, created_at, id);
 CREATE INDEX commissions_kind_idx ON commissions (program_id, kind, created_at, id) WHERE kind <> 'referral';
 CREATE INDEX commissions_of_sale_idx ON commissions (sale_id, created_at, id) WHERE sale_id IS NOT NULL;

@@ -233,3 +233,15 @@ func (q *Queries) OrganizationList(ctx context.Context, db DBTX) ([]Organization
 	}
 	return items, nil
 }
+
+const planForValues = `-- name: PlanForValues :exec
+SELECT set_config('plan_cache_mode', 'force_custom_plan', true)
+`
+
+// PlanForValues makes the statements that follow in the same transaction or
+// round trip planned for their values. Lists need it: with one plan for all
+// values a filter that is set costs a scan of what it does not match.
+func (q *Queries) PlanForValues(ctx context.Context, db DBTX) error {
+	_, err := db.Exec(ctx, planForValues)
+	return err
+}

@@ -342,6 +342,29 @@ func (q *Queries) ReferralProgram(ctx context.Context, db DBTX, arg ReferralProg
 	return program_id, err
 }
 
+const referralRelease = `-- name: ReferralRelease :exec
+UPDATE referrals r SET status = 'visit', updated_at = $1 WHERE r.id = $2 AND r.org_id = $3 AND r.status = 'lead'
+AND NOT EXISTS (SELECT 1 FROM customers c WHERE c.referral_id = r.id AND c.org_id = $3 AND c.id <> $4)
+`
+
+type ReferralReleaseParams struct {
+	UpdatedAt  clock.Time
+	ID         string
+	OrgID      string
+	CustomerID string
+}
+
+// ReferralRelease makes a lead a visit again when its only customer goes.
+func (q *Queries) ReferralRelease(ctx context.Context, db DBTX, arg ReferralReleaseParams) error {
+	_, err := db.Exec(ctx, referralRelease,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+		arg.CustomerID,
+	)
+	return err
+}
+
 const referralRetire = `-- name: ReferralRetire :exec
 UPDATE referrals SET current = false WHERE program_id = $1 AND org_id = $2 AND partner_id = $3
 AND visitor = $4 AND current AND expires_at <= $5

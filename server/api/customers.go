@@ -243,7 +243,8 @@ func reassign(ctx context.Context, c *call.Call, k *db.Customer, partnerID strin
 }
 
 // DeleteCustomer removes a customer that never paid. Its sign-up commission is
-// voided unless it was paid, and its visit becomes a visit again
+// voided unless it was paid, and its lead, when nobody else holds it, becomes a
+// visit again
 // (decisions, 72 and 88).
 func (s *Server) DeleteCustomer(ctx context.Context, r api.DeleteCustomerRequestObject) (api.DeleteCustomerResponseObject, error) {
 	c := call.From(ctx)
@@ -274,8 +275,8 @@ func (s *Server) DeleteCustomer(ctx context.Context, r api.DeleteCustomerRequest
 		}
 	}
 	if k.ReferralID != nil {
-		back := db.ReferralSetStatusParams{Status: "visit", UpdatedAt: c.Now, ID: *k.ReferralID, OrgID: k.OrgID}
-		if err := queries.ReferralSetStatus(ctx, c.Later(), back); err != nil {
+		back := db.ReferralReleaseParams{UpdatedAt: c.Now, ID: *k.ReferralID, OrgID: k.OrgID, CustomerID: k.ID}
+		if err := queries.ReferralRelease(ctx, c.Later(), back); err != nil {
 			return nil, err
 		}
 	}

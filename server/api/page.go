@@ -57,8 +57,10 @@ type page[R any] struct {
 }
 
 // list runs a list in one round trip, or two where a cursor must be looked up
-// first. The program is judged in the same trip; the page of a foreign program
-// is empty anyway, since every list is bound to the organization.
+// first. The program and the ids in filters are judged in the same trip; the
+// page of a foreign program is empty anyway, since every list is bound to the
+// organization. The statements of the trip are planned for their values: a plan
+// for any value cannot know which filters are set.
 func list[P, R any](ctx context.Context, c *call.Call, p paging, l lister[P, R]) (page[R], error) {
 	if p.startingAfter != nil && p.endingBefore != nil {
 		return page[R]{}, problem.On("ending_before", problem.ParametersExclusive, "starting_after and ending_before exclude each other.")
@@ -71,21 +73,23 @@ func list[P, R any](ctx context.Context, c *call.Call, p paging, l lister[P, R])
 	if err != nil {
 		return page[R]{}, err
 	}
-	if err := check(ctx, c, p.programID, p.refs...); err != nil {
-		return page[R]{}, err
-	}
 	var out page[R]
 	var exists error
-	err = c.Together(ctx,
+	refs := newCheck(p.refs)
+	reads := append([]pgtx.Read{
+		func(tx pgtx.DBTX) error { return queries.PlanForValues(ctx, tx) },
 		func(tx pgtx.DBTX) error { exists = programExists(ctx, c, tx, p.programID); return nil },
 		func(tx pgtx.DBTX) (err error) { out.total, err = l.count(ctx, tx); return err },
 		func(tx pgtx.DBTX) (err error) { out.rows, err = l.page(ctx, tx, after, before, lim+1); return err },
-	)
-	if err != nil {
+	}, refs.reads(ctx, c)...)
+	if err := c.Together(ctx, reads...); err != nil {
 		return out, err
 	}
 	if exists != nil {
 		return out, exists
+	}
+	if err := refs.verdict(p.programID); err != nil {
+		return out, err
 	}
 	if len(out.rows) > int(lim) {
 		out.rows, out.hasMore = out.rows[:lim], true

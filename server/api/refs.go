@@ -17,36 +17,61 @@ type reference struct {
 	find func(ctx context.Context, tx pgtx.DBTX, org, id string) (string, error)
 }
 
-// check judges references in one round trip. Unknown and foreign ids are one
-// and the same 404; an id of the caller's own other program does not fit here
+// checking is the judgement of references, in a round trip of the caller's.
+type checking struct {
+	asked    []reference
+	programs []string
+	errs     []error
+}
+
+func newCheck(refs []reference) *checking {
+	k := &checking{}
+	for _, r := range refs {
+		if r.id != nil {
+			k.asked = append(k.asked, r)
+		}
+	}
+	k.programs, k.errs = make([]string, len(k.asked)), make([]error, len(k.asked))
+	return k
+}
+
+// reads returns one read a reference; they keep their errors for the verdict.
+func (k *checking) reads(ctx context.Context, c *call.Call) []pgtx.Read {
+	out := make([]pgtx.Read, len(k.asked))
+	for i, r := range k.asked {
+		out[i] = func(tx pgtx.DBTX) error {
+			k.programs[i], k.errs[i] = r.find(ctx, tx, c.Key.OrgID, *r.id)
+			return ignoreNoRows(k.errs[i])
+		}
+	}
+	return out
+}
+
+// verdict returns the first refusal. Unknown and foreign ids are one and the
+// same 404; an id of the caller's own other program does not fit here
 // (decisions, 22 and 196).
-func check(ctx context.Context, c *call.Call, programID string, refs ...reference) error {
-	programs := make([]string, len(refs))
-	var reads []pgtx.Read
-	var asked []int
-	for i, r := range refs {
-		if r.id == nil {
-			continue
-		}
-		asked = append(asked, i)
-		reads = append(reads, func(tx pgtx.DBTX) (err error) {
-			programs[i], err = r.find(ctx, tx, c.Key.OrgID, *r.id)
-			return err
-		})
-	}
-	if len(reads) == 0 {
-		return nil
-	}
-	errs := c.Each(ctx, reads...)
-	for n, i := range asked {
-		if err := found(errs[n], refs[i].param); err != nil {
+func (k *checking) verdict(programID string) error {
+	for i, r := range k.asked {
+		if err := found(k.errs[i], r.param); err != nil {
 			return err
 		}
-		if err := sameProgram(programs[i], programID, refs[i].param); err != nil {
+		if err := sameProgram(k.programs[i], programID, r.param); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// check judges references in a round trip of their own.
+func check(ctx context.Context, c *call.Call, programID string, refs ...reference) error {
+	k := newCheck(refs)
+	if len(k.asked) == 0 {
+		return nil
+	}
+	if err := c.Together(ctx, k.reads(ctx, c)...); err != nil {
+		return err
+	}
+	return k.verdict(programID)
 }
 
 func refPartner(param string, id *string) reference {

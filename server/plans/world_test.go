@@ -3,11 +3,14 @@ package plans_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"rail/server/pgtest"
 )
@@ -23,14 +26,14 @@ func share() int {
 	return 10
 }
 
-// fill makes the rows, in order. Their numbers n are spread over the parts of a
+// fill makes the rows. Their numbers n are spread over the parts of a
 // year before 2026-09-01; r(n, salt) is a number in [0, 1) that is the same in
 // every run. The first of everything has the most: the first program has a
 // third of the partners, the first partner 7 % of the customers.
 var fill = []struct {
 	table string
 	rows  int
-	sql   string // $n is the number of rows; #p and #c those of partners and customers
+	sql   string // $n is the number of rows; #p, #c and #l those of partners, customers and the ledger
 }{
 	{"organizations", 2, `SELECT 'org_' || n, 'Org ' || n, NULL, at(n, $n) FROM g`},
 	{"programs", 20, `SELECT id('prg', n), CASE WHEN n < 18 THEN 'org_0' ELSE 'org_1' END, 'Program ' || n, 'Product', 'https://shop.example', 'USD', 'active', 's' || n, NULL, NULL, NULL,
@@ -41,20 +44,21 @@ var fill = []struct {
 		'First' || n % 997, 'Last' || n % 1009, NULL, CASE WHEN n % 7 = 0 THEN 'Company ' || n END, NULL, 'US', NULL, 'partner-' || n,
 		CASE WHEN r(n, 4) < 0.85 THEN 'active' WHEN r(n, 4) < 0.95 THEN 'pending' WHEN r(n, 4) < 0.98 THEN 'declined' ELSE 'suspended' END,
 		NULL, NULL, NULL, NULL, NULL, false, true, true, true, NULL, NULL, NULL, at(n, $n), at(n, $n) FROM g, LATERAL program(of_partner(n)) p`},
-	{"links", 100_000, `SELECT id('lnk', n), org, prg, id('part', n % #p), 'ref', 'value' || n, 'value' || n, 'https://shop.example/', 'shop.example/', 'slug' || n, NULL, NULL,
+	{"links", 60_000, `SELECT id('lnk', n), org, prg, id('part', n % #p), 'ref', 'value' || n, 'value' || n, 'https://shop.example/', 'shop.example/', 'slug' || n, NULL, NULL,
 		at(n, $n), at(n, $n), CASE WHEN n % 20 = 0 THEN at(n, $n) END FROM g, LATERAL program(of_partner(n % #p)) p`},
 	{"coupons", 50_000, `SELECT id('cpn', n), org, prg, CASE WHEN n % 10 > 0 THEN id('part', k.k) END, NULL, 'CODE' || n, NULL, true, at(n, $n), at(n, $n)
 		FROM g, LATERAL skewed(n, 5, #p, 4) k, LATERAL program(of_partner(k.k)) p`},
-	{"referrals", 300_000, `SELECT id('ref', n), org, prg, id('part', k.k), id('lnk', k.k), int4send(n), true, NULL, NULL, 'link',
+	{"referrals", 200_000, `SELECT id('ref', n), org, prg, id('part', k.k), id('lnk', k.k), int4send(n), true, NULL, NULL, 'link',
 		CASE WHEN r(n, 6) < 0.7 THEN 'visit' WHEN r(n, 6) < 0.97 THEN 'lead' ELSE 'converted' END, at(n, $n) + interval '30 days', at(n, $n), at(n, $n)
 		FROM g, LATERAL skewed(n, 7, #p, 4) k, LATERAL program(of_partner(k.k)) p`},
-	{"clicks", 1_000_000, `SELECT id('clk', n), org, prg, id('part', k.k), id('lnk', k.k), CASE WHEN n % 2 = 0 THEN id('ref', floor(r(n, 8) * 300000 / #s)::int) END,
+	{"clicks", 1_000_000, `SELECT id('clk', n), org, prg, id('part', k.k), id('lnk', k.k), CASE WHEN n % 2 = 0 THEN id('ref', floor(r(n, 8) * 200000 / #s)::int) END,
 		'ref', NULL, 'Mozilla/5.0', NULL, 'US', 'desktop', 'https://shop.example/', at(n, $n)
 		FROM g, LATERAL skewed(n, 9, #p, 4) k, LATERAL program(of_partner(k.k)) p`},
 	{"customers", 200_000, `SELECT id('cus', n), org, prg, id('part', k.k), id('ref', n), id('lnk', k.k), NULL, NULL, NULL, 'ext' || n, NULL, 'customer' || n || '@example.com', NULL, NULL,
 		CASE WHEN r(n, 10) < 0.4 THEN 'lead' WHEN r(n, 10) < 0.9 THEN 'active' WHEN r(n, 10) < 0.98 THEN 'cancelled' WHEN r(n, 10) < 0.998 THEN 'refunded' ELSE 'suspended' END,
 		'link', at(n, $n), at(n, $n), NULL, at(n, $n), at(n, $n) FROM g, LATERAL of_customer(n) k, LATERAL program(of_partner(k.k)) p`},
-	{"flows", 5000, `SELECT id('flw', n), org, prg, 'Flow ' || n, NULL, CASE WHEN n % 5 = 1 THEN id('grp', n % 20) END, CASE WHEN n % 5 = 2 THEN id('part', n % 50) END, 'new_payment', 'generate_commission',
+	{`flows (id, org_id, program_id, name, description, group_id, partner_id, trigger, action, target_group_id, rate_type, rate_value,
+		approval_mode, approval_delay_days, priority, status, branches, created_at, updated_at)`, 5000, `SELECT id('flw', n), org, prg, 'Flow ' || n, NULL, CASE WHEN n % 5 = 1 THEN id('grp', n % 20) END, CASE WHEN n % 5 = 2 THEN id('part', n % 50) END, 'new_payment', 'generate_commission',
 		NULL, 'percent', 2000, 'manual', NULL, n % 100, CASE WHEN n % 3 = 0 THEN 'active' ELSE 'inactive' END, '[]', at(n, $n), at(n, $n) FROM g, LATERAL program(n % 20) p`},
 	// One sale in fifty is of an old charge, recorded later; one in fifty is refunded.
 	{"sales", 1_000_000, `SELECT id('sale', n), org, prg, id('cus', x.k), id('part', k.k), 'ch_' || n, NULL, 'api', 4999, NULL, CASE WHEN n % 10 > 0 THEN 'USD' ELSE 'EUR' END, 'one_time', NULL, NULL, NULL,
@@ -66,10 +70,10 @@ var fill = []struct {
 		y.kind, CASE WHEN y.kind = 'clawback' THEN -999 ELSE 999 END, 4999, 'percent', 2000, CASE WHEN n % 10 > 0 THEN 'USD' ELSE 'EUR' END, y.status, at(n, $n), NULL, NULL,
 		CASE WHEN y.gone THEN at(n, $n) END, CASE WHEN y.gone THEN 'refunded' END, CASE WHEN y.status = 'paid' THEN id('pyt', k.k) END, NULL, at(n, $n), at(n, $n)
 		FROM g, LATERAL skewed(n, 11, #c, 2) x, LATERAL of_customer(x.k) k, LATERAL program(of_partner(k.k)) p, LATERAL commission(n, $n) y`},
-	{"balances", 55_000, `SELECT id('bal', n), org, prg, id('part', n % #p), CASE WHEN n < #p THEN 'USD' ELSE 'EUR' END, 0, 0, 0, (1000000 + n)::text::xid8, at(n, $n)
+	{"balances", 55_000, `SELECT id('bal', n), org, prg, id('part', n % #p), CASE WHEN n < #p THEN 'USD' ELSE 'EUR' END, 0, 0, 0, (#l - 2000)::text::xid8, at(n, $n)
 		FROM g, LATERAL program(of_partner(n % #p)) p`},
-	{"ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at, created_xid)", 500_000,
-		`SELECT org, prg, id('part', k.k), id('com', n), 'USD', 'source', 'pending', 999, at(n, $n), (600000 + n)::text::xid8
+	{"ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at, created_xid)", 200_000,
+		`SELECT org, prg, id('part', k.k), id('com', n), 'USD', 'source', 'pending', 999, at(n, $n), n::text::xid8
 		FROM g, LATERAL skewed(n, 13, #p, 4) k, LATERAL program(of_partner(k.k)) p`},
 }
 
@@ -86,51 +90,69 @@ const functions = `
 	CREATE FUNCTION made.commission(n int, of int) RETURNS TABLE (kind text, status text, gone boolean) LANGUAGE sql IMMUTABLE AS $$
 		SELECT CASE WHEN n % 50 = 3 THEN 'reward' WHEN n % 100 = 4 THEN 'clawback' ELSE 'referral' END, s.status, s.status IN ('rejected', 'voided')
 		FROM (SELECT CASE WHEN n % 100 = 50 THEN 'voided' WHEN n % 1000 = 51 THEN 'rejected' WHEN n::float8 / of < 0.8 THEN 'paid' WHEN n::float8 / of < 0.85 THEN 'due'
-			WHEN n::float8 / of < 0.9 THEN 'approved' ELSE 'pending' END AS status) s $$;
-	SET search_path = public, made;`
+			WHEN n::float8 / of < 0.9 THEN 'approved' ELSE 'pending' END AS status) s $$;`
 
-// load fills the database at dsn. Triggers and foreign keys rest meanwhile, and
-// the plain indexes are made after the rows, as they were.
+// load fills the database at dsn over two connections. Triggers and foreign
+// keys rest meanwhile, and the plain indexes are made after the rows, as they
+// were.
 func load(t testing.TB, dsn string) {
-	conn, err := pgx.Connect(t.Context(), dsn)
+	cfg, err := pgxpool.ParseConfig(dsn)
 	require.NoError(t, err)
-	defer func() { require.NoError(t, conn.Close(t.Context())) }()
-	partners, customers := 50_000/share(), 200_000/share()
-	numbers := strings.NewReplacer("#p", fmt.Sprint(partners), "#c", fmt.Sprint(customers), "#s", fmt.Sprint(share()))
-	run := func(sql string) {
-		_, err := conn.Exec(t.Context(), sql)
-		require.NoError(t, err, sql)
+	cfg.MaxConns = 2
+	for name, value := range map[string]string{
+		"session_replication_role": "replica", "synchronous_commit": "off", "maintenance_work_mem": "256MB", "work_mem": "128MB",
+		"jit": "off", "search_path": "public, made", "max_parallel_maintenance_workers": "0", "max_parallel_workers_per_gather": "0",
+	} {
+		cfg.ConnConfig.RuntimeParams[name] = value
 	}
-	run(`SET session_replication_role = replica; SET synchronous_commit = off; SET maintenance_work_mem = '256MB'; SET work_mem = '128MB'; SET jit = off`)
-	run(numbers.Replace(functions))
-	rows, err := conn.Query(t.Context(), `SELECT pg_get_indexdef(x.indexrelid), x.indexrelid::regclass::text FROM pg_index x JOIN pg_class c ON c.oid = x.indrelid
-		WHERE c.relnamespace = 'public'::regnamespace AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = x.indexrelid)`)
+	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
 	require.NoError(t, err)
-	var again []string
-	var drop, def, name = []string{}, "", ""
+	defer pool.Close()
+	run := func(statements ...string) {
+		group, ctx := errgroup.WithContext(t.Context())
+		group.SetLimit(int(cfg.MaxConns))
+		for _, sql := range statements {
+			group.Go(func() error {
+				if _, err := pool.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol); err != nil {
+					return fmt.Errorf("%s: %w", sql, err)
+				}
+				return nil
+			})
+		}
+		require.NoError(t, group.Wait())
+	}
+	numbers := strings.NewReplacer("#p", fmt.Sprint(50_000/share()), "#c", fmt.Sprint(200_000/share()), "#l", fmt.Sprint(200_000/share()), "#s", fmt.Sprint(share()))
+	run(numbers.Replace(functions))
+	rows, err := pool.Query(t.Context(), `SELECT pg_get_indexdef(x.indexrelid), x.indexrelid::regclass::text FROM pg_index x JOIN pg_class c ON c.oid = x.indrelid
+		WHERE c.relnamespace = 'public'::regnamespace AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = x.indexrelid)
+		ORDER BY c.relname IN ('sales', 'commissions', 'clicks') DESC, 1`)
+	require.NoError(t, err)
+	var indexes, names []string
+	var def, name string
 	_, err = pgx.ForEachRow(rows, []any{&def, &name}, func() error {
-		again, drop = append(again, def), append(drop, name)
+		indexes, names = append(indexes, def), append(names, name)
 		return nil
 	})
 	require.NoError(t, err)
-	require.Greater(t, len(drop), 50)
-	run("DROP INDEX " + strings.Join(drop, ", "))
+	require.Greater(t, len(names), 50)
+	run("DROP INDEX " + strings.Join(names, ", "))
+	var inserts []string
 	for _, f := range fill {
 		n := f.rows
 		if n > 2000 {
 			n /= share()
 		}
-		table := f.table
-		if table == "flows" {
-			table += ` (id, org_id, program_id, name, description, group_id, partner_id, trigger, action, target_group_id, rate_type, rate_value,
-				approval_mode, approval_delay_days, priority, status, branches, created_at, updated_at)`
-		}
-		run("INSERT INTO " + table + " WITH g AS MATERIALIZED (SELECT n FROM generate_series(0, " + fmt.Sprint(n-1) + ") n) " +
+		inserts = append(inserts, "INSERT INTO "+f.table+" WITH g AS MATERIALIZED (SELECT n FROM generate_series(0, "+fmt.Sprint(n-1)+") n) "+
 			strings.ReplaceAll(numbers.Replace(f.sql), "$n", fmt.Sprint(n)))
 	}
-	for _, def := range again {
-		run(def)
-	}
+	slices.Reverse(inserts) // the largest first, so that both connections have work to the end
+	run(inserts...)
+	run(indexes...)
 	run("DROP SCHEMA made CASCADE")
-	run("VACUUM (ANALYZE)")
+	var vacuums []string
+	for _, f := range fill {
+		table, _, _ := strings.Cut(f.table, " ")
+		vacuums = append(vacuums, "VACUUM (ANALYZE) "+table)
+	}
+	run(vacuums...)
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
@@ -15,7 +14,6 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/ident"
 )
 
 // ErrLoaded is returned where the organization has a sample program.
@@ -34,11 +32,7 @@ var queries = db.New()
 // ErrLoaded.
 func Load(ctx context.Context, pool *pgxpool.Pool, orgID string, now clock.Time) error {
 	return within(ctx, pool, orgID, func(tx pgx.Tx, programs []string) error {
-		loaded, err := queries.SampleLoaded(ctx, tx, db.SampleLoadedParams{OrgID: orgID, ProgramIds: programs})
-		if err != nil {
-			return err
-		}
-		if loaded {
+		if len(programs) > 0 {
 			return ErrLoaded
 		}
 		b := newBuilder(orgID, now)
@@ -52,16 +46,10 @@ func Load(ctx context.Context, pool *pgxpool.Pool, orgID string, now clock.Time)
 // Clear removes the sample program of an organization and everything in it,
 // also what was added to it since. The ledger keeps its entries and says that
 // their money is removed. Without a sample it does nothing.
-//
-// A program that the audit log speaks of cannot go: it stays, empty and paused.
 func Clear(ctx context.Context, pool *pgxpool.Pool, orgID string) error {
 	return within(ctx, pool, orgID, func(tx pgx.Tx, programs []string) error {
-		tables, err := deletionOrder(ctx, tx)
-		if err != nil {
-			return err
-		}
 		for _, id := range programs {
-			if err := clearProgram(ctx, tx, orgID, id, tables); err != nil {
+			if err := clearProgram(ctx, tx, orgID, id); err != nil {
 				return err
 			}
 		}
@@ -93,7 +81,14 @@ func within(ctx context.Context, pool *pgxpool.Pool, orgID string, f func(tx pgx
 	return nil
 }
 
-func clearProgram(ctx context.Context, tx pgx.Tx, orgID, id string, tables []string) error {
+// owned lists the tables with rows of a program, each after those that refer
+// to it. The ledger and the audit log are not among them: they stay.
+var owned = []string{
+	"commissions", "payouts", "payout_batches", "sales", "customers", "clicks", "referrals", "tracking_values", "links", "coupons",
+	"risk_flags", "flows", "applications", "magic_links", "balances", "partner_tags", "partners", "tags", "groups", "events",
+}
+
+func clearProgram(ctx context.Context, tx pgx.Tx, orgID, id string) error {
 	if _, err := queries.SampleLockPartners(ctx, tx, db.SampleLockPartnersParams{ProgramID: id, OrgID: orgID}); err != nil {
 		return err
 	}
@@ -101,63 +96,13 @@ func clearProgram(ctx context.Context, tx pgx.Tx, orgID, id string, tables []str
 	if err := queries.SampleLedgerRemove(ctx, tx, db.SampleLedgerRemoveParams{CreatedAt: now, ProgramID: id, OrgID: orgID}); err != nil {
 		return err
 	}
-	for _, table := range tables {
+	for _, table := range owned {
 		sql := "DELETE FROM " + pgx.Identifier{table}.Sanitize() + " WHERE program_id = $1 AND org_id = $2"
 		if _, err := tx.Exec(ctx, sql, id, orgID); err != nil {
 			return fmt.Errorf("%s: %w", table, err)
 		}
 	}
-	gone, err := queries.SampleDeleteProgram(ctx, tx, db.SampleDeleteProgramParams{ID: id, OrgID: orgID})
-	if err != nil || gone > 0 {
-		return err
-	}
-	return empty(ctx, tx, orgID, id, now)
-}
-
-// empty leaves a program that is valid: paused, with its default group.
-func empty(ctx context.Context, tx pgx.Tx, orgID, id string, now clock.Time) error {
-	if _, err := queries.GroupInsert(ctx, tx, db.GroupInsertParams{
-		ID: ident.NewSample(ident.Group), OrgID: orgID, ProgramID: id, Name: "Default", Slug: "default", IsDefault: true,
-		CreatedAt: now, UpdatedAt: now,
-	}); err != nil {
-		return err
-	}
-	return queries.SamplePauseProgram(ctx, tx, db.SamplePauseProgramParams{UpdatedAt: now, ID: id, OrgID: orgID})
-}
-
-// history is what cannot be deleted.
-var history = []string{"audit_log_entries", "ledger_entries"}
-
-// deletionOrder lists the tables with rows of a program so that each comes
-// after those that refer to it. It asks the database, so that a table made
-// later is not forgotten.
-func deletionOrder(ctx context.Context, tx pgx.Tx) ([]string, error) {
-	tables, err := queries.SampleTables(ctx, tx)
-	if err != nil {
-		return nil, err
-	}
-	references, err := queries.SampleReferences(ctx, tx)
-	if err != nil {
-		return nil, err
-	}
-	var order, seen []string
-	var visit func(table string)
-	visit = func(table string) {
-		if slices.Contains(seen, table) || !slices.Contains(tables, table) {
-			return
-		}
-		seen = append(seen, table)
-		for _, r := range references {
-			if r.ToTable == table {
-				visit(r.FromTable)
-			}
-		}
-		order = append(order, table)
-	}
-	for _, table := range tables {
-		visit(table)
-	}
-	return slices.DeleteFunc(order, func(t string) bool { return slices.Contains(history, t) }), nil
+	return queries.SampleDeleteProgram(ctx, tx, db.SampleDeleteProgramParams{ID: id, OrgID: orgID})
 }
 
 // number writes n with leading zeros.
