@@ -94,3 +94,10 @@ FROM balances b CROSS JOIN LATERAL (
         AND l.created_xid >= b.folded_xid AND l.created_xid < pg_snapshot_xmin(pg_current_snapshot())
 ) o
 WHERE b.id = @id AND t.id = b.id AND t.folded_xid = b.folded_xid;
+
+-- name: BalancesUnfold :execrows
+-- BalancesUnfold empties the rows that were folded by another cluster, which a
+-- logical restore brings: their mark means nothing here. The ledger, which is
+-- whole, fills them again.
+UPDATE balances SET pending_minor = 0, due_minor = 0, paid_minor = 0, folded_xid = '0'
+WHERE folded_xid > pg_snapshot_xmax(pg_current_snapshot());

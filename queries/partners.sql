@@ -143,3 +143,9 @@ VALUES (@id, @org_id, @program_id, @group_id, @partner_id, @email, @answers, @so
 
 -- name: PartnerProgram :one
 SELECT t.program_id FROM partners t WHERE t.id = @id AND t.org_id = @org_id;
+
+-- name: PartnerHoldCustomers :exec
+-- PartnerHoldCustomers locks the partner's customers before the partner itself,
+-- in the order in which a sale locks the two.
+SELECT t.id FROM customers t WHERE t.program_id = (SELECT p.program_id FROM partners p WHERE p.id = @partner_id AND p.org_id = @org_id)
+    AND t.org_id = @org_id AND t.partner_id = @partner_id ORDER BY t.id FOR UPDATE;

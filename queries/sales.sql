@@ -54,8 +54,7 @@ SELECT sqlc.embed(c), g.id AS program_id, g.currency AS program_currency, g.comm
     coalesce(p.status, '')::text AS partner_status, p.group_id AS partner_group_id, p.country_code AS partner_country,
     (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
     coalesce((SELECT k.country FROM clicks k WHERE k.id = c.click_id), '')::text AS click_country,
-    ARRAY(SELECT pt.tag_id FROM partner_tags pt WHERE pt.partner_id = c.partner_id)::text[] AS tag_ids,
-    coalesce((SELECT r.status FROM referrals r WHERE r.id = c.referral_id), '')::text AS referral_status
+    ARRAY(SELECT pt.tag_id FROM partner_tags pt WHERE pt.partner_id = c.partner_id)::text[] AS tag_ids
 FROM customers c JOIN programs g ON g.id = c.program_id LEFT JOIN partners p ON p.id = c.partner_id
 WHERE c.id = @customer_id AND c.org_id = @org_id;
 
@@ -92,3 +91,9 @@ SELECT t.program_id FROM sales t WHERE t.id = @id AND t.org_id = @org_id;
 -- CustomerHold locks the customer of a new sale, which makes "first sale" and
 -- every counter of the customer exact.
 SELECT t.id FROM customers t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
+
+-- name: SaleLead :one
+-- SaleLead locks the customer's referral while it is a lead, so that of all its
+-- customers' first sales one converts it.
+SELECT r.id FROM customers c JOIN referrals r ON r.id = c.referral_id
+WHERE c.id = @customer_id AND c.org_id = @org_id AND r.status = 'lead' FOR NO KEY UPDATE OF r;

@@ -289,6 +289,22 @@ func (q *Queries) BalancesStale(ctx context.Context, db DBTX, arg BalancesStaleP
 	return items, nil
 }
 
+const balancesUnfold = `-- name: BalancesUnfold :execrows
+UPDATE balances SET pending_minor = 0, due_minor = 0, paid_minor = 0, folded_xid = '0'
+WHERE folded_xid > pg_snapshot_xmax(pg_current_snapshot())
+`
+
+// BalancesUnfold empties the rows that were folded by another cluster, which a
+// logical restore brings: their mark means nothing here. The ledger, which is
+// whole, fills them again.
+func (q *Queries) BalancesUnfold(ctx context.Context, db DBTX) (int64, error) {
+	result, err := db.Exec(ctx, balancesUnfold)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const ledgerAppend = `-- name: LedgerAppend :exec
 
 INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)

@@ -458,6 +458,23 @@ func (q *Queries) PartnerGet(ctx context.Context, db DBTX, arg PartnerGetParams)
 	return i, err
 }
 
+const partnerHoldCustomers = `-- name: PartnerHoldCustomers :exec
+SELECT t.id FROM customers t WHERE t.program_id = (SELECT p.program_id FROM partners p WHERE p.id = $1 AND p.org_id = $2)
+    AND t.org_id = $2 AND t.partner_id = $1 ORDER BY t.id FOR UPDATE
+`
+
+type PartnerHoldCustomersParams struct {
+	PartnerID string
+	OrgID     string
+}
+
+// PartnerHoldCustomers locks the partner's customers before the partner itself,
+// in the order in which a sale locks the two.
+func (q *Queries) PartnerHoldCustomers(ctx context.Context, db DBTX, arg PartnerHoldCustomersParams) error {
+	_, err := db.Exec(ctx, partnerHoldCustomers, arg.PartnerID, arg.OrgID)
+	return err
+}
+
 const partnerInsert = `-- name: PartnerInsert :execrows
 INSERT INTO partners (id, org_id, program_id, group_id, email, first_name, last_name, company_name, website_url, country_code,
     handle, status, metadata, created_at, updated_at)

@@ -159,8 +159,7 @@ SELECT c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.c
     coalesce(p.status, '')::text AS partner_status, p.group_id AS partner_group_id, p.country_code AS partner_country,
     (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
     coalesce((SELECT k.country FROM clicks k WHERE k.id = c.click_id), '')::text AS click_country,
-    ARRAY(SELECT pt.tag_id FROM partner_tags pt WHERE pt.partner_id = c.partner_id)::text[] AS tag_ids,
-    coalesce((SELECT r.status FROM referrals r WHERE r.id = c.referral_id), '')::text AS referral_status
+    ARRAY(SELECT pt.tag_id FROM partner_tags pt WHERE pt.partner_id = c.partner_id)::text[] AS tag_ids
 FROM customers c JOIN programs g ON g.id = c.program_id LEFT JOIN partners p ON p.id = c.partner_id
 WHERE c.id = $1 AND c.org_id = $2
 `
@@ -182,7 +181,6 @@ type SaleCustomerRow struct {
 	RateOverride           []byte
 	ClickCountry           string
 	TagIds                 []string
-	ReferralStatus         string
 }
 
 // SaleCustomer reads the customer of a new sale with everything about its
@@ -223,7 +221,6 @@ func (q *Queries) SaleCustomer(ctx context.Context, db DBTX, arg SaleCustomerPar
 		&i.RateOverride,
 		&i.ClickCountry,
 		&i.TagIds,
-		&i.ReferralStatus,
 	)
 	return i, err
 }
@@ -383,6 +380,25 @@ func (q *Queries) SaleInsert(ctx context.Context, db DBTX, arg SaleInsertParams)
 		arg.UpdatedAt,
 	)
 	return err
+}
+
+const saleLead = `-- name: SaleLead :one
+SELECT r.id FROM customers c JOIN referrals r ON r.id = c.referral_id
+WHERE c.id = $1 AND c.org_id = $2 AND r.status = 'lead' FOR NO KEY UPDATE OF r
+`
+
+type SaleLeadParams struct {
+	CustomerID string
+	OrgID      string
+}
+
+// SaleLead locks the customer's referral while it is a lead, so that of all its
+// customers' first sales one converts it.
+func (q *Queries) SaleLead(ctx context.Context, db DBTX, arg SaleLeadParams) (string, error) {
+	row := db.QueryRow(ctx, saleLead, arg.CustomerID, arg.OrgID)
+	var id string
+	err := row.Scan(&id)
+	return id, err
 }
 
 const saleLock = `-- name: SaleLock :one

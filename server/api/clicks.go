@@ -120,7 +120,7 @@ func utmOf(landing string) []byte {
 	utm := map[string]string{}
 	for name, values := range u.Query() {
 		if strings.HasPrefix(name, "utm_") && len(values) > 0 {
-			utm[name] = strings.ToValidUTF8(strings.ReplaceAll(values[0], "\x00", ""), "")
+			utm[clean(name)] = clean(values[0])
 		}
 	}
 	if len(utm) == 0 {

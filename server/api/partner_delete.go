@@ -17,6 +17,10 @@ import (
 // sales, which stay as direct ones (decisions, 56 and 177).
 func (s *Server) DeletePartner(ctx context.Context, r api.DeletePartnerRequestObject) (api.DeletePartnerResponseObject, error) {
 	c := call.From(ctx)
+	hold := db.PartnerHoldCustomersParams{PartnerID: r.ID, OrgID: c.Key.OrgID}
+	if err := queries.PartnerHoldCustomers(ctx, c.Later(), hold); err != nil {
+		return nil, err
+	}
 	p, err := lockPartner(ctx, c, r.ID, true)
 	if err != nil {
 		return nil, err

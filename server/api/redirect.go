@@ -16,7 +16,6 @@ import (
 	"rail/server/auth"
 	"rail/server/call"
 	"rail/server/clock"
-	"rail/server/ident"
 	"rail/server/pgtx"
 	"rail/server/problem"
 	"rail/server/secret"
@@ -100,7 +99,7 @@ func (d *Redirector) click(ctx context.Context, c echo.Context, hit db.LinkBySlu
 	defer tx.Rollback()
 	l := hit.Link
 	now := d.Clock.Now()
-	w := call.New(d.Pool, ident.New(ident.Request), "redirect", auth.Key{OrgID: l.OrgID}, now).WithTx(tx)
+	w := call.New(d.Pool, c.Response().Header().Get("Rail-Request-Id"), "redirect", auth.Key{OrgID: l.OrgID}, now).WithTx(tx)
 	current, err := queries.TrackingResolve(ctx, tx, db.TrackingResolveParams{
 		ProgramID: l.ProgramID, OrgID: l.OrgID, Value: l.ValueKey, LandingKey: l.DestinationKey, Visitor: visitor, Now: now,
 	})

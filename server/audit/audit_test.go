@@ -145,7 +145,7 @@ func (b *books) many(n string) {
 	require.NoError(b.t, err)
 	defer conn.Release()
 	for _, sql := range []string{
-		`SET statement_timeout = 0`,
+		`SET statement_timeout = 0`, `SET session_replication_role = replica`,
 		`INSERT INTO partners (id, org_id, program_id, email, handle, status, created_at, updated_at)
 			SELECT 'part_m' || i, 'org_a', 'prg_a', i || '@m.example.com', 'm' || i, 'active', now(), now() FROM generate_series(0, 999) i`,
 		`INSERT INTO sales (id, org_id, program_id, customer_id, partner_id, external_charge_id, processor, amount_minor, currency, billing_type, is_first_sale, activity_outcome, warnings, occurred_at, created_at, updated_at)
@@ -155,7 +155,7 @@ func (b *books) many(n string) {
 		`INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
 			SELECT 'org_a', 'prg_a', 'part_m' || i % 1000, 'com_m' || i, 'USD', f, t, 300, now() FROM generate_series(1, ` + n + `) i, (VALUES ('source', 'pending'), ('pending', 'due')) x(f, t)`,
 		`INSERT INTO balances (id, org_id, program_id, partner_id, currency, updated_at) SELECT 'bal_m' || i, 'org_a', 'prg_a', 'part_m' || i, 'USD', now() FROM generate_series(0, 999) i`,
-		`ANALYZE`, `RESET statement_timeout`,
+		`ANALYZE`, `RESET statement_timeout`, `RESET session_replication_role`,
 	} {
 		start := time.Now()
 		_, err := conn.Exec(b.ctx, sql)

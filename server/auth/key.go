@@ -41,15 +41,21 @@ func (k Key) Allows(alternatives []string) bool {
 	return false
 }
 
+// Every key begins with one of these.
+const (
+	livePrefix = "rail_live_"
+	testPrefix = "rail_test_"
+)
+
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 // NewToken returns a fresh API key: its prefix, 32 random characters (190
 // bits) and 6 of a checksum, by which scanners and people spot a damaged key.
 // Authentication does not depend on the checksum.
 func NewToken(live bool) string {
-	prefix := "rail_test_"
+	prefix := testPrefix
 	if live {
-		prefix = "rail_live_"
+		prefix = livePrefix
 	}
 	body := prefix + random62(32)
 	return body + checksum(body)

@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +19,9 @@ import (
 // remember is how long a look-up is believed. It bounds the time for which a
 // revoked key still passes, on every replica, to one second.
 const remember = 900 * time.Millisecond
+
+// patience bounds a look-up, which several requests may wait for.
+const patience = 3 * time.Second
 
 // maxRemembered bounds the memory that invalid keys can take.
 const maxRemembered = 20_000
@@ -35,9 +39,9 @@ type Store struct {
 	clock  clock.Clock
 	group  singleflight.Group
 
-	mu   sync.Mutex
-	seen map[string]remembered
-	used map[string]time.Time // last use written, by key id
+	mu              sync.Mutex
+	seen, strangers map[string]remembered
+	used            map[string]time.Time // last use written, by key id
 }
 
 type remembered struct {
@@ -48,25 +52,40 @@ type remembered struct {
 
 // NewStore returns a store over the database.
 func NewStore(pool *pgxpool.Pool, keeper *secret.Keeper, c clock.Clock) *Store {
-	return &Store{pool: pool, keeper: keeper, clock: c, seen: map[string]remembered{}, used: map[string]time.Time{}}
+	return &Store{pool: pool, keeper: keeper, clock: c, seen: map[string]remembered{}, strangers: map[string]remembered{}, used: map[string]time.Time{}}
 }
 
 // Find returns the key of a token, revoked ones included, or ErrUnknown.
 func (s *Store) Find(ctx context.Context, token string) (Key, error) {
+	if !strings.HasPrefix(token, livePrefix) && !strings.HasPrefix(token, testPrefix) {
+		return Key{}, ErrUnknown
+	}
 	hash := string(s.keeper.HashAPIKey(token))
 	began := time.Now()
 	s.mu.Lock()
 	r, ok := s.seen[hash]
+	if !ok {
+		r, ok = s.strangers[hash]
+	}
 	s.mu.Unlock()
 	if ok && began.Sub(r.at) < remember {
 		return r.key, r.err
 	}
-	v, err, _ := s.group.Do(hash, func() (any, error) { return s.load(context.WithoutCancel(ctx), hash, began) })
-	if err != nil {
-		return Key{}, err
+	found := s.group.DoChan(hash, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		defer cancel()
+		return s.load(ctx, hash, began)
+	})
+	select {
+	case <-ctx.Done():
+		return Key{}, ctx.Err()
+	case f := <-found:
+		if f.Err != nil {
+			return Key{}, f.Err
+		}
+		r = f.Val.(remembered) //nolint:forcetypeassert // load returns nothing else
+		return r.key, r.err
 	}
-	r = v.(remembered) //nolint:forcetypeassert // load returns nothing else
-	return r.key, r.err
 }
 
 func (s *Store) load(ctx context.Context, hash string, began time.Time) (any, error) {
@@ -82,10 +101,14 @@ func (s *Store) load(ctx context.Context, hash string, began time.Time) (any, er
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.seen) >= maxRemembered {
-		clear(s.seen)
+	into := s.seen
+	if r.err != nil { // guesses must not push keys out
+		into = s.strangers
 	}
-	s.seen[hash] = r
+	if len(into) >= maxRemembered {
+		clear(into)
+	}
+	into[hash] = r
 	return r, nil
 }
 
@@ -95,10 +118,10 @@ func (s *Store) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.seen)
+	clear(s.strangers)
 }
 
-// Used notes the use of a key, at most once a minute and without holding the
-// request up: the statement travels when the next minute begins.
+// Used notes the use of a key, at most once a minute.
 func (s *Store) Used(ctx context.Context, k Key) error {
 	now := s.clock.Now()
 	s.mu.Lock()

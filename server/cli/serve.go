@@ -7,9 +7,12 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
+	"runtime/debug"
 
 	"rail/server/app"
 	"rail/server/config"
+	"rail/server/ledger"
 )
 
 func serve(fs *flag.FlagSet) action {
@@ -24,6 +27,10 @@ func serve(fs *flag.FlagSet) action {
 			}
 			defer l.Close() //nolint:errcheck // Serve has closed it, or nothing was served
 			d.config.BaseURL = reachable(d.config, l)
+			if err := ledger.Unfold(ctx, d.pool); err != nil {
+				return err
+			}
+			easeGC()
 			a, err := app.New(ctx, d.config, d.pool, env.Clock, logger(env.Err, d.config))
 			if err != nil {
 				return err
@@ -38,6 +45,14 @@ func serve(fs *flag.FlagSet) action {
 			}
 			return a.Serve(ctx, l)
 		})
+	}
+}
+
+// easeGC lets the heap grow to five times what is live before it is collected:
+// little lives on after a request, so that the default collects all the time.
+func easeGC() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
 	}
 }
 

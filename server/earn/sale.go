@@ -67,6 +67,7 @@ func Record(ctx context.Context, c *call.Call, p Payment) (Outcome, error) {
 type recording struct {
 	Payment
 	known   bool // the customer exists
+	lead    bool // its referral waits for a first sale
 	who     db.SaleCustomerRow
 	history db.SaleHistoryRow
 	flows   []rules.Flow
@@ -81,6 +82,11 @@ func (r *recording) read(ctx context.Context, c *call.Call) error {
 	errs := c.Each(ctx,
 		func(tx pgtx.DBTX) error {
 			_, err := queries.CustomerHold(ctx, tx, db.CustomerHoldParams{ID: r.CustomerID, OrgID: org})
+			return err
+		},
+		func(tx pgtx.DBTX) error {
+			_, err := queries.SaleLead(ctx, tx, db.SaleLeadParams{CustomerID: r.CustomerID, OrgID: org})
+			r.lead = err == nil
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
@@ -345,7 +351,7 @@ func (r *recording) convert(ctx context.Context, c *call.Call, sale db.Sale) err
 			return err
 		}
 	}
-	if k.ReferralID == nil || k.PartnerID == nil || r.who.ReferralStatus != "lead" || !sale.IsFirstSale {
+	if k.ReferralID == nil || k.PartnerID == nil || !r.lead || !sale.IsFirstSale {
 		return nil
 	}
 	c.Events.Record("referral.converted", event.Subject{ProgramID: sale.ProgramID, PartnerID: *k.PartnerID, ID: *k.ReferralID},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -110,7 +111,7 @@ func newRoute(spec *openapi3.T, path, method string, item *openapi3.PathItem, op
 		}
 	}
 	for _, s := range r.scopes {
-		if !contains(known, s) {
+		if !slices.Contains(known, s) {
 			return nil, fmt.Errorf("openapi: %s names the unknown scope %q", op.OperationID, s)
 		}
 	}

@@ -2,6 +2,7 @@ package front
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -11,9 +12,9 @@ import (
 // maxDepth bounds the nesting of a body.
 const maxDepth = 32
 
-// freeform names the top-level members whose numbers are the client's own text
-// or are judged, with a path, by the conditions' own parser.
-var freeform = map[string]bool{"metadata": true, "answers": true, "payout_details": true, "branches": true}
+// freeform names the members whose numbers are the client's own text or are
+// judged, with a path, by the conditions' own parser.
+var freeform = map[string]bool{"metadata": true, "answers": true, "payout_details": true, "conditions": true}
 
 // CheckJSON judges the raw bytes of a body before anything decodes them, for
 // what decoders pass over in silence: bytes that are not UTF-8, NUL, lone
@@ -141,7 +142,7 @@ func (d *door) member(names *[]string, seen *map[string]bool) string {
 			(*seen)[n] = true
 		}
 	}
-	if (*seen)[folded] || *seen == nil && contains(*names, folded) {
+	if (*seen)[folded] || *seen == nil && slices.Contains(*names, folded) {
 		d.fail("the member %q is given twice", name)
 		return ""
 	}
@@ -150,15 +151,6 @@ func (d *door) member(names *[]string, seen *map[string]bool) string {
 	}
 	*names = append(*names, folded)
 	return name
-}
-
-func contains(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
 }
 
 func (d *door) array(depth int) {
@@ -214,7 +206,7 @@ func (d *door) number() {
 		return
 	}
 	whole := d.fraction()
-	if !whole && d.err == nil && (len(d.path) == 0 || !freeform[d.path[0]]) {
+	if !whole && d.err == nil && !slices.ContainsFunc(d.path, func(p string) bool { return freeform[p] }) {
 		d.err = problem.Invalid(d.param(), "%s must be an integer without a point or exponent, not %s.", d.param(), d.in[start:d.at])
 	}
 }

@@ -2,6 +2,7 @@ package front
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -60,7 +61,7 @@ func mergeList(q url.Values, name string) {
 	out := make([]string, 0, len(given))
 	for _, v := range given {
 		for _, part := range strings.Split(v, ",") {
-			if part = strings.TrimSpace(part); part != "" && !contains(out, part) {
+			if part = strings.TrimSpace(part); part != "" && !slices.Contains(out, part) {
 				out = append(out, part)
 			}
 		}
@@ -78,7 +79,10 @@ func checkQuery(q url.Values, r *route) error {
 	for name, given := range q {
 		p, known := r.query[name]
 		if !known {
-			return unknownParameter(name, r)
+			if err := unknownParameter(name, r); err != nil {
+				return err
+			}
+			continue
 		}
 		if !p.array && len(given) > 1 {
 			return problem.Invalid(name, "%s is given %d times.", name, len(given))

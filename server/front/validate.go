@@ -99,10 +99,22 @@ func schemaRefusal(se *openapi3.SchemaError, param string) *problem.Error {
 	if se.SchemaField == "required" {
 		return problem.Missing(path)
 	}
+	reason = plainBound(se, reason)
 	if path == "" {
 		return problem.New(problem.InvalidJSON, "The body must be a JSON object: %s.", reason)
 	}
 	return problem.Invalid(path, "%s: %s.", path, reason)
+}
+
+// plainBound writes the bounds of numbers in digits.
+func plainBound(se *openapi3.SchemaError, reason string) string {
+	switch {
+	case se.SchemaField == "maximum" && se.Schema.Max != nil:
+		return "must be at most " + strconv.FormatFloat(*se.Schema.Max, 'f', -1, 64)
+	case se.SchemaField == "minimum" && se.Schema.Min != nil:
+		return "must be at least " + strconv.FormatFloat(*se.Schema.Min, 'f', -1, 64)
+	}
+	return reason
 }
 
 // parameterRefusal names the allowed values of expand and include.

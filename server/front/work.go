@@ -51,6 +51,9 @@ func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
 				pause(c.Request().Context(), attempt)
 				continue
 			}
+			if err != nil && pgtx.Again(err) {
+				return problem.Away(err)
+			}
 			if err != nil {
 				return err
 			}

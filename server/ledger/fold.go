@@ -68,3 +68,11 @@ func (f *Folder) advance(horizon uint64) {
 		f.after, f.mark = f.mark.ID, nil
 	}
 }
+
+// Unfold must run once before balances are read by a new process: after a
+// logical restore, rows folded by the old cluster carry transaction numbers
+// that mean nothing in the new one.
+func Unfold(ctx context.Context, pool *pgxpool.Pool) error {
+	_, err := queries.BalancesUnfold(ctx, pool)
+	return err
+}

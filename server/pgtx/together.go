@@ -3,6 +3,8 @@ package pgtx
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -98,7 +100,14 @@ type result struct {
 // start runs read until it asks for its statement or ends.
 func start(read Read) *lane {
 	l := &lane{ask: make(chan statement), rows: make(chan result), done: make(chan error, 1)}
-	go func() { l.done <- read(l) }()
+	go func() {
+		defer func() {
+			if v := recover(); v != nil {
+				l.done <- fmt.Errorf("pgtx: a read panicked: %v\n%s", v, debug.Stack())
+			}
+		}()
+		l.done <- read(l)
+	}()
 	select {
 	case l.stmt = <-l.ask:
 		l.asked = true

@@ -17,9 +17,9 @@ import (
 var session = map[string]string{
 	"application_name": "rail",
 	"timezone":         "UTC",
-	// The lists' optional filters need the values at planning: a generic plan
-	// is up to a thousand times slower (engineering.md 8).
-	"plan_cache_mode":                     "force_custom_plan",
+	// Short statements profit from kept plans; lists ask for plans of their
+	// own (queries/operators.sql, PlanForValues).
+	"plan_cache_mode":                     "auto",
 	"statement_timeout":                   "5000",
 	"lock_timeout":                        "3000",
 	"idle_in_transaction_session_timeout": "10000",

@@ -68,7 +68,7 @@ func (b *builder) charges(c *customer, p plan, first clock.Time) {
 		if p.months == 0 {
 			return
 		}
-		if b.chance(0.13) {
+		if b.chance(0.115) {
 			b.cancel(c)
 			return
 		}

@@ -39,7 +39,12 @@ func Load(ctx context.Context, pool *pgxpool.Pool, orgID string, now clock.Time)
 		if err := b.build(); err != nil {
 			return err
 		}
-		return b.copy(ctx, tx)
+		if err := b.copy(ctx, tx); err != nil {
+			return err
+		}
+		// Plans made before the server has looked at so many new rows are bad.
+		_, err := tx.Exec(ctx, "ANALYZE")
+		return err
 	})
 }
 
