@@ -9,7 +9,7 @@ VALUES (@org_id, @program_id, @partner_id, @commission_id, @currency, @from_buck
 -- one that is there.
 INSERT INTO balances (id, org_id, program_id, partner_id, currency, updated_at)
 VALUES (@id, @org_id, @program_id, @partner_id, @currency, @updated_at)
-ON CONFLICT (program_id, partner_id, currency) DO NOTHING;
+ON CONFLICT DO NOTHING;
 
 -- name: BalancePage :many
 -- BalancePage adds to each row the entries of transactions that were not

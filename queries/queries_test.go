@@ -28,6 +28,7 @@ var unbound = map[string]string{
 	"LedgerMark":       "a place in the whole ledger",
 	"BalancesStale":    "the fold passes over the whole ledger",
 	"BalanceFold":      "the id is one that BalancesStale has just listed",
+	"BalancesUnfold":   "undoes the folds of another cluster, whosever they are",
 	// The counters of a flow's conditions. The program and the partner are those of
 	// the customer or sign-up that was read under the organization in the same
 	// transaction; org_id in each part would cost its index-only scan.

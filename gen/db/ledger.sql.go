@@ -74,7 +74,7 @@ func (q *Queries) BalanceCursor(ctx context.Context, db DBTX, arg BalanceCursorP
 const balanceEnsure = `-- name: BalanceEnsure :exec
 INSERT INTO balances (id, org_id, program_id, partner_id, currency, updated_at)
 VALUES ($1, $2, $3, $4, $5, $6)
-ON CONFLICT (program_id, partner_id, currency) DO NOTHING
+ON CONFLICT DO NOTHING
 `
 
 type BalanceEnsureParams struct {

@@ -137,9 +137,9 @@ func TestRoundTrips(t *testing.T) {
 		{"retrieve a sale", 1, 1, get("/v1/sales/" + known)},
 		{"retrieve a partner", 1, 1, get("/v1/partners/" + partner)},
 		{"retrieve a customer", 1, 1, get("/v1/customers/" + customer)},
-		{"list of sales, filter, two expands", 3, 3, get("/v1/sales?program_id=" + program + "&partner_id=" + partner + "&expand=partner,customer")},
-		{"list of commissions, filter, two expands", 3, 3, get("/v1/commissions?program_id=" + program + "&partner_id=" + partner + "&expand=sale,flow")},
-		{"list of clicks, filter, two expands", 3, 3, get("/v1/clicks?program_id=" + program + "&partner_id=" + partner + "&expand=partner,referral")},
+		{"list of sales, filter, two expands", 3, 2, get("/v1/sales?program_id=" + program + "&partner_id=" + partner + "&expand=partner,customer")},
+		{"list of commissions, filter, two expands", 3, 2, get("/v1/commissions?program_id=" + program + "&partner_id=" + partner + "&expand=sale,flow")},
+		{"list of clicks, filter, two expands", 3, 2, get("/v1/clicks?program_id=" + program + "&partner_id=" + partner + "&expand=partner,referral")},
 	} {
 		for range 2 { // the first runs prepare the statements
 			require.Less(t, c.run().Status, 300, c.operation)

@@ -287,3 +287,23 @@ func TestFoldSavepoints(t *testing.T) {
 	require.NoError(t, NewFolder(pool).Fold(ctx))
 	require.Equal(t, map[string]triple{"bal_a_usd": {due: 1}}, stored(t, pool))
 }
+
+// TestUnfold: rows folded by another cluster, as a logical restore brings them,
+// read right again.
+func TestUnfold(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	_, err := pool.Exec(t.Context(), `
+		SET session_replication_role = replica;
+		INSERT INTO balances (id, org_id, program_id, partner_id, currency, due_minor, folded_xid, updated_at)
+			VALUES ('bal_1_usd', 'org_1', 'prg_1', 'part_1', 'USD', 200, '9000000000', now());
+		INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
+			VALUES ('org_1', 'prg_1', 'part_1', 'com_1', 'USD', 'source', 'due', 200, now()), ('org_1', 'prg_1', 'part_1', 'com_2', 'USD', 'source', 'due', 300, now());
+		SET session_replication_role = DEFAULT`)
+	require.NoError(t, err)
+	require.NoError(t, Unfold(t.Context(), pool))
+	require.NoError(t, NewFolder(pool).Fold(t.Context()))
+	var due int64
+	require.NoError(t, pool.QueryRow(t.Context(), "SELECT due_minor FROM balances").Scan(&due))
+	require.EqualValues(t, 500, due)
+}
