@@ -49,11 +49,21 @@ fmt-check:
 	@unformatted=$$($(GO_FILES) | while read -r f; do [ ! -f "$$f" ] || echo "$$f"; done | xargs gofmt -l); if [ -n "$$unformatted" ]; then echo 'not formatted (gofmt -w):' >&2; echo "$$unformatted" >&2; exit 1; fi
 
 .PHONY: lint
-lint: go fmt-check ## vet and staticcheck the code; golangci-lint and redocly too, where they are installed
+lint: go fmt-check ## vet and staticcheck the code; judge the description with redocly and openapi-typescript, where npm is
 	go vet ./...
 	go tool -modfile=.ci/lint.mod staticcheck ./cmd/... ./server/...
-	@if command -v golangci-lint >/dev/null; then golangci-lint run; else echo 'golangci-lint is not installed: skipped'; fi
-	@if [ -x node_modules/.bin/redocly ]; then node_modules/.bin/redocly lint --config openapi/redocly.yaml openapi/bundle.json; else echo 'redocly is not installed (npm install): skipped'; fi
+	@if command -v golangci-lint >/dev/null; then golangci-lint run; fi
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory lint-description; else echo 'npm is not installed: the description is not linted'; fi
+
+.PHONY: lint-description
+lint-description: node_modules/.package-lock.json
+	node_modules/.bin/redocly lint --config openapi/redocly.yaml openapi/bundle.json
+	@mkdir -p bin && node_modules/.bin/openapi-typescript openapi/bundle.json -o bin/api.d.ts >bin/openapi-typescript.log 2>&1 || { cat bin/openapi-typescript.log >&2; exit 1; }
+	@if grep -qiE 'warn|error' bin/openapi-typescript.log; then cat bin/openapi-typescript.log >&2; exit 1; fi
+
+node_modules/.package-lock.json: package.json
+	npm install --no-audit --no-fund --no-package-lock --ignore-scripts --loglevel=error
+	@touch node_modules/.package-lock.json
 
 .PHONY: clean
 clean: ## remove what was built; .rail with its data stays

@@ -16,6 +16,6 @@ func (s *Server) SetInboundSigning(ctx context.Context, r api.SetInboundSigningR
 	err := queries.APIKeySetSigning(ctx, c.Later(), db.APIKeySetSigningParams{
 		Required: r.Body.Required, Now: &c.Now, ID: c.Key.ID, OrgID: c.Key.OrgID,
 	})
-	s.Keys.Forget()
+	c.OnCommit(s.Keys.Forget)
 	return api.SetInboundSigning200JSONResponse{Object: "inbound_signing", Required: r.Body.Required, UpdatedAt: c.Now}, err
 }

@@ -26,6 +26,7 @@ type Call struct {
 	Tx        *pgtx.Tx
 	Events    *event.Recorder
 	pool      *pgxpool.Pool
+	committed []func()
 }
 
 // New returns a call without a transaction.
@@ -53,6 +54,16 @@ func (c *Call) DB() pgtx.DBTX {
 // Later returns what writes of this call run on when nothing depends on their
 // result before the commit.
 func (c *Call) Later() pgtx.DBTX { return c.Tx.Later() }
+
+// OnCommit runs f once the call's transaction has been committed.
+func (c *Call) OnCommit(f func()) { c.committed = append(c.committed, f) }
+
+// Committed runs what was put off until the commit.
+func (c *Call) Committed() {
+	for _, f := range c.committed {
+		f()
+	}
+}
 
 // Fits tells whether an object of a program may be shown to this call.
 func (c *Call) Fits(programID string) bool { return c.ProgramID == "" || c.ProgramID == programID }

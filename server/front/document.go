@@ -18,8 +18,9 @@ import (
 
 // Document is the description of the API, ready to be asked about a route.
 type Document struct {
-	spec   *openapi3.T
-	routes map[routeKey]*route
+	spec    *openapi3.T
+	lenient bool // unknown members of bodies are passed over
+	routes  map[routeKey]*route
 }
 
 type routeKey struct{ method, path string }
@@ -57,7 +58,7 @@ func LoadDocument(bundle []byte, knownScopes []string, ignoreUnknown bool) (*Doc
 	if ignoreUnknown {
 		openRequestBodies(spec)
 	}
-	d := &Document{spec: spec, routes: map[routeKey]*route{}}
+	d := &Document{spec: spec, lenient: ignoreUnknown, routes: map[routeKey]*route{}}
 	for path, item := range spec.Paths.Map() {
 		for method, op := range item.Operations() {
 			r, err := newRoute(spec, path, method, item, op, knownScopes)

@@ -30,6 +30,11 @@ func (f *Front) validate(next echo.HandlerFunc) echo.HandlerFunc {
 		if err := openapi3filter.ValidateRequest(c.Request().Context(), in); err != nil {
 			return refusal(err)
 		}
+		if f.Document.lenient {
+			if err := s.route.checkNames(s.body); err != nil {
+				return err
+			}
+		}
 		return next(c)
 	}
 }

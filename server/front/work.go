@@ -91,7 +91,8 @@ func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, base *call.Call, 
 	if err != nil {
 		return nil, err
 	}
-	if p == nil || p.Committed {
+	done := p == nil || p.Committed
+	if done {
 		err = work.Events.Flush(ctx, work.Later())
 	} else {
 		if r == nil || !storable(p) {
@@ -107,7 +108,13 @@ func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, base *call.Call, 
 			return nil, err
 		}
 	}
-	return out, tx.Commit(ctx)
+	if err := tx.Commit(ctx); err != nil {
+		return nil, err
+	}
+	if done {
+		work.Committed()
+	}
+	return out, nil
 }
 
 // capture runs the handler into a buffer. A refusal is rendered there; an

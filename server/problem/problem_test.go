@@ -1,0 +1,48 @@
+package problem
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/openapi"
+)
+
+// TestListIsTheDescriptions: the closed lists of codes and types are those of
+// the published description.
+func TestListIsTheDescriptions(t *testing.T) {
+	t.Parallel()
+	var doc struct {
+		Components struct {
+			Schemas struct {
+				ErrorCode struct{ Enum []Code }
+				ErrorType struct{ Enum []string }
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal(openapi.Bundle, &doc))
+	want := doc.Components.Schemas.ErrorCode.Enum
+	got := Codes()
+	slices.Sort(want)
+	slices.Sort(got)
+	require.Equal(t, want, got)
+	for _, c := range got {
+		e := New(c, "text")
+		require.Contains(t, doc.Components.Schemas.ErrorType.Enum, e.Type(), c)
+		require.GreaterOrEqual(t, e.Status(), 400, c)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("secret")
+	require.ErrorIs(t, Internal(cause), cause)
+	require.NotContains(t, Internal(cause).Message, "secret")
+	require.Equal(t, 1, Away(cause).RetryAfter)
+	require.Equal(t, "x", NotFound("x").Param)
+	require.Equal(t, NotFound(""), NotFound(""), "absent and foreign are one answer")
+	require.Equal(t, 409, Taken(TagNameTaken, "name", 1, "taken").Status())
+}
