@@ -3,12 +3,14 @@
 package apitest
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -41,6 +43,7 @@ type Server struct {
 	// Client is the generated client with Key.
 	Client *api.ClientWithResponses
 	Config config.Config
+	log    *record
 }
 
 // Option changes how a server is started.
@@ -65,23 +68,43 @@ func On(t testing.TB, dsn string, c *clock.Manual, options ...Option) *Server {
 		o(&cfg)
 	}
 	pool := pgtest.Pool(t, dsn)
-	a, err := app.New(t.Context(), cfg, pool, c, logger())
+	s := &Server{T: t, Pool: pool, DSN: dsn, Clock: c, Config: cfg, log: &record{}}
+	a, err := app.New(t.Context(), cfg, pool, c, slog.New(slog.NewTextHandler(io.MultiWriter(s.log, console()), nil)))
 	require.NoError(t, err)
 	web := httptest.NewServer(a.Handler())
 	t.Cleanup(web.Close)
-	s := &Server{T: t, URL: web.URL, Pool: pool, DSN: dsn, Clock: c, Config: cfg}
+	s.URL = web.URL
 	s.Org = s.NewOrg("Test")
 	s.Key = s.NewKey(s.Org, true, "read", "write")
 	s.Client = s.ClientFor(s.Key)
 	return s
 }
 
-// logger is silent unless RAIL_TEST_LOG is set.
-func logger() *slog.Logger {
+// console shows the log where RAIL_TEST_LOG is set.
+func console() io.Writer {
 	if os.Getenv("RAIL_TEST_LOG") != "" {
-		return slog.New(slog.NewTextHandler(os.Stderr, nil))
+		return os.Stderr
 	}
-	return slog.New(slog.NewTextHandler(io.Discard, nil))
+	return io.Discard
+}
+
+// record is a log that may be read while it is written.
+type record struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (r *record) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.Write(p)
+}
+
+// Log returns everything that the server has logged.
+func (s *Server) Log() string {
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
+	return s.log.text.String()
 }
 
 // NewOrg adds an organization and returns its id.

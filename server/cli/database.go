@@ -52,8 +52,8 @@ type database struct {
 	keeper *secret.Keeper
 }
 
-// opening says how to open a database. up brings one that is not the private
-// one to the right version too, which otherwise is left to the operator.
+// opening says how to open a database. up brings one that is neither private nor
+// empty to the right version too, which otherwise is left to the operator.
 type opening struct {
 	up   bool
 	logf func(string, ...any)
@@ -98,7 +98,8 @@ func (d *database) open(ctx context.Context, up bool) (err error) {
 	return err
 }
 
-// atVersion refuses a database at another version than this binary's.
+// atVersion brings an empty database to this binary's version, and refuses one
+// at any other: an upgrade is for the operator to begin.
 func atVersion(ctx context.Context, dsn string) error {
 	latest, err := migrate.Latest()
 	if err != nil {
@@ -112,6 +113,8 @@ func atVersion(ctx context.Context, dsn string) error {
 		return fmt.Errorf("%w: migration %d", migrate.ErrDirty, at)
 	case at > latest:
 		return fmt.Errorf("%w: it is at version %d, this binary knows %d", migrate.ErrNewer, at, latest)
+	case at == 0:
+		return migrate.Up(ctx, dsn)
 	case at < latest:
 		return fmt.Errorf("the database is at schema version %d and this binary needs %d: run rail migrate up", at, latest)
 	}
