@@ -35,6 +35,9 @@ func serve(fs *flag.FlagSet) action {
 			if err != nil {
 				return err
 			}
+			if d.private() {
+				go d.server.Keep(ctx)
+			}
 			if *first {
 				err = firstRun(ctx, env, d)
 			} else {

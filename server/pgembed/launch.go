@@ -119,8 +119,8 @@ func (s *Server) ready(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		if s.proc.ended() {
-			return fmt.Errorf("PostgreSQL did not start: %w", exitError(s.proc.err))
+		if p := s.process(); p.ended() {
+			return fmt.Errorf("PostgreSQL did not start: %w", exitError(p.err))
 		}
 		if cause := pause(ctx); cause != nil {
 			return errors.Join(cause, err)

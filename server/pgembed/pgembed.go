@@ -40,9 +40,20 @@ type Options struct {
 type Server struct {
 	socketDir string
 	port      int
+	options   Options
+	mu        sync.Mutex
 	proc      *process // nil when joined
+	stopped   bool
 	stop      sync.Once
 	stopErr   error
+}
+
+// process returns the child that runs the cluster, or nil where another
+// process's does.
+func (s *Server) process() *process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.proc
 }
 
 // DSN is the connection URL of one database of the cluster.
@@ -59,16 +70,20 @@ func (s *Server) DSN(db string) string {
 
 // Joined reports whether another process runs the cluster, so that this one
 // neither stops it nor keeps it alive.
-func (s *Server) Joined() bool { return s.proc == nil }
+func (s *Server) Joined() bool { return s.process() == nil }
 
 // Stop shuts the cluster down, ending open sessions. It does nothing to a
 // joined one, and a second call returns what the first did. The error tells
 // that the server had died before or did not end cleanly.
 func (s *Server) Stop() error {
-	if s.Joined() {
+	s.mu.Lock()
+	s.stopped = true
+	s.mu.Unlock()
+	p := s.process()
+	if p == nil {
 		return nil
 	}
-	s.stop.Do(func() { s.stopErr = s.proc.stop(stopLimit) })
+	s.stop.Do(func() { s.stopErr = p.stop(stopLimit) })
 	return s.stopErr
 }
 
@@ -85,6 +100,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("private PostgreSQL in %s: %w", o.Dir, err)
 	}
+	s.options = o
 	return s, nil
 }
 

@@ -294,3 +294,53 @@ func TestFailureShowsLog(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A server that dies under its keeper comes back at the same address, and stops
+// when it is told to.
+func TestKeep(t *testing.T) {
+	dir := openDir(t)
+	s, err := Start(t.Context(), Options{Dir: dir, Durable: true})
+	check(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	kept := make(chan struct{})
+	go func() { defer close(kept); s.Keep(ctx) }()
+	for range 2 {
+		p := s.process()
+		check(t, p.cmd.Process.Kill())
+		<-p.done
+		for s.process() == p || s.ping(ctx) != nil {
+			check(t, pause(ctx))
+		}
+		value(t, s, "SELECT 'alive'")
+	}
+	last := s.process()
+	cancel()
+	<-kept
+	check(t, s.Stop())
+	if !last.ended() {
+		t.Error("Stop left the last server running")
+	}
+}
+
+// A joined server whose owner ends becomes the joiner's own.
+func TestKeepJoined(t *testing.T) {
+	dir := openDir(t)
+	owner, err := Start(t.Context(), Options{Dir: dir, Durable: true})
+	check(t, err)
+	joiner, err := Start(t.Context(), Options{Dir: dir, Durable: true})
+	check(t, err)
+	if !joiner.Joined() {
+		t.Fatal("not joined")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	kept := make(chan struct{})
+	go func() { defer close(kept); joiner.Keep(ctx) }()
+	check(t, owner.Stop())
+	for joiner.Joined() || joiner.ping(ctx) != nil {
+		check(t, pause(ctx))
+	}
+	value(t, joiner, "SELECT 'alive'")
+	cancel()
+	<-kept
+	check(t, joiner.Stop())
+}
