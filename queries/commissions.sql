@@ -87,3 +87,62 @@ FROM payouts t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
 
 -- name: PayoutProgram :one
 SELECT t.program_id FROM payouts t WHERE t.id = @id AND t.org_id = @org_id;
+
+-- name: CommissionSetStatus :execrows
+-- CommissionSetStatus moves a commission from the state that was read.
+UPDATE commissions SET status = @status, approved_at = @approved_at, voided_at = @voided_at, void_reason = @void_reason, updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id AND status = @previous;
+
+-- name: CommissionMaturingPage :many
+-- CommissionMaturingPage lists by maturity, the oldest first;
+-- commissions_mature_idx serves the range and the order, and passes other
+-- states by itself. Of several states it takes the first rows of each, as
+-- CommissionPage does.
+SELECT t.* FROM commissions t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND t.mature_at >= @from_at::timestamptz AND t.mature_at <= @to_at::timestamptz
+  AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
+  AND (sqlc.narg('status_in')::text[] IS NULL OR t.id = ANY (ARRAY(
+    SELECT y.id FROM unnest(sqlc.narg('status_in')::text[]) v(status) CROSS JOIN LATERAL (
+      SELECT k.id FROM commissions k
+      WHERE k.program_id = @program_id AND k.mature_at >= @from_at::timestamptz AND k.mature_at <= @to_at::timestamptz AND k.status = v.status
+        AND (sqlc.narg('after_at')::timestamptz IS NULL OR (k.mature_at, k.id) > (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
+        AND (sqlc.narg('before_at')::timestamptz IS NULL OR (k.mature_at, k.id) < (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
+      ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN k.mature_at END DESC,
+               CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN k.id END DESC,
+               k.mature_at, k.id
+      LIMIT @lim
+    ) y)))
+  AND (sqlc.narg('after_at')::timestamptz IS NULL OR (t.mature_at, t.id) > (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
+  AND (sqlc.narg('before_at')::timestamptz IS NULL OR (t.mature_at, t.id) < (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
+ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.mature_at END DESC,
+         CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END DESC,
+         t.mature_at, t.id
+LIMIT @lim;
+
+-- name: CommissionMaturingCount :one
+SELECT count(*) FROM commissions t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND t.mature_at >= @from_at::timestamptz AND t.mature_at <= @to_at::timestamptz
+  AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
+  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]));
+
+-- name: CommissionMaturingCursor :one
+SELECT t.mature_at::timestamptz AS mature_at, t.id FROM commissions t
+WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id AND t.mature_at >= @from_at::timestamptz AND t.mature_at <= @to_at::timestamptz;
+
+-- name: CommissionsToMature :many
+-- CommissionsToMature takes the next commissions whose hold has run; other
+-- replicas pass over what this one holds.
+UPDATE commissions t SET status = 'due', updated_at = @now
+FROM (SELECT k.id FROM commissions k WHERE k.status = 'approved' AND k.mature_at <= @now ORDER BY k.mature_at, k.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
+WHERE t.id = due.id RETURNING t.*;
+
+-- name: CommissionsToApprove :many
+-- CommissionsToApprove takes the next commissions that approve themselves; one
+-- whose hold has run already is due at once.
+UPDATE commissions t SET status = CASE WHEN t.mature_at <= @now THEN 'due' ELSE 'approved' END, approved_at = @now, updated_at = @now
+FROM (SELECT k.id FROM commissions k WHERE k.status = 'pending' AND k.approve_at <= @now ORDER BY k.approve_at, k.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
+WHERE t.id = due.id RETURNING t.*;

@@ -24,11 +24,14 @@ var unbound = map[string]string{
 	// The public redirect.
 	"LinkBySlug": "the redirect has no key; slugs are server-made and of one namespace",
 	// Jobs work on the whole database.
-	"IdempotencyPurge": "removes what has expired, whosever it is",
-	"LedgerMark":       "a place in the whole ledger",
-	"BalancesStale":    "the fold passes over the whole ledger",
-	"BalanceFold":      "the id is one that BalancesStale has just listed",
-	"BalancesUnfold":   "undoes the folds of another cluster, whosever they are",
+	"IdempotencyPurge":     "removes what has expired, whosever it is",
+	"LedgerMark":           "a place in the whole ledger",
+	"BalancesStale":        "the fold passes over the whole ledger",
+	"BalanceFold":          "the id is one that BalancesStale has just listed",
+	"CommissionsToMature":  "the hold runs out in every organization",
+	"CommissionsToApprove": "the delay runs out in every organization",
+	"ReferralsExpire":      "the window runs out in every organization",
+	"BalancesUnfold":       "undoes the folds of another cluster, whosever they are",
 	// The counters of a flow's conditions. The program and the partner are those of
 	// the customer or sign-up that was read under the organization in the same
 	// transaction; org_id in each part would cost its index-only scan.

@@ -67,3 +67,10 @@ SELECT t.program_id FROM referrals t WHERE t.id = @id AND t.org_id = @org_id;
 -- ReferralRelease makes a lead a visit again when its only customer goes.
 UPDATE referrals r SET status = 'visit', updated_at = @updated_at WHERE r.id = @id AND r.org_id = @org_id AND r.status = 'lead'
 AND NOT EXISTS (SELECT 1 FROM customers c WHERE c.referral_id = r.id AND c.org_id = @org_id AND c.id <> @customer_id);
+
+-- name: ReferralsExpire :execrows
+-- ReferralsExpire retires expired visits, so that the visitor's next click finds
+-- the place free. Customers that are bound already stay bound.
+UPDATE referrals t SET current = false
+FROM (SELECT r.id FROM referrals r WHERE r.current AND r.expires_at <= @now ORDER BY r.expires_at LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
+WHERE t.id = due.id;

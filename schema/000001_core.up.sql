@@ -564,7 +564,7 @@ CREATE INDEX commissions_status_idx ON commissions (program_id, status, created_
 CREATE INDEX commissions_kind_idx ON commissions (program_id, kind, created_at, id) WHERE kind <> 'referral';
 CREATE INDEX commissions_of_sale_idx ON commissions (sale_id, created_at, id) WHERE sale_id IS NOT NULL;
 CREATE INDEX commissions_payout_idx ON commissions (payout_id, created_at, id) WHERE payout_id IS NOT NULL;
-CREATE INDEX commissions_mature_idx ON commissions (program_id, mature_at, id);
+CREATE INDEX commissions_mature_idx ON commissions (program_id, mature_at, id, status);
 
 -- The ledger: one immutable row a move of a commission's money from one bucket
 -- to another, so that every move sums to zero by construction. source is where

@@ -292,6 +292,170 @@ func (q *Queries) CommissionLock(ctx context.Context, db DBTX, arg CommissionLoc
 	return i, err
 }
 
+const commissionMaturingCount = `-- name: CommissionMaturingCount :one
+SELECT count(*) FROM commissions t
+WHERE t.program_id = $1
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
+  AND t.mature_at >= $3::timestamptz AND t.mature_at <= $4::timestamptz
+  AND ($5::text IS NULL OR t.status = $5::text)
+  AND ($6::text[] IS NULL OR t.status = ANY ($6::text[]))
+`
+
+type CommissionMaturingCountParams struct {
+	ProgramID string
+	OrgID     string
+	FromAt    clock.Time
+	ToAt      clock.Time
+	Status    *string
+	StatusIn  []string
+}
+
+func (q *Queries) CommissionMaturingCount(ctx context.Context, db DBTX, arg CommissionMaturingCountParams) (int64, error) {
+	row := db.QueryRow(ctx, commissionMaturingCount,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.FromAt,
+		arg.ToAt,
+		arg.Status,
+		arg.StatusIn,
+	)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const commissionMaturingCursor = `-- name: CommissionMaturingCursor :one
+SELECT t.mature_at::timestamptz AS mature_at, t.id FROM commissions t
+WHERE t.id = $1 AND t.program_id = $2 AND t.org_id = $3 AND t.mature_at >= $4::timestamptz AND t.mature_at <= $5::timestamptz
+`
+
+type CommissionMaturingCursorParams struct {
+	ID        string
+	ProgramID string
+	OrgID     string
+	FromAt    clock.Time
+	ToAt      clock.Time
+}
+
+type CommissionMaturingCursorRow struct {
+	MatureAt clock.Time
+	ID       string
+}
+
+func (q *Queries) CommissionMaturingCursor(ctx context.Context, db DBTX, arg CommissionMaturingCursorParams) (CommissionMaturingCursorRow, error) {
+	row := db.QueryRow(ctx, commissionMaturingCursor,
+		arg.ID,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.FromAt,
+		arg.ToAt,
+	)
+	var i CommissionMaturingCursorRow
+	err := row.Scan(&i.MatureAt, &i.ID)
+	return i, err
+}
+
+const commissionMaturingPage = `-- name: CommissionMaturingPage :many
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid FROM commissions t
+WHERE t.program_id = $1
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
+  AND t.mature_at >= $3::timestamptz AND t.mature_at <= $4::timestamptz
+  AND ($5::text IS NULL OR t.status = $5::text)
+  AND ($6::text[] IS NULL OR t.id = ANY (ARRAY(
+    SELECT y.id FROM unnest($6::text[]) v(status) CROSS JOIN LATERAL (
+      SELECT k.id FROM commissions k
+      WHERE k.program_id = $1 AND k.mature_at >= $3::timestamptz AND k.mature_at <= $4::timestamptz AND k.status = v.status
+        AND ($7::timestamptz IS NULL OR (k.mature_at, k.id) > ($7::timestamptz, $8::text))
+        AND ($9::timestamptz IS NULL OR (k.mature_at, k.id) < ($9::timestamptz, $10::text))
+      ORDER BY CASE WHEN $9::timestamptz IS NOT NULL THEN k.mature_at END DESC,
+               CASE WHEN $9::timestamptz IS NOT NULL THEN k.id END DESC,
+               k.mature_at, k.id
+      LIMIT $11
+    ) y)))
+  AND ($7::timestamptz IS NULL OR (t.mature_at, t.id) > ($7::timestamptz, $8::text))
+  AND ($9::timestamptz IS NULL OR (t.mature_at, t.id) < ($9::timestamptz, $10::text))
+ORDER BY CASE WHEN $9::timestamptz IS NOT NULL THEN t.mature_at END DESC,
+         CASE WHEN $9::timestamptz IS NOT NULL THEN t.id END DESC,
+         t.mature_at, t.id
+LIMIT $11
+`
+
+type CommissionMaturingPageParams struct {
+	ProgramID string
+	OrgID     string
+	FromAt    clock.Time
+	ToAt      clock.Time
+	Status    *string
+	StatusIn  []string
+	AfterAt   *clock.Time
+	AfterID   *string
+	BeforeAt  *clock.Time
+	BeforeID  *string
+	Lim       int32
+}
+
+// CommissionMaturingPage lists by maturity, the oldest first;
+// commissions_mature_idx serves the range and the order, and passes other
+// states by itself. Of several states it takes the first rows of each, as
+// CommissionPage does.
+func (q *Queries) CommissionMaturingPage(ctx context.Context, db DBTX, arg CommissionMaturingPageParams) ([]Commission, error) {
+	rows, err := db.Query(ctx, commissionMaturingPage,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.FromAt,
+		arg.ToAt,
+		arg.Status,
+		arg.StatusIn,
+		arg.AfterAt,
+		arg.AfterID,
+		arg.BeforeAt,
+		arg.BeforeID,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Commission{}
+	for rows.Next() {
+		var i Commission
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PartnerID,
+			&i.SaleID,
+			&i.CustomerID,
+			&i.FlowID,
+			&i.FlowBranchID,
+			&i.Kind,
+			&i.AmountMinor,
+			&i.RevenueMinor,
+			&i.RateType,
+			&i.RateValue,
+			&i.Currency,
+			&i.Status,
+			&i.MatureAt,
+			&i.ApproveAt,
+			&i.ApprovedAt,
+			&i.VoidedAt,
+			&i.VoidReason,
+			&i.PayoutID,
+			&i.Metadata,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.CreatedXid,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const commissionPage = `-- name: CommissionPage :many
 
 SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid FROM commissions t
@@ -411,6 +575,40 @@ func (q *Queries) CommissionPage(ctx context.Context, db DBTX, arg CommissionPag
 	return items, nil
 }
 
+const commissionSetStatus = `-- name: CommissionSetStatus :execrows
+UPDATE commissions SET status = $1, approved_at = $2, voided_at = $3, void_reason = $4, updated_at = $5
+WHERE id = $6 AND org_id = $7 AND status = $8
+`
+
+type CommissionSetStatusParams struct {
+	Status     string
+	ApprovedAt *clock.Time
+	VoidedAt   *clock.Time
+	VoidReason *string
+	UpdatedAt  clock.Time
+	ID         string
+	OrgID      string
+	Previous   string
+}
+
+// CommissionSetStatus moves a commission from the state that was read.
+func (q *Queries) CommissionSetStatus(ctx context.Context, db DBTX, arg CommissionSetStatusParams) (int64, error) {
+	result, err := db.Exec(ctx, commissionSetStatus,
+		arg.Status,
+		arg.ApprovedAt,
+		arg.VoidedAt,
+		arg.VoidReason,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+		arg.Previous,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const commissionVoid = `-- name: CommissionVoid :execrows
 UPDATE commissions SET status = 'voided', voided_at = $1, void_reason = $2, payout_id = NULL, updated_at = $1
 WHERE id = $3 AND org_id = $4 AND status IN ('pending', 'approved', 'due')
@@ -435,6 +633,124 @@ func (q *Queries) CommissionVoid(ctx context.Context, db DBTX, arg CommissionVoi
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const commissionsToApprove = `-- name: CommissionsToApprove :many
+UPDATE commissions t SET status = CASE WHEN t.mature_at <= $1 THEN 'due' ELSE 'approved' END, approved_at = $1, updated_at = $1
+FROM (SELECT k.id FROM commissions k WHERE k.status = 'pending' AND k.approve_at <= $1 ORDER BY k.approve_at, k.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid
+`
+
+type CommissionsToApproveParams struct {
+	Now *clock.Time
+	Lim int32
+}
+
+// CommissionsToApprove takes the next commissions that approve themselves; one
+// whose hold has run already is due at once.
+func (q *Queries) CommissionsToApprove(ctx context.Context, db DBTX, arg CommissionsToApproveParams) ([]Commission, error) {
+	rows, err := db.Query(ctx, commissionsToApprove, arg.Now, arg.Lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Commission{}
+	for rows.Next() {
+		var i Commission
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PartnerID,
+			&i.SaleID,
+			&i.CustomerID,
+			&i.FlowID,
+			&i.FlowBranchID,
+			&i.Kind,
+			&i.AmountMinor,
+			&i.RevenueMinor,
+			&i.RateType,
+			&i.RateValue,
+			&i.Currency,
+			&i.Status,
+			&i.MatureAt,
+			&i.ApproveAt,
+			&i.ApprovedAt,
+			&i.VoidedAt,
+			&i.VoidReason,
+			&i.PayoutID,
+			&i.Metadata,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.CreatedXid,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const commissionsToMature = `-- name: CommissionsToMature :many
+UPDATE commissions t SET status = 'due', updated_at = $1
+FROM (SELECT k.id FROM commissions k WHERE k.status = 'approved' AND k.mature_at <= $1 ORDER BY k.mature_at, k.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid
+`
+
+type CommissionsToMatureParams struct {
+	Now clock.Time
+	Lim int32
+}
+
+// CommissionsToMature takes the next commissions whose hold has run; other
+// replicas pass over what this one holds.
+func (q *Queries) CommissionsToMature(ctx context.Context, db DBTX, arg CommissionsToMatureParams) ([]Commission, error) {
+	rows, err := db.Query(ctx, commissionsToMature, arg.Now, arg.Lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Commission{}
+	for rows.Next() {
+		var i Commission
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PartnerID,
+			&i.SaleID,
+			&i.CustomerID,
+			&i.FlowID,
+			&i.FlowBranchID,
+			&i.Kind,
+			&i.AmountMinor,
+			&i.RevenueMinor,
+			&i.RateType,
+			&i.RateValue,
+			&i.Currency,
+			&i.Status,
+			&i.MatureAt,
+			&i.ApproveAt,
+			&i.ApprovedAt,
+			&i.VoidedAt,
+			&i.VoidReason,
+			&i.PayoutID,
+			&i.Metadata,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.CreatedXid,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const payoutProgram = `-- name: PayoutProgram :one

@@ -411,3 +411,24 @@ func (q *Queries) ReferralSetStatus(ctx context.Context, db DBTX, arg ReferralSe
 	)
 	return err
 }
+
+const referralsExpire = `-- name: ReferralsExpire :execrows
+UPDATE referrals t SET current = false
+FROM (SELECT r.id FROM referrals r WHERE r.current AND r.expires_at <= $1 ORDER BY r.expires_at LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
+WHERE t.id = due.id
+`
+
+type ReferralsExpireParams struct {
+	Now clock.Time
+	Lim int32
+}
+
+// ReferralsExpire retires expired visits, so that the visitor's next click finds
+// the place free. Customers that are bound already stay bound.
+func (q *Queries) ReferralsExpire(ctx context.Context, db DBTX, arg ReferralsExpireParams) (int64, error) {
+	result, err := db.Exec(ctx, referralsExpire, arg.Now, arg.Lim)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/apitest"
+	"rail/server/ident"
 )
 
 // each is how many objects of every type the lists are filled with.
@@ -35,6 +36,9 @@ func fill(s *apitest.Server) (program string) {
 		s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": partner, "destination_url": "https://shop.example"}))
 		s.Must(201, s.Post("/v1/coupons", M{"program_id": program, "code": handle}))
 		s.Click(program, handle)
+		_, err := s.Pool.Exec(s.T.Context(), `INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, created_at) VALUES ($1, $2, $3, 'x', 'y', $4)`,
+			ident.New(ident.Audit), s.Org, program, s.Clock.Now())
+		require.NoError(s.T, err)
 		customer := s.Customer(program, partner)
 		s.Sale(program, customer, M{"currency": []string{"USD", "EUR"}[i%2]})
 		if i == each-1 {
@@ -75,6 +79,9 @@ type pager struct {
 
 func newPager(s *apitest.Server, op operation, program string) pager {
 	base := op.path + "?"
+	if w := op.window(); w != "" {
+		base += w[1:] + "&"
+	}
 	if op.needsProgram {
 		base += "program_id=" + program + "&"
 	}
@@ -133,6 +140,8 @@ func (p pager) walk(cursor, from string, limit int) []string {
 func (p pager) compare(a, b M) int {
 	text := func(o M, name string) string { s, _ := o[name].(string); return s }
 	switch p.op.id {
+	case "listMaturingCommissions":
+		return cmp.Or(strings.Compare(text(a, "mature_at"), text(b, "mature_at")), strings.Compare(text(a, "id"), text(b, "id")))
 	case "listBalances":
 		return cmp.Or(strings.Compare(text(a, "partner_id"), text(b, "partner_id")), strings.Compare(text(a, "currency"), text(b, "currency")))
 	case "listFlows":
@@ -256,7 +265,7 @@ func TestPagingBadValues(t *testing.T) {
 		s.Refused(400, "parameter_invalid", "program_id", s.Get(op.path+"?program_id="))
 		s.Refused(400, "parameter_invalid", "program_id", s.Get(op.path+"?program_id="+own["prg_"]+"&program_id="+own["prg_"]))
 		s.Refused(400, "parameter_invalid", "program_id", s.Get(op.path+"?program_id="+own["tag_"]))
-		s.Refused(404, "resource_not_found", "program_id", s.Get(op.path+"?program_id="+foreign["prg_"]))
-		s.Refused(404, "resource_not_found", "program_id", s.Get(op.path+"?program_id="+foreign["prg_"]+"&starting_after="+id))
+		s.Refused(404, "resource_not_found", "program_id", s.Get(op.path+"?program_id="+foreign["prg_"]+op.window()))
+		s.Refused(404, "resource_not_found", "program_id", s.Get(op.path+"?program_id="+foreign["prg_"]+"&starting_after="+id+op.window()))
 	}
 }

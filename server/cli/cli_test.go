@@ -177,6 +177,8 @@ func TestForeignDatabaseIsNotMigratedUnasked(t *testing.T) {
 	_, _, errs := r.run("serve")
 	require.Contains(t, errs, "RAIL_SECRET_KEY is needed")
 	r.environ["RAIL_SECRET_KEY"] = strings.Repeat("07", 32)
+	require.Contains(t, r.must("org", "list"), "ID", "an empty one gets its tables")
+	r.must("migrate", "down", "--yes")
 	for _, command := range []string{"serve", "org list"} {
 		status, _, errs := r.run(strings.Fields(command)...)
 		require.Equal(t, 1, status)
@@ -184,9 +186,6 @@ func TestForeignDatabaseIsNotMigratedUnasked(t *testing.T) {
 	}
 	require.Contains(t, r.must("migrate", "up"), "schema version")
 	require.Contains(t, r.must("org", "list"), "ID")
-	r.must("migrate", "down", "--yes")
-	status, _, _ := r.run("org", "list")
-	require.Equal(t, 1, status)
 }
 
 func TestReachable(t *testing.T) {

@@ -81,11 +81,11 @@ type earned struct {
 	matureAt                         clock.Time
 }
 
-// write puts a commission, its ledger entry and its events behind the writes
+// write puts the commission, its ledger entry and its events behind the writes
 // of the call.
 func (e earned) write(ctx context.Context, c *call.Call) error {
 	status := rules.InitialStatus(e.choice.ApprovalMode, e.matureAt, c.Now)
-	k := db.CommissionInsertParams{
+	k := db.Commission{
 		ID: ident.New(ident.Commission), OrgID: c.Key.OrgID, ProgramID: e.programID, PartnerID: e.partnerID, SaleID: e.saleID,
 		CustomerID: &e.customerID, FlowID: &e.choice.FlowID, FlowBranchID: e.choice.BranchID, Kind: "referral", AmountMinor: e.amount,
 		RevenueMinor: e.base, RateType: (*string)(&e.rate.RateType), RateValue: &e.rate.RateValue, Currency: e.currency, Status: string(status),
@@ -98,31 +98,32 @@ func (e earned) write(ctx context.Context, c *call.Call) error {
 	if status != rules.StatusPending {
 		k.ApprovedAt = &c.Now
 	}
-	if err := queries.CommissionInsert(ctx, c.Later(), k); err != nil {
-		return err
-	}
-	e.tell(c, k.ID, status)
-	return ledger.Earn(ctx, c.Later(), ledger.Commission{
-		OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID, Currency: k.Currency, Status: k.Status,
-		AmountMinor: k.AmountMinor, At: c.Now,
-	})
+	return add(ctx, c, k)
 }
 
 // tell records commission.created, and commission.updated where the catalogue's
 // two states cannot tell the true one (decisions, 103).
-func (e earned) tell(c *call.Call, id string, status rules.Status) {
-	subject := event.Subject{ProgramID: e.programID, PartnerID: e.partnerID, ID: id}
-	told := rules.CreatedEventStatus(status)
+func tell(c *call.Call, k db.Commission) {
+	subject := event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}
+	told := rules.CreatedEventStatus(rules.Status(k.Status))
 	c.Events.Record("commission.created", subject, api.CommissionCreatedData{
-		CommissionID: id, SaleID: e.saleID, PartnerID: e.partnerID, AmountMinor: e.amount, Currency: e.currency,
-		Status: api.CommissionCreatedStatus(told), RuleID: &e.choice.FlowID, MatureAt: &e.matureAt,
+		CommissionID: k.ID, SaleID: k.SaleID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
+		Status: api.CommissionCreatedStatus(told), RuleID: k.FlowID, MatureAt: k.MatureAt,
 	})
-	if told != status {
+	if string(told) != k.Status {
 		c.Events.Record("commission.updated", subject, api.CommissionUpdatedData{
-			CommissionID: id, PartnerID: e.partnerID, AmountMinor: e.amount, Currency: e.currency,
-			Status: api.CommissionStatus(status), PreviousStatus: api.CommissionStatus(told),
+			CommissionID: k.ID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
+			Status: api.CommissionStatus(k.Status), PreviousStatus: api.CommissionStatus(told),
 		})
 	}
+}
+
+// earnLedger enters a new commission's money.
+func earnLedger(ctx context.Context, c *call.Call, k db.Commission) error {
+	return ledger.Earn(ctx, c.Later(), ledger.Commission{
+		OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID, Currency: k.Currency, Status: k.Status,
+		AmountMinor: k.AmountMinor, At: k.CreatedAt,
+	})
 }
 
 // switchGroup moves the partner where a switch_group flow says so; it takes

@@ -26,6 +26,9 @@ type Job struct {
 // All returns every job (decisions, 207).
 func All(pool *pgxpool.Pool) []Job {
 	return []Job{
+		mature(pool),
+		approve(pool),
+		expire(pool),
 		foldBalances(pool),
 		cleanUp(pool),
 	}

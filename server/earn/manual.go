@@ -1,0 +1,52 @@
+package earn
+
+import (
+	"context"
+
+	"rail/gen/db"
+	"rail/server/call"
+	"rail/server/ident"
+	"rail/server/rules"
+)
+
+// Manual is a commission made by hand: a reward, or, with a negative amount in
+// minor units, a clawback (decisions, 106). Its references were judged.
+type Manual struct {
+	ProgramID, PartnerID string
+	SaleID, CustomerID   *string
+	AmountMinor          int64
+	Currency             string
+	HoldingPeriodDays    int64
+}
+
+// Grant writes the commission. A reward is approved and waits for the holding
+// period; a clawback is due at once.
+func Grant(ctx context.Context, c *call.Call, m Manual) (db.Commission, error) {
+	kind, matureAt := "reward", rules.MatureAt(c.Now, m.HoldingPeriodDays)
+	if m.AmountMinor < 0 {
+		kind, matureAt = "clawback", c.Now
+	}
+	k := db.Commission{
+		ID: ident.New(ident.Commission), OrgID: c.Key.OrgID, ProgramID: m.ProgramID, PartnerID: m.PartnerID, SaleID: m.SaleID,
+		CustomerID: m.CustomerID, Kind: kind, AmountMinor: m.AmountMinor, Currency: m.Currency,
+		Status: string(rules.InitialStatus(rules.ApproveImmediately, matureAt, c.Now)), MatureAt: &matureAt, ApprovedAt: &c.Now,
+		CreatedAt: c.Now, UpdatedAt: c.Now,
+	}
+	return k, add(ctx, c, k)
+}
+
+// add puts a new commission, its ledger entry and its events behind the writes
+// of the call.
+func add(ctx context.Context, c *call.Call, k db.Commission) error {
+	err := queries.CommissionInsert(ctx, c.Later(), db.CommissionInsertParams{
+		ID: k.ID, OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, SaleID: k.SaleID, CustomerID: k.CustomerID,
+		FlowID: k.FlowID, FlowBranchID: k.FlowBranchID, Kind: k.Kind, AmountMinor: k.AmountMinor, RevenueMinor: k.RevenueMinor,
+		RateType: k.RateType, RateValue: k.RateValue, Currency: k.Currency, Status: k.Status, MatureAt: k.MatureAt, ApproveAt: k.ApproveAt,
+		ApprovedAt: k.ApprovedAt, Metadata: k.Metadata, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
+	})
+	if err != nil {
+		return err
+	}
+	tell(c, k)
+	return earnLedger(ctx, c, k)
+}

@@ -1,0 +1,119 @@
+package jobs
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/earn"
+	"rail/server/event"
+	"rail/server/ident"
+	"rail/server/pgtx"
+)
+
+// moveBatch bounds the commissions of one transaction, so that no request
+// waits long for a row that a job holds.
+const moveBatch = 500
+
+// mature makes approved commissions due when their hold has run.
+func mature(pool *pgxpool.Pool) Job {
+	return Job{
+		Name: "mature-commissions", About: "make approved commissions due when their holding period has run", Every: 10 * time.Second,
+		Run: func(ctx context.Context, now clock.Time) error {
+			return move(ctx, pool, now, "approved", func(tx pgtx.DBTX) ([]db.Commission, error) {
+				return queries.CommissionsToMature(ctx, tx, db.CommissionsToMatureParams{Now: now, Lim: moveBatch})
+			})
+		},
+	}
+}
+
+// approve approves pending commissions whose delay has run.
+func approve(pool *pgxpool.Pool) Job {
+	return Job{
+		Name: "approve-commissions", About: "approve pending commissions when their approval delay has run", Every: 10 * time.Second,
+		Run: func(ctx context.Context, now clock.Time) error {
+			return move(ctx, pool, now, "pending", func(tx pgtx.DBTX) ([]db.Commission, error) {
+				return queries.CommissionsToApprove(ctx, tx, db.CommissionsToApproveParams{Now: &now, Lim: moveBatch})
+			})
+		},
+	}
+}
+
+// move takes batches of commissions out of a state until none is left, each
+// batch with its ledger entries and events in one transaction.
+func move(ctx context.Context, pool *pgxpool.Pool, now clock.Time, previous string, take func(pgtx.DBTX) ([]db.Commission, error)) error {
+	run := ident.New(ident.Run)
+	for {
+		n, err := moveSome(ctx, pool, now, run, previous, take)
+		if err != nil || n < moveBatch {
+			return err
+		}
+	}
+}
+
+func moveSome(ctx context.Context, pool *pgxpool.Pool, now clock.Time, run, previous string, take func(pgtx.DBTX) ([]db.Commission, error)) (int, error) {
+	tx, err := pgtx.Begin(ctx, pool)
+	if err != nil {
+		return 0, err
+	}
+	defer tx.Rollback()
+	taken, err := take(tx)
+	if err != nil {
+		return 0, err
+	}
+	told := recorders{run: run, now: now}
+	for _, k := range taken {
+		if err := earn.Moved(ctx, tx.Later(), told.of(k.OrgID), k, previous); err != nil {
+			return 0, err
+		}
+	}
+	if err := told.flush(ctx, tx.Later()); err != nil {
+		return 0, err
+	}
+	return len(taken), tx.Commit(ctx)
+}
+
+// recorders holds the events of a run by organization.
+type recorders struct {
+	run string
+	now clock.Time
+	all []*event.Recorder
+}
+
+func (r *recorders) of(org string) *event.Recorder {
+	for _, e := range r.all {
+		if e.OrgID == org {
+			return e
+		}
+	}
+	e := &event.Recorder{OrgID: org, RequestID: r.run, Now: r.now}
+	r.all = append(r.all, e)
+	return e
+}
+
+func (r *recorders) flush(ctx context.Context, tx pgtx.DBTX) error {
+	for _, e := range r.all {
+		if err := e.Flush(ctx, tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// expire retires visits whose window has run.
+func expire(pool *pgxpool.Pool) Job {
+	return Job{
+		Name: "expire-referrals", About: "retire referrals whose cookie window has run", Every: time.Minute,
+		Run: func(ctx context.Context, now clock.Time) error {
+			for {
+				n, err := queries.ReferralsExpire(ctx, pool, db.ReferralsExpireParams{Now: now, Lim: purgeBatch})
+				if err != nil || n < purgeBatch {
+					return err
+				}
+			}
+		},
+	}
+}
