@@ -214,7 +214,9 @@ func TestMaturing(t *testing.T) {
 	for _, day := range []string{"2026-08-25T23:59:59.999Z", "2026-08-26T00:00:00Z", "2026-08-24T00:00:00Z"} {
 		s.Sale(program, customer, M{"occurred_at": day})
 	}
-	get := func(query string) apitest.Answer { return s.Get("/v1/commissions/maturing?program_id=" + program + query) }
+	get := func(query string) apitest.Answer {
+		return s.Get("/v1/commissions/maturing?program_id=" + program + query)
+	}
 	times := func(query string) (out []string) {
 		for _, k := range s.Must(200, get(query)).Data() {
 			out = append(out, k["mature_at"].(string))
