@@ -146,3 +146,12 @@ WHERE t.id = due.id RETURNING t.*;
 UPDATE commissions t SET status = CASE WHEN t.mature_at <= @now THEN 'due' ELSE 'approved' END, approved_at = @now, updated_at = @now
 FROM (SELECT k.id FROM commissions k WHERE k.status = 'pending' AND k.approve_at <= @now ORDER BY k.approve_at, k.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.*;
+
+-- name: CommissionShrink :exec
+-- CommissionShrink takes a part off an unpaid commission.
+UPDATE commissions SET amount_minor = amount_minor - @part_minor, shrunk_minor = shrunk_minor + @part_minor, revenue_minor = @revenue_minor, updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id AND status IN ('pending', 'approved', 'due');
+
+-- name: CommissionClawed :exec
+-- CommissionClawed notes what a clawback took from a paid commission.
+UPDATE commissions SET clawed_minor = clawed_minor + @part_minor, updated_at = @updated_at WHERE id = @id AND org_id = @org_id AND status = 'paid';

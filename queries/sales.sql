@@ -97,3 +97,14 @@ SELECT t.id FROM customers t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY 
 -- customers' first sales one converts it.
 SELECT r.id FROM customers c JOIN referrals r ON r.id = c.referral_id
 WHERE c.id = @customer_id AND c.org_id = @org_id AND r.status = 'lead' FOR NO KEY UPDATE OF r;
+
+-- name: SaleRefund :exec
+UPDATE sales SET amount_minor = @amount_minor, tax_minor = @tax_minor, refunded_minor = @refunded_minor, refunded_at = @refunded_at, updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id;
+
+-- name: SaleCommissions :many
+-- SaleCommissions locks what the sale earned, in the order in which it was made.
+SELECT t.* FROM commissions t WHERE t.sale_id = @sale_id AND t.org_id = @org_id AND t.kind = 'referral' ORDER BY t.created_at, t.id FOR NO KEY UPDATE;
+
+-- name: CustomerRefunded :exec
+UPDATE customers SET status = 'refunded', updated_at = @updated_at WHERE id = @id AND org_id = @org_id;

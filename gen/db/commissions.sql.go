@@ -12,7 +12,7 @@ import (
 )
 
 const commissionByIDs = `-- name: CommissionByIDs :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid FROM commissions t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor FROM commissions t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 `
 
 type CommissionByIDsParams struct {
@@ -55,6 +55,8 @@ func (q *Queries) CommissionByIDs(ctx context.Context, db DBTX, arg CommissionBy
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.CreatedXid,
+			&i.ShrunkMinor,
+			&i.ClawedMinor,
 		); err != nil {
 			return nil, err
 		}
@@ -64,6 +66,28 @@ func (q *Queries) CommissionByIDs(ctx context.Context, db DBTX, arg CommissionBy
 		return nil, err
 	}
 	return items, nil
+}
+
+const commissionClawed = `-- name: CommissionClawed :exec
+UPDATE commissions SET clawed_minor = clawed_minor + $1, updated_at = $2 WHERE id = $3 AND org_id = $4 AND status = 'paid'
+`
+
+type CommissionClawedParams struct {
+	PartMinor int64
+	UpdatedAt clock.Time
+	ID        string
+	OrgID     string
+}
+
+// CommissionClawed notes what a clawback took from a paid commission.
+func (q *Queries) CommissionClawed(ctx context.Context, db DBTX, arg CommissionClawedParams) error {
+	_, err := db.Exec(ctx, commissionClawed,
+		arg.PartMinor,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
 }
 
 const commissionCount = `-- name: CommissionCount :one
@@ -150,7 +174,7 @@ func (q *Queries) CommissionCursor(ctx context.Context, db DBTX, arg CommissionC
 }
 
 const commissionGet = `-- name: CommissionGet :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid FROM commissions t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor FROM commissions t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type CommissionGetParams struct {
@@ -187,6 +211,8 @@ func (q *Queries) CommissionGet(ctx context.Context, db DBTX, arg CommissionGetP
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.CreatedXid,
+		&i.ShrunkMinor,
+		&i.ClawedMinor,
 	)
 	return i, err
 }
@@ -250,7 +276,7 @@ func (q *Queries) CommissionInsert(ctx context.Context, db DBTX, arg CommissionI
 }
 
 const commissionLock = `-- name: CommissionLock :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid FROM commissions t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor FROM commissions t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type CommissionLockParams struct {
@@ -288,6 +314,8 @@ func (q *Queries) CommissionLock(ctx context.Context, db DBTX, arg CommissionLoc
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.CreatedXid,
+		&i.ShrunkMinor,
+		&i.ClawedMinor,
 	)
 	return i, err
 }
@@ -356,7 +384,7 @@ func (q *Queries) CommissionMaturingCursor(ctx context.Context, db DBTX, arg Com
 }
 
 const commissionMaturingPage = `-- name: CommissionMaturingPage :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid FROM commissions t
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor FROM commissions t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND t.mature_at >= $3::timestamptz AND t.mature_at <= $4::timestamptz
@@ -445,6 +473,8 @@ func (q *Queries) CommissionMaturingPage(ctx context.Context, db DBTX, arg Commi
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.CreatedXid,
+			&i.ShrunkMinor,
+			&i.ClawedMinor,
 		); err != nil {
 			return nil, err
 		}
@@ -458,7 +488,7 @@ func (q *Queries) CommissionMaturingPage(ctx context.Context, db DBTX, arg Commi
 
 const commissionPage = `-- name: CommissionPage :many
 
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid FROM commissions t
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor FROM commissions t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
@@ -564,6 +594,8 @@ func (q *Queries) CommissionPage(ctx context.Context, db DBTX, arg CommissionPag
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.CreatedXid,
+			&i.ShrunkMinor,
+			&i.ClawedMinor,
 		); err != nil {
 			return nil, err
 		}
@@ -609,6 +641,31 @@ func (q *Queries) CommissionSetStatus(ctx context.Context, db DBTX, arg Commissi
 	return result.RowsAffected(), nil
 }
 
+const commissionShrink = `-- name: CommissionShrink :exec
+UPDATE commissions SET amount_minor = amount_minor - $1, shrunk_minor = shrunk_minor + $1, revenue_minor = $2, updated_at = $3
+WHERE id = $4 AND org_id = $5 AND status IN ('pending', 'approved', 'due')
+`
+
+type CommissionShrinkParams struct {
+	PartMinor    int64
+	RevenueMinor *int64
+	UpdatedAt    clock.Time
+	ID           string
+	OrgID        string
+}
+
+// CommissionShrink takes a part off an unpaid commission.
+func (q *Queries) CommissionShrink(ctx context.Context, db DBTX, arg CommissionShrinkParams) error {
+	_, err := db.Exec(ctx, commissionShrink,
+		arg.PartMinor,
+		arg.RevenueMinor,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
+}
+
 const commissionVoid = `-- name: CommissionVoid :execrows
 UPDATE commissions SET status = 'voided', voided_at = $1, void_reason = $2, payout_id = NULL, updated_at = $1
 WHERE id = $3 AND org_id = $4 AND status IN ('pending', 'approved', 'due')
@@ -638,7 +695,7 @@ func (q *Queries) CommissionVoid(ctx context.Context, db DBTX, arg CommissionVoi
 const commissionsToApprove = `-- name: CommissionsToApprove :many
 UPDATE commissions t SET status = CASE WHEN t.mature_at <= $1 THEN 'due' ELSE 'approved' END, approved_at = $1, updated_at = $1
 FROM (SELECT k.id FROM commissions k WHERE k.status = 'pending' AND k.approve_at <= $1 ORDER BY k.approve_at, k.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor
 `
 
 type CommissionsToApproveParams struct {
@@ -683,6 +740,8 @@ func (q *Queries) CommissionsToApprove(ctx context.Context, db DBTX, arg Commiss
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.CreatedXid,
+			&i.ShrunkMinor,
+			&i.ClawedMinor,
 		); err != nil {
 			return nil, err
 		}
@@ -697,7 +756,7 @@ func (q *Queries) CommissionsToApprove(ctx context.Context, db DBTX, arg Commiss
 const commissionsToMature = `-- name: CommissionsToMature :many
 UPDATE commissions t SET status = 'due', updated_at = $1
 FROM (SELECT k.id FROM commissions k WHERE k.status = 'approved' AND k.mature_at <= $1 ORDER BY k.mature_at, k.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor
 `
 
 type CommissionsToMatureParams struct {
@@ -742,6 +801,8 @@ func (q *Queries) CommissionsToMature(ctx context.Context, db DBTX, arg Commissi
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.CreatedXid,
+			&i.ShrunkMinor,
+			&i.ClawedMinor,
 		); err != nil {
 			return nil, err
 		}

@@ -492,7 +492,7 @@ func (q *Queries) CustomerProgram(ctx context.Context, db DBTX, arg CustomerProg
 }
 
 const customerSignupCommissions = `-- name: CustomerSignupCommissions :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid FROM commissions t WHERE t.customer_id = $1 AND t.program_id = $2 AND t.org_id = $3
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor FROM commissions t WHERE t.customer_id = $1 AND t.program_id = $2 AND t.org_id = $3
 AND t.kind = 'referral' AND t.sale_id IS NULL FOR NO KEY UPDATE
 `
 
@@ -538,6 +538,8 @@ func (q *Queries) CustomerSignupCommissions(ctx context.Context, db DBTX, arg Cu
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.CreatedXid,
+			&i.ShrunkMinor,
+			&i.ClawedMinor,
 		); err != nil {
 			return nil, err
 		}

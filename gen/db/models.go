@@ -114,6 +114,8 @@ type Commission struct {
 	CreatedAt    clock.Time
 	UpdatedAt    clock.Time
 	CreatedXid   uint64
+	ShrunkMinor  int64
+	ClawedMinor  int64
 }
 
 type Coupon struct {
@@ -420,6 +422,7 @@ type Sale struct {
 	CreatedAt               clock.Time
 	UpdatedAt               clock.Time
 	CreatedXid              uint64
+	RefundedMinor           int64
 }
 
 type Tag struct {

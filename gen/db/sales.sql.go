@@ -29,8 +29,23 @@ func (q *Queries) CustomerHold(ctx context.Context, db DBTX, arg CustomerHoldPar
 	return id, err
 }
 
+const customerRefunded = `-- name: CustomerRefunded :exec
+UPDATE customers SET status = 'refunded', updated_at = $1 WHERE id = $2 AND org_id = $3
+`
+
+type CustomerRefundedParams struct {
+	UpdatedAt clock.Time
+	ID        string
+	OrgID     string
+}
+
+func (q *Queries) CustomerRefunded(ctx context.Context, db DBTX, arg CustomerRefundedParams) error {
+	_, err := db.Exec(ctx, customerRefunded, arg.UpdatedAt, arg.ID, arg.OrgID)
+	return err
+}
+
 const saleByIDs = `-- name: SaleByIDs :many
-SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid FROM sales t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid, t.refunded_minor FROM sales t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 `
 
 type SaleByIDsParams struct {
@@ -72,6 +87,65 @@ func (q *Queries) SaleByIDs(ctx context.Context, db DBTX, arg SaleByIDsParams) (
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.CreatedXid,
+			&i.RefundedMinor,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const saleCommissions = `-- name: SaleCommissions :many
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor FROM commissions t WHERE t.sale_id = $1 AND t.org_id = $2 AND t.kind = 'referral' ORDER BY t.created_at, t.id FOR NO KEY UPDATE
+`
+
+type SaleCommissionsParams struct {
+	SaleID *string
+	OrgID  string
+}
+
+// SaleCommissions locks what the sale earned, in the order in which it was made.
+func (q *Queries) SaleCommissions(ctx context.Context, db DBTX, arg SaleCommissionsParams) ([]Commission, error) {
+	rows, err := db.Query(ctx, saleCommissions, arg.SaleID, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Commission{}
+	for rows.Next() {
+		var i Commission
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PartnerID,
+			&i.SaleID,
+			&i.CustomerID,
+			&i.FlowID,
+			&i.FlowBranchID,
+			&i.Kind,
+			&i.AmountMinor,
+			&i.RevenueMinor,
+			&i.RateType,
+			&i.RateValue,
+			&i.Currency,
+			&i.Status,
+			&i.MatureAt,
+			&i.ApproveAt,
+			&i.ApprovedAt,
+			&i.VoidedAt,
+			&i.VoidReason,
+			&i.PayoutID,
+			&i.Metadata,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.CreatedXid,
+			&i.ShrunkMinor,
+			&i.ClawedMinor,
 		); err != nil {
 			return nil, err
 		}
@@ -251,7 +325,7 @@ func (q *Queries) SaleCustomerCounters(ctx context.Context, db DBTX, arg SaleCus
 }
 
 const saleGet = `-- name: SaleGet :one
-SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid FROM sales t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid, t.refunded_minor FROM sales t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type SaleGetParams struct {
@@ -287,6 +361,7 @@ func (q *Queries) SaleGet(ctx context.Context, db DBTX, arg SaleGetParams) (Sale
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.CreatedXid,
+		&i.RefundedMinor,
 	)
 	return i, err
 }
@@ -402,7 +477,7 @@ func (q *Queries) SaleLead(ctx context.Context, db DBTX, arg SaleLeadParams) (st
 }
 
 const saleLock = `-- name: SaleLock :one
-SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid FROM sales t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid, t.refunded_minor FROM sales t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type SaleLockParams struct {
@@ -439,13 +514,14 @@ func (q *Queries) SaleLock(ctx context.Context, db DBTX, arg SaleLockParams) (Sa
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.CreatedXid,
+		&i.RefundedMinor,
 	)
 	return i, err
 }
 
 const salePage = `-- name: SalePage :many
 
-SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid FROM sales t
+SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid, t.refunded_minor FROM sales t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
@@ -526,6 +602,7 @@ func (q *Queries) SalePage(ctx context.Context, db DBTX, arg SalePageParams) ([]
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.CreatedXid,
+			&i.RefundedMinor,
 		); err != nil {
 			return nil, err
 		}
@@ -593,4 +670,32 @@ func (q *Queries) SaleProgram(ctx context.Context, db DBTX, arg SaleProgramParam
 	var program_id string
 	err := row.Scan(&program_id)
 	return program_id, err
+}
+
+const saleRefund = `-- name: SaleRefund :exec
+UPDATE sales SET amount_minor = $1, tax_minor = $2, refunded_minor = $3, refunded_at = $4, updated_at = $5
+WHERE id = $6 AND org_id = $7
+`
+
+type SaleRefundParams struct {
+	AmountMinor   int64
+	TaxMinor      *int64
+	RefundedMinor int64
+	RefundedAt    *clock.Time
+	UpdatedAt     clock.Time
+	ID            string
+	OrgID         string
+}
+
+func (q *Queries) SaleRefund(ctx context.Context, db DBTX, arg SaleRefundParams) error {
+	_, err := db.Exec(ctx, saleRefund,
+		arg.AmountMinor,
+		arg.TaxMinor,
+		arg.RefundedMinor,
+		arg.RefundedAt,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
 }

@@ -6,12 +6,9 @@ import (
 
 	"github.com/oapi-codegen/nullable"
 
-	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/call"
-	"rail/server/event"
 	"rail/server/ident"
-	"rail/server/ledger"
 )
 
 // entry is a line of the audit log. before and after hold what changed.
@@ -42,20 +39,6 @@ func snapshot(v any) ([]byte, error) {
 		return nil, nil
 	}
 	return json.Marshal(v)
-}
-
-// voidCommission takes an open commission back: its row, its money, its event.
-func voidCommission(ctx context.Context, c *call.Call, k db.Commission, reason string) error {
-	if _, err := queries.CommissionVoid(ctx, c.Later(), db.CommissionVoidParams{Now: &c.Now, Reason: &reason, ID: k.ID, OrgID: k.OrgID}); err != nil {
-		return err
-	}
-	c.Events.Record("commission.voided", event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}, api.CommissionVoidedData{
-		CommissionID: k.ID, SaleID: k.SaleID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency, Reason: reason,
-	})
-	return ledger.Move(ctx, c.Later(), ledger.Commission{
-		OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID, Currency: k.Currency, Status: "voided",
-		AmountMinor: k.AmountMinor, At: c.Now,
-	}, k.Status)
 }
 
 // patch sets a field that an update names: to its value, or to null.

@@ -291,7 +291,7 @@ func voidSignup(ctx context.Context, c *call.Call, k db.Commission) error {
 	case "voided", "rejected":
 		return nil
 	}
-	return voidCommission(ctx, c, k, "customer_deleted")
+	return earn.Void(ctx, c, k, "customer_deleted")
 }
 
 func lockCustomer(ctx context.Context, c *call.Call, id string) (db.Customer, error) {

@@ -102,3 +102,25 @@ func billingOf(b *api.SaleCreate) (api.BillingType, error) {
 	}
 	return *b.BillingType, nil
 }
+
+// RefundSale refunds a sale as a whole or, with amount_minor, in part. A second
+// whole refund answers the first one's time and did nothing (decisions, 97).
+func (s *Server) RefundSale(ctx context.Context, r api.RefundSaleRequestObject) (api.RefundSaleResponseObject, error) {
+	c := call.From(ctx)
+	body := api.SaleRefund{}
+	if r.Body != nil {
+		body = *r.Body
+	}
+	done, err := earn.GiveBack(ctx, c, earn.Refund{SaleID: r.ID, AmountMinor: body.AmountMinor, At: body.RefundedAt})
+	if err != nil {
+		return nil, err
+	}
+	if done.Sale.RefundedAt == nil { // this call did something
+		before := map[string]int64{"amount_minor": done.Sale.AmountMinor}
+		after := map[string]any{"voided_commissions": done.Voided, "clawback_minor": done.ClawbackMinor, "refunded_at": done.At}
+		err = audit(ctx, c, entry{programID: done.Sale.ProgramID, action: "sale.refunded", targetID: r.ID, reason: body.Reason, before: before, after: after})
+	}
+	return api.RefundSale200JSONResponse{
+		Object: "refund", SaleID: r.ID, VoidedCommissions: done.Voided, ClawbackMinor: done.ClawbackMinor, Currency: done.Sale.Currency, RefundedAt: done.At,
+	}, err
+}

@@ -225,7 +225,7 @@ func wellFormed(t *testing.T, op operation, w world, at string) M {
 		"createCommission": {
 			"program_id": w["prg_"], "partner_id": w["part_"], "customer_id": w["cus_"], "sale_id": w["sale_"], "amount_minor": 7, "reason": "x",
 		},
-		"approveCommission": {"reason": "x"}, "rejectCommission": {"reason": "x"},
+		"approveCommission": {"reason": "x"}, "rejectCommission": {"reason": "x"}, "refundSale": {},
 	}[op.id]
 	require.True(t, ok, "%s has no body here", op.id)
 	switch op.id + " " + at {

@@ -1,0 +1,58 @@
+package earn
+
+import (
+	"context"
+	"encoding/json"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/call"
+	"rail/server/event"
+	"rail/server/ident"
+	"rail/server/ledger"
+)
+
+// Void takes an open commission back: its row, its money and its event.
+func Void(ctx context.Context, c *call.Call, k db.Commission, reason string) error {
+	if _, err := queries.CommissionVoid(ctx, c.Later(), db.CommissionVoidParams{Now: &c.Now, Reason: &reason, ID: k.ID, OrgID: k.OrgID}); err != nil {
+		return err
+	}
+	c.Events.Record("commission.voided", event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}, api.CommissionVoidedData{
+		CommissionID: k.ID, SaleID: k.SaleID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency, Reason: reason,
+	})
+	from := k.Status
+	k.Status = "voided"
+	return ledger.Move(ctx, c.Later(), money(c, k, k.AmountMinor), from)
+}
+
+// Shrunk writes what follows when part was taken off an unpaid commission: the
+// part's money goes to the sink, and commission.updated tells the new amount.
+func Shrunk(ctx context.Context, c *call.Call, k db.Commission, part int64) error {
+	c.Events.Record("commission.updated", event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}, api.CommissionUpdatedData{
+		CommissionID: k.ID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
+		Status: api.CommissionStatus(k.Status), PreviousStatus: api.CommissionStatus(k.Status),
+	})
+	from := k.Status
+	k.Status = "voided" // of the part; the commission keeps its own
+	return ledger.Move(ctx, c.Later(), money(c, k, part), from)
+}
+
+// clawback is the negative commission that takes part of a paid one back; it
+// names its origin (decisions, 108).
+func clawback(c *call.Call, k db.Commission, part int64) db.Commission {
+	origin, err := json.Marshal(map[string]string{"commission_id": k.ID})
+	if err != nil {
+		origin = nil // a map of text always marshals
+	}
+	return db.Commission{
+		ID: ident.New(ident.Commission), OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, SaleID: k.SaleID, CustomerID: k.CustomerID,
+		FlowID: k.FlowID, FlowBranchID: k.FlowBranchID, Kind: "clawback", AmountMinor: -part, Currency: k.Currency, Status: "due",
+		MatureAt: &c.Now, ApprovedAt: &c.Now, Metadata: origin, CreatedAt: c.Now, UpdatedAt: c.Now,
+	}
+}
+
+func money(c *call.Call, k db.Commission, amount int64) ledger.Commission {
+	return ledger.Commission{
+		OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID, Currency: k.Currency, Status: k.Status, AmountMinor: amount, At: c.Now,
+	}
+}
