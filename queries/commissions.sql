@@ -90,7 +90,8 @@ SELECT t.program_id FROM payouts t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: CommissionSetStatus :execrows
 -- CommissionSetStatus moves a commission from the state that was read.
-UPDATE commissions SET status = @status, approved_at = @approved_at, voided_at = @voided_at, void_reason = @void_reason, updated_at = @updated_at
+UPDATE commissions SET status = @status, approved_at = @approved_at, voided_at = @voided_at, void_reason = @void_reason,
+    payout_id = CASE WHEN @status::text IN ('rejected', 'voided') THEN NULL ELSE payout_id END, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id AND status = @previous;
 
 -- name: CommissionMaturingPage :many
@@ -153,5 +154,6 @@ UPDATE commissions SET amount_minor = amount_minor - @part_minor, shrunk_minor =
 WHERE id = @id AND org_id = @org_id AND status IN ('pending', 'approved', 'due');
 
 -- name: CommissionClawed :exec
--- CommissionClawed notes what a clawback took from a paid commission.
-UPDATE commissions SET clawed_minor = clawed_minor + @part_minor, updated_at = @updated_at WHERE id = @id AND org_id = @org_id AND status = 'paid';
+-- CommissionClawed notes what a clawback took from a commission that is paid, or
+-- in flight to be.
+UPDATE commissions SET clawed_minor = clawed_minor + @part_minor, updated_at = @updated_at WHERE id = @id AND org_id = @org_id AND status IN ('due', 'paid');

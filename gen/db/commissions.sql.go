@@ -69,7 +69,7 @@ func (q *Queries) CommissionByIDs(ctx context.Context, db DBTX, arg CommissionBy
 }
 
 const commissionClawed = `-- name: CommissionClawed :exec
-UPDATE commissions SET clawed_minor = clawed_minor + $1, updated_at = $2 WHERE id = $3 AND org_id = $4 AND status = 'paid'
+UPDATE commissions SET clawed_minor = clawed_minor + $1, updated_at = $2 WHERE id = $3 AND org_id = $4 AND status IN ('due', 'paid')
 `
 
 type CommissionClawedParams struct {
@@ -79,7 +79,8 @@ type CommissionClawedParams struct {
 	OrgID     string
 }
 
-// CommissionClawed notes what a clawback took from a paid commission.
+// CommissionClawed notes what a clawback took from a commission that is paid, or
+// in flight to be.
 func (q *Queries) CommissionClawed(ctx context.Context, db DBTX, arg CommissionClawedParams) error {
 	_, err := db.Exec(ctx, commissionClawed,
 		arg.PartMinor,
@@ -608,7 +609,8 @@ func (q *Queries) CommissionPage(ctx context.Context, db DBTX, arg CommissionPag
 }
 
 const commissionSetStatus = `-- name: CommissionSetStatus :execrows
-UPDATE commissions SET status = $1, approved_at = $2, voided_at = $3, void_reason = $4, updated_at = $5
+UPDATE commissions SET status = $1, approved_at = $2, voided_at = $3, void_reason = $4,
+    payout_id = CASE WHEN $1::text IN ('rejected', 'voided') THEN NULL ELSE payout_id END, updated_at = $5
 WHERE id = $6 AND org_id = $7 AND status = $8
 `
 

@@ -7,6 +7,7 @@ import (
 	"rail/gen/db"
 	"rail/server/call"
 	"rail/server/earn"
+	"rail/server/payout"
 	"rail/server/pgtx"
 	"rail/server/problem"
 	"rail/server/rules"
@@ -73,6 +74,16 @@ func (s *Server) RejectCommission(ctx context.Context, r api.RejectCommissionReq
 	if err := rejectable(k); err != nil {
 		return nil, err
 	}
+	if k.PayoutID != nil {
+		outOfReach, err := payout.Lower(ctx, c, *k.PayoutID, k.AmountMinor)
+		if err != nil {
+			return nil, err
+		}
+		if outOfReach {
+			return nil, problem.New(problem.CommissionInPayout, "The commission is in the payout %s, which a rail has in flight.", *k.PayoutID)
+		}
+		k.PayoutID = nil
+	}
 	previous := k.Status
 	k.Status, k.VoidedAt, k.VoidReason = "rejected", &c.Now, &r.Body.Reason
 	err = decide(ctx, c, &k, previous, "commission.rejected", &r.Body.Reason)
@@ -85,8 +96,6 @@ func rejectable(k db.Commission) error {
 		return problem.New(problem.CommissionAlreadyPaid, "The commission is paid; only unpaid commissions can be rejected.")
 	case k.Status == "rejected" || k.Status == "voided":
 		return problem.New(problem.CommissionNotOpen, "The commission is %s already.", k.Status)
-	case k.PayoutID != nil:
-		return problem.New(problem.CommissionInPayout, "The commission is in the payout %s.", *k.PayoutID)
 	}
 	return nil
 }
@@ -111,12 +120,26 @@ func decide(ctx context.Context, c *call.Call, k *db.Commission, previous, actio
 	})
 }
 
+// lockCommission locks the partner, then the commission, as every write of
+// money does.
 func lockCommission(ctx context.Context, c *call.Call, id string) (db.Commission, error) {
-	k, err := queries.CommissionLock(ctx, c.DB(), db.CommissionLockParams{ID: id, OrgID: c.Key.OrgID})
+	k, err := queries.CommissionGet(ctx, c.DB(), db.CommissionGetParams{ID: id, OrgID: c.Key.OrgID})
 	if err != nil {
 		return k, err
 	}
-	return k, fits(c, k.ProgramID)
+	if err := fits(c, k.ProgramID); err != nil {
+		return k, err
+	}
+	errs := c.Each(ctx,
+		func(tx pgtx.DBTX) error {
+			_, err := queries.PartnerLock(ctx, tx, db.PartnerLockParams{ID: k.PartnerID, OrgID: c.Key.OrgID})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			k, err = queries.CommissionLock(ctx, tx, db.CommissionLockParams{ID: id, OrgID: c.Key.OrgID})
+			return err
+		})
+	return k, errs[1]
 }
 
 // ListMaturingCommissions lists the commissions whose mature_at lies in a range

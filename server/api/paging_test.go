@@ -39,6 +39,13 @@ func fill(s *apitest.Server) (program string) {
 		_, err := s.Pool.Exec(s.T.Context(), `INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, created_at) VALUES ($1, $2, $3, 'x', 'y', $4)`,
 			ident.New(ident.Audit), s.Org, program, s.Clock.Now())
 		require.NoError(s.T, err)
+		batch := ident.New(ident.Batch)
+		_, err = s.Pool.Exec(s.T.Context(), `INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)
+			VALUES ($1, $2, $3, date '2025-01-01' + $4 * interval '1 month', $5, $5, $5)`, batch, s.Org, program, i, s.Clock.Now())
+		require.NoError(s.T, err)
+		_, err = s.Pool.Exec(s.T.Context(), `INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, reason, period_month, period_end, due_at, created_at, updated_at)
+			VALUES ($1, $2, $3, $4, $5, 5, 'USD', 'not_eligible', 'below_minimum', '2025-01-01', $6, $6, $6, $6)`, ident.New(ident.Payout), s.Org, program, partner, batch, s.Clock.Now())
+		require.NoError(s.T, err)
 		customer := s.Customer(program, partner)
 		s.Sale(program, customer, M{"currency": []string{"USD", "EUR"}[i%2]})
 		if i == each-1 {

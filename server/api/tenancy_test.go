@@ -225,7 +225,8 @@ func wellFormed(t *testing.T, op operation, w world, at string) M {
 		"createCommission": {
 			"program_id": w["prg_"], "partner_id": w["part_"], "customer_id": w["cus_"], "sale_id": w["sale_"], "amount_minor": 7, "reason": "x",
 		},
-		"approveCommission": {"reason": "x"}, "rejectCommission": {"reason": "x"}, "refundSale": {},
+		"approveCommission": {"reason": "x"}, "rejectCommission": {"reason": "x"}, "refundSale": {}, "markPayoutPaid": {},
+		"createPayoutBatch": {"program_id": w["prg_"], "period_end": "2026-08-31", "partner_id": w["part_"], "group_id": w["grp_"]},
 	}[op.id]
 	require.True(t, ok, "%s has no body here", op.id)
 	switch op.id + " " + at {

@@ -8,6 +8,7 @@ import (
 	"rail/server/call"
 	"rail/server/clock"
 	"rail/server/event"
+	"rail/server/payout"
 	"rail/server/pgtx"
 	"rail/server/problem"
 	"rail/server/rules"
@@ -166,6 +167,19 @@ func (w *refunding) takeSale(ctx context.Context, c *call.Call) error {
 // takeCommission takes the refund's share of one commission, by its state.
 func (w *refunding) takeCommission(ctx context.Context, c *call.Call, k db.Commission) error {
 	part := w.share(k.AmountMinor+k.ShrunkMinor, k.ShrunkMinor+k.ClawedMinor)
+	if k.Status == "due" && k.PayoutID != nil {
+		leaves := part
+		if w.whole {
+			leaves = k.AmountMinor
+		}
+		outOfReach, err := payout.Lower(ctx, c, *k.PayoutID, leaves)
+		if err != nil {
+			return err
+		}
+		if outOfReach { // in flight counts as paid (decisions, 100)
+			return w.claw(ctx, c, k, part)
+		}
+	}
 	switch k.Status {
 	case "paid":
 		return w.claw(ctx, c, k, part)

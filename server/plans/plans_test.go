@@ -59,12 +59,15 @@ var values = map[string][]any{
 	"Commission.StatusIn": {[]string{"rejected", "voided"}, []string{"pending", "approved"}, []string{"paid", "due"}},
 	"Flow.Status":         {"active", "inactive"},
 	"TargetID":            {"com_none"},
+	"BatchID":             {id("batch", 0), "batch_none"},
+	"Payout.Status":       {"pending", "paid"},
+	"Payout.StatusIn":     {[]string{"pending", "failed"}, []string{"paid", "processing"}},
 	"Action":              {"commission.rejected"},
 	"Flow.StatusIn":       {[]string{"active", "inactive"}},
 }
 
 // tables are the tables of lists that are not named after them.
-var tables = map[string]string{"AuditLog": "audit_log_entries", "CommissionMaturing": "commissions"}
+var tables = map[string]string{"AuditLog": "audit_log_entries", "CommissionMaturing": "commissions", "Batch": "payout_batches"}
 
 // table is the list's table.
 func (l list) table() string {
@@ -367,7 +370,12 @@ func TestPlans(t *testing.T) {
 		SELECT 'aud_' || g, 'org_0', CASE g % 20 WHEN 0 THEN $1 WHEN 1 THEN $2 ELSE 'prg_other' END, CASE WHEN g % 3 = 0 THEN 'commission.rejected' ELSE 'commission.created' END,
 			'com_' || g, timestamptz '2026-01-01Z' + g * interval '1 minute' FROM generate_series(1, 50000) g`, id("prg", 17), id("prg", 0))
 	require.NoError(t, err)
-	_, err = pool.Exec(t.Context(), "ANALYZE audit_log_entries")
+	_, err = pool.Exec(t.Context(), `INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)
+		SELECT 'batch_' || p || g, 'org_0', p, date '1000-01-01' + g * interval '1 month', t, t, t
+		FROM (SELECT id AS p FROM programs WHERE org_id = 'org_0') o, generate_series(1, 2500) g, LATERAL (SELECT timestamptz '2020-01-01Z' + g * interval '1 day') x(t)
+		ON CONFLICT DO NOTHING`)
+	require.NoError(t, err)
+	_, err = pool.Exec(t.Context(), "ANALYZE audit_log_entries, payout_batches")
 	require.NoError(t, err)
 	rows, err := pool.Query(t.Context(), "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND reltuples >= $1", big)
 	require.NoError(t, err)

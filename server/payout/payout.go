@@ -1,0 +1,112 @@
+// Package payout collects due commissions into payouts, month by month, and
+// settles, lowers and removes these. Every function works in the call's
+// transaction, with the partner locked before the payout.
+package payout
+
+import (
+	"context"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/call"
+	"rail/server/clock"
+	"rail/server/event"
+	"rail/server/ledger"
+	"rail/server/problem"
+)
+
+var queries = db.New()
+
+// Payment says how a payout was paid outside of any rail.
+type Payment struct {
+	Method, ExternalID *string
+	At                 clock.Time
+}
+
+// Settle marks a pending or failed payout as paid: its commissions turn paid,
+// their money moves from due to paid, and the events tell so, payout.paid last.
+func Settle(ctx context.Context, c *call.Call, p db.Payout, pay Payment) (db.Payout, error) {
+	switch p.Status {
+	case "processing":
+		return p, problem.New(problem.PayoutInFlight, "A rail has the payout in flight.")
+	case "paid":
+		return p, problem.New(problem.PayoutAlreadyPaid, "The payout is paid already.")
+	case "not_eligible":
+		return p, problem.New(problem.PayoutNotPayable, "The payout is not eligible; only pending and failed payouts can be marked as paid.")
+	}
+	held, err := queries.PayoutCommissions(ctx, c.Tx, db.PayoutCommissionsParams{PayoutID: &p.ID, OrgID: p.OrgID})
+	if err != nil {
+		return p, err
+	}
+	p.Status, p.PaidAt, p.ErrorCode, p.ErrorMessage, p.UpdatedAt = "paid", &pay.At, nil, nil, c.Now
+	if pay.Method != nil {
+		p.Method = pay.Method
+	}
+	if pay.ExternalID != nil {
+		p.ExternalID = pay.ExternalID
+	}
+	err = queries.PayoutPaid(ctx, c.Later(), db.PayoutPaidParams{Method: p.Method, ExternalID: p.ExternalID, PaidAt: p.PaidAt, UpdatedAt: c.Now, ID: p.ID, OrgID: p.OrgID})
+	if err != nil {
+		return p, err
+	}
+	if err := queries.PayoutSettle(ctx, c.Later(), db.PayoutSettleParams{UpdatedAt: c.Now, PayoutID: &p.ID, OrgID: p.OrgID}); err != nil {
+		return p, err
+	}
+	for _, k := range held {
+		if err := paid(ctx, c, k, p); err != nil {
+			return p, err
+		}
+	}
+	c.Events.Record("payout.paid", about(p), api.PayoutPaidData{
+		PayoutID: p.ID, PartnerID: p.PartnerID, AmountMinor: p.AmountMinor, Currency: p.Currency, Method: (*api.PayoutMethod)(p.Method),
+		ExternalID: p.ExternalID, PaidAt: *p.PaidAt,
+	})
+	return p, nil
+}
+
+func paid(ctx context.Context, c *call.Call, k db.Commission, p db.Payout) error {
+	c.Events.Record("commission.paid", event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}, api.CommissionPaidData{
+		CommissionID: k.ID, PartnerID: k.PartnerID, PayoutID: p.ID, AmountMinor: k.AmountMinor, Currency: k.Currency, PaidAt: *p.PaidAt,
+	})
+	return ledger.Move(ctx, c.Later(), ledger.Commission{
+		OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID, Currency: k.Currency, Status: "paid", AmountMinor: k.AmountMinor, At: c.Now,
+	}, k.Status)
+}
+
+// Remove deletes a payout that was not paid and is not in flight; what it held
+// is due again.
+func Remove(ctx context.Context, c *call.Call, p db.Payout) error {
+	switch p.Status {
+	case "processing":
+		return problem.New(problem.PayoutInFlight, "A rail has the payout in flight.")
+	case "paid":
+		return problem.New(problem.PayoutAlreadyPaid, "The payout is paid; it cannot be deleted.")
+	}
+	if err := queries.PayoutRelease(ctx, c.Later(), db.PayoutReleaseParams{UpdatedAt: c.Now, PayoutID: &p.ID, OrgID: p.OrgID}); err != nil {
+		return err
+	}
+	c.Events.Record("payout.deleted", about(p), api.PayoutDeletedData{PayoutID: p.ID, PartnerID: p.PartnerID})
+	return queries.PayoutDelete(ctx, c.Later(), db.PayoutDeleteParams{ID: p.ID, OrgID: p.OrgID})
+}
+
+// Lower takes an amount out of the open payout that holds a commission, before
+// the commission leaves it or shrinks. A payout with nothing left goes, and
+// what else it held is due again (decisions, 100). It tells whether the money
+// is out of reach: paid, or in flight.
+func Lower(ctx context.Context, c *call.Call, payoutID string, amount int64) (outOfReach bool, err error) {
+	p, err := queries.PayoutLock(ctx, c.Tx, db.PayoutLockParams{ID: payoutID, OrgID: c.Key.OrgID})
+	if err != nil {
+		return false, err
+	}
+	if p.Status == "processing" || p.Status == "paid" {
+		return true, nil
+	}
+	if p.AmountMinor -= amount; p.AmountMinor <= 0 {
+		return false, Remove(ctx, c, p)
+	}
+	return false, queries.PayoutLower(ctx, c.Later(), db.PayoutLowerParams{AmountMinor: p.AmountMinor, UpdatedAt: c.Now, ID: p.ID, OrgID: p.OrgID})
+}
+
+func about(p db.Payout) event.Subject {
+	return event.Subject{ProgramID: p.ProgramID, PartnerID: p.PartnerID, ID: p.ID}
+}
