@@ -53,7 +53,9 @@ lint: go fmt-check ## vet and staticcheck the code; judge the description with r
 	go vet ./...
 	go tool -modfile=.ci/lint.mod staticcheck ./cmd/... ./server/...
 	@if command -v golangci-lint >/dev/null; then golangci-lint run; fi
-	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory lint-description; else echo 'npm is not installed: the description is not linted'; fi
+	@if ! command -v npm >/dev/null; then echo 'npm is not installed: the description is not linted'; \
+	elif ! $(MAKE) --no-print-directory node_modules/.package-lock.json; then echo 'npm could not install the linters: the description is not linted'; \
+	else $(MAKE) --no-print-directory lint-description; fi
 
 .PHONY: lint-description
 lint-description: node_modules/.package-lock.json

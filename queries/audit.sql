@@ -166,3 +166,44 @@ SELECT s.id::text AS what, CASE WHEN k.id IS NULL THEN 'says commission_created 
 FROM sales s LEFT JOIN commissions k ON k.sale_id = s.id AND k.kind = 'referral'
 WHERE (s.activity_outcome = 'commission_created') <> (k.id IS NOT NULL) AND (k.id IS NOT NULL OR s.partner_id IS NOT NULL)
 LIMIT @lim;
+
+-- name: AuditM10 :many
+-- AuditM10: a payout that is open or paid is the sum of what it holds; one that
+-- is not eligible holds nothing (M14).
+SELECT p.id::text AS what, format('%s payout of %s %s holds %s', p.status, p.amount_minor, p.currency, coalesce(h.sum, 0))::text AS message
+FROM payouts p LEFT JOIN (SELECT k.payout_id, sum(k.amount_minor) AS sum FROM commissions k WHERE k.payout_id IS NOT NULL GROUP BY 1) h ON h.payout_id = p.id
+WHERE p.status <> 'not_eligible' AND coalesce(h.sum, 0) <> p.amount_minor OR p.status = 'not_eligible' AND h.payout_id IS NOT NULL
+LIMIT @lim;
+
+-- name: AuditM12 :many
+-- AuditM12: what a payout holds is its partner's, of its currency and program.
+SELECT k.id::text AS what, format('%s %s of %s in %s payout %s of %s', k.program_id, k.currency, k.partner_id, p.currency, p.id, p.partner_id)::text AS message
+FROM commissions k JOIN payouts p ON p.id = k.payout_id
+WHERE (k.partner_id, k.currency, k.program_id) IS DISTINCT FROM (p.partner_id, p.currency, p.program_id)
+LIMIT @lim;
+
+-- name: AuditM13 :many
+-- AuditM13: a commission is paid exactly when its payout is.
+SELECT k.id::text AS what, format('commission %s, payout %s', k.status, coalesce(p.status, 'none'))::text AS message
+FROM commissions k LEFT JOIN payouts p ON p.id = k.payout_id
+WHERE (k.status = 'paid') IS DISTINCT FROM coalesce(p.status = 'paid', false)
+LIMIT @lim;
+
+-- name: AuditM16 :many
+-- AuditM16: a refunded sale has no open commission but one in flight, and all
+-- of a paid one is clawed back (M17).
+SELECT k.id::text AS what, format('%s %s of a refunded sale, %s clawed back', k.status, k.amount_minor, k.clawed_minor)::text AS message
+FROM sales s JOIN commissions k ON k.sale_id = s.id
+WHERE s.refunded_at IS NOT NULL AND k.kind = 'referral' AND k.status IN ('pending', 'approved', 'due', 'paid') AND k.clawed_minor <> k.amount_minor
+LIMIT @lim;
+
+-- name: AuditM18 :many
+-- AuditM18: what was clawed back of a commission is the sum of the clawbacks
+-- that name it, which are its partner's and of its currency.
+SELECT k.id::text AS what, format('%s clawed back, clawbacks of %s', k.clawed_minor, coalesce(c.sum, 0))::text AS message
+FROM commissions k LEFT JOIN (
+    SELECT b.metadata ->> 'commission_id' AS origin, b.partner_id, b.currency, -sum(b.amount_minor) AS sum FROM commissions b
+    WHERE b.kind = 'clawback' AND b.metadata IS NOT NULL GROUP BY 1, 2, 3
+) c ON c.origin = k.id AND c.partner_id = k.partner_id AND c.currency = k.currency
+WHERE k.kind = 'referral' AND k.clawed_minor <> coalesce(c.sum, 0)
+LIMIT @lim;

@@ -137,3 +137,17 @@ ORDER BY t.partner_id, t.currency, t.created_at, t.id FOR NO KEY UPDATE OF t;
 -- name: BatchPayouts :many
 SELECT t.* FROM payouts t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.period_month = @period_month
 AND t.partner_id = ANY (@partner_ids::text[]) FOR NO KEY UPDATE;
+
+-- name: PayoutsDue :many
+-- PayoutsDue takes the next payouts whose day has come; other replicas pass
+-- over what this one holds.
+UPDATE payouts t SET due_told = true
+FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND NOT p.due_told AND p.due_at <= @now ORDER BY p.due_at, p.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
+WHERE t.id = due.id RETURNING t.*;
+
+-- name: ProgramsToBatch :many
+-- ProgramsToBatch lists the programs that want the month's batch made and have
+-- none; sample programs never do.
+SELECT t.id, t.org_id FROM programs t WHERE t.auto_payouts_enabled AND NOT starts_with(t.id, 'sample_')
+AND NOT EXISTS (SELECT 1 FROM payout_batches b WHERE b.program_id = t.id AND b.period_month = @period_month)
+ORDER BY t.id;

@@ -38,7 +38,7 @@ var unbound = map[string]string{
 	"SalePartnerCounters": "the program and the partner were read under the organization",
 	// The audit's equations hold over the whole database.
 	"AuditM01": "audit", "AuditM02": "audit", "AuditM03": "audit", "AuditM04": "audit", "AuditM05": "audit", "AuditM06": "audit",
-	"AuditM07": "audit", "AuditM08": "audit", "AuditM09": "audit", "AuditM20": "audit", "AuditOutcome": "audit",
+	"AuditM07": "audit", "AuditM08": "audit", "AuditM09": "audit", "AuditM10": "audit", "AuditM12": "audit", "AuditM13": "audit", "AuditM16": "audit", "AuditM18": "audit", "AuditM20": "audit", "AuditOutcome": "audit",
 }
 
 var (

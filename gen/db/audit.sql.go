@@ -398,6 +398,177 @@ func (q *Queries) AuditM09(ctx context.Context, db DBTX, lim int32) ([]AuditM09R
 	return items, nil
 }
 
+const auditM10 = `-- name: AuditM10 :many
+SELECT p.id::text AS what, format('%s payout of %s %s holds %s', p.status, p.amount_minor, p.currency, coalesce(h.sum, 0))::text AS message
+FROM payouts p LEFT JOIN (SELECT k.payout_id, sum(k.amount_minor) AS sum FROM commissions k WHERE k.payout_id IS NOT NULL GROUP BY 1) h ON h.payout_id = p.id
+WHERE p.status <> 'not_eligible' AND coalesce(h.sum, 0) <> p.amount_minor OR p.status = 'not_eligible' AND h.payout_id IS NOT NULL
+LIMIT $1
+`
+
+type AuditM10Row struct {
+	What    string
+	Message string
+}
+
+// AuditM10: a payout that is open or paid is the sum of what it holds; one that
+// is not eligible holds nothing (M14).
+func (q *Queries) AuditM10(ctx context.Context, db DBTX, lim int32) ([]AuditM10Row, error) {
+	rows, err := db.Query(ctx, auditM10, lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditM10Row{}
+	for rows.Next() {
+		var i AuditM10Row
+		if err := rows.Scan(&i.What, &i.Message); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const auditM12 = `-- name: AuditM12 :many
+SELECT k.id::text AS what, format('%s %s of %s in %s payout %s of %s', k.program_id, k.currency, k.partner_id, p.currency, p.id, p.partner_id)::text AS message
+FROM commissions k JOIN payouts p ON p.id = k.payout_id
+WHERE (k.partner_id, k.currency, k.program_id) IS DISTINCT FROM (p.partner_id, p.currency, p.program_id)
+LIMIT $1
+`
+
+type AuditM12Row struct {
+	What    string
+	Message string
+}
+
+// AuditM12: what a payout holds is its partner's, of its currency and program.
+func (q *Queries) AuditM12(ctx context.Context, db DBTX, lim int32) ([]AuditM12Row, error) {
+	rows, err := db.Query(ctx, auditM12, lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditM12Row{}
+	for rows.Next() {
+		var i AuditM12Row
+		if err := rows.Scan(&i.What, &i.Message); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const auditM13 = `-- name: AuditM13 :many
+SELECT k.id::text AS what, format('commission %s, payout %s', k.status, coalesce(p.status, 'none'))::text AS message
+FROM commissions k LEFT JOIN payouts p ON p.id = k.payout_id
+WHERE (k.status = 'paid') IS DISTINCT FROM coalesce(p.status = 'paid', false)
+LIMIT $1
+`
+
+type AuditM13Row struct {
+	What    string
+	Message string
+}
+
+// AuditM13: a commission is paid exactly when its payout is.
+func (q *Queries) AuditM13(ctx context.Context, db DBTX, lim int32) ([]AuditM13Row, error) {
+	rows, err := db.Query(ctx, auditM13, lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditM13Row{}
+	for rows.Next() {
+		var i AuditM13Row
+		if err := rows.Scan(&i.What, &i.Message); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const auditM16 = `-- name: AuditM16 :many
+SELECT k.id::text AS what, format('%s %s of a refunded sale, %s clawed back', k.status, k.amount_minor, k.clawed_minor)::text AS message
+FROM sales s JOIN commissions k ON k.sale_id = s.id
+WHERE s.refunded_at IS NOT NULL AND k.kind = 'referral' AND k.status IN ('pending', 'approved', 'due', 'paid') AND k.clawed_minor <> k.amount_minor
+LIMIT $1
+`
+
+type AuditM16Row struct {
+	What    string
+	Message string
+}
+
+// AuditM16: a refunded sale has no open commission but one in flight, and all
+// of a paid one is clawed back (M17).
+func (q *Queries) AuditM16(ctx context.Context, db DBTX, lim int32) ([]AuditM16Row, error) {
+	rows, err := db.Query(ctx, auditM16, lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditM16Row{}
+	for rows.Next() {
+		var i AuditM16Row
+		if err := rows.Scan(&i.What, &i.Message); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const auditM18 = `-- name: AuditM18 :many
+SELECT k.id::text AS what, format('%s clawed back, clawbacks of %s', k.clawed_minor, coalesce(c.sum, 0))::text AS message
+FROM commissions k LEFT JOIN (
+    SELECT b.metadata ->> 'commission_id' AS origin, b.partner_id, b.currency, -sum(b.amount_minor) AS sum FROM commissions b
+    WHERE b.kind = 'clawback' AND b.metadata IS NOT NULL GROUP BY 1, 2, 3
+) c ON c.origin = k.id AND c.partner_id = k.partner_id AND c.currency = k.currency
+WHERE k.kind = 'referral' AND k.clawed_minor <> coalesce(c.sum, 0)
+LIMIT $1
+`
+
+type AuditM18Row struct {
+	What    string
+	Message string
+}
+
+// AuditM18: what was clawed back of a commission is the sum of the clawbacks
+// that name it, which are its partner's and of its currency.
+func (q *Queries) AuditM18(ctx context.Context, db DBTX, lim int32) ([]AuditM18Row, error) {
+	rows, err := db.Query(ctx, auditM18, lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditM18Row{}
+	for rows.Next() {
+		var i AuditM18Row
+		if err := rows.Scan(&i.What, &i.Message); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const auditM20 = `-- name: AuditM20 :many
 SELECT s.customer_id::text AS what, format('%s first sales', count(*) FILTER (WHERE s.is_first_sale))::text AS message
 FROM sales s GROUP BY s.customer_id HAVING count(*) FILTER (WHERE s.is_first_sale) <> 1

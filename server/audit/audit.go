@@ -22,7 +22,7 @@ const timeout = "SET LOCAL statement_timeout = '15min'"
 
 // Finding is one row, or sum of rows, that breaks an equation.
 type Finding struct {
-	Equation string // M01 to M09, M20 (reliability, 2.3), or outcome
+	Equation string // M01 to M10, M12, M13, M16, M18, M20 (reliability, 2.3), or outcome
 	What     string // the id that breaks it
 	Message  string
 }
@@ -66,7 +66,8 @@ var equations = []equation{
 	check("M01", queries.AuditM01), check("M02", queries.AuditM02), check("M03", queries.AuditM03),
 	check("M04", queries.AuditM04), check("M05", queries.AuditM05), check("M06", queries.AuditM06),
 	check("M07", queries.AuditM07), check("M08", queries.AuditM08), check("M09", queries.AuditM09),
-	check("M20", queries.AuditM20), check("outcome", queries.AuditOutcome),
+	check("M10", queries.AuditM10), check("M12", queries.AuditM12), check("M13", queries.AuditM13),
+	check("M16", queries.AuditM16), check("M18", queries.AuditM18), check("M20", queries.AuditM20), check("outcome", queries.AuditOutcome),
 }
 
 // breach is the shape of every row of queries/audit.sql.

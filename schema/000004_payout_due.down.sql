@@ -1,0 +1,2 @@
+DROP INDEX programs_auto_payouts_idx;
+ALTER TABLE payouts DROP COLUMN due_told;
