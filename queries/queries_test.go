@@ -30,6 +30,8 @@ var unbound = map[string]string{
 	"BalanceFold":          "the id is one that BalancesStale has just listed",
 	"CommissionsToMature":  "the hold runs out in every organization",
 	"CommissionsToApprove": "the delay runs out in every organization",
+	"PayoutsDue":           "the day comes in every organization",
+	"ProgramsToBatch":      "the month ends in every organization",
 	"ReferralsExpire":      "the window runs out in every organization",
 	"BalancesUnfold":       "undoes the folds of another cluster, whosever they are",
 	// The counters of a flow's conditions. The program and the partner are those of

@@ -324,6 +324,7 @@ type Payout struct {
 	CreatedAt    clock.Time
 	UpdatedAt    clock.Time
 	CreatedXid   uint64
+	DueTold      bool
 }
 
 type PayoutBatch struct {

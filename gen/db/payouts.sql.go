@@ -365,7 +365,7 @@ func (q *Queries) BatchPartners(ctx context.Context, db DBTX, arg BatchPartnersP
 }
 
 const batchPayouts = `-- name: BatchPayouts :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3
 AND t.partner_id = ANY ($4::text[]) FOR NO KEY UPDATE
 `
 
@@ -412,6 +412,7 @@ func (q *Queries) BatchPayouts(ctx context.Context, db DBTX, arg BatchPayoutsPar
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.CreatedXid,
+			&i.DueTold,
 		); err != nil {
 			return nil, err
 		}
@@ -700,7 +701,7 @@ func (q *Queries) PayoutDelete(ctx context.Context, db DBTX, arg PayoutDeletePar
 }
 
 const payoutGet = `-- name: PayoutGet :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid FROM payouts t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told FROM payouts t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type PayoutGetParams struct {
@@ -733,6 +734,7 @@ func (q *Queries) PayoutGet(ctx context.Context, db DBTX, arg PayoutGetParams) (
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.CreatedXid,
+		&i.DueTold,
 	)
 	return i, err
 }
@@ -786,7 +788,7 @@ func (q *Queries) PayoutInsert(ctx context.Context, db DBTX, arg PayoutInsertPar
 }
 
 const payoutLock = `-- name: PayoutLock :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid FROM payouts t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told FROM payouts t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type PayoutLockParams struct {
@@ -819,6 +821,7 @@ func (q *Queries) PayoutLock(ctx context.Context, db DBTX, arg PayoutLockParams)
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.CreatedXid,
+		&i.DueTold,
 	)
 	return i, err
 }
@@ -846,7 +849,7 @@ func (q *Queries) PayoutLower(ctx context.Context, db DBTX, arg PayoutLowerParam
 
 const payoutPage = `-- name: PayoutPage :many
 
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid FROM payouts t
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told FROM payouts t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
@@ -919,6 +922,7 @@ func (q *Queries) PayoutPage(ctx context.Context, db DBTX, arg PayoutPageParams)
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.CreatedXid,
+			&i.DueTold,
 		); err != nil {
 			return nil, err
 		}
@@ -1019,4 +1023,93 @@ type PayoutSettleParams struct {
 func (q *Queries) PayoutSettle(ctx context.Context, db DBTX, arg PayoutSettleParams) error {
 	_, err := db.Exec(ctx, payoutSettle, arg.UpdatedAt, arg.PayoutID, arg.OrgID)
 	return err
+}
+
+const payoutsDue = `-- name: PayoutsDue :many
+UPDATE payouts t SET due_told = true
+FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND NOT p.due_told AND p.due_at <= $1 ORDER BY p.due_at, p.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told
+`
+
+type PayoutsDueParams struct {
+	Now clock.Time
+	Lim int32
+}
+
+// PayoutsDue takes the next payouts whose day has come; other replicas pass
+// over what this one holds.
+func (q *Queries) PayoutsDue(ctx context.Context, db DBTX, arg PayoutsDueParams) ([]Payout, error) {
+	rows, err := db.Query(ctx, payoutsDue, arg.Now, arg.Lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Payout{}
+	for rows.Next() {
+		var i Payout
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PartnerID,
+			&i.BatchID,
+			&i.AmountMinor,
+			&i.Currency,
+			&i.Status,
+			&i.Method,
+			&i.ExternalID,
+			&i.Reason,
+			&i.ReasonText,
+			&i.ErrorCode,
+			&i.ErrorMessage,
+			&i.PeriodMonth,
+			&i.PeriodEnd,
+			&i.DueAt,
+			&i.PaidAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.CreatedXid,
+			&i.DueTold,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const programsToBatch = `-- name: ProgramsToBatch :many
+SELECT t.id, t.org_id FROM programs t WHERE t.auto_payouts_enabled AND NOT starts_with(t.id, 'sample_')
+AND NOT EXISTS (SELECT 1 FROM payout_batches b WHERE b.program_id = t.id AND b.period_month = $1)
+ORDER BY t.id
+`
+
+type ProgramsToBatchRow struct {
+	ID    string
+	OrgID string
+}
+
+// ProgramsToBatch lists the programs that want the month's batch made and have
+// none; sample programs never do.
+func (q *Queries) ProgramsToBatch(ctx context.Context, db DBTX, periodMonth time.Time) ([]ProgramsToBatchRow, error) {
+	rows, err := db.Query(ctx, programsToBatch, periodMonth)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ProgramsToBatchRow{}
+	for rows.Next() {
+		var i ProgramsToBatchRow
+		if err := rows.Scan(&i.ID, &i.OrgID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

@@ -258,3 +258,33 @@ func TestPayoutRaces(t *testing.T) {
 	}
 	require.Equal(t, paid, tally(s, e.program, "payout.paid"))
 }
+
+func TestPayoutsFallDue(t *testing.T) {
+	t.Parallel()
+	e := newEarner(t)
+	e.partner(10000)
+	e.batch(201)
+	runJob(t, e.s, "payouts-due")
+	require.Zero(t, tally(e.s, e.program, "payout.due"))
+	e.s.Clock.Set(time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC))
+	atOnce(4, func(int) apitest.Answer { runJob(t, e.s, "payouts-due"); return apitest.Answer{} })
+	require.Equal(t, 1, tally(e.s, e.program, "payout.due"), "once, on any number of replicas")
+	e.tallied(t)
+}
+
+func TestAutoPayouts(t *testing.T) {
+	t.Parallel()
+	e := newEarner(t, M{"auto_payouts_enabled": true})
+	e.partner(10000)
+	s := e.s
+	batches := func() []map[string]any { return s.Get("/v1/payout_batches?program_id=" + e.program).Data() }
+	s.Clock.Set(time.Date(2026, 10, 1, 0, 9, 59, 0, time.UTC))
+	runJob(t, s, "auto-payouts")
+	require.Empty(t, batches(), "not before ten past midnight")
+	s.Clock.Set(time.Date(2026, 10, 1, 0, 10, 0, 0, time.UTC))
+	atOnce(4, func(int) apitest.Answer { runJob(t, s, "auto-payouts"); return apitest.Answer{} })
+	require.Equal(t, "2026-09-30T23:59:59.999Z", batches()[0]["period_end"])
+	require.Len(t, e.payouts(""), 1)
+	require.Equal(t, 1, tally(s, e.program, "payout.created"))
+	e.tallied(t)
+}

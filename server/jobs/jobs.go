@@ -28,7 +28,9 @@ func All(pool *pgxpool.Pool) []Job {
 	return []Job{
 		mature(pool),
 		approve(pool),
+		payoutsDue(pool),
 		expire(pool),
+		autoPayouts(pool),
 		foldBalances(pool),
 		cleanUp(pool),
 	}

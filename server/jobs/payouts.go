@@ -1,0 +1,109 @@
+package jobs
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/auth"
+	"rail/server/call"
+	"rail/server/clock"
+	"rail/server/event"
+	"rail/server/ident"
+	"rail/server/payout"
+	"rail/server/pgtx"
+)
+
+// batchDelay is how long after midnight of the first the month's batches are
+// made (decisions, 124).
+const batchDelay = 10 * time.Minute
+
+// payoutsDue tells, once, that a payout's day has come.
+func payoutsDue(pool *pgxpool.Pool) Job {
+	return Job{
+		Name: "payouts-due", About: "tell of pending payouts whose day has come", Every: time.Minute,
+		Run: func(ctx context.Context, now clock.Time) error {
+			run := ident.New(ident.Run)
+			for {
+				n, err := tellDue(ctx, pool, now, run)
+				if err != nil || n < moveBatch {
+					return err
+				}
+			}
+		},
+	}
+}
+
+func tellDue(ctx context.Context, pool *pgxpool.Pool, now clock.Time, run string) (int, error) {
+	tx, err := pgtx.Begin(ctx, pool)
+	if err != nil {
+		return 0, err
+	}
+	defer tx.Rollback()
+	due, err := queries.PayoutsDue(ctx, tx, db.PayoutsDueParams{Now: now, Lim: moveBatch})
+	if err != nil {
+		return 0, err
+	}
+	told := recorders{run: run, now: now}
+	for _, p := range due {
+		told.of(p.OrgID).Record("payout.due", event.Subject{ProgramID: p.ProgramID, PartnerID: p.PartnerID, ID: p.ID}, api.PayoutDueData{
+			PayoutID: p.ID, PartnerID: p.PartnerID, AmountMinor: p.AmountMinor, Currency: p.Currency, DueAt: p.DueAt,
+		})
+	}
+	if err := told.flush(ctx, tx.Later()); err != nil {
+		return 0, err
+	}
+	return len(due), tx.Commit(ctx)
+}
+
+// autoPayouts makes last month's batch of each program that wants it, from ten
+// minutes into the month on. A batch that is there is left alone, so that any
+// number of replicas, and a late start, make each one once.
+func autoPayouts(pool *pgxpool.Pool) Job {
+	return Job{
+		Name: "auto-payouts", About: "make last month's payout batch of programs that want it", Every: time.Minute,
+		Run: func(ctx context.Context, now clock.Time) error {
+			first := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+			if now.Before(first.Add(batchDelay)) {
+				return nil
+			}
+			month := first.AddDate(0, -1, 0)
+			programs, err := queries.ProgramsToBatch(ctx, pool, month)
+			if err != nil {
+				return err
+			}
+			run := ident.New(ident.Run)
+			for _, p := range programs {
+				if err := makeBatch(ctx, pool, now, run, p, clock.At(first.Add(-time.Microsecond))); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// makeBatch generates one program's batch in a transaction of its own. Another
+// replica that was first holds the program until its batch is there.
+func makeBatch(ctx context.Context, pool *pgxpool.Pool, now clock.Time, run string, p db.ProgramsToBatchRow, end clock.Time) error {
+	tx, err := pgtx.Begin(ctx, pool)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	c := call.New(pool, run, "auto-payouts", auth.Key{OrgID: p.OrgID}, now).WithTx(tx)
+	program, err := queries.ProgramLock(ctx, tx, db.ProgramLockParams{ID: p.ID, OrgID: p.OrgID})
+	if err != nil {
+		return err
+	}
+	if _, _, err := payout.Generate(ctx, c, payout.Order{Program: program, PeriodEnd: end}); err != nil {
+		return err
+	}
+	if err := c.Events.Flush(ctx, tx.Later()); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}
