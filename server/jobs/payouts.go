@@ -95,7 +95,7 @@ func makeBatch(ctx context.Context, pool *pgxpool.Pool, now clock.Time, run stri
 	}
 	defer tx.Rollback()
 	c := call.New(pool, run, "auto-payouts", auth.Key{OrgID: p.OrgID}, now).WithTx(tx)
-	program, err := queries.ProgramLock(ctx, tx, db.ProgramLockParams{ID: p.ID, OrgID: p.OrgID})
+	program, err := queries.ProgramLock(ctx, tx, db.ProgramLockParams(p))
 	if err != nil {
 		return err
 	}
