@@ -33,9 +33,6 @@ WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
   AND (sqlc.narg('link_id')::text IS NULL OR t.link_id = sqlc.narg('link_id')::text)
   AND (sqlc.narg('referral_id')::text IS NULL OR t.referral_id = sqlc.narg('referral_id')::text);
 
--- name: ClickByIDs :many
-SELECT t.* FROM clicks t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
-
 -- name: ClickGet :one
 SELECT t.* FROM clicks t WHERE t.id = @id AND t.org_id = @org_id;
 

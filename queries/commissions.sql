@@ -60,9 +60,6 @@ WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
   AND (sqlc.narg('kind')::text IS NULL OR t.kind = sqlc.narg('kind')::text)
   AND (sqlc.narg('kind_in')::text[] IS NULL OR t.kind = ANY (sqlc.narg('kind_in')::text[]));
 
--- name: CommissionByIDs :many
-SELECT t.* FROM commissions t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
-
 -- name: CommissionGet :one
 SELECT t.* FROM commissions t WHERE t.id = @id AND t.org_id = @org_id;
 

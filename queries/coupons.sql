@@ -27,9 +27,6 @@ SELECT t.created_at, t.id FROM coupons t
 WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
   AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text);
 
--- name: CouponByIDs :many
-SELECT t.* FROM coupons t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
-
 -- name: CouponGet :one
 SELECT t.* FROM coupons t WHERE t.id = @id AND t.org_id = @org_id;
 

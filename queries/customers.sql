@@ -73,11 +73,5 @@ SELECT t.* FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org
 SELECT t.* FROM commissions t WHERE t.customer_id = @customer_id AND t.program_id = @program_id AND t.org_id = @org_id
 AND t.kind = 'referral' AND t.sale_id IS NULL FOR NO KEY UPDATE;
 
--- name: CustomerClick :one
--- CustomerClick carries what an attribution through a click needs.
-SELECT c.id, c.program_id, c.partner_id, c.link_id, c.referral_id, c.ip_hash, p.status AS partner_status, p.email AS partner_email,
-    p.group_id AS partner_group_id, p.country_code AS partner_country
-FROM clicks c JOIN partners p ON p.id = c.partner_id WHERE c.id = @id AND c.org_id = @org_id;
-
 -- name: CustomerProgram :one
 SELECT t.program_id FROM customers t WHERE t.id = @id AND t.org_id = @org_id;

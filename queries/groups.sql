@@ -34,11 +34,6 @@ SELECT t.* FROM groups t WHERE t.id = @id AND t.org_id = @org_id;
 -- GroupLock reads the row for a change; nobody else changes it until the commit.
 SELECT t.* FROM groups t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
--- name: GroupInsert :execrows
-INSERT INTO groups (id, org_id, program_id, name, slug, description, landing_url, is_private, is_default, created_at, updated_at)
-VALUES (@id, @org_id, @program_id, @name, @slug, @description, @landing_url, @is_private, @is_default, @created_at, @updated_at)
-ON CONFLICT DO NOTHING;
-
 -- name: GroupUpdate :exec
 UPDATE groups SET name = @name, description = @description, landing_url = @landing_url, is_private = @is_private,
     is_default = @is_default, updated_at = @updated_at

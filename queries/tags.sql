@@ -24,9 +24,6 @@ WHERE t.program_id = @program_id
 SELECT t.created_at, t.id FROM tags t
 WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id;
 
--- name: TagByIDs :many
-SELECT t.* FROM tags t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
-
 -- name: TagGet :one
 SELECT t.* FROM tags t WHERE t.id = @id AND t.org_id = @org_id;
 

@@ -11,50 +11,6 @@ import (
 	clock "rail/server/clock"
 )
 
-const clickByIDs = `-- name: ClickByIDs :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.link_id, t.referral_id, t.param, t.ip_hash, t.user_agent, t.referer, t.country, t.device, t.landing_url, t.created_at FROM clicks t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
-`
-
-type ClickByIDsParams struct {
-	Ids   []string
-	OrgID string
-}
-
-func (q *Queries) ClickByIDs(ctx context.Context, db DBTX, arg ClickByIDsParams) ([]Click, error) {
-	rows, err := db.Query(ctx, clickByIDs, arg.Ids, arg.OrgID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Click{}
-	for rows.Next() {
-		var i Click
-		if err := rows.Scan(
-			&i.ID,
-			&i.OrgID,
-			&i.ProgramID,
-			&i.PartnerID,
-			&i.LinkID,
-			&i.ReferralID,
-			&i.Param,
-			&i.IPHash,
-			&i.UserAgent,
-			&i.Referer,
-			&i.Country,
-			&i.Device,
-			&i.LandingURL,
-			&i.CreatedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const clickCount = `-- name: ClickCount :one
 SELECT count(*) FROM clicks t
 WHERE t.program_id = $1

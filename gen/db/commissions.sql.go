@@ -11,63 +11,6 @@ import (
 	clock "rail/server/clock"
 )
 
-const commissionByIDs = `-- name: CommissionByIDs :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor FROM commissions t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
-`
-
-type CommissionByIDsParams struct {
-	Ids   []string
-	OrgID string
-}
-
-func (q *Queries) CommissionByIDs(ctx context.Context, db DBTX, arg CommissionByIDsParams) ([]Commission, error) {
-	rows, err := db.Query(ctx, commissionByIDs, arg.Ids, arg.OrgID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Commission{}
-	for rows.Next() {
-		var i Commission
-		if err := rows.Scan(
-			&i.ID,
-			&i.OrgID,
-			&i.ProgramID,
-			&i.PartnerID,
-			&i.SaleID,
-			&i.CustomerID,
-			&i.FlowID,
-			&i.FlowBranchID,
-			&i.Kind,
-			&i.AmountMinor,
-			&i.RevenueMinor,
-			&i.RateType,
-			&i.RateValue,
-			&i.Currency,
-			&i.Status,
-			&i.MatureAt,
-			&i.ApproveAt,
-			&i.ApprovedAt,
-			&i.VoidedAt,
-			&i.VoidReason,
-			&i.PayoutID,
-			&i.Metadata,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.CreatedXid,
-			&i.ShrunkMinor,
-			&i.ClawedMinor,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const commissionClawed = `-- name: CommissionClawed :exec
 UPDATE commissions SET clawed_minor = clawed_minor + $1, updated_at = $2 WHERE id = $3 AND org_id = $4 AND status IN ('due', 'paid')
 `

@@ -39,46 +39,6 @@ func (q *Queries) CouponByCode(ctx context.Context, db DBTX, arg CouponByCodePar
 	return i, err
 }
 
-const couponByIDs = `-- name: CouponByIDs :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.group_id, t.code, t.external_id, t.active, t.created_at, t.updated_at FROM coupons t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
-`
-
-type CouponByIDsParams struct {
-	Ids   []string
-	OrgID string
-}
-
-func (q *Queries) CouponByIDs(ctx context.Context, db DBTX, arg CouponByIDsParams) ([]Coupon, error) {
-	rows, err := db.Query(ctx, couponByIDs, arg.Ids, arg.OrgID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Coupon{}
-	for rows.Next() {
-		var i Coupon
-		if err := rows.Scan(
-			&i.ID,
-			&i.OrgID,
-			&i.ProgramID,
-			&i.PartnerID,
-			&i.GroupID,
-			&i.Code,
-			&i.ExternalID,
-			&i.Active,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const couponCount = `-- name: CouponCount :one
 SELECT count(*) FROM coupons t
 WHERE t.program_id = $1

@@ -101,49 +101,6 @@ func (q *Queries) CustomerByIDs(ctx context.Context, db DBTX, arg CustomerByIDsP
 	return items, nil
 }
 
-const customerClick = `-- name: CustomerClick :one
-SELECT c.id, c.program_id, c.partner_id, c.link_id, c.referral_id, c.ip_hash, p.status AS partner_status, p.email AS partner_email,
-    p.group_id AS partner_group_id, p.country_code AS partner_country
-FROM clicks c JOIN partners p ON p.id = c.partner_id WHERE c.id = $1 AND c.org_id = $2
-`
-
-type CustomerClickParams struct {
-	ID    string
-	OrgID string
-}
-
-type CustomerClickRow struct {
-	ID             string
-	ProgramID      string
-	PartnerID      string
-	LinkID         *string
-	ReferralID     *string
-	IPHash         []byte
-	PartnerStatus  string
-	PartnerEmail   string
-	PartnerGroupID *string
-	PartnerCountry *string
-}
-
-// CustomerClick carries what an attribution through a click needs.
-func (q *Queries) CustomerClick(ctx context.Context, db DBTX, arg CustomerClickParams) (CustomerClickRow, error) {
-	row := db.QueryRow(ctx, customerClick, arg.ID, arg.OrgID)
-	var i CustomerClickRow
-	err := row.Scan(
-		&i.ID,
-		&i.ProgramID,
-		&i.PartnerID,
-		&i.LinkID,
-		&i.ReferralID,
-		&i.IPHash,
-		&i.PartnerStatus,
-		&i.PartnerEmail,
-		&i.PartnerGroupID,
-		&i.PartnerCountry,
-	)
-	return i, err
-}
-
 const customerCount = `-- name: CustomerCount :one
 SELECT count(*) FROM customers t
 WHERE t.program_id = $1

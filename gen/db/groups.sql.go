@@ -267,46 +267,6 @@ func (q *Queries) GroupGet(ctx context.Context, db DBTX, arg GroupGetParams) (Gr
 	return i, err
 }
 
-const groupInsert = `-- name: GroupInsert :execrows
-INSERT INTO groups (id, org_id, program_id, name, slug, description, landing_url, is_private, is_default, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-ON CONFLICT DO NOTHING
-`
-
-type GroupInsertParams struct {
-	ID          string
-	OrgID       string
-	ProgramID   string
-	Name        string
-	Slug        string
-	Description *string
-	LandingURL  *string
-	IsPrivate   bool
-	IsDefault   bool
-	CreatedAt   clock.Time
-	UpdatedAt   clock.Time
-}
-
-func (q *Queries) GroupInsert(ctx context.Context, db DBTX, arg GroupInsertParams) (int64, error) {
-	result, err := db.Exec(ctx, groupInsert,
-		arg.ID,
-		arg.OrgID,
-		arg.ProgramID,
-		arg.Name,
-		arg.Slug,
-		arg.Description,
-		arg.LandingURL,
-		arg.IsPrivate,
-		arg.IsDefault,
-		arg.CreatedAt,
-		arg.UpdatedAt,
-	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
 const groupLeaveApplications = `-- name: GroupLeaveApplications :exec
 UPDATE applications SET group_id = NULL, updated_at = $1 WHERE program_id = $2 AND org_id = $3 AND group_id = $4
 `

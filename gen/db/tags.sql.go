@@ -47,43 +47,6 @@ func (q *Queries) PartnerTagsClear(ctx context.Context, db DBTX, arg PartnerTags
 	return err
 }
 
-const tagByIDs = `-- name: TagByIDs :many
-SELECT t.id, t.org_id, t.program_id, t.name, t.color, t.created_at, t.updated_at FROM tags t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
-`
-
-type TagByIDsParams struct {
-	Ids   []string
-	OrgID string
-}
-
-func (q *Queries) TagByIDs(ctx context.Context, db DBTX, arg TagByIDsParams) ([]Tag, error) {
-	rows, err := db.Query(ctx, tagByIDs, arg.Ids, arg.OrgID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Tag{}
-	for rows.Next() {
-		var i Tag
-		if err := rows.Scan(
-			&i.ID,
-			&i.OrgID,
-			&i.ProgramID,
-			&i.Name,
-			&i.Color,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const tagByName = `-- name: TagByName :one
 SELECT t.id, t.org_id, t.program_id, t.name, t.color, t.created_at, t.updated_at FROM tags t WHERE t.program_id = $1 AND t.org_id = $2 AND lower(t.name) = lower($3)
 `

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/oapi-codegen/nullable"
-
 	"rail/gen/db"
 	"rail/server/call"
 	"rail/server/ident"
@@ -39,15 +37,4 @@ func snapshot(v any) ([]byte, error) {
 		return nil, nil
 	}
 	return json.Marshal(v)
-}
-
-// patch sets a field that an update names: to its value, or to null.
-func patch[T any](field **T, given nullable.Nullable[T]) {
-	if !given.IsSpecified() {
-		return
-	}
-	*field = nil
-	if v, err := given.Get(); err == nil {
-		*field = &v
-	}
 }

@@ -129,8 +129,8 @@ func (s *Server) UpdateCoupon(ctx context.Context, r api.UpdateCouponRequestObje
 		return nil, err
 	}
 	coupon := before
-	patch(&coupon.ExternalID, b.ExternalID)
-	patch(&coupon.PartnerID, b.PartnerID)
+	changeOrClear(&coupon.ExternalID, b.ExternalID)
+	changeOrClear(&coupon.PartnerID, b.PartnerID)
 	if reflect.DeepEqual(coupon, before) {
 		return api.UpdateCoupon200JSONResponse(toCoupon(coupon)), nil
 	}

@@ -200,9 +200,9 @@ func (s *Server) UpdateCustomer(ctx context.Context, r api.UpdateCustomerRequest
 			return nil, err
 		}
 	}
-	patch(&k.Email, b.Email)
-	patch(&k.Name, b.Name)
-	patch(&k.Identifier, b.Identifier)
+	changeOrClear(&k.Email, b.Email)
+	changeOrClear(&k.Name, b.Name)
+	changeOrClear(&k.Identifier, b.Identifier)
 	if b.Metadata != nil {
 		k.Metadata = storedMetadata(b.Metadata)
 	}

@@ -130,13 +130,13 @@ func patchFlow(f *db.Flow, b *api.FlowUpdate) {
 	if b.Priority != nil {
 		f.Priority = *b.Priority
 	}
-	patch(&f.Description, b.Description)
-	patch(&f.GroupID, b.GroupID)
-	patch(&f.PartnerID, b.PartnerID)
-	patch(&f.TargetGroupID, b.TargetGroupID)
-	patch(&f.RateType, b.RateType)
-	patch(&f.RateValue, b.RateValue)
-	patch(&f.ApprovalDelayDays, b.ApprovalDelayDays)
+	changeOrClear(&f.Description, b.Description)
+	changeOrClear(&f.GroupID, b.GroupID)
+	changeOrClear(&f.PartnerID, b.PartnerID)
+	changeOrClear(&f.TargetGroupID, b.TargetGroupID)
+	changeOrClear(&f.RateType, b.RateType)
+	changeOrClear(&f.RateValue, b.RateValue)
+	changeOrClear(&f.ApprovalDelayDays, b.ApprovalDelayDays)
 }
 
 // dropMeaningless clears what the body leaves out and what a change of action or

@@ -206,7 +206,7 @@ func (s *Server) UpdateLink(ctx context.Context, r api.UpdateLinkRequestObject) 
 	if b.DestinationURL != nil {
 		link.DestinationURL, link.DestinationKey = *b.DestinationURL, destinationKey(*b.DestinationURL)
 	}
-	patch(&link.Label, b.Label)
+	changeOrClear(&link.Label, b.Label)
 	if reflect.DeepEqual(link, before) {
 		return api.UpdateLink200JSONResponse(s.toLink(link)), nil
 	}

@@ -15,7 +15,6 @@ import (
 	"rail/server/clock"
 	"rail/server/event"
 	"rail/server/ident"
-	"rail/server/ledger"
 	"rail/server/rules"
 )
 
@@ -116,14 +115,6 @@ func tell(c *call.Call, k db.Commission) {
 			Status: api.CommissionStatus(k.Status), PreviousStatus: api.CommissionStatus(told),
 		})
 	}
-}
-
-// earnLedger enters a new commission's money.
-func earnLedger(ctx context.Context, c *call.Call, k db.Commission) error {
-	return ledger.Earn(ctx, c.Later(), ledger.Commission{
-		OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID, Currency: k.Currency, Status: k.Status,
-		AmountMinor: k.AmountMinor, At: k.CreatedAt,
-	})
 }
 
 // switchGroup moves the partner where a switch_group flow says so; it takes

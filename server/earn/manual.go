@@ -6,6 +6,7 @@ import (
 	"rail/gen/db"
 	"rail/server/call"
 	"rail/server/ident"
+	"rail/server/ledger"
 	"rail/server/rules"
 )
 
@@ -48,5 +49,5 @@ func add(ctx context.Context, c *call.Call, k db.Commission) error {
 		return err
 	}
 	tell(c, k)
-	return earnLedger(ctx, c, k)
+	return ledger.Earn(ctx, c.Later(), ledger.Of(k, k.CreatedAt))
 }

@@ -22,7 +22,7 @@ func Void(ctx context.Context, c *call.Call, k db.Commission, reason string) err
 	})
 	from := k.Status
 	k.Status = "voided"
-	return ledger.Move(ctx, c.Later(), money(c, k, k.AmountMinor), from)
+	return ledger.Move(ctx, c.Later(), ledger.Of(k, c.Now), from)
 }
 
 // Shrunk writes what follows when part was taken off an unpaid commission: the
@@ -33,8 +33,8 @@ func Shrunk(ctx context.Context, c *call.Call, k db.Commission, part int64) erro
 		Status: api.CommissionStatus(k.Status), PreviousStatus: api.CommissionStatus(k.Status),
 	})
 	from := k.Status
-	k.Status = "voided" // of the part; the commission keeps its own
-	return ledger.Move(ctx, c.Later(), money(c, k, part), from)
+	k.Status, k.AmountMinor = "voided", part // of the part; the commission keeps its own
+	return ledger.Move(ctx, c.Later(), ledger.Of(k, c.Now), from)
 }
 
 // clawback is the negative commission that takes part of a paid one back; it
@@ -48,11 +48,5 @@ func clawback(c *call.Call, k db.Commission, part int64) db.Commission {
 		ID: ident.New(ident.Commission), OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, SaleID: k.SaleID, CustomerID: k.CustomerID,
 		FlowID: k.FlowID, FlowBranchID: k.FlowBranchID, Kind: "clawback", AmountMinor: -part, Currency: k.Currency, Status: "due",
 		MatureAt: &c.Now, ApprovedAt: &c.Now, Metadata: origin, CreatedAt: c.Now, UpdatedAt: c.Now,
-	}
-}
-
-func money(c *call.Call, k db.Commission, amount int64) ledger.Commission {
-	return ledger.Commission{
-		OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID, Currency: k.Currency, Status: k.Status, AmountMinor: amount, At: c.Now,
 	}
 }

@@ -18,8 +18,5 @@ func Moved(ctx context.Context, later pgtx.DBTX, events *event.Recorder, k db.Co
 		CommissionID: k.ID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
 		Status: api.CommissionStatus(k.Status), PreviousStatus: api.CommissionStatus(previous),
 	})
-	return ledger.Move(ctx, later, ledger.Commission{
-		OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID, Currency: k.Currency, Status: k.Status,
-		AmountMinor: k.AmountMinor, At: events.Now,
-	}, previous)
+	return ledger.Move(ctx, later, ledger.Of(k, events.Now), previous)
 }

@@ -99,3 +99,10 @@ func (k Commission) entry(from, to string) Entry {
 		Currency: k.Currency, From: from, To: to, AmountMinor: k.AmountMinor, At: k.At,
 	}
 }
+
+// Of is a commission's row as the ledger takes it, at the time of the move.
+func Of(k db.Commission, at clock.Time) Commission {
+	return Commission{
+		OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID, Currency: k.Currency, Status: k.Status, AmountMinor: k.AmountMinor, At: at,
+	}
+}

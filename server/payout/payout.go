@@ -68,9 +68,9 @@ func paid(ctx context.Context, c *call.Call, k db.Commission, p db.Payout) error
 	c.Events.Record("commission.paid", event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}, api.CommissionPaidData{
 		CommissionID: k.ID, PartnerID: k.PartnerID, PayoutID: p.ID, AmountMinor: k.AmountMinor, Currency: k.Currency, PaidAt: *p.PaidAt,
 	})
-	return ledger.Move(ctx, c.Later(), ledger.Commission{
-		OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID, Currency: k.Currency, Status: "paid", AmountMinor: k.AmountMinor, At: c.Now,
-	}, k.Status)
+	from := k.Status
+	k.Status = "paid"
+	return ledger.Move(ctx, c.Later(), ledger.Of(k, c.Now), from)
 }
 
 // Remove deletes a payout that was not paid and is not in flight; what it held
