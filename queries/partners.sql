@@ -89,8 +89,11 @@ WHERE p.id = ANY (@ids::text[]) AND p.org_id = @org_id;
 -- deleted.
 SELECT t.* FROM partners t WHERE t.id = @id AND t.org_id = @org_id FOR UPDATE;
 
--- name: PartnerPayoutInFlight :one
-SELECT EXISTS (SELECT 1 FROM payouts x WHERE x.program_id = @program_id AND x.org_id = @org_id AND x.partner_id = @partner_id AND x.status = 'processing');
+-- name: PartnerOpenPayouts :many
+-- PartnerOpenPayouts locks what is not paid yet, so that no rail takes it while
+-- its partner goes.
+SELECT x.status FROM payouts x WHERE x.program_id = @program_id AND x.org_id = @org_id AND x.partner_id = @partner_id AND x.status <> 'paid'
+ORDER BY x.id FOR NO KEY UPDATE;
 
 -- The parts of a partner's deletion, in the order in which they run
 -- (decisions, 56). Clicks, referrals, links, tags, balances, applications and

@@ -151,3 +151,39 @@ WHERE t.id = due.id RETURNING t.*;
 SELECT t.id, t.org_id FROM programs t WHERE t.auto_payouts_enabled AND NOT starts_with(t.id, 'sample_')
 AND NOT EXISTS (SELECT 1 FROM payout_batches b WHERE b.program_id = t.id AND b.period_month = @period_month)
 ORDER BY t.id;
+
+-- name: PayoutsToSend :many
+-- PayoutsToSend takes the next payouts that are due and of a method that the
+-- rail pays; other replicas pass over what this one holds. Sample payouts move
+-- no money.
+UPDATE payouts t SET status = 'processing', rail = @rail, updated_at = @now
+FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND p.due_at <= @now AND p.method = ANY (@methods::text[]) AND NOT starts_with(p.id, 'sample_')
+    ORDER BY p.due_at, p.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
+WHERE t.id = due.id RETURNING t.*;
+
+-- name: PayoutsInFlight :many
+-- PayoutsInFlight takes the payouts that the rail has, or must still be given,
+-- and that nobody has asked about since asked_before.
+UPDATE payouts t SET checked_at = @now
+FROM (SELECT p.id FROM payouts p WHERE p.status = 'processing' AND p.rail = @rail AND (p.checked_at IS NULL OR p.checked_at <= @asked_before)
+    ORDER BY p.checked_at NULLS FIRST, p.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
+WHERE t.id = due.id RETURNING t.*;
+
+-- name: PayoutSubmitted :exec
+-- PayoutSubmitted keeps the id under which the rail knows the transfer.
+UPDATE payouts SET external_id = @external_id, updated_at = @updated_at WHERE id = @id AND org_id = @org_id AND status = 'processing';
+
+-- name: PayoutFailed :exec
+UPDATE payouts SET status = 'failed', error_code = @error_code, error_message = @error_message, updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id AND status = 'processing';
+
+-- name: PayoutsOfBatch :many
+-- PayoutsOfBatch lists what is left to pay of a batch, with the payees, for the
+-- operator's export.
+SELECT sqlc.embed(t), sqlc.embed(p), g.currency AS program_currency
+FROM payouts t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.program_id
+WHERE t.batch_id = @batch_id AND t.status IN ('pending', 'failed') AND t.method = @method ORDER BY t.currency, t.id;
+
+-- name: BatchExists :one
+-- BatchExists tells whether there is such a batch, for the operator.
+SELECT t.id FROM payout_batches t WHERE t.id = @id;

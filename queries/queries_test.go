@@ -32,6 +32,11 @@ var unbound = map[string]string{
 	"CommissionsToApprove": "the delay runs out in every organization",
 	"PayoutsDue":           "the day comes in every organization",
 	"ProgramsToBatch":      "the month ends in every organization",
+	"PayoutsToSend":        "the day comes in every organization",
+	"PayoutsInFlight":      "a rail has payouts of every organization",
+	"TaxFormsExpire":       "forms run out in every organization",
+	"PayoutsOfBatch":       "asked by the operator's command only, for any batch",
+	"BatchExists":          "asked by the operator's command only, for any batch",
 	"ReferralsExpire":      "the window runs out in every organization",
 	"BalancesUnfold":       "undoes the folds of another cluster, whosever they are",
 	// The counters of a flow's conditions. The program and the partner are those of

@@ -325,6 +325,8 @@ type Payout struct {
 	UpdatedAt    clock.Time
 	CreatedXid   uint64
 	DueTold      bool
+	Rail         *string
+	CheckedAt    *clock.Time
 }
 
 type PayoutBatch struct {
@@ -434,6 +436,21 @@ type Tag struct {
 	Color     string
 	CreatedAt clock.Time
 	UpdatedAt clock.Time
+}
+
+type TaxFormStatus struct {
+	ID          string
+	OrgID       string
+	ProgramID   string
+	PartnerID   string
+	Type        string
+	Status      string
+	EntityType  *string
+	CountryCode *string
+	SignedAt    *clock.Time
+	ExpiresAt   *clock.Time
+	CreatedAt   clock.Time
+	UpdatedAt   clock.Time
 }
 
 type TrackingValue struct {

@@ -684,6 +684,39 @@ func (q *Queries) PartnerLockKey(ctx context.Context, db DBTX, arg PartnerLockKe
 	return i, err
 }
 
+const partnerOpenPayouts = `-- name: PartnerOpenPayouts :many
+SELECT x.status FROM payouts x WHERE x.program_id = $1 AND x.org_id = $2 AND x.partner_id = $3 AND x.status <> 'paid'
+ORDER BY x.id FOR NO KEY UPDATE
+`
+
+type PartnerOpenPayoutsParams struct {
+	ProgramID string
+	OrgID     string
+	PartnerID string
+}
+
+// PartnerOpenPayouts locks what is not paid yet, so that no rail takes it while
+// its partner goes.
+func (q *Queries) PartnerOpenPayouts(ctx context.Context, db DBTX, arg PartnerOpenPayoutsParams) ([]string, error) {
+	rows, err := db.Query(ctx, partnerOpenPayouts, arg.ProgramID, arg.OrgID, arg.PartnerID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var status string
+		if err := rows.Scan(&status); err != nil {
+			return nil, err
+		}
+		items = append(items, status)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const partnerPage = `-- name: PartnerPage :many
 
 SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at FROM partners t
@@ -786,23 +819,6 @@ func (q *Queries) PartnerPage(ctx context.Context, db DBTX, arg PartnerPageParam
 		return nil, err
 	}
 	return items, nil
-}
-
-const partnerPayoutInFlight = `-- name: PartnerPayoutInFlight :one
-SELECT EXISTS (SELECT 1 FROM payouts x WHERE x.program_id = $1 AND x.org_id = $2 AND x.partner_id = $3 AND x.status = 'processing')
-`
-
-type PartnerPayoutInFlightParams struct {
-	ProgramID string
-	OrgID     string
-	PartnerID string
-}
-
-func (q *Queries) PartnerPayoutInFlight(ctx context.Context, db DBTX, arg PartnerPayoutInFlightParams) (bool, error) {
-	row := db.QueryRow(ctx, partnerPayoutInFlight, arg.ProgramID, arg.OrgID, arg.PartnerID)
-	var exists bool
-	err := row.Scan(&exists)
-	return exists, err
 }
 
 const partnerProgram = `-- name: PartnerProgram :one

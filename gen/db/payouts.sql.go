@@ -157,6 +157,18 @@ func (q *Queries) BatchCursor(ctx context.Context, db DBTX, arg BatchCursorParam
 	return i, err
 }
 
+const batchExists = `-- name: BatchExists :one
+SELECT t.id FROM payout_batches t WHERE t.id = $1
+`
+
+// BatchExists tells whether there is such a batch, for the operator.
+func (q *Queries) BatchExists(ctx context.Context, db DBTX, id string) (string, error) {
+	row := db.QueryRow(ctx, batchExists, id)
+	var id_2 string
+	err := row.Scan(&id_2)
+	return id_2, err
+}
+
 const batchGet = `-- name: BatchGet :one
 SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at FROM payout_batches t WHERE t.id = $1 AND t.org_id = $2
 `
@@ -365,7 +377,7 @@ func (q *Queries) BatchPartners(ctx context.Context, db DBTX, arg BatchPartnersP
 }
 
 const batchPayouts = `-- name: BatchPayouts :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3
 AND t.partner_id = ANY ($4::text[]) FOR NO KEY UPDATE
 `
 
@@ -413,6 +425,8 @@ func (q *Queries) BatchPayouts(ctx context.Context, db DBTX, arg BatchPayoutsPar
 			&i.UpdatedAt,
 			&i.CreatedXid,
 			&i.DueTold,
+			&i.Rail,
+			&i.CheckedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -700,8 +714,32 @@ func (q *Queries) PayoutDelete(ctx context.Context, db DBTX, arg PayoutDeletePar
 	return err
 }
 
+const payoutFailed = `-- name: PayoutFailed :exec
+UPDATE payouts SET status = 'failed', error_code = $1, error_message = $2, updated_at = $3
+WHERE id = $4 AND org_id = $5 AND status = 'processing'
+`
+
+type PayoutFailedParams struct {
+	ErrorCode    *string
+	ErrorMessage *string
+	UpdatedAt    clock.Time
+	ID           string
+	OrgID        string
+}
+
+func (q *Queries) PayoutFailed(ctx context.Context, db DBTX, arg PayoutFailedParams) error {
+	_, err := db.Exec(ctx, payoutFailed,
+		arg.ErrorCode,
+		arg.ErrorMessage,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
+}
+
 const payoutGet = `-- name: PayoutGet :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told FROM payouts t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at FROM payouts t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type PayoutGetParams struct {
@@ -735,6 +773,8 @@ func (q *Queries) PayoutGet(ctx context.Context, db DBTX, arg PayoutGetParams) (
 		&i.UpdatedAt,
 		&i.CreatedXid,
 		&i.DueTold,
+		&i.Rail,
+		&i.CheckedAt,
 	)
 	return i, err
 }
@@ -788,7 +828,7 @@ func (q *Queries) PayoutInsert(ctx context.Context, db DBTX, arg PayoutInsertPar
 }
 
 const payoutLock = `-- name: PayoutLock :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told FROM payouts t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at FROM payouts t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type PayoutLockParams struct {
@@ -822,6 +862,8 @@ func (q *Queries) PayoutLock(ctx context.Context, db DBTX, arg PayoutLockParams)
 		&i.UpdatedAt,
 		&i.CreatedXid,
 		&i.DueTold,
+		&i.Rail,
+		&i.CheckedAt,
 	)
 	return i, err
 }
@@ -849,7 +891,7 @@ func (q *Queries) PayoutLower(ctx context.Context, db DBTX, arg PayoutLowerParam
 
 const payoutPage = `-- name: PayoutPage :many
 
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told FROM payouts t
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at FROM payouts t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
@@ -923,6 +965,8 @@ func (q *Queries) PayoutPage(ctx context.Context, db DBTX, arg PayoutPageParams)
 			&i.UpdatedAt,
 			&i.CreatedXid,
 			&i.DueTold,
+			&i.Rail,
+			&i.CheckedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -1025,10 +1069,32 @@ func (q *Queries) PayoutSettle(ctx context.Context, db DBTX, arg PayoutSettlePar
 	return err
 }
 
+const payoutSubmitted = `-- name: PayoutSubmitted :exec
+UPDATE payouts SET external_id = $1, updated_at = $2 WHERE id = $3 AND org_id = $4 AND status = 'processing'
+`
+
+type PayoutSubmittedParams struct {
+	ExternalID *string
+	UpdatedAt  clock.Time
+	ID         string
+	OrgID      string
+}
+
+// PayoutSubmitted keeps the id under which the rail knows the transfer.
+func (q *Queries) PayoutSubmitted(ctx context.Context, db DBTX, arg PayoutSubmittedParams) error {
+	_, err := db.Exec(ctx, payoutSubmitted,
+		arg.ExternalID,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
+}
+
 const payoutsDue = `-- name: PayoutsDue :many
 UPDATE payouts t SET due_told = true
 FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND NOT p.due_told AND p.due_at <= $1 ORDER BY p.due_at, p.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at
 `
 
 type PayoutsDueParams struct {
@@ -1070,6 +1136,234 @@ func (q *Queries) PayoutsDue(ctx context.Context, db DBTX, arg PayoutsDueParams)
 			&i.UpdatedAt,
 			&i.CreatedXid,
 			&i.DueTold,
+			&i.Rail,
+			&i.CheckedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const payoutsInFlight = `-- name: PayoutsInFlight :many
+UPDATE payouts t SET checked_at = $1
+FROM (SELECT p.id FROM payouts p WHERE p.status = 'processing' AND p.rail = $2 AND (p.checked_at IS NULL OR p.checked_at <= $3)
+    ORDER BY p.checked_at NULLS FIRST, p.id LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED) due
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at
+`
+
+type PayoutsInFlightParams struct {
+	Now         *clock.Time
+	Rail        *string
+	AskedBefore *clock.Time
+	Lim         int32
+}
+
+// PayoutsInFlight takes the payouts that the rail has, or must still be given,
+// and that nobody has asked about since asked_before.
+func (q *Queries) PayoutsInFlight(ctx context.Context, db DBTX, arg PayoutsInFlightParams) ([]Payout, error) {
+	rows, err := db.Query(ctx, payoutsInFlight,
+		arg.Now,
+		arg.Rail,
+		arg.AskedBefore,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Payout{}
+	for rows.Next() {
+		var i Payout
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PartnerID,
+			&i.BatchID,
+			&i.AmountMinor,
+			&i.Currency,
+			&i.Status,
+			&i.Method,
+			&i.ExternalID,
+			&i.Reason,
+			&i.ReasonText,
+			&i.ErrorCode,
+			&i.ErrorMessage,
+			&i.PeriodMonth,
+			&i.PeriodEnd,
+			&i.DueAt,
+			&i.PaidAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.CreatedXid,
+			&i.DueTold,
+			&i.Rail,
+			&i.CheckedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const payoutsOfBatch = `-- name: PayoutsOfBatch :many
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, g.currency AS program_currency
+FROM payouts t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.program_id
+WHERE t.batch_id = $1 AND t.status IN ('pending', 'failed') AND t.method = $2 ORDER BY t.currency, t.id
+`
+
+type PayoutsOfBatchParams struct {
+	BatchID string
+	Method  *string
+}
+
+type PayoutsOfBatchRow struct {
+	Payout          Payout
+	Partner         Partner
+	ProgramCurrency string
+}
+
+// PayoutsOfBatch lists what is left to pay of a batch, with the payees, for the
+// operator's export.
+func (q *Queries) PayoutsOfBatch(ctx context.Context, db DBTX, arg PayoutsOfBatchParams) ([]PayoutsOfBatchRow, error) {
+	rows, err := db.Query(ctx, payoutsOfBatch, arg.BatchID, arg.Method)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PayoutsOfBatchRow{}
+	for rows.Next() {
+		var i PayoutsOfBatchRow
+		if err := rows.Scan(
+			&i.Payout.ID,
+			&i.Payout.OrgID,
+			&i.Payout.ProgramID,
+			&i.Payout.PartnerID,
+			&i.Payout.BatchID,
+			&i.Payout.AmountMinor,
+			&i.Payout.Currency,
+			&i.Payout.Status,
+			&i.Payout.Method,
+			&i.Payout.ExternalID,
+			&i.Payout.Reason,
+			&i.Payout.ReasonText,
+			&i.Payout.ErrorCode,
+			&i.Payout.ErrorMessage,
+			&i.Payout.PeriodMonth,
+			&i.Payout.PeriodEnd,
+			&i.Payout.DueAt,
+			&i.Payout.PaidAt,
+			&i.Payout.CreatedAt,
+			&i.Payout.UpdatedAt,
+			&i.Payout.CreatedXid,
+			&i.Payout.DueTold,
+			&i.Payout.Rail,
+			&i.Payout.CheckedAt,
+			&i.Partner.ID,
+			&i.Partner.OrgID,
+			&i.Partner.ProgramID,
+			&i.Partner.GroupID,
+			&i.Partner.Email,
+			&i.Partner.FirstName,
+			&i.Partner.LastName,
+			&i.Partner.DisplayName,
+			&i.Partner.CompanyName,
+			&i.Partner.WebsiteURL,
+			&i.Partner.CountryCode,
+			&i.Partner.LanguageCode,
+			&i.Partner.Handle,
+			&i.Partner.Status,
+			&i.Partner.DeclineReason,
+			&i.Partner.SuspensionReason,
+			&i.Partner.MinPayoutMinor,
+			&i.Partner.TermsAcceptedAt,
+			&i.Partner.TermsVersion,
+			&i.Partner.CompletedOnboarding,
+			&i.Partner.EmailFirstReferral,
+			&i.Partner.EmailNewReferral,
+			&i.Partner.EmailPayoutPaid,
+			&i.Partner.Metadata,
+			&i.Partner.PayoutMethod,
+			&i.Partner.PayoutDetails,
+			&i.Partner.CreatedAt,
+			&i.Partner.UpdatedAt,
+			&i.ProgramCurrency,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const payoutsToSend = `-- name: PayoutsToSend :many
+UPDATE payouts t SET status = 'processing', rail = $1, updated_at = $2
+FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND p.due_at <= $2 AND p.method = ANY ($3::text[]) AND NOT starts_with(p.id, 'sample_')
+    ORDER BY p.due_at, p.id LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED) due
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at
+`
+
+type PayoutsToSendParams struct {
+	Rail    *string
+	Now     clock.Time
+	Methods []string
+	Lim     int32
+}
+
+// PayoutsToSend takes the next payouts that are due and of a method that the
+// rail pays; other replicas pass over what this one holds. Sample payouts move
+// no money.
+func (q *Queries) PayoutsToSend(ctx context.Context, db DBTX, arg PayoutsToSendParams) ([]Payout, error) {
+	rows, err := db.Query(ctx, payoutsToSend,
+		arg.Rail,
+		arg.Now,
+		arg.Methods,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Payout{}
+	for rows.Next() {
+		var i Payout
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PartnerID,
+			&i.BatchID,
+			&i.AmountMinor,
+			&i.Currency,
+			&i.Status,
+			&i.Method,
+			&i.ExternalID,
+			&i.Reason,
+			&i.ReasonText,
+			&i.ErrorCode,
+			&i.ErrorMessage,
+			&i.PeriodMonth,
+			&i.PeriodEnd,
+			&i.DueAt,
+			&i.PaidAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.CreatedXid,
+			&i.DueTold,
+			&i.Rail,
+			&i.CheckedAt,
 		); err != nil {
 			return nil, err
 		}

@@ -36,11 +36,9 @@ func fill(s *apitest.Server) (program string) {
 		s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": partner, "destination_url": "https://shop.example"}))
 		s.Must(201, s.Post("/v1/coupons", M{"program_id": program, "code": handle}))
 		s.Click(program, handle)
-		_, err := s.Pool.Exec(s.T.Context(), `INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, created_at) VALUES ($1, $2, $3, 'x', 'y', $4)`,
-			ident.New(ident.Audit), s.Org, program, s.Clock.Now())
-		require.NoError(s.T, err)
+		s.Must(201, s.Post("/v1/tax_form_statuses", M{"partner_id": partner, "type": "w9", "status": "submitted"}))
 		batch := ident.New(ident.Batch)
-		_, err = s.Pool.Exec(s.T.Context(), `INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)
+		_, err := s.Pool.Exec(s.T.Context(), `INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)
 			VALUES ($1, $2, $3, date '2025-01-01' + $4 * interval '1 month', $5, $5, $5)`, batch, s.Org, program, i, s.Clock.Now())
 		require.NoError(s.T, err)
 		_, err = s.Pool.Exec(s.T.Context(), `INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, reason, period_month, period_end, due_at, created_at, updated_at)

@@ -12,6 +12,7 @@ import (
 	"rail/server/ident"
 	"rail/server/pgtx"
 	"rail/server/problem"
+	"rail/server/tax"
 )
 
 // CreatePartner adds a partner, at once or to the review queue.
@@ -34,6 +35,11 @@ func (s *Server) CreatePartner(ctx context.Context, r api.CreatePartnerRequestOb
 	if err := enter(ctx, c, p); err != nil {
 		return nil, err
 	}
+	if e.asksTaxForms {
+		if err := tax.AskOne(ctx, c.Later(), p, c.Now); err != nil {
+			return nil, err
+		}
+	}
 	if b.Status != nil && *b.Status == api.PartnerCreateStatusPending {
 		if err := applyFor(ctx, c, p); err != nil {
 			return nil, err
@@ -50,6 +56,8 @@ type admission struct {
 	email     string
 	handle    *string
 	country   *string
+	// asksTaxForms is filled in too: the program wants a form of every partner.
+	asksTaxForms bool
 }
 
 // admit looks everything up in one round trip and refuses who may not enter.
@@ -99,7 +107,7 @@ func (s *Server) admit(ctx context.Context, c *call.Call, e *admission) error {
 	if e.handle != nil && slices.Contains(taken, stem) {
 		return s.handleTaken(ctx, c, e.programID, stem)
 	}
-	e.groupID = &group.ID
+	e.groupID, e.asksTaxForms = &group.ID, prog.RequireTaxForms
 	e.handle = ptr(unused(stem, handleMax, taken))
 	return nil
 }

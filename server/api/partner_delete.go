@@ -25,12 +25,12 @@ func (s *Server) DeletePartner(ctx context.Context, r api.DeletePartnerRequestOb
 	if err != nil {
 		return nil, err
 	}
-	var inFlight bool
+	var open []string
 	var commissions []db.Commission
 	var flows []db.PartnerDeleteFlowsRow
 	if err := c.Together(ctx,
 		func(tx pgtx.DBTX) (err error) {
-			inFlight, err = queries.PartnerPayoutInFlight(ctx, tx, db.PartnerPayoutInFlightParams{ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: p.ID})
+			open, err = queries.PartnerOpenPayouts(ctx, tx, db.PartnerOpenPayoutsParams{ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: p.ID})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
@@ -44,7 +44,7 @@ func (s *Server) DeletePartner(ctx context.Context, r api.DeletePartnerRequestOb
 	); err != nil {
 		return nil, err
 	}
-	if inFlight { // a refusal takes back what was deleted above
+	if slices.Contains(open, "processing") { // a refusal takes back what was deleted above
 		return nil, problem.New(problem.PayoutInFlight, "A payout of the partner is processing; the partner can be deleted when it has ended.")
 	}
 	recordDeparture(c, p, commissions, flows)

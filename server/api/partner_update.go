@@ -11,6 +11,7 @@ import (
 	"rail/gen/db"
 	"rail/server/call"
 	"rail/server/event"
+	"rail/server/payout"
 	"rail/server/pgtx"
 	"rail/server/problem"
 )
@@ -218,7 +219,7 @@ func (s *Server) patchPayout(p *db.Partner, b *api.PartnerUpdate, methods []stri
 // sealDetails encrypts the details, unless they are the ones already kept: a
 // new seal would look like a change.
 func (s *Server) sealDetails(p *db.Partner, details []byte) error {
-	where := "payout_details/" + p.ID
+	where := payout.DetailsPlace(p.ID)
 	if p.PayoutDetails != nil {
 		if kept, err := s.Keeper.Open(p.PayoutDetails, where); err == nil && bytes.Equal(kept, details) {
 			return nil

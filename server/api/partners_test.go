@@ -503,7 +503,7 @@ func TestDeletePartnerInFlight(t *testing.T) {
 	w := populate(s, "ada")
 	s.Flow(w["prg_"], M{"partner_id": w["part_"]})
 	set := func(status string) {
-		_, err := s.Pool.Exec(t.Context(), "UPDATE payouts SET status = $2 WHERE id = $1", w["pyt_"], status)
+		_, err := s.Pool.Exec(t.Context(), "UPDATE payouts SET status = $2, rail = 'x' WHERE id = $1", w["pyt_"], status)
 		require.NoError(t, err)
 	}
 	set("processing")

@@ -13,6 +13,7 @@ import (
 	"rail/server/call"
 	"rail/server/ident"
 	"rail/server/pgtx"
+	"rail/server/tax"
 )
 
 // subdomainMax is the longest label of a domain name.
@@ -154,7 +155,18 @@ func (s *Server) UpdateProgram(ctx context.Context, r api.UpdateProgramRequestOb
 		PayoutTerm: p.PayoutTerm, BlockSelfReferrals: p.BlockSelfReferrals, BlockedCountries: p.BlockedCountries,
 		RequireTaxForms: p.RequireTaxForms, UpdatedAt: p.UpdatedAt, ID: p.ID, OrgID: p.OrgID,
 	})
+	if err == nil && p.RequireTaxForms != before.RequireTaxForms {
+		err = askForTaxForms(ctx, c, p)
+	}
 	return api.UpdateProgram200JSONResponse(toProgram(p)), err
+}
+
+// askForTaxForms asks all partners for a form, or no longer does (decisions, 156).
+func askForTaxForms(ctx context.Context, c *call.Call, p db.Program) error {
+	if p.RequireTaxForms {
+		return tax.Ask(ctx, c.Tx, p.OrgID, p.ID, c.Now)
+	}
+	return tax.Excuse(ctx, c.Later(), p.OrgID, p.ID, c.Now)
 }
 
 func patchProgram(p *db.Program, b *api.ProgramUpdate) {

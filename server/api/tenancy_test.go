@@ -176,6 +176,7 @@ func populate(s *apitest.Server, stem string) world {
 	add("sale_", "/v1/sales", M{
 		"program_id": program, "customer_id": w["cus_"], "external_charge_id": "ch_" + stem, "amount_minor": 4999, "currency": "USD",
 	})
+	add("tax_", "/v1/tax_form_statuses", M{"partner_id": w["part_"], "type": "w9", "status": "submitted"})
 	w["com_"] = s.Get("/v1/commissions?program_id=" + program).Data()[0]["id"].(string)
 	w["bal_"] = s.Get("/v1/balances?program_id=" + program).Data()[0]["id"].(string)
 	s.Must(201, s.Post("/v1/commissions", M{"program_id": program, "partner_id": w["part_"], "amount_minor": 5, "reason": stem}))
@@ -226,6 +227,7 @@ func wellFormed(t *testing.T, op operation, w world, at string) M {
 			"program_id": w["prg_"], "partner_id": w["part_"], "customer_id": w["cus_"], "sale_id": w["sale_"], "amount_minor": 7, "reason": "x",
 		},
 		"approveCommission": {"reason": "x"}, "rejectCommission": {"reason": "x"}, "refundSale": {}, "markPayoutPaid": {},
+		"createTaxFormStatus": {"partner_id": w["part_"], "type": "w9", "status": "submitted"},
 		"createPayoutBatch": {"program_id": w["prg_"], "period_end": "2026-08-31", "partner_id": w["part_"], "group_id": w["grp_"]},
 	}[op.id]
 	require.True(t, ok, "%s has no body here", op.id)

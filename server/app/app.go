@@ -24,6 +24,7 @@ import (
 	"rail/server/jobs"
 	"rail/server/migrate"
 	"rail/server/pages"
+	"rail/server/payout"
 	"rail/server/secret"
 )
 
@@ -52,8 +53,9 @@ func description(ignoreUnknown bool) (*front.Document, error) {
 }
 
 // New wires the parts. It reads the description, so that a server with a
-// faulty one does not start; it does not touch the database.
-func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock, log *slog.Logger) (*App, error) {
+// faulty one does not start; it does not touch the database. rails are the
+// operator's payment rails, if any.
+func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock, log *slog.Logger, rails ...payout.Rail) (*App, error) {
 	keeper, err := secret.New(cfg.SecretKey)
 	if err != nil {
 		return nil, fmt.Errorf("secret key: %w", err)
@@ -62,7 +64,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	if err != nil {
 		return nil, err
 	}
-	a := &App{config: cfg, clock: c, log: log, echo: echo.New(), metrics: registry(pool), jobs: jobs.All(pool)}
+	a := &App{config: cfg, clock: c, log: log, echo: echo.New(), metrics: registry(pool), jobs: jobs.All(jobs.Means{Pool: pool, Keeper: keeper, Rails: rails})}
 	a.echo.HideBanner, a.echo.HidePort = true, true
 	keys := auth.NewStore(pool, keeper, c)
 	path := front.New(front.Options{

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"rail/server/clock"
+	"rail/server/payout"
 )
 
 // Exit codes.
@@ -27,6 +28,8 @@ type Env struct {
 	Clock    clock.Clock
 	// Environ holds the variables; nil means the process's own.
 	Environ map[string]string
+	// Rails are the operator's payment rails; the binary as it is has none.
+	Rails []payout.Rail
 }
 
 // action does the work of a command with its positional arguments.
@@ -63,6 +66,7 @@ func operations() []command {
 		{name: "link rate-override", args: "LINK_ID", about: "set the rate of one link above every rule", setUp: linkRateOverride},
 		{name: "sample load", about: "load the sample program", setUp: sampleLoad},
 		{name: "sample clear", about: "remove every sample row", setUp: sampleClear},
+		{name: "payouts export", about: "write what is left to pay of a batch as a file for PayPal or Wise", setUp: payoutsExport, more: exportHelp},
 		{name: "job run", args: "NAME", about: "run a background job once, now", setUp: jobRun, more: jobHelp},
 		{name: "audit", about: "check the data against its invariants; status 1 when one is broken", setUp: runAudit},
 		{name: "version", about: "show the version", setUp: showVersion},

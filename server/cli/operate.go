@@ -90,7 +90,7 @@ func jobRun(fs *flag.FlagSet) action {
 			return usagef("there is no job %q", args[0])
 		}
 		return withDatabase(ctx, env, func(d *database) error {
-			for _, j := range jobs.All(d.pool) {
+			for _, j := range jobs.All(jobs.Means{Pool: d.pool, Keeper: d.keeper, Rails: env.Rails}) {
 				if j.Name == args[0] {
 					return j.Run(ctx, at)
 				}
@@ -101,7 +101,7 @@ func jobRun(fs *flag.FlagSet) action {
 }
 
 func known(name string) bool {
-	for _, j := range jobs.All(nil) {
+	for _, j := range jobs.All(jobs.Means{}) {
 		if j.Name == name {
 			return true
 		}
@@ -112,7 +112,7 @@ func known(name string) bool {
 func jobHelp() string {
 	var b strings.Builder
 	b.WriteString("Jobs; rail serve runs all of them by itself:\n")
-	for _, j := range jobs.All(nil) {
+	for _, j := range jobs.All(jobs.Means{}) {
 		fmt.Fprintf(&b, "  %-22s %s, every %s\n", j.Name, j.About, j.Every)
 	}
 	return b.String()

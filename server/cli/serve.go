@@ -31,7 +31,7 @@ func serve(fs *flag.FlagSet) action {
 				return err
 			}
 			easeGC()
-			a, err := app.New(ctx, d.config, d.pool, env.Clock, logger(env.Err, d.config))
+			a, err := app.New(ctx, d.config, d.pool, env.Clock, logger(env.Err, d.config), env.Rails...)
 			if err != nil {
 				return err
 			}

@@ -167,6 +167,11 @@ func (w *refunding) takeSale(ctx context.Context, c *call.Call) error {
 // takeCommission takes the refund's share of one commission, by its state.
 func (w *refunding) takeCommission(ctx context.Context, c *call.Call, k db.Commission) error {
 	part := w.share(k.AmountMinor+k.ShrunkMinor, k.ShrunkMinor+k.ClawedMinor)
+	if k.ClawedMinor > 0 {
+		// Earlier refunds met it in flight. What they clawed back is netted by
+		// itself, so that this part must be too, whatever became of the payout.
+		return w.claw(ctx, c, k, part)
+	}
 	if k.Status == "due" && k.PayoutID != nil {
 		leaves := part
 		if w.whole {

@@ -13,6 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/server/clock"
+	"rail/server/payout"
+	"rail/server/secret"
 )
 
 // Job is one kind of work. Run does all that is due at now and returns.
@@ -23,16 +25,25 @@ type Job struct {
 	Run   func(ctx context.Context, now clock.Time) error
 }
 
+// Means is what jobs work with. Rails may be empty.
+type Means struct {
+	Pool   *pgxpool.Pool
+	Keeper *secret.Keeper
+	Rails  []payout.Rail
+}
+
 // All returns every job (decisions, 207).
-func All(pool *pgxpool.Pool) []Job {
+func All(m Means) []Job {
 	return []Job{
-		mature(pool),
-		approve(pool),
-		payoutsDue(pool),
-		expire(pool),
-		autoPayouts(pool),
-		foldBalances(pool),
-		cleanUp(pool),
+		mature(m.Pool),
+		approve(m.Pool),
+		payoutsDue(m.Pool),
+		sendPayouts(m),
+		expire(m.Pool),
+		expireTaxForms(m.Pool),
+		autoPayouts(m.Pool),
+		foldBalances(m.Pool),
+		cleanUp(m.Pool),
 	}
 }
 

@@ -64,43 +64,16 @@ func moveSome(ctx context.Context, pool *pgxpool.Pool, now clock.Time, run, prev
 	if err != nil {
 		return 0, err
 	}
-	told := recorders{run: run, now: now}
+	told := event.Recorders{RequestID: run, Now: now}
 	for _, k := range taken {
-		if err := earn.Moved(ctx, tx.Later(), told.of(k.OrgID), k, previous); err != nil {
+		if err := earn.Moved(ctx, tx.Later(), told.Of(k.OrgID), k, previous); err != nil {
 			return 0, err
 		}
 	}
-	if err := told.flush(ctx, tx.Later()); err != nil {
+	if err := told.Flush(ctx, tx.Later()); err != nil {
 		return 0, err
 	}
 	return len(taken), tx.Commit(ctx)
-}
-
-// recorders holds the events of a run by organization.
-type recorders struct {
-	run string
-	now clock.Time
-	all []*event.Recorder
-}
-
-func (r *recorders) of(org string) *event.Recorder {
-	for _, e := range r.all {
-		if e.OrgID == org {
-			return e
-		}
-	}
-	e := &event.Recorder{OrgID: org, RequestID: r.run, Now: r.now}
-	r.all = append(r.all, e)
-	return e
-}
-
-func (r *recorders) flush(ctx context.Context, tx pgtx.DBTX) error {
-	for _, e := range r.all {
-		if err := e.Flush(ctx, tx); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // expire retires visits whose window has run.

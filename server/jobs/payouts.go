@@ -47,13 +47,13 @@ func tellDue(ctx context.Context, pool *pgxpool.Pool, now clock.Time, run string
 	if err != nil {
 		return 0, err
 	}
-	told := recorders{run: run, now: now}
+	told := event.Recorders{RequestID: run, Now: now}
 	for _, p := range due {
-		told.of(p.OrgID).Record("payout.due", event.Subject{ProgramID: p.ProgramID, PartnerID: p.PartnerID, ID: p.ID}, api.PayoutDueData{
+		told.Of(p.OrgID).Record("payout.due", event.Subject{ProgramID: p.ProgramID, PartnerID: p.PartnerID, ID: p.ID}, api.PayoutDueData{
 			PayoutID: p.ID, PartnerID: p.PartnerID, AmountMinor: p.AmountMinor, Currency: p.Currency, DueAt: p.DueAt,
 		})
 	}
-	if err := told.flush(ctx, tx.Later()); err != nil {
+	if err := told.Flush(ctx, tx.Later()); err != nil {
 		return 0, err
 	}
 	return len(due), tx.Commit(ctx)
@@ -106,4 +106,15 @@ func makeBatch(ctx context.Context, pool *pgxpool.Pool, now clock.Time, run stri
 		return err
 	}
 	return tx.Commit(ctx)
+}
+
+// sendPayouts gives payouts that are due to the operator's payment rails, where
+// there are any, and follows them to their end.
+func sendPayouts(m Means) Job {
+	return Job{
+		Name: "send-payouts", About: "give payouts that are due to payment rails, and settle what those have paid", Every: 10 * time.Second,
+		Run: func(ctx context.Context, now clock.Time) error {
+			return payout.Sender{Pool: m.Pool, Keeper: m.Keeper, Rails: m.Rails}.Run(ctx, now, ident.New(ident.Run))
+		},
+	}
 }

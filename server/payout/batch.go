@@ -57,6 +57,7 @@ func Generate(ctx context.Context, c *call.Call, o Order) (b db.PayoutBatch, cre
 	}
 	var due []db.Commission
 	var present []db.Payout
+	var taxed []string
 	err = c.Together(ctx,
 		func(tx pgtx.DBTX) (err error) {
 			due, err = queries.BatchCommissions(ctx, tx, db.BatchCommissionsParams{ProgramID: o.Program.ID, OrgID: c.Key.OrgID, PartnerIds: ids, PeriodEnd: &o.PeriodEnd})
@@ -65,11 +66,16 @@ func Generate(ctx context.Context, c *call.Call, o Order) (b db.PayoutBatch, cre
 		func(tx pgtx.DBTX) (err error) {
 			present, err = queries.BatchPayouts(ctx, tx, db.BatchPayoutsParams{ProgramID: o.Program.ID, OrgID: c.Key.OrgID, PeriodMonth: o.month(), PartnerIds: ids})
 			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			taxed, err = queries.TaxFormsValid(ctx, tx, db.TaxFormsValidParams{ProgramID: o.Program.ID, OrgID: c.Key.OrgID, PartnerIds: ids, Now: &c.Now})
+			return err
 		})
 	if err != nil {
 		return b, created, err
 	}
 	for _, s := range sums(partners, due, present) {
+		s.taxed = slices.Contains(taxed, s.partner.ID)
 		if err := s.enter(ctx, c, o, b); err != nil {
 			return b, created, err
 		}
@@ -103,6 +109,7 @@ type sum struct {
 	amount      int64
 	commissions []string
 	present     *db.Payout // of this month
+	taxed       bool       // the partner has a valid tax form
 }
 
 // sums nets by partner and currency; what nets to nothing is carried on.
@@ -190,7 +197,7 @@ func (s *sum) verdict(o Order) (reason, text string) {
 		return "below_minimum", fmt.Sprintf("%d %s minor units are due; the minimum is %d.", s.amount, s.currency, least)
 	case len(o.Program.PayoutMethods) > 0 && (method == nil || !slices.Contains(o.Program.PayoutMethods, *method)):
 		return "no_payout_method", fmt.Sprintf("%d %s minor units are due, but the partner has chosen none of the program's payout methods.", s.amount, s.currency)
-	case o.Program.RequireTaxForms:
+	case o.Program.RequireTaxForms && !s.taxed:
 		return "tax_form_missing", fmt.Sprintf("%d %s minor units are due, but the partner has no valid tax form.", s.amount, s.currency)
 	}
 	return "", ""

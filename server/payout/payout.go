@@ -17,7 +17,7 @@ import (
 
 var queries = db.New()
 
-// Payment says how a payout was paid outside of any rail.
+// Payment says how and when a payout was paid.
 type Payment struct {
 	Method, ExternalID *string
 	At                 clock.Time
@@ -25,25 +25,25 @@ type Payment struct {
 
 // Settle marks a pending or failed payout as paid: its commissions turn paid,
 // their money moves from due to paid, and the events tell so, payout.paid last.
-func Settle(ctx context.Context, c *call.Call, p db.Payout, pay Payment) (db.Payout, error) {
-	switch p.Status {
-	case "processing":
-		return p, problem.New(problem.PayoutInFlight, "A rail has the payout in flight.")
-	case "paid":
-		return p, problem.New(problem.PayoutAlreadyPaid, "The payout is paid already.")
-	case "not_eligible":
-		return p, problem.New(problem.PayoutNotPayable, "The payout is not eligible; only pending and failed payouts can be marked as paid.")
+func Settle(ctx context.Context, c *call.Call, p db.Payout, payment Payment) (db.Payout, error) {
+	if err := markable(p); err != nil {
+		return p, err
 	}
+	return pay(ctx, c, p, payment)
+}
+
+// pay writes that a payout has been paid.
+func pay(ctx context.Context, c *call.Call, p db.Payout, payment Payment) (db.Payout, error) {
 	held, err := queries.PayoutCommissions(ctx, c.Tx, db.PayoutCommissionsParams{PayoutID: &p.ID, OrgID: p.OrgID})
 	if err != nil {
 		return p, err
 	}
-	p.Status, p.PaidAt, p.ErrorCode, p.ErrorMessage, p.UpdatedAt = "paid", &pay.At, nil, nil, c.Now
-	if pay.Method != nil {
-		p.Method = pay.Method
+	p.Status, p.PaidAt, p.ErrorCode, p.ErrorMessage, p.UpdatedAt = "paid", &payment.At, nil, nil, c.Now
+	if payment.Method != nil {
+		p.Method = payment.Method
 	}
-	if pay.ExternalID != nil {
-		p.ExternalID = pay.ExternalID
+	if payment.ExternalID != nil {
+		p.ExternalID = payment.ExternalID
 	}
 	err = queries.PayoutPaid(ctx, c.Later(), db.PayoutPaidParams{Method: p.Method, ExternalID: p.ExternalID, PaidAt: p.PaidAt, UpdatedAt: c.Now, ID: p.ID, OrgID: p.OrgID})
 	if err != nil {

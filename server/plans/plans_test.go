@@ -62,12 +62,14 @@ var values = map[string][]any{
 	"BatchID":             {id("batch", 0), "batch_none"},
 	"Payout.Status":       {"pending", "paid"},
 	"Payout.StatusIn":     {[]string{"pending", "failed"}, []string{"paid", "processing"}},
+	"TaxForm.Status":      {"submitted", "expired"},
+	"TaxForm.StatusIn":    {[]string{"required", "expired"}, []string{"submitted", "superseded"}},
 	"Action":              {"commission.rejected"},
 	"Flow.StatusIn":       {[]string{"active", "inactive"}},
 }
 
 // tables are the tables of lists that are not named after them.
-var tables = map[string]string{"AuditLog": "audit_log_entries", "CommissionMaturing": "commissions", "Batch": "payout_batches"}
+var tables = map[string]string{"AuditLog": "audit_log_entries", "CommissionMaturing": "commissions", "Batch": "payout_batches", "TaxForm": "tax_form_statuses"}
 
 // table is the list's table.
 func (l list) table() string {

@@ -1,6 +1,9 @@
 package rules
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // active is the list of ISO 4217 codes in use, without XXX (no currency) and
 // XTS (testing). BGN, withdrawn in 2026, stays so that its charges can still be
@@ -36,4 +39,31 @@ func NormalCurrency(s string) (string, bool) {
 	}
 	s = strings.ToUpper(s)
 	return s, ValidCurrency(s)
+}
+
+// minorDigits are the decimals of the currencies that do not have two.
+var minorDigits = map[string]int{
+	"BIF": 0, "CLP": 0, "DJF": 0, "GNF": 0, "ISK": 0, "JPY": 0, "KMF": 0, "KRW": 0, "PYG": 0, "RWF": 0, "UGX": 0, "UYI": 0, "VND": 0,
+	"VUV": 0, "XAF": 0, "XOF": 0, "XPF": 0, "BHD": 3, "IQD": 3, "JOD": 3, "KWD": 3, "LYD": 3, "OMR": 3, "TND": 3, "CLF": 4, "UYW": 4,
+}
+
+// Decimal writes an amount of minor units as a decimal number of the currency's
+// own unit, exactly: 4999 USD is 49.99, 1000 JPY is 1000.
+func Decimal(minor int64, currency string) string {
+	digits, known := minorDigits[currency]
+	if !known {
+		digits = 2
+	}
+	sign, text := "", strconv.FormatInt(minor, 10)
+	if minor < 0 {
+		sign, text = "-", text[1:]
+	}
+	if digits == 0 {
+		return sign + text
+	}
+	if missing := digits + 1 - len(text); missing > 0 {
+		text = strings.Repeat("0", missing) + text
+	}
+	at := len(text) - digits
+	return sign + text[:at] + "." + text[at:]
 }

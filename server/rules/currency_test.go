@@ -23,3 +23,20 @@ func TestCurrency(t *testing.T) {
 		require.Regexp(t, `^[A-Z]{3}$`, code)
 	}
 }
+
+func TestDecimal(t *testing.T) {
+	for _, c := range []struct {
+		minor    int64
+		currency string
+		want     string
+	}{
+		{4999, "USD", "49.99"}, {5, "USD", "0.05"}, {0, "EUR", "0.00"}, {-5, "EUR", "-0.05"}, {100, "EUR", "1.00"},
+		{1000, "JPY", "1000"}, {-7, "JPY", "-7"}, {1, "KWD", "0.001"}, {12345, "KWD", "12.345"}, {1, "CLF", "0.0001"},
+		{999999999999, "USD", "9999999999.99"},
+	} {
+		require.Equal(t, c.want, Decimal(c.minor, c.currency))
+	}
+	for code := range minorDigits {
+		require.True(t, ValidCurrency(code), code)
+	}
+}

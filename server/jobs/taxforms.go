@@ -1,0 +1,40 @@
+package jobs
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/server/clock"
+	"rail/server/pgtx"
+	"rail/server/tax"
+)
+
+// expireTaxForms retires tax forms that have run out.
+func expireTaxForms(pool *pgxpool.Pool) Job {
+	return Job{
+		Name: "expire-tax-forms", About: "retire tax forms that have run out, and ask for new ones", Every: time.Minute,
+		Run: func(ctx context.Context, now clock.Time) error {
+			for {
+				n, err := expireSomeForms(ctx, pool, now)
+				if err != nil || n < moveBatch {
+					return err
+				}
+			}
+		},
+	}
+}
+
+func expireSomeForms(ctx context.Context, pool *pgxpool.Pool, now clock.Time) (int, error) {
+	tx, err := pgtx.Begin(ctx, pool)
+	if err != nil {
+		return 0, err
+	}
+	defer tx.Rollback()
+	n, err := tax.Expire(ctx, tx, now, moveBatch)
+	if err != nil {
+		return 0, err
+	}
+	return n, tx.Commit(ctx)
+}

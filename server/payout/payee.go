@@ -1,0 +1,40 @@
+package payout
+
+import (
+	"strings"
+
+	"rail/gen/db"
+	"rail/server/secret"
+)
+
+// NameOf is the name under which a partner is paid: the company's, the
+// person's, or the one shown in the program.
+func NameOf(p db.Partner) string {
+	if p.CompanyName != nil {
+		return *p.CompanyName
+	}
+	var parts []string
+	for _, part := range []*string{p.FirstName, p.LastName} {
+		if part != nil {
+			parts = append(parts, *part)
+		}
+	}
+	if len(parts) > 0 {
+		return strings.Join(parts, " ")
+	}
+	if p.DisplayName != nil {
+		return *p.DisplayName
+	}
+	return p.Handle
+}
+
+// DetailsPlace names where the payout details of a partner are sealed.
+func DetailsPlace(partnerID string) string { return "payout_details/" + partnerID }
+
+// DetailsOf opens the payout details of a partner; nil where there are none.
+func DetailsOf(keeper *secret.Keeper, p db.Partner) ([]byte, error) {
+	if p.PayoutDetails == nil {
+		return nil, nil
+	}
+	return keeper.Open(p.PayoutDetails, DetailsPlace(p.ID))
+}

@@ -1,0 +1,272 @@
+package payout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/auth"
+	"rail/server/call"
+	"rail/server/clock"
+	"rail/server/event"
+	"rail/server/pgtx"
+	"rail/server/problem"
+	"rail/server/secret"
+)
+
+// Rail is a service that moves money, such as a bank's. Rail ships none: an
+// operator who has one adds it to the server (decisions, 125). Both methods may
+// be called again at any time, by any replica.
+type Rail interface {
+	// Name is stored with the payouts that the rail has; it must stay the same.
+	Name() string
+	// Methods are the payout methods that it pays.
+	Methods() []string
+	// Submit hands a transfer over and returns the id under which the rail knows
+	// it. The rail must not pay a Transfer.ID twice, however often it is
+	// submitted: the server repeats a submission whose answer it did not get. A
+	// Refusal ends the payout as failed; any other error is tried again.
+	Submit(ctx context.Context, t Transfer) (externalID string, err error)
+	// Status tells how a transfer stands that was submitted.
+	Status(ctx context.Context, t Transfer) (Status, error)
+}
+
+// Transfer is one payout as a rail sees it. Details are the partner's own
+// payout details as JSON, or nil.
+type Transfer struct {
+	ID, ExternalID string
+	AmountMinor    int64
+	Currency       string
+	Method         string
+	PartnerID      string
+	Email, Name    string
+	Details        []byte
+}
+
+// State is how a transfer stands.
+type State string
+
+// A transfer is in flight until it has settled, or was rejected or returned.
+const (
+	InFlight State = "in_flight"
+	Settled  State = "settled"
+	Rejected State = "rejected"
+	Returned State = "returned"
+)
+
+// Status is a rail's word on a transfer. Code and Message say why it was
+// rejected or returned.
+type Status struct {
+	State         State
+	Code, Message string
+}
+
+// Refusal is an error of Submit that is final.
+type Refusal struct{ Code, Message string }
+
+// Error returns the rail's message.
+func (r Refusal) Error() string { return r.Code + ": " + r.Message }
+
+// Bounds of one round of a Sender.
+const (
+	sendBatch = 100
+	// askEvery is the least time between two questions about one payout, by
+	// whatever replica.
+	askEvery = 30 * time.Second
+)
+
+// Sender gives payouts that are due to rails, and settles or fails them as the
+// rails say. No rail is called within a transaction.
+type Sender struct {
+	Pool   *pgxpool.Pool
+	Keeper *secret.Keeper
+	Rails  []Rail
+}
+
+// Run does one round with every rail. run is the request id of its events.
+func (s Sender) Run(ctx context.Context, now clock.Time, run string) error {
+	var errs []error
+	for _, r := range s.Rails {
+		errs = append(errs, s.pickUp(ctx, r, now, run), s.follow(ctx, r, now, run))
+	}
+	return errors.Join(errs...)
+}
+
+// pickUp turns what is due into processing.
+func (s Sender) pickUp(ctx context.Context, r Rail, now clock.Time, run string) error {
+	for {
+		n, err := s.take(ctx, r, now, run)
+		if err != nil || n < sendBatch {
+			return err
+		}
+	}
+}
+
+func (s Sender) take(ctx context.Context, r Rail, now clock.Time, run string) (int, error) {
+	tx, err := pgtx.Begin(ctx, s.Pool)
+	if err != nil {
+		return 0, err
+	}
+	defer tx.Rollback()
+	name := r.Name()
+	taken, err := queries.PayoutsToSend(ctx, tx, db.PayoutsToSendParams{Rail: &name, Now: now, Methods: r.Methods(), Lim: sendBatch})
+	if err != nil {
+		return 0, err
+	}
+	told := event.Recorders{RequestID: run, Now: now}
+	for _, p := range taken {
+		told.Of(p.OrgID).Record("payout.updated", about(p), api.PayoutUpdatedData{
+			PayoutID: p.ID, PartnerID: p.PartnerID, Status: api.PayoutStatusProcessing, PreviousStatus: api.PayoutStatusPending,
+		})
+	}
+	if err := told.Flush(ctx, tx.Later()); err != nil {
+		return 0, err
+	}
+	return len(taken), tx.Commit(ctx)
+}
+
+// follow submits what the rail does not have yet, and asks about the rest.
+func (s Sender) follow(ctx context.Context, r Rail, now clock.Time, run string) error {
+	var errs []error
+	name, before := r.Name(), now.Plus(-askEvery)
+	for {
+		asked, err := queries.PayoutsInFlight(ctx, s.Pool, db.PayoutsInFlightParams{Now: &now, Rail: &name, AskedBefore: &before, Lim: sendBatch})
+		if err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+		for _, p := range asked {
+			if err := s.advance(ctx, r, p, now, run); err != nil {
+				errs = append(errs, fmt.Errorf("rail %s, payout %s: %w", r.Name(), p.ID, err))
+			}
+		}
+		if len(asked) < sendBatch {
+			return errors.Join(errs...)
+		}
+	}
+}
+
+// advance takes one payout a step further.
+func (s Sender) advance(ctx context.Context, r Rail, p db.Payout, now clock.Time, run string) error {
+	t, err := s.transfer(ctx, p)
+	if err != nil {
+		return err
+	}
+	if p.ExternalID == nil {
+		id, err := r.Submit(ctx, t)
+		if refusal := (Refusal{}); errors.As(err, &refusal) {
+			return s.conclude(ctx, p, Status{State: Rejected, Code: refusal.Code, Message: refusal.Message}, now, run)
+		}
+		if err != nil {
+			return err
+		}
+		t.ExternalID = id
+		if err := queries.PayoutSubmitted(ctx, s.Pool, db.PayoutSubmittedParams{ExternalID: &id, UpdatedAt: now, ID: p.ID, OrgID: p.OrgID}); err != nil {
+			return err
+		}
+	}
+	status, err := r.Status(ctx, t)
+	if err != nil || status.State == InFlight {
+		return err
+	}
+	return s.conclude(ctx, p, status, now, run)
+}
+
+// transfer describes a payout to a rail.
+func (s Sender) transfer(ctx context.Context, p db.Payout) (Transfer, error) {
+	partner, err := queries.PartnerGet(ctx, s.Pool, db.PartnerGetParams{ID: p.PartnerID, OrgID: p.OrgID})
+	if err != nil {
+		return Transfer{}, err
+	}
+	t := Transfer{ID: p.ID, AmountMinor: p.AmountMinor, Currency: p.Currency, PartnerID: partner.ID, Email: partner.Email, Name: NameOf(partner)}
+	if p.ExternalID != nil {
+		t.ExternalID = *p.ExternalID
+	}
+	if p.Method != nil {
+		t.Method = *p.Method
+	}
+	t.Details, err = DetailsOf(s.Keeper, partner)
+	return t, err
+}
+
+// conclude writes the end that a rail tells of, unless the payout has had its
+// end already.
+func (s Sender) conclude(ctx context.Context, p db.Payout, status Status, now clock.Time, run string) error {
+	return s.within(ctx, p.OrgID, now, run, func(c *call.Call) error {
+		errs := c.Each(ctx,
+			func(tx pgtx.DBTX) error {
+				_, err := queries.PartnerLock(ctx, tx, db.PartnerLockParams{ID: p.PartnerID, OrgID: p.OrgID})
+				return err
+			},
+			func(tx pgtx.DBTX) (err error) {
+				p, err = queries.PayoutLock(ctx, tx, db.PayoutLockParams{ID: p.ID, OrgID: p.OrgID})
+				return err
+			})
+		if err := errors.Join(errs...); err != nil || p.Status != "processing" {
+			return err
+		}
+		if status.State == Settled {
+			_, err := pay(ctx, c, p, Payment{At: now})
+			return err
+		}
+		return fail(ctx, c, p, status)
+	})
+}
+
+// fail records what the rail rejected or returned. The payout keeps what it
+// holds: it can be marked as paid, or deleted, which makes all of it due again.
+func fail(ctx context.Context, c *call.Call, p db.Payout, status Status) error {
+	code, message := clip(status.Code, 255), clip(status.Message, 1000)
+	if code == "" {
+		code = string(status.State)
+	}
+	if message == "" {
+		message = "The payment rail " + string(status.State) + " the transfer."
+	}
+	c.Events.Record("payout.failed", about(p), api.PayoutFailedData{
+		PayoutID: p.ID, PartnerID: p.PartnerID, AmountMinor: p.AmountMinor, Currency: p.Currency, Method: (*api.PayoutMethod)(p.Method),
+		ErrorCode: &code, ErrorMessage: &message,
+	})
+	return queries.PayoutFailed(ctx, c.Later(), db.PayoutFailedParams{ErrorCode: &code, ErrorMessage: &message, UpdatedAt: c.Now, ID: p.ID, OrgID: p.OrgID})
+}
+
+// within runs work in a transaction of its own, with the events that it makes.
+func (s Sender) within(ctx context.Context, org string, now clock.Time, run string, work func(*call.Call) error) error {
+	tx, err := pgtx.Begin(ctx, s.Pool)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	c := call.New(s.Pool, run, "send-payouts", auth.Key{OrgID: org}, now).WithTx(tx)
+	if err := work(c); err != nil {
+		return err
+	}
+	if err := c.Events.Flush(ctx, tx.Later()); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}
+
+// markable refuses a payout that cannot be marked as paid by hand.
+func markable(p db.Payout) error {
+	switch p.Status {
+	case "processing":
+		return problem.New(problem.PayoutInFlight, "A rail has the payout in flight.")
+	case "paid":
+		return problem.New(problem.PayoutAlreadyPaid, "The payout is paid already.")
+	case "not_eligible":
+		return problem.New(problem.PayoutNotPayable, "The payout is not eligible; only pending and failed payouts can be marked as paid.")
+	}
+	return nil
+}
+
+func clip(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most])
+	}
+	return s
+}
