@@ -34,6 +34,13 @@ var unbound = map[string]string{
 	"ProgramsToBatch":      "the month ends in every organization",
 	"PayoutsToSend":        "the day comes in every organization",
 	"PayoutsInFlight":      "a rail has payouts of every organization",
+	"ReportDaysToSum":      "days end in every program",
+	"ReportMonthsToSum":    "months end in every program",
+	"ReportUnmark":         "the program is one that the job has just listed",
+	"ReportUnsum":          "the program is one that the job has just listed",
+	"ReportUnspan":         "the program is one that the job has just listed",
+	"ReportSumMonth":       "its only table is bound; clicks, customers and sales are columns of it",
+	"ReportSumDay":         "the program is one that the job has just listed",
 	"TaxFormsExpire":       "forms run out in every organization",
 	"PayoutsOfBatch":       "asked by the operator's command only, for any batch",
 	"BatchExists":          "asked by the operator's command only, for any batch",
@@ -46,6 +53,8 @@ var unbound = map[string]string{
 	// The audit's equations hold over the whole database.
 	"AuditM01": "audit", "AuditM02": "audit", "AuditM03": "audit", "AuditM04": "audit", "AuditM05": "audit", "AuditM06": "audit",
 	"AuditM07": "audit", "AuditM08": "audit", "AuditM09": "audit", "AuditM10": "audit", "AuditM12": "audit", "AuditM13": "audit", "AuditM16": "audit", "AuditM18": "audit", "AuditM20": "audit", "AuditOutcome": "audit",
+	"AuditM11": "audit", "AuditM15": "audit", "AuditM21": "audit", "AuditM22": "audit", "AuditM25": "audit", "AuditM33": "audit", "AuditM34": "audit",
+	"AuditCurrencies": "audit", "AuditReportDays": "audit", "AuditReportLevels": "audit",
 }
 
 var (

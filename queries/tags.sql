@@ -55,3 +55,6 @@ DELETE FROM partner_tags WHERE partner_id = @partner_id AND org_id = @org_id;
 -- name: PartnerTagsAdd :exec
 INSERT INTO partner_tags (org_id, program_id, partner_id, tag_id)
 SELECT @org_id, @program_id, @partner_id, unnest(@tag_ids::text[]) ON CONFLICT DO NOTHING;
+
+-- name: TagProgram :one
+SELECT t.program_id FROM tags t WHERE t.id = @id AND t.org_id = @org_id;

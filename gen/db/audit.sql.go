@@ -9,6 +9,31 @@ import (
 	"context"
 )
 
+const auditCurrencies = `-- name: AuditCurrencies :many
+SELECT s.currency FROM sales s GROUP BY 1 UNION SELECT k.currency FROM commissions k GROUP BY 1 UNION SELECT p.currency FROM payouts p GROUP BY 1 UNION SELECT b.currency FROM balances b GROUP BY 1
+`
+
+// AuditCurrencies lists the currencies in use, for M34.
+func (q *Queries) AuditCurrencies(ctx context.Context, db DBTX) ([]string, error) {
+	rows, err := db.Query(ctx, auditCurrencies)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var currency string
+		if err := rows.Scan(&currency); err != nil {
+			return nil, err
+		}
+		items = append(items, currency)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const auditM01 = `-- name: AuditM01 :many
 
 WITH k AS (
@@ -432,6 +457,38 @@ func (q *Queries) AuditM10(ctx context.Context, db DBTX, lim int32) ([]AuditM10R
 	return items, nil
 }
 
+const auditM11 = `-- name: AuditM11 :many
+SELECT p.id::text AS what, format('a %s payout of %s %s', p.status, p.amount_minor, p.currency)::text AS message
+FROM payouts p WHERE p.amount_minor <= 0
+LIMIT $1
+`
+
+type AuditM11Row struct {
+	What    string
+	Message string
+}
+
+// AuditM11: a payout is more than nothing.
+func (q *Queries) AuditM11(ctx context.Context, db DBTX, lim int32) ([]AuditM11Row, error) {
+	rows, err := db.Query(ctx, auditM11, lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditM11Row{}
+	for rows.Next() {
+		var i AuditM11Row
+		if err := rows.Scan(&i.What, &i.Message); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const auditM12 = `-- name: AuditM12 :many
 SELECT k.id::text AS what, format('%s %s of %s in %s payout %s of %s', k.program_id, k.currency, k.partner_id, p.currency, p.id, p.partner_id)::text AS message
 FROM commissions k JOIN payouts p ON p.id = k.payout_id
@@ -487,6 +544,38 @@ func (q *Queries) AuditM13(ctx context.Context, db DBTX, lim int32) ([]AuditM13R
 	items := []AuditM13Row{}
 	for rows.Next() {
 		var i AuditM13Row
+		if err := rows.Scan(&i.What, &i.Message); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const auditM15 = `-- name: AuditM15 :many
+SELECT min(p.id)::text AS what, format('%s payouts of %s in %s for %s', count(*), p.partner_id, p.currency, p.period_month)::text AS message
+FROM payouts p GROUP BY p.program_id, p.partner_id, p.currency, p.period_month HAVING count(*) > 1
+LIMIT $1
+`
+
+type AuditM15Row struct {
+	What    string
+	Message string
+}
+
+// AuditM15: a partner has one payout a currency and month.
+func (q *Queries) AuditM15(ctx context.Context, db DBTX, lim int32) ([]AuditM15Row, error) {
+	rows, err := db.Query(ctx, auditM15, lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditM15Row{}
+	for rows.Next() {
+		var i AuditM15Row
 		if err := rows.Scan(&i.What, &i.Message); err != nil {
 			return nil, err
 		}
@@ -601,6 +690,175 @@ func (q *Queries) AuditM20(ctx context.Context, db DBTX, lim int32) ([]AuditM20R
 	return items, nil
 }
 
+const auditM21 = `-- name: AuditM21 :many
+SELECT k.id::text AS what, format('%s at %s because %s, in payout %s', k.status, coalesce(k.voided_at::text, 'no time'), coalesce(k.void_reason, 'nothing'), coalesce(k.payout_id, 'none'))::text AS message
+FROM commissions k
+WHERE (k.status IN ('voided', 'rejected')) <> (k.voided_at IS NOT NULL) OR (k.status IN ('voided', 'rejected')) <> (k.void_reason IS NOT NULL)
+    OR k.status IN ('voided', 'rejected') AND k.payout_id IS NOT NULL
+LIMIT $1
+`
+
+type AuditM21Row struct {
+	What    string
+	Message string
+}
+
+// AuditM21: what is voided or rejected says when and why, and is in no payout.
+func (q *Queries) AuditM21(ctx context.Context, db DBTX, lim int32) ([]AuditM21Row, error) {
+	rows, err := db.Query(ctx, auditM21, lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditM21Row{}
+	for rows.Next() {
+		var i AuditM21Row
+		if err := rows.Scan(&i.What, &i.Message); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const auditM22 = `-- name: AuditM22 :many
+SELECT k.id::text AS what, format('%s since %s at the latest, its hold runs until %s', k.status, k.updated_at, k.mature_at)::text AS message
+FROM commissions k WHERE k.status IN ('due', 'paid') AND k.kind <> 'clawback' AND k.mature_at > k.updated_at
+LIMIT $1
+`
+
+type AuditM22Row struct {
+	What    string
+	Message string
+}
+
+// AuditM22: nothing is due before its hold has run.
+func (q *Queries) AuditM22(ctx context.Context, db DBTX, lim int32) ([]AuditM22Row, error) {
+	rows, err := db.Query(ctx, auditM22, lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditM22Row{}
+	for rows.Next() {
+		var i AuditM22Row
+		if err := rows.Scan(&i.What, &i.Message); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const auditM25 = `-- name: AuditM25 :many
+SELECT e.subject_id::text AS what, format('told as paid %s times', count(*))::text AS message
+FROM events e WHERE e.type = 'commission.paid' GROUP BY e.subject_id HAVING count(*) > 1
+LIMIT $1
+`
+
+type AuditM25Row struct {
+	What    string
+	Message string
+}
+
+// AuditM25: a commission is paid once.
+func (q *Queries) AuditM25(ctx context.Context, db DBTX, lim int32) ([]AuditM25Row, error) {
+	rows, err := db.Query(ctx, auditM25, lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditM25Row{}
+	for rows.Next() {
+		var i AuditM25Row
+		if err := rows.Scan(&i.What, &i.Message); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const auditM33 = `-- name: AuditM33 :many
+SELECT k.id::text AS what, format('%s lines of %s', count(a.id), w.action)::text AS message
+FROM commissions k CROSS JOIN LATERAL (
+    SELECT 'commission.created' AS action WHERE k.kind = 'reward' OR k.kind = 'clawback' AND k.metadata IS NULL
+    UNION ALL SELECT 'commission.rejected' WHERE k.status = 'rejected') w
+LEFT JOIN audit_log_entries a ON a.target_id = k.id AND a.action = w.action AND a.api_key_id IS NOT NULL
+WHERE NOT starts_with(k.id, 'sample_')
+GROUP BY k.id, w.action HAVING count(a.id) <> 1
+LIMIT $1
+`
+
+type AuditM33Row struct {
+	What    string
+	Message string
+}
+
+// AuditM33: what was made or rejected by hand has one line in the audit log,
+// which names the API key.
+func (q *Queries) AuditM33(ctx context.Context, db DBTX, lim int32) ([]AuditM33Row, error) {
+	rows, err := db.Query(ctx, auditM33, lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditM33Row{}
+	for rows.Next() {
+		var i AuditM33Row
+		if err := rows.Scan(&i.What, &i.Message); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const auditM34 = `-- name: AuditM34 :many
+SELECT k.id::text AS what, format('an amount of %s', k.amount_minor)::text AS message FROM commissions k WHERE k.amount_minor = 0 OR abs(k.amount_minor) >= 100000000000000
+UNION ALL
+SELECT s.id::text, format('an amount of %s', s.amount_minor)::text FROM sales s WHERE s.amount_minor NOT BETWEEN 1 AND 999999999999
+LIMIT $1
+`
+
+type AuditM34Row struct {
+	What    string
+	Message string
+}
+
+// AuditM34: amounts are within their bounds, and no commission is of nothing.
+func (q *Queries) AuditM34(ctx context.Context, db DBTX, lim int32) ([]AuditM34Row, error) {
+	rows, err := db.Query(ctx, auditM34, lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditM34Row{}
+	for rows.Next() {
+		var i AuditM34Row
+		if err := rows.Scan(&i.What, &i.Message); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const auditOutcome = `-- name: AuditOutcome :many
 SELECT s.id::text AS what, CASE WHEN k.id IS NULL THEN 'says commission_created but has none' ELSE 'has a commission but says ' || s.activity_outcome END::text AS message
 FROM sales s LEFT JOIN commissions k ON k.sale_id = s.id AND k.kind = 'referral'
@@ -624,6 +882,99 @@ func (q *Queries) AuditOutcome(ctx context.Context, db DBTX, lim int32) ([]Audit
 	items := []AuditOutcomeRow{}
 	for rows.Next() {
 		var i AuditOutcomeRow
+		if err := rows.Scan(&i.What, &i.Message); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const auditReportDays = `-- name: AuditReportDays :many
+WITH days AS MATERIALIZED (
+    SELECT s.program_id, s.start FROM report_spans s
+    WHERE s.span = 'day' AND NOT EXISTS (SELECT 1 FROM report_marks m WHERE m.program_id = s.program_id AND m.day = s.start)
+), raw AS (
+    SELECT f.program_id, (f.at AT TIME ZONE 'UTC')::date AS start, coalesce(f.partner_id, '') AS partner_id, coalesce(f.currency, '') AS currency,
+        ARRAY[sum(f.clicks), sum(f.leads), sum(f.customers), sum(f.sales), sum(f.refunded), sum(f.revenue_minor), sum(f.commissions_minor)]::text AS figures
+    FROM report_facts f GROUP BY 1, 2, 3, 4
+), summed AS (
+    SELECT s.program_id, s.start, s.partner_id, s.currency, ARRAY[s.clicks, s.leads, s.customers, s.sales, s.refunded, s.revenue_minor, s.commissions_minor]::text AS figures
+    FROM report_sums s WHERE s.dimension = 'partner' AND s.span = 'day'
+)
+SELECT (d.program_id || ' ' || d.start)::text AS what,
+    format('partner %s, %s: summed %s, rows %s', coalesce(s.partner_id, r.partner_id), coalesce(s.currency, r.currency), s.figures, r.figures)::text AS message
+FROM (raw r FULL JOIN summed s ON (r.program_id, r.start, r.partner_id, r.currency) = (s.program_id, s.start, s.partner_id, s.currency))
+JOIN days d ON d.program_id = coalesce(s.program_id, r.program_id) AND d.start = coalesce(s.start, r.start)
+WHERE s.figures IS DISTINCT FROM r.figures
+LIMIT $1
+`
+
+type AuditReportDaysRow struct {
+	What    string
+	Message string
+}
+
+// AuditReportDays: a summed day that nothing has touched since is the sum of its
+// rows, partner by partner.
+func (q *Queries) AuditReportDays(ctx context.Context, db DBTX, lim int32) ([]AuditReportDaysRow, error) {
+	rows, err := db.Query(ctx, auditReportDays, lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditReportDaysRow{}
+	for rows.Next() {
+		var i AuditReportDaysRow
+		if err := rows.Scan(&i.What, &i.Message); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const auditReportLevels = `-- name: AuditReportLevels :many
+WITH levels AS (
+    SELECT s.program_id, s.span, s.start, s.dimension, sum(s.clicks) AS clicks, sum(s.leads) AS leads, sum(s.customers) AS customers, sum(s.sales) AS sales,
+        sum(s.refunded) AS refunded, sum(s.revenue_minor) AS revenue, sum(s.commissions_minor) AS commissions
+    FROM report_sums s GROUP BY 1, 2, 3, 4
+), uneven AS (
+    SELECT l.program_id, l.span, l.start, l.dimension FROM levels l JOIN levels t ON (t.program_id, t.span, t.start, t.dimension) = (l.program_id, l.span, l.start, 'total')
+    WHERE (l.customers, l.sales, l.refunded, l.revenue, l.commissions) <> (t.customers, t.sales, t.refunded, t.revenue, t.commissions)
+        OR l.dimension IN ('partner', 'link') AND (l.clicks, l.leads) <> (t.clicks, t.leads)
+    UNION ALL
+    SELECT m.program_id, m.span, m.start, m.dimension FROM levels m JOIN LATERAL (
+        SELECT sum(d.clicks) AS clicks, sum(d.leads) AS leads, sum(d.customers) AS customers, sum(d.sales) AS sales, sum(d.refunded) AS refunded, sum(d.revenue) AS revenue, sum(d.commissions) AS commissions
+        FROM levels d WHERE d.program_id = m.program_id AND d.span = 'day' AND d.dimension = m.dimension AND date_trunc('month', d.start)::date = m.start) d ON true
+    WHERE m.span = 'month' AND (m.clicks, m.leads, m.customers, m.sales, m.refunded, m.revenue, m.commissions) IS DISTINCT FROM (d.clicks, d.leads, d.customers, d.sales, d.refunded, d.revenue, d.commissions)
+)
+SELECT (u.program_id || ' ' || u.start)::text AS what, format('%s sums of %s do not fit', u.span, u.dimension)::text AS message FROM uneven u
+LIMIT $1
+`
+
+type AuditReportLevelsRow struct {
+	What    string
+	Message string
+}
+
+// AuditReportLevels: what a report counts of a day is the same at every level,
+// and a month is the sum of its days.
+func (q *Queries) AuditReportLevels(ctx context.Context, db DBTX, lim int32) ([]AuditReportLevelsRow, error) {
+	rows, err := db.Query(ctx, auditReportLevels, lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditReportLevelsRow{}
+	for rows.Next() {
+		var i AuditReportLevelsRow
 		if err := rows.Scan(&i.What, &i.Message); err != nil {
 			return nil, err
 		}

@@ -384,6 +384,56 @@ type Referral struct {
 	UpdatedAt  clock.Time
 }
 
+type ReportFact struct {
+	ProgramID        string
+	At               clock.Time
+	PartnerID        string
+	LinkID           *string
+	Product          *string
+	ProductName      *string
+	Currency         *string
+	Clicks           int32
+	Leads            int32
+	Customers        int32
+	Sales            int32
+	Refunded         int32
+	RevenueMinor     int64
+	CommissionsMinor int64
+}
+
+type ReportMark struct {
+	ID        int64
+	OrgID     string
+	ProgramID string
+	Day       time.Time
+}
+
+type ReportSpan struct {
+	OrgID     string
+	ProgramID string
+	Span      string
+	Start     time.Time
+}
+
+type ReportSum struct {
+	OrgID            string
+	ProgramID        string
+	Dimension        string
+	Span             string
+	Start            time.Time
+	PartnerID        string
+	Key              string
+	Currency         string
+	Label            *string
+	Clicks           int64
+	Leads            int64
+	Customers        int64
+	Sales            int64
+	Refunded         int64
+	RevenueMinor     int64
+	CommissionsMinor int64
+}
+
 type RiskFlag struct {
 	ID             string
 	OrgID          string

@@ -272,6 +272,22 @@ func (q *Queries) TagPage(ctx context.Context, db DBTX, arg TagPageParams) ([]Ta
 	return items, nil
 }
 
+const tagProgram = `-- name: TagProgram :one
+SELECT t.program_id FROM tags t WHERE t.id = $1 AND t.org_id = $2
+`
+
+type TagProgramParams struct {
+	ID    string
+	OrgID string
+}
+
+func (q *Queries) TagProgram(ctx context.Context, db DBTX, arg TagProgramParams) (string, error) {
+	row := db.QueryRow(ctx, tagProgram, arg.ID, arg.OrgID)
+	var program_id string
+	err := row.Scan(&program_id)
+	return program_id, err
+}
+
 const tagUpdate = `-- name: TagUpdate :exec
 UPDATE tags SET name = $1, color = $2, updated_at = $3 WHERE id = $4 AND org_id = $5
 `

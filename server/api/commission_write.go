@@ -10,6 +10,7 @@ import (
 	"rail/server/payout"
 	"rail/server/pgtx"
 	"rail/server/problem"
+	"rail/server/report"
 	"rail/server/rules"
 )
 
@@ -86,6 +87,9 @@ func (s *Server) RejectCommission(ctx context.Context, r api.RejectCommissionReq
 	}
 	previous := k.Status
 	k.Status, k.VoidedAt, k.VoidReason = "rejected", &c.Now, &r.Body.Reason
+	if err := report.TouchCommission(ctx, c, k); err != nil {
+		return nil, err
+	}
 	err = decide(ctx, c, &k, previous, "commission.rejected", &r.Body.Reason)
 	return api.RejectCommission200JSONResponse(toCommission(k)), err
 }

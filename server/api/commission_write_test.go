@@ -15,7 +15,7 @@ import (
 // runJob runs one of the server's jobs once, at the server's time.
 func runJob(t *testing.T, s *apitest.Server, name string) {
 	t.Helper()
-	for _, j := range jobs.All(jobs.Means{Pool: s.Pool}) {
+	for _, j := range jobs.All(jobs.Means{Pool: s.Pool, Clock: s.Clock}) {
 		if j.Name == name {
 			require.NoError(t, j.Run(t.Context(), s.Clock.Now()))
 			return

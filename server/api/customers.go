@@ -14,6 +14,7 @@ import (
 	"rail/server/ident"
 	"rail/server/pgtx"
 	"rail/server/problem"
+	"rail/server/report"
 	"rail/server/rules"
 )
 
@@ -233,6 +234,9 @@ func reassign(ctx context.Context, c *call.Call, k *db.Customer, partnerID strin
 	if p.Status != "active" {
 		return problem.On("partner_id", problem.PartnerNotActive, "The partner is %s; only active partners get customers.", p.Status)
 	}
+	if err := report.TouchCustomer(ctx, c, *k); err != nil {
+		return err
+	}
 	before := k.PartnerID
 	k.PartnerID, k.TrackedBy = &partnerID, "manual"
 	k.ReferralID, k.LinkID, k.CouponID, k.ClickID = nil, nil, nil, nil
@@ -279,6 +283,9 @@ func (s *Server) DeleteCustomer(ctx context.Context, r api.DeleteCustomerRequest
 		if err := queries.ReferralRelease(ctx, c.Later(), back); err != nil {
 			return nil, err
 		}
+	}
+	if err := report.TouchCustomer(ctx, c, k); err != nil {
+		return nil, err
 	}
 	err = queries.CustomerDelete(ctx, c.Later(), db.CustomerDeleteParams{ID: k.ID, OrgID: k.OrgID})
 	return api.DeleteCustomer200JSONResponse{ID: k.ID, Object: "customer", Deleted: true}, err

@@ -11,6 +11,7 @@ import (
 	"rail/server/event"
 	"rail/server/pgtx"
 	"rail/server/problem"
+	"rail/server/report"
 )
 
 // DeletePartner removes a partner and everything attributed to it, but for its
@@ -48,6 +49,9 @@ func (s *Server) DeletePartner(ctx context.Context, r api.DeletePartnerRequestOb
 		return nil, problem.New(problem.PayoutInFlight, "A payout of the partner is processing; the partner can be deleted when it has ended.")
 	}
 	recordDeparture(c, p, commissions, flows)
+	if err := report.TouchPartner(ctx, c, p); err != nil {
+		return nil, err
+	}
 	return api.DeletePartner200JSONResponse{ID: p.ID, Object: "partner", Deleted: true}, removePartner(ctx, c, p)
 }
 

@@ -228,7 +228,7 @@ func wellFormed(t *testing.T, op operation, w world, at string) M {
 		},
 		"approveCommission": {"reason": "x"}, "rejectCommission": {"reason": "x"}, "refundSale": {}, "markPayoutPaid": {},
 		"createTaxFormStatus": {"partner_id": w["part_"], "type": "w9", "status": "submitted"},
-		"createPayoutBatch": {"program_id": w["prg_"], "period_end": "2026-08-31", "partner_id": w["part_"], "group_id": w["grp_"]},
+		"createPayoutBatch":   {"program_id": w["prg_"], "period_end": "2026-08-31", "partner_id": w["part_"], "group_id": w["grp_"]},
 	}[op.id]
 	require.True(t, ok, "%s has no body here", op.id)
 	switch op.id + " " + at {

@@ -10,6 +10,7 @@ import (
 
 	"rail/server/ledger"
 	"rail/server/pgtest"
+	"rail/server/report"
 )
 
 // found returns the equations that are broken, once each.
@@ -38,9 +39,15 @@ func TestClean(t *testing.T) {
 	require.NoError(t, ledger.NewFolder(b.pool).Fold(t.Context()))
 	require.Empty(t, b.found())
 	b.append("com_big", "part_b", "due", "sink", 4_999_999_999_995)
-	b.exec(`UPDATE commissions SET status = 'rejected', voided_at = now(), void_reason = 'x' WHERE id = 'com_big'`)
+	b.exec(`UPDATE commissions SET status = 'voided', voided_at = now(), void_reason = 'x' WHERE id = 'com_big'`)
 	require.Empty(t, b.found())
 }
+
+// unpaid lets a test change what is paid.
+const unpaid = `ALTER TABLE payouts DISABLE TRIGGER USER`
+
+// summed sums the day of the books for reports.
+const summed = "sums of reports"
 
 // mutable lets a test rewrite the history.
 const mutable = `ALTER TABLE ledger_entries DISABLE TRIGGER USER`
@@ -84,21 +91,43 @@ func TestCorruptions(t *testing.T) {
 		{"part too small", []string{`UPDATE commissions SET revenue_minor = 1300 WHERE id = 'com_part'`}, []string{"M08"}},
 		{"sale in another currency", []string{`UPDATE sales SET currency = 'EUR' WHERE id = 'sale_2'`}, []string{"M09"}},
 		{"sale of another program", []string{`UPDATE sales SET partner_id = NULL, program_id = 'prg_b' WHERE id = 'sale_2'`}, []string{"M09"}},
-		{"payout changed", []string{`UPDATE payouts SET amount_minor = 301 WHERE id = 'pyt_a'`}, []string{"M10"}},
-		{"ineligible payout holds money", []string{`UPDATE payouts SET status = 'not_eligible', reason = 'x', paid_at = NULL WHERE id = 'pyt_a'`}, []string{"M10", "M13"}},
-		{"payout of another partner", []string{`ALTER TABLE commissions DROP CONSTRAINT commissions_payout_fkey`, `UPDATE payouts SET partner_id = 'part_b' WHERE id = 'pyt_a'`}, []string{"M12"}},
-		{"payout not paid", []string{`UPDATE payouts SET status = 'failed', paid_at = NULL WHERE id = 'pyt_a'`}, []string{"M13"}},
+		{"payout changed", []string{unpaid, `UPDATE payouts SET amount_minor = 301 WHERE id = 'pyt_a'`}, []string{"M10"}},
+		{"ineligible payout holds money", []string{unpaid, `UPDATE payouts SET status = 'not_eligible', reason = 'x', paid_at = NULL WHERE id = 'pyt_a'`}, []string{"M10", "M13"}},
+		{"payout of another partner", []string{`ALTER TABLE commissions DROP CONSTRAINT commissions_payout_fkey`, unpaid, `UPDATE payouts SET partner_id = 'part_b' WHERE id = 'pyt_a'`}, []string{"M12"}},
+		{"payout not paid", []string{unpaid, `UPDATE payouts SET status = 'failed', paid_at = NULL WHERE id = 'pyt_a'`}, []string{"M13"}},
 		{"refund without a void", []string{`UPDATE sales SET refunded_at = now() WHERE id = 'sale_1'`}, []string{"M16"}},
 		{"clawed by nothing", []string{`UPDATE commissions SET clawed_minor = 1 WHERE status = 'paid' AND kind = 'referral'`}, []string{"M18"}},
+		{"payout of nothing", []string{`ALTER TABLE payouts DROP CONSTRAINT payouts_amount_check`, `INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, reason, period_month, period_end, due_at, created_at, updated_at)
+			SELECT 'pyt_0', org_id, program_id, partner_id, batch_id, 0, 'EUR', 'not_eligible', 'x', period_month, period_end, due_at, created_at, updated_at FROM payouts`}, []string{"M11"}},
+		{"two payouts of a month", []string{`ALTER TABLE payouts DROP CONSTRAINT payouts_month_key`, `INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, reason, period_month, period_end, due_at, created_at, updated_at)
+			SELECT 'pyt_0', org_id, program_id, partner_id, batch_id, 1, currency, 'not_eligible', 'x', period_month, period_end, due_at, created_at, updated_at FROM payouts`}, []string{"M15"}},
+		{"void without a reason", []string{`ALTER TABLE commissions DROP CONSTRAINT commissions_void_check`, `UPDATE commissions SET void_reason = NULL WHERE id = 'com_void'`}, []string{"M21"}},
+		{"due too early", []string{`UPDATE commissions SET mature_at = updated_at + interval '1 hour' WHERE id = 'com_big'`}, []string{"M22"}},
+		{"paid twice", []string{`INSERT INTO events (id, org_id, program_id, type, subject_id, body, created_at) SELECT x, 'org_a', 'prg_a', 'commission.paid', 'com_due', '{}', now() FROM unnest('{evt_1,evt_2}'::text[]) x`}, []string{"M25"}},
+		{"made by hand, unheard", []string{`UPDATE commissions SET metadata = NULL WHERE id = 'com_claw'`}, []string{"M33"}},
+		{"rejected, unheard", []string{`UPDATE commissions SET status = 'rejected' WHERE id = 'com_void'`}, []string{"M33"}},
+		{"sale too large", []string{`ALTER TABLE sales DROP CONSTRAINT sales_amount_check`, `UPDATE sales SET amount_minor = 1000000000000 WHERE id = 'sale_4'`}, []string{"M34"}},
+		{"no such currency", []string{`UPDATE sales SET currency = 'ZZZ' WHERE id = 'sale_gone'`}, []string{"M34"}},
 		{"no first sale", []string{`UPDATE sales SET is_first_sale = false WHERE id = 'sale_1'`}, []string{"M20"}},
 		{"two first sales", []string{`DROP INDEX sales_first_sale_key`, `UPDATE sales SET is_first_sale = true WHERE id = 'sale_2'`}, []string{"M20"}},
 		{"outcome hides a commission", []string{`UPDATE sales SET activity_outcome = 'sale_recorded' WHERE id = 'sale_1'`}, []string{"outcome"}},
+		{"summed day changed", []string{summed, `UPDATE report_sums SET clicks = clicks + 1 WHERE dimension IN ('total', 'partner', 'link')`}, []string{"reports", "report levels"}},
+		{"summed day lost", []string{summed, `DELETE FROM report_sums`}, []string{"reports"}},
+		{"change without a mark", []string{summed, `UPDATE sales SET refunded_at = now() WHERE id = 'sale_gone'`}, []string{"reports"}},
+		{"levels uneven", []string{summed, `UPDATE report_sums SET revenue_minor = revenue_minor + 1 WHERE dimension = 'total'`}, []string{"report levels"}},
+		{"month uneven", []string{summed, `INSERT INTO report_sums SELECT org_id, program_id, dimension, 'month', date_trunc('month', start)::date, partner_id, key, currency, label, clicks + 1, leads, customers, sales, refunded, revenue_minor, commissions_minor
+			FROM report_sums WHERE dimension = 'total' LIMIT 1`}, []string{"report levels"}},
 		{"outcome without a commission", []string{`UPDATE commissions SET sale_id = NULL WHERE id = 'com_half'`}, []string{"outcome"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			b := newBooks(t)
 			for _, sql := range c.sql {
+				if sql == summed {
+					require.NoError(t, report.Sum(t.Context(), b.pool, now.Days(3)))
+					require.Empty(t, b.found(), "as long as nothing is touched")
+					continue
+				}
 				b.exec(sql)
 			}
 			require.Equal(t, c.want, b.found())

@@ -75,6 +75,7 @@ func (b *books) fill() {
 	b.earn(commission{id: "com_big", sale: "sale_4", partner: "part_b", amount: 4_999_999_999_995, revenue: 999_999_999_999, rate: 50000}, "due")
 	b.earn(commission{id: "com_signup", partner: "part_b", amount: 250}, "approved")
 	b.earn(commission{id: "com_claw", kind: "clawback", partner: "part_a", amount: -100}, "due")
+	b.exec(`UPDATE commissions SET metadata = '{"commission_id": "com_other"}' WHERE id = 'com_claw'`)
 	b.earn(commission{id: "com_gone", sale: "sale_gone", partner: "part_gone", amount: 30, revenue: 100, rate: 3000}, "due", "voided")
 	b.earn(commission{id: "com_part", kind: "referral", partner: "part_b", amount: 1000, revenue: 2000, rate: 5000}, "pending")
 	b.partialRefund()

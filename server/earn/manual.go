@@ -7,6 +7,7 @@ import (
 	"rail/server/call"
 	"rail/server/ident"
 	"rail/server/ledger"
+	"rail/server/report"
 	"rail/server/rules"
 )
 
@@ -49,5 +50,10 @@ func add(ctx context.Context, c *call.Call, k db.Commission) error {
 		return err
 	}
 	tell(c, k)
+	if k.Kind == "reward" && k.SaleID != nil {
+		if err := report.TouchCommission(ctx, c, k); err != nil {
+			return err
+		}
+	}
 	return ledger.Earn(ctx, c.Later(), ledger.Of(k, k.CreatedAt))
 }

@@ -11,6 +11,7 @@ import (
 	"rail/server/payout"
 	"rail/server/pgtx"
 	"rail/server/problem"
+	"rail/server/report"
 	"rail/server/rules"
 )
 
@@ -55,6 +56,9 @@ func GiveBack(ctx context.Context, c *call.Call, r Refund) (Refunded, error) {
 		return Refunded{}, err
 	}
 	if err := w.takeSale(ctx, c); err != nil {
+		return Refunded{}, err
+	}
+	if err := report.Touch(ctx, c, w.sale.ProgramID, w.sale.OccurredAt); err != nil {
 		return Refunded{}, err
 	}
 	for _, k := range w.commissions {

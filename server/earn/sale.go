@@ -15,6 +15,7 @@ import (
 	"rail/server/ident"
 	"rail/server/pgtx"
 	"rail/server/problem"
+	"rail/server/report"
 	"rail/server/rules"
 )
 
@@ -303,6 +304,9 @@ func (r *recording) write(ctx context.Context, c *call.Call) (db.Sale, error) {
 		IsFirstSale: sale.IsFirstSale, ExternalChargeID: sale.ExternalChargeID, OccurredAt: sale.OccurredAt,
 	})
 	if err := r.convert(ctx, c, sale); err != nil {
+		return sale, err
+	}
+	if err := report.Touch(ctx, c, sale.ProgramID, sale.OccurredAt); err != nil {
 		return sale, err
 	}
 	if commission != nil {

@@ -25,11 +25,13 @@ type Job struct {
 	Run   func(ctx context.Context, now clock.Time) error
 }
 
-// Means is what jobs work with. Rails may be empty.
+// Means is what jobs work with. Rails may be empty. Clock is the true time, where
+// a job must not run ahead of it.
 type Means struct {
 	Pool   *pgxpool.Pool
 	Keeper *secret.Keeper
 	Rails  []payout.Rail
+	Clock  clock.Clock
 }
 
 // All returns every job (decisions, 207).
@@ -43,6 +45,7 @@ func All(m Means) []Job {
 		expireTaxForms(m.Pool),
 		autoPayouts(m.Pool),
 		foldBalances(m.Pool),
+		sumReports(m),
 		cleanUp(m.Pool),
 	}
 }

@@ -1,0 +1,23 @@
+package jobs
+
+import (
+	"context"
+	"time"
+
+	"rail/server/clock"
+	"rail/server/report"
+)
+
+// sumReports keeps reports fast. A day is summed when it is over, so that this
+// job never runs ahead of the true time, whatever it is told.
+func sumReports(m Means) Job {
+	return Job{
+		Name: "sum-reports", About: "sum the days and months that reports are read from", Every: 30 * time.Second,
+		Run: func(ctx context.Context, now clock.Time) error {
+			if actual := m.Clock.Now(); actual.Before(now.Time) {
+				now = actual
+			}
+			return report.Sum(ctx, m.Pool, now)
+		},
+	}
+}
