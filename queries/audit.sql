@@ -215,9 +215,9 @@ WITH days AS MATERIALIZED (
     SELECT s.program_id, s.start FROM report_spans s
     WHERE s.span = 'day' AND NOT EXISTS (SELECT 1 FROM report_marks m WHERE m.program_id = s.program_id AND m.day = s.start)
 ), raw AS (
-    SELECT f.program_id, (f.at AT TIME ZONE 'UTC')::date AS start, coalesce(f.partner_id, '') AS partner_id, coalesce(f.currency, '') AS currency,
+    SELECT f.program_id, (f.at AT TIME ZONE 'UTC')::date AS start, coalesce(f.partner_id, '') AS partner_id, coalesce(f.currency, g.currency) AS currency,
         ARRAY[sum(f.clicks), sum(f.leads), sum(f.customers), sum(f.sales), sum(f.refunded), sum(f.revenue_minor), sum(f.commissions_minor)]::text AS figures
-    FROM report_facts f GROUP BY 1, 2, 3, 4
+    FROM report_facts f JOIN programs g ON g.id = f.program_id GROUP BY 1, 2, 3, 4
 ), summed AS (
     SELECT s.program_id, s.start, s.partner_id, s.currency, ARRAY[s.clicks, s.leads, s.customers, s.sales, s.refunded, s.revenue_minor, s.commissions_minor]::text AS figures
     FROM report_sums s WHERE s.dimension = 'partner' AND s.span = 'day'

@@ -30,7 +30,7 @@ WITH touched AS MATERIALIZED (
     WHERE r.summed
     UNION ALL
     SELECT (f.at AT TIME ZONE 'UTC')::date, coalesce(f.partner_id, ''), CASE @level::text WHEN 'link' THEN coalesce(f.link_id, '') WHEN 'product' THEN coalesce(f.product, '') WHEN 'partner_product' THEN coalesce(f.product, '') ELSE '' END,
-        coalesce(f.currency, ''), f.product_name, f.clicks, f.leads, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor
+        coalesce(f.currency, @program_currency::text), f.product_name, f.clicks, f.leads, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor
     FROM raw r CROSS JOIN LATERAL (
         SELECT x.at, x.partner_id, x.link_id, x.product, x.product_name, x.currency, x.clicks, x.leads, x.customers, x.sales, x.refunded, x.revenue_minor, x.commissions_minor FROM report_facts x WHERE x.program_id = @program_id
           AND x.at >= r.first::timestamp AT TIME ZONE 'UTC' AND x.at < (r.last + 1)::timestamp AT TIME ZONE 'UTC' OFFSET 0) f
@@ -39,13 +39,16 @@ WITH touched AS MATERIALIZED (
 ), sums AS (
     SELECT CASE WHEN @by::text = 'product' THEN '' ELSE f.partner_id END AS partner_id, f.key,
         CASE WHEN @by::text = 'period' THEN date_trunc(@bucket::text, f.day::timestamp)::date END AS bucket, max(f.label) AS label,
-        sum(f.clicks) AS clicks, sum(f.leads) AS leads, sum(f.customers) AS customers, sum(f.sales) AS sales, sum(f.refunded) AS refunded,
-        sum(f.revenue_minor) AS revenue_minor, sum(f.commissions_minor) AS commissions_minor
+        sum(f.clicks) AS clicks, sum(f.leads) AS leads, sum(f.customers) AS customers,
+        coalesce(sum(f.sales) FILTER (WHERE f.currency = @currency::text), 0) AS sales, coalesce(sum(f.refunded) FILTER (WHERE f.currency = @currency::text), 0) AS refunded,
+        coalesce(sum(f.revenue_minor) FILTER (WHERE f.currency = @currency::text), 0) AS revenue_minor,
+        coalesce(sum(f.commissions_minor) FILTER (WHERE f.currency = @currency::text), 0) AS commissions_minor
     FROM facts f
-    WHERE f.currency IN ('', @currency::text) AND (NOT @attributed::boolean OR f.partner_id <> '')
+    WHERE f.currency IN (@program_currency::text, @currency::text) AND (NOT @attributed::boolean OR f.partner_id <> '')
       AND (sqlc.narg('group_id')::text IS NULL OR f.partner_id IN (SELECT p.id FROM partners p WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.group_id = sqlc.narg('group_id')::text))
       AND (sqlc.narg('tag_id')::text IS NULL OR f.partner_id IN (SELECT g.partner_id FROM partner_tags g WHERE g.program_id = @program_id AND g.org_id = @org_id AND g.tag_id = sqlc.narg('tag_id')::text))
     GROUP BY 1, 2, 3
+    HAVING sum(f.clicks) + sum(f.leads) + sum(f.customers) > 0 OR bool_or(f.currency = @currency::text)
 )
 SELECT (@by::text IN ('partner', 'link', 'group', 'tag') AND s.partner_id = '')::boolean AS direct,
     coalesce(CASE @by::text WHEN 'partner' THEN s.partner_id WHEN 'link' THEN nullif(s.key, '') WHEN 'product' THEN nullif(s.key, '') WHEN 'group' THEN p.group_id
@@ -67,6 +70,10 @@ UNION ALL
 SELECT g.id, g.name FROM groups g WHERE g.id = ANY (@ids::text[]) AND g.org_id = @org_id
 UNION ALL
 SELECT t.id, t.name FROM tags t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
+
+-- name: ReportMemory :exec
+-- ReportMemory lets the report after it in the trip sum in memory.
+SELECT set_config('work_mem', '32MB', true);
 
 -- name: ReportMark :exec
 -- ReportMark notes that days which may have been summed are no longer right.
@@ -147,10 +154,10 @@ INSERT INTO report_spans (org_id, program_id, span, start) VALUES (@org_id, @pro
 -- name: ReportSumDay :exec
 -- ReportSumDay sums the rows of one day, at every level.
 WITH facts AS MATERIALIZED (
-    SELECT coalesce(f.partner_id, '') AS partner_id, coalesce(f.link_id, '') AS link_id, coalesce(f.product, '') AS product, coalesce(f.currency, '') AS currency,
+    SELECT coalesce(f.partner_id, '') AS partner_id, coalesce(f.link_id, '') AS link_id, coalesce(f.product, '') AS product, coalesce(f.currency, g.currency) AS currency, bool_or(f.currency IS NOT NULL) AS money,
         max(f.product_name) AS label, sum(f.clicks) AS clicks, sum(f.leads) AS leads, sum(f.customers) AS customers, sum(f.sales) AS sales,
         sum(f.refunded) AS refunded, sum(f.revenue_minor) AS revenue_minor, sum(f.commissions_minor) AS commissions_minor
-    FROM report_facts f WHERE f.program_id = @program_id AND f.at >= @from_at AND f.at < @to_at GROUP BY 1, 2, 3, 4
+    FROM report_facts f JOIN programs g ON g.id = f.program_id WHERE f.program_id = @program_id AND f.at >= @from_at AND f.at < @to_at GROUP BY 1, 2, 3, 4
 )
 INSERT INTO report_sums (org_id, program_id, dimension, span, start, partner_id, key, currency, label, clicks, leads, customers, sales, refunded, revenue_minor, commissions_minor)
 SELECT @org_id, @program_id, x.dimension, 'day', @day, x.partner_id, x.key, x.currency, max(x.label), sum(x.clicks), sum(x.leads), sum(x.customers), sum(x.sales), sum(x.refunded),
@@ -159,8 +166,8 @@ FROM (
     SELECT 'total' AS dimension, '' AS partner_id, '' AS key, f.currency, NULL AS label, f.clicks, f.leads, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f
     UNION ALL SELECT 'partner', f.partner_id, '', f.currency, NULL, f.clicks, f.leads, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f
     UNION ALL SELECT 'link', f.partner_id, f.link_id, f.currency, NULL, f.clicks, f.leads, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f
-    UNION ALL SELECT 'product', '', f.product, f.currency, f.label, 0, 0, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f WHERE f.customers > 0 OR f.currency <> ''
-    UNION ALL SELECT 'partner_product', f.partner_id, f.product, f.currency, f.label, 0, 0, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f WHERE f.customers > 0 OR f.currency <> ''
+    UNION ALL SELECT 'product', '', f.product, f.currency, f.label, 0, 0, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f WHERE f.customers > 0 OR f.money
+    UNION ALL SELECT 'partner_product', f.partner_id, f.product, f.currency, f.label, 0, 0, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f WHERE f.customers > 0 OR f.money
 ) x GROUP BY x.dimension, x.partner_id, x.key, x.currency;
 
 -- name: ReportSumMonth :exec

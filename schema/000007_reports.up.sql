@@ -32,8 +32,8 @@ SELECT k.program_id, k.created_at, k.partner_id, c.link_id, coalesce(s.product_i
 FROM commissions k LEFT JOIN sales s ON s.id = k.sale_id LEFT JOIN customers c ON c.id = k.customer_id
 WHERE (k.sale_id IS NULL OR k.kind = 'clawback') AND k.status NOT IN ('rejected', 'voided');
 
--- partner_id is '' for money without a partner, key '' for none, currency '' for
--- what has none. dimension is what a row is of: everything, a partner, a link,
+-- partner_id is '' for money without a partner, key '' for none; what has no
+-- currency counts under the program's. dimension is what a row is of: everything, a partner, a link,
 -- a product, or a partner's product.
 CREATE TABLE report_sums (
     org_id            text COLLATE "C" NOT NULL,

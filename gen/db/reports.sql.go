@@ -215,6 +215,16 @@ func (q *Queries) ReportMarkSale(ctx context.Context, db DBTX, arg ReportMarkSal
 	return err
 }
 
+const reportMemory = `-- name: ReportMemory :exec
+SELECT set_config('work_mem', '32MB', true)
+`
+
+// ReportMemory lets the report after it in the trip sum in memory.
+func (q *Queries) ReportMemory(ctx context.Context, db DBTX) error {
+	_, err := db.Exec(ctx, reportMemory)
+	return err
+}
+
 const reportMonthsToSum = `-- name: ReportMonthsToSum :many
 SELECT d.org_id, d.program_id, date_trunc('month', d.start)::date AS month FROM report_spans d
 WHERE d.span = 'day' AND NOT EXISTS (SELECT 1 FROM report_spans m WHERE m.program_id = d.program_id AND m.span = 'month' AND m.start = date_trunc('month', d.start)::date)
@@ -279,7 +289,7 @@ WITH touched AS MATERIALIZED (
     WHERE r.summed
     UNION ALL
     SELECT (f.at AT TIME ZONE 'UTC')::date, coalesce(f.partner_id, ''), CASE $7::text WHEN 'link' THEN coalesce(f.link_id, '') WHEN 'product' THEN coalesce(f.product, '') WHEN 'partner_product' THEN coalesce(f.product, '') ELSE '' END,
-        coalesce(f.currency, ''), f.product_name, f.clicks, f.leads, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor
+        coalesce(f.currency, $9::text), f.product_name, f.clicks, f.leads, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor
     FROM raw r CROSS JOIN LATERAL (
         SELECT x.at, x.partner_id, x.link_id, x.product, x.product_name, x.currency, x.clicks, x.leads, x.customers, x.sales, x.refunded, x.revenue_minor, x.commissions_minor FROM report_facts x WHERE x.program_id = $3
           AND x.at >= r.first::timestamp AT TIME ZONE 'UTC' AND x.at < (r.last + 1)::timestamp AT TIME ZONE 'UTC' OFFSET 0) f
@@ -287,14 +297,17 @@ WITH touched AS MATERIALIZED (
       AND (f.customers > 0 OR f.currency IS NOT NULL OR $7::text NOT IN ('product', 'partner_product'))
 ), sums AS (
     SELECT CASE WHEN $1::text = 'product' THEN '' ELSE f.partner_id END AS partner_id, f.key,
-        CASE WHEN $1::text = 'period' THEN date_trunc($9::text, f.day::timestamp)::date END AS bucket, max(f.label) AS label,
-        sum(f.clicks) AS clicks, sum(f.leads) AS leads, sum(f.customers) AS customers, sum(f.sales) AS sales, sum(f.refunded) AS refunded,
-        sum(f.revenue_minor) AS revenue_minor, sum(f.commissions_minor) AS commissions_minor
+        CASE WHEN $1::text = 'period' THEN date_trunc($10::text, f.day::timestamp)::date END AS bucket, max(f.label) AS label,
+        sum(f.clicks) AS clicks, sum(f.leads) AS leads, sum(f.customers) AS customers,
+        coalesce(sum(f.sales) FILTER (WHERE f.currency = $11::text), 0) AS sales, coalesce(sum(f.refunded) FILTER (WHERE f.currency = $11::text), 0) AS refunded,
+        coalesce(sum(f.revenue_minor) FILTER (WHERE f.currency = $11::text), 0) AS revenue_minor,
+        coalesce(sum(f.commissions_minor) FILTER (WHERE f.currency = $11::text), 0) AS commissions_minor
     FROM facts f
-    WHERE f.currency IN ('', $10::text) AND (NOT $11::boolean OR f.partner_id <> '')
-      AND ($12::text IS NULL OR f.partner_id IN (SELECT p.id FROM partners p WHERE p.program_id = $3 AND p.org_id = $2 AND p.group_id = $12::text))
-      AND ($13::text IS NULL OR f.partner_id IN (SELECT g.partner_id FROM partner_tags g WHERE g.program_id = $3 AND g.org_id = $2 AND g.tag_id = $13::text))
+    WHERE f.currency IN ($9::text, $11::text) AND (NOT $12::boolean OR f.partner_id <> '')
+      AND ($13::text IS NULL OR f.partner_id IN (SELECT p.id FROM partners p WHERE p.program_id = $3 AND p.org_id = $2 AND p.group_id = $13::text))
+      AND ($14::text IS NULL OR f.partner_id IN (SELECT g.partner_id FROM partner_tags g WHERE g.program_id = $3 AND g.org_id = $2 AND g.tag_id = $14::text))
     GROUP BY 1, 2, 3
+    HAVING sum(f.clicks) + sum(f.leads) + sum(f.customers) > 0 OR bool_or(f.currency = $11::text)
 )
 SELECT ($1::text IN ('partner', 'link', 'group', 'tag') AND s.partner_id = '')::boolean AS direct,
     coalesce(CASE $1::text WHEN 'partner' THEN s.partner_id WHEN 'link' THEN nullif(s.key, '') WHEN 'product' THEN nullif(s.key, '') WHEN 'group' THEN p.group_id
@@ -308,19 +321,20 @@ GROUP BY 1, 2
 `
 
 type ReportRowsParams struct {
-	By         string
-	OrgID      string
-	ProgramID  string
-	FromDay    time.Time
-	ToDay      time.Time
-	Months     bool
-	Level      string
-	PartnerID  *string
-	Bucket     string
-	Currency   string
-	Attributed bool
-	GroupID    *string
-	TagID      *string
+	By              string
+	OrgID           string
+	ProgramID       string
+	FromDay         time.Time
+	ToDay           time.Time
+	Months          bool
+	Level           string
+	PartnerID       *string
+	ProgramCurrency string
+	Bucket          string
+	Currency        string
+	Attributed      bool
+	GroupID         *string
+	TagID           *string
 }
 
 type ReportRowsRow struct {
@@ -350,6 +364,7 @@ func (q *Queries) ReportRows(ctx context.Context, db DBTX, arg ReportRowsParams)
 		arg.Months,
 		arg.Level,
 		arg.PartnerID,
+		arg.ProgramCurrency,
 		arg.Bucket,
 		arg.Currency,
 		arg.Attributed,
@@ -408,10 +423,10 @@ func (q *Queries) ReportSpan(ctx context.Context, db DBTX, arg ReportSpanParams)
 
 const reportSumDay = `-- name: ReportSumDay :exec
 WITH facts AS MATERIALIZED (
-    SELECT coalesce(f.partner_id, '') AS partner_id, coalesce(f.link_id, '') AS link_id, coalesce(f.product, '') AS product, coalesce(f.currency, '') AS currency,
+    SELECT coalesce(f.partner_id, '') AS partner_id, coalesce(f.link_id, '') AS link_id, coalesce(f.product, '') AS product, coalesce(f.currency, g.currency) AS currency, bool_or(f.currency IS NOT NULL) AS money,
         max(f.product_name) AS label, sum(f.clicks) AS clicks, sum(f.leads) AS leads, sum(f.customers) AS customers, sum(f.sales) AS sales,
         sum(f.refunded) AS refunded, sum(f.revenue_minor) AS revenue_minor, sum(f.commissions_minor) AS commissions_minor
-    FROM report_facts f WHERE f.program_id = $2 AND f.at >= $4 AND f.at < $5 GROUP BY 1, 2, 3, 4
+    FROM report_facts f JOIN programs g ON g.id = f.program_id WHERE f.program_id = $2 AND f.at >= $4 AND f.at < $5 GROUP BY 1, 2, 3, 4
 )
 INSERT INTO report_sums (org_id, program_id, dimension, span, start, partner_id, key, currency, label, clicks, leads, customers, sales, refunded, revenue_minor, commissions_minor)
 SELECT $1, $2, x.dimension, 'day', $3, x.partner_id, x.key, x.currency, max(x.label), sum(x.clicks), sum(x.leads), sum(x.customers), sum(x.sales), sum(x.refunded),
@@ -420,8 +435,8 @@ FROM (
     SELECT 'total' AS dimension, '' AS partner_id, '' AS key, f.currency, NULL AS label, f.clicks, f.leads, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f
     UNION ALL SELECT 'partner', f.partner_id, '', f.currency, NULL, f.clicks, f.leads, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f
     UNION ALL SELECT 'link', f.partner_id, f.link_id, f.currency, NULL, f.clicks, f.leads, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f
-    UNION ALL SELECT 'product', '', f.product, f.currency, f.label, 0, 0, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f WHERE f.customers > 0 OR f.currency <> ''
-    UNION ALL SELECT 'partner_product', f.partner_id, f.product, f.currency, f.label, 0, 0, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f WHERE f.customers > 0 OR f.currency <> ''
+    UNION ALL SELECT 'product', '', f.product, f.currency, f.label, 0, 0, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f WHERE f.customers > 0 OR f.money
+    UNION ALL SELECT 'partner_product', f.partner_id, f.product, f.currency, f.label, 0, 0, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f WHERE f.customers > 0 OR f.money
 ) x GROUP BY x.dimension, x.partner_id, x.key, x.currency
 `
 

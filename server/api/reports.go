@@ -28,7 +28,10 @@ func (s *Server) RetrieveReport(ctx context.Context, r api.RetrieveReportRequest
 	}
 	var now, before report.Answer
 	compares := p.Compare == nil || *p.Compare == api.ReportComparePreviousPeriod
-	reads := append([]pgtx.Read{func(tx pgtx.DBTX) error { return queries.PlanForValues(ctx, tx) }}, q.Reads(ctx, &now)...)
+	reads := append([]pgtx.Read{
+		func(tx pgtx.DBTX) error { return queries.PlanForValues(ctx, tx) },
+		func(tx pgtx.DBTX) error { return queries.ReportMemory(ctx, tx) },
+	}, q.Reads(ctx, &now)...)
 	if compares {
 		reads = append(reads, q.Before().Reads(ctx, &before)...)
 	}
@@ -67,7 +70,7 @@ func reportQuery(ctx context.Context, c *call.Call, p api.RetrieveReportParams) 
 	if err != nil {
 		return q, err
 	}
-	q.Currency = prog.Currency
+	q.Currency, q.ProgramCurrency = prog.Currency, prog.Currency
 	if p.Currency != nil {
 		if q.Currency, err = currencyOf(*p.Currency); err != nil {
 			return q, err

@@ -49,10 +49,22 @@ func Pool(t testing.TB, dsn string) *pgxpool.Pool {
 	return pool
 }
 
+// DurableDSN is DSN on a server that keeps what it confirms, as the binary
+// demands.
+func DurableDSN(t testing.TB) string {
+	t.Helper()
+	return durable.database(t, migrate.Schema())
+}
+
 // DSNFrom is DSN with other migrations than the program's own.
 func DSNFrom(t testing.TB, set migrate.Set) string {
 	t.Helper()
-	admin, err := serverDSN(t.Context())
+	return private.database(t, set)
+}
+
+func (c *cluster) database(t testing.TB, set migrate.Set) string {
+	t.Helper()
+	admin, err := c.dsn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,13 +17,19 @@ import (
 
 const dirPrefix = "rail-pgtest-"
 
-// private is the test binary's own server, started by the first test to need it.
-var private struct {
-	once   sync.Once
-	server *pgembed.Server
-	dir    string
-	err    error
+// cluster is a server of the test binary's own, started by the first test to
+// need it.
+type cluster struct {
+	durable bool
+	once    sync.Once
+	server  *pgembed.Server
+	dir     string
+	err     error
 }
+
+// private keeps nothing through a crash, and is fast; durable is as in
+// production, for tests that start the real binary.
+var private, durable = &cluster{}, &cluster{durable: true}
 
 // Main runs the tests, ends the private server if one was started, and exits.
 // What after finds when all tests have passed fails the run too.
@@ -38,33 +44,33 @@ func Main(m *testing.M, after ...func() error) {
 			code = 1
 		}
 	}
-	if err := stop(); err != nil {
+	if err := errors.Join(private.stop(), durable.stop()); err != nil {
 		fmt.Fprintln(os.Stderr, "pgtest:", err)
 		code = max(code, 1)
 	}
 	os.Exit(code)
 }
 
-func stop() error {
-	if private.server == nil {
+func (c *cluster) stop() error {
+	if c.server == nil {
 		return nil
 	}
-	return errors.Join(private.server.Stop(), os.RemoveAll(private.dir))
+	return errors.Join(c.server.Stop(), os.RemoveAll(c.dir))
 }
 
-// serverDSN is a database of the server from which others can be made.
-func serverDSN(ctx context.Context) (string, error) {
+// dsn is a database of the server from which others can be made.
+func (c *cluster) dsn(ctx context.Context) (string, error) {
 	if dsn := os.Getenv("RAIL_TEST_DATABASE_URL"); dsn != "" {
 		return dsn, nil
 	}
-	private.once.Do(func() { private.err = startPrivate(context.WithoutCancel(ctx)) })
-	if private.err != nil {
-		return "", fmt.Errorf("test database (or set RAIL_TEST_DATABASE_URL): %w", private.err)
+	c.once.Do(func() { c.err = c.start(context.WithoutCancel(ctx)) })
+	if c.err != nil {
+		return "", fmt.Errorf("test database (or set RAIL_TEST_DATABASE_URL): %w", c.err)
 	}
-	return private.server.DSN("postgres"), nil
+	return c.server.DSN("postgres"), nil
 }
 
-func startPrivate(ctx context.Context) error {
+func (c *cluster) start(ctx context.Context) error {
 	if err := sweep(os.TempDir()); err != nil {
 		return err
 	}
@@ -76,11 +82,11 @@ func startPrivate(ctx context.Context) error {
 	if err := os.Chmod(dir, 0o711); err != nil {
 		return err
 	}
-	server, err := pgembed.Start(ctx, pgembed.Options{Dir: dir, MaxConnections: 200})
+	server, err := pgembed.Start(ctx, pgembed.Options{Dir: dir, MaxConnections: 200, Durable: c.durable})
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
-	private.server, private.dir = server, dir
+	c.server, c.dir = server, dir
 	return nil
 }
 

@@ -20,6 +20,7 @@ var session = map[string]string{
 	// Short statements profit from kept plans; lists ask for plans of their
 	// own (queries/operators.sql, PlanForValues).
 	"plan_cache_mode":                     "auto",
+	"jit":                                 "off", // no statement runs long enough to be worth compiling
 	"statement_timeout":                   "5000",
 	"lock_timeout":                        "3000",
 	"idle_in_transaction_session_timeout": "10000",

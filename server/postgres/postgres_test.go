@@ -23,7 +23,7 @@ func TestSession(t *testing.T) {
 		t.Errorf("MaxConns %d", got)
 	}
 	for name, want := range map[string]string{
-		"application_name": "rail", "TimeZone": "UTC", "plan_cache_mode": "auto",
+		"application_name": "rail", "TimeZone": "UTC", "plan_cache_mode": "auto", "jit": "off",
 		"statement_timeout": "5s", "lock_timeout": "77ms", "idle_in_transaction_session_timeout": "10s",
 		"client_connection_check_interval": "1s",
 	} {

@@ -35,7 +35,7 @@ type Query struct {
 	From, To                  time.Time // midnight UTC
 	Bucket                    string
 	PartnerID, GroupID, TagID *string
-	Currency                  string
+	Currency, ProgramCurrency string
 }
 
 // Figures are what a row counts. Money is minor units of the query's currency.
@@ -113,7 +113,7 @@ func (q Query) Reads(ctx context.Context, into *Answer) []pgtx.Read {
 func (q Query) params() db.ReportRowsParams {
 	return db.ReportRowsParams{
 		By: string(q.By), OrgID: q.OrgID, ProgramID: q.ProgramID, FromDay: q.From, ToDay: q.To, Months: q.By != Period || q.Bucket == "month",
-		Level: q.level(), PartnerID: q.PartnerID, Bucket: cmp.Or(q.Bucket, "day"), Currency: q.Currency, Attributed: q.filtered(), GroupID: q.GroupID, TagID: q.TagID,
+		Level: q.level(), PartnerID: q.PartnerID, Bucket: cmp.Or(q.Bucket, "day"), Currency: q.Currency, ProgramCurrency: q.ProgramCurrency, Attributed: q.filtered(), GroupID: q.GroupID, TagID: q.TagID,
 	}
 }
 

@@ -1,0 +1,95 @@
+package apitest
+
+import (
+	"bufio"
+	"encoding/hex"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/clock"
+	"rail/server/pgtest"
+)
+
+var (
+	address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
+	// binary builds cmd/rail, once a test binary.
+	binary = sync.OnceValues(func() (string, error) {
+		dir, err := os.MkdirTemp("", "rail-test-")
+		if err != nil {
+			return "", err
+		}
+		path := filepath.Join(dir, "rail")
+		out, err := exec.Command("go", "build", "-o", path, "rail/cmd/rail").CombinedOutput()
+		if err != nil {
+			_, _ = os.Stderr.Write(out) // the error alone says too little
+		}
+		return path, err
+	})
+)
+
+// Process is a server process that a test may stop and kill.
+type Process struct {
+	*Server
+	Cmd *exec.Cmd
+}
+
+// Processes starts n server processes on the database of s, whose clock must be
+// the system's. They end with the test.
+func Processes(t testing.TB, s *Server, n int, environ ...string) []*Process {
+	t.Helper()
+	out := make([]*Process, n)
+	for i := range out {
+		out[i] = StartProcess(t, s, environ...)
+	}
+	return out
+}
+
+// StartProcess starts one server process on the database of s.
+func StartProcess(t testing.TB, s *Server, environ ...string) *Process {
+	t.Helper()
+	path, err := binary()
+	require.NoError(t, err)
+	cmd := exec.Command(path, "serve")
+	cmd.Env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "RAIL_DATABASE_URL=" + s.DSN, "RAIL_SECRET_KEY=" + hex.EncodeToString(s.Config.SecretKey[:]),
+		"RAIL_ADDR=127.0.0.1:0", "RAIL_DATA_DIR=" + t.TempDir(), "RAIL_DB_MAX_CONNS=12", "RAIL_LOG_LEVEL=error",
+	}, environ...)
+	cmd.Stderr = os.Stderr
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGCONT) // in case a test stopped it
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have been killed
+		_ = cmd.Wait()
+	})
+	replica := *s
+	replica.URL = ""
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() {
+		if replica.URL = address.FindString(lines.Text()); replica.URL != "" {
+			break
+		}
+	}
+	require.NotEmpty(t, replica.URL, "the process ended before it served")
+	go func() {
+		for lines.Scan() { // so that it never waits for a reader
+		}
+	}()
+	replica.Client = replica.ClientFor(replica.Key)
+	return &Process{&replica, cmd}
+}
+
+// Real starts a server with a database that processes can serve too. Their clock
+// is the system's; its own stands where the system's was.
+func Real(t testing.TB, options ...Option) *Server {
+	t.Helper()
+	return On(t, pgtest.DurableDSN(t), clock.NewManual(clock.System{}.Now().Time), options...)
+}
