@@ -385,7 +385,9 @@ func TestMoneyAgainstModel(t *testing.T) {
 		t2.Repeat(map[string]func(*rapid.T){
 			"sale":     func(*rapid.T) { b.sell(draw(4, "customer"), rapid.Int64Range(1, 9999).Draw(t2, "amount")) },
 			"sale too": func(*rapid.T) { b.sell(draw(4, "customer"), rapid.Int64Range(1000, 9999).Draw(t2, "amount")) },
-			"grant":    func(*rapid.T) { b.grant(draw(3, "partner"), rapid.SampledFrom([]int64{700, 250, -400, -1}).Draw(t2, "amount")) },
+			"grant": func(*rapid.T) {
+				b.grant(draw(3, "partner"), rapid.SampledFrom([]int64{700, 250, -400, -1}).Draw(t2, "amount"))
+			},
 			"refund":   func(*rapid.T) { b.refund(pick(t2, b.sales), 0) },
 			"partial":  func(*rapid.T) { b.refund(pick(t2, b.sales), rapid.Int64Range(1, 4000).Draw(t2, "part")) },
 			"approve":  func(*rapid.T) { b.approve(pick(t2, b.commissions)) },
