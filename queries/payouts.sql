@@ -153,18 +153,19 @@ AND NOT EXISTS (SELECT 1 FROM payout_batches b WHERE b.program_id = t.id AND b.p
 ORDER BY t.id;
 
 -- name: PayoutsToSend :many
--- PayoutsToSend takes the next payouts that are due and of a method that the
--- rail pays; other replicas pass over what this one holds. Sample payouts move
+-- PayoutsToSend takes the next payouts that are due, and told to be, of active
+-- partners who still want the method that the rail pays; other replicas pass over what this one holds. Sample payouts move
 -- no money.
 UPDATE payouts t SET status = 'processing', rail = @rail, updated_at = @now
-FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND p.due_at <= @now AND p.method = ANY (@methods::text[]) AND NOT starts_with(p.id, 'sample_')
+FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND p.due_told AND p.due_at <= @now AND p.method = ANY (@methods::text[]) AND NOT starts_with(p.id, 'sample_')
+      AND EXISTS (SELECT 1 FROM partners o WHERE o.id = p.partner_id AND o.status = 'active' AND o.payout_method = p.method)
     ORDER BY p.due_at, p.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.*;
 
 -- name: PayoutsInFlight :many
 -- PayoutsInFlight takes the payouts that the rail has, or must still be given,
 -- and that nobody has asked about since asked_before.
-UPDATE payouts t SET checked_at = @now
+UPDATE payouts t SET checked_at = @now, submissions = t.submissions + CASE WHEN t.external_id IS NULL THEN 1 ELSE 0 END
 FROM (SELECT p.id FROM payouts p WHERE p.status = 'processing' AND p.rail = @rail AND (p.checked_at IS NULL OR p.checked_at <= @asked_before)
     ORDER BY p.checked_at NULLS FIRST, p.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.*;
@@ -182,7 +183,11 @@ WHERE id = @id AND org_id = @org_id AND status = 'processing';
 -- operator's export.
 SELECT sqlc.embed(t), sqlc.embed(p), g.currency AS program_currency
 FROM payouts t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.program_id
-WHERE t.batch_id = @batch_id AND t.status IN ('pending', 'failed') AND t.method = @method ORDER BY t.currency, t.id;
+WHERE t.batch_id = @batch_id AND t.status IN ('pending', 'failed') AND t.method = @method AND p.status = 'active' AND p.payout_method = t.method AND NOT starts_with(t.id, 'sample_') ORDER BY t.currency, t.id;
+
+-- name: PayoutInFlight :one
+-- PayoutInFlight finds a payout that a rail has, for the operator.
+SELECT t.* FROM payouts t WHERE t.id = @id AND t.status = 'processing';
 
 -- name: BatchExists :one
 -- BatchExists tells whether there is such a batch, for the operator.

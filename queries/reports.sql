@@ -93,6 +93,7 @@ WITH moments AS (
     UNION SELECT c.converted_at FROM customers c WHERE c.id = @customer_id AND c.org_id = @org_id AND c.converted_at IS NOT NULL
     UNION SELECT s.occurred_at FROM sales s WHERE s.customer_id = @customer_id AND s.org_id = @org_id
     UNION SELECT k.created_at FROM commissions k WHERE k.program_id = @program_id AND k.org_id = @org_id AND k.customer_id = @customer_id AND (k.sale_id IS NULL OR k.kind = 'clawback')
+    UNION SELECT s.occurred_at FROM commissions k JOIN sales s ON s.id = k.sale_id WHERE k.program_id = @program_id AND k.org_id = @org_id AND s.org_id = @org_id AND k.customer_id = @customer_id
 ), days AS (
     SELECT DISTINCT (x.at AT TIME ZONE 'UTC')::date AS day FROM moments x WHERE x.at < @open_since::timestamptz
 )
@@ -109,6 +110,8 @@ WITH moments AS (
     UNION SELECT s.occurred_at FROM sales s WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.partner_id = @partner_id
     UNION SELECT k.created_at FROM commissions k WHERE k.program_id = @program_id AND k.org_id = @org_id AND k.partner_id = @partner_id
     UNION SELECT s.occurred_at FROM commissions k JOIN sales s ON s.id = k.sale_id WHERE k.program_id = @program_id AND k.org_id = @org_id AND s.org_id = @org_id AND k.partner_id = @partner_id
+    UNION SELECT coalesce(s.occurred_at, k.created_at) FROM commissions k JOIN customers c ON c.id = k.customer_id LEFT JOIN sales s ON s.id = k.sale_id AND s.org_id = @org_id AND k.kind <> 'clawback'
+        WHERE k.program_id = @program_id AND k.org_id = @org_id AND c.org_id = @org_id AND c.partner_id = @partner_id AND k.partner_id <> @partner_id
 ), days AS (
     SELECT DISTINCT (x.at AT TIME ZONE 'UTC')::date AS day FROM moments x WHERE x.at < @open_since::timestamptz
 )

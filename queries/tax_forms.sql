@@ -51,17 +51,26 @@ UPDATE tax_form_statuses SET status = @status, updated_at = @updated_at WHERE pr
 SELECT p.id, p.country_code, p.company_name FROM partners p
 WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.status <> 'declined'
   AND NOT EXISTS (SELECT 1 FROM tax_form_statuses t WHERE t.program_id = @program_id AND t.partner_id = p.id AND t.status IN ('not_required', 'required', 'submitted'))
-ORDER BY p.id;
+ORDER BY p.id LIMIT @lim FOR NO KEY UPDATE OF p;
 
 -- name: TaxFormsRequire :exec
 INSERT INTO tax_form_statuses (id, org_id, program_id, partner_id, type, status, created_at, updated_at)
 SELECT unnest(@ids::text[]), @org_id, @program_id, unnest(@partner_ids::text[]), unnest(@types::text[]), 'required', @created_at, @created_at;
 
+-- name: TaxProgramsAsking :many
+-- TaxProgramsAsking lists the programs that want forms and lack a row of some
+-- partner's.
+SELECT g.id, g.org_id FROM programs g WHERE g.require_tax_forms AND EXISTS (
+    SELECT 1 FROM partners p WHERE p.program_id = g.id AND p.status <> 'declined'
+      AND NOT EXISTS (SELECT 1 FROM tax_form_statuses t WHERE t.program_id = g.id AND t.partner_id = p.id AND t.status IN ('not_required', 'required', 'submitted')))
+ORDER BY g.id;
+
 -- name: TaxFormsExpire :many
 -- TaxFormsExpire takes the next forms that have run out; asks tells whether
 -- their program wants another. Other replicas pass over what this one holds.
 UPDATE tax_form_statuses t SET status = 'expired', updated_at = @now
-FROM (SELECT f.id FROM tax_form_statuses f WHERE f.status = 'submitted' AND f.expires_at <= @now ORDER BY f.expires_at, f.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due,
+FROM (SELECT f.id FROM tax_form_statuses f JOIN partners p ON p.id = f.partner_id WHERE f.status = 'submitted' AND f.expires_at <= @now
+    ORDER BY f.expires_at, f.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due,
     programs g
 WHERE t.id = due.id AND g.id = t.program_id RETURNING t.org_id, t.program_id, t.partner_id, t.type, g.require_tax_forms AS asks;
 

@@ -49,6 +49,7 @@ var serverMade = map[string]string{
 	"api_keys_hash_key":      "the keyed hash of a random token",
 	"magic_links_pkey":       "the hash of a random token",
 	"links_short_slug_key":   "a random slug; the redirect knows no organization",
+	"webhook_leases_pkey":    "the id of the lease's endpoint",
 	"partner_tags_pkey":      "two ids, checked to be of one program",
 	"sales_first_sale_key":   "the id of the sale's customer",
 	"commissions_sale_key":   "the id of the commission's sale",

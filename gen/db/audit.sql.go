@@ -898,16 +898,16 @@ WITH days AS MATERIALIZED (
     SELECT s.program_id, s.start FROM report_spans s
     WHERE s.span = 'day' AND NOT EXISTS (SELECT 1 FROM report_marks m WHERE m.program_id = s.program_id AND m.day = s.start)
 ), raw AS (
-    SELECT f.program_id, (f.at AT TIME ZONE 'UTC')::date AS start, coalesce(f.partner_id, '') AS partner_id, coalesce(f.currency, g.currency) AS currency,
+    SELECT f.program_id, (f.at AT TIME ZONE 'UTC')::date AS start, coalesce(f.partner_id, '') AS partner_id, coalesce(f.link_id, '') AS link_id, coalesce(f.currency, g.currency) AS currency,
         ARRAY[sum(f.clicks), sum(f.leads), sum(f.customers), sum(f.sales), sum(f.refunded), sum(f.revenue_minor), sum(f.commissions_minor)]::text AS figures
-    FROM report_facts f JOIN programs g ON g.id = f.program_id GROUP BY 1, 2, 3, 4
+    FROM report_facts f JOIN programs g ON g.id = f.program_id GROUP BY 1, 2, 3, 4, 5
 ), summed AS (
-    SELECT s.program_id, s.start, s.partner_id, s.currency, ARRAY[s.clicks, s.leads, s.customers, s.sales, s.refunded, s.revenue_minor, s.commissions_minor]::text AS figures
-    FROM report_sums s WHERE s.dimension = 'partner' AND s.span = 'day'
+    SELECT s.program_id, s.start, s.partner_id, s.key AS link_id, s.currency, ARRAY[s.clicks, s.leads, s.customers, s.sales, s.refunded, s.revenue_minor, s.commissions_minor]::text AS figures
+    FROM report_sums s WHERE s.dimension = 'link' AND s.span = 'day'
 )
 SELECT (d.program_id || ' ' || d.start)::text AS what,
     format('partner %s, %s: summed %s, rows %s', coalesce(s.partner_id, r.partner_id), coalesce(s.currency, r.currency), s.figures, r.figures)::text AS message
-FROM (raw r FULL JOIN summed s ON (r.program_id, r.start, r.partner_id, r.currency) = (s.program_id, s.start, s.partner_id, s.currency))
+FROM (raw r FULL JOIN summed s ON (r.program_id, r.start, r.partner_id, r.link_id, r.currency) = (s.program_id, s.start, s.partner_id, s.link_id, s.currency))
 JOIN days d ON d.program_id = coalesce(s.program_id, r.program_id) AND d.start = coalesce(s.start, r.start)
 WHERE s.figures IS DISTINCT FROM r.figures
 LIMIT $1
@@ -919,7 +919,7 @@ type AuditReportDaysRow struct {
 }
 
 // AuditReportDays: a summed day that nothing has touched since is the sum of its
-// rows, partner by partner.
+// rows, link by link.
 func (q *Queries) AuditReportDays(ctx context.Context, db DBTX, lim int32) ([]AuditReportDaysRow, error) {
 	rows, err := db.Query(ctx, auditReportDays, lim)
 	if err != nil {

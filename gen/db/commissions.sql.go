@@ -776,7 +776,7 @@ func (q *Queries) PayoutProgram(ctx context.Context, db DBTX, arg PayoutProgramP
 }
 
 const payoutsByIDs = `-- name: PayoutsByIDs :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, (SELECT count(*) FROM commissions k WHERE k.payout_id = t.id) AS commission_count
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, (SELECT count(*) FROM commissions k WHERE k.payout_id = t.id) AS commission_count
 FROM payouts t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 `
 
@@ -824,6 +824,7 @@ func (q *Queries) PayoutsByIDs(ctx context.Context, db DBTX, arg PayoutsByIDsPar
 			&i.Payout.DueTold,
 			&i.Payout.Rail,
 			&i.Payout.CheckedAt,
+			&i.Payout.Submissions,
 			&i.CommissionCount,
 		); err != nil {
 			return nil, err

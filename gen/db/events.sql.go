@@ -49,25 +49,35 @@ func (q *Queries) AuditInsert(ctx context.Context, db DBTX, arg AuditInsertParam
 
 const eventsInsert = `-- name: EventsInsert :exec
 
-INSERT INTO events (id, org_id, program_id, type, partner_id, subject_id, request_id, body, created_at)
-SELECT unnest($1::text[]), $2, unnest($3::text[]), unnest($4::text[]), nullif(unnest($5::text[]), ''),
-    unnest($6::text[]), nullif($7::text, ''), unnest($8::text[]), $9
+WITH e AS (
+    INSERT INTO events (id, org_id, program_id, type, partner_id, subject_id, request_id, body, partner_body, created_at)
+    SELECT unnest($1::text[]), $2, unnest($3::text[]), unnest($4::text[]), nullif(unnest($5::text[]), ''),
+        unnest($6::text[]), nullif($7::text, ''), unnest($8::text[]), nullif(unnest($9::text[]), ''), $10
+    RETURNING id, org_id, program_id, type, partner_id, seq, created_xid, created_at
+)
+INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_xid, event_seq, status, next_attempt_at, created_at)
+SELECT 'whd_' || substr(e.id, 5) || w.number, e.org_id, e.program_id, w.id, e.id, e.type, e.created_xid, e.seq, 'pending', e.created_at, e.created_at
+FROM e JOIN webhook_endpoints w ON w.program_id = e.program_id AND w.org_id = e.org_id
+WHERE w.enabled AND (w.event_types = '{}' OR e.type = ANY (w.event_types))
+  AND (w.partner_id IS NULL OR w.partner_id = e.partner_id AND split_part(e.type, '.', 1) IN ('referral', 'commission', 'payout'))
 `
 
 type EventsInsertParams struct {
-	Ids        []string
-	OrgID      string
-	ProgramIds []string
-	Types      []string
-	PartnerIds []string
-	SubjectIds []string
-	RequestID  string
-	Bodies     []string
-	CreatedAt  clock.Time
+	Ids           []string
+	OrgID         string
+	ProgramIds    []string
+	Types         []string
+	PartnerIds    []string
+	SubjectIds    []string
+	RequestID     string
+	Bodies        []string
+	PartnerBodies []string
+	CreatedAt     clock.Time
 }
 
 // Events are written in the transaction of the change that they tell.
-// EventsInsert writes the events of one request in their order.
+// EventsInsert writes the events of one request in their order, and a delivery
+// for each endpoint that takes them at this moment.
 func (q *Queries) EventsInsert(ctx context.Context, db DBTX, arg EventsInsertParams) error {
 	_, err := db.Exec(ctx, eventsInsert,
 		arg.Ids,
@@ -78,6 +88,7 @@ func (q *Queries) EventsInsert(ctx context.Context, db DBTX, arg EventsInsertPar
 		arg.SubjectIds,
 		arg.RequestID,
 		arg.Bodies,
+		arg.PartnerBodies,
 		arg.CreatedAt,
 	)
 	return err

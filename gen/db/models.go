@@ -156,17 +156,18 @@ type Customer struct {
 }
 
 type Event struct {
-	Seq        *int64
-	ID         string
-	OrgID      string
-	ProgramID  string
-	Type       string
-	PartnerID  *string
-	SubjectID  string
-	RequestID  *string
-	Body       string
-	CreatedAt  clock.Time
-	CreatedXid uint64
+	Seq         *int64
+	ID          string
+	OrgID       string
+	ProgramID   string
+	Type        string
+	PartnerID   *string
+	SubjectID   string
+	RequestID   *string
+	Body        string
+	CreatedAt   clock.Time
+	CreatedXid  uint64
+	PartnerBody *string
 }
 
 type Flow struct {
@@ -327,6 +328,7 @@ type Payout struct {
 	DueTold      bool
 	Rail         *string
 	CheckedAt    *clock.Time
+	Submissions  int32
 }
 
 type PayoutBatch struct {
@@ -510,4 +512,51 @@ type TrackingValue struct {
 	Kind      string
 	PartnerID string
 	LinkID    *string
+}
+
+type WebhookDelivery struct {
+	ID            string
+	OrgID         string
+	ProgramID     string
+	EndpointID    string
+	EventID       string
+	EventType     string
+	EventXid      uint64
+	EventSeq      int64
+	Body          *string
+	Status        string
+	Attempts      int32
+	ResponseCode  *int32
+	Error         *string
+	DurationMs    *int64
+	IsTest        bool
+	ReplayOf      *string
+	LastAttemptAt *clock.Time
+	NextAttemptAt *clock.Time
+	FinishedAt    *clock.Time
+	CreatedAt     clock.Time
+}
+
+type WebhookEndpoint struct {
+	ID                string
+	OrgID             string
+	ProgramID         string
+	PartnerID         *string
+	Number            *int64
+	URL               string
+	EventTypes        []string
+	Enabled           bool
+	Secret            []byte
+	PreviousSecret    []byte
+	PreviousExpiresAt *clock.Time
+	CountedSince      clock.Time
+	CreatedAt         clock.Time
+	UpdatedAt         clock.Time
+}
+
+type WebhookLease struct {
+	EndpointID string
+	Owner      int64
+	Token      int64
+	Until      clock.Time
 }

@@ -377,7 +377,7 @@ func (q *Queries) BatchPartners(ctx context.Context, db DBTX, arg BatchPartnersP
 }
 
 const batchPayouts = `-- name: BatchPayouts :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3
 AND t.partner_id = ANY ($4::text[]) FOR NO KEY UPDATE
 `
 
@@ -427,6 +427,7 @@ func (q *Queries) BatchPayouts(ctx context.Context, db DBTX, arg BatchPayoutsPar
 			&i.DueTold,
 			&i.Rail,
 			&i.CheckedAt,
+			&i.Submissions,
 		); err != nil {
 			return nil, err
 		}
@@ -739,7 +740,7 @@ func (q *Queries) PayoutFailed(ctx context.Context, db DBTX, arg PayoutFailedPar
 }
 
 const payoutGet = `-- name: PayoutGet :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at FROM payouts t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions FROM payouts t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type PayoutGetParams struct {
@@ -775,6 +776,45 @@ func (q *Queries) PayoutGet(ctx context.Context, db DBTX, arg PayoutGetParams) (
 		&i.DueTold,
 		&i.Rail,
 		&i.CheckedAt,
+		&i.Submissions,
+	)
+	return i, err
+}
+
+const payoutInFlight = `-- name: PayoutInFlight :one
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions FROM payouts t WHERE t.id = $1 AND t.status = 'processing'
+`
+
+// PayoutInFlight finds a payout that a rail has, for the operator.
+func (q *Queries) PayoutInFlight(ctx context.Context, db DBTX, id string) (Payout, error) {
+	row := db.QueryRow(ctx, payoutInFlight, id)
+	var i Payout
+	err := row.Scan(
+		&i.ID,
+		&i.OrgID,
+		&i.ProgramID,
+		&i.PartnerID,
+		&i.BatchID,
+		&i.AmountMinor,
+		&i.Currency,
+		&i.Status,
+		&i.Method,
+		&i.ExternalID,
+		&i.Reason,
+		&i.ReasonText,
+		&i.ErrorCode,
+		&i.ErrorMessage,
+		&i.PeriodMonth,
+		&i.PeriodEnd,
+		&i.DueAt,
+		&i.PaidAt,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.CreatedXid,
+		&i.DueTold,
+		&i.Rail,
+		&i.CheckedAt,
+		&i.Submissions,
 	)
 	return i, err
 }
@@ -828,7 +868,7 @@ func (q *Queries) PayoutInsert(ctx context.Context, db DBTX, arg PayoutInsertPar
 }
 
 const payoutLock = `-- name: PayoutLock :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at FROM payouts t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions FROM payouts t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type PayoutLockParams struct {
@@ -864,6 +904,7 @@ func (q *Queries) PayoutLock(ctx context.Context, db DBTX, arg PayoutLockParams)
 		&i.DueTold,
 		&i.Rail,
 		&i.CheckedAt,
+		&i.Submissions,
 	)
 	return i, err
 }
@@ -891,7 +932,7 @@ func (q *Queries) PayoutLower(ctx context.Context, db DBTX, arg PayoutLowerParam
 
 const payoutPage = `-- name: PayoutPage :many
 
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at FROM payouts t
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions FROM payouts t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
@@ -967,6 +1008,7 @@ func (q *Queries) PayoutPage(ctx context.Context, db DBTX, arg PayoutPageParams)
 			&i.DueTold,
 			&i.Rail,
 			&i.CheckedAt,
+			&i.Submissions,
 		); err != nil {
 			return nil, err
 		}
@@ -1094,7 +1136,7 @@ func (q *Queries) PayoutSubmitted(ctx context.Context, db DBTX, arg PayoutSubmit
 const payoutsDue = `-- name: PayoutsDue :many
 UPDATE payouts t SET due_told = true
 FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND NOT p.due_told AND p.due_at <= $1 ORDER BY p.due_at, p.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions
 `
 
 type PayoutsDueParams struct {
@@ -1138,6 +1180,7 @@ func (q *Queries) PayoutsDue(ctx context.Context, db DBTX, arg PayoutsDueParams)
 			&i.DueTold,
 			&i.Rail,
 			&i.CheckedAt,
+			&i.Submissions,
 		); err != nil {
 			return nil, err
 		}
@@ -1150,10 +1193,10 @@ func (q *Queries) PayoutsDue(ctx context.Context, db DBTX, arg PayoutsDueParams)
 }
 
 const payoutsInFlight = `-- name: PayoutsInFlight :many
-UPDATE payouts t SET checked_at = $1
+UPDATE payouts t SET checked_at = $1, submissions = t.submissions + CASE WHEN t.external_id IS NULL THEN 1 ELSE 0 END
 FROM (SELECT p.id FROM payouts p WHERE p.status = 'processing' AND p.rail = $2 AND (p.checked_at IS NULL OR p.checked_at <= $3)
     ORDER BY p.checked_at NULLS FIRST, p.id LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions
 `
 
 type PayoutsInFlightParams struct {
@@ -1204,6 +1247,7 @@ func (q *Queries) PayoutsInFlight(ctx context.Context, db DBTX, arg PayoutsInFli
 			&i.DueTold,
 			&i.Rail,
 			&i.CheckedAt,
+			&i.Submissions,
 		); err != nil {
 			return nil, err
 		}
@@ -1216,9 +1260,9 @@ func (q *Queries) PayoutsInFlight(ctx context.Context, db DBTX, arg PayoutsInFli
 }
 
 const payoutsOfBatch = `-- name: PayoutsOfBatch :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, g.currency AS program_currency
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, g.currency AS program_currency
 FROM payouts t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.program_id
-WHERE t.batch_id = $1 AND t.status IN ('pending', 'failed') AND t.method = $2 ORDER BY t.currency, t.id
+WHERE t.batch_id = $1 AND t.status IN ('pending', 'failed') AND t.method = $2 AND p.status = 'active' AND p.payout_method = t.method AND NOT starts_with(t.id, 'sample_') ORDER BY t.currency, t.id
 `
 
 type PayoutsOfBatchParams struct {
@@ -1268,6 +1312,7 @@ func (q *Queries) PayoutsOfBatch(ctx context.Context, db DBTX, arg PayoutsOfBatc
 			&i.Payout.DueTold,
 			&i.Payout.Rail,
 			&i.Payout.CheckedAt,
+			&i.Payout.Submissions,
 			&i.Partner.ID,
 			&i.Partner.OrgID,
 			&i.Partner.ProgramID,
@@ -1310,9 +1355,10 @@ func (q *Queries) PayoutsOfBatch(ctx context.Context, db DBTX, arg PayoutsOfBatc
 
 const payoutsToSend = `-- name: PayoutsToSend :many
 UPDATE payouts t SET status = 'processing', rail = $1, updated_at = $2
-FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND p.due_at <= $2 AND p.method = ANY ($3::text[]) AND NOT starts_with(p.id, 'sample_')
+FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND p.due_told AND p.due_at <= $2 AND p.method = ANY ($3::text[]) AND NOT starts_with(p.id, 'sample_')
+      AND EXISTS (SELECT 1 FROM partners o WHERE o.id = p.partner_id AND o.status = 'active' AND o.payout_method = p.method)
     ORDER BY p.due_at, p.id LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions
 `
 
 type PayoutsToSendParams struct {
@@ -1322,8 +1368,8 @@ type PayoutsToSendParams struct {
 	Lim     int32
 }
 
-// PayoutsToSend takes the next payouts that are due and of a method that the
-// rail pays; other replicas pass over what this one holds. Sample payouts move
+// PayoutsToSend takes the next payouts that are due, and told to be, of active
+// partners who still want the method that the rail pays; other replicas pass over what this one holds. Sample payouts move
 // no money.
 func (q *Queries) PayoutsToSend(ctx context.Context, db DBTX, arg PayoutsToSendParams) ([]Payout, error) {
 	rows, err := db.Query(ctx, payoutsToSend,
@@ -1364,6 +1410,7 @@ func (q *Queries) PayoutsToSend(ctx context.Context, db DBTX, arg PayoutsToSendP
 			&i.DueTold,
 			&i.Rail,
 			&i.CheckedAt,
+			&i.Submissions,
 		); err != nil {
 			return nil, err
 		}

@@ -132,6 +132,7 @@ WITH moments AS (
     UNION SELECT c.converted_at FROM customers c WHERE c.id = $3 AND c.org_id = $1 AND c.converted_at IS NOT NULL
     UNION SELECT s.occurred_at FROM sales s WHERE s.customer_id = $3 AND s.org_id = $1
     UNION SELECT k.created_at FROM commissions k WHERE k.program_id = $2 AND k.org_id = $1 AND k.customer_id = $3 AND (k.sale_id IS NULL OR k.kind = 'clawback')
+    UNION SELECT s.occurred_at FROM commissions k JOIN sales s ON s.id = k.sale_id WHERE k.program_id = $2 AND k.org_id = $1 AND s.org_id = $1 AND k.customer_id = $3
 ), days AS (
     SELECT DISTINCT (x.at AT TIME ZONE 'UTC')::date AS day FROM moments x WHERE x.at < $4::timestamptz
 )
@@ -166,6 +167,8 @@ WITH moments AS (
     UNION SELECT s.occurred_at FROM sales s WHERE s.program_id = $2 AND s.org_id = $1 AND s.partner_id = $3
     UNION SELECT k.created_at FROM commissions k WHERE k.program_id = $2 AND k.org_id = $1 AND k.partner_id = $3
     UNION SELECT s.occurred_at FROM commissions k JOIN sales s ON s.id = k.sale_id WHERE k.program_id = $2 AND k.org_id = $1 AND s.org_id = $1 AND k.partner_id = $3
+    UNION SELECT coalesce(s.occurred_at, k.created_at) FROM commissions k JOIN customers c ON c.id = k.customer_id LEFT JOIN sales s ON s.id = k.sale_id AND s.org_id = $1 AND k.kind <> 'clawback'
+        WHERE k.program_id = $2 AND k.org_id = $1 AND c.org_id = $1 AND c.partner_id = $3 AND k.partner_id <> $3
 ), days AS (
     SELECT DISTINCT (x.at AT TIME ZONE 'UTC')::date AS day FROM moments x WHERE x.at < $4::timestamptz
 )

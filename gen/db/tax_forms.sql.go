@@ -265,7 +265,8 @@ func (q *Queries) TaxFormsAsked(ctx context.Context, db DBTX, arg TaxFormsAskedP
 
 const taxFormsExpire = `-- name: TaxFormsExpire :many
 UPDATE tax_form_statuses t SET status = 'expired', updated_at = $1
-FROM (SELECT f.id FROM tax_form_statuses f WHERE f.status = 'submitted' AND f.expires_at <= $1 ORDER BY f.expires_at, f.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due,
+FROM (SELECT f.id FROM tax_form_statuses f JOIN partners p ON p.id = f.partner_id WHERE f.status = 'submitted' AND f.expires_at <= $1
+    ORDER BY f.expires_at, f.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due,
     programs g
 WHERE t.id = due.id AND g.id = t.program_id RETURNING t.org_id, t.program_id, t.partner_id, t.type, g.require_tax_forms AS asks
 `
@@ -315,12 +316,13 @@ const taxFormsMissing = `-- name: TaxFormsMissing :many
 SELECT p.id, p.country_code, p.company_name FROM partners p
 WHERE p.program_id = $1 AND p.org_id = $2 AND p.status <> 'declined'
   AND NOT EXISTS (SELECT 1 FROM tax_form_statuses t WHERE t.program_id = $1 AND t.partner_id = p.id AND t.status IN ('not_required', 'required', 'submitted'))
-ORDER BY p.id
+ORDER BY p.id LIMIT $3 FOR NO KEY UPDATE OF p
 `
 
 type TaxFormsMissingParams struct {
 	ProgramID string
 	OrgID     string
+	Lim       int32
 }
 
 type TaxFormsMissingRow struct {
@@ -332,7 +334,7 @@ type TaxFormsMissingRow struct {
 // TaxFormsMissing lists the partners of whom the program has neither a form nor
 // a row that asks for one.
 func (q *Queries) TaxFormsMissing(ctx context.Context, db DBTX, arg TaxFormsMissingParams) ([]TaxFormsMissingRow, error) {
-	rows, err := db.Query(ctx, taxFormsMissing, arg.ProgramID, arg.OrgID)
+	rows, err := db.Query(ctx, taxFormsMissing, arg.ProgramID, arg.OrgID, arg.Lim)
 	if err != nil {
 		return nil, err
 	}
@@ -409,6 +411,40 @@ func (q *Queries) TaxFormsValid(ctx context.Context, db DBTX, arg TaxFormsValidP
 			return nil, err
 		}
 		items = append(items, partner_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const taxProgramsAsking = `-- name: TaxProgramsAsking :many
+SELECT g.id, g.org_id FROM programs g WHERE g.require_tax_forms AND EXISTS (
+    SELECT 1 FROM partners p WHERE p.program_id = g.id AND p.status <> 'declined'
+      AND NOT EXISTS (SELECT 1 FROM tax_form_statuses t WHERE t.program_id = g.id AND t.partner_id = p.id AND t.status IN ('not_required', 'required', 'submitted')))
+ORDER BY g.id
+`
+
+type TaxProgramsAskingRow struct {
+	ID    string
+	OrgID string
+}
+
+// TaxProgramsAsking lists the programs that want forms and lack a row of some
+// partner's.
+func (q *Queries) TaxProgramsAsking(ctx context.Context, db DBTX) ([]TaxProgramsAskingRow, error) {
+	rows, err := db.Query(ctx, taxProgramsAsking)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []TaxProgramsAskingRow{}
+	for rows.Next() {
+		var i TaxProgramsAskingRow
+		if err := rows.Scan(&i.ID, &i.OrgID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

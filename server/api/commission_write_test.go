@@ -9,15 +9,21 @@ import (
 
 	"rail/server/apitest"
 	"rail/server/audit"
+	"rail/server/clock"
 	"rail/server/jobs"
 )
 
 // runJob runs one of the server's jobs once, at the server's time.
 func runJob(t *testing.T, s *apitest.Server, name string) {
 	t.Helper()
+	runJobAt(t, s, name, s.Clock.Now())
+}
+
+func runJobAt(t *testing.T, s *apitest.Server, name string, now clock.Time) {
+	t.Helper()
 	for _, j := range jobs.All(jobs.Means{Pool: s.Pool, Clock: s.Clock}) {
 		if j.Name == name {
-			require.NoError(t, j.Run(t.Context(), s.Clock.Now()))
+			require.NoError(t, j.Run(t.Context(), now))
 			return
 		}
 	}

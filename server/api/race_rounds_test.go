@@ -216,6 +216,7 @@ func TestRaceR7MarkPaidSettlement(t *testing.T) {
 		id, _ := w.payoutOf(partner)
 		memory.End(id, payout.Status{State: payout.Settled})
 		now := clock.System{}.Now().Days(int64(40 + round))
+		runJobAt(t, w.s, "payouts-due", now)
 		w.race(t, func(i int, s *apitest.Process) apitest.Answer {
 			if i%4 > 0 {
 				return s.Post("/v1/payouts/"+id+"/mark_paid", nil)

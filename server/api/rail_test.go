@@ -27,7 +27,8 @@ func newRailed(t *testing.T) railed {
 // round advances the clock and does one round of the job.
 func (r railed) round(t *testing.T) error {
 	t.Helper()
-	r.s.Clock.Advance(time.Minute)
+	r.s.Clock.Advance(6 * time.Minute)
+	runJob(t, r.s, "payouts-due")
 	return r.again(t)
 }
 
@@ -133,6 +134,8 @@ func TestRefundsOfWhatWasInFlight(t *testing.T) {
 	k := s.Get("/v1/commissions?program_id=" + r.program + "&kind=referral").Data()[0]["id"].(string)
 	s.Refused(409, "commission_not_open", "", s.Post("/v1/commissions/"+k+"/reject", M{"reason": "x"}))
 	require.EqualValues(t, 1500, s.Must(200, s.Post("/v1/sales/"+sales[0]+"/refund", nil)).Int("clawback_minor"))
+	require.Equal(t, []any{"failed", int64(500), int64(2)}, []any{r.get(id).String("status"), r.get(id).Int("amount_minor"), r.get(id).Int("commission_count")},
+		"what is clawed back now is in the payout, so that no more is paid than is left")
 	r.tallied(t)
 	s.Must(200, s.Delete("/v1/payouts/"+id))
 	_, due, _ := s.Balance(r.program, partner, "USD")
@@ -162,6 +165,33 @@ func TestRailAway(t *testing.T) {
 	r.rail.Refuse("limit", "Too much.")
 	require.NoError(t, r.round(t))
 	require.Equal(t, []string{"failed", "limit"}, []string{r.get(refused).String("status"), r.get(refused).String("error_code")})
+	r.tallied(t)
+}
+
+// TestRailSendsOnlyWhatIsWanted: a partner who was suspended, or chose another
+// method, is not paid by the rail; an unknown state, and the refusal of what the
+// rail may have, leave a payout in flight.
+func TestRailSendsOnlyWhatIsWanted(t *testing.T) {
+	t.Parallel()
+	r := newRailed(t)
+	s := r.s
+	suspended, bad, _ := r.due(t, 10000)
+	s.Must(200, s.Post("/v1/partners/"+bad, M{"status": "suspended"}))
+	moved, fickle, _ := r.due(t, 10000)
+	s.Must(200, s.Post("/v1/partners/"+fickle, M{"payout_method": nil}))
+	odd, _, _ := r.due(t, 10000)
+	r.later()
+	r.rail.Deaf(true)
+	require.ErrorIs(t, r.round(t), railtest.ErrAway)
+	r.rail.Deaf(false)
+	r.rail.Refuse("duplicate", "We have that one.")
+	require.Error(t, r.round(t))
+	require.Equal(t, []string{"pending", "pending", "processing"}, []string{r.get(suspended).String("status"), r.get(moved).String("status"), r.get(odd).String("status")})
+	r.rail.Accept()
+	r.rail.End(odd, payout.Status{State: "pending_review"})
+	require.ErrorContains(t, r.round(t), "pending_review")
+	require.Equal(t, "processing", r.get(odd).String("status"))
+	require.Equal(t, 3, tally(s, r.program, "payout.due"), "told before anything is sent")
 	r.tallied(t)
 }
 

@@ -16,6 +16,7 @@ import (
 	"rail/server/call"
 	"rail/server/problem"
 	"rail/server/secret"
+	"rail/server/webhook"
 )
 
 // Options is what the operations depend on, besides their call.
@@ -26,6 +27,12 @@ type Options struct {
 	ShortURL string // where short links live; BaseURL + "/r" where it is empty
 	// FlowQuota bounds the active flows of a program; 0 means none.
 	FlowQuota int64
+	// Guard judges the addresses of webhook endpoints; ServiceName is in their
+	// User-Agent.
+	Guard       *webhook.Guard
+	ServiceName string
+	// Wake tells the webhook sender that there is work.
+	Wake func()
 }
 
 // Server implements the generated strict-server interface. Operations whose
@@ -43,6 +50,12 @@ func New(o Options) *Server {
 	o.ShortURL = strings.TrimSuffix(o.ShortURL, "/")
 	if o.ShortURL == "" {
 		o.ShortURL = o.BaseURL + "/r"
+	}
+	if o.Guard == nil {
+		o.Guard = webhook.NewGuard(nil, false, o.BaseURL)
+	}
+	if o.Wake == nil {
+		o.Wake = func() {}
 	}
 	return &Server{Options: o}
 }

@@ -26,6 +26,7 @@ import (
 	"rail/server/pages"
 	"rail/server/payout"
 	"rail/server/secret"
+	"rail/server/webhook"
 )
 
 // App is a server that is ready to serve.
@@ -36,6 +37,7 @@ type App struct {
 	echo    *echo.Echo
 	metrics *prometheus.Registry
 	jobs    []jobs.Job
+	sender  *webhook.Sender
 }
 
 // The description is read once a process, in either strictness: it never
@@ -65,14 +67,22 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 		return nil, err
 	}
 	a := &App{config: cfg, clock: c, log: log, echo: echo.New(), metrics: registry(pool), jobs: jobs.All(jobs.Means{Pool: pool, Keeper: keeper, Rails: rails, Clock: c})}
+	guard := webhook.NewGuard(cfg.WebhookAllowCIDRs, cfg.WebhookHTTPSOnly, cfg.BaseURL)
+	if len(cfg.WebhookAllowCIDRs) > 0 {
+		log.Warn("RAIL_WEBHOOK_ALLOW_CIDRS is set: webhooks can reach private networks. Use it for development only.", "networks", cfg.WebhookAllowCIDRs)
+	}
+	a.sender = webhook.NewSender(webhook.Options{Pool: pool, Keeper: keeper, Clock: c, Log: log, Dial: guard.DialContext, Service: cfg.ServiceName})
 	a.echo.HideBanner, a.echo.HidePort = true, true
 	keys := auth.NewStore(pool, keeper, c)
 	path := front.New(front.Options{
 		Pool: pool, Keys: keys, Keeper: keeper, Clock: c, Document: document, Log: log,
-		Metrics: front.NewMetrics(a.metrics), TrustedProxies: cfg.TrustedProxies,
+		Metrics: front.NewMetrics(a.metrics), TrustedProxies: cfg.TrustedProxies, Told: a.sender.Wake,
 	})
 	path.Install(a.echo)
-	server := api.New(api.Options{Keys: keys, Keeper: keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, FlowQuota: cfg.FlowQuota})
+	server := api.New(api.Options{
+		Keys: keys, Keeper: keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, FlowQuota: cfg.FlowQuota, Guard: guard, ServiceName: cfg.ServiceName,
+		Wake: a.sender.Wake,
+	})
 	gen.RegisterHandlers(a.echo, gen.NewStrictHandler(server, nil))
 	pages.Register(a.echo, ready(pool))
 	links := &api.Redirector{Server: server, Pool: pool, Clock: c, Log: log, Address: path.ClientAddress}

@@ -25,6 +25,7 @@ func (a *App) Serve(ctx context.Context, l net.Listener) error {
 	for _, j := range a.jobs {
 		jobsDone.Go(func() { j.Loop(jobsCtx, a.clock, a.log) })
 	}
+	jobsDone.Go(func() { a.sender.Run(jobsCtx) })
 	failed := make(chan error, len(servers))
 	for _, s := range servers {
 		go func() { failed <- s.Serve(s.listener) }()

@@ -67,6 +67,7 @@ func operations() []command {
 		{name: "sample load", about: "load the sample program", setUp: sampleLoad},
 		{name: "sample clear", about: "remove every sample row", setUp: sampleClear},
 		{name: "payouts export", about: "write what is left to pay of a batch as a file for PayPal or Wise", setUp: payoutsExport, more: exportHelp},
+		{name: "payouts fail", args: "PAYOUT_ID", about: "end a payout that a payment rail has in flight, when the rail will not", setUp: payoutsFail},
 		{name: "job run", args: "NAME", about: "run a background job once, now", setUp: jobRun, more: jobHelp},
 		{name: "audit", about: "check the data against its invariants; status 1 when one is broken", setUp: runAudit},
 		{name: "version", about: "show the version", setUp: showVersion},

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"rail/gen/db"
+	"rail/server/ident"
 	"rail/server/payout"
 )
 
@@ -24,6 +25,11 @@ func payoutsExport(fs *flag.FlagSet) action {
 		}
 		if !slices.Contains(payout.Formats, *format) {
 			return usagef("--format must be %s", strings.Join(payout.Formats, " or "))
+		}
+		for _, r := range env.Rails {
+			if slices.Contains(r.Methods(), *format) {
+				return fmt.Errorf("the rail %s pays %s payouts: a file of them would pay them twice", r.Name(), *format)
+			}
 		}
 		return withDatabase(ctx, env, func(d *database) error {
 			payees, err := payeesOf(ctx, d, *batch, *format, strings.ToUpper(*currency))
@@ -47,6 +53,26 @@ func payoutsExport(fs *flag.FlagSet) action {
 
 func exportHelp() string {
 	return "The file goes to standard output: who is paid by the method, with what is pending or failed. It holds personal data.\nMark the payouts as paid (POST /v1/payouts/{id}/mark_paid) once the money has been sent.\n"
+}
+
+// payoutsFail ends a payout that a rail has in flight.
+func payoutsFail(fs *flag.FlagSet) action {
+	reason := fs.String("reason", "", "`WORDS` for the payout's error message")
+	return func(ctx context.Context, env *Env, args []string) error {
+		if *reason == "" {
+			return usagef("--reason is needed")
+		}
+		return withDatabase(ctx, env, func(d *database) error {
+			p, err := queries.PayoutInFlight(ctx, d.pool, args[0])
+			if errors.Is(err, pgx.ErrNoRows) {
+				return fmt.Errorf("no payout %q is processing", args[0])
+			}
+			if err != nil {
+				return err
+			}
+			return payout.Sender{Pool: d.pool, Keeper: d.keeper}.GiveUp(ctx, p, *reason, env.Clock.Now(), ident.New(ident.Run))
+		})
+	}
 }
 
 // payeesOf reads what the file will hold; a file has one currency.

@@ -39,6 +39,7 @@ type refunding struct {
 	at          clock.Time
 	whole       bool // nothing of the sale remains
 	done        Refunded
+	made        string // the clawback made last
 }
 
 // GiveBack refunds a sale (specification, Refund rules; decisions, 97 to 100):
@@ -174,7 +175,7 @@ func (w *refunding) takeCommission(ctx context.Context, c *call.Call, k db.Commi
 	if k.ClawedMinor > 0 {
 		// Earlier refunds met it in flight. What they clawed back is netted by
 		// itself, so that this part must be too, whatever became of the payout.
-		return w.claw(ctx, c, k, part)
+		return w.clawOpen(ctx, c, k, part)
 	}
 	if k.Status == "due" && k.PayoutID != nil {
 		leaves := part
@@ -213,7 +214,26 @@ func (w *refunding) claw(ctx context.Context, c *call.Call, k db.Commission, par
 	if err := queries.CommissionClawed(ctx, c.Later(), noted); err != nil {
 		return err
 	}
-	return add(ctx, c, clawback(c, k, part))
+	made := clawback(c, k, part)
+	w.made = made.ID
+	return add(ctx, c, made)
+}
+
+// clawOpen claws back from a commission that was in flight when an earlier
+// refund met it. Where its payout failed and is open, the clawback enters it, so
+// that no more is paid than is left.
+func (w *refunding) clawOpen(ctx context.Context, c *call.Call, k db.Commission, part int64) error {
+	if k.Status != "due" || k.PayoutID == nil || part == 0 {
+		return w.claw(ctx, c, k, part)
+	}
+	held, err := payout.Enter(ctx, c, *k.PayoutID, -part)
+	if err != nil {
+		return err
+	}
+	if err := w.claw(ctx, c, k, part); err != nil || !held {
+		return err
+	}
+	return payout.Hold(ctx, c, *k.PayoutID, w.made)
 }
 
 // shrink takes a part off an unpaid commission; the revenue that it is of

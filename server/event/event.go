@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/ident"
@@ -62,6 +63,22 @@ func (r *Recorder) Record(kind string, about Subject, data any) {
 	r.rows.PartnerIds = append(r.rows.PartnerIds, about.PartnerID)
 	r.rows.SubjectIds = append(r.rows.SubjectIds, about.ID)
 	r.rows.Bodies = append(r.rows.Bodies, body)
+	r.rows.PartnerBodies = append(r.rows.PartnerBodies, r.forPartner(kind, id, data))
+}
+
+// forPartner is the body without a customer's identity, where the event holds
+// any: a partner's postback gets that (specification, Endpoint rules 3).
+func (r *Recorder) forPartner(kind, id string, data any) string {
+	lead, ok := data.(api.ReferralLeadData)
+	if !ok {
+		return ""
+	}
+	lead.Email = nil
+	body, err := encode(envelope{ID: id, Type: kind, CreatedAt: r.Now, Request: request{ID: optional(r.RequestID)}}, lead)
+	if err != nil {
+		r.err = fmt.Errorf("event %s: %w", kind, err)
+	}
+	return body
 }
 
 // Flush writes the collected events with one statement.

@@ -12,6 +12,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"rail/server/problem"
+	"rail/server/webhook"
 )
 
 // MaxBody is the largest body that is read, in bytes (decisions, 11).
@@ -41,7 +42,7 @@ func (f *Front) limits(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		s := stateOf(c)
 		s.body = body
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), f.Timeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), f.timeout(c.Request().URL.Path))
 		defer cancel()
 		r := c.Request().WithContext(ctx)
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -50,6 +51,15 @@ func (f *Front) limits(next echo.HandlerFunc) echo.HandlerFunc {
 		c.SetRequest(r)
 		return next(c)
 	}
+}
+
+// timeout is that of the work, or what a receiver's answer to a ping may take
+// on top of it.
+func (f *Front) timeout(path string) time.Duration {
+	if strings.HasSuffix(path, "/ping") {
+		return f.Timeout + webhook.Deadline
+	}
+	return f.Timeout
 }
 
 func readBody(r *http.Request) ([]byte, error) {

@@ -113,6 +113,9 @@ func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, base *call.Call, 
 	}
 	if done {
 		work.Committed()
+		if f.Told != nil && work.Events.Len() > 0 {
+			f.Told()
+		}
 	}
 	return out, nil
 }

@@ -36,5 +36,10 @@ func expireSomeForms(ctx context.Context, pool *pgxpool.Pool, now clock.Time) (i
 	if err != nil {
 		return 0, err
 	}
+	if n < moveBatch { // the last round
+		if err := tax.AskRest(ctx, tx, now); err != nil {
+			return 0, err
+		}
+	}
 	return n, tx.Commit(ctx)
 }

@@ -107,6 +107,25 @@ func Lower(ctx context.Context, c *call.Call, payoutID string, amount int64) (ou
 	return false, queries.PayoutLower(ctx, c.Later(), db.PayoutLowerParams{AmountMinor: p.AmountMinor, UpdatedAt: c.Now, ID: p.ID, OrgID: p.OrgID})
 }
 
+// Enter changes the amount of an open payout by that of a commission that Hold
+// then puts into it. It tells whether the payout is open still: one with nothing
+// left goes.
+func Enter(ctx context.Context, c *call.Call, payoutID string, amount int64) (open bool, err error) {
+	p, err := queries.PayoutLock(ctx, c.Tx, db.PayoutLockParams{ID: payoutID, OrgID: c.Key.OrgID})
+	if err != nil || p.Status == "processing" || p.Status == "paid" {
+		return false, err
+	}
+	if p.AmountMinor += amount; p.AmountMinor <= 0 {
+		return false, Remove(ctx, c, p)
+	}
+	return true, queries.PayoutLower(ctx, c.Later(), db.PayoutLowerParams{AmountMinor: p.AmountMinor, UpdatedAt: c.Now, ID: p.ID, OrgID: p.OrgID})
+}
+
+// Hold puts a commission that is due into a payout.
+func Hold(ctx context.Context, c *call.Call, payoutID, commissionID string) error {
+	return queries.PayoutAttach(ctx, c.Later(), db.PayoutAttachParams{PayoutID: &payoutID, UpdatedAt: c.Now, Ids: []string{commissionID}, OrgID: c.Key.OrgID})
+}
+
 func about(p db.Payout) event.Subject {
 	return event.Subject{ProgramID: p.ProgramID, PartnerID: p.PartnerID, ID: p.ID}
 }

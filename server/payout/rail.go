@@ -29,8 +29,10 @@ type Rail interface {
 	Methods() []string
 	// Submit hands a transfer over and returns the id under which the rail knows
 	// it. The rail must not pay a Transfer.ID twice, however often it is
-	// submitted: the server repeats a submission whose answer it did not get. A
-	// Refusal ends the payout as failed; any other error is tried again.
+	// submitted: the server repeats a submission whose answer it did not get, and
+	// for an ID that the rail has it wants that transfer's id, never a Refusal. A
+	// Refusal of the first submission ends the payout as failed; any other error,
+	// and every refusal after the first, is tried again.
 	Submit(ctx context.Context, t Transfer) (externalID string, err error)
 	// Status tells how a transfer stands that was submitted.
 	Status(ctx context.Context, t Transfer) (Status, error)
@@ -75,9 +77,14 @@ func (r Refusal) Error() string { return r.Code + ": " + r.Message }
 // Bounds of one round of a Sender.
 const (
 	sendBatch = 100
+	// followBatch is small: a payout is asked about soon after it is taken, before
+	// another replica may take it.
+	followBatch = 5
+	// railTimeout bounds one call of a rail.
+	railTimeout = 20 * time.Second
 	// askEvery is the least time between two questions about one payout, by
 	// whatever replica.
-	askEvery = 30 * time.Second
+	askEvery = 5 * time.Minute
 )
 
 // Sender gives payouts that are due to rails, and settles or fails them as the
@@ -135,7 +142,7 @@ func (s Sender) follow(ctx context.Context, r Rail, now clock.Time, run string) 
 	var errs []error
 	name, before := r.Name(), now.Plus(-askEvery)
 	for {
-		asked, err := queries.PayoutsInFlight(ctx, s.Pool, db.PayoutsInFlightParams{Now: &now, Rail: &name, AskedBefore: &before, Lim: sendBatch})
+		asked, err := queries.PayoutsInFlight(ctx, s.Pool, db.PayoutsInFlightParams{Now: &now, Rail: &name, AskedBefore: &before, Lim: followBatch})
 		if err != nil {
 			return errors.Join(append(errs, err)...)
 		}
@@ -144,7 +151,7 @@ func (s Sender) follow(ctx context.Context, r Rail, now clock.Time, run string) 
 				errs = append(errs, fmt.Errorf("rail %s, payout %s: %w", r.Name(), p.ID, err))
 			}
 		}
-		if len(asked) < sendBatch {
+		if len(asked) < followBatch {
 			return errors.Join(errs...)
 		}
 	}
@@ -156,24 +163,40 @@ func (s Sender) advance(ctx context.Context, r Rail, p db.Payout, now clock.Time
 	if err != nil {
 		return err
 	}
+	call, cancel := context.WithTimeout(ctx, railTimeout)
+	defer cancel()
 	if p.ExternalID == nil {
-		id, err := r.Submit(ctx, t)
-		if refusal := (Refusal{}); errors.As(err, &refusal) {
-			return s.conclude(ctx, p, Status{State: Rejected, Code: refusal.Code, Message: refusal.Message}, now, run)
+		if t.ExternalID, err = r.Submit(call, t); err != nil {
+			return s.refused(ctx, p, err, now, run)
 		}
-		if err != nil {
-			return err
-		}
-		t.ExternalID = id
-		if err := queries.PayoutSubmitted(ctx, s.Pool, db.PayoutSubmittedParams{ExternalID: &id, UpdatedAt: now, ID: p.ID, OrgID: p.OrgID}); err != nil {
+		if err := queries.PayoutSubmitted(ctx, s.Pool, db.PayoutSubmittedParams{ExternalID: &t.ExternalID, UpdatedAt: now, ID: p.ID, OrgID: p.OrgID}); err != nil {
 			return err
 		}
 	}
-	status, err := r.Status(ctx, t)
-	if err != nil || status.State == InFlight {
+	status, err := r.Status(call, t)
+	switch {
+	case err != nil || status.State == InFlight:
 		return err
+	case status.State != Settled && status.State != Rejected && status.State != Returned:
+		return fmt.Errorf("the rail answered the unknown state %q", status.State)
 	}
 	return s.conclude(ctx, p, status, now, run)
+}
+
+// refused ends a payout whose first submission was refused. A later refusal may
+// be that of a transfer which the rail has: its answer was lost.
+func (s Sender) refused(ctx context.Context, p db.Payout, err error, now clock.Time, run string) error {
+	refusal := Refusal{}
+	if !errors.As(err, &refusal) || p.Submissions > 1 {
+		return err
+	}
+	return s.conclude(ctx, p, Status{State: Rejected, Code: refusal.Code, Message: refusal.Message}, now, run)
+}
+
+// GiveUp ends a payout that a rail has in flight as failed, by the operator's
+// word: the rail is gone, or knows nothing of it.
+func (s Sender) GiveUp(ctx context.Context, p db.Payout, why string, now clock.Time, run string) error {
+	return s.conclude(ctx, p, Status{State: Rejected, Code: "given_up", Message: why}, now, run)
 }
 
 // transfer describes a payout to a rail.

@@ -69,7 +69,7 @@ var values = map[string][]any{
 }
 
 // tables are the tables of lists that are not named after them.
-var tables = map[string]string{"AuditLog": "audit_log_entries", "CommissionMaturing": "commissions", "Batch": "payout_batches", "TaxForm": "tax_form_statuses"}
+var tables = map[string]string{"AuditLog": "audit_log_entries", "CommissionMaturing": "commissions", "Batch": "payout_batches", "TaxForm": "tax_form_statuses", "WebhookEndpoint": "webhook_endpoints"}
 
 // table is the list's table.
 func (l list) table() string {

@@ -2,6 +2,8 @@ package report
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -22,15 +24,14 @@ const (
 // touched since. Replicas take turns program by program.
 func Sum(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 	last := lastDay(now)
+	var failed error
 	for {
 		days, err := queries.ReportDaysToSum(ctx, pool, db.ReportDaysToSumParams{LastDay: last, Lim: sumBatch})
 		if err != nil {
 			return err
 		}
 		done, err := each(ctx, pool, days, sumDay)
-		if err != nil {
-			return err
-		}
+		failed = errors.Join(failed, err)
 		if len(days) < sumBatch || done == 0 {
 			break
 		}
@@ -40,7 +41,7 @@ func Sum(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 		return err
 	}
 	_, err = each(ctx, pool, months, sumMonth)
-	return err
+	return errors.Join(failed, err)
 }
 
 // span is a day or a month of a program, by its first day.
@@ -53,15 +54,15 @@ type span struct {
 // that no other replica was at.
 func each[R db.ReportDaysToSumRow | db.ReportMonthsToSumRow](ctx context.Context, pool *pgxpool.Pool, rows []R, work func(context.Context, pgtx.DBTX, span) error) (done int, err error) {
 	for _, r := range rows {
-		ok, err := alone(ctx, pool, spanOf(r), work)
-		if err != nil {
-			return done, err
+		ok, e := alone(ctx, pool, spanOf(r), work)
+		if e != nil { // the others are summed all the same
+			err = errors.Join(err, fmt.Errorf("%+v: %w", spanOf(r), e))
 		}
 		if ok {
 			done++
 		}
 	}
-	return done, nil
+	return done, err
 }
 
 func spanOf(row any) span {

@@ -43,14 +43,21 @@ func Expiry(form string, signed clock.Time) *clock.Time {
 	return &end
 }
 
+// askBatch bounds the partners asked in one transaction; the job asks the rest.
+const askBatch = 5000
+
 // Ask makes a program ask its partners for forms: each without one gets a row
-// that says so.
+// that says so. The program must be locked.
 func Ask(ctx context.Context, tx *pgtx.Tx, org, program string, now clock.Time) error {
 	asked := db.TaxFormsAskedParams{Status: "required", Previous: "not_required", UpdatedAt: now, ProgramID: program, OrgID: org}
 	if err := queries.TaxFormsAsked(ctx, tx.Later(), asked); err != nil {
 		return err
 	}
-	missing, err := queries.TaxFormsMissing(ctx, tx, db.TaxFormsMissingParams{ProgramID: program, OrgID: org})
+	return askMissing(ctx, tx, org, program, now)
+}
+
+func askMissing(ctx context.Context, tx *pgtx.Tx, org, program string, now clock.Time) error {
+	missing, err := queries.TaxFormsMissing(ctx, tx, db.TaxFormsMissingParams{ProgramID: program, OrgID: org, Lim: askBatch})
 	if err != nil || len(missing) == 0 {
 		return err
 	}
@@ -61,6 +68,23 @@ func Ask(ctx context.Context, tx *pgtx.Tx, org, program string, now clock.Time) 
 		p.Types = append(p.Types, FormOf(m.CountryCode, m.CompanyName))
 	}
 	return queries.TaxFormsRequire(ctx, tx.Later(), p)
+}
+
+// AskRest asks the partners whom Ask left for later, or who came meanwhile.
+func AskRest(ctx context.Context, tx *pgtx.Tx, now clock.Time) error {
+	programs, err := queries.TaxProgramsAsking(ctx, tx)
+	for _, p := range programs {
+		locked, err := queries.ProgramLock(ctx, tx, db.ProgramLockParams(p))
+		if err != nil {
+			return err
+		}
+		if locked.RequireTaxForms {
+			if err := askMissing(ctx, tx, p.OrgID, p.ID, now); err != nil {
+				return err
+			}
+		}
+	}
+	return err
 }
 
 // AskOne asks one new partner.

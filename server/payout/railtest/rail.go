@@ -74,6 +74,9 @@ func (r *Rail) Refuse(code, message string) {
 	r.set(func() { r.refusal = &payout.Refusal{Code: code, Message: message} })
 }
 
+// Accept ends what Refuse began.
+func (r *Rail) Accept() { r.set(func() { r.refusal = nil }) }
+
 // Away makes the rail unreachable, or reachable again.
 func (r *Rail) Away(away bool) { r.set(func() { r.away = away }) }
 

@@ -1,0 +1,127 @@
+package webhook
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	"rail/openapi"
+	"rail/server/clock"
+)
+
+// EventType is an entry of the catalogue. Example is a whole event body.
+type EventType struct {
+	Type, Description string
+	PartnerEligible   bool
+	Example           json.RawMessage
+}
+
+// Catalogue is every event type in the order of the description, whose examples
+// are checked against the very types that the service emits.
+var Catalogue = sync.OnceValue(func() []EventType {
+	types, err := readCatalogue(openapi.Bundle)
+	if err != nil {
+		panic(err) // the description is part of the binary
+	}
+	return types
+})
+
+func readCatalogue(bundle []byte) ([]EventType, error) {
+	var doc struct {
+		Webhooks json.RawMessage `json:"webhooks"`
+	}
+	if err := json.Unmarshal(bundle, &doc); err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(doc.Webhooks))
+	if _, err := dec.Token(); err != nil {
+		return nil, err
+	}
+	var out []EventType
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		var item struct {
+			Post struct {
+				Description string `json:"description"`
+				RequestBody struct {
+					Content map[string]struct {
+						Examples map[string]struct {
+							Value json.RawMessage `json:"value"`
+						} `json:"examples"`
+					} `json:"content"`
+				} `json:"requestBody"`
+			} `json:"post"`
+		}
+		if err := dec.Decode(&item); err != nil {
+			return nil, fmt.Errorf("%v: %w", name, err)
+		}
+		out = append(out, EventType{
+			Type: fmt.Sprint(name), Description: item.Post.Description, PartnerEligible: PartnerEligible(fmt.Sprint(name)),
+			Example: item.Post.RequestBody.Content["application/json"].Examples["ok"].Value,
+		})
+	}
+	return out, nil
+}
+
+// PartnerEligible tells whether a partner's postback may get a type.
+func PartnerEligible(kind string) bool {
+	family, _, _ := strings.Cut(kind, ".")
+	return family == "referral" || family == "commission" || family == "payout"
+}
+
+// TestEvent is the body of a test event of a type: its example under a new id,
+// without the request that caused it. partner leaves out what a partner must
+// not see.
+func TestEvent(kind, id string, at clock.Time, partner bool) ([]byte, error) {
+	for _, t := range Catalogue() {
+		if t.Type != kind {
+			continue
+		}
+		var example struct {
+			Data json.RawMessage `json:"data"`
+		}
+		if err := json.Unmarshal(t.Example, &example); err != nil {
+			return nil, err
+		}
+		if partner {
+			example.Data = forPartner(kind, example.Data)
+		}
+		return plain(struct {
+			ID        string          `json:"id"`
+			Type      string          `json:"type"`
+			CreatedAt clock.Time      `json:"created_at"`
+			Data      json.RawMessage `json:"data"`
+		}{id, kind, at, example.Data})
+	}
+	return nil, fmt.Errorf("no event type %q", kind)
+}
+
+func forPartner(kind string, data json.RawMessage) json.RawMessage {
+	if kind != "referral.lead" {
+		return data
+	}
+	members := map[string]json.RawMessage{}
+	if json.Unmarshal(data, &members) != nil {
+		return data
+	}
+	delete(members, "email")
+	out, err := plain(members)
+	if err != nil {
+		return data
+	}
+	return out
+}
+
+// plain writes JSON without HTML escapes: what is signed is what is sent.
+func plain(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}

@@ -1,0 +1,216 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"code.dny.dev/ssrf"
+	"golang.org/x/net/idna"
+)
+
+// ErrRefused is the one answer for every address that must not be reached. It
+// names none: what a name resolves to is nobody's business.
+var ErrRefused = errors.New("the address is not public")
+
+const (
+	// resolveTime bounds the look-up when an address is saved.
+	resolveTime = 1500 * time.Millisecond
+	// maxDialled is how many addresses of a name are tried.
+	maxDialled = 3
+)
+
+// Guard keeps webhooks from reaching anything but the public internet: it judges
+// an address when it is saved, and every address that is dialled, at the moment
+// of dialling. The zero value allows nothing but public addresses.
+type Guard struct {
+	Allow     []netip.Prefix // networks that are open for development
+	HTTPSOnly bool
+	OwnHost   string // the service's own host, which is refused
+	Resolver  Resolver
+	public    *ssrf.Guardian
+}
+
+// Resolver looks names up; *net.Resolver is one.
+type Resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+// NewGuard returns a guard with Go's own resolver: the system's may read odd
+// spellings as addresses.
+func NewGuard(allow []netip.Prefix, httpsOnly bool, baseURL string) *Guard {
+	own := ""
+	if u, err := url.Parse(baseURL); err == nil {
+		own = strings.ToLower(u.Hostname())
+	}
+	return &Guard{
+		Allow: allow, HTTPSOnly: httpsOnly, OwnHost: own, Resolver: &net.Resolver{PreferGo: true},
+		public: ssrf.New(ssrf.WithAnyPort()),
+	}
+}
+
+// safe tells whether an address may be dialled.
+func (g *Guard) safe(a netip.Addr) bool {
+	if slices.ContainsFunc(g.Allow, func(p netip.Prefix) bool { return p.Contains(a.Unmap()) }) {
+		return true
+	}
+	return !a.Is4In6() && a.Zone() == "" && g.public.SafeAddr(a) == nil
+}
+
+// Check judges an address that is to be saved. The error is a sentence for the
+// client; a name that does not resolve is accepted.
+func (g *Guard) Check(ctx context.Context, raw string) error {
+	u, err := plainURL(raw)
+	if err != nil {
+		return err
+	}
+	if g.HTTPSOnly && u.Scheme != "https" {
+		return errors.New("the address must begin with https://")
+	}
+	host, literal, err := hostOf(u)
+	if err != nil {
+		return err
+	}
+	if literal.IsValid() {
+		if !g.safe(literal) {
+			return ErrRefused
+		}
+		return nil
+	}
+	if len(g.Allow) == 0 && (internal(host) || host == g.OwnHost) {
+		return ErrRefused
+	}
+	ctx, cancel := context.WithTimeout(ctx, resolveTime)
+	defer cancel()
+	found, err := g.Resolver.LookupNetIP(ctx, "ip", host)
+	if err == nil && slices.ContainsFunc(found, func(a netip.Addr) bool { return !g.safe(a.Unmap()) }) {
+		return ErrRefused
+	}
+	return nil
+}
+
+// plainURL reads an address without any of the spellings that programs read
+// differently.
+func plainURL(raw string) (*url.URL, error) {
+	if strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }) {
+		return nil, errors.New("the address holds a space, a control character or a backslash")
+	}
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		return nil, errors.New("the address cannot be read")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, errors.New("the address must begin with https:// or http://")
+	case u.User != nil || strings.Contains(u.Host, "@"):
+		return nil, errors.New("the address must not hold a user name or a password")
+	case u.Fragment != "" || strings.Contains(raw, "#"):
+		return nil, errors.New("the address must not hold a fragment")
+	case u.Opaque != "" || u.Hostname() == "" || strings.Contains(u.Host, "%"):
+		return nil, errors.New("the address has no proper host")
+	}
+	return u, portOf(u)
+}
+
+// portOf allows 80, 443 and 1024 to 65535 (decisions, 215).
+func portOf(u *url.URL) error {
+	_, after, found := strings.Cut(u.Host[strings.LastIndex(u.Host, "]")+1:], ":")
+	if !found {
+		return nil
+	}
+	n, err := strconv.ParseUint(after, 10, 16)
+	if err != nil || strconv.FormatUint(n, 10) != after || n != 80 && n != 443 && n < 1024 {
+		return errors.New("the port must be 80, 443 or 1024 to 65535")
+	}
+	return nil
+}
+
+// hostOf returns the host as a name in its one spelling, or as the address that
+// it is.
+func hostOf(u *url.URL) (name string, literal netip.Addr, err error) {
+	host := u.Hostname()
+	if strings.HasPrefix(u.Host, "[") {
+		literal, err = netip.ParseAddr(host)
+		if err != nil || literal.Zone() != "" || literal.Is4In6() {
+			return "", literal, ErrRefused
+		}
+		return host, literal, nil
+	}
+	ascii, err := idna.Lookup.ToASCII(host)
+	if err != nil {
+		return "", literal, errors.New("the address has no proper host")
+	}
+	name = strings.TrimSuffix(strings.ToLower(ascii), ".")
+	labels := strings.Split(name, ".")
+	if slices.Contains(labels, "") {
+		return "", literal, errors.New("the address has no proper host")
+	}
+	if last := labels[len(labels)-1]; numeric(last) {
+		if literal, err = netip.ParseAddr(name); err != nil {
+			return "", netip.Addr{}, ErrRefused // an address in an odd spelling
+		}
+	}
+	return name, literal, nil
+}
+
+// numeric tells whether a last label makes a host an IPv4 address, in whatever
+// spelling.
+func numeric(label string) bool {
+	if strings.HasPrefix(label, "0x") {
+		return true
+	}
+	return strings.Trim(label, "0123456789") == ""
+}
+
+// internal names never lead outside.
+func internal(name string) bool {
+	if !strings.Contains(name, ".") {
+		return true
+	}
+	for _, suffix := range []string{".localhost", ".local", ".internal", ".home.arpa", ".lan", ".intranet", ".corp", ".home"} {
+		if strings.HasSuffix(name, suffix) {
+			return true
+		}
+	}
+	return false
+}
+
+// DialContext resolves, judges every answer, and dials the first few; each
+// address is judged once more at the moment of dialling.
+func (g *Guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	found := []netip.Addr{}
+	if a, err := netip.ParseAddr(host); err == nil {
+		found = append(found, a)
+	} else if found, err = g.Resolver.LookupNetIP(ctx, "ip", strings.TrimSuffix(host, ".")); err != nil {
+		return nil, err
+	}
+	if len(found) == 0 || slices.ContainsFunc(found, func(a netip.Addr) bool { return !g.safe(a.Unmap()) }) {
+		return nil, ErrRefused
+	}
+	dialer := net.Dialer{Control: g.control}
+	for _, a := range found[:min(len(found), maxDialled)] {
+		var conn net.Conn
+		if conn, err = dialer.DialContext(ctx, network, net.JoinHostPort(a.Unmap().String(), port)); err == nil {
+			return conn, nil
+		}
+	}
+	return nil, err
+}
+
+func (g *Guard) control(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil || !g.safe(at.Addr()) {
+		return ErrRefused
+	}
+	return nil
+}

@@ -1,0 +1,31 @@
+package webhook
+
+import (
+	"time"
+
+	"rail/server/clock"
+)
+
+// MaxAttempts is how often a delivery is tried.
+const MaxAttempts = 8
+
+// waits are the least times from one attempt to the next (specification,
+// Delivery 2).
+var waits = [MaxAttempts - 1]time.Duration{
+	time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 12 * time.Hour, 24 * time.Hour, 24 * time.Hour,
+}
+
+// Next is when a delivery is tried again whose attempt number n (from 1) failed:
+// at the first minute 1 or 31 of an hour that is not before the least wait.
+// ok is false after the last attempt.
+func Next(n int, attempted clock.Time) (next clock.Time, ok bool) {
+	if n >= MaxAttempts {
+		return clock.Time{}, false
+	}
+	least := attempted.Add(waits[n-1])
+	at := least.Truncate(time.Hour).Add(time.Minute)
+	for at.Before(least) {
+		at = at.Add(30 * time.Minute)
+	}
+	return clock.At(at), true
+}

@@ -1,0 +1,64 @@
+// Package webhook sends events to the endpoints that merchants and partners
+// name: signed, in the order in which they happened, one request at a time an
+// endpoint, at least once (specification, Events).
+package webhook
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// SecretPrefix begins every signing secret.
+const SecretPrefix = "whsec_"
+
+// secretBytes is the length of what follows the prefix, before base64.
+const secretBytes = 32
+
+// NewSecret returns a fresh signing secret (decisions, 160).
+func NewSecret() string {
+	b := make([]byte, secretBytes)
+	_, _ = rand.Read(b) // never fails
+	return SecretPrefix + base64.StdEncoding.EncodeToString(b)
+}
+
+// RailSignature is the Rail-Signature header: one v1 a secret, in their order,
+// each an HMAC of "<t>.<body>" whose key is the whole text of the secret.
+func RailSignature(at time.Time, body []byte, secrets ...string) string {
+	t := strconv.FormatInt(at.Unix(), 10)
+	var b strings.Builder
+	b.WriteString("t=" + t)
+	for _, s := range secrets {
+		b.WriteString(",v1=" + hex.EncodeToString(mac([]byte(s), t, ".", string(body))))
+	}
+	return b.String()
+}
+
+// StandardSignature is the webhook-signature header of Standard Webhooks: one
+// entry a secret, each an HMAC of "<id>.<t>.<body>" whose key is what the
+// secret's base64 holds.
+func StandardSignature(id string, at time.Time, body []byte, secrets ...string) string {
+	t := strconv.FormatInt(at.Unix(), 10)
+	out := make([]string, 0, len(secrets))
+	for _, s := range secrets {
+		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(s, SecretPrefix))
+		if err != nil {
+			continue // no secret of NewSecret
+		}
+		out = append(out, "v1,"+base64.StdEncoding.EncodeToString(mac(key, id, ".", t, ".", string(body))))
+	}
+	return strings.Join(out, " ")
+}
+
+func mac(key []byte, parts ...string) []byte {
+	h := hmac.New(sha256.New, key)
+	for _, p := range parts {
+		h.Write([]byte(p))
+	}
+	return h.Sum(nil)
+}

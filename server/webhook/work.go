@@ -1,0 +1,208 @@
+package webhook
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/db"
+	"rail/server/clock"
+)
+
+// lease is the right to send to an endpoint.
+type lease struct {
+	endpoint string
+	token    int64
+}
+
+// result is how an attempt of a delivery ended; the writer answers on done.
+type result struct {
+	lease   lease
+	d       db.WebhookNextRow
+	outcome Outcome
+	status  string
+	next    clock.Time
+	at      clock.Time // when it ended
+	done    chan verdict
+}
+
+// verdict is what the writer found: held is false where the lease was lost, or
+// the endpoint is off or gone; same where nothing of the endpoint has changed.
+type verdict struct{ held, same bool }
+
+// work sends to one endpoint until nothing is due or the lease is lost.
+func (s *Sender) work(ctx context.Context, l lease) {
+	client := NewClient(s.Service, s.Dial)
+	defer client.Close()
+	renewed := time.Now()
+	for ctx.Err() == nil {
+		if time.Since(renewed) > renewAfter {
+			if err := queries.WebhookRenew(ctx, s.Pool, db.WebhookRenewParams{EndpointID: l.endpoint, Owner: s.owner, Token: l.token}); err != nil {
+				break
+			}
+			renewed = time.Now()
+		}
+		now := s.Clock.Now()
+		due, err := queries.WebhookNext(ctx, s.Pool, db.WebhookNextParams{
+			EndpointID: l.endpoint, Owner: s.owner, Token: l.token, Now: &now, HeldSince: now.Plus(-heldFor), Lim: ahead,
+		})
+		if err != nil || len(due) == 0 || !s.sendAll(ctx, client, l, due, renewed) {
+			break
+		}
+	}
+	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), Deadline)
+	defer cancel()
+	// Where this fails, the lease runs out by itself.
+	_ = queries.WebhookRelease(release, s.Pool, db.WebhookReleaseParams{EndpointID: l.endpoint, Owner: s.owner, Token: l.token})
+}
+
+// sendAll sends what was read, one after the other; it stops early where the
+// endpoint has changed meanwhile, and returns false where the lease is lost.
+func (s *Sender) sendAll(ctx context.Context, client *Client, l lease, due []db.WebhookNextRow, renewed time.Time) bool {
+	for _, d := range due {
+		if ctx.Err() != nil {
+			return false
+		}
+		if time.Since(renewed) > renewAfter {
+			return true // the lease is renewed first
+		}
+		v := s.sendOne(ctx, client, l, d)
+		if !v.held {
+			return false
+		}
+		if !v.same {
+			return true
+		}
+	}
+	return true
+}
+
+// sendOne makes one attempt and has its result written.
+func (s *Sender) sendOne(ctx context.Context, client *Client, l lease, d db.WebhookNextRow) verdict {
+	now := s.Clock.Now()
+	secrets, err := s.secrets(l.endpoint, d, now)
+	if err != nil {
+		s.Log.Error("webhooks: the secret does not open", "endpoint", l.endpoint, "error", err)
+		return verdict{}
+	}
+	r := result{lease: l, d: d, status: "delivered", done: make(chan verdict, 1)}
+	r.outcome = client.Send(context.WithoutCancel(ctx), Message{
+		URL: d.URL, EventID: d.EventID, DeliveryID: d.ID, Type: d.EventType, RequestID: d.RequestID, Attempt: int(d.Attempts) + 1,
+		Body: []byte(d.Body), Secrets: secrets,
+	}, now.Time)
+	if r.at = s.Clock.Now(); r.outcome.Err != "" {
+		var again bool
+		if r.next, again = Next(int(d.Attempts)+1, now); again {
+			r.status = "retrying"
+		} else {
+			r.status = "failed"
+		}
+	}
+	s.results <- r
+	return <-r.done
+}
+
+// secrets are those that sign at a moment, the newest first.
+func (s *Sender) secrets(endpoint string, d db.WebhookNextRow, now clock.Time) ([]string, error) {
+	current, err := s.Keeper.Open(d.Secret, SecretPlace(endpoint, false))
+	if err != nil {
+		return nil, err
+	}
+	out := []string{string(current)}
+	if d.PreviousSecret != nil && d.PreviousExpiresAt.After(now.Time) {
+		previous, err := s.Keeper.Open(d.PreviousSecret, SecretPlace(endpoint, true))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, string(previous))
+	}
+	return out, nil
+}
+
+// SecretPlace names where a secret of an endpoint is sealed.
+func SecretPlace(endpointID string, previous bool) string {
+	if previous {
+		return "webhook_endpoints.previous_secret/" + endpointID
+	}
+	return "webhook_endpoints.secret/" + endpointID
+}
+
+// write writes results, those that come together in one transaction: a commit
+// that waits for the disk is paid once for many endpoints.
+func (s *Sender) write(ctx context.Context) {
+	for {
+		var batch []result
+		select {
+		case <-ctx.Done():
+			return
+		case r := <-s.results:
+			batch = append(batch, r)
+		}
+		for more := true; more && len(batch) < maxBusy; {
+			select {
+			case r := <-s.results:
+				batch = append(batch, r)
+			default:
+				more = false
+			}
+		}
+		held, err := s.store(ctx, batch)
+		if err != nil {
+			s.Log.Error("webhooks: results", "error", err)
+		}
+		for _, r := range batch {
+			row, ok := held[r.d.ID]
+			r.done <- verdict{held: ok && row.Enabled, same: ok && row.Version.Equal(r.d.Version.Time)}
+		}
+	}
+}
+
+// store writes results and, with them, turns off what they turn off.
+func (s *Sender) store(ctx context.Context, batch []result) (map[string]db.WebhookResultsRow, error) {
+	p := db.WebhookResultsParams{Owner: s.owner}
+	for _, r := range batch {
+		p.Ids, p.Tokens, p.Statuses = append(p.Ids, r.d.ID), append(p.Tokens, r.lease.token), append(p.Statuses, r.status)
+		p.Attempts, p.ResponseCodes = append(p.Attempts, r.d.Attempts+1), append(p.ResponseCodes, int32(r.outcome.Code)) //nolint:gosec // three digits
+		p.Errors, p.Durations = append(p.Errors, r.outcome.Err), append(p.Durations, r.outcome.Took.Milliseconds())
+		p.Attempted, p.Next, p.Finished = append(p.Attempted, clock.At(r.outcome.Start)), append(p.Next, r.next), append(p.Finished, r.at)
+	}
+	held := map[string]db.WebhookResultsRow{}
+	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
+		rows, err := queries.WebhookResults(ctx, tx, p)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			held[row.ID] = row
+		}
+		for _, r := range batch {
+			if _, ok := held[r.d.ID]; ok && r.status == "failed" {
+				if err := s.judge(ctx, tx, r); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	return held, err
+}
+
+// judge turns the endpoint of a delivery off that failed for good, where it is
+// the twentieth in a row over days.
+func (s *Sender) judge(ctx context.Context, tx pgx.Tx, r result) error {
+	off, err := queries.WebhookDisable(ctx, tx, db.WebhookDisableParams{Now: r.at, EndpointID: r.lease.endpoint, Since: r.at.Days(-30)})
+	for _, e := range off {
+		reason := "The endpoint was turned off: its last 20 events all failed, over five days."
+		s.Log.Warn("webhooks: endpoint turned off after lasting failure", "endpoint", e.ID, "program", e.ProgramID)
+		if err := queries.WebhookCancel(ctx, tx, db.WebhookCancelParams{Error: &reason, Now: &r.at, EndpointID: e.ID, OrgID: e.OrgID}); err != nil {
+			return err
+		}
+		if s.Disabled != nil {
+			if err := s.Disabled(ctx, tx, e); err != nil {
+				return err
+			}
+		}
+	}
+	return err
+}
