@@ -146,7 +146,7 @@ DELETE FROM events WHERE id IN (
 
 -- name: EventsSince :many
 -- EventsSince follows an organization's events for the operator's listener.
-SELECT e.id, e.type, e.body, coalesce(e.request_id, '')::text AS request_id, e.created_xid, e.seq FROM events e
+SELECT e.id, e.type, e.body, coalesce(e.request_id, '')::text AS request_id, e.created_xid, e.seq::bigint AS seq FROM events e
 WHERE e.org_id = @org_id AND (e.created_xid, e.seq) > (@after_xid::xid8, @after_seq::bigint) AND e.created_xid < pg_snapshot_xmin(pg_current_snapshot())
 ORDER BY e.created_xid, e.seq LIMIT @lim;
 

@@ -42,7 +42,7 @@ func (q *Queries) EventsPurge(ctx context.Context, db DBTX, arg EventsPurgeParam
 }
 
 const eventsSince = `-- name: EventsSince :many
-SELECT e.id, e.type, e.body, coalesce(e.request_id, '')::text AS request_id, e.created_xid, e.seq FROM events e
+SELECT e.id, e.type, e.body, coalesce(e.request_id, '')::text AS request_id, e.created_xid, e.seq::bigint AS seq FROM events e
 WHERE e.org_id = $1 AND (e.created_xid, e.seq) > ($2::xid8, $3::bigint) AND e.created_xid < pg_snapshot_xmin(pg_current_snapshot())
 ORDER BY e.created_xid, e.seq LIMIT $4
 `
@@ -60,7 +60,7 @@ type EventsSinceRow struct {
 	Body       string
 	RequestID  string
 	CreatedXid uint64
-	Seq        *int64
+	Seq        int64
 }
 
 // EventsSince follows an organization's events for the operator's listener.

@@ -349,7 +349,9 @@ func TestTenancySweep(t *testing.T) {
 			}, sl.prefix)
 		}
 		for _, name := range []string{"starting_after", "ending_before"} {
-			if op.cursors {
+			if op.id == "listWebhookDeliveries" {
+				same(400, "invalid_cursor", name, func(id string) apitest.Answer { return send(own["whe_"], "?"+name+"="+id, nil) }, "whd_")
+			} else if op.cursors && op.id != "listWebhookEvents" {
 				same(400, "invalid_cursor", name, func(id string) apitest.Answer {
 					query := "?" + name + "=" + id + op.window()
 					if op.needsProgram {
@@ -359,7 +361,7 @@ func TestTenancySweep(t *testing.T) {
 				}, op.prefix())
 			}
 		}
-		if op.toleratesProgram { // an object of ours, said to be of their program
+		if op.toleratesProgram && op.id != "listWebhookEvents" { // (the catalogue is of no program) an object of ours, said to be of their program
 			same(404, "resource_not_found", "", func(id string) apitest.Answer {
 				var body any
 				if op.hasBody {
@@ -396,7 +398,7 @@ func control(s *apitest.Server, op operation, own world) {
 		for _, sl := range append([]slot{{}}, op.body...) {
 			undecided(s, own["com_"])
 			a := s.Do(op.method, op.url(own[op.prefix()]), s.Key, wellFormed(t, op, own, sl.name))
-			require.Contains(t, []int{200, 201}, a.Status, "%s %s: %s", op.id, sl.name, a.Raw)
+			require.Contains(t, []int{200, 201, 202}, a.Status, "%s %s: %s", op.id, sl.name, a.Raw)
 			if op.id == "updateFlow" { // back from any scope and action
 				s.Must(200, s.Post(op.url(own["flw_"]), M{
 					"action": "generate_commission", "rate_type": "percent", "rate_value": 2000, "group_id": nil, "partner_id": nil, "target_group_id": nil,

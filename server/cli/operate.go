@@ -90,7 +90,7 @@ func jobRun(fs *flag.FlagSet) action {
 			return usagef("there is no job %q", args[0])
 		}
 		return withDatabase(ctx, env, func(d *database) error {
-			for _, j := range jobs.All(jobs.Means{Pool: d.pool, Keeper: d.keeper, Rails: env.Rails, Clock: env.Clock}) {
+			for _, j := range jobs.All(jobs.Means{Pool: d.pool, Keeper: d.keeper, Rails: env.Rails, Clock: env.Clock, RetentionDays: d.config.RetentionDays}) {
 				if j.Name == args[0] {
 					return j.Run(ctx, at)
 				}

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -17,11 +18,40 @@ const purgeBatch = 1000
 var queries = db.New()
 
 // cleanUp removes what has expired.
-func cleanUp(pool *pgxpool.Pool) Job {
+func cleanUp(m Means) Job {
 	return Job{
-		Name: "clean-up", About: "remove expired Idempotency-Key records", Every: time.Minute,
-		Run: func(ctx context.Context, now clock.Time) error { return purgeKeys(ctx, pool, now) },
+		Name: "clean-up", About: "remove expired Idempotency-Key records, and events and deliveries past their retention", Every: time.Minute,
+		Run: func(ctx context.Context, now clock.Time) error {
+			return errors.Join(purgeKeys(ctx, m.Pool, now), purgeEvents(ctx, m.Pool, now.Days(-int64(max(m.RetentionDays, minRetention)))))
+		},
 	}
+}
+
+// minRetention is how many days events and deliveries are kept at least
+// (decisions, 168).
+const minRetention = 30
+
+// purgeEvents forgets deliveries, and then the events that none needs.
+func purgeEvents(ctx context.Context, pool *pgxpool.Pool, before clock.Time) error {
+	for _, purge := range []func() (int64, error){
+		func() (int64, error) {
+			return queries.WebhookPurge(ctx, pool, db.WebhookPurgeParams{Before: before, Lim: purgeBatch})
+		},
+		func() (int64, error) {
+			return queries.EventsPurge(ctx, pool, db.EventsPurgeParams{Before: before, Lim: purgeBatch})
+		},
+	} {
+		for {
+			n, err := purge()
+			if err != nil {
+				return err
+			}
+			if n < purgeBatch {
+				break
+			}
+		}
+	}
+	return nil
 }
 
 func purgeKeys(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {

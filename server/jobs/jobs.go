@@ -32,6 +32,8 @@ type Means struct {
 	Keeper *secret.Keeper
 	Rails  []payout.Rail
 	Clock  clock.Clock
+	// RetentionDays is how long events and deliveries are kept; at least 30.
+	RetentionDays int
 }
 
 // All returns every job (decisions, 207).
@@ -46,7 +48,7 @@ func All(m Means) []Job {
 		autoPayouts(m.Pool),
 		foldBalances(m.Pool),
 		sumReports(m),
-		cleanUp(m.Pool),
+		cleanUp(m),
 	}
 }
 

@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/url"
+	"time"
+
+	"rail/gen/db"
+	"rail/server/ident"
+	"rail/server/webhook"
+)
+
+// listenPoll is how often new events are looked for.
+const listenPoll = 200 * time.Millisecond
+
+// listen sends an organization's events to a developer's own machine as they
+// happen, each once.
+func listen(fs *flag.FlagSet) action {
+	to := fs.String("forward-to", "", "`URL` that gets the events, such as http://localhost:3000/hooks")
+	org := fs.String("org", "", "`ID` of the organization; needed where there are several")
+	return func(ctx context.Context, env *Env, _ []string) error {
+		u, err := url.Parse(*to)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return usagef("--forward-to must be an http:// or https:// address")
+		}
+		return withDatabase(ctx, env, func(d *database) error {
+			id, err := theOrg(ctx, d, *org)
+			if err != nil {
+				return err
+			}
+			f := forwarder{env: env, d: d, org: id, to: *to, secret: webhook.NewSecret()}
+			fmt.Fprintf(env.Out, "Events of %s go to %s, signed with %s\n", id, *to, f.secret)
+			return f.run(ctx)
+		})
+	}
+}
+
+// theOrg is the organization given, or the only one.
+func theOrg(ctx context.Context, d *database, given string) (string, error) {
+	all, err := queries.OrganizationList(ctx, d.pool)
+	if err != nil {
+		return "", err
+	}
+	for _, o := range all {
+		if o.ID == given || given == "" && len(all) == 1 {
+			return o.ID, nil
+		}
+	}
+	if given == "" {
+		return "", usagef("there are %d organizations: choose one with --org", len(all))
+	}
+	return "", fmt.Errorf("there is no organization %q", given)
+}
+
+type forwarder struct {
+	env             *Env
+	d               *database
+	org, to, secret string
+	xid             uint64
+	seq             int64
+}
+
+// run follows the events until ctx ends.
+func (f *forwarder) run(ctx context.Context) (err error) {
+	if f.xid, err = queries.EventsMark(ctx, f.d.pool); err != nil {
+		return err
+	}
+	f.xid-- // everything before it has been told
+	f.seq = 1<<63 - 1
+	client := webhook.NewClient(f.d.config.ServiceName, (&net.Dialer{}).DialContext)
+	defer client.Close()
+	for {
+		rows, err := queries.EventsSince(ctx, f.d.pool, db.EventsSinceParams{OrgID: f.org, AfterXid: f.xid, AfterSeq: f.seq, Lim: 100})
+		if errors.Is(err, context.Canceled) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, e := range rows {
+			f.forward(ctx, client, e)
+			f.xid, f.seq = e.CreatedXid, e.Seq
+		}
+		if len(rows) > 0 {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(listenPoll):
+		}
+	}
+}
+
+// forward sends one event and shows what came of it: type, id, status and time.
+func (f *forwarder) forward(ctx context.Context, client *webhook.Client, e db.EventsSinceRow) {
+	o := client.Send(ctx, webhook.Message{
+		URL: f.to, EventID: e.ID, DeliveryID: ident.New(ident.Delivery), Type: e.Type, RequestID: e.RequestID, Attempt: 1, Body: []byte(e.Body), Secrets: []string{f.secret},
+	}, f.env.Clock.Now().Time)
+	status := fmt.Sprint(o.Code)
+	if o.Code == 0 {
+		status = o.Err
+	}
+	fmt.Fprintf(f.env.Out, "%-28s %s  %s  %d ms\n", e.Type, e.ID, status, o.Took.Milliseconds())
+}

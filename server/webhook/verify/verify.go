@@ -1,0 +1,137 @@
+// Package verify checks, for receivers, that a webhook came from Rail. It needs
+// nothing but the standard library: copy it, or import it.
+//
+// Read the body as it came and verify it before you decode it:
+//
+//	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
+//	...
+//	if err := verify.Signature(r.Header, body, secret, time.Now()); err != nil {
+//		http.Error(w, "bad signature", http.StatusBadRequest)
+//		return
+//	}
+//
+// Then answer with any 2xx within ten seconds, and drop events whose id you have
+// seen: each is sent at least once.
+package verify
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Tolerance is how far a timestamp may lie from the receiver's clock.
+const Tolerance = 5 * time.Minute
+
+// The errors of Signature and Standard.
+var (
+	ErrMissing   = errors.New("verify: no signature")
+	ErrMalformed = errors.New("verify: the signature cannot be read")
+	ErrExpired   = errors.New("verify: the timestamp is more than five minutes off")
+	ErrMismatch  = errors.New("verify: the signature does not fit")
+)
+
+// Signature checks the Rail-Signature header: any of its v1 entries must be the
+// HMAC-SHA256 of "<t>.<body>" whose key is the whole secret, whsec_ included.
+func Signature(h http.Header, body []byte, secret string, now time.Time) error {
+	t, entries, err := parse(h.Values("Rail-Signature"))
+	if err != nil {
+		return err
+	}
+	if err := fresh(t, now); err != nil {
+		return err
+	}
+	want := sum([]byte(secret), t, ".", string(body))
+	fits := false
+	for _, e := range entries {
+		given, err := hex.DecodeString(e)
+		fits = err == nil && hmac.Equal(given, want) || fits
+	}
+	if !fits {
+		return ErrMismatch
+	}
+	return nil
+}
+
+// parse reads a header: one t, and every v1.
+func parse(values []string) (t string, entries []string, err error) {
+	if len(values) == 0 || values[0] == "" {
+		return "", nil, ErrMissing
+	}
+	if len(values) > 1 {
+		return "", nil, ErrMalformed
+	}
+	for _, pair := range strings.Split(values[0], ",") {
+		name, value, found := strings.Cut(strings.TrimPrefix(pair, " "), "=")
+		switch {
+		case !found || name == "t" && t != "":
+			return "", nil, ErrMalformed
+		case name == "t":
+			t = value
+		case name == "v1":
+			entries = append(entries, value)
+		}
+	}
+	if t == "" || len(entries) == 0 {
+		return "", nil, ErrMalformed
+	}
+	return t, entries, nil
+}
+
+// Standard checks the headers of Standard Webhooks: any v1 entry of
+// webhook-signature must be the base64 of the HMAC-SHA256 of
+// "<id>.<timestamp>.<body>", whose key is what the secret's base64 holds.
+func Standard(h http.Header, body []byte, secret string, now time.Time) error {
+	id, t := h.Get("webhook-id"), h.Get("webhook-timestamp")
+	entries := strings.Fields(h.Get("webhook-signature"))
+	if id == "" || t == "" || len(entries) == 0 {
+		return ErrMissing
+	}
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+	if err != nil {
+		return ErrMalformed
+	}
+	if err := fresh(t, now); err != nil {
+		return err
+	}
+	want := sum(key, id, ".", t, ".", string(body))
+	fits := false
+	for _, e := range entries {
+		version, value, _ := strings.Cut(e, ",")
+		given, err := base64.StdEncoding.Strict().DecodeString(value)
+		fits = version == "v1" && err == nil && hmac.Equal(given, want) || fits
+	}
+	if !fits {
+		return ErrMismatch
+	}
+	return nil
+}
+
+// fresh reads a timestamp of digits only.
+func fresh(t string, now time.Time) error {
+	if t == "" || strings.Trim(t, "0123456789") != "" {
+		return ErrMalformed
+	}
+	at, err := strconv.ParseInt(t, 10, 64)
+	if err != nil {
+		return ErrMalformed
+	}
+	if off := now.Unix() - at; off > int64(Tolerance/time.Second) || off < -int64(Tolerance/time.Second) {
+		return ErrExpired
+	}
+	return nil
+}
+
+func sum(key []byte, parts ...string) []byte {
+	h := hmac.New(sha256.New, key)
+	for _, p := range parts {
+		h.Write([]byte(p))
+	}
+	return h.Sum(nil)
+}
