@@ -68,7 +68,10 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	b.table(results)
-	return nil
+	if len(o.Only) > 0 {
+		return nil
+	}
+	return b.webhooks(ctx)
 }
 
 func chosen(names []string) ([]load, error) {

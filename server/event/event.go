@@ -90,6 +90,9 @@ func (r *Recorder) Flush(ctx context.Context, tx pgtx.DBTX) error {
 	return db.New().EventsInsert(ctx, tx, r.rows)
 }
 
+// IDs are those of the collected events, in order.
+func (r *Recorder) IDs() []string { return r.rows.Ids }
+
 // Len returns how many events are collected.
 func (r *Recorder) Len() int { return len(r.rows.Ids) }
 
