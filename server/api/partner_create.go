@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"rail/gen/api"
@@ -41,7 +40,7 @@ func (s *Server) CreatePartner(ctx context.Context, r api.CreatePartnerRequestOb
 		}
 	}
 	if b.Status != nil && *b.Status == api.PartnerCreateStatusPending {
-		if err := applyFor(ctx, c, p); err != nil {
+		if _, err := submit(ctx, c, p, nil); err != nil { // without it nobody could approve the partner (decisions, 46)
 			return nil, err
 		}
 	}
@@ -179,18 +178,5 @@ func enter(ctx context.Context, c *call.Call, p db.Partner) error {
 func claimHandle(ctx context.Context, c *call.Call, p db.Partner) error {
 	return queries.TrackingValueInsert(ctx, c.Later(), db.TrackingValueInsertParams{
 		OrgID: p.OrgID, ProgramID: p.ProgramID, Value: p.Handle, Kind: "handle", PartnerID: p.ID,
-	})
-}
-
-// applyFor makes the application without which nobody could approve a pending
-// partner (decisions, 46).
-func applyFor(ctx context.Context, c *call.Call, p db.Partner) error {
-	id, answers := ident.New(ident.Application), json.RawMessage("{}")
-	c.Events.Record("application.submitted", event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: id}, api.ApplicationSubmittedData{
-		ApplicationID: id, PartnerID: p.ID, Email: p.Email, Handle: p.Handle, Answers: answers,
-	})
-	return queries.ApplicationInsert(ctx, c.Later(), db.ApplicationInsertParams{
-		ID: id, OrgID: p.OrgID, ProgramID: p.ProgramID, GroupID: p.GroupID, PartnerID: &p.ID, Email: p.Email, Answers: answers,
-		Source: ptr("api"), Status: "pending", CreatedAt: c.Now, UpdatedAt: c.Now,
 	})
 }

@@ -27,6 +27,9 @@ type Options struct {
 	ShortURL string // where short links live; BaseURL + "/r" where it is empty
 	// FlowQuota bounds the active flows of a program; 0 means none.
 	FlowQuota int64
+	// RevenueMeterMinor is the month's revenue of a program, in minor units of its
+	// currency, above which no application is approved; 0 means none.
+	RevenueMeterMinor int64
 	// Guard judges the addresses of webhook endpoints; ServiceName is in their
 	// User-Agent.
 	Guard       *webhook.Guard

@@ -179,6 +179,9 @@ func populate(s *apitest.Server, stem string) world {
 	})
 	add("tax_", "/v1/tax_form_statuses", M{"partner_id": w["part_"], "type": "w9", "status": "submitted"})
 	add("whe_", "/v1/webhook_endpoints", M{"program_id": program, "url": "https://hooks.example/"})
+	add("app_", "/v1/applications", M{"program_id": program, "email": "new@" + stem + ".example", "handle": stem + "-new"})
+	s.Must(201, s.Post("/v1/customers", M{"program_id": program, "partner_id": w["part_"], "email": stem + "@example.com"}))
+	w["rsk_"] = s.Get("/v1/risk_flags?program_id=" + program).Data()[0]["id"].(string)
 	w["whd_"] = ident.New(ident.Delivery)
 	w["com_"] = s.Get("/v1/commissions?program_id=" + program).Data()[0]["id"].(string)
 	w["bal_"] = s.Get("/v1/balances?program_id=" + program).Data()[0]["id"].(string)
@@ -235,6 +238,8 @@ func wellFormed(t *testing.T, op operation, w world, at string) M {
 		"approveCommission": {"reason": "x"}, "rejectCommission": {"reason": "x"}, "refundSale": {}, "markPayoutPaid": {},
 		"createWebhookEndpoint": {"program_id": w["prg_"], "url": "https://hooks.example/", "partner_id": w["part_"]}, "updateWebhookEndpoint": {"enabled": true},
 		"pingWebhookEndpoint": {}, "replayWebhookEndpoint": {"failed_since": apitest.Start.Format(time.RFC3339)},
+		"createApplication": {"program_id": w["prg_"], "email": apitest.Unique("sweep") + "@example.com", "group_id": w["grp_"]}, "rejectApplication": {},
+		"resolveRiskFlag":     {"note": "x"},
 		"createTaxFormStatus": {"partner_id": w["part_"], "type": "w9", "status": "submitted"},
 		"createPayoutBatch":   {"program_id": w["prg_"], "period_end": "2026-08-31", "partner_id": w["part_"], "group_id": w["grp_"]},
 	}[op.id]
@@ -380,23 +385,30 @@ func TestTenancySweep(t *testing.T) {
 	}
 }
 
-// control shows that the operation succeeds with ids of ours, in every slot, so
-// that a refusal in the sweep is one of the foreign id.
-// undecided takes a decision on a commission back.
-func undecided(s *apitest.Server, id string) {
+// undecided takes the decisions on what is reviewed back.
+func undecided(s *apitest.Server, own world) {
 	s.T.Helper()
-	_, err := s.Pool.Exec(s.T.Context(), `UPDATE commissions SET status = 'pending', approved_at = NULL, voided_at = NULL, void_reason = NULL WHERE id = $1`, id)
-	require.NoError(s.T, err)
+	for sql, id := range map[string]string{
+		`UPDATE commissions SET status = 'pending', approved_at = NULL, voided_at = NULL, void_reason = NULL WHERE id = $1`:   own["com_"],
+		`UPDATE applications SET status = 'pending', reviewed_at = NULL WHERE id = $1`:                                        own["app_"],
+		`UPDATE risk_flags SET status = 'open', resolved_at = NULL, resolved_by = NULL, resolution_note = NULL WHERE id = $1`: own["rsk_"],
+	} {
+		_, err := s.Pool.Exec(s.T.Context(), sql, id)
+		require.NoError(s.T, err)
+	}
 }
 
+// control shows that the operation succeeds with ids of ours, in every slot, so
+// that a refusal in the sweep is one of the foreign id.
 func control(s *apitest.Server, op operation, own world) {
 	s.T.Helper()
 	t := s.T.(*testing.T)
+	undecided(s, own)
 	switch {
 	case op.method == http.MethodDelete: // TestTenancyDeletes
 	case op.hasBody:
 		for _, sl := range append([]slot{{}}, op.body...) {
-			undecided(s, own["com_"])
+			undecided(s, own)
 			a := s.Do(op.method, op.url(own[op.prefix()]), s.Key, wellFormed(t, op, own, sl.name))
 			require.Contains(t, []int{200, 201, 202}, a.Status, "%s %s: %s", op.id, sl.name, a.Raw)
 			if op.id == "updateFlow" { // back from any scope and action

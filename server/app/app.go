@@ -80,7 +80,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	})
 	path.Install(a.echo)
 	server := api.New(api.Options{
-		Keys: keys, Keeper: keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, FlowQuota: cfg.FlowQuota, Guard: guard, ServiceName: cfg.ServiceName,
+		Keys: keys, Keeper: keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, FlowQuota: cfg.FlowQuota, RevenueMeterMinor: cfg.RevenueMeterMinor, Guard: guard, ServiceName: cfg.ServiceName,
 		Wake: a.sender.Wake,
 	})
 	gen.RegisterHandlers(a.echo, gen.NewStrictHandler(server, nil))

@@ -1,0 +1,49 @@
+-- applications_list_idx and one index a filter serve the page and the count.
+
+-- name: ApplicationPage :many
+SELECT t.* FROM applications t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
+  AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
+  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  AND (sqlc.narg('after_at')::timestamptz IS NULL OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
+  AND (sqlc.narg('before_at')::timestamptz IS NULL OR (t.created_at, t.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
+ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END,
+         t.created_at DESC, t.id DESC
+LIMIT @lim;
+
+-- name: ApplicationCount :one
+SELECT count(*) FROM applications t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
+  AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
+  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]));
+
+-- name: ApplicationCursor :one
+SELECT t.created_at, t.id FROM applications t
+WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
+  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text);
+
+-- name: ApplicationGet :one
+SELECT t.* FROM applications t WHERE t.id = @id AND t.org_id = @org_id;
+
+-- name: ApplicationLock :one
+SELECT t.* FROM applications t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
+
+-- name: ApplicationDecide :exec
+UPDATE applications SET status = @status, partner_id = @partner_id, reviewed_by_user_id = @reviewed_by_user_id, reviewed_at = @reviewed_at,
+    rejection_reason = @rejection_reason, updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id AND status = 'pending';
+
+-- name: PartnerDecide :exec
+-- PartnerDecide moves a partner as its application goes.
+UPDATE partners SET status = @status, decline_reason = @decline_reason, updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
+
+-- name: ProgramRevenue :one
+-- ProgramRevenue is what a program took in its own currency since a time, net of
+-- refunds, for the plan's revenue meter.
+SELECT coalesce(sum(s.amount_minor), 0)::bigint AS revenue_minor FROM sales s
+WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.currency = @currency AND s.occurred_at >= @since AND s.refunded_at IS NULL;

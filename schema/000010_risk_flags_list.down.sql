@@ -1,0 +1,1 @@
+DROP INDEX risk_flags_list_idx;
