@@ -51,3 +51,6 @@ SELECT t.* FROM coupons t WHERE t.program_id = @program_id AND t.org_id = @org_i
 -- name: CouponStats :many
 SELECT c.id, (SELECT count(*) FROM customers x WHERE x.coupon_id = c.id) AS customers
 FROM coupons c WHERE c.id = ANY (@ids::text[]) AND c.org_id = @org_id;
+
+-- name: CouponSetActive :exec
+UPDATE coupons SET active = @active, updated_at = @updated_at WHERE id = @id AND org_id = @org_id;

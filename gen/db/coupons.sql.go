@@ -264,6 +264,27 @@ func (q *Queries) CouponPage(ctx context.Context, db DBTX, arg CouponPageParams)
 	return items, nil
 }
 
+const couponSetActive = `-- name: CouponSetActive :exec
+UPDATE coupons SET active = $1, updated_at = $2 WHERE id = $3 AND org_id = $4
+`
+
+type CouponSetActiveParams struct {
+	Active    bool
+	UpdatedAt clock.Time
+	ID        string
+	OrgID     string
+}
+
+func (q *Queries) CouponSetActive(ctx context.Context, db DBTX, arg CouponSetActiveParams) error {
+	_, err := db.Exec(ctx, couponSetActive,
+		arg.Active,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
+}
+
 const couponStats = `-- name: CouponStats :many
 SELECT c.id, (SELECT count(*) FROM customers x WHERE x.coupon_id = c.id) AS customers
 FROM coupons c WHERE c.id = ANY ($1::text[]) AND c.org_id = $2
