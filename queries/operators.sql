@@ -21,6 +21,30 @@ SELECT * FROM api_keys WHERE org_id = @org_id ORDER BY created_at, id;
 -- finds the organization.
 SELECT k.* FROM api_keys k WHERE k.hash = @hash;
 
+-- name: APIKeyRehash :exec
+-- APIKeyRehash stores a key under the server's current secret key.
+UPDATE api_keys SET hash = @hash WHERE id = @id;
+
+-- name: PayoutDetailsSealed :many
+-- PayoutDetailsSealed, WebhookSecretsSealed and IdempotencySealed list what is
+-- sealed, in order of their keys, for the rotation of the server's own key.
+SELECT t.id, t.payout_details FROM partners t WHERE t.payout_details IS NOT NULL AND t.id > @after ORDER BY t.id LIMIT @lim;
+
+-- name: PayoutDetailsReseal :exec
+UPDATE partners SET payout_details = @payout_details WHERE id = @id AND payout_details = @was;
+
+-- name: WebhookSecretsSealed :many
+SELECT t.id, t.secret, t.previous_secret FROM webhook_endpoints t WHERE t.id > @after ORDER BY t.id LIMIT @lim;
+
+-- name: WebhookSecretsReseal :exec
+UPDATE webhook_endpoints SET secret = @secret, previous_secret = @previous_secret WHERE id = @id AND secret = @was;
+
+-- name: IdempotencySealed :many
+SELECT t.org_id, t.key, t.body FROM idempotency_keys t WHERE (t.org_id, t.key) > (@after_org::text, @after_key::text) ORDER BY t.org_id, t.key LIMIT @lim;
+
+-- name: IdempotencyReseal :exec
+UPDATE idempotency_keys SET body = @body WHERE org_id = @org_id AND key = @key;
+
 -- name: APIKeyRevoke :execrows
 UPDATE api_keys SET revoked_at = @revoked_at WHERE id = @id AND revoked_at IS NULL;
 

@@ -112,6 +112,21 @@ func (q *Queries) APIKeyList(ctx context.Context, db DBTX, orgID string) ([]APIK
 	return items, nil
 }
 
+const aPIKeyRehash = `-- name: APIKeyRehash :exec
+UPDATE api_keys SET hash = $1 WHERE id = $2
+`
+
+type APIKeyRehashParams struct {
+	Hash []byte
+	ID   string
+}
+
+// APIKeyRehash stores a key under the server's current secret key.
+func (q *Queries) APIKeyRehash(ctx context.Context, db DBTX, arg APIKeyRehashParams) error {
+	_, err := db.Exec(ctx, aPIKeyRehash, arg.Hash, arg.ID)
+	return err
+}
+
 const aPIKeyRevoke = `-- name: APIKeyRevoke :execrows
 UPDATE api_keys SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL
 `
@@ -164,6 +179,57 @@ type APIKeyUsedParams struct {
 func (q *Queries) APIKeyUsed(ctx context.Context, db DBTX, arg APIKeyUsedParams) error {
 	_, err := db.Exec(ctx, aPIKeyUsed, arg.Now, arg.ID, arg.StaleBefore)
 	return err
+}
+
+const idempotencyReseal = `-- name: IdempotencyReseal :exec
+UPDATE idempotency_keys SET body = $1 WHERE org_id = $2 AND key = $3
+`
+
+type IdempotencyResealParams struct {
+	Body  []byte
+	OrgID string
+	Key   string
+}
+
+func (q *Queries) IdempotencyReseal(ctx context.Context, db DBTX, arg IdempotencyResealParams) error {
+	_, err := db.Exec(ctx, idempotencyReseal, arg.Body, arg.OrgID, arg.Key)
+	return err
+}
+
+const idempotencySealed = `-- name: IdempotencySealed :many
+SELECT t.org_id, t.key, t.body FROM idempotency_keys t WHERE (t.org_id, t.key) > ($1::text, $2::text) ORDER BY t.org_id, t.key LIMIT $3
+`
+
+type IdempotencySealedParams struct {
+	AfterOrg string
+	AfterKey string
+	Lim      int32
+}
+
+type IdempotencySealedRow struct {
+	OrgID string
+	Key   string
+	Body  []byte
+}
+
+func (q *Queries) IdempotencySealed(ctx context.Context, db DBTX, arg IdempotencySealedParams) ([]IdempotencySealedRow, error) {
+	rows, err := db.Query(ctx, idempotencySealed, arg.AfterOrg, arg.AfterKey, arg.Lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []IdempotencySealedRow{}
+	for rows.Next() {
+		var i IdempotencySealedRow
+		if err := rows.Scan(&i.OrgID, &i.Key, &i.Body); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const organizationGet = `-- name: OrganizationGet :one
@@ -234,6 +300,57 @@ func (q *Queries) OrganizationList(ctx context.Context, db DBTX) ([]Organization
 	return items, nil
 }
 
+const payoutDetailsReseal = `-- name: PayoutDetailsReseal :exec
+UPDATE partners SET payout_details = $1 WHERE id = $2 AND payout_details = $3
+`
+
+type PayoutDetailsResealParams struct {
+	PayoutDetails []byte
+	ID            string
+	Was           []byte
+}
+
+func (q *Queries) PayoutDetailsReseal(ctx context.Context, db DBTX, arg PayoutDetailsResealParams) error {
+	_, err := db.Exec(ctx, payoutDetailsReseal, arg.PayoutDetails, arg.ID, arg.Was)
+	return err
+}
+
+const payoutDetailsSealed = `-- name: PayoutDetailsSealed :many
+SELECT t.id, t.payout_details FROM partners t WHERE t.payout_details IS NOT NULL AND t.id > $1 ORDER BY t.id LIMIT $2
+`
+
+type PayoutDetailsSealedParams struct {
+	After string
+	Lim   int32
+}
+
+type PayoutDetailsSealedRow struct {
+	ID            string
+	PayoutDetails []byte
+}
+
+// PayoutDetailsSealed, WebhookSecretsSealed and IdempotencySealed list what is
+// sealed, in order of their keys, for the rotation of the server's own key.
+func (q *Queries) PayoutDetailsSealed(ctx context.Context, db DBTX, arg PayoutDetailsSealedParams) ([]PayoutDetailsSealedRow, error) {
+	rows, err := db.Query(ctx, payoutDetailsSealed, arg.After, arg.Lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PayoutDetailsSealedRow{}
+	for rows.Next() {
+		var i PayoutDetailsSealedRow
+		if err := rows.Scan(&i.ID, &i.PayoutDetails); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const planForValues = `-- name: PlanForValues :exec
 SELECT set_config('plan_cache_mode', 'force_custom_plan', true)
 `
@@ -244,4 +361,60 @@ SELECT set_config('plan_cache_mode', 'force_custom_plan', true)
 func (q *Queries) PlanForValues(ctx context.Context, db DBTX) error {
 	_, err := db.Exec(ctx, planForValues)
 	return err
+}
+
+const webhookSecretsReseal = `-- name: WebhookSecretsReseal :exec
+UPDATE webhook_endpoints SET secret = $1, previous_secret = $2 WHERE id = $3 AND secret = $4
+`
+
+type WebhookSecretsResealParams struct {
+	Secret         []byte
+	PreviousSecret []byte
+	ID             string
+	Was            []byte
+}
+
+func (q *Queries) WebhookSecretsReseal(ctx context.Context, db DBTX, arg WebhookSecretsResealParams) error {
+	_, err := db.Exec(ctx, webhookSecretsReseal,
+		arg.Secret,
+		arg.PreviousSecret,
+		arg.ID,
+		arg.Was,
+	)
+	return err
+}
+
+const webhookSecretsSealed = `-- name: WebhookSecretsSealed :many
+SELECT t.id, t.secret, t.previous_secret FROM webhook_endpoints t WHERE t.id > $1 ORDER BY t.id LIMIT $2
+`
+
+type WebhookSecretsSealedParams struct {
+	After string
+	Lim   int32
+}
+
+type WebhookSecretsSealedRow struct {
+	ID             string
+	Secret         []byte
+	PreviousSecret []byte
+}
+
+func (q *Queries) WebhookSecretsSealed(ctx context.Context, db DBTX, arg WebhookSecretsSealedParams) ([]WebhookSecretsSealedRow, error) {
+	rows, err := db.Query(ctx, webhookSecretsSealed, arg.After, arg.Lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []WebhookSecretsSealedRow{}
+	for rows.Next() {
+		var i WebhookSecretsSealedRow
+		if err := rows.Scan(&i.ID, &i.Secret, &i.PreviousSecret); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

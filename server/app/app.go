@@ -58,7 +58,7 @@ func description(ignoreUnknown bool) (*front.Document, error) {
 // faulty one does not start; it does not touch the database. rails are the
 // operator's payment rails, if any.
 func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock, log *slog.Logger, rails ...payout.Rail) (*App, error) {
-	keeper, err := secret.New(cfg.SecretKey)
+	keeper, err := secret.New(cfg.SecretKey, cfg.FormerKeys()...)
 	if err != nil {
 		return nil, fmt.Errorf("secret key: %w", err)
 	}

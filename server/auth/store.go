@@ -74,7 +74,7 @@ func (s *Store) Find(ctx context.Context, token string) (Key, error) {
 	found := s.group.DoChan(hash, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
-		return s.load(ctx, hash, began)
+		return s.load(ctx, token, hash, began)
 	})
 	select {
 	case <-ctx.Done():
@@ -88,8 +88,8 @@ func (s *Store) Find(ctx context.Context, token string) (Key, error) {
 	}
 }
 
-func (s *Store) load(ctx context.Context, hash string, began time.Time) (any, error) {
-	row, err := queries.APIKeyByHash(ctx, s.pool, []byte(hash))
+func (s *Store) load(ctx context.Context, token, hash string, began time.Time) (any, error) {
+	row, err := s.look(ctx, token, []byte(hash))
 	r := remembered{at: began}
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -110,6 +110,21 @@ func (s *Store) load(ctx context.Context, hash string, began time.Time) (any, er
 	}
 	into[hash] = r
 	return r, nil
+}
+
+// look finds the key by its hash. One that is stored under a former secret key
+// of the server is stored anew, under the current one.
+func (s *Store) look(ctx context.Context, token string, hash []byte) (db.APIKey, error) {
+	row, err := queries.APIKeyByHash(ctx, s.pool, hash)
+	for _, old := range s.keeper.FormerAPIKeyHashes(token) {
+		if !errors.Is(err, pgx.ErrNoRows) {
+			break
+		}
+		if row, err = queries.APIKeyByHash(ctx, s.pool, old); err == nil {
+			err = queries.APIKeyRehash(ctx, s.pool, db.APIKeyRehashParams{Hash: hash, ID: row.ID})
+		}
+	}
+	return row, err
 }
 
 // Forget drops what is remembered, so that a change of a key is seen at once

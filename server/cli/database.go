@@ -91,7 +91,7 @@ func (d *database) open(ctx context.Context, up bool) (err error) {
 	if err != nil {
 		return err
 	}
-	if d.keeper, err = secret.New(d.config.SecretKey); err != nil {
+	if d.keeper, err = secret.New(d.config.SecretKey, d.config.FormerKeys()...); err != nil {
 		return err
 	}
 	d.pool, err = postgres.Open(ctx, d.dsn, postgres.Options{MaxConns: d.config.DBMaxConns, Check: true})

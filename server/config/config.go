@@ -31,6 +31,7 @@ type Config struct {
 	DatabaseURL         string         `env:"RAIL_DATABASE_URL" desc:"PostgreSQL to use; a private one in RAIL_DATA_DIR unless set"`
 	DataDir             string         `env:"RAIL_DATA_DIR" envDefault:".rail" desc:"where the private PostgreSQL and the generated secret key live"`
 	SecretText          string         `env:"RAIL_SECRET_KEY" desc:"32 bytes as 64 hex digits or base64; needed with RAIL_DATABASE_URL, else generated into RAIL_DATA_DIR"`
+	PreviousText        string         `env:"RAIL_SECRET_KEY_PREVIOUS" desc:"the former key while it is being replaced; see rail secrets rotate"`
 	MetricsAddr         string         `env:"RAIL_METRICS_ADDR" desc:"address of the Prometheus /metrics; off unless set"`
 	LogFormat           string         `env:"RAIL_LOG_FORMAT" envDefault:"text" desc:"text or json"`
 	LogLevel            string         `env:"RAIL_LOG_LEVEL" envDefault:"info" desc:"debug, info, warn or error"`
@@ -49,6 +50,7 @@ type Config struct {
 	ShutdownTimeout     time.Duration  `env:"RAIL_SHUTDOWN_TIMEOUT" envDefault:"30s" desc:"time for requests in flight to end when the server stops"`
 	RetentionDays       int            `env:"RAIL_RETENTION_DAYS" envDefault:"30" desc:"days for which events and deliveries are kept; at least 30"`
 	SecretKey           [32]byte       `env:"-"` // from SecretText or the data directory
+	previousKey         [32]byte       `env:"-"`
 }
 
 // Load reads the configuration from environ (a map of variables; nil for the
@@ -202,8 +204,13 @@ func webAddress(v string) bool {
 // loadKey reads the secret key, or generates and keeps one for the private
 // database.
 func (c *Config) loadKey() error {
+	if c.PreviousText != "" {
+		if err := parseKey("RAIL_SECRET_KEY_PREVIOUS", c.PreviousText, &c.previousKey); err != nil {
+			return err
+		}
+	}
 	if c.SecretText != "" {
-		return c.parseKey("RAIL_SECRET_KEY", c.SecretText)
+		return parseKey("RAIL_SECRET_KEY", c.SecretText, &c.SecretKey)
 	}
 	path := filepath.Join(c.DataDir, "secret.key")
 	raw, err := os.ReadFile(path)
@@ -211,7 +218,7 @@ func (c *Config) loadKey() error {
 		if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
 			return fmt.Errorf("%s can be read by others (%o): chmod 600 it, and change the key if others may have read it", path, info.Mode().Perm())
 		}
-		return c.parseKey(path, strings.TrimSpace(string(raw)))
+		return parseKey(path, strings.TrimSpace(string(raw)), &c.SecretKey)
 	}
 	if !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -247,15 +254,23 @@ func (c *Config) makeKey(path string) error {
 	return nil
 }
 
-func (c *Config) parseKey(from, text string) error {
+// FormerKeys are the secret keys that still open what they sealed.
+func (c *Config) FormerKeys() [][32]byte {
+	if c.PreviousText == "" {
+		return nil
+	}
+	return [][32]byte{c.previousKey}
+}
+
+func parseKey(from, text string, into *[32]byte) error {
 	raw, err := hex.DecodeString(text)
 	if err != nil {
 		raw, err = base64.StdEncoding.DecodeString(text)
 	}
-	if err != nil || len(raw) != len(c.SecretKey) {
+	if err != nil || len(raw) != len(into) {
 		return fmt.Errorf("%s must be 32 bytes as 64 hex digits or base64", from)
 	}
-	copy(c.SecretKey[:], raw)
+	copy(into[:], raw)
 	return nil
 }
 

@@ -110,7 +110,7 @@ func (f *Front) replay(c echo.Context, r *record, row db.IdempotencyKey) (*buffe
 	if !hmac.Equal(row.Fingerprint, r.fingerprint) {
 		return nil, problem.On(HeaderIdempotencyKey, problem.IdempotencyKeyReused, "This Idempotency-Key was used with a different request.")
 	}
-	body, err := f.Keeper.Open(row.Body, "idempotency/"+r.org+"/"+r.key)
+	body, err := f.Keeper.Open(row.Body, IdempotencyPlace(r.org, r.key))
 	if err != nil {
 		return nil, problem.Internal(err)
 	}
@@ -124,7 +124,7 @@ func (f *Front) replay(c echo.Context, r *record, row db.IdempotencyKey) (*buffe
 
 // keep stores the response with the work.
 func (f *Front) keep(ctx context.Context, work *call.Call, r *record, out *buffered) error {
-	sealed, err := f.Keeper.Seal(out.body.Bytes(), "idempotency/"+r.org+"/"+r.key)
+	sealed, err := f.Keeper.Seal(out.body.Bytes(), IdempotencyPlace(r.org, r.key))
 	if err != nil {
 		return err
 	}
@@ -142,3 +142,6 @@ func storable(p *problem.Error) bool {
 	}
 	return p.Status() < http.StatusInternalServerError
 }
+
+// IdempotencyPlace names where a stored response is sealed.
+func IdempotencyPlace(org, key string) string { return "idempotency/" + org + "/" + key }

@@ -14,35 +14,69 @@ import (
 	"fmt"
 )
 
-// version is the first byte of every sealed value; it names the key.
-const version = 1
+// Sealed values begin with a version. Version 2 names the key that sealed the
+// value; version 1 did not.
+const (
+	version1 = 1
+	version2 = 2
+	idLength = 4
+)
 
-// ErrSealed is returned for a value that this key did not seal.
+// ErrSealed is returned for a value that no key at hand has sealed.
 var ErrSealed = errors.New("secret: the value does not open with this key")
 
-// Keeper holds the derived keys. It is safe for concurrent use.
-type Keeper struct {
+// keys are what is derived from one secret key of the server.
+type keys struct {
+	id     [idLength]byte
 	box    cipher.AEAD
 	apiKey []byte
 	ip     []byte
 }
 
-// New derives the keys from the server's secret key.
-func New(master [32]byte) (*Keeper, error) {
+// Keeper holds the derived keys: the current ones, which seal and hash, and
+// those of former secret keys, which only open and recognize. It is safe for
+// concurrent use.
+type Keeper struct {
+	current keys
+	former  []keys
+}
+
+// New derives the keys from the server's secret key and from former ones.
+func New(master [32]byte, former ...[32]byte) (*Keeper, error) {
+	k := &Keeper{}
+	var err error
+	if k.current, err = keysOf(master); err != nil {
+		return nil, err
+	}
+	for _, m := range former {
+		old, err := keysOf(m)
+		if err != nil {
+			return nil, err
+		}
+		k.former = append(k.former, old)
+	}
+	return k, nil
+}
+
+func keysOf(master [32]byte) (k keys, err error) {
 	boxKey, err := derive(master, "seal")
 	if err != nil {
-		return nil, err
+		return k, err
 	}
 	block, err := aes.NewCipher(boxKey)
 	if err != nil {
-		return nil, err
+		return k, err
 	}
-	k := &Keeper{}
 	if k.box, err = cipher.NewGCM(block); err != nil {
-		return nil, err
+		return k, err
 	}
+	id, err := derive(master, "key-id")
+	if err != nil {
+		return k, err
+	}
+	copy(k.id[:], id)
 	if k.apiKey, err = derive(master, "api-key"); err != nil {
-		return nil, err
+		return k, err
 	}
 	k.ip, err = derive(master, "ip")
 	return k, err
@@ -55,33 +89,66 @@ func derive(master [32]byte, use string) ([]byte, error) {
 // Seal encrypts plain for one place, named by where (such as a table and a
 // row): a value moved to another place does not open.
 func (k *Keeper) Seal(plain []byte, where string) ([]byte, error) {
-	out := make([]byte, 1+k.box.NonceSize(), 1+k.box.NonceSize()+len(plain)+k.box.Overhead())
-	out[0] = version
-	if _, err := rand.Read(out[1:]); err != nil {
+	box := k.current.box
+	head := 1 + idLength + box.NonceSize()
+	out := make([]byte, head, head+len(plain)+box.Overhead())
+	out[0] = version2
+	copy(out[1:], k.current.id[:])
+	nonce := out[1+idLength:]
+	if _, err := rand.Read(nonce); err != nil {
 		return nil, fmt.Errorf("secret: %w", err)
 	}
-	return k.box.Seal(out, out[1:], plain, []byte(where)), nil
+	return box.Seal(out, nonce, plain, []byte(where)), nil
 }
 
-// Open decrypts what Seal made for the same place.
+// Open decrypts what Seal made for the same place, under the current key or a
+// former one.
 func (k *Keeper) Open(sealed []byte, where string) ([]byte, error) {
-	n := 1 + k.box.NonceSize()
-	if len(sealed) < n || sealed[0] != version {
+	for _, one := range append([]keys{k.current}, k.former...) {
+		if plain, err := one.open(sealed, where); err == nil {
+			return plain, nil
+		}
+	}
+	return nil, ErrSealed
+}
+
+func (k *keys) open(sealed []byte, where string) ([]byte, error) {
+	head := 1
+	if len(sealed) > 0 && sealed[0] == version2 {
+		head += idLength
+	}
+	n := head + k.box.NonceSize()
+	switch {
+	case len(sealed) < n, sealed[0] != version1 && sealed[0] != version2:
+		return nil, ErrSealed
+	case sealed[0] == version2 && [idLength]byte(sealed[1:head]) != k.id:
 		return nil, ErrSealed
 	}
-	plain, err := k.box.Open(nil, sealed[1:n], sealed[n:], []byte(where))
-	if err != nil {
-		return nil, ErrSealed
+	return k.box.Open(nil, sealed[head:n], sealed[n:], []byte(where))
+}
+
+// Current tells whether a value is sealed with the current key.
+func (k *Keeper) Current(sealed []byte) bool {
+	return len(sealed) > idLength && sealed[0] == version2 && [idLength]byte(sealed[1:1+idLength]) == k.current.id
+}
+
+// FormerAPIKeyHashes are what was stored of an API key under former keys.
+func (k *Keeper) FormerAPIKeyHashes(token string) [][]byte {
+	out := make([][]byte, len(k.former))
+	for i, old := range k.former {
+		out[i] = mac(old.apiKey, token)
 	}
-	return plain, nil
+	return out
 }
 
 // HashAPIKey returns what is stored of an API key.
-func (k *Keeper) HashAPIKey(token string) []byte { return mac(k.apiKey, token) }
+func (k *Keeper) HashAPIKey(token string) []byte { return mac(k.current.apiKey, token) }
 
 // HashIP returns 16 bytes that recognize an address within a program and tell
 // nothing about it (decisions, 71).
-func (k *Keeper) HashIP(programID, ip string) []byte { return mac(k.ip, programID+"\x00"+ip)[:16] }
+func (k *Keeper) HashIP(programID, ip string) []byte {
+	return mac(k.current.ip, programID+"\x00"+ip)[:16]
+}
 
 // HashToken returns what is stored of a random token. The token has the
 // strength of a key itself, so no key is needed.
