@@ -436,6 +436,26 @@ type ReportSum struct {
 	CommissionsMinor int64
 }
 
+type Resource struct {
+	ID          string
+	OrgID       string
+	ProgramID   string
+	Kind        string
+	Title       string
+	URL         string
+	Folder      *string
+	MimeType    *string
+	SizeBytes   *int64
+	GroupIds    []string
+	TagIds      []string
+	Position    int64
+	Published   bool
+	PublishedAt *clock.Time
+	Metadata    []byte
+	CreatedAt   clock.Time
+	UpdatedAt   clock.Time
+}
+
 type RiskFlag struct {
 	ID             string
 	OrgID          string

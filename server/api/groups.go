@@ -197,6 +197,10 @@ func leaveGroup(ctx context.Context, c *call.Call, g db.Group) error {
 	if err := queries.GroupLeaveCoupons(ctx, c.Later(), db.GroupLeaveCouponsParams(leave)); err != nil {
 		return err
 	}
+	lose := db.ResourcesLoseGroupParams{GroupID: g.ID, UpdatedAt: c.Now, ProgramID: g.ProgramID, OrgID: g.OrgID}
+	if err := queries.ResourcesLoseGroup(ctx, c.Later(), lose); err != nil {
+		return err
+	}
 	return queries.GroupDelete(ctx, c.Later(), db.GroupDeleteParams{ID: g.ID, OrgID: g.OrgID})
 }
 

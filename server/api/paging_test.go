@@ -36,6 +36,7 @@ func fill(s *apitest.Server) (program string) {
 		s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": partner, "destination_url": "https://shop.example"}))
 		s.Must(201, s.Post("/v1/coupons", M{"program_id": program, "code": handle}))
 		s.Click(program, handle)
+		s.Must(201, s.Post("/v1/resources", M{"program_id": program, "title": handle, "url": "https://x.example", "folder": []any{nil, "b", "a"}[i%3]}))
 		_, err := s.Pool.Exec(s.T.Context(), `INSERT INTO applications (id, org_id, program_id, partner_id, email, status, created_at, updated_at) VALUES ($1, $2, $3, $4, 'x', 'withdrawn', $5, $5)`,
 			ident.New(ident.Application), s.Org, program, partner, s.Clock.Now())
 		require.NoError(s.T, err)
@@ -153,6 +154,9 @@ func (p pager) compare(a, b M) int {
 		return cmp.Or(strings.Compare(text(a, "mature_at"), text(b, "mature_at")), strings.Compare(text(a, "id"), text(b, "id")))
 	case "listBalances":
 		return cmp.Or(strings.Compare(text(a, "partner_id"), text(b, "partner_id")), strings.Compare(text(a, "currency"), text(b, "currency")))
+	case "listResources":
+		position := func(o M) int64 { return apitest.Answer{Body: o}.Int("position") }
+		return cmp.Or(strings.Compare(text(a, "folder"), text(b, "folder")), cmp.Compare(position(a), position(b)), strings.Compare(text(a, "id"), text(b, "id")))
 	case "listFlows":
 		narrow := func(o M) int {
 			switch {

@@ -115,6 +115,10 @@ func (s *Server) DeleteTag(ctx context.Context, r api.DeleteTagRequestObject) (a
 	if err != nil {
 		return nil, err
 	}
+	lose := db.ResourcesLoseTagParams{TagID: tag.ID, UpdatedAt: c.Now, ProgramID: tag.ProgramID, OrgID: tag.OrgID}
+	if err := queries.ResourcesLoseTag(ctx, c.Later(), lose); err != nil {
+		return nil, err
+	}
 	err = queries.TagDelete(ctx, c.Later(), db.TagDeleteParams{ID: tag.ID, OrgID: tag.OrgID})
 	return api.DeleteTag200JSONResponse{ID: tag.ID, Object: "tag", Deleted: true}, err
 }

@@ -181,6 +181,7 @@ func populate(s *apitest.Server, stem string) world {
 	add("whe_", "/v1/webhook_endpoints", M{"program_id": program, "url": "https://hooks.example/"})
 	add("app_", "/v1/applications", M{"program_id": program, "email": "new@" + stem + ".example", "handle": stem + "-new"})
 	s.Must(201, s.Post("/v1/customers", M{"program_id": program, "partner_id": w["part_"], "email": stem + "@example.com"}))
+	add("res_", "/v1/resources", M{"program_id": program, "title": stem, "url": "https://" + stem + ".example"})
 	w["rsk_"] = s.Get("/v1/risk_flags?program_id=" + program).Data()[0]["id"].(string)
 	w["whd_"] = ident.New(ident.Delivery)
 	w["com_"] = s.Get("/v1/commissions?program_id=" + program).Data()[0]["id"].(string)
@@ -240,6 +241,8 @@ func wellFormed(t *testing.T, op operation, w world, at string) M {
 		"pingWebhookEndpoint": {}, "replayWebhookEndpoint": {"failed_since": apitest.Start.Format(time.RFC3339)},
 		"createApplication": {"program_id": w["prg_"], "email": apitest.Unique("sweep") + "@example.com", "group_id": w["grp_"]}, "rejectApplication": {},
 		"resolveRiskFlag":     {"note": "x"},
+		"createResource":      {"program_id": w["prg_"], "title": "x", "url": "https://x.example", "group_ids": []string{w["grp_"]}, "tag_ids": []string{w["tag_"]}},
+		"updateResource":      {"title": "y", "group_ids": []string{w["grp_"]}, "tag_ids": []string{w["tag_"]}},
 		"createTaxFormStatus": {"partner_id": w["part_"], "type": "w9", "status": "submitted"},
 		"createPayoutBatch":   {"program_id": w["prg_"], "period_end": "2026-08-31", "partner_id": w["part_"], "group_id": w["grp_"]},
 	}[op.id]

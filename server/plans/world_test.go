@@ -48,6 +48,8 @@ var fill = []struct {
 		at(n, $n), at(n, $n), at(n, $n) FROM g, LATERAL program(n % 20) p`},
 	{"applications (id, org_id, program_id, partner_id, email, status, created_at, updated_at)", 50_000, `SELECT id('app', n), org, prg, id('part', n % #p), 'x', CASE WHEN n % 50 = 0 THEN 'withdrawn' WHEN n % 9 = 0 THEN 'pending' WHEN n % 3 = 0 THEN 'rejected' ELSE 'approved' END,
 		at(n, $n), at(n, $n) FROM g, LATERAL program(of_partner(n % #p)) p`},
+	{"resources (id, org_id, program_id, kind, title, url, folder, group_ids, tag_ids, position, published, created_at, updated_at)", 20_000, `SELECT id('res', n), org, prg, 'link', 'T', 'https://x.example', CASE WHEN n % 3 > 0 THEN 'f' || n % 5 END,
+		'{}', '{}', n, false, at(n, $n), at(n, $n) FROM g, LATERAL program(n % 20) p`},
 	{"tax_form_statuses", 50_000, `SELECT id('tax', n), org, prg, id('part', n % #p), 'w9', CASE WHEN n % 50 = 0 THEN 'expired' WHEN n % 3 = 0 THEN 'required' ELSE 'submitted' END,
 		NULL, NULL, NULL, NULL, at(n, $n), at(n, $n) FROM g, LATERAL program(of_partner(n % #p)) p`},
 	{"links", 60_000, `SELECT id('lnk', n), org, prg, id('part', n % #p), 'ref', 'value' || n, 'value' || n, 'https://shop.example/', 'shop.example/', 'slug' || n, NULL, NULL,

@@ -1,0 +1,54 @@
+-- The list's order is the shelf's: what is in no folder, then folder by folder.
+-- resources_list_idx serves the page and the count.
+
+-- name: ResourcePage :many
+SELECT t.* FROM resources t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('after_id')::text IS NULL OR (coalesce(t.folder, ''), t.position, t.id) > (sqlc.narg('after_folder')::text, sqlc.narg('after_position')::bigint, sqlc.narg('after_id')::text))
+  AND (sqlc.narg('before_id')::text IS NULL OR (coalesce(t.folder, ''), t.position, t.id) < (sqlc.narg('before_folder')::text, sqlc.narg('before_position')::bigint, sqlc.narg('before_id')::text))
+ORDER BY CASE WHEN sqlc.narg('before_id')::text IS NOT NULL THEN coalesce(t.folder, '') END DESC,
+         CASE WHEN sqlc.narg('before_id')::text IS NOT NULL THEN t.position END DESC,
+         CASE WHEN sqlc.narg('before_id')::text IS NOT NULL THEN t.id END DESC,
+         coalesce(t.folder, ''), t.position, t.id
+LIMIT @lim;
+
+-- name: ResourceCount :one
+SELECT count(*) FROM resources t
+WHERE t.program_id = @program_id AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id);
+
+-- name: ResourceCursor :one
+SELECT coalesce(t.folder, '')::text AS folder, t.position, t.id FROM resources t WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id;
+
+-- name: ResourceGet :one
+SELECT t.* FROM resources t WHERE t.id = @id AND t.org_id = @org_id;
+
+-- name: ResourceLock :one
+SELECT t.* FROM resources t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
+
+-- name: ResourceEnd :one
+-- ResourceEnd is the place after the last item of a folder; the program is locked.
+SELECT coalesce(max(t.position) + 1, 0)::bigint AS position FROM resources t
+WHERE t.program_id = @program_id AND t.org_id = @org_id AND coalesce(t.folder, '') = @folder::text;
+
+-- name: ResourceInsert :exec
+INSERT INTO resources (id, org_id, program_id, kind, title, url, folder, group_ids, tag_ids, position, published, published_at, created_at, updated_at)
+VALUES (@id, @org_id, @program_id, @kind, @title, @url, @folder, @group_ids, @tag_ids, @position, @published, @published_at, @created_at, @updated_at);
+
+-- name: ResourceUpdate :exec
+UPDATE resources SET title = @title, url = @url, folder = @folder, group_ids = @group_ids, tag_ids = @tag_ids, position = @position, published = @published,
+    published_at = @published_at, updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id;
+
+-- name: ResourceDelete :exec
+DELETE FROM resources WHERE id = @id AND org_id = @org_id;
+
+-- name: ResourcesLoseTag :exec
+-- ResourcesLoseTag and ResourcesLoseGroup detach what is deleted. What was meant
+-- for it alone is taken off the shelf: nobody named would mean everybody.
+UPDATE resources SET tag_ids = array_remove(tag_ids, @tag_id::text), published = published AND tag_ids <> ARRAY[@tag_id::text], updated_at = @updated_at
+WHERE program_id = @program_id AND org_id = @org_id AND tag_ids @> ARRAY[@tag_id::text];
+
+-- name: ResourcesLoseGroup :exec
+UPDATE resources SET group_ids = array_remove(group_ids, @group_id::text), published = published AND group_ids <> ARRAY[@group_id::text], updated_at = @updated_at
+WHERE program_id = @program_id AND org_id = @org_id AND group_ids @> ARRAY[@group_id::text];
