@@ -258,6 +258,23 @@ type MagicLink struct {
 	UsedAt    *clock.Time
 }
 
+type Mail struct {
+	ID            string
+	OrgID         string
+	Purpose       string
+	Key           string
+	Recipient     string
+	Subject       string
+	Body          string
+	Status        string
+	Attempts      int32
+	Error         *string
+	NextAttemptAt *clock.Time
+	TakenAt       *clock.Time
+	SentAt        *clock.Time
+	CreatedAt     clock.Time
+}
+
 type Organization struct {
 	ID         string
 	Name       string

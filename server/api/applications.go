@@ -16,6 +16,7 @@ import (
 	"rail/server/call"
 	"rail/server/event"
 	"rail/server/ident"
+	"rail/server/mail"
 	"rail/server/pgtx"
 	"rail/server/problem"
 	"rail/server/tax"
@@ -179,6 +180,9 @@ func (s *Server) ApproveApplication(ctx context.Context, r api.ApproveApplicatio
 	if err := s.decideApplication(ctx, c, &a, p, "active", nil, "application.approved"); err != nil {
 		return nil, err
 	}
+	if err := s.tellApplicant(ctx, c, a, p, nil); err != nil {
+		return nil, err
+	}
 	c.Events.Record("affiliate.confirmed", event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}, api.AffiliateConfirmedData{
 		PartnerID: p.ID, Email: p.Email, Handle: p.Handle, GroupID: p.GroupID,
 	})
@@ -215,8 +219,24 @@ func (s *Server) RejectApplication(ctx context.Context, r api.RejectApplicationR
 		return nil, err
 	}
 	a.Status, a.RejectionReason = "rejected", &reason
-	err = s.decideApplication(ctx, c, &a, p, "declined", &reason, "application.rejected")
+	if err := s.decideApplication(ctx, c, &a, p, "declined", &reason, "application.rejected"); err != nil {
+		return nil, err
+	}
+	err = s.tellApplicant(ctx, c, a, p, &reason)
 	return api.RejectApplication200JSONResponse(toApplication(a)), err
+}
+
+// tellApplicant mails the decision.
+func (s *Server) tellApplicant(ctx context.Context, c *call.Call, a db.Application, p db.Partner, rejected *string) error {
+	prog, err := program(ctx, c, a.ProgramID)
+	if err != nil {
+		return err
+	}
+	m := mail.Approved(p.Email, a.ID, prog.Name)
+	if rejected != nil {
+		m = mail.Rejected(p.Email, a.ID, prog.Name, *rejected)
+	}
+	return s.Mail.Queue(ctx, c.Later(), a.OrgID, m, c.Now)
 }
 
 // WithdrawApplication takes an application back for the applicant (decisions, 61).

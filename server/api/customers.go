@@ -12,6 +12,7 @@ import (
 	"rail/server/earn"
 	"rail/server/event"
 	"rail/server/ident"
+	"rail/server/mail"
 	"rail/server/pgtx"
 	"rail/server/problem"
 	"rail/server/report"
@@ -46,6 +47,11 @@ func (s *Server) CreateCustomer(ctx context.Context, r api.CreateCustomerRequest
 	}
 	if !inserted {
 		return nil, externalIDTaken(ctx, c, p.ID, *k.ExternalCustomerID)
+	}
+	if a.referral != nil && a.referral.Status == "visit" {
+		if err := s.tellOfLead(ctx, c, a.partner, k); err != nil {
+			return nil, err
+		}
 	}
 	if err := a.lead(ctx, c, k); err != nil {
 		return nil, err
@@ -184,6 +190,20 @@ func (a attribution) lead(ctx context.Context, c *call.Call, k db.Customer) erro
 		ReferralID: a.referral.ID, CustomerID: k.ID, PartnerID: a.partner.ID, Email: k.Email, TrackedBy: api.TrackedBy(k.TrackedBy),
 	})
 	return queries.ReferralSetStatus(ctx, c.Later(), db.ReferralSetStatusParams{Status: "lead", UpdatedAt: c.Now, ID: a.referral.ID, OrgID: k.OrgID})
+}
+
+// tellOfLead mails the partner of a new lead, if the partner wants that
+// (decisions, 54).
+func (s *Server) tellOfLead(ctx context.Context, c *call.Call, p db.Partner, k db.Customer) error {
+	if s.Mail == nil || !s.Mail.Configured || !p.EmailFirstReferral && !p.EmailNewReferral {
+		return nil
+	}
+	n, err := queries.PartnerLeads(ctx, c.Tx, db.PartnerLeadsParams{ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: &p.ID})
+	first := n <= 1 // this one is written already
+	if err != nil || !(first && p.EmailFirstReferral || p.EmailNewReferral) {
+		return err
+	}
+	return s.Mail.Queue(ctx, c.Later(), p.OrgID, mail.NewReferral(p.Email, k.ID, first && p.EmailFirstReferral), c.Now)
 }
 
 // UpdateCustomer changes a customer; a new partner_id reassigns it.

@@ -136,6 +136,9 @@ func (s *Server) MarkPayoutPaid(ctx context.Context, r api.MarkPayoutPaidRequest
 	if p, err = payout.Settle(ctx, c, p, pay); err != nil {
 		return nil, err
 	}
+	if err := payout.Tell(ctx, c, s.Mail, p); err != nil {
+		return nil, err
+	}
 	one := []api.Payout{toPayout(p, 0)}
 	if err := countCommissions(ctx, c.Tx, c, one); err != nil {
 		return nil, err

@@ -2,7 +2,10 @@ package api_test
 
 import (
 	"net/http"
+	"os"
+	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -41,13 +44,16 @@ func TestDeliveriesSurviveKills(t *testing.T) {
 	h, _, start := delivering(t)
 	h.endpoint("/in")
 	h.sink.Answer = func(http.ResponseWriter, apitest.Received) { time.Sleep(3 * time.Millisecond) }
-	const kills = 4
+	kills := 4 // RAIL_TEST_KILLS=50 is reliability's own figure
+	if n, err := strconv.Atoi(os.Getenv("RAIL_TEST_KILLS")); err == nil {
+		kills = n
+	}
 	steady := h.s
 	partner, _ := h.partner()
 	customer := steady.Customer(h.program, partner)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		for range 60 {
+		for range 15 * kills {
 			steady.Sale(h.program, customer)
 		}
 	})
@@ -59,7 +65,7 @@ func TestDeliveriesSurviveKills(t *testing.T) {
 	}
 	wg.Wait()
 	want := steady.Events(h.program)
-	limit := time.Now().Add(20 * time.Second)
+	limit := time.Now().Add(time.Minute)
 	for len(h.ids("/in")) < len(want) && time.Now().Before(limit) {
 		time.Sleep(50 * time.Millisecond)
 	}
@@ -134,6 +140,44 @@ func TestFencing(t *testing.T) {
 	before := h.log(id)[0]
 	close(answer)
 	stop() // the first has written, or not, what it knows
+	require.Equal(t, before.Body, h.log(id)[0].Body)
+	require.Len(t, h.sink.Got("/in"), 2)
+}
+
+// TestStoppedWorker: a worker that is stopped past its lease, in the middle of
+// an attempt, changes nothing when it goes on (reliability, D8). A lease takes
+// half a minute, so that this runs with RAIL_TEST_FULL=1 only.
+func TestStoppedWorker(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("RAIL_TEST_FULL") != "1" {
+		t.Skip("set RAIL_TEST_FULL=1")
+	}
+	h, first, start := delivering(t)
+	id := h.endpoint("/in", M{"event_types": []string{"affiliate.created"}}).String("id")
+	var once sync.Once
+	answer := make(chan struct{})
+	h.sink.Answer = func(w http.ResponseWriter, _ apitest.Received) {
+		stopped := false
+		once.Do(func() { stopped = true })
+		if stopped {
+			<-answer
+			w.WriteHeader(500)
+		}
+	}
+	h.s.Partner(h.program)
+	h.sink.Wait(t, "/in", 1)
+	require.NoError(t, first.Cmd.Process.Signal(syscall.SIGSTOP))
+	h.s = start().Server
+	for range 45 {
+		if len(h.sink.Got("/in")) == 2 {
+			break
+		}
+		time.Sleep(time.Second)
+	}
+	before := h.settled(t, id, "delivered", 1)[0]
+	require.NoError(t, first.Cmd.Process.Signal(syscall.SIGCONT))
+	close(answer)
+	time.Sleep(2 * time.Second)
 	require.Equal(t, before.Body, h.log(id)[0].Body)
 	require.Len(t, h.sink.Got("/in"), 2)
 }

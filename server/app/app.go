@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	gen "rail/gen/api"
+	"rail/gen/db"
 	"rail/openapi"
 	"rail/server/api"
 	"rail/server/auth"
@@ -22,6 +23,7 @@ import (
 	"rail/server/config"
 	"rail/server/front"
 	"rail/server/jobs"
+	"rail/server/mail"
 	"rail/server/migrate"
 	"rail/server/pages"
 	"rail/server/payout"
@@ -66,12 +68,18 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	if err != nil {
 		return nil, err
 	}
-	a := &App{config: cfg, clock: c, log: log, echo: echo.New(), metrics: registry(pool), jobs: jobs.All(jobs.Means{Pool: pool, Keeper: keeper, Rails: rails, Clock: c, RetentionDays: cfg.RetentionDays})}
+	mails, err := mail.SetUp(cfg.SMTPURL, cfg.MailSender(), cfg.ServiceName, pool, log)
+	if err != nil {
+		return nil, fmt.Errorf("RAIL_SMTP_URL: %w", err)
+	}
+	a := &App{config: cfg, clock: c, log: log, echo: echo.New(), metrics: registry(pool), jobs: jobs.All(jobs.Means{
+		Pool: pool, Keeper: keeper, Rails: rails, Clock: c, RetentionDays: cfg.RetentionDays, Outbox: mails.Outbox, Mail: mails.Sender,
+	})}
 	guard := webhook.NewGuard(cfg.WebhookAllowCIDRs, cfg.WebhookHTTPSOnly, cfg.BaseURL)
 	if len(cfg.WebhookAllowCIDRs) > 0 {
 		log.Warn("RAIL_WEBHOOK_ALLOW_CIDRS is set: webhooks can reach private networks. Use it for development only.", "networks", cfg.WebhookAllowCIDRs)
 	}
-	a.sender = webhook.NewSender(webhook.Options{Pool: pool, Keeper: keeper, Clock: c, Log: log, Dial: guard.DialContext, Service: cfg.ServiceName})
+	a.sender = webhook.NewSender(webhook.Options{Pool: pool, Keeper: keeper, Clock: c, Log: log, Dial: guard.DialContext, Service: cfg.ServiceName, Disabled: tellOwner(mails.Outbox, c)})
 	a.echo.HideBanner, a.echo.HidePort = true, true
 	keys := auth.NewStore(pool, keeper, c)
 	path := front.New(front.Options{
@@ -81,13 +89,25 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	path.Install(a.echo)
 	server := api.New(api.Options{
 		Keys: keys, Keeper: keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, FlowQuota: cfg.FlowQuota, RevenueMeterMinor: cfg.RevenueMeterMinor, Guard: guard, ServiceName: cfg.ServiceName,
-		Wake: a.sender.Wake,
+		Wake: a.sender.Wake, Mail: mails.Outbox,
 	})
 	gen.RegisterHandlers(a.echo, gen.NewStrictHandler(server, nil))
 	pages.Register(a.echo, ready(pool))
 	links := &api.Redirector{Server: server, Pool: pool, Clock: c, Log: log, Address: path.ClientAddress}
 	a.echo.Match([]string{http.MethodGet, http.MethodHead}, "/r/:slug", links.Redirect)
 	return a, nil
+}
+
+// tellOwner mails the account's owner, where there is one, that an endpoint was
+// turned off; the endpoint's change tells one time from another.
+func tellOwner(outbox *mail.Outbox, c clock.Clock) func(context.Context, db.DBTX, db.WebhookEndpoint) error {
+	return func(ctx context.Context, tx db.DBTX, e db.WebhookEndpoint) error {
+		owner, err := db.New().OrganizationOwner(ctx, tx, e.OrgID)
+		if err != nil || owner == nil {
+			return err
+		}
+		return outbox.Queue(ctx, tx, e.OrgID, mail.EndpointOff(*owner, e.ID, e.URL, e.ID+" "+e.UpdatedAt.String()), c.Now())
+	}
 }
 
 // Handler returns the whole server as a handler, for tests and for embedding.

@@ -13,6 +13,7 @@ import (
 	"rail/server/clock"
 	"rail/server/front"
 	"rail/server/jobs"
+	"rail/server/mail"
 	"rail/server/migrate"
 )
 
@@ -90,7 +91,13 @@ func jobRun(fs *flag.FlagSet) action {
 			return usagef("there is no job %q", args[0])
 		}
 		return withDatabase(ctx, env, func(d *database) error {
-			for _, j := range jobs.All(jobs.Means{Pool: d.pool, Keeper: d.keeper, Rails: env.Rails, Clock: env.Clock, RetentionDays: d.config.RetentionDays}) {
+			mails, err := mail.SetUp(d.config.SMTPURL, d.config.MailSender(), d.config.ServiceName, d.pool, logger(env.Err, d.config))
+			if err != nil {
+				return err
+			}
+			for _, j := range jobs.All(jobs.Means{
+				Pool: d.pool, Keeper: d.keeper, Rails: env.Rails, Clock: env.Clock, RetentionDays: d.config.RetentionDays, Outbox: mails.Outbox, Mail: mails.Sender,
+			}) {
 				if j.Name == args[0] {
 					return j.Run(ctx, at)
 				}

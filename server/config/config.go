@@ -38,6 +38,7 @@ type Config struct {
 	ServiceName         string         `env:"RAIL_SERVICE_NAME" envDefault:"Rail" desc:"product name in webhooks' User-Agent and in mails"`
 	ShortURL            string         `env:"RAIL_SHORT_URL" desc:"where short links live; RAIL_BASE_URL with /r unless set"`
 	SMTPURL             string         `env:"RAIL_SMTP_URL" desc:"smtp://user:pass@host:port, or dir:PATH to write mails as files; no mail unless set"`
+	MailFrom            string         `env:"RAIL_MAIL_FROM" desc:"address that mails come from; rail@ and the host of RAIL_BASE_URL unless set"`
 	WebhookAllowCIDRs   []netip.Prefix `env:"RAIL_WEBHOOK_ALLOW_CIDRS" desc:"private networks that webhooks may reach, comma-separated; for development only"`
 	WebhookHTTPSOnly    bool           `env:"RAIL_WEBHOOK_REQUIRE_HTTPS" envDefault:"false" desc:"refuse http:// webhook addresses"`
 	TrustedProxies      []netip.Prefix `env:"RAIL_TRUSTED_PROXIES" desc:"addresses or networks whose X-Forwarded-For counts, comma-separated"`
@@ -252,6 +253,18 @@ func (c *Config) makeKey(path string) error {
 		return err
 	}
 	return nil
+}
+
+// MailSender is the address that mails come from.
+func (c *Config) MailSender() string {
+	if c.MailFrom != "" {
+		return c.MailFrom
+	}
+	u, err := url.Parse(c.BaseURL)
+	if err != nil || u.Hostname() == "" {
+		return "rail@localhost"
+	}
+	return "rail@" + u.Hostname()
 }
 
 // FormerKeys are the secret keys that still open what they sealed.

@@ -49,6 +49,7 @@ const (
 	Request      Prefix = "req_"
 	Run          Prefix = "run_"
 	Audit        Prefix = "aud_"
+	Mail         Prefix = "mail_"
 )
 
 // sample marks the ids of sample rows.

@@ -20,7 +20,7 @@ var queries = db.New()
 // cleanUp removes what has expired.
 func cleanUp(m Means) Job {
 	return Job{
-		Name: "clean-up", About: "remove expired Idempotency-Key records, and events and deliveries past their retention", Every: time.Minute,
+		Name: "clean-up", About: "remove expired Idempotency-Key records, and events, deliveries and mails past their retention", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
 			return errors.Join(purgeKeys(ctx, m.Pool, now), purgeEvents(ctx, m.Pool, now.Days(-int64(max(m.RetentionDays, minRetention)))))
 		},
@@ -36,6 +36,9 @@ func purgeEvents(ctx context.Context, pool *pgxpool.Pool, before clock.Time) err
 	for _, purge := range []func() (int64, error){
 		func() (int64, error) {
 			return queries.WebhookPurge(ctx, pool, db.WebhookPurgeParams{Before: before, Lim: purgeBatch})
+		},
+		func() (int64, error) {
+			return queries.MailsPurge(ctx, pool, db.MailsPurgeParams{Before: before, Lim: purgeBatch})
 		},
 		func() (int64, error) {
 			return queries.EventsPurge(ctx, pool, db.EventsPurgeParams{Before: before, Lim: purgeBatch})

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/server/clock"
+	"rail/server/mail"
 	"rail/server/payout"
 	"rail/server/secret"
 )
@@ -32,6 +33,9 @@ type Means struct {
 	Keeper *secret.Keeper
 	Rails  []payout.Rail
 	Clock  clock.Clock
+	Outbox *mail.Outbox // may be nil
+	// Mail sends what the outbox holds, where a way to send is configured.
+	Mail mail.Sender
 	// RetentionDays is how long events and deliveries are kept; at least 30.
 	RetentionDays int
 }
@@ -48,6 +52,7 @@ func All(m Means) []Job {
 		autoPayouts(m.Pool),
 		foldBalances(m.Pool),
 		sumReports(m),
+		sendMail(m),
 		cleanUp(m),
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"rail/server/clock"
 	"rail/server/event"
 	"rail/server/ledger"
+	"rail/server/mail"
 	"rail/server/problem"
 )
 
@@ -62,6 +63,19 @@ func pay(ctx context.Context, c *call.Call, p db.Payout, payment Payment) (db.Pa
 		ExternalID: p.ExternalID, PaidAt: *p.PaidAt,
 	})
 	return p, nil
+}
+
+// Tell mails the partner that a payout was paid, if the partner wants that
+// (decisions, 54).
+func Tell(ctx context.Context, c *call.Call, outbox *mail.Outbox, p db.Payout) error {
+	if outbox == nil || !outbox.Configured {
+		return nil
+	}
+	partner, err := queries.PartnerGet(ctx, c.Tx, db.PartnerGetParams{ID: p.PartnerID, OrgID: p.OrgID})
+	if err != nil || !partner.EmailPayoutPaid {
+		return err
+	}
+	return outbox.Queue(ctx, c.Later(), p.OrgID, mail.PayoutPaid(partner.Email, p.ID, p.AmountMinor, p.Currency), c.Now)
 }
 
 func paid(ctx context.Context, c *call.Call, k db.Commission, p db.Payout) error {

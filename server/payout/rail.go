@@ -14,6 +14,7 @@ import (
 	"rail/server/call"
 	"rail/server/clock"
 	"rail/server/event"
+	"rail/server/mail"
 	"rail/server/pgtx"
 	"rail/server/problem"
 	"rail/server/secret"
@@ -93,6 +94,7 @@ type Sender struct {
 	Pool   *pgxpool.Pool
 	Keeper *secret.Keeper
 	Rails  []Rail
+	Mail   *mail.Outbox // may be nil
 }
 
 // Run does one round with every rail. run is the request id of its events.
@@ -233,8 +235,11 @@ func (s Sender) conclude(ctx context.Context, p db.Payout, status Status, now cl
 			return err
 		}
 		if status.State == Settled {
-			_, err := pay(ctx, c, p, Payment{At: now})
-			return err
+			p, err := pay(ctx, c, p, Payment{At: now})
+			if err != nil {
+				return err
+			}
+			return Tell(ctx, c, s.Mail, p)
 		}
 		return fail(ctx, c, p, status)
 	})

@@ -1,0 +1,194 @@
+package mail
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+	gomail "github.com/wneessen/go-mail"
+
+	"rail/server/clock"
+	"rail/server/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+var start = clock.At(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
+
+func outbox(t *testing.T) (*pgxpool.Pool, *Outbox) {
+	t.Helper()
+	pool := pgtest.New(t)
+	_, err := pool.Exec(t.Context(), "INSERT INTO organizations (id, name, created_at) VALUES ('org_1', 'A', now())")
+	require.NoError(t, err)
+	return pool, &Outbox{Configured: true}
+}
+
+// carrier is a transport that notes what it carries, or fails.
+type carrier struct {
+	mu  sync.Mutex
+	got []string
+	err error
+}
+
+func (c *carrier) Send(_ context.Context, m *gomail.Msg) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.got = append(c.got, m.GetMessageID())
+	}
+	return c.err
+}
+
+func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
+func state(t *testing.T, pool *pgxpool.Pool) (status string, attempts int) {
+	t.Helper()
+	require.NoError(t, pool.QueryRow(t.Context(), "SELECT status, attempts FROM mails").Scan(&status, &attempts))
+	return status, attempts
+}
+
+// TestOnce: a mail of a purpose and key is one, and several workers send it once.
+func TestOnce(t *testing.T) {
+	pool, o := outbox(t)
+	for range 3 {
+		require.NoError(t, o.Queue(t.Context(), pool, "org_1", PayoutPaid("ada@example.com", "pyt_1", 4999, "USD"), start))
+	}
+	c := &carrier{}
+	s := Sender{Pool: pool, Transport: c, From: "rail@rail.example", Name: "Rail", Log: quiet()}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() { _ = s.Run(context.Background(), start) })
+	}
+	wg.Wait()
+	require.Len(t, c.got, 1)
+	status, _ := state(t, pool)
+	require.Equal(t, "sent", status)
+	require.NoError(t, (&Outbox{}).Queue(t.Context(), pool, "org_1", PayoutPaid("ada@example.com", "pyt_2", 1, "USD"), start))
+	var none *Outbox
+	require.NoError(t, none.Queue(t.Context(), pool, "org_1", PayoutPaid("ada@example.com", "pyt_2", 1, "USD"), start))
+	require.NoError(t, pool.QueryRow(t.Context(), "SELECT status FROM mails").Scan(&status), "still one: nothing is configured")
+}
+
+// TestBackOff: what has surely not gone is tried again, later and later, and
+// given up at last.
+func TestBackOff(t *testing.T) {
+	pool, o := outbox(t)
+	require.NoError(t, o.Queue(t.Context(), pool, "org_1", PayoutPaid("ada@example.com", "pyt_1", 1, "USD"), start))
+	c := &carrier{err: errors.New("connection refused")}
+	s := Sender{Pool: pool, Transport: c, From: "rail@rail.example", Name: "Rail", Log: quiet()}
+	now := start
+	for n, wait := range waits {
+		require.NoError(t, s.Run(t.Context(), now))
+		require.NoError(t, s.Run(t.Context(), now.Plus(wait-time.Second)), "not before its time")
+		status, attempts := state(t, pool)
+		require.Equal(t, []any{"queued", n + 1}, []any{status, attempts})
+		now = now.Plus(wait)
+	}
+	require.NoError(t, s.Run(t.Context(), now))
+	status, attempts := state(t, pool)
+	require.Equal(t, []any{"failed", len(waits) + 1}, []any{status, attempts})
+}
+
+// TestAtMostOnce: a mail whose worker died while it sent it is not sent again.
+func TestAtMostOnce(t *testing.T) {
+	pool, o := outbox(t)
+	require.NoError(t, o.Queue(t.Context(), pool, "org_1", PayoutPaid("ada@example.com", "pyt_1", 1, "USD"), start))
+	_, err := pool.Exec(t.Context(), "UPDATE mails SET status = 'sending', next_attempt_at = NULL, taken_at = $1", start)
+	require.NoError(t, err)
+	c := &carrier{}
+	s := Sender{Pool: pool, Transport: c, From: "rail@rail.example", Name: "Rail", Log: quiet()}
+	require.NoError(t, s.Run(t.Context(), start.Plus(lostAfter)))
+	status, _ := state(t, pool)
+	require.Equal(t, "sending", status)
+	require.NoError(t, s.Run(t.Context(), start.Plus(lostAfter+time.Second)))
+	status, _ = state(t, pool)
+	require.Equal(t, "failed", status)
+	require.Empty(t, c.got)
+	require.False(t, again(&gomail.SendError{Reason: gomail.ErrSMTPDataClose}), "the server may have it")
+}
+
+// TestFolder: dir: writes whole mails, plain and HTML, in which what others have
+// written stays text.
+func TestFolder(t *testing.T) {
+	pool, o := outbox(t)
+	m := Rejected("ada@example.com", "app_1", "Shop *best*\nBcc: evil@example.com", "See <script>alert(1)</script> [here](http://evil.example)")
+	require.NoError(t, o.Queue(t.Context(), pool, "org_1", m, start))
+	dir := filepath.Join(t.TempDir(), "mail")
+	carried, err := NewTransport("dir:" + dir)
+	require.NoError(t, err)
+	require.NoError(t, Sender{Pool: pool, Transport: carried, From: "rail@rail.example", Name: "Räil", Log: quiet()}.Run(t.Context(), start))
+	files, err := filepath.Glob(filepath.Join(dir, "*.eml"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	raw, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	text := string(raw)
+	for _, want := range []string{"To: <ada@example.com>", "text/plain", "text/html", "Message-ID: <mail_"} {
+		require.Contains(t, text, want)
+	}
+	require.NotContains(t, text, "\nBcc:")
+	require.NotContains(t, text, "<script>")
+	require.NotContains(t, text, "<a href")
+}
+
+// TestSMTP speaks with a server of the simplest kind.
+func TestSMTP(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close() //nolint:errcheck // a test's
+	got := make(chan string, 1)
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close() //nolint:errcheck // a test's
+		in := bufio.NewReader(conn)
+		say := func(s string) { _, _ = io.WriteString(conn, s+"\r\n") }
+		say("220 test")
+		var data strings.Builder
+		for reading := false; ; {
+			line, err := in.ReadString('\n')
+			if err != nil {
+				return
+			}
+			switch {
+			case reading && line == ".\r\n":
+				reading = false
+				got <- data.String()
+				say("250 taken")
+			case reading:
+				data.WriteString(line)
+			case strings.HasPrefix(line, "EHLO"):
+				say("250 test")
+			case strings.HasPrefix(line, "DATA"):
+				reading = true
+				say("354 go")
+			case strings.HasPrefix(line, "QUIT"):
+				say("221 bye")
+				return
+			default:
+				say("250 ok")
+			}
+		}
+	}()
+	pool, o := outbox(t)
+	require.NoError(t, o.Queue(t.Context(), pool, "org_1", NewReferral("ada@example.com", "cus_1", true), start))
+	carried, err := NewTransport("smtp://" + l.Addr().String())
+	require.NoError(t, err)
+	require.NoError(t, Sender{Pool: pool, Transport: carried, From: "rail@rail.example", Name: "Rail", Log: quiet()}.Run(t.Context(), start))
+	require.Contains(t, <-got, "Subject: Your first referral")
+	status, _ := state(t, pool)
+	require.Equal(t, "sent", status)
+}
