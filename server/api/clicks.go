@@ -90,6 +90,9 @@ func (s *Server) record(ctx context.Context, c *call.Call, v visit) (db.Click, e
 	if v.ip != "" {
 		click.IPHash = s.Keeper.HashIP(v.programID, v.ip)
 	}
+	if err := s.checkClick(ctx, c, v); err != nil {
+		return click, err
+	}
 	return click, queries.ClickInsert(ctx, c.Later(), db.ClickInsertParams(click))
 }
 

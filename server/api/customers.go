@@ -37,6 +37,7 @@ func (s *Server) CreateCustomer(ctx context.Context, r api.CreateCustomerRequest
 	if err != nil {
 		return nil, err
 	}
+	a.monitored = s.FraudMonitoring
 	if err := a.allowed(ctx, c, p, b.Email); err != nil {
 		return nil, err
 	}
@@ -47,6 +48,9 @@ func (s *Server) CreateCustomer(ctx context.Context, r api.CreateCustomerRequest
 	}
 	if !inserted {
 		return nil, externalIDTaken(ctx, c, p.ID, *k.ExternalCustomerID)
+	}
+	if err := s.checkCustomer(ctx, c, a.partner, k); err != nil {
+		return nil, err
 	}
 	if a.referral != nil && a.referral.Status == "visit" {
 		if err := s.tellOfLead(ctx, c, a.partner, k); err != nil {
@@ -82,6 +86,8 @@ type attribution struct {
 	country  *string
 	flows    []db.Flow
 	param    string // the field that named the route
+	// monitored is whether what looks wrong is flagged.
+	monitored bool
 }
 
 // attribute reads the partner, and the click and its referral where the route

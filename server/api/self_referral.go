@@ -2,14 +2,12 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/call"
 	"rail/server/event"
-	"rail/server/ident"
 	"rail/server/problem"
 )
 
@@ -21,8 +19,10 @@ func (a attribution) selfReferral(ctx context.Context, c *call.Call, p db.Progra
 	if email == nil || normalEmail(*email) != normalEmail(a.partner.Email) {
 		return nil
 	}
-	if err := flagSelfReferral(ctx, c, a.partner); err != nil {
-		return err
+	if a.monitored {
+		if err := flagSelfReferral(ctx, c, a.partner); err != nil {
+			return err
+		}
 	}
 	if !p.BlockSelfReferrals {
 		return nil
@@ -51,24 +51,10 @@ func (a attribution) dropReferral(ctx context.Context, c *call.Call) error {
 
 // flagSelfReferral opens the flag, unless the same one is open.
 func flagSelfReferral(ctx context.Context, c *call.Call, partner db.Partner) error {
-	evidence, err := json.Marshal(map[string]string{
-		"check": "self_referral", "summary": "A customer was created with the partner's own e-mail address.",
+	return flag(ctx, c, finding{
+		programID: partner.ProgramID, partnerID: partner.ID, kind: "self_referral", severity: "high",
+		summary: "A customer was created with the partner's own e-mail address.",
 	})
-	if err != nil {
-		return err
-	}
-	f := db.RiskFlagOpenParams{
-		ID: ident.New(ident.RiskFlag), OrgID: c.Key.OrgID, ProgramID: partner.ProgramID, PartnerID: &partner.ID, Kind: "self_referral",
-		Severity: "high", Evidence: evidence, CreatedAt: c.Now,
-	}
-	opened, err := queries.RiskFlagOpen(ctx, c.DB(), f)
-	if err != nil || opened == 0 {
-		return err
-	}
-	c.Events.Record("risk_flag.created", event.Subject{ProgramID: partner.ProgramID, PartnerID: partner.ID, ID: f.ID}, api.RiskFlagCreatedData{
-		RiskFlagID: f.ID, PartnerID: &partner.ID, Kind: f.Kind, Severity: api.RiskFlagSeverity(f.Severity), Evidence: evidence,
-	})
-	return nil
 }
 
 // normalEmail is the form in which two addresses are one person's: lower case,

@@ -31,6 +31,8 @@ type Options struct {
 	// RevenueMeterMinor is the month's revenue of a program, in minor units of its
 	// currency, above which no application is approved; 0 means none.
 	RevenueMeterMinor int64
+	// FraudMonitoring turns the risk checks on.
+	FraudMonitoring bool
 	// Mail takes the mails that changes cause; nil for none.
 	Mail *mail.Outbox
 	// Guard judges the addresses of webhook endpoints; ServiceName is in their

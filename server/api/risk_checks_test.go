@@ -1,0 +1,42 @@
+package api_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/apitest"
+	"rail/server/config"
+)
+
+// TestRiskChecks: what clicks and customers show is flagged once a cause, with
+// its evidence, and nothing is where monitoring is off.
+func TestRiskChecks(t *testing.T) {
+	t.Parallel()
+	run := func(options ...apitest.Option) []string {
+		s := apitest.New(t, options...)
+		program := s.Program(M{"block_self_referrals": false})
+		ada := s.Partner(program, M{"handle": "ada", "email": "ada@studio.example"})
+		free := s.Partner(program, M{"email": "bob@gmail.com"})
+		for range 2 {
+			s.Click(program, "ada", M{"landing_url": "https://shop.example/?ref=ada&gclid=x"})
+		}
+		s.Click(program, "ada", M{"landing_url": "https://shop.example/click?ref=ada"})
+		s.Customer(program, ada, M{"email": "eve@Studio.example"})
+		s.Customer(program, ada, M{"email": "x@mailinator.com"})
+		s.Customer(program, ada, M{"email": "ada+shop@studio.example"})
+		s.Customer(program, free, M{"email": "carol@gmail.com"})
+		var out []string
+		for _, f := range s.Must(200, s.Get("/v1/risk_flags?program_id="+program)).Data() {
+			evidence := f["evidence"].(M)
+			require.Equal(t, f["kind"], evidence["check"])
+			require.NotEmpty(t, evidence["summary"])
+			require.Equal(t, ada, f["partner"].(M)["id"])
+			out = append(out, f["severity"].(string)+" "+f["kind"].(string))
+		}
+		require.Equal(t, len(out), tally(s, program, "risk_flag.created"))
+		return out
+	}
+	require.ElementsMatch(t, []string{"high self_referral", "medium self_referral_domain", "medium disposable_email", "low paid_traffic"}, run())
+	require.Empty(t, run(func(c *config.Config) { c.FraudMonitoring = false }))
+}
