@@ -26,3 +26,8 @@ SELECT f.* FROM risk_flags f WHERE f.id = @id AND f.org_id = @org_id FOR NO KEY 
 
 -- name: RiskFlagDecide :exec
 UPDATE risk_flags SET status = @status, resolved_at = @resolved_at, resolved_by = @resolved_by, resolution_note = @resolution_note WHERE id = @id AND org_id = @org_id;
+
+-- name: RiskHeld :many
+-- RiskHeld lists those of the partners who have an open flag of high severity.
+SELECT DISTINCT f.partner_id::text AS partner_id FROM risk_flags f
+WHERE f.program_id = @program_id AND f.org_id = @org_id AND f.partner_id = ANY (@partner_ids::text[]) AND f.severity = 'high' AND f.status IN ('open', 'reviewing');

@@ -222,3 +222,35 @@ func (q *Queries) RiskFlagTotal(ctx context.Context, db DBTX, arg RiskFlagTotalP
 	err := row.Scan(&count)
 	return count, err
 }
+
+const riskHeld = `-- name: RiskHeld :many
+SELECT DISTINCT f.partner_id::text AS partner_id FROM risk_flags f
+WHERE f.program_id = $1 AND f.org_id = $2 AND f.partner_id = ANY ($3::text[]) AND f.severity = 'high' AND f.status IN ('open', 'reviewing')
+`
+
+type RiskHeldParams struct {
+	ProgramID  string
+	OrgID      string
+	PartnerIds []string
+}
+
+// RiskHeld lists those of the partners who have an open flag of high severity.
+func (q *Queries) RiskHeld(ctx context.Context, db DBTX, arg RiskHeldParams) ([]string, error) {
+	rows, err := db.Query(ctx, riskHeld, arg.ProgramID, arg.OrgID, arg.PartnerIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var partner_id string
+		if err := rows.Scan(&partner_id); err != nil {
+			return nil, err
+		}
+		items = append(items, partner_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}

@@ -77,7 +77,7 @@ func (s *Server) CreatePayoutBatch(ctx context.Context, r api.CreatePayoutBatchR
 		return nil, err
 	}
 	batch, created, err := payout.Generate(ctx, c, payout.Order{
-		Program: p, PeriodEnd: end, PartnerID: b.PartnerID, GroupID: b.GroupID, IgnoreMinimum: deref(b.IgnoreMinimum),
+		Program: p, PeriodEnd: end, PartnerID: b.PartnerID, GroupID: b.GroupID, IgnoreMinimum: deref(b.IgnoreMinimum), HoldOnHighRisk: s.HoldOnHighRisk,
 	})
 	if err != nil {
 		return nil, err

@@ -40,3 +40,21 @@ func TestRiskChecks(t *testing.T) {
 	require.ElementsMatch(t, []string{"high self_referral", "medium self_referral_domain", "medium disposable_email", "low paid_traffic"}, run())
 	require.Empty(t, run(func(c *config.Config) { c.FraudMonitoring = false }))
 }
+
+// TestHoldOnHighRisk: where the operator wants it, an open high flag keeps a
+// partner out of payouts until it is closed.
+func TestHoldOnHighRisk(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, func(c *config.Config) { c.HoldOnHighRisk = true })
+	e := earner{s, s.Program(M{"block_self_referrals": false})}
+	s.Flow(e.program)
+	partner := s.Partner(e.program, M{"email": "ada@studio.example"})
+	s.Sale(e.program, s.Customer(e.program, partner, M{"email": "ada@studio.example"}), M{"amount_minor": 10000})
+	e.batch(201)
+	require.Equal(t, "risk_review", e.payouts("")[0].String("reason"))
+	f := s.Get("/v1/risk_flags?program_id=" + e.program).Data()[0]["id"].(string)
+	s.Must(200, s.Post("/v1/risk_flags/"+f+"/resolve", M{"note": "Known."}))
+	e.batch(200)
+	require.Equal(t, "pending", e.payouts("")[0].String("status"))
+	e.tallied(t)
+}

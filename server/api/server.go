@@ -33,6 +33,8 @@ type Options struct {
 	RevenueMeterMinor int64
 	// FraudMonitoring turns the risk checks on.
 	FraudMonitoring bool
+	// HoldOnHighRisk keeps partners with an open high risk flag out of payouts.
+	HoldOnHighRisk bool
 	// Mail takes the mails that changes cause; nil for none.
 	Mail *mail.Outbox
 	// Guard judges the addresses of webhook endpoints; ServiceName is in their

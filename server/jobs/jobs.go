@@ -34,6 +34,8 @@ type Means struct {
 	Rails  []payout.Rail
 	Clock  clock.Clock
 	Outbox *mail.Outbox // may be nil
+	// HoldOnHighRisk keeps partners with an open high risk flag out of payouts.
+	HoldOnHighRisk bool
 	// Mail sends what the outbox holds, where a way to send is configured.
 	Mail mail.Sender
 	// RetentionDays is how long events and deliveries are kept; at least 30.
@@ -49,7 +51,7 @@ func All(m Means) []Job {
 		sendPayouts(m),
 		expire(m.Pool),
 		expireTaxForms(m.Pool),
-		autoPayouts(m.Pool),
+		autoPayouts(m),
 		foldBalances(m.Pool),
 		sumReports(m),
 		sendMail(m),

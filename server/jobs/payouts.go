@@ -62,7 +62,8 @@ func tellDue(ctx context.Context, pool *pgxpool.Pool, now clock.Time, run string
 // autoPayouts makes last month's batch of each program that wants it, from ten
 // minutes into the month on. A batch that is there is left alone, so that any
 // number of replicas, and a late start, make each one once.
-func autoPayouts(pool *pgxpool.Pool) Job {
+func autoPayouts(m Means) Job {
+	pool := m.Pool
 	return Job{
 		Name: "auto-payouts", About: "make last month's payout batch of programs that want it", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
@@ -77,7 +78,7 @@ func autoPayouts(pool *pgxpool.Pool) Job {
 			}
 			run := ident.New(ident.Run)
 			for _, p := range programs {
-				if err := makeBatch(ctx, pool, now, run, p, clock.At(first.Add(-time.Microsecond))); err != nil {
+				if err := makeBatch(ctx, m, now, run, p, clock.At(first.Add(-time.Microsecond))); err != nil {
 					return err
 				}
 			}
@@ -88,18 +89,18 @@ func autoPayouts(pool *pgxpool.Pool) Job {
 
 // makeBatch generates one program's batch in a transaction of its own. Another
 // replica that was first holds the program until its batch is there.
-func makeBatch(ctx context.Context, pool *pgxpool.Pool, now clock.Time, run string, p db.ProgramsToBatchRow, end clock.Time) error {
-	tx, err := pgtx.Begin(ctx, pool)
+func makeBatch(ctx context.Context, m Means, now clock.Time, run string, p db.ProgramsToBatchRow, end clock.Time) error {
+	tx, err := pgtx.Begin(ctx, m.Pool)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback()
-	c := call.New(pool, run, "auto-payouts", auth.Key{OrgID: p.OrgID}, now).WithTx(tx)
+	c := call.New(m.Pool, run, "auto-payouts", auth.Key{OrgID: p.OrgID}, now).WithTx(tx)
 	program, err := queries.ProgramLock(ctx, tx, db.ProgramLockParams(p))
 	if err != nil {
 		return err
 	}
-	if _, _, err := payout.Generate(ctx, c, payout.Order{Program: program, PeriodEnd: end}); err != nil {
+	if _, _, err := payout.Generate(ctx, c, payout.Order{Program: program, PeriodEnd: end, HoldOnHighRisk: m.HoldOnHighRisk}); err != nil {
 		return err
 	}
 	if err := c.Events.Flush(ctx, tx.Later()); err != nil {

@@ -20,6 +20,7 @@ type Order struct {
 	PeriodEnd          clock.Time
 	PartnerID, GroupID *string
 	IgnoreMinimum      bool
+	HoldOnHighRisk     bool // keep partners with an open high risk flag out
 }
 
 // terms are the days from the period's end to the day on which payouts are due.
@@ -57,7 +58,7 @@ func Generate(ctx context.Context, c *call.Call, o Order) (b db.PayoutBatch, cre
 	}
 	var due []db.Commission
 	var present []db.Payout
-	var taxed []string
+	var taxed, held []string
 	err = c.Together(ctx,
 		func(tx pgtx.DBTX) (err error) {
 			due, err = queries.BatchCommissions(ctx, tx, db.BatchCommissionsParams{ProgramID: o.Program.ID, OrgID: c.Key.OrgID, PartnerIds: ids, PeriodEnd: &o.PeriodEnd})
@@ -70,12 +71,16 @@ func Generate(ctx context.Context, c *call.Call, o Order) (b db.PayoutBatch, cre
 		func(tx pgtx.DBTX) (err error) {
 			taxed, err = queries.TaxFormsValid(ctx, tx, db.TaxFormsValidParams{ProgramID: o.Program.ID, OrgID: c.Key.OrgID, PartnerIds: ids, Now: &c.Now})
 			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			held, err = queries.RiskHeld(ctx, tx, db.RiskHeldParams{ProgramID: o.Program.ID, OrgID: c.Key.OrgID, PartnerIds: ids})
+			return err
 		})
 	if err != nil {
 		return b, created, err
 	}
 	for _, s := range sums(partners, due, present) {
-		s.taxed = slices.Contains(taxed, s.partner.ID)
+		s.taxed, s.held = slices.Contains(taxed, s.partner.ID), o.HoldOnHighRisk && slices.Contains(held, s.partner.ID)
 		if err := s.enter(ctx, c, o, b); err != nil {
 			return b, created, err
 		}
@@ -110,6 +115,7 @@ type sum struct {
 	commissions []string
 	present     *db.Payout // of this month
 	taxed       bool       // the partner has a valid tax form
+	held        bool       // a risk flag holds the money back
 }
 
 // sums nets by partner and currency; what nets to nothing is carried on.
@@ -199,6 +205,8 @@ func (s *sum) verdict(o Order) (reason, text string) {
 		return "no_payout_method", fmt.Sprintf("%d %s minor units are due, but the partner has chosen none of the program's payout methods.", s.amount, s.currency)
 	case o.Program.RequireTaxForms && !s.taxed:
 		return "tax_form_missing", fmt.Sprintf("%d %s minor units are due, but the partner has no valid tax form.", s.amount, s.currency)
+	case s.held:
+		return "risk_review", fmt.Sprintf("%d %s minor units are due, but a high risk flag of the partner is open.", s.amount, s.currency)
 	}
 	return "", ""
 }
