@@ -42,6 +42,13 @@ WHERE id = @id AND org_id = @org_id AND status = 'pending';
 -- PartnerDecide moves a partner as its application goes.
 UPDATE partners SET status = @status, decline_reason = @decline_reason, updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
 
+-- name: PartnerReapply :exec
+-- PartnerReapply makes a declined partner pending, with what the new application
+-- says of it.
+UPDATE partners SET status = 'pending', decline_reason = NULL, group_id = @group_id, first_name = @first_name, last_name = @last_name,
+    website_url = @website_url, country_code = @country_code, updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id;
+
 -- name: ProgramRevenue :one
 -- ProgramRevenue is what a program took in its own currency since a time, net of
 -- refunds, for the plan's revenue meter.

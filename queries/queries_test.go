@@ -55,6 +55,7 @@ var unbound = map[string]string{
 	"MailFailed":           "the mail is one that MailsTake has just given",
 	"MailsLost":            "workers die with mails of every organization",
 	"MailsPurge":           "removes what has expired, whosever it is",
+	"WebhookCancelOff":     "endpoints are turned off in every organization",
 	"WebhookClaim":         "the sender sends for every organization",
 	"WebhookNext":          "the lease is one that WebhookClaim has just given",
 	"WebhookResults":       "the leases are the sender's own",

@@ -102,12 +102,22 @@ UPDATE webhook_leases SET until = now() + interval '30 seconds' WHERE endpoint_i
 -- name: WebhookRelease :exec
 UPDATE webhook_leases SET until = '-infinity' WHERE endpoint_id = @endpoint_id AND owner = @owner AND token = @token;
 
--- name: WebhookBury :execrows
--- WebhookBury ends the leases of workers that no longer hold their lock.
-UPDATE webhook_leases SET until = '-infinity'
-WHERE until > now() AND owner NOT IN (
+-- name: WebhookAbsent :many
+-- WebhookAbsent lists the owners of leases that do not hold their lock.
+SELECT DISTINCT l.owner FROM webhook_leases l
+WHERE l.until > now() AND l.owner NOT IN (
     SELECT (k.classid::bigint << 32) | k.objid::bigint FROM pg_catalog.pg_locks k
     WHERE k.locktype = 'advisory' AND k.granted AND k.objsubid = 1 AND k.database = (SELECT b.oid FROM pg_catalog.pg_database b WHERE b.datname = current_database()));
+
+-- name: WebhookBury :exec
+-- WebhookBury ends the leases of workers that are dead.
+UPDATE webhook_leases SET until = '-infinity' WHERE owner = ANY (@owners::bigint[]) AND until > now();
+
+-- name: WebhookCancelOff :exec
+-- WebhookCancelOff ends what an event committed for an endpoint in the moment in
+-- which that was turned off.
+UPDATE webhook_deliveries d SET status = 'failed', error = 'The endpoint was turned off.', next_attempt_at = NULL, finished_at = @now
+FROM webhook_endpoints w WHERE w.id = d.endpoint_id AND NOT w.enabled AND d.next_attempt_at IS NOT NULL;
 
 -- name: WebhookResults :many
 -- WebhookResults writes how attempts ended, of each whose lease still holds, and

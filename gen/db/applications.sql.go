@@ -264,6 +264,39 @@ func (q *Queries) PartnerDecide(ctx context.Context, db DBTX, arg PartnerDecideP
 	return err
 }
 
+const partnerReapply = `-- name: PartnerReapply :exec
+UPDATE partners SET status = 'pending', decline_reason = NULL, group_id = $1, first_name = $2, last_name = $3,
+    website_url = $4, country_code = $5, updated_at = $6
+WHERE id = $7 AND org_id = $8
+`
+
+type PartnerReapplyParams struct {
+	GroupID     *string
+	FirstName   *string
+	LastName    *string
+	WebsiteURL  *string
+	CountryCode *string
+	UpdatedAt   clock.Time
+	ID          string
+	OrgID       string
+}
+
+// PartnerReapply makes a declined partner pending, with what the new application
+// says of it.
+func (q *Queries) PartnerReapply(ctx context.Context, db DBTX, arg PartnerReapplyParams) error {
+	_, err := db.Exec(ctx, partnerReapply,
+		arg.GroupID,
+		arg.FirstName,
+		arg.LastName,
+		arg.WebsiteURL,
+		arg.CountryCode,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
+}
+
 const programRevenue = `-- name: ProgramRevenue :one
 SELECT coalesce(sum(s.amount_minor), 0)::bigint AS revenue_minor FROM sales s
 WHERE s.program_id = $1 AND s.org_id = $2 AND s.currency = $3 AND s.occurred_at >= $4 AND s.refunded_at IS NULL

@@ -96,20 +96,42 @@ func (q *Queries) EventsSince(ctx context.Context, db DBTX, arg EventsSinceParam
 	return items, nil
 }
 
-const webhookBury = `-- name: WebhookBury :execrows
-UPDATE webhook_leases SET until = '-infinity'
-WHERE until > now() AND owner NOT IN (
+const webhookAbsent = `-- name: WebhookAbsent :many
+SELECT DISTINCT l.owner FROM webhook_leases l
+WHERE l.until > now() AND l.owner NOT IN (
     SELECT (k.classid::bigint << 32) | k.objid::bigint FROM pg_catalog.pg_locks k
     WHERE k.locktype = 'advisory' AND k.granted AND k.objsubid = 1 AND k.database = (SELECT b.oid FROM pg_catalog.pg_database b WHERE b.datname = current_database()))
 `
 
-// WebhookBury ends the leases of workers that no longer hold their lock.
-func (q *Queries) WebhookBury(ctx context.Context, db DBTX) (int64, error) {
-	result, err := db.Exec(ctx, webhookBury)
+// WebhookAbsent lists the owners of leases that do not hold their lock.
+func (q *Queries) WebhookAbsent(ctx context.Context, db DBTX) ([]int64, error) {
+	rows, err := db.Query(ctx, webhookAbsent)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return result.RowsAffected(), nil
+	defer rows.Close()
+	items := []int64{}
+	for rows.Next() {
+		var owner int64
+		if err := rows.Scan(&owner); err != nil {
+			return nil, err
+		}
+		items = append(items, owner)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const webhookBury = `-- name: WebhookBury :exec
+UPDATE webhook_leases SET until = '-infinity' WHERE owner = ANY ($1::bigint[]) AND until > now()
+`
+
+// WebhookBury ends the leases of workers that are dead.
+func (q *Queries) WebhookBury(ctx context.Context, db DBTX, owners []int64) error {
+	_, err := db.Exec(ctx, webhookBury, owners)
+	return err
 }
 
 const webhookCancel = `-- name: WebhookCancel :exec
@@ -132,6 +154,18 @@ func (q *Queries) WebhookCancel(ctx context.Context, db DBTX, arg WebhookCancelP
 		arg.EndpointID,
 		arg.OrgID,
 	)
+	return err
+}
+
+const webhookCancelOff = `-- name: WebhookCancelOff :exec
+UPDATE webhook_deliveries d SET status = 'failed', error = 'The endpoint was turned off.', next_attempt_at = NULL, finished_at = $1
+FROM webhook_endpoints w WHERE w.id = d.endpoint_id AND NOT w.enabled AND d.next_attempt_at IS NOT NULL
+`
+
+// WebhookCancelOff ends what an event committed for an endpoint in the moment in
+// which that was turned off.
+func (q *Queries) WebhookCancelOff(ctx context.Context, db DBTX, now *clock.Time) error {
+	_, err := db.Exec(ctx, webhookCancelOff, now)
 	return err
 }
 

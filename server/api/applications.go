@@ -139,10 +139,16 @@ func (s *Server) applyAgain(ctx context.Context, c *call.Call, p db.Partner, b *
 	if p.Status != "declined" { // another application was first
 		return db.Application{}, problem.Taken(problem.PartnerEmailTaken, "email", toPartner(p), "A partner with this email exists in the program.")
 	}
-	if b.GroupID != nil {
-		p.GroupID = b.GroupID
+	for _, f := range []struct{ field, given **string }{
+		{&p.GroupID, &b.GroupID}, {&p.FirstName, &b.FirstName}, {&p.LastName, &b.LastName}, {&p.WebsiteURL, &b.WebsiteURL}, {&p.CountryCode, &e.country},
+	} {
+		if *f.given != nil {
+			*f.field = *f.given
+		}
 	}
-	if err := queries.PartnerDecide(ctx, c.Later(), db.PartnerDecideParams{Status: "pending", UpdatedAt: c.Now, ID: p.ID, OrgID: p.OrgID}); err != nil {
+	if err := queries.PartnerReapply(ctx, c.Later(), db.PartnerReapplyParams{
+		GroupID: p.GroupID, FirstName: p.FirstName, LastName: p.LastName, WebsiteURL: p.WebsiteURL, CountryCode: p.CountryCode, UpdatedAt: c.Now, ID: p.ID, OrgID: p.OrgID,
+	}); err != nil {
 		return db.Application{}, err
 	}
 	return submit(ctx, c, p, b.Answers)

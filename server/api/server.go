@@ -45,6 +45,9 @@ type Options struct {
 	Wake func()
 }
 
+// maxPings is how many receivers are pinged at once.
+const maxPings = 8
+
 // Server implements the generated strict-server interface. Operations whose
 // time has not come are listed in the description (x-defaults of openapi.yaml);
 // the request path answers for them, so that the embedded interface is never
@@ -52,6 +55,7 @@ type Options struct {
 type Server struct {
 	api.StrictServerInterface
 	Options
+	pings chan struct{} // those at work
 }
 
 // New returns the operations.
@@ -67,7 +71,7 @@ func New(o Options) *Server {
 	if o.Wake == nil {
 		o.Wake = func() {}
 	}
-	return &Server{Options: o}
+	return &Server{Options: o, pings: make(chan struct{}, maxPings)}
 }
 
 var _ api.StrictServerInterface = (*Server)(nil)

@@ -44,8 +44,16 @@ func (s *Server) ListWebhookDeliveries(ctx context.Context, r api.ListWebhookDel
 // (decisions, 163). It is not tried again.
 func (s *Server) PingWebhookEndpoint(ctx context.Context, r api.PingWebhookEndpointRequestObject) (api.PingWebhookEndpointResponseObject, error) {
 	c := call.From(ctx)
-	e, err := endpoint(ctx, c, r.ID)
+	done, err := s.mayPing(ctx, c)
 	if err != nil {
+		return nil, err
+	}
+	defer done()
+	e, err := queries.WebhookEndpointGet(ctx, c.Outside(), db.WebhookEndpointGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	if err := fits(c, e.ProgramID); err != nil {
 		return nil, err
 	}
 	kind, err := pingType(e, r.Body)
@@ -79,6 +87,23 @@ func (s *Server) PingWebhookEndpoint(ctx context.Context, r api.PingWebhookEndpo
 	}
 	err = insertDelivery(ctx, c, d)
 	return api.PingWebhookEndpoint200JSONResponse(toDelivery(d, text)), err
+}
+
+// mayPing bounds the pings at work: each may take ten seconds, in which the
+// transaction of its Idempotency-Key, where it has one, must not time out.
+func (s *Server) mayPing(ctx context.Context, c *call.Call) (done func(), err error) {
+	select {
+	case s.pings <- struct{}{}:
+	case <-ctx.Done():
+		return nil, problem.Away(ctx.Err())
+	}
+	if c.Tx.Begun() {
+		if _, err := c.Tx.Exec(ctx, "SET LOCAL idle_in_transaction_session_timeout = '30s'"); err != nil {
+			<-s.pings
+			return nil, err
+		}
+	}
+	return func() { <-s.pings }, nil
 }
 
 // pingType is the type asked for, or else the first that the endpoint takes.

@@ -144,10 +144,10 @@ func (s *Server) UpdateWebhookEndpoint(ctx context.Context, r api.UpdateWebhookE
 			return nil, err
 		}
 	}
-	switch {
-	case b.Enabled != nil && *b.Enabled:
+	if b.Enabled != nil && *b.Enabled {
 		e.CountedSince = c.Now
-	case b.Enabled != nil && e.Enabled:
+	}
+	if b.Enabled != nil && *b.Enabled != e.Enabled { // off: nothing more is sent; on: nothing that waits from before
 		off := db.WebhookCancelParams{Error: ptr("The endpoint was turned off."), Now: &c.Now, EndpointID: e.ID, OrgID: e.OrgID}
 		if err := queries.WebhookCancel(ctx, c.Later(), off); err != nil {
 			return nil, err

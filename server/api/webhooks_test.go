@@ -425,3 +425,32 @@ func (h hooked) last2(t *testing.T, id string) {
 	}
 	require.FailNow(t, "something waits")
 }
+
+// TestPingOfWhatHangs: a ping tells of a receiver that does not answer, with and
+// without an Idempotency-Key, and holds nobody else up meanwhile.
+func TestPingOfWhatHangs(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	s := h.s
+	id := h.endpoint("/hangs").String("id")
+	h.sink.Answer = func(http.ResponseWriter, apitest.Received) { time.Sleep(11 * time.Second) }
+	answers := make(chan []apitest.Answer)
+	go func() {
+		answers <- atOnce(12, func(i int) apitest.Answer {
+			if i == 0 {
+				return s.Do("POST", "/v1/webhook_endpoints/"+id+"/ping", s.Key, nil, "Idempotency-Key", "ping")
+			}
+			if i > 6 {
+				return s.Get("/v1/webhook_endpoints/" + id)
+			}
+			return s.Post("/v1/webhook_endpoints/"+id+"/ping", nil)
+		})
+	}()
+	for i, a := range <-answers {
+		require.Equal(t, 200, a.Status, "%s", a.Raw)
+		if i <= 6 {
+			require.Equal(t, []any{"failed", "There was no answer within 10 seconds."}, []any{a.String("status"), a.String("error")})
+		}
+	}
+	require.Len(t, h.log(id), 7)
+}

@@ -51,6 +51,10 @@ func (c *Call) DB() pgtx.DBTX {
 	return c.pool
 }
 
+// Outside returns what reads run on that must not begin the call's transaction,
+// because what follows them takes long.
+func (c *Call) Outside() pgtx.DBTX { return c.pool }
+
 // Later returns what writes of this call run on when nothing depends on their
 // result before the commit.
 func (c *Call) Later() pgtx.DBTX { return c.Tx.Later() }

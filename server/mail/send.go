@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	sendBatch   = 50
-	sendTimeout = 30 * time.Second
+	writeTimeout = 5 * time.Second
+	sendTimeout  = 30 * time.Second
 	// lostAfter is when a mail that is still being sent has lost its worker.
 	lostAfter = 10 * time.Minute
 )
@@ -106,28 +106,28 @@ func (s Sender) Run(ctx context.Context, now clock.Time) error {
 	if _, err := queries.MailsLost(ctx, s.Pool, &before); err != nil {
 		return err
 	}
-	for {
-		taken, err := queries.MailsTake(ctx, s.Pool, db.MailsTakeParams{Now: &now, Lim: sendBatch})
-		if err != nil {
+	for ctx.Err() == nil { // one at a time: what is taken is sent, whatever happens
+		taken, err := queries.MailsTake(ctx, s.Pool, db.MailsTakeParams{Now: &now, Lim: 1})
+		if err != nil || len(taken) == 0 {
 			return err
 		}
-		for _, m := range taken {
-			if err := s.send(ctx, m, now); err != nil {
-				return err
-			}
-		}
-		if len(taken) < sendBatch {
-			return nil
+		if err := s.send(ctx, taken[0], now); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // send sends one mail and writes how it went.
 func (s Sender) send(ctx context.Context, m db.Mail, now clock.Time) error {
 	msg, err := s.message(m)
 	if err == nil {
-		err = s.Transport.Send(ctx, msg)
+		if err = s.Transport.Send(ctx, msg); msg.IsDelivered() {
+			err = nil // what went wrong after that does not concern the mail
+		}
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout) // also when the server stops
+	defer cancel()
 	if err == nil {
 		return queries.MailSent(ctx, s.Pool, db.MailSentParams{Now: &now, ID: m.ID})
 	}
@@ -147,7 +147,10 @@ func again(err error) bool {
 	if !errors.As(err, &refused) {
 		return true // no connection
 	}
-	return refused.Reason != gomail.ErrSMTPDataClose && refused.IsTemp()
+	if refused.Reason == gomail.ErrSMTPDataClose { // an answer is clear, a lost connection is not
+		return refused.ErrorCode() >= 400 && refused.ErrorCode() < 500
+	}
+	return refused.IsTemp()
 }
 
 // message builds the mail: plain text as written, and HTML from the Markdown.

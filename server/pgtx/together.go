@@ -24,6 +24,9 @@ func (t *Tx) Together(ctx context.Context, reads ...Read) []error {
 	if t.done {
 		return repeat(errDone, len(reads))
 	}
+	if err := t.take(ctx); err != nil {
+		return repeat(err, len(reads))
+	}
 	b := t.opened()
 	skip := b.Len()
 	errs := together(ctx, reads, b, skip, t.conn.SendBatch)

@@ -32,7 +32,8 @@ type DBTX interface {
 // Tx is one transaction. It is not safe for concurrent use, but for the
 // functions given to Together.
 type Tx struct {
-	conn  *pgxpool.Conn
+	pool  *pgxpool.Pool
+	conn  *pgxpool.Conn // nil until something is sent
 	begun bool
 	saved bool // the savepoint has been sent
 	done  bool
@@ -44,14 +45,20 @@ type statement struct {
 	args []any
 }
 
-// Begin takes a connection; nothing is sent yet. The caller must end the
-// transaction with Commit or Rollback.
-func Begin(ctx context.Context, pool *pgxpool.Pool) (*Tx, error) {
-	conn, err := pool.Acquire(ctx)
-	if err != nil {
-		return nil, err
+// Begin sends nothing, and takes no connection until something is sent: what a
+// request does before (a look-up of a name, say) keeps none. The caller must end
+// the transaction with Commit or Rollback.
+func Begin(_ context.Context, pool *pgxpool.Pool) (*Tx, error) { return &Tx{pool: pool}, nil }
+
+// Begun tells whether anything has been sent.
+func (t *Tx) Begun() bool { return t.begun }
+
+// take takes a connection.
+func (t *Tx) take(ctx context.Context) (err error) {
+	if t.conn == nil {
+		t.conn, err = t.pool.Acquire(ctx)
 	}
-	return &Tx{conn: conn}, nil
+	return err
 }
 
 // Exec runs one statement now.
@@ -68,6 +75,9 @@ func (t *Tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandT
 func (t *Tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	if t.done {
 		return nil, errDone
+	}
+	if err := t.take(ctx); err != nil {
+		return nil, err
 	}
 	if t.begun && len(t.later) == 0 {
 		return t.conn.Query(ctx, sql, args...)
@@ -141,6 +151,10 @@ func (t *Tx) Commit(ctx context.Context) error {
 		t.release()
 		return nil
 	}
+	if err := t.take(ctx); err != nil {
+		t.release()
+		return err
+	}
 	b := t.opened()
 	b.Queue("COMMIT")
 	if err := t.run(ctx, b); err != nil {
@@ -185,7 +199,9 @@ func (t *Tx) Rollback() {
 func (t *Tx) release() {
 	t.done = true
 	t.later = nil
-	t.conn.Release()
+	if t.conn != nil {
+		t.conn.Release()
+	}
 }
 
 // deferred puts statements off.

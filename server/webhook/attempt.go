@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -107,15 +108,23 @@ func (c *Client) post(ctx context.Context, m Message, now time.Time) (int, error
 	if err != nil {
 		return 0, err
 	}
-	defer res.Body.Close()                           //nolint:errcheck // nothing more is wanted of it
-	_, _ = io.CopyN(io.Discard, res.Body, maxAnswer) // what is read changes nothing
+	defer res.Body.Close() //nolint:errcheck // nothing more is wanted of it
+	if res.StatusCode == http.StatusSwitchingProtocols {
+		return res.StatusCode, nil // its body is the bare connection, which knows no deadline
+	}
+	defer context.AfterFunc(ctx, func() { _ = res.Body.Close() })() // whatever the body is, the deadline ends it
+	_, _ = io.CopyN(io.Discard, res.Body, maxAnswer)                // what is read changes nothing
 	return res.StatusCode, nil
 }
 
-// reason says in words why there was no answer, without naming an address.
+// reason says in words why there was no answer, without naming an address, and
+// with nothing of what the receiver said.
 func reason(ctx context.Context, err error) string {
 	var dns *net.DNSError
 	var cert *tls.CertificateVerificationError
+	var name x509.HostnameError
+	var authority x509.UnknownAuthorityError
+	var invalid x509.CertificateInvalidError
 	var alert tls.AlertError
 	var record tls.RecordHeaderError
 	switch {
@@ -125,8 +134,14 @@ func reason(ctx context.Context, err error) string {
 		return "There was no answer within 10 seconds."
 	case errors.As(err, &dns):
 		return "The name of the receiver did not resolve."
+	case errors.As(err, &name):
+		return "The receiver's certificate is for another name."
+	case errors.As(err, &authority):
+		return "The receiver's certificate is not valid: it is signed by an unknown authority."
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "The receiver's certificate is not valid: it has expired, or is not valid yet."
 	case errors.As(err, &cert):
-		return "The receiver's certificate is not valid: " + clip(cert.Err.Error())
+		return "The receiver's certificate is not valid."
 	case errors.As(err, &alert), errors.As(err, &record):
 		return "The TLS handshake failed."
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -138,5 +153,3 @@ func reason(ctx context.Context, err error) string {
 	}
 	return "The receiver's answer could not be read."
 }
-
-func clip(s string) string { return s[:min(len(s), 200)] }

@@ -188,6 +188,9 @@ func (g *Guard) DialContext(ctx context.Context, network, address string) (net.C
 	if err != nil {
 		return nil, err
 	}
+	if len(g.Allow) == 0 && g.OwnHost != "" && strings.EqualFold(strings.TrimSuffix(host, "."), g.OwnHost) {
+		return nil, ErrRefused
+	}
 	found := []netip.Addr{}
 	if a, err := netip.ParseAddr(host); err == nil {
 		found = append(found, a)

@@ -5,7 +5,9 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"log/slog"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -60,6 +62,7 @@ type Sender struct {
 	slots   chan struct{}
 	results chan result
 	working sync.WaitGroup
+	alive   atomic.Bool // the lock that tells so is held
 }
 
 // NewSender returns a sender; Run makes it work.
@@ -86,7 +89,7 @@ func (s *Sender) Run(ctx context.Context) {
 	var writer sync.WaitGroup
 	writer.Go(func() { s.write(writing) })
 	var living sync.WaitGroup
-	living.Go(func() { s.live(ctx) })
+	living.Go(func() { s.live(writing) }) // as long as anything is in flight
 	s.look(ctx)
 	s.working.Wait()
 	stop()
@@ -120,7 +123,7 @@ func (s *Sender) look(ctx context.Context) {
 // claim leases endpoints and gives each to a goroutine.
 func (s *Sender) claim(ctx context.Context) {
 	free := maxBusy - len(s.slots)
-	if free == 0 || ctx.Err() != nil {
+	if free == 0 || ctx.Err() != nil || !s.alive.Load() {
 		return
 	}
 	now := s.Clock.Now()
@@ -143,24 +146,37 @@ func (s *Sender) live(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := s.hold(ctx); err != nil && ctx.Err() == nil {
 			s.Log.Error("webhooks: lock", "error", err)
-			sleep(ctx, time.Second)
+			sleep(ctx, 50*time.Millisecond)
 		}
 	}
 }
 
+// hold keeps the lock on a connection of its own. Leases are taken only from
+// owners that lacked their lock twice in a row: one that has lost its connection
+// gets another at once.
 func (s *Sender) hold(ctx context.Context) error {
 	conn, err := pgx.ConnectConfig(ctx, s.Pool.Config().ConnConfig)
 	if err != nil {
 		return err
 	}
+	defer s.alive.Store(false)
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the lock goes with the connection
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", s.owner); err != nil {
 		return err
 	}
+	s.alive.Store(true)
+	s.Wake()
+	var suspects []int64
 	for ctx.Err() == nil {
-		if n, err := queries.WebhookBury(ctx, conn); err != nil {
+		absent, err := queries.WebhookAbsent(ctx, conn)
+		if err != nil {
 			return err
-		} else if n > 0 {
+		}
+		dead := slices.DeleteFunc(slices.Clone(absent), func(owner int64) bool { return !slices.Contains(suspects, owner) })
+		if suspects = absent; len(dead) > 0 {
+			if err := queries.WebhookBury(ctx, conn, dead); err != nil {
+				return err
+			}
 			s.Wake()
 		}
 		sleep(ctx, buryEvery)

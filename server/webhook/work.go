@@ -2,12 +2,14 @@ package webhook
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/pgtx"
 )
 
 // lease is the right to send to an endpoint.
@@ -147,10 +149,7 @@ func (s *Sender) write(ctx context.Context) {
 				more = false
 			}
 		}
-		held, err := s.store(ctx, batch)
-		if err != nil {
-			s.Log.Error("webhooks: results", "error", err)
-		}
+		held := s.storeAll(ctx, batch)
 		for _, r := range batch {
 			row, ok := held[r.d.ID]
 			r.done <- verdict{held: ok && row.Enabled, same: ok && row.Version.Equal(r.d.Version.Time)}
@@ -158,7 +157,39 @@ func (s *Sender) write(ctx context.Context) {
 	}
 }
 
-// store writes results and, with them, turns off what they turn off.
+// storeTimeout bounds the writing of results: a connection that hangs must not
+// hold every endpoint up.
+const storeTimeout = 10 * time.Second
+
+// storeAll writes results together; where that fails, one by one, so that one
+// that cannot be written takes no other with it.
+func (s *Sender) storeAll(ctx context.Context, batch []result) map[string]db.WebhookResultsRow {
+	held, err := s.store(ctx, batch)
+	if err != nil && pgtx.Again(err) {
+		held, err = s.store(ctx, batch)
+	}
+	if err != nil {
+		s.Log.Error("webhooks: results", "error", err)
+		held = map[string]db.WebhookResultsRow{}
+		for _, r := range batch {
+			one, err := s.store(ctx, []result{r})
+			if err != nil {
+				s.Log.Error("webhooks: result", "delivery", r.d.ID, "error", err)
+			}
+			maps.Copy(held, one)
+		}
+	}
+	for _, r := range batch {
+		if _, ok := held[r.d.ID]; ok && r.status == "failed" {
+			if err := s.judge(ctx, r); err != nil {
+				s.Log.Error("webhooks: turning off", "endpoint", r.lease.endpoint, "error", err)
+			}
+		}
+	}
+	return held
+}
+
+// store writes results in one statement.
 func (s *Sender) store(ctx context.Context, batch []result) (map[string]db.WebhookResultsRow, error) {
 	p := db.WebhookResultsParams{Owner: s.owner}
 	for _, r := range batch {
@@ -167,42 +198,36 @@ func (s *Sender) store(ctx context.Context, batch []result) (map[string]db.Webho
 		p.Errors, p.Durations = append(p.Errors, r.outcome.Err), append(p.Durations, r.outcome.Took.Milliseconds())
 		p.Attempted, p.Next, p.Finished = append(p.Attempted, clock.At(r.outcome.Start)), append(p.Next, r.next), append(p.Finished, r.at)
 	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	rows, err := queries.WebhookResults(ctx, s.Pool, p)
 	held := map[string]db.WebhookResultsRow{}
-	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
-		rows, err := queries.WebhookResults(ctx, tx, p)
-		if err != nil {
-			return err
-		}
-		for _, row := range rows {
-			held[row.ID] = row
-		}
-		for _, r := range batch {
-			if _, ok := held[r.d.ID]; ok && r.status == "failed" {
-				if err := s.judge(ctx, tx, r); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
+	for _, row := range rows {
+		held[row.ID] = row
+	}
 	return held, err
 }
 
 // judge turns the endpoint of a delivery off that failed for good, where it is
-// the twentieth in a row over days.
-func (s *Sender) judge(ctx context.Context, tx pgx.Tx, r result) error {
-	off, err := queries.WebhookDisable(ctx, tx, db.WebhookDisableParams{Now: r.at, EndpointID: r.lease.endpoint, Since: r.at.Days(-30)})
-	for _, e := range off {
-		reason := "The endpoint was turned off: its last 20 events all failed, over five days."
-		s.Log.Warn("webhooks: endpoint turned off after lasting failure", "endpoint", e.ID, "program", e.ProgramID)
-		if err := queries.WebhookCancel(ctx, tx, db.WebhookCancelParams{Error: &reason, Now: &r.at, EndpointID: e.ID, OrgID: e.OrgID}); err != nil {
-			return err
-		}
-		if s.Disabled != nil {
-			if err := s.Disabled(ctx, tx, e); err != nil {
+// the twentieth in a row over days. It locks the endpoint before the deliveries,
+// as the operations do.
+func (s *Sender) judge(ctx context.Context, r result) error {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	return pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
+		off, err := queries.WebhookDisable(ctx, tx, db.WebhookDisableParams{Now: r.at, EndpointID: r.lease.endpoint, Since: r.at.Days(-30)})
+		for _, e := range off {
+			reason := "The endpoint was turned off: its last 20 events all failed, over five days."
+			s.Log.Warn("webhooks: endpoint turned off after lasting failure", "endpoint", e.ID, "program", e.ProgramID)
+			if err := queries.WebhookCancel(ctx, tx, db.WebhookCancelParams{Error: &reason, Now: &r.at, EndpointID: e.ID, OrgID: e.OrgID}); err != nil {
 				return err
 			}
+			if s.Disabled != nil {
+				if err := s.Disabled(ctx, tx, e); err != nil {
+					return err
+				}
+			}
 		}
-	}
-	return err
+		return err
+	})
 }
