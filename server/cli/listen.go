@@ -33,7 +33,6 @@ func listen(fs *flag.FlagSet) action {
 				return err
 			}
 			f := forwarder{env: env, d: d, org: id, to: *to, secret: webhook.NewSecret()}
-			fmt.Fprintf(env.Out, "Events of %s go to %s, signed with %s\n", id, *to, f.secret)
 			return f.run(ctx)
 		})
 	}
@@ -71,6 +70,7 @@ func (f *forwarder) run(ctx context.Context) (err error) {
 	}
 	f.xid-- // everything before it has been told
 	f.seq = 1<<63 - 1
+	fmt.Fprintf(f.env.Out, "Events of %s go to %s, signed with %s\n", f.org, f.to, f.secret)
 	client := webhook.NewClient(f.d.config.ServiceName, (&net.Dialer{}).DialContext)
 	defer client.Close()
 	for {

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/config"
+	"rail/server/event"
+	"rail/server/postgres"
+	"rail/server/webhook/verify"
+)
+
+// shared is output that may be read while it is written.
+type shared struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *shared) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// TestListen: events reach the developer's machine once and in order, signed
+// with the secret that was shown; those of before do not.
+func TestListen(t *testing.T) {
+	t.Parallel()
+	r := newRail(t).running()
+	org := r.object("org", "create", "--name", "Acme")["id"].(string)
+	cfg, err := config.Load(r.environ)
+	require.NoError(t, err)
+	at, err := locate(t.Context(), cfg, nil)
+	require.NoError(t, err)
+	pool, err := postgres.Open(t.Context(), at.dsn, postgres.Options{MaxConns: 4})
+	require.NoError(t, err)
+	defer pool.Close()
+	tell := func(id string) {
+		e := event.Recorder{OrgID: org, RequestID: "req_1", Now: r.now.Now()}
+		e.Record("affiliate.deleted", event.Subject{ProgramID: "prg_1", ID: id}, map[string]string{"partner_id": id})
+		require.NoError(t, e.Flush(t.Context(), pool))
+	}
+	tell("part_before")
+	type got struct {
+		header http.Header
+		body   []byte
+	}
+	arrived := make(chan got, 10)
+	sink := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body) // the test fails on a short body
+		arrived <- got{req.Header, body}
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	defer sink.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	out, ended := &shared{}, make(chan int)
+	go func() {
+		ended <- Run(ctx, &Env{Out: out, Err: out, Clock: r.now, Environ: r.environ}, []string{"listen", "--forward-to", sink.URL + "/hooks"})
+	}()
+	require.Eventually(t, func() bool { return regexp.MustCompile(`whsec_\S+`).MatchString(out.String()) }, 10*time.Second, 20*time.Millisecond)
+	secret := regexp.MustCompile(`whsec_\S+`).FindString(out.String())
+	tell("part_1")
+	tell("part_2")
+	for _, id := range []string{"part_1", "part_2"} {
+		g := <-arrived
+		require.Contains(t, string(g.body), id)
+		require.NoError(t, verify.Signature(g.header, g.body, secret, r.now.Now().Time))
+		require.NoError(t, verify.Standard(g.header, g.body, secret, r.now.Now().Time))
+	}
+	require.Eventually(t, func() bool {
+		return len(regexp.MustCompile(`affiliate\.deleted +evt_\w+  204  \d+ ms`).FindAllString(out.String(), -1)) == 2
+	}, 10*time.Second, 20*time.Millisecond)
+	cancel()
+	require.Zero(t, <-ended, out.String())
+	status, _, errs := r.run("listen", "--forward-to", "localhost:3000")
+	require.Equal(t, 2, status)
+	require.Contains(t, errs, "--forward-to")
+}
