@@ -3534,7 +3534,7 @@ type CampaignStatus string
 // CampaignUpdate Fields to change; what is absent stays.
 type CampaignUpdate struct {
 	// Audience Replaces who gets it; null means every active partner.
-	Audience nullable.Nullable[string] `json:"audience,omitempty"`
+	Audience nullable.Nullable[CampaignAudience] `json:"audience,omitempty"`
 
 	// Body Text of the mail in Markdown.
 	Body *string `json:"body,omitempty"`
@@ -3548,7 +3548,7 @@ type CampaignUpdate struct {
 	ProgramID *ProgramID `json:"program_id,omitempty"`
 
 	// ScheduledAt When to send it; null takes it off the schedule.
-	ScheduledAt nullable.Nullable[string] `json:"scheduled_at,omitempty"`
+	ScheduledAt nullable.Nullable[clock.Time] `json:"scheduled_at,omitempty"`
 
 	// Subject Subject of the mail.
 	Subject *string `json:"subject,omitempty"`
