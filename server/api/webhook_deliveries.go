@@ -68,7 +68,7 @@ func (s *Server) PingWebhookEndpoint(ctx context.Context, r api.PingWebhookEndpo
 	if err != nil {
 		return nil, err
 	}
-	secrets, err := s.liveSecrets(e, c.Now)
+	secrets, err := webhook.Sealed{Endpoint: e.ID, Secret: e.Secret, Previous: e.PreviousSecret, PreviousExpiresAt: e.PreviousExpiresAt}.Live(s.Keeper, c.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -120,15 +120,6 @@ func pingType(e db.WebhookEndpoint, b *api.PingWebhookEndpointJSONRequestBody) (
 		return "referral.created", nil
 	}
 	return "affiliate.created", nil
-}
-
-func (s *Server) liveSecrets(e db.WebhookEndpoint, now clock.Time) ([]string, error) {
-	current, err := s.Keeper.Open(e.Secret, webhook.SecretPlace(e.ID, false))
-	if err != nil || e.PreviousSecret == nil || !e.PreviousExpiresAt.After(now.Time) {
-		return []string{string(current)}, err
-	}
-	previous, err := s.Keeper.Open(e.PreviousSecret, webhook.SecretPlace(e.ID, true))
-	return []string{string(current), string(previous)}, err
 }
 
 func insertDelivery(ctx context.Context, c *call.Call, d db.WebhookDelivery) error {

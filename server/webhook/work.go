@@ -10,6 +10,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/pgtx"
+	"rail/server/secret"
 )
 
 // lease is the right to send to an endpoint.
@@ -83,7 +84,7 @@ func (s *Sender) sendAll(ctx context.Context, client *Client, l lease, due []db.
 // sendOne makes one attempt and has its result written.
 func (s *Sender) sendOne(ctx context.Context, client *Client, l lease, d db.WebhookNextRow) verdict {
 	now := s.Clock.Now()
-	secrets, err := s.secrets(l.endpoint, d, now)
+	secrets, err := Sealed{Endpoint: l.endpoint, Secret: d.Secret, Previous: d.PreviousSecret, PreviousExpiresAt: d.PreviousExpiresAt}.Live(s.Keeper, now)
 	if err != nil {
 		s.Log.Error("webhooks: the secret does not open", "endpoint", l.endpoint, "error", err)
 		return verdict{}
@@ -105,21 +106,22 @@ func (s *Sender) sendOne(ctx context.Context, client *Client, l lease, d db.Webh
 	return <-r.done
 }
 
-// secrets are those that sign at a moment, the newest first.
-func (s *Sender) secrets(endpoint string, d db.WebhookNextRow, now clock.Time) ([]string, error) {
-	current, err := s.Keeper.Open(d.Secret, SecretPlace(endpoint, false))
-	if err != nil {
-		return nil, err
+// Sealed are the secrets of an endpoint as they are stored. Previous is nil, or
+// signs too until PreviousExpiresAt.
+type Sealed struct {
+	Endpoint          string
+	Secret, Previous  []byte
+	PreviousExpiresAt *clock.Time
+}
+
+// Live opens the secrets that sign at a moment, the newest first.
+func (s Sealed) Live(keeper *secret.Keeper, now clock.Time) ([]string, error) {
+	current, err := keeper.Open(s.Secret, SecretPlace(s.Endpoint, false))
+	if err != nil || s.Previous == nil || !s.PreviousExpiresAt.After(now.Time) {
+		return []string{string(current)}, err
 	}
-	out := []string{string(current)}
-	if d.PreviousSecret != nil && d.PreviousExpiresAt.After(now.Time) {
-		previous, err := s.Keeper.Open(d.PreviousSecret, SecretPlace(endpoint, true))
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, string(previous))
-	}
-	return out, nil
+	previous, err := keeper.Open(s.Previous, SecretPlace(s.Endpoint, true))
+	return []string{string(current), string(previous)}, err
 }
 
 // SecretPlace names where a secret of an endpoint is sealed.
