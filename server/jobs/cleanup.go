@@ -44,24 +44,15 @@ func purgeEvents(ctx context.Context, pool *pgxpool.Pool, before clock.Time) err
 			return queries.EventsPurge(ctx, pool, db.EventsPurgeParams{Before: before, Lim: purgeBatch})
 		},
 	} {
-		for {
-			n, err := purge()
-			if err != nil {
-				return err
-			}
-			if n < purgeBatch {
-				break
-			}
+		if err := drain(purgeBatch, purge); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
 func purgeKeys(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
-	for {
-		n, err := queries.IdempotencyPurge(ctx, pool, db.IdempotencyPurgeParams{ValidSince: now.Plus(-front.Replay), Lim: purgeBatch})
-		if err != nil || n < purgeBatch {
-			return err
-		}
-	}
+	return drain(purgeBatch, func() (int64, error) {
+		return queries.IdempotencyPurge(ctx, pool, db.IdempotencyPurgeParams{ValidSince: now.Plus(-front.Replay), Lim: purgeBatch})
+	})
 }

@@ -86,3 +86,14 @@ func (j Job) guarded(ctx context.Context, now clock.Time) (err error) {
 	}()
 	return j.Run(ctx, now)
 }
+
+// drain does work again and again, each time in a bounded batch, until one was
+// not full. some returns how many rows it took.
+func drain[N int | int64](batch N, some func() (N, error)) error {
+	for {
+		n, err := some()
+		if err != nil || n < batch {
+			return err
+		}
+	}
+}

@@ -46,12 +46,7 @@ func approve(pool *pgxpool.Pool) Job {
 // batch with its ledger entries and events in one transaction.
 func move(ctx context.Context, pool *pgxpool.Pool, now clock.Time, previous string, take func(pgtx.DBTX) ([]db.Commission, error)) error {
 	run := ident.New(ident.Run)
-	for {
-		n, err := moveSome(ctx, pool, now, run, previous, take)
-		if err != nil || n < moveBatch {
-			return err
-		}
-	}
+	return drain(moveBatch, func() (int, error) { return moveSome(ctx, pool, now, run, previous, take) })
 }
 
 func moveSome(ctx context.Context, pool *pgxpool.Pool, now clock.Time, run, previous string, take func(pgtx.DBTX) ([]db.Commission, error)) (int, error) {
@@ -81,12 +76,9 @@ func expire(pool *pgxpool.Pool) Job {
 	return Job{
 		Name: "expire-referrals", About: "retire referrals whose cookie window has run", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
-			for {
-				n, err := queries.ReferralsExpire(ctx, pool, db.ReferralsExpireParams{Now: now, Lim: purgeBatch})
-				if err != nil || n < purgeBatch {
-					return err
-				}
-			}
+			return drain(purgeBatch, func() (int64, error) {
+				return queries.ReferralsExpire(ctx, pool, db.ReferralsExpireParams{Now: now, Lim: purgeBatch})
+			})
 		},
 	}
 }

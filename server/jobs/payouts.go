@@ -27,12 +27,7 @@ func payoutsDue(pool *pgxpool.Pool) Job {
 		Name: "payouts-due", About: "tell of pending payouts whose day has come", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
 			run := ident.New(ident.Run)
-			for {
-				n, err := tellDue(ctx, pool, now, run)
-				if err != nil || n < moveBatch {
-					return err
-				}
-			}
+			return drain(moveBatch, func() (int, error) { return tellDue(ctx, pool, now, run) })
 		},
 	}
 }

@@ -16,12 +16,7 @@ func expireTaxForms(pool *pgxpool.Pool) Job {
 	return Job{
 		Name: "expire-tax-forms", About: "retire tax forms that have run out, and ask for new ones", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
-			for {
-				n, err := expireSomeForms(ctx, pool, now)
-				if err != nil || n < moveBatch {
-					return err
-				}
-			}
+			return drain(moveBatch, func() (int, error) { return expireSomeForms(ctx, pool, now) })
 		},
 	}
 }
