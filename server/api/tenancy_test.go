@@ -75,7 +75,7 @@ var operations = sync.OnceValue(func() []operation {
 		for _, method := range slices.Sorted(maps.Keys(d.Paths[path])) {
 			o, _ := d.Paths[path][method].(M)
 			id, named := o["operationId"].(string)
-			if !named || o["x-unimplemented"] == true {
+			if !named {
 				continue
 			}
 			op := operation{id: id, method: strings.ToUpper(method), path: path}
