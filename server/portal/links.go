@@ -9,7 +9,7 @@ import (
 )
 
 // recentClicks is how many of the last clicks the page of links shows.
-const recentClicks = 15
+const recentClicks = 10
 
 // click is what a partner sees of a click: where it came from, not who clicked.
 type click struct {

@@ -1,8 +1,10 @@
 package portal
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	gen "rail/gen/api"
@@ -35,6 +37,9 @@ func overview(v *visit) error {
 		return err
 	}
 	h.Balances = balances.(gen.ListBalances200JSONResponse).Data
+	slices.SortStableFunc(h.Balances, func(a, b gen.Balance) int { // the program's own currency comes first
+		return cmp.Compare(own(b, h.Currency), own(a, h.Currency))
+	})
 	latest, err := v.portal.Server.ListCommissions(ctx, gen.ListCommissionsRequestObject{Params: gen.ListCommissionsParams{
 		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Limit: ptr(int64(5)),
 	}})
@@ -47,6 +52,13 @@ func overview(v *visit) error {
 		return err
 	}
 	return v.show(http.StatusOK, "overview", "/portal", "Overview", h)
+}
+
+func own(b gen.Balance, currency string) int {
+	if b.Currency == currency {
+		return 1
+	}
+	return 0
 }
 
 // self is the partner with its group and its counters.

@@ -1,6 +1,7 @@
 package portal
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -74,12 +75,22 @@ func (v *visit) postbackPage(id string) (postbackPage, error) {
 	return page, nil
 }
 
+// meanings are the types in words for partners, where the description's are
+// about the API.
+var meanings = map[string]string{
+	"referral.created": "somebody came by your link", "referral.lead": "a visitor of yours signed up", "referral.converted": "a referral paid for the first time",
+	"referral.deleted": "a referral was taken back", "commission.created": "you earned, or money was taken back", "commission.updated": "a commission changed its state or amount",
+	"commission.paid": "a commission was paid", "commission.voided": "an unpaid commission fell away", "commission.deleted": "a commission was removed",
+	"payout.created": "a payout was made ready", "payout.updated": "a payout changed its state", "payout.due": "a payout's day has come", "payout.paid": "a payout was sent",
+	"payout.failed": "a payout did not arrive", "payout.not_eligible": "a payout cannot be made yet", "payout.deleted": "a payout was withdrawn; its money is due again",
+}
+
 // choose lists the types that a postback may take; none chosen means all.
 func (p *postbackPage) choose(chosen []string) {
 	p.Types = nil
 	for _, t := range webhook.Catalogue() {
 		if t.PartnerEligible {
-			p.Types = append(p.Types, eventChoice{t.Type, t.Description, slices.Contains(chosen, t.Type)})
+			p.Types = append(p.Types, eventChoice{t.Type, cmp.Or(meanings[t.Type], t.Description), slices.Contains(chosen, t.Type)})
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -156,8 +157,20 @@ func faults(err error, fields ...string) fieldErrors {
 	return fieldErrors{"": sentence(p.Message, p.Param)}
 }
 
+// formatFault is how the description's validator tells of a format: what must be
+// given stands in the brackets.
+var formatFault = regexp.MustCompile(`doesn't match the format "\w+" \((.+)\)\.$`)
+
 // sentence is an API message for people: without the name of the parameter.
 func sentence(message, param string) string {
+	switch m := formatFault.FindStringSubmatch(message); {
+	case m != nil:
+		return "This " + m[1] + "."
+	case param == "country_code":
+		return "This must be two letters, such as DE or US."
+	case strings.HasPrefix(message, param+": maximum string length"):
+		return "This is too long."
+	}
 	if rest, ok := strings.CutPrefix(message, param+": "); ok && param != "" && rest != "" {
 		return strings.ToUpper(rest[:1]) + rest[1:]
 	}

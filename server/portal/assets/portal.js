@@ -16,6 +16,7 @@ for (const button of document.querySelectorAll('button[data-copy]')) {
     setTimeout(() => { button.textContent = label }, 2000)
   })
 }
+document.querySelector('.menu [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
 for (const input of document.querySelectorAll('.copy input')) {
   input.addEventListener('focus', () => input.select())
 }
