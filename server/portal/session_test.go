@@ -186,7 +186,7 @@ func TestForeignFormsChangeNothing(t *testing.T) {
 	for _, headers := range [][]string{nil, {"Sec-Fetch-Site", "same-origin"}, {"Origin", "https://rail.example"}} {
 		b.moved("/portal/settings?done=profile", b.post("/portal/settings/profile", form(mine), headers...))
 	}
-	require.Equal(t, "Mallory", s.Get("/v1/partners/" + partner).String("first_name"))
+	require.Equal(t, "Mallory", s.Get("/v1/partners/"+partner).String("first_name"))
 }
 
 func TestHeadersAndPaths(t *testing.T) {
