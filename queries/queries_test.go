@@ -21,6 +21,10 @@ var unbound = map[string]string{
 	// The operator's commands work on the whole database.
 	"APIKeyRevoke":        "asked by the operator's command only, who may revoke any key",
 	"LinkSetRateOverride": "asked by the operator's command only, for any link",
+	// The portal's sign-in and cookie.
+	"MagicLinkUse":     "the hash of a secret token is what tells the partner",
+	"PortalSession":    "the hash of a secret token is what tells the partner",
+	"PortalSessionEnd": "the hash is that of the caller's own token",
 	// The public redirect.
 	"LinkBySlug": "the redirect has no key; slugs are server-made and of one namespace",
 	// Jobs work on the whole database.
@@ -61,6 +65,8 @@ var unbound = map[string]string{
 	"SequencesActive":      "the time comes in every organization",
 	"MailsLost":            "workers die with mails of every organization",
 	"MailsPurge":           "removes what has expired, whosever it is",
+	"MagicLinksPurge":      "removes what has expired, whosever it is",
+	"PortalSessionsPurge":  "removes what has expired, whosever it is",
 	"WebhookCancelOff":     "endpoints are turned off in every organization",
 	"WebhookClaim":         "the sender sends for every organization",
 	"WebhookNext":          "the lease is one that WebhookClaim has just given",

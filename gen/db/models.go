@@ -394,6 +394,15 @@ type PayoutBatch struct {
 	UpdatedAt   clock.Time
 }
 
+type PortalSession struct {
+	TokenHash []byte
+	OrgID     string
+	ProgramID string
+	PartnerID string
+	CreatedAt clock.Time
+	ExpiresAt clock.Time
+}
+
 type Program struct {
 	ID                     string
 	OrgID                  string

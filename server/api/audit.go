@@ -28,7 +28,7 @@ func audit(ctx context.Context, c *call.Call, e entry) error {
 	}
 	return queries.AuditInsert(ctx, c.Later(), db.AuditInsertParams{
 		ID: ident.New(ident.Audit), OrgID: c.Key.OrgID, ProgramID: e.programID, Action: e.action, TargetID: e.targetID,
-		APIKeyID: &c.Key.ID, RequestID: &c.RequestID, Reason: e.reason, Before: before, After: after, CreatedAt: c.Now,
+		APIKeyID: orNil(c.Key.ID), RequestID: &c.RequestID, Reason: e.reason, Before: before, After: after, CreatedAt: c.Now,
 	})
 }
 

@@ -232,14 +232,18 @@ func (s *Server) sealDetails(p *db.Partner, details []byte) error {
 
 // savePartner writes a changed partner and tells of it.
 func savePartner(ctx context.Context, c *call.Call, p db.Partner) error {
-	c.Events.Record("affiliate.updated", event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}, api.AffiliateUpdatedData{
-		PartnerID: p.ID, Status: api.PartnerStatus(p.Status), Reason: p.SuspensionReason,
-	})
+	tellPartnerUpdated(c, p)
 	return queries.PartnerUpdate(ctx, c.Later(), db.PartnerUpdateParams{
 		GroupID: p.GroupID, FirstName: p.FirstName, LastName: p.LastName, DisplayName: p.DisplayName, CompanyName: p.CompanyName,
 		WebsiteURL: p.WebsiteURL, CountryCode: p.CountryCode, Handle: p.Handle, Status: p.Status, DeclineReason: p.DeclineReason,
 		SuspensionReason: p.SuspensionReason, MinPayoutMinor: p.MinPayoutMinor, Metadata: p.Metadata, PayoutMethod: p.PayoutMethod,
 		PayoutDetails: p.PayoutDetails, UpdatedAt: p.UpdatedAt, ID: p.ID, OrgID: p.OrgID,
+	})
+}
+
+func tellPartnerUpdated(c *call.Call, p db.Partner) {
+	c.Events.Record("affiliate.updated", event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}, api.AffiliateUpdatedData{
+		PartnerID: p.ID, Status: api.PartnerStatus(p.Status), Reason: p.SuspensionReason,
 	})
 }
 

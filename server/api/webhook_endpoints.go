@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// maxEndpoints bounds the endpoints of a program (decisions, 159 and 211).
+	// maxEndpoints bounds the endpoints of a program (decisions, 159 and 211), and
+	// the postbacks of a partner: those of partners take none of the program's.
 	maxEndpoints = 20
 	// rotation is how long an old secret signs beside the new one.
 	rotation = 24 * time.Hour
@@ -83,12 +84,12 @@ func (s *Server) CreateWebhookEndpoint(ctx context.Context, r api.CreateWebhookE
 	if err := check(ctx, c, p.ID, refPartner("partner_id", b.PartnerID)); err != nil {
 		return nil, err
 	}
-	n, err := queries.WebhookEndpointCount(ctx, c.Tx, db.WebhookEndpointCountParams{ProgramID: p.ID, OrgID: c.Key.OrgID})
+	n, err := queries.WebhookEndpointsHeld(ctx, c.Tx, db.WebhookEndpointsHeldParams{ProgramID: p.ID, OrgID: c.Key.OrgID, PartnerID: b.PartnerID})
 	if err != nil {
 		return nil, err
 	}
 	if n >= maxEndpoints {
-		return nil, problem.New(problem.WebhookEndpointLimit, "The program has %d endpoints, as many as it may have.", n)
+		return nil, problem.New(problem.WebhookEndpointLimit, "There are %d endpoints already, as many as there may be.", n)
 	}
 	e := db.WebhookEndpoint{
 		ID: ident.New(ident.Endpoint), OrgID: p.OrgID, ProgramID: p.ID, PartnerID: b.PartnerID, URL: b.URL, EventTypes: types, Enabled: true,

@@ -110,10 +110,11 @@ func TestWebhookEndpoint(t *testing.T) {
 		s.Refused(c.status, c.code, c.param, s.Post("/v1/webhook_endpoints", body))
 	}
 	s.Refused(400, "parameter_invalid", "event_types[0]", s.Post("/v1/webhook_endpoints/"+postback.String("id"), M{"event_types": []string{"sale.created"}}))
-	for range 18 {
+	for range 19 {
 		s.Must(201, s.Post("/v1/webhook_endpoints", M{"program_id": program, "url": "https://hooks.example/"}))
 	}
 	s.Refused(409, "webhook_endpoint_limit", "", s.Post("/v1/webhook_endpoints", M{"program_id": program, "url": "https://hooks.example/"}))
+	s.Must(201, s.Post("/v1/webhook_endpoints", M{"program_id": program, "partner_id": partner, "url": "https://hooks.example/"})) // postbacks take none of the program's
 	s.Must(200, s.Delete("/v1/webhook_endpoints/"+id))
 	s.Refused(404, "resource_not_found", "", s.Get("/v1/webhook_endpoints/"+id))
 	s.Must(201, s.Post("/v1/webhook_endpoints", M{"program_id": program, "url": "https://hooks.example/"}))

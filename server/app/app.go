@@ -27,6 +27,7 @@ import (
 	"rail/server/migrate"
 	"rail/server/pages"
 	"rail/server/payout"
+	"rail/server/portal"
 	"rail/server/secret"
 	"rail/server/webhook"
 )
@@ -96,6 +97,11 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	mails.Pages.Register(a.echo)
 	links := &api.Redirector{Server: server, Pool: pool, Clock: c, Log: log, Address: path.ClientAddress}
 	a.echo.Match([]string{http.MethodGet, http.MethodHead}, "/r/:slug", links.Redirect)
+	partners, err := portal.New(portal.Options{Server: server, Document: document, Pool: pool, Clock: c, Told: a.sender.Wake})
+	if err != nil {
+		return nil, fmt.Errorf("portal: %w", err)
+	}
+	partners.Register(a.echo)
 	return a, nil
 }
 

@@ -20,9 +20,9 @@ var queries = db.New()
 // cleanUp removes what has expired.
 func cleanUp(m Means) Job {
 	return Job{
-		Name: "clean-up", About: "remove expired Idempotency-Key records, and events, deliveries and mails past their retention", Every: time.Minute,
+		Name: "clean-up", About: "remove expired Idempotency-Key records, sign-in links and portal sessions, and events, deliveries and mails past their retention", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
-			return errors.Join(purgeKeys(ctx, m.Pool, now), queries.WebhookCancelOff(ctx, m.Pool, &now), purgeEvents(ctx, m.Pool, now.Days(-int64(max(m.RetentionDays, minRetention)))))
+			return errors.Join(purgeKeys(ctx, m.Pool, now), purgeSignIns(ctx, m.Pool, now), queries.WebhookCancelOff(ctx, m.Pool, &now), purgeEvents(ctx, m.Pool, now.Days(-int64(max(m.RetentionDays, minRetention)))))
 		},
 	}
 }
@@ -55,4 +55,15 @@ func purgeKeys(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 	return drain(purgeBatch, func() (int64, error) {
 		return queries.IdempotencyPurge(ctx, pool, db.IdempotencyPurgeParams{ValidSince: now.Plus(-front.Replay), Lim: purgeBatch})
 	})
+}
+
+// purgeSignIns forgets sign-in links and portal sessions that have run out.
+func purgeSignIns(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
+	return errors.Join(
+		drain(purgeBatch, func() (int64, error) {
+			return queries.MagicLinksPurge(ctx, pool, db.MagicLinksPurgeParams{Now: now, Lim: purgeBatch})
+		}),
+		drain(purgeBatch, func() (int64, error) {
+			return queries.PortalSessionsPurge(ctx, pool, db.PortalSessionsPurgeParams{Now: now, Lim: purgeBatch})
+		}))
 }

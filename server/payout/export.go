@@ -60,6 +60,9 @@ var addresses = map[string]*regexp.Regexp{
 	"wise":   regexp.MustCompile(`^` + mailbox + `$`),
 }
 
+// Payable tells whether a service, a key of FileLimits, pays to such an address.
+func Payable(service, address string) bool { return addresses[service].MatchString(address) }
+
 const mailbox = "[A-Za-z0-9][A-Za-z0-9.!#$%&'*/=?^_`{|}~+-]*@[A-Za-z0-9.-]+"
 
 // details are the members of the payout details that may hold the address.

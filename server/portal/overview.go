@@ -1,0 +1,102 @@
+package portal
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	gen "rail/gen/api"
+)
+
+// home is what the overview shows.
+type home struct {
+	Partner     gen.Partner
+	Balances    []gen.Balance
+	Commissions []gen.Commission
+	Earned      int64 // how many commissions there are
+	Link        string
+	Chart       chart
+	Currency    string
+	Steps       []section // what is left of the onboarding
+}
+
+func overview(v *visit) error {
+	ctx := v.reading()
+	h := home{Currency: v.program.Currency, Steps: v.steps()}
+	var err error
+	if h.Partner, err = v.self(ctx); err != nil {
+		return err
+	}
+	h.Link = v.ownLink(h.Partner)
+	balances, err := v.portal.Server.ListBalances(ctx, gen.ListBalancesRequestObject{Params: gen.ListBalancesParams{
+		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Limit: ptr(int64(100)),
+	}})
+	if err != nil {
+		return err
+	}
+	h.Balances = balances.(gen.ListBalances200JSONResponse).Data
+	slices.SortStableFunc(h.Balances, func(a, b gen.Balance) int { // the program's own currency comes first
+		return cmp.Compare(own(b, h.Currency), own(a, h.Currency))
+	})
+	latest, err := v.portal.Server.ListCommissions(ctx, gen.ListCommissionsRequestObject{Params: gen.ListCommissionsParams{
+		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Limit: ptr(int64(5)),
+	}})
+	if err != nil {
+		return err
+	}
+	found := latest.(gen.ListCommissions200JSONResponse)
+	h.Commissions, h.Earned = found.Data, found.TotalCount
+	if h.Chart, err = v.year(ctx); err != nil {
+		return err
+	}
+	return v.show(http.StatusOK, "overview", "/portal", "Overview", h)
+}
+
+func own(b gen.Balance, currency string) int {
+	if b.Currency == currency {
+		return 1
+	}
+	return 0
+}
+
+// self is the partner with its group and its counters.
+func (v *visit) self(ctx context.Context) (gen.Partner, error) {
+	found, err := v.portal.Server.RetrievePartner(ctx, gen.RetrievePartnerRequestObject{ID: v.partner.ID, Params: gen.RetrievePartnerParams{
+		Expand: gen.PartnerExpandParam{gen.PartnerExpandGroup}, Include: gen.PartnerIncludeParam{gen.PartnerIncludeStats},
+	}})
+	if err != nil {
+		return gen.Partner{}, err
+	}
+	return gen.Partner(found.(gen.RetrievePartner200JSONResponse)), nil
+}
+
+// steps are what a new partner has still to do.
+func (v *visit) steps() (out []section) {
+	p := v.partner
+	if p.CompletedOnboarding {
+		return nil
+	}
+	if p.FirstName == nil && p.LastName == nil && p.DisplayName == nil && p.CompanyName == nil {
+		out = append(out, section{"/portal/settings#profile", "Save your name"})
+	}
+	if p.PayoutMethod == nil {
+		out = append(out, section{"/portal/settings#payout", "Say how you want to be paid"})
+	}
+	return out
+}
+
+// year is the chart of the last twelve months.
+func (v *visit) year(ctx context.Context) (chart, error) {
+	now := v.now.UTC()
+	from := time.Date(now.Year(), now.Month()-11, 1, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
+	by, months, none := gen.ReportDimensionPeriod, gen.ReportGranularityMonth, gen.ReportCompareNone
+	found, err := v.portal.Server.RetrieveReport(ctx, gen.RetrieveReportRequestObject{Params: gen.RetrieveReportParams{
+		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Dimension: &by, Granularity: &months, Compare: &none, From: &from,
+	}})
+	if err != nil {
+		return chart{}, err
+	}
+	return newChart(found.(gen.RetrieveReport200JSONResponse).Rows, v.program.Currency), nil
+}

@@ -1,0 +1,127 @@
+package portal
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/pgtx"
+	"rail/server/secret"
+)
+
+// sessionLife is how long a partner stays signed in.
+const sessionLife = 12 * time.Hour
+
+// tokenForm is the form of a sign-in link's token and of a session's.
+var tokenForm = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
+
+// signIn takes the link's token and begins a session. Only GET takes it: HEAD,
+// and a browser that fetches pages in advance, only look.
+func (p *Portal) signIn(v *visit, token string) error {
+	r := v.Request()
+	if strings.Contains(strings.ToLower(r.Header.Get("Purpose")+r.Header.Get("Sec-Purpose")+r.Header.Get("X-Moz")), "prefetch") {
+		return errForged
+	}
+	if r.Method == http.MethodHead {
+		return v.NoContent(http.StatusOK)
+	}
+	if !tokenForm.MatchString(token) {
+		return errLink
+	}
+	session, err := p.begin(r.Context(), token, v.now)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return errLink
+	}
+	if err != nil {
+		return err
+	}
+	v.SetCookie(p.cookie(session, int(sessionLife/time.Second)))
+	return v.Redirect(http.StatusSeeOther, "/portal")
+}
+
+// begin trades a sign-in link for a session, whose token it returns.
+func (p *Portal) begin(ctx context.Context, link string, now clock.Time) (string, error) {
+	var b [32]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return "", err
+	}
+	token := base64.RawURLEncoding.EncodeToString(b[:])
+	tx, err := pgtx.Begin(ctx, p.Pool)
+	if err != nil {
+		return "", err
+	}
+	defer tx.Rollback()
+	who, err := queries.MagicLinkUse(ctx, tx, db.MagicLinkUseParams{Now: now, TokenHash: secret.HashToken(link)})
+	if err != nil {
+		return "", err
+	}
+	err = queries.PortalSessionInsert(ctx, tx.Later(), db.PortalSessionInsertParams{
+		TokenHash: secret.HashToken(token), OrgID: who.OrgID, ProgramID: who.ProgramID, PartnerID: who.PartnerID, CreatedAt: now, ExpiresAt: now.Plus(sessionLife),
+	})
+	if err != nil {
+		return "", err
+	}
+	return token, tx.Commit(ctx)
+}
+
+// cookie holds the session's token. Over https no other host can set it, and it
+// is never sent in the clear.
+func (p *Portal) cookie(token string, age int) *http.Cookie {
+	c := &http.Cookie{Name: p.cookieName(), Value: token, Path: "/portal", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode}
+	if p.secure {
+		c.Path, c.Secure = "/", true
+	}
+	return c
+}
+
+func (p *Portal) cookieName() string {
+	if p.secure {
+		return "__Host-rail_portal"
+	}
+	return "rail_portal"
+}
+
+// identify reads who is signed in. A cookie that means nothing any more is
+// taken away.
+func (v *visit) identify() error {
+	c, err := v.Cookie(v.portal.cookieName())
+	if err != nil {
+		return errSignedOut
+	}
+	who, err := db.PortalSessionRow{}, pgx.ErrNoRows
+	if tokenForm.MatchString(c.Value) {
+		who, err = queries.PortalSession(v.ctx(), v.portal.Pool, db.PortalSessionParams{TokenHash: secret.HashToken(c.Value), Now: v.now})
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
+		v.SetCookie(v.portal.cookie("", -1))
+		return errSignedOut
+	}
+	v.token, v.partner, v.program = c.Value, who.Partner, who.Program
+	return err
+}
+
+func signOut(v *visit) error {
+	if err := queries.PortalSessionEnd(v.ctx(), v.portal.Pool, secret.HashToken(v.token)); err != nil {
+		return err
+	}
+	v.SetCookie(v.portal.cookie("", -1))
+	return v.note(http.StatusOK, "You are signed out", "To come back, ask the program for a new sign-in link.")
+}
+
+// formToken is what the forms of a session carry; no other site knows it.
+func formToken(session string) string {
+	m := hmac.New(sha256.New, []byte(session))
+	m.Write([]byte("rail/portal-form"))
+	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
+}
