@@ -88,7 +88,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	})
 	path.Install(a.echo)
 	server := api.New(api.Options{
-		Keys: keys, Keeper: keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, FlowQuota: cfg.FlowQuota, RevenueMeterMinor: cfg.RevenueMeterMinor, FraudMonitoring: cfg.FraudMonitoring, HoldOnHighRisk: cfg.HoldOnHighRisk, Guard: guard, ServiceName: cfg.ServiceName,
+		Keys: keys, Keeper: keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, Plan: cfg.Plan(), HoldOnHighRisk: cfg.HoldOnHighRisk, Guard: guard, ServiceName: cfg.ServiceName,
 		Wake: a.sender.Wake, Mail: mails.Outbox,
 	})
 	gen.RegisterHandlers(a.echo, gen.NewStrictHandler(server, nil))
