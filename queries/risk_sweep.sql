@@ -16,16 +16,16 @@ SELECT pg_try_advisory_xact_lock(hashtextextended('risk-sweep/' || @program_id::
     set_config('statement_timeout', '60000', true) AS allowed, set_config('plan_cache_mode', 'force_custom_plan', true) AS planned;
 
 -- name: RiskSharedDetails :many
-SELECT t.partner_id, t.value FROM (
-    SELECT p.id AS partner_id, p.payout_details_hash AS value, count(*) OVER (PARTITION BY p.payout_details_hash) AS partners
+SELECT t.partner_id, t.payout_details_hash FROM (
+    SELECT p.id AS partner_id, p.payout_details_hash, count(*) OVER (PARTITION BY p.payout_details_hash) AS partners
     FROM partners p WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.payout_details_hash IS NOT NULL
 ) t WHERE t.partners > 1 ORDER BY t.partner_id;
 
 -- name: RiskSharedAddresses :many
-SELECT t.partner_id, t.value FROM (
-    SELECT a.partner_id, a.ip_hash || a.device AS value, count(*) OVER (PARTITION BY a.ip_hash, a.device) AS partners
+SELECT t.partner_id, t.ip_hash, t.device FROM (
+    SELECT a.partner_id, a.ip_hash, a.device, count(*) OVER (PARTITION BY a.ip_hash, a.device) AS partners
     FROM partner_addresses a WHERE a.program_id = @program_id AND a.org_id = @org_id AND a.seen_at > @since AND a.device <> ''
-) t WHERE t.partners > 1 ORDER BY t.partner_id, t.value;
+) t WHERE t.partners > 1 ORDER BY t.partner_id;
 
 -- name: RiskFlagsOfKind :many
 SELECT f.partner_id, f.resolved_at, f.evidence FROM risk_flags f WHERE f.program_id = @program_id AND f.org_id = @org_id AND f.kind = @kind AND f.partner_id IS NOT NULL;

@@ -343,10 +343,10 @@ func (q *Queries) RiskSales(ctx context.Context, db DBTX, arg RiskSalesParams) (
 }
 
 const riskSharedAddresses = `-- name: RiskSharedAddresses :many
-SELECT t.partner_id, t.value FROM (
-    SELECT a.partner_id, a.ip_hash || a.device AS value, count(*) OVER (PARTITION BY a.ip_hash, a.device) AS partners
+SELECT t.partner_id, t.ip_hash, t.device FROM (
+    SELECT a.partner_id, a.ip_hash, a.device, count(*) OVER (PARTITION BY a.ip_hash, a.device) AS partners
     FROM partner_addresses a WHERE a.program_id = $1 AND a.org_id = $2 AND a.seen_at > $3 AND a.device <> ''
-) t WHERE t.partners > 1 ORDER BY t.partner_id, t.value
+) t WHERE t.partners > 1 ORDER BY t.partner_id
 `
 
 type RiskSharedAddressesParams struct {
@@ -357,7 +357,8 @@ type RiskSharedAddressesParams struct {
 
 type RiskSharedAddressesRow struct {
 	PartnerID string
-	Value     interface{}
+	IPHash    []byte
+	Device    []byte
 }
 
 func (q *Queries) RiskSharedAddresses(ctx context.Context, db DBTX, arg RiskSharedAddressesParams) ([]RiskSharedAddressesRow, error) {
@@ -369,7 +370,7 @@ func (q *Queries) RiskSharedAddresses(ctx context.Context, db DBTX, arg RiskShar
 	items := []RiskSharedAddressesRow{}
 	for rows.Next() {
 		var i RiskSharedAddressesRow
-		if err := rows.Scan(&i.PartnerID, &i.Value); err != nil {
+		if err := rows.Scan(&i.PartnerID, &i.IPHash, &i.Device); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -381,8 +382,8 @@ func (q *Queries) RiskSharedAddresses(ctx context.Context, db DBTX, arg RiskShar
 }
 
 const riskSharedDetails = `-- name: RiskSharedDetails :many
-SELECT t.partner_id, t.value FROM (
-    SELECT p.id AS partner_id, p.payout_details_hash AS value, count(*) OVER (PARTITION BY p.payout_details_hash) AS partners
+SELECT t.partner_id, t.payout_details_hash FROM (
+    SELECT p.id AS partner_id, p.payout_details_hash, count(*) OVER (PARTITION BY p.payout_details_hash) AS partners
     FROM partners p WHERE p.program_id = $1 AND p.org_id = $2 AND p.payout_details_hash IS NOT NULL
 ) t WHERE t.partners > 1 ORDER BY t.partner_id
 `
@@ -393,8 +394,8 @@ type RiskSharedDetailsParams struct {
 }
 
 type RiskSharedDetailsRow struct {
-	PartnerID string
-	Value     []byte
+	PartnerID         string
+	PayoutDetailsHash []byte
 }
 
 func (q *Queries) RiskSharedDetails(ctx context.Context, db DBTX, arg RiskSharedDetailsParams) ([]RiskSharedDetailsRow, error) {
@@ -406,7 +407,7 @@ func (q *Queries) RiskSharedDetails(ctx context.Context, db DBTX, arg RiskShared
 	items := []RiskSharedDetailsRow{}
 	for rows.Next() {
 		var i RiskSharedDetailsRow
-		if err := rows.Scan(&i.PartnerID, &i.Value); err != nil {
+		if err := rows.Scan(&i.PartnerID, &i.PayoutDetailsHash); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -73,7 +73,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 		return nil, fmt.Errorf("RAIL_SMTP_URL: %w", err)
 	}
 	a := &App{config: cfg, clock: c, log: log, echo: echo.New(), metrics: registry(pool), jobs: jobs.All(jobs.Means{
-		Pool: pool, Keeper: keeper, Rails: rails, Clock: c, RetentionDays: cfg.RetentionDays, HoldOnHighRisk: cfg.HoldOnHighRisk, Outbox: mails.Outbox, Mail: mails.Sender,
+		Pool: pool, Keeper: keeper, Rails: rails, Clock: c, RetentionDays: cfg.RetentionDays, HoldOnHighRisk: cfg.HoldOnHighRisk, FraudMonitoring: cfg.FraudMonitoring, Outbox: mails.Outbox, Mail: mails.Sender,
 	})}
 	guard := webhook.NewGuard(cfg.WebhookAllowCIDRs, cfg.WebhookHTTPSOnly, cfg.BaseURL)
 	if len(cfg.WebhookAllowCIDRs) > 0 {
