@@ -20,6 +20,11 @@ INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, api_ke
 VALUES (@id, @org_id, @program_id, @action, @target_id, @api_key_id, @request_id, @reason, @before, @after, @created_at);
 
 -- name: RiskFlagOpen :execrows
+-- RiskFlagOpen opens nothing where the same flag is open, or was closed after
+-- created_at: whoever closed it saw what this one would tell.
 INSERT INTO risk_flags (id, org_id, program_id, partner_id, customer_id, kind, severity, status, evidence, created_at)
-VALUES (@id, @org_id, @program_id, @partner_id, @customer_id, @kind, @severity, 'open', @evidence, @created_at)
+SELECT @id::text, @org_id, @program_id::text, sqlc.narg('partner_id')::text, sqlc.narg('customer_id')::text, @kind::text, @severity::text, 'open', @evidence::json, @created_at::timestamptz
+WHERE NOT EXISTS (
+    SELECT 1 FROM risk_flags f WHERE f.program_id = @program_id AND f.org_id = @org_id AND f.partner_id = sqlc.narg('partner_id')::text AND f.kind = @kind
+      AND f.customer_id IS NOT DISTINCT FROM sqlc.narg('customer_id')::text AND f.resolved_at > @created_at)
 ON CONFLICT DO NOTHING;

@@ -9,6 +9,15 @@ SELECT * FROM organizations ORDER BY created_at, id;
 -- name: OrganizationGet :one
 SELECT * FROM organizations WHERE id = @id;
 
+-- name: OrganizationPlan :one
+-- OrganizationPlan changes those of an organization's own limits that are given.
+UPDATE organizations SET
+    flow_quota = CASE WHEN @set_flow_quota::boolean THEN sqlc.narg('flow_quota')::bigint ELSE flow_quota END,
+    revenue_meter_minor = CASE WHEN @set_revenue_meter_minor::boolean THEN sqlc.narg('revenue_meter_minor')::bigint ELSE revenue_meter_minor END,
+    fraud_monitoring = CASE WHEN @set_fraud_monitoring::boolean THEN sqlc.narg('fraud_monitoring')::boolean ELSE fraud_monitoring END
+WHERE id = @id
+RETURNING *;
+
 -- name: APIKeyInsert :exec
 INSERT INTO api_keys (id, org_id, user_id, hash, last4, livemode, scopes, rate_limit, version, created_at)
 VALUES (@id, @org_id, @user_id, @hash, @last4, @livemode, @scopes, @rate_limit, @version, @created_at);
@@ -18,8 +27,9 @@ SELECT * FROM api_keys WHERE org_id = @org_id ORDER BY created_at, id;
 
 -- name: APIKeyByHash :one
 -- APIKeyByHash is the only look-up that is not bound to an organization: it
--- finds the organization.
-SELECT k.* FROM api_keys k WHERE k.hash = @hash;
+-- finds the organization, and its own limits with it.
+SELECT sqlc.embed(k), o.flow_quota, o.revenue_meter_minor, o.fraud_monitoring
+FROM api_keys k JOIN organizations o ON o.id = k.org_id WHERE k.hash = @hash;
 
 -- name: APIKeyRehash :exec
 -- APIKeyRehash stores a key under the server's current secret key.
@@ -28,10 +38,17 @@ UPDATE api_keys SET hash = @hash WHERE id = @id;
 -- name: PayoutDetailsSealed :many
 -- PayoutDetailsSealed, WebhookSecretsSealed and IdempotencySealed list what is
 -- sealed, in order of their keys, for the rotation of the server's own key.
-SELECT t.id, t.payout_details FROM partners t WHERE t.payout_details IS NOT NULL AND t.id > @after ORDER BY t.id LIMIT @lim;
+SELECT t.id, t.program_id, t.payout_method, t.payout_details FROM partners t WHERE t.payout_details IS NOT NULL AND t.id > @after ORDER BY t.id LIMIT @lim;
 
 -- name: PayoutDetailsReseal :exec
-UPDATE partners SET payout_details = @payout_details WHERE id = @id AND payout_details = @was;
+UPDATE partners SET payout_details = @payout_details, payout_details_hash = @payout_details_hash WHERE id = @id AND payout_details = @was;
+
+-- name: PayoutDetailsUnhashed :many
+SELECT t.id, t.program_id, t.payout_method, t.payout_details FROM partners t
+WHERE t.payout_details IS NOT NULL AND t.payout_details_hash IS NULL AND t.id > @after ORDER BY t.id LIMIT @lim;
+
+-- name: PayoutDetailsSetHash :exec
+UPDATE partners SET payout_details_hash = @payout_details_hash WHERE id = @id AND payout_details = @was;
 
 -- name: WebhookSecretsSealed :many
 SELECT t.id, t.secret, t.previous_secret FROM webhook_endpoints t WHERE t.id > @after ORDER BY t.id LIMIT @lim;

@@ -83,6 +83,11 @@ var unbound = map[string]string{
 	// the customer or sign-up that was read under the organization in the same
 	// transaction; org_id in each part would cost its index-only scan.
 	"SalePartnerCounters": "the program and the partner were read under the organization",
+	// The risk sweep passes over every organization.
+	"RiskPrograms":          "lists every program that is monitored",
+	"PayoutDetailsUnhashed": "details are hashed for every organization",
+	"PayoutDetailsSetHash":  "the id is one that PayoutDetailsUnhashed has just listed",
+	"PartnerAddressesPurge": "removes what has expired, whosever it is",
 	// The audit's equations hold over the whole database.
 	"AuditM01": "audit", "AuditM02": "audit", "AuditM03": "audit", "AuditM04": "audit", "AuditM05": "audit", "AuditM06": "audit",
 	"AuditM07": "audit", "AuditM08": "audit", "AuditM09": "audit", "AuditM10": "audit", "AuditM12": "audit", "AuditM13": "audit", "AuditM16": "audit", "AuditM18": "audit", "AuditM20": "audit", "AuditOutcome": "audit",

@@ -96,7 +96,10 @@ func (q *Queries) EventsInsert(ctx context.Context, db DBTX, arg EventsInsertPar
 
 const riskFlagOpen = `-- name: RiskFlagOpen :execrows
 INSERT INTO risk_flags (id, org_id, program_id, partner_id, customer_id, kind, severity, status, evidence, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, 'open', $8, $9)
+SELECT $1::text, $2, $3::text, $4::text, $5::text, $6::text, $7::text, 'open', $8::json, $9::timestamptz
+WHERE NOT EXISTS (
+    SELECT 1 FROM risk_flags f WHERE f.program_id = $3 AND f.org_id = $2 AND f.partner_id = $4::text AND f.kind = $6
+      AND f.customer_id IS NOT DISTINCT FROM $5::text AND f.resolved_at > $9)
 ON CONFLICT DO NOTHING
 `
 
@@ -112,6 +115,8 @@ type RiskFlagOpenParams struct {
 	CreatedAt  clock.Time
 }
 
+// RiskFlagOpen opens nothing where the same flag is open, or was closed after
+// created_at: whoever closed it saw what this one would tell.
 func (q *Queries) RiskFlagOpen(ctx context.Context, db DBTX, arg RiskFlagOpenParams) (int64, error) {
 	result, err := db.Exec(ctx, riskFlagOpen,
 		arg.ID,

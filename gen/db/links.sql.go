@@ -90,16 +90,17 @@ func (q *Queries) LinkByIDs(ctx context.Context, db DBTX, arg LinkByIDsParams) (
 }
 
 const linkBySlug = `-- name: LinkBySlug :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.param, t.value, t.value_key, t.destination_url, t.destination_key, t.short_slug, t.label, t.rate_override, t.created_at, t.updated_at, t.deleted_at, p.status AS partner_status, g.status AS program_status, g.cookie_days
-FROM links t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.program_id
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.param, t.value, t.value_key, t.destination_url, t.destination_key, t.short_slug, t.label, t.rate_override, t.created_at, t.updated_at, t.deleted_at, p.status AS partner_status, g.status AS program_status, g.cookie_days, o.fraud_monitoring
+FROM links t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.program_id JOIN organizations o ON o.id = t.org_id
 WHERE t.short_slug = $1
 `
 
 type LinkBySlugRow struct {
-	Link          Link
-	PartnerStatus string
-	ProgramStatus string
-	CookieDays    int64
+	Link            Link
+	PartnerStatus   string
+	ProgramStatus   string
+	CookieDays      int64
+	FraudMonitoring *bool
 }
 
 // LinkBySlug serves the public redirect, which knows no organization; deleted
@@ -126,6 +127,7 @@ func (q *Queries) LinkBySlug(ctx context.Context, db DBTX, slug *string) (LinkBy
 		&i.PartnerStatus,
 		&i.ProgramStatus,
 		&i.CookieDays,
+		&i.FraudMonitoring,
 	)
 	return i, err
 }

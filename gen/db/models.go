@@ -310,10 +310,13 @@ type Mail struct {
 }
 
 type Organization struct {
-	ID         string
-	Name       string
-	OwnerEmail *string
-	CreatedAt  clock.Time
+	ID                string
+	Name              string
+	OwnerEmail        *string
+	CreatedAt         clock.Time
+	FlowQuota         *int64
+	RevenueMeterMinor *int64
+	FraudMonitoring   *bool
 }
 
 type Partner struct {
@@ -347,6 +350,16 @@ type Partner struct {
 	UpdatedAt           clock.Time
 	MailToken           string
 	UnsubscribedAt      *clock.Time
+	PayoutDetailsHash   []byte
+}
+
+type PartnerAddress struct {
+	OrgID     string
+	ProgramID string
+	PartnerID string
+	IPHash    []byte
+	Device    []byte
+	SeenAt    clock.Time
 }
 
 type PartnerTag struct {

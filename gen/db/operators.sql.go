@@ -12,29 +12,40 @@ import (
 )
 
 const aPIKeyByHash = `-- name: APIKeyByHash :one
-SELECT k.id, k.org_id, k.user_id, k.hash, k.last4, k.livemode, k.scopes, k.rate_limit, k.signing_required, k.version, k.created_at, k.signing_changed_at, k.last_used_at, k.revoked_at FROM api_keys k WHERE k.hash = $1
+SELECT k.id, k.org_id, k.user_id, k.hash, k.last4, k.livemode, k.scopes, k.rate_limit, k.signing_required, k.version, k.created_at, k.signing_changed_at, k.last_used_at, k.revoked_at, o.flow_quota, o.revenue_meter_minor, o.fraud_monitoring
+FROM api_keys k JOIN organizations o ON o.id = k.org_id WHERE k.hash = $1
 `
 
+type APIKeyByHashRow struct {
+	APIKey            APIKey
+	FlowQuota         *int64
+	RevenueMeterMinor *int64
+	FraudMonitoring   *bool
+}
+
 // APIKeyByHash is the only look-up that is not bound to an organization: it
-// finds the organization.
-func (q *Queries) APIKeyByHash(ctx context.Context, db DBTX, hash []byte) (APIKey, error) {
+// finds the organization, and its own limits with it.
+func (q *Queries) APIKeyByHash(ctx context.Context, db DBTX, hash []byte) (APIKeyByHashRow, error) {
 	row := db.QueryRow(ctx, aPIKeyByHash, hash)
-	var i APIKey
+	var i APIKeyByHashRow
 	err := row.Scan(
-		&i.ID,
-		&i.OrgID,
-		&i.UserID,
-		&i.Hash,
-		&i.Last4,
-		&i.Livemode,
-		&i.Scopes,
-		&i.RateLimit,
-		&i.SigningRequired,
-		&i.Version,
-		&i.CreatedAt,
-		&i.SigningChangedAt,
-		&i.LastUsedAt,
-		&i.RevokedAt,
+		&i.APIKey.ID,
+		&i.APIKey.OrgID,
+		&i.APIKey.UserID,
+		&i.APIKey.Hash,
+		&i.APIKey.Last4,
+		&i.APIKey.Livemode,
+		&i.APIKey.Scopes,
+		&i.APIKey.RateLimit,
+		&i.APIKey.SigningRequired,
+		&i.APIKey.Version,
+		&i.APIKey.CreatedAt,
+		&i.APIKey.SigningChangedAt,
+		&i.APIKey.LastUsedAt,
+		&i.APIKey.RevokedAt,
+		&i.FlowQuota,
+		&i.RevenueMeterMinor,
+		&i.FraudMonitoring,
 	)
 	return i, err
 }
@@ -233,7 +244,7 @@ func (q *Queries) IdempotencySealed(ctx context.Context, db DBTX, arg Idempotenc
 }
 
 const organizationGet = `-- name: OrganizationGet :one
-SELECT id, name, owner_email, created_at FROM organizations WHERE id = $1
+SELECT id, name, owner_email, created_at, flow_quota, revenue_meter_minor, fraud_monitoring FROM organizations WHERE id = $1
 `
 
 func (q *Queries) OrganizationGet(ctx context.Context, db DBTX, id string) (Organization, error) {
@@ -244,6 +255,9 @@ func (q *Queries) OrganizationGet(ctx context.Context, db DBTX, id string) (Orga
 		&i.Name,
 		&i.OwnerEmail,
 		&i.CreatedAt,
+		&i.FlowQuota,
+		&i.RevenueMeterMinor,
+		&i.FraudMonitoring,
 	)
 	return i, err
 }
@@ -272,7 +286,7 @@ func (q *Queries) OrganizationInsert(ctx context.Context, db DBTX, arg Organizat
 }
 
 const organizationList = `-- name: OrganizationList :many
-SELECT id, name, owner_email, created_at FROM organizations ORDER BY created_at, id
+SELECT id, name, owner_email, created_at, flow_quota, revenue_meter_minor, fraud_monitoring FROM organizations ORDER BY created_at, id
 `
 
 func (q *Queries) OrganizationList(ctx context.Context, db DBTX) ([]Organization, error) {
@@ -289,6 +303,9 @@ func (q *Queries) OrganizationList(ctx context.Context, db DBTX) ([]Organization
 			&i.Name,
 			&i.OwnerEmail,
 			&i.CreatedAt,
+			&i.FlowQuota,
+			&i.RevenueMeterMinor,
+			&i.FraudMonitoring,
 		); err != nil {
 			return nil, err
 		}
@@ -300,23 +317,72 @@ func (q *Queries) OrganizationList(ctx context.Context, db DBTX) ([]Organization
 	return items, nil
 }
 
+const organizationPlan = `-- name: OrganizationPlan :one
+UPDATE organizations SET
+    flow_quota = CASE WHEN $1::boolean THEN $2::bigint ELSE flow_quota END,
+    revenue_meter_minor = CASE WHEN $3::boolean THEN $4::bigint ELSE revenue_meter_minor END,
+    fraud_monitoring = CASE WHEN $5::boolean THEN $6::boolean ELSE fraud_monitoring END
+WHERE id = $7
+RETURNING id, name, owner_email, created_at, flow_quota, revenue_meter_minor, fraud_monitoring
+`
+
+type OrganizationPlanParams struct {
+	SetFlowQuota         bool
+	FlowQuota            *int64
+	SetRevenueMeterMinor bool
+	RevenueMeterMinor    *int64
+	SetFraudMonitoring   bool
+	FraudMonitoring      *bool
+	ID                   string
+}
+
+// OrganizationPlan changes those of an organization's own limits that are given.
+func (q *Queries) OrganizationPlan(ctx context.Context, db DBTX, arg OrganizationPlanParams) (Organization, error) {
+	row := db.QueryRow(ctx, organizationPlan,
+		arg.SetFlowQuota,
+		arg.FlowQuota,
+		arg.SetRevenueMeterMinor,
+		arg.RevenueMeterMinor,
+		arg.SetFraudMonitoring,
+		arg.FraudMonitoring,
+		arg.ID,
+	)
+	var i Organization
+	err := row.Scan(
+		&i.ID,
+		&i.Name,
+		&i.OwnerEmail,
+		&i.CreatedAt,
+		&i.FlowQuota,
+		&i.RevenueMeterMinor,
+		&i.FraudMonitoring,
+	)
+	return i, err
+}
+
 const payoutDetailsReseal = `-- name: PayoutDetailsReseal :exec
-UPDATE partners SET payout_details = $1 WHERE id = $2 AND payout_details = $3
+UPDATE partners SET payout_details = $1, payout_details_hash = $2 WHERE id = $3 AND payout_details = $4
 `
 
 type PayoutDetailsResealParams struct {
-	PayoutDetails []byte
-	ID            string
-	Was           []byte
+	PayoutDetails     []byte
+	PayoutDetailsHash []byte
+	ID                string
+	Was               []byte
 }
 
 func (q *Queries) PayoutDetailsReseal(ctx context.Context, db DBTX, arg PayoutDetailsResealParams) error {
-	_, err := db.Exec(ctx, payoutDetailsReseal, arg.PayoutDetails, arg.ID, arg.Was)
+	_, err := db.Exec(ctx, payoutDetailsReseal,
+		arg.PayoutDetails,
+		arg.PayoutDetailsHash,
+		arg.ID,
+		arg.Was,
+	)
 	return err
 }
 
 const payoutDetailsSealed = `-- name: PayoutDetailsSealed :many
-SELECT t.id, t.payout_details FROM partners t WHERE t.payout_details IS NOT NULL AND t.id > $1 ORDER BY t.id LIMIT $2
+SELECT t.id, t.program_id, t.payout_method, t.payout_details FROM partners t WHERE t.payout_details IS NOT NULL AND t.id > $1 ORDER BY t.id LIMIT $2
 `
 
 type PayoutDetailsSealedParams struct {
@@ -326,6 +392,8 @@ type PayoutDetailsSealedParams struct {
 
 type PayoutDetailsSealedRow struct {
 	ID            string
+	ProgramID     string
+	PayoutMethod  *string
 	PayoutDetails []byte
 }
 
@@ -340,7 +408,69 @@ func (q *Queries) PayoutDetailsSealed(ctx context.Context, db DBTX, arg PayoutDe
 	items := []PayoutDetailsSealedRow{}
 	for rows.Next() {
 		var i PayoutDetailsSealedRow
-		if err := rows.Scan(&i.ID, &i.PayoutDetails); err != nil {
+		if err := rows.Scan(
+			&i.ID,
+			&i.ProgramID,
+			&i.PayoutMethod,
+			&i.PayoutDetails,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const payoutDetailsSetHash = `-- name: PayoutDetailsSetHash :exec
+UPDATE partners SET payout_details_hash = $1 WHERE id = $2 AND payout_details = $3
+`
+
+type PayoutDetailsSetHashParams struct {
+	PayoutDetailsHash []byte
+	ID                string
+	Was               []byte
+}
+
+func (q *Queries) PayoutDetailsSetHash(ctx context.Context, db DBTX, arg PayoutDetailsSetHashParams) error {
+	_, err := db.Exec(ctx, payoutDetailsSetHash, arg.PayoutDetailsHash, arg.ID, arg.Was)
+	return err
+}
+
+const payoutDetailsUnhashed = `-- name: PayoutDetailsUnhashed :many
+SELECT t.id, t.program_id, t.payout_method, t.payout_details FROM partners t
+WHERE t.payout_details IS NOT NULL AND t.payout_details_hash IS NULL AND t.id > $1 ORDER BY t.id LIMIT $2
+`
+
+type PayoutDetailsUnhashedParams struct {
+	After string
+	Lim   int32
+}
+
+type PayoutDetailsUnhashedRow struct {
+	ID            string
+	ProgramID     string
+	PayoutMethod  *string
+	PayoutDetails []byte
+}
+
+func (q *Queries) PayoutDetailsUnhashed(ctx context.Context, db DBTX, arg PayoutDetailsUnhashedParams) ([]PayoutDetailsUnhashedRow, error) {
+	rows, err := db.Query(ctx, payoutDetailsUnhashed, arg.After, arg.Lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PayoutDetailsUnhashedRow{}
+	for rows.Next() {
+		var i PayoutDetailsUnhashedRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.ProgramID,
+			&i.PayoutMethod,
+			&i.PayoutDetails,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

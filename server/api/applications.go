@@ -198,7 +198,8 @@ func (s *Server) ApproveApplication(ctx context.Context, r api.ApproveApplicatio
 
 // meter refuses approvals once the month's revenue is above the plan's.
 func (s *Server) meter(ctx context.Context, c *call.Call, programID string) error {
-	if s.RevenueMeterMinor == 0 {
+	most := s.plan(c).RevenueMeterMinor
+	if most == 0 {
 		return nil
 	}
 	prog, err := program(ctx, c, programID)
@@ -208,8 +209,8 @@ func (s *Server) meter(ctx context.Context, c *call.Call, programID string) erro
 	month := c.Now
 	month.Time = time.Date(c.Now.Year(), c.Now.Month(), 1, 0, 0, 0, 0, time.UTC)
 	revenue, err := queries.ProgramRevenue(ctx, c.Tx, db.ProgramRevenueParams{ProgramID: programID, OrgID: c.Key.OrgID, Currency: prog.Currency, Since: month})
-	if err == nil && revenue > s.RevenueMeterMinor {
-		return problem.New(problem.RevenueMeterExceeded, "The program took %d %s minor units this month; the plan allows approvals up to %d.", revenue, prog.Currency, s.RevenueMeterMinor)
+	if err == nil && revenue > most {
+		return problem.New(problem.RevenueMeterExceeded, "The program took %d %s minor units this month; the plan allows approvals up to %d.", revenue, prog.Currency, most)
 	}
 	return err
 }

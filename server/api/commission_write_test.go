@@ -11,6 +11,7 @@ import (
 	"rail/server/audit"
 	"rail/server/clock"
 	"rail/server/jobs"
+	"rail/server/secret"
 )
 
 // runJob runs one of the server's jobs once, at the server's time.
@@ -21,7 +22,9 @@ func runJob(t *testing.T, s *apitest.Server, name string) {
 
 func runJobAt(t *testing.T, s *apitest.Server, name string, now clock.Time) {
 	t.Helper()
-	for _, j := range jobs.All(jobs.Means{Pool: s.Pool, Clock: s.Clock}) {
+	keeper, err := secret.New(s.Config.SecretKey)
+	require.NoError(t, err)
+	for _, j := range jobs.All(jobs.Means{Pool: s.Pool, Clock: s.Clock, Keeper: keeper, FraudMonitoring: s.Config.FraudMonitoring}) {
 		if j.Name == name {
 			require.NoError(t, j.Run(t.Context(), now))
 			return

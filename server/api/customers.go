@@ -37,7 +37,7 @@ func (s *Server) CreateCustomer(ctx context.Context, r api.CreateCustomerRequest
 	if err != nil {
 		return nil, err
 	}
-	a.monitored = s.FraudMonitoring
+	a.monitored = s.plan(c).FraudMonitoring
 	if err := a.allowed(ctx, c, p, b.Email); err != nil {
 		return nil, err
 	}

@@ -245,8 +245,8 @@ func (s *Server) flowQuota(ctx context.Context, c *call.Call, f db.Flow, added i
 	if counts.AllFlows+added > maxFlows {
 		return problem.New(problem.FlowQuotaExceeded, "A program has at most %d flows; delete one first.", maxFlows)
 	}
-	if s.FlowQuota > 0 && f.Status == "active" && counts.ActiveFlows >= s.FlowQuota {
-		return problem.New(problem.FlowQuotaExceeded, "The plan allows %d active flows in a program and they are in use.", s.FlowQuota)
+	if quota := s.plan(c).FlowQuota; quota > 0 && f.Status == "active" && counts.ActiveFlows >= quota {
+		return problem.New(problem.FlowQuotaExceeded, "The plan allows %d active flows in a program and they are in use.", quota)
 	}
 	return nil
 }

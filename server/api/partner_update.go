@@ -202,13 +202,13 @@ func (s *Server) patchPayout(p *db.Partner, b *api.PartnerUpdate, methods []stri
 		return problem.Invalid("payout_method", "payout_method must be one of the program's: %v.", methods)
 	}
 	if deref(old) != deref(p.PayoutMethod) {
-		p.PayoutDetails = nil
+		p.PayoutDetails, p.PayoutDetailsHash = nil, nil
 	}
 	switch {
 	case b.PayoutDetails == nil:
 		return nil
 	case noMetadata(b.PayoutDetails):
-		p.PayoutDetails = nil
+		p.PayoutDetails, p.PayoutDetailsHash = nil, nil
 		return nil
 	case p.PayoutMethod == nil:
 		return problem.Invalid("payout_details", "payout_details needs a payout_method.")
@@ -225,8 +225,11 @@ func (s *Server) sealDetails(p *db.Partner, details []byte) error {
 			return nil
 		}
 	}
-	sealed, err := s.Keeper.Seal(details, where)
-	p.PayoutDetails = sealed
+	var err error
+	if p.PayoutDetails, err = s.Keeper.Seal(details, where); err != nil {
+		return err
+	}
+	p.PayoutDetailsHash, err = payout.DetailsHash(s.Keeper, p.ProgramID, p.PayoutMethod, details)
 	return err
 }
 
@@ -237,7 +240,7 @@ func savePartner(ctx context.Context, c *call.Call, p db.Partner) error {
 		GroupID: p.GroupID, FirstName: p.FirstName, LastName: p.LastName, DisplayName: p.DisplayName, CompanyName: p.CompanyName,
 		WebsiteURL: p.WebsiteURL, CountryCode: p.CountryCode, Handle: p.Handle, Status: p.Status, DeclineReason: p.DeclineReason,
 		SuspensionReason: p.SuspensionReason, MinPayoutMinor: p.MinPayoutMinor, Metadata: p.Metadata, PayoutMethod: p.PayoutMethod,
-		PayoutDetails: p.PayoutDetails, UpdatedAt: p.UpdatedAt, ID: p.ID, OrgID: p.OrgID,
+		PayoutDetails: p.PayoutDetails, PayoutDetailsHash: p.PayoutDetailsHash, UpdatedAt: p.UpdatedAt, ID: p.ID, OrgID: p.OrgID,
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"rail/server/call"
 	"rail/server/clock"
 	"rail/server/pgtx"
+	"rail/server/plan"
 	"rail/server/problem"
 	"rail/server/secret"
 )
@@ -99,7 +100,7 @@ func (d *Redirector) click(ctx context.Context, c echo.Context, hit db.LinkBySlu
 	defer tx.Rollback()
 	l := hit.Link
 	now := d.Clock.Now()
-	w := call.New(d.Pool, c.Response().Header().Get("Rail-Request-Id"), "redirect", auth.Key{OrgID: l.OrgID}, now).WithTx(tx)
+	w := call.New(d.Pool, c.Response().Header().Get("Rail-Request-Id"), "redirect", auth.Key{OrgID: l.OrgID, Plan: plan.Own{FraudMonitoring: hit.FraudMonitoring}}, now).WithTx(tx)
 	current, err := queries.TrackingResolve(ctx, tx, db.TrackingResolveParams{
 		ProgramID: l.ProgramID, OrgID: l.OrgID, Value: l.ValueKey, LandingKey: l.DestinationKey, Visitor: visitor, Now: now,
 	})

@@ -2,51 +2,19 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"net/url"
 	"slices"
 	"strings"
 
-	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/call"
-	"rail/server/event"
-	"rail/server/ident"
+	"rail/server/risk"
 )
 
-// finding is what a check found: about a partner, or one customer of a partner's.
-// signals are flat facts beside the check and the summary; nothing personal
-// beyond what decisions 146 says.
-type finding struct {
-	programID, partnerID string
-	customerID           *string
-	kind, severity       string
-	summary              string
-	signals              map[string]any
-}
-
-// flag opens a risk flag, unless the same one is open (decisions, 148).
-func flag(ctx context.Context, c *call.Call, f finding) error {
-	facts := map[string]any{"check": f.kind, "summary": f.summary}
-	for name, value := range f.signals {
-		facts[name] = value
-	}
-	evidence, err := json.Marshal(facts)
-	if err != nil {
-		return err
-	}
-	row := db.RiskFlagOpenParams{
-		ID: ident.New(ident.RiskFlag), OrgID: c.Key.OrgID, ProgramID: f.programID, PartnerID: &f.partnerID, CustomerID: f.customerID, Kind: f.kind,
-		Severity: f.severity, Evidence: evidence, CreatedAt: c.Now,
-	}
-	opened, err := queries.RiskFlagOpen(ctx, c.DB(), row)
-	if err != nil || opened == 0 {
-		return err
-	}
-	c.Events.Record("risk_flag.created", event.Subject{ProgramID: f.programID, PartnerID: f.partnerID, ID: row.ID}, api.RiskFlagCreatedData{
-		RiskFlagID: row.ID, PartnerID: &f.partnerID, CustomerID: f.customerID, Kind: f.kind, Severity: api.RiskFlagSeverity(f.severity), Evidence: evidence,
-	})
-	return nil
+// flag opens the flag of a finding, unless the same one is open (decisions, 148).
+func flag(ctx context.Context, c *call.Call, f risk.Finding) error {
+	_, err := risk.Open(ctx, c.DB(), c.Events, f)
+	return err
 }
 
 // clickIDs are the parameters by which advertising networks mark paid clicks
@@ -55,7 +23,7 @@ var clickIDs = []string{"gclid", "fbclid", "msclkid", "ttclid", "twclid", "li_fa
 
 // checkClick looks for paid traffic.
 func (s *Server) checkClick(ctx context.Context, c *call.Call, v visit) error {
-	if !s.FraudMonitoring || !strings.Contains(v.landingURL, "cl") && !strings.Contains(v.landingURL, "li_fat_id") {
+	if !s.plan(c).FraudMonitoring || !strings.Contains(v.landingURL, "cl") && !strings.Contains(v.landingURL, "li_fat_id") {
 		return nil
 	}
 	u, err := url.Parse(v.landingURL)
@@ -65,9 +33,9 @@ func (s *Server) checkClick(ctx context.Context, c *call.Call, v visit) error {
 	query := u.Query()
 	for _, name := range clickIDs {
 		if query.Has(name) {
-			return flag(ctx, c, finding{
-				programID: v.programID, partnerID: v.partnerID, kind: "paid_traffic", severity: "low",
-				summary: "A visitor came through a paid advertisement.", signals: map[string]any{"parameter": name},
+			return flag(ctx, c, risk.Finding{
+				ProgramID: v.programID, PartnerID: v.partnerID, Kind: "paid_traffic", Severity: "low",
+				Summary: "A visitor came through a paid advertisement.", Signals: map[string]any{"parameter": name},
 			})
 		}
 	}
@@ -76,14 +44,14 @@ func (s *Server) checkClick(ctx context.Context, c *call.Call, v visit) error {
 
 // checkCustomer looks at the address of a new customer.
 func (s *Server) checkCustomer(ctx context.Context, c *call.Call, p db.Partner, k db.Customer) error {
-	if !s.FraudMonitoring || k.Email == nil {
+	if !s.plan(c).FraudMonitoring || k.Email == nil {
 		return nil
 	}
 	domain, own := domainOf(*k.Email), domainOf(p.Email)
 	if slices.Contains(disposable, domain) {
-		f := finding{
-			programID: p.ProgramID, partnerID: p.ID, customerID: &k.ID, kind: "disposable_email", severity: "medium",
-			summary: "The customer's e-mail address is of a provider of throw-away addresses.", signals: map[string]any{"domain": domain},
+		f := risk.Finding{
+			ProgramID: p.ProgramID, PartnerID: p.ID, CustomerID: &k.ID, Kind: "disposable_email", Severity: "medium",
+			Summary: "The customer's e-mail address is of a provider of throw-away addresses.", Signals: map[string]any{"domain": domain},
 		}
 		if err := flag(ctx, c, f); err != nil {
 			return err
@@ -92,9 +60,9 @@ func (s *Server) checkCustomer(ctx context.Context, c *call.Call, p db.Partner, 
 	if domain == "" || domain != own || slices.Contains(free, domain) || normalEmail(*k.Email) == normalEmail(p.Email) {
 		return nil
 	}
-	return flag(ctx, c, finding{
-		programID: p.ProgramID, partnerID: p.ID, customerID: &k.ID, kind: "self_referral_domain", severity: "medium",
-		summary: "The customer's e-mail address is of the partner's own domain.", signals: map[string]any{"domain": domain},
+	return flag(ctx, c, risk.Finding{
+		ProgramID: p.ProgramID, PartnerID: p.ID, CustomerID: &k.ID, Kind: "self_referral_domain", Severity: "medium",
+		Summary: "The customer's e-mail address is of the partner's own domain.", Signals: map[string]any{"domain": domain},
 	})
 }
 

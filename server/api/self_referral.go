@@ -9,6 +9,7 @@ import (
 	"rail/server/call"
 	"rail/server/event"
 	"rail/server/problem"
+	"rail/server/risk"
 )
 
 // selfReferral compares the customer's e-mail with the partner's. Where the
@@ -51,9 +52,9 @@ func (a attribution) dropReferral(ctx context.Context, c *call.Call) error {
 
 // flagSelfReferral opens the flag, unless the same one is open.
 func flagSelfReferral(ctx context.Context, c *call.Call, partner db.Partner) error {
-	return flag(ctx, c, finding{
-		programID: partner.ProgramID, partnerID: partner.ID, kind: "self_referral", severity: "high",
-		summary: "A customer was created with the partner's own e-mail address.",
+	return flag(ctx, c, risk.Finding{
+		ProgramID: partner.ProgramID, PartnerID: partner.ID, Kind: "self_referral", Severity: "high",
+		Summary: "A customer was created with the partner's own e-mail address.",
 	})
 }
 

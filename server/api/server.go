@@ -15,6 +15,7 @@ import (
 	"rail/server/auth"
 	"rail/server/call"
 	"rail/server/mail"
+	"rail/server/plan"
 	"rail/server/problem"
 	"rail/server/secret"
 	"rail/server/webhook"
@@ -26,13 +27,8 @@ type Options struct {
 	Keeper   *secret.Keeper
 	BaseURL  string // where the service is reached, without a slash at its end
 	ShortURL string // where short links live; BaseURL + "/r" where it is empty
-	// FlowQuota bounds the active flows of a program; 0 means none.
-	FlowQuota int64
-	// RevenueMeterMinor is the month's revenue of a program, in minor units of its
-	// currency, above which no application is approved; 0 means none.
-	RevenueMeterMinor int64
-	// FraudMonitoring turns the risk checks on.
-	FraudMonitoring bool
+	// Plan is the limits of organizations that have none of their own.
+	Plan plan.Plan
 	// HoldOnHighRisk keeps partners with an open high risk flag out of payouts.
 	HoldOnHighRisk bool
 	// Mail takes the mails that changes cause; nil for none.
@@ -82,6 +78,9 @@ func found(err error, param string) error {
 	}
 	return err
 }
+
+// plan is the limits of the caller's organization.
+func (s *Server) plan(c *call.Call) plan.Plan { return s.Plan.With(c.Key.Plan) }
 
 // program returns a program of the caller's organization that a field names.
 func program(ctx context.Context, c *call.Call, id string) (db.Program, error) {

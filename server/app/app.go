@@ -74,7 +74,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 		return nil, err
 	}
 	a := &App{config: cfg, clock: c, log: log, echo: echo.New(), metrics: registry(pool), jobs: jobs.All(jobs.Means{
-		Pool: pool, Keeper: keeper, Rails: rails, Clock: c, RetentionDays: cfg.RetentionDays, HoldOnHighRisk: cfg.HoldOnHighRisk, Outbox: mails.Outbox, Mail: mails.Sender,
+		Pool: pool, Keeper: keeper, Rails: rails, Clock: c, RetentionDays: cfg.RetentionDays, HoldOnHighRisk: cfg.HoldOnHighRisk, FraudMonitoring: cfg.FraudMonitoring, Outbox: mails.Outbox, Mail: mails.Sender,
 	})}
 	guard := webhook.NewGuard(cfg.WebhookAllowCIDRs, cfg.WebhookHTTPSOnly, cfg.BaseURL)
 	if len(cfg.WebhookAllowCIDRs) > 0 {
@@ -89,7 +89,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	})
 	path.Install(a.echo)
 	server := api.New(api.Options{
-		Keys: keys, Keeper: keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, FlowQuota: cfg.FlowQuota, RevenueMeterMinor: cfg.RevenueMeterMinor, FraudMonitoring: cfg.FraudMonitoring, HoldOnHighRisk: cfg.HoldOnHighRisk, Guard: guard, ServiceName: cfg.ServiceName,
+		Keys: keys, Keeper: keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, Plan: cfg.Plan(), HoldOnHighRisk: cfg.HoldOnHighRisk, Guard: guard, ServiceName: cfg.ServiceName,
 		Wake: a.sender.Wake, Mail: mails.Outbox,
 	})
 	gen.RegisterHandlers(a.echo, gen.NewStrictHandler(server, nil))
@@ -97,7 +97,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	mails.Pages.Register(a.echo)
 	links := &api.Redirector{Server: server, Pool: pool, Clock: c, Log: log, Address: path.ClientAddress}
 	a.echo.Match([]string{http.MethodGet, http.MethodHead}, "/r/:slug", links.Redirect)
-	partners, err := portal.New(portal.Options{Server: server, Document: document, Pool: pool, Clock: c, Told: a.sender.Wake})
+	partners, err := portal.New(portal.Options{Server: server, Document: document, Pool: pool, Clock: c, Address: path.ClientAddress, Told: a.sender.Wake})
 	if err != nil {
 		return nil, fmt.Errorf("portal: %w", err)
 	}

@@ -6,6 +6,8 @@ import (
 	"hash/crc32"
 	"slices"
 	"strings"
+
+	"rail/server/plan"
 )
 
 // Scopes is the closed list of the specification, Authentication 2.
@@ -25,6 +27,8 @@ type Key struct {
 	RateLimit       int // requests a second
 	SigningRequired bool
 	Revoked         bool
+	// Plan is what the key's organization has of its own.
+	Plan plan.Own
 }
 
 // Allows tells whether the key has one of the scopes. write satisfies every

@@ -13,11 +13,13 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/plan"
 	"rail/server/secret"
 )
 
 // remember is how long a look-up is believed. It bounds the time for which a
-// revoked key still passes, on every replica, to one second.
+// revoked key still passes, and a former plan still holds, on every replica, to
+// one second.
 const remember = 900 * time.Millisecond
 
 // patience bounds a look-up, which several requests may wait for.
@@ -114,14 +116,14 @@ func (s *Store) load(ctx context.Context, token, hash string, began time.Time) (
 
 // look finds the key by its hash. One that is stored under a former secret key
 // of the server is stored anew, under the current one.
-func (s *Store) look(ctx context.Context, token string, hash []byte) (db.APIKey, error) {
+func (s *Store) look(ctx context.Context, token string, hash []byte) (db.APIKeyByHashRow, error) {
 	row, err := queries.APIKeyByHash(ctx, s.pool, hash)
 	for _, old := range s.keeper.FormerAPIKeyHashes(token) {
 		if !errors.Is(err, pgx.ErrNoRows) {
 			break
 		}
 		if row, err = queries.APIKeyByHash(ctx, s.pool, old); err == nil {
-			err = queries.APIKeyRehash(ctx, s.pool, db.APIKeyRehashParams{Hash: hash, ID: row.ID})
+			err = queries.APIKeyRehash(ctx, s.pool, db.APIKeyRehashParams{Hash: hash, ID: row.APIKey.ID})
 		}
 	}
 	return row, err
@@ -155,9 +157,11 @@ func (s *Store) Used(ctx context.Context, k Key) error {
 
 var queries = db.New()
 
-func fromRow(r db.APIKey) Key {
+func fromRow(r db.APIKeyByHashRow) Key {
+	k := r.APIKey
 	return Key{
-		ID: r.ID, OrgID: r.OrgID, UserID: r.UserID, Live: r.Livemode, Scopes: r.Scopes,
-		RateLimit: int(r.RateLimit), SigningRequired: r.SigningRequired, Revoked: r.RevokedAt != nil,
+		ID: k.ID, OrgID: k.OrgID, UserID: k.UserID, Live: k.Livemode, Scopes: k.Scopes,
+		RateLimit: int(k.RateLimit), SigningRequired: k.SigningRequired, Revoked: k.RevokedAt != nil,
+		Plan: plan.Own{FlowQuota: r.FlowQuota, RevenueMeterMinor: r.RevenueMeterMinor, FraudMonitoring: r.FraudMonitoring},
 	}
 }

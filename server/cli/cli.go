@@ -54,6 +54,7 @@ func commands() []command {
 		{name: "migrate version", about: "show the database's schema version", setUp: migrateVersion},
 		{name: "org create", about: "add an organization", setUp: orgCreate},
 		{name: "org list", about: "list the organizations", setUp: orgList},
+		{name: "org plan", args: "ORG_ID", about: "show or change the limits of an organization", setUp: orgPlan, more: planHelp},
 		{name: "key create", about: "make an API key and show it, this once", setUp: keyCreate},
 		{name: "key list", about: "list an organization's API keys", setUp: keyList},
 		{name: "key revoke", args: "KEY_ID", about: "revoke an API key", setUp: keyRevoke},

@@ -60,10 +60,10 @@ func storedKey(ctx context.Context, d *database, path string) (key, org string, 
 	}
 	key = strings.TrimSpace(string(raw))
 	row, err := queries.APIKeyByHash(ctx, d.pool, d.keeper.HashAPIKey(key))
-	if errors.Is(err, pgx.ErrNoRows) || err == nil && row.RevokedAt != nil {
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && row.APIKey.RevokedAt != nil {
 		return "", "", nil
 	}
-	return key, row.OrgID, err
+	return key, row.APIKey.OrgID, err
 }
 
 // demo returns the demo organization with its sample, made where there is no

@@ -96,7 +96,7 @@ func jobRun(fs *flag.FlagSet) action {
 				return err
 			}
 			for _, j := range jobs.All(jobs.Means{
-				Pool: d.pool, Keeper: d.keeper, Rails: env.Rails, Clock: env.Clock, RetentionDays: d.config.RetentionDays, HoldOnHighRisk: d.config.HoldOnHighRisk, Outbox: mails.Outbox, Mail: mails.Sender,
+				Pool: d.pool, Keeper: d.keeper, Rails: env.Rails, Clock: env.Clock, RetentionDays: d.config.RetentionDays, HoldOnHighRisk: d.config.HoldOnHighRisk, FraudMonitoring: d.config.FraudMonitoring, Outbox: mails.Outbox, Mail: mails.Sender,
 			}) {
 				if j.Name == args[0] {
 					return j.Run(ctx, at)

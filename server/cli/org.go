@@ -80,7 +80,7 @@ func orgList(fs *flag.FlagSet) action {
 			}
 			orgs := make([]organization, len(rows))
 			for i, r := range rows {
-				orgs[i] = organization(r)
+				orgs[i] = organization{ID: r.ID, Name: r.Name, OwnerEmail: r.OwnerEmail, CreatedAt: r.CreatedAt}
 			}
 			return out.print(env.Out, orgs, orgTable(orgs...))
 		})

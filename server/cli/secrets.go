@@ -64,15 +64,30 @@ func (r *resealing) details(ctx context.Context) error {
 		}
 		for _, row := range rows {
 			after = row.ID
-			fresh, changed, err := r.again(row.PayoutDetails, payout.DetailsPlace(row.ID))
-			if err == nil && changed {
-				err = queries.PayoutDetailsReseal(ctx, r.d.pool, db.PayoutDetailsResealParams{PayoutDetails: fresh, ID: row.ID, Was: row.PayoutDetails})
-			}
-			if err != nil {
+			if err := r.detail(ctx, row); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// detail seals one partner's details anew, and hashes them with the current key
+// too: hashes of two keys cannot be compared.
+func (r *resealing) detail(ctx context.Context, row db.PayoutDetailsSealedRow) error {
+	where := payout.DetailsPlace(row.ID)
+	fresh, changed, err := r.again(row.PayoutDetails, where)
+	if err != nil || !changed {
+		return err
+	}
+	plain, err := r.d.keeper.Open(fresh, where)
+	if err != nil {
+		return err
+	}
+	hash, err := payout.DetailsHash(r.d.keeper, row.ProgramID, row.PayoutMethod, plain)
+	if err != nil {
+		return err
+	}
+	return queries.PayoutDetailsReseal(ctx, r.d.pool, db.PayoutDetailsResealParams{PayoutDetails: fresh, PayoutDetailsHash: hash, ID: row.ID, Was: row.PayoutDetails})
 }
 
 func (r *resealing) secrets(ctx context.Context) error {

@@ -11,6 +11,7 @@ import (
 
 	"rail/server/auth"
 	"rail/server/config"
+	"rail/server/payout"
 	"rail/server/postgres"
 	"rail/server/secret"
 	"rail/server/webhook"
@@ -35,15 +36,23 @@ func TestSecretsRotate(t *testing.T) {
 	defer pool.Close()
 	sealed, err := old.Seal([]byte("whsec_x"), webhook.SecretPlace("whe_1", false))
 	require.NoError(t, err)
+	detail := []byte(`{"iban":"DE02120300000000202051"}`)
+	details, err := old.Seal(detail, payout.DetailsPlace("part_1"))
+	require.NoError(t, err)
 	for _, sql := range []string{
 		`INSERT INTO programs (id, org_id, name, product_name, website_url, currency, status, subdomain, cookie_days, url_params, commission_on_net_revenue, holding_period_days,
 			min_payout_minor, payout_term, payout_methods, block_self_referrals, blocked_countries, require_tax_forms, auto_payouts_enabled, created_at, updated_at)
 			SELECT 'prg_1', id, 'P', 'P', 'https://p.example', 'USD', 'active', 'p', 30, '{ref}', false, 30, 0, 'net_30', '{}', true, '{}', false, false, now(), now() FROM organizations`,
 		`INSERT INTO webhook_endpoints (id, org_id, program_id, url, event_types, enabled, secret, counted_since, created_at, updated_at) SELECT 'whe_1', org_id, id, 'https://x.example', '{}', true, $1, now(), now(), now() FROM programs`,
+		`INSERT INTO partners (id, org_id, program_id, email, handle, status, payout_method, payout_details, payout_details_hash, created_at, updated_at)
+			SELECT 'part_1', org_id, id, 'a@example.com', 'ada', 'active', 'wise', $2, '', now(), now() FROM programs WHERE $1::bytea IS NOT NULL`,
 	} {
 		var args []any
 		if strings.Contains(sql, "$1") {
 			args = []any{sealed}
+		}
+		if strings.Contains(sql, "$2") {
+			args = append(args, details)
 		}
 		_, err := pool.Exec(t.Context(), sql, args...)
 		require.NoError(t, err)
@@ -53,7 +62,7 @@ func TestSecretsRotate(t *testing.T) {
 	require.NoError(t, err)
 	fresh := strings.Repeat("ab", 32)
 	r.environ["RAIL_SECRET_KEY"], r.environ["RAIL_SECRET_KEY_PREVIOUS"] = fresh, strings.TrimSpace(string(former))
-	require.Equal(t, "1 values sealed with the current key\n", r.must("secrets", "rotate"))
+	require.Equal(t, "2 values sealed with the current key\n", r.must("secrets", "rotate"))
 	require.Equal(t, "0 values sealed with the current key\n", r.must("secrets", "rotate"))
 	cfg, err = config.Load(r.environ)
 	require.NoError(t, err)
@@ -69,4 +78,13 @@ func TestSecretsRotate(t *testing.T) {
 	plain, err := alone.Open(sealed, webhook.SecretPlace("whe_1", false))
 	require.NoError(t, err)
 	require.Equal(t, "whsec_x", string(plain))
+	var hash []byte
+	require.NoError(t, pool.QueryRow(t.Context(), "SELECT payout_details, payout_details_hash FROM partners").Scan(&details, &hash))
+	plain, err = alone.Open(details, payout.DetailsPlace("part_1"))
+	require.NoError(t, err)
+	require.Equal(t, string(detail), string(plain))
+	method := "wise"
+	want, err := payout.DetailsHash(alone, "prg_1", &method, detail)
+	require.NoError(t, err)
+	require.Equal(t, want, hash, "details are compared by hashes of one key")
 }

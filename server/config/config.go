@@ -21,6 +21,8 @@ import (
 
 	"github.com/caarlos0/env/v11"
 	"github.com/jackc/pgx/v5"
+
+	"rail/server/plan"
 )
 
 // Config is everything that an operator can set. Each field says its variable,
@@ -254,6 +256,11 @@ func (c *Config) makeKey(path string) error {
 		return err
 	}
 	return nil
+}
+
+// Plan is the limits of organizations that have none of their own.
+func (c *Config) Plan() plan.Plan {
+	return plan.Plan{FlowQuota: c.FlowQuota, RevenueMeterMinor: c.RevenueMeterMinor, FraudMonitoring: c.FraudMonitoring}
 }
 
 // MailSender is the address that mails come from.

@@ -20,9 +20,9 @@ var queries = db.New()
 // cleanUp removes what has expired.
 func cleanUp(m Means) Job {
 	return Job{
-		Name: "clean-up", About: "remove expired Idempotency-Key records, sign-in links and portal sessions, and events, deliveries and mails past their retention", Every: time.Minute,
+		Name: "clean-up", About: "remove expired Idempotency-Key records, sign-in links and portal sessions, and events, deliveries, mails and partners' addresses past their retention", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
-			return errors.Join(purgeKeys(ctx, m.Pool, now), purgeSignIns(ctx, m.Pool, now), queries.WebhookCancelOff(ctx, m.Pool, &now), purgeEvents(ctx, m.Pool, now.Days(-int64(max(m.RetentionDays, minRetention)))))
+			return errors.Join(purgeKeys(ctx, m.Pool, now), purgeSignIns(ctx, m.Pool, now), purgeAddresses(ctx, m.Pool, now), queries.WebhookCancelOff(ctx, m.Pool, &now), purgeEvents(ctx, m.Pool, now.Days(-int64(max(m.RetentionDays, minRetention)))))
 		},
 	}
 }

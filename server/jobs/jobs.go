@@ -36,6 +36,8 @@ type Means struct {
 	Outbox *mail.Outbox // may be nil
 	// HoldOnHighRisk keeps partners with an open high risk flag out of payouts.
 	HoldOnHighRisk bool
+	// FraudMonitoring is whether organizations are swept that do not say so themselves.
+	FraudMonitoring bool
 	// Mail sends what the outbox holds, where a way to send is configured.
 	Mail mail.Sender
 	// RetentionDays is how long events and deliveries are kept; at least 30.
@@ -57,6 +59,7 @@ func All(m Means) []Job {
 		sendCampaigns(m),
 		advanceSequences(m),
 		sendMail(m),
+		riskSweep(m),
 		cleanUp(m),
 	}
 }

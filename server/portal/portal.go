@@ -35,6 +35,7 @@ type Options struct {
 	Document *front.Document
 	Pool     *pgxpool.Pool
 	Clock    clock.Clock
+	Address  func(echo.Context) string // the visitor's address, behind proxies too
 	// Told is called when events have been committed; it may be nil.
 	Told func()
 }

@@ -1,7 +1,6 @@
 package portal
 
 import (
-	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -15,8 +14,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"rail/gen/db"
-	"rail/server/clock"
 	"rail/server/pgtx"
+	"rail/server/risk"
 	"rail/server/secret"
 )
 
@@ -39,7 +38,7 @@ func (p *Portal) signIn(v *visit, token string) error {
 	if !tokenForm.MatchString(token) {
 		return errLink
 	}
-	session, err := p.begin(r.Context(), token, v.now)
+	session, err := p.begin(v, token)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return errLink
 	}
@@ -50,8 +49,10 @@ func (p *Portal) signIn(v *visit, token string) error {
 	return v.Redirect(http.StatusSeeOther, "/portal")
 }
 
-// begin trades a sign-in link for a session, whose token it returns.
-func (p *Portal) begin(ctx context.Context, link string, now clock.Time) (string, error) {
+// begin trades a sign-in link for a session, whose token it returns. Where the
+// partner came from is for the risk checks.
+func (p *Portal) begin(v *visit, link string) (string, error) {
+	ctx, now := v.ctx(), v.now
 	var b [32]byte
 	if _, err := rand.Read(b[:]); err != nil {
 		return "", err
@@ -70,6 +71,10 @@ func (p *Portal) begin(ctx context.Context, link string, now clock.Time) (string
 		TokenHash: secret.HashToken(token), OrgID: who.OrgID, ProgramID: who.ProgramID, PartnerID: who.PartnerID, CreatedAt: now, ExpiresAt: now.Plus(sessionLife),
 	})
 	if err != nil {
+		return "", err
+	}
+	partner := db.Partner{ID: who.PartnerID, OrgID: who.OrgID, ProgramID: who.ProgramID}
+	if err := risk.SeenPartner(ctx, tx.Later(), p.Server.Keeper, partner, p.Address(v), v.Request().UserAgent(), now); err != nil {
 		return "", err
 	}
 	return token, tx.Commit(ctx)

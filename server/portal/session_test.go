@@ -42,6 +42,9 @@ func TestSignIn(t *testing.T) {
 	sum := sha256.Sum256([]byte(k.Value))
 	require.Equal(t, sum[:], stored, "only a hash is stored")
 	(&browser{s, k.Value}).get("/portal")
+	var places int
+	require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM partner_addresses WHERE partner_id = $1 AND octet_length(ip_hash) = 16", partner).Scan(&places))
+	require.Equal(t, 1, places, "where a partner was seen is for the risk checks, as a hash")
 
 	used := s.Must(410, visit(s, "GET", path))
 	require.Empty(t, session(used))

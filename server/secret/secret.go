@@ -13,6 +13,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/netip"
 )
 
 // Sealed values begin with a version. Version 2 names the key that sealed the
@@ -33,6 +34,7 @@ type keys struct {
 	apiKey []byte
 	ip     []byte
 	mark   []byte
+	detail []byte
 }
 
 // Keeper holds the derived keys: the current ones, which seal and hash, and
@@ -83,7 +85,10 @@ func keysOf(master [32]byte) (k keys, err error) {
 	if k.ip, err = derive(master, "ip"); err != nil {
 		return k, err
 	}
-	k.mark, err = derive(master, "mark")
+	if k.mark, err = derive(master, "mark"); err != nil {
+		return k, err
+	}
+	k.detail, err = derive(master, "payout-details")
 	return k, err
 }
 
@@ -150,8 +155,12 @@ func (k *Keeper) FormerAPIKeyHashes(token string) [][]byte {
 func (k *Keeper) HashAPIKey(token string) []byte { return mac(k.current.apiKey, token) }
 
 // HashIP returns 16 bytes that recognize an address within a program and tell
-// nothing about it (decisions, 71).
+// nothing about it (decisions, 71), however the address is spelled. Under a new
+// secret key all addresses are new.
 func (k *Keeper) HashIP(programID, ip string) []byte {
+	if a, err := netip.ParseAddr(ip); err == nil {
+		ip = a.Unmap().WithZone("").String()
+	}
 	return mac(k.current.ip, programID+"\x00"+ip)[:16]
 }
 
@@ -169,6 +178,17 @@ func (k *Keeper) Marked(text, mark string) bool {
 }
 
 func (k *keys) marked(text string) string { return hex.EncodeToString(mac(k.mark, text)[:16]) }
+
+// HashDevice returns 16 bytes that recognize what a browser says of itself within
+// a program.
+func (k *Keeper) HashDevice(programID, userAgent string) []byte {
+	return mac(k.current.ip, programID+"\x00device\x00"+userAgent)[:16]
+}
+
+// HashDetails returns what recognizes payout details within a program.
+func (k *Keeper) HashDetails(programID, text string) []byte {
+	return mac(k.current.detail, programID+"\x00"+text)
+}
 
 // HashToken returns what is stored of a random token. The token has the
 // strength of a key itself, so no key is needed.

@@ -48,5 +48,11 @@ func TestHashes(t *testing.T) {
 	require.NotEqual(t, a.HashAPIKey("k"), b.HashAPIKey("k"))
 	require.Len(t, a.HashIP("prg_1", "192.0.2.1"), 16)
 	require.NotEqual(t, a.HashIP("prg_1", "192.0.2.1"), a.HashIP("prg_2", "192.0.2.1"), "programs cannot be joined by address")
+	for _, same := range []string{"2001:0DB8::0001", "2001:db8:0:0::1", "2001:db8::1%eth0"} {
+		require.Equal(t, a.HashIP("prg_1", "2001:db8::1"), a.HashIP("prg_1", same), same)
+	}
+	require.Equal(t, a.HashIP("prg_1", "192.0.2.1"), a.HashIP("prg_1", "::ffff:192.0.2.1"))
+	require.NotEqual(t, a.HashIP("prg_1", "x"), a.HashDevice("prg_1", "x"))
+	require.NotEqual(t, a.HashDetails("prg_1", "x"), b.HashDetails("prg_1", "x"))
 	require.Len(t, HashToken("t"), 32)
 }

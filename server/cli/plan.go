@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/db"
+	"rail/server/plan"
+)
+
+// planOf is how an organization's plan is printed: what is in force, and whether
+// it is the organization's own or the server's default.
+type planOf struct {
+	ID                string     `json:"id"`
+	FlowQuota         planLimit  `json:"flow_quota"`
+	RevenueMeterMinor planLimit  `json:"revenue_meter_minor"`
+	FraudMonitoring   planSwitch `json:"fraud_monitoring"`
+}
+
+// planLimit is a number of a plan; its limit is null for none.
+type planLimit struct {
+	Source string `json:"source"`
+	Limit  *int64 `json:"limit"`
+}
+
+// planSwitch is a part of a plan that is on or off.
+type planSwitch struct {
+	Source string `json:"source"`
+	On     bool   `json:"on"`
+}
+
+// orgPlan shows what an organization may use, and changes it.
+func orgPlan(fs *flag.FlagSet) action {
+	change := db.OrganizationPlanParams{}
+	fs.Func("flow-quota", "active flows a program: `N`, none or default", limit(&change.SetFlowQuota, &change.FlowQuota))
+	fs.Func("revenue-meter-minor", "revenue a month, in minor units, above which approvals stop: `N`, none or default", limit(&change.SetRevenueMeterMinor, &change.RevenueMeterMinor))
+	fs.Func("fraud-monitoring", "the risk checks: `on`, off or default", onOff(&change.SetFraudMonitoring, &change.FraudMonitoring))
+	out := outputFlag(fs)
+	return func(ctx context.Context, env *Env, args []string) error {
+		change.ID = args[0]
+		return withDatabase(ctx, env, func(d *database) error {
+			o, err := queries.OrganizationPlan(ctx, d.pool, change)
+			if errors.Is(err, pgx.ErrNoRows) {
+				return fmt.Errorf("there is no organization %q; rail org list shows them", args[0])
+			}
+			if err != nil {
+				return err
+			}
+			p := inForce(o, d.config.Plan())
+			return out.print(env.Out, p, p.table)
+		})
+	}
+}
+
+func planHelp() string {
+	return `Without flags the plan is shown. default is what the environment says: RAIL_FLOW_QUOTA, RAIL_REVENUE_METER_MINOR and
+RAIL_FRAUD_MONITORING, here of this command; none is no limit, also where the environment has one. Servers that run heed a
+change within a second.
+`
+}
+
+// limit reads a number from 1 on, none (which is kept as 0) or default (nil).
+func limit(set *bool, into **int64) func(string) error {
+	return func(v string) error {
+		*set, *into = true, nil
+		switch v {
+		case "default":
+			return nil
+		case "none":
+			*into = new(int64)
+			return nil
+		}
+		n, err := strconv.ParseInt(v, 10, 64)
+		if err != nil || n < 1 {
+			return errors.New("it must be a number from 1 on, none or default")
+		}
+		*into = &n
+		return nil
+	}
+}
+
+func onOff(set *bool, into **bool) func(string) error {
+	return func(v string) error {
+		*set, *into = true, nil
+		switch v {
+		case "default":
+		case "on", "off":
+			on := v == "on"
+			*into = &on
+		default:
+			return errors.New("it must be on, off or default")
+		}
+		return nil
+	}
+}
+
+func inForce(o db.Organization, server plan.Plan) planOf {
+	p := server.With(plan.Own{FlowQuota: o.FlowQuota, RevenueMeterMinor: o.RevenueMeterMinor, FraudMonitoring: o.FraudMonitoring})
+	return planOf{
+		ID:                o.ID,
+		FlowQuota:         planLimit{source(o.FlowQuota), unlessNone(p.FlowQuota)},
+		RevenueMeterMinor: planLimit{source(o.RevenueMeterMinor), unlessNone(p.RevenueMeterMinor)},
+		FraudMonitoring:   planSwitch{source(o.FraudMonitoring), p.FraudMonitoring},
+	}
+}
+
+func source[T any](own *T) string {
+	if own == nil {
+		return "default"
+	}
+	return "organization"
+}
+
+func unlessNone(n int64) *int64 {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
+func (p planOf) table() []string {
+	number := func(l planLimit) string {
+		if l.Limit == nil {
+			return "none"
+		}
+		return strconv.FormatInt(*l.Limit, 10)
+	}
+	monitoring := "off"
+	if p.FraudMonitoring.On {
+		monitoring = "on"
+	}
+	return []string{
+		"LIMIT\tVALUE\tSET BY",
+		"flow-quota\t" + number(p.FlowQuota) + "\t" + p.FlowQuota.Source,
+		"revenue-meter-minor\t" + number(p.RevenueMeterMinor) + "\t" + p.RevenueMeterMinor.Source,
+		"fraud-monitoring\t" + monitoring + "\t" + p.FraudMonitoring.Source,
+	}
+}

@@ -1,0 +1,47 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/ident"
+	"rail/server/payout"
+	"rail/server/risk"
+)
+
+// riskSweep makes the risk checks that no request makes, in every program of an
+// organization that is monitored. A program that fails holds up no other.
+func riskSweep(m Means) Job {
+	return Job{
+		Name: "risk-sweep", About: "flag what looks wrong about partners over time", Every: time.Hour,
+		Run: func(ctx context.Context, now clock.Time) error {
+			failed := payout.HashRest(ctx, m.Pool, m.Keeper)
+			sweep := risk.Sweep{Pool: m.Pool, Run: ident.New(ident.Run), Now: now}
+			for after := ""; ; {
+				programs, err := queries.RiskPrograms(ctx, m.Pool, db.RiskProgramsParams{After: after, Monitored: m.FraudMonitoring, Lim: moveBatch})
+				if err != nil || len(programs) == 0 {
+					return errors.Join(failed, err)
+				}
+				for _, p := range programs {
+					after = p.ID
+					if err := sweep.Program(ctx, p); err != nil {
+						failed = errors.Join(failed, fmt.Errorf("%s: %w", p.ID, err))
+					}
+				}
+			}
+		},
+	}
+}
+
+// purgeAddresses forgets where partners were seen long ago.
+func purgeAddresses(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
+	return drain(purgeBatch, func() (int64, error) {
+		return queries.PartnerAddressesPurge(ctx, pool, db.PartnerAddressesPurgeParams{Before: now.Days(-risk.AddressDays), Lim: purgeBatch})
+	})
+}

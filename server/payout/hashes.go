@@ -1,0 +1,45 @@
+package payout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/gen/db"
+	"rail/server/secret"
+)
+
+// hashBatch bounds what is read at once.
+const hashBatch = 500
+
+// HashRest hashes payout details that were stored before their hashes were. What
+// does not open is left, and told.
+func HashRest(ctx context.Context, pool *pgxpool.Pool, keeper *secret.Keeper) error {
+	var failed []error
+	for after := ""; ; {
+		rows, err := queries.PayoutDetailsUnhashed(ctx, pool, db.PayoutDetailsUnhashedParams{After: after, Lim: hashBatch})
+		if err != nil || len(rows) == 0 {
+			return errors.Join(append(failed, err)...)
+		}
+		for _, r := range rows {
+			after = r.ID
+			if err := hashOne(ctx, pool, keeper, r); err != nil {
+				failed = append(failed, fmt.Errorf("payout details of %s: %w", r.ID, err))
+			}
+		}
+	}
+}
+
+func hashOne(ctx context.Context, pool *pgxpool.Pool, keeper *secret.Keeper, r db.PayoutDetailsUnhashedRow) error {
+	details, err := keeper.Open(r.PayoutDetails, DetailsPlace(r.ID))
+	if err != nil {
+		return err
+	}
+	hash, err := DetailsHash(keeper, r.ProgramID, r.PayoutMethod, details)
+	if err != nil {
+		return err
+	}
+	return queries.PayoutDetailsSetHash(ctx, pool, db.PayoutDetailsSetHashParams{PayoutDetailsHash: hash, ID: r.ID, Was: r.PayoutDetails})
+}

@@ -1,0 +1,29 @@
+package risk
+
+import (
+	"context"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/pgtx"
+	"rail/server/secret"
+)
+
+// AddressDays is for how many days it is kept where a partner was seen.
+const AddressDays = 90
+
+// SeenPartner notes that a partner was at an address, with what the browser says
+// of itself, such as on a sign-in to the portal. Only keyed hashes are kept; one
+// row an address and browser.
+func SeenPartner(ctx context.Context, tx pgtx.DBTX, keeper *secret.Keeper, p db.Partner, address, userAgent string, now clock.Time) error {
+	if address == "" {
+		return nil
+	}
+	device := []byte{}
+	if userAgent != "" {
+		device = keeper.HashDevice(p.ProgramID, userAgent)
+	}
+	return queries.PartnerAddressSeen(ctx, tx, db.PartnerAddressSeenParams{
+		OrgID: p.OrgID, ProgramID: p.ProgramID, PartnerID: p.ID, IPHash: keeper.HashIP(p.ProgramID, address), Device: device, SeenAt: now,
+	})
+}
