@@ -445,6 +445,14 @@ type Program struct {
 	EnrolsFirstCommission  bool
 }
 
+type RateBucket struct {
+	ID      string
+	Size    float64
+	Tokens  float64
+	Granted int64
+	At      clock.Time
+}
+
 type Referral struct {
 	ID         string
 	OrgID      string

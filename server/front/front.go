@@ -51,6 +51,7 @@ type Options struct {
 type Front struct {
 	Options
 	limiter *limiter
+	shared  *sharedLimiter
 }
 
 // New returns the request path.
@@ -58,7 +59,8 @@ func New(o Options) *Front {
 	if o.Timeout == 0 {
 		o.Timeout = 8 * time.Second
 	}
-	return &Front{Options: o, limiter: newLimiter(o.Clock)}
+	alone := newLimiter(o.Clock)
+	return &Front{Options: o, limiter: alone, shared: newSharedLimiter(o.Pool, o.Clock, alone)}
 }
 
 // Install puts the request path around the routes of e.

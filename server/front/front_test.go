@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -196,6 +197,40 @@ func TestRateLimit(t *testing.T) {
 		s.Do("GET", "/v1/programs", "rail_live_nobody", nil)
 	}
 	refuse(t, 429, "rate_limit_error", "rate_limit_exceeded", s.Do("GET", "/v1/programs", "rail_live_nobody", nil))
+}
+
+// TestRateLimitOverReplicas: the burst of a key is one burst, whoever answers, and
+// so is what comes after it.
+func TestRateLimitOverReplicas(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	b := apitest.On(t, a.DSN, a.Clock)
+	key, _ := a.NewKeyWith(a.Org, true, 25, "read")
+	burst := func(n int) (passed int) {
+		var all sync.WaitGroup
+		var count atomic.Int64
+		for i := range n {
+			s := []*apitest.Server{a, b}[i%2]
+			all.Go(func() {
+				if s.Do("GET", "/v1/programs", key, nil).Status == 200 {
+					count.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		return int(count.Load())
+	}
+	first := burst(60)
+	require.LessOrEqual(t, first, 25)
+	require.GreaterOrEqual(t, first, 20, "tokens that a replica holds and does not use are few")
+	a.Clock.Advance(200 * time.Millisecond)
+	require.LessOrEqual(t, burst(20), 30-first)
+	a.Clock.Advance(time.Minute)
+	require.LessOrEqual(t, burst(60), 25)
+	_, err := a.Pool.Exec(t.Context(), "ALTER TABLE rate_buckets RENAME TO away")
+	require.NoError(t, err)
+	a.Clock.Advance(time.Minute)
+	require.Equal(t, 50, burst(60), "without the table each limits for itself")
 }
 
 func TestIdempotency(t *testing.T) {

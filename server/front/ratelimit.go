@@ -29,7 +29,7 @@ type budget struct {
 }
 
 // limiter holds a token bucket a caller: a burst of one second's allowance,
-// refilled evenly.
+// refilled evenly. It knows this replica's requests only.
 type limiter struct {
 	clock   clock.Clock
 	mu      sync.Mutex
@@ -64,12 +64,17 @@ func (l *limiter) take(caller string, limit int) (budget, bool) {
 	if ok {
 		b.tokens--
 	}
-	missing := (float64(limit) - b.tokens) / float64(limit)
-	return budget{limit, int(b.tokens), now.Add(time.Duration(math.Ceil(missing)) * time.Second).Unix()}, ok
+	return budgetOf(limit, b.tokens, now), ok
 }
 
-// rateLimit counts the request against its key, or, on public routes, against
-// its address (step 5).
+func budgetOf(limit int, tokens float64, now time.Time) budget {
+	missing := (float64(limit) - tokens) / float64(limit)
+	return budget{limit, int(tokens), now.Add(time.Duration(math.Ceil(missing)) * time.Second).Unix()}
+}
+
+// rateLimit counts the request against its key, over all replicas, or without a
+// key against its address, which each replica counts for itself: junk must not
+// cost the database anything (step 5).
 func (f *Front) rateLimit(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
@@ -79,7 +84,7 @@ func (f *Front) rateLimit(next echo.HandlerFunc) echo.HandlerFunc {
 			}
 			return next(c)
 		}
-		b, ok := f.limiter.take(s.key.ID, s.key.RateLimit)
+		b, ok := f.shared.take(c.Request().Context(), s.key.ID, s.key.RateLimit)
 		s.budget = &b
 		if !ok {
 			return limited(b.limit)

@@ -21,7 +21,7 @@ func TestPurgeRemovesExpiredKeysInBatches(t *testing.T) {
 		SELECT o.id, n::text, '', 200, '', CASE WHEN n <= $3 THEN $2 ELSE $1 END::timestamptz FROM o, generate_series(1, $3 + 5) n`,
 		now, now.Plus(-front.Replay), 2*purgeBatch+1)
 	require.NoError(t, err)
-	require.NoError(t, purgeKeys(t.Context(), pool, now))
+	require.NoError(t, cleanUp(Means{Pool: pool}).Run(t.Context(), now))
 	var left int
 	require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM idempotency_keys").Scan(&left))
 	require.Equal(t, 5, left)

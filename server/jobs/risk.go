@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/ident"
@@ -37,11 +35,4 @@ func riskSweep(m Means) Job {
 			}
 		},
 	}
-}
-
-// purgeAddresses forgets where partners were seen long ago.
-func purgeAddresses(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
-	return drain(purgeBatch, func() (int64, error) {
-		return queries.PartnerAddressesPurge(ctx, pool, db.PartnerAddressesPurgeParams{Before: now.Days(-risk.AddressDays), Lim: purgeBatch})
-	})
 }

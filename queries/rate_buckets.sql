@@ -1,0 +1,14 @@
+-- name: RateTake :one
+-- RateTake takes up to `granted` tokens of a key's bucket and returns how many it
+-- got, and what is left. tokens is what is left of a bucket that is new.
+INSERT INTO rate_buckets AS b (id, size, tokens, granted, at) VALUES (@id, @size, @tokens, @granted, @at)
+ON CONFLICT (id) DO UPDATE SET
+    tokens = least(excluded.size, b.tokens + greatest(0, extract(epoch FROM excluded.at - b.at)) * excluded.size)
+        - least(floor(least(excluded.size, b.tokens + greatest(0, extract(epoch FROM excluded.at - b.at)) * excluded.size)), excluded.granted),
+    granted = least(floor(least(excluded.size, b.tokens + greatest(0, extract(epoch FROM excluded.at - b.at)) * excluded.size)), excluded.granted),
+    size = excluded.size, at = greatest(b.at, excluded.at)
+RETURNING granted, tokens;
+
+-- name: RatePurge :execrows
+-- RatePurge forgets buckets that have long been full.
+DELETE FROM rate_buckets WHERE id IN (SELECT r.id FROM rate_buckets r WHERE r.at < @before LIMIT @lim);
