@@ -3202,7 +3202,7 @@ type AuditLogEntry struct {
 	// After The changed fields as they became; null for a deletion.
 	After json.RawMessage `json:"after"`
 
-	// APIKeyID The API key that did it; null for the operator and for jobs.
+	// APIKeyID The API key that did it; null for the operator, for jobs, and for a partner in the portal, whom `reason` names.
 	APIKeyID *APIKeyID `json:"api_key_id"`
 
 	// Before The changed fields as they were; null for a creation.
@@ -12597,7 +12597,7 @@ type ClientInterface interface {
 
 	// CreateWebhookEndpointWithBody Add a webhook endpoint
 	//
-	// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints.
+	// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks besides.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -12606,7 +12606,7 @@ type ClientInterface interface {
 
 	// CreateWebhookEndpoint Add a webhook endpoint
 	//
-	// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints.
+	// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks besides.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15275,7 +15275,7 @@ func (c *Client) ListWebhookEndpoints(ctx context.Context, params *ListWebhookEn
 
 // CreateWebhookEndpointWithBody Add a webhook endpoint
 //
-// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints.
+// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks besides.
 //
 // Takes any type of body and a specified content type.
 //
@@ -15294,7 +15294,7 @@ func (c *Client) CreateWebhookEndpointWithBody(ctx context.Context, contentType 
 
 // CreateWebhookEndpoint Add a webhook endpoint
 //
-// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints.
+// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks besides.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -25170,7 +25170,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateWebhookEndpointWithBodyWithResponse Add a webhook endpoint
 	//
-	// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints.
+	// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks besides.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -25179,7 +25179,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateWebhookEndpointWithResponse Add a webhook endpoint
 	//
-	// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints.
+	// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks besides.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -30890,7 +30890,7 @@ func (c *ClientWithResponses) ListWebhookEndpointsWithResponse(ctx context.Conte
 
 // CreateWebhookEndpointWithBodyWithResponse Add a webhook endpoint
 //
-// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints.
+// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks besides.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -30905,7 +30905,7 @@ func (c *ClientWithResponses) CreateWebhookEndpointWithBodyWithResponse(ctx cont
 
 // CreateWebhookEndpointWithResponse Add a webhook endpoint
 //
-// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints.
+// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks besides.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -97,7 +97,7 @@ func (b *tab) submit(form string, fields map[string]string) {
 		field := chromedp.CSS(`form[action="` + form + `"] input[name="` + name + `"]`)
 		b.do(chromedp.SendKeys(field, value))
 	}
-	b.do(chromedp.Click(chromedp.CSS(`form[action="`+form+`"] button[type="submit"]`)))
+	b.do(chromedp.Click(chromedp.CSS(`form[action="` + form + `"] button[type="submit"]`)))
 }
 
 // reads waits until the page says something.
@@ -161,6 +161,10 @@ func TestInABrowser(t *testing.T) {
 		b.picture("phone" + strings.ReplaceAll(path, "/", "-"))
 	}
 	b.copies(shown)
+	b.open("/portal/postback")
+	b.submit("/portal/postback/rotate", nil)
+	b.reads("Your signing secret")
+	b.picture("phone-secret")
 	b.open("/portal/settings")
 	b.submit("/portal/settings/profile", map[string]string{"first_name": "Ada"})
 	b.reads("Your profile is saved.")
