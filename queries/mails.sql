@@ -6,24 +6,54 @@ ON CONFLICT (org_id, purpose, key, recipient) DO NOTHING;
 
 -- name: MailsTake :many
 -- MailsTake marks the next mails as being sent, before anything is sent; other
--- replicas pass over what this one holds.
+-- replicas pass over what this one holds. Mails to many come last.
 UPDATE mails t SET status = 'sending', attempts = t.attempts + 1, next_attempt_at = NULL, taken_at = @now
-FROM (SELECT m.id FROM mails m WHERE m.status = 'queued' AND m.next_attempt_at <= @now ORDER BY m.next_attempt_at, m.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
+FROM (SELECT m.id FROM mails m WHERE m.status = 'queued' AND m.next_attempt_at <= @now
+    ORDER BY (m.partner_id IS NOT NULL), m.next_attempt_at, m.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.*;
 
--- name: MailSent :exec
-UPDATE mails SET status = 'sent', sent_at = @now, error = NULL WHERE id = @id AND status = 'sending';
+-- name: MailReader :one
+-- MailReader is who a mail to many goes to; no row where the partner is gone or
+-- has unsubscribed.
+SELECT p.mail_token, g.name AS program_name FROM partners p JOIN programs g ON g.id = p.program_id
+WHERE p.id = @partner_id AND p.org_id = @org_id AND p.unsubscribed_at IS NULL;
 
 -- name: MailAgain :exec
 UPDATE mails SET status = 'queued', next_attempt_at = @next_attempt_at, error = @error WHERE id = @id AND status = 'sending';
 
--- name: MailFailed :exec
-UPDATE mails SET status = 'failed', error = @error WHERE id = @id AND status = 'sending';
+-- name: MailDone :exec
+-- MailDone ends a mail as sent, failed or, for one who wants none, skipped (kept
+-- as failed), and counts it in its campaign, whose text is not kept twice.
+WITH m AS (
+    UPDATE mails t SET status = CASE WHEN @outcome::text = 'sent' THEN 'sent' ELSE 'failed' END, error = @error,
+        sent_at = CASE WHEN @outcome::text = 'sent' THEN @now::timestamptz END, body = CASE WHEN t.campaign_id IS NULL THEN t.body ELSE '' END
+    WHERE t.id = @id AND t.status = 'sending' RETURNING t.campaign_id, t.partner_id),
+r AS (
+    UPDATE campaign_recipients r SET status = @outcome::text FROM m
+    WHERE r.campaign_id = m.campaign_id AND r.partner_id = m.partner_id AND r.status = 'mailed' RETURNING r.campaign_id)
+UPDATE campaigns c SET sent = c.sent + (@outcome::text = 'sent')::int, failed = c.failed + (@outcome::text = 'failed')::int,
+    skipped = c.skipped + (@outcome::text = 'skipped')::int
+FROM r WHERE c.id = r.campaign_id;
 
--- name: MailsLost :execrows
--- MailsLost gives up mails whose worker died while it sent them: they may have
+-- name: MailsLost :many
+-- MailsLost lists mails whose worker died while it sent them: they may have
 -- gone, and go at most once.
-UPDATE mails SET status = 'failed', error = 'The server stopped while it was sent.' WHERE status = 'sending' AND taken_at < @taken_before;
+SELECT m.id FROM mails m WHERE m.status = 'sending' AND m.taken_at < @taken_before;
+
+-- name: PartnerMailsRecall :exec
+-- PartnerMailsRecall takes a partner's mails out of the outbox; a campaign finds
+-- out that the partner is gone.
+WITH back AS (DELETE FROM mails m WHERE m.partner_id = @partner_id::text AND m.org_id = @org_id AND m.status = 'queued' RETURNING m.campaign_id)
+UPDATE campaign_recipients r SET status = 'queued' FROM back
+WHERE r.campaign_id = back.campaign_id AND r.org_id = @org_id AND r.partner_id = @partner_id::text AND r.status = 'mailed';
+
+-- name: PartnerUnsubscribe :execrows
+-- PartnerUnsubscribe and the queries of its page find the partner by the token of
+-- its mails alone.
+UPDATE partners SET unsubscribed_at = CASE WHEN @subscribed::boolean THEN NULL ELSE coalesce(unsubscribed_at, @now) END WHERE mail_token = @mail_token;
+
+-- name: PartnerByMailToken :one
+SELECT p.unsubscribed_at, g.name AS program_name FROM partners p JOIN programs g ON g.id = p.program_id WHERE p.mail_token = @mail_token;
 
 -- name: MailsPurge :execrows
 DELETE FROM mails WHERE id IN (SELECT m.id FROM mails m WHERE m.created_at < @before AND m.status IN ('sent', 'failed') ORDER BY m.created_at LIMIT @lim);

@@ -29,10 +29,10 @@ SELECT t.id FROM programs t WHERE t.id = @id AND t.org_id = @org_id;
 -- name: ProgramInsert :exec
 INSERT INTO programs (id, org_id, name, product_name, website_url, currency, status, subdomain, custom_domain, terms_url, terms_version,
     cookie_days, url_params, commission_on_net_revenue, holding_period_days, min_payout_minor, payout_term, payout_methods,
-    block_self_referrals, blocked_countries, require_tax_forms, auto_payouts_enabled, processor, created_at, updated_at)
+    block_self_referrals, blocked_countries, require_tax_forms, auto_payouts_enabled, processor, created_at, updated_at, enrols_first_commission)
 VALUES (@id, @org_id, @name, @product_name, @website_url, @currency, @status, @subdomain, @custom_domain, @terms_url, @terms_version,
     @cookie_days, @url_params, @commission_on_net_revenue, @holding_period_days, @min_payout_minor, @payout_term, @payout_methods,
-    @block_self_referrals, @blocked_countries, @require_tax_forms, @auto_payouts_enabled, @processor, @created_at, @updated_at);
+    @block_self_referrals, @blocked_countries, @require_tax_forms, @auto_payouts_enabled, @processor, @created_at, @updated_at, @enrols_first_commission);
 
 -- name: ProgramUpdate :exec
 UPDATE programs SET name = @name, product_name = @product_name, website_url = @website_url, status = @status, terms_url = @terms_url,

@@ -50,7 +50,7 @@ SELECT t.* FROM sales t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDAT
 -- SaleCustomer reads the customer of a new sale with everything about its
 -- attribution, after CustomerHold: a statement of its own sees what was
 -- committed while the lock was waited for.
-SELECT sqlc.embed(c), g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue, g.holding_period_days,
+SELECT sqlc.embed(c), g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue, g.holding_period_days, g.enrols_first_commission,
     coalesce(p.status, '')::text AS partner_status, p.group_id AS partner_group_id, p.country_code AS partner_country,
     (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
     coalesce((SELECT k.country FROM clicks k WHERE k.id = c.click_id), '')::text AS click_country,

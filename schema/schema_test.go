@@ -46,15 +46,19 @@ func uniqueIndexes(t *testing.T, pool *pgxpool.Pool) []index {
 // nor the program, because the server alone makes their values: no client can
 // learn from them, or be refused for, what another organization has.
 var serverMade = map[string]string{
-	"api_keys_hash_key":      "the keyed hash of a random token",
-	"magic_links_pkey":       "the hash of a random token",
-	"portal_sessions_pkey":   "the hash of a random token",
-	"links_short_slug_key":   "a random slug; the redirect knows no organization",
-	"webhook_leases_pkey":    "the id of the lease's endpoint",
-	"partner_tags_pkey":      "two ids, checked to be of one program",
-	"sales_first_sale_key":   "the id of the sale's customer",
-	"commissions_sale_key":   "the id of the commission's sale",
-	"commissions_signup_key": "the id of the commission's customer",
+	"api_keys_hash_key":        "the keyed hash of a random token",
+	"magic_links_pkey":         "the hash of a random token",
+	"portal_sessions_pkey":     "the hash of a random token",
+	"links_short_slug_key":     "a random slug; the redirect knows no organization",
+	"webhook_leases_pkey":      "the id of the lease's endpoint",
+	"partners_mail_token_key":  "a random token",
+	"campaign_recipients_pkey": "the ids of a campaign and a partner of its program",
+	"sequence_steps_pkey":      "the id of the step's sequence",
+	"sequence_enrolments_pkey": "the ids of a sequence and a partner of its program",
+	"partner_tags_pkey":        "two ids, checked to be of one program",
+	"sales_first_sale_key":     "the id of the sale's customer",
+	"commissions_sale_key":     "the id of the commission's sale",
+	"commissions_signup_key":   "the id of the commission's customer",
 }
 
 func TestUniqueIndexesBeginWithTenant(t *testing.T) {

@@ -52,7 +52,6 @@ func defaultOperation(d *yaml.Node, path, method string, op *yaml.Node) {
 		{"byId", strings.Contains(path, "{")},
 		{"body", get(op, "requestBody") != nil},
 		{"post", method == "post"},
-		{"unimplemented", unimplemented(d, op)},
 	}
 	for _, c := range conditions {
 		if !c.met {
@@ -81,23 +80,6 @@ func addPostHeaders(d, responses *yaml.Node) {
 			addHeaders(get(get(d, "post"), "conflictHeaders"), r)
 		}
 	}
-}
-
-// unimplemented tells whether the operation is on the list of those that
-// answer 501, and marks it.
-func unimplemented(d, op *yaml.Node) bool {
-	id := get(op, "operationId")
-	list := get(get(d, "unimplemented"), "operations")
-	if id == nil || list == nil {
-		return false
-	}
-	for _, n := range list.Content {
-		if n.Value == id.Value {
-			set(op, "x-unimplemented", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"})
-			return true
-		}
-	}
-	return false
 }
 
 // unscoped tells whether any key passes, whatever its scopes.

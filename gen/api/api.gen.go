@@ -842,7 +842,6 @@ const (
 	ErrorCodeInvalidReference           ErrorCode = "invalid_reference"
 	ErrorCodeLinkValueTaken             ErrorCode = "link_value_taken"
 	ErrorCodeMethodNotAllowed           ErrorCode = "method_not_allowed"
-	ErrorCodeOperationNotImplemented    ErrorCode = "operation_not_implemented"
 	ErrorCodeParameterInvalid           ErrorCode = "parameter_invalid"
 	ErrorCodeParameterMissing           ErrorCode = "parameter_missing"
 	ErrorCodeParameterUnknown           ErrorCode = "parameter_unknown"
@@ -947,8 +946,6 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodeLinkValueTaken:
 		return true
 	case ErrorCodeMethodNotAllowed:
-		return true
-	case ErrorCodeOperationNotImplemented:
 		return true
 	case ErrorCodeParameterInvalid:
 		return true

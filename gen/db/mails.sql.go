@@ -26,17 +26,35 @@ func (q *Queries) MailAgain(ctx context.Context, db DBTX, arg MailAgainParams) e
 	return err
 }
 
-const mailFailed = `-- name: MailFailed :exec
-UPDATE mails SET status = 'failed', error = $1 WHERE id = $2 AND status = 'sending'
+const mailDone = `-- name: MailDone :exec
+WITH m AS (
+    UPDATE mails t SET status = CASE WHEN $1::text = 'sent' THEN 'sent' ELSE 'failed' END, error = $2,
+        sent_at = CASE WHEN $1::text = 'sent' THEN $3::timestamptz END, body = CASE WHEN t.campaign_id IS NULL THEN t.body ELSE '' END
+    WHERE t.id = $4 AND t.status = 'sending' RETURNING t.campaign_id, t.partner_id),
+r AS (
+    UPDATE campaign_recipients r SET status = $1::text FROM m
+    WHERE r.campaign_id = m.campaign_id AND r.partner_id = m.partner_id AND r.status = 'mailed' RETURNING r.campaign_id)
+UPDATE campaigns c SET sent = c.sent + ($1::text = 'sent')::int, failed = c.failed + ($1::text = 'failed')::int,
+    skipped = c.skipped + ($1::text = 'skipped')::int
+FROM r WHERE c.id = r.campaign_id
 `
 
-type MailFailedParams struct {
-	Error *string
-	ID    string
+type MailDoneParams struct {
+	Outcome string
+	Error   *string
+	Now     clock.Time
+	ID      string
 }
 
-func (q *Queries) MailFailed(ctx context.Context, db DBTX, arg MailFailedParams) error {
-	_, err := db.Exec(ctx, mailFailed, arg.Error, arg.ID)
+// MailDone ends a mail as sent, failed or, for one who wants none, skipped (kept
+// as failed), and counts it in its campaign, whose text is not kept twice.
+func (q *Queries) MailDone(ctx context.Context, db DBTX, arg MailDoneParams) error {
+	_, err := db.Exec(ctx, mailDone,
+		arg.Outcome,
+		arg.Error,
+		arg.Now,
+		arg.ID,
+	)
 	return err
 }
 
@@ -72,32 +90,54 @@ func (q *Queries) MailInsert(ctx context.Context, db DBTX, arg MailInsertParams)
 	return err
 }
 
-const mailSent = `-- name: MailSent :exec
-UPDATE mails SET status = 'sent', sent_at = $1, error = NULL WHERE id = $2 AND status = 'sending'
+const mailReader = `-- name: MailReader :one
+SELECT p.mail_token, g.name AS program_name FROM partners p JOIN programs g ON g.id = p.program_id
+WHERE p.id = $1 AND p.org_id = $2 AND p.unsubscribed_at IS NULL
 `
 
-type MailSentParams struct {
-	Now *clock.Time
-	ID  string
+type MailReaderParams struct {
+	PartnerID string
+	OrgID     string
 }
 
-func (q *Queries) MailSent(ctx context.Context, db DBTX, arg MailSentParams) error {
-	_, err := db.Exec(ctx, mailSent, arg.Now, arg.ID)
-	return err
+type MailReaderRow struct {
+	MailToken   string
+	ProgramName string
 }
 
-const mailsLost = `-- name: MailsLost :execrows
-UPDATE mails SET status = 'failed', error = 'The server stopped while it was sent.' WHERE status = 'sending' AND taken_at < $1
+// MailReader is who a mail to many goes to; no row where the partner is gone or
+// has unsubscribed.
+func (q *Queries) MailReader(ctx context.Context, db DBTX, arg MailReaderParams) (MailReaderRow, error) {
+	row := db.QueryRow(ctx, mailReader, arg.PartnerID, arg.OrgID)
+	var i MailReaderRow
+	err := row.Scan(&i.MailToken, &i.ProgramName)
+	return i, err
+}
+
+const mailsLost = `-- name: MailsLost :many
+SELECT m.id FROM mails m WHERE m.status = 'sending' AND m.taken_at < $1
 `
 
-// MailsLost gives up mails whose worker died while it sent them: they may have
+// MailsLost lists mails whose worker died while it sent them: they may have
 // gone, and go at most once.
-func (q *Queries) MailsLost(ctx context.Context, db DBTX, takenBefore *clock.Time) (int64, error) {
-	result, err := db.Exec(ctx, mailsLost, takenBefore)
+func (q *Queries) MailsLost(ctx context.Context, db DBTX, takenBefore *clock.Time) ([]string, error) {
+	rows, err := db.Query(ctx, mailsLost, takenBefore)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return result.RowsAffected(), nil
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const mailsPurge = `-- name: MailsPurge :execrows
@@ -119,8 +159,9 @@ func (q *Queries) MailsPurge(ctx context.Context, db DBTX, arg MailsPurgeParams)
 
 const mailsTake = `-- name: MailsTake :many
 UPDATE mails t SET status = 'sending', attempts = t.attempts + 1, next_attempt_at = NULL, taken_at = $1
-FROM (SELECT m.id FROM mails m WHERE m.status = 'queued' AND m.next_attempt_at <= $1 ORDER BY m.next_attempt_at, m.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.purpose, t.key, t.recipient, t.subject, t.body, t.status, t.attempts, t.error, t.next_attempt_at, t.taken_at, t.sent_at, t.created_at
+FROM (SELECT m.id FROM mails m WHERE m.status = 'queued' AND m.next_attempt_at <= $1
+    ORDER BY (m.partner_id IS NOT NULL), m.next_attempt_at, m.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.purpose, t.key, t.recipient, t.subject, t.body, t.status, t.attempts, t.error, t.next_attempt_at, t.taken_at, t.sent_at, t.created_at, t.partner_id, t.campaign_id
 `
 
 type MailsTakeParams struct {
@@ -129,7 +170,7 @@ type MailsTakeParams struct {
 }
 
 // MailsTake marks the next mails as being sent, before anything is sent; other
-// replicas pass over what this one holds.
+// replicas pass over what this one holds. Mails to many come last.
 func (q *Queries) MailsTake(ctx context.Context, db DBTX, arg MailsTakeParams) ([]Mail, error) {
 	rows, err := db.Query(ctx, mailsTake, arg.Now, arg.Lim)
 	if err != nil {
@@ -154,6 +195,8 @@ func (q *Queries) MailsTake(ctx context.Context, db DBTX, arg MailsTakeParams) (
 			&i.TakenAt,
 			&i.SentAt,
 			&i.CreatedAt,
+			&i.PartnerID,
+			&i.CampaignID,
 		); err != nil {
 			return nil, err
 		}
@@ -176,6 +219,22 @@ func (q *Queries) OrganizationOwner(ctx context.Context, db DBTX, orgID string) 
 	return owner_email, err
 }
 
+const partnerByMailToken = `-- name: PartnerByMailToken :one
+SELECT p.unsubscribed_at, g.name AS program_name FROM partners p JOIN programs g ON g.id = p.program_id WHERE p.mail_token = $1
+`
+
+type PartnerByMailTokenRow struct {
+	UnsubscribedAt *clock.Time
+	ProgramName    string
+}
+
+func (q *Queries) PartnerByMailToken(ctx context.Context, db DBTX, mailToken string) (PartnerByMailTokenRow, error) {
+	row := db.QueryRow(ctx, partnerByMailToken, mailToken)
+	var i PartnerByMailTokenRow
+	err := row.Scan(&i.UnsubscribedAt, &i.ProgramName)
+	return i, err
+}
+
 const partnerLeads = `-- name: PartnerLeads :one
 SELECT count(*) FROM customers c WHERE c.program_id = $1 AND c.org_id = $2 AND c.partner_id = $3
 `
@@ -192,4 +251,42 @@ func (q *Queries) PartnerLeads(ctx context.Context, db DBTX, arg PartnerLeadsPar
 	var count int64
 	err := row.Scan(&count)
 	return count, err
+}
+
+const partnerMailsRecall = `-- name: PartnerMailsRecall :exec
+WITH back AS (DELETE FROM mails m WHERE m.partner_id = $2::text AND m.org_id = $1 AND m.status = 'queued' RETURNING m.campaign_id)
+UPDATE campaign_recipients r SET status = 'queued' FROM back
+WHERE r.campaign_id = back.campaign_id AND r.org_id = $1 AND r.partner_id = $2::text AND r.status = 'mailed'
+`
+
+type PartnerMailsRecallParams struct {
+	OrgID     string
+	PartnerID string
+}
+
+// PartnerMailsRecall takes a partner's mails out of the outbox; a campaign finds
+// out that the partner is gone.
+func (q *Queries) PartnerMailsRecall(ctx context.Context, db DBTX, arg PartnerMailsRecallParams) error {
+	_, err := db.Exec(ctx, partnerMailsRecall, arg.OrgID, arg.PartnerID)
+	return err
+}
+
+const partnerUnsubscribe = `-- name: PartnerUnsubscribe :execrows
+UPDATE partners SET unsubscribed_at = CASE WHEN $1::boolean THEN NULL ELSE coalesce(unsubscribed_at, $2) END WHERE mail_token = $3
+`
+
+type PartnerUnsubscribeParams struct {
+	Subscribed bool
+	Now        *clock.Time
+	MailToken  string
+}
+
+// PartnerUnsubscribe and the queries of its page find the partner by the token of
+// its mails alone.
+func (q *Queries) PartnerUnsubscribe(ctx context.Context, db DBTX, arg PartnerUnsubscribeParams) (int64, error) {
+	result, err := db.Exec(ctx, partnerUnsubscribe, arg.Subscribed, arg.Now, arg.MailToken)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }

@@ -71,6 +71,38 @@ type Balance struct {
 	UpdatedAt    clock.Time
 }
 
+type Campaign struct {
+	ID          string
+	OrgID       string
+	ProgramID   string
+	Name        string
+	Subject     string
+	Body        string
+	GroupIds    []string
+	TagIds      []string
+	Statuses    []string
+	Status      string
+	ScheduledAt *clock.Time
+	StartedAt   *clock.Time
+	SentAt      *clock.Time
+	Total       int64
+	Sent        int64
+	Failed      int64
+	Skipped     int64
+	Opened      int64
+	CreatedAt   clock.Time
+	UpdatedAt   clock.Time
+}
+
+type CampaignRecipient struct {
+	CampaignID string
+	PartnerID  string
+	OrgID      string
+	ProgramID  string
+	Status     string
+	OpenedAt   *clock.Time
+}
+
 type Click struct {
 	ID         string
 	OrgID      string
@@ -273,6 +305,8 @@ type Mail struct {
 	TakenAt       *clock.Time
 	SentAt        *clock.Time
 	CreatedAt     clock.Time
+	PartnerID     *string
+	CampaignID    *string
 }
 
 type Organization struct {
@@ -311,6 +345,8 @@ type Partner struct {
 	PayoutDetails       []byte
 	CreatedAt           clock.Time
 	UpdatedAt           clock.Time
+	MailToken           string
+	UnsubscribedAt      *clock.Time
 }
 
 type PartnerTag struct {
@@ -393,6 +429,7 @@ type Program struct {
 	Processor              *string
 	CreatedAt              clock.Time
 	UpdatedAt              clock.Time
+	EnrolsFirstCommission  bool
 }
 
 type Referral struct {
@@ -524,6 +561,40 @@ type Sale struct {
 	UpdatedAt               clock.Time
 	CreatedXid              uint64
 	RefundedMinor           int64
+}
+
+type Sequence struct {
+	ID            string
+	OrgID         string
+	ProgramID     string
+	Name          string
+	Status        string
+	Trigger       string
+	TriggerDays   *int64
+	IdleCheckedAt *clock.Time
+	CreatedAt     clock.Time
+	UpdatedAt     clock.Time
+}
+
+type SequenceEnrolment struct {
+	SequenceID  string
+	PartnerID   string
+	OrgID       string
+	ProgramID   string
+	Position    int64
+	NextAt      *clock.Time
+	EnrolledAt  clock.Time
+	CompletedAt *clock.Time
+}
+
+type SequenceStep struct {
+	SequenceID string
+	Position   int64
+	OrgID      string
+	ProgramID  string
+	DelayDays  int64
+	Subject    string
+	Body       string
 }
 
 type Tag struct {

@@ -89,7 +89,7 @@ func (q *Queries) MagicLinkVoid(ctx context.Context, db DBTX, arg MagicLinkVoidP
 }
 
 const partnerByEmail = `-- name: PartnerByEmail :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at FROM partners t WHERE t.program_id = $1 AND t.org_id = $2 AND lower(t.email) = lower($3)
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at FROM partners t WHERE t.program_id = $1 AND t.org_id = $2 AND lower(t.email) = lower($3)
 `
 
 type PartnerByEmailParams struct {
@@ -130,12 +130,14 @@ func (q *Queries) PartnerByEmail(ctx context.Context, db DBTX, arg PartnerByEmai
 		&i.PayoutDetails,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.MailToken,
+		&i.UnsubscribedAt,
 	)
 	return i, err
 }
 
 const partnerByIDs = `-- name: PartnerByIDs :many
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at FROM partners t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at FROM partners t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 `
 
 type PartnerByIDsParams struct {
@@ -181,6 +183,8 @@ func (q *Queries) PartnerByIDs(ctx context.Context, db DBTX, arg PartnerByIDsPar
 			&i.PayoutDetails,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.MailToken,
+			&i.UnsubscribedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -416,7 +420,7 @@ func (q *Queries) PartnerDeletePayouts(ctx context.Context, db DBTX, arg Partner
 }
 
 const partnerGet = `-- name: PartnerGet :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at FROM partners t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at FROM partners t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type PartnerGetParams struct {
@@ -456,6 +460,8 @@ func (q *Queries) PartnerGet(ctx context.Context, db DBTX, arg PartnerGetParams)
 		&i.PayoutDetails,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.MailToken,
+		&i.UnsubscribedAt,
 	)
 	return i, err
 }
@@ -592,7 +598,7 @@ func (q *Queries) PartnerLedgerRemove(ctx context.Context, db DBTX, arg PartnerL
 }
 
 const partnerLock = `-- name: PartnerLock :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at FROM partners t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at FROM partners t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type PartnerLockParams struct {
@@ -633,12 +639,14 @@ func (q *Queries) PartnerLock(ctx context.Context, db DBTX, arg PartnerLockParam
 		&i.PayoutDetails,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.MailToken,
+		&i.UnsubscribedAt,
 	)
 	return i, err
 }
 
 const partnerLockKey = `-- name: PartnerLockKey :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at FROM partners t WHERE t.id = $1 AND t.org_id = $2 FOR UPDATE
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at FROM partners t WHERE t.id = $1 AND t.org_id = $2 FOR UPDATE
 `
 
 type PartnerLockKeyParams struct {
@@ -680,6 +688,8 @@ func (q *Queries) PartnerLockKey(ctx context.Context, db DBTX, arg PartnerLockKe
 		&i.PayoutDetails,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.MailToken,
+		&i.UnsubscribedAt,
 	)
 	return i, err
 }
@@ -719,7 +729,7 @@ func (q *Queries) PartnerOpenPayouts(ctx context.Context, db DBTX, arg PartnerOp
 
 const partnerPage = `-- name: PartnerPage :many
 
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at FROM partners t
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at FROM partners t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.status = $3::text)
@@ -810,6 +820,8 @@ func (q *Queries) PartnerPage(ctx context.Context, db DBTX, arg PartnerPageParam
 			&i.PayoutDetails,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.MailToken,
+			&i.UnsubscribedAt,
 		); err != nil {
 			return nil, err
 		}

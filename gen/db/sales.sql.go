@@ -229,7 +229,7 @@ func (q *Queries) SaleCursor(ctx context.Context, db DBTX, arg SaleCursorParams)
 }
 
 const saleCustomer = `-- name: SaleCustomer :one
-SELECT c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.coupon_id, c.click_id, c.processor, c.external_customer_id, c.external_subscription_id, c.email, c.name, c.identifier, c.status, c.tracked_by, c.lead_at, c.converted_at, c.metadata, c.created_at, c.updated_at, g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue, g.holding_period_days,
+SELECT c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.coupon_id, c.click_id, c.processor, c.external_customer_id, c.external_subscription_id, c.email, c.name, c.identifier, c.status, c.tracked_by, c.lead_at, c.converted_at, c.metadata, c.created_at, c.updated_at, g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue, g.holding_period_days, g.enrols_first_commission,
     coalesce(p.status, '')::text AS partner_status, p.group_id AS partner_group_id, p.country_code AS partner_country,
     (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
     coalesce((SELECT k.country FROM clicks k WHERE k.id = c.click_id), '')::text AS click_country,
@@ -249,6 +249,7 @@ type SaleCustomerRow struct {
 	ProgramCurrency        string
 	CommissionOnNetRevenue bool
 	HoldingPeriodDays      int64
+	EnrolsFirstCommission  bool
 	PartnerStatus          string
 	PartnerGroupID         *string
 	PartnerCountry         *string
@@ -289,6 +290,7 @@ func (q *Queries) SaleCustomer(ctx context.Context, db DBTX, arg SaleCustomerPar
 		&i.ProgramCurrency,
 		&i.CommissionOnNetRevenue,
 		&i.HoldingPeriodDays,
+		&i.EnrolsFirstCommission,
 		&i.PartnerStatus,
 		&i.PartnerGroupID,
 		&i.PartnerCountry,

@@ -19,6 +19,7 @@ import (
 	"rail/server/mail"
 	"rail/server/pgtx"
 	"rail/server/problem"
+	"rail/server/sequence"
 	"rail/server/tax"
 )
 
@@ -327,7 +328,11 @@ func saveDecision(ctx context.Context, c *call.Call, a db.Application, p db.Part
 	if err != nil || !slices.Contains([]string{"pending", "declined"}, p.Status) {
 		return err
 	}
-	return queries.PartnerDecide(ctx, c.Later(), db.PartnerDecideParams{Status: partnerStatus, DeclineReason: reason, UpdatedAt: c.Now, ID: p.ID, OrgID: p.OrgID})
+	err = queries.PartnerDecide(ctx, c.Later(), db.PartnerDecideParams{Status: partnerStatus, DeclineReason: reason, UpdatedAt: c.Now, ID: p.ID, OrgID: p.OrgID})
+	if err != nil || partnerStatus != string(api.PartnerStatusActive) {
+		return err
+	}
+	return sequence.Welcome(ctx, c.Later(), p, c.Now)
 }
 
 func toApplication(a db.Application) api.Application {

@@ -36,6 +36,8 @@ func fill(s *apitest.Server) (program string) {
 		s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": partner, "destination_url": "https://shop.example"}))
 		s.Must(201, s.Post("/v1/coupons", M{"program_id": program, "code": handle}))
 		s.Click(program, handle)
+		s.Must(201, s.Post("/v1/campaigns", M{"program_id": program, "name": handle, "subject": "x", "body": "x"}))
+		s.Must(201, s.Post("/v1/sequences", M{"program_id": program, "name": handle, "trigger": "approved", "steps": []M{{"delay_days": 0, "subject": "x", "body": "x"}}}))
 		s.Must(201, s.Post("/v1/resources", M{"program_id": program, "title": handle, "url": "https://x.example", "folder": []any{nil, "b", "a"}[i%3]}))
 		_, err := s.Pool.Exec(s.T.Context(), `INSERT INTO applications (id, org_id, program_id, partner_id, email, status, created_at, updated_at) VALUES ($1, $2, $3, $4, 'x', 'withdrawn', $5, $5)`,
 			ident.New(ident.Application), s.Org, program, partner, s.Clock.Now())

@@ -11,6 +11,7 @@ import (
 	"rail/server/ident"
 	"rail/server/pgtx"
 	"rail/server/problem"
+	"rail/server/sequence"
 	"rail/server/tax"
 )
 
@@ -171,7 +172,10 @@ func enter(ctx context.Context, c *call.Call, p db.Partner) error {
 	c.Events.Record("affiliate.created", event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}, api.AffiliateCreatedData{
 		PartnerID: p.ID, Email: p.Email, Handle: p.Handle, Status: api.PartnerCreateStatus(p.Status), GroupID: p.GroupID,
 	})
-	return claimHandle(ctx, c, p)
+	if err := claimHandle(ctx, c, p); err != nil || p.Status != string(api.PartnerStatusActive) {
+		return err
+	}
+	return sequence.Welcome(ctx, c.Later(), p, c.Now)
 }
 
 // claimHandle takes the handle for the partner, which must be written before.

@@ -96,6 +96,9 @@ func removePartner(ctx context.Context, c *call.Call, p db.Partner) error {
 		func() error {
 			return queries.PartnerDeleteCustomers(ctx, tx, db.PartnerDeleteCustomersParams{PartnerID: &p.ID, ProgramID: p.ProgramID, OrgID: p.OrgID})
 		},
+		func() error {
+			return queries.PartnerMailsRecall(ctx, tx, db.PartnerMailsRecallParams{PartnerID: p.ID, OrgID: p.OrgID})
+		},
 		func() error { return queries.PartnerDelete(ctx, tx, db.PartnerDeleteParams{ID: p.ID, OrgID: p.OrgID}) },
 	} {
 		if err := remove(); err != nil {

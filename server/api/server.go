@@ -48,12 +48,8 @@ type Options struct {
 // maxPings is how many receivers are pinged at once.
 const maxPings = 8
 
-// Server implements the generated strict-server interface. Operations whose
-// time has not come are listed in the description (x-defaults of openapi.yaml);
-// the request path answers for them, so that the embedded interface is never
-// called.
+// Server implements the generated strict-server interface.
 type Server struct {
-	api.StrictServerInterface
 	Options
 	pings chan struct{} // those at work
 }

@@ -15,6 +15,7 @@ import (
 
 	"rail/openapi"
 	"rail/server/apitest"
+	"rail/server/config"
 	"rail/server/ident"
 )
 
@@ -74,7 +75,7 @@ var operations = sync.OnceValue(func() []operation {
 		for _, method := range slices.Sorted(maps.Keys(d.Paths[path])) {
 			o, _ := d.Paths[path][method].(M)
 			id, named := o["operationId"].(string)
-			if !named || o["x-unimplemented"] == true {
+			if !named {
 				continue
 			}
 			op := operation{id: id, method: strings.ToUpper(method), path: path}
@@ -182,6 +183,8 @@ func populate(s *apitest.Server, stem string) world {
 	add("app_", "/v1/applications", M{"program_id": program, "email": "new@" + stem + ".example", "handle": stem + "-new"})
 	s.Must(201, s.Post("/v1/customers", M{"program_id": program, "partner_id": w["part_"], "email": stem + "@example.com"}))
 	add("res_", "/v1/resources", M{"program_id": program, "title": stem, "url": "https://" + stem + ".example"})
+	add("camp_", "/v1/campaigns", M{"program_id": program, "name": stem, "subject": stem, "body": stem})
+	add("seq_", "/v1/sequences", M{"program_id": program, "name": stem, "trigger": "approved", "steps": []M{{"delay_days": 0, "subject": stem, "body": stem}}})
 	w["rsk_"] = s.Get("/v1/risk_flags?program_id=" + program).Data()[0]["id"].(string)
 	w["whd_"] = ident.New(ident.Delivery)
 	w["com_"] = s.Get("/v1/commissions?program_id=" + program).Data()[0]["id"].(string)
@@ -240,9 +243,13 @@ func wellFormed(t *testing.T, op operation, w world, at string) M {
 		"createWebhookEndpoint": {"program_id": w["prg_"], "url": "https://hooks.example/", "partner_id": w["part_"]}, "updateWebhookEndpoint": {"enabled": true},
 		"pingWebhookEndpoint": {}, "replayWebhookEndpoint": {"failed_since": apitest.Start.Format(time.RFC3339)},
 		"createApplication": {"program_id": w["prg_"], "email": apitest.Unique("sweep") + "@example.com", "group_id": w["grp_"]}, "rejectApplication": {},
-		"resolveRiskFlag":     {"note": "x"},
-		"createResource":      {"program_id": w["prg_"], "title": "x", "url": "https://x.example", "group_ids": []string{w["grp_"]}, "tag_ids": []string{w["tag_"]}},
-		"updateResource":      {"title": "y", "group_ids": []string{w["grp_"]}, "tag_ids": []string{w["tag_"]}},
+		"resolveRiskFlag": {"note": "x"},
+		"createResource":  {"program_id": w["prg_"], "title": "x", "url": "https://x.example", "group_ids": []string{w["grp_"]}, "tag_ids": []string{w["tag_"]}},
+		"updateResource":  {"title": "y", "group_ids": []string{w["grp_"]}, "tag_ids": []string{w["tag_"]}},
+		"createCampaign":  {"program_id": w["prg_"], "name": "x", "subject": "x", "body": "x"}, "updateCampaign": {"name": "y", "program_id": w["prg_"]},
+		"sendCampaign": {"program_id": w["prg_"]}, "pauseCampaign": {"program_id": w["prg_"]},
+		"createSequence": {"program_id": w["prg_"], "name": "x", "trigger": "approved", "steps": []M{{"delay_days": 0, "subject": "x", "body": "x"}}},
+		"pauseSequence":  {"program_id": w["prg_"]}, "resumeSequence": {"program_id": w["prg_"]},
 		"createTaxFormStatus": {"partner_id": w["part_"], "type": "w9", "status": "submitted"},
 		"createPayoutBatch":   {"program_id": w["prg_"], "period_end": "2026-08-31", "partner_id": w["part_"], "group_id": w["grp_"]},
 	}[op.id]
@@ -301,7 +308,7 @@ func shape(a apitest.Answer) string {
 // the answers must be the same to the byte, and the other's rows stay.
 func TestTenancySweep(t *testing.T) {
 	t.Parallel()
-	s := apitest.New(t)
+	s := apitest.New(t, func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() })
 	other := apitest.On(t, s.DSN, s.Clock)
 	own, foreign := populate(s, "ours"), populate(other, "theirs")
 	own["handle"] = "ours"
@@ -346,12 +353,16 @@ func TestTenancySweep(t *testing.T) {
 			}, sl.prefix)
 		}
 		if op.takesID() && !op.hasBody {
-			same(404, "resource_not_found", "", func(id string) apitest.Answer { return send(id, "", nil) }, op.prefix())
+			query := ""
+			if op.needsProgram {
+				query = "?program_id=" + own["prg_"]
+			}
+			same(404, "resource_not_found", "", func(id string) apitest.Answer { return send(id, query, nil) }, op.prefix())
 		}
 		for _, sl := range op.query {
 			same(404, "resource_not_found", sl.name, func(id string) apitest.Answer {
 				if sl.name == "program_id" {
-					return send("", "?program_id="+id+op.window(), nil)
+					return send(own[op.prefix()], "?program_id="+id+op.window(), nil)
 				}
 				return send("", "?program_id="+own["prg_"]+"&"+sl.name+"="+id+op.window(), nil)
 			}, sl.prefix)
@@ -392,6 +403,7 @@ func TestTenancySweep(t *testing.T) {
 func undecided(s *apitest.Server, own world) {
 	s.T.Helper()
 	for sql, id := range map[string]string{
+		`UPDATE campaigns SET status = 'scheduled', scheduled_at = now(), started_at = NULL WHERE id = $1`:                    own["camp_"],
 		`UPDATE commissions SET status = 'pending', approved_at = NULL, voided_at = NULL, void_reason = NULL WHERE id = $1`:   own["com_"],
 		`UPDATE applications SET status = 'pending', reviewed_at = NULL WHERE id = $1`:                                        own["app_"],
 		`UPDATE risk_flags SET status = 'open', resolved_at = NULL, resolved_by = NULL, resolution_note = NULL WHERE id = $1`: own["rsk_"],
@@ -412,6 +424,9 @@ func control(s *apitest.Server, op operation, own world) {
 	case op.hasBody:
 		for _, sl := range append([]slot{{}}, op.body...) {
 			undecided(s, own)
+			if op.id == "sendCampaign" {
+				s.Must(200, s.Post("/v1/campaigns/"+own["camp_"]+"/pause", nil))
+			}
 			a := s.Do(op.method, op.url(own[op.prefix()]), s.Key, wellFormed(t, op, own, sl.name))
 			require.Contains(t, []int{200, 201, 202}, a.Status, "%s %s: %s", op.id, sl.name, a.Raw)
 			if op.id == "updateFlow" { // back from any scope and action
@@ -426,7 +441,7 @@ func control(s *apitest.Server, op operation, own world) {
 			if sl.name != "" && sl.name != "program_id" {
 				query += "&" + sl.name + "=" + own[sl.prefix]
 			}
-			a := s.Must(200, s.Do(op.method, op.path+query+op.window(), s.Key, nil))
+			a := s.Must(200, s.Do(op.method, op.url(own[op.prefix()])+query+op.window(), s.Key, nil))
 			require.NotContains(t, string(a.Raw), "theirs", op.id)
 		}
 	default:

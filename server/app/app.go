@@ -69,9 +69,9 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	if err != nil {
 		return nil, err
 	}
-	mails, err := mail.SetUp(cfg.SMTPURL, cfg.MailSender(), cfg.ServiceName, pool, log)
+	mails, err := Mail(cfg, pool, keeper, c, log)
 	if err != nil {
-		return nil, fmt.Errorf("RAIL_SMTP_URL: %w", err)
+		return nil, err
 	}
 	a := &App{config: cfg, clock: c, log: log, echo: echo.New(), metrics: registry(pool), jobs: jobs.All(jobs.Means{
 		Pool: pool, Keeper: keeper, Rails: rails, Clock: c, RetentionDays: cfg.RetentionDays, HoldOnHighRisk: cfg.HoldOnHighRisk, Outbox: mails.Outbox, Mail: mails.Sender,
@@ -94,6 +94,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	})
 	gen.RegisterHandlers(a.echo, gen.NewStrictHandler(server, nil))
 	pages.Register(a.echo, ready(pool))
+	mails.Pages.Register(a.echo)
 	links := &api.Redirector{Server: server, Pool: pool, Clock: c, Log: log, Address: path.ClientAddress}
 	a.echo.Match([]string{http.MethodGet, http.MethodHead}, "/r/:slug", links.Redirect)
 	partners, err := portal.New(portal.Options{Server: server, Document: document, Pool: pool, Clock: c, Told: a.sender.Wake})
@@ -102,6 +103,17 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	}
 	partners.Register(a.echo)
 	return a, nil
+}
+
+// Mail sets mails up as the operator configured them.
+func Mail(cfg config.Config, pool *pgxpool.Pool, keeper *secret.Keeper, c clock.Clock, log *slog.Logger) (mail.Set, error) {
+	mails, err := mail.SetUp(mail.Options{
+		Address: cfg.SMTPURL, From: cfg.MailSender(), Name: cfg.ServiceName, BaseURL: cfg.BaseURL, Pixel: cfg.MailPixel, Pool: pool, Keeper: keeper, Clock: c, Log: log,
+	})
+	if err != nil {
+		return mails, fmt.Errorf("RAIL_SMTP_URL: %w", err)
+	}
+	return mails, nil
 }
 
 // tellOwner mails the account's owner, where there is one, that an endpoint was

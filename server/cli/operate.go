@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"rail/gen/db"
+	"rail/server/app"
 	"rail/server/audit"
 	"rail/server/clock"
 	"rail/server/front"
 	"rail/server/jobs"
-	"rail/server/mail"
 	"rail/server/migrate"
 )
 
@@ -91,7 +91,7 @@ func jobRun(fs *flag.FlagSet) action {
 			return usagef("there is no job %q", args[0])
 		}
 		return withDatabase(ctx, env, func(d *database) error {
-			mails, err := mail.SetUp(d.config.SMTPURL, d.config.MailSender(), d.config.ServiceName, d.pool, logger(env.Err, d.config))
+			mails, err := app.Mail(d.config, d.pool, d.keeper, env.Clock, logger(env.Err, d.config))
 			if err != nil {
 				return err
 			}

@@ -39,6 +39,7 @@ type Config struct {
 	ShortURL            string         `env:"RAIL_SHORT_URL" desc:"where short links live; RAIL_BASE_URL with /r unless set"`
 	SMTPURL             string         `env:"RAIL_SMTP_URL" desc:"smtp://user:pass@host:port, or dir:PATH to write mails as files; no mail unless set"`
 	MailFrom            string         `env:"RAIL_MAIL_FROM" desc:"address that mails come from; rail@ and the host of RAIL_BASE_URL unless set"`
+	MailPixel           bool           `env:"RAIL_MAIL_PIXEL" envDefault:"true" desc:"measure by a picture in campaigns how many open them"`
 	WebhookAllowCIDRs   []netip.Prefix `env:"RAIL_WEBHOOK_ALLOW_CIDRS" desc:"private networks that webhooks may reach, comma-separated; for development only"`
 	WebhookHTTPSOnly    bool           `env:"RAIL_WEBHOOK_REQUIRE_HTTPS" envDefault:"false" desc:"refuse http:// webhook addresses"`
 	TrustedProxies      []netip.Prefix `env:"RAIL_TRUSTED_PROXIES" desc:"addresses or networks whose X-Forwarded-For counts, comma-separated"`

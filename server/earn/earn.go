@@ -16,6 +16,7 @@ import (
 	"rail/server/event"
 	"rail/server/ident"
 	"rail/server/rules"
+	"rail/server/sequence"
 )
 
 var queries = db.New()
@@ -78,6 +79,7 @@ type earned struct {
 	base                             *int64 // what a percentage was taken of
 	currency                         string
 	matureAt                         clock.Time
+	enrols                           bool // a first commission starts a sequence
 }
 
 // write puts the commission, its ledger entry and its events behind the writes
@@ -97,7 +99,10 @@ func (e earned) write(ctx context.Context, c *call.Call) error {
 	if status != rules.StatusPending {
 		k.ApprovedAt = &c.Now
 	}
-	return add(ctx, c, k)
+	if err := add(ctx, c, k); err != nil || !e.enrols {
+		return err
+	}
+	return sequence.Earned(ctx, c.Later(), k)
 }
 
 // tell records commission.created, and commission.updated where the catalogue's

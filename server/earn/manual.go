@@ -9,6 +9,7 @@ import (
 	"rail/server/ledger"
 	"rail/server/report"
 	"rail/server/rules"
+	"rail/server/sequence"
 )
 
 // Manual is a commission made by hand: a reward, or, with a negative amount in
@@ -34,7 +35,10 @@ func Grant(ctx context.Context, c *call.Call, m Manual) (db.Commission, error) {
 		Status: string(rules.InitialStatus(rules.ApproveImmediately, matureAt, c.Now)), MatureAt: &matureAt, ApprovedAt: &c.Now,
 		CreatedAt: c.Now, UpdatedAt: c.Now,
 	}
-	return k, add(ctx, c, k)
+	if err := add(ctx, c, k); err != nil || kind != "reward" {
+		return k, err
+	}
+	return k, sequence.Earned(ctx, c.Later(), k)
 }
 
 // add puts a new commission, its ledger entry and its events behind the writes

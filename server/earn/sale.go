@@ -243,7 +243,7 @@ func (r *recording) decide(saleID string) (*earned, *api.SaleWarning, error) {
 	return &earned{
 		programID: r.ProgramID, partnerID: r.facts.Partner.ID, customerID: r.CustomerID, saleID: &saleID, choice: choice,
 		rate: effective(choice, override), amount: amount, base: &base, currency: currency,
-		matureAt: rules.MatureAt(r.OccurredAt, r.who.HoldingPeriodDays),
+		matureAt: rules.MatureAt(r.OccurredAt, r.who.HoldingPeriodDays), enrols: r.who.EnrolsFirstCommission,
 	}, nil, nil
 }
 

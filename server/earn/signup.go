@@ -100,7 +100,7 @@ func (s Signup) pay(ctx context.Context, c *call.Call, choice rules.Choice) erro
 	}
 	e := earned{
 		programID: s.Customer.ProgramID, partnerID: *s.Customer.PartnerID, customerID: s.Customer.ID, choice: choice,
-		rate: effective(choice, nil), amount: amount, currency: currency, matureAt: rules.MatureAt(c.Now, s.HoldingPeriodDays),
+		rate: effective(choice, nil), amount: amount, currency: currency, matureAt: rules.MatureAt(c.Now, s.HoldingPeriodDays), enrols: true,
 	}
 	return e.write(ctx, c)
 }

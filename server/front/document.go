@@ -30,7 +30,6 @@ type route struct {
 	*routers.Route
 	id     string
 	public bool
-	later  bool     // answers 501: its time has not come
 	scopes []string // alternatives; empty means any key
 	query  map[string]queryParam
 }
@@ -71,17 +70,6 @@ func LoadDocument(bundle []byte, knownScopes []string, ignoreUnknown bool) (*Doc
 	return d, nil
 }
 
-// Unimplemented lists the operationIds that answer 501.
-func (d *Document) Unimplemented() []string {
-	var out []string
-	for _, r := range d.routes {
-		if r.later {
-			out = append(out, r.id)
-		}
-	}
-	return out
-}
-
 // Operations returns every operationId with its method and path.
 func (d *Document) Operations() map[string][2]string {
 	out := make(map[string][2]string, len(d.routes))
@@ -105,7 +93,6 @@ func newRoute(spec *openapi3.T, path, method string, item *openapi3.PathItem, op
 		return nil, fmt.Errorf("openapi: %s declares no security", op.OperationID)
 	}
 	r.public = len(*op.Security) == 0
-	_, r.later = op.Extensions["x-unimplemented"]
 	for _, alternative := range *op.Security {
 		for _, scopes := range alternative {
 			r.scopes = append(r.scopes, scopes...)

@@ -41,8 +41,6 @@ type Options struct {
 	Log            *slog.Logger
 	Metrics        *Metrics
 	TrustedProxies []netip.Prefix
-	// Unimplemented lists the operationIds that answer 501.
-	Unimplemented []string
 	// Told is called when events have been committed; it may be nil.
 	Told func()
 	// Timeout bounds the work of one request; 8 s where it is zero.

@@ -51,7 +51,6 @@ func TestRefusalsOfThePath(t *testing.T) {
 	}
 	refuse(t, 415, "invalid_request_error", "unsupported_media_type", s.Do("POST", "/v1/tags", s.Key, tag, "Content-Encoding", "gzip"))
 	refuse(t, 400, "invalid_request_error", "unsupported_version", s.Do("GET", "/v1/programs", s.Key, nil, "X-Rail-Version", "2020-01-01"))
-	refuse(t, 501, "not_implemented_error", "operation_not_implemented", s.Get("/v1/campaigns?program_id="+program))
 }
 
 func TestBadBodies(t *testing.T) {

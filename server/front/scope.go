@@ -10,15 +10,12 @@ import (
 
 // scope judges the key against the scopes that the document gives the
 // operation (step 7). It comes before any look-up, so that a refusal says
-// nothing about an object. Operations still to come answer here.
+// nothing about an object.
 func (f *Front) scope(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
 		if !s.route.public && !s.key.Allows(s.route.scopes) {
 			return problem.New(problem.InsufficientScope, "This key lacks a scope that this operation needs: %s.", strings.Join(s.route.scopes, " or "))
-		}
-		if s.route.later {
-			return problem.New(problem.OperationNotImplemented, "This operation is not available yet.")
 		}
 		return next(c)
 	}

@@ -54,6 +54,8 @@ func All(m Means) []Job {
 		autoPayouts(m),
 		foldBalances(m.Pool),
 		sumReports(m),
+		sendCampaigns(m),
+		advanceSequences(m),
 		sendMail(m),
 		cleanUp(m),
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"time"
 
+	"rail/server/campaign"
 	"rail/server/clock"
+	"rail/server/sequence"
 )
 
 // sendMail sends what the outbox holds.
@@ -12,5 +14,31 @@ func sendMail(m Means) Job {
 	return Job{
 		Name: "send-mail", About: "send the mails of the outbox", Every: 5 * time.Second,
 		Run: func(ctx context.Context, now clock.Time) error { return m.Mail.Run(ctx, now) },
+	}
+}
+
+// sendCampaigns moves campaigns on. Without a way to send mail they wait.
+func sendCampaigns(m Means) Job {
+	return Job{
+		Name: "send-campaigns", About: "send the campaigns whose time has come", Every: 5 * time.Second,
+		Run: func(ctx context.Context, now clock.Time) error {
+			if m.Mail.Transport == nil {
+				return nil
+			}
+			return campaign.Run(ctx, m.Pool, now)
+		},
+	}
+}
+
+// advanceSequences moves partners on to their next mail, where it can be sent.
+func advanceSequences(m Means) Job {
+	return Job{
+		Name: "advance-sequences", About: "send the mails of sequences that are due", Every: time.Minute,
+		Run: func(ctx context.Context, now clock.Time) error {
+			if m.Mail.Transport == nil {
+				return nil
+			}
+			return sequence.Run(ctx, m.Pool, now)
+		},
 	}
 }

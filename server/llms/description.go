@@ -43,7 +43,6 @@ type operation struct {
 	RequestBody *body
 	Responses   ordered[response]
 	Additive    bool `json:"x-additive"`
-	Later       bool `json:"x-unimplemented"`
 }
 
 type parameter struct {

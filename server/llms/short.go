@@ -38,16 +38,15 @@ func (d *description) head(b *strings.Builder) {
 	fmt.Fprintf(b, "# %s\n\n> %s\n\nVersion %s.\n\n## Conventions\n\n%s\n\n", d.Info.Title, d.Info.Summary, d.Info.Version, strings.TrimSpace(d.Info.Description))
 }
 
-// notes tells who may call the operation, and whether it answers yet.
+// notes tells who may call the operation.
 func notes(op operation) string {
-	later := mark(op.Later, " (not available yet: answers 501)")
 	if len(op.Security) == 0 {
-		return " (no key needed)" + later
+		return " (no key needed)"
 	}
 	if s := scopes(op); s != "" {
-		return " (scope " + s + ")" + later
+		return " (scope " + s + ")"
 	}
-	return later
+	return ""
 }
 
 // scopes lists the alternatives of which a key needs one.

@@ -30,9 +30,12 @@ type Outbox struct {
 	Log        *slog.Logger
 }
 
+// Ready tells whether mails can be sent.
+func (o *Outbox) Ready() bool { return o != nil && o.Configured }
+
 // Queue writes a mail in the transaction of what it tells.
 func (o *Outbox) Queue(ctx context.Context, tx pgtx.DBTX, org string, m Message, now clock.Time) error {
-	if o == nil || !o.Configured {
+	if !o.Ready() {
 		if o != nil && o.Log != nil {
 			o.Log.Info("mail skipped: RAIL_SMTP_URL is not set", "purpose", m.Purpose, "key", m.Key)
 		}

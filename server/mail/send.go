@@ -1,24 +1,24 @@
 package mail
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	gomail "github.com/wneessen/go-mail"
-	"github.com/yuin/goldmark"
 
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/secret"
 )
 
 const (
@@ -94,19 +94,52 @@ type Sender struct {
 	Transport Transport
 	From      string // address
 	Name      string // shown beside the address
-	Log       *slog.Logger
+	BaseURL   string // where the pages of mails are reached, without a slash at its end
+	Keeper    *secret.Keeper
+	// Pixel puts a picture into campaigns that tells of their opening.
+	Pixel bool
+	Log   *slog.Logger
 }
+
+// workers is how many mails one replica sends at once.
+const workers = 4
 
 // Run sends everything that is due.
 func (s Sender) Run(ctx context.Context, now clock.Time) error {
 	if s.Transport == nil {
 		return nil
 	}
-	before := now.Plus(-lostAfter)
-	if _, err := queries.MailsLost(ctx, s.Pool, &before); err != nil {
+	if err := s.giveUp(ctx, now); err != nil {
 		return err
 	}
-	for ctx.Err() == nil { // one at a time: what is taken is sent, whatever happens
+	var all sync.WaitGroup
+	failures := make([]error, workers)
+	for i := range workers {
+		all.Go(func() { failures[i] = s.drain(ctx, now) })
+	}
+	all.Wait()
+	return errors.Join(failures...)
+}
+
+// giveUp ends mails whose worker died.
+func (s Sender) giveUp(ctx context.Context, now clock.Time) error {
+	before := now.Plus(-lostAfter)
+	lost, err := queries.MailsLost(ctx, s.Pool, &before)
+	if err != nil {
+		return err
+	}
+	text := "The server stopped while it was sent."
+	for _, id := range lost {
+		if err := queries.MailDone(ctx, s.Pool, db.MailDoneParams{Outcome: failed, Error: &text, Now: now, ID: id}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drain takes one mail at a time: what is taken is sent, whatever happens.
+func (s Sender) drain(ctx context.Context, now clock.Time) error {
+	for ctx.Err() == nil {
 		taken, err := queries.MailsTake(ctx, s.Pool, db.MailsTakeParams{Now: &now, Lim: 1})
 		if err != nil || len(taken) == 0 {
 			return err
@@ -118,9 +151,24 @@ func (s Sender) Run(ctx context.Context, now clock.Time) error {
 	return nil
 }
 
+// The ways in which a mail ends.
+const (
+	sent    = "sent"
+	failed  = "failed"
+	skipped = "skipped" // its reader has unsubscribed, or is gone
+)
+
 // send sends one mail and writes how it went.
 func (s Sender) send(ctx context.Context, m db.Mail, now clock.Time) error {
-	msg, err := s.message(m)
+	reader, err := s.reader(ctx, m)
+	if errors.Is(err, pgx.ErrNoRows) {
+		text := "The partner has unsubscribed or is gone."
+		return queries.MailDone(ctx, s.Pool, db.MailDoneParams{Outcome: skipped, Error: &text, Now: now, ID: m.ID})
+	}
+	if err != nil {
+		return err
+	}
+	msg, err := s.message(m, reader)
 	if err == nil {
 		if err = s.Transport.Send(ctx, msg); msg.IsDelivered() {
 			err = nil // what went wrong after that does not concern the mail
@@ -129,7 +177,7 @@ func (s Sender) send(ctx context.Context, m db.Mail, now clock.Time) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout) // also when the server stops
 	defer cancel()
 	if err == nil {
-		return queries.MailSent(ctx, s.Pool, db.MailSentParams{Now: &now, ID: m.ID})
+		return queries.MailDone(ctx, s.Pool, db.MailDoneParams{Outcome: sent, Now: now, ID: m.ID})
 	}
 	text := err.Error()
 	s.Log.Warn("mail not sent", "id", m.ID, "purpose", m.Purpose, "attempt", m.Attempts, "error", text)
@@ -137,7 +185,7 @@ func (s Sender) send(ctx context.Context, m db.Mail, now clock.Time) error {
 		next := now.Plus(waits[n-1])
 		return queries.MailAgain(ctx, s.Pool, db.MailAgainParams{NextAttemptAt: &next, Error: &text, ID: m.ID})
 	}
-	return queries.MailFailed(ctx, s.Pool, db.MailFailedParams{Error: &text, ID: m.ID})
+	return queries.MailDone(ctx, s.Pool, db.MailDoneParams{Outcome: failed, Error: &text, Now: now, ID: m.ID})
 }
 
 // again tells whether a mail has surely not gone and may go later: not after the
@@ -151,26 +199,4 @@ func again(err error) bool {
 		return refused.ErrorCode() >= 400 && refused.ErrorCode() < 500
 	}
 	return refused.IsTemp()
-}
-
-// message builds the mail: plain text as written, and HTML from the Markdown.
-func (s Sender) message(m db.Mail) (*gomail.Msg, error) {
-	msg := gomail.NewMsg()
-	if err := msg.FromFormat(s.Name, s.From); err != nil {
-		return nil, fmt.Errorf("from: %w", err)
-	}
-	if err := msg.To(m.Recipient); err != nil {
-		return nil, fmt.Errorf("to: %w", err)
-	}
-	var html bytes.Buffer
-	if err := goldmark.Convert([]byte(m.Body), &html); err != nil {
-		return nil, err
-	}
-	_, host, _ := strings.Cut(s.From, "@")
-	msg.SetMessageIDWithValue(m.ID + "@" + host)
-	msg.SetDateWithValue(m.CreatedAt.Time)
-	msg.Subject(m.Subject)
-	msg.SetBodyString(gomail.TypeTextPlain, m.Body)
-	msg.AddAlternativeString(gomail.TypeTextHTML, html.String())
-	return msg, nil
 }

@@ -4,22 +4,43 @@ import (
 	"log/slog"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/server/clock"
+	"rail/server/secret"
 )
 
-// Set is an outbox with what sends it.
+// Options is what mails are made and sent with.
+type Options struct {
+	Address string // RAIL_SMTP_URL; "" where mails are not sent
+	From    string // address of the sender
+	Name    string // shown beside it
+	BaseURL string // where the service is reached, without a slash at its end
+	Pixel   bool   // whether campaigns tell of their opening
+	Pool    *pgxpool.Pool
+	Keeper  *secret.Keeper
+	Clock   clock.Clock
+	Log     *slog.Logger
+}
+
+// Set is an outbox with what sends it, and the pages that its mails lead to.
 type Set struct {
 	Outbox *Outbox
 	Sender Sender
+	Pages  Pages
 }
 
-// SetUp returns what an address of RAIL_SMTP_URL makes possible; with "" the
+// SetUp returns what the address of a mail server makes possible; without one the
 // outbox takes nothing.
-func SetUp(address, from, name string, pool *pgxpool.Pool, log *slog.Logger) (Set, error) {
-	s := Set{Outbox: &Outbox{Configured: address != "", Log: log}, Sender: Sender{Pool: pool, From: from, Name: name, Log: log}}
-	if address == "" {
+func SetUp(o Options) (Set, error) {
+	s := Set{
+		Outbox: &Outbox{Configured: o.Address != "", Log: o.Log},
+		Sender: Sender{Pool: o.Pool, From: o.From, Name: o.Name, BaseURL: o.BaseURL, Keeper: o.Keeper, Pixel: o.Pixel, Log: o.Log},
+		Pages:  Pages{Pool: o.Pool, Keeper: o.Keeper, Clock: o.Clock},
+	}
+	if o.Address == "" {
 		return s, nil
 	}
 	var err error
-	s.Sender.Transport, err = NewTransport(address)
+	s.Sender.Transport, err = NewTransport(o.Address)
 	return s, err
 }

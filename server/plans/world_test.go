@@ -50,6 +50,9 @@ var fill = []struct {
 		at(n, $n), at(n, $n) FROM g, LATERAL program(of_partner(n % #p)) p`},
 	{"resources (id, org_id, program_id, kind, title, url, folder, group_ids, tag_ids, position, published, created_at, updated_at)", 20_000, `SELECT id('res', n), org, prg, 'link', 'T', 'https://x.example', CASE WHEN n % 3 > 0 THEN 'f' || n % 5 END,
 		'{}', '{}', n, false, at(n, $n), at(n, $n) FROM g, LATERAL program(n % 20) p`},
+	{"campaigns (id, org_id, program_id, name, subject, body, group_ids, tag_ids, statuses, status, created_at, updated_at)", 20_000, `SELECT id('camp', n), org, prg, 'C', 'S', 'B', '{}', '{}', '{}', 'draft', at(n, $n), at(n, $n)
+		FROM g, LATERAL program(n % 20) p`},
+	{"sequences (id, org_id, program_id, name, status, trigger, created_at, updated_at)", 20_000, `SELECT id('seq', n), org, prg, 'S', 'active', 'approved', at(n, $n), at(n, $n) FROM g, LATERAL program(n % 20) p`},
 	{"tax_form_statuses", 50_000, `SELECT id('tax', n), org, prg, id('part', n % #p), 'w9', CASE WHEN n % 50 = 0 THEN 'expired' WHEN n % 3 = 0 THEN 'required' ELSE 'submitted' END,
 		NULL, NULL, NULL, NULL, at(n, $n), at(n, $n) FROM g, LATERAL program(of_partner(n % #p)) p`},
 	{"links", 60_000, `SELECT id('lnk', n), org, prg, id('part', n % #p), 'ref', 'value' || n, 'value' || n, 'https://shop.example/', 'shop.example/', 'slug' || n, NULL, NULL,

@@ -81,9 +81,8 @@ const (
 	FlowQuotaExceeded    Code = "flow_quota_exceeded"
 	RevenueMeterExceeded Code = "revenue_meter_exceeded"
 
-	OperationNotImplemented Code = "operation_not_implemented"
-	EmailNotConfigured      Code = "email_not_configured"
-	RailNotConfigured       Code = "rail_not_configured"
+	EmailNotConfigured Code = "email_not_configured"
+	RailNotConfigured  Code = "rail_not_configured"
 
 	InternalError Code = "internal_error"
 	Unavailable   Code = "unavailable"
@@ -140,7 +139,7 @@ var classes = map[Code]class{
 
 	FlowQuotaExceeded: plan, RevenueMeterExceeded: plan,
 
-	OperationNotImplemented: notImplemented, EmailNotConfigured: notImplemented, RailNotConfigured: notImplemented,
+	EmailNotConfigured: notImplemented, RailNotConfigured: notImplemented,
 
 	InternalError: {"api_error", http.StatusInternalServerError},
 	Unavailable:   {"api_error", http.StatusServiceUnavailable},

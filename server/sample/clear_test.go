@@ -57,8 +57,8 @@ func TestClearTakesAll(t *testing.T) {
 	ctx := t.Context()
 	for _, sql := range []string{
 		`INSERT INTO programs SELECT (jsonb_populate_record(p, '{"id": "prg_own"}')).* FROM programs p`,
-		`INSERT INTO partners SELECT (jsonb_populate_record(p, '{"id": "part_own", "program_id": "prg_own", "group_id": null}')).* FROM partners p LIMIT 1`,
-		`INSERT INTO partners SELECT (jsonb_populate_record(p, '{"id": "part_late", "handle": "late", "email": "late@example.com"}')).* FROM partners p WHERE p.id LIKE 'sample%' LIMIT 1`,
+		`INSERT INTO partners SELECT (jsonb_populate_record(p, '{"id": "part_own", "program_id": "prg_own", "group_id": null, "mail_token": "own"}')).* FROM partners p LIMIT 1`,
+		`INSERT INTO partners SELECT (jsonb_populate_record(p, '{"id": "part_late", "handle": "late", "email": "late@example.com", "mail_token": "late"}')).* FROM partners p WHERE p.id LIKE 'sample%' LIMIT 1`,
 		`INSERT INTO risk_flags (id, org_id, program_id, partner_id, kind, severity, status, evidence, created_at)
 			SELECT 'rsk_a', org_id, program_id, id, 'self_referral', 'high', 'open', '{}', now() FROM partners WHERE id = 'part_late'`,
 		`INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, created_at)

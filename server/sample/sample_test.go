@@ -39,10 +39,12 @@ func TestLoadAndClear(t *testing.T) {
 	for _, table := range []string{"clicks", "referrals", "customers", "sales", "commissions", "partners"} {
 		require.Zero(t, count(t, pool, "(SELECT 1 FROM "+table+" WHERE created_at > '2026-09-01T12:00:00Z' OR id NOT LIKE 'sample%')"), table)
 	}
+	require.Equal(t, []int{5, 2, 1, 3}, []int{count(t, pool, "resources"), count(t, pool, "campaigns"), count(t, pool, "sequences"), count(t, pool, "sequence_steps")})
+	require.Greater(t, count(t, pool, "sequence_enrolments"), 100)
 	require.NoError(t, ledger.NewFolder(pool).Fold(ctx))
 	clean(t, pool)
 	require.NoError(t, sample.Clear(ctx, pool, org))
-	for _, table := range []string{"programs", "partners", "sales", "commissions", "clicks", "balances"} {
+	for _, table := range []string{"programs", "partners", "sales", "commissions", "clicks", "balances", "resources", "campaigns", "campaign_recipients", "sequences"} {
 		require.Zero(t, count(t, pool, table), table)
 	}
 	clean(t, pool)

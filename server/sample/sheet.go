@@ -24,6 +24,7 @@ func newSheet(table, columns string) *sheet {
 type sheets struct {
 	programs, groups, tags, partners, partnerTags, applications, links, values, coupons *sheet
 	referrals, clicks, customers, flows, sales, commissions, ledger, balances           *sheet
+	resources, campaigns, recipients, sequences, steps, enrolments                      *sheet
 }
 
 func newSheets() sheets {
@@ -53,8 +54,15 @@ func newSheets() sheets {
 			billing_type interval product_id product_name is_first_sale activity_outcome warnings occurred_at refunded_at created_at updated_at`),
 		commissions: newSheet("commissions", `org_id program_id id partner_id sale_id customer_id flow_id flow_branch_id kind amount_minor
 			revenue_minor rate_type rate_value currency status mature_at approve_at approved_at voided_at void_reason created_at updated_at`),
-		ledger:   newSheet("ledger_entries", `org_id program_id partner_id commission_id currency from_bucket to_bucket amount_minor created_at`),
-		balances: newSheet("balances", `org_id program_id id partner_id currency updated_at`),
+		ledger:    newSheet("ledger_entries", `org_id program_id partner_id commission_id currency from_bucket to_bucket amount_minor created_at`),
+		balances:  newSheet("balances", `org_id program_id id partner_id currency updated_at`),
+		resources: newSheet("resources", `org_id program_id id kind title url folder group_ids tag_ids position published published_at created_at updated_at`),
+		campaigns: newSheet("campaigns", `org_id program_id id name subject body group_ids tag_ids statuses status started_at sent_at total sent opened
+			created_at updated_at`),
+		recipients: newSheet("campaign_recipients", `org_id program_id campaign_id partner_id status opened_at`),
+		sequences:  newSheet("sequences", `org_id program_id id name status trigger created_at updated_at`),
+		steps:      newSheet("sequence_steps", `org_id program_id sequence_id position delay_days subject body`),
+		enrolments: newSheet("sequence_enrolments", `org_id program_id sequence_id partner_id position enrolled_at completed_at`),
 	}
 }
 
@@ -62,6 +70,7 @@ func (s *sheets) all() []*sheet {
 	return []*sheet{
 		s.programs, s.groups, s.tags, s.partners, s.partnerTags, s.applications, s.links, s.values, s.coupons, s.referrals, s.clicks,
 		s.customers, s.flows, s.sales, s.commissions, s.ledger, s.balances,
+		s.resources, s.campaigns, s.recipients, s.sequences, s.steps, s.enrolments,
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 )
@@ -31,6 +32,7 @@ type keys struct {
 	box    cipher.AEAD
 	apiKey []byte
 	ip     []byte
+	mark   []byte
 }
 
 // Keeper holds the derived keys: the current ones, which seal and hash, and
@@ -78,7 +80,10 @@ func keysOf(master [32]byte) (k keys, err error) {
 	if k.apiKey, err = derive(master, "api-key"); err != nil {
 		return k, err
 	}
-	k.ip, err = derive(master, "ip")
+	if k.ip, err = derive(master, "ip"); err != nil {
+		return k, err
+	}
+	k.mark, err = derive(master, "mark")
 	return k, err
 }
 
@@ -149,6 +154,21 @@ func (k *Keeper) HashAPIKey(token string) []byte { return mac(k.current.apiKey, 
 func (k *Keeper) HashIP(programID, ip string) []byte {
 	return mac(k.current.ip, programID+"\x00"+ip)[:16]
 }
+
+// Mark returns a short proof that this server wrote text, such as an address in
+// a mail; Marked tells whether a mark is one, of a former key too.
+func (k *Keeper) Mark(text string) string { return k.current.marked(text) }
+
+// Marked tells whether mark is the Mark of text.
+func (k *Keeper) Marked(text, mark string) bool {
+	ok := hmac.Equal([]byte(k.current.marked(text)), []byte(mark))
+	for i := range k.former {
+		ok = ok || hmac.Equal([]byte(k.former[i].marked(text)), []byte(mark))
+	}
+	return ok
+}
+
+func (k *keys) marked(text string) string { return hex.EncodeToString(mac(k.mark, text)[:16]) }
 
 // HashToken returns what is stored of a random token. The token has the
 // strength of a key itself, so no key is needed.

@@ -1,0 +1,115 @@
+-- campaigns_list_idx serves the page and the count.
+
+-- name: CampaignPage :many
+SELECT t.* FROM campaigns t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('after_at')::timestamptz IS NULL OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
+  AND (sqlc.narg('before_at')::timestamptz IS NULL OR (t.created_at, t.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
+ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END,
+         t.created_at DESC, t.id DESC
+LIMIT @lim;
+
+-- name: CampaignCount :one
+SELECT count(*) FROM campaigns t
+WHERE t.program_id = @program_id AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id);
+
+-- name: CampaignCursor :one
+SELECT t.created_at, t.id FROM campaigns t WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id;
+
+-- name: CampaignGet :one
+SELECT t.* FROM campaigns t WHERE t.id = @id AND t.org_id = @org_id;
+
+-- name: CampaignLock :one
+SELECT t.* FROM campaigns t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
+
+-- name: CampaignInsert :exec
+INSERT INTO campaigns (id, org_id, program_id, name, subject, body, group_ids, tag_ids, statuses, status, scheduled_at, created_at, updated_at)
+VALUES (@id, @org_id, @program_id, @name, @subject, @body, @group_ids, @tag_ids, @statuses, @status, @scheduled_at, @created_at, @updated_at);
+
+-- name: CampaignUpdate :exec
+UPDATE campaigns SET name = @name, subject = @subject, body = @body, group_ids = @group_ids, tag_ids = @tag_ids, statuses = @statuses, status = @status,
+    scheduled_at = @scheduled_at, started_at = @started_at, total = @total, skipped = @skipped, updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id;
+
+-- name: CampaignDelete :exec
+DELETE FROM campaigns WHERE id = @id AND org_id = @org_id;
+
+-- name: CampaignRecipientsForget :exec
+-- CampaignRecipientsForget drops whoever has got nothing yet, before the audience
+-- is read again.
+DELETE FROM campaign_recipients WHERE campaign_id = @campaign_id AND org_id = @org_id AND status IN ('queued', 'skipped');
+
+-- name: CampaignRecipientsAdd :exec
+-- CampaignRecipientsAdd writes down everybody who matches the audience.
+INSERT INTO campaign_recipients (campaign_id, partner_id, org_id, program_id, status)
+SELECT c.id, p.id, p.org_id, p.program_id, CASE WHEN p.unsubscribed_at IS NULL THEN 'queued' ELSE 'skipped' END
+FROM campaigns c JOIN partners p ON p.program_id = c.program_id AND p.org_id = c.org_id
+WHERE c.id = @id AND c.org_id = @org_id
+  AND p.status = ANY (CASE WHEN c.statuses = '{}' THEN ARRAY['active'] ELSE c.statuses END)
+  AND (c.group_ids = '{}' OR p.group_id = ANY (c.group_ids))
+  AND (c.tag_ids = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt WHERE pt.partner_id = p.id AND pt.tag_id = ANY (c.tag_ids)))
+ON CONFLICT (campaign_id, partner_id) DO NOTHING;
+
+-- name: CampaignTally :one
+SELECT count(*) AS total, count(*) FILTER (WHERE r.status = 'skipped') AS skipped FROM campaign_recipients r
+WHERE r.campaign_id = @campaign_id AND r.org_id = @org_id;
+
+-- name: CampaignRecall :exec
+-- CampaignRecall takes back what lies in the outbox and is not being sent.
+WITH back AS (DELETE FROM mails m WHERE m.campaign_id = @campaign_id::text AND m.org_id = @org_id AND m.status = 'queued' RETURNING m.partner_id)
+UPDATE campaign_recipients r SET status = 'queued' FROM back
+WHERE r.campaign_id = @campaign_id::text AND r.org_id = @org_id AND r.partner_id = back.partner_id AND r.status = 'mailed';
+
+-- name: CampaignsScheduled :many
+SELECT c.id, c.org_id FROM campaigns c WHERE c.status = 'scheduled' AND c.scheduled_at <= @now ORDER BY c.scheduled_at, c.id;
+
+-- name: CampaignsSending :many
+SELECT c.id, c.org_id FROM campaigns c WHERE c.status = 'sending' ORDER BY c.id;
+
+-- name: CampaignTake :one
+-- CampaignTake locks a campaign for a job; one that is at work elsewhere is passed
+-- over.
+SELECT c.* FROM campaigns c WHERE c.id = @id AND c.org_id = @org_id AND c.status = @status FOR NO KEY UPDATE SKIP LOCKED;
+
+-- name: CampaignMailed :one
+SELECT count(*) FROM campaign_recipients r WHERE r.campaign_id = @campaign_id AND r.org_id = @org_id AND r.status = 'mailed';
+
+-- name: CampaignNext :many
+-- CampaignNext reads the next who wait; email is null for one who is gone or has
+-- unsubscribed meanwhile.
+SELECT r.partner_id, p.email FROM campaign_recipients r
+LEFT JOIN partners p ON p.id = r.partner_id AND p.org_id = r.org_id AND p.unsubscribed_at IS NULL
+WHERE r.campaign_id = @campaign_id AND r.org_id = @org_id AND r.status = 'queued' ORDER BY r.partner_id LIMIT @lim;
+
+-- name: CampaignMail :many
+-- CampaignMail puts mails into the outbox; it returns whose mail is new there.
+INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, next_attempt_at, created_at, partner_id, campaign_id)
+SELECT x.id, c.org_id, 'campaign', c.id, x.recipient, c.subject, c.body, 'queued', @now, @now, x.partner_id, c.id
+FROM (SELECT unnest(@ids::text[]) AS id, unnest(@partner_ids::text[]) AS partner_id, unnest(@recipients::text[]) AS recipient) x, campaigns c
+WHERE c.id = @campaign_id AND c.org_id = @org_id
+ON CONFLICT (org_id, purpose, key, recipient) DO NOTHING
+RETURNING partner_id::text;
+
+-- name: CampaignRecipientsMark :exec
+-- CampaignRecipientsMark marks a batch: who is mailed, and all others as skipped.
+WITH marked AS (
+    UPDATE campaign_recipients r SET status = CASE WHEN r.partner_id = ANY (@mailed::text[]) THEN 'mailed' ELSE 'skipped' END
+    WHERE r.campaign_id = @campaign_id AND r.org_id = @org_id AND r.partner_id = ANY (@batch::text[]) AND r.status = 'queued'
+    RETURNING r.status)
+UPDATE campaigns c SET skipped = c.skipped + (SELECT count(*) FROM marked WHERE status = 'skipped') WHERE c.id = @campaign_id AND c.org_id = @org_id;
+
+-- name: CampaignFinish :execrows
+-- CampaignFinish ends a campaign whose last mail is out.
+UPDATE campaigns c SET status = 'sent', sent_at = @now, updated_at = @now
+WHERE c.id = @id AND c.org_id = @org_id AND c.status = 'sending'
+  AND NOT EXISTS (SELECT 1 FROM campaign_recipients r WHERE r.campaign_id = c.id AND r.status IN ('queued', 'mailed'));
+
+-- name: CampaignOpened :exec
+-- CampaignOpened counts the first time that a partner opens the mail.
+WITH first AS (
+    UPDATE campaign_recipients r SET opened_at = @now
+    WHERE r.campaign_id = @campaign_id AND r.partner_id = @partner_id AND r.opened_at IS NULL AND r.status IN ('mailed', 'sent')
+    RETURNING r.campaign_id)
+UPDATE campaigns c SET opened = c.opened + 1 FROM first WHERE c.id = first.campaign_id;

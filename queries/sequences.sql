@@ -1,0 +1,117 @@
+-- sequences_list_idx serves the page and the count.
+
+-- name: SequencePage :many
+SELECT t.* FROM sequences t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('after_at')::timestamptz IS NULL OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
+  AND (sqlc.narg('before_at')::timestamptz IS NULL OR (t.created_at, t.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
+ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END,
+         t.created_at DESC, t.id DESC
+LIMIT @lim;
+
+-- name: SequenceCount :one
+SELECT count(*) FROM sequences t
+WHERE t.program_id = @program_id AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id);
+
+-- name: SequenceCursor :one
+SELECT t.created_at, t.id FROM sequences t WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id;
+
+-- name: SequenceGet :one
+SELECT t.* FROM sequences t WHERE t.id = @id AND t.org_id = @org_id;
+
+-- name: SequenceLock :one
+SELECT t.* FROM sequences t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
+
+-- name: SequenceCounts :many
+-- SequenceCounts counts the steps of sequences and their partners.
+SELECT s.id,
+    (SELECT count(*) FROM sequence_steps t WHERE t.sequence_id = s.id) AS steps,
+    (SELECT count(*) FROM sequence_enrolments e WHERE e.sequence_id = s.id) AS enrolled,
+    (SELECT count(*) FROM sequence_enrolments e WHERE e.sequence_id = s.id AND e.next_at IS NOT NULL) AS active
+FROM sequences s WHERE s.id = ANY (@ids::text[]) AND s.org_id = @org_id;
+
+-- name: SequenceInsert :exec
+INSERT INTO sequences (id, org_id, program_id, name, status, trigger, trigger_days, created_at, updated_at)
+VALUES (@id, @org_id, @program_id, @name, @status, @trigger, @trigger_days, @created_at, @updated_at);
+
+-- name: SequenceStepInsert :exec
+INSERT INTO sequence_steps (sequence_id, position, org_id, program_id, delay_days, subject, body)
+VALUES (@sequence_id, @position, @org_id, @program_id, @delay_days, @subject, @body);
+
+-- name: SequenceSetStatus :exec
+UPDATE sequences SET status = @status, updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
+
+-- name: SequenceDelete :exec
+DELETE FROM sequences WHERE id = @id AND org_id = @org_id;
+
+-- name: ProgramSetEnrols :exec
+-- ProgramSetEnrols keeps in mind whether a first commission starts a sequence, so
+-- that the sales of other programs need not look.
+UPDATE programs t SET enrols_first_commission = EXISTS (SELECT 1 FROM sequences s WHERE s.program_id = t.id AND s.org_id = t.org_id AND s.trigger = 'first_commission')
+WHERE t.id = @id AND t.org_id = @org_id;
+
+-- name: SequenceEnrol :exec
+-- SequenceEnrol puts a partner at the first step of the sequences of a trigger.
+INSERT INTO sequence_enrolments (sequence_id, partner_id, org_id, program_id, position, next_at, enrolled_at)
+SELECT s.id, @partner_id, s.org_id, s.program_id, 0, n.at + t.delay_days * interval '24 hours', n.at
+FROM (SELECT @now::timestamptz AS at) n CROSS JOIN sequences s JOIN sequence_steps t ON t.sequence_id = s.id AND t.position = 0
+WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.trigger = @trigger
+ON CONFLICT (sequence_id, partner_id) DO NOTHING;
+
+-- name: SequenceEnrolFirst :exec
+-- SequenceEnrolFirst does the same for a commission that is the partner's first.
+INSERT INTO sequence_enrolments (sequence_id, partner_id, org_id, program_id, position, next_at, enrolled_at)
+SELECT s.id, @partner_id, s.org_id, s.program_id, 0, n.at + t.delay_days * interval '24 hours', n.at
+FROM (SELECT @now::timestamptz AS at) n CROSS JOIN sequences s JOIN sequence_steps t ON t.sequence_id = s.id AND t.position = 0
+WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.trigger = 'first_commission'
+  AND NOT EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = @program_id AND k.org_id = @org_id AND k.partner_id = @partner_id AND k.id <> @commission_id AND k.kind <> 'clawback')
+ON CONFLICT (sequence_id, partner_id) DO NOTHING;
+
+-- name: SequencesIdle :many
+-- SequencesIdle claims the sequences whose idle partners were last looked for a
+-- day ago.
+UPDATE sequences s SET idle_checked_at = @now
+WHERE s.trigger = 'idle' AND s.status = 'active' AND (s.idle_checked_at IS NULL OR s.idle_checked_at <= @checked_before)
+RETURNING s.*;
+
+-- name: SequenceEnrolIdle :exec
+-- SequenceEnrolIdle enrols active partners without a click or a commission since
+-- idle_since, who were there already then.
+INSERT INTO sequence_enrolments (sequence_id, partner_id, org_id, program_id, position, next_at, enrolled_at)
+SELECT s.id, p.id, s.org_id, s.program_id, 0, n.at + t.delay_days * interval '24 hours', n.at
+FROM (SELECT @now::timestamptz AS at) n CROSS JOIN sequences s JOIN sequence_steps t ON t.sequence_id = s.id AND t.position = 0 JOIN partners p ON p.program_id = s.program_id AND p.org_id = s.org_id
+WHERE s.id = @id AND s.org_id = @org_id AND p.status = 'active' AND p.created_at <= @idle_since
+  AND NOT EXISTS (SELECT 1 FROM clicks c WHERE c.program_id = p.program_id AND c.partner_id = p.id AND c.created_at > @idle_since)
+  AND NOT EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = p.program_id AND k.partner_id = p.id AND k.created_at > @idle_since)
+ON CONFLICT (sequence_id, partner_id) DO NOTHING;
+
+-- name: SequencesActive :many
+SELECT s.id, s.org_id FROM sequences s WHERE s.status = 'active'
+  AND EXISTS (SELECT 1 FROM sequence_enrolments e WHERE e.sequence_id = s.id AND e.next_at <= @now) ORDER BY s.id;
+
+-- name: SequenceTakeDue :many
+-- SequenceTakeDue locks partners of an active sequence whose next mail is due,
+-- with that mail and the delay of the one after it; a partner who is not active
+-- keeps its place.
+SELECT e.partner_id, e.position, p.email, p.unsubscribed_at, t.subject, t.body, n.delay_days AS next_delay_days
+FROM sequence_enrolments e JOIN sequences s ON s.id = e.sequence_id JOIN partners p ON p.id = e.partner_id
+    JOIN sequence_steps t ON t.sequence_id = e.sequence_id AND t.position = e.position
+    LEFT JOIN sequence_steps n ON n.sequence_id = e.sequence_id AND n.position = e.position + 1
+WHERE e.sequence_id = @sequence_id AND e.org_id = @org_id AND e.next_at <= @now AND s.status = 'active' AND p.status = 'active'
+ORDER BY e.next_at, e.partner_id LIMIT @lim FOR NO KEY UPDATE OF e SKIP LOCKED;
+
+-- name: SequenceHold :one
+-- SequenceHold keeps a sequence from being paused or deleted while partners
+-- advance in it.
+SELECT s.id FROM sequences s WHERE s.id = @id AND s.org_id = @org_id AND s.status = 'active' FOR SHARE;
+
+-- name: SequenceMail :exec
+INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, next_attempt_at, created_at, partner_id)
+VALUES (@id, @org_id, 'sequence', @key, @recipient, @subject, @body, 'queued', @created_at, @created_at, @partner_id)
+ON CONFLICT (org_id, purpose, key, recipient) DO NOTHING;
+
+-- name: SequenceAdvance :exec
+UPDATE sequence_enrolments SET position = position + 1, next_at = @next_at, completed_at = @completed_at
+WHERE sequence_id = @sequence_id AND partner_id = @partner_id AND org_id = @org_id;

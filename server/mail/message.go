@@ -1,0 +1,75 @@
+package mail
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"html"
+	"strings"
+
+	gomail "github.com/wneessen/go-mail"
+	"github.com/yuin/goldmark"
+
+	"rail/gen/db"
+)
+
+// reader reads whom one of many mails goes to; other mails have none.
+func (s Sender) reader(ctx context.Context, m db.Mail) (*db.MailReaderRow, error) {
+	if m.PartnerID == nil {
+		return nil, nil //nolint:nilnil // a mail of its own
+	}
+	r, err := queries.MailReader(ctx, s.Pool, db.MailReaderParams{PartnerID: *m.PartnerID, OrgID: m.OrgID})
+	return &r, err
+}
+
+// message builds the mail: plain text as written, and HTML from the Markdown.
+func (s Sender) message(m db.Mail, reader *db.MailReaderRow) (*gomail.Msg, error) {
+	msg, name := gomail.NewMsg(), s.Name
+	if reader != nil {
+		name = reader.ProgramName
+	}
+	if err := msg.FromFormat(name, s.From); err != nil {
+		return nil, fmt.Errorf("from: %w", err)
+	}
+	if err := msg.To(m.Recipient); err != nil {
+		return nil, fmt.Errorf("to: %w", err)
+	}
+	var page bytes.Buffer
+	if err := goldmark.Convert([]byte(m.Body), &page); err != nil {
+		return nil, err
+	}
+	text := m.Body
+	if reader != nil {
+		text += s.foot(msg, m, reader, &page)
+	}
+	_, host, _ := strings.Cut(s.From, "@")
+	msg.SetMessageIDWithValue(m.ID + "@" + host)
+	msg.SetDateWithValue(m.CreatedAt.Time)
+	msg.Subject(m.Subject)
+	msg.SetBodyString(gomail.TypeTextPlain, text)
+	msg.AddAlternativeString(gomail.TypeTextHTML, page.String())
+	return msg, nil
+}
+
+// foot adds what one of many mails owes its reader: why it came, and the way
+// out, for people and for mail programs (RFC 8058). It returns the text of the
+// foot.
+func (s Sender) foot(msg *gomail.Msg, m db.Mail, reader *db.MailReaderRow, page *bytes.Buffer) string {
+	out := unsubscribeURL(s.BaseURL, reader.MailToken)
+	msg.SetGenHeader(gomail.HeaderListUnsubscribe, "<"+out+">")
+	msg.SetGenHeader(gomail.HeaderListUnsubscribePost, "List-Unsubscribe=One-Click")
+	why := "You get this mail as a partner of " + strings.Join(strings.Fields(reader.ProgramName), " ") + "."
+	fmt.Fprintf(page, "<hr>\n<p><small>%s <a href=\"%s\">Unsubscribe</a></small></p>\n", html.EscapeString(why), html.EscapeString(out))
+	if s.Pixel && m.CampaignID != nil {
+		fmt.Fprintf(page, "<img src=\"%s\" width=\"1\" height=\"1\" alt=\"\">\n", html.EscapeString(s.pixelURL(*m.CampaignID, *m.PartnerID)))
+	}
+	return "\n\n-- \n" + why + "\nUnsubscribe: " + out + "\n"
+}
+
+func unsubscribeURL(base, token string) string { return base + "/mail/unsubscribe/" + token }
+
+// pixelURL names the campaign and the partner, with the server's mark: nobody
+// else can make mails look opened.
+func (s Sender) pixelURL(campaign, partner string) string {
+	return s.BaseURL + "/mail/open/" + campaign + "/" + partner + "/" + s.Keeper.Mark(campaign+" "+partner) + ".gif"
+}

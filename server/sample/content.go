@@ -1,0 +1,77 @@
+package sample
+
+import (
+	"time"
+
+	"rail/server/ident"
+)
+
+// contentRows writes what the program gives its partners to read: a shelf, a
+// campaign that went out and one that is being written, and a welcome in three
+// steps. It draws no chance, so that the money stays as it was without it.
+func (b *builder) contentRows() {
+	for i, r := range []struct {
+		title, url string
+		folder     *string
+		groups     []string
+	}{
+		{"Program guide", "/partners/guide", nil, nil}, {"Answers to common questions", "/partners/questions", nil, nil},
+		{"Logos", "/press/logos.zip", ptr("Brand"), nil}, {"Screenshots", "/press/screenshots.zip", ptr("Brand"), nil},
+		{"Video script", "/partners/video-script", ptr("Creators"), []string{b.creators}},
+	} {
+		b.add(b.sheets.resources, ident.NewSample(ident.Resource), "link", r.title, site+r.url, r.folder, listed(r.groups), []string{}, int64(i), true, b.start, b.start, b.start)
+	}
+	b.campaigns()
+	b.welcome()
+}
+
+func listed(ids []string) []string {
+	if ids == nil {
+		return []string{}
+	}
+	return ids
+}
+
+// campaigns writes a campaign that every partner who was active then got, and a
+// draft.
+func (b *builder) campaigns() {
+	sent, at := ident.NewSample(ident.Campaign), b.now.Plus(-60*day)
+	var total, opened int64
+	for i, p := range b.partners {
+		if !p.works(at) {
+			continue
+		}
+		total++
+		var seen any
+		if i%5 < 3 {
+			opened++
+			seen = at.Plus(time.Duration(i) * time.Minute)
+		}
+		b.add(b.sheets.recipients, sent, p.id, "sent", seen)
+	}
+	done := at.Plus(time.Hour)
+	b.add(b.sheets.campaigns, sent, "Summer news", "What is new in Northwind Notes", "Hello,\n\nthe **AI pack** is here. Show it to your readers.\n",
+		[]string{}, []string{}, []string{}, "sent", at, done, total, total, opened, at.Plus(-day), done)
+	b.add(b.sheets.campaigns, ident.NewSample(ident.Campaign), "Autumn offer for creators", "30 % in the first year, until November", "Hello,\n\nautumn is here.\n",
+		[]string{b.creators}, []string{}, []string{}, "draft", nil, nil, int64(0), int64(0), int64(0), b.now.Plus(-2*day), b.now.Plus(-2*day))
+}
+
+// welcome writes a sequence that everybody who joined has been through.
+func (b *builder) welcome() {
+	id, steps := ident.NewSample(ident.Sequence), []struct {
+		days          int64
+		subject, body string
+	}{
+		{0, "Welcome", "Welcome to the program.\n\nYour links are in your portal."}, {3, "Where to put your link", "Readers click where you recommend."},
+		{11, "How you are paid", "Commissions are due 30 days after the sale."},
+	}
+	b.add(b.sheets.sequences, id, "Welcome", "active", "approved", b.start, b.start)
+	for i, s := range steps {
+		b.add(b.sheets.steps, id, int64(i), s.days, s.subject, s.body)
+	}
+	for _, p := range b.partners {
+		if done := p.joined.Plus(14 * day); p.works(done) && done.Before(b.now.Time) {
+			b.add(b.sheets.enrolments, id, p.id, int64(len(steps)), p.joined, done)
+		}
+	}
+}
