@@ -3199,7 +3199,7 @@ type AuditLogEntry struct {
 	// After The changed fields as they became; null for a deletion.
 	After json.RawMessage `json:"after"`
 
-	// APIKeyID The API key that did it; null for the operator and for jobs.
+	// APIKeyID The API key that did it; null for the operator, for jobs, and for a partner in the portal, whom `reason` names.
 	APIKeyID *APIKeyID `json:"api_key_id"`
 
 	// Before The changed fields as they were; null for a creation.
@@ -12594,7 +12594,7 @@ type ClientInterface interface {
 
 	// CreateWebhookEndpointWithBody Add a webhook endpoint
 	//
-	// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints.
+	// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks besides.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -12603,7 +12603,7 @@ type ClientInterface interface {
 
 	// CreateWebhookEndpoint Add a webhook endpoint
 	//
-	// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints.
+	// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks besides.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15272,7 +15272,7 @@ func (c *Client) ListWebhookEndpoints(ctx context.Context, params *ListWebhookEn
 
 // CreateWebhookEndpointWithBody Add a webhook endpoint
 //
-// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints.
+// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks besides.
 //
 // Takes any type of body and a specified content type.
 //
@@ -15291,7 +15291,7 @@ func (c *Client) CreateWebhookEndpointWithBody(ctx context.Context, contentType 
 
 // CreateWebhookEndpoint Add a webhook endpoint
 //
-// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints.
+// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks besides.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -25167,7 +25167,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateWebhookEndpointWithBodyWithResponse Add a webhook endpoint
 	//
-	// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints.
+	// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks besides.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -25176,7 +25176,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateWebhookEndpointWithResponse Add a webhook endpoint
 	//
-	// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints.
+	// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks besides.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -30887,7 +30887,7 @@ func (c *ClientWithResponses) ListWebhookEndpointsWithResponse(ctx context.Conte
 
 // CreateWebhookEndpointWithBodyWithResponse Add a webhook endpoint
 //
-// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints.
+// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks besides.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -30902,7 +30902,7 @@ func (c *ClientWithResponses) CreateWebhookEndpointWithBodyWithResponse(ctx cont
 
 // CreateWebhookEndpointWithResponse Add a webhook endpoint
 //
-// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints.
+// Adds an endpoint and answers its signing secret, once. Private, loopback, link-local and internal addresses are refused with `url_not_allowed`. A program has at most 20 endpoints, and each partner at most 20 postbacks besides.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

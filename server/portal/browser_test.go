@@ -161,6 +161,10 @@ func TestInABrowser(t *testing.T) {
 		b.picture("phone" + strings.ReplaceAll(path, "/", "-"))
 	}
 	b.copies(shown)
+	b.open("/portal/postback")
+	b.submit("/portal/postback/rotate", nil)
+	b.reads("Your signing secret")
+	b.picture("phone-secret")
 	b.open("/portal/settings")
 	b.submit("/portal/settings/profile", map[string]string{"first_name": "Ada"})
 	b.reads("Your profile is saved.")

@@ -70,7 +70,7 @@ func TestListsTurn(t *testing.T) {
 		s.Customer(program, partner, M{"name": fmt.Sprintf("%c x", 'A'+i)})
 	}
 	b := signIn(s, partner)
-	row := regexp.MustCompile(`data-label="Customer">(.)•••`)
+	row := regexp.MustCompile(`class="customer">(.)•••`)
 	next, back := regexp.MustCompile(`rel="next" href="([^"]+)"`), regexp.MustCompile(`rel="prev" href="([^"]+)"`)
 	read := func(path string) (rows, older, newer string) {
 		page := b.get(path)

@@ -166,7 +166,7 @@ func words(v string) string {
 
 var vocabulary = map[string]string{
 	"referral": "Referral", "reward": "Bonus", "clawback": "Taken back", "not_eligible": "Not payable yet", "retrying": "Trying again",
-	"sale_refunded": "The sale was refunded", "below_minimum": "Below the minimum", "no_payout_method": "No payout method", "tax_form_missing": "Tax form missing",
+	"api": "The program", "manual": "The program", "sale_refunded": "The sale was refunded", "below_minimum": "Below the minimum", "no_payout_method": "No payout method", "tax_form_missing": "Tax form missing",
 	"partner_not_active": "Not active", "risk_review": "In review",
 }
 
