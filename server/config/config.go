@@ -81,6 +81,19 @@ func Load(environ map[string]string) (Config, error) {
 	return c, nil
 }
 
+// Address is RAIL_ADDR alone, for those who only call a server: it reads no
+// other variable and makes no key.
+func Address(environ map[string]string) string {
+	if environ == nil {
+		environ = env.ToMap(os.Environ())
+	}
+	if v := environ["RAIL_ADDR"]; v != "" {
+		return v
+	}
+	f, _ := reflect.TypeFor[Config]().FieldByName("Addr")
+	return f.Tag.Get("envDefault")
+}
+
 func parseProblems(err error) []error {
 	var all env.AggregateError
 	if errors.As(err, &all) {
