@@ -46,7 +46,7 @@ func localAddress(addr string) (string, error) {
 		return "", usagef("RAIL_ADDR %q tells no port: give --url", addr)
 	}
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
-		host = "localhost"
+		host = "127.0.0.1" // an image may know no localhost
 	}
 	return "http://" + net.JoinHostPort(host, port), nil
 }

@@ -51,7 +51,7 @@ func TestHealthOfAServer(t *testing.T) {
 
 func TestLocalAddress(t *testing.T) {
 	for addr, want := range map[string]string{
-		"0.0.0.0:8080": "http://localhost:8080", ":8080": "http://localhost:8080", "[::]:80": "http://localhost:80",
+		"0.0.0.0:8080": "http://127.0.0.1:8080", ":8080": "http://127.0.0.1:8080", "[::]:80": "http://127.0.0.1:80",
 		"127.0.0.1:1": "http://127.0.0.1:1", "[::1]:2": "http://[::1]:2", "rail:3": "http://rail:3",
 	} {
 		got, err := localAddress(addr)
