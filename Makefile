@@ -49,13 +49,18 @@ fmt-check:
 	@unformatted=$$($(GO_FILES) | while read -r f; do [ ! -f "$$f" ] || echo "$$f"; done | xargs gofmt -l); if [ -n "$$unformatted" ]; then echo 'not formatted (gofmt -w):' >&2; echo "$$unformatted" >&2; exit 1; fi
 
 .PHONY: lint
-lint: go fmt-check ## vet and staticcheck the code; judge the description with redocly and openapi-typescript, where npm is
+lint: go fmt-check contract ## vet and staticcheck the code; judge the image's files, and the description where npm is
 	go vet ./...
 	go tool -modfile=.ci/lint.mod staticcheck ./cmd/... ./server/...
+	go run -modfile=.ci/image.mod ./.ci/image
 	@if command -v golangci-lint >/dev/null; then golangci-lint run; fi
 	@if ! command -v npm >/dev/null; then echo 'npm is not installed: the description is not linted'; \
 	elif ! $(MAKE) --no-print-directory node_modules/.package-lock.json; then echo 'npm could not install the linters: the description is not linted'; \
 	else $(MAKE) --no-print-directory lint-description; fi
+
+.PHONY: contract
+contract: go ## refuse what breaks clients of the last release, unless the contract's version changed
+	.ci/contract
 
 .PHONY: lint-description
 lint-description: node_modules/.package-lock.json
