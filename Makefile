@@ -26,6 +26,7 @@ run: build ## run the server with a demo program in .rail, on 127.0.0.1:8080
 
 .PHONY: test
 test: go ## run every test, on a private PostgreSQL
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory packages || echo 'npm could not install: what needs its packages is skipped'; fi
 	@source .ci/postgres.sh && go test ./...
 
 .PHONY: bench
@@ -49,13 +50,18 @@ fmt-check:
 	@unformatted=$$($(GO_FILES) | while read -r f; do [ ! -f "$$f" ] || echo "$$f"; done | xargs gofmt -l); if [ -n "$$unformatted" ]; then echo 'not formatted (gofmt -w):' >&2; echo "$$unformatted" >&2; exit 1; fi
 
 .PHONY: lint
-lint: go fmt-check ## vet and staticcheck the code; judge the description with redocly and openapi-typescript, where npm is
+lint: go fmt-check contract ## vet and staticcheck the code; judge the image's files, and the description where npm is
 	go vet ./...
 	go tool -modfile=.ci/lint.mod staticcheck ./cmd/... ./server/...
+	go run -modfile=.ci/image.mod ./.ci/image
 	@if command -v golangci-lint >/dev/null; then golangci-lint run; fi
 	@if ! command -v npm >/dev/null; then echo 'npm is not installed: the description is not linted'; \
-	elif ! $(MAKE) --no-print-directory node_modules/.package-lock.json; then echo 'npm could not install the linters: the description is not linted'; \
+	elif ! $(MAKE) --no-print-directory packages; then echo 'npm could not install the linters: the description is not linted'; \
 	else $(MAKE) --no-print-directory lint-description; fi
+
+.PHONY: contract
+contract: go ## refuse what breaks clients of the last release, unless the contract's version changed
+	.ci/contract
 
 .PHONY: lint-description
 lint-description: node_modules/.package-lock.json
@@ -63,7 +69,10 @@ lint-description: node_modules/.package-lock.json
 	@mkdir -p bin && node_modules/.bin/openapi-typescript openapi/bundle.json -o bin/api.d.ts >bin/openapi-typescript.log 2>&1 || { cat bin/openapi-typescript.log >&2; exit 1; }
 	@if grep -qiE 'warn|error' bin/openapi-typescript.log; then cat bin/openapi-typescript.log >&2; exit 1; fi
 
-node_modules/.package-lock.json: package.json
+.PHONY: packages
+packages: node_modules/.package-lock.json ## install the npm packages that lint and tests use
+
+node_modules/.package-lock.json: package.json cmd/example/typescript/package.json
 	npm install --no-audit --no-fund --no-package-lock --ignore-scripts --loglevel=error
 	@touch node_modules/.package-lock.json
 

@@ -51,7 +51,8 @@ func Processes(t testing.TB, s *Server, n int, environ ...string) []*Process {
 	return out
 }
 
-// StartProcess starts one server process on the database of s.
+// StartProcess starts one server process on the database of s, behind a
+// PgBouncer where RAIL_TEST_BOUNCER is set.
 func StartProcess(t testing.TB, s *Server, environ ...string) *Process {
 	t.Helper()
 	path, err := binary()
@@ -61,6 +62,9 @@ func StartProcess(t testing.TB, s *Server, environ ...string) *Process {
 		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "RAIL_DATABASE_URL=" + s.DSN, "RAIL_SECRET_KEY=" + hex.EncodeToString(s.Config.SecretKey[:]),
 		"RAIL_ADDR=127.0.0.1:0", "RAIL_DATA_DIR=" + t.TempDir(), "RAIL_DB_MAX_CONNS=12", "RAIL_LOG_LEVEL=error",
 	}, environ...)
+	if os.Getenv("RAIL_TEST_BOUNCER") != "" {
+		cmd.Env = append(cmd.Env, "RAIL_DATABASE_URL="+pgtest.Bouncer(t, s.DSN), "RAIL_DATABASE_SESSION_URL="+s.DSN)
+	}
 	cmd.Stderr = os.Stderr
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(t, err)

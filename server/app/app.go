@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
@@ -28,6 +29,7 @@ import (
 	"rail/server/pages"
 	"rail/server/payout"
 	"rail/server/portal"
+	"rail/server/postgres"
 	"rail/server/secret"
 	"rail/server/webhook"
 )
@@ -80,7 +82,13 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	if len(cfg.WebhookAllowCIDRs) > 0 {
 		log.Warn("RAIL_WEBHOOK_ALLOW_CIDRS is set: webhooks can reach private networks. Use it for development only.", "networks", cfg.WebhookAllowCIDRs)
 	}
-	a.sender = webhook.NewSender(webhook.Options{Pool: pool, Keeper: keeper, Clock: c, Log: log, Dial: guard.DialContext, Service: cfg.ServiceName, Disabled: tellOwner(mails.Outbox, c)})
+	var session *pgx.ConnConfig
+	if cfg.SessionURL != "" {
+		if session, err = postgres.Session(cfg.SessionURL); err != nil {
+			return nil, fmt.Errorf("RAIL_DATABASE_SESSION_URL: %w", err)
+		}
+	}
+	a.sender = webhook.NewSender(webhook.Options{Pool: pool, Session: session, Keeper: keeper, Clock: c, Log: log, Dial: guard.DialContext, Service: cfg.ServiceName, Disabled: tellOwner(mails.Outbox, c)})
 	a.echo.HideBanner, a.echo.HidePort = true, true
 	keys := auth.NewStore(pool, keeper, c)
 	path := front.New(front.Options{

@@ -72,6 +72,7 @@ func operations() []command {
 		{name: "payouts export", about: "write what is left to pay of a batch as a file for PayPal or Wise", setUp: payoutsExport, more: exportHelp},
 		{name: "payouts fail", args: "PAYOUT_ID", about: "end a payout that a payment rail has in flight, when the rail will not", setUp: payoutsFail},
 		{name: "job run", args: "NAME", about: "run a background job once, now", setUp: jobRun, more: jobHelp},
+		{name: "health", about: "ask a running server whether it can answer requests; status 1 when it cannot", setUp: health},
 		{name: "audit", about: "check the data against its invariants; status 1 when one is broken", setUp: runAudit},
 		{name: "version", about: "show the version", setUp: showVersion},
 	}

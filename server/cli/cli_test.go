@@ -102,6 +102,8 @@ func TestUsage(t *testing.T) {
 		{"link rate-override lnk_1", 2, "give one of"},
 		{"link rate-override lnk_1 --percent 50001", 2, "--percent must be 0 to 50000"},
 		{"link rate-override --percent 1 --clear lnk_1", 2, "give one of"},
+		{"help health", 0, "--url URL"},
+		{"health --url localhost", 2, "--url must be"},
 		{"audit --loud", 2, "not defined"},
 	} {
 		status, out, errs := r.run(strings.Fields(c.args)...)

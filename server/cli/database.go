@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 // or joined the private one.
 type place struct {
 	dsn    string
+	direct string // past any pooler of transactions, for migrations
 	server *pgembed.Server
 }
 
@@ -35,13 +37,13 @@ func (p place) close() error {
 // else runs it. logf is told what the private one does; it may be nil.
 func locate(ctx context.Context, cfg config.Config, logf func(string, ...any)) (place, error) {
 	if cfg.DatabaseURL != "" {
-		return place{dsn: cfg.DatabaseURL}, nil
+		return place{dsn: cfg.DatabaseURL, direct: cmp.Or(cfg.SessionURL, cfg.DatabaseURL)}, nil
 	}
 	s, err := pgembed.Start(ctx, pgembed.Options{Dir: cfg.DataDir, Durable: true, Logf: logf})
 	if err != nil {
 		return place{}, err
 	}
-	return place{dsn: s.DSN("postgres"), server: s}, nil
+	return place{dsn: s.DSN("postgres"), direct: s.DSN("postgres"), server: s}, nil
 }
 
 // database is an open database at the right schema version.
@@ -84,9 +86,9 @@ func (o opening) with(ctx context.Context, env *Env, work func(*database) error)
 
 func (d *database) open(ctx context.Context, up bool) (err error) {
 	if d.private() || up {
-		err = migrate.Up(ctx, d.dsn)
+		err = migrate.Up(ctx, d.direct)
 	} else {
-		err = atVersion(ctx, d.dsn)
+		err = atVersion(ctx, d.direct)
 	}
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ func onDSN(ctx context.Context, env *Env, work func(dsn string) error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(work(at.dsn), at.close())
+	return errors.Join(work(at.direct), at.close())
 }
 
 func migrateUp(fs *flag.FlagSet) action {

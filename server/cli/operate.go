@@ -176,8 +176,15 @@ func showVersion(fs *flag.FlagSet) action {
 	}
 }
 
+// version names the source where the linker was told it, as for an image, whose
+// build sees no history.
+var version string
+
 // build names the source that the binary was made of.
 func build() string {
+	if version != "" {
+		return version
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

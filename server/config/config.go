@@ -31,6 +31,7 @@ type Config struct {
 	Addr                string         `env:"RAIL_ADDR" envDefault:"127.0.0.1:8080" desc:"address to listen on"`
 	BaseURL             string         `env:"RAIL_BASE_URL" desc:"address at which clients reach the service; http:// and RAIL_ADDR unless set"`
 	DatabaseURL         string         `env:"RAIL_DATABASE_URL" desc:"PostgreSQL to use; a private one in RAIL_DATA_DIR unless set"`
+	SessionURL          string         `env:"RAIL_DATABASE_SESSION_URL" desc:"the same database past a pooler of transactions, for migrations and for one lock; RAIL_DATABASE_URL unless set"`
 	DataDir             string         `env:"RAIL_DATA_DIR" envDefault:".rail" desc:"where the private PostgreSQL and the generated secret key live"`
 	SecretText          string         `env:"RAIL_SECRET_KEY" desc:"32 bytes as 64 hex digits or base64; needed with RAIL_DATABASE_URL, else generated into RAIL_DATA_DIR"`
 	PreviousText        string         `env:"RAIL_SECRET_KEY_PREVIOUS" desc:"the former key while it is being replaced; see rail secrets rotate"`
@@ -82,6 +83,19 @@ func Load(environ map[string]string) (Config, error) {
 		return c, fmt.Errorf("configuration:\n%w", errors.Join(problems...))
 	}
 	return c, nil
+}
+
+// Address is RAIL_ADDR alone, for those who only call a server: it reads no
+// other variable and makes no key.
+func Address(environ map[string]string) string {
+	if environ == nil {
+		environ = env.ToMap(os.Environ())
+	}
+	if v := environ["RAIL_ADDR"]; v != "" {
+		return v
+	}
+	f, _ := reflect.TypeFor[Config]().FieldByName("Addr")
+	return f.Tag.Get("envDefault")
 }
 
 func parseProblems(err error) []error {
@@ -142,10 +156,13 @@ func (c *Config) check() []error {
 	if c.SMTPURL != "" && !mailAddress(c.SMTPURL) {
 		problem("RAIL_SMTP_URL", "must be smtp://, smtps:// or dir:PATH")
 	}
-	if c.DatabaseURL != "" {
-		if _, err := pgx.ParseConfig(c.DatabaseURL); err != nil {
-			problem("RAIL_DATABASE_URL", "is not a PostgreSQL address")
+	for name, v := range map[string]string{"RAIL_DATABASE_URL": c.DatabaseURL, "RAIL_DATABASE_SESSION_URL": c.SessionURL} {
+		if _, err := pgx.ParseConfig(v); v != "" && err != nil {
+			problem(name, "is not a PostgreSQL address")
 		}
+	}
+	if c.SessionURL != "" && c.DatabaseURL == "" {
+		problem("RAIL_DATABASE_SESSION_URL", "means nothing without RAIL_DATABASE_URL")
 	}
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 	for name, v := range map[string]string{"RAIL_BASE_URL": c.BaseURL, "RAIL_SHORT_URL": c.ShortURL} {

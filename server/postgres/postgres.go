@@ -4,6 +4,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -56,6 +57,15 @@ func Open(ctx context.Context, dsn string, o Options) (*pgxpool.Pool, error) {
 	return pool, nil
 }
 
+// Session is how to connect once, outside a pool, to a database at dsn.
+func Session(dsn string) (*pgx.ConnConfig, error) {
+	cfg, err := configure(dsn, Options{})
+	if err != nil {
+		return nil, err
+	}
+	return cfg.ConnConfig, nil
+}
+
 func configure(dsn string, o Options) (*pgxpool.Config, error) {
 	cfg, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
@@ -64,8 +74,11 @@ func configure(dsn string, o Options) (*pgxpool.Config, error) {
 	if o.MaxConns > 0 {
 		cfg.MaxConns = int32(min(o.MaxConns, 1<<20))
 	}
+	switch cfg.ConnConfig.DefaultQueryExecMode {
+	case pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol:
+		return nil, errors.New("database URL: default_query_exec_mode must be cache_statement, cache_describe or describe_exec: the others send JSON as bytes")
+	}
 	cfg.ConnConfig.Tracer = o.Tracer
-	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement
 	for name, value := range session {
 		if _, set := cfg.ConnConfig.RuntimeParams[name]; !set {
 			cfg.ConnConfig.RuntimeParams[name] = value

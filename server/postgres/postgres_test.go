@@ -77,3 +77,18 @@ func TestOpenFails(t *testing.T) {
 		}
 	}
 }
+
+// The modes that send JSON as bytes would fail on the first flow: they are
+// refused at the start.
+func TestModes(t *testing.T) {
+	dsn := pgtest.DSN(t)
+	for mode, works := range map[string]bool{"cache_statement": true, "cache_describe": true, "describe_exec": true, "exec": false, "simple_protocol": false} {
+		pool, err := postgres.Open(t.Context(), dsn+"&default_query_exec_mode="+mode, postgres.Options{})
+		if err == nil {
+			pool.Close()
+		}
+		if (err == nil) != works || err != nil && !strings.Contains(err.Error(), "cache_describe") {
+			t.Error(mode, err)
+		}
+	}
+}

@@ -1,9 +1,11 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -42,7 +44,10 @@ var afterWake = []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond, 
 
 // Options are what a sender works with.
 type Options struct {
-	Pool    *pgxpool.Pool
+	Pool *pgxpool.Pool
+	// Session is how to reach the database past a pooler of transactions; nil where
+	// there is none. The lock that tells that this sender lives needs a session.
+	Session *pgx.ConnConfig
 	Keeper  *secret.Keeper
 	Clock   clock.Clock
 	Log     *slog.Logger
@@ -155,7 +160,7 @@ func (s *Sender) live(ctx context.Context) {
 // owners that lacked their lock twice in a row: one that has lost its connection
 // gets another at once.
 func (s *Sender) hold(ctx context.Context) error {
-	conn, err := pgx.ConnectConfig(ctx, s.Pool.Config().ConnConfig)
+	conn, err := pgx.ConnectConfig(ctx, cmp.Or(s.Session, s.Pool.Config().ConnConfig))
 	if err != nil {
 		return err
 	}
@@ -172,6 +177,9 @@ func (s *Sender) hold(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if slices.Contains(absent, s.owner) {
+			return errLockLost
+		}
 		dead := slices.DeleteFunc(slices.Clone(absent), func(owner int64) bool { return !slices.Contains(suspects, owner) })
 		if suspects = absent; len(dead) > 0 {
 			if err := queries.WebhookBury(ctx, conn, dead); err != nil {
@@ -183,6 +191,9 @@ func (s *Sender) hold(ctx context.Context) error {
 	}
 	return nil
 }
+
+// errLockLost: a pooler has ended the session that held the lock behind it.
+var errLockLost = errors.New("the session with the lock is gone: behind a pooler of transactions, set RAIL_DATABASE_SESSION_URL")
 
 func sleep(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)

@@ -1,0 +1,20 @@
+# The image holds the static binary, certificates to call webhooks with, and
+# nothing else: no shell, no PostgreSQL. RAIL_DATABASE_URL is needed.
+FROM golang:1.26-bookworm AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+ARG VERSION=unknown
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X rail/server/cli.version=${VERSION}" -o /out/rail ./cmd/rail
+
+FROM scratch
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY --from=build /out/rail /rail
+# A number, so that a cluster can see that it is not root.
+USER 65532:65532
+ENV RAIL_ADDR=0.0.0.0:8080
+EXPOSE 8080
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 CMD ["/rail", "health"]
+ENTRYPOINT ["/rail"]
+CMD ["serve"]

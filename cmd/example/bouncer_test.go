@@ -1,0 +1,40 @@
+package main
+
+import (
+	"bytes"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/apitest"
+	"rail/server/audit"
+	"rail/server/pgtest"
+)
+
+// TestBouncer: two servers behind a PgBouncer that pools transactions do the main
+// job, many at once, while its sessions come and go.
+func TestBouncer(t *testing.T) {
+	t.Parallel()
+	base := apitest.Real(t)
+	through := pgtest.Bouncer(t, base.DSN)
+	servers := apitest.Processes(t, base, 2, "RAIL_DATABASE_URL="+through, "RAIL_DATABASE_SESSION_URL="+base.DSN)
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			time.Sleep(time.Duration(i) * 100 * time.Millisecond) // longer than a session of the pool lives
+			s := servers[i%2].Server
+			var out bytes.Buffer
+			if err := run(t.Context(), &out, s.URL, s.Key); err != nil {
+				t.Error(err)
+				return
+			}
+			done(t, s, out.Bytes())
+		})
+	}
+	all.Wait()
+	broken, err := audit.Run(t.Context(), base.Pool)
+	require.NoError(t, err)
+	require.Empty(t, broken)
+}

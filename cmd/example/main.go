@@ -1,0 +1,193 @@
+// Command example does the whole main job through the generated Go client, as
+// an integration would: a program with a partner and a rule, a click that becomes
+// a customer, sales that are safe to repeat, a list walked to its end, a balance
+// and a refund. typescript/ does the same.
+//
+//	RAIL_BASE_URL=http://127.0.0.1:8080 RAIL_API_KEY=rail_live_… go run ./cmd/example
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+
+	"rail/gen/api"
+)
+
+func main() {
+	err := run(context.Background(), os.Stdout, os.Getenv("RAIL_BASE_URL"), os.Getenv("RAIL_API_KEY"))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "example:", err)
+		os.Exit(1)
+	}
+}
+
+// outcome is what the job prints.
+type outcome struct {
+	ProgramID      string        `json:"program_id"`
+	Sales          int           `json:"sales"`
+	Pages          int           `json:"pages"`
+	DueMinor       int64         `json:"due_minor"`
+	AfterRefund    int64         `json:"due_after_refund_minor"`
+	HandleRefused  api.ErrorCode `json:"handle_refused"`
+	UnknownRefused api.ErrorCode `json:"unknown_refused"`
+}
+
+func run(ctx context.Context, out io.Writer, base, key string) error {
+	c, err := api.NewClientWithResponses(base, api.WithHTTPClient(&strict{}), api.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
+		r.Header.Set("Authorization", "Bearer "+key)
+		return nil
+	}))
+	if err != nil {
+		return err
+	}
+	j := &job{client: c}
+	for _, step := range []func(context.Context) error{j.begin, j.refer, j.sell, j.list, j.refund, j.miss} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return json.NewEncoder(out).Encode(j.outcome)
+}
+
+type job struct {
+	outcome
+	client            *api.ClientWithResponses
+	partner, customer string
+	sale              string // the one that is refunded
+}
+
+// begin makes the program, its partner and its rule of 20 %.
+func (j *job) begin(ctx context.Context) error {
+	program, err := j.client.CreateProgramWithResponse(ctx, api.ProgramCreate{
+		Name: "Acme partners", WebsiteURL: "https://acme.example", Currency: "USD", HoldingPeriodDays: ptr(int64(0)),
+	})
+	if err != nil {
+		return err
+	}
+	j.ProgramID = program.JSON201.ID
+	ada := api.PartnerCreate{ProgramID: j.ProgramID, Email: "ada@example.com", Handle: ptr("ada")}
+	partner, err := j.client.CreatePartnerWithResponse(ctx, ada)
+	if err != nil {
+		return err
+	}
+	j.partner = partner.JSON201.ID
+	ada.Email = "another@example.com"
+	_, err = j.client.CreatePartnerWithResponse(ctx, ada)
+	if j.HandleRefused = code(err); j.HandleRefused == "" {
+		return fmt.Errorf("a handle was given away twice: %w", err)
+	}
+	_, err = j.client.CreateFlowWithResponse(ctx, api.FlowCreate{
+		ProgramID: j.ProgramID, Name: "Everyone", RateType: ptr(api.RateTypePercent), RateValue: ptr(int64(2000)),
+	})
+	return err
+}
+
+// refer lets a visitor click and sign up.
+func (j *job) refer(ctx context.Context) error {
+	click, err := j.client.CreateClickWithResponse(ctx, api.ClickCreate{
+		ProgramID: j.ProgramID, Value: "ada", LandingURL: "https://acme.example/?ref=ada", VisitorToken: "visitor-0001",
+	})
+	if err != nil {
+		return err
+	}
+	customer, err := j.client.CreateCustomerWithResponse(ctx, api.CustomerCreate{
+		ProgramID: j.ProgramID, ClickID: &click.JSON201.ID, Email: ptr("buyer@example.org"),
+	})
+	if err == nil {
+		j.customer = customer.JSON201.ID
+	}
+	return err
+}
+
+// sell records five sales, each twice, as after an answer that was lost.
+func (j *job) sell(ctx context.Context) error {
+	for i := range 5 {
+		charge := fmt.Sprintf("ch_%d", i)
+		first, err := j.charge(ctx, charge)
+		if err != nil {
+			return err
+		}
+		again, err := j.charge(ctx, charge)
+		if err != nil {
+			return err
+		}
+		if again.ID != first.ID {
+			return fmt.Errorf("%s was recorded twice: %s and %s", charge, first.ID, again.ID)
+		}
+		j.sale = first.ID
+	}
+	return nil
+}
+
+func (j *job) charge(ctx context.Context, charge string) (*api.Sale, error) {
+	once := func(_ context.Context, r *http.Request) error {
+		r.Header.Set("Idempotency-Key", j.ProgramID+"/"+charge)
+		return nil
+	}
+	reply, err := j.client.CreateSaleWithResponse(ctx, api.SaleCreate{
+		ProgramID: j.ProgramID, CustomerID: j.customer, ExternalChargeID: charge, AmountMinor: 4999, Currency: "USD",
+	}, once)
+	if err != nil {
+		return nil, err
+	}
+	if reply.JSON200 != nil { // known by its charge, for longer than any key is
+		return reply.JSON200, nil
+	}
+	return reply.JSON201, nil
+}
+
+// list walks the sales two at a time.
+func (j *job) list(ctx context.Context) error {
+	params := api.ListSalesParams{ProgramID: j.ProgramID, Limit: ptr(int64(2))}
+	for more := true; more; {
+		page, err := j.client.ListSalesWithResponse(ctx, &params)
+		if err != nil {
+			return err
+		}
+		j.Pages++
+		j.Sales += len(page.JSON200.Data)
+		if more = page.JSON200.HasMore; more {
+			params.StartingAfter = &page.JSON200.Data[len(page.JSON200.Data)-1].ID
+		}
+	}
+	return nil
+}
+
+// refund takes one sale back and looks at the balance before and after.
+func (j *job) refund(ctx context.Context) (err error) {
+	if j.DueMinor, err = j.due(ctx); err != nil {
+		return err
+	}
+	if _, err = j.client.RefundSaleWithResponse(ctx, j.sale, nil, api.SaleRefund{}); err != nil {
+		return err
+	}
+	j.AfterRefund, err = j.due(ctx)
+	return err
+}
+
+func (j *job) due(ctx context.Context) (int64, error) {
+	balances, err := j.client.ListBalancesWithResponse(ctx, &api.ListBalancesParams{ProgramID: j.ProgramID, PartnerID: &j.partner})
+	if err != nil {
+		return 0, err
+	}
+	var due int64
+	for _, b := range balances.JSON200.Data { // one a currency
+		due += b.DueMinor
+	}
+	return due, nil
+}
+
+// miss asks for what does not exist.
+func (j *job) miss(ctx context.Context) error {
+	_, err := j.client.RetrieveSaleWithResponse(ctx, "sale_none", nil)
+	if j.UnknownRefused = code(err); j.UnknownRefused == "" {
+		return fmt.Errorf("a sale that does not exist: %w", err)
+	}
+	return nil
+}
+
+func ptr[T any](v T) *T { return &v }

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"rail/server/config"
+)
+
+// healthTimeout is longer than the probe itself takes to give up on a database.
+const healthTimeout = 3 * time.Second
+
+// health asks a running server whether it can answer requests: for images that
+// hold nothing but the binary.
+func health(fs *flag.FlagSet) action {
+	at := fs.String("url", "", "`URL` to ask; /readyz of RAIL_ADDR on this machine unless given")
+	return func(ctx context.Context, env *Env, _ []string) error {
+		address := *at
+		if address == "" {
+			local, err := localAddress(config.Address(env.Environ))
+			if err != nil {
+				return err
+			}
+			address = local + "/readyz"
+		}
+		if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return usagef("--url must be an http:// or https:// address")
+		}
+		return ask(ctx, env.Out, address)
+	}
+}
+
+// localAddress is where a server that listens on addr is reached from its own
+// machine.
+func localAddress(addr string) (string, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil || port == "" || port == "0" {
+		return "", usagef("RAIL_ADDR %q tells no port: give --url", addr)
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "127.0.0.1" // an image may know no localhost
+	}
+	return "http://" + net.JoinHostPort(host, port), nil
+}
+
+func ask(ctx context.Context, out io.Writer, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close() //nolint:errcheck // only read
+	body, err := io.ReadAll(io.LimitReader(res.Body, 1<<10))
+	if err != nil {
+		return err
+	}
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %d: %s", address, res.StatusCode, strings.TrimSpace(string(body)))
+	}
+	_, err = fmt.Fprintln(out, "ok")
+	return err
+}

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestHealth: what a container's health check relies on is the status.
+func TestHealth(t *testing.T) {
+	answer := http.StatusOK
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(answer)
+		_, _ = w.Write([]byte(`{"reason":"the database is away at ` + r.URL.Path + `"}`))
+	}))
+	t.Cleanup(web.Close)
+	r := newRail(t)
+	r.environ["RAIL_ADDR"] = strings.TrimPrefix(web.URL, "http://")
+	require.Equal(t, "ok\n", r.must("health"))
+	require.Equal(t, "ok\n", r.must("health", "--url", web.URL+"/healthz"))
+	answer = http.StatusServiceUnavailable
+	status, _, errs := r.run("health")
+	require.Equal(t, 1, status)
+	require.Contains(t, errs, "answers 503: ")
+	require.Contains(t, errs, "/readyz")
+	web.Close()
+	status, _, _ = r.run("health")
+	require.Equal(t, 1, status)
+	r.environ["RAIL_ADDR"] = "127.0.0.1:0"
+	status, _, errs = r.run("health")
+	require.Equal(t, 2, status)
+	require.Contains(t, errs, "give --url")
+	_, err := os.Stat(r.environ["RAIL_DATA_DIR"])
+	require.ErrorIs(t, err, os.ErrNotExist, "a health check makes no data directory")
+}
+
+// TestHealthOfAServer asks the real one, which listens on a port of its own.
+func TestHealthOfAServer(t *testing.T) {
+	r := newRail(t)
+	printed, end := r.serving()
+	base := strings.Fields(printed[strings.Index(printed, "http://"):])[0]
+	require.Equal(t, "ok\n", r.must("health", "--url", base+"/readyz"))
+	end()
+	status, _, _ := r.run("health", "--url", base+"/readyz")
+	require.Equal(t, 1, status)
+}
+
+func TestLocalAddress(t *testing.T) {
+	for addr, want := range map[string]string{
+		"0.0.0.0:8080": "http://127.0.0.1:8080", ":8080": "http://127.0.0.1:8080", "[::]:80": "http://127.0.0.1:80",
+		"127.0.0.1:1": "http://127.0.0.1:1", "[::1]:2": "http://[::1]:2", "rail:3": "http://rail:3",
+	} {
+		got, err := localAddress(addr)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	for _, addr := range []string{"", "8080", "host:", "host:0"} {
+		_, err := localAddress(addr)
+		require.Error(t, err, addr)
+	}
+}

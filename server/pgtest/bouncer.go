@@ -1,0 +1,112 @@
+package pgtest
+
+import (
+	"fmt"
+	"net"
+	"os"
+	command "os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// bouncerConfig is what the README tells operators, with a pool small enough that
+// connections change hands all the time. What sessions ask for is left to the role.
+const bouncerConfig = `[databases]
+* = host=%s port=%d user=%s
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = %d
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 6
+max_client_conn = 500
+server_lifetime = 1
+ignore_startup_parameters = plan_cache_mode,jit,statement_timeout,lock_timeout,idle_in_transaction_session_timeout,client_connection_check_interval
+`
+
+// Bouncer puts a PgBouncer that pools transactions before the database at dsn and
+// returns the address to use, in the mode that such a pool needs. It ends with the
+// test, which is skipped where PgBouncer is not installed.
+func Bouncer(t testing.TB, dsn string) string {
+	t.Helper()
+	path, err := command.LookPath("pgbouncer")
+	if err != nil {
+		t.Skip("PgBouncer is not installed (Debian: apt-get install pgbouncer): nothing is tested behind it")
+	}
+	cfg, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := freePort(t)
+	ini := filepath.Join(t.TempDir(), "pgbouncer.ini")
+	text := fmt.Sprintf(bouncerConfig, cfg.Host, cfg.Port, cfg.User, port)
+	if err := os.WriteFile(ini, []byte(text), 0o644); err != nil { //nolint:gosec // PgBouncer's account reads it
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Dir(filepath.Dir(ini)), 0o755); err != nil { //nolint:gosec // PgBouncer's account passes through
+		t.Fatal(err)
+	}
+	cmd := command.Command(path, "--quiet", ini)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: ownerOf(t, cfg.Host)}
+	log, err := os.Create(filepath.Join(filepath.Dir(ini), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		_ = log.Close()
+	})
+	url := fmt.Sprintf("postgres://%s@127.0.0.1:%d/%s?sslmode=disable&default_query_exec_mode=cache_describe", cfg.User, port, cfg.Database)
+	answers(t, url, log.Name())
+	return url
+}
+
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() //nolint:errcheck // only its number is wanted
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// ownerOf is the account of PostgreSQL's socket, which alone may use it; nil where
+// that is this process's own. PgBouncer does not run as root either.
+func ownerOf(t testing.TB, dir string) *syscall.Credential {
+	t.Helper()
+	info, err := os.Stat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || int(st.Uid) == os.Geteuid() {
+		return nil
+	}
+	return &syscall.Credential{Uid: st.Uid, Gid: st.Gid}
+}
+
+func answers(t testing.TB, url, log string) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		conn, err := pgx.Connect(t.Context(), url)
+		if err == nil {
+			_ = conn.Close(t.Context())
+			return
+		}
+		if time.Now().After(end) {
+			said, _ := os.ReadFile(log)
+			t.Fatalf("PgBouncer does not answer: %v\n%s", err, said)
+		}
+	}
+}
