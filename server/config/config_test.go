@@ -80,7 +80,7 @@ func TestAddresses(t *testing.T) {
 	t.Parallel()
 	for name, values := range map[string][]string{
 		"RAIL_ADDR": {"x:99999", "x", "x:y"}, "RAIL_METRICS_ADDR": {"junk"}, "RAIL_SMTP_URL": {"junk", "dir:"}, "RAIL_DATABASE_URL": {"::::"},
-		"RAIL_BASE_URL": {"shop.example"}, "RAIL_SHORT_URL": {"ftp://x"},
+		"RAIL_DATABASE_SESSION_URL": {"postgres://h/x", "::"}, "RAIL_BASE_URL": {"shop.example"}, "RAIL_SHORT_URL": {"ftp://x"},
 	} {
 		for _, v := range values {
 			_, err := Load(map[string]string{"RAIL_DATA_DIR": t.TempDir(), "RAIL_SECRET_KEY": strings.Repeat("ab", 32), name: v})
