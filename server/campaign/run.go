@@ -3,7 +3,6 @@ package campaign
 import (
 	"context"
 	"errors"
-	"log/slog"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -66,7 +65,6 @@ func begin(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) erro
 		return err
 	}
 	if c.Total == 0 {
-		slog.WarnContext(ctx, "campaign paused: nobody matches its audience", "campaign", c.ID)
 		c.Status = "paused"
 	}
 	return Save(ctx, tx, c)
