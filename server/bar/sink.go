@@ -67,3 +67,10 @@ func (s *sink) got(path string) []received {
 	defer s.mu.Unlock()
 	return append([]received(nil), s.kept[path]...)
 }
+
+// atOnce is the highest number of requests in flight on a path.
+func (s *sink) atOnce(path string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.most[path]
+}
