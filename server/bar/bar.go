@@ -57,6 +57,7 @@ func stages() []stage {
 		{"g2", "G2 tenancy", tenancy},
 		{"g3", "G3 scopes", scopes},
 		{"g4", "G4 idempotency", idempotency},
+		{"g5", "G5 paging", paging},
 		{"g6", "G6 races", races},
 		{"g7", "G7 crashes", crashes},
 		{"g9", "G9 fuzz", fuzz},

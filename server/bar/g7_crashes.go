@@ -338,6 +338,7 @@ func (s *storm) delivered(ctx context.Context, f *figures) error {
 		s.w.fault("%d of %d events never arrived", missing, len(order))
 	}
 	last, inversions := -1, 0
+	longest := longestPause(got)
 	seen := map[string]string{}
 	for _, r := range got {
 		id := r.header.Get("Rail-Event-Id")
@@ -360,12 +361,21 @@ func (s *storm) delivered(ctx context.Context, f *figures) error {
 	f.add("events delivered", len(seen))
 	f.add("twice", len(got)-len(seen))
 	f.add("out of order", inversions)
+	f.add("ms the longest pause between two", longest.Milliseconds())
 	f.add("ms until the last, from the end of the storm", arrived.Milliseconds())
-	if arrived > 20*time.Second { // a lease is half a minute
-		s.w.fault("an endpoint of senders that live stood still for %s", arrived)
+	if longest > 25*time.Second { // a lease is half a minute
+		s.w.fault("an endpoint of senders that live stood still for %s", longest)
 	}
 	if most := s.w.sink.atOnce("/storm"); most > 1+s.kills+s.crashes {
 		s.w.fault("%d requests at once to one endpoint", most)
 	}
 	return nil
+}
+
+// longestPause is the longest time between two arrivals.
+func longestPause(got []received) (longest time.Duration) {
+	for i := 1; i < len(got); i++ {
+		longest = max(longest, got[i].arrived.Sub(got[i-1].arrived))
+	}
+	return longest
 }
