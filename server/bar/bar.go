@@ -60,6 +60,7 @@ func stages() []stage {
 		{"g5", "G5 paging", paging},
 		{"g6", "G6 races", races},
 		{"g7", "G7 crashes", crashes},
+		{"g8", "G8 webhooks", webhooks},
 		{"g9", "G9 fuzz", fuzz},
 	}
 }
