@@ -54,6 +54,7 @@ func (f *figures) add(what string, value any) { *f = append(*f, figure{what, fmt
 // stages lists the bar in the order in which it runs.
 func stages() []stage {
 	return []stage{
+		{"g1", "G1 vectors", vectorsHold},
 		{"g2", "G2 tenancy", tenancy},
 		{"g3", "G3 scopes", scopes},
 		{"g4", "G4 idempotency", idempotency},
@@ -62,6 +63,7 @@ func stages() []stage {
 		{"g7", "G7 crashes", crashes},
 		{"g8", "G8 webhooks", webhooks},
 		{"g9", "G9 fuzz", fuzz},
+		{"g10", "G10 the bar itself", bites},
 	}
 }
 
