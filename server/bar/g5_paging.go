@@ -28,7 +28,7 @@ func paging(ctx context.Context, w *world, size Size) (figures, error) {
 		p.base[op.id] = ids
 		p.quiet(ctx, op, ids)
 	}
-	if err := p.underWriters(ctx, size.of(20, 1)); err != nil {
+	if err := p.underWriters(ctx, size.of(8, 1)); err != nil {
 		return nil, err
 	}
 	if p.written.Load() == 0 || len(p.gone) == 0 || p.walks.Load() == 0 {
@@ -214,6 +214,10 @@ func (p *pages) quiet(ctx context.Context, op *operation, ids []string) {
 			p.w.fault("%s of %d by %d: %d, more %v, in all %d, %v", op.id, n, limit, len(page), more, total, err)
 		}
 	}
+	forth, err := p.walk(ctx, op, "starting_after", "", 7)
+	if err != nil || !slices.Equal(forth, ids) {
+		p.w.fault("%s by 7 is another list (%d and %d): %v", op.id, len(forth), n, err)
+	}
 	back, err := p.walk(ctx, op, "ending_before", ids[n-1], 7)
 	if err != nil || !slices.Equal(back, ids[:n-1]) {
 		p.w.fault("%s backwards is another list (%d and %d): %v", op.id, len(back), n-1, err)
@@ -237,12 +241,13 @@ func (p *pages) underWriters(ctx context.Context, times int) error {
 	walkers.SetLimit(6)
 	for n := range times {
 		for _, op := range p.lists() {
-			for i, limit := range []int{1, 7, 100} {
+			for _, limit := range []int{1, 7, 100} {
 				if limit == 1 && n%5 != 1 {
 					continue // hundreds of requests a walk
 				}
-				cursor := []string{"starting_after", "ending_before"}[(n+i)%2]
-				walkers.Go(func() error { return p.moving(walking, op, cursor, limit) })
+				for _, cursor := range []string{"starting_after", "ending_before"} {
+					walkers.Go(func() error { return p.moving(walking, op, cursor, limit) })
+				}
 			}
 		}
 	}
