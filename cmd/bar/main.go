@@ -20,6 +20,7 @@ func main() {
 	o := bar.Options{Out: os.Stdout, Seed: rand.Uint64N(1 << 32)}
 	only := flag.String("stage", "", "run only these stages, separated by commas: "+strings.Join(bar.Names(), ", "))
 	flag.BoolVar(&o.Smoke, "smoke", false, "run the small sizes")
+	flag.StringVar(&o.Bug, "bug", "", "of the seeded bugs, sow only those whose names hold this")
 	flag.Parse()
 	if *only != "" {
 		o.Only = strings.Split(*only, ",")

@@ -22,6 +22,7 @@ type Options struct {
 	Smoke bool
 	Seed  uint64
 	Only  []string // names of stages; all when empty
+	Bug   string   // of the seeded bugs only those whose names hold this
 	Out   io.Writer
 }
 
@@ -107,6 +108,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer w.close()
+	w.bug = o.Bug
 	var rows []row
 	for _, s := range stages() {
 		if len(o.Only) > 0 && !slices.Contains(o.Only, s.name) {

@@ -34,7 +34,7 @@ func races(ctx context.Context, w *world, size Size) (figures, error) {
 		{"R10", samePartner}, {"R11", sameLink}, {"R12", firstSales}, {"R13", reassigned}, {"R14", defaultGroup}, {"R15", rotated}, {"R16", partnerDeleted},
 		{"R18", flowChanged}, {"R19", flagResolved}, {"R22", endpointDeleted}, {"R24", sameVisitor}, {"C4", sameCharge}, {"C5", sameKey},
 	}
-	rounds := size.of(40, 3)
+	rounds := size.of(20, 3)
 	for _, r := range list {
 		for range rounds {
 			before := w.count()

@@ -297,21 +297,11 @@ func (s *storm) verify(ctx context.Context, f *figures) error {
 	return nil
 }
 
-// delivered waits until every event of the storm has arrived, in order.
+// delivered waits until every event of the storm has arrived, and judges what
+// came, and when.
 func (s *storm) delivered(ctx context.Context, f *figures) error {
-	rows, err := s.w.pool.Query(ctx, "SELECT id FROM events WHERE program_id = $1 ORDER BY created_xid, seq", s.program)
+	order, err := s.events(ctx)
 	if err != nil {
-		return err
-	}
-	order := map[string]int{}
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return err
-		}
-		order[id] = len(order)
-	}
-	if err := rows.Err(); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -337,9 +327,42 @@ func (s *storm) delivered(ctx context.Context, f *figures) error {
 	if missing > 0 {
 		s.w.fault("%d of %d events never arrived", missing, len(order))
 	}
-	last, inversions := -1, 0
+	f.add("events delivered", len(bodies))
+	f.add("twice", len(got)-len(bodies))
+	f.add("out of order", s.inversions(got, order))
 	longest := longestPause(got)
-	seen := map[string]string{}
+	f.add("ms the longest pause between two", longest.Milliseconds())
+	f.add("ms until the last, from the end of the storm", arrived.Milliseconds())
+	if longest > 45*time.Second { // a lease that was taken as the database died runs out after half a minute
+		s.w.fault("an endpoint of senders that live stood still for %s", longest)
+	}
+	if most := s.w.sink.atOnce("/storm"); most > 1+s.kills+s.crashes {
+		s.w.fault("%d requests at once to one endpoint", most)
+	}
+	return nil
+}
+
+// events are the storm's, with their places in the order of their commits.
+func (s *storm) events(ctx context.Context) (map[string]int, error) {
+	rows, err := s.w.pool.Query(ctx, "SELECT id FROM events WHERE program_id = $1 ORDER BY created_xid, seq", s.program)
+	if err != nil {
+		return nil, err
+	}
+	order := map[string]int{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		order[id] = len(order)
+	}
+	return order, rows.Err()
+}
+
+// inversions counts first arrivals that came after one of a later event; what
+// came twice must be the same.
+func (s *storm) inversions(got []received, order map[string]int) (n int) {
+	last, seen := -1, map[string]string{}
 	for _, r := range got {
 		id := r.header.Get("Rail-Event-Id")
 		if before, again := seen[id]; again {
@@ -354,22 +377,11 @@ func (s *storm) delivered(ctx context.Context, f *figures) error {
 			s.w.fault("event %s arrived and is not there", id)
 		}
 		if at < last {
-			inversions++
+			n++
 		}
 		last = max(last, at)
 	}
-	f.add("events delivered", len(seen))
-	f.add("twice", len(got)-len(seen))
-	f.add("out of order", inversions)
-	f.add("ms the longest pause between two", longest.Milliseconds())
-	f.add("ms until the last, from the end of the storm", arrived.Milliseconds())
-	if longest > 45*time.Second { // a lease that was taken as the database died runs out after half a minute
-		s.w.fault("an endpoint of senders that live stood still for %s", longest)
-	}
-	if most := s.w.sink.atOnce("/storm"); most > 1+s.kills+s.crashes {
-		s.w.fault("%d requests at once to one endpoint", most)
-	}
-	return nil
+	return n
 }
 
 // longestPause is the longest time between two arrivals.

@@ -17,13 +17,12 @@ type entry struct {
 
 // journal is what a client was told, flushed before its next call.
 type journal struct {
-	file    *os.File
-	entries []entry
+	file *os.File
 }
 
 func newJournal(dir string, n int) (*journal, error) {
 	f, err := os.Create(filepath.Join(dir, fmt.Sprintf("client-%d", n)))
-	return &journal{file: f}, err
+	return &journal{f}, err
 }
 
 func (j *journal) add(key, path, body string, a answer) error {

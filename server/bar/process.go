@@ -38,7 +38,6 @@ func build(ctx context.Context, overlay []string) (path string, remove func(), e
 type process struct {
 	binary, addr, home string
 	environ            []string
-	stop               sync.Mutex // held while it is replaced
 	cmd                *exec.Cmd
 	log                tail
 }
@@ -63,8 +62,6 @@ func newProcess(binary, dsn string, key [32]byte, environ ...string) (*process, 
 	}, environ...)
 	return p, p.start()
 }
-
-func (p *process) url() string { return "http://" + p.addr }
 
 // start returns when the process answers.
 func (p *process) start() error {

@@ -32,6 +32,7 @@ type world struct {
 	seed      uint64
 	secretKey [32]byte
 	sink      *sink
+	bug       string // of the seeded bugs only those whose names hold this
 	counter   atomic.Int64
 	turn      atomic.Int64
 	away      atomic.Bool // the database or a process is being killed: 503 is an answer
