@@ -325,7 +325,7 @@ func (s *storm) delivered(ctx context.Context, f *figures) error {
 		}
 	}
 	if missing > 0 {
-		s.w.fault("%d of %d events never arrived", missing, len(order))
+		s.w.fault("%d of %d events never arrived: %s", missing, len(order), s.standing(ctx))
 	}
 	f.add("events delivered", len(bodies))
 	f.add("twice", len(got)-len(bodies))
@@ -340,6 +340,20 @@ func (s *storm) delivered(ctx context.Context, f *figures) error {
 		s.w.fault("%d requests at once to one endpoint", most)
 	}
 	return nil
+}
+
+// standing tells where the deliveries are that have not come.
+func (s *storm) standing(ctx context.Context) (told string) {
+	err := s.w.pool.QueryRow(ctx, `SELECT format('%s events without a delivery; deliveries %s; leases %s; activity %s',
+		(SELECT count(*) FROM events e WHERE e.program_id = $1 AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.event_id = e.id)),
+		(SELECT json_object_agg(x.status, x.n) FROM (SELECT d.status, count(*) || ' next ' || coalesce(min(d.next_attempt_at)::text, 'never') || ' ' || coalesce(min(d.error), '') AS n
+			FROM webhook_deliveries d WHERE d.program_id = $1 GROUP BY 1) x),
+		(SELECT json_agg(l) FROM webhook_leases l JOIN webhook_endpoints w ON w.id = l.endpoint_id WHERE w.program_id = $1),
+		(SELECT json_agg(json_build_array(a.state, now() - a.xact_start, left(a.query, 80))) FROM pg_stat_activity a WHERE a.xact_start IS NOT NULL AND a.pid <> pg_backend_pid()))`, s.program).Scan(&told)
+	if err != nil {
+		return err.Error()
+	}
+	return told
 }
 
 // events are the storm's, with their places in the order of their commits.
