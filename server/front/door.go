@@ -14,7 +14,7 @@ import (
 func (f *Front) door(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
-		if len(s.body) == 0 {
+		if len(s.body) == 0 && s.unread == nil {
 			return next(c)
 		}
 		if s.route.Operation.RequestBody == nil {
@@ -22,6 +22,9 @@ func (f *Front) door(next echo.HandlerFunc) echo.HandlerFunc {
 				return next(c)
 			}
 			return problem.New(problem.ParameterUnknown, "This operation takes no body.")
+		}
+		if s.unread != nil {
+			return s.unread
 		}
 		kind, params, err := mime.ParseMediaType(c.Request().Header.Get(echo.HeaderContentType))
 		charset := params["charset"]

@@ -51,6 +51,13 @@ func TestRefusalsOfThePath(t *testing.T) {
 		refuse(t, 415, "invalid_request_error", "unsupported_media_type", s.Do("POST", "/v1/tags", s.Key, tag, "Content-Type", kind))
 	}
 	refuse(t, 415, "invalid_request_error", "unsupported_media_type", s.Do("POST", "/v1/tags", s.Key, tag, "Content-Encoding", "gzip"))
+	// An operation without a body answers as the description says, whatever body is sent.
+	s.Must(200, s.Do("GET", "/v1/programs", s.Key, nil, "Content-Encoding", "gzip"))
+	for _, body := range []string{`{"a":1}`, `"` + strings.Repeat("x", 1<<20) + `"`} {
+		refuse(t, 400, "invalid_request_error", "parameter_unknown", s.Do("POST", "/v1/applications/app_1/approve", s.Key, body, "Content-Encoding", "gzip"))
+		refuse(t, 401, "authentication_error", "api_key_missing", s.Do("POST", "/v1/applications/app_1/approve", "", body))
+	}
+	refuse(t, 400, "invalid_request_error", "parameter_unknown", s.Do("GET", "/llms.txt?x=1", "", nil))
 	refuse(t, 400, "invalid_request_error", "unsupported_version", s.Do("GET", "/v1/programs", s.Key, nil, "X-Rail-Version", "2020-01-01"))
 }
 

@@ -30,17 +30,21 @@ const (
 
 // limits reads the whole body, within bounds, and bounds the time of the work
 // (step 3). The work no longer ends when the client goes away: a write that
-// has begun is finished or undone as a whole.
+// has begun is finished or undone as a whole. What is wrong with a body is told
+// at the door, which knows whether the operation takes one.
 func (f *Front) limits(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if !describedPath(c.Request().URL.Path) {
 			return next(c)
 		}
-		body, err := readBody(c.Request())
-		if err != nil {
-			return err
-		}
 		s := stateOf(c)
+		body, err := readBody(c.Request())
+		switch {
+		case err != nil && toProblem(err).Status() >= http.StatusInternalServerError:
+			return err
+		case err != nil:
+			s.unread = err
+		}
 		s.body = body
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), f.timeout(c.Request().URL.Path))
 		defer cancel()
@@ -63,11 +67,11 @@ func (f *Front) timeout(path string) time.Duration {
 }
 
 func readBody(r *http.Request) ([]byte, error) {
-	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return nil, problem.New(problem.UnsupportedMediaType, "The body must not be encoded (Content-Encoding: %.40q).", e)
-	}
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
+	}
+	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		return nil, problem.New(problem.UnsupportedMediaType, "The body must not be encoded (Content-Encoding: %.40q).", e)
 	}
 	if r.ContentLength > MaxBody {
 		return nil, tooLarge()

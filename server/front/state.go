@@ -21,6 +21,7 @@ type state struct {
 	key      auth.Key
 	keyed    bool // authentication succeeded
 	body     []byte
+	unread   error // why there is no body although one was sent
 	replayed bool
 	problem  *problem.Error
 	budget   *budget // what the rate headers say

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"rail/server/webhook/vectors"
 )
 
 // direct dials without a guard: the sinks are on loopback.
@@ -25,7 +27,7 @@ func send(t *testing.T, url string) Outcome {
 	t.Helper()
 	c := NewClient("Rail", direct)
 	defer c.Close()
-	return c.Send(t.Context(), Message{URL: url, EventID: "evt_1", DeliveryID: "whd_1", Type: "sale.created", Attempt: 1, Body: []byte("{}"), Secrets: []string{s1}}, time.Now())
+	return c.Send(t.Context(), Message{URL: url, EventID: "evt_1", DeliveryID: "whd_1", Type: "sale.created", Attempt: 1, Body: []byte("{}"), Secrets: []string{vectors.Secret1}}, time.Now())
 }
 
 func serving(t *testing.T, h http.HandlerFunc) string {

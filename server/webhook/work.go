@@ -54,10 +54,22 @@ func (s *Sender) work(ctx context.Context, l lease) {
 			break
 		}
 	}
-	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), Deadline)
+	s.release(ctx, l)
+}
+
+// release gives a lease back. While the database is away it tries again: nobody
+// takes the lease of a sender that lives, and its endpoint would wait until the
+// lease has run out.
+func (s *Sender) release(ctx context.Context, l lease) {
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), Deadline)
 	defer cancel()
-	// Where this fails, the lease runs out by itself.
-	_ = queries.WebhookRelease(release, s.Pool, db.WebhookReleaseParams{EndpointID: l.endpoint, Owner: s.owner, Token: l.token})
+	for {
+		err := queries.WebhookRelease(limit, s.Pool, db.WebhookReleaseParams{EndpointID: l.endpoint, Owner: s.owner, Token: l.token})
+		if err == nil || ctx.Err() != nil || limit.Err() != nil {
+			return
+		}
+		sleep(limit, releaseEvery)
+	}
 }
 
 // sendAll sends what was read, one after the other; it stops early where the
@@ -158,6 +170,9 @@ func (s *Sender) write(ctx context.Context) {
 		}
 	}
 }
+
+// releaseEvery is how often a release that failed is tried again.
+const releaseEvery = 100 * time.Millisecond
 
 // storeTimeout bounds the writing of results: a connection that hangs must not
 // hold every endpoint up.

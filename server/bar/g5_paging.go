@@ -1,0 +1,336 @@
+package bar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// paging is G5: every list is walked in both directions while others write.
+// What was there all the time is met exactly once, what came or went at most
+// once.
+func paging(ctx context.Context, w *world, size Size) (figures, error) {
+	p := &pages{w: w, gone: map[string]bool{}, base: map[string][]string{}}
+	if err := p.prepare(ctx, size.of(60, 12)); err != nil {
+		return nil, err
+	}
+	for _, op := range p.lists() {
+		ids, err := p.walk(ctx, op, "starting_after", "", 100)
+		if err != nil {
+			return nil, err
+		}
+		p.base[op.id] = ids
+		p.quiet(ctx, op, ids)
+	}
+	if err := p.underWriters(ctx, size.of(3, 1)); err != nil {
+		return nil, err
+	}
+	if p.written.Load() == 0 || len(p.gone) == 0 || p.walks.Load() == 0 {
+		return nil, fmt.Errorf("%d objects written, %d deleted, %d walks", p.written.Load(), len(p.gone), p.walks.Load())
+	}
+	var f figures
+	f.add("lists", len(p.base))
+	f.add("objects at the start", p.count())
+	f.add("walks", p.walks.Load())
+	f.add("written meanwhile", p.written.Load())
+	f.add("deleted", len(p.gone))
+	f.add("cursors deleted under a walk", p.resumed.Load())
+	return f, nil
+}
+
+type pages struct {
+	w              *world
+	o              *org
+	own            things
+	base           map[string][]string // by list, what is there at the start
+	mu             sync.Mutex
+	gone           map[string]bool
+	spare          []string // objects that a writer may delete
+	walks, written atomic.Int64
+	resumed        atomic.Int64 // walks whose cursor was deleted
+	over           atomic.Bool
+}
+
+func (p *pages) count() (n int) {
+	for _, ids := range p.base {
+		n += len(ids)
+	}
+	return n
+}
+
+// lists are those with cursors, but for the last fifty deliveries, out of which
+// rows fall while they are read.
+func (p *pages) lists() []*operation {
+	var out []*operation
+	for _, op := range sorted() {
+		if op.pages() && !op.later && op.id != "listWebhookDeliveries" {
+			out = append(out, op)
+		}
+	}
+	return out
+}
+
+// prepare fills the lists, a few objects to each moment.
+func (p *pages) prepare(ctx context.Context, n int) (err error) {
+	if p.o, err = p.w.org(ctx, "Pages"); err != nil {
+		return err
+	}
+	if p.own, err = p.o.populate(ctx, p.w.unique("pages")); err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(8)
+	for range n {
+		g.Go(func() error { p.write(ctx, true); return ctx.Err() })
+	}
+	return g.Wait()
+}
+
+// write makes one object for each list that one can be made for.
+func (p *pages) write(ctx context.Context, spare bool) {
+	for _, op := range sorted() {
+		if op.method != "POST" || op.takesID() || op.later || op.makes == "" || op.id == "createWebhookEndpoint" {
+			continue
+		}
+		own := p.own
+		if op.id == "createPayoutBatch" {
+			own = p.o.subject(ctx, op, p.own)
+		}
+		body := p.w.wellFormed(op, own)
+		if op.id == "createPayoutBatch" {
+			body["partner_id"] = own["part_"]
+		}
+		a := p.o.post(ctx, op.path, body)
+		if a.status/100 != 2 && a.status != 409 && ctx.Err() == nil {
+			p.w.fault("%s: %d %s", op.id, a.status, a.raw)
+			continue
+		}
+		p.written.Add(1)
+		if !spare && pause(ctx, 10*time.Millisecond) != nil { // walks must be faster than writers
+			return
+		}
+		if spare && a.status == 201 && (op.makes == "tag_" || op.makes == "lnk_" || op.makes == "res_" || op.makes == "flw_") {
+			p.mu.Lock()
+			p.spare = append(p.spare, op.path+"/"+a.text("id"))
+			p.mu.Unlock()
+		}
+	}
+}
+
+// remove deletes one of the objects that were there at the start; from before
+// the call on it may be missing.
+func (p *pages) remove(ctx context.Context, rnd *rand.Rand) {
+	p.mu.Lock()
+	if len(p.spare) < 4 {
+		p.mu.Unlock()
+		return
+	}
+	i := rnd.IntN(len(p.spare))
+	path := p.spare[i]
+	p.spare = slices.Delete(p.spare, i, i+1)
+	p.gone[path[strings.LastIndex(path, "/")+1:]] = true
+	p.mu.Unlock()
+	if a := p.o.ask(ctx, "DELETE", path, nil); a.status != 200 && ctx.Err() == nil {
+		p.w.fault("DELETE %s: %d %s", path, a.status, a.raw)
+	}
+}
+
+// page asks for one page.
+func (p *pages) page(ctx context.Context, op *operation, cursor, from string, limit int) (ids []string, more bool, total int64, err error) {
+	query := fmt.Sprintf("limit=%d", limit)
+	if from != "" {
+		query += "&" + cursor + "=" + from
+	}
+	if q := op.parameter("limit"); q != nil && q.schema.Max != nil && float64(limit) > *q.schema.Max {
+		query = strings.Replace(query, fmt.Sprint("limit=", limit), fmt.Sprint("limit=", int(*q.schema.Max)), 1)
+	}
+	c := call{op: op, method: "GET", path: with(op.in(p.own[op.prefix]), p.window(op), query), key: p.o.key}
+	a, err := p.w.send(ctx, c)
+	if err != nil {
+		return nil, false, 0, err
+	}
+	if a.code() == "invalid_cursor" && p.isGone(from) {
+		return nil, false, 0, errGone
+	}
+	if a.status != 200 {
+		return nil, false, 0, fmt.Errorf("%s: %d %s", c.path, a.status, a.raw)
+	}
+	for _, o := range a.data() {
+		ids = append(ids, o.text("id"))
+	}
+	more, _ = a.body["has_more"].(bool)
+	total = a.int("total_count")
+	if _, counted := a.body["total_count"]; counted && int64(len(ids)) > total {
+		p.w.fault("%s: %d objects on a page of %d in all", c.path, len(ids), total)
+	}
+	return ids, more, total, nil
+}
+
+// window is the query that the list demands, over all of its time.
+func (p *pages) window(op *operation) string {
+	q := queryOf(op, p.own)
+	if at := strings.Index(q, "to="); at >= 0 {
+		q = q[:at] + "to=2099-01-01" + strings.TrimLeft(q[at+3:], "0123456789-")
+	}
+	return q
+}
+
+// walk follows a cursor to the list's end and returns the ids in the list's
+// order.
+func (p *pages) walk(ctx context.Context, op *operation, cursor, from string, limit int) ([]string, error) {
+	var all []string
+	start := from
+	for range 5000 {
+		ids, more, _, err := p.page(ctx, op, cursor, from, limit)
+		if errors.Is(err, errGone) {
+			from = p.stepBack(all, cursor, start)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if cursor == "starting_after" {
+			all = append(all, ids...)
+		} else {
+			all = append(slices.Clone(ids), all...)
+		}
+		if !more || len(ids) == 0 {
+			p.walks.Add(1)
+			return all, nil
+		}
+		if from = ids[len(ids)-1]; cursor == "ending_before" {
+			from = ids[0]
+		}
+	}
+	return nil, fmt.Errorf("the walk of %s does not end", op.id)
+}
+
+// errGone says that the cursor's object was deleted: it is refused (decisions,
+// 26), and a client goes on from the one before.
+var errGone = errors.New("the cursor is gone")
+
+func (p *pages) isGone(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.gone[id]
+}
+
+// stepBack is the last object of a walk that is still there.
+func (p *pages) stepBack(all []string, cursor, start string) string {
+	p.resumed.Add(1)
+	if cursor == "starting_after" {
+		all = slices.Clone(all)
+		slices.Reverse(all)
+	}
+	for _, id := range all {
+		if !p.isGone(id) {
+			return id
+		}
+	}
+	return start
+}
+
+// quiet: while nobody writes, total_count is exact, has_more tells the truth, and
+// both directions are one list.
+func (p *pages) quiet(ctx context.Context, op *operation, ids []string) {
+	n := len(ids)
+	if n < 2 {
+		return
+	}
+	for _, limit := range []int{n - 1, n, n + 1} {
+		if limit < 1 || limit > 100 {
+			continue
+		}
+		page, more, total, err := p.page(ctx, op, "", "", limit)
+		if err != nil || total != int64(n) || len(page) != min(limit, n) || more != (limit < n) {
+			p.w.fault("%s of %d by %d: %d, more %v, in all %d, %v", op.id, n, limit, len(page), more, total, err)
+		}
+	}
+	forth, err := p.walk(ctx, op, "starting_after", "", 7)
+	if err != nil || !slices.Equal(forth, ids) {
+		p.w.fault("%s by 7 is another list (%d and %d): %v", op.id, len(forth), n, err)
+	}
+	back, err := p.walk(ctx, op, "ending_before", ids[n-1], 7)
+	if err != nil || !slices.Equal(back, ids[:n-1]) {
+		p.w.fault("%s backwards is another list (%d and %d): %v", op.id, len(back), n-1, err)
+	}
+}
+
+// underWriters walks every list while others write.
+func (p *pages) underWriters(ctx context.Context, times int) error {
+	g, run := errgroup.WithContext(ctx)
+	for i := range 4 {
+		g.Go(func() error {
+			rnd := p.w.random("g5", i)
+			for !p.over.Load() && run.Err() == nil {
+				p.write(run, false)
+				p.remove(run, rnd)
+			}
+			return nil
+		})
+	}
+	walkers, walking := errgroup.WithContext(ctx)
+	walkers.SetLimit(6)
+	for n := range times {
+		for _, op := range p.lists() {
+			for _, limit := range []int{1, 7, 100} {
+				if limit == 1 && n != 1 {
+					continue // hundreds of requests a walk
+				}
+				for _, cursor := range []string{"starting_after", "ending_before"} {
+					if limit == 1 && cursor == "ending_before" {
+						continue // a walk towards the newest one by one never catches up with the writers
+					}
+					walkers.Go(func() error { return p.moving(walking, op, cursor, limit) })
+				}
+			}
+		}
+	}
+	err := walkers.Wait()
+	p.over.Store(true)
+	if other := g.Wait(); err == nil {
+		err = other
+	}
+	return err
+}
+
+// moving is one walk while others write.
+func (p *pages) moving(ctx context.Context, op *operation, cursor string, limit int) error {
+	base, from := p.base[op.id], ""
+	if cursor == "ending_before" {
+		for len(base) > 0 && p.isGone(base[len(base)-1]) {
+			base = base[:len(base)-1]
+		}
+		if len(base) == 0 {
+			return nil
+		}
+		from = base[len(base)-1]
+		base = base[:len(base)-1]
+	}
+	seen, err := p.walk(ctx, op, cursor, from, limit)
+	if err != nil {
+		return err
+	}
+	times := map[string]int{}
+	for _, id := range seen {
+		if times[id]++; times[id] > 1 {
+			p.w.fault("%s by %d, %s: %s twice", op.id, limit, cursor, id)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, id := range base {
+		if times[id] == 0 && !p.gone[id] {
+			p.w.fault("%s by %d, %s: %s was there all the time and is missing", op.id, limit, cursor, id)
+		}
+	}
+	return nil
+}

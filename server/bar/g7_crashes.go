@@ -1,0 +1,407 @@
+package bar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// stuck is how long a write may be without a definite answer, crashes included.
+const stuck = 15 * time.Second
+
+// crashes is G7: processes and the database are killed under load, commits are
+// cut off from their answers, and nothing that was acknowledged is lost.
+func crashes(ctx context.Context, w *world, size Size) (figures, error) {
+	dir, err := temporary()
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // temporary
+	o, err := w.org(ctx, "Crashes")
+	if err != nil {
+		return nil, err
+	}
+	s := &storm{w: w, o: o, dir: dir}
+	if err := s.prepare(ctx); err != nil {
+		return nil, err
+	}
+	w.away.Store(true)
+	err = s.rage(ctx, size)
+	w.away.Store(false)
+	if err != nil {
+		return nil, err
+	}
+	var f figures
+	if err := s.verify(ctx, &f); err != nil {
+		return nil, err
+	}
+	if err := s.delivered(ctx, &f); err != nil {
+		return nil, err
+	}
+	return f, s.cuts(ctx, size.of(500, 25), &f)
+}
+
+// storm is the load, and what kills under it.
+type storm struct {
+	w         *world
+	o         *org
+	dir       string
+	program   string
+	payees    []string
+	customers []string
+	journals  []*journal
+	quiet     atomic.Bool // the killing is over; clients end what they began
+
+	kills, crashes   int
+	cut, unavailable atomic.Int64 // answers seen by clients
+	mu               sync.Mutex
+	longest          time.Duration // from a client's first failure to its answer
+	slowest          time.Duration // from the database's answer to the API's
+}
+
+func (s *storm) prepare(ctx context.Context) error {
+	s.program = s.o.made(ctx, "/v1/programs", M{"name": "Storm", "website_url": "https://storm.example", "currency": "USD", "holding_period_days": 0})
+	s.o.made(ctx, "/v1/webhook_endpoints", M{"program_id": s.program, "url": s.w.sink.keep("/storm")})
+	s.o.made(ctx, "/v1/flows", M{"program_id": s.program, "name": "All", "rate_type": "percent", "rate_value": 2000})
+	for range 12 {
+		payee := s.o.made(ctx, "/v1/partners", M{"program_id": s.program, "email": s.w.unique("storm") + "@example.com"})
+		s.payees = append(s.payees, payee)
+		s.customers = append(s.customers, s.o.made(ctx, "/v1/customers", M{"program_id": s.program, "partner_id": payee}))
+	}
+	for i := range 12 {
+		j, err := newJournal(s.dir, i)
+		if err != nil {
+			return err
+		}
+		s.journals = append(s.journals, j)
+	}
+	return nil
+}
+
+// rage runs the clients while processes and the database are killed.
+func (s *storm) rage(ctx context.Context, size Size) error {
+	g, run := errgroup.WithContext(ctx)
+	for i := range s.journals {
+		g.Go(func() error { return s.client(run, i) })
+	}
+	err := s.kill(run, size.of(100, 6), size.of(20, 2), s.w.random("g7", 1000))
+	s.quiet.Store(true)
+	if err := errors.Join(err, g.Wait()); err != nil {
+		return err
+	}
+	if s.cut.Load() == 0 || s.unavailable.Load() == 0 {
+		return fmt.Errorf("clients saw %d cut connections and %d answers of 503: the kills hit nothing", s.cut.Load(), s.unavailable.Load())
+	}
+	return nil
+}
+
+// kill kills processes and the database in turn, a quarter of the latter's
+// crashes at the postmaster.
+func (s *storm) kill(ctx context.Context, kills, crashes int, rnd *rand.Rand) error {
+	for n := range kills {
+		if err := pause(ctx, time.Duration(200+rnd.IntN(400))*time.Millisecond); err != nil {
+			return err
+		}
+		p := s.w.processes[rnd.IntN(len(s.w.processes))]
+		if err := p.kill(); err != nil {
+			return err
+		}
+		s.kills++
+		if (n+1)*crashes/kills > s.crashes { // while a process is down, too
+			if err := s.crash(ctx, s.crashes%4 == 3, rnd); err != nil {
+				return err
+			}
+		}
+		if err := p.again(ctx); err != nil {
+			return err
+		}
+	}
+	if s.kills != kills || s.crashes != crashes {
+		return fmt.Errorf("%d kills and %d crashes instead of %d and %d", s.kills, s.crashes, kills, crashes)
+	}
+	return nil
+}
+
+func (s *storm) crash(ctx context.Context, postmaster bool, rnd *rand.Rand) error {
+	if postmaster {
+		if err := s.w.cluster.killPostmaster(); err != nil {
+			return err
+		}
+	} else if err := s.killBackend(ctx, rnd); err != nil {
+		return err
+	}
+	s.crashes++
+	if err := pause(ctx, 50*time.Millisecond); err != nil { // so that it has begun to fall
+		return err
+	}
+	if err := s.w.cluster.answers(ctx); err != nil {
+		return err
+	}
+	up := time.Now()
+	for {
+		a, err := s.w.send(ctx, call{method: "GET", path: "/v1/programs", key: s.o.key})
+		if err == nil && a.status == 200 {
+			break
+		}
+		if time.Since(up) > 5*time.Second {
+			return fmt.Errorf("no answer 5 s after the database was back: %d %s %w", a.status, a.raw, err)
+		}
+	}
+	s.slowest = max(s.slowest, time.Since(up))
+	return nil
+}
+
+func (s *storm) killBackend(ctx context.Context, rnd *rand.Rand) error {
+	rows, err := s.w.pool.Query(ctx, "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'")
+	if err != nil {
+		return err
+	}
+	var pids []int
+	for rows.Next() {
+		var pid int
+		if err := rows.Scan(&pid); err != nil {
+			return err
+		}
+		pids = append(pids, pid)
+	}
+	if err := rows.Err(); err != nil || len(pids) == 0 {
+		return fmt.Errorf("no backend to kill: %w", err)
+	}
+	return syscall.Kill(pick(rnd, pids), syscall.SIGKILL)
+}
+
+// client writes until the storm is over and notes what it was told.
+func (s *storm) client(ctx context.Context, n int) error {
+	rnd := s.w.random("g7", n)
+	j := s.journals[n]
+	var sales []string
+	for !s.quiet.Load() {
+		path, body := "/v1/sales", text(M{
+			"program_id": s.program, "customer_id": pick(rnd, s.customers), "external_charge_id": s.w.unique("ch"), "amount_minor": 1000 + rnd.IntN(9000), "currency": "USD",
+		})
+		switch r := rnd.IntN(20); {
+		case r < 3 && len(sales) > 0:
+			path, body = "/v1/sales/"+pick(rnd, sales)+"/refund", "{}"
+		case r == 3:
+			path, body = "/v1/payout_batches", text(M{"program_id": s.program, "period_end": time.Now().UTC().Format(time.RFC3339Nano), "partner_id": pick(rnd, s.payees)})
+		case r == 4:
+			if id := s.payout(ctx, rnd); id != "" {
+				path, body = "/v1/payouts/"+id+"/mark_paid", "{}"
+			}
+		case r < 8:
+			path, body = "/v1/tags", text(M{"program_id": s.program, "name": s.w.unique("tag")})
+		}
+		key := s.w.unique("storm")
+		a, err := s.insist(ctx, call{method: "POST", path: path, key: s.o.key, body: body, header: pairs([]string{"Idempotency-Key", key})})
+		if err != nil {
+			return err
+		}
+		if path == "/v1/sales" && a.status == 201 {
+			sales = append(sales, a.text("id"))
+		}
+		if err := j.add(key, path, body, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *storm) payout(ctx context.Context, rnd *rand.Rand) string {
+	a, err := s.w.send(ctx, call{method: "GET", path: "/v1/payouts?status=pending&program_id=" + s.program, key: s.o.key})
+	if err != nil || a.status != 200 || len(a.data()) == 0 {
+		return ""
+	}
+	return pick(rnd, a.data()).text("id")
+}
+
+// insist repeats a request, with its key, until the answer is definite.
+func (s *storm) insist(ctx context.Context, c call) (answer, error) {
+	began := time.Now()
+	for {
+		a, err := s.w.send(ctx, c)
+		switch {
+		case err != nil:
+			s.cut.Add(1)
+		case a.status == 503:
+			s.unavailable.Add(1)
+			if a.header.Get("Retry-After") == "" {
+				s.w.fault("503 without Retry-After: %s", a.raw)
+			}
+		case a.status == 409 && a.code() == "idempotency_in_progress":
+		default:
+			s.mu.Lock()
+			s.longest = max(s.longest, time.Since(began))
+			s.mu.Unlock()
+			return a, nil
+		}
+		if time.Since(began) > stuck {
+			return a, fmt.Errorf("%s has no answer after %s: %d %s %w", c.path, stuck, a.status, a.raw, err)
+		}
+		if err := pause(ctx, 15*time.Millisecond); err != nil {
+			return a, err
+		}
+	}
+}
+
+// verify holds the clients' journals against the service: each acknowledged
+// write replays the same bytes, each sale is there once, with its event.
+func (s *storm) verify(ctx context.Context, f *figures) error {
+	var all []entry
+	for _, j := range s.journals {
+		entries, err := j.read()
+		if err != nil {
+			return err
+		}
+		all = append(all, entries...)
+	}
+	charges, lost := map[string]bool{}, 0
+	for _, e := range all {
+		a := s.o.post(ctx, e.Path, e.Body, "Idempotency-Key", e.Key)
+		if e.Status != 400 && (a.status != e.Status || hashOf(a.raw) != e.Hash || !a.replayed()) {
+			lost++
+			s.w.fault("acknowledged and lost: %s %s was %d, is %d %s", e.Path, e.Body, e.Status, a.status, a.raw)
+		}
+		if e.Path != "/v1/sales" || e.Status != 201 {
+			continue
+		}
+		now := s.o.get(ctx, "/v1/sales/"+e.ID)
+		if now.text("external_charge_id") != a.text("external_charge_id") || now.int("amount_minor") != a.int("amount_minor") {
+			s.w.fault("a sale that was acknowledged is another: %s, %s", now.raw, a.raw)
+		}
+		charges[now.text("external_charge_id")] = true
+	}
+	var sales, told int
+	err := s.w.pool.QueryRow(ctx, `SELECT (SELECT count(*) FROM sales WHERE program_id = $1), (SELECT count(DISTINCT subject_id) FROM events WHERE program_id = $1 AND type = 'sale.created')`, s.program).Scan(&sales, &told)
+	if err != nil {
+		return err
+	}
+	if sales != len(charges) || told != sales || sales == 0 {
+		s.w.fault("%d sales and %d events of them for %d acknowledged charges", sales, told, len(charges))
+	}
+	f.add("API kills", s.kills)
+	f.add("database crashes", s.crashes)
+	f.add("acknowledged writes", len(all))
+	f.add("lost", lost)
+	f.add("cut connections", s.cut.Load())
+	f.add("answers of 503, none of 500", s.unavailable.Load())
+	f.add("ms the longest to a definite answer", s.longest.Milliseconds())
+	f.add("ms from the database's return to the first answer", s.slowest.Milliseconds())
+	return nil
+}
+
+// delivered waits until every event of the storm has arrived, and judges what
+// came, and when.
+func (s *storm) delivered(ctx context.Context, f *figures) error {
+	order, err := s.events(ctx)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	var got []received
+	bodies := map[string]string{}
+	for len(bodies) < len(order) && time.Since(began) < time.Minute {
+		got = s.w.sink.got("/storm")
+		clear(bodies)
+		for _, r := range got {
+			bodies[r.header.Get("Rail-Event-Id")] = r.body
+		}
+		if err := pause(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	arrived := time.Since(began)
+	missing := 0
+	for id := range order {
+		if _, there := bodies[id]; !there {
+			missing++
+		}
+	}
+	if missing > 0 {
+		s.w.fault("%d of %d events never arrived: %s", missing, len(order), s.standing(ctx))
+	}
+	f.add("events delivered", len(bodies))
+	f.add("twice", len(got)-len(bodies))
+	f.add("out of order", s.inversions(got, order))
+	longest := longestPause(got)
+	f.add("ms the longest pause between two", longest.Milliseconds())
+	f.add("ms until the last, from the end of the storm", arrived.Milliseconds())
+	if longest > 45*time.Second { // a lease that was taken as the database died runs out after half a minute
+		s.w.fault("an endpoint of senders that live stood still for %s", longest)
+	}
+	if most := s.w.sink.atOnce("/storm"); most > 1+s.kills+s.crashes {
+		s.w.fault("%d requests at once to one endpoint", most)
+	}
+	return nil
+}
+
+// standing tells where the deliveries are that have not come.
+func (s *storm) standing(ctx context.Context) (told string) {
+	err := s.w.pool.QueryRow(ctx, `SELECT format('%s events without a delivery; deliveries %s; leases %s; activity %s',
+		(SELECT count(*) FROM events e WHERE e.program_id = $1 AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.event_id = e.id)),
+		(SELECT json_object_agg(x.status, x.n) FROM (SELECT d.status, count(*) || ' next ' || coalesce(min(d.next_attempt_at)::text, 'never') || ' ' || coalesce(min(d.error), '') AS n
+			FROM webhook_deliveries d WHERE d.program_id = $1 GROUP BY 1) x),
+		(SELECT json_agg(l) FROM webhook_leases l JOIN webhook_endpoints w ON w.id = l.endpoint_id WHERE w.program_id = $1),
+		(SELECT json_agg(json_build_array(a.state, now() - a.xact_start, left(a.query, 80))) FROM pg_stat_activity a WHERE a.xact_start IS NOT NULL AND a.pid <> pg_backend_pid()))`, s.program).Scan(&told)
+	if err != nil {
+		return err.Error()
+	}
+	return told
+}
+
+// events are the storm's, with their places in the order of their commits.
+func (s *storm) events(ctx context.Context) (map[string]int, error) {
+	rows, err := s.w.pool.Query(ctx, "SELECT id FROM events WHERE program_id = $1 ORDER BY created_xid, seq", s.program)
+	if err != nil {
+		return nil, err
+	}
+	order := map[string]int{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		order[id] = len(order)
+	}
+	return order, rows.Err()
+}
+
+// inversions counts first arrivals that came after one of a later event; what
+// came twice must be the same.
+func (s *storm) inversions(got []received, order map[string]int) (n int) {
+	last, seen := -1, map[string]string{}
+	for _, r := range got {
+		id := r.header.Get("Rail-Event-Id")
+		if before, again := seen[id]; again {
+			if before != r.body {
+				s.w.fault("event %s came twice with other bytes", id)
+			}
+			continue
+		}
+		seen[id] = r.body
+		at, known := order[id]
+		if !known {
+			s.w.fault("event %s arrived and is not there", id)
+		}
+		if at < last {
+			n++
+		}
+		last = max(last, at)
+	}
+	return n
+}
+
+// longestPause is the longest time between two arrivals.
+func longestPause(got []received) (longest time.Duration) {
+	for i := 1; i < len(got); i++ {
+		longest = max(longest, got[i].arrived.Sub(got[i-1].arrived))
+	}
+	return longest
+}

@@ -1,0 +1,76 @@
+package bar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// cuts is C3: the database commits, and the server never hears of it. A retry
+// with the key gets the stored answer, one without it the same sale.
+func (s *storm) cuts(ctx context.Context, n int, f *figures) (err error) {
+	proxy, dsn, err := newProxy(s.w.dsn)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, proxy.close()) }()
+	p, err := s.w.process(dsn)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.end()) }()
+	s.w.away.Store(true)
+	defer s.w.away.Store(false)
+	before, made := s.sales(ctx), 0
+	cut := 0
+	for cut < n {
+		if made > 3*n {
+			return fmt.Errorf("only %d of %d commits were cut off in %d requests", cut, n, made)
+		}
+		charge, header := s.w.unique("cut"), http.Header{}
+		if made%2 == 0 {
+			header.Set("Idempotency-Key", charge)
+		}
+		made++
+		c := call{method: "POST", path: "/v1/sales", key: s.o.key, at: p.addr, header: header, body: M{
+			"program_id": s.program, "customer_id": s.customers[0], "external_charge_id": charge, "amount_minor": 500, "currency": "USD",
+		}}
+		proxy.armed.Store(true)
+		a, err := s.w.send(ctx, c)
+		proxy.armed.Store(false)
+		if err == nil && a.status == 201 {
+			continue // a job's commit was cut instead
+		}
+		if a.status != 503 {
+			s.w.fault("a cut commit answers %d %s %v", a.status, a.raw, err)
+		}
+		var id string
+		if err := s.w.pool.QueryRow(ctx, "SELECT id FROM sales WHERE program_id = $1 AND external_charge_id = $2", s.program, charge).Scan(&id); err == nil {
+			cut++ // it is there, and nobody was told
+		}
+		want, replayed := 200, false
+		if header.Get("Idempotency-Key") != "" {
+			want, replayed = 201, true
+		}
+		again, err := s.insist(ctx, c)
+		if err != nil {
+			return err
+		}
+		if id != "" && (again.status != want || again.replayed() != replayed || again.text("id") != id) {
+			s.w.fault("after a cut commit of %s the retry answers %d %s", id, again.status, again.raw)
+		}
+	}
+	if now := s.sales(ctx); now-before != made {
+		s.w.fault("%d sales of %d requests whose commits were cut", now-before, made)
+	}
+	f.add("commits cut from their answers", cut)
+	return nil
+}
+
+func (s *storm) sales(ctx context.Context) (n int) {
+	if err := s.w.pool.QueryRow(ctx, "SELECT count(*) FROM sales WHERE program_id = $1", s.program).Scan(&n); err != nil {
+		s.w.fault("%v", err)
+	}
+	return n
+}

@@ -1,0 +1,401 @@
+package bar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// fuzz is G9: generated requests, none of which the server may answer with 500
+// or above, and all of whose answers the description must hold.
+func fuzz(ctx context.Context, w *world, size Size) (figures, error) {
+	f := &fuzzer{w: w, made: map[string]map[int]int{}, kinds: map[string]int{}}
+	if err := f.prepare(ctx, size.of(6, 2)); err != nil {
+		return nil, err
+	}
+	total := size.of(100_000, 3_000)
+	began := time.Now()
+	const workers = 10
+	g, run := errgroup.WithContext(ctx)
+	for i := range workers {
+		g.Go(func() error { return f.work(run, i, total/workers) })
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return f.told(size, total, time.Since(began))
+}
+
+// family is one program's objects, which grow.
+type family struct {
+	org    *org
+	mu     sync.Mutex
+	pool   map[string][]string
+	handle string
+}
+
+type fuzzer struct {
+	w        *world
+	families []*family
+	keys     []string // with some scopes each
+	mu       sync.Mutex
+	made     map[string]map[int]int // answers by operation and status
+	kinds    map[string]int
+	took     []time.Duration
+	followed int
+}
+
+func (f *fuzzer) prepare(ctx context.Context, n int) error {
+	for i := range n {
+		o, err := f.w.org(ctx, "Fuzz")
+		if err != nil {
+			return err
+		}
+		own, err := o.populate(ctx, f.w.unique("fuzz"))
+		if err != nil {
+			return err
+		}
+		m := &family{org: o, pool: map[string][]string{}, handle: own["handle"]}
+		for prefix, id := range own {
+			m.pool[prefix] = []string{id}
+		}
+		f.families = append(f.families, m)
+		if i%2 == 0 { // so that there are commissions to approve
+			o.object(ctx, "/v1/flows", M{"program_id": own["prg_"], "name": "manual", "rate_type": "percent", "rate_value": 1000, "approval_mode": "manual", "priority": 1})
+		}
+		if i == 0 {
+			for _, scope := range []string{"read", "partners:write", "commissions:write", "payouts:write", "webhooks:write"} {
+				key, err := f.w.newKey(ctx, o.id, i%2 == 0, scope)
+				if err != nil {
+					return err
+				}
+				f.keys = append(f.keys, key)
+			}
+		}
+	}
+	return nil
+}
+
+// own picks one object of each type.
+func (m *family) own(g *generator) things {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := things{"handle": m.handle}
+	for _, prefix := range slices.Sorted(maps.Keys(m.pool)) {
+		if prefix != "handle" {
+			out[prefix] = pick(g.rnd, m.pool[prefix])
+		}
+	}
+	out["prg_"] = m.pool["prg_"][0] // of which the others are
+	return out
+}
+
+// add remembers a new object; the first ones stay.
+func (m *family) add(g *generator, prefix, id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := m.pool[prefix]
+	if slices.Contains(list, id) {
+		return
+	}
+	if len(list) < 60 {
+		m.pool[prefix] = append(list, id)
+	} else {
+		list[1+g.rnd.IntN(len(list)-1)] = id
+	}
+}
+
+// remove forgets an object that is gone, unless it is the last.
+func (m *family) remove(prefix, id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if list := m.pool[prefix]; len(list) > 1 {
+		m.pool[prefix] = slices.DeleteFunc(list, func(other string) bool { return other == id })
+	}
+}
+
+func (m *family) many(prefix string, n int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.pool[prefix]) >= n
+}
+
+// weight: what is large or rests on one row is asked less often.
+func weight(op *operation) int {
+	switch op.id {
+	case "retrieveOpenAPIDocument", "retrieveLLMsFullText", "retrieveLLMsText", "deletePartner", "pingWebhookEndpoint", "createPayoutBatch":
+		return 1
+	}
+	return 6
+}
+
+func (f *fuzzer) work(ctx context.Context, part, n int) error {
+	g := &generator{w: f.w, rnd: f.w.random("g9", part)}
+	var deck []*operation
+	for _, op := range sorted() {
+		for range weight(op) {
+			deck = append(deck, op)
+		}
+	}
+	for range n {
+		if err := f.one(ctx, g, deck[g.rnd.IntN(len(deck))]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// one makes one request, sends it, and judges what only its maker can.
+func (f *fuzzer) one(ctx context.Context, g *generator, op *operation) error {
+	m := pick(g.rnd, f.families)
+	g.own = m.own(g)
+	c := call{op: op, method: op.method, key: m.org.key, header: http.Header{}}
+	c.path = with(op.in(g.own[op.prefix]), queryOf(op, g.own), f.query(g, op))
+	kind, how := "right", ""
+	if op.body != nil {
+		c.body = f.body(g, op)
+	}
+	switch n := g.rnd.IntN(20); {
+	case n < 6 && op.body != nil:
+		if raw, broken := g.spoil(op.body, maps.Clone(c.body.(M))); broken != "" { //nolint:forcetypeassert // body makes it
+			kind, how, c.body = "wrong", broken, raw
+		}
+	case n < 11:
+		kind = "hostile"
+		f.hostile(g, op, &c)
+	}
+	if op.public || g.oneIn(30) {
+		c.header.Set("X-Forwarded-For", fmt.Sprintf("10.%d.%d.%d", g.rnd.IntN(256), g.rnd.IntN(256), g.rnd.IntN(256)))
+	}
+	if op.id == "setInboundSigning" { // it may close the key
+		key, err := f.w.newKey(ctx, m.org.id, true, "write")
+		if err != nil {
+			return err
+		}
+		c.key = key
+	}
+	began := time.Now()
+	a, err := f.w.send(ctx, c)
+	if err != nil {
+		return fmt.Errorf("%s: %w", op.id, err)
+	}
+	f.note(op, kind, a.status, time.Since(began))
+	if kind == "wrong" && !op.later && (a.status < 400 || a.status > 499) {
+		f.w.fault("%s with a body %s answers %d: %v", op.id, how, a.status, c.body)
+	}
+	if c.method != op.method {
+		return nil
+	}
+	return f.follow(ctx, g, m, op, a)
+}
+
+func (f *fuzzer) body(g *generator, op *operation) M {
+	body := f.w.wellFormed(op, g.own)
+	if g.oneIn(2) {
+		made := g.object(op.body, 0)
+		if g.oneIn(2) {
+			made = merged(body, made)
+		}
+		body = made
+	}
+	switch op.id { // what would close the way for the requests to come
+	case "updateProgram":
+		if !g.oneIn(50) {
+			delete(body, "status")
+		}
+	case "createWebhookEndpoint", "updateWebhookEndpoint":
+		if body["url"] != nil {
+			body["url"] = f.w.sink.web.URL + "/fuzz"
+		}
+	}
+	return body
+}
+
+// query adds parameters that the operation takes.
+func (f *fuzzer) query(g *generator, op *operation) string {
+	q := url.Values{}
+	for _, p := range op.query {
+		if p.required || !g.oneIn(4) {
+			continue
+		}
+		s := p.schema
+		if p.list {
+			s = s.Items.Value
+		}
+		switch v := g.value(s, p.name, 0).(type) {
+		case nil:
+		case string:
+			q.Set(p.name, v)
+		default:
+			q.Set(p.name, text(v))
+		}
+		if (p.name == "starting_after" || p.name == "ending_before") && g.own[op.makes] != "" {
+			q.Set(p.name, g.own[op.makes])
+		}
+	}
+	return q.Encode()
+}
+
+// hostile spoils any part of a request in any way.
+func (f *fuzzer) hostile(g *generator, op *operation, c *call) {
+	switch g.rnd.IntN(9) {
+	case 0:
+		if op.takesID() {
+			c.op = nil // the path may be another
+			c.path = with(op.in(pick(g.rnd, append(hostileTexts, strings.Repeat("x", 300), newID("prg_")))), queryOf(op, g.own))
+		}
+	case 1, 2:
+		if len(op.query) > 0 {
+			c.path = with(op.in(g.own[op.prefix]), queryOf(op, g.own), url.QueryEscape(pick(g.rnd, op.query).name)+"="+url.QueryEscape(pick(g.rnd, hostileTexts)))
+		}
+	case 3:
+		c.path = with(op.in(g.own[op.prefix]), queryOf(op, g.own), pick(g.rnd, []string{"%zz", "a;b", "x=1", "=", "&&&", "limit=1&limit=2", "expand[]=x", "include[]=x", "%00=1", "program_id=prg_x"}))
+	case 4:
+		c.header.Set("Idempotency-Key", pick(g.rnd, []string{"", strings.Repeat("k", 256), "caf\u00e9", "same", "same"}))
+	case 5:
+		name := pick(g.rnd, []string{"Content-Type", "Content-Encoding", "X-Rail-Version", "Rail-Signature", "Authorization", "If-None-Match", "Accept"})
+		c.header.Set(name, pick(g.rnd, []string{"x", "text/plain", "gzip", "application/json; charset=latin1", "t=1,v1=00", "Bearer " + pick(g.rnd, f.keys), "Basic x", "*"}))
+	case 6:
+		c.op, c.method = nil, pick(g.rnd, []string{"PUT", "PATCH", "HEAD", "OPTIONS", "DELETE", "GET", "POST"})
+		if c.method == op.method || c.method == "DELETE" {
+			c.method = "PUT"
+		}
+	default:
+		if body, ok := c.body.(M); ok {
+			body = maps.Clone(body)
+			names := slices.Sorted(maps.Keys(op.body.Properties))
+			for range 1 + g.rnd.IntN(3) {
+				body[pick(g.rnd, names)] = g.hostile(0)
+			}
+			c.body = body
+		} else {
+			c.key = pick(g.rnd, f.keys)
+		}
+	}
+}
+
+// follow looks after what an answer made or took away.
+func (f *fuzzer) follow(ctx context.Context, g *generator, m *family, op *operation, a answer) error {
+	id := a.text("id")
+	if a.status/100 != 2 || id == "" {
+		return nil
+	}
+	resource, _, _ := strings.Cut(op.path, "/{id}")
+	show := operations()[f.shows(resource)]
+	switch {
+	case show == nil || show.later:
+		return nil
+	case op.method == "DELETE":
+		m.remove(op.prefix, id)
+		return f.expect(ctx, m, show, id, 404)
+	case op.method != "POST" || op.takesID() || a.replayed():
+		return nil
+	}
+	if g.oneIn(8) {
+		if err := f.expect(ctx, m, show, id, 200); err != nil {
+			return err
+		}
+	}
+	if op.id == "createWebhookEndpoint" && m.many("whe_", 4) { // or each event would go to hundreds
+		_, err := f.w.send(ctx, call{method: "DELETE", path: op.path + "/" + id, key: m.org.key})
+		return err
+	}
+	if op.id == "createSale" && g.oneIn(3) {
+		a, err := f.w.send(ctx, call{method: "GET", path: "/v1/commissions?program_id=" + a.text("program_id") + "&sale_id=" + id, key: m.org.key})
+		if err != nil {
+			return err
+		}
+		for _, commission := range a.data() {
+			m.add(g, "com_", commission.text("id"))
+		}
+	}
+	if op.makes != "" && op.makes != "prg_" {
+		m.add(g, op.makes, id)
+	}
+	return nil
+}
+
+var showing = sync.OnceValue(func() map[string]string {
+	out := map[string]string{}
+	for _, op := range sorted() {
+		if resource, found := strings.CutSuffix(op.path, "/{id}"); found && op.method == "GET" {
+			out[resource] = op.id
+		}
+	}
+	return out
+})
+
+func (f *fuzzer) shows(resource string) string { return showing()[resource] }
+
+// expect asks for an object that nobody else can have touched.
+func (f *fuzzer) expect(ctx context.Context, m *family, show *operation, id string, status int) error {
+	own := things{show.prefix: id}
+	m.mu.Lock()
+	own["prg_"] = m.pool["prg_"][0]
+	m.mu.Unlock()
+	a, err := f.w.send(ctx, call{op: show, method: "GET", path: with(show.in(id), queryOf(show, own)), key: m.org.key})
+	if err == nil && a.status != status {
+		f.w.fault("%s of %s answers %d, not %d: %s", show.id, id, a.status, status, a.raw)
+	}
+	f.mu.Lock()
+	f.followed++
+	f.mu.Unlock()
+	return err
+}
+
+func (f *fuzzer) note(op *operation, kind string, status int, took time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.made[op.id] == nil {
+		f.made[op.id] = map[int]int{}
+	}
+	f.made[op.id][status]++
+	f.kinds[kind]++
+	if op.id != "pingWebhookEndpoint" { // which waits for the receiver
+		f.took = append(f.took, took)
+	}
+}
+
+func (f *fuzzer) told(size Size, total int, took time.Duration) (figures, error) {
+	var err error
+	answers, least := 0, total
+	for _, op := range sorted() {
+		statuses := f.made[op.id]
+		sum, well := 0, 0
+		for status, n := range statuses {
+			sum += n
+			if status/100 == 2 {
+				well += n
+			}
+		}
+		answers += sum
+		if weight(op) > 1 {
+			least = min(least, sum)
+		}
+		if !size.Smoke && well == 0 && !op.later {
+			err = errors.Join(err, fmt.Errorf("%s never succeeded in %d requests: %v", op.id, sum, statuses))
+		}
+	}
+	slices.Sort(f.took)
+	var out figures
+	out.add("requests", answers)
+	out.add("to follow them up", f.followed)
+	out.add("answers of 500 or above or against the description", f.w.count())
+	out.add("right", f.kinds["right"])
+	out.add("wrong by schema, all refused", f.kinds["wrong"])
+	out.add("hostile", f.kinds["hostile"])
+	out.add("requests an operation at least", least)
+	out.add("requests/s", int(float64(answers)/took.Seconds()))
+	out.add("ms p99", f.took[len(f.took)*99/100].Milliseconds())
+	out.add("ms the slowest", f.took[len(f.took)-1].Milliseconds())
+	return out, err
+}

@@ -1,0 +1,219 @@
+package bar
+
+import (
+	"encoding/json"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// generator makes values of schemas, right ones and wrong ones.
+type generator struct {
+	w   *world
+	rnd *rand.Rand
+	own things
+}
+
+// oneIn is true once in n times.
+func (g *generator) oneIn(n int) bool { return g.rnd.IntN(n) == 0 }
+
+func pick[T any](rnd *rand.Rand, list []T) T { return list[rnd.IntN(len(list))] }
+
+// value is one that the schema holds.
+func (g *generator) value(s *openapi3.Schema, name string, depth int) any {
+	if p := idPrefix(s); p != "" && g.own[p] != "" {
+		return g.own[p]
+	}
+	if len(s.OneOf) > 0 {
+		return g.value(pick(g.rnd, s.OneOf).Value, name, depth)
+	}
+	if len(s.Enum) > 0 {
+		return pick(g.rnd, s.Enum)
+	}
+	if s.Type.Includes("null") && g.oneIn(5) {
+		return nil
+	}
+	switch {
+	case s.Type.Includes("string"):
+		return g.text(s, name)
+	case s.Type.Includes("integer"):
+		return g.integer(s)
+	case s.Type.Includes("boolean"):
+		return g.oneIn(2)
+	case s.Type.Includes("array"):
+		return g.list(s, depth)
+	case s.Type.Includes("object"):
+		return g.object(s, depth)
+	}
+	return nil
+}
+
+func (g *generator) object(s *openapi3.Schema, depth int) M {
+	out := M{}
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		if slices.Contains(s.Required, name) || depth < 4 && g.oneIn(3) {
+			out[name] = g.value(s.Properties[name].Value, name, depth+1)
+		}
+	}
+	if len(s.Properties) == 0 {
+		for range g.rnd.IntN(4) {
+			out[g.w.unique("k")] = pick(g.rnd, niceTexts)
+		}
+	}
+	return out
+}
+
+func (g *generator) list(s *openapi3.Schema, depth int) []any {
+	n := int(s.MinItems) + g.rnd.IntN(3)
+	if s.MaxItems != nil {
+		n = min(n, int(*s.MaxItems))
+	}
+	out := []any{}
+	for range n {
+		v := g.value(s.Items.Value, "", depth+1)
+		if !slices.ContainsFunc(out, func(o any) bool { return text(o) == text(v) }) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func (g *generator) integer(s *openapi3.Schema) any {
+	low, high := int64(0), int64(1_000_000)
+	if s.Min != nil {
+		low = int64(*s.Min)
+	}
+	if s.Max != nil {
+		high = int64(*s.Max)
+	}
+	switch g.rnd.IntN(6) {
+	case 0:
+		return low
+	case 1:
+		return high
+	case 2:
+		return low + g.rnd.Int64N(high-low+1)
+	}
+	return low + g.rnd.Int64N(min(high-low, 5000)+1)
+}
+
+var niceTexts = []string{
+	"plain", "US", "DE", "USD", "EUR", "JPY", "#0a1b2c", "a-b", "ref", "2026-08-31", "zoë", "日本語", "😀 ok", "O'Brien; --", "a%b_c\\", "x y", "\u202e right", "e\u0301", "<b>&amp;", "{}",
+}
+
+func (g *generator) text(s *openapi3.Schema, name string) string {
+	switch s.Format {
+	case "date-time":
+		return time.Now().UTC().Add(time.Duration(g.rnd.IntN(7200)-7000) * time.Second).Format(time.RFC3339Nano)
+	case "date":
+		return time.Now().UTC().AddDate(0, 0, -g.rnd.IntN(60)).Format(time.DateOnly)
+	case "email":
+		return g.w.unique("fuzz") + "@example.com"
+	case "uri":
+		return "https://shop.example/" + g.w.unique("page")
+	}
+	candidates := append([]string{g.w.unique("fuzz")}, pick(g.rnd, niceTexts), pick(g.rnd, niceTexts))
+	if !distinct[name] {
+		g.rnd.Shuffle(len(candidates), func(i, j int) { candidates[i], candidates[j] = candidates[j], candidates[i] })
+	}
+	for _, c := range append(candidates, niceTexts...) {
+		long := uint64(len([]rune(c)))
+		if (s.Pattern == "" || pattern(s.Pattern).MatchString(c)) && long >= s.MinLength && (s.MaxLength == nil || long <= *s.MaxLength) {
+			return c
+		}
+	}
+	if s.MaxLength != nil && s.Pattern == "" {
+		return strings.Repeat("é", int(*s.MaxLength))
+	}
+	return g.w.unique("fuzz")
+}
+
+// spoil breaks a body's schema in one place and says how, or "" where it cannot.
+func (g *generator) spoil(s *openapi3.Schema, body M) (raw, how string) {
+	names := slices.Sorted(maps.Keys(s.Properties))
+	name := pick(g.rnd, names)
+	p := s.Properties[name].Value
+	switch g.rnd.IntN(9) {
+	case 0:
+		if len(s.Required) == 0 {
+			return "", ""
+		}
+		delete(body, pick(g.rnd, s.Required))
+		return text(body), "without a required member"
+	case 1:
+		body[g.w.unique("member")] = 1
+		return text(body), "an unknown member"
+	case 2:
+		if p.Type.Includes("object") || len(p.OneOf) > 0 {
+			return "", ""
+		}
+		body[name] = M{"a": 1}
+		return text(body), name + " of another type"
+	case 3:
+		if p.MaxLength == nil || *p.MaxLength > 3000 {
+			return "", ""
+		}
+		body[name] = strings.Repeat("x", int(*p.MaxLength)+1)
+		return text(body), name + " too long"
+	case 4:
+		if len(p.Enum) == 0 {
+			return "", ""
+		}
+		body[name] = "no such value"
+		return text(body), name + " of no such value"
+	case 5:
+		if !p.Type.Includes("integer") {
+			return "", ""
+		}
+		body[name] = json.RawMessage(pick(g.rnd, []string{"1.5", "1e3", "10.0", `"10"`, "true", "9223372036854775808", "-9223372036854775809", "1e400", "[]"}))
+		return text(body), name + " is no integer"
+	case 6:
+		if p.Pattern == "" && idPrefix(p) == "" || len(p.OneOf) > 0 {
+			return "", ""
+		}
+		body[name] = "~ no match ~"
+		return text(body), name + " off its pattern"
+	case 7:
+		return pick(g.rnd, []string{"null", "[]", `"x"`, "1", text(body) + " {}", text(body)[1:], "{", "\ufeff{}", `{"a":1,"a":2}`, `{"a":"\ud800"}`, "{\"a\":\"\xff\"}", `{"a":"\u0000"}`, strings.Repeat(`{"a":`, 60) + "1" + strings.Repeat("}", 60)}), "no object"
+	}
+	if !p.Type.Includes("string") || len(p.OneOf) > 0 {
+		return "", ""
+	}
+	body[name] = "a\x00b"
+	return text(body), name + " with a NUL"
+}
+
+var hostileTexts = []string{
+	"", " ", "'", "\"", "\\", "%", "_", "$1", "--", "';DROP TABLE sales;--", "../../etc/passwd", "\u0000", "\uffff", "\ufeff", "\u2028", "\u202e", "null", "true", "-1", "1e309", "NaN",
+	"9223372036854775808", "prg_", "prg_x", "sample_prg_1", "evt_test_1", "2026-02-30", "0000-01-01", "9999-12-31T23:59:59-23:59", "10000-01-01T00:00:00Z", "infinity", "now",
+	"2026-01-01T24:00:00Z", "javascript:alert(1)", "http://127.0.0.1/", "http://[::1]/", "https://u:p@example.com", "a@b", "@", "x@y..z", "${jndi:ldap://x}", "<script>", "\r\nX: y", "%00", "%ff", "..%2f",
+}
+
+// hostile is any value at all.
+func (g *generator) hostile(depth int) any {
+	switch g.rnd.IntN(9) {
+	case 0:
+		return nil
+	case 1:
+		return g.oneIn(2)
+	case 2:
+		return pick(g.rnd, []int64{0, -1, 1, 1 << 31, 1 << 53, 1<<63 - 1, -1 << 63, 99999999999999, 100000000000000, 999999999999})
+	case 3:
+		if depth < 6 {
+			return []any{g.hostile(depth + 1), g.hostile(depth + 1)}
+		}
+	case 4:
+		if depth < 6 {
+			return M{pick(g.rnd, hostileTexts): g.hostile(depth + 1)}
+		}
+	case 5:
+		return strings.Repeat(pick(g.rnd, []string{"x", "é", "😀", "a\u0301", "'"}), 1<<g.rnd.IntN(12))
+	case 6:
+		return g.own[pick(g.rnd, slices.Sorted(maps.Keys(g.own)))]
+	}
+	return pick(g.rnd, hostileTexts)
+}

@@ -1,0 +1,54 @@
+package bar
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// entry is one write that was acknowledged.
+type entry struct {
+	Key, Path, Body string
+	Status          int
+	Hash, ID        string
+}
+
+// journal is what a client was told, flushed before its next call.
+type journal struct {
+	file *os.File
+}
+
+func newJournal(dir string, n int) (*journal, error) {
+	f, err := os.Create(filepath.Join(dir, fmt.Sprintf("client-%d", n)))
+	return &journal{f}, err
+}
+
+func (j *journal) add(key, path, body string, a answer) error {
+	e := entry{key, path, body, a.status, hashOf(a.raw), a.text("id")}
+	if err := json.NewEncoder(j.file).Encode(e); err != nil {
+		return err
+	}
+	return j.file.Sync()
+}
+
+// read returns what is on the disk.
+func (j *journal) read() ([]entry, error) {
+	raw, err := os.Open(j.file.Name())
+	if err != nil {
+		return nil, err
+	}
+	defer raw.Close() //nolint:errcheck // only read
+	var out []entry
+	for dec := json.NewDecoder(raw); dec.More(); {
+		var e entry
+		if err := dec.Decode(&e); err != nil {
+			return nil, err
+		}
+		out = append(out, e)
+	}
+	return out, j.file.Close()
+}
+
+func hashOf(raw []byte) string { return fmt.Sprintf("%x", sha256.Sum256(raw)) }

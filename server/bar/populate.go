@@ -1,0 +1,82 @@
+package bar
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// populate makes one object of every type; everything unique in it is made of
+// stem, and so is every text.
+func (o *org) populate(ctx context.Context, stem string) (things, error) {
+	own := things{"handle": stem}
+	add := func(prefix, path string, body M) answer {
+		a := o.object(ctx, path, body)
+		own[prefix] = a.text("id")
+		return a
+	}
+	add("prg_", "/v1/programs", M{
+		"name": stem, "website_url": "https://" + stem + ".example", "currency": "USD", "subdomain": stem, "holding_period_days": 0, "block_self_referrals": false,
+	})
+	program := own["prg_"]
+	add("whe_", "/v1/webhook_endpoints", M{"program_id": program, "url": o.w.sink.web.URL + "/" + stem, "event_types": []string{"affiliate.created"}})
+	add("grp_", "/v1/groups", M{"program_id": program, "name": stem})
+	add("tag_", "/v1/tags", M{"program_id": program, "name": stem})
+	add("part_", "/v1/partners", M{"program_id": program, "email": stem + "@example.com", "handle": stem, "group_id": own["grp_"], "metadata": M{"k": stem}})
+	o.object(ctx, "/v1/partners/"+own["part_"], M{"tag_ids": []string{own["tag_"]}})
+	add("lnk_", "/v1/links", M{"program_id": program, "partner_id": own["part_"], "destination_url": "https://shop.example/" + stem, "value": stem + ".link"})
+	add("cpn_", "/v1/coupons", M{"program_id": program, "code": stem, "partner_id": own["part_"], "external_id": "promo_" + stem})
+	add("flw_", "/v1/flows", M{"program_id": program, "name": stem, "rate_type": "percent", "rate_value": 2000, "branches": []M{{"conditions": []M{}, "rate_type": "percent", "rate_value": 2000}}})
+	click := add("clk_", "/v1/clicks", M{"program_id": program, "value": stem + ".link", "landing_url": "https://shop.example/" + stem, "visitor_token": "visitor-" + stem})
+	own["ref_"] = click.text("referral_id")
+	add("cus_", "/v1/customers", M{"program_id": program, "click_id": own["clk_"], "email": "buyer@" + stem + ".example", "external_customer_id": "ext_" + stem})
+	add("sale_", "/v1/sales", M{"program_id": program, "customer_id": own["cus_"], "external_charge_id": "ch_" + stem, "amount_minor": 4999, "currency": "USD"})
+	add("com_", "/v1/commissions", M{"program_id": program, "partner_id": own["part_"], "amount_minor": 500, "reason": stem})
+	add("tax_", "/v1/tax_form_statuses", M{"partner_id": own["part_"], "type": "w9", "status": "submitted"})
+	add("app_", "/v1/applications", M{"program_id": program, "email": "new@" + stem + ".example", "handle": stem + "-new"})
+	o.object(ctx, "/v1/customers", M{"program_id": program, "partner_id": own["part_"], "email": stem + "@example.com"}) // makes a risk flag
+	add("res_", "/v1/resources", M{"program_id": program, "title": stem, "url": "https://" + stem + ".example"})
+	payee := o.made(ctx, "/v1/partners", M{"program_id": program, "email": "payee@" + stem + ".example"})
+	o.object(ctx, "/v1/commissions", M{"program_id": program, "partner_id": payee, "amount_minor": 700, "reason": stem})
+	o.object(ctx, "/v1/payout_batches", M{"program_id": program, "period_end": time.Now().UTC().Format(time.RFC3339Nano), "partner_id": payee})
+	o.others(ctx, own)
+	return own, o.found(ctx, own)
+}
+
+// others makes what the description has learnt since, by its own examples.
+func (o *org) others(ctx context.Context, own things) {
+	for _, op := range sorted() {
+		if op.method == "POST" && !op.takesID() && !op.later && op.makes != "" && own[op.makes] == "" && op.body != nil && op.id != "createPayoutBatch" {
+			own[op.makes] = o.made(ctx, op.path, o.w.wellFormed(op, own))
+		}
+	}
+}
+
+// found takes what follows from other objects out of the lists.
+func (o *org) found(ctx context.Context, own things) error {
+	for _, op := range sorted() {
+		if !op.pages() && op.id != "listRiskFlags" || op.later || op.makes == "" || own[op.makes] != "" || op.takesID() && own[op.prefix] == "" {
+			continue
+		}
+		for range 200 { // deliveries are made by the sender, a moment later
+			if list := o.get(ctx, with(op.in(own[op.prefix]), queryOf(op, own))).data(); len(list) > 0 {
+				own[op.makes] = list[0].text("id")
+				break
+			}
+			if err := pause(ctx, 20*time.Millisecond); err != nil {
+				return err
+			}
+		}
+	}
+	flow := o.get(ctx, "/v1/flows/"+own["flw_"])
+	if list, _ := flow.body["branches"].([]any); len(list) > 0 {
+		branch, _ := list[0].(M)
+		own["flb_"], _ = branch["id"].(string)
+	}
+	for _, op := range sorted() {
+		if op.takesID() && !op.later && own[op.prefix] == "" {
+			return fmt.Errorf("the world has no %q for %s", op.prefix, op.id)
+		}
+	}
+	return nil
+}

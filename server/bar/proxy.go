@@ -1,0 +1,90 @@
+package bar
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+)
+
+// proxy stands between a server and the database. Once it is armed, it lets the
+// next COMMIT through and cuts the connection before its answer.
+type proxy struct {
+	listener net.Listener
+	dir, to  string
+	armed    atomic.Bool
+	cuts     atomic.Int64
+}
+
+// newProxy returns a proxy and the address at which a server finds the database
+// through it.
+func newProxy(dsn string) (*proxy, string, error) {
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return nil, "", err
+	}
+	dir, err := temporary()
+	if err != nil {
+		return nil, "", err
+	}
+	q := u.Query()
+	name := ".s.PGSQL." + q.Get("port")
+	p := &proxy{dir: dir, to: filepath.Join(q.Get("host"), name)}
+	if p.listener, err = net.Listen("unix", filepath.Join(dir, name)); err != nil {
+		return nil, "", err
+	}
+	go p.serve()
+	q.Set("host", dir)
+	u.RawQuery = q.Encode()
+	return p, u.String(), nil
+}
+
+func (p *proxy) close() error { return errors.Join(p.listener.Close(), os.RemoveAll(p.dir)) }
+
+func (p *proxy) serve() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return // closed
+		}
+		database, err := (&net.Dialer{}).DialContext(context.Background(), "unix", p.to)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		go func() { _, _ = io.Copy(database, client); _ = database.Close() }()
+		go func() { p.answers(database, client); _ = client.Close(); _ = database.Close() }()
+	}
+}
+
+// committed is the answer to a COMMIT: a type, a length and a text.
+const committed = "COMMIT\x00"
+
+// answers passes messages on, and ends where it is to cut.
+func (p *proxy) answers(database io.Reader, client io.Writer) {
+	in, out := bufio.NewReader(database), bufio.NewWriter(client)
+	for {
+		head := make([]byte, 5)
+		if _, err := io.ReadFull(in, head); err != nil {
+			return
+		}
+		body := make([]byte, max(binary.BigEndian.Uint32(head[1:]), 4)-4)
+		if _, err := io.ReadFull(in, body); err != nil {
+			return
+		}
+		if head[0] == 'C' && string(body) == committed && p.armed.CompareAndSwap(true, false) {
+			p.cuts.Add(1)
+			return
+		}
+		_, _ = out.Write(append(head, body...)) // Flush tells
+		if in.Buffered() == 0 && out.Flush() != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package bar
+
+import (
+	"context"
+	"maps"
+	"time"
+)
+
+// subject returns the objects for one request of an operation that changes the
+// state of what its path names: a fresh one in the state that it asks for.
+func (o *org) subject(ctx context.Context, op *operation, own things) things {
+	own = maps.Clone(own)
+	switch op.id {
+	case "refundSale":
+		own["sale_"] = o.sale(ctx, own)
+	case "approveCommission", "rejectCommission":
+		sale := o.sale(ctx, own)
+		own["com_"] = o.first(ctx, "/v1/commissions?program_id="+own["prg_"]+"&sale_id="+sale)
+	case "markPayoutPaid", "deletePayout", "createPayoutBatch":
+		payee := o.partner(ctx, own)
+		o.object(ctx, "/v1/commissions", M{"program_id": own["prg_"], "partner_id": payee, "amount_minor": 700, "reason": "x"})
+		if own["part_"] = payee; op.id != "createPayoutBatch" {
+			o.object(ctx, "/v1/payout_batches", M{"program_id": own["prg_"], "period_end": time.Now().UTC().Format(time.RFC3339Nano), "partner_id": payee})
+			own["pyt_"] = o.first(ctx, "/v1/payouts?program_id="+own["prg_"]+"&partner_id="+payee)
+		}
+	case "approveApplication", "rejectApplication", "withdrawApplication":
+		own["app_"] = o.made(ctx, "/v1/applications", M{"program_id": own["prg_"], "email": o.w.unique("app") + "@example.com"})
+	case "resolveRiskFlag", "reviewRiskFlag":
+		email := o.w.unique("self") + "@example.com"
+		partner := o.made(ctx, "/v1/partners", M{"program_id": own["prg_"], "email": email})
+		o.object(ctx, "/v1/customers", M{"program_id": own["prg_"], "partner_id": partner, "email": email})
+		own["rsk_"] = o.first(ctx, "/v1/risk_flags?program_id="+own["prg_"]+"&partner_id="+partner)
+	default:
+		if resource := showing(); op.takesID() && !idempotentAgain[op.prefix] && resource != nil {
+			o.remake(ctx, op, own)
+		}
+	}
+	return own
+}
+
+// idempotentAgain are the types whose operations can be called again and again.
+var idempotentAgain = map[string]bool{
+	"prg_": true, "part_": true, "grp_": true, "tag_": true, "lnk_": true, "cpn_": true, "cus_": true, "flw_": true, "res_": true, "whe_": true, "whd_": true,
+}
+
+// remake makes an object of a type that the bar knows nothing of.
+func (o *org) remake(ctx context.Context, op *operation, own things) {
+	for _, maker := range sorted() {
+		if maker.method == "POST" && !maker.takesID() && !maker.later && maker.makes == op.prefix && maker.body != nil {
+			own[op.prefix] = o.made(ctx, maker.path, o.w.wellFormed(maker, own))
+			return
+		}
+	}
+}
+
+func (o *org) partner(ctx context.Context, own things) string {
+	return o.made(ctx, "/v1/partners", M{"program_id": own["prg_"], "email": o.w.unique("p") + "@example.com"})
+}
+
+func (o *org) sale(ctx context.Context, own things) string {
+	return o.made(ctx, "/v1/sales", M{
+		"program_id": own["prg_"], "customer_id": own["cus_"], "external_charge_id": o.w.unique("ch"), "amount_minor": 5000, "currency": "USD",
+	})
+}
+
+// first is the id of the first object of a list, which must have one.
+func (o *org) first(ctx context.Context, path string) string {
+	a := o.get(ctx, path)
+	if list := a.data(); len(list) > 0 {
+		return list[0].text("id")
+	}
+	o.w.fault("nothing in %s: %d %s", path, a.status, a.raw)
+	return ""
+}

@@ -1,0 +1,83 @@
+// Package judge tells whether an answer of the server is one that the
+// description of the API holds: its status, its headers and its body.
+package judge
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+
+	"rail/openapi"
+)
+
+// headers stand on every answer to a described path.
+var headers = []string{"X-Rail-Version", "Rail-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
+
+// Spec is the description, closed: a response member that it does not know is
+// a fault.
+var Spec = sync.OnceValue(func() *openapi3.T {
+	spec, err := openapi3.NewLoader().LoadFromData(openapi.Bundle)
+	if err != nil {
+		panic(err)
+	}
+	spec.OpenAPI = "3.0.3"
+	spec.Servers = nil
+	closed := false
+	for _, s := range spec.Components.Schemas {
+		v := s.Value
+		if v.Type.Is("object") && v.AdditionalProperties.Has == nil && v.AdditionalProperties.Schema == nil {
+			v.AdditionalProperties = openapi3.AdditionalProperties{Has: &closed}
+		}
+	}
+	return spec
+})
+
+var router = sync.OnceValue(func() routers.Router {
+	r, err := gorillamux.NewRouter(Spec())
+	if err != nil {
+		panic(err)
+	}
+	return r
+})
+
+// Answer returns the operation that a request asked for, "" where the
+// description knows none, and everything that is wrong with the answer.
+func Answer(r *http.Request, status int, header http.Header, body []byte) (operation string, faults []error) {
+	route, params, err := router().FindRoute(r)
+	if err != nil {
+		return "", nil // a path or method that the description does not know
+	}
+	return route.Operation.OperationID, Of(route, params, r, status, header, body)
+}
+
+// Of judges the answer of an operation that is known.
+func Of(route *routers.Route, params map[string]string, r *http.Request, status int, header http.Header, body []byte) (faults []error) {
+	fault := func(format string, args ...any) {
+		faults = append(faults, fmt.Errorf("%s %s answered %d"+format, append([]any{r.Method, r.URL.Path, status}, args...)...))
+	}
+	in := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route},
+		Status:                 status, Header: header,
+		Options: &openapi3filter.Options{IncludeResponseStatus: true},
+	}
+	in.SetBodyBytes(body)
+	if err := openapi3filter.ValidateResponse(context.Background(), in); err != nil {
+		fault(", which the description does not hold: %v\n%s", err, body)
+	}
+	for _, name := range headers {
+		if header.Get(name) == "" {
+			fault(" without %s", name)
+		}
+	}
+	if status != http.StatusNotModified && !strings.HasPrefix(header.Get("Content-Type"), "application/json") && strings.HasPrefix(r.URL.Path, "/v1/") {
+		fault(" with the type %q", header.Get("Content-Type"))
+	}
+	return faults
+}
