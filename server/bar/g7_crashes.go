@@ -398,7 +398,8 @@ func (s *storm) inversions(got []received, order map[string]int) (n int) {
 	return n
 }
 
-// longestPause is the longest time between two arrivals.
+// longestPause is the longest time between two arrivals; where the last never
+// came, missing tells.
 func longestPause(got []received) (longest time.Duration) {
 	for i := 1; i < len(got); i++ {
 		longest = max(longest, got[i].arrived.Sub(got[i-1].arrived))
