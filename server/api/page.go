@@ -79,8 +79,10 @@ func list[P, R any](ctx context.Context, c *call.Call, p paging, l lister[P, R])
 	reads := append([]pgtx.Read{
 		func(tx pgtx.DBTX) error { return queries.PlanForValues(ctx, tx) },
 		func(tx pgtx.DBTX) error { exists = programExists(ctx, c, tx, p.programID); return nil },
-		func(tx pgtx.DBTX) (err error) { out.total, err = l.count(ctx, tx); return err },
 		func(tx pgtx.DBTX) (err error) { out.rows, err = l.page(ctx, tx, after, before, lim+1); return err },
+		// After the page: what is created between the two is counted, so that no page
+		// has more objects than there are in all.
+		func(tx pgtx.DBTX) (err error) { out.total, err = l.count(ctx, tx); return err },
 	}, refs.reads(ctx, c)...)
 	if err := c.Together(ctx, reads...); err != nil {
 		return out, err

@@ -39,11 +39,11 @@ func (s *Server) ListRiskFlags(ctx context.Context, r api.ListRiskFlagsRequestOb
 	reads := append([]pgtx.Read{
 		func(tx pgtx.DBTX) error { exists = programExists(ctx, c, tx, p.ProgramID); return nil },
 		func(tx pgtx.DBTX) (err error) {
-			total, err = queries.RiskFlagTotal(ctx, tx, db.RiskFlagTotalParams{ProgramID: p.ProgramID, OrgID: c.Key.OrgID, PartnerID: p.PartnerID, StatusIn: in})
+			rows, err = queries.RiskFlagList(ctx, tx, db.RiskFlagListParams{ProgramID: p.ProgramID, OrgID: c.Key.OrgID, PartnerID: p.PartnerID, StatusIn: in, Lim: limit, Skip: skip})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			rows, err = queries.RiskFlagList(ctx, tx, db.RiskFlagListParams{ProgramID: p.ProgramID, OrgID: c.Key.OrgID, PartnerID: p.PartnerID, StatusIn: in, Lim: limit, Skip: skip})
+			total, err = queries.RiskFlagTotal(ctx, tx, db.RiskFlagTotalParams{ProgramID: p.ProgramID, OrgID: c.Key.OrgID, PartnerID: p.PartnerID, StatusIn: in})
 			return err
 		},
 	}, refs.reads(ctx, c)...)

@@ -87,6 +87,9 @@ func (w *world) bite(ctx context.Context, root string, b bug) (found, err error)
 		return nil, err
 	}
 	defer discard()
+	if err := w.cluster.answers(ctx); err != nil { // the bug before may have left it in the middle of a crash
+		return nil, err
+	}
 	faulty, err := newWorld(ctx, w.cluster, binary, w.seed)
 	if err != nil {
 		return nil, err

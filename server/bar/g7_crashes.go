@@ -329,6 +329,9 @@ func (s *storm) delivered(ctx context.Context, f *figures) error {
 	}
 	f.add("events delivered", len(bodies))
 	f.add("twice", len(got)-len(bodies))
+	if order, err = s.events(ctx); err != nil { // jobs tell things while the storm settles
+		return err
+	}
 	f.add("out of order", s.inversions(got, order))
 	longest := longestPause(got)
 	f.add("ms the longest pause between two", longest.Milliseconds())
@@ -398,7 +401,8 @@ func (s *storm) inversions(got []received, order map[string]int) (n int) {
 	return n
 }
 
-// longestPause is the longest time between two arrivals.
+// longestPause is the longest time between two arrivals; where the last never
+// came, missing tells.
 func longestPause(got []received) (longest time.Duration) {
 	for i := 1; i < len(got); i++ {
 		longest = max(longest, got[i].arrived.Sub(got[i-1].arrived))

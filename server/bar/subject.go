@@ -30,6 +30,8 @@ func (o *org) subject(ctx context.Context, op *operation, own things) things {
 		partner := o.made(ctx, "/v1/partners", M{"program_id": own["prg_"], "email": email})
 		o.object(ctx, "/v1/customers", M{"program_id": own["prg_"], "partner_id": partner, "email": email})
 		own["rsk_"] = o.first(ctx, "/v1/risk_flags?program_id="+own["prg_"]+"&partner_id="+partner)
+	case "pauseCampaign":
+		own["camp_"] = o.made(ctx, "/v1/campaigns", M{"program_id": own["prg_"], "name": "x", "subject": "x", "body": "x", "scheduled_at": time.Now().UTC().Add(time.Hour)})
 	default:
 		if resource := showing(); op.takesID() && !idempotentAgain[op.prefix] && resource != nil {
 			o.remake(ctx, op, own)
