@@ -37,8 +37,8 @@ func TestValidatingProxy(t *testing.T) {
 	script, err := ran(t, compiled(t, proxy.url), proxy.url, s.Key)
 	require.NoError(t, err, "%s", script)
 	done(t, s, script)
+	proxy.log.shows(t, regexp.MustCompile("/refund has returned 200"))
 	require.NotRegexp(t, violation, proxy.log.text())
-	require.Contains(t, proxy.log.text(), "/refund has returned 200", "Prism logs what passes")
 
 	var d map[string]any
 	require.NoError(t, json.Unmarshal(document, &d))
@@ -48,7 +48,7 @@ func TestValidatingProxy(t *testing.T) {
 	require.NoError(t, err)
 	proxy = proxied(t, prism, s.URL, faulty)
 	require.Error(t, run(t.Context(), &out, proxy.url, s.Key))
-	require.Regexp(t, violation, proxy.log.text())
+	proxy.log.shows(t, violation)
 }
 
 // installed returns Prism's command, which it installs where it is missing.
@@ -89,6 +89,13 @@ func (s *screen) text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.b.String()
+}
+
+// shows waits until the log holds a pattern: it comes through a pipe, after the
+// answer that it tells of.
+func (s *screen) shows(t *testing.T, pattern *regexp.Regexp) {
+	t.Helper()
+	require.Eventually(t, func() bool { return pattern.MatchString(s.text()) }, time.Minute, 10*time.Millisecond, "Prism does not log %s", pattern)
 }
 
 type proxy struct {
