@@ -93,32 +93,22 @@ func (d *Redirector) record(ctx context.Context, c echo.Context, hit db.LinkBySl
 
 // click records the visit like one of the API.
 func (d *Redirector) click(ctx context.Context, c echo.Context, hit db.LinkBySlugRow, visitor []byte, landing string) error {
-	tx, err := pgtx.Begin(ctx, d.Pool)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	l := hit.Link
-	now := d.Clock.Now()
-	w := call.New(d.Pool, c.Response().Header().Get("Rail-Request-Id"), "redirect", auth.Key{OrgID: l.OrgID, Plan: plan.Own{FraudMonitoring: hit.FraudMonitoring}}, now).WithTx(tx)
-	current, err := queries.TrackingResolve(ctx, tx, db.TrackingResolveParams{
-		ProgramID: l.ProgramID, OrgID: l.OrgID, Value: l.ValueKey, LandingKey: l.DestinationKey, Visitor: visitor, Now: now,
-	})
-	if err != nil {
-		return ignoreNoRows(err)
-	}
+	l, now := hit.Link, d.Clock.Now()
+	key := auth.Key{OrgID: l.OrgID, Plan: plan.Own{FraudMonitoring: hit.FraudMonitoring}}
 	agent, referer := c.Request().UserAgent(), c.Request().Referer()
-	_, err = d.Server.record(ctx, w, visit{
-		programID: l.ProgramID, partnerID: l.PartnerID, linkID: l.ID, referralID: current.ReferralID, param: l.Param, visitor: visitor,
-		landingURL: landing, ip: d.Address(c), userAgent: orNil(clean(agent)), referer: orNil(clean(referer)), cookieDays: hit.CookieDays,
+	return call.New(d.Pool, c.Response().Header().Get("Rail-Request-Id"), "redirect", key, now).Within(ctx, func(w *call.Call) error {
+		current, err := queries.TrackingResolve(ctx, w.DB(), db.TrackingResolveParams{
+			ProgramID: l.ProgramID, OrgID: l.OrgID, Value: l.ValueKey, LandingKey: l.DestinationKey, Visitor: visitor, Now: now,
+		})
+		if err != nil {
+			return ignoreNoRows(err)
+		}
+		_, err = d.Server.record(ctx, w, visit{
+			programID: l.ProgramID, partnerID: l.PartnerID, linkID: l.ID, referralID: current.ReferralID, param: l.Param, visitor: visitor,
+			landingURL: landing, ip: d.Address(c), userAgent: orNil(clean(agent)), referer: orNil(clean(referer)), cookieDays: hit.CookieDays,
+		})
+		return err
 	})
-	if err != nil {
-		return err
-	}
-	if err := w.Events.Flush(ctx, w.Later()); err != nil {
-		return err
-	}
-	return tx.Commit(ctx)
 }
 
 // visitor returns the browser's token, making one where there is none.

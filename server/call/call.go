@@ -86,6 +86,23 @@ func (c *Call) Each(ctx context.Context, reads ...pgtx.Read) []error {
 	return pgtx.Together(ctx, c.pool, reads...)
 }
 
+// Within runs work as a write of its own: in a new transaction with the events
+// that it makes, and after the commit what was put off until then.
+func (c *Call) Within(ctx context.Context, work func(*Call) error) error {
+	var w *Call
+	err := pgtx.Within(ctx, c.pool, func(tx *pgtx.Tx) error {
+		w = c.WithTx(tx)
+		if err := work(w); err != nil {
+			return err
+		}
+		return w.Events.Flush(ctx, tx.Later())
+	})
+	if err == nil {
+		w.Committed()
+	}
+	return err
+}
+
 type key struct{}
 
 // Into returns a context that carries the call.

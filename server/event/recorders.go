@@ -3,6 +3,8 @@ package event
 import (
 	"context"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"rail/server/clock"
 	"rail/server/pgtx"
 )
@@ -25,6 +27,19 @@ func (r *Recorders) Of(org string) *Recorder {
 	e := &Recorder{OrgID: org, RequestID: r.RequestID, Now: r.Now}
 	r.all = append(r.all, e)
 	return e
+}
+
+// Within runs work in a transaction of its own with the events that it records,
+// and returns the count of what work has moved.
+func Within(ctx context.Context, pool *pgxpool.Pool, run string, now clock.Time, work func(*pgtx.Tx, *Recorders) (int, error)) (n int, err error) {
+	err = pgtx.Within(ctx, pool, func(tx *pgtx.Tx) error {
+		told := Recorders{RequestID: run, Now: now}
+		if n, err = work(tx, &told); err != nil {
+			return err
+		}
+		return told.Flush(ctx, tx.Later())
+	})
+	return n, err
 }
 
 // Flush writes the collected events, one statement an organization.

@@ -50,25 +50,18 @@ func move(ctx context.Context, pool *pgxpool.Pool, now clock.Time, previous stri
 }
 
 func moveSome(ctx context.Context, pool *pgxpool.Pool, now clock.Time, run, previous string, take func(pgtx.DBTX) ([]db.Commission, error)) (int, error) {
-	tx, err := pgtx.Begin(ctx, pool)
-	if err != nil {
-		return 0, err
-	}
-	defer tx.Rollback()
-	taken, err := take(tx)
-	if err != nil {
-		return 0, err
-	}
-	told := event.Recorders{RequestID: run, Now: now}
-	for _, k := range taken {
-		if err := earn.Moved(ctx, tx.Later(), told.Of(k.OrgID), k, previous); err != nil {
+	return event.Within(ctx, pool, run, now, func(tx *pgtx.Tx, told *event.Recorders) (int, error) {
+		taken, err := take(tx)
+		if err != nil {
 			return 0, err
 		}
-	}
-	if err := told.Flush(ctx, tx.Later()); err != nil {
-		return 0, err
-	}
-	return len(taken), tx.Commit(ctx)
+		for _, k := range taken {
+			if err := earn.Moved(ctx, tx.Later(), told.Of(k.OrgID), k, previous); err != nil {
+				return 0, err
+			}
+		}
+		return len(taken), nil
+	})
 }
 
 // expire retires visits whose window has run.

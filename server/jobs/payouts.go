@@ -33,25 +33,15 @@ func payoutsDue(pool *pgxpool.Pool) Job {
 }
 
 func tellDue(ctx context.Context, pool *pgxpool.Pool, now clock.Time, run string) (int, error) {
-	tx, err := pgtx.Begin(ctx, pool)
-	if err != nil {
-		return 0, err
-	}
-	defer tx.Rollback()
-	due, err := queries.PayoutsDue(ctx, tx, db.PayoutsDueParams{Now: now, Lim: moveBatch})
-	if err != nil {
-		return 0, err
-	}
-	told := event.Recorders{RequestID: run, Now: now}
-	for _, p := range due {
-		told.Of(p.OrgID).Record("payout.due", event.Subject{ProgramID: p.ProgramID, PartnerID: p.PartnerID, ID: p.ID}, api.PayoutDueData{
-			PayoutID: p.ID, PartnerID: p.PartnerID, AmountMinor: p.AmountMinor, Currency: p.Currency, DueAt: p.DueAt,
-		})
-	}
-	if err := told.Flush(ctx, tx.Later()); err != nil {
-		return 0, err
-	}
-	return len(due), tx.Commit(ctx)
+	return event.Within(ctx, pool, run, now, func(tx *pgtx.Tx, told *event.Recorders) (int, error) {
+		due, err := queries.PayoutsDue(ctx, tx, db.PayoutsDueParams{Now: now, Lim: moveBatch})
+		for _, p := range due {
+			told.Of(p.OrgID).Record("payout.due", event.Subject{ProgramID: p.ProgramID, PartnerID: p.PartnerID, ID: p.ID}, api.PayoutDueData{
+				PayoutID: p.ID, PartnerID: p.PartnerID, AmountMinor: p.AmountMinor, Currency: p.Currency, DueAt: p.DueAt,
+			})
+		}
+		return len(due), err
+	})
 }
 
 // autoPayouts makes last month's batch of each program that wants it, from ten
@@ -85,23 +75,14 @@ func autoPayouts(m Means) Job {
 // makeBatch generates one program's batch in a transaction of its own. Another
 // replica that was first holds the program until its batch is there.
 func makeBatch(ctx context.Context, m Means, now clock.Time, run string, p db.ProgramsToBatchRow, end clock.Time) error {
-	tx, err := pgtx.Begin(ctx, m.Pool)
-	if err != nil {
+	return call.New(m.Pool, run, "auto-payouts", auth.Key{OrgID: p.OrgID}, now).Within(ctx, func(c *call.Call) error {
+		program, err := queries.ProgramLock(ctx, c.DB(), db.ProgramLockParams(p))
+		if err != nil {
+			return err
+		}
+		_, _, err = payout.Generate(ctx, c, payout.Order{Program: program, PeriodEnd: end, HoldOnHighRisk: m.HoldOnHighRisk})
 		return err
-	}
-	defer tx.Rollback()
-	c := call.New(m.Pool, run, "auto-payouts", auth.Key{OrgID: p.OrgID}, now).WithTx(tx)
-	program, err := queries.ProgramLock(ctx, tx, db.ProgramLockParams(p))
-	if err != nil {
-		return err
-	}
-	if _, _, err := payout.Generate(ctx, c, payout.Order{Program: program, PeriodEnd: end, HoldOnHighRisk: m.HoldOnHighRisk}); err != nil {
-		return err
-	}
-	if err := c.Events.Flush(ctx, tx.Later()); err != nil {
-		return err
-	}
-	return tx.Commit(ctx)
+	})
 }
 
 // sendPayouts gives payouts that are due to the operator's payment rails, where

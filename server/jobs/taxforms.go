@@ -21,20 +21,13 @@ func expireTaxForms(pool *pgxpool.Pool) Job {
 	}
 }
 
-func expireSomeForms(ctx context.Context, pool *pgxpool.Pool, now clock.Time) (int, error) {
-	tx, err := pgtx.Begin(ctx, pool)
-	if err != nil {
-		return 0, err
-	}
-	defer tx.Rollback()
-	n, err := tax.Expire(ctx, tx, now, moveBatch)
-	if err != nil {
-		return 0, err
-	}
-	if n < moveBatch { // the last round
-		if err := tax.AskRest(ctx, tx, now); err != nil {
-			return 0, err
+func expireSomeForms(ctx context.Context, pool *pgxpool.Pool, now clock.Time) (n int, err error) {
+	err = pgtx.Within(ctx, pool, func(tx *pgtx.Tx) error {
+		n, err = tax.Expire(ctx, tx, now, moveBatch)
+		if err != nil || n == moveBatch {
+			return err
 		}
-	}
-	return n, tx.Commit(ctx)
+		return tax.AskRest(ctx, tx, now) // the last round
+	})
+	return n, err
 }

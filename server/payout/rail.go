@@ -117,26 +117,16 @@ func (s Sender) pickUp(ctx context.Context, r Rail, now clock.Time, run string) 
 }
 
 func (s Sender) take(ctx context.Context, r Rail, now clock.Time, run string) (int, error) {
-	tx, err := pgtx.Begin(ctx, s.Pool)
-	if err != nil {
-		return 0, err
-	}
-	defer tx.Rollback()
 	name := r.Name()
-	taken, err := queries.PayoutsToSend(ctx, tx, db.PayoutsToSendParams{Rail: &name, Now: now, Methods: r.Methods(), Lim: sendBatch})
-	if err != nil {
-		return 0, err
-	}
-	told := event.Recorders{RequestID: run, Now: now}
-	for _, p := range taken {
-		told.Of(p.OrgID).Record("payout.updated", about(p), api.PayoutUpdatedData{
-			PayoutID: p.ID, PartnerID: p.PartnerID, Status: api.PayoutStatusProcessing, PreviousStatus: api.PayoutStatusPending,
-		})
-	}
-	if err := told.Flush(ctx, tx.Later()); err != nil {
-		return 0, err
-	}
-	return len(taken), tx.Commit(ctx)
+	return event.Within(ctx, s.Pool, run, now, func(tx *pgtx.Tx, told *event.Recorders) (int, error) {
+		taken, err := queries.PayoutsToSend(ctx, tx, db.PayoutsToSendParams{Rail: &name, Now: now, Methods: r.Methods(), Lim: sendBatch})
+		for _, p := range taken {
+			told.Of(p.OrgID).Record("payout.updated", about(p), api.PayoutUpdatedData{
+				PayoutID: p.ID, PartnerID: p.PartnerID, Status: api.PayoutStatusProcessing, PreviousStatus: api.PayoutStatusPending,
+			})
+		}
+		return len(taken), err
+	})
 }
 
 // follow submits what the rail does not have yet, and asks about the rest.
@@ -221,7 +211,7 @@ func (s Sender) transfer(ctx context.Context, p db.Payout) (Transfer, error) {
 // conclude writes the end that a rail tells of, unless the payout has had its
 // end already.
 func (s Sender) conclude(ctx context.Context, p db.Payout, status Status, now clock.Time, run string) error {
-	return s.within(ctx, p.OrgID, now, run, func(c *call.Call) error {
+	return call.New(s.Pool, run, "send-payouts", auth.Key{OrgID: p.OrgID}, now).Within(ctx, func(c *call.Call) error {
 		errs := c.Each(ctx,
 			func(tx pgtx.DBTX) error {
 				_, err := queries.PartnerLock(ctx, tx, db.PartnerLockParams{ID: p.PartnerID, OrgID: p.OrgID})
@@ -260,23 +250,6 @@ func fail(ctx context.Context, c *call.Call, p db.Payout, status Status) error {
 		ErrorCode: &code, ErrorMessage: &message,
 	})
 	return queries.PayoutFailed(ctx, c.Later(), db.PayoutFailedParams{ErrorCode: &code, ErrorMessage: &message, UpdatedAt: c.Now, ID: p.ID, OrgID: p.OrgID})
-}
-
-// within runs work in a transaction of its own, with the events that it makes.
-func (s Sender) within(ctx context.Context, org string, now clock.Time, run string, work func(*call.Call) error) error {
-	tx, err := pgtx.Begin(ctx, s.Pool)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	c := call.New(s.Pool, run, "send-payouts", auth.Key{OrgID: org}, now).WithTx(tx)
-	if err := work(c); err != nil {
-		return err
-	}
-	if err := c.Events.Flush(ctx, tx.Later()); err != nil {
-		return err
-	}
-	return tx.Commit(ctx)
 }
 
 // markable refuses a payout that cannot be marked as paid by hand.

@@ -58,26 +58,21 @@ func (p *Portal) begin(v *visit, link string) (string, error) {
 		return "", err
 	}
 	token := base64.RawURLEncoding.EncodeToString(b[:])
-	tx, err := pgtx.Begin(ctx, p.Pool)
-	if err != nil {
-		return "", err
-	}
-	defer tx.Rollback()
-	who, err := queries.MagicLinkUse(ctx, tx, db.MagicLinkUseParams{Now: now, TokenHash: secret.HashToken(link)})
-	if err != nil {
-		return "", err
-	}
-	err = queries.PortalSessionInsert(ctx, tx.Later(), db.PortalSessionInsertParams{
-		TokenHash: secret.HashToken(token), OrgID: who.OrgID, ProgramID: who.ProgramID, PartnerID: who.PartnerID, CreatedAt: now, ExpiresAt: now.Plus(sessionLife),
+	err := pgtx.Within(ctx, p.Pool, func(tx *pgtx.Tx) error {
+		who, err := queries.MagicLinkUse(ctx, tx, db.MagicLinkUseParams{Now: now, TokenHash: secret.HashToken(link)})
+		if err != nil {
+			return err
+		}
+		err = queries.PortalSessionInsert(ctx, tx.Later(), db.PortalSessionInsertParams{
+			TokenHash: secret.HashToken(token), OrgID: who.OrgID, ProgramID: who.ProgramID, PartnerID: who.PartnerID, CreatedAt: now, ExpiresAt: now.Plus(sessionLife),
+		})
+		if err != nil {
+			return err
+		}
+		partner := db.Partner{ID: who.PartnerID, OrgID: who.OrgID, ProgramID: who.ProgramID}
+		return risk.SeenPartner(ctx, tx.Later(), p.Server.Keeper, partner, p.Address(v), v.Request().UserAgent(), now)
 	})
-	if err != nil {
-		return "", err
-	}
-	partner := db.Partner{ID: who.PartnerID, OrgID: who.OrgID, ProgramID: who.ProgramID}
-	if err := risk.SeenPartner(ctx, tx.Later(), p.Server.Keeper, partner, p.Address(v), v.Request().UserAgent(), now); err != nil {
-		return "", err
-	}
-	return token, tx.Commit(ctx)
+	return token, err
 }
 
 // cookie holds the session's token. Over https no other host can set it, and it

@@ -67,26 +67,14 @@ func (v *visit) write(operation string, work func(ctx context.Context) error) er
 }
 
 func (v *visit) attempt(operation string, work func(ctx context.Context) error) error {
-	tx, err := pgtx.Begin(v.ctx(), v.portal.Pool)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	c := v.call(operation).WithTx(tx)
-	if err := work(call.Into(v.ctx(), c)); err != nil {
-		return err
-	}
-	if err := c.Events.Flush(v.ctx(), c.Later()); err != nil {
-		return err
-	}
-	if err := tx.Commit(v.ctx()); err != nil {
-		return err
-	}
-	c.Committed()
-	if v.portal.Told != nil && c.Events.Len() > 0 {
-		v.portal.Told()
-	}
-	return nil
+	return v.call(operation).Within(v.ctx(), func(c *call.Call) error {
+		c.OnCommit(func() {
+			if v.portal.Told != nil && c.Events.Len() > 0 {
+				v.portal.Told()
+			}
+		})
+		return work(call.Into(v.ctx(), c))
+	})
 }
 
 // readForm reads a form and judges its token.

@@ -76,22 +76,17 @@ func spanOf(row any) span {
 }
 
 // alone runs work unless another replica sums the same program.
-func alone(ctx context.Context, pool *pgxpool.Pool, s span, work func(context.Context, pgtx.DBTX, span) error) (bool, error) {
-	tx, err := pgtx.Begin(ctx, pool)
-	if err != nil {
-		return false, err
-	}
-	defer tx.Rollback()
-	if ok, err := queries.ReportLock(ctx, tx, s.ProgramID); err != nil || !ok {
-		return false, err
-	}
-	if _, err := tx.Later().Exec(ctx, generous); err != nil {
-		return false, err
-	}
-	if err := work(ctx, tx.Later(), s); err != nil {
-		return false, err
-	}
-	return true, tx.Commit(ctx)
+func alone(ctx context.Context, pool *pgxpool.Pool, s span, work func(context.Context, pgtx.DBTX, span) error) (done bool, err error) {
+	err = pgtx.Within(ctx, pool, func(tx *pgtx.Tx) error {
+		if done, err = queries.ReportLock(ctx, tx, s.ProgramID); err != nil || !done {
+			return err
+		}
+		if _, err := tx.Later().Exec(ctx, generous); err != nil {
+			return err
+		}
+		return work(ctx, tx.Later(), s)
+	})
+	return done && err == nil, err
 }
 
 // sumDay takes the marks first: what is marked by a transaction that commits

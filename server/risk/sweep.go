@@ -58,32 +58,29 @@ func (s Sweep) Program(ctx context.Context, p db.RiskProgramsRow) error {
 
 // some opens a batch of flags, and tells whether there may be more.
 func (s Sweep) some(ctx context.Context, p passage) (bool, error) {
-	tx, err := pgtx.Begin(ctx, s.Pool)
-	if err != nil {
-		return false, err
-	}
-	defer tx.Rollback()
-	begun, err := queries.RiskBegin(ctx, tx, p.program)
-	if err != nil || !begun.Taken {
-		return false, err
-	}
-	found, err := look(ctx, tx, p)
-	if err != nil {
-		return false, err
-	}
-	events := &event.Recorder{OrgID: p.org, RequestID: s.Run, Now: s.Now}
-	opened := false
-	for _, f := range found[:min(len(found), sweepBatch)] {
-		one, err := Open(ctx, tx, events, f)
-		if err != nil {
-			return false, err
+	more := false
+	opened, err := event.Within(ctx, s.Pool, s.Run, s.Now, func(tx *pgtx.Tx, told *event.Recorders) (opened int, err error) {
+		begun, err := queries.RiskBegin(ctx, tx, p.program)
+		if err != nil || !begun.Taken {
+			return 0, err
 		}
-		opened = opened || one
-	}
-	if err := events.Flush(ctx, tx.Later()); err != nil {
-		return false, err
-	}
-	return opened && len(found) >= sweepBatch, tx.Commit(ctx)
+		found, err := look(ctx, tx, p)
+		if err != nil {
+			return 0, err
+		}
+		more = len(found) >= sweepBatch
+		for _, f := range found[:min(len(found), sweepBatch)] {
+			one, err := Open(ctx, tx, told.Of(p.org), f)
+			if err != nil {
+				return 0, err
+			}
+			if one {
+				opened++
+			}
+		}
+		return opened, nil
+	})
+	return more && opened > 0, err
 }
 
 // look runs the checks. Their findings come in one order, so that two sweeps that
