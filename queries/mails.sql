@@ -62,5 +62,7 @@ DELETE FROM mails WHERE id IN (SELECT m.id FROM mails m WHERE m.created_at < @be
 SELECT o.owner_email FROM organizations o WHERE o.id = @org_id;
 
 -- name: PartnerLeads :one
--- PartnerLeads counts a partner's customers, for its first.
-SELECT count(*) FROM customers c WHERE c.program_id = @program_id AND c.org_id = @org_id AND c.partner_id = @partner_id;
+-- PartnerLeads counts a partner's customers, up to two: for its first.
+SELECT count(*) FROM (
+    SELECT 1 FROM customers c WHERE c.program_id = @program_id AND c.org_id = @org_id AND c.partner_id = @partner_id LIMIT 2
+) t;

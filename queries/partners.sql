@@ -64,7 +64,7 @@ UPDATE partners SET group_id = @group_id, first_name = @first_name, last_name = 
     company_name = @company_name, website_url = @website_url, country_code = @country_code, handle = @handle, status = @status,
     decline_reason = @decline_reason, suspension_reason = @suspension_reason, min_payout_minor = @min_payout_minor,
     metadata = @metadata, payout_method = @payout_method, payout_details = @payout_details,
-    payout_details_hash = @payout_details_hash, updated_at = @updated_at
+    payout_details_hash = @payout_details_hash, payout_details_changed_at = @payout_details_changed_at, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 
 -- name: PartnerSetGroup :exec
@@ -133,6 +133,9 @@ DELETE FROM flows WHERE partner_id = @partner_id AND program_id = @program_id AN
 
 -- name: PartnerDelete :exec
 DELETE FROM partners WHERE id = @id AND org_id = @org_id;
+
+-- name: PartnerSessionsEnd :exec
+DELETE FROM portal_sessions WHERE program_id = @program_id AND org_id = @org_id AND partner_id = @partner_id;
 
 -- name: MagicLinkVoid :exec
 DELETE FROM magic_links WHERE program_id = @program_id AND org_id = @org_id AND partner_id = @partner_id AND used_at IS NULL;

@@ -154,11 +154,13 @@ ORDER BY t.id;
 
 -- name: PayoutsToSend :many
 -- PayoutsToSend takes the next payouts that are due, and told to be, of active
--- partners who still want the method that the rail pays; other replicas pass over what this one holds. Sample payouts move
--- no money.
+-- partners who still want the method that the rail pays, and who are not held; other replicas pass over what this one holds.
+-- Sample payouts move no money.
 UPDATE payouts t SET status = 'processing', rail = @rail, updated_at = @now
 FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND p.due_told AND p.due_at <= @now AND p.method = ANY (@methods::text[]) AND NOT starts_with(p.id, 'sample_')
       AND EXISTS (SELECT 1 FROM partners o WHERE o.id = p.partner_id AND o.status = 'active' AND o.payout_method = p.method)
+      AND NOT (@hold_on_high_risk::boolean AND EXISTS (SELECT 1 FROM risk_flags f
+          WHERE f.program_id = p.program_id AND f.partner_id = p.partner_id AND f.severity = 'high' AND f.status IN ('open', 'reviewing')))
     ORDER BY p.due_at, p.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.*;
 

@@ -27,6 +27,11 @@ SELECT f.* FROM risk_flags f WHERE f.id = @id AND f.org_id = @org_id FOR NO KEY 
 -- name: RiskFlagDecide :exec
 UPDATE risk_flags SET status = @status, resolved_at = @resolved_at, resolved_by = @resolved_by, resolution_note = @resolution_note WHERE id = @id AND org_id = @org_id;
 
+-- name: RiskDismissed :one
+-- RiskDismissed tells whether a partner's flag of a kind was dismissed since a time.
+SELECT EXISTS (SELECT 1 FROM risk_flags f
+    WHERE f.program_id = @program_id AND f.org_id = @org_id AND f.partner_id = @partner_id AND f.kind = @kind AND f.status = 'dismissed' AND f.resolved_at > @since);
+
 -- name: RiskHeld :many
 -- RiskHeld lists those of the partners who have an open flag of high severity.
 SELECT DISTINCT f.partner_id::text AS partner_id FROM risk_flags f

@@ -16,9 +16,9 @@ SELECT pg_try_advisory_xact_lock(hashtextextended('risk-sweep/' || @program_id::
     set_config('statement_timeout', '60000', true) AS allowed, set_config('plan_cache_mode', 'force_custom_plan', true) AS planned;
 
 -- name: RiskSharedDetails :many
-SELECT t.partner_id, t.payout_details_hash FROM (
-    SELECT p.id AS partner_id, p.payout_details_hash, count(*) OVER (PARTITION BY p.payout_details_hash) AS partners
-    FROM partners p WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.payout_details_hash IS NOT NULL
+SELECT t.partner_id, t.payout_details_hash, t.payout_details_changed_at FROM (
+    SELECT p.id AS partner_id, p.payout_details_hash, p.payout_details_changed_at, count(*) OVER (PARTITION BY p.payout_details_hash) AS partners
+    FROM partners p WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.payout_details_hash <> ''
 ) t WHERE t.partners > 1 ORDER BY t.partner_id;
 
 -- name: RiskSharedAddresses :many

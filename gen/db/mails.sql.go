@@ -236,7 +236,9 @@ func (q *Queries) PartnerByMailToken(ctx context.Context, db DBTX, mailToken str
 }
 
 const partnerLeads = `-- name: PartnerLeads :one
-SELECT count(*) FROM customers c WHERE c.program_id = $1 AND c.org_id = $2 AND c.partner_id = $3
+SELECT count(*) FROM (
+    SELECT 1 FROM customers c WHERE c.program_id = $1 AND c.org_id = $2 AND c.partner_id = $3 LIMIT 2
+) t
 `
 
 type PartnerLeadsParams struct {
@@ -245,7 +247,7 @@ type PartnerLeadsParams struct {
 	PartnerID *string
 }
 
-// PartnerLeads counts a partner's customers, for its first.
+// PartnerLeads counts a partner's customers, up to two: for its first.
 func (q *Queries) PartnerLeads(ctx context.Context, db DBTX, arg PartnerLeadsParams) (int64, error) {
 	row := db.QueryRow(ctx, partnerLeads, arg.ProgramID, arg.OrgID, arg.PartnerID)
 	var count int64

@@ -320,37 +320,38 @@ type Organization struct {
 }
 
 type Partner struct {
-	ID                  string
-	OrgID               string
-	ProgramID           string
-	GroupID             *string
-	Email               string
-	FirstName           *string
-	LastName            *string
-	DisplayName         *string
-	CompanyName         *string
-	WebsiteURL          *string
-	CountryCode         *string
-	LanguageCode        *string
-	Handle              string
-	Status              string
-	DeclineReason       *string
-	SuspensionReason    *string
-	MinPayoutMinor      *int64
-	TermsAcceptedAt     *clock.Time
-	TermsVersion        *string
-	CompletedOnboarding bool
-	EmailFirstReferral  bool
-	EmailNewReferral    bool
-	EmailPayoutPaid     bool
-	Metadata            []byte
-	PayoutMethod        *string
-	PayoutDetails       []byte
-	CreatedAt           clock.Time
-	UpdatedAt           clock.Time
-	MailToken           string
-	UnsubscribedAt      *clock.Time
-	PayoutDetailsHash   []byte
+	ID                     string
+	OrgID                  string
+	ProgramID              string
+	GroupID                *string
+	Email                  string
+	FirstName              *string
+	LastName               *string
+	DisplayName            *string
+	CompanyName            *string
+	WebsiteURL             *string
+	CountryCode            *string
+	LanguageCode           *string
+	Handle                 string
+	Status                 string
+	DeclineReason          *string
+	SuspensionReason       *string
+	MinPayoutMinor         *int64
+	TermsAcceptedAt        *clock.Time
+	TermsVersion           *string
+	CompletedOnboarding    bool
+	EmailFirstReferral     bool
+	EmailNewReferral       bool
+	EmailPayoutPaid        bool
+	Metadata               []byte
+	PayoutMethod           *string
+	PayoutDetails          []byte
+	CreatedAt              clock.Time
+	UpdatedAt              clock.Time
+	MailToken              string
+	UnsubscribedAt         *clock.Time
+	PayoutDetailsHash      []byte
+	PayoutDetailsChangedAt *clock.Time
 }
 
 type PartnerAddress struct {

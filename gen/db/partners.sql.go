@@ -89,7 +89,7 @@ func (q *Queries) MagicLinkVoid(ctx context.Context, db DBTX, arg MagicLinkVoidP
 }
 
 const partnerByEmail = `-- name: PartnerByEmail :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash FROM partners t WHERE t.program_id = $1 AND t.org_id = $2 AND lower(t.email) = lower($3)
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at FROM partners t WHERE t.program_id = $1 AND t.org_id = $2 AND lower(t.email) = lower($3)
 `
 
 type PartnerByEmailParams struct {
@@ -133,12 +133,13 @@ func (q *Queries) PartnerByEmail(ctx context.Context, db DBTX, arg PartnerByEmai
 		&i.MailToken,
 		&i.UnsubscribedAt,
 		&i.PayoutDetailsHash,
+		&i.PayoutDetailsChangedAt,
 	)
 	return i, err
 }
 
 const partnerByIDs = `-- name: PartnerByIDs :many
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash FROM partners t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at FROM partners t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 `
 
 type PartnerByIDsParams struct {
@@ -187,6 +188,7 @@ func (q *Queries) PartnerByIDs(ctx context.Context, db DBTX, arg PartnerByIDsPar
 			&i.MailToken,
 			&i.UnsubscribedAt,
 			&i.PayoutDetailsHash,
+			&i.PayoutDetailsChangedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -422,7 +424,7 @@ func (q *Queries) PartnerDeletePayouts(ctx context.Context, db DBTX, arg Partner
 }
 
 const partnerGet = `-- name: PartnerGet :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash FROM partners t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at FROM partners t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type PartnerGetParams struct {
@@ -465,6 +467,7 @@ func (q *Queries) PartnerGet(ctx context.Context, db DBTX, arg PartnerGetParams)
 		&i.MailToken,
 		&i.UnsubscribedAt,
 		&i.PayoutDetailsHash,
+		&i.PayoutDetailsChangedAt,
 	)
 	return i, err
 }
@@ -601,7 +604,7 @@ func (q *Queries) PartnerLedgerRemove(ctx context.Context, db DBTX, arg PartnerL
 }
 
 const partnerLock = `-- name: PartnerLock :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash FROM partners t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at FROM partners t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type PartnerLockParams struct {
@@ -645,12 +648,13 @@ func (q *Queries) PartnerLock(ctx context.Context, db DBTX, arg PartnerLockParam
 		&i.MailToken,
 		&i.UnsubscribedAt,
 		&i.PayoutDetailsHash,
+		&i.PayoutDetailsChangedAt,
 	)
 	return i, err
 }
 
 const partnerLockKey = `-- name: PartnerLockKey :one
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash FROM partners t WHERE t.id = $1 AND t.org_id = $2 FOR UPDATE
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at FROM partners t WHERE t.id = $1 AND t.org_id = $2 FOR UPDATE
 `
 
 type PartnerLockKeyParams struct {
@@ -695,6 +699,7 @@ func (q *Queries) PartnerLockKey(ctx context.Context, db DBTX, arg PartnerLockKe
 		&i.MailToken,
 		&i.UnsubscribedAt,
 		&i.PayoutDetailsHash,
+		&i.PayoutDetailsChangedAt,
 	)
 	return i, err
 }
@@ -734,7 +739,7 @@ func (q *Queries) PartnerOpenPayouts(ctx context.Context, db DBTX, arg PartnerOp
 
 const partnerPage = `-- name: PartnerPage :many
 
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash FROM partners t
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at FROM partners t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.status = $3::text)
@@ -828,6 +833,7 @@ func (q *Queries) PartnerPage(ctx context.Context, db DBTX, arg PartnerPageParam
 			&i.MailToken,
 			&i.UnsubscribedAt,
 			&i.PayoutDetailsHash,
+			&i.PayoutDetailsChangedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -853,6 +859,21 @@ func (q *Queries) PartnerProgram(ctx context.Context, db DBTX, arg PartnerProgra
 	var program_id string
 	err := row.Scan(&program_id)
 	return program_id, err
+}
+
+const partnerSessionsEnd = `-- name: PartnerSessionsEnd :exec
+DELETE FROM portal_sessions WHERE program_id = $1 AND org_id = $2 AND partner_id = $3
+`
+
+type PartnerSessionsEndParams struct {
+	ProgramID string
+	OrgID     string
+	PartnerID string
+}
+
+func (q *Queries) PartnerSessionsEnd(ctx context.Context, db DBTX, arg PartnerSessionsEndParams) error {
+	_, err := db.Exec(ctx, partnerSessionsEnd, arg.ProgramID, arg.OrgID, arg.PartnerID)
+	return err
 }
 
 const partnerSetGroup = `-- name: PartnerSetGroup :exec
@@ -935,30 +956,31 @@ UPDATE partners SET group_id = $1, first_name = $2, last_name = $3, display_name
     company_name = $5, website_url = $6, country_code = $7, handle = $8, status = $9,
     decline_reason = $10, suspension_reason = $11, min_payout_minor = $12,
     metadata = $13, payout_method = $14, payout_details = $15,
-    payout_details_hash = $16, updated_at = $17
-WHERE id = $18 AND org_id = $19
+    payout_details_hash = $16, payout_details_changed_at = $17, updated_at = $18
+WHERE id = $19 AND org_id = $20
 `
 
 type PartnerUpdateParams struct {
-	GroupID           *string
-	FirstName         *string
-	LastName          *string
-	DisplayName       *string
-	CompanyName       *string
-	WebsiteURL        *string
-	CountryCode       *string
-	Handle            string
-	Status            string
-	DeclineReason     *string
-	SuspensionReason  *string
-	MinPayoutMinor    *int64
-	Metadata          []byte
-	PayoutMethod      *string
-	PayoutDetails     []byte
-	PayoutDetailsHash []byte
-	UpdatedAt         clock.Time
-	ID                string
-	OrgID             string
+	GroupID                *string
+	FirstName              *string
+	LastName               *string
+	DisplayName            *string
+	CompanyName            *string
+	WebsiteURL             *string
+	CountryCode            *string
+	Handle                 string
+	Status                 string
+	DeclineReason          *string
+	SuspensionReason       *string
+	MinPayoutMinor         *int64
+	Metadata               []byte
+	PayoutMethod           *string
+	PayoutDetails          []byte
+	PayoutDetailsHash      []byte
+	PayoutDetailsChangedAt *clock.Time
+	UpdatedAt              clock.Time
+	ID                     string
+	OrgID                  string
 }
 
 func (q *Queries) PartnerUpdate(ctx context.Context, db DBTX, arg PartnerUpdateParams) error {
@@ -979,6 +1001,7 @@ func (q *Queries) PartnerUpdate(ctx context.Context, db DBTX, arg PartnerUpdateP
 		arg.PayoutMethod,
 		arg.PayoutDetails,
 		arg.PayoutDetailsHash,
+		arg.PayoutDetailsChangedAt,
 		arg.UpdatedAt,
 		arg.ID,
 		arg.OrgID,

@@ -305,7 +305,7 @@ func (q *Queries) BatchPage(ctx context.Context, db DBTX, arg BatchPageParams) (
 }
 
 const batchPartners = `-- name: BatchPartners :many
-SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash FROM partners t
+SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at FROM partners t
 WHERE t.program_id = $1 AND t.org_id = $2 AND NOT starts_with(t.id, 'sample_')
   AND ($3::text IS NULL OR t.id = $3::text)
   AND ($4::text IS NULL OR t.group_id = $4::text)
@@ -368,6 +368,7 @@ func (q *Queries) BatchPartners(ctx context.Context, db DBTX, arg BatchPartnersP
 			&i.MailToken,
 			&i.UnsubscribedAt,
 			&i.PayoutDetailsHash,
+			&i.PayoutDetailsChangedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -1263,7 +1264,7 @@ func (q *Queries) PayoutsInFlight(ctx context.Context, db DBTX, arg PayoutsInFli
 }
 
 const payoutsOfBatch = `-- name: PayoutsOfBatch :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, g.currency AS program_currency
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, g.currency AS program_currency
 FROM payouts t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.program_id
 WHERE t.batch_id = $1 AND t.status IN ('pending', 'failed') AND t.method = $2 AND p.status = 'active' AND p.payout_method = t.method AND NOT starts_with(t.id, 'sample_') ORDER BY t.currency, t.id
 `
@@ -1347,6 +1348,7 @@ func (q *Queries) PayoutsOfBatch(ctx context.Context, db DBTX, arg PayoutsOfBatc
 			&i.Partner.MailToken,
 			&i.Partner.UnsubscribedAt,
 			&i.Partner.PayoutDetailsHash,
+			&i.Partner.PayoutDetailsChangedAt,
 			&i.ProgramCurrency,
 		); err != nil {
 			return nil, err
@@ -1363,25 +1365,29 @@ const payoutsToSend = `-- name: PayoutsToSend :many
 UPDATE payouts t SET status = 'processing', rail = $1, updated_at = $2
 FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND p.due_told AND p.due_at <= $2 AND p.method = ANY ($3::text[]) AND NOT starts_with(p.id, 'sample_')
       AND EXISTS (SELECT 1 FROM partners o WHERE o.id = p.partner_id AND o.status = 'active' AND o.payout_method = p.method)
-    ORDER BY p.due_at, p.id LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED) due
+      AND NOT ($4::boolean AND EXISTS (SELECT 1 FROM risk_flags f
+          WHERE f.program_id = p.program_id AND f.partner_id = p.partner_id AND f.severity = 'high' AND f.status IN ('open', 'reviewing')))
+    ORDER BY p.due_at, p.id LIMIT $5 FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions
 `
 
 type PayoutsToSendParams struct {
-	Rail    *string
-	Now     clock.Time
-	Methods []string
-	Lim     int32
+	Rail           *string
+	Now            clock.Time
+	Methods        []string
+	HoldOnHighRisk bool
+	Lim            int32
 }
 
 // PayoutsToSend takes the next payouts that are due, and told to be, of active
-// partners who still want the method that the rail pays; other replicas pass over what this one holds. Sample payouts move
-// no money.
+// partners who still want the method that the rail pays, and who are not held; other replicas pass over what this one holds.
+// Sample payouts move no money.
 func (q *Queries) PayoutsToSend(ctx context.Context, db DBTX, arg PayoutsToSendParams) ([]Payout, error) {
 	rows, err := db.Query(ctx, payoutsToSend,
 		arg.Rail,
 		arg.Now,
 		arg.Methods,
+		arg.HoldOnHighRisk,
 		arg.Lim,
 	)
 	if err != nil {

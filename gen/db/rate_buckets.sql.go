@@ -30,12 +30,12 @@ func (q *Queries) RatePurge(ctx context.Context, db DBTX, arg RatePurgeParams) (
 }
 
 const rateTake = `-- name: RateTake :one
-INSERT INTO rate_buckets AS b (id, size, tokens, granted, at) VALUES ($1, $2, $3, $4, $5)
+INSERT INTO rate_buckets AS b (id, size, tokens, granted, at) VALUES ($1, $2, $3, $4, coalesce($5::timestamptz, clock_timestamp()))
 ON CONFLICT (id) DO UPDATE SET
     tokens = least(excluded.size, b.tokens + greatest(0, extract(epoch FROM excluded.at - b.at)) * excluded.size)
         - least(floor(least(excluded.size, b.tokens + greatest(0, extract(epoch FROM excluded.at - b.at)) * excluded.size)), excluded.granted),
     granted = least(floor(least(excluded.size, b.tokens + greatest(0, extract(epoch FROM excluded.at - b.at)) * excluded.size)), excluded.granted),
-    size = excluded.size, at = greatest(b.at, excluded.at)
+    size = excluded.size, at = CASE WHEN b.at > excluded.at + interval '2 seconds' THEN excluded.at ELSE greatest(b.at, excluded.at) END
 RETURNING granted, tokens
 `
 
@@ -44,7 +44,7 @@ type RateTakeParams struct {
 	Size    float64
 	Tokens  float64
 	Granted int64
-	At      clock.Time
+	At      *clock.Time
 }
 
 type RateTakeRow struct {
@@ -53,7 +53,9 @@ type RateTakeRow struct {
 }
 
 // RateTake takes up to `granted` tokens of a key's bucket and returns how many it
-// got, and what is left. tokens is what is left of a bucket that is new.
+// got, and what is left. tokens is what is left of a bucket that is new. The time is
+// the database's unless given: replicas' clocks differ. One that was set back by more
+// than it may waver begins anew.
 func (q *Queries) RateTake(ctx context.Context, db DBTX, arg RateTakeParams) (RateTakeRow, error) {
 	row := db.QueryRow(ctx, rateTake,
 		arg.ID,

@@ -11,6 +11,33 @@ import (
 	clock "rail/server/clock"
 )
 
+const riskDismissed = `-- name: RiskDismissed :one
+SELECT EXISTS (SELECT 1 FROM risk_flags f
+    WHERE f.program_id = $1 AND f.org_id = $2 AND f.partner_id = $3 AND f.kind = $4 AND f.status = 'dismissed' AND f.resolved_at > $5)
+`
+
+type RiskDismissedParams struct {
+	ProgramID string
+	OrgID     string
+	PartnerID *string
+	Kind      string
+	Since     *clock.Time
+}
+
+// RiskDismissed tells whether a partner's flag of a kind was dismissed since a time.
+func (q *Queries) RiskDismissed(ctx context.Context, db DBTX, arg RiskDismissedParams) (bool, error) {
+	row := db.QueryRow(ctx, riskDismissed,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.PartnerID,
+		arg.Kind,
+		arg.Since,
+	)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const riskFlagDecide = `-- name: RiskFlagDecide :exec
 UPDATE risk_flags SET status = $1, resolved_at = $2, resolved_by = $3, resolution_note = $4 WHERE id = $5 AND org_id = $6
 `

@@ -382,9 +382,9 @@ func (q *Queries) RiskSharedAddresses(ctx context.Context, db DBTX, arg RiskShar
 }
 
 const riskSharedDetails = `-- name: RiskSharedDetails :many
-SELECT t.partner_id, t.payout_details_hash FROM (
-    SELECT p.id AS partner_id, p.payout_details_hash, count(*) OVER (PARTITION BY p.payout_details_hash) AS partners
-    FROM partners p WHERE p.program_id = $1 AND p.org_id = $2 AND p.payout_details_hash IS NOT NULL
+SELECT t.partner_id, t.payout_details_hash, t.payout_details_changed_at FROM (
+    SELECT p.id AS partner_id, p.payout_details_hash, p.payout_details_changed_at, count(*) OVER (PARTITION BY p.payout_details_hash) AS partners
+    FROM partners p WHERE p.program_id = $1 AND p.org_id = $2 AND p.payout_details_hash <> ''
 ) t WHERE t.partners > 1 ORDER BY t.partner_id
 `
 
@@ -394,8 +394,9 @@ type RiskSharedDetailsParams struct {
 }
 
 type RiskSharedDetailsRow struct {
-	PartnerID         string
-	PayoutDetailsHash []byte
+	PartnerID              string
+	PayoutDetailsHash      []byte
+	PayoutDetailsChangedAt *clock.Time
 }
 
 func (q *Queries) RiskSharedDetails(ctx context.Context, db DBTX, arg RiskSharedDetailsParams) ([]RiskSharedDetailsRow, error) {
@@ -407,7 +408,7 @@ func (q *Queries) RiskSharedDetails(ctx context.Context, db DBTX, arg RiskShared
 	items := []RiskSharedDetailsRow{}
 	for rows.Next() {
 		var i RiskSharedDetailsRow
-		if err := rows.Scan(&i.PartnerID, &i.PayoutDetailsHash); err != nil {
+		if err := rows.Scan(&i.PartnerID, &i.PayoutDetailsHash, &i.PayoutDetailsChangedAt); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

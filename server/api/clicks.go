@@ -13,6 +13,7 @@ import (
 	"rail/server/ident"
 	"rail/server/pgtx"
 	"rail/server/problem"
+	"rail/server/risk"
 	"rail/server/secret"
 )
 
@@ -23,6 +24,7 @@ type visit struct {
 	param                          string
 	visitor                        []byte
 	landingURL                     string
+	asked                          string // the query of a short link's visit
 	ip                             string
 	userAgent, referer, geo, gizmo *string
 	cookieDays                     int64
@@ -87,7 +89,7 @@ func (s *Server) record(ctx context.Context, c *call.Call, v visit) (db.Click, e
 	if click.Param == "" {
 		click.Param = "ref"
 	}
-	if v.ip != "" {
+	if risk.Tells(v.ip) {
 		click.IPHash = s.Keeper.HashIP(v.programID, v.ip)
 	}
 	if err := s.checkClick(ctx, c, v); err != nil {

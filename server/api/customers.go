@@ -52,10 +52,8 @@ func (s *Server) CreateCustomer(ctx context.Context, r api.CreateCustomerRequest
 	if err := s.checkCustomer(ctx, c, a.partner, k); err != nil {
 		return nil, err
 	}
-	if a.referral != nil && a.referral.Status == "visit" {
-		if err := s.tellOfLead(ctx, c, a.partner, k); err != nil {
-			return nil, err
-		}
+	if err := s.tellOfLead(ctx, c, a.partner, k); err != nil {
+		return nil, err
 	}
 	if err := a.lead(ctx, c, k); err != nil {
 		return nil, err
@@ -222,6 +220,7 @@ func (s *Server) UpdateCustomer(ctx context.Context, r api.UpdateCustomerRequest
 	if err != nil {
 		return nil, err
 	}
+	before := k
 	if b.PartnerID != nil {
 		if err := reassign(ctx, c, &k, *b.PartnerID); err != nil {
 			return nil, err
@@ -236,12 +235,30 @@ func (s *Server) UpdateCustomer(ctx context.Context, r api.UpdateCustomerRequest
 	if b.Status != nil {
 		k.Status = string(*b.Status)
 	}
+	if deref(k.Email) != deref(before.Email) || deref(k.PartnerID) != deref(before.PartnerID) {
+		if err := s.checkAgain(ctx, c, k); err != nil {
+			return nil, err
+		}
+	}
 	k.UpdatedAt = c.Now
 	err = queries.CustomerUpdate(ctx, c.Later(), db.CustomerUpdateParams{
 		PartnerID: k.PartnerID, ReferralID: k.ReferralID, LinkID: k.LinkID, CouponID: k.CouponID, ClickID: k.ClickID, TrackedBy: k.TrackedBy,
 		Email: k.Email, Name: k.Name, Identifier: k.Identifier, Status: k.Status, Metadata: k.Metadata, UpdatedAt: k.UpdatedAt, ID: k.ID, OrgID: k.OrgID,
 	})
 	return api.UpdateCustomer200JSONResponse(toCustomer(k)), err
+}
+
+// checkAgain looks at a customer whose address or partner is another now. Nothing is
+// refused: the merchant who changes a customer knows more than the e-mail tells.
+func (s *Server) checkAgain(ctx context.Context, c *call.Call, k db.Customer) error {
+	if !s.plan(c).FraudMonitoring || k.Email == nil || k.PartnerID == nil {
+		return nil
+	}
+	p, err := queries.PartnerGet(ctx, c.DB(), db.PartnerGetParams{ID: *k.PartnerID, OrgID: k.OrgID})
+	if err != nil {
+		return err
+	}
+	return s.checkCustomer(ctx, c, p, k)
 }
 
 // reassign gives the customer to another partner: recorded as manual, without

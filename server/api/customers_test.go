@@ -134,9 +134,20 @@ func TestSelfReferral(t *testing.T) {
 	allowed := s.Must(201, s.Post("/v1/customers", M{"program_id": open, "click_id": visit.String("id"), "email": "BOB+1@example.com"}))
 	require.Equal(t, bob, allowed.String("partner_id"))
 	require.Equal(t, "lead", s.Get("/v1/referrals/"+visit.String("referral_id")).String("status"))
+	second := s.Customer(open, bob, M{"email": "bob+2@example.com"})
+	other := s.Customer(open, s.Partner(open, M{"email": "eve@elsewhere.example"}), M{"email": "bob+3@Example.com"})
+	s.Must(200, s.Post("/v1/customers/"+other, M{"partner_id": bob}))
+	later := s.Customer(open, bob)
+	s.Must(200, s.Post("/v1/customers/"+later, M{"email": "bob@example.com"}))
+	var flagged []string
+	for _, f := range s.Get("/v1/risk_flags?program_id=" + open).Data() {
+		require.Equal(t, "self_referral", f["kind"])
+		flagged = append(flagged, f["customer"].(M)["id"].(string))
+	}
+	require.ElementsMatch(t, []string{allowed.String("id"), second, other, later}, flagged, "one a customer, however it came to be the partner's")
 	types := s.EventTypes(open)
 	slices.Sort(types)
-	require.Equal(t, []string{"affiliate.created", "referral.created", "referral.lead", "risk_flag.created"}, types)
+	require.Equal(t, []string{"affiliate.created", "affiliate.created", "referral.created", "referral.lead", "risk_flag.created", "risk_flag.created", "risk_flag.created", "risk_flag.created"}, types)
 }
 
 func TestCustomerUpdate(t *testing.T) {

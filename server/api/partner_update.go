@@ -10,6 +10,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/call"
+	"rail/server/clock"
 	"rail/server/event"
 	"rail/server/payout"
 	"rail/server/pgtx"
@@ -35,7 +36,7 @@ func (s *Server) UpdatePartner(ctx context.Context, r api.UpdatePartnerRequestOb
 		return nil, err
 	}
 	p := before
-	if err := s.patchPartner(&p, b, seen); err != nil {
+	if err := s.patchPartner(&p, b, seen, c.Now); err != nil {
 		return nil, err
 	}
 	if b.Handle != nil && *b.Handle != p.Handle {
@@ -57,10 +58,25 @@ func (s *Server) UpdatePartner(ctx context.Context, r api.UpdatePartnerRequestOb
 			return nil, err
 		}
 	}
+	if p.Status != before.Status {
+		if err := signOut(ctx, c, p); err != nil {
+			return nil, err
+		}
+	}
 	if retag {
 		err = saveTags(ctx, c, p, wantedTags(b))
 	}
 	return api.UpdatePartner200JSONResponse(toPartner(p)), err
+}
+
+// signOut ends what a partner has of the portal: sessions, and links that were not
+// used. Who is reinstated signs in again.
+func signOut(ctx context.Context, c *call.Call, p db.Partner) error {
+	of := db.PartnerSessionsEndParams{ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: p.ID}
+	if err := queries.PartnerSessionsEnd(ctx, c.Later(), of); err != nil {
+		return err
+	}
+	return queries.MagicLinkVoid(ctx, c.Later(), db.MagicLinkVoidParams(of))
 }
 
 // lockPartner locks a partner for a change; a change of its handle needs the
@@ -154,7 +170,7 @@ func wantedTags(b *api.PartnerUpdate) []string {
 	return tags
 }
 
-func (s *Server) patchPartner(p *db.Partner, b *api.PartnerUpdate, seen surroundings) error {
+func (s *Server) patchPartner(p *db.Partner, b *api.PartnerUpdate, seen surroundings, now clock.Time) error {
 	changeOrClear(&p.FirstName, b.FirstName)
 	changeOrClear(&p.LastName, b.LastName)
 	changeOrClear(&p.DisplayName, b.DisplayName)
@@ -170,7 +186,7 @@ func (s *Server) patchPartner(p *db.Partner, b *api.PartnerUpdate, seen surround
 	if err := patchStatus(p, b); err != nil {
 		return err
 	}
-	return s.patchPayout(p, b, seen.methods)
+	return s.patchPayout(p, b, seen.methods, now)
 }
 
 // patchStatus suspends or reinstates; who was never approved is not for an
@@ -195,7 +211,7 @@ func patchStatus(p *db.Partner, b *api.PartnerUpdate) error {
 
 // patchPayout sets the payout method and its details. Details belong to one
 // method: another method, or none, drops them.
-func (s *Server) patchPayout(p *db.Partner, b *api.PartnerUpdate, methods []string) error {
+func (s *Server) patchPayout(p *db.Partner, b *api.PartnerUpdate, methods []string, now clock.Time) error {
 	old := p.PayoutMethod
 	changeOrClear(&p.PayoutMethod, b.PayoutMethod)
 	if given := p.PayoutMethod; b.PayoutMethod.IsSpecified() && given != nil && len(methods) > 0 && !slices.Contains(methods, *given) {
@@ -213,12 +229,12 @@ func (s *Server) patchPayout(p *db.Partner, b *api.PartnerUpdate, methods []stri
 	case p.PayoutMethod == nil:
 		return problem.Invalid("payout_details", "payout_details needs a payout_method.")
 	}
-	return s.sealDetails(p, b.PayoutDetails)
+	return s.sealDetails(p, b.PayoutDetails, now)
 }
 
 // sealDetails encrypts the details, unless they are the ones already kept: a
 // new seal would look like a change.
-func (s *Server) sealDetails(p *db.Partner, details []byte) error {
+func (s *Server) sealDetails(p *db.Partner, details []byte, now clock.Time) error {
 	where := payout.DetailsPlace(p.ID)
 	if p.PayoutDetails != nil {
 		if kept, err := s.Keeper.Open(p.PayoutDetails, where); err == nil && bytes.Equal(kept, details) {
@@ -229,7 +245,10 @@ func (s *Server) sealDetails(p *db.Partner, details []byte) error {
 	if p.PayoutDetails, err = s.Keeper.Seal(details, where); err != nil {
 		return err
 	}
-	p.PayoutDetailsHash, err = payout.DetailsHash(s.Keeper, p.ProgramID, p.PayoutMethod, details)
+	was := p.PayoutDetailsHash
+	if p.PayoutDetailsHash, err = payout.DetailsHash(s.Keeper, p.ProgramID, p.PayoutMethod, details); !bytes.Equal(was, p.PayoutDetailsHash) {
+		p.PayoutDetailsChangedAt = &now
+	}
 	return err
 }
 
@@ -240,7 +259,7 @@ func savePartner(ctx context.Context, c *call.Call, p db.Partner) error {
 		GroupID: p.GroupID, FirstName: p.FirstName, LastName: p.LastName, DisplayName: p.DisplayName, CompanyName: p.CompanyName,
 		WebsiteURL: p.WebsiteURL, CountryCode: p.CountryCode, Handle: p.Handle, Status: p.Status, DeclineReason: p.DeclineReason,
 		SuspensionReason: p.SuspensionReason, MinPayoutMinor: p.MinPayoutMinor, Metadata: p.Metadata, PayoutMethod: p.PayoutMethod,
-		PayoutDetails: p.PayoutDetails, PayoutDetailsHash: p.PayoutDetailsHash, UpdatedAt: p.UpdatedAt, ID: p.ID, OrgID: p.OrgID,
+		PayoutDetails: p.PayoutDetails, PayoutDetailsHash: p.PayoutDetailsHash, PayoutDetailsChangedAt: p.PayoutDetailsChangedAt, UpdatedAt: p.UpdatedAt, ID: p.ID, OrgID: p.OrgID,
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/call"
+	"rail/server/problem"
 )
 
 // Choices are the mails that a partner wants (decisions, 54).
@@ -22,7 +23,7 @@ type Choices struct {
 // the API they are read-only. Choices that are what they were change nothing.
 func (s *Server) SavePartnerChoices(ctx context.Context, partnerID string, to Choices) error {
 	c := call.From(ctx)
-	p, err := lockPartner(ctx, c, partnerID, false)
+	p, err := lockSelf(ctx, c, partnerID)
 	if err != nil {
 		return err
 	}
@@ -40,12 +41,22 @@ func (s *Server) SavePartnerChoices(ctx context.Context, partnerID string, to Ch
 	return s.AuditSelf(ctx, p, "partner.updated", p.ID, before, to)
 }
 
+// lockSelf locks the partner of a session, who may have been suspended while the
+// form was under way.
+func lockSelf(ctx context.Context, c *call.Call, id string) (db.Partner, error) {
+	p, err := lockPartner(ctx, c, id, false)
+	if err == nil && p.Status != string(api.PartnerStatusActive) {
+		err = problem.New(problem.PartnerNotActive, "The partner is %s.", p.Status)
+	}
+	return p, err
+}
+
 // UpdatePartnerSelf is UpdatePartner by the partner in the portal: it is in the
 // audit log, and ends the onboarding once a name and a payout method are saved
 // (decisions, 54).
 func (s *Server) UpdatePartnerSelf(ctx context.Context, partnerID string, body *api.PartnerUpdate) error {
 	c := call.From(ctx)
-	before, err := lockPartner(ctx, c, partnerID, false)
+	before, err := lockSelf(ctx, c, partnerID)
 	if err != nil {
 		return err
 	}

@@ -17,11 +17,12 @@ import (
 type railed struct {
 	earner
 	rail *railtest.Rail
+	hold bool // what a high flag does (decisions, 149)
 }
 
 func newRailed(t *testing.T) railed {
 	t.Helper()
-	return railed{newEarner(t, M{"payout_methods": []string{"paypal"}}), railtest.New()}
+	return railed{earner: newEarner(t, M{"payout_methods": []string{"paypal"}}), rail: railtest.New()}
 }
 
 // round advances the clock and does one round of the job.
@@ -37,7 +38,7 @@ func (r railed) again(t *testing.T) error {
 	t.Helper()
 	keeper, err := secret.New(r.s.Config.SecretKey)
 	require.NoError(t, err)
-	sender := payout.Sender{Pool: r.s.Pool, Keeper: keeper, Rails: []payout.Rail{r.rail}}
+	sender := payout.Sender{Pool: r.s.Pool, Keeper: keeper, Rails: []payout.Rail{r.rail}, HoldOnHighRisk: r.hold}
 	return sender.Run(t.Context(), r.s.Clock.Now(), ident.New(ident.Run))
 }
 
@@ -180,19 +181,39 @@ func TestRailSendsOnlyWhatIsWanted(t *testing.T) {
 	moved, fickle, _ := r.due(t, 10000)
 	s.Must(200, s.Post("/v1/partners/"+fickle, M{"payout_method": nil}))
 	odd, _, _ := r.due(t, 10000)
+	r.hold = true
+	suspicious, _, _ := r.due(t, 10000)
+	f := openFlagOn(t, s, suspicious)
 	r.later()
 	r.rail.Deaf(true)
 	require.ErrorIs(t, r.round(t), railtest.ErrAway)
 	r.rail.Deaf(false)
 	r.rail.Refuse("duplicate", "We have that one.")
 	require.Error(t, r.round(t))
-	require.Equal(t, []string{"pending", "pending", "processing"}, []string{r.get(suspended).String("status"), r.get(moved).String("status"), r.get(odd).String("status")})
+	statuses := func() (out []string) {
+		for _, id := range []string{suspended, moved, odd, suspicious} {
+			out = append(out, r.get(id).String("status"))
+		}
+		return out
+	}
+	require.Equal(t, []string{"pending", "pending", "processing", "pending"}, statuses())
 	r.rail.Accept()
 	r.rail.End(odd, payout.Status{State: "pending_review"})
 	require.ErrorContains(t, r.round(t), "pending_review")
-	require.Equal(t, "processing", r.get(odd).String("status"))
-	require.Equal(t, 3, tally(s, r.program, "payout.due"), "told before anything is sent")
+	s.Must(200, s.Post("/v1/risk_flags/"+f+"/resolve", M{"note": "Known."}))
+	require.ErrorContains(t, r.round(t), "pending_review")
+	require.Equal(t, []string{"pending", "pending", "processing", "processing"}, statuses(), "what was held goes once its flag is closed")
+	require.Equal(t, 4, tally(s, r.program, "payout.due"), "told before anything is sent")
 	r.tallied(t)
+}
+
+// openFlagOn opens a high flag on the partner of a payout.
+func openFlagOn(t *testing.T, s *apitest.Server, id string) (flag string) {
+	t.Helper()
+	p := s.Must(200, s.Get("/v1/payouts/"+id))
+	partner := s.Get("/v1/partners/" + p.String("partner_id"))
+	s.Refused(409, "self_referral_blocked", "email", s.Post("/v1/customers", M{"program_id": p.String("program_id"), "partner_id": partner.String("id"), "email": partner.String("email")}))
+	return s.Get("/v1/risk_flags?program_id=" + p.String("program_id") + "&partner_id=" + partner.String("id")).Data()[0]["id"].(string)
 }
 
 // TestRailRaces: rounds of two replicas, payments by hand, refunds and

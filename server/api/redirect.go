@@ -105,7 +105,7 @@ func (d *Redirector) click(ctx context.Context, c echo.Context, hit db.LinkBySlu
 		}
 		_, err = d.Server.record(ctx, w, visit{
 			programID: l.ProgramID, partnerID: l.PartnerID, linkID: l.ID, referralID: current.ReferralID, param: l.Param, visitor: visitor,
-			landingURL: landing, ip: d.Address(c), userAgent: orNil(clean(agent)), referer: orNil(clean(referer)), cookieDays: hit.CookieDays,
+			landingURL: landing, asked: c.Request().URL.RawQuery, ip: d.Address(c), userAgent: orNil(clean(agent)), referer: orNil(clean(referer)), cookieDays: hit.CookieDays,
 		})
 		return err
 	})

@@ -21,31 +21,54 @@ func flag(ctx context.Context, c *call.Call, f risk.Finding) error {
 // (decisions, 147).
 var clickIDs = []string{"gclid", "fbclid", "msclkid", "ttclid", "twclid", "li_fat_id"}
 
+// dismissedFor is for how many days no paid click opens a flag again that was
+// dismissed: every one of them would.
+const dismissedFor = 30
+
 // checkClick looks for paid traffic.
 func (s *Server) checkClick(ctx context.Context, c *call.Call, v visit) error {
-	if !s.plan(c).FraudMonitoring || !strings.Contains(v.landingURL, "cl") && !strings.Contains(v.landingURL, "li_fat_id") {
+	name := paidBy(v)
+	if name == "" || !s.plan(c).FraudMonitoring {
 		return nil
 	}
-	u, err := url.Parse(v.landingURL)
-	if err != nil {
-		return nil // it was judged before
+	settled, err := queries.RiskDismissed(ctx, c.DB(), db.RiskDismissedParams{
+		ProgramID: v.programID, OrgID: c.Key.OrgID, PartnerID: &v.partnerID, Kind: "paid_traffic", Since: ptr(c.Now.Days(-dismissedFor)),
+	})
+	if err != nil || settled {
+		return err
 	}
-	query := u.Query()
-	for _, name := range clickIDs {
-		if query.Has(name) {
-			return flag(ctx, c, risk.Finding{
-				ProgramID: v.programID, PartnerID: v.partnerID, Kind: "paid_traffic", Severity: "low",
-				Summary: "A visitor came through a paid advertisement.", Signals: map[string]any{"parameter": name},
-			})
-		}
-	}
-	return nil
+	return flag(ctx, c, risk.Finding{
+		ProgramID: v.programID, PartnerID: v.partnerID, Kind: "paid_traffic", Severity: "low",
+		Summary: "A visitor came through a paid advertisement.", Signals: map[string]any{"parameter": name},
+	})
 }
 
-// checkCustomer looks at the address of a new customer.
+// paidBy is the parameter by which a network marked the click; "" for none.
+func paidBy(v visit) string {
+	_, query, _ := strings.Cut(v.landingURL, "?")
+	query, _, _ = strings.Cut(query, "#")
+	if query += "&" + v.asked; !strings.Contains(query, "cl") && !strings.Contains(query, "li_fat_id") {
+		return "" // most clicks, at the least cost
+	}
+	given, _ := url.ParseQuery(query) // what cannot be read marks nothing
+	for _, name := range clickIDs {
+		if given.Has(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// checkCustomer looks at the address of a customer that is new, or whose address
+// or partner is.
 func (s *Server) checkCustomer(ctx context.Context, c *call.Call, p db.Partner, k db.Customer) error {
 	if !s.plan(c).FraudMonitoring || k.Email == nil {
 		return nil
+	}
+	if isPartner(k.Email, p) {
+		if err := flagSelfReferral(ctx, c, p, &k.ID); err != nil {
+			return err
+		}
 	}
 	domain, own := domainOf(*k.Email), domainOf(p.Email)
 	if slices.Contains(disposable, domain) {
@@ -57,7 +80,7 @@ func (s *Server) checkCustomer(ctx context.Context, c *call.Call, p db.Partner, 
 			return err
 		}
 	}
-	if domain == "" || domain != own || slices.Contains(free, domain) || normalEmail(*k.Email) == normalEmail(p.Email) {
+	if domain == "" || domain != own || forAll(domain) || isPartner(k.Email, p) {
 		return nil
 	}
 	return flag(ctx, c, risk.Finding{
@@ -66,19 +89,29 @@ func (s *Server) checkCustomer(ctx context.Context, c *call.Call, p db.Partner, 
 	})
 }
 
+// forAll tells whether a domain has addresses for everybody, which tell nothing of
+// who belongs together. Some providers have one domain a country.
+func forAll(domain string) bool {
+	provider, _, _ := strings.Cut(domain, ".")
+	return slices.Contains(free, domain) || slices.Contains(families, provider) && strings.Count(domain, ".") <= 2
+}
+
 func domainOf(email string) string {
 	return strings.ToLower(email[strings.LastIndexByte(email, '@')+1:])
 }
 
-// free are the larger providers of addresses for everybody, which tell nothing
-// of who belongs together; disposable those of addresses for minutes.
+// free are the larger providers of addresses for everybody, relays among them;
+// families those of them whose domains begin alike; disposable those of addresses
+// for minutes.
 var (
-	free = strings.Fields(`gmail.com googlemail.com outlook.com hotmail.com live.com msn.com yahoo.com ymail.com rocketmail.com yahoo.co.uk yahoo.de
+	families = strings.Fields("gmail googlemail yahoo ymail rocketmail hotmail outlook live msn windowslive passport gmx aol yandex mail proton protonmail tutanota zoho")
+	free     = strings.Fields(`gmail.com googlemail.com outlook.com hotmail.com live.com msn.com yahoo.com ymail.com rocketmail.com yahoo.co.uk yahoo.de
 		yahoo.fr icloud.com me.com mac.com aol.com proton.me protonmail.com pm.me gmx.com gmx.de gmx.net gmx.at gmx.ch web.de t-online.de freenet.de mail.com
 		zoho.com fastmail.com tutanota.com tuta.io hey.com hotmail.co.uk hotmail.fr hotmail.de live.co.uk orange.fr wanadoo.fr free.fr laposte.net sfr.fr
 		libero.it virgilio.it tiscali.it alice.it mail.ru yandex.ru yandex.com bk.ru list.ru inbox.ru rambler.ru qq.com 163.com 126.com sina.com foxmail.com
 		naver.com daum.net hanmail.net comcast.net verizon.net att.net sbcglobal.net bellsouth.net cox.net charter.net btinternet.com sky.com
-		virginmedia.com bigpond.com optusnet.com.au uol.com.br bol.com.br terra.com.br seznam.cz centrum.cz wp.pl o2.pl interia.pl onet.pl`)
+		virginmedia.com bigpond.com bigpond.net.au optusnet.com.au uol.com.br bol.com.br terra.com.br privaterelay.appleid.com
+		mozmail.com duck.com simplelogin.com aleeas.com anonaddy.com addy.io passmail.net pobox.com seznam.cz email.cz centrum.cz wp.pl o2.pl interia.pl onet.pl`)
 	disposable = strings.Fields(`mailinator.com guerrillamail.com guerrillamail.net guerrillamail.org guerrillamailblock.com sharklasers.com grr.la spam4.me
 		10minutemail.com 10minutemail.net 20minutemail.com tempmail.com temp-mail.org temp-mail.io tempmail.net tempmailo.com tempr.email tempinbox.com
 		throwawaymail.com trashmail.com trashmail.de trashmail.net trash-mail.com yopmail.com yopmail.fr yopmail.net getnada.com nada.email maildrop.cc

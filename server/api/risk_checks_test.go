@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -26,6 +27,9 @@ func TestRiskChecks(t *testing.T) {
 		s.Customer(program, ada, M{"email": "x@mailinator.com"})
 		s.Customer(program, ada, M{"email": "ada+shop@studio.example"})
 		s.Customer(program, free, M{"email": "carol@gmail.com"})
+		for _, domain := range []string{"yahoo.co.in", "hotmail.es", "live.com.au", "privaterelay.appleid.com", "gmx.at"} {
+			s.Customer(program, s.Partner(program, M{"email": "dan@" + domain}), M{"email": "carol@" + domain})
+		}
 		var out []string
 		for _, f := range s.Must(200, s.Get("/v1/risk_flags?program_id="+program)).Data() {
 			evidence := f["evidence"].(M)
@@ -39,6 +43,28 @@ func TestRiskChecks(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{"high self_referral", "medium self_referral_domain", "medium disposable_email", "low paid_traffic"}, run())
 	require.Empty(t, run(func(c *config.Config) { c.FraudMonitoring = false }))
+}
+
+// TestPaidShortLink: an advertisement for a short link marks the link's address. A
+// flag that was dismissed is not opened again by the next click.
+func TestPaidShortLink(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	partner := s.Partner(program)
+	slug := s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": partner, "destination_url": "https://shop.example/p?q=%zz"})).String("short_slug")
+	flags := func() []M { return s.Get("/v1/risk_flags?program_id=" + program + "&status=open").Data() }
+	s.Must(302, follow(s, "GET", slug+"?cl=1"))
+	require.Empty(t, flags())
+	s.Must(302, follow(s, "GET", slug+"?gclid=abc"))
+	require.Len(t, flags(), 1)
+	require.Equal(t, "gclid", flags()[0]["evidence"].(M)["parameter"])
+	s.Must(200, s.Post("/v1/risk_flags/"+flags()[0]["id"].(string)+"/resolve", M{"status": "dismissed", "note": "Agreed."}))
+	s.Must(302, follow(s, "GET", slug+"?msclkid=abc"))
+	require.Empty(t, flags())
+	s.Clock.Advance(30 * 24 * time.Hour)
+	s.Must(302, follow(s, "GET", slug+"?gclid=abc"))
+	require.Len(t, flags(), 1)
 }
 
 // TestHoldOnHighRisk: where the operator wants it, an open high flag keeps a

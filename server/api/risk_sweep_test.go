@@ -261,7 +261,7 @@ func TestSweepDuplicatePartners(t *testing.T) {
 	foreign := w.Partner(w.Program())
 	paid(ada, "paypal", M{"email": "Pay@example.com"})
 	paid(foreign, "paypal", M{"email": "pay@example.com"})
-	paid(bob, "wise", M{"email": "pay@example.com"})
+	paid(bob, "wise", M{"email": "bob@example.com"})
 	w.seen(ada, "192.0.2.1", browser)
 	w.seen(bob, "192.0.2.1", "Other/1.0")
 	w.seen(eve, "192.0.2.1", "")
@@ -290,7 +290,14 @@ func TestSweepDuplicatePartners(t *testing.T) {
 		require.Equal(t, other[f["partner"].(M)["id"].(string)], f["evidence"].(M)["same_address_as"])
 		w.resolve(f)
 	}
-	paid(eve, "paypal", M{"email": "pay@example.com"})
+	paid(bob, "paypal", M{"email": "new@example.com"})
+	paid(ada, "paypal", M{"email": "new@example.com"})
+	for _, f := range w.sweep("duplicate_partner") {
+		require.Equal(t, other[f["partner"].(M)["id"].(string)], f["evidence"].(M)["same_payout_details_as"], "another account of the same pair")
+		w.resolve(f)
+	}
+	require.Equal(t, 6, tally(w.Server, w.program, "risk_flag.created"))
+	paid(eve, "paypal", M{"email": "new@example.com"})
 	_, err := w.Pool.Exec(t.Context(), "UPDATE partners SET payout_details_hash = NULL") // as an earlier version left them
 	require.NoError(t, err)
 	named := map[string]any{}

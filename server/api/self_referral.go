@@ -15,18 +15,15 @@ import (
 // selfReferral compares the customer's e-mail with the partner's. Where the
 // program blocks self-referrals the call is refused, and, alone among
 // refusals, leaves effects: the referral goes and a risk flag opens
-// (decisions, 66 and 216). Otherwise the flag alone opens.
+// (decisions, 66 and 216). Otherwise the flag alone opens, for the customer.
 func (a attribution) selfReferral(ctx context.Context, c *call.Call, p db.Program, email *string) error {
-	if email == nil || normalEmail(*email) != normalEmail(a.partner.Email) {
+	if !isPartner(email, a.partner) || !p.BlockSelfReferrals {
 		return nil
 	}
 	if a.monitored {
-		if err := flagSelfReferral(ctx, c, a.partner); err != nil {
+		if err := flagSelfReferral(ctx, c, a.partner, nil); err != nil {
 			return err
 		}
-	}
-	if !p.BlockSelfReferrals {
-		return nil
 	}
 	if err := a.dropReferral(ctx, c); err != nil {
 		return err
@@ -50,11 +47,16 @@ func (a attribution) dropReferral(ctx context.Context, c *call.Call) error {
 	return queries.ReferralDelete(ctx, c.Later(), db.ReferralDeleteParams{ID: a.referral.ID, OrgID: c.Key.OrgID})
 }
 
-// flagSelfReferral opens the flag, unless the same one is open.
-func flagSelfReferral(ctx context.Context, c *call.Call, partner db.Partner) error {
+func isPartner(email *string, p db.Partner) bool {
+	return email != nil && normalEmail(*email) == normalEmail(p.Email)
+}
+
+// flagSelfReferral opens the flag, unless the same one is open. There is no
+// customer where it was refused.
+func flagSelfReferral(ctx context.Context, c *call.Call, partner db.Partner, customerID *string) error {
 	return flag(ctx, c, risk.Finding{
-		ProgramID: partner.ProgramID, PartnerID: partner.ID, Kind: "self_referral", Severity: "high",
-		Summary: "A customer was created with the partner's own e-mail address.",
+		ProgramID: partner.ProgramID, PartnerID: partner.ID, CustomerID: customerID, Kind: "self_referral", Severity: "high",
+		Summary: "A customer has the partner's own e-mail address.",
 	})
 }
 

@@ -38,7 +38,7 @@ type planSwitch struct {
 func orgPlan(fs *flag.FlagSet) action {
 	change := db.OrganizationPlanParams{}
 	fs.Func("flow-quota", "active flows a program: `N`, none or default", limit(&change.SetFlowQuota, &change.FlowQuota))
-	fs.Func("revenue-meter-minor", "revenue a month, in minor units, above which approvals stop: `N`, none or default", limit(&change.SetRevenueMeterMinor, &change.RevenueMeterMinor))
+	fs.Func("revenue-meter-minor", "what each program may take a month in its own currency, in minor units, before its approvals stop: `N`, none or default", limit(&change.SetRevenueMeterMinor, &change.RevenueMeterMinor))
 	fs.Func("fraud-monitoring", "the risk checks: `on`, off or default", onOff(&change.SetFraudMonitoring, &change.FraudMonitoring))
 	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, args []string) error {

@@ -47,9 +47,9 @@ type Config struct {
 	WebhookHTTPSOnly    bool           `env:"RAIL_WEBHOOK_REQUIRE_HTTPS" envDefault:"false" desc:"refuse http:// webhook addresses"`
 	TrustedProxies      []netip.Prefix `env:"RAIL_TRUSTED_PROXIES" desc:"addresses or networks whose X-Forwarded-For counts, comma-separated"`
 	FlowQuota           int64          `env:"RAIL_FLOW_QUOTA" envDefault:"0" desc:"active flows a program; 0 for no limit"`
-	RevenueMeterMinor   int64          `env:"RAIL_REVENUE_METER_MINOR" envDefault:"0" desc:"revenue a month, in minor units, above which approvals stop; 0 for no limit"`
+	RevenueMeterMinor   int64          `env:"RAIL_REVENUE_METER_MINOR" envDefault:"0" desc:"what a program may take a month in its own currency, in minor units, before its approvals stop; 0 for no limit"`
 	FraudMonitoring     bool           `env:"RAIL_FRAUD_MONITORING" envDefault:"true" desc:"run the risk checks"`
-	HoldOnHighRisk      bool           `env:"RAIL_HOLD_ON_HIGH_RISK" envDefault:"false" desc:"keep partners with an open high risk flag out of payouts"`
+	HoldOnHighRisk      bool           `env:"RAIL_HOLD_ON_HIGH_RISK" envDefault:"false" desc:"keep partners with an open high risk flag out of payouts, and payouts of theirs from payment rails"`
 	IgnoreUnknownFields bool           `env:"RAIL_IGNORE_UNKNOWN_FIELDS" envDefault:"false" desc:"ignore body members that the description does not know, instead of refusing them"`
 	DBMaxConns          int            `env:"RAIL_DB_MAX_CONNS" envDefault:"20" desc:"connections to the database"`
 	ShutdownTimeout     time.Duration  `env:"RAIL_SHUTDOWN_TIMEOUT" envDefault:"30s" desc:"time for requests in flight to end when the server stops"`

@@ -58,8 +58,8 @@ func (l *limiter) take(caller string, limit int) (budget, bool) {
 	}
 	if passed := now.Sub(b.at).Seconds(); passed > 0 {
 		b.tokens = math.Min(float64(limit), b.tokens+passed*float64(limit))
-		b.at = now
 	}
+	b.at = now // also where the clock was set back
 	ok := b.tokens >= 1
 	if ok {
 		b.tokens--

@@ -94,7 +94,7 @@ func sendPayouts(m Means) Job {
 			if actual := m.Clock.Now(); actual.Before(now.Time) {
 				now = actual // no money moves ahead of its time, whatever the job is told
 			}
-			return payout.Sender{Pool: m.Pool, Keeper: m.Keeper, Rails: m.Rails, Mail: m.Outbox}.Run(ctx, now, ident.New(ident.Run))
+			return payout.Sender{Pool: m.Pool, Keeper: m.Keeper, Rails: m.Rails, Mail: m.Outbox, HoldOnHighRisk: m.HoldOnHighRisk}.Run(ctx, now, ident.New(ident.Run))
 		},
 	}
 }

@@ -3,6 +3,7 @@ package payout
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -10,24 +11,72 @@ import (
 )
 
 // DetailsHash tells whether two partners of a program are paid to the same place:
-// a keyed hash of the method and the details, where neither the order nor the
-// case nor the spaces of what somebody typed count.
+// a keyed hash of what names the place in the payout details, however it is
+// spelled. Who holds the account, and what the bank is called, name nothing. Empty
+// where the details name no place.
 func DetailsHash(keeper *secret.Keeper, programID string, method *string, details []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(details))
 	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
+	var members map[string]any
+	if err := d.Decode(&members); err != nil {
 		return nil, err
 	}
-	name := ""
-	if method != nil {
-		name = *method
+	named := place(members)
+	if named == nil {
+		rest := plain(members).([][2]string)
+		if len(rest) == 0 {
+			return []byte{}, nil
+		}
+		name := ""
+		if method != nil {
+			name = *method
+		}
+		named = []any{name, rest}
 	}
-	text, err := json.Marshal([]any{name, plain(v)})
+	text, err := json.Marshal(named)
 	if err != nil {
 		return nil, err
 	}
 	return keeper.HashDetails(programID, string(text)), nil
+}
+
+// The members that name a place, by what they are called without separators. A
+// number that is no IBAN means something at one bank only.
+var (
+	accountNamed = []string{"iban", "accountnumber", "account"}
+	bankNamed    = []string{"routingnumber", "sortcode", "bankcode", "bsb", "bic", "swift", "swiftcode", "swiftbic"}
+	addressNamed = []string{"email", "paypalemail", "address", "walletaddress", "wallet"}
+	ibanForm     = regexp.MustCompile(`^[a-z]{2}[0-9]{2}[a-z0-9]{10,30}$`)
+)
+
+// place is the account or the address that details name; nil where none is
+// known to be one.
+func place(members map[string]any) []any {
+	if account := first(members, accountNamed); account != "" {
+		if account = bare(account); ibanForm.MatchString(account) {
+			return []any{"account", account}
+		}
+		return []any{"account", account, bare(first(members, bankNamed))}
+	}
+	if address := first(members, addressNamed); address != "" {
+		return []any{"address", address}
+	}
+	return nil
+}
+
+// first is the first member of those names that holds something.
+func first(members map[string]any, names []string) string {
+	for _, name := range names {
+		for given, value := range members {
+			if bare(given) != name {
+				continue
+			}
+			if text, ok := plain(value).(string); ok && text != "" {
+				return text
+			}
+		}
+	}
+	return ""
 }
 
 // plain is the form in which details are compared. An object becomes the list of
@@ -35,7 +84,7 @@ func DetailsHash(keeper *secret.Keeper, programID string, method *string, detail
 func plain(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		var members [][2]string
+		members := [][2]string{}
 		for name, value := range v {
 			raw, err := json.Marshal(plain(value))
 			if err == nil && string(raw) != `""` && string(raw) != "null" {
@@ -59,3 +108,13 @@ func plain(v any) any {
 }
 
 func squeezed(s string) string { return strings.ToLower(strings.Join(strings.Fields(s), "")) }
+
+// bare is a text without case and without whatever separates its parts.
+func bare(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, strings.ToLower(s))
+}

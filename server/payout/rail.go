@@ -95,6 +95,9 @@ type Sender struct {
 	Keeper *secret.Keeper
 	Rails  []Rail
 	Mail   *mail.Outbox // may be nil
+	// HoldOnHighRisk keeps payouts back while their partner has an open high risk
+	// flag (decisions, 149).
+	HoldOnHighRisk bool
 }
 
 // Run does one round with every rail. run is the request id of its events.
@@ -119,7 +122,7 @@ func (s Sender) pickUp(ctx context.Context, r Rail, now clock.Time, run string) 
 func (s Sender) take(ctx context.Context, r Rail, now clock.Time, run string) (int, error) {
 	name := r.Name()
 	return event.Within(ctx, s.Pool, run, now, func(tx *pgtx.Tx, told *event.Recorders) (int, error) {
-		taken, err := queries.PayoutsToSend(ctx, tx, db.PayoutsToSendParams{Rail: &name, Now: now, Methods: r.Methods(), Lim: sendBatch})
+		taken, err := queries.PayoutsToSend(ctx, tx, db.PayoutsToSendParams{Rail: &name, Now: now, Methods: r.Methods(), HoldOnHighRisk: s.HoldOnHighRisk, Lim: sendBatch})
 		for _, p := range taken {
 			told.Of(p.OrgID).Record("payout.updated", about(p), api.PayoutUpdatedData{
 				PayoutID: p.ID, PartnerID: p.PartnerID, Status: api.PayoutStatusProcessing, PreviousStatus: api.PayoutStatusPending,

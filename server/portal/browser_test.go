@@ -46,7 +46,7 @@ type tab struct {
 func newTab(t *testing.T, base string) *tab {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.DisableGPU,
-		chromedp.Flag("disable-component-update", true), chromedp.UserDataDir(t.TempDir()))
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("host-resolver-rules", "MAP rail.test 127.0.0.1"), chromedp.UserDataDir(t.TempDir()))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
@@ -182,6 +182,21 @@ func TestInABrowser(t *testing.T) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	require.Empty(t, b.complaints)
+}
+
+// TestInABrowserAtHome: a server of a company's own network has a name, and no
+// certificate. A browser tells it less about where a form comes from.
+func TestInABrowserAtHome(t *testing.T) {
+	t.Parallel()
+	chromium(t)
+	s := apitest.New(t, func(c *config.Config) { c.BaseURL = "http://rail.test" })
+	b := newTab(t, strings.Replace(s.URL, "127.0.0.1", "rail.test", 1))
+	partner := s.Partner(s.Program())
+	b.open(link(s, partner))
+	b.open("/portal/settings")
+	b.submit("/portal/settings/profile", map[string]string{"first_name": "Ada"})
+	b.reads("Your profile is saved.")
+	require.Equal(t, "Ada", s.Get("/v1/partners/"+partner).String("first_name"))
 }
 
 // copies takes a link into the clipboard.

@@ -3,9 +3,12 @@ package portal_test
 import (
 	"encoding/json"
 	"html"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -203,6 +206,45 @@ func TestPostback(t *testing.T) {
 	raw, err := json.Marshal(after)
 	require.NoError(t, err)
 	require.NotContains(t, string(raw), "whsec_")
+}
+
+// TestPostbackFormsAtOnce: a form that is sent twice sets up one postback, and of
+// tests at once one is sent.
+func TestPostbackFormsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Loopback)
+	program := s.Program()
+	b := signIn(s, s.Partner(program))
+	began, release := make(chan bool, 99), make(chan bool)
+	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		began <- true
+		<-release
+	}))
+	defer slow.Close()
+	token := b.token()
+	atOnce := func(path string, form url.Values) (answers []int) {
+		form.Set("form_token", token)
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		for range 8 {
+			all.Go(func() {
+				a := b.post(path, form)
+				mu.Lock()
+				defer mu.Unlock()
+				if answers = append(answers, a.Status); len(answers) == 7 {
+					close(release) // the last is the one that waits for its receiver
+				}
+			})
+		}
+		all.Wait()
+		release = make(chan bool)
+		return answers
+	}
+	require.ElementsMatch(t, []int{200, 422, 422, 422, 422, 422, 422, 422}, atOnce("/portal/postback/save", url.Values{"url": {slow.URL}}))
+	found := s.Get("/v1/webhook_endpoints?program_id=" + program).Data()
+	require.Len(t, found, 1)
+	require.ElementsMatch(t, []int{303, 429, 429, 429, 429, 429, 429, 429}, atOnce("/portal/postback/ping", url.Values{"id": {found[0]["id"].(string)}}))
+	require.Len(t, began, 1)
 }
 
 // TestPostbackIsOnesOwn: the endpoints of others are as absent as none.

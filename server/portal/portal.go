@@ -46,6 +46,7 @@ type Portal struct {
 	routes map[string]route
 	origin *http.CrossOriginProtection
 	secure bool // the service is reached by https
+	tests  tests
 }
 
 // action answers a request.
@@ -56,7 +57,7 @@ type route struct{ get, post action }
 
 // New returns the portal.
 func New(o Options) (*Portal, error) {
-	p := &Portal{Options: o, origin: http.NewCrossOriginProtection(), secure: strings.HasPrefix(o.Server.BaseURL, "https:")}
+	p := &Portal{Options: o, origin: http.NewCrossOriginProtection(), secure: strings.HasPrefix(o.Server.BaseURL, "https:"), tests: tests{who: map[string]bool{}}}
 	base, err := url.Parse(o.Server.BaseURL)
 	if err != nil {
 		return nil, err
@@ -103,7 +104,7 @@ func (p *Portal) serve(c echo.Context) error {
 	h := c.Response().Header()
 	h.Set("Content-Security-Policy", policy)
 	h.Set("Cache-Control", "no-store")
-	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Referrer-Policy", "same-origin") // without any, a browser would not tell where a form comes from
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), allowance(c.Request().URL.Path))
 	defer cancel()
 	c.SetRequest(c.Request().WithContext(ctx))

@@ -6,10 +6,12 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	gen "rail/gen/api"
 	"rail/gen/db"
+	"rail/server/call"
 	"rail/server/problem"
 	"rail/server/webhook"
 )
@@ -146,6 +148,9 @@ func (v *visit) addPostback(url string, types []gen.EventType) (secret string, e
 		return "", err
 	}
 	err = v.write("createWebhookEndpoint", func(ctx context.Context) error {
+		if err := v.noPostback(ctx); err != nil {
+			return err
+		}
 		out, err := v.portal.Server.CreateWebhookEndpoint(ctx, gen.CreateWebhookEndpointRequestObject{Body: &body})
 		if err != nil {
 			return err
@@ -155,6 +160,19 @@ func (v *visit) addPostback(url string, types []gen.EventType) (secret string, e
 		return v.audit(ctx, "webhook_endpoint.created", e.ID, nil, sketch(e.URL, e.EventTypes, e.Enabled))
 	})
 	return secret, err
+}
+
+// noPostback makes sure, past the program's lock, that the form was not sent twice.
+func (v *visit) noPostback(ctx context.Context) error {
+	c := call.From(ctx)
+	if _, err := queries.ProgramLock(ctx, c.DB(), db.ProgramLockParams{ID: v.program.ID, OrgID: v.partner.OrgID}); err != nil {
+		return err
+	}
+	n, err := queries.WebhookEndpointsHeld(ctx, c.DB(), db.WebhookEndpointsHeldParams{ProgramID: v.program.ID, OrgID: v.partner.OrgID, PartnerID: &v.partner.ID})
+	if err == nil && n > 0 {
+		err = problem.New(problem.WebhookEndpointLimit, "You have a postback already.")
+	}
+	return err
 }
 
 func (v *visit) updatePostback(e *db.WebhookEndpoint, url string, types []gen.EventType, enabled bool) error {
@@ -219,11 +237,14 @@ func pingPostback(v *visit) error {
 	}
 	for _, d := range page.Deliveries {
 		if left := betweenTests - v.now.Sub(d.CreatedAt.Time); d.IsTest && left > 0 {
-			v.Response().Header().Set("Retry-After", strconv.Itoa(int(left/time.Second)+1))
-			page.Form.Errors = fieldErrors{"": "You have just sent a test. Wait ten seconds before the next."}
-			return v.showPostback(http.StatusTooManyRequests, page)
+			return v.tooMany(page)
 		}
 	}
+	done, ok := v.portal.tests.begin(v.partner.ID)
+	if !ok {
+		return v.tooMany(page)
+	}
+	defer done()
 	err = v.write("pingWebhookEndpoint", func(ctx context.Context) error {
 		_, err := v.portal.Server.PingWebhookEndpoint(ctx, gen.PingWebhookEndpointRequestObject{ID: page.Current.ID})
 		return err
@@ -232,6 +253,37 @@ func pingPostback(v *visit) error {
 		return err
 	}
 	return v.Redirect(http.StatusSeeOther, "/portal/postback?done=tested&id="+page.Current.ID+"#deliveries")
+}
+
+func (v *visit) tooMany(page postbackPage) error {
+	v.Response().Header().Set("Retry-After", strconv.Itoa(int(betweenTests/time.Second)))
+	page.Form.Errors = fieldErrors{"": "A test was sent just now. Wait ten seconds before the next."}
+	return v.showPostback(http.StatusTooManyRequests, page)
+}
+
+// maxTests is how many partners test at once: fewer than the places for tests, so
+// that some are left to the API.
+const maxTests = 3
+
+// tests is who tests a postback now: one test a partner.
+type tests struct {
+	mu  sync.Mutex
+	who map[string]bool
+}
+
+// begin takes a place for a partner; done gives it back.
+func (t *tests) begin(partner string) (done func(), ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.who[partner] || len(t.who) >= maxTests {
+		return nil, false
+	}
+	t.who[partner] = true
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.who, partner)
+	}, true
 }
 
 func deletePostback(v *visit) error {

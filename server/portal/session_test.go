@@ -3,6 +3,7 @@ package portal_test
 import (
 	"crypto/sha256"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
@@ -19,7 +20,7 @@ import (
 
 func TestSignIn(t *testing.T) {
 	t.Parallel()
-	s := apitest.New(t)
+	s := apitest.New(t, func(c *config.Config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })
 	partner := s.Partner(s.Program())
 	path := link(s, partner)
 
@@ -30,7 +31,7 @@ func TestSignIn(t *testing.T) {
 	for _, method := range []string{"POST", "PUT", "DELETE", "OPTIONS"} {
 		require.Equal(t, "GET, HEAD", s.Must(405, visit(s, method, path)).Header.Get("Allow"))
 	}
-	first := s.Must(303, visit(s, "GET", path))
+	first := s.Must(303, visit(s, "GET", path, "X-Forwarded-For", "203.0.113.9"))
 	require.Equal(t, "/portal", first.Header.Get("Location"))
 	cookies := (&http.Response{Header: first.Header}).Cookies()
 	require.Len(t, cookies, 1)
@@ -136,8 +137,11 @@ func TestSessionsEnd(t *testing.T) {
 	s.Must(200, s.Post("/v1/partners/"+partner, M{"status": "suspended"}))
 	out(there)
 	s.Must(200, s.Post("/v1/partners/"+partner, M{"status": "active"}))
+	out(there)
 	waiting := link(s, partner)
 	s.Must(200, s.Post("/v1/partners/"+partner, M{"status": "suspended"}))
+	s.Must(410, visit(s, "GET", waiting))
+	s.Must(200, s.Post("/v1/partners/"+partner, M{"status": "active"}))
 	s.Must(410, visit(s, "GET", waiting))
 
 	gone := s.Partner(program)
@@ -149,6 +153,37 @@ func TestSessionsEnd(t *testing.T) {
 		s.Must(401, (&browser{s, cookie}).ask("GET", "/portal", nil))
 	}
 	s.Must(401, visit(s, "GET", "/portal"))
+}
+
+// TestSuspendedMeanwhile: a form that waits while its partner is suspended changes
+// nothing.
+func TestSuspendedMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	partner := s.Partner(s.Program())
+	b := signIn(s, partner)
+	token := b.token()
+	tx, err := s.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), "UPDATE partners SET status = 'suspended' WHERE id = $1", partner)
+	require.NoError(t, err)
+	answers := make(chan int)
+	for _, form := range []string{"profile", "notifications", "payout"} {
+		go func() {
+			answers <- b.post("/portal/settings/"+form, url.Values{"form_token": {token}, "first_name": {"Late"}, "method": {"paypal"}, "email": {"late@example.com"}}).Status
+		}()
+	}
+	require.Eventually(t, func() bool {
+		var waiting int
+		err := s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waiting)
+		return err == nil && waiting == 3
+	}, 10*time.Second, time.Millisecond)
+	require.NoError(t, tx.Commit(t.Context()))
+	for range 3 {
+		require.Contains(t, []int{409, 422}, <-answers)
+	}
+	p := s.Get("/v1/partners/" + partner)
+	require.Equal(t, []any{nil, nil, true}, []any{p.Body["first_name"], p.Body["payout_method"], p.Body["email_payout_paid"]})
 }
 
 // TestDevelopmentCookie: over plain http there is no __Host- and no Secure.
@@ -201,7 +236,7 @@ func TestHeadersAndPaths(t *testing.T) {
 		require.Equal(t, "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 			a.Header.Get("Content-Security-Policy"))
 		require.Equal(t, "no-store", a.Header.Get("Cache-Control"))
-		require.Equal(t, "no-referrer", a.Header.Get("Referrer-Policy"))
+		require.Equal(t, "same-origin", a.Header.Get("Referrer-Policy"))
 		require.Equal(t, "nosniff", a.Header.Get("X-Content-Type-Options"))
 		require.NotEmpty(t, a.Header.Get("Rail-Request-Id"))
 		require.Empty(t, a.Header.Get("X-Rail-Version")+a.Header.Get("X-RateLimit-Limit"))

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"rail/gen/db"
+	"rail/server/clock"
 	"rail/server/pgtx"
 )
 
@@ -28,7 +29,7 @@ type sharing struct{ partner, value string }
 // who were seen at the same address with the same browser within 90 days
 // (duplicate_partner). Each of them gets a flag that names the others. A flag that
 // was closed settles its sign with the partners that it names: only another sign,
-// or another partner, is new.
+// another partner, or details that came later are new.
 func duplicatePartners(ctx context.Context, tx pgtx.DBTX, p passage) ([]Finding, error) {
 	details, err := queries.RiskSharedDetails(ctx, tx, db.RiskSharedDetailsParams{ProgramID: p.program, OrgID: p.org})
 	if err != nil {
@@ -42,31 +43,35 @@ func duplicatePartners(ctx context.Context, tx pgtx.DBTX, p passage) ([]Finding,
 	if err != nil {
 		return nil, err
 	}
-	signs := map[string][]sharing{}
-	for _, r := range details {
-		signs[sameDetails] = append(signs[sameDetails], sharing{r.PartnerID, string(r.PayoutDetailsHash)})
-	}
-	for _, r := range addresses {
-		signs[sameAddress] = append(signs[sameAddress], sharing{r.PartnerID, string(r.IPHash) + string(r.Device)})
-	}
 	known, err := judge(flags)
 	if err != nil {
 		return nil, err
 	}
+	signs := map[string][]sharing{}
+	for _, r := range details {
+		signs[sameDetails] = append(signs[sameDetails], sharing{r.PartnerID, string(r.PayoutDetailsHash)})
+		if r.PayoutDetailsChangedAt != nil {
+			known.changed[r.PartnerID] = *r.PayoutDetailsChangedAt
+		}
+	}
+	for _, r := range addresses {
+		signs[sameAddress] = append(signs[sameAddress], sharing{r.PartnerID, string(r.IPHash) + string(r.Device)})
+	}
 	return known.duplicates(p.program, signs), nil
 }
 
-// judged is what flags say already: of whom one is open, and which pairs are
-// settled, a sign.
+// judged is what flags say already: of whom one is open, and when which pairs were
+// settled, a sign. changed is when a partner's payout details came.
 type judged struct {
 	open    map[string]bool
-	settled map[pair]bool
+	settled map[pair]clock.Time
+	changed map[string]clock.Time
 }
 
 type pair struct{ sign, partner, other string }
 
 func judge(flags []db.RiskFlagsOfKindRow) (judged, error) {
-	out := judged{map[string]bool{}, map[pair]bool{}}
+	out := judged{map[string]bool{}, map[pair]clock.Time{}, map[string]clock.Time{}}
 	for _, f := range flags {
 		if f.ResolvedAt == nil {
 			out.open[*f.PartnerID] = true
@@ -79,7 +84,9 @@ func judge(flags []db.RiskFlagsOfKindRow) (judged, error) {
 		for _, sign := range []string{sameDetails, sameAddress} {
 			named, _ := evidence[sign].(string)
 			for _, other := range strings.Split(named, ",") {
-				out.settled[pair{sign, *f.PartnerID, other}] = true
+				if of := (pair{sign, *f.PartnerID, other}); f.ResolvedAt.After(out.settled[of].Time) {
+					out.settled[of] = *f.ResolvedAt
+				}
 			}
 		}
 	}
@@ -131,11 +138,20 @@ func (j judged) fresh(named []string, sign, one string, group []string) []string
 		if len(named) >= maxOthers {
 			break
 		}
-		if other != one && !slices.Contains(named, other) && !j.settled[pair{sign, one, other}] {
+		if other != one && !slices.Contains(named, other) && !j.closed(sign, one, other) {
 			named = append(named, other)
 		}
 	}
 	return named
+}
+
+// closed tells whether a sign that two partners share is settled.
+func (j judged) closed(sign, one, other string) bool {
+	at, settled := j.settled[pair{sign, one, other}]
+	if sign == sameDetails && settled {
+		return !j.changed[one].After(at.Time) && !j.changed[other].After(at.Time)
+	}
+	return settled
 }
 
 func duplicate(program, one string, others map[string][]string) Finding {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -36,7 +37,7 @@ func TestDuplicates(t *testing.T) {
 	require.Equal(t, []string{"a: b c first b", "b: a <nil> first a", "c: <nil> a first a"},
 		said(nothing.duplicates("prg", map[string][]sharing{sameDetails: shared("b a"), sameAddress: shared("a c", "c a")})))
 
-	a, b, now := "a", "b", clock.Time{}
+	a, b, now := "a", "b", clock.At(time.Unix(1, 0))
 	known, err := judge([]db.RiskFlagsOfKindRow{
 		{PartnerID: &a, ResolvedAt: &now, Evidence: []byte(`{"check":"duplicate_partner","same_payout_details_as":"b,c"}`)},
 		{PartnerID: &b, Evidence: []byte(`{"same_payout_details_as":"a"}`)},
@@ -45,6 +46,10 @@ func TestDuplicates(t *testing.T) {
 	require.Equal(t, []string{"a: d b first d", "c: a,b,d <nil> first a", "d: a,b,c <nil> first a"},
 		said(known.duplicates("prg", map[string][]sharing{sameDetails: shared("a b c d"), sameAddress: shared("a b")})),
 		"b's flag is open; a's with b and c is settled, but for the address")
+
+	known.changed["c"] = clock.At(now.Add(time.Hour))
+	require.Contains(t, said(known.duplicates("prg", map[string][]sharing{sameDetails: shared("a b c")})), "a: c <nil> first c",
+		"c came to the account after the flag was closed")
 
 	var many []string
 	for i := range 200 {

@@ -1,0 +1,1 @@
+ALTER TABLE partners DROP COLUMN payout_details_changed_at;
