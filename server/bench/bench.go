@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"rail/server/config"
@@ -68,8 +69,11 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	b.table(results)
-	if len(o.Only) > 0 {
+	if len(o.Only) > 0 && !slices.Contains(o.Only, "footprint") {
 		return nil
+	}
+	if err := b.footprint(ctx); err != nil || len(o.Only) > 0 {
+		return err
 	}
 	return b.webhooks(ctx)
 }
@@ -80,6 +84,9 @@ func chosen(names []string) ([]load, error) {
 	}
 	var out []load
 	for _, name := range names {
+		if name == "footprint" {
+			continue
+		}
 		l, err := find(name)
 		if err != nil {
 			return nil, err

@@ -14,11 +14,11 @@ var loads = []load{
 
 // Names returns the names of the loads.
 func Names() []string {
-	out := make([]string, len(loads))
-	for i, l := range loads {
-		out[i] = l.name
+	var out []string
+	for _, l := range loads {
+		out = append(out, l.name)
 	}
-	return out
+	return append(out, "footprint")
 }
 
 func find(name string) (load, error) {

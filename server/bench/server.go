@@ -54,6 +54,7 @@ func serve(ctx context.Context, cfg config.Config, dsn string, jobs bool) (*serv
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
+	app.EaseGC(ctx)
 	ended := make(chan error, 1)
 	web := &http.Server{
 		Handler: a.Handler(), ReadHeaderTimeout: front.ReadHeaderTimeout, ReadTimeout: front.ReadTimeout,

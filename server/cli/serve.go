@@ -7,8 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"os"
-	"runtime/debug"
 
 	"rail/server/app"
 	"rail/server/config"
@@ -30,7 +28,7 @@ func serve(fs *flag.FlagSet) action {
 			if err := ledger.Unfold(ctx, d.pool); err != nil {
 				return err
 			}
-			easeGC()
+			app.EaseGC(ctx)
 			a, err := app.New(ctx, d.config, d.pool, env.Clock, logger(env.Err, d.config), env.Rails...)
 			if err != nil {
 				return err
@@ -48,14 +46,6 @@ func serve(fs *flag.FlagSet) action {
 			}
 			return a.Serve(ctx, l)
 		})
-	}
-}
-
-// easeGC lets the heap grow to five times what is live before it is collected:
-// little lives on after a request, so that the default collects all the time.
-func easeGC() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
 	}
 }
 

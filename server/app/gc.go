@@ -1,0 +1,43 @@
+package app
+
+import (
+	"context"
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+)
+
+// easyMemory is what the process may take before it is frugal, in bytes.
+const easyMemory = 64 << 20
+
+// EaseGC lets the heap grow to five times what is live before it is collected:
+// little lives on after a request, so that the default collects all the time. Past
+// easyMemory it grows to twice what is live, as it does by default. Whoever sets
+// GOGC or GOMEMLIMIT decides instead.
+func EaseGC(ctx context.Context) {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return
+	}
+	debug.SetGCPercent(400)
+	debug.SetMemoryLimit(easyMemory)
+	go func() {
+		for tick := time.NewTicker(time.Second); ; {
+			select {
+			case <-ctx.Done():
+				tick.Stop()
+				return
+			case <-tick.C:
+				debug.SetMemoryLimit(max(easyMemory, enough()))
+			}
+		}
+	}()
+}
+
+// enough is twice what lived at the last collection, with what no collection frees.
+func enough() int64 {
+	seen := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}, {Name: "/memory/classes/metadata/other:bytes"}}
+	metrics.Read(seen)
+	live, stacks, other := seen[0].Value.Uint64(), seen[1].Value.Uint64(), seen[2].Value.Uint64()
+	return int64(2*live + stacks + other)
+}
