@@ -18,7 +18,9 @@ func (s Sender) reader(ctx context.Context, m db.Mail) (*db.MailReaderRow, error
 	if m.PartnerID == nil {
 		return nil, nil //nolint:nilnil // a mail of its own
 	}
-	r, err := queries.MailReader(ctx, s.Pool, db.MailReaderParams{PartnerID: *m.PartnerID, OrgID: m.OrgID})
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+	defer cancel()
+	r, err := queries.MailReader(ctx, s.Pool, db.MailReaderParams{ID: m.ID, OrgID: m.OrgID})
 	return &r, err
 }
 
