@@ -1,7 +1,7 @@
 -- name: MailInsert :exec
 -- MailInsert queues a mail, unless it was queued before.
-INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, next_attempt_at, created_at)
-VALUES (@id, @org_id, @purpose, @key, @recipient, @subject, @body, 'queued', @created_at, @created_at)
+INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, plain, status, next_attempt_at, created_at)
+VALUES (@id, @org_id, @purpose, @key, @recipient, @subject, @body, @plain, 'queued', @created_at, @created_at)
 ON CONFLICT (org_id, purpose, key, lower(recipient)) DO NOTHING;
 
 -- name: MailsTake :many
@@ -77,6 +77,21 @@ UPDATE partners SET unsubscribed_at = CASE WHEN @subscribed::boolean THEN NULL E
 
 -- name: PartnerByMailToken :one
 SELECT p.unsubscribed_at, g.name AS program_name FROM partners p JOIN programs g ON g.id = p.program_id WHERE p.mail_token = @mail_token;
+
+-- name: PartnerUnsubscribesKeep :exec
+-- PartnerUnsubscribesKeep remembers of a partner who goes that it has unsubscribed.
+INSERT INTO mail_unsubscribes (org_id, program_id, email_hash, unsubscribed_at)
+SELECT p.org_id, p.program_id, sha256(convert_to(p.program_id || ' ' || lower(p.email), 'UTF8')), p.unsubscribed_at
+FROM partners p WHERE p.id = @id AND p.org_id = @org_id AND p.unsubscribed_at IS NOT NULL
+ON CONFLICT (program_id, email_hash) DO UPDATE SET unsubscribed_at = excluded.unsubscribed_at;
+
+-- name: PartnerUnsubscribesTake :exec
+-- PartnerUnsubscribesTake gives that back to a partner who has just come.
+WITH u AS (
+    DELETE FROM mail_unsubscribes u
+    WHERE u.program_id = @program_id AND u.org_id = @org_id AND u.email_hash = sha256(convert_to(@program_id || ' ' || lower(@email::text), 'UTF8'))
+    RETURNING u.unsubscribed_at)
+UPDATE partners p SET unsubscribed_at = u.unsubscribed_at FROM u WHERE p.id = @id AND p.org_id = @org_id;
 
 -- name: MailsPurge :execrows
 DELETE FROM mails WHERE id IN (SELECT m.id FROM mails m WHERE m.created_at < @before AND m.status IN ('sent', 'failed') ORDER BY m.created_at LIMIT @lim);

@@ -92,11 +92,12 @@ FROM (SELECT p.id FROM partners p WHERE p.program_id = @program_id AND p.org_id 
 
 -- name: SequenceEnrolIdle :exec
 -- SequenceEnrolIdle enrols, of a batch, active partners without a click or a
--- commission since idle_since, who were partners already then.
+-- commission since idle_since, who were there and approved already then.
 INSERT INTO sequence_enrolments (sequence_id, partner_id, org_id, program_id, position, next_at, enrolled_at)
 SELECT s.id, p.id, s.org_id, s.program_id, 0, n.at + t.delay_days * interval '24 hours', n.at
 FROM (SELECT @now::timestamptz AS at) n CROSS JOIN sequences s JOIN sequence_steps t ON t.sequence_id = s.id AND t.position = 0 JOIN partners p ON p.program_id = s.program_id AND p.org_id = s.org_id
 WHERE s.id = @id AND s.org_id = @org_id AND p.status = 'active' AND p.created_at <= @idle_since AND p.id > @after_id::text AND p.id <= @upto_id::text
+  AND NOT EXISTS (SELECT 1 FROM applications a WHERE a.program_id = p.program_id AND a.partner_id = p.id AND a.status = 'approved' AND a.reviewed_at > @idle_since)
   AND NOT EXISTS (SELECT 1 FROM clicks c WHERE c.program_id = p.program_id AND c.partner_id = p.id AND c.created_at > @idle_since)
   AND NOT EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = p.program_id AND k.partner_id = p.id AND k.created_at > @idle_since)
 ON CONFLICT (sequence_id, partner_id) DO NOTHING;

@@ -113,8 +113,8 @@ func (q *Queries) MailDone(ctx context.Context, db DBTX, arg MailDoneParams) err
 }
 
 const mailInsert = `-- name: MailInsert :exec
-INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, next_attempt_at, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, 'queued', $8, $8)
+INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, plain, status, next_attempt_at, created_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'queued', $9, $9)
 ON CONFLICT (org_id, purpose, key, lower(recipient)) DO NOTHING
 `
 
@@ -126,6 +126,7 @@ type MailInsertParams struct {
 	Recipient string
 	Subject   string
 	Body      string
+	Plain     *string
 	CreatedAt *clock.Time
 }
 
@@ -139,6 +140,7 @@ func (q *Queries) MailInsert(ctx context.Context, db DBTX, arg MailInsertParams)
 		arg.Recipient,
 		arg.Subject,
 		arg.Body,
+		arg.Plain,
 		arg.CreatedAt,
 	)
 	return err
@@ -374,4 +376,48 @@ func (q *Queries) PartnerUnsubscribe(ctx context.Context, db DBTX, arg PartnerUn
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const partnerUnsubscribesKeep = `-- name: PartnerUnsubscribesKeep :exec
+INSERT INTO mail_unsubscribes (org_id, program_id, email_hash, unsubscribed_at)
+SELECT p.org_id, p.program_id, sha256(convert_to(p.program_id || ' ' || lower(p.email), 'UTF8')), p.unsubscribed_at
+FROM partners p WHERE p.id = $1 AND p.org_id = $2 AND p.unsubscribed_at IS NOT NULL
+ON CONFLICT (program_id, email_hash) DO UPDATE SET unsubscribed_at = excluded.unsubscribed_at
+`
+
+type PartnerUnsubscribesKeepParams struct {
+	ID    string
+	OrgID string
+}
+
+// PartnerUnsubscribesKeep remembers of a partner who goes that it has unsubscribed.
+func (q *Queries) PartnerUnsubscribesKeep(ctx context.Context, db DBTX, arg PartnerUnsubscribesKeepParams) error {
+	_, err := db.Exec(ctx, partnerUnsubscribesKeep, arg.ID, arg.OrgID)
+	return err
+}
+
+const partnerUnsubscribesTake = `-- name: PartnerUnsubscribesTake :exec
+WITH u AS (
+    DELETE FROM mail_unsubscribes u
+    WHERE u.program_id = $3 AND u.org_id = $2 AND u.email_hash = sha256(convert_to($3 || ' ' || lower($4::text), 'UTF8'))
+    RETURNING u.unsubscribed_at)
+UPDATE partners p SET unsubscribed_at = u.unsubscribed_at FROM u WHERE p.id = $1 AND p.org_id = $2
+`
+
+type PartnerUnsubscribesTakeParams struct {
+	ID        string
+	OrgID     string
+	ProgramID string
+	Email     string
+}
+
+// PartnerUnsubscribesTake gives that back to a partner who has just come.
+func (q *Queries) PartnerUnsubscribesTake(ctx context.Context, db DBTX, arg PartnerUnsubscribesTakeParams) error {
+	_, err := db.Exec(ctx, partnerUnsubscribesTake,
+		arg.ID,
+		arg.OrgID,
+		arg.ProgramID,
+		arg.Email,
+	)
+	return err
 }

@@ -213,6 +213,7 @@ INSERT INTO sequence_enrolments (sequence_id, partner_id, org_id, program_id, po
 SELECT s.id, p.id, s.org_id, s.program_id, 0, n.at + t.delay_days * interval '24 hours', n.at
 FROM (SELECT $1::timestamptz AS at) n CROSS JOIN sequences s JOIN sequence_steps t ON t.sequence_id = s.id AND t.position = 0 JOIN partners p ON p.program_id = s.program_id AND p.org_id = s.org_id
 WHERE s.id = $2 AND s.org_id = $3 AND p.status = 'active' AND p.created_at <= $4 AND p.id > $5::text AND p.id <= $6::text
+  AND NOT EXISTS (SELECT 1 FROM applications a WHERE a.program_id = p.program_id AND a.partner_id = p.id AND a.status = 'approved' AND a.reviewed_at > $4)
   AND NOT EXISTS (SELECT 1 FROM clicks c WHERE c.program_id = p.program_id AND c.partner_id = p.id AND c.created_at > $4)
   AND NOT EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = p.program_id AND k.partner_id = p.id AND k.created_at > $4)
 ON CONFLICT (sequence_id, partner_id) DO NOTHING
@@ -228,7 +229,7 @@ type SequenceEnrolIdleParams struct {
 }
 
 // SequenceEnrolIdle enrols, of a batch, active partners without a click or a
-// commission since idle_since, who were partners already then.
+// commission since idle_since, who were there and approved already then.
 func (q *Queries) SequenceEnrolIdle(ctx context.Context, db DBTX, arg SequenceEnrolIdleParams) error {
 	_, err := db.Exec(ctx, sequenceEnrolIdle,
 		arg.Now,

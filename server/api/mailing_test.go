@@ -330,3 +330,116 @@ func TestStopWhileSending(t *testing.T) {
 	m.run("send-mail", "send-campaigns")
 	require.Equal(t, want("sent", 20, 0, 20, 0, 0, 0), m.stats(id))
 }
+
+// TestUnsubscribedComesBack: who has unsubscribed stays so when its partner is
+// deleted and made again, with whatever letters the address is written.
+func TestUnsubscribedComesBack(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	leave := func(handle string, unsubscribed bool) {
+		if unsubscribed {
+			m.sql("UPDATE partners SET unsubscribed_at = now() WHERE handle = $1", handle)
+		}
+		m.Must(200, m.Delete("/v1/partners/"+m.Must(200, m.Get("/v1/partners?program_id="+m.program+"&handle="+handle)).Body["data"].([]any)[0].(M)["id"].(string)))
+	}
+	m.Partner(m.program, M{"handle": "ada", "email": "ada@example.com"})
+	m.Partner(m.program, M{"handle": "bob", "email": "bob@example.com"})
+	leave("ada", true)
+	leave("bob", false)
+	m.Partner(m.program, M{"handle": "ada", "email": "Ada@example.com"})
+	m.Partner(m.program, M{"handle": "bob", "email": "bob@example.com"})
+	m.Must(201, apply(m.Server, m.Program(), "ada@example.com"))
+	id := m.campaign()
+	m.Must(200, m.send(id))
+	require.Equal(t, want("sending", 2, 1, 0, 0, 0, 1), m.stats(id))
+	m.sql("UPDATE partners SET unsubscribed_at = NULL")
+	leave("ada", false)
+	m.Partner(m.program, M{"handle": "ada", "email": "ada@example.com"})
+	id = m.campaign()
+	m.Must(200, m.send(id))
+	require.Equal(t, want("sending", 2, 2, 0, 0, 0, 0), m.stats(id), "who subscribed again stays so too")
+}
+
+// TestOneMailboxOnce: another way to write an address is no other mailbox.
+func TestOneMailboxOnce(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	p := m.Partner(m.program, M{"handle": "ada", "email": "Ada@example.com"})
+	m.Partner(m.program, M{"handle": "bob", "email": "bob@example.com"})
+	m.post.refuse = "bob@"
+	id := m.campaign()
+	m.Must(200, m.send(id))
+	m.run("send-campaigns", "send-mail")
+	m.Must(200, m.Post("/v1/campaigns/"+id+"/pause", M{"program_id": m.program}))
+	m.Must(200, m.Delete("/v1/partners/"+p))
+	m.Partner(m.program, M{"handle": "ada", "email": "ada@example.com"})
+	m.post.refuse = ""
+	m.Must(200, m.send(id))
+	m.run("send-campaigns", "send-mail", "send-campaigns")
+	require.Equal(t, want("sent", 3, 0, 2, 0, 0, 1), m.stats(id))
+	require.Equal(t, 2, m.post.count())
+}
+
+// TestIdleSinceApproval: an applicant is not idle before it is a partner.
+func TestIdleSinceApproval(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	applied := m.Must(201, apply(m.Server, m.program, "bob@example.com"))
+	id := m.sequence(M{"trigger": "idle", "trigger_days": 7})
+	m.Clock.Advance(30 * 24 * time.Hour)
+	m.Must(200, m.Post("/v1/applications/"+applied.String("id")+"/approve", nil))
+	m.run("advance-sequences")
+	require.Equal(t, int64(0), m.counts(id)[0])
+	m.Clock.Advance(8 * 24 * time.Hour)
+	m.run("advance-sequences")
+	require.Equal(t, int64(1), m.counts(id)[0])
+}
+
+// TestFirstCommissionNoted: a sequence that is deleted while another is made does
+// not switch the other off.
+func TestFirstCommissionNoted(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	old := m.sequence(M{"trigger": "first_commission"})
+	creating, err := m.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer creating.Rollback(context.Background()) //nolint:errcheck // after its end
+	_, err = creating.Exec(t.Context(), "SELECT 1 FROM programs WHERE id = $1 FOR NO KEY UPDATE", m.program)
+	require.NoError(t, err)
+	_, err = creating.Exec(t.Context(), "INSERT INTO sequences SELECT (jsonb_populate_record(s, '{\"id\": \"seq_new\"}')).* FROM sequences s")
+	require.NoError(t, err)
+	deleted := make(chan int, 1)
+	go func() { deleted <- m.Delete("/v1/sequences/" + old).Status }()
+	require.Eventually(t, func() bool {
+		var waiting bool
+		require.NoError(t, m.Pool.QueryRow(t.Context(), "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')").Scan(&waiting))
+		return waiting
+	}, 3*time.Second, 5*time.Millisecond)
+	require.NoError(t, creating.Commit(t.Context()))
+	require.Equal(t, 200, <-deleted)
+	var enrols bool
+	require.NoError(t, m.Pool.QueryRow(t.Context(), "SELECT enrols_first_commission FROM programs WHERE id = $1", m.program).Scan(&enrols))
+	require.True(t, enrols)
+}
+
+// TestApplyAgainWithHandle: whoever applies again gets the handle it asks for, if
+// it is free.
+func TestApplyAgainWithHandle(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	m.Partner(m.program, M{"handle": "taken"})
+	first := m.Must(201, apply(m.Server, m.program, "ada@example.com", M{"handle": "first"}))
+	for _, handle := range []string{"second", "first", "second"} {
+		m.Must(200, m.Post("/v1/applications/"+m.lastApplication()+"/reject", nil))
+		m.Refused(409, "partner_handle_taken", "handle", apply(m.Server, m.program, "ada@example.com", M{"handle": "taken"}))
+		a := m.Must(201, apply(m.Server, m.program, "ada@example.com", M{"handle": handle}))
+		require.Equal(t, first.String("partner_id"), a.String("partner_id"))
+		require.Equal(t, handle, m.Must(200, m.Get("/v1/partners/"+first.String("partner_id"))).String("handle"))
+	}
+	m.Refused(409, "partner_handle_taken", "handle", apply(m.Server, m.program, "eve@example.com", M{"handle": "first"}))
+}
+
+func (m mailing) lastApplication() string {
+	m.T.Helper()
+	return m.Must(200, m.Get("/v1/applications?limit=1&program_id="+m.program)).Body["data"].([]any)[0].(M)["id"].(string)
+}

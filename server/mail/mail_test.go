@@ -141,8 +141,10 @@ func TestFolder(t *testing.T) {
 		require.Contains(t, text, want)
 	}
 	require.NotContains(t, text, "\nBcc:")
-	require.NotContains(t, text, "<script>")
-	require.NotContains(t, text, "<a href")
+	require.NotContains(t, text, "=0A")
+	_, page, _ := strings.Cut(text, "text/html")
+	require.NotContains(t, page, "<script>")
+	require.NotContains(t, page, "<a href")
 }
 
 // TestSMTP speaks with a server of the simplest kind.
