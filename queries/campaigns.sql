@@ -50,11 +50,6 @@ WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.status = ANY (@sta
   AND (@tag_ids::text[] = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt WHERE pt.partner_id = p.id AND pt.tag_id = ANY (@tag_ids::text[])))
   AND NOT EXISTS (SELECT 1 FROM campaign_recipients d WHERE d.campaign_id = @campaign_id AND d.partner_id = p.id AND d.status IN ('mailed', 'sent', 'failed'));
 
--- name: CampaignReach :one
--- CampaignReach finds how far the next batch of a program's partners reaches.
-SELECT coalesce(max(x.id), '')::text AS upto, count(*) AS partners
-FROM (SELECT p.id FROM partners p WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.id > @after_id::text ORDER BY p.id LIMIT @lim) x;
-
 -- name: CampaignRecipientsForget :exec
 -- CampaignRecipientsForget drops whoever of a batch has got nothing yet, before
 -- its audience is read again.

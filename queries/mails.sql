@@ -63,6 +63,12 @@ FROM r WHERE c.id = r.campaign_id;
 -- gone, and go at most once.
 SELECT m.* FROM mails m WHERE m.status = 'sending' AND m.taken_at < @taken_before;
 
+-- name: PartnersReach :one
+-- PartnersReach finds how far the next batch of a program's partners reaches, for
+-- campaigns and sequences.
+SELECT coalesce(max(x.id), '')::text AS upto, count(*) AS partners
+FROM (SELECT p.id FROM partners p WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.id > @after_id::text ORDER BY p.id LIMIT @lim) x;
+
 -- name: PartnerMailsRecall :exec
 -- PartnerMailsRecall takes a partner's mails out of the outbox; a campaign finds
 -- out that the partner is gone.

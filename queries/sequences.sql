@@ -85,11 +85,6 @@ FOR NO KEY UPDATE SKIP LOCKED;
 -- SequenceReached notes when the search began, and how far it has come.
 UPDATE sequences SET idle_checked_at = @idle_checked_at, idle_after = @idle_after WHERE id = @id AND org_id = @org_id;
 
--- name: SequenceReach :one
--- SequenceReach finds how far the next batch of a program's partners reaches.
-SELECT coalesce(max(x.id), '')::text AS upto, count(*) AS partners
-FROM (SELECT p.id FROM partners p WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.id > @after_id::text ORDER BY p.id LIMIT @lim) x;
-
 -- name: SequenceEnrolIdle :exec
 -- SequenceEnrolIdle enrols, of a batch, active partners without a click or a
 -- commission since idle_since, who were there and approved already then.

@@ -465,36 +465,6 @@ func (q *Queries) CampaignPage(ctx context.Context, db DBTX, arg CampaignPagePar
 	return items, nil
 }
 
-const campaignReach = `-- name: CampaignReach :one
-SELECT coalesce(max(x.id), '')::text AS upto, count(*) AS partners
-FROM (SELECT p.id FROM partners p WHERE p.program_id = $1 AND p.org_id = $2 AND p.id > $3::text ORDER BY p.id LIMIT $4) x
-`
-
-type CampaignReachParams struct {
-	ProgramID string
-	OrgID     string
-	AfterID   string
-	Lim       int32
-}
-
-type CampaignReachRow struct {
-	Upto     string
-	Partners int64
-}
-
-// CampaignReach finds how far the next batch of a program's partners reaches.
-func (q *Queries) CampaignReach(ctx context.Context, db DBTX, arg CampaignReachParams) (CampaignReachRow, error) {
-	row := db.QueryRow(ctx, campaignReach,
-		arg.ProgramID,
-		arg.OrgID,
-		arg.AfterID,
-		arg.Lim,
-	)
-	var i CampaignReachRow
-	err := row.Scan(&i.Upto, &i.Partners)
-	return i, err
-}
-
 const campaignReached = `-- name: CampaignReached :exec
 UPDATE campaigns SET audience_after = $1 WHERE id = $2 AND org_id = $3
 `

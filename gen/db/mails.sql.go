@@ -421,3 +421,34 @@ func (q *Queries) PartnerUnsubscribesTake(ctx context.Context, db DBTX, arg Part
 	)
 	return err
 }
+
+const partnersReach = `-- name: PartnersReach :one
+SELECT coalesce(max(x.id), '')::text AS upto, count(*) AS partners
+FROM (SELECT p.id FROM partners p WHERE p.program_id = $1 AND p.org_id = $2 AND p.id > $3::text ORDER BY p.id LIMIT $4) x
+`
+
+type PartnersReachParams struct {
+	ProgramID string
+	OrgID     string
+	AfterID   string
+	Lim       int32
+}
+
+type PartnersReachRow struct {
+	Upto     string
+	Partners int64
+}
+
+// PartnersReach finds how far the next batch of a program's partners reaches, for
+// campaigns and sequences.
+func (q *Queries) PartnersReach(ctx context.Context, db DBTX, arg PartnersReachParams) (PartnersReachRow, error) {
+	row := db.QueryRow(ctx, partnersReach,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.AfterID,
+		arg.Lim,
+	)
+	var i PartnersReachRow
+	err := row.Scan(&i.Upto, &i.Partners)
+	return i, err
+}

@@ -447,36 +447,6 @@ func (q *Queries) SequencePage(ctx context.Context, db DBTX, arg SequencePagePar
 	return items, nil
 }
 
-const sequenceReach = `-- name: SequenceReach :one
-SELECT coalesce(max(x.id), '')::text AS upto, count(*) AS partners
-FROM (SELECT p.id FROM partners p WHERE p.program_id = $1 AND p.org_id = $2 AND p.id > $3::text ORDER BY p.id LIMIT $4) x
-`
-
-type SequenceReachParams struct {
-	ProgramID string
-	OrgID     string
-	AfterID   string
-	Lim       int32
-}
-
-type SequenceReachRow struct {
-	Upto     string
-	Partners int64
-}
-
-// SequenceReach finds how far the next batch of a program's partners reaches.
-func (q *Queries) SequenceReach(ctx context.Context, db DBTX, arg SequenceReachParams) (SequenceReachRow, error) {
-	row := db.QueryRow(ctx, sequenceReach,
-		arg.ProgramID,
-		arg.OrgID,
-		arg.AfterID,
-		arg.Lim,
-	)
-	var i SequenceReachRow
-	err := row.Scan(&i.Upto, &i.Partners)
-	return i, err
-}
-
 const sequenceReached = `-- name: SequenceReached :exec
 UPDATE sequences SET idle_checked_at = $1, idle_after = $2 WHERE id = $3 AND org_id = $4
 `

@@ -39,7 +39,7 @@ func fill(ctx context.Context, pool *pgxpool.Pool, id, org string) error {
 // The last one has no end, so that it also forgets partners who are gone.
 func fillSome(ctx context.Context, tx *pgtx.Tx, c db.Campaign) (bool, error) {
 	after := *c.AudienceAfter
-	reach, err := queries.CampaignReach(ctx, tx, db.CampaignReachParams{ProgramID: c.ProgramID, OrgID: c.OrgID, AfterID: after, Lim: fillBatch})
+	reach, err := queries.PartnersReach(ctx, tx, db.PartnersReachParams{ProgramID: c.ProgramID, OrgID: c.OrgID, AfterID: after, Lim: fillBatch})
 	if err != nil {
 		return false, err
 	}

@@ -107,7 +107,7 @@ func enrolIdle(ctx context.Context, tx *pgtx.Tx, id, org string, now clock.Time)
 	if s.IdleAfter != nil {
 		began, after = *s.IdleCheckedAt, *s.IdleAfter
 	}
-	reach, err := queries.SequenceReach(ctx, tx, db.SequenceReachParams{ProgramID: s.ProgramID, OrgID: org, AfterID: after, Lim: idleBatch})
+	reach, err := queries.PartnersReach(ctx, tx, db.PartnersReachParams{ProgramID: s.ProgramID, OrgID: org, AfterID: after, Lim: idleBatch})
 	if err != nil {
 		return false, err
 	}
