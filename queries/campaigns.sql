@@ -40,15 +40,17 @@ WITH m AS (DELETE FROM mails m WHERE m.campaign_id = @id::text AND m.org_id = @o
 DELETE FROM campaigns t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: CampaignAudience :one
--- CampaignAudience counts who matches the audience now, together with whoever got
--- the mail before, and who of the former has unsubscribed.
+-- CampaignAudience counts who matches the audience now, up to a limit, together
+-- with whoever got the mail before, and who of the former has unsubscribed.
 SELECT (count(*) + (SELECT count(*) FROM campaign_recipients d WHERE d.campaign_id = @campaign_id AND d.org_id = @org_id AND d.status IN ('mailed', 'sent', 'failed')))::bigint AS total,
-    count(*) FILTER (WHERE p.unsubscribed_at IS NOT NULL) AS skipped
-FROM partners p
-WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.status = ANY (@statuses::text[])
-  AND (@group_ids::text[] = '{}' OR p.group_id = ANY (@group_ids::text[]))
-  AND (@tag_ids::text[] = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt WHERE pt.partner_id = p.id AND pt.tag_id = ANY (@tag_ids::text[])))
-  AND NOT EXISTS (SELECT 1 FROM campaign_recipients d WHERE d.campaign_id = @campaign_id AND d.partner_id = p.id AND d.status IN ('mailed', 'sent', 'failed'));
+    count(*) FILTER (WHERE x.unsubscribed_at IS NOT NULL) AS skipped
+FROM (
+    SELECT p.unsubscribed_at FROM partners p
+    WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.status = ANY (@statuses::text[])
+      AND (@group_ids::text[] = '{}' OR p.group_id = ANY (@group_ids::text[]))
+      AND (@tag_ids::text[] = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt WHERE pt.partner_id = p.id AND pt.tag_id = ANY (@tag_ids::text[])))
+      AND NOT EXISTS (SELECT 1 FROM campaign_recipients d WHERE d.campaign_id = @campaign_id AND d.partner_id = p.id AND d.status IN ('mailed', 'sent', 'failed'))
+    LIMIT @lim) x;
 
 -- name: CampaignRecipientsForget :exec
 -- CampaignRecipientsForget drops whoever of a batch has got nothing yet, before

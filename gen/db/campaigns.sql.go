@@ -13,12 +13,14 @@ import (
 
 const campaignAudience = `-- name: CampaignAudience :one
 SELECT (count(*) + (SELECT count(*) FROM campaign_recipients d WHERE d.campaign_id = $1 AND d.org_id = $2 AND d.status IN ('mailed', 'sent', 'failed')))::bigint AS total,
-    count(*) FILTER (WHERE p.unsubscribed_at IS NOT NULL) AS skipped
-FROM partners p
-WHERE p.program_id = $3 AND p.org_id = $2 AND p.status = ANY ($4::text[])
-  AND ($5::text[] = '{}' OR p.group_id = ANY ($5::text[]))
-  AND ($6::text[] = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt WHERE pt.partner_id = p.id AND pt.tag_id = ANY ($6::text[])))
-  AND NOT EXISTS (SELECT 1 FROM campaign_recipients d WHERE d.campaign_id = $1 AND d.partner_id = p.id AND d.status IN ('mailed', 'sent', 'failed'))
+    count(*) FILTER (WHERE x.unsubscribed_at IS NOT NULL) AS skipped
+FROM (
+    SELECT p.unsubscribed_at FROM partners p
+    WHERE p.program_id = $3 AND p.org_id = $2 AND p.status = ANY ($4::text[])
+      AND ($5::text[] = '{}' OR p.group_id = ANY ($5::text[]))
+      AND ($6::text[] = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt WHERE pt.partner_id = p.id AND pt.tag_id = ANY ($6::text[])))
+      AND NOT EXISTS (SELECT 1 FROM campaign_recipients d WHERE d.campaign_id = $1 AND d.partner_id = p.id AND d.status IN ('mailed', 'sent', 'failed'))
+    LIMIT $7) x
 `
 
 type CampaignAudienceParams struct {
@@ -28,6 +30,7 @@ type CampaignAudienceParams struct {
 	Statuses   []string
 	GroupIds   []string
 	TagIds     []string
+	Lim        int32
 }
 
 type CampaignAudienceRow struct {
@@ -35,8 +38,8 @@ type CampaignAudienceRow struct {
 	Skipped int64
 }
 
-// CampaignAudience counts who matches the audience now, together with whoever got
-// the mail before, and who of the former has unsubscribed.
+// CampaignAudience counts who matches the audience now, up to a limit, together
+// with whoever got the mail before, and who of the former has unsubscribed.
 func (q *Queries) CampaignAudience(ctx context.Context, db DBTX, arg CampaignAudienceParams) (CampaignAudienceRow, error) {
 	row := db.QueryRow(ctx, campaignAudience,
 		arg.CampaignID,
@@ -45,6 +48,7 @@ func (q *Queries) CampaignAudience(ctx context.Context, db DBTX, arg CampaignAud
 		arg.Statuses,
 		arg.GroupIds,
 		arg.TagIds,
+		arg.Lim,
 	)
 	var i CampaignAudienceRow
 	err := row.Scan(&i.Total, &i.Skipped)

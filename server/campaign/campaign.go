@@ -15,12 +15,16 @@ import (
 
 var queries = db.New()
 
+// counted is how many are counted at once; the job that writes the audience down
+// sets the exact numbers of a larger one.
+const counted = 200_000
+
 // Start starts a locked draft, scheduled or paused campaign: it counts the audience
 // and begins to write it down. Whoever has got the mail stays counted and gets it
 // no second time. Where nobody matches Total is 0, and nothing is saved.
 func Start(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) (db.Campaign, error) {
 	n, err := queries.CampaignAudience(ctx, tx, db.CampaignAudienceParams{
-		CampaignID: c.ID, OrgID: c.OrgID, ProgramID: c.ProgramID, Statuses: statuses(c), GroupIds: c.GroupIds, TagIds: c.TagIds,
+		CampaignID: c.ID, OrgID: c.OrgID, ProgramID: c.ProgramID, Statuses: statuses(c), GroupIds: c.GroupIds, TagIds: c.TagIds, Lim: counted,
 	})
 	if c.Total, c.Skipped = n.Total, n.Skipped; err != nil || c.Total == 0 {
 		return c, err
