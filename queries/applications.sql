@@ -46,7 +46,7 @@ UPDATE partners SET status = @status, decline_reason = @decline_reason, updated_
 -- PartnerReapply makes a declined partner pending, with what the new application
 -- says of it.
 UPDATE partners SET status = 'pending', decline_reason = NULL, group_id = @group_id, first_name = @first_name, last_name = @last_name,
-    website_url = @website_url, country_code = @country_code, updated_at = @updated_at
+    website_url = @website_url, country_code = @country_code, handle = @handle, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 
 -- name: ProgramRevenue :one

@@ -30,31 +30,56 @@ VALUES (@id, @org_id, @program_id, @name, @subject, @body, @group_ids, @tag_ids,
 
 -- name: CampaignUpdate :exec
 UPDATE campaigns SET name = @name, subject = @subject, body = @body, group_ids = @group_ids, tag_ids = @tag_ids, statuses = @statuses, status = @status,
-    scheduled_at = @scheduled_at, started_at = @started_at, total = @total, skipped = @skipped, updated_at = @updated_at
+    scheduled_at = @scheduled_at, started_at = @started_at, total = @total, skipped = @skipped, audience_after = @audience_after, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 
 -- name: CampaignDelete :exec
-DELETE FROM campaigns WHERE id = @id AND org_id = @org_id;
+-- CampaignDelete removes a campaign with its recipients and what lies in the
+-- outbox; what is being sent finds out that it is gone.
+WITH m AS (DELETE FROM mails m WHERE m.campaign_id = @id::text AND m.org_id = @org_id AND m.status = 'queued')
+DELETE FROM campaigns t WHERE t.id = @id AND t.org_id = @org_id;
+
+-- name: CampaignAudience :one
+-- CampaignAudience counts who matches the audience now, up to a limit, together
+-- with whoever got the mail before, and who of the former has unsubscribed.
+SELECT (count(*) + (SELECT count(*) FROM campaign_recipients d WHERE d.campaign_id = @campaign_id AND d.org_id = @org_id AND d.status IN ('mailed', 'sent', 'failed')))::bigint AS total,
+    count(*) FILTER (WHERE x.unsubscribed_at IS NOT NULL) AS skipped
+FROM (
+    SELECT p.unsubscribed_at FROM partners p
+    WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.status = ANY (@statuses::text[])
+      AND (@group_ids::text[] = '{}' OR p.group_id = ANY (@group_ids::text[]))
+      AND (@tag_ids::text[] = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt WHERE pt.partner_id = p.id AND pt.tag_id = ANY (@tag_ids::text[])))
+      AND NOT EXISTS (SELECT 1 FROM campaign_recipients d WHERE d.campaign_id = @campaign_id AND d.partner_id = p.id AND d.status IN ('mailed', 'sent', 'failed'))
+    LIMIT @lim) x;
 
 -- name: CampaignRecipientsForget :exec
--- CampaignRecipientsForget drops whoever has got nothing yet, before the audience
--- is read again.
-DELETE FROM campaign_recipients WHERE campaign_id = @campaign_id AND org_id = @org_id AND status IN ('queued', 'skipped');
+-- CampaignRecipientsForget drops whoever of a batch has got nothing yet, before
+-- its audience is read again.
+DELETE FROM campaign_recipients r WHERE r.campaign_id = @campaign_id AND r.org_id = @org_id AND r.partner_id > @after_id::text
+  AND (sqlc.narg('upto_id')::text IS NULL OR r.partner_id <= sqlc.narg('upto_id')::text) AND r.status IN ('queued', 'skipped');
 
 -- name: CampaignRecipientsAdd :exec
--- CampaignRecipientsAdd writes down everybody who matches the audience.
+-- CampaignRecipientsAdd writes down who of a batch matches the audience, and was
+-- there when the campaign was started.
 INSERT INTO campaign_recipients (campaign_id, partner_id, org_id, program_id, status)
-SELECT c.id, p.id, p.org_id, p.program_id, CASE WHEN p.unsubscribed_at IS NULL THEN 'queued' ELSE 'skipped' END
-FROM campaigns c JOIN partners p ON p.program_id = c.program_id AND p.org_id = c.org_id
-WHERE c.id = @id AND c.org_id = @org_id
-  AND p.status = ANY (CASE WHEN c.statuses = '{}' THEN ARRAY['active'] ELSE c.statuses END)
-  AND (c.group_ids = '{}' OR p.group_id = ANY (c.group_ids))
-  AND (c.tag_ids = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt WHERE pt.partner_id = p.id AND pt.tag_id = ANY (c.tag_ids)))
+SELECT @campaign_id, p.id, p.org_id, p.program_id, CASE WHEN p.unsubscribed_at IS NULL THEN 'queued' ELSE 'skipped' END
+FROM partners p
+WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.status = ANY (@statuses::text[])
+  AND (@group_ids::text[] = '{}' OR p.group_id = ANY (@group_ids::text[]))
+  AND (@tag_ids::text[] = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt WHERE pt.partner_id = p.id AND pt.tag_id = ANY (@tag_ids::text[])))
+  AND p.id > @after_id::text AND (sqlc.narg('upto_id')::text IS NULL OR p.id <= sqlc.narg('upto_id')::text) AND p.created_at <= @started_at
 ON CONFLICT (campaign_id, partner_id) DO NOTHING;
 
--- name: CampaignTally :one
-SELECT count(*) AS total, count(*) FILTER (WHERE r.status = 'skipped') AS skipped FROM campaign_recipients r
-WHERE r.campaign_id = @campaign_id AND r.org_id = @org_id;
+-- name: CampaignReached :exec
+-- CampaignReached notes how far the audience is written down.
+UPDATE campaigns SET audience_after = @audience_after WHERE id = @id AND org_id = @org_id;
+
+-- name: CampaignCounted :exec
+-- CampaignCounted ends that, with the exact numbers.
+UPDATE campaigns c SET audience_after = NULL, total = n.total, skipped = n.skipped, opened = least(c.opened, n.total)
+FROM (SELECT count(*) AS total, count(*) FILTER (WHERE r.status = 'skipped') AS skipped FROM campaign_recipients r
+    WHERE r.campaign_id = @id AND r.org_id = @org_id) n
+WHERE c.id = @id AND c.org_id = @org_id;
 
 -- name: CampaignRecall :exec
 -- CampaignRecall takes back what lies in the outbox and is not being sent.
@@ -74,7 +99,10 @@ SELECT c.id, c.org_id FROM campaigns c WHERE c.status = 'sending' ORDER BY c.id;
 SELECT c.* FROM campaigns c WHERE c.id = @id AND c.org_id = @org_id AND c.status = @status FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: CampaignMailed :one
-SELECT count(*) FROM campaign_recipients r WHERE r.campaign_id = @campaign_id AND r.org_id = @org_id AND r.status = 'mailed';
+-- CampaignMailed counts the campaign's mails in the outbox, and those of them that
+-- do not wait for another attempt.
+SELECT count(*) AS held, count(*) FILTER (WHERE m.status = 'sending' OR m.attempts = 0) AS fresh
+FROM mails m WHERE m.campaign_id = @campaign_id::text AND m.org_id = @org_id AND m.status IN ('queued', 'sending');
 
 -- name: CampaignNext :many
 -- CampaignNext reads the next who wait; email is null for one who is gone or has
@@ -89,7 +117,7 @@ INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, n
 SELECT x.id, c.org_id, 'campaign', c.id, x.recipient, c.subject, c.body, 'queued', @now, @now, x.partner_id, c.id
 FROM (SELECT unnest(@ids::text[]) AS id, unnest(@partner_ids::text[]) AS partner_id, unnest(@recipients::text[]) AS recipient) x, campaigns c
 WHERE c.id = @campaign_id AND c.org_id = @org_id
-ON CONFLICT (org_id, purpose, key, recipient) DO NOTHING
+ON CONFLICT (org_id, purpose, key, lower(recipient)) DO NOTHING
 RETURNING partner_id::text;
 
 -- name: CampaignRecipientsMark :exec
@@ -103,8 +131,13 @@ UPDATE campaigns c SET skipped = c.skipped + (SELECT count(*) FROM marked WHERE 
 -- name: CampaignFinish :execrows
 -- CampaignFinish ends a campaign whose last mail is out.
 UPDATE campaigns c SET status = 'sent', sent_at = @now, updated_at = @now
-WHERE c.id = @id AND c.org_id = @org_id AND c.status = 'sending'
+WHERE c.id = @id AND c.org_id = @org_id AND c.status = 'sending' AND c.audience_after IS NULL
   AND NOT EXISTS (SELECT 1 FROM campaign_recipients r WHERE r.campaign_id = c.id AND r.status IN ('queued', 'mailed'));
+
+-- name: CampaignUnopened :one
+-- CampaignUnopened locks the campaign of a mail that was not opened before.
+SELECT c.id FROM campaigns c JOIN campaign_recipients r ON r.campaign_id = c.id
+WHERE c.id = @campaign_id AND r.partner_id = @partner_id AND r.opened_at IS NULL AND r.status IN ('mailed', 'sent') FOR NO KEY UPDATE OF c;
 
 -- name: CampaignOpened :exec
 -- CampaignOpened counts the first time that a partner opens the mail.

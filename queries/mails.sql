@@ -1,8 +1,8 @@
 -- name: MailInsert :exec
 -- MailInsert queues a mail, unless it was queued before.
-INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, next_attempt_at, created_at)
-VALUES (@id, @org_id, @purpose, @key, @recipient, @subject, @body, 'queued', @created_at, @created_at)
-ON CONFLICT (org_id, purpose, key, recipient) DO NOTHING;
+INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, plain, status, next_attempt_at, created_at)
+VALUES (@id, @org_id, @purpose, @key, @recipient, @subject, @body, @plain, 'queued', @created_at, @created_at)
+ON CONFLICT (org_id, purpose, key, lower(recipient)) DO NOTHING;
 
 -- name: MailsTake :many
 -- MailsTake marks the next mails as being sent, before anything is sent; other
@@ -13,13 +13,36 @@ FROM (SELECT m.id FROM mails m WHERE m.status = 'queued' AND m.next_attempt_at <
 WHERE t.id = due.id RETURNING t.*;
 
 -- name: MailReader :one
--- MailReader is who a mail to many goes to; no row where the partner is gone or
--- has unsubscribed.
-SELECT p.mail_token, g.name AS program_name FROM partners p JOIN programs g ON g.id = p.program_id
-WHERE p.id = @partner_id AND p.org_id = @org_id AND p.unsubscribed_at IS NULL;
+-- MailReader is who a mail to many goes to, and whether it goes: not where the
+-- partner is gone, has unsubscribed or is none of the audience, nor without its
+-- campaign or sequence; and not yet while these are held, or the partner is.
+SELECT coalesce(p.mail_token, '')::text AS mail_token, coalesce(g.name, '')::text AS program_name,
+    CASE WHEN p.id IS NULL OR p.unsubscribed_at IS NOT NULL OR m.campaign_id IS NOT NULL AND c.id IS NULL OR m.sequence_id IS NOT NULL AND s.id IS NULL THEN 'skip'
+        WHEN p.status <> ALL (CASE WHEN c.statuses <> '{}' THEN c.statuses ELSE ARRAY['active'] END) THEN CASE WHEN s.id IS NULL THEN 'skip' ELSE 'back' END
+        WHEN c.status <> 'sending' OR s.status <> 'active' THEN 'back'
+        ELSE 'go' END::text AS verdict
+FROM mails m LEFT JOIN partners p ON p.id = m.partner_id AND p.org_id = m.org_id LEFT JOIN programs g ON g.id = p.program_id
+    LEFT JOIN campaigns c ON c.id = m.campaign_id AND c.org_id = m.org_id LEFT JOIN sequences s ON s.id = m.sequence_id AND s.org_id = m.org_id
+WHERE m.id = @id AND m.org_id = @org_id;
+
+-- name: MailCampaign :one
+-- MailCampaign locks the campaign of a mail whose result is written.
+SELECT c.status, c.updated_at FROM campaigns c WHERE c.id = @id AND c.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: MailAgain :exec
-UPDATE mails SET status = 'queued', next_attempt_at = @next_attempt_at, error = @error WHERE id = @id AND status = 'sending';
+-- MailAgain and the other results are those of one attempt, and of no later one.
+UPDATE mails SET status = 'queued', next_attempt_at = @next_attempt_at, error = @error WHERE id = @id AND status = 'sending' AND attempts = @attempts;
+
+-- name: MailBack :exec
+-- MailBack takes a mail back: its reader waits for it as before.
+WITH back AS (
+    DELETE FROM mails m WHERE m.id = @id AND m.status = 'sending' AND m.attempts = @attempts
+    RETURNING m.partner_id, m.campaign_id, m.sequence_id, m.position),
+r AS (
+    UPDATE campaign_recipients r SET status = 'queued' FROM back
+    WHERE r.campaign_id = back.campaign_id AND r.partner_id = back.partner_id AND r.status = 'mailed')
+UPDATE sequence_enrolments e SET position = back.position, next_at = @now, completed_at = NULL FROM back
+WHERE e.sequence_id = back.sequence_id AND e.partner_id = back.partner_id AND e.position > back.position;
 
 -- name: MailDone :exec
 -- MailDone ends a mail as sent, failed or, for one who wants none, skipped (kept
@@ -27,7 +50,7 @@ UPDATE mails SET status = 'queued', next_attempt_at = @next_attempt_at, error = 
 WITH m AS (
     UPDATE mails t SET status = CASE WHEN @outcome::text = 'sent' THEN 'sent' ELSE 'failed' END, error = @error,
         sent_at = CASE WHEN @outcome::text = 'sent' THEN @now::timestamptz END, body = CASE WHEN t.campaign_id IS NULL THEN t.body ELSE '' END
-    WHERE t.id = @id AND t.status = 'sending' RETURNING t.campaign_id, t.partner_id),
+    WHERE t.id = @id AND t.status = 'sending' AND t.attempts = @attempts RETURNING t.campaign_id, t.partner_id),
 r AS (
     UPDATE campaign_recipients r SET status = @outcome::text FROM m
     WHERE r.campaign_id = m.campaign_id AND r.partner_id = m.partner_id AND r.status = 'mailed' RETURNING r.campaign_id)
@@ -38,7 +61,13 @@ FROM r WHERE c.id = r.campaign_id;
 -- name: MailsLost :many
 -- MailsLost lists mails whose worker died while it sent them: they may have
 -- gone, and go at most once.
-SELECT m.id FROM mails m WHERE m.status = 'sending' AND m.taken_at < @taken_before;
+SELECT m.* FROM mails m WHERE m.status = 'sending' AND m.taken_at < @taken_before;
+
+-- name: PartnersReach :one
+-- PartnersReach finds how far the next batch of a program's partners reaches, for
+-- campaigns and sequences.
+SELECT coalesce(max(x.id), '')::text AS upto, count(*) AS partners
+FROM (SELECT p.id FROM partners p WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.id > @after_id::text ORDER BY p.id LIMIT @lim) x;
 
 -- name: PartnerMailsRecall :exec
 -- PartnerMailsRecall takes a partner's mails out of the outbox; a campaign finds
@@ -54,6 +83,21 @@ UPDATE partners SET unsubscribed_at = CASE WHEN @subscribed::boolean THEN NULL E
 
 -- name: PartnerByMailToken :one
 SELECT p.unsubscribed_at, g.name AS program_name FROM partners p JOIN programs g ON g.id = p.program_id WHERE p.mail_token = @mail_token;
+
+-- name: PartnerUnsubscribesKeep :exec
+-- PartnerUnsubscribesKeep remembers of a partner who goes that it has unsubscribed.
+INSERT INTO mail_unsubscribes (org_id, program_id, email_hash, unsubscribed_at)
+SELECT p.org_id, p.program_id, sha256(convert_to(p.program_id || ' ' || lower(p.email), 'UTF8')), p.unsubscribed_at
+FROM partners p WHERE p.id = @id AND p.org_id = @org_id AND p.unsubscribed_at IS NOT NULL
+ON CONFLICT (program_id, email_hash) DO UPDATE SET unsubscribed_at = excluded.unsubscribed_at;
+
+-- name: PartnerUnsubscribesTake :exec
+-- PartnerUnsubscribesTake gives that back to a partner who has just come.
+WITH u AS (
+    DELETE FROM mail_unsubscribes u
+    WHERE u.program_id = @program_id AND u.org_id = @org_id AND u.email_hash = sha256(convert_to(@program_id || ' ' || lower(@email::text), 'UTF8'))
+    RETURNING u.unsubscribed_at)
+UPDATE partners p SET unsubscribed_at = u.unsubscribed_at FROM u WHERE p.id = @id AND p.org_id = @org_id;
 
 -- name: MailsPurge :execrows
 DELETE FROM mails WHERE id IN (SELECT m.id FROM mails m WHERE m.created_at < @before AND m.status IN ('sent', 'failed') ORDER BY m.created_at LIMIT @lim);

@@ -70,19 +70,29 @@ WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.trigger = 'first_c
 ON CONFLICT (sequence_id, partner_id) DO NOTHING;
 
 -- name: SequencesIdle :many
--- SequencesIdle claims the sequences whose idle partners were last looked for a
--- day ago.
-UPDATE sequences s SET idle_checked_at = @now
-WHERE s.trigger = 'idle' AND s.status = 'active' AND (s.idle_checked_at IS NULL OR s.idle_checked_at <= @checked_before)
-RETURNING s.*;
+-- SequencesIdle lists the sequences whose idle partners were last looked for a day
+-- ago, or are being looked for.
+SELECT s.id, s.org_id FROM sequences s
+WHERE s.trigger = 'idle' AND s.status = 'active' AND (s.idle_after IS NOT NULL OR s.idle_checked_at IS NULL OR s.idle_checked_at <= @checked_before) ORDER BY s.id;
+
+-- name: SequenceTakeIdle :one
+-- SequenceTakeIdle locks one of them, unless another worker is at it.
+SELECT s.* FROM sequences s
+WHERE s.id = @id AND s.org_id = @org_id AND s.status = 'active' AND (s.idle_after IS NOT NULL OR s.idle_checked_at IS NULL OR s.idle_checked_at <= @checked_before)
+FOR NO KEY UPDATE SKIP LOCKED;
+
+-- name: SequenceReached :exec
+-- SequenceReached notes when the search began, and how far it has come.
+UPDATE sequences SET idle_checked_at = @idle_checked_at, idle_after = @idle_after WHERE id = @id AND org_id = @org_id;
 
 -- name: SequenceEnrolIdle :exec
--- SequenceEnrolIdle enrols active partners without a click or a commission since
--- idle_since, who were there already then.
+-- SequenceEnrolIdle enrols, of a batch, active partners without a click or a
+-- commission since idle_since, who were there and approved already then.
 INSERT INTO sequence_enrolments (sequence_id, partner_id, org_id, program_id, position, next_at, enrolled_at)
 SELECT s.id, p.id, s.org_id, s.program_id, 0, n.at + t.delay_days * interval '24 hours', n.at
 FROM (SELECT @now::timestamptz AS at) n CROSS JOIN sequences s JOIN sequence_steps t ON t.sequence_id = s.id AND t.position = 0 JOIN partners p ON p.program_id = s.program_id AND p.org_id = s.org_id
-WHERE s.id = @id AND s.org_id = @org_id AND p.status = 'active' AND p.created_at <= @idle_since
+WHERE s.id = @id AND s.org_id = @org_id AND p.status = 'active' AND p.created_at <= @idle_since AND p.id > @after_id::text AND p.id <= @upto_id::text
+  AND NOT EXISTS (SELECT 1 FROM applications a WHERE a.program_id = p.program_id AND a.partner_id = p.id AND a.status = 'approved' AND a.reviewed_at > @idle_since)
   AND NOT EXISTS (SELECT 1 FROM clicks c WHERE c.program_id = p.program_id AND c.partner_id = p.id AND c.created_at > @idle_since)
   AND NOT EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = p.program_id AND k.partner_id = p.id AND k.created_at > @idle_since)
 ON CONFLICT (sequence_id, partner_id) DO NOTHING;
@@ -108,9 +118,9 @@ ORDER BY e.next_at, e.partner_id LIMIT @lim FOR NO KEY UPDATE OF e SKIP LOCKED;
 SELECT s.id FROM sequences s WHERE s.id = @id AND s.org_id = @org_id AND s.status = 'active' FOR SHARE;
 
 -- name: SequenceMail :exec
-INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, next_attempt_at, created_at, partner_id)
-VALUES (@id, @org_id, 'sequence', @key, @recipient, @subject, @body, 'queued', @created_at, @created_at, @partner_id)
-ON CONFLICT (org_id, purpose, key, recipient) DO NOTHING;
+INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, next_attempt_at, created_at, partner_id, sequence_id, position)
+VALUES (@id, @org_id, 'sequence', @key, @recipient, @subject, @body, 'queued', @created_at, @created_at, @partner_id, @sequence_id, @position)
+ON CONFLICT (org_id, purpose, key, lower(recipient)) DO NOTHING;
 
 -- name: SequenceAdvance :exec
 UPDATE sequence_enrolments SET position = position + 1, next_at = @next_at, completed_at = @completed_at

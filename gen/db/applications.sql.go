@@ -266,8 +266,8 @@ func (q *Queries) PartnerDecide(ctx context.Context, db DBTX, arg PartnerDecideP
 
 const partnerReapply = `-- name: PartnerReapply :exec
 UPDATE partners SET status = 'pending', decline_reason = NULL, group_id = $1, first_name = $2, last_name = $3,
-    website_url = $4, country_code = $5, updated_at = $6
-WHERE id = $7 AND org_id = $8
+    website_url = $4, country_code = $5, handle = $6, updated_at = $7
+WHERE id = $8 AND org_id = $9
 `
 
 type PartnerReapplyParams struct {
@@ -276,6 +276,7 @@ type PartnerReapplyParams struct {
 	LastName    *string
 	WebsiteURL  *string
 	CountryCode *string
+	Handle      string
 	UpdatedAt   clock.Time
 	ID          string
 	OrgID       string
@@ -290,6 +291,7 @@ func (q *Queries) PartnerReapply(ctx context.Context, db DBTX, arg PartnerReappl
 		arg.LastName,
 		arg.WebsiteURL,
 		arg.CountryCode,
+		arg.Handle,
 		arg.UpdatedAt,
 		arg.ID,
 		arg.OrgID,

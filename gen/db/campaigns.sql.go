@@ -11,6 +11,50 @@ import (
 	clock "rail/server/clock"
 )
 
+const campaignAudience = `-- name: CampaignAudience :one
+SELECT (count(*) + (SELECT count(*) FROM campaign_recipients d WHERE d.campaign_id = $1 AND d.org_id = $2 AND d.status IN ('mailed', 'sent', 'failed')))::bigint AS total,
+    count(*) FILTER (WHERE x.unsubscribed_at IS NOT NULL) AS skipped
+FROM (
+    SELECT p.unsubscribed_at FROM partners p
+    WHERE p.program_id = $3 AND p.org_id = $2 AND p.status = ANY ($4::text[])
+      AND ($5::text[] = '{}' OR p.group_id = ANY ($5::text[]))
+      AND ($6::text[] = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt WHERE pt.partner_id = p.id AND pt.tag_id = ANY ($6::text[])))
+      AND NOT EXISTS (SELECT 1 FROM campaign_recipients d WHERE d.campaign_id = $1 AND d.partner_id = p.id AND d.status IN ('mailed', 'sent', 'failed'))
+    LIMIT $7) x
+`
+
+type CampaignAudienceParams struct {
+	CampaignID string
+	OrgID      string
+	ProgramID  string
+	Statuses   []string
+	GroupIds   []string
+	TagIds     []string
+	Lim        int32
+}
+
+type CampaignAudienceRow struct {
+	Total   int64
+	Skipped int64
+}
+
+// CampaignAudience counts who matches the audience now, up to a limit, together
+// with whoever got the mail before, and who of the former has unsubscribed.
+func (q *Queries) CampaignAudience(ctx context.Context, db DBTX, arg CampaignAudienceParams) (CampaignAudienceRow, error) {
+	row := db.QueryRow(ctx, campaignAudience,
+		arg.CampaignID,
+		arg.OrgID,
+		arg.ProgramID,
+		arg.Statuses,
+		arg.GroupIds,
+		arg.TagIds,
+		arg.Lim,
+	)
+	var i CampaignAudienceRow
+	err := row.Scan(&i.Total, &i.Skipped)
+	return i, err
+}
+
 const campaignCount = `-- name: CampaignCount :one
 SELECT count(*) FROM campaigns t
 WHERE t.program_id = $1 AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
@@ -26,6 +70,24 @@ func (q *Queries) CampaignCount(ctx context.Context, db DBTX, arg CampaignCountP
 	var count int64
 	err := row.Scan(&count)
 	return count, err
+}
+
+const campaignCounted = `-- name: CampaignCounted :exec
+UPDATE campaigns c SET audience_after = NULL, total = n.total, skipped = n.skipped, opened = least(c.opened, n.total)
+FROM (SELECT count(*) AS total, count(*) FILTER (WHERE r.status = 'skipped') AS skipped FROM campaign_recipients r
+    WHERE r.campaign_id = $1 AND r.org_id = $2) n
+WHERE c.id = $1 AND c.org_id = $2
+`
+
+type CampaignCountedParams struct {
+	ID    string
+	OrgID string
+}
+
+// CampaignCounted ends that, with the exact numbers.
+func (q *Queries) CampaignCounted(ctx context.Context, db DBTX, arg CampaignCountedParams) error {
+	_, err := db.Exec(ctx, campaignCounted, arg.ID, arg.OrgID)
+	return err
 }
 
 const campaignCursor = `-- name: CampaignCursor :one
@@ -51,7 +113,8 @@ func (q *Queries) CampaignCursor(ctx context.Context, db DBTX, arg CampaignCurso
 }
 
 const campaignDelete = `-- name: CampaignDelete :exec
-DELETE FROM campaigns WHERE id = $1 AND org_id = $2
+WITH m AS (DELETE FROM mails m WHERE m.campaign_id = $1::text AND m.org_id = $2 AND m.status = 'queued')
+DELETE FROM campaigns t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type CampaignDeleteParams struct {
@@ -59,6 +122,8 @@ type CampaignDeleteParams struct {
 	OrgID string
 }
 
+// CampaignDelete removes a campaign with its recipients and what lies in the
+// outbox; what is being sent finds out that it is gone.
 func (q *Queries) CampaignDelete(ctx context.Context, db DBTX, arg CampaignDeleteParams) error {
 	_, err := db.Exec(ctx, campaignDelete, arg.ID, arg.OrgID)
 	return err
@@ -66,7 +131,7 @@ func (q *Queries) CampaignDelete(ctx context.Context, db DBTX, arg CampaignDelet
 
 const campaignFinish = `-- name: CampaignFinish :execrows
 UPDATE campaigns c SET status = 'sent', sent_at = $1, updated_at = $1
-WHERE c.id = $2 AND c.org_id = $3 AND c.status = 'sending'
+WHERE c.id = $2 AND c.org_id = $3 AND c.status = 'sending' AND c.audience_after IS NULL
   AND NOT EXISTS (SELECT 1 FROM campaign_recipients r WHERE r.campaign_id = c.id AND r.status IN ('queued', 'mailed'))
 `
 
@@ -86,7 +151,7 @@ func (q *Queries) CampaignFinish(ctx context.Context, db DBTX, arg CampaignFinis
 }
 
 const campaignGet = `-- name: CampaignGet :one
-SELECT t.id, t.org_id, t.program_id, t.name, t.subject, t.body, t.group_ids, t.tag_ids, t.statuses, t.status, t.scheduled_at, t.started_at, t.sent_at, t.total, t.sent, t.failed, t.skipped, t.opened, t.created_at, t.updated_at FROM campaigns t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.name, t.subject, t.body, t.group_ids, t.tag_ids, t.statuses, t.status, t.scheduled_at, t.started_at, t.sent_at, t.total, t.sent, t.failed, t.skipped, t.opened, t.created_at, t.updated_at, t.audience_after FROM campaigns t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type CampaignGetParams struct {
@@ -118,6 +183,7 @@ func (q *Queries) CampaignGet(ctx context.Context, db DBTX, arg CampaignGetParam
 		&i.Opened,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.AudienceAfter,
 	)
 	return i, err
 }
@@ -163,7 +229,7 @@ func (q *Queries) CampaignInsert(ctx context.Context, db DBTX, arg CampaignInser
 }
 
 const campaignLock = `-- name: CampaignLock :one
-SELECT t.id, t.org_id, t.program_id, t.name, t.subject, t.body, t.group_ids, t.tag_ids, t.statuses, t.status, t.scheduled_at, t.started_at, t.sent_at, t.total, t.sent, t.failed, t.skipped, t.opened, t.created_at, t.updated_at FROM campaigns t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.name, t.subject, t.body, t.group_ids, t.tag_ids, t.statuses, t.status, t.scheduled_at, t.started_at, t.sent_at, t.total, t.sent, t.failed, t.skipped, t.opened, t.created_at, t.updated_at, t.audience_after FROM campaigns t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type CampaignLockParams struct {
@@ -195,6 +261,7 @@ func (q *Queries) CampaignLock(ctx context.Context, db DBTX, arg CampaignLockPar
 		&i.Opened,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.AudienceAfter,
 	)
 	return i, err
 }
@@ -204,7 +271,7 @@ INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, n
 SELECT x.id, c.org_id, 'campaign', c.id, x.recipient, c.subject, c.body, 'queued', $1, $1, x.partner_id, c.id
 FROM (SELECT unnest($2::text[]) AS id, unnest($3::text[]) AS partner_id, unnest($4::text[]) AS recipient) x, campaigns c
 WHERE c.id = $5 AND c.org_id = $6
-ON CONFLICT (org_id, purpose, key, recipient) DO NOTHING
+ON CONFLICT (org_id, purpose, key, lower(recipient)) DO NOTHING
 RETURNING partner_id::text
 `
 
@@ -246,7 +313,8 @@ func (q *Queries) CampaignMail(ctx context.Context, db DBTX, arg CampaignMailPar
 }
 
 const campaignMailed = `-- name: CampaignMailed :one
-SELECT count(*) FROM campaign_recipients r WHERE r.campaign_id = $1 AND r.org_id = $2 AND r.status = 'mailed'
+SELECT count(*) AS held, count(*) FILTER (WHERE m.status = 'sending' OR m.attempts = 0) AS fresh
+FROM mails m WHERE m.campaign_id = $1::text AND m.org_id = $2 AND m.status IN ('queued', 'sending')
 `
 
 type CampaignMailedParams struct {
@@ -254,11 +322,18 @@ type CampaignMailedParams struct {
 	OrgID      string
 }
 
-func (q *Queries) CampaignMailed(ctx context.Context, db DBTX, arg CampaignMailedParams) (int64, error) {
+type CampaignMailedRow struct {
+	Held  int64
+	Fresh int64
+}
+
+// CampaignMailed counts the campaign's mails in the outbox, and those of them that
+// do not wait for another attempt.
+func (q *Queries) CampaignMailed(ctx context.Context, db DBTX, arg CampaignMailedParams) (CampaignMailedRow, error) {
 	row := db.QueryRow(ctx, campaignMailed, arg.CampaignID, arg.OrgID)
-	var count int64
-	err := row.Scan(&count)
-	return count, err
+	var i CampaignMailedRow
+	err := row.Scan(&i.Held, &i.Fresh)
+	return i, err
 }
 
 const campaignNext = `-- name: CampaignNext :many
@@ -322,7 +397,7 @@ func (q *Queries) CampaignOpened(ctx context.Context, db DBTX, arg CampaignOpene
 
 const campaignPage = `-- name: CampaignPage :many
 
-SELECT t.id, t.org_id, t.program_id, t.name, t.subject, t.body, t.group_ids, t.tag_ids, t.statuses, t.status, t.scheduled_at, t.started_at, t.sent_at, t.total, t.sent, t.failed, t.skipped, t.opened, t.created_at, t.updated_at FROM campaigns t
+SELECT t.id, t.org_id, t.program_id, t.name, t.subject, t.body, t.group_ids, t.tag_ids, t.statuses, t.status, t.scheduled_at, t.started_at, t.sent_at, t.total, t.sent, t.failed, t.skipped, t.opened, t.created_at, t.updated_at, t.audience_after FROM campaigns t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::timestamptz IS NULL OR (t.created_at, t.id) < ($3::timestamptz, $4::text))
@@ -382,6 +457,7 @@ func (q *Queries) CampaignPage(ctx context.Context, db DBTX, arg CampaignPagePar
 			&i.Opened,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.AudienceAfter,
 		); err != nil {
 			return nil, err
 		}
@@ -391,6 +467,22 @@ func (q *Queries) CampaignPage(ctx context.Context, db DBTX, arg CampaignPagePar
 		return nil, err
 	}
 	return items, nil
+}
+
+const campaignReached = `-- name: CampaignReached :exec
+UPDATE campaigns SET audience_after = $1 WHERE id = $2 AND org_id = $3
+`
+
+type CampaignReachedParams struct {
+	AudienceAfter *string
+	ID            string
+	OrgID         string
+}
+
+// CampaignReached notes how far the audience is written down.
+func (q *Queries) CampaignReached(ctx context.Context, db DBTX, arg CampaignReachedParams) error {
+	_, err := db.Exec(ctx, campaignReached, arg.AudienceAfter, arg.ID, arg.OrgID)
+	return err
 }
 
 const campaignRecall = `-- name: CampaignRecall :exec
@@ -412,39 +504,65 @@ func (q *Queries) CampaignRecall(ctx context.Context, db DBTX, arg CampaignRecal
 
 const campaignRecipientsAdd = `-- name: CampaignRecipientsAdd :exec
 INSERT INTO campaign_recipients (campaign_id, partner_id, org_id, program_id, status)
-SELECT c.id, p.id, p.org_id, p.program_id, CASE WHEN p.unsubscribed_at IS NULL THEN 'queued' ELSE 'skipped' END
-FROM campaigns c JOIN partners p ON p.program_id = c.program_id AND p.org_id = c.org_id
-WHERE c.id = $1 AND c.org_id = $2
-  AND p.status = ANY (CASE WHEN c.statuses = '{}' THEN ARRAY['active'] ELSE c.statuses END)
-  AND (c.group_ids = '{}' OR p.group_id = ANY (c.group_ids))
-  AND (c.tag_ids = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt WHERE pt.partner_id = p.id AND pt.tag_id = ANY (c.tag_ids)))
+SELECT $1, p.id, p.org_id, p.program_id, CASE WHEN p.unsubscribed_at IS NULL THEN 'queued' ELSE 'skipped' END
+FROM partners p
+WHERE p.program_id = $2 AND p.org_id = $3 AND p.status = ANY ($4::text[])
+  AND ($5::text[] = '{}' OR p.group_id = ANY ($5::text[]))
+  AND ($6::text[] = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt WHERE pt.partner_id = p.id AND pt.tag_id = ANY ($6::text[])))
+  AND p.id > $7::text AND ($8::text IS NULL OR p.id <= $8::text) AND p.created_at <= $9
 ON CONFLICT (campaign_id, partner_id) DO NOTHING
 `
 
 type CampaignRecipientsAddParams struct {
-	ID    string
-	OrgID string
+	CampaignID string
+	ProgramID  string
+	OrgID      string
+	Statuses   []string
+	GroupIds   []string
+	TagIds     []string
+	AfterID    string
+	UptoID     *string
+	StartedAt  clock.Time
 }
 
-// CampaignRecipientsAdd writes down everybody who matches the audience.
+// CampaignRecipientsAdd writes down who of a batch matches the audience, and was
+// there when the campaign was started.
 func (q *Queries) CampaignRecipientsAdd(ctx context.Context, db DBTX, arg CampaignRecipientsAddParams) error {
-	_, err := db.Exec(ctx, campaignRecipientsAdd, arg.ID, arg.OrgID)
+	_, err := db.Exec(ctx, campaignRecipientsAdd,
+		arg.CampaignID,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.Statuses,
+		arg.GroupIds,
+		arg.TagIds,
+		arg.AfterID,
+		arg.UptoID,
+		arg.StartedAt,
+	)
 	return err
 }
 
 const campaignRecipientsForget = `-- name: CampaignRecipientsForget :exec
-DELETE FROM campaign_recipients WHERE campaign_id = $1 AND org_id = $2 AND status IN ('queued', 'skipped')
+DELETE FROM campaign_recipients r WHERE r.campaign_id = $1 AND r.org_id = $2 AND r.partner_id > $3::text
+  AND ($4::text IS NULL OR r.partner_id <= $4::text) AND r.status IN ('queued', 'skipped')
 `
 
 type CampaignRecipientsForgetParams struct {
 	CampaignID string
 	OrgID      string
+	AfterID    string
+	UptoID     *string
 }
 
-// CampaignRecipientsForget drops whoever has got nothing yet, before the audience
-// is read again.
+// CampaignRecipientsForget drops whoever of a batch has got nothing yet, before
+// its audience is read again.
 func (q *Queries) CampaignRecipientsForget(ctx context.Context, db DBTX, arg CampaignRecipientsForgetParams) error {
-	_, err := db.Exec(ctx, campaignRecipientsForget, arg.CampaignID, arg.OrgID)
+	_, err := db.Exec(ctx, campaignRecipientsForget,
+		arg.CampaignID,
+		arg.OrgID,
+		arg.AfterID,
+		arg.UptoID,
+	)
 	return err
 }
 
@@ -475,7 +593,7 @@ func (q *Queries) CampaignRecipientsMark(ctx context.Context, db DBTX, arg Campa
 }
 
 const campaignTake = `-- name: CampaignTake :one
-SELECT c.id, c.org_id, c.program_id, c.name, c.subject, c.body, c.group_ids, c.tag_ids, c.statuses, c.status, c.scheduled_at, c.started_at, c.sent_at, c.total, c.sent, c.failed, c.skipped, c.opened, c.created_at, c.updated_at FROM campaigns c WHERE c.id = $1 AND c.org_id = $2 AND c.status = $3 FOR NO KEY UPDATE SKIP LOCKED
+SELECT c.id, c.org_id, c.program_id, c.name, c.subject, c.body, c.group_ids, c.tag_ids, c.statuses, c.status, c.scheduled_at, c.started_at, c.sent_at, c.total, c.sent, c.failed, c.skipped, c.opened, c.created_at, c.updated_at, c.audience_after FROM campaigns c WHERE c.id = $1 AND c.org_id = $2 AND c.status = $3 FOR NO KEY UPDATE SKIP LOCKED
 `
 
 type CampaignTakeParams struct {
@@ -510,53 +628,51 @@ func (q *Queries) CampaignTake(ctx context.Context, db DBTX, arg CampaignTakePar
 		&i.Opened,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.AudienceAfter,
 	)
 	return i, err
 }
 
-const campaignTally = `-- name: CampaignTally :one
-SELECT count(*) AS total, count(*) FILTER (WHERE r.status = 'skipped') AS skipped FROM campaign_recipients r
-WHERE r.campaign_id = $1 AND r.org_id = $2
+const campaignUnopened = `-- name: CampaignUnopened :one
+SELECT c.id FROM campaigns c JOIN campaign_recipients r ON r.campaign_id = c.id
+WHERE c.id = $1 AND r.partner_id = $2 AND r.opened_at IS NULL AND r.status IN ('mailed', 'sent') FOR NO KEY UPDATE OF c
 `
 
-type CampaignTallyParams struct {
+type CampaignUnopenedParams struct {
 	CampaignID string
-	OrgID      string
+	PartnerID  string
 }
 
-type CampaignTallyRow struct {
-	Total   int64
-	Skipped int64
-}
-
-func (q *Queries) CampaignTally(ctx context.Context, db DBTX, arg CampaignTallyParams) (CampaignTallyRow, error) {
-	row := db.QueryRow(ctx, campaignTally, arg.CampaignID, arg.OrgID)
-	var i CampaignTallyRow
-	err := row.Scan(&i.Total, &i.Skipped)
-	return i, err
+// CampaignUnopened locks the campaign of a mail that was not opened before.
+func (q *Queries) CampaignUnopened(ctx context.Context, db DBTX, arg CampaignUnopenedParams) (string, error) {
+	row := db.QueryRow(ctx, campaignUnopened, arg.CampaignID, arg.PartnerID)
+	var id string
+	err := row.Scan(&id)
+	return id, err
 }
 
 const campaignUpdate = `-- name: CampaignUpdate :exec
 UPDATE campaigns SET name = $1, subject = $2, body = $3, group_ids = $4, tag_ids = $5, statuses = $6, status = $7,
-    scheduled_at = $8, started_at = $9, total = $10, skipped = $11, updated_at = $12
-WHERE id = $13 AND org_id = $14
+    scheduled_at = $8, started_at = $9, total = $10, skipped = $11, audience_after = $12, updated_at = $13
+WHERE id = $14 AND org_id = $15
 `
 
 type CampaignUpdateParams struct {
-	Name        string
-	Subject     string
-	Body        string
-	GroupIds    []string
-	TagIds      []string
-	Statuses    []string
-	Status      string
-	ScheduledAt *clock.Time
-	StartedAt   *clock.Time
-	Total       int64
-	Skipped     int64
-	UpdatedAt   clock.Time
-	ID          string
-	OrgID       string
+	Name          string
+	Subject       string
+	Body          string
+	GroupIds      []string
+	TagIds        []string
+	Statuses      []string
+	Status        string
+	ScheduledAt   *clock.Time
+	StartedAt     *clock.Time
+	Total         int64
+	Skipped       int64
+	AudienceAfter *string
+	UpdatedAt     clock.Time
+	ID            string
+	OrgID         string
 }
 
 func (q *Queries) CampaignUpdate(ctx context.Context, db DBTX, arg CampaignUpdateParams) error {
@@ -572,6 +688,7 @@ func (q *Queries) CampaignUpdate(ctx context.Context, db DBTX, arg CampaignUpdat
 		arg.StartedAt,
 		arg.Total,
 		arg.Skipped,
+		arg.AudienceAfter,
 		arg.UpdatedAt,
 		arg.ID,
 		arg.OrgID,

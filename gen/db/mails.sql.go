@@ -12,25 +12,77 @@ import (
 )
 
 const mailAgain = `-- name: MailAgain :exec
-UPDATE mails SET status = 'queued', next_attempt_at = $1, error = $2 WHERE id = $3 AND status = 'sending'
+UPDATE mails SET status = 'queued', next_attempt_at = $1, error = $2 WHERE id = $3 AND status = 'sending' AND attempts = $4
 `
 
 type MailAgainParams struct {
 	NextAttemptAt *clock.Time
 	Error         *string
 	ID            string
+	Attempts      int32
 }
 
+// MailAgain and the other results are those of one attempt, and of no later one.
 func (q *Queries) MailAgain(ctx context.Context, db DBTX, arg MailAgainParams) error {
-	_, err := db.Exec(ctx, mailAgain, arg.NextAttemptAt, arg.Error, arg.ID)
+	_, err := db.Exec(ctx, mailAgain,
+		arg.NextAttemptAt,
+		arg.Error,
+		arg.ID,
+		arg.Attempts,
+	)
 	return err
+}
+
+const mailBack = `-- name: MailBack :exec
+WITH back AS (
+    DELETE FROM mails m WHERE m.id = $2 AND m.status = 'sending' AND m.attempts = $3
+    RETURNING m.partner_id, m.campaign_id, m.sequence_id, m.position),
+r AS (
+    UPDATE campaign_recipients r SET status = 'queued' FROM back
+    WHERE r.campaign_id = back.campaign_id AND r.partner_id = back.partner_id AND r.status = 'mailed')
+UPDATE sequence_enrolments e SET position = back.position, next_at = $1, completed_at = NULL FROM back
+WHERE e.sequence_id = back.sequence_id AND e.partner_id = back.partner_id AND e.position > back.position
+`
+
+type MailBackParams struct {
+	Now      *clock.Time
+	ID       string
+	Attempts int32
+}
+
+// MailBack takes a mail back: its reader waits for it as before.
+func (q *Queries) MailBack(ctx context.Context, db DBTX, arg MailBackParams) error {
+	_, err := db.Exec(ctx, mailBack, arg.Now, arg.ID, arg.Attempts)
+	return err
+}
+
+const mailCampaign = `-- name: MailCampaign :one
+SELECT c.status, c.updated_at FROM campaigns c WHERE c.id = $1 AND c.org_id = $2 FOR NO KEY UPDATE
+`
+
+type MailCampaignParams struct {
+	ID    string
+	OrgID string
+}
+
+type MailCampaignRow struct {
+	Status    string
+	UpdatedAt clock.Time
+}
+
+// MailCampaign locks the campaign of a mail whose result is written.
+func (q *Queries) MailCampaign(ctx context.Context, db DBTX, arg MailCampaignParams) (MailCampaignRow, error) {
+	row := db.QueryRow(ctx, mailCampaign, arg.ID, arg.OrgID)
+	var i MailCampaignRow
+	err := row.Scan(&i.Status, &i.UpdatedAt)
+	return i, err
 }
 
 const mailDone = `-- name: MailDone :exec
 WITH m AS (
     UPDATE mails t SET status = CASE WHEN $1::text = 'sent' THEN 'sent' ELSE 'failed' END, error = $2,
         sent_at = CASE WHEN $1::text = 'sent' THEN $3::timestamptz END, body = CASE WHEN t.campaign_id IS NULL THEN t.body ELSE '' END
-    WHERE t.id = $4 AND t.status = 'sending' RETURNING t.campaign_id, t.partner_id),
+    WHERE t.id = $4 AND t.status = 'sending' AND t.attempts = $5 RETURNING t.campaign_id, t.partner_id),
 r AS (
     UPDATE campaign_recipients r SET status = $1::text FROM m
     WHERE r.campaign_id = m.campaign_id AND r.partner_id = m.partner_id AND r.status = 'mailed' RETURNING r.campaign_id)
@@ -40,10 +92,11 @@ FROM r WHERE c.id = r.campaign_id
 `
 
 type MailDoneParams struct {
-	Outcome string
-	Error   *string
-	Now     clock.Time
-	ID      string
+	Outcome  string
+	Error    *string
+	Now      clock.Time
+	ID       string
+	Attempts int32
 }
 
 // MailDone ends a mail as sent, failed or, for one who wants none, skipped (kept
@@ -54,14 +107,15 @@ func (q *Queries) MailDone(ctx context.Context, db DBTX, arg MailDoneParams) err
 		arg.Error,
 		arg.Now,
 		arg.ID,
+		arg.Attempts,
 	)
 	return err
 }
 
 const mailInsert = `-- name: MailInsert :exec
-INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, next_attempt_at, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, 'queued', $8, $8)
-ON CONFLICT (org_id, purpose, key, recipient) DO NOTHING
+INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, plain, status, next_attempt_at, created_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'queued', $9, $9)
+ON CONFLICT (org_id, purpose, key, lower(recipient)) DO NOTHING
 `
 
 type MailInsertParams struct {
@@ -72,6 +126,7 @@ type MailInsertParams struct {
 	Recipient string
 	Subject   string
 	Body      string
+	Plain     *string
 	CreatedAt *clock.Time
 }
 
@@ -85,54 +140,83 @@ func (q *Queries) MailInsert(ctx context.Context, db DBTX, arg MailInsertParams)
 		arg.Recipient,
 		arg.Subject,
 		arg.Body,
+		arg.Plain,
 		arg.CreatedAt,
 	)
 	return err
 }
 
 const mailReader = `-- name: MailReader :one
-SELECT p.mail_token, g.name AS program_name FROM partners p JOIN programs g ON g.id = p.program_id
-WHERE p.id = $1 AND p.org_id = $2 AND p.unsubscribed_at IS NULL
+SELECT coalesce(p.mail_token, '')::text AS mail_token, coalesce(g.name, '')::text AS program_name,
+    CASE WHEN p.id IS NULL OR p.unsubscribed_at IS NOT NULL OR m.campaign_id IS NOT NULL AND c.id IS NULL OR m.sequence_id IS NOT NULL AND s.id IS NULL THEN 'skip'
+        WHEN p.status <> ALL (CASE WHEN c.statuses <> '{}' THEN c.statuses ELSE ARRAY['active'] END) THEN CASE WHEN s.id IS NULL THEN 'skip' ELSE 'back' END
+        WHEN c.status <> 'sending' OR s.status <> 'active' THEN 'back'
+        ELSE 'go' END::text AS verdict
+FROM mails m LEFT JOIN partners p ON p.id = m.partner_id AND p.org_id = m.org_id LEFT JOIN programs g ON g.id = p.program_id
+    LEFT JOIN campaigns c ON c.id = m.campaign_id AND c.org_id = m.org_id LEFT JOIN sequences s ON s.id = m.sequence_id AND s.org_id = m.org_id
+WHERE m.id = $1 AND m.org_id = $2
 `
 
 type MailReaderParams struct {
-	PartnerID string
-	OrgID     string
+	ID    string
+	OrgID string
 }
 
 type MailReaderRow struct {
 	MailToken   string
 	ProgramName string
+	Verdict     string
 }
 
-// MailReader is who a mail to many goes to; no row where the partner is gone or
-// has unsubscribed.
+// MailReader is who a mail to many goes to, and whether it goes: not where the
+// partner is gone, has unsubscribed or is none of the audience, nor without its
+// campaign or sequence; and not yet while these are held, or the partner is.
 func (q *Queries) MailReader(ctx context.Context, db DBTX, arg MailReaderParams) (MailReaderRow, error) {
-	row := db.QueryRow(ctx, mailReader, arg.PartnerID, arg.OrgID)
+	row := db.QueryRow(ctx, mailReader, arg.ID, arg.OrgID)
 	var i MailReaderRow
-	err := row.Scan(&i.MailToken, &i.ProgramName)
+	err := row.Scan(&i.MailToken, &i.ProgramName, &i.Verdict)
 	return i, err
 }
 
 const mailsLost = `-- name: MailsLost :many
-SELECT m.id FROM mails m WHERE m.status = 'sending' AND m.taken_at < $1
+SELECT m.id, m.org_id, m.purpose, m.key, m.recipient, m.subject, m.body, m.status, m.attempts, m.error, m.next_attempt_at, m.taken_at, m.sent_at, m.created_at, m.partner_id, m.campaign_id, m.sequence_id, m.position, m.plain FROM mails m WHERE m.status = 'sending' AND m.taken_at < $1
 `
 
 // MailsLost lists mails whose worker died while it sent them: they may have
 // gone, and go at most once.
-func (q *Queries) MailsLost(ctx context.Context, db DBTX, takenBefore *clock.Time) ([]string, error) {
+func (q *Queries) MailsLost(ctx context.Context, db DBTX, takenBefore *clock.Time) ([]Mail, error) {
 	rows, err := db.Query(ctx, mailsLost, takenBefore)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []string{}
+	items := []Mail{}
 	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
+		var i Mail
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.Purpose,
+			&i.Key,
+			&i.Recipient,
+			&i.Subject,
+			&i.Body,
+			&i.Status,
+			&i.Attempts,
+			&i.Error,
+			&i.NextAttemptAt,
+			&i.TakenAt,
+			&i.SentAt,
+			&i.CreatedAt,
+			&i.PartnerID,
+			&i.CampaignID,
+			&i.SequenceID,
+			&i.Position,
+			&i.Plain,
+		); err != nil {
 			return nil, err
 		}
-		items = append(items, id)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -161,7 +245,7 @@ const mailsTake = `-- name: MailsTake :many
 UPDATE mails t SET status = 'sending', attempts = t.attempts + 1, next_attempt_at = NULL, taken_at = $1
 FROM (SELECT m.id FROM mails m WHERE m.status = 'queued' AND m.next_attempt_at <= $1
     ORDER BY (m.partner_id IS NOT NULL), m.next_attempt_at, m.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.purpose, t.key, t.recipient, t.subject, t.body, t.status, t.attempts, t.error, t.next_attempt_at, t.taken_at, t.sent_at, t.created_at, t.partner_id, t.campaign_id
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.purpose, t.key, t.recipient, t.subject, t.body, t.status, t.attempts, t.error, t.next_attempt_at, t.taken_at, t.sent_at, t.created_at, t.partner_id, t.campaign_id, t.sequence_id, t.position, t.plain
 `
 
 type MailsTakeParams struct {
@@ -197,6 +281,9 @@ func (q *Queries) MailsTake(ctx context.Context, db DBTX, arg MailsTakeParams) (
 			&i.CreatedAt,
 			&i.PartnerID,
 			&i.CampaignID,
+			&i.SequenceID,
+			&i.Position,
+			&i.Plain,
 		); err != nil {
 			return nil, err
 		}
@@ -291,4 +378,79 @@ func (q *Queries) PartnerUnsubscribe(ctx context.Context, db DBTX, arg PartnerUn
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const partnerUnsubscribesKeep = `-- name: PartnerUnsubscribesKeep :exec
+INSERT INTO mail_unsubscribes (org_id, program_id, email_hash, unsubscribed_at)
+SELECT p.org_id, p.program_id, sha256(convert_to(p.program_id || ' ' || lower(p.email), 'UTF8')), p.unsubscribed_at
+FROM partners p WHERE p.id = $1 AND p.org_id = $2 AND p.unsubscribed_at IS NOT NULL
+ON CONFLICT (program_id, email_hash) DO UPDATE SET unsubscribed_at = excluded.unsubscribed_at
+`
+
+type PartnerUnsubscribesKeepParams struct {
+	ID    string
+	OrgID string
+}
+
+// PartnerUnsubscribesKeep remembers of a partner who goes that it has unsubscribed.
+func (q *Queries) PartnerUnsubscribesKeep(ctx context.Context, db DBTX, arg PartnerUnsubscribesKeepParams) error {
+	_, err := db.Exec(ctx, partnerUnsubscribesKeep, arg.ID, arg.OrgID)
+	return err
+}
+
+const partnerUnsubscribesTake = `-- name: PartnerUnsubscribesTake :exec
+WITH u AS (
+    DELETE FROM mail_unsubscribes u
+    WHERE u.program_id = $3 AND u.org_id = $2 AND u.email_hash = sha256(convert_to($3 || ' ' || lower($4::text), 'UTF8'))
+    RETURNING u.unsubscribed_at)
+UPDATE partners p SET unsubscribed_at = u.unsubscribed_at FROM u WHERE p.id = $1 AND p.org_id = $2
+`
+
+type PartnerUnsubscribesTakeParams struct {
+	ID        string
+	OrgID     string
+	ProgramID string
+	Email     string
+}
+
+// PartnerUnsubscribesTake gives that back to a partner who has just come.
+func (q *Queries) PartnerUnsubscribesTake(ctx context.Context, db DBTX, arg PartnerUnsubscribesTakeParams) error {
+	_, err := db.Exec(ctx, partnerUnsubscribesTake,
+		arg.ID,
+		arg.OrgID,
+		arg.ProgramID,
+		arg.Email,
+	)
+	return err
+}
+
+const partnersReach = `-- name: PartnersReach :one
+SELECT coalesce(max(x.id), '')::text AS upto, count(*) AS partners
+FROM (SELECT p.id FROM partners p WHERE p.program_id = $1 AND p.org_id = $2 AND p.id > $3::text ORDER BY p.id LIMIT $4) x
+`
+
+type PartnersReachParams struct {
+	ProgramID string
+	OrgID     string
+	AfterID   string
+	Lim       int32
+}
+
+type PartnersReachRow struct {
+	Upto     string
+	Partners int64
+}
+
+// PartnersReach finds how far the next batch of a program's partners reaches, for
+// campaigns and sequences.
+func (q *Queries) PartnersReach(ctx context.Context, db DBTX, arg PartnersReachParams) (PartnersReachRow, error) {
+	row := db.QueryRow(ctx, partnersReach,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.AfterID,
+		arg.Lim,
+	)
+	var i PartnersReachRow
+	err := row.Scan(&i.Upto, &i.Partners)
+	return i, err
 }

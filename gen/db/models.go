@@ -72,26 +72,27 @@ type Balance struct {
 }
 
 type Campaign struct {
-	ID          string
-	OrgID       string
-	ProgramID   string
-	Name        string
-	Subject     string
-	Body        string
-	GroupIds    []string
-	TagIds      []string
-	Statuses    []string
-	Status      string
-	ScheduledAt *clock.Time
-	StartedAt   *clock.Time
-	SentAt      *clock.Time
-	Total       int64
-	Sent        int64
-	Failed      int64
-	Skipped     int64
-	Opened      int64
-	CreatedAt   clock.Time
-	UpdatedAt   clock.Time
+	ID            string
+	OrgID         string
+	ProgramID     string
+	Name          string
+	Subject       string
+	Body          string
+	GroupIds      []string
+	TagIds        []string
+	Statuses      []string
+	Status        string
+	ScheduledAt   *clock.Time
+	StartedAt     *clock.Time
+	SentAt        *clock.Time
+	Total         int64
+	Sent          int64
+	Failed        int64
+	Skipped       int64
+	Opened        int64
+	CreatedAt     clock.Time
+	UpdatedAt     clock.Time
+	AudienceAfter *string
 }
 
 type CampaignRecipient struct {
@@ -307,6 +308,16 @@ type Mail struct {
 	CreatedAt     clock.Time
 	PartnerID     *string
 	CampaignID    *string
+	SequenceID    *string
+	Position      *int64
+	Plain         *string
+}
+
+type MailUnsubscribe struct {
+	OrgID          string
+	ProgramID      string
+	EmailHash      []byte
+	UnsubscribedAt clock.Time
 }
 
 type Organization struct {
@@ -596,6 +607,7 @@ type Sequence struct {
 	IdleCheckedAt *clock.Time
 	CreatedAt     clock.Time
 	UpdatedAt     clock.Time
+	IdleAfter     *string
 }
 
 type SequenceEnrolment struct {

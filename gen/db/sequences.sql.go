@@ -212,7 +212,8 @@ const sequenceEnrolIdle = `-- name: SequenceEnrolIdle :exec
 INSERT INTO sequence_enrolments (sequence_id, partner_id, org_id, program_id, position, next_at, enrolled_at)
 SELECT s.id, p.id, s.org_id, s.program_id, 0, n.at + t.delay_days * interval '24 hours', n.at
 FROM (SELECT $1::timestamptz AS at) n CROSS JOIN sequences s JOIN sequence_steps t ON t.sequence_id = s.id AND t.position = 0 JOIN partners p ON p.program_id = s.program_id AND p.org_id = s.org_id
-WHERE s.id = $2 AND s.org_id = $3 AND p.status = 'active' AND p.created_at <= $4
+WHERE s.id = $2 AND s.org_id = $3 AND p.status = 'active' AND p.created_at <= $4 AND p.id > $5::text AND p.id <= $6::text
+  AND NOT EXISTS (SELECT 1 FROM applications a WHERE a.program_id = p.program_id AND a.partner_id = p.id AND a.status = 'approved' AND a.reviewed_at > $4)
   AND NOT EXISTS (SELECT 1 FROM clicks c WHERE c.program_id = p.program_id AND c.partner_id = p.id AND c.created_at > $4)
   AND NOT EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = p.program_id AND k.partner_id = p.id AND k.created_at > $4)
 ON CONFLICT (sequence_id, partner_id) DO NOTHING
@@ -223,22 +224,26 @@ type SequenceEnrolIdleParams struct {
 	ID        string
 	OrgID     string
 	IdleSince clock.Time
+	AfterID   string
+	UptoID    string
 }
 
-// SequenceEnrolIdle enrols active partners without a click or a commission since
-// idle_since, who were there already then.
+// SequenceEnrolIdle enrols, of a batch, active partners without a click or a
+// commission since idle_since, who were there and approved already then.
 func (q *Queries) SequenceEnrolIdle(ctx context.Context, db DBTX, arg SequenceEnrolIdleParams) error {
 	_, err := db.Exec(ctx, sequenceEnrolIdle,
 		arg.Now,
 		arg.ID,
 		arg.OrgID,
 		arg.IdleSince,
+		arg.AfterID,
+		arg.UptoID,
 	)
 	return err
 }
 
 const sequenceGet = `-- name: SequenceGet :one
-SELECT t.id, t.org_id, t.program_id, t.name, t.status, t.trigger, t.trigger_days, t.idle_checked_at, t.created_at, t.updated_at FROM sequences t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.name, t.status, t.trigger, t.trigger_days, t.idle_checked_at, t.created_at, t.updated_at, t.idle_after FROM sequences t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type SequenceGetParams struct {
@@ -260,6 +265,7 @@ func (q *Queries) SequenceGet(ctx context.Context, db DBTX, arg SequenceGetParam
 		&i.IdleCheckedAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.IdleAfter,
 	)
 	return i, err
 }
@@ -315,7 +321,7 @@ func (q *Queries) SequenceInsert(ctx context.Context, db DBTX, arg SequenceInser
 }
 
 const sequenceLock = `-- name: SequenceLock :one
-SELECT t.id, t.org_id, t.program_id, t.name, t.status, t.trigger, t.trigger_days, t.idle_checked_at, t.created_at, t.updated_at FROM sequences t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.name, t.status, t.trigger, t.trigger_days, t.idle_checked_at, t.created_at, t.updated_at, t.idle_after FROM sequences t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type SequenceLockParams struct {
@@ -337,25 +343,28 @@ func (q *Queries) SequenceLock(ctx context.Context, db DBTX, arg SequenceLockPar
 		&i.IdleCheckedAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.IdleAfter,
 	)
 	return i, err
 }
 
 const sequenceMail = `-- name: SequenceMail :exec
-INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, next_attempt_at, created_at, partner_id)
-VALUES ($1, $2, 'sequence', $3, $4, $5, $6, 'queued', $7, $7, $8)
-ON CONFLICT (org_id, purpose, key, recipient) DO NOTHING
+INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, next_attempt_at, created_at, partner_id, sequence_id, position)
+VALUES ($1, $2, 'sequence', $3, $4, $5, $6, 'queued', $7, $7, $8, $9, $10)
+ON CONFLICT (org_id, purpose, key, lower(recipient)) DO NOTHING
 `
 
 type SequenceMailParams struct {
-	ID        string
-	OrgID     string
-	Key       string
-	Recipient string
-	Subject   string
-	Body      string
-	CreatedAt *clock.Time
-	PartnerID *string
+	ID         string
+	OrgID      string
+	Key        string
+	Recipient  string
+	Subject    string
+	Body       string
+	CreatedAt  *clock.Time
+	PartnerID  *string
+	SequenceID *string
+	Position   *int64
 }
 
 func (q *Queries) SequenceMail(ctx context.Context, db DBTX, arg SequenceMailParams) error {
@@ -368,13 +377,15 @@ func (q *Queries) SequenceMail(ctx context.Context, db DBTX, arg SequenceMailPar
 		arg.Body,
 		arg.CreatedAt,
 		arg.PartnerID,
+		arg.SequenceID,
+		arg.Position,
 	)
 	return err
 }
 
 const sequencePage = `-- name: SequencePage :many
 
-SELECT t.id, t.org_id, t.program_id, t.name, t.status, t.trigger, t.trigger_days, t.idle_checked_at, t.created_at, t.updated_at FROM sequences t
+SELECT t.id, t.org_id, t.program_id, t.name, t.status, t.trigger, t.trigger_days, t.idle_checked_at, t.created_at, t.updated_at, t.idle_after FROM sequences t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::timestamptz IS NULL OR (t.created_at, t.id) < ($3::timestamptz, $4::text))
@@ -424,6 +435,7 @@ func (q *Queries) SequencePage(ctx context.Context, db DBTX, arg SequencePagePar
 			&i.IdleCheckedAt,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.IdleAfter,
 		); err != nil {
 			return nil, err
 		}
@@ -433,6 +445,28 @@ func (q *Queries) SequencePage(ctx context.Context, db DBTX, arg SequencePagePar
 		return nil, err
 	}
 	return items, nil
+}
+
+const sequenceReached = `-- name: SequenceReached :exec
+UPDATE sequences SET idle_checked_at = $1, idle_after = $2 WHERE id = $3 AND org_id = $4
+`
+
+type SequenceReachedParams struct {
+	IdleCheckedAt *clock.Time
+	IdleAfter     *string
+	ID            string
+	OrgID         string
+}
+
+// SequenceReached notes when the search began, and how far it has come.
+func (q *Queries) SequenceReached(ctx context.Context, db DBTX, arg SequenceReachedParams) error {
+	_, err := db.Exec(ctx, sequenceReached,
+		arg.IdleCheckedAt,
+		arg.IdleAfter,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
 }
 
 const sequenceSetStatus = `-- name: SequenceSetStatus :exec
@@ -546,6 +580,38 @@ func (q *Queries) SequenceTakeDue(ctx context.Context, db DBTX, arg SequenceTake
 	return items, nil
 }
 
+const sequenceTakeIdle = `-- name: SequenceTakeIdle :one
+SELECT s.id, s.org_id, s.program_id, s.name, s.status, s.trigger, s.trigger_days, s.idle_checked_at, s.created_at, s.updated_at, s.idle_after FROM sequences s
+WHERE s.id = $1 AND s.org_id = $2 AND s.status = 'active' AND (s.idle_after IS NOT NULL OR s.idle_checked_at IS NULL OR s.idle_checked_at <= $3)
+FOR NO KEY UPDATE SKIP LOCKED
+`
+
+type SequenceTakeIdleParams struct {
+	ID            string
+	OrgID         string
+	CheckedBefore *clock.Time
+}
+
+// SequenceTakeIdle locks one of them, unless another worker is at it.
+func (q *Queries) SequenceTakeIdle(ctx context.Context, db DBTX, arg SequenceTakeIdleParams) (Sequence, error) {
+	row := db.QueryRow(ctx, sequenceTakeIdle, arg.ID, arg.OrgID, arg.CheckedBefore)
+	var i Sequence
+	err := row.Scan(
+		&i.ID,
+		&i.OrgID,
+		&i.ProgramID,
+		&i.Name,
+		&i.Status,
+		&i.Trigger,
+		&i.TriggerDays,
+		&i.IdleCheckedAt,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.IdleAfter,
+	)
+	return i, err
+}
+
 const sequencesActive = `-- name: SequencesActive :many
 SELECT s.id, s.org_id FROM sequences s WHERE s.status = 'active'
   AND EXISTS (SELECT 1 FROM sequence_enrolments e WHERE e.sequence_id = s.id AND e.next_at <= $1) ORDER BY s.id
@@ -577,39 +643,27 @@ func (q *Queries) SequencesActive(ctx context.Context, db DBTX, now *clock.Time)
 }
 
 const sequencesIdle = `-- name: SequencesIdle :many
-UPDATE sequences s SET idle_checked_at = $1
-WHERE s.trigger = 'idle' AND s.status = 'active' AND (s.idle_checked_at IS NULL OR s.idle_checked_at <= $2)
-RETURNING s.id, s.org_id, s.program_id, s.name, s.status, s.trigger, s.trigger_days, s.idle_checked_at, s.created_at, s.updated_at
+SELECT s.id, s.org_id FROM sequences s
+WHERE s.trigger = 'idle' AND s.status = 'active' AND (s.idle_after IS NOT NULL OR s.idle_checked_at IS NULL OR s.idle_checked_at <= $1) ORDER BY s.id
 `
 
-type SequencesIdleParams struct {
-	Now           *clock.Time
-	CheckedBefore *clock.Time
+type SequencesIdleRow struct {
+	ID    string
+	OrgID string
 }
 
-// SequencesIdle claims the sequences whose idle partners were last looked for a
-// day ago.
-func (q *Queries) SequencesIdle(ctx context.Context, db DBTX, arg SequencesIdleParams) ([]Sequence, error) {
-	rows, err := db.Query(ctx, sequencesIdle, arg.Now, arg.CheckedBefore)
+// SequencesIdle lists the sequences whose idle partners were last looked for a day
+// ago, or are being looked for.
+func (q *Queries) SequencesIdle(ctx context.Context, db DBTX, checkedBefore *clock.Time) ([]SequencesIdleRow, error) {
+	rows, err := db.Query(ctx, sequencesIdle, checkedBefore)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []Sequence{}
+	items := []SequencesIdleRow{}
 	for rows.Next() {
-		var i Sequence
-		if err := rows.Scan(
-			&i.ID,
-			&i.OrgID,
-			&i.ProgramID,
-			&i.Name,
-			&i.Status,
-			&i.Trigger,
-			&i.TriggerDays,
-			&i.IdleCheckedAt,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-		); err != nil {
+		var i SequencesIdleRow
+		if err := rows.Scan(&i.ID, &i.OrgID); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -130,7 +130,7 @@ func (s *Server) applyAgain(ctx context.Context, c *call.Call, p db.Partner, b *
 	if err := check(ctx, c, prog.ID, refGroup("group_id", b.GroupID)); err != nil {
 		return db.Application{}, err
 	}
-	if p, err = queries.PartnerLock(ctx, c.Tx, db.PartnerLockParams{ID: p.ID, OrgID: p.OrgID}); err != nil {
+	if p, err = lockPartner(ctx, c, p.ID, b.Handle != nil); err != nil {
 		return db.Application{}, err
 	}
 	e := admission{programID: prog.ID, country: upper(b.CountryCode)}
@@ -147,12 +147,39 @@ func (s *Server) applyAgain(ctx context.Context, c *call.Call, p db.Partner, b *
 			*f.field = *f.given
 		}
 	}
+	claims, err := s.takeHandle(ctx, c, &p, b.Handle)
+	if err != nil {
+		return db.Application{}, err
+	}
 	if err := queries.PartnerReapply(ctx, c.Later(), db.PartnerReapplyParams{
-		GroupID: p.GroupID, FirstName: p.FirstName, LastName: p.LastName, WebsiteURL: p.WebsiteURL, CountryCode: p.CountryCode, UpdatedAt: c.Now, ID: p.ID, OrgID: p.OrgID,
+		GroupID: p.GroupID, FirstName: p.FirstName, LastName: p.LastName, WebsiteURL: p.WebsiteURL, CountryCode: p.CountryCode, Handle: p.Handle, UpdatedAt: c.Now, ID: p.ID, OrgID: p.OrgID,
 	}); err != nil {
 		return db.Application{}, err
 	}
+	if claims {
+		if err := claimHandle(ctx, c, p); err != nil {
+			return db.Application{}, err
+		}
+	}
 	return submit(ctx, c, p, b.Answers)
+}
+
+// takeHandle gives the partner another handle, if one is given, and tells whether
+// it must be claimed: a former one is the partner's still (decisions, 44).
+func (s *Server) takeHandle(ctx context.Context, c *call.Call, p *db.Partner, handle *string) (bool, error) {
+	if handle == nil || *handle == p.Handle {
+		return false, nil
+	}
+	held, err := queries.TrackingValueGet(ctx, c.Tx, db.TrackingValueGetParams{ProgramID: p.ProgramID, OrgID: p.OrgID, Value: *handle})
+	free := errors.Is(err, pgx.ErrNoRows)
+	if err != nil && !free {
+		return false, err
+	}
+	if !free && held.PartnerID != p.ID {
+		return false, s.heldBy(ctx, c, held)
+	}
+	p.Handle = *handle
+	return free, nil
 }
 
 // submit writes a pending partner's application and tells of it.

@@ -157,7 +157,7 @@ func (s *Server) SendCampaign(ctx context.Context, r api.SendCampaignRequestObje
 	if row.Total == 0 {
 		return nil, problem.New(problem.CampaignAudienceEmpty, "Nobody matches the campaign's audience.")
 	}
-	return api.SendCampaign200JSONResponse(toCampaign(row)), campaign.Save(ctx, c.Later(), row)
+	return api.SendCampaign200JSONResponse(toCampaign(row)), nil
 }
 
 // PauseCampaign holds what has not been sent.

@@ -169,6 +169,9 @@ func enter(ctx context.Context, c *call.Call, p db.Partner) error {
 	}); err != nil {
 		return err
 	}
+	if err := queries.PartnerUnsubscribesTake(ctx, c.Later(), db.PartnerUnsubscribesTakeParams{ProgramID: p.ProgramID, OrgID: p.OrgID, Email: p.Email, ID: p.ID}); err != nil {
+		return err
+	}
 	c.Events.Record("affiliate.created", event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}, api.AffiliateCreatedData{
 		PartnerID: p.ID, Email: p.Email, Handle: p.Handle, Status: api.PartnerCreateStatus(p.Status), GroupID: p.GroupID,
 	})

@@ -99,6 +99,9 @@ func removePartner(ctx context.Context, c *call.Call, p db.Partner) error {
 		func() error {
 			return queries.PartnerMailsRecall(ctx, tx, db.PartnerMailsRecallParams{PartnerID: p.ID, OrgID: p.OrgID})
 		},
+		func() error {
+			return queries.PartnerUnsubscribesKeep(ctx, tx, db.PartnerUnsubscribesKeepParams{ID: p.ID, OrgID: p.OrgID})
+		},
 		func() error { return queries.PartnerDelete(ctx, tx, db.PartnerDeleteParams{ID: p.ID, OrgID: p.OrgID}) },
 	} {
 		if err := remove(); err != nil {

@@ -111,10 +111,14 @@ func checkTriggerDays(b *api.SequenceCreate) error {
 	return nil
 }
 
-// noteTrigger keeps the program's note on first commissions true.
+// noteTrigger keeps the program's note on first commissions true. It looks once it
+// has the program's lock, and so sees what whoever had it before has written.
 func noteTrigger(ctx context.Context, c *call.Call, row db.Sequence) error {
 	if row.Trigger != sequence.FirstCommission {
 		return nil
+	}
+	if _, err := queries.ProgramLock(ctx, c.Tx, db.ProgramLockParams{ID: row.ProgramID, OrgID: row.OrgID}); err != nil {
+		return err
 	}
 	return queries.ProgramSetEnrols(ctx, c.Later(), db.ProgramSetEnrolsParams{ID: row.ProgramID, OrgID: row.OrgID})
 }

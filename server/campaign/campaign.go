@@ -1,6 +1,8 @@
-// Package campaign sends one mail to many partners. Starting a campaign writes
-// down who gets it; a job then moves them into the outbox a few at a time, so
-// that a pause takes hold at once and no body is stored a thousand times.
+// Package campaign sends one mail to many partners. Starting a campaign counts
+// who gets it, and writes them down: the first batch at once, a job the others. It
+// then moves them into the outbox a few at a time, so that a pause takes hold at
+// once, no body is stored a thousand times, and no statement grows with the
+// program.
 package campaign
 
 import (
@@ -13,26 +15,37 @@ import (
 
 var queries = db.New()
 
-// Start reads the audience of a locked draft, scheduled or paused campaign and
-// returns the campaign as `sending`, not yet saved. Whoever has got the mail
-// stays counted and gets it no second time. Total is 0 where nobody matches.
-func Start(ctx context.Context, tx pgtx.DBTX, c db.Campaign, now clock.Time) (db.Campaign, error) {
-	if err := queries.CampaignRecipientsForget(ctx, tx, db.CampaignRecipientsForgetParams{CampaignID: c.ID, OrgID: c.OrgID}); err != nil {
+// counted is how many are counted at once; the job that writes the audience down
+// sets the exact numbers of a larger one.
+const counted = 200_000
+
+// Start starts a locked draft, scheduled or paused campaign: it counts the audience
+// and begins to write it down. Whoever has got the mail stays counted and gets it
+// no second time. Where nobody matches Total is 0, and nothing is saved.
+func Start(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) (db.Campaign, error) {
+	n, err := queries.CampaignAudience(ctx, tx, db.CampaignAudienceParams{
+		CampaignID: c.ID, OrgID: c.OrgID, ProgramID: c.ProgramID, Statuses: statuses(c), GroupIds: c.GroupIds, TagIds: c.TagIds, Lim: counted,
+	})
+	if c.Total, c.Skipped = n.Total, n.Skipped; err != nil || c.Total == 0 {
 		return c, err
 	}
-	if err := queries.CampaignRecipientsAdd(ctx, tx, db.CampaignRecipientsAddParams{ID: c.ID, OrgID: c.OrgID}); err != nil {
-		return c, err
-	}
-	n, err := queries.CampaignTally(ctx, tx, db.CampaignTallyParams{CampaignID: c.ID, OrgID: c.OrgID})
-	if err != nil {
-		return c, err
-	}
-	c.Total, c.Skipped = n.Total, n.Skipped
 	if c.StartedAt == nil {
 		c.StartedAt = &now
 	}
-	c.Status, c.UpdatedAt = "sending", now
-	return c, nil
+	c.Status, c.UpdatedAt, c.AudienceAfter = "sending", now, new(string) // from the first on
+	if err := Save(ctx, tx.Later(), c); err != nil {
+		return c, err
+	}
+	_, err = fillSome(ctx, tx, c)
+	return c, err
+}
+
+// statuses are those of the audience.
+func statuses(c db.Campaign) []string {
+	if len(c.Statuses) == 0 {
+		return []string{"active"}
+	}
+	return c.Statuses
 }
 
 // Pause holds a locked campaign, and takes back from the outbox what is not being
@@ -46,6 +59,7 @@ func Pause(ctx context.Context, tx pgtx.DBTX, c db.Campaign, now clock.Time) (db
 func Save(ctx context.Context, tx pgtx.DBTX, c db.Campaign) error {
 	return queries.CampaignUpdate(ctx, tx, db.CampaignUpdateParams{
 		Name: c.Name, Subject: c.Subject, Body: c.Body, GroupIds: c.GroupIds, TagIds: c.TagIds, Statuses: c.Statuses, Status: c.Status,
-		ScheduledAt: c.ScheduledAt, StartedAt: c.StartedAt, Total: c.Total, Skipped: c.Skipped, UpdatedAt: c.UpdatedAt, ID: c.ID, OrgID: c.OrgID,
+		ScheduledAt: c.ScheduledAt, StartedAt: c.StartedAt, Total: c.Total, Skipped: c.Skipped, AudienceAfter: c.AudienceAfter, UpdatedAt: c.UpdatedAt,
+		ID: c.ID, OrgID: c.OrgID,
 	})
 }

@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"html"
+	"net/mail"
 	"strings"
+	"unicode"
 
 	gomail "github.com/wneessen/go-mail"
 	"github.com/yuin/goldmark"
@@ -18,19 +20,20 @@ func (s Sender) reader(ctx context.Context, m db.Mail) (*db.MailReaderRow, error
 	if m.PartnerID == nil {
 		return nil, nil //nolint:nilnil // a mail of its own
 	}
-	r, err := queries.MailReader(ctx, s.Pool, db.MailReaderParams{PartnerID: *m.PartnerID, OrgID: m.OrgID})
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+	defer cancel()
+	r, err := queries.MailReader(ctx, s.Pool, db.MailReaderParams{ID: m.ID, OrgID: m.OrgID})
 	return &r, err
 }
 
-// message builds the mail: plain text as written, and HTML from the Markdown.
+// message builds the mail: plain text, which for many is the Markdown as written, and
+// HTML.
 func (s Sender) message(m db.Mail, reader *db.MailReaderRow) (*gomail.Msg, error) {
 	msg, name := gomail.NewMsg(), s.Name
 	if reader != nil {
 		name = reader.ProgramName
 	}
-	if err := msg.FromFormat(name, s.From); err != nil {
-		return nil, fmt.Errorf("from: %w", err)
-	}
+	msg.FromMailAddress(&mail.Address{Name: printable(name), Address: s.From})
 	if err := msg.To(m.Recipient); err != nil {
 		return nil, fmt.Errorf("to: %w", err)
 	}
@@ -39,6 +42,9 @@ func (s Sender) message(m db.Mail, reader *db.MailReaderRow) (*gomail.Msg, error
 		return nil, err
 	}
 	text := m.Body
+	if m.Plain != nil {
+		text = *m.Plain
+	}
 	if reader != nil {
 		text += s.foot(msg, m, reader, &page)
 	}
@@ -49,6 +55,16 @@ func (s Sender) message(m db.Mail, reader *db.MailReaderRow) (*gomail.Msg, error
 	msg.SetBodyString(gomail.TypeTextPlain, text)
 	msg.AddAlternativeString(gomail.TypeTextHTML, page.String())
 	return msg, nil
+}
+
+// printable is one line without what no mail program shows.
+func printable(name string) string {
+	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, name)), " ")
 }
 
 // foot adds what one of many mails owes its reader: why it came, and the way

@@ -16,11 +16,12 @@ import (
 var queries = db.New()
 
 // Message is one mail. Purpose and Key make it one of its kind: a second with
-// the same is not sent. Markdown becomes the plain text and the HTML.
+// the same is not sent. Markdown becomes the HTML; Plain says the same in words.
 type Message struct {
-	Purpose, Key      string
-	To                string
-	Subject, Markdown string
+	Purpose, Key    string
+	To              string
+	Subject         string
+	Markdown, Plain string
 }
 
 // Outbox takes mails. Where no way to send them is configured it takes none and
@@ -42,6 +43,6 @@ func (o *Outbox) Queue(ctx context.Context, tx pgtx.DBTX, org string, m Message,
 		return nil
 	}
 	return queries.MailInsert(ctx, tx, db.MailInsertParams{
-		ID: ident.New(ident.Mail), OrgID: org, Purpose: m.Purpose, Key: m.Key, Recipient: m.To, Subject: m.Subject, Body: m.Markdown, CreatedAt: &now,
+		ID: ident.New(ident.Mail), OrgID: org, Purpose: m.Purpose, Key: m.Key, Recipient: m.To, Subject: m.Subject, Body: m.Markdown, Plain: &m.Plain, CreatedAt: &now,
 	})
 }

@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"context"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -16,6 +17,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/pgtx"
 	"rail/server/secret"
 )
 
@@ -106,11 +108,25 @@ var pixel = []byte("GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\x00\x00\x00!\
 func (p Pages) opened(c echo.Context) error {
 	campaign, partner := c.Param("campaign"), c.Param("partner")
 	if mark, ok := strings.CutSuffix(c.Param("mark"), ".gif"); ok && p.Keeper.Marked(campaign+" "+partner, mark) {
-		now := p.Clock.Now()
-		if err := queries.CampaignOpened(c.Request().Context(), p.Pool, db.CampaignOpenedParams{Now: &now, CampaignID: campaign, PartnerID: partner}); err != nil {
+		if err := p.count(c.Request().Context(), campaign, partner); err != nil {
 			return err
 		}
 	}
 	c.Response().Header().Set("Cache-Control", "no-store")
 	return c.Blob(http.StatusOK, "image/gif", pixel)
+}
+
+// count counts a mail's first opening.
+func (p Pages) count(ctx context.Context, campaign, partner string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return insist(ctx, p.Pool, func(ctx context.Context, tx *pgtx.Tx) error {
+		if _, err := queries.CampaignUnopened(ctx, tx, db.CampaignUnopenedParams{CampaignID: campaign, PartnerID: partner}); errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		now := p.Clock.Now()
+		return queries.CampaignOpened(ctx, tx.Later(), db.CampaignOpenedParams{Now: &now, CampaignID: campaign, PartnerID: partner})
+	})
 }

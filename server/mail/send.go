@@ -12,18 +12,18 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	gomail "github.com/wneessen/go-mail"
 
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/pgtx"
 	"rail/server/secret"
 )
 
 const (
-	writeTimeout = 5 * time.Second
-	sendTimeout  = 30 * time.Second
+	readTimeout = 10 * time.Second
+	sendTimeout = 30 * time.Second
 	// lostAfter is when a mail that is still being sent has lost its worker.
 	lostAfter = 10 * time.Minute
 )
@@ -98,75 +98,81 @@ type Sender struct {
 	Keeper    *secret.Keeper
 	// Pixel puts a picture into campaigns that tells of their opening.
 	Pixel bool
+	Clock clock.Clock
 	Log   *slog.Logger
+	now   func() clock.Time // of the run
 }
 
 // workers is how many mails one replica sends at once.
 const workers = 4
 
-// Run sends everything that is due.
+// Run sends everything that is due. Its time begins at now and goes on as the
+// clock does.
 func (s Sender) Run(ctx context.Context, now clock.Time) error {
 	if s.Transport == nil {
 		return nil
 	}
-	if err := s.giveUp(ctx, now); err != nil {
-		return err
-	}
+	began := s.Clock.Now()
+	s.now = func() clock.Time { return now.Plus(s.Clock.Now().Sub(began.Time)) }
+	failures := make([]error, workers+1)
+	failures[workers] = s.giveUp(ctx)
 	var all sync.WaitGroup
-	failures := make([]error, workers)
 	for i := range workers {
-		all.Go(func() { failures[i] = s.drain(ctx, now) })
+		all.Go(func() { failures[i] = s.drain(ctx) })
 	}
 	all.Wait()
 	return errors.Join(failures...)
 }
 
 // giveUp ends mails whose worker died.
-func (s Sender) giveUp(ctx context.Context, now clock.Time) error {
-	before := now.Plus(-lostAfter)
-	lost, err := queries.MailsLost(ctx, s.Pool, &before)
-	if err != nil {
-		return err
+func (s Sender) giveUp(ctx context.Context) error {
+	before := s.now().Plus(-lostAfter)
+	lost, failures := queries.MailsLost(ctx, s.Pool, &before)
+	for _, m := range lost {
+		failures = errors.Join(failures, s.done(ctx, m, failed, "The server stopped while it was sent."))
 	}
-	text := "The server stopped while it was sent."
-	for _, id := range lost {
-		if err := queries.MailDone(ctx, s.Pool, db.MailDoneParams{Outcome: failed, Error: &text, Now: now, ID: id}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return failures
 }
 
-// drain takes one mail at a time: what is taken is sent, whatever happens.
-func (s Sender) drain(ctx context.Context, now clock.Time) error {
+// drain takes one mail at a time: what is taken is sent or given back, whatever
+// happens.
+func (s Sender) drain(ctx context.Context) error {
 	for ctx.Err() == nil {
-		taken, err := queries.MailsTake(ctx, s.Pool, db.MailsTakeParams{Now: &now, Lim: 1})
+		taken, err := s.take(ctx)
 		if err != nil || len(taken) == 0 {
 			return err
 		}
-		if err := s.send(ctx, taken[0], now); err != nil {
+		if err := s.send(ctx, taken[0]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// The ways in which a mail ends.
-const (
-	sent    = "sent"
-	failed  = "failed"
-	skipped = "skipped" // its reader has unsubscribed, or is gone
-)
+// take marks the next mail, also while the server stops: a mail that was marked
+// and not read would be lost.
+func (s Sender) take(ctx context.Context) ([]db.Mail, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+	defer cancel()
+	now := s.now()
+	return queries.MailsTake(ctx, s.Pool, db.MailsTakeParams{Now: &now, Lim: 1})
+}
+
+// gone is the error of a mail that was skipped.
+const gone = "The partner has unsubscribed or is gone, or the campaign or sequence is."
 
 // send sends one mail and writes how it went.
-func (s Sender) send(ctx context.Context, m db.Mail, now clock.Time) error {
+func (s Sender) send(ctx context.Context, m db.Mail) error {
 	reader, err := s.reader(ctx, m)
-	if errors.Is(err, pgx.ErrNoRows) {
-		text := "The partner has unsubscribed or is gone."
-		return queries.MailDone(ctx, s.Pool, db.MailDoneParams{Outcome: skipped, Error: &text, Now: now, ID: m.ID})
-	}
-	if err != nil {
-		return err
+	switch {
+	case err != nil:
+		return errors.Join(err, s.later(ctx, m, 0, "It could not be read whom the mail is for."))
+	case ctx.Err() != nil:
+		return s.later(ctx, m, 0, "The server stopped before it was sent.")
+	case reader != nil && reader.Verdict == "skip":
+		return s.done(ctx, m, skipped, gone)
+	case reader != nil && reader.Verdict == "back":
+		return s.write(ctx, func(ctx context.Context, tx *pgtx.Tx) error { return s.back(ctx, tx, m) })
 	}
 	msg, err := s.message(m, reader)
 	if err == nil {
@@ -174,18 +180,14 @@ func (s Sender) send(ctx context.Context, m db.Mail, now clock.Time) error {
 			err = nil // what went wrong after that does not concern the mail
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout) // also when the server stops
-	defer cancel()
 	if err == nil {
-		return queries.MailDone(ctx, s.Pool, db.MailDoneParams{Outcome: sent, Now: now, ID: m.ID})
+		return s.done(ctx, m, sent, "")
 	}
-	text := err.Error()
-	s.Log.Warn("mail not sent", "id", m.ID, "purpose", m.Purpose, "attempt", m.Attempts, "error", text)
+	s.Log.Warn("mail not sent", "id", m.ID, "purpose", m.Purpose, "attempt", m.Attempts, "error", err)
 	if n := int(m.Attempts); again(err) && n <= len(waits) {
-		next := now.Plus(waits[n-1])
-		return queries.MailAgain(ctx, s.Pool, db.MailAgainParams{NextAttemptAt: &next, Error: &text, ID: m.ID})
+		return s.later(ctx, m, waits[n-1], err.Error())
 	}
-	return queries.MailDone(ctx, s.Pool, db.MailDoneParams{Outcome: failed, Error: &text, Now: now, ID: m.ID})
+	return s.done(ctx, m, failed, err.Error())
 }
 
 // again tells whether a mail has surely not gone and may go later: not after the
@@ -198,5 +200,5 @@ func again(err error) bool {
 	if refused.Reason == gomail.ErrSMTPDataClose { // an answer is clear, a lost connection is not
 		return refused.ErrorCode() >= 400 && refused.ErrorCode() < 500
 	}
-	return refused.IsTemp()
+	return refused.IsTemp() || refused.ErrorCode() == 0 // a lost connection gives no code
 }

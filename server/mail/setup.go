@@ -34,7 +34,7 @@ type Set struct {
 func SetUp(o Options) (Set, error) {
 	s := Set{
 		Outbox: &Outbox{Configured: o.Address != "", Log: o.Log},
-		Sender: Sender{Pool: o.Pool, From: o.From, Name: o.Name, BaseURL: o.BaseURL, Keeper: o.Keeper, Pixel: o.Pixel, Log: o.Log},
+		Sender: Sender{Pool: o.Pool, From: o.From, Name: o.Name, BaseURL: o.BaseURL, Keeper: o.Keeper, Pixel: o.Pixel, Clock: o.Clock, Log: o.Log},
 		Pages:  Pages{Pool: o.Pool, Keeper: o.Keeper, Clock: o.Clock},
 	}
 	if o.Address == "" {

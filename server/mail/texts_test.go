@@ -1,0 +1,77 @@
+package mail
+
+import (
+	"bytes"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/mail"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/gen/db"
+)
+
+// parts are the header, the plain text and the HTML of a mail.
+func parts(t *testing.T, m db.Mail, reader *db.MailReaderRow) (mail.Header, string, string) {
+	t.Helper()
+	m.ID, m.Recipient, m.CreatedAt = "mail_1", "ada@example.com", start
+	msg, err := Sender{From: "rail@rail.example", Name: "Rail", BaseURL: "https://rail.example"}.message(m, reader)
+	require.NoError(t, err)
+	var raw bytes.Buffer
+	_, err = msg.WriteTo(&raw)
+	require.NoError(t, err)
+	read, err := mail.ReadMessage(&raw)
+	require.NoError(t, err)
+	_, params, err := mime.ParseMediaType(read.Header.Get("Content-Type"))
+	require.NoError(t, err)
+	var texts []string
+	for all := multipart.NewReader(read.Body, params["boundary"]); len(texts) < 2; {
+		part, err := all.NextPart()
+		require.NoError(t, err)
+		text, err := io.ReadAll(part)
+		require.NoError(t, err)
+		texts = append(texts, strings.ReplaceAll(string(text), "\r\n", "\n"))
+	}
+	return read.Header, texts[0], texts[1]
+}
+
+// TestSenderName: a program may be called anything, and its mails go.
+func TestSenderName(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		`a "b`: `a "b`, `Back\`: `Back\`, "Müller, GmbH (EU)": "Müller, GmbH (EU)", "Acme\r\nBcc: evil@example.com": "Acme Bcc: evil@example.com",
+		`A" <evil@example.com> "b`: `A" <evil@example.com> "b`, "a\x7fb": "a b",
+	} {
+		header, _, _ := parts(t, db.Mail{Subject: "s", Body: "b"}, &db.MailReaderRow{ProgramName: name})
+		from, err := mail.ParseAddress(header.Get("From"))
+		require.NoError(t, err, name)
+		require.Equal(t, mail.Address{Name: want, Address: "rail@rail.example"}, *from)
+		require.Empty(t, header.Get("Bcc"))
+	}
+}
+
+// TestRejectionWordForWord: the plain text is the reason as it was written, and
+// the HTML shows the same, whatever would be markup.
+func TestRejectionWordForWord(t *testing.T) {
+	t.Parallel()
+	for reason, html := range map[string]string{
+		"Your my_shop.example [sic] sells #1 *fakes*!": "<p>Your my_shop.example [sic] sells #1 *fakes*!</p>",
+		"First line.\nSecond line.\n\nAnother.":        "<p>First line.<br>\nSecond line.</p>\n<p>Another.</p>",
+		"First.\r\nSecond.":                            "<p>First.<br>\nSecond.</p>",
+		"---":                                          "<p>---</p>",
+		"Why\n===":                                     "<p>Why<br>\n===</p>",
+		"- one\n+ two\n1. three\n> four":               "<p>- one<br>\n+ two<br>\n1. three<br>\n&gt; four</p>",
+		"~~~\ncode\n~~~":                               "<p>~~~<br>\ncode<br>\n~~~</p>",
+		"See:\n\n    indented":                         "<p>See:</p>\n<p>\u00a0\u00a0\u00a0\u00a0indented</p>",
+		"a\\b `c` &amp; <script>x</script> ![i](http://x.example)": "<p>a\\b `c` &amp;amp; &lt;script&gt;x&lt;/script&gt; ![i](http://x.example)</p>",
+	} {
+		m := Rejected("ada@example.com", "app_1", "Shop *best*", reason)
+		_, plain, page := parts(t, db.Mail{Subject: m.Subject, Body: m.Markdown, Plain: &m.Plain}, nil)
+		require.Contains(t, plain, "of Shop *best* was")
+		require.Contains(t, plain, "\n\n"+strings.ReplaceAll(reason, "\r\n", "\n")+"\n")
+		require.Contains(t, strings.ReplaceAll(page, "&nbsp;", "\u00a0"), html)
+	}
+}
