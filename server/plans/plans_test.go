@@ -19,6 +19,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/pgtest"
+	"rail/server/world"
 )
 
 const (
@@ -113,7 +114,7 @@ var scans = map[string]string{
 	"Partner.Search": "a part of a name needs a scan of the program's partners",
 }
 
-func id(prefix string, n int) string { return fmt.Sprintf("%s_01%024d", prefix, n) }
+func id(prefix string, n int) string { return world.ID(prefix, n) }
 
 // at is a time days from the end of the year that load fills.
 func at(days int64) clock.Time {
