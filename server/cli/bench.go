@@ -9,6 +9,7 @@ import (
 
 	"rail/server/clock"
 	"rail/server/config"
+	"rail/server/growth"
 	"rail/server/migrate"
 	"rail/server/world"
 )
@@ -67,4 +68,23 @@ func fillWorld(ctx context.Context, env *Env, at place, scale float64) error {
 	}
 	_, err = fmt.Fprintf(env.Out, "the world is loaded; make a key with: rail key create --org %s --scope read --scope write\n", world.Big)
 	return err
+}
+
+func benchScale(fs *flag.FlagSet) action {
+	var o growth.Options
+	fs.Float64Var(&o.Small, "small", 0.1, "`FACTOR` of the full size for the smaller database")
+	fs.Float64Var(&o.Full, "full", 1, "`FACTOR` of the full size for the larger one")
+	fs.StringVar(&o.SmallDSN, "small-database", "", "`URL` of a database that rail bench load has filled, instead of a private one")
+	fs.StringVar(&o.FullDSN, "full-database", "", "`URL` of another")
+	fs.StringVar(&o.Dir, "dir", "", "`DIRECTORY` for the private databases; 15 GB at the full size")
+	fs.IntVar(&o.Rounds, "rounds", 7, "`TIMES` that each request is measured; the median counts")
+	fs.BoolVar(&o.Jobs, "jobs", true, "measure jobs too, which changes the databases")
+	fs.BoolVar(&o.All, "all", false, "print every request, not only the slowest and those that grow")
+	return func(ctx context.Context, env *Env, _ []string) error {
+		if o.Small <= 0 || o.Full < o.Small || o.Rounds < 1 {
+			return usagef("--small must be above 0, --full at least as much, and --rounds at least 1")
+		}
+		o.Out = env.Out
+		return growth.Run(ctx, o)
+	}
 }

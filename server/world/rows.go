@@ -67,7 +67,7 @@ var phases = [][]table{{
 		NULL, NULL, NULL, NULL, NULL, false, true, true, true, NULL, NULL, NULL, at(n, $n), at(n, $n) FROM g, LATERAL program(of_partner(n)) p`},
 	{"tracking_values (org_id, program_id, value, kind, partner_id)", perPartner(1), `SELECT org, prg, 'partner-' || n, 'handle', id('part', n) FROM g, LATERAL program(of_partner(n)) p`},
 	{"links", perPartner(1.2), `SELECT id('lnk', n), org, prg, id('part', n % #partners), 'ref', 'value' || n, 'value' || n, 'https://shop.example/', 'shop.example/', 'slug' || n, NULL, NULL,
-		at(n, $n), at(n, $n), CASE WHEN n % 20 = 0 THEN at(n, $n) END FROM g, LATERAL program(of_partner(n % #partners)) p`},
+		at(n, $n), at(n, $n), CASE WHEN n % 20 = 7 THEN at(n, $n) END FROM g, LATERAL program(of_partner(n % #partners)) p`},
 	{"coupons", perPartner(1), `SELECT id('cpn', n), org, prg, CASE WHEN n % 10 > 0 THEN id('part', k.k) END, NULL, 'CODE' || n, NULL, true, at(n, $n), at(n, $n)
 		FROM g, LATERAL skewed(n, 5, #partners, 4) k, LATERAL program(of_partner(k.k)) p`},
 	{"applications (id, org_id, program_id, partner_id, email, status, created_at, updated_at)", perPartner(1), `SELECT id('app', n), org, prg, id('part', n % #partners), 'applicant' || n || '@example.com', CASE WHEN n % 50 = 0 THEN 'withdrawn' WHEN n % 9 = 0 THEN 'pending' WHEN n % 3 = 0 THEN 'rejected' ELSE 'approved' END,

@@ -81,7 +81,7 @@ func Load(ctx context.Context, dsn string, o Options) error {
 		return err
 	}
 	o.log("rows and indexes after %.0f s; summing the reports", time.Since(began).Seconds())
-	pool, err := postgres.Open(ctx, dsn, postgres.Options{MaxConns: connections, Check: true})
+	pool, err := postgres.Open(ctx, dsn, postgres.Options{MaxConns: connections})
 	if err != nil {
 		return err
 	}
