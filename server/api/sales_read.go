@@ -48,9 +48,12 @@ func (s *Server) ListSales(ctx context.Context, r api.ListSalesRequestObject) (a
 		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
 			return queries.SaleCount(ctx, tx, db.SaleCountParams{
 				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, CustomerID: p.CustomerID, OccurredAfter: after,
-				OccurredBefore: before, Refunded: refunded,
+				OccurredBefore: before, Refunded: refunded, Most: atMost(p.CustomerID == nil),
 			})
 		},
+		total: when(p.CustomerID == nil, func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
+			return queries.SaleTotal(ctx, tx, db.SaleTotalParams{ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, OccurredAfter: after, OccurredBefore: before, Refunded: refunded})
+		}),
 	})
 	if err != nil {
 		return nil, err

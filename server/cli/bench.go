@@ -77,6 +77,7 @@ func benchScale(fs *flag.FlagSet) action {
 	fs.StringVar(&o.SmallDSN, "small-database", "", "`URL` of a database that rail bench load has filled, instead of a private one")
 	fs.StringVar(&o.FullDSN, "full-database", "", "`URL` of another")
 	fs.StringVar(&o.Dir, "dir", "", "`DIRECTORY` for the private databases; 15 GB at the full size")
+	fs.StringVar(&o.Only, "only", "", "`PREFIX` of the requests to measure, such as listSales")
 	fs.IntVar(&o.Rounds, "rounds", 7, "`TIMES` that each request is measured; the median counts")
 	fs.BoolVar(&o.Jobs, "jobs", true, "measure jobs too, which changes the databases")
 	fs.BoolVar(&o.All, "all", false, "print every request, not only the slowest and those that grow")

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"rail/openapi"
@@ -25,6 +26,7 @@ type Options struct {
 	// are filled where they are empty.
 	SmallDSN, FullDSN string
 	Dir               string // where private ones lie; the temporary directory unless set
+	Only              string // measures what begins like this
 	Rounds            int    // measurements of each request; the median counts
 	Jobs              bool   // run the jobs too, which changes the databases
 	All               bool   // print every request, not the slowest and those that grow
@@ -123,6 +125,9 @@ func (o Options) open(ctx context.Context, dsn string, factor float64) (*side, e
 func (o Options) measure(ctx context.Context, small, full *side, asked []request) ([]Figure, error) {
 	var out []Figure
 	for _, r := range asked {
+		if !strings.HasPrefix(r.name, o.Only) {
+			continue
+		}
 		f, err := compare(ctx, r, small, full, o.Rounds)
 		if err == nil && f.Grows() {
 			f, err = compare(ctx, r, small, full, 3*o.Rounds)

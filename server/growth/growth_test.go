@@ -45,6 +45,12 @@ func TestEverythingIsMeasured(t *testing.T) {
 	found, err := audit.Run(t.Context(), pool)
 	require.NoError(t, err)
 	require.Empty(t, found, "after the jobs")
+	var months int
+	require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM report_spans WHERE span = 'month'").Scan(&months))
+	require.NotZero(t, months)
+	sameTotals(t, pool)
+	touchDay(t, pool)
+	sameTotals(t, pool)
 }
 
 func TestGrows(t *testing.T) {

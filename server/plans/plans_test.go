@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -233,7 +234,7 @@ func (l list) filters(t testing.TB) []map[string]any {
 	out := []map[string]any{{}}
 	for i := range l.params.NumField() {
 		name := l.params.Field(i).Name
-		if name == "ProgramID" || name == "OrgID" || name == "Lim" || position(name) {
+		if name == "ProgramID" || name == "OrgID" || name == "Lim" || name == "Most" || position(name) {
 			continue
 		}
 		given, known := values[l.resource+"."+name]
@@ -297,7 +298,7 @@ func (l list) places(t testing.TB, pool *pgxpool.Pool, table, program string) []
 // call returns the statement of a list.
 func (l list) call(t testing.TB, program string, sets ...map[string]any) capture {
 	p := reflect.New(l.params).Elem()
-	given := map[string]any{"ProgramID": program, "OrgID": "org_0", "Lim": int32(26)}
+	given := map[string]any{"ProgramID": program, "OrgID": "org_0", "Lim": int32(26), "Most": int32(math.MaxInt32)}
 	for i := range l.params.NumField() {
 		f := l.params.Field(i)
 		v, ok := given[f.Name]
