@@ -114,6 +114,9 @@ type answer struct {
 func (a *answer) Header() http.Header  { return a.header }
 func (a *answer) WriteHeader(code int) { a.status = code }
 
+// errTooSlow is of an answer that the database did not give in the time allowed.
+var errTooSlow = errors.New("too slow to be answered")
+
 // ask sends a request and returns how long its answer took, which must be good.
 func (s *side) ask(ctx context.Context, r request) (time.Duration, error) {
 	url, err := s.url(ctx, r)
@@ -130,6 +133,9 @@ func (s *side) ask(ctx context.Context, r request) (time.Duration, error) {
 	began := time.Now()
 	s.handler.ServeHTTP(got, sent)
 	took := time.Since(began)
+	if got.status == http.StatusServiceUnavailable {
+		return took, errTooSlow
+	}
 	if got.status >= http.StatusMultipleChoices {
 		return 0, fmt.Errorf("%s (%s): %d %.300s", r.name, url, got.status, got.String())
 	}

@@ -6,8 +6,26 @@ import (
 	"time"
 )
 
-// reasons are the costs that may grow, by how their names begin, and why.
-var reasons = []struct{ prefix, why string }{}
+// Why costs may grow. The first is not as it should be: README, "Scale".
+const (
+	counts  = "total_count counts what matches"
+	figures = "counts what is the partner's or the link's"
+	answers = "as many sums as partners or links had something to report on the days"
+	batch   = "sums the payouts of the batch"
+)
+
+// reasons are the costs that may grow, by how their names begin.
+var reasons = []struct{ prefix, why string }{
+	{"retrieveReport", answers},
+	{"listCommissions", counts}, {"listMaturingCommissions", counts}, {"listReferrals", counts}, {"listCustomers status", counts}, {"listCustomers partner_id and status", counts},
+	{"listSales", "looks for 5000 that match before it asks the sums"},
+	{"listPayoutBatches", batch}, {"retrievePayout expand", batch}, {"retrievePayoutBatch", batch}, {"listPayouts expand[]=batch", batch},
+	{"listPayouts", counts}, {"listBalances", counts}, {"listRiskFlags", counts}, {"listAuditLogEntries", counts}, {"listApplications", counts},
+	{"listPartners search", "a part of a name is looked for in all partners of the program"},
+	{"retrievePartner include", figures}, {"listPartners include", figures}, {"retrieveLink include", figures}, {"listLinks include", figures}, {"listCoupons include", figures},
+	{"listPartners", counts}, {"listLinks", counts}, {"listCoupons", counts}, {"listTaxFormStatuses", counts},
+	{"retrieveProgram include", "counts the referrals, and the rows of the day that is not over"}, {"listPrograms include", "the same, of every program"},
+}
 
 func explained(name string) string {
 	for _, r := range reasons {
@@ -25,6 +43,8 @@ func (o Options) heading(small, full *side) {
 func (o Options) line(f Figure, why string) {
 	mark := ""
 	switch {
+	case f.TooSlow:
+		mark = "503: the database took too long"
 	case f.Grows() && why != "":
 		mark = "grows: " + why
 	case f.Grows():

@@ -100,6 +100,8 @@ var phases = [][]table{{
 		`SELECT k.payout_id, k.org_id, k.program_id, k.partner_id, id('batch', m.m * 20 + substr(k.program_id, 7)::int), sum(k.amount_minor), k.currency, 'paid', month(m.m), month_end(m.m), t.t, t.t, t.t, t.t, true
 		FROM commissions k, LATERAL (SELECT substr(k.payout_id, 7)::int / 2 % 24 AS m) m, LATERAL (SELECT month_end(m.m) + substr(k.payout_id, 7)::int * interval '1 millisecond' AS t) t
 		WHERE k.payout_id LIKE 'pyt_01%' GROUP BY k.payout_id, k.org_id, k.program_id, k.partner_id, k.currency, m.m, t.t`},
+	// What happened before a program began is summed because it was marked.
+	{"report_marks (org_id, program_id, day)", nil, "SELECT DISTINCT s.org_id, s.program_id, (s.occurred_at AT TIME ZONE 'UTC')::date FROM sales s WHERE s.occurred_at < at(0, 1)"},
 	{"audit_log_entries (id, org_id, program_id, action, target_id, api_key_id, created_at)", nil, `SELECT replace(k.id, 'com', 'aud'), k.org_id, k.program_id, CASE WHEN k.status = 'rejected' THEN 'commission.rejected' ELSE 'commission.created' END, k.id, id('key', 0), k.created_at
 		FROM commissions k WHERE k.id LIKE 'com_01%' AND (k.kind <> 'referral' OR k.status = 'rejected')`},
 }, {
