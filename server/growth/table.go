@@ -11,6 +11,7 @@ const (
 	counts  = "total_count counts what matches"
 	figures = "counts what is the partner's or the link's"
 	answers = "as many sums as partners or links had something to report on the days"
+	held    = "commission_count counts what the payouts hold"
 	batch   = "sums the payouts of the batch"
 )
 
@@ -18,9 +19,9 @@ const (
 var reasons = []struct{ prefix, why string }{
 	{"retrieveReport", answers},
 	{"listCommissions", counts}, {"listMaturingCommissions", counts}, {"listReferrals", counts}, {"listCustomers status", counts}, {"listCustomers partner_id and status", counts},
-	{"listSales", "looks for 5000 that match before it asks the sums"},
-	{"listPayoutBatches", batch}, {"retrievePayout expand", batch}, {"retrievePayoutBatch", batch}, {"listPayouts expand[]=batch", batch},
-	{"listPayouts", counts}, {"listBalances", counts}, {"listRiskFlags", counts}, {"listAuditLogEntries", counts}, {"listApplications", counts},
+	{"listSales occurred_before", "the newest sales are looked through for some that occurred so long ago"},
+	{"listPayoutBatches", batch}, {"retrievePayoutBatch", batch}, {"retrievePayout expand[]=batch", batch}, {"listPayouts expand[]=batch", batch},
+	{"listPayouts partner_id", held}, {"listPayouts", counts}, {"retrievePayout", held}, {"listBalances", counts}, {"listRiskFlags", counts}, {"listAuditLogEntries", counts}, {"listApplications", counts},
 	{"listPartners search", "a part of a name is looked for in all partners of the program"},
 	{"retrievePartner include", figures}, {"listPartners include", figures}, {"retrieveLink include", figures}, {"listLinks include", figures}, {"listCoupons include", figures},
 	{"listPartners", counts}, {"listLinks", counts}, {"listCoupons", counts}, {"listTaxFormStatuses", counts},
