@@ -17,12 +17,57 @@ ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.create
 LIMIT @lim;
 
 -- name: ClickCount :one
-SELECT count(*) FROM clicks t
+-- ClickCount counts up to a bound, above which ClickTotal is asked. The order
+-- keeps it from gathering all clicks of a link before it counts some; all of them
+-- are of the link's partner.
+SELECT count(*) FROM (SELECT 1 FROM clicks t
 WHERE t.program_id = @program_id
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
-  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
+  AND (sqlc.narg('partner_id')::text IS NULL OR CASE WHEN sqlc.narg('link_id')::text IS NULL THEN t.partner_id
+      ELSE (SELECT l.partner_id FROM links l WHERE l.id = sqlc.narg('link_id')::text AND l.org_id = @org_id) END = sqlc.narg('partner_id')::text)
   AND (sqlc.narg('link_id')::text IS NULL OR t.link_id = sqlc.narg('link_id')::text)
-  AND (sqlc.narg('referral_id')::text IS NULL OR t.referral_id = sqlc.narg('referral_id')::text);
+  AND (sqlc.narg('referral_id')::text IS NULL OR t.referral_id = sqlc.narg('referral_id')::text)
+  ORDER BY t.created_at DESC
+  LIMIT @most) few;
+
+-- name: ClickTotal :one
+-- ClickTotal adds what reports have summed to a count of the rest, so that it
+-- does not take longer while clicks gather: months and days that nothing has
+-- touched since, and the rows of the gaps between them. It is of one snapshot,
+-- and exact as reports are.
+WITH touched AS MATERIALIZED (
+    SELECT DISTINCT m.day FROM report_marks m WHERE m.program_id = @program_id AND m.org_id = @org_id
+), months AS MATERIALIZED (
+    SELECT s.start, (s.start + interval '1 month')::date AS upto FROM report_spans s
+    WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.span = 'month'
+      AND NOT EXISTS (SELECT 1 FROM touched t WHERE t.day >= s.start AND t.day < s.start + interval '1 month')
+), covered AS MATERIALIZED (
+    SELECT 'month' AS span, m.start, m.upto FROM months m
+    UNION ALL
+    SELECT s.span, s.start, s.start + 1 FROM report_spans s
+    WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.span = 'day'
+      AND date_trunc('month', s.start)::date NOT IN (SELECT m.start FROM months m) AND s.start NOT IN (SELECT t.day FROM touched t)
+), gaps AS MATERIALIZED (
+    SELECT coalesce(lag(c.upto) OVER (ORDER BY c.start), '-infinity') AS after, c.start AS before FROM covered c
+    UNION ALL
+    SELECT coalesce(max(c.upto), '-infinity'), 'infinity' FROM covered c
+), parts AS (
+    SELECT (SELECT sum(x.clicks) FROM report_sums x
+        WHERE x.program_id = @program_id AND x.org_id = @org_id AND x.span = c.span AND x.start = c.start
+          AND x.dimension = CASE WHEN sqlc.narg('link_id')::text IS NOT NULL THEN 'link' WHEN sqlc.narg('partner_id')::text IS NOT NULL THEN 'partner' ELSE 'total' END
+          AND (sqlc.narg('partner_id')::text IS NULL OR x.partner_id = sqlc.narg('partner_id')::text)
+          AND (sqlc.narg('link_id')::text IS NULL OR (x.key = sqlc.narg('link_id')::text
+            AND x.partner_id = (SELECT l.partner_id FROM links l WHERE l.id = sqlc.narg('link_id')::text AND l.org_id = @org_id)))) AS n
+    FROM covered c
+    UNION ALL
+    SELECT (SELECT count(*) FROM clicks t
+        WHERE t.program_id = @program_id AND t.created_at >= g.after::timestamp AT TIME ZONE 'UTC' AND t.created_at < g.before::timestamp AT TIME ZONE 'UTC'
+          AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
+          AND (sqlc.narg('link_id')::text IS NULL OR t.link_id = sqlc.narg('link_id')::text))
+    FROM gaps g WHERE g.after < g.before
+)
+SELECT coalesce(sum(p.n), 0)::bigint AS total FROM parts p
+WHERE EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id);
 
 -- name: ClickCursor :one
 -- ClickCursor applies the filters by identity only: a row whose state has left

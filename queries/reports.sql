@@ -146,7 +146,9 @@ SELECT pg_try_advisory_xact_lock(hashtextextended('report/' || @program_id::text
 DELETE FROM report_marks WHERE program_id = @program_id AND day = @day;
 
 -- name: ReportUnsum :exec
-DELETE FROM report_sums WHERE program_id = @program_id AND span = @span AND start = @start;
+-- ReportUnsum names every dimension, which lets the key find the rows: without
+-- them it would walk all sums of the program, day after day.
+DELETE FROM report_sums WHERE program_id = @program_id AND dimension IN ('total', 'partner', 'link', 'product', 'partner_product') AND span = @span AND start = @start;
 
 -- name: ReportUnspan :exec
 DELETE FROM report_spans WHERE program_id = @program_id AND span = @span AND start = @start;

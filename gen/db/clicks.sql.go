@@ -12,12 +12,15 @@ import (
 )
 
 const clickCount = `-- name: ClickCount :one
-SELECT count(*) FROM clicks t
+SELECT count(*) FROM (SELECT 1 FROM clicks t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
-  AND ($3::text IS NULL OR t.partner_id = $3::text)
+  AND ($3::text IS NULL OR CASE WHEN $4::text IS NULL THEN t.partner_id
+      ELSE (SELECT l.partner_id FROM links l WHERE l.id = $4::text AND l.org_id = $2) END = $3::text)
   AND ($4::text IS NULL OR t.link_id = $4::text)
   AND ($5::text IS NULL OR t.referral_id = $5::text)
+  ORDER BY t.created_at DESC
+  LIMIT $6) few
 `
 
 type ClickCountParams struct {
@@ -26,8 +29,12 @@ type ClickCountParams struct {
 	PartnerID  *string
 	LinkID     *string
 	ReferralID *string
+	Most       int32
 }
 
+// ClickCount counts up to a bound, above which ClickTotal is asked. The order
+// keeps it from gathering all clicks of a link before it counts some; all of them
+// are of the link's partner.
 func (q *Queries) ClickCount(ctx context.Context, db DBTX, arg ClickCountParams) (int64, error) {
 	row := db.QueryRow(ctx, clickCount,
 		arg.ProgramID,
@@ -35,6 +42,7 @@ func (q *Queries) ClickCount(ctx context.Context, db DBTX, arg ClickCountParams)
 		arg.PartnerID,
 		arg.LinkID,
 		arg.ReferralID,
+		arg.Most,
 	)
 	var count int64
 	err := row.Scan(&count)
@@ -228,4 +236,63 @@ func (q *Queries) ClickPage(ctx context.Context, db DBTX, arg ClickPageParams) (
 		return nil, err
 	}
 	return items, nil
+}
+
+const clickTotal = `-- name: ClickTotal :one
+WITH touched AS MATERIALIZED (
+    SELECT DISTINCT m.day FROM report_marks m WHERE m.program_id = $1 AND m.org_id = $2
+), months AS MATERIALIZED (
+    SELECT s.start, (s.start + interval '1 month')::date AS upto FROM report_spans s
+    WHERE s.program_id = $1 AND s.org_id = $2 AND s.span = 'month'
+      AND NOT EXISTS (SELECT 1 FROM touched t WHERE t.day >= s.start AND t.day < s.start + interval '1 month')
+), covered AS MATERIALIZED (
+    SELECT 'month' AS span, m.start, m.upto FROM months m
+    UNION ALL
+    SELECT s.span, s.start, s.start + 1 FROM report_spans s
+    WHERE s.program_id = $1 AND s.org_id = $2 AND s.span = 'day'
+      AND date_trunc('month', s.start)::date NOT IN (SELECT m.start FROM months m) AND s.start NOT IN (SELECT t.day FROM touched t)
+), gaps AS MATERIALIZED (
+    SELECT coalesce(lag(c.upto) OVER (ORDER BY c.start), '-infinity') AS after, c.start AS before FROM covered c
+    UNION ALL
+    SELECT coalesce(max(c.upto), '-infinity'), 'infinity' FROM covered c
+), parts AS (
+    SELECT (SELECT sum(x.clicks) FROM report_sums x
+        WHERE x.program_id = $1 AND x.org_id = $2 AND x.span = c.span AND x.start = c.start
+          AND x.dimension = CASE WHEN $3::text IS NOT NULL THEN 'link' WHEN $4::text IS NOT NULL THEN 'partner' ELSE 'total' END
+          AND ($4::text IS NULL OR x.partner_id = $4::text)
+          AND ($3::text IS NULL OR (x.key = $3::text
+            AND x.partner_id = (SELECT l.partner_id FROM links l WHERE l.id = $3::text AND l.org_id = $2)))) AS n
+    FROM covered c
+    UNION ALL
+    SELECT (SELECT count(*) FROM clicks t
+        WHERE t.program_id = $1 AND t.created_at >= g.after::timestamp AT TIME ZONE 'UTC' AND t.created_at < g.before::timestamp AT TIME ZONE 'UTC'
+          AND ($4::text IS NULL OR t.partner_id = $4::text)
+          AND ($3::text IS NULL OR t.link_id = $3::text))
+    FROM gaps g WHERE g.after < g.before
+)
+SELECT coalesce(sum(p.n), 0)::bigint AS total FROM parts p
+WHERE EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
+`
+
+type ClickTotalParams struct {
+	ProgramID string
+	OrgID     string
+	LinkID    *string
+	PartnerID *string
+}
+
+// ClickTotal adds what reports have summed to a count of the rest, so that it
+// does not take longer while clicks gather: months and days that nothing has
+// touched since, and the rows of the gaps between them. It is of one snapshot,
+// and exact as reports are.
+func (q *Queries) ClickTotal(ctx context.Context, db DBTX, arg ClickTotalParams) (int64, error) {
+	row := db.QueryRow(ctx, clickTotal,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.LinkID,
+		arg.PartnerID,
+	)
+	var total int64
+	err := row.Scan(&total)
+	return total, err
 }

@@ -520,7 +520,7 @@ func (q *Queries) ReportUnspan(ctx context.Context, db DBTX, arg ReportUnspanPar
 }
 
 const reportUnsum = `-- name: ReportUnsum :exec
-DELETE FROM report_sums WHERE program_id = $1 AND span = $2 AND start = $3
+DELETE FROM report_sums WHERE program_id = $1 AND dimension IN ('total', 'partner', 'link', 'product', 'partner_product') AND span = $2 AND start = $3
 `
 
 type ReportUnsumParams struct {
@@ -529,6 +529,8 @@ type ReportUnsumParams struct {
 	Start     time.Time
 }
 
+// ReportUnsum names every dimension, which lets the key find the rows: without
+// them it would walk all sums of the program, day after day.
 func (q *Queries) ReportUnsum(ctx context.Context, db DBTX, arg ReportUnsumParams) error {
 	_, err := db.Exec(ctx, reportUnsum, arg.ProgramID, arg.Span, arg.Start)
 	return err

@@ -33,9 +33,12 @@ func (s *Server) ListClicks(ctx context.Context, r api.ListClicksRequestObject) 
 		}),
 		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
 			return queries.ClickCount(ctx, tx, db.ClickCountParams{
-				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, LinkID: p.LinkID, ReferralID: p.ReferralID,
+				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, LinkID: p.LinkID, ReferralID: p.ReferralID, Most: atMost(p.ReferralID == nil),
 			})
 		},
+		total: when(p.ReferralID == nil, func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
+			return queries.ClickTotal(ctx, tx, db.ClickTotalParams{ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, LinkID: p.LinkID})
+		}),
 	})
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 
@@ -47,6 +48,32 @@ type lister[P, R any] struct {
 	cursor func(ctx context.Context, tx pgtx.DBTX, id string) (P, error)
 	page   func(ctx context.Context, tx pgtx.DBTX, after, before *P, lim int32) ([]R, error)
 	count  func(ctx context.Context, tx pgtx.DBTX) (int64, error)
+	// total counts where count has met its bound; nil where count has none.
+	total func(ctx context.Context, tx pgtx.DBTX) (int64, error)
+}
+
+// A list is counted row by row up to fewRows. More are counted from what reports
+// have summed, where the filters let them: that costs the same for any number, but
+// for a short list more than its rows do.
+const (
+	fewRows = 5000
+	allRows = math.MaxInt32
+)
+
+// atMost bounds a count that a total can take over.
+func atMost(summed bool) int32 {
+	if summed {
+		return fewRows
+	}
+	return allRows
+}
+
+// when returns a count only where it can be asked.
+func when(possible bool, count func(context.Context, pgtx.DBTX) (int64, error)) func(context.Context, pgtx.DBTX) (int64, error) {
+	if !possible {
+		return nil
+	}
+	return count
 }
 
 // page is one page of rows, in list order.
@@ -56,8 +83,8 @@ type page[R any] struct {
 	total   int64
 }
 
-// list runs a list in one round trip, or two where a cursor must be looked up
-// first. The program and the ids in filters are judged in the same trip; the
+// list runs a list in one round trip, and one more each where a cursor must be
+// looked up first and where a long list is counted. The program and the ids in filters are judged in the same trip; the
 // page of a foreign program is empty anyway, since every list is bound to the
 // organization. The statements of the trip are planned for their values: a plan
 // for any value cannot know which filters are set.
@@ -92,6 +119,13 @@ func list[P, R any](ctx context.Context, c *call.Call, p paging, l lister[P, R])
 	}
 	if err := refs.verdict(p.programID); err != nil {
 		return out, err
+	}
+	if l.total != nil && out.total >= fewRows {
+		err := c.Together(ctx, func(tx pgtx.DBTX) error { return queries.PlanForValues(ctx, tx) },
+			func(tx pgtx.DBTX) (err error) { out.total, err = l.total(ctx, tx); return err })
+		if err != nil {
+			return out, err
+		}
 	}
 	if len(out.rows) > int(lim) {
 		out.rows, out.hasMore = out.rows[:lim], true

@@ -30,7 +30,7 @@ type bench struct {
 	Options
 	world   world
 	loads   []load
-	db      *private
+	db      *Private
 	config  config.Config
 	server  *server
 	key     string
@@ -48,15 +48,15 @@ func Run(ctx context.Context, o Options) (err error) {
 	if b.loads, err = chosen(o.Only); err != nil {
 		return err
 	}
-	if b.db, err = newDatabase(ctx); err != nil {
+	if b.db, err = NewDatabase(ctx, ""); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.db.close()) }()
+	defer func() { err = errors.Join(err, b.db.Close()) }()
 	if o.Session != "" {
-		b.db.dsn += "&" + o.Session
+		b.db.DSN += "&" + o.Session
 	}
 	began := time.Now()
-	if err := fill(ctx, b.db.dsn, b.world); err != nil {
+	if err := fill(ctx, b.db.DSN, b.world); err != nil {
 		return err
 	}
 	fmt.Fprintf(o.Out, "%d sales loaded in %.0f s\n", o.Rows, time.Since(began).Seconds())
@@ -106,7 +106,7 @@ func (b *bench) start(ctx context.Context) error {
 	if err := b.capture(ctx); err != nil {
 		return err
 	}
-	if b.server, err = serve(ctx, b.config, b.db.dsn, b.Jobs); err != nil {
+	if b.server, err = serve(ctx, b.config, b.db.DSN, b.Jobs); err != nil {
 		return err
 	}
 	dir := b.db.dir
@@ -122,7 +122,7 @@ func (b *bench) start(ctx context.Context) error {
 
 func (b *bench) capture(ctx context.Context) error {
 	t := &tracer{}
-	a, pool, err := newApp(ctx, b.config, b.db.dsn, t)
+	a, pool, err := newApp(ctx, b.config, b.db.DSN, t)
 	if err != nil {
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 	"rail/server/pgembed"
 )
 
-// private is a durable database server of the benchmark's own.
-type private struct {
-	dir, dsn, version string
+// Private is a durable database server of the benchmark's own.
+type Private struct {
+	dir, DSN, version string
 	server            *pgembed.Server
 }
 
@@ -23,25 +23,27 @@ type private struct {
 // everything else is PostgreSQL's default.
 var settings = []string{"ALTER SYSTEM SET max_wal_size = '8GB'", "ALTER SYSTEM SET checkpoint_timeout = '30min'", "SELECT pg_reload_conf()"}
 
-func newDatabase(ctx context.Context) (*private, error) {
-	dir, err := os.MkdirTemp("", "rail-bench-")
+// NewDatabase starts a server in a new directory under within (the temporary
+// directory where that is empty), with an empty database at the current schema.
+func NewDatabase(ctx context.Context, within string) (*Private, error) {
+	dir, err := os.MkdirTemp(within, "rail-bench-")
 	if err != nil {
 		return nil, err
 	}
 	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // PostgreSQL's account must pass through
 		return nil, err
 	}
-	p := &private{dir: dir}
+	p := &Private{dir: dir}
 	if p.server, err = pgembed.Start(ctx, pgembed.Options{Dir: filepath.Join(dir, "pg"), Durable: true}); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	if err := p.setUp(ctx); err != nil {
-		return nil, errors.Join(err, p.close())
+		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
 }
 
-func (p *private) setUp(ctx context.Context) error {
+func (p *Private) setUp(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, p.server.DSN("postgres"))
 	if err != nil {
 		return err
@@ -55,8 +57,9 @@ func (p *private) setUp(ctx context.Context) error {
 	if err := conn.QueryRow(ctx, "SHOW server_version").Scan(&p.version); err != nil {
 		return err
 	}
-	p.dsn = p.server.DSN("bench")
-	return migrate.Up(ctx, p.dsn)
+	p.DSN = p.server.DSN("bench")
+	return migrate.Up(ctx, p.DSN)
 }
 
-func (p *private) close() error { return errors.Join(p.server.Stop(), os.RemoveAll(p.dir)) }
+// Close stops the server and removes its data.
+func (p *Private) Close() error { return errors.Join(p.server.Stop(), os.RemoveAll(p.dir)) }

@@ -32,7 +32,7 @@ func (b *bench) footprint(ctx context.Context) error {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "rail/cmd/rail").CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
-	p, took, err := launch(ctx, binary, b.db.dir, "RAIL_DATABASE_URL="+b.db.dsn, "RAIL_SECRET_KEY="+hex.EncodeToString(b.config.SecretKey[:]))
+	p, took, err := launch(ctx, binary, b.db.dir, "RAIL_DATABASE_URL="+b.db.DSN, "RAIL_SECRET_KEY="+hex.EncodeToString(b.config.SecretKey[:]))
 	if err != nil {
 		return err
 	}

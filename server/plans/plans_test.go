@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/pgtest"
+	"rail/server/world"
 )
 
 const (
@@ -113,7 +115,7 @@ var scans = map[string]string{
 	"Partner.Search": "a part of a name needs a scan of the program's partners",
 }
 
-func id(prefix string, n int) string { return fmt.Sprintf("%s_01%024d", prefix, n) }
+func id(prefix string, n int) string { return world.ID(prefix, n) }
 
 // at is a time days from the end of the year that load fills.
 func at(days int64) clock.Time {
@@ -232,7 +234,7 @@ func (l list) filters(t testing.TB) []map[string]any {
 	out := []map[string]any{{}}
 	for i := range l.params.NumField() {
 		name := l.params.Field(i).Name
-		if name == "ProgramID" || name == "OrgID" || name == "Lim" || position(name) {
+		if name == "ProgramID" || name == "OrgID" || name == "Lim" || name == "Most" || position(name) {
 			continue
 		}
 		given, known := values[l.resource+"."+name]
@@ -296,7 +298,7 @@ func (l list) places(t testing.TB, pool *pgxpool.Pool, table, program string) []
 // call returns the statement of a list.
 func (l list) call(t testing.TB, program string, sets ...map[string]any) capture {
 	p := reflect.New(l.params).Elem()
-	given := map[string]any{"ProgramID": program, "OrgID": "org_0", "Lim": int32(26)}
+	given := map[string]any{"ProgramID": program, "OrgID": "org_0", "Lim": int32(26), "Most": int32(math.MaxInt32)}
 	for i := range l.params.NumField() {
 		f := l.params.Field(i)
 		v, ok := given[f.Name]
@@ -370,16 +372,19 @@ func TestPlans(t *testing.T) {
 	load(t, dsn)
 	t.Logf("filled in %s", time.Since(start).Round(time.Millisecond))
 	pool := pgtest.Pool(t, dsn)
-	_, err := pool.Exec(t.Context(), `INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, created_at)
+	filling, err := pgx.Connect(t.Context(), dsn) // without a pool's time limits
+	require.NoError(t, err)
+	defer filling.Close(t.Context()) //nolint:errcheck // nothing is lost
+	_, err = filling.Exec(t.Context(), `INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, created_at)
 		SELECT 'aud_' || g, 'org_0', CASE g % 20 WHEN 0 THEN $1 WHEN 1 THEN $2 ELSE 'prg_other' END, CASE WHEN g % 3 = 0 THEN 'commission.rejected' ELSE 'commission.created' END,
 			'com_' || g, timestamptz '2026-01-01Z' + g * interval '1 minute' FROM generate_series(1, 50000) g`, id("prg", 17), id("prg", 0))
 	require.NoError(t, err)
-	_, err = pool.Exec(t.Context(), `INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)
+	_, err = filling.Exec(t.Context(), `INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)
 		SELECT 'batch_' || p || g, 'org_0', p, date '1000-01-01' + g * interval '1 month', t, t, t
 		FROM (SELECT id AS p FROM programs WHERE org_id = 'org_0') o, generate_series(1, 2500) g, LATERAL (SELECT timestamptz '2020-01-01Z' + g * interval '1 day') x(t)
 		ON CONFLICT DO NOTHING`)
 	require.NoError(t, err)
-	_, err = pool.Exec(t.Context(), "ANALYZE audit_log_entries, payout_batches")
+	_, err = filling.Exec(t.Context(), "ANALYZE audit_log_entries, payout_batches")
 	require.NoError(t, err)
 	rows, err := pool.Query(t.Context(), "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND reltuples >= $1", big)
 	require.NoError(t, err)
