@@ -13,7 +13,7 @@ import (
 type step struct {
 	name, job string
 	after     time.Duration // the world's end
-	count     string        // $1 is the moment, $2 the largest program
+	count     string        // in the largest program, $2, at the moment $1
 }
 
 const day = 24 * time.Hour
@@ -22,16 +22,16 @@ const day = 24 * time.Hour
 // of the end, which is the beginning of a month.
 var steps = []step{
 	{"last month's payouts", "auto-payouts", time.Hour, "SELECT count(*) FROM payouts WHERE program_id = $2 AND created_at = $1"},
-	{"half a month's commissions mature", "mature-commissions", 15 * day, "SELECT count(*) FROM commissions WHERE status = 'due' AND updated_at = $1 AND $2 <> ''"},
-	{"their balances", "fold-balances", 15 * day, "SELECT count(*) FROM commissions WHERE status = 'due' AND updated_at = $1 AND $2 <> ''"},
-	{"half a month's referrals expire", "expire-referrals", 15 * day, "SELECT count(*) FROM referrals WHERE expires_at <= $1 AND expires_at > $1::timestamptz - interval '15 days' AND $2 <> ''"},
-	{"two days' reports", "sum-reports", day + 3*time.Hour, "SELECT count(*) FROM clicks WHERE created_at > $1::timestamptz - interval '51 hours' AND $2 <> ''"},
+	{"half a month's commissions mature", "mature-commissions", 15 * day, "SELECT count(*) FROM commissions WHERE program_id = $2 AND status = 'due' AND updated_at = $1"},
+	{"their balances", "fold-balances", 15 * day, "SELECT count(*) FROM commissions WHERE program_id = $2 AND status = 'due' AND updated_at = $1"},
+	{"half a month's referrals expire", "expire-referrals", 15 * day, "SELECT count(*) FROM referrals WHERE program_id = $2 AND expires_at <= $1 AND expires_at > $1::timestamptz - interval '15 days'"},
+	{"two days' reports", "sum-reports", day + 3*time.Hour, "SELECT count(*) FROM clicks WHERE program_id = $2 AND created_at > $1::timestamptz - interval '51 hours'"},
 	{"payouts due are told of", "payouts-due", 60 * day, "SELECT count(*) FROM payouts WHERE due_told AND status = 'pending' AND due_at <= $1 AND program_id = $2"},
-	{"two days' events are removed", "clean-up", 4 * day, "SELECT count(*) * 2 / 26 FROM events WHERE created_at <= $1 AND $2 <> ''"},
+	{"two days' events are removed", "clean-up", 4 * day, "SELECT count(*) * 2 / 26 FROM events WHERE program_id = $2 AND created_at <= $1"},
 }
 
 // jobs measures what a tick of each job costs that has nothing to do, and then
-// the work of a month.
+// the work of a month. It prints them as they come: some take minutes.
 func (o Options) jobs(ctx context.Context, small, full *side) ([]Figure, error) {
 	var out []Figure
 	for i, j := range small.jobs {
@@ -40,6 +40,7 @@ func (o Options) jobs(ctx context.Context, small, full *side) ([]Figure, error) 
 			return nil, fmt.Errorf("%s: %w", j.Name, err)
 		}
 		out = append(out, f)
+		o.line(f, explained(f.Name))
 	}
 	for _, s := range []*side{small, full} {
 		if _, err := s.pool.Exec(ctx, "UPDATE programs SET auto_payouts_enabled = true WHERE id = $1", world.ID("prg", 0)); err != nil {
@@ -52,6 +53,7 @@ func (o Options) jobs(ctx context.Context, small, full *side) ([]Figure, error) 
 			return nil, fmt.Errorf("%s: %w", st.name, err)
 		}
 		out = append(out, f)
+		o.line(f, explained(f.Name))
 	}
 	return out, nil
 }

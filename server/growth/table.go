@@ -17,7 +17,7 @@ const (
 
 // reasons are the costs that may grow, by how their names begin.
 var reasons = []struct{ prefix, why string }{
-	{"retrieveReport", answers},
+	{"retrieveReport", answers}, {"job risk-sweep", "looks at every program's sales and clicks of its window, once an hour"},
 	{"listCommissions", counts}, {"listMaturingCommissions", counts}, {"listReferrals", counts}, {"listCustomers status", counts}, {"listCustomers partner_id and status", counts},
 	{"listSales occurred_before", "the newest sales are looked through for some that occurred so long ago"},
 	{"listPayoutBatches", batch}, {"retrievePayoutBatch", batch}, {"retrievePayout expand[]=batch", batch}, {"listPayouts expand[]=batch", batch},
