@@ -420,6 +420,35 @@ func TestPartnerStats(t *testing.T) {
 	s.Refused(400, "invalid_include", "include[]", s.Get("/v1/partners/"+ada+"?include=money"))
 }
 
+// TestPartnerEarnings: a partner's figures are the sums of its commissions in the
+// program's currency, whatever became of them, folded or not.
+func TestPartnerEarnings(t *testing.T) {
+	t.Parallel()
+	e := newEarner(t)
+	partner, sales := e.partner(1000, 2000, 3000, 4000)
+	earned := func(commissions, paid int64) {
+		t.Helper()
+		for range 2 {
+			stats := e.s.Must(200, e.s.Get("/v1/partners/"+partner+"?include=stats")).Body["stats"].(M)
+			require.Equal(t, []any{number(fmt.Sprint(commissions)), number(fmt.Sprint(paid))}, []any{stats["commissions_minor"], stats["paid_minor"]})
+			var sum int64
+			require.NoError(t, e.s.Pool.QueryRow(t.Context(), "SELECT coalesce(sum(amount_minor), 0) FROM commissions WHERE partner_id = $1 AND status NOT IN ('rejected', 'voided')", partner).Scan(&sum))
+			require.Equal(t, sum, commissions)
+			runJob(t, e.s, "fold-balances")
+		}
+	}
+	refund := func(sale string) { e.s.Must(200, e.s.Post("/v1/sales/"+sale+"/refund", nil)) }
+	earned(2000, 0)
+	refund(sales[0])
+	earned(1800, 0)
+	e.batch(201)
+	earned(1800, 0)
+	e.s.Must(200, e.s.Post("/v1/payouts/"+e.payouts("")[0].String("id")+"/mark_paid", nil))
+	earned(1800, 1800)
+	refund(sales[1])
+	earned(1400, 1800)
+}
+
 func TestDeletePartner(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
