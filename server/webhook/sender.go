@@ -30,6 +30,9 @@ const (
 	// maxBusy bounds the endpoints that one sender sends to at once; each costs a
 	// goroutine, so that a receiver which hangs slows no other.
 	maxBusy = 512
+	// writers is how many batches of results are written at once: while one waits
+	// for the disk, the next one gathers and begins.
+	writers = 2
 	// ahead is how many deliveries of an endpoint are read at once.
 	ahead = 16
 	// heldFor is how long an event may wait for older transactions to end.
@@ -92,7 +95,9 @@ func (s *Sender) Wake() {
 func (s *Sender) Run(ctx context.Context) {
 	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var writer sync.WaitGroup
-	writer.Go(func() { s.write(writing) })
+	for range writers {
+		writer.Go(func() { s.write(writing) })
+	}
 	var living sync.WaitGroup
 	living.Go(func() { s.live(writing) }) // as long as anything is in flight
 	s.look(ctx)
