@@ -39,7 +39,8 @@ ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.create
 LIMIT @lim;
 
 -- name: CommissionCount :one
-SELECT count(*) FROM commissions t
+-- CommissionCount counts up to a bound, above which TallyTotal is asked.
+SELECT count(*) FROM (SELECT 1 FROM commissions t
 WHERE t.program_id = @program_id
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
   AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
@@ -48,7 +49,8 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('sale_id')::text IS NULL OR t.sale_id = sqlc.narg('sale_id')::text)
   AND (sqlc.narg('payout_id')::text IS NULL OR t.payout_id = sqlc.narg('payout_id')::text)
   AND (sqlc.narg('kind')::text IS NULL OR t.kind = sqlc.narg('kind')::text)
-  AND (sqlc.narg('kind_in')::text[] IS NULL OR t.kind = ANY (sqlc.narg('kind_in')::text[]));
+  AND (sqlc.narg('kind_in')::text[] IS NULL OR t.kind = ANY (sqlc.narg('kind_in')::text[]))
+  LIMIT @most) few;
 
 -- name: CommissionCursor :one
 -- CommissionCursor applies the filters by identity only: a row whose state has left
@@ -79,7 +81,7 @@ UPDATE commissions SET status = 'voided', voided_at = @now, void_reason = @reaso
 WHERE id = @id AND org_id = @org_id AND status IN ('pending', 'approved', 'due');
 
 -- name: PayoutsByIDs :many
-SELECT sqlc.embed(t), (SELECT count(*) FROM commissions k WHERE k.payout_id = t.id) AS commission_count
+SELECT sqlc.embed(t), (SELECT coalesce(sum(k.total), 0) FROM tally_sums k WHERE k.program_id = t.program_id AND k.list = 'commissions' AND k.owner_id = t.id)::bigint AS commission_count
 FROM payouts t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
 
 -- name: PayoutProgram :one

@@ -49,7 +49,7 @@ DELETE FROM coupons WHERE id = @id AND org_id = @org_id;
 SELECT t.* FROM coupons t WHERE t.program_id = @program_id AND t.org_id = @org_id AND lower(t.code) = lower(@code);
 
 -- name: CouponStats :many
-SELECT c.id, (SELECT count(*) FROM customers x WHERE x.coupon_id = c.id) AS customers
+SELECT c.id, (SELECT coalesce(sum(x.total), 0) FROM tally_sums x WHERE x.program_id = c.program_id AND x.list = 'customers' AND x.owner_id = c.id)::bigint AS customers
 FROM coupons c WHERE c.id = ANY (@ids::text[]) AND c.org_id = @org_id;
 
 -- name: CouponSetActive :exec

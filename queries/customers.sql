@@ -19,7 +19,7 @@ ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.create
 LIMIT @lim;
 
 -- name: CustomerCount :one
--- CustomerCount counts up to a bound, above which CustomerTotal is asked.
+-- CustomerCount counts up to a bound, above which TallyTotal is asked.
 SELECT count(*) FROM (SELECT 1 FROM customers t
 WHERE t.program_id = @program_id
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
@@ -29,40 +29,6 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('email')::text IS NULL OR lower(t.email) = sqlc.narg('email')::text)
   AND (sqlc.narg('external_customer_id')::text IS NULL OR t.external_customer_id = sqlc.narg('external_customer_id')::text)
   LIMIT @most) few;
-
--- name: CustomerTotal :one
--- CustomerTotal counts as ClickTotal does: each customer became a lead once. The
--- partner's index, which has not that time, is kept out of the gaps.
-WITH touched AS MATERIALIZED (
-    SELECT DISTINCT m.day FROM report_marks m WHERE m.program_id = @program_id AND m.org_id = @org_id
-), months AS MATERIALIZED (
-    SELECT s.start, (s.start + interval '1 month')::date AS upto FROM report_spans s
-    WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.span = 'month'
-      AND NOT EXISTS (SELECT 1 FROM touched t WHERE t.day >= s.start AND t.day < s.start + interval '1 month')
-), covered AS MATERIALIZED (
-    SELECT 'month' AS span, m.start, m.upto FROM months m
-    UNION ALL
-    SELECT s.span, s.start, s.start + 1 FROM report_spans s
-    WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.span = 'day'
-      AND date_trunc('month', s.start)::date NOT IN (SELECT m.start FROM months m) AND s.start NOT IN (SELECT t.day FROM touched t)
-), gaps AS MATERIALIZED (
-    SELECT coalesce(lag(c.upto) OVER (ORDER BY c.start), '-infinity') AS after, c.start AS before FROM covered c
-    UNION ALL
-    SELECT coalesce(max(c.upto), '-infinity'), 'infinity' FROM covered c
-), parts AS (
-    SELECT (SELECT sum(x.leads) FROM report_sums x
-        WHERE x.program_id = @program_id AND x.org_id = @org_id AND x.span = c.span AND x.start = c.start
-          AND x.dimension = CASE WHEN sqlc.narg('partner_id')::text IS NOT NULL THEN 'partner' ELSE 'total' END
-          AND (sqlc.narg('partner_id')::text IS NULL OR x.partner_id = sqlc.narg('partner_id')::text)) AS n
-    FROM covered c
-    UNION ALL
-    SELECT (SELECT count(*) FROM customers t
-        WHERE t.program_id = @program_id AND t.lead_at >= g.after::timestamp AT TIME ZONE 'UTC' AND t.lead_at < g.before::timestamp AT TIME ZONE 'UTC'
-          AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id || '' = sqlc.narg('partner_id')::text))
-    FROM gaps g WHERE g.after < g.before
-)
-SELECT coalesce(sum(p.n), 0)::bigint AS total FROM parts p
-WHERE EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id);
 
 -- name: CustomerCursor :one
 -- CustomerCursor applies the filters by identity only: a row whose state has left

@@ -69,8 +69,8 @@ WHERE t.short_slug = @slug;
 -- name: LinkStats :many
 SELECT l.id,
     (SELECT count(*) FROM clicks x WHERE x.link_id = l.id) AS clicks,
-    (SELECT count(*) FROM referrals x WHERE x.link_id = l.id) AS referrals,
-    (SELECT count(*) FROM customers x WHERE x.link_id = l.id) AS customers
+    (SELECT coalesce(sum(x.total), 0) FROM tally_sums x WHERE x.program_id = l.program_id AND x.list = 'referrals' AND x.owner_id = l.id)::bigint AS referrals,
+    (SELECT coalesce(sum(x.total), 0) FROM tally_sums x WHERE x.program_id = l.program_id AND x.list = 'customers' AND x.owner_id = l.id)::bigint AS customers
 FROM links l WHERE l.id = ANY (@ids::text[]) AND l.org_id = @org_id;
 
 -- name: LinkProgram :one

@@ -16,13 +16,15 @@ ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.create
 LIMIT @lim;
 
 -- name: PayoutCount :one
-SELECT count(*) FROM payouts t
+-- PayoutCount counts up to a bound, above which TallyTotal is asked.
+SELECT count(*) FROM (SELECT 1 FROM payouts t
 WHERE t.program_id = @program_id
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
   AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
   AND (sqlc.narg('batch_id')::text IS NULL OR t.batch_id = sqlc.narg('batch_id')::text)
   AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
-  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]));
+  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  LIMIT @most) few;
 
 -- name: PayoutCursor :one
 SELECT t.created_at, t.id FROM payouts t
@@ -37,8 +39,8 @@ SELECT t.* FROM payouts t WHERE t.id = @id AND t.org_id = @org_id;
 SELECT t.* FROM payouts t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: PayoutCommissionCounts :many
-SELECT k.payout_id::text AS payout_id, count(*) AS commissions FROM commissions k
-WHERE k.payout_id = ANY (@payout_ids::text[]) AND k.org_id = @org_id GROUP BY 1;
+SELECT k.owner_id::text AS payout_id, sum(k.total)::bigint AS commissions FROM tally_sums k
+WHERE k.program_id = @program_id AND k.org_id = @org_id AND k.list = 'commissions' AND k.owner_id = ANY (@payout_ids::text[]) GROUP BY 1;
 
 -- name: PayoutCommissions :many
 -- PayoutCommissions locks what a payout holds.

@@ -28,6 +28,8 @@ var unbound = map[string]string{
 	// The public redirect.
 	"LinkBySlug": "the redirect has no key; slugs are server-made and of one namespace",
 	// Jobs work on the whole database.
+	"TallyFold":            "rows change in every organization",
+	"TallyForget":          "rows go in every organization",
 	"IdempotencyPurge":     "removes what has expired, whosever it is",
 	"LedgerMark":           "a place in the whole ledger",
 	"BalancesStale":        "the fold passes over the whole ledger",
@@ -94,7 +96,7 @@ var unbound = map[string]string{
 	"AuditM01": "audit", "AuditM02": "audit", "AuditM03": "audit", "AuditM04": "audit", "AuditM05": "audit", "AuditM06": "audit",
 	"AuditM07": "audit", "AuditM08": "audit", "AuditM09": "audit", "AuditM10": "audit", "AuditM12": "audit", "AuditM13": "audit", "AuditM16": "audit", "AuditM18": "audit", "AuditM20": "audit", "AuditOutcome": "audit",
 	"AuditM11": "audit", "AuditM15": "audit", "AuditM21": "audit", "AuditM22": "audit", "AuditM25": "audit", "AuditM33": "audit", "AuditM34": "audit",
-	"AuditCurrencies": "audit", "AuditReportDays": "audit", "AuditReportLevels": "audit",
+	"AuditCurrencies": "audit", "AuditReportDays": "audit", "AuditReportLevels": "audit", "AuditTallies": "audit",
 }
 
 var (

@@ -17,12 +17,14 @@ ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.create
 LIMIT @lim;
 
 -- name: ReferralCount :one
-SELECT count(*) FROM referrals t
+-- ReferralCount counts up to a bound, above which TallyTotal is asked.
+SELECT count(*) FROM (SELECT 1 FROM referrals t
 WHERE t.program_id = @program_id
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
   AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
   AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
-  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]));
+  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  LIMIT @most) few;
 
 -- name: ReferralCursor :one
 -- ReferralCursor applies the filters by identity only: a row whose state has left

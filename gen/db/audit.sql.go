@@ -985,3 +985,47 @@ func (q *Queries) AuditReportLevels(ctx context.Context, db DBTX, lim int32) ([]
 	}
 	return items, nil
 }
+
+const auditTallies = `-- name: AuditTallies :many
+WITH stored AS (
+    SELECT k.program_id, 'commissions' AS list, ARRAY[k.partner_id, k.payout_id, ''] AS owner_ids, k.status, k.kind, count(*) AS n FROM commissions k GROUP BY 1, 2, 3, 4, 5
+    UNION ALL
+    SELECT c.program_id, 'customers', ARRAY[c.partner_id, c.link_id, c.coupon_id, ''], c.status, '', count(*) FROM customers c GROUP BY 1, 2, 3, 4, 5
+    UNION ALL
+    SELECT p.program_id, 'payouts', ARRAY[p.partner_id, p.batch_id, ''], p.status, '', count(*) FROM payouts p GROUP BY 1, 2, 3, 4, 5
+    UNION ALL
+    SELECT r.program_id, 'referrals', ARRAY[r.partner_id, r.link_id, ''], r.status, '', count(*) FROM referrals r GROUP BY 1, 2, 3, 4, 5
+), both_sides AS (
+    SELECT s.program_id, s.list, o.owner_id, s.status, s.kind, s.n, 0 AS tallied FROM stored s CROSS JOIN LATERAL unnest(s.owner_ids) o(owner_id) WHERE o.owner_id IS NOT NULL
+    UNION ALL
+    SELECT t.program_id, t.list, t.owner_id, t.status, t.kind, 0, t.total FROM tally_sums t
+)
+SELECT (b.program_id || ' ' || b.list)::text AS what, format('%s of status %s %s: %s, but there are %s', coalesce(nullif(b.owner_id, ''), 'all'), b.status, b.kind, sum(b.tallied), sum(b.n))::text AS message
+FROM both_sides b GROUP BY b.program_id, b.list, b.owner_id, b.status, b.kind HAVING sum(b.n) <> sum(b.tallied) ORDER BY 1, 2 LIMIT $1
+`
+
+type AuditTalliesRow struct {
+	What    string
+	Message string
+}
+
+// AuditTallies compares the totals that lists show with the rows.
+func (q *Queries) AuditTallies(ctx context.Context, db DBTX, lim int32) ([]AuditTalliesRow, error) {
+	rows, err := db.Query(ctx, auditTallies, lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditTalliesRow{}
+	for rows.Next() {
+		var i AuditTalliesRow
+		if err := rows.Scan(&i.What, &i.Message); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}

@@ -35,7 +35,7 @@ func (q *Queries) CommissionClawed(ctx context.Context, db DBTX, arg CommissionC
 }
 
 const commissionCount = `-- name: CommissionCount :one
-SELECT count(*) FROM commissions t
+SELECT count(*) FROM (SELECT 1 FROM commissions t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
@@ -45,6 +45,7 @@ WHERE t.program_id = $1
   AND ($7::text IS NULL OR t.payout_id = $7::text)
   AND ($8::text IS NULL OR t.kind = $8::text)
   AND ($9::text[] IS NULL OR t.kind = ANY ($9::text[]))
+  LIMIT $10) few
 `
 
 type CommissionCountParams struct {
@@ -57,8 +58,10 @@ type CommissionCountParams struct {
 	PayoutID  *string
 	Kind      *string
 	KindIn    []string
+	Most      int32
 }
 
+// CommissionCount counts up to a bound, above which TallyTotal is asked.
 func (q *Queries) CommissionCount(ctx context.Context, db DBTX, arg CommissionCountParams) (int64, error) {
 	row := db.QueryRow(ctx, commissionCount,
 		arg.ProgramID,
@@ -70,6 +73,7 @@ func (q *Queries) CommissionCount(ctx context.Context, db DBTX, arg CommissionCo
 		arg.PayoutID,
 		arg.Kind,
 		arg.KindIn,
+		arg.Most,
 	)
 	var count int64
 	err := row.Scan(&count)
@@ -776,7 +780,7 @@ func (q *Queries) PayoutProgram(ctx context.Context, db DBTX, arg PayoutProgramP
 }
 
 const payoutsByIDs = `-- name: PayoutsByIDs :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, (SELECT count(*) FROM commissions k WHERE k.payout_id = t.id) AS commission_count
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, (SELECT coalesce(sum(k.total), 0) FROM tally_sums k WHERE k.program_id = t.program_id AND k.list = 'commissions' AND k.owner_id = t.id)::bigint AS commission_count
 FROM payouts t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 `
 

@@ -286,7 +286,7 @@ func (q *Queries) CouponSetActive(ctx context.Context, db DBTX, arg CouponSetAct
 }
 
 const couponStats = `-- name: CouponStats :many
-SELECT c.id, (SELECT count(*) FROM customers x WHERE x.coupon_id = c.id) AS customers
+SELECT c.id, (SELECT coalesce(sum(x.total), 0) FROM tally_sums x WHERE x.program_id = c.program_id AND x.list = 'customers' AND x.owner_id = c.id)::bigint AS customers
 FROM coupons c WHERE c.id = ANY ($1::text[]) AND c.org_id = $2
 `
 

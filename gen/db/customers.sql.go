@@ -124,7 +124,7 @@ type CustomerCountParams struct {
 	Most               int32
 }
 
-// CustomerCount counts up to a bound, above which CustomerTotal is asked.
+// CustomerCount counts up to a bound, above which TallyTotal is asked.
 func (q *Queries) CustomerCount(ctx context.Context, db DBTX, arg CustomerCountParams) (int64, error) {
 	row := db.QueryRow(ctx, customerCount,
 		arg.ProgramID,
@@ -510,54 +510,6 @@ func (q *Queries) CustomerSignupCommissions(ctx context.Context, db DBTX, arg Cu
 		return nil, err
 	}
 	return items, nil
-}
-
-const customerTotal = `-- name: CustomerTotal :one
-WITH touched AS MATERIALIZED (
-    SELECT DISTINCT m.day FROM report_marks m WHERE m.program_id = $1 AND m.org_id = $2
-), months AS MATERIALIZED (
-    SELECT s.start, (s.start + interval '1 month')::date AS upto FROM report_spans s
-    WHERE s.program_id = $1 AND s.org_id = $2 AND s.span = 'month'
-      AND NOT EXISTS (SELECT 1 FROM touched t WHERE t.day >= s.start AND t.day < s.start + interval '1 month')
-), covered AS MATERIALIZED (
-    SELECT 'month' AS span, m.start, m.upto FROM months m
-    UNION ALL
-    SELECT s.span, s.start, s.start + 1 FROM report_spans s
-    WHERE s.program_id = $1 AND s.org_id = $2 AND s.span = 'day'
-      AND date_trunc('month', s.start)::date NOT IN (SELECT m.start FROM months m) AND s.start NOT IN (SELECT t.day FROM touched t)
-), gaps AS MATERIALIZED (
-    SELECT coalesce(lag(c.upto) OVER (ORDER BY c.start), '-infinity') AS after, c.start AS before FROM covered c
-    UNION ALL
-    SELECT coalesce(max(c.upto), '-infinity'), 'infinity' FROM covered c
-), parts AS (
-    SELECT (SELECT sum(x.leads) FROM report_sums x
-        WHERE x.program_id = $1 AND x.org_id = $2 AND x.span = c.span AND x.start = c.start
-          AND x.dimension = CASE WHEN $3::text IS NOT NULL THEN 'partner' ELSE 'total' END
-          AND ($3::text IS NULL OR x.partner_id = $3::text)) AS n
-    FROM covered c
-    UNION ALL
-    SELECT (SELECT count(*) FROM customers t
-        WHERE t.program_id = $1 AND t.lead_at >= g.after::timestamp AT TIME ZONE 'UTC' AND t.lead_at < g.before::timestamp AT TIME ZONE 'UTC'
-          AND ($3::text IS NULL OR t.partner_id || '' = $3::text))
-    FROM gaps g WHERE g.after < g.before
-)
-SELECT coalesce(sum(p.n), 0)::bigint AS total FROM parts p
-WHERE EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
-`
-
-type CustomerTotalParams struct {
-	ProgramID string
-	OrgID     string
-	PartnerID *string
-}
-
-// CustomerTotal counts as ClickTotal does: each customer became a lead once. The
-// partner's index, which has not that time, is kept out of the gaps.
-func (q *Queries) CustomerTotal(ctx context.Context, db DBTX, arg CustomerTotalParams) (int64, error) {
-	row := db.QueryRow(ctx, customerTotal, arg.ProgramID, arg.OrgID, arg.PartnerID)
-	var total int64
-	err := row.Scan(&total)
-	return total, err
 }
 
 const customerUpdate = `-- name: CustomerUpdate :exec

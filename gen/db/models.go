@@ -641,6 +641,37 @@ type Tag struct {
 	UpdatedAt clock.Time
 }
 
+type Tally struct {
+	OrgID     string
+	ProgramID string
+	List      string
+	OwnerID   string
+	Status    string
+	Kind      string
+	Total     int64
+}
+
+type TallyEntry struct {
+	ID         int64
+	OrgID      string
+	ProgramID  string
+	List       string
+	OwnerIds   []string
+	Status     string
+	Kind       string
+	Difference int64
+}
+
+type TallySum struct {
+	OrgID     string
+	ProgramID string
+	List      string
+	OwnerID   string
+	Status    string
+	Kind      string
+	Total     int64
+}
+
 type TaxFormStatus struct {
 	ID          string
 	OrgID       string

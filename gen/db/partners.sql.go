@@ -900,8 +900,8 @@ func (q *Queries) PartnerSetGroup(ctx context.Context, db DBTX, arg PartnerSetGr
 const partnerStats = `-- name: PartnerStats :many
 SELECT p.id,
     (SELECT count(*) FROM clicks x WHERE x.program_id = p.program_id AND x.partner_id = p.id) AS clicks,
-    (SELECT count(*) FROM referrals x WHERE x.program_id = p.program_id AND x.partner_id = p.id) AS referrals,
-    (SELECT count(*) FROM customers x WHERE x.program_id = p.program_id AND x.partner_id = p.id) AS customers,
+    (SELECT coalesce(sum(x.total), 0) FROM tally_sums x WHERE x.program_id = p.program_id AND x.list = 'referrals' AND x.owner_id = p.id)::bigint AS referrals,
+    (SELECT coalesce(sum(x.total), 0) FROM tally_sums x WHERE x.program_id = p.program_id AND x.list = 'customers' AND x.owner_id = p.id)::bigint AS customers,
     (coalesce(t.pending_minor + t.due_minor + t.paid_minor, 0) + coalesce(o.earned, 0))::bigint AS commissions_minor,
     (coalesce(t.paid_minor, 0) + coalesce(o.paid, 0))::bigint AS paid_minor
 FROM partners p JOIN programs g ON g.id = p.program_id

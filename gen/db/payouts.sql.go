@@ -547,13 +547,14 @@ func (q *Queries) PayoutAttach(ctx context.Context, db DBTX, arg PayoutAttachPar
 }
 
 const payoutCommissionCounts = `-- name: PayoutCommissionCounts :many
-SELECT k.payout_id::text AS payout_id, count(*) AS commissions FROM commissions k
-WHERE k.payout_id = ANY ($1::text[]) AND k.org_id = $2 GROUP BY 1
+SELECT k.owner_id::text AS payout_id, sum(k.total)::bigint AS commissions FROM tally_sums k
+WHERE k.program_id = $1 AND k.org_id = $2 AND k.list = 'commissions' AND k.owner_id = ANY ($3::text[]) GROUP BY 1
 `
 
 type PayoutCommissionCountsParams struct {
-	PayoutIds []string
+	ProgramID string
 	OrgID     string
+	PayoutIds []string
 }
 
 type PayoutCommissionCountsRow struct {
@@ -562,7 +563,7 @@ type PayoutCommissionCountsRow struct {
 }
 
 func (q *Queries) PayoutCommissionCounts(ctx context.Context, db DBTX, arg PayoutCommissionCountsParams) ([]PayoutCommissionCountsRow, error) {
-	rows, err := db.Query(ctx, payoutCommissionCounts, arg.PayoutIds, arg.OrgID)
+	rows, err := db.Query(ctx, payoutCommissionCounts, arg.ProgramID, arg.OrgID, arg.PayoutIds)
 	if err != nil {
 		return nil, err
 	}
@@ -640,13 +641,14 @@ func (q *Queries) PayoutCommissions(ctx context.Context, db DBTX, arg PayoutComm
 }
 
 const payoutCount = `-- name: PayoutCount :one
-SELECT count(*) FROM payouts t
+SELECT count(*) FROM (SELECT 1 FROM payouts t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
   AND ($4::text IS NULL OR t.batch_id = $4::text)
   AND ($5::text IS NULL OR t.status = $5::text)
   AND ($6::text[] IS NULL OR t.status = ANY ($6::text[]))
+  LIMIT $7) few
 `
 
 type PayoutCountParams struct {
@@ -656,8 +658,10 @@ type PayoutCountParams struct {
 	BatchID   *string
 	Status    *string
 	StatusIn  []string
+	Most      int32
 }
 
+// PayoutCount counts up to a bound, above which TallyTotal is asked.
 func (q *Queries) PayoutCount(ctx context.Context, db DBTX, arg PayoutCountParams) (int64, error) {
 	row := db.QueryRow(ctx, payoutCount,
 		arg.ProgramID,
@@ -666,6 +670,7 @@ func (q *Queries) PayoutCount(ctx context.Context, db DBTX, arg PayoutCountParam
 		arg.BatchID,
 		arg.Status,
 		arg.StatusIn,
+		arg.Most,
 	)
 	var count int64
 	err := row.Scan(&count)

@@ -328,7 +328,7 @@ SELECT p.id,
     (SELECT count(*) FROM partners x WHERE x.program_id = p.id) AS partners,
     (SELECT count(*) FROM partners x WHERE x.program_id = p.id AND x.status = 'active') AS active_partners,
     coalesce(s.clicks, 0)::bigint AS clicks,
-    (SELECT count(*) FROM referrals x WHERE x.program_id = p.id) AS referrals,
+    (SELECT coalesce(sum(x.total), 0) FROM tally_sums x WHERE x.program_id = p.id AND x.list = 'referrals' AND x.owner_id = '')::bigint AS referrals,
     coalesce(s.leads, 0)::bigint AS customers, coalesce(s.sales_minor, 0)::bigint AS sales_minor, coalesce(s.commissions_minor, 0)::bigint AS commissions_minor
 FROM programs p LEFT JOIN sums s ON s.program_id = p.id WHERE p.id = ANY ($1::text[]) AND p.org_id = $2
 `

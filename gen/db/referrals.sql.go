@@ -56,12 +56,13 @@ func (q *Queries) ReferralByIDs(ctx context.Context, db DBTX, arg ReferralByIDsP
 }
 
 const referralCount = `-- name: ReferralCount :one
-SELECT count(*) FROM referrals t
+SELECT count(*) FROM (SELECT 1 FROM referrals t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
   AND ($4::text IS NULL OR t.status = $4::text)
   AND ($5::text[] IS NULL OR t.status = ANY ($5::text[]))
+  LIMIT $6) few
 `
 
 type ReferralCountParams struct {
@@ -70,8 +71,10 @@ type ReferralCountParams struct {
 	PartnerID *string
 	Status    *string
 	StatusIn  []string
+	Most      int32
 }
 
+// ReferralCount counts up to a bound, above which TallyTotal is asked.
 func (q *Queries) ReferralCount(ctx context.Context, db DBTX, arg ReferralCountParams) (int64, error) {
 	row := db.QueryRow(ctx, referralCount,
 		arg.ProgramID,
@@ -79,6 +82,7 @@ func (q *Queries) ReferralCount(ctx context.Context, db DBTX, arg ReferralCountP
 		arg.PartnerID,
 		arg.Status,
 		arg.StatusIn,
+		arg.Most,
 	)
 	var count int64
 	err := row.Scan(&count)

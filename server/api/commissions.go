@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/oapi-codegen/nullable"
@@ -29,6 +30,7 @@ func (s *Server) ListCommissions(ctx context.Context, r api.ListCommissionsReque
 	if err != nil {
 		return nil, err
 	}
+	tallied := p.SaleID == nil && (p.PartnerID == nil || p.PayoutID == nil)
 	rows, err := list(ctx, c, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
 		refs: []reference{refPartner("partner_id", p.PartnerID), refSale("sale_id", p.SaleID), refPayout("payout_id", p.PayoutID)},
@@ -49,9 +51,10 @@ func (s *Server) ListCommissions(ctx context.Context, r api.ListCommissionsReque
 		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
 			return queries.CommissionCount(ctx, tx, db.CommissionCountParams{
 				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, Status: status, StatusIn: statusIn, SaleID: p.SaleID,
-				PayoutID: p.PayoutID, Kind: kind, KindIn: kindIn,
+				PayoutID: p.PayoutID, Kind: kind, KindIn: kindIn, Most: atMost(tallied),
 			})
 		},
+		total: when(tallied, rowsOf{"commissions", p.ProgramID, org, cmp.Or(p.PartnerID, p.PayoutID), either(status, statusIn), either(kind, kindIn)}.count),
 	})
 	if err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ func (s *Server) ListCustomers(ctx context.Context, r api.ListCustomersRequestOb
 		return nil, err
 	}
 	email := lower(p.Email)
-	summed := status == nil && statusIn == nil && email == nil && p.ExternalCustomerID == nil
+	tallied := email == nil && p.ExternalCustomerID == nil
 	rows, err := list(ctx, c, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
 		refs: []reference{refPartner("partner_id", p.PartnerID)},
@@ -41,12 +41,10 @@ func (s *Server) ListCustomers(ctx context.Context, r api.ListCustomersRequestOb
 		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
 			return queries.CustomerCount(ctx, tx, db.CustomerCountParams{
 				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, Status: status, StatusIn: statusIn, Email: email,
-				ExternalCustomerID: p.ExternalCustomerID, Most: atMost(summed),
+				ExternalCustomerID: p.ExternalCustomerID, Most: atMost(tallied),
 			})
 		},
-		total: when(summed, func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			return queries.CustomerTotal(ctx, tx, db.CustomerTotalParams{ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID})
-		}),
+		total: when(tallied, rowsOf{"customers", p.ProgramID, org, p.PartnerID, either(status, statusIn), nil}.count),
 	})
 	if err != nil {
 		return nil, err

@@ -53,16 +53,16 @@ type lister[P, R any] struct {
 }
 
 // A list is counted row by row up to fewRows. More are counted from what reports
-// have summed, where the filters let them: that costs the same for any number, but
-// for a short list more than its rows do.
+// have summed or from the tallies, where the filters let them: that costs the same
+// for any number, but for a short list more than its rows do.
 const (
 	fewRows = 5000
 	allRows = math.MaxInt32
 )
 
 // atMost bounds a count that a total can take over.
-func atMost(summed bool) int32 {
-	if summed {
+func atMost(possible bool) int32 {
+	if possible {
 		return fewRows
 	}
 	return allRows

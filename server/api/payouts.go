@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/oapi-codegen/nullable"
@@ -24,6 +25,7 @@ func (s *Server) ListPayouts(ctx context.Context, r api.ListPayoutsRequestObject
 	if err != nil {
 		return nil, err
 	}
+	tallied := p.PartnerID == nil || p.BatchID == nil
 	rows, err := list(ctx, c, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
 		refs: []reference{refPartner("partner_id", p.PartnerID), refBatch("batch_id", p.BatchID)},
@@ -39,8 +41,9 @@ func (s *Server) ListPayouts(ctx context.Context, r api.ListPayoutsRequestObject
 			})
 		}),
 		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			return queries.PayoutCount(ctx, tx, db.PayoutCountParams{ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, BatchID: p.BatchID, Status: status, StatusIn: in})
+			return queries.PayoutCount(ctx, tx, db.PayoutCountParams{ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, BatchID: p.BatchID, Status: status, StatusIn: in, Most: atMost(tallied)})
 		},
+		total: when(tallied, rowsOf{"payouts", p.ProgramID, org, cmp.Or(p.PartnerID, p.BatchID), either(status, in), nil}.count),
 	})
 	if err != nil {
 		return nil, err
@@ -87,9 +90,13 @@ func fillPayouts(ctx context.Context, c *call.Call, payouts []api.Payout, expand
 	return nil
 }
 
+// countCommissions counts what payouts of one program hold.
 func countCommissions(ctx context.Context, tx pgtx.DBTX, c *call.Call, payouts []api.Payout) error {
+	if len(payouts) == 0 {
+		return nil
+	}
 	counts, err := queries.PayoutCommissionCounts(ctx, tx, db.PayoutCommissionCountsParams{
-		PayoutIds: ids(payouts, func(p *api.Payout) string { return p.ID }), OrgID: c.Key.OrgID,
+		ProgramID: payouts[0].ProgramID, OrgID: c.Key.OrgID, PayoutIds: ids(payouts, func(p *api.Payout) string { return p.ID }),
 	})
 	for i := range payouts {
 		for _, n := range counts {

@@ -35,9 +35,10 @@ func (s *Server) ListReferrals(ctx context.Context, r api.ListReferralsRequestOb
 		}),
 		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
 			return queries.ReferralCount(ctx, tx, db.ReferralCountParams{
-				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, Status: status, StatusIn: statusIn,
+				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, Status: status, StatusIn: statusIn, Most: fewRows,
 			})
 		},
+		total: rowsOf{"referrals", p.ProgramID, org, p.PartnerID, either(status, statusIn), nil}.count,
 	})
 	if err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ const timeout = "SET LOCAL statement_timeout = '15min'"
 
 // Finding is one row, or sum of rows, that breaks an equation.
 type Finding struct {
-	Equation string // M01 to M34 (reliability, 2.3), outcome, reports or report levels
+	Equation string // M01 to M34 (reliability, 2.3), outcome, reports, report levels or totals
 	What     string // the id that breaks it
 	Message  string
 }
@@ -78,6 +78,7 @@ var equations = []equation{
 	check("M21", queries.AuditM21), check("M22", queries.AuditM22), check("M25", queries.AuditM25), check("M33", queries.AuditM33),
 	check("M34", queries.AuditM34), currencies, check("outcome", queries.AuditOutcome),
 	check("reports", queries.AuditReportDays), check("report levels", queries.AuditReportLevels),
+	check("totals", queries.AuditTallies),
 }
 
 // currencies is the part of M34 that a list decides.

@@ -44,7 +44,7 @@ func TestClean(t *testing.T) {
 }
 
 // unpaid lets a test change what is paid.
-const unpaid = `ALTER TABLE payouts DISABLE TRIGGER USER`
+const unpaid = `ALTER TABLE payouts DISABLE TRIGGER payouts_paid_final`
 
 // summed sums the day of the books for reports.
 const summed = "sums of reports"
@@ -117,6 +117,9 @@ func TestCorruptions(t *testing.T) {
 		{"levels uneven", []string{summed, `UPDATE report_sums SET revenue_minor = revenue_minor + 1 WHERE dimension = 'total'`}, []string{"report levels"}},
 		{"month uneven", []string{summed, `INSERT INTO report_sums SELECT org_id, program_id, dimension, 'month', date_trunc('month', start)::date, partner_id, key, currency, label, clicks + 1, leads, customers, sales, refunded, revenue_minor, commissions_minor
 			FROM report_sums WHERE dimension = 'total' LIMIT 1`}, []string{"report levels"}},
+		{"a total changed", []string{`UPDATE tally_entries SET difference = difference + 1 WHERE id = (SELECT min(id) FROM tally_entries)`}, []string{"totals"}},
+		{"a change that was not counted", []string{`ALTER TABLE referrals DISABLE TRIGGER referrals_tally_insert`,
+			`INSERT INTO referrals (id, org_id, program_id, partner_id, visitor, tracked_by, status, expires_at, created_at, updated_at) VALUES ('ref_1', 'org_a', 'prg_a', 'part_a', 'v', 'link', 'visit', now(), now(), now())`}, []string{"totals"}},
 		{"outcome without a commission", []string{`UPDATE commissions SET sale_id = NULL WHERE id = 'com_half'`}, []string{"outcome"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -26,9 +26,11 @@ func sameTotals(t *testing.T, pool *pgxpool.Pool) {
 		got, err := q.ClickTotal(t.Context(), pool, db.ClickTotalParams{ProgramID: program, OrgID: world.Big, PartnerID: of})
 		require.NoError(t, err)
 		require.Equal(t, count("clicks", "($2::text IS NULL OR partner_id = $2)", of), got)
-		got, err = q.CustomerTotal(t.Context(), pool, db.CustomerTotalParams{ProgramID: program, OrgID: world.Big, PartnerID: of})
-		require.NoError(t, err)
-		require.Equal(t, count("customers", "($2::text IS NULL OR partner_id = $2)", of), got)
+		for list, statuses := range map[string][]string{"customers": nil, "commissions": {"due", "paid"}, "payouts": {"paid"}, "referrals": {"visit"}} {
+			got, err = q.TallyTotal(t.Context(), pool, db.TallyTotalParams{ProgramID: program, OrgID: world.Big, List: list, OwnerID: of, Statuses: statuses})
+			require.NoError(t, err)
+			require.Equal(t, count(list, "($2::text IS NULL OR partner_id = $2) AND ($3::text[] IS NULL OR status = ANY ($3))", of, statuses), got, list)
+		}
 		got, err = q.ClickTotal(t.Context(), pool, db.ClickTotalParams{ProgramID: program, OrgID: world.Big, PartnerID: of, LinkID: &link})
 		require.NoError(t, err)
 		require.Equal(t, count("clicks", "($2::text IS NULL OR partner_id = $2) AND link_id = $3", of, link), got)

@@ -55,6 +55,7 @@ func All(m Means) []Job {
 		expireTaxForms(m.Pool),
 		autoPayouts(m),
 		foldBalances(m.Pool),
+		foldTallies(m.Pool),
 		sumReports(m),
 		sendCampaigns(m),
 		advanceSequences(m),

@@ -69,7 +69,7 @@ func TestClearTakesAll(t *testing.T) {
 	}
 	require.NoError(t, sample.Clear(ctx, pool, org))
 	for _, c := range columns(t, pool, "column_name = 'program_id'") {
-		if c[0] != "ledger_entries" && c[0] != "audit_log_entries" {
+		if c[0] != "ledger_entries" && c[0] != "audit_log_entries" && c[0] != "tally_entries" { // these add up to nothing, as the audit below knows
 			require.Zero(t, count(t, pool, "(SELECT 1 FROM "+c[0]+" WHERE program_id LIKE 'sample%')"), c[0])
 		}
 	}

@@ -1,0 +1,17 @@
+SET LOCAL lock_timeout = '2s';
+
+DO $do$
+DECLARE
+    list text;
+    work text;
+BEGIN
+    FOREACH list IN ARRAY ARRAY['commissions', 'customers', 'payouts', 'referrals'] LOOP
+        FOREACH work IN ARRAY ARRAY['insert', 'delete', 'update'] LOOP
+            EXECUTE format('DROP TRIGGER %1$s_tally_%2$s ON %1$s; DROP FUNCTION tally_%1$s_%2$s()', list, work);
+        END LOOP;
+    END LOOP;
+END $do$;
+
+DROP VIEW tally_sums;
+DROP TABLE tally_entries;
+DROP TABLE tallies;
