@@ -309,6 +309,10 @@ SELECT s.currency FROM sales s GROUP BY 1 UNION SELECT k.currency FROM commissio
 WITH stored AS (
     SELECT k.program_id, 'commissions' AS list, ARRAY[k.partner_id, k.payout_id, ''] AS owner_ids, k.status, k.kind, count(*) AS n FROM commissions k GROUP BY 1, 2, 3, 4, 5
     UNION ALL
+    SELECT a.program_id, 'audit_log_entries', ARRAY[''], a.action, '', count(*) FROM audit_log_entries a GROUP BY 1, 2, 3, 4, 5
+    UNION ALL
+    SELECT p.program_id, 'partners', ARRAY[p.group_id, ''], p.status, '', count(*) FROM partners p GROUP BY 1, 2, 3, 4, 5
+    UNION ALL
     SELECT c.program_id, 'customers', ARRAY[c.partner_id, c.link_id, c.coupon_id, ''], c.status, '', count(*) FROM customers c GROUP BY 1, 2, 3, 4, 5
     UNION ALL
     SELECT p.program_id, 'payouts', ARRAY[p.partner_id, p.batch_id, ''], p.status, '', count(*) FROM payouts p GROUP BY 1, 2, 3, 4, 5

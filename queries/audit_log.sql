@@ -14,11 +14,13 @@ ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.create
 LIMIT @lim;
 
 -- name: AuditLogCount :one
-SELECT count(*) FROM audit_log_entries t
+-- AuditLogCount counts up to a bound, above which TallyTotal is asked.
+SELECT count(*) FROM (SELECT 1 FROM audit_log_entries t
 WHERE t.program_id = @program_id
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
   AND (sqlc.narg('target_id')::text IS NULL OR t.target_id = sqlc.narg('target_id')::text)
-  AND (sqlc.narg('action')::text IS NULL OR t.action = sqlc.narg('action')::text);
+  AND (sqlc.narg('action')::text IS NULL OR t.action = sqlc.narg('action')::text)
+  LIMIT @most) few;
 
 -- name: AuditLogCursor :one
 SELECT t.created_at, t.id FROM audit_log_entries t

@@ -35,18 +35,8 @@ WHERE t.program_id = @program_id
 -- does not take longer while clicks gather: months and days that nothing has
 -- touched since, and the rows of the gaps between them. It is of one snapshot,
 -- and exact as reports are.
-WITH touched AS MATERIALIZED (
-    SELECT DISTINCT m.day FROM report_marks m WHERE m.program_id = @program_id AND m.org_id = @org_id
-), months AS MATERIALIZED (
-    SELECT s.start, (s.start + interval '1 month')::date AS upto FROM report_spans s
-    WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.span = 'month'
-      AND NOT EXISTS (SELECT 1 FROM touched t WHERE t.day >= s.start AND t.day < s.start + interval '1 month')
-), covered AS MATERIALIZED (
-    SELECT 'month' AS span, m.start, m.upto FROM months m
-    UNION ALL
-    SELECT s.span, s.start, s.start + 1 FROM report_spans s
-    WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.span = 'day'
-      AND date_trunc('month', s.start)::date NOT IN (SELECT m.start FROM months m) AND s.start NOT IN (SELECT t.day FROM touched t)
+WITH covered AS MATERIALIZED (
+    SELECT c.span, c.start, c.upto FROM report_covered c WHERE c.program_id = @program_id AND c.org_id = @org_id
 ), gaps AS MATERIALIZED (
     SELECT coalesce(lag(c.upto) OVER (ORDER BY c.start), '-infinity') AS after, c.start AS before FROM covered c
     UNION ALL

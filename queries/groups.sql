@@ -53,7 +53,7 @@ SELECT t.slug FROM groups t WHERE t.program_id = @program_id AND t.org_id = @org
 SELECT t.* FROM groups t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.is_default;
 
 -- name: GroupStats :many
-SELECT g.id, (SELECT count(*) FROM partners x WHERE x.program_id = g.program_id AND x.group_id = g.id) AS partners
+SELECT g.id, (SELECT coalesce(sum(x.total), 0) FROM tally_sums x WHERE x.program_id = g.program_id AND x.list = 'partners' AND x.owner_id = g.id)::bigint AS partners
 FROM groups g WHERE g.id = ANY (@ids::text[]) AND g.org_id = @org_id;
 
 -- name: GroupLeavePartners :exec

@@ -5,7 +5,7 @@ DECLARE
     list text;
     work text;
 BEGIN
-    FOREACH list IN ARRAY ARRAY['commissions', 'customers', 'payouts', 'referrals'] LOOP
+    FOREACH list IN ARRAY ARRAY['audit_log_entries', 'commissions', 'customers', 'partners', 'payouts', 'referrals'] LOOP
         FOREACH work IN ARRAY ARRAY['insert', 'delete', 'update'] LOOP
             EXECUTE format('DROP TRIGGER %1$s_tally_%2$s ON %1$s; DROP FUNCTION tally_%1$s_%2$s()', list, work);
         END LOOP;

@@ -6,8 +6,8 @@
 SET LOCAL lock_timeout = '2s';
 
 -- Rows of one list. owner_id is empty for all of the program; else what the rows
--- belong to: a partner, a link, a coupon, a payout or a payout batch. kind is a
--- commission's, empty elsewhere.
+-- belong to: a group, a partner, a link, a coupon, a payout or a payout batch.
+-- status is an audit log entry's action; kind is a commission's, empty elsewhere.
 CREATE TABLE tallies (
     org_id     text COLLATE "C" NOT NULL,
     program_id text COLLATE "C" NOT NULL,
@@ -17,7 +17,7 @@ CREATE TABLE tallies (
     kind       text COLLATE "C" NOT NULL,
     total      bigint NOT NULL,
     CONSTRAINT tallies_pkey PRIMARY KEY (program_id, list, owner_id, status, kind),
-    CONSTRAINT tallies_list_check CHECK (list IN ('commissions', 'customers', 'payouts', 'referrals')),
+    CONSTRAINT tallies_list_check CHECK (list IN ('audit_log_entries', 'commissions', 'customers', 'partners', 'payouts', 'referrals')),
     CONSTRAINT tallies_total_check CHECK (total >= 0)
 );
 CREATE INDEX tallies_empty_idx ON tallies (program_id) WHERE total = 0;
@@ -51,10 +51,10 @@ DECLARE
     rows text;
 BEGIN
     FOR list IN SELECT * FROM (VALUES
-        ('commissions', 'partner_id, payout_id', 'kind'), ('customers', 'partner_id, link_id, coupon_id', ''''''),
-        ('payouts', 'partner_id, batch_id', ''''''), ('referrals', 'partner_id, link_id', '''''')) v (name, owners, kind)
+        ('audit_log_entries', '', 'action', ''''''), ('commissions', 'partner_id, payout_id', 'status', 'kind'), ('customers', 'partner_id, link_id, coupon_id', 'status', ''''''),
+        ('partners', 'group_id', 'status', ''''''), ('payouts', 'partner_id, batch_id', 'status', ''''''), ('referrals', 'partner_id, link_id', 'status', '''''')) v (name, owners, status, kind)
     LOOP
-        rows := format('SELECT %%s AS n, org_id, program_id, array_remove(ARRAY[%s], NULL) AS owner_ids, status, %s AS kind FROM %%s', list.owners, list.kind);
+        rows := format('SELECT %%s AS n, org_id, program_id, array_remove(ARRAY[%s]::text[], NULL) AS owner_ids, %s AS status, %s AS kind FROM %%s', list.owners, list.status, list.kind);
         FOR work IN SELECT * FROM (VALUES
             ('insert', 'NEW TABLE AS came', format(rows, 1, 'came')),
             ('delete', 'OLD TABLE AS gone', format(rows, -1, 'gone')),

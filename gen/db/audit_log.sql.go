@@ -12,11 +12,12 @@ import (
 )
 
 const auditLogCount = `-- name: AuditLogCount :one
-SELECT count(*) FROM audit_log_entries t
+SELECT count(*) FROM (SELECT 1 FROM audit_log_entries t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.target_id = $3::text)
   AND ($4::text IS NULL OR t.action = $4::text)
+  LIMIT $5) few
 `
 
 type AuditLogCountParams struct {
@@ -24,14 +25,17 @@ type AuditLogCountParams struct {
 	OrgID     string
 	TargetID  *string
 	Action    *string
+	Most      int32
 }
 
+// AuditLogCount counts up to a bound, above which TallyTotal is asked.
 func (q *Queries) AuditLogCount(ctx context.Context, db DBTX, arg AuditLogCountParams) (int64, error) {
 	row := db.QueryRow(ctx, auditLogCount,
 		arg.ProgramID,
 		arg.OrgID,
 		arg.TargetID,
 		arg.Action,
+		arg.Most,
 	)
 	var count int64
 	err := row.Scan(&count)

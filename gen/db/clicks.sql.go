@@ -239,18 +239,8 @@ func (q *Queries) ClickPage(ctx context.Context, db DBTX, arg ClickPageParams) (
 }
 
 const clickTotal = `-- name: ClickTotal :one
-WITH touched AS MATERIALIZED (
-    SELECT DISTINCT m.day FROM report_marks m WHERE m.program_id = $1 AND m.org_id = $2
-), months AS MATERIALIZED (
-    SELECT s.start, (s.start + interval '1 month')::date AS upto FROM report_spans s
-    WHERE s.program_id = $1 AND s.org_id = $2 AND s.span = 'month'
-      AND NOT EXISTS (SELECT 1 FROM touched t WHERE t.day >= s.start AND t.day < s.start + interval '1 month')
-), covered AS MATERIALIZED (
-    SELECT 'month' AS span, m.start, m.upto FROM months m
-    UNION ALL
-    SELECT s.span, s.start, s.start + 1 FROM report_spans s
-    WHERE s.program_id = $1 AND s.org_id = $2 AND s.span = 'day'
-      AND date_trunc('month', s.start)::date NOT IN (SELECT m.start FROM months m) AND s.start NOT IN (SELECT t.day FROM touched t)
+WITH covered AS MATERIALIZED (
+    SELECT c.span, c.start, c.upto FROM report_covered c WHERE c.program_id = $1 AND c.org_id = $2
 ), gaps AS MATERIALIZED (
     SELECT coalesce(lag(c.upto) OVER (ORDER BY c.start), '-infinity') AS after, c.start AS before FROM covered c
     UNION ALL

@@ -473,7 +473,7 @@ func (q *Queries) GroupSlugs(ctx context.Context, db DBTX, arg GroupSlugsParams)
 }
 
 const groupStats = `-- name: GroupStats :many
-SELECT g.id, (SELECT count(*) FROM partners x WHERE x.program_id = g.program_id AND x.group_id = g.id) AS partners
+SELECT g.id, (SELECT coalesce(sum(x.total), 0) FROM tally_sums x WHERE x.program_id = g.program_id AND x.list = 'partners' AND x.owner_id = g.id)::bigint AS partners
 FROM groups g WHERE g.id = ANY ($1::text[]) AND g.org_id = $2
 `
 

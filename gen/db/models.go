@@ -482,6 +482,14 @@ type Referral struct {
 	UpdatedAt  clock.Time
 }
 
+type ReportCovered struct {
+	OrgID     string
+	ProgramID string
+	Span      string
+	Start     time.Time
+	Upto      time.Time
+}
+
 type ReportFact struct {
 	ProgramID        string
 	At               clock.Time

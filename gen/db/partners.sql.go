@@ -263,7 +263,7 @@ func (q *Queries) PartnerCommissions(ctx context.Context, db DBTX, arg PartnerCo
 }
 
 const partnerCount = `-- name: PartnerCount :one
-SELECT count(*) FROM partners t
+SELECT count(*) FROM (SELECT 1 FROM partners t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.status = $3::text)
@@ -275,6 +275,7 @@ WHERE t.program_id = $1
     OR t.first_name ILIKE $8::text OR t.last_name ILIKE $8::text
     OR concat_ws(' ', t.first_name, t.last_name) ILIKE $8::text
     OR t.display_name ILIKE $8::text OR t.company_name ILIKE $8::text)
+  LIMIT $9) few
 `
 
 type PartnerCountParams struct {
@@ -286,8 +287,10 @@ type PartnerCountParams struct {
 	Email     *string
 	Handle    *string
 	Search    *string
+	Most      int32
 }
 
+// PartnerCount counts up to a bound, above which TallyTotal is asked.
 func (q *Queries) PartnerCount(ctx context.Context, db DBTX, arg PartnerCountParams) (int64, error) {
 	row := db.QueryRow(ctx, partnerCount,
 		arg.ProgramID,
@@ -298,6 +301,7 @@ func (q *Queries) PartnerCount(ctx context.Context, db DBTX, arg PartnerCountPar
 		arg.Email,
 		arg.Handle,
 		arg.Search,
+		arg.Most,
 	)
 	var count int64
 	err := row.Scan(&count)
@@ -898,8 +902,25 @@ func (q *Queries) PartnerSetGroup(ctx context.Context, db DBTX, arg PartnerSetGr
 }
 
 const partnerStats = `-- name: PartnerStats :many
+WITH mine AS MATERIALIZED (
+    SELECT t.id, t.program_id FROM partners t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+), covered AS MATERIALIZED (
+    SELECT c.program_id, c.span, c.start, c.upto FROM report_covered c WHERE c.program_id = ANY (ARRAY(SELECT k.program_id FROM mine k)) AND c.org_id = $2
+), gaps AS MATERIALIZED (
+    SELECT c.program_id, coalesce(lag(c.upto) OVER (PARTITION BY c.program_id ORDER BY c.start), '-infinity') AS after, c.start AS before FROM covered c
+    UNION ALL
+    SELECT o.id, coalesce((SELECT max(c.upto) FROM covered c WHERE c.program_id = o.id), '-infinity'), 'infinity' FROM programs o WHERE o.id IN (SELECT k.program_id FROM mine k) AND o.org_id = $2
+), parts AS (
+    SELECT k.id, s.clicks FROM mine k JOIN covered c ON c.program_id = k.program_id CROSS JOIN LATERAL (
+        SELECT x.clicks FROM report_sums x WHERE x.program_id = k.program_id AND x.org_id = $2 AND x.dimension = 'partner' AND x.span = c.span AND x.start = c.start
+          AND x.partner_id = k.id OFFSET 0) s
+    UNION ALL
+    SELECT k.id, (SELECT count(*) FROM clicks x WHERE x.org_id = $2 AND x.program_id = k.program_id AND x.partner_id = k.id
+        AND x.created_at >= g.after::timestamp AT TIME ZONE 'UTC' AND x.created_at < g.before::timestamp AT TIME ZONE 'UTC')
+    FROM mine k JOIN gaps g ON g.program_id = k.program_id WHERE g.after < g.before
+)
 SELECT p.id,
-    (SELECT count(*) FROM clicks x WHERE x.program_id = p.program_id AND x.partner_id = p.id) AS clicks,
+    (SELECT coalesce(sum(a.clicks), 0) FROM parts a WHERE a.id = p.id)::bigint AS clicks,
     (SELECT coalesce(sum(x.total), 0) FROM tally_sums x WHERE x.program_id = p.program_id AND x.list = 'referrals' AND x.owner_id = p.id)::bigint AS referrals,
     (SELECT coalesce(sum(x.total), 0) FROM tally_sums x WHERE x.program_id = p.program_id AND x.list = 'customers' AND x.owner_id = p.id)::bigint AS customers,
     (coalesce(t.pending_minor + t.due_minor + t.paid_minor, 0) + coalesce(o.earned, 0))::bigint AS commissions_minor,
@@ -930,7 +951,7 @@ type PartnerStatsRow struct {
 
 // PartnerStats takes the money from the balance in the program's currency, with the
 // entries that are not folded into it: what is earned and not rejected or voided is
-// in one of its buckets.
+// in one of its buckets. Clicks are counted as ClickTotal does.
 func (q *Queries) PartnerStats(ctx context.Context, db DBTX, arg PartnerStatsParams) ([]PartnerStatsRow, error) {
 	rows, err := db.Query(ctx, partnerStats, arg.Ids, arg.OrgID)
 	if err != nil {

@@ -293,19 +293,8 @@ func (q *Queries) ProgramPage(ctx context.Context, db DBTX, arg ProgramPageParam
 }
 
 const programStats = `-- name: ProgramStats :many
-WITH touched AS MATERIALIZED (
-    SELECT DISTINCT m.program_id, m.day FROM report_marks m WHERE m.program_id = ANY ($1::text[]) AND m.org_id = $2
-), months AS MATERIALIZED (
-    SELECT s.program_id, s.start, (s.start + interval '1 month')::date AS upto FROM report_spans s
-    WHERE s.program_id = ANY ($1::text[]) AND s.org_id = $2 AND s.span = 'month'
-      AND NOT EXISTS (SELECT 1 FROM touched t WHERE t.program_id = s.program_id AND t.day >= s.start AND t.day < s.start + interval '1 month')
-), covered AS MATERIALIZED (
-    SELECT m.program_id, 'month' AS span, m.start, m.upto FROM months m
-    UNION ALL
-    SELECT s.program_id, s.span, s.start, s.start + 1 FROM report_spans s
-    WHERE s.program_id = ANY ($1::text[]) AND s.org_id = $2 AND s.span = 'day'
-      AND (s.program_id, date_trunc('month', s.start)::date) NOT IN (SELECT m.program_id, m.start FROM months m)
-      AND (s.program_id, s.start) NOT IN (SELECT t.program_id, t.day FROM touched t)
+WITH covered AS MATERIALIZED (
+    SELECT c.program_id, c.span, c.start, c.upto FROM report_covered c WHERE c.program_id = ANY ($1::text[]) AND c.org_id = $2
 ), gaps AS MATERIALIZED (
     SELECT c.program_id, coalesce(lag(c.upto) OVER (PARTITION BY c.program_id ORDER BY c.start), '-infinity') AS after, c.start AS before FROM covered c
     UNION ALL
@@ -325,8 +314,8 @@ WITH touched AS MATERIALIZED (
     FROM parts a JOIN programs o ON o.id = a.program_id AND o.org_id = $2 GROUP BY a.program_id
 )
 SELECT p.id,
-    (SELECT count(*) FROM partners x WHERE x.program_id = p.id) AS partners,
-    (SELECT count(*) FROM partners x WHERE x.program_id = p.id AND x.status = 'active') AS active_partners,
+    (SELECT coalesce(sum(x.total), 0) FROM tally_sums x WHERE x.program_id = p.id AND x.list = 'partners' AND x.owner_id = '')::bigint AS partners,
+    (SELECT coalesce(sum(x.total), 0) FROM tally_sums x WHERE x.program_id = p.id AND x.list = 'partners' AND x.owner_id = '' AND x.status = 'active')::bigint AS active_partners,
     coalesce(s.clicks, 0)::bigint AS clicks,
     (SELECT coalesce(sum(x.total), 0) FROM tally_sums x WHERE x.program_id = p.id AND x.list = 'referrals' AND x.owner_id = '')::bigint AS referrals,
     coalesce(s.leads, 0)::bigint AS customers, coalesce(s.sales_minor, 0)::bigint AS sales_minor, coalesce(s.commissions_minor, 0)::bigint AS commissions_minor

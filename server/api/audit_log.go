@@ -13,6 +13,7 @@ import (
 func (s *Server) ListAuditLogEntries(ctx context.Context, r api.ListAuditLogEntriesRequestObject) (api.ListAuditLogEntriesResponseObject, error) {
 	c, p := call.From(ctx), r.Params
 	org := c.Key.OrgID
+	tallied := p.TargetID == nil
 	rows, err := list(ctx, c, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.AuditLogEntry]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
 			row, err := queries.AuditLogCursor(ctx, tx, db.AuditLogCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, TargetID: p.TargetID, Action: p.Action})
@@ -25,8 +26,9 @@ func (s *Server) ListAuditLogEntries(ctx context.Context, r api.ListAuditLogEntr
 			})
 		}),
 		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			return queries.AuditLogCount(ctx, tx, db.AuditLogCountParams{ProgramID: p.ProgramID, OrgID: org, TargetID: p.TargetID, Action: p.Action})
+			return queries.AuditLogCount(ctx, tx, db.AuditLogCountParams{ProgramID: p.ProgramID, OrgID: org, TargetID: p.TargetID, Action: p.Action, Most: atMost(tallied)})
 		},
+		total: when(tallied, rowsOf{"audit_log_entries", p.ProgramID, org, nil, either(p.Action, nil), nil}.count),
 	})
 	if err != nil {
 		return nil, err

@@ -21,6 +21,7 @@ func (s *Server) ListPartners(ctx context.Context, r api.ListPartnersRequestObje
 		return nil, err
 	}
 	email, handle, search := lower(p.Email), lower(p.Handle), containing(p.Search)
+	tallied := email == nil && handle == nil && search == nil
 	rows, err := list(ctx, c, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
 		refs: []reference{refGroup("group_id", p.GroupID)},
@@ -37,9 +38,10 @@ func (s *Server) ListPartners(ctx context.Context, r api.ListPartnersRequestObje
 		}),
 		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
 			return queries.PartnerCount(ctx, tx, db.PartnerCountParams{
-				ProgramID: p.ProgramID, OrgID: org, Status: one, StatusIn: in, GroupID: p.GroupID, Email: email, Handle: handle, Search: search,
+				ProgramID: p.ProgramID, OrgID: org, Status: one, StatusIn: in, GroupID: p.GroupID, Email: email, Handle: handle, Search: search, Most: atMost(tallied),
 			})
 		},
+		total: when(tallied, rowsOf{"partners", p.ProgramID, org, p.GroupID, either(one, in), nil}.count),
 	})
 	if err != nil {
 		return nil, err

@@ -9,23 +9,19 @@ import (
 // Why costs may grow. The first is not as it should be: README, "Scale".
 const (
 	counts  = "total_count counts what matches"
-	figures = "counts what is the partner's or the link's"
 	answers = "as many sums as partners or links had something to report on the days"
-	held    = "commission_count counts what the payouts hold"
 	batch   = "sums the payouts of the batch"
 )
 
 // reasons are the costs that may grow, by how their names begin.
 var reasons = []struct{ prefix, why string }{
 	{"retrieveReport", answers}, {"job risk-sweep", "looks at every program's sales and clicks of its window, once an hour"},
-	{"listCommissions", counts}, {"listMaturingCommissions", counts}, {"listReferrals", counts}, {"listCustomers status", counts}, {"listCustomers partner_id and status", counts},
+	{"listMaturingCommissions", counts},
 	{"listSales occurred_before", "the newest sales are looked through for some that occurred so long ago"},
 	{"listPayoutBatches", batch}, {"retrievePayoutBatch", batch}, {"retrievePayout expand[]=batch", batch}, {"listPayouts expand[]=batch", batch},
-	{"listPayouts partner_id", held}, {"listPayouts", counts}, {"retrievePayout", held}, {"listBalances", counts}, {"listRiskFlags", counts}, {"listAuditLogEntries", counts}, {"listApplications", counts},
+	{"listBalances", counts}, {"listRiskFlags", counts}, {"listApplications", counts},
 	{"listPartners search", "a part of a name is looked for in all partners of the program"},
-	{"retrievePartner include", figures}, {"listPartners include", figures}, {"retrieveLink include", figures}, {"listLinks include", figures}, {"listCoupons include", figures},
-	{"listPartners", counts}, {"listLinks", counts}, {"listCoupons", counts}, {"listTaxFormStatuses", counts},
-	{"retrieveProgram include", "counts the referrals, and the rows of the day that is not over"}, {"listPrograms include", "the same, of every program"},
+	{"listLinks", counts}, {"listCoupons", counts}, {"listTaxFormStatuses", counts},
 }
 
 func explained(name string) string {
