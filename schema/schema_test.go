@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -222,5 +223,45 @@ func TestMigrationsUpDownUp(t *testing.T) {
 		}
 		require.NoError(t, migrate.Up(t.Context(), dsn))
 		require.Equal(t, first, described(t, pool), "after taking back to %d", n-1)
+	}
+}
+
+// takesAway finds what a program of the release before may not survive.
+var takesAway = regexp.MustCompile(`(?i)\bDROP (TABLE|COLUMN|VIEW|FUNCTION|CONSTRAINT)\b|\bRENAME\b|\bSET NOT NULL\b|\bALTER COLUMN\b|\bADD CONSTRAINT\b|\bADD COLUMN [^,;]*\bNOT NULL\b`)
+
+// raisesFloor tells whether a migration says that only its own program goes on.
+func raisesFloor(sql string, number int) bool {
+	return strings.Contains(sql, fmt.Sprintf("UPDATE schema_floor SET version = %d;", number))
+}
+
+func breaks(sql string) bool {
+	for _, found := range takesAway.FindAllString(sql, -1) {
+		if !strings.HasPrefix(strings.ToUpper(found), "ADD COLUMN") || !strings.Contains(sql, found+" DEFAULT ") {
+			return true
+		}
+	}
+	return false
+}
+
+// A migration after the first that kept a floor either only adds, or raises it.
+func TestMigrationsServeTheReleaseBefore(t *testing.T) {
+	t.Parallel()
+	files, err := fs.Glob(schema.FS, "*.up.sql")
+	require.NoError(t, err)
+	for _, name := range files {
+		number, err := strconv.Atoi(name[:6])
+		require.NoError(t, err)
+		sql, err := fs.ReadFile(schema.FS, name)
+		require.NoError(t, err)
+		if number > 22 && breaks(string(sql)) {
+			require.True(t, raisesFloor(string(sql), number), "%s takes something from the release before, and does not raise schema_floor", name)
+		}
+	}
+	for sql, want := range map[string]bool{
+		"ALTER TABLE a ADD COLUMN b bigint NOT NULL DEFAULT 0, ADD COLUMN c text; CREATE INDEX x ON a (b);": false,
+		"ALTER TABLE a ADD COLUMN b bigint NOT NULL;": true, "ALTER TABLE a RENAME b TO c;": true, "DROP VIEW v;": true, "DROP INDEX x;": false,
+		"ALTER TABLE a ADD CONSTRAINT a_check CHECK (b > 0);": true, "ALTER TABLE a ALTER COLUMN b TYPE text;": true,
+	} {
+		require.Equal(t, want, breaks(sql), sql)
 	}
 }

@@ -2,19 +2,24 @@ package api_test
 
 import (
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"rail/schema"
 	"rail/server/apitest"
 	"rail/server/clock"
+	"rail/server/migrate"
 )
 
 // TestNoConnections: a database that lets nobody in any more is told as 503 at once,
@@ -158,4 +163,66 @@ func TestStoppedReplica(t *testing.T) {
 	require.Equal(t, refunded.String("refunded_at"), other.Get("/v1/sales/"+sale).String("refunded_at"))
 	require.Equal(t, 1, tally(other.Server, e.program, "sale.refunded"))
 	require.Equal(t, number("0"), other.Must(200, other.Get("/v1/partners/"+partner+"?include=stats")).Body["stats"].(M)["commissions_minor"])
+}
+
+// next is a release to come, which adds what migrations add.
+const next = `SET LOCAL lock_timeout = '2s';
+	ALTER TABLE sales ADD COLUMN channel text, ADD COLUMN weight bigint NOT NULL DEFAULT 1;
+	ALTER TABLE partners ADD COLUMN rank bigint;
+	CREATE TABLE channels (id text PRIMARY KEY, program_id text NOT NULL);
+	CREATE INDEX sales_weight_idx ON sales (program_id, weight);
+	CREATE INDEX commissions_amount_idx ON commissions (program_id, amount_minor);`
+
+// TestMigrationUnderLoad: replicas answer while the tables of the next release are
+// put in place, and go on with them (reliability, C11).
+func TestMigrationUnderLoad(t *testing.T) {
+	t.Parallel()
+	base := apitest.Real(t)
+	of := apitest.Processes(t, base, 2)
+	e := earner{of[0].Server, of[0].Program()}
+	e.s.Flow(e.program)
+	e.partner(1000)
+	customer := e.s.Get("/v1/customers?program_id=" + e.program).Data()[0]["id"]
+	files := fstest.MapFS{}
+	require.NoError(t, fs.WalkDir(schema.FS, ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files[path] = &fstest.MapFile{}
+			files[path].Data, err = fs.ReadFile(schema.FS, path)
+		}
+		return err
+	}))
+	files["999999_next.up.sql"], files["999999_next.down.sql"] = &fstest.MapFile{Data: []byte(next)}, &fstest.MapFile{}
+	var sold atomic.Int64
+	var loads sync.WaitGroup
+	over := make(chan struct{})
+	for i := range 6 {
+		p := of[i%2]
+		loads.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-over:
+					return
+				default:
+				}
+				a := p.Post("/v1/sales", M{"program_id": e.program, "customer_id": customer, "external_charge_id": fmt.Sprintf("m%d-%d", i, n), "amount_minor": 500, "currency": "USD"})
+				read := p.Get("/v1/partners?include=stats&program_id=" + e.program)
+				if a.Status == 201 {
+					sold.Add(1)
+				}
+				if a.Status != 201 && a.Status != 429 || read.Status != 200 && read.Status != 429 {
+					t.Errorf("%d %s, %d %s", a.Status, a.Raw, read.Status, read.Raw)
+				}
+			}
+		})
+	}
+	several := func() bool { return sold.Load() > 20 }
+	require.Eventually(t, several, 30*time.Second, time.Millisecond)
+	require.NoError(t, migrate.From(files).Up(t.Context(), base.DSN))
+	sold.Store(0)
+	require.Eventually(t, several, 30*time.Second, time.Millisecond, "the tables are new, the program is not")
+	close(over)
+	loads.Wait()
+	for _, p := range of {
+		require.Equal(t, 200, p.Get("/readyz").Status)
+	}
 }

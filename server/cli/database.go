@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/server/config"
@@ -101,24 +102,22 @@ func (d *database) open(ctx context.Context, up bool) (err error) {
 }
 
 // atVersion brings an empty database to this binary's version, and refuses one
-// at any other: an upgrade is for the operator to begin.
+// that does not serve it: an upgrade is for the operator to begin.
 func atVersion(ctx context.Context, dsn string) error {
-	latest, err := migrate.Latest()
-	if err != nil {
-		return err
-	}
 	at, dirty, err := migrate.Version(ctx, dsn)
-	switch {
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("database: %w", err)
-	case dirty:
-		return fmt.Errorf("%w: migration %d", migrate.ErrDirty, at)
-	case at > latest:
-		return fmt.Errorf("%w: it is at version %d, this binary knows %d", migrate.ErrNewer, at, latest)
-	case at == 0:
-		return migrate.Up(ctx, dsn)
-	case at < latest:
-		return fmt.Errorf("the database is at schema version %d and this binary needs %d: run rail migrate up", at, latest)
 	}
-	return nil
+	if at == 0 && !dirty {
+		return migrate.Up(ctx, dsn)
+	}
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return fmt.Errorf("database: %w", err)
+	}
+	err = migrate.Serves(ctx, conn)
+	if errors.Is(err, migrate.ErrOlder) {
+		err = fmt.Errorf("%w: run rail migrate up", err)
+	}
+	return errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 }

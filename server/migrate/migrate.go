@@ -49,13 +49,13 @@ func Down(ctx context.Context, dsn string, steps int) error { return Schema().Do
 // Latest is the highest number in the program's own set, 0 when it is empty.
 func Latest() (uint, error) { return Schema().Latest() }
 
-// Up applies what is missing. It fails with ErrNewer or ErrDirty where that is
-// not possible. When ctx ends it stops after the migration at work.
+// Up applies what is missing. It fails with ErrNewer, ErrDirty or ErrBusy where
+// that is not possible. When ctx ends it stops after the migration at work.
 func (s Set) Up(ctx context.Context, dsn string) error {
 	if err := s.checkAhead(ctx, dsn); err != nil {
 		return err
 	}
-	return s.run(ctx, dsn, (*migrate.Migrate).Up)
+	return s.run(ctx, dsn, func(m *migrate.Migrate) error { return s.patiently(ctx, m) })
 }
 
 // Down takes back the last steps migrations, and with them their tables' data.
@@ -100,11 +100,7 @@ func Version(ctx context.Context, dsn string) (version uint, dirty bool, err err
 	if err != nil || !there {
 		return 0, false, err
 	}
-	err = conn.QueryRow(ctx, `SELECT version, dirty FROM schema_migrations`).Scan(&version, &dirty)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, false, nil
-	}
-	return version, dirty, err
+	return state(ctx, conn)
 }
 
 func (s Set) checkAhead(ctx context.Context, dsn string) error {

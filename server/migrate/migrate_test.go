@@ -1,6 +1,7 @@
 package migrate_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"strings"
@@ -130,5 +131,71 @@ func TestHash(t *testing.T) {
 	ok(t, err)
 	if before == after {
 		t.Error("a change left the hash as it was")
+	}
+}
+
+// A migration that finds a table in use makes way, keeps nothing, and goes on
+// once the table is free.
+func TestTableInUse(t *testing.T) {
+	dsn, files := empty(t), two()
+	files["000007_b.up.sql"] = file("CREATE TABLE b (); SET LOCAL lock_timeout = '50ms'; ALTER TABLE a ADD n int;")
+	first := fstest.MapFS{"000001_a.up.sql": files["000001_a.up.sql"], "000001_a.down.sql": files["000001_a.down.sql"]}
+	ok(t, migrate.From(first).Up(t.Context(), dsn))
+	pool := pgtest.Pool(t, dsn)
+	tx, err := pool.Begin(t.Context())
+	ok(t, err)
+	_, err = tx.Exec(t.Context(), "LOCK TABLE a")
+	ok(t, err)
+	short, stop := context.WithCancel(t.Context())
+	given, done := make(chan error, 1), make(chan error, 1)
+	go func() { given <- migrate.From(files).Up(short, dsn) }()
+	waiting := func() bool {
+		var n int
+		err := pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&n)
+		return err == nil && n > 0
+	}
+	for !waiting() && t.Context().Err() == nil {
+	}
+	stop()
+	if err := <-given; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	expect(t, dsn, 1, false)
+	go func() { done <- migrate.From(files).Up(t.Context(), dsn) }()
+	for !waiting() && t.Context().Err() == nil {
+	}
+	ok(t, tx.Rollback(t.Context()))
+	ok(t, <-done)
+	expect(t, dsn, 7, false)
+}
+
+// What a program can work with.
+func TestServes(t *testing.T) {
+	dsn := pgtest.DSN(t)
+	pool := pgtest.Pool(t, dsn)
+	latest, err := migrate.Latest()
+	ok(t, err)
+	for _, c := range []struct {
+		version int
+		dirty   bool
+		floor   int
+		want    error
+	}{
+		{0, false, 0, nil}, {0, true, 0, migrate.ErrOlder}, {-1, false, 0, migrate.ErrOlder}, // that is at work, or missing
+		{1, true, 0, nil}, {1, false, 0, nil}, {3, false, 0, nil}, // the next release is being put in place
+		{1, false, 1, migrate.ErrNewer}, {2, true, 1, migrate.ErrNewer}, {1, true, 0, nil},
+	} {
+		_, err := pool.Exec(t.Context(), "UPDATE schema_migrations SET version = $1, dirty = $2", int(latest)+c.version, c.dirty)
+		ok(t, err)
+		_, err = pool.Exec(t.Context(), "UPDATE schema_floor SET version = $1", int(latest)+c.floor)
+		ok(t, err)
+		if err := migrate.Serves(t.Context(), pool); !errors.Is(err, c.want) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	_, err = pool.Exec(t.Context(), "DROP TABLE schema_migrations")
+	ok(t, err)
+	if err := migrate.Serves(t.Context(), pool); err == nil {
+		t.Error("serves without tables")
 	}
 }

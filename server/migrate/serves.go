@@ -1,0 +1,57 @@
+package migrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// ErrOlder means that migrations of this program are missing in the database.
+var ErrOlder = errors.New("the database is older than this program")
+
+// Querier is a connection or a pool.
+type Querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// Serves tells whether this program can work with the database: nil, or ErrOlder
+// or ErrNewer. A newer database serves where its migrations left what this program
+// uses. A migration that runs, or has failed, has changed nothing yet: each is one
+// transaction.
+func Serves(ctx context.Context, db Querier) error {
+	latest, err := Latest()
+	if err != nil {
+		return err
+	}
+	at, dirty, err := state(ctx, db)
+	if err != nil {
+		return err
+	}
+	if dirty {
+		at--
+	}
+	if at < latest {
+		return fmt.Errorf("%w: it is at version %d, this program needs %d", ErrOlder, at, latest)
+	}
+	if at == latest {
+		return nil
+	}
+	var floor uint
+	if err := db.QueryRow(ctx, "SELECT version FROM schema_floor").Scan(&floor); err != nil {
+		return fmt.Errorf("schema floor: %w", err)
+	}
+	if latest < floor {
+		return fmt.Errorf("%w: it is at version %d and serves programs from %d on, this one knows %d", ErrNewer, at, floor, latest)
+	}
+	return nil
+}
+
+func state(ctx context.Context, db Querier) (version uint, dirty bool, err error) {
+	err = db.QueryRow(ctx, "SELECT version, dirty FROM schema_migrations").Scan(&version, &dirty)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, false, nil
+	}
+	return version, dirty, err
+}
