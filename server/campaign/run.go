@@ -22,9 +22,6 @@ const (
 	most = 20_000
 )
 
-// generous bounds a job's statements, which no request waits for.
-const generous = "SET LOCAL statement_timeout = '2min'"
-
 // Run starts the campaigns whose time has come, writes audiences down, moves
 // recipients into the outbox and ends campaigns whose last mail is out. Any number
 // of replicas may run it. A campaign that fails holds up no other.
@@ -62,10 +59,7 @@ func move(ctx context.Context, pool *pgxpool.Pool, id, org string, now clock.Tim
 
 // within works on a campaign that is still in the state and free.
 func within(ctx context.Context, pool *pgxpool.Pool, id, org, status string, work func(*pgtx.Tx, db.Campaign) error) error {
-	return pgtx.Within(ctx, pool, func(tx *pgtx.Tx) error {
-		if _, err := tx.Later().Exec(ctx, generous); err != nil {
-			return err
-		}
+	return pgtx.WithinUnhurried(ctx, pool, func(tx *pgtx.Tx) error {
 		c, err := queries.CampaignTake(ctx, tx, db.CampaignTakeParams{ID: id, OrgID: org, Status: status})
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil

@@ -19,3 +19,16 @@ func Within(ctx context.Context, pool *pgxpool.Pool, work func(*Tx) error) error
 	}
 	return tx.Commit(ctx)
 }
+
+// Unhurried bounds the statements of a transaction that no request waits for.
+const Unhurried = "SET LOCAL statement_timeout = '2min'"
+
+// WithinUnhurried is Within for jobs: its statements may take two minutes.
+func WithinUnhurried(ctx context.Context, pool *pgxpool.Pool, work func(*Tx) error) error {
+	return Within(ctx, pool, func(tx *Tx) error {
+		if _, err := tx.Later().Exec(ctx, Unhurried); err != nil {
+			return err
+		}
+		return work(tx)
+	})
+}

@@ -13,12 +13,8 @@ import (
 	"rail/server/pgtx"
 )
 
-const (
-	// sumBatch bounds what is listed at once; each day and month is a transaction.
-	sumBatch = 400
-	// generous bounds one day's or month's statements, which no request waits for.
-	generous = "SET LOCAL statement_timeout = '2min'"
-)
+// sumBatch bounds what is listed at once; each day and month is a transaction.
+const sumBatch = 400
 
 // Sum sums the days and months that are over by now and are not summed, or were
 // touched since. Replicas take turns program by program.
@@ -77,11 +73,8 @@ func spanOf(row any) span {
 
 // alone runs work unless another replica sums the same program.
 func alone(ctx context.Context, pool *pgxpool.Pool, s span, work func(context.Context, pgtx.DBTX, span) error) (done bool, err error) {
-	err = pgtx.Within(ctx, pool, func(tx *pgtx.Tx) error {
+	err = pgtx.WithinUnhurried(ctx, pool, func(tx *pgtx.Tx) error {
 		if done, err = queries.ReportLock(ctx, tx, s.ProgramID); err != nil || !done {
-			return err
-		}
-		if _, err := tx.Later().Exec(ctx, generous); err != nil {
 			return err
 		}
 		return work(ctx, tx.Later(), s)

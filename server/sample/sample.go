@@ -14,6 +14,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/pgtx"
 )
 
 // ErrLoaded is returned where the organization has a sample program.
@@ -21,9 +22,6 @@ var ErrLoaded = errors.New("the organization has a sample program; clear it befo
 
 // ErrNoOrganization is returned for an id that no organization has.
 var ErrNoOrganization = errors.New("there is no such organization")
-
-// generous bounds the statements: they are larger than a request's.
-const generous = "SET LOCAL statement_timeout = '2min'"
 
 var queries = db.New()
 
@@ -66,7 +64,7 @@ func Clear(ctx context.Context, pool *pgxpool.Pool, orgID string) error {
 // programs.
 func within(ctx context.Context, pool *pgxpool.Pool, orgID string, f func(tx pgx.Tx, programs []string) error) error {
 	err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, generous); err != nil {
+		if _, err := tx.Exec(ctx, pgtx.Unhurried); err != nil {
 			return err
 		}
 		if _, err := queries.SampleLockOrganization(ctx, tx, orgID); errors.Is(err, pgx.ErrNoRows) {

@@ -31,8 +31,6 @@ const (
 	idleBatch = 2000
 	// batches bounds the transactions of one sequence in one run: others wait for it.
 	batches = 100
-	// generous bounds a job's statements, which no request waits for.
-	generous = "SET LOCAL statement_timeout = '2min'"
 )
 
 var queries = db.New()
@@ -77,10 +75,7 @@ func named(id string, err error) error {
 func again(ctx context.Context, pool *pgxpool.Pool, work func(*pgtx.Tx) (bool, error)) error {
 	for range batches {
 		more := false
-		err := pgtx.Within(ctx, pool, func(tx *pgtx.Tx) (err error) {
-			if _, err := tx.Later().Exec(ctx, generous); err != nil {
-				return err
-			}
+		err := pgtx.WithinUnhurried(ctx, pool, func(tx *pgtx.Tx) (err error) {
 			more, err = work(tx)
 			return err
 		})
