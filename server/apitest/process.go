@@ -1,38 +1,31 @@
 package apitest
 
 import (
-	"bufio"
+	"context"
 	"encoding/hex"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"sync"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"rail/server/binary"
 	"rail/server/clock"
 	"rail/server/pgtest"
 )
 
-var (
-	address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
-	// binary builds cmd/rail, once a test binary.
-	binary = sync.OnceValues(func() (string, error) {
-		dir, err := os.MkdirTemp("", "rail-test-")
-		if err != nil {
-			return "", err
-		}
-		path := filepath.Join(dir, "rail")
-		out, err := exec.Command("go", "build", "-o", path, "rail/cmd/rail").CombinedOutput()
-		if err != nil {
-			_, _ = os.Stderr.Write(out) // the error alone says too little
-		}
-		return path, err
-	})
-)
+// built is the server, built once a test binary.
+var built = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "rail-test-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "rail")
+	return path, binary.Build(context.Background(), path)
+})
 
 // Process is a server process that a test may stop and kill.
 type Process struct {
@@ -55,7 +48,7 @@ func Processes(t testing.TB, s *Server, n int, environ ...string) []*Process {
 // PgBouncer where RAIL_TEST_BOUNCER is set.
 func StartProcess(t testing.TB, s *Server, environ ...string) *Process {
 	t.Helper()
-	path, err := binary()
+	path, err := built()
 	require.NoError(t, err)
 	cmd := exec.Command(path, "serve")
 	cmd.Env = append([]string{
@@ -66,27 +59,14 @@ func StartProcess(t testing.TB, s *Server, environ ...string) *Process {
 		cmd.Env = append(cmd.Env, "RAIL_DATABASE_URL="+pgtest.Bouncer(t, s.DSN), "RAIL_DATABASE_SESSION_URL="+s.DSN)
 	}
 	cmd.Stderr = os.Stderr
-	stdout, err := cmd.StdoutPipe()
+	replica := *s
+	replica.URL, err = binary.Serve(cmd)
 	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGCONT) // in case a test stopped it
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have been killed
 		_ = cmd.Wait()
 	})
-	replica := *s
-	replica.URL = ""
-	lines := bufio.NewScanner(stdout)
-	for lines.Scan() {
-		if replica.URL = address.FindString(lines.Text()); replica.URL != "" {
-			break
-		}
-	}
-	require.NotEmpty(t, replica.URL, "the process ended before it served")
-	go func() {
-		for lines.Scan() { // so that it never waits for a reader
-		}
-	}()
 	replica.Client = replica.ClientFor(replica.Key)
 	return &Process{&replica, cmd}
 }

@@ -1,20 +1,19 @@
 package bar
 
 import (
-	"bufio"
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"rail/server/binary"
 )
 
 // build builds the server, with replaced sources where overlay names them.
@@ -25,10 +24,9 @@ func build(ctx context.Context, overlay []string) (path string, remove func(), e
 	}
 	remove = func() { _ = os.RemoveAll(dir) } // what stays is a temporary file
 	path = filepath.Join(dir, "rail")
-	out, err := exec.CommandContext(ctx, "go", append(append([]string{"build"}, overlay...), "-o", path, "rail/cmd/rail")...).CombinedOutput()
-	if err != nil {
+	if err := binary.Build(ctx, path, overlay...); err != nil {
 		remove()
-		return "", nil, fmt.Errorf("go build: %w\n%s", err, out)
+		return "", nil, err
 	}
 	return path, remove, nil
 }
@@ -67,23 +65,11 @@ func newProcess(binary, dsn string, key [32]byte, environ ...string) (*process, 
 func (p *process) start() error {
 	cmd := exec.Command(p.binary, "serve")
 	cmd.Env, cmd.Stderr = p.environ, &p.log
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return err
+	if _, err := binary.Serve(cmd); err != nil {
+		return fmt.Errorf("%w\n%s", err, p.log.String())
 	}
 	p.cmd = cmd
-	lines := bufio.NewScanner(stdout)
-	for lines.Scan() {
-		if strings.Contains(lines.Text(), p.addr) {
-			go func() { _, _ = io.Copy(io.Discard, stdout) }() // so that it never waits for a reader
-			return nil
-		}
-	}
-	err = cmd.Wait()
-	return fmt.Errorf("the server ended before it served: %w\n%s", err, p.log.String())
+	return nil
 }
 
 // kill ends the process at once; what it was doing is cut off.

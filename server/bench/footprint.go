@@ -16,6 +16,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"rail/server/binary"
 )
 
 const (
@@ -28,11 +30,11 @@ const (
 // footprint measures the binary as operators run it: what it takes with many
 // connections, and how soon it answers.
 func (b *bench) footprint(ctx context.Context) error {
-	binary := filepath.Join(b.db.dir, "binary")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "rail/cmd/rail").CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, out)
+	rail := filepath.Join(b.db.dir, "binary")
+	if err := binary.Build(ctx, rail); err != nil {
+		return err
 	}
-	p, took, err := launch(ctx, binary, b.db.dir, "RAIL_DATABASE_URL="+b.db.DSN, "RAIL_SECRET_KEY="+hex.EncodeToString(b.config.SecretKey[:]))
+	p, took, err := launch(ctx, rail, b.db.dir, "RAIL_DATABASE_URL="+b.db.DSN, "RAIL_SECRET_KEY="+hex.EncodeToString(b.config.SecretKey[:]))
 	if err != nil {
 		return err
 	}
@@ -43,7 +45,7 @@ func (b *bench) footprint(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprintf(b.Out, "memory: at most %.0f MB resident, %d connections, %d requests of every kind\n", memory, connections, connections*each)
-	if p, took, err = launch(ctx, binary, filepath.Join(b.db.dir, "fresh"), "RAIL_LOG_LEVEL=error"); err != nil {
+	if p, took, err = launch(ctx, rail, filepath.Join(b.db.dir, "fresh"), "RAIL_LOG_LEVEL=error"); err != nil {
 		return err
 	}
 	fmt.Fprintf(b.Out, "start: %.2f s with a private PostgreSQL that is made first\n", took.Seconds())
@@ -91,7 +93,7 @@ type running struct {
 
 // launch starts the binary with migrations, and returns how long it took until it
 // answered that it is ready.
-func launch(ctx context.Context, binary, dir string, environ ...string) (running, time.Duration, error) {
+func launch(ctx context.Context, rail, dir string, environ ...string) (running, time.Duration, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return running{}, 0, err
@@ -100,7 +102,7 @@ func launch(ctx context.Context, binary, dir string, environ ...string) (running
 	if err := l.Close(); err != nil {
 		return running{}, 0, err
 	}
-	cmd := exec.CommandContext(ctx, binary, "serve", "--migrate")
+	cmd := exec.CommandContext(ctx, rail, "serve", "--migrate")
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "RAIL_DATA_DIR=" + dir, "RAIL_ADDR=" + addr}, environ...)
 	var log strings.Builder
 	cmd.Stderr = &log
