@@ -98,6 +98,16 @@ WHERE b.id = @id AND t.id = b.id AND t.folded_xid = b.folded_xid;
 -- name: BalancesUnfold :execrows
 -- BalancesUnfold empties the rows that were folded by another cluster, which a
 -- logical restore brings: their mark means nothing here. The ledger, which is
--- whole, fills them again.
-UPDATE balances SET pending_minor = 0, due_minor = 0, paid_minor = 0, folded_xid = '0'
-WHERE folded_xid > pg_snapshot_xmax(pg_current_snapshot());
+-- whole, fills them again, from its beginning.
+WITH emptied AS (
+    UPDATE balances SET pending_minor = 0, due_minor = 0, paid_minor = 0, folded_xid = '0'
+    WHERE folded_xid > pg_snapshot_xmax(pg_current_snapshot()) RETURNING id
+)
+UPDATE ledger_mark SET after_id = 0 WHERE EXISTS (SELECT 1 FROM emptied);
+
+-- name: LedgerFolded :one
+-- LedgerFolded is the last entry up to which all were folded when a process said so.
+SELECT m.after_id FROM ledger_mark m;
+
+-- name: LedgerSetFolded :exec
+UPDATE ledger_mark SET after_id = @after_id WHERE after_id < @after_id;

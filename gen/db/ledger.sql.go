@@ -290,13 +290,16 @@ func (q *Queries) BalancesStale(ctx context.Context, db DBTX, arg BalancesStaleP
 }
 
 const balancesUnfold = `-- name: BalancesUnfold :execrows
-UPDATE balances SET pending_minor = 0, due_minor = 0, paid_minor = 0, folded_xid = '0'
-WHERE folded_xid > pg_snapshot_xmax(pg_current_snapshot())
+WITH emptied AS (
+    UPDATE balances SET pending_minor = 0, due_minor = 0, paid_minor = 0, folded_xid = '0'
+    WHERE folded_xid > pg_snapshot_xmax(pg_current_snapshot()) RETURNING id
+)
+UPDATE ledger_mark SET after_id = 0 WHERE EXISTS (SELECT 1 FROM emptied)
 `
 
 // BalancesUnfold empties the rows that were folded by another cluster, which a
 // logical restore brings: their mark means nothing here. The ledger, which is
-// whole, fills them again.
+// whole, fills them again, from its beginning.
 func (q *Queries) BalancesUnfold(ctx context.Context, db DBTX) (int64, error) {
 	result, err := db.Exec(ctx, balancesUnfold)
 	if err != nil {
@@ -339,6 +342,18 @@ func (q *Queries) LedgerAppend(ctx context.Context, db DBTX, arg LedgerAppendPar
 	return err
 }
 
+const ledgerFolded = `-- name: LedgerFolded :one
+SELECT m.after_id FROM ledger_mark m
+`
+
+// LedgerFolded is the last entry up to which all were folded when a process said so.
+func (q *Queries) LedgerFolded(ctx context.Context, db DBTX) (int64, error) {
+	row := db.QueryRow(ctx, ledgerFolded)
+	var after_id int64
+	err := row.Scan(&after_id)
+	return after_id, err
+}
+
 const ledgerMark = `-- name: LedgerMark :one
 SELECT coalesce((SELECT max(l.id) FROM ledger_entries l), 0)::bigint AS id,
     pg_snapshot_xmin(pg_current_snapshot())::xid8 AS horizon,
@@ -358,4 +373,13 @@ func (q *Queries) LedgerMark(ctx context.Context, db DBTX) (LedgerMarkRow, error
 	var i LedgerMarkRow
 	err := row.Scan(&i.ID, &i.Horizon, &i.Xid)
 	return i, err
+}
+
+const ledgerSetFolded = `-- name: LedgerSetFolded :exec
+UPDATE ledger_mark SET after_id = $1 WHERE after_id < $1
+`
+
+func (q *Queries) LedgerSetFolded(ctx context.Context, db DBTX, afterID int64) error {
+	_, err := db.Exec(ctx, ledgerSetFolded, afterID)
+	return err
 }

@@ -263,6 +263,11 @@ type LedgerEntry struct {
 	CreatedXid   uint64
 }
 
+type LedgerMark struct {
+	ID      bool
+	AfterID int64
+}
+
 type Link struct {
 	ID             string
 	OrgID          string
@@ -602,6 +607,11 @@ type Sale struct {
 	UpdatedAt               clock.Time
 	CreatedXid              uint64
 	RefundedMinor           int64
+}
+
+type SchemaFloor struct {
+	ID      bool
+	Version int64
 }
 
 type Sequence struct {

@@ -11,21 +11,30 @@ import (
 // stretch is how many entries are looked at in one statement.
 const stretch = 1000
 
+// rest is how many entries a process that starts may look at again.
+const rest = 10_000
+
 // Folder moves finished entries of the ledger into the balances, so that a
 // reader has few entries to add. Balances read the same before and after. Any
 // number of folders may run at once; a Folder itself is used by one goroutine.
 type Folder struct {
 	pool  *pgxpool.Pool
+	begun bool
 	after int64             // every entry up to here is folded
+	kept  int64             // what the database knows of after
 	mark  *db.LedgerMarkRow // where after goes next
 }
 
-// NewFolder returns a folder that begins with the first entry of the ledger.
+// NewFolder returns a folder that begins where another has come to, or a little
+// before.
 func NewFolder(pool *pgxpool.Pool) *Folder { return &Folder{pool: pool} }
 
 // Fold folds the balances whose newer entries are of finished transactions.
 // Each balance is a statement of its own, so no lock is held for long.
 func (f *Folder) Fold(ctx context.Context) error {
+	if err := f.begin(ctx); err != nil {
+		return err
+	}
 	m, err := queries.LedgerMark(ctx, f.pool)
 	if err != nil {
 		return err
@@ -39,7 +48,24 @@ func (f *Folder) Fold(ctx context.Context) error {
 		}
 	}
 	f.advance(m.Horizon)
-	return nil
+	return f.keep(ctx)
+}
+
+func (f *Folder) begin(ctx context.Context) (err error) {
+	if !f.begun {
+		f.kept, err = queries.LedgerFolded(ctx, f.pool)
+		f.after, f.begun = f.kept, err == nil
+	}
+	return err
+}
+
+// keep tells those who start later how far the ledger is folded, now and then.
+func (f *Folder) keep(ctx context.Context) error {
+	if f.after < f.kept+rest {
+		return nil
+	}
+	f.kept = f.after
+	return queries.LedgerSetFolded(ctx, f.pool, f.after)
 }
 
 // stretch folds what a stretch of entries after one calls for and returns the

@@ -299,11 +299,41 @@ func TestUnfold(t *testing.T) {
 			VALUES ('bal_1_usd', 'org_1', 'prg_1', 'part_1', 'USD', 200, '9000000000', now());
 		INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
 			VALUES ('org_1', 'prg_1', 'part_1', 'com_1', 'USD', 'source', 'due', 200, now()), ('org_1', 'prg_1', 'part_1', 'com_2', 'USD', 'source', 'due', 300, now());
+		UPDATE ledger_mark SET after_id = 2;
 		SET session_replication_role = DEFAULT`)
 	require.NoError(t, err)
 	require.NoError(t, Unfold(t.Context(), pool))
-	require.NoError(t, NewFolder(pool).Fold(t.Context()))
-	var due int64
+	foldUntil(t, NewFolder(pool), func() bool { return folded(t, pool) == 500 })
+}
+
+// foldUntil folds until something is so: not before the transactions of other
+// tests, which share the server, are over.
+func foldUntil(t *testing.T, f *Folder, so func() bool) {
+	t.Helper()
+	require.Eventually(t, func() bool { return f.Fold(t.Context()) == nil && so() }, 20*time.Second, time.Millisecond)
+}
+
+// folded is what the only balance of a test holds.
+func folded(t *testing.T, pool *pgxpool.Pool) (due int64) {
+	t.Helper()
 	require.NoError(t, pool.QueryRow(t.Context(), "SELECT due_minor FROM balances").Scan(&due))
-	require.EqualValues(t, 500, due)
+	return due
+}
+
+// TestFoldGoesOn: a process that starts does not look at what others have folded.
+func TestFoldGoesOn(t *testing.T) {
+	t.Parallel()
+	pool := setup(t)
+	ctx := t.Context()
+	many := `INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
+		SELECT $1, $2, 'part_a', 'com_' || n, 'USD', 'source', 'due', 1, now() FROM generate_series(1, $3::int) n`
+	exec(t, pool, `INSERT INTO balances (id, org_id, program_id, partner_id, currency, updated_at) VALUES ('bal_a', $1, $2, 'part_a', 'USD', now())`, orgID, programID)
+	exec(t, pool, many, orgID, programID, rest)
+	first := NewFolder(pool)
+	foldUntil(t, first, func() bool { return first.kept == rest })
+	exec(t, pool, many, orgID, programID, 5)
+	next := NewFolder(pool)
+	require.NoError(t, next.begin(ctx))
+	require.EqualValues(t, rest, next.after)
+	foldUntil(t, next, func() bool { return folded(t, pool) == rest+5 })
 }

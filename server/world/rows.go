@@ -131,6 +131,9 @@ const moves = `SELECT k.org_id, k.program_id, k.partner_id, k.id, k.currency, m.
 		('due', 'paid', k.updated_at, k.status = 'paid'), ('pending', 'sink', k.voided_at, k.voided_at IS NOT NULL)) m(origin, target, at, happened)
 	WHERE m.happened AND k.id LIKE 'com_01%'`
 
+// marked says up to where the balances above are folded.
+const marked = "UPDATE ledger_mark SET after_id = coalesce((SELECT min(l.id) - 1 FROM ledger_entries l WHERE l.commission_id LIKE 'com_01%' AND l.commission_id >= '#open'), 0)"
+
 // months is how many months have been paid: the last is the one before the last,
 // so that the batch of the last month is still to be made.
 const months = 22

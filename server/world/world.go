@@ -152,7 +152,7 @@ func (f *filler) fill(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := f.run(ctx, "DROP SCHEMA made CASCADE"); err != nil {
+	if err := f.run(ctx, "DROP SCHEMA made CASCADE", marked); err != nil {
 		return err
 	}
 	f.log("%d indexes", len(indexes))
