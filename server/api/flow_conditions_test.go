@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -32,94 +33,108 @@ func branchOf(rate int, conditions ...any) M {
 	return M{"conditions": conditions, "rate_type": "percent", "rate_value": rate}
 }
 
+// when is a list of one condition.
+func when(field, operator string, value any) []any { return []any{cond(field, operator, value)} }
+
+// given is what conditions look at, where it is not the default.
+type given struct {
+	partner, click, customer, sale M
+}
+
+var (
+	aboutMetadata = given{customer: M{"metadata": M{"plan": "Pro", "seats": 12, "age": "30"}, "identifier": "user-7"}, sale: M{"metadata": M{"order.id": "A-1", "n": 5}}}
+	aboutProduct  = given{sale: M{"product_id": "prod_1", "product_name": "Pro Plan", "interval": "year"}}
+	aboutPlace    = given{partner: M{"country_code": "FR"}, click: M{"country": "de"}}
+)
+
+// branchCase is a sale of 100.00 that a branch matches or not.
+type branchCase struct {
+	given
+	conditions []any
+	match      bool
+}
+
+var branchCases = []branchCase{
+	{given{}, []any{}, true},
+	{given{}, when("sale.amount_minor", "gte", 10000), true},
+	{given{}, when("sale.amount_minor", "gt", 10000), false},
+	{given{sale: M{"currency": "EUR"}}, when("sale.amount_minor", "gte", 1), false},
+	{given{sale: M{"tax_minor": 1900}}, when("sale.net_amount_minor", "eq", 8100), true},
+	{given{sale: M{"currency": "EUR"}}, when("sale.currency", "eq", "eur"), true},
+	{given{}, when("sale.currency", "in", []string{"EUR", "GBP"}), false},
+	{aboutProduct, when("sale.product_id", "in", []string{"prod_0", "prod_1"}), true},
+	{aboutProduct, when("sale.product_id", "eq", "PROD_1"), false},
+	{aboutProduct, when("sale.product_name", "contains", "pro pl"), true},
+	{aboutProduct, when("sale.product_name", "starts_with", "Plan"), false},
+	{aboutProduct, when("sale.billing_type", "eq", "subscription"), true},
+	{aboutProduct, when("sale.interval", "not_in", []string{"month", "week"}), true},
+	{given{}, when("sale.interval", "neq", "month"), false}, // missing
+	{given{}, when("sale.product_id", "not_in", []string{"x"}), false},
+	{given{}, when("sale.product_id", "exists", false), true},
+	{given{}, when("sale.product_id", "exists", true), false},
+	{given{}, when("sale.is_first_sale", "eq", true), true},
+	{given{}, when("sale.is_first_sale", "eq", false), false},
+	{aboutMetadata, when("sale.metadata.order.id", "eq", "A-1"), true},
+	{aboutMetadata, when("sale.metadata.order.id", "eq", "a-1"), false},
+	{aboutMetadata, when("sale.metadata.n", "gt", 4), true},
+	{aboutMetadata, when("sale.metadata.n", "neq", "5"), false}, // a text against a number never matches
+	{aboutMetadata, when("customer.metadata.seats", "gte", 12), true},
+	{aboutMetadata, when("customer.metadata.age", "lt", 31), true},
+	{aboutMetadata, when("customer.metadata.plan", "ends_with", "ro"), true},
+	{aboutMetadata, when("customer.metadata.none", "neq", "x"), false},
+	{aboutMetadata, when("customer.metadata.none", "exists", false), true},
+	{aboutMetadata, when("customer.identifier", "eq", "user-7"), true},
+	{given{}, when("customer.sales_count", "eq", 1), true},
+	{given{}, when("customer.total_paid_minor", "eq", 10000), true},
+	{given{}, when("customer.months_since_conversion", "eq", 0), true},
+	{given{}, when("customer.days_since_conversion", "gt", 0), false},
+	{given{}, when("customer.days_since_lead", "eq", 0), true},
+	{given{}, when("customer.lead_at", "gte", "2026-09-01"), true},
+	{given{}, when("customer.lead_at", "lt", "2026-09-01T12:00:00Z"), false},
+	{given{}, when("customer.converted_at", "lte", "2026-09-01T12:00:00Z"), true},
+	{given{}, when("customer.tracked_by", "eq", "api"), true},
+	{aboutPlace, when("customer.tracked_by", "in", []string{"link"}), true},
+	{aboutPlace, when("customer.country", "eq", "DE"), true},
+	{aboutPlace, when("customer.country", "neq", "FR"), true},
+	{given{}, when("customer.country", "neq", "FR"), false},
+	{aboutPlace, when("customer.link_id", "exists", false), true},
+	{given{}, when("customer.coupon_id", "exists", true), false},
+	{aboutPlace, when("partner.country_code", "in", []string{"fr", "be"}), true},
+	{given{}, when("partner.leads_count", "eq", 1), true},
+	{given{}, when("partner.customers_count", "eq", 1), true},
+	{given{}, when("partner.sales_count", "lte", 1), true},
+	{given{}, when("partner.revenue_minor", "eq", 10000), true},
+	{given{}, when("partner.commissions_minor", "eq", 0), true},
+	{given{}, []any{cond("sale.is_first_sale", "eq", true), cond("sale.amount_minor", "lt", 1)}, false},
+	{given{}, []any{M{"any": []any{cond("sale.amount_minor", "lt", 1), cond("sale.is_first_sale", "eq", true)}}}, true},
+	{given{}, []any{M{"all": []any{cond("sale.amount_minor", "lt", 1), cond("sale.is_first_sale", "eq", true)}}}, false},
+	{given{}, []any{M{"any": []any{cond("sale.amount_minor", "lt", 1), M{"all": []any{cond("sale.currency", "eq", "USD"), cond("sale.amount_minor", "eq", 10000)}}}}}, true},
+}
+
+// buyer is the customer of the case, of a click on the handle where it has one.
+func (g given) buyer(s *apitest.Server, program, partner, handle string) string {
+	s.T.Helper()
+	body := M{"program_id": program}
+	if g.click != nil {
+		body["click_id"] = s.Click(program, handle, g.click).String("id")
+	} else {
+		body["partner_id"] = partner
+	}
+	maps.Copy(body, g.customer)
+	return s.Must(201, s.Post("/v1/customers", body)).String("id")
+}
+
 // TestBranchConditions: one sale of 100.00 a condition; the branch pays 50 %,
 // the flow itself 10 %.
 func TestBranchConditions(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
-	type given struct {
-		partner, click, customer, sale M
-	}
-	meta := given{customer: M{"metadata": M{"plan": "Pro", "seats": 12, "age": "30"}, "identifier": "user-7"}, sale: M{"metadata": M{"order.id": "A-1", "n": 5}}}
-	product := given{sale: M{"product_id": "prod_1", "product_name": "Pro Plan", "interval": "year"}}
-	place := given{partner: M{"country_code": "FR"}, click: M{"country": "de"}}
-	is := func(field, operator string, value any) []any { return []any{cond(field, operator, value)} }
-	for _, c := range []struct {
-		given
-		conditions []any
-		match      bool
-	}{
-		{given{}, []any{}, true},
-		{given{}, is("sale.amount_minor", "gte", 10000), true},
-		{given{}, is("sale.amount_minor", "gt", 10000), false},
-		{given{sale: M{"currency": "EUR"}}, is("sale.amount_minor", "gte", 1), false},
-		{given{sale: M{"tax_minor": 1900}}, is("sale.net_amount_minor", "eq", 8100), true},
-		{given{sale: M{"currency": "EUR"}}, is("sale.currency", "eq", "eur"), true},
-		{given{}, is("sale.currency", "in", []string{"EUR", "GBP"}), false},
-		{product, is("sale.product_id", "in", []string{"prod_0", "prod_1"}), true},
-		{product, is("sale.product_id", "eq", "PROD_1"), false},
-		{product, is("sale.product_name", "contains", "pro pl"), true},
-		{product, is("sale.product_name", "starts_with", "Plan"), false},
-		{product, is("sale.billing_type", "eq", "subscription"), true},
-		{product, is("sale.interval", "not_in", []string{"month", "week"}), true},
-		{given{}, is("sale.interval", "neq", "month"), false}, // missing
-		{given{}, is("sale.product_id", "not_in", []string{"x"}), false},
-		{given{}, is("sale.product_id", "exists", false), true},
-		{given{}, is("sale.product_id", "exists", true), false},
-		{given{}, is("sale.is_first_sale", "eq", true), true},
-		{given{}, is("sale.is_first_sale", "eq", false), false},
-		{meta, is("sale.metadata.order.id", "eq", "A-1"), true},
-		{meta, is("sale.metadata.order.id", "eq", "a-1"), false},
-		{meta, is("sale.metadata.n", "gt", 4), true},
-		{meta, is("sale.metadata.n", "neq", "5"), false}, // a text against a number never matches
-		{meta, is("customer.metadata.seats", "gte", 12), true},
-		{meta, is("customer.metadata.age", "lt", 31), true},
-		{meta, is("customer.metadata.plan", "ends_with", "ro"), true},
-		{meta, is("customer.metadata.none", "neq", "x"), false},
-		{meta, is("customer.metadata.none", "exists", false), true},
-		{meta, is("customer.identifier", "eq", "user-7"), true},
-		{given{}, is("customer.sales_count", "eq", 1), true},
-		{given{}, is("customer.total_paid_minor", "eq", 10000), true},
-		{given{}, is("customer.months_since_conversion", "eq", 0), true},
-		{given{}, is("customer.days_since_conversion", "gt", 0), false},
-		{given{}, is("customer.days_since_lead", "eq", 0), true},
-		{given{}, is("customer.lead_at", "gte", "2026-09-01"), true},
-		{given{}, is("customer.lead_at", "lt", "2026-09-01T12:00:00Z"), false},
-		{given{}, is("customer.converted_at", "lte", "2026-09-01T12:00:00Z"), true},
-		{given{}, is("customer.tracked_by", "eq", "api"), true},
-		{place, is("customer.tracked_by", "in", []string{"link"}), true},
-		{place, is("customer.country", "eq", "DE"), true},
-		{place, is("customer.country", "neq", "FR"), true},
-		{given{}, is("customer.country", "neq", "FR"), false},
-		{place, is("customer.link_id", "exists", false), true},
-		{given{}, is("customer.coupon_id", "exists", true), false},
-		{place, is("partner.country_code", "in", []string{"fr", "be"}), true},
-		{given{}, is("partner.leads_count", "eq", 1), true},
-		{given{}, is("partner.customers_count", "eq", 1), true},
-		{given{}, is("partner.sales_count", "lte", 1), true},
-		{given{}, is("partner.revenue_minor", "eq", 10000), true},
-		{given{}, is("partner.commissions_minor", "eq", 0), true},
-		{given{}, []any{cond("sale.is_first_sale", "eq", true), cond("sale.amount_minor", "lt", 1)}, false},
-		{given{}, []any{M{"any": []any{cond("sale.amount_minor", "lt", 1), cond("sale.is_first_sale", "eq", true)}}}, true},
-		{given{}, []any{M{"all": []any{cond("sale.amount_minor", "lt", 1), cond("sale.is_first_sale", "eq", true)}}}, false},
-		{given{}, []any{M{"any": []any{cond("sale.amount_minor", "lt", 1), M{"all": []any{cond("sale.currency", "eq", "USD"), cond("sale.amount_minor", "eq", 10000)}}}}}, true},
-	} {
+	for _, c := range branchCases {
 		name := fmt.Sprintf("%v of %v", c.conditions, c.given)
-		program := s.Program()
-		handle := apitest.Unique("p-")
+		program, handle := s.Program(), apitest.Unique("p-")
 		partner := s.Partner(program, M{"handle": handle}, c.partner)
 		flow := s.Must(201, s.Post("/v1/flows", M{"program_id": program, "name": "F", "rate_type": "percent", "rate_value": 1000, "branches": []any{branchOf(5000, c.conditions...)}}))
-		body := M{"program_id": program}
-		if c.click != nil {
-			body["click_id"] = s.Click(program, handle, c.click).String("id")
-		} else {
-			body["partner_id"] = partner
-		}
-		for k, v := range c.customer {
-			body[k] = v
-		}
-		customer := s.Must(201, s.Post("/v1/customers", body)).String("id")
-		sale := s.Sale(program, customer, M{"amount_minor": 10000}, c.sale)
+		sale := s.Sale(program, c.buyer(s, program, partner, handle), M{"amount_minor": 10000}, c.sale)
 		k, ok := soleCommission(s, program, sale.String("id"))
 		require.True(t, ok, name)
 		require.Equal(t, flow.String("id"), k.String("flow_id"), name)

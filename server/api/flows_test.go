@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -29,95 +30,130 @@ func TestFlowDefaults(t *testing.T) {
 	require.Empty(t, s.EventTypes(program), "the catalogue has no rule.created")
 }
 
-func TestFlowRefusals(t *testing.T) {
-	t.Parallel()
+// badFlow is a body that is refused as a new flow, and as a change of one.
+type badFlow struct {
+	body        M
+	status      int
+	code, param string
+}
+
+var badFlows = []badFlow{
+	{M{"name": ""}, 400, "parameter_invalid", "name"},
+	{M{"name": strings.Repeat("x", 121)}, 400, "parameter_invalid", "name"},
+	{M{"rate_type": "share"}, 400, "parameter_invalid", "rate_type"},
+	{M{"rate_value": 50001}, 400, "parameter_invalid", "rate_value"},
+	{M{"rate_value": -1}, 400, "parameter_invalid", "rate_value"},
+	{M{"rate_type": "fixed", "rate_value": 100000000}, 400, "parameter_invalid", "rate_value"},
+	{M{"trigger": "new_signup"}, 400, "parameter_invalid", "rate_type"},
+	{M{"trigger": "new_refund"}, 400, "parameter_invalid", "trigger"},
+	{M{"priority": -1}, 400, "parameter_invalid", "priority"},
+	{M{"priority": 1001}, 400, "parameter_invalid", "priority"},
+	{M{"status": "paused"}, 400, "parameter_invalid", "status"},
+	{M{"approval_mode": "after_days"}, 400, "parameter_missing", "approval_delay_days"},
+	{M{"approval_mode": "after_days", "approval_delay_days": 0}, 400, "parameter_invalid", "approval_delay_days"},
+	{M{"approval_mode": "after_days", "approval_delay_days": 1000}, 400, "parameter_invalid", "approval_delay_days"},
+	{M{"approval_delay_days": 5}, 400, "parameter_invalid", "approval_delay_days"},
+	{M{"approval_mode": "manual", "approval_delay_days": 5}, 400, "parameter_invalid", "approval_delay_days"},
+}
+
+// flowWorld is a program with what its flows can name, and what is another's.
+type flowWorld struct {
+	*apitest.Server
+	program, partner, group      string
+	foreignPartner, foreignGroup string
+}
+
+func newFlowWorld(t *testing.T) flowWorld {
+	t.Helper()
 	s := apitest.New(t)
 	program, other := s.Program(), s.Program()
-	partner, elsewhere := s.Partner(program), s.Partner(other)
-	group := s.Must(201, s.Post("/v1/groups", M{"program_id": program, "name": "G"})).String("id")
-	far := s.Must(201, s.Post("/v1/groups", M{"program_id": other, "name": "G"})).String("id")
-	branch := M{"conditions": []any{}, "rate_type": "percent", "rate_value": 1}
-	leaf := M{"field": "sale.is_first_sale", "operator": "eq", "value": true}
-	with := func(name string, v any) []any {
-		b := M{}
-		for k, x := range branch {
-			b[k] = x
-		}
-		b[name] = v
-		return []any{b}
-	}
-	bad := []struct {
-		body        M
-		status      int
-		code, param string
-	}{
-		{M{"name": ""}, 400, "parameter_invalid", "name"},
-		{M{"name": strings.Repeat("x", 121)}, 400, "parameter_invalid", "name"},
-		{M{"rate_type": "share"}, 400, "parameter_invalid", "rate_type"},
-		{M{"rate_value": 50001}, 400, "parameter_invalid", "rate_value"},
-		{M{"rate_value": -1}, 400, "parameter_invalid", "rate_value"},
-		{M{"rate_type": "fixed", "rate_value": 100000000}, 400, "parameter_invalid", "rate_value"},
-		{M{"trigger": "new_signup"}, 400, "parameter_invalid", "rate_type"},
-		{M{"trigger": "new_refund"}, 400, "parameter_invalid", "trigger"},
-		{M{"priority": -1}, 400, "parameter_invalid", "priority"},
-		{M{"priority": 1001}, 400, "parameter_invalid", "priority"},
-		{M{"status": "paused"}, 400, "parameter_invalid", "status"},
-		{M{"approval_mode": "after_days"}, 400, "parameter_missing", "approval_delay_days"},
-		{M{"approval_mode": "after_days", "approval_delay_days": 0}, 400, "parameter_invalid", "approval_delay_days"},
-		{M{"approval_mode": "after_days", "approval_delay_days": 1000}, 400, "parameter_invalid", "approval_delay_days"},
-		{M{"approval_delay_days": 5}, 400, "parameter_invalid", "approval_delay_days"},
-		{M{"approval_mode": "manual", "approval_delay_days": 5}, 400, "parameter_invalid", "approval_delay_days"},
-		{M{"group_id": group, "partner_id": partner}, 400, "parameters_exclusive", "partner_id"},
-		{M{"group_id": far}, 400, "invalid_reference", "group_id"},
-		{M{"partner_id": elsewhere}, 400, "invalid_reference", "partner_id"},
-		{M{"group_id": "grp_none"}, 404, "resource_not_found", "group_id"},
-		{M{"target_group_id": group}, 400, "parameter_invalid", "target_group_id"},
-		{M{"action": "switch_group"}, 400, "parameter_missing", "target_group_id"},
-		{M{"action": "switch_group", "target_group_id": group}, 400, "parameter_invalid", "rate_type"},
-		{M{"action": "switch_group", "target_group_id": far, "rate_type": nil, "rate_value": nil}, 400, "invalid_reference", "target_group_id"},
-		{M{"branches": slices.Repeat([]any{branch}, 21)}, 400, "parameter_invalid", "branches"},
-		{M{"branches": with("rate_value", 50001)}, 400, "parameter_invalid", "branches[0].rate_value"},
-		{M{"branches": with("id", "flb_none")}, 400, "invalid_reference", "branches[0].id"},
-		{M{"branches": with("priority", 1)}, 400, "parameter_unknown", "branches[0].priority"},
-		{M{"branches": with("conditions", []any{M{"any": []any{}}})}, 400, "invalid_condition", "branches[0].conditions[0].any"},
-		{M{"branches": with("conditions", []any{M{"any": []any{M{"all": []any{M{"any": []any{leaf}}}}}}})}, 400, "invalid_condition", "branches[0].conditions[0].any[0].all[0]"},
-		{M{"branches": with("conditions", append(slices.Repeat([]any{leaf}, 19), M{"all": []any{leaf, leaf}}))}, 400, "invalid_condition", "branches[0].conditions[19].all[1]"},
-		{M{"branches": with("conditions", []any{M{"field": "sale.profit", "operator": "eq", "value": 1}})}, 400, "invalid_condition", "branches[0].conditions[0].field"},
-		{M{"branches": with("conditions", []any{M{"field": "sale.product_id", "operator": "gt", "value": "x"}})}, 400, "invalid_condition", "branches[0].conditions[0].operator"},
-		{M{"branches": with("conditions", []any{M{"field": "sale.interval", "operator": "eq", "value": "hour"}})}, 400, "invalid_condition", "branches[0].conditions[0].value"},
-	}
-	body := func(more M) M {
-		b := M{"program_id": program, "name": "Rule", "rate_type": "percent", "rate_value": 1000}
-		for k, v := range more {
-			b[k] = v
-		}
-		return b
-	}
-	before := len(s.Events(program))
-	for _, c := range bad {
-		s.Refused(c.status, c.code, c.param, s.Post("/v1/flows", body(c.body)))
-	}
-	s.Refused(404, "resource_not_found", "program_id", s.Post("/v1/flows", body(M{"program_id": "prg_none"})))
-	s.Refused(400, "parameter_missing", "rate_type", s.Post("/v1/flows", M{"program_id": program, "name": "x"}))
-	s.Refused(400, "parameter_missing", "rate_value", s.Post("/v1/flows", M{"program_id": program, "name": "x", "rate_type": "fixed"}))
-	signup := body(M{"trigger": "new_signup", "rate_type": "fixed", "branches": []any{M{"conditions": []any{leaf}, "rate_type": "fixed", "rate_value": 1}}})
-	s.Refused(400, "invalid_condition", "branches[0].conditions[0].field", s.Post("/v1/flows", signup))
-	require.EqualValues(t, 0, s.Get("/v1/flows?program_id="+program).Int("total_count"))
+	w := flowWorld{Server: s, program: program, partner: s.Partner(program), foreignPartner: s.Partner(other)}
+	w.group = s.Must(201, s.Post("/v1/groups", M{"program_id": program, "name": "G"})).String("id")
+	w.foreignGroup = s.Must(201, s.Post("/v1/groups", M{"program_id": other, "name": "G"})).String("id")
+	return w
+}
 
-	stored := s.Must(201, s.Post("/v1/flows", body(nil)))
+func (w flowWorld) badReferences() []badFlow {
+	return []badFlow{
+		{M{"group_id": w.group, "partner_id": w.partner}, 400, "parameters_exclusive", "partner_id"},
+		{M{"group_id": w.foreignGroup}, 400, "invalid_reference", "group_id"},
+		{M{"partner_id": w.foreignPartner}, 400, "invalid_reference", "partner_id"},
+		{M{"group_id": "grp_none"}, 404, "resource_not_found", "group_id"},
+		{M{"target_group_id": w.group}, 400, "parameter_invalid", "target_group_id"},
+		{M{"action": "switch_group"}, 400, "parameter_missing", "target_group_id"},
+		{M{"action": "switch_group", "target_group_id": w.group}, 400, "parameter_invalid", "rate_type"},
+		{M{"action": "switch_group", "target_group_id": w.foreignGroup, "rate_type": nil, "rate_value": nil}, 400, "invalid_reference", "target_group_id"},
+	}
+}
+
+var firstSale = cond("sale.is_first_sale", "eq", true)
+
+// branchWith is a list of one branch that would be good but for the member.
+func branchWith(member string, v any) []any {
+	b := branchOf(1)
+	b[member] = v
+	return []any{b}
+}
+
+var badBranches = []badFlow{
+	{M{"branches": slices.Repeat([]any{branchOf(1)}, 21)}, 400, "parameter_invalid", "branches"},
+	{M{"branches": branchWith("rate_value", 50001)}, 400, "parameter_invalid", "branches[0].rate_value"},
+	{M{"branches": branchWith("id", "flb_none")}, 400, "invalid_reference", "branches[0].id"},
+	{M{"branches": branchWith("priority", 1)}, 400, "parameter_unknown", "branches[0].priority"},
+	{M{"branches": branchWith("conditions", []any{M{"any": []any{}}})}, 400, "invalid_condition", "branches[0].conditions[0].any"},
+	{M{"branches": branchWith("conditions", []any{M{"any": []any{M{"all": []any{M{"any": []any{firstSale}}}}}}})}, 400, "invalid_condition", "branches[0].conditions[0].any[0].all[0]"},
+	{M{"branches": branchWith("conditions", append(slices.Repeat([]any{firstSale}, 19), M{"all": []any{firstSale, firstSale}}))}, 400, "invalid_condition", "branches[0].conditions[19].all[1]"},
+	{M{"branches": branchWith("conditions", []any{M{"field": "sale.profit", "operator": "eq", "value": 1}})}, 400, "invalid_condition", "branches[0].conditions[0].field"},
+	{M{"branches": branchWith("conditions", []any{M{"field": "sale.product_id", "operator": "gt", "value": "x"}})}, 400, "invalid_condition", "branches[0].conditions[0].operator"},
+	{M{"branches": branchWith("conditions", []any{M{"field": "sale.interval", "operator": "eq", "value": "hour"}})}, 400, "invalid_condition", "branches[0].conditions[0].value"},
+}
+
+// flow is a body that makes a flow.
+func (w flowWorld) flow(more M) M {
+	b := M{"program_id": w.program, "name": "Rule", "rate_type": "percent", "rate_value": 1000}
+	maps.Copy(b, more)
+	return b
+}
+
+func TestFlowRefusals(t *testing.T) {
+	t.Parallel()
+	w := newFlowWorld(t)
+	bad := slices.Concat(badFlows, w.badReferences(), badBranches)
+	before := len(w.Events(w.program))
+	w.refusedAsNew(bad)
+	require.EqualValues(t, 0, w.Get("/v1/flows?program_id="+w.program).Int("total_count"))
+
+	stored := w.Must(201, w.Post("/v1/flows", w.flow(nil)))
 	path := "/v1/flows/" + stored.String("id")
+	w.refusedAsChange(path, bad)
+	require.Equal(t, stored.Body, w.Get(path).Body)
+	require.Len(t, w.Events(w.program), before)
+	stranger := apitest.On(t, w.DSN, w.Clock)
+	stranger.Refused(404, "resource_not_found", "", stranger.Post(path, M{"name": "x"}))
+	stranger.Refused(404, "resource_not_found", "", stranger.Delete(path))
+}
+
+func (w flowWorld) refusedAsNew(bad []badFlow) {
+	w.T.Helper()
+	for _, c := range bad {
+		w.Refused(c.status, c.code, c.param, w.Post("/v1/flows", w.flow(c.body)))
+	}
+	w.Refused(404, "resource_not_found", "program_id", w.Post("/v1/flows", w.flow(M{"program_id": "prg_none"})))
+	w.Refused(400, "parameter_missing", "rate_type", w.Post("/v1/flows", M{"program_id": w.program, "name": "x"}))
+	w.Refused(400, "parameter_missing", "rate_value", w.Post("/v1/flows", M{"program_id": w.program, "name": "x", "rate_type": "fixed"}))
+	signup := w.flow(M{"trigger": "new_signup", "rate_type": "fixed", "branches": []any{M{"conditions": []any{firstSale}, "rate_type": "fixed", "rate_value": 1}}})
+	w.Refused(400, "invalid_condition", "branches[0].conditions[0].field", w.Post("/v1/flows", signup))
+}
+
+func (w flowWorld) refusedAsChange(path string, bad []badFlow) {
+	w.T.Helper()
 	for _, c := range bad {
 		if c.body["action"] == "switch_group" && c.param == "rate_type" {
 			continue // an update drops the rates that lose their meaning
 		}
-		s.Refused(c.status, c.code, c.param, s.Post(path, c.body))
+		w.Refused(c.status, c.code, c.param, w.Post(path, c.body))
 	}
-	s.Refused(400, "parameter_unknown", "currency", s.Post(path, M{"currency": "USD"}))
-	require.Equal(t, stored.Body, s.Get(path).Body)
-	require.Len(t, s.Events(program), before)
-	stranger := apitest.On(t, s.DSN, s.Clock)
-	stranger.Refused(404, "resource_not_found", "", stranger.Post(path, M{"name": "x"}))
-	stranger.Refused(404, "resource_not_found", "", stranger.Delete(path))
+	w.Refused(400, "parameter_unknown", "currency", w.Post(path, M{"currency": "USD"}))
 }
 
 // TestFlowUpdate: what is absent stays, branches are replaced, and each change

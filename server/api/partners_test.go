@@ -449,33 +449,44 @@ func TestPartnerEarnings(t *testing.T) {
 	earned(1400, 1800)
 }
 
-func TestDeletePartner(t *testing.T) {
-	t.Parallel()
-	s := apitest.New(t)
-	program := s.Program()
-	partner := s.PartnerObject(program, M{"handle": "ada", "email": "ada@example.com"}).String("id")
-	bystander := s.Partner(program)
-	kept := s.Flow(program)
-	flow := s.Flow(program, M{"partner_id": partner, "name": "Ada's"})
-	link := s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": partner, "destination_url": "https://shop.example"})).String("id")
-	coupon := s.Must(201, s.Post("/v1/coupons", M{"program_id": program, "partner_id": partner, "code": "ADA"})).String("id")
-	click := s.Click(program, "ada")
-	customer := s.Must(201, s.Post("/v1/customers", M{"program_id": program, "click_id": click.String("id")})).String("id")
-	due := s.Sale(program, customer, M{"external_charge_id": "ch_due"})
-	s.Must(200, s.Post("/v1/programs/"+program, M{"holding_period_days": 30}))
-	held := s.Sale(program, customer)
-	other := s.Customer(program, bystander)
-	s.Sale(program, other)
-	commissions := map[string]apitest.Answer{}
-	for _, k := range s.Get("/v1/commissions?program_id=" + program + "&partner_id=" + partner).Data() {
-		commissions[k["sale_id"].(string)] = apitest.Answer{Body: k}
-	}
-	require.Len(t, commissions, 2)
-	seen := len(s.Events(program))
-	s.Clock.Advance(time.Second)
-	require.Equal(t, M{"id": partner, "object": "partner", "deleted": true}, s.Must(200, s.Delete("/v1/partners/"+partner)).Body)
+// deletion is of a partner that has one of everything, beside a bystander.
+type deletion struct {
+	*apitest.Server
+	t                           *testing.T
+	program, partner, bystander string
+	flow, kept                  string // the partner's, and the program's
+	link, coupon, customer      string
+	click                       apitest.Answer
+	due, held                   string                    // sales of the partner
+	commissions                 map[string]apitest.Answer // of these sales
+}
 
-	told := s.Events(program)[seen:]
+func newDeletion(t *testing.T) deletion {
+	t.Helper()
+	s := apitest.New(t)
+	w := deletion{Server: s, t: t, program: s.Program(), commissions: map[string]apitest.Answer{}}
+	w.partner = s.Partner(w.program, M{"handle": "ada", "email": "ada@example.com"})
+	w.bystander = s.Partner(w.program)
+	w.kept = s.Flow(w.program)
+	w.flow = s.Flow(w.program, M{"partner_id": w.partner, "name": "Ada's"})
+	w.link = s.Must(201, s.Post("/v1/links", M{"program_id": w.program, "partner_id": w.partner, "destination_url": "https://shop.example"})).String("id")
+	w.coupon = s.Must(201, s.Post("/v1/coupons", M{"program_id": w.program, "partner_id": w.partner, "code": "ADA"})).String("id")
+	w.click = s.Click(w.program, "ada")
+	w.customer = s.Must(201, s.Post("/v1/customers", M{"program_id": w.program, "click_id": w.click.String("id")})).String("id")
+	w.due = s.Sale(w.program, w.customer, M{"external_charge_id": "ch_due"}).String("id")
+	s.Must(200, s.Post("/v1/programs/"+w.program, M{"holding_period_days": 30}))
+	w.held = s.Sale(w.program, w.customer).String("id")
+	s.Sale(w.program, s.Customer(w.program, w.bystander))
+	for _, k := range s.Get("/v1/commissions?program_id=" + w.program + "&partner_id=" + w.partner).Data() {
+		w.commissions[k["sale_id"].(string)] = apitest.Answer{Body: k}
+	}
+	require.Len(t, w.commissions, 2)
+	return w
+}
+
+// tells: each commission is voided, the flow and the partner are deleted.
+func (w deletion) tells(told []apitest.Answer) {
+	w.t.Helper()
 	var kinds []string
 	voided := map[any]any{}
 	for _, e := range told {
@@ -484,45 +495,77 @@ func TestDeletePartner(t *testing.T) {
 			voided[e.Body["data"].(M)["sale_id"]] = e.Body["data"]
 		}
 	}
-	require.Equal(t, []string{"commission.voided", "commission.voided", "rule.deleted", "affiliate.deleted"}, kinds)
-	for _, sale := range []string{due.String("id"), held.String("id")} {
-		k := commissions[sale]
-		require.Equal(t, M{
-			"commission_id": k.String("id"), "sale_id": sale, "partner_id": partner, "amount_minor": k.Body["amount_minor"], "currency": "USD",
+	require.Equal(w.t, []string{"commission.voided", "commission.voided", "rule.deleted", "affiliate.deleted"}, kinds)
+	for _, sale := range []string{w.due, w.held} {
+		k := w.commissions[sale]
+		require.Equal(w.t, M{
+			"commission_id": k.String("id"), "sale_id": sale, "partner_id": w.partner, "amount_minor": k.Body["amount_minor"], "currency": "USD",
 			"reason": "partner_deleted",
 		}, voided[sale])
 	}
-	require.Equal(t, M{"rule_id": flow, "name": "Ada's"}, told[2].Body["data"])
-	require.Equal(t, M{"partner_id": partner}, told[3].Body["data"])
+	require.Equal(w.t, M{"rule_id": w.flow, "name": "Ada's"}, told[2].Body["data"])
+	require.Equal(w.t, M{"partner_id": w.partner}, told[3].Body["data"])
+}
 
+// removes: what was the partner's is not found.
+func (w deletion) removes() {
+	w.t.Helper()
 	for _, path := range []string{
-		"partners/" + partner, "flows/" + flow, "links/" + link, "clicks/" + click.String("id"), "referrals/" + click.String("referral_id"),
-		"customers/" + customer, "commissions/" + commissions[due.String("id")].String("id"),
+		"partners/" + w.partner, "flows/" + w.flow, "links/" + w.link, "clicks/" + w.click.String("id"), "referrals/" + w.click.String("referral_id"),
+		"customers/" + w.customer, "commissions/" + w.commissions[w.due].String("id"),
 	} {
-		s.Refused(404, "resource_not_found", "", s.Get("/v1/"+path))
+		w.Refused(404, "resource_not_found", "", w.Get("/v1/"+path))
 	}
-	s.Refused(404, "resource_not_found", "", s.Delete("/v1/partners/"+partner))
-	s.Refused(404, "resource_not_found", "partner_id", s.Get("/v1/balances?program_id="+program+"&partner_id="+partner))
-	require.Nil(t, s.Must(200, s.Get("/v1/coupons/"+coupon)).Body["partner_id"])
-	stays := s.Must(200, s.Get("/v1/sales/"+due.String("id")+"?expand=partner,customer"))
-	require.Nil(t, stays.Body["partner_id"])
-	require.Nil(t, stays.Body["partner"])
-	require.Nil(t, stays.Body["customer"])
-	require.Equal(t, customer, stays.String("customer_id"), "the old customer stays as a text")
-	replacement := s.Customer(program, bystander)
-	again := s.Must(200, s.Post("/v1/sales", apitest.SaleBody(program, replacement, M{"external_charge_id": "ch_due"})))
-	require.Equal(t, due.String("id"), again.String("id"), "one charge, one sale, forever")
-	s.Must(200, s.Get("/v1/flows/"+kept))
-	_, _, paid := s.Balance(program, bystander, "USD")
-	require.Zero(t, paid)
-	require.EqualValues(t, 1, s.Get("/v1/commissions?program_id="+program).Int("total_count"), "another partner's stay")
+	w.Refused(404, "resource_not_found", "", w.Delete("/v1/partners/"+w.partner))
+	w.Refused(404, "resource_not_found", "partner_id", w.Get("/v1/balances?program_id="+w.program+"&partner_id="+w.partner))
+}
+
+// detaches: the coupon and the sales stay, of no partner.
+func (w deletion) detaches() {
+	w.t.Helper()
+	require.Nil(w.t, w.Must(200, w.Get("/v1/coupons/"+w.coupon)).Body["partner_id"])
+	stays := w.Must(200, w.Get("/v1/sales/"+w.due+"?expand=partner,customer"))
+	require.Nil(w.t, stays.Body["partner_id"])
+	require.Nil(w.t, stays.Body["partner"])
+	require.Nil(w.t, stays.Body["customer"])
+	require.Equal(w.t, w.customer, stays.String("customer_id"), "the old customer stays as a text")
+	replacement := w.Customer(w.program, w.bystander)
+	again := w.Must(200, w.Post("/v1/sales", apitest.SaleBody(w.program, replacement, M{"external_charge_id": "ch_due"})))
+	require.Equal(w.t, w.due, again.String("id"), "one charge, one sale, forever")
+}
+
+// spares: what is another's stays, and of the partner's money nothing is left.
+func (w deletion) spares() {
+	w.t.Helper()
+	w.Must(200, w.Get("/v1/flows/"+w.kept))
+	_, _, paid := w.Balance(w.program, w.bystander, "USD")
+	require.Zero(w.t, paid)
+	require.EqualValues(w.t, 1, w.Get("/v1/commissions?program_id="+w.program).Int("total_count"), "another partner's stay")
 	var sum int64
-	require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT coalesce(sum(pending_minor + due_minor + paid_minor), 0)::bigint FROM balances WHERE partner_id = $1", partner).Scan(&sum))
-	require.Zero(t, sum)
-	s.Refused(404, "tracking_value_not_found", "value", s.Post("/v1/clicks", M{
-		"program_id": program, "value": "ada", "landing_url": "https://shop.example", "visitor_token": "visitor-1",
+	require.NoError(w.t, w.Pool.QueryRow(w.t.Context(), "SELECT coalesce(sum(pending_minor + due_minor + paid_minor), 0)::bigint FROM balances WHERE partner_id = $1", w.partner).Scan(&sum))
+	require.Zero(w.t, sum)
+}
+
+// frees: the handle leads nowhere; a new partner may have it and the email.
+func (w deletion) frees() {
+	w.t.Helper()
+	w.Refused(404, "tracking_value_not_found", "value", w.Post("/v1/clicks", M{
+		"program_id": w.program, "value": "ada", "landing_url": "https://shop.example", "visitor_token": "visitor-1",
 	}))
-	s.Partner(program, M{"email": "ada@example.com", "handle": "ada"}) // both are free again
+	w.Partner(w.program, M{"email": "ada@example.com", "handle": "ada"})
+}
+
+func TestDeletePartner(t *testing.T) {
+	t.Parallel()
+	w := newDeletion(t)
+	seen := len(w.Events(w.program))
+	w.Clock.Advance(time.Second)
+	require.Equal(t, M{"id": w.partner, "object": "partner", "deleted": true}, w.Must(200, w.Delete("/v1/partners/"+w.partner)).Body)
+	w.tells(w.Events(w.program)[seen:])
+	w.removes()
+	w.detaches()
+	w.spares()
+	w.frees()
 }
 
 // TestDeletePartnerInFlight: a payout that is processing keeps its partner.

@@ -41,25 +41,41 @@ func is(figures ...string) []string { return figures }
 
 func sumReports(t *testing.T, s *apitest.Server) { t.Helper(); runJob(t, s, "sum-reports") }
 
-// TestReportFigures: every dimension counts what decisions 141, 143 and 199 say.
-func TestReportFigures(t *testing.T) {
-	t.Parallel()
+// figures checks the reports of a program; stage says how they come about.
+type figures struct {
+	*apitest.Server
+	t                     *testing.T
+	program               string
+	ada, group, tag, link string // a partner with a group, a tag and a link
+	bob                   string // a partner without any
+}
+
+func newFigures(t *testing.T) figures {
+	t.Helper()
 	s := apitest.New(t)
-	program := s.Program()
-	s.Flow(program)
-	group := s.Must(201, s.Post("/v1/groups", M{"program_id": program, "name": "Creators"})).String("id")
-	tag := s.Must(201, s.Post("/v1/tags", M{"program_id": program, "name": "Gold"})).String("id")
-	ada := s.Partner(program, M{"handle": "ada", "group_id": group, "first_name": "Ada", "last_name": "Lovelace"})
-	bob := s.Partner(program, M{"handle": "bob"})
+	w := figures{Server: s, t: t, program: s.Program()}
+	s.Flow(w.program)
+	w.group = s.Must(201, s.Post("/v1/groups", M{"program_id": w.program, "name": "Creators"})).String("id")
+	w.tag = s.Must(201, s.Post("/v1/tags", M{"program_id": w.program, "name": "Gold"})).String("id")
+	w.ada = s.Partner(w.program, M{"handle": "ada", "group_id": w.group, "first_name": "Ada", "last_name": "Lovelace"})
+	w.bob = s.Partner(w.program, M{"handle": "bob"})
+	s.Must(200, s.Post("/v1/partners/"+w.ada, M{"tag_ids": []string{w.tag}}))
+	s.Must(200, s.Post("/v1/partners/"+w.bob, M{"group_id": nil}))
+	w.link = s.Must(201, s.Post("/v1/links", M{"program_id": w.program, "partner_id": w.ada, "destination_url": "https://shop.example", "value": "ada-spring", "label": "Spring"})).String("id")
+	return w
+}
+
+// sell has ada, bob and a partner who is deleted earn something today; bob sold
+// yesterday too.
+func (w figures) sell() {
+	w.t.Helper()
+	s, program := w.Server, w.program
 	gone := s.Partner(program, M{"handle": "gone"})
-	s.Must(200, s.Post("/v1/partners/"+ada, M{"tag_ids": []string{tag}}))
-	s.Must(200, s.Post("/v1/partners/"+bob, M{"group_id": nil}))
-	link := s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": ada, "destination_url": "https://shop.example", "value": "ada-spring", "label": "Spring"})).String("id")
 	click := s.Click(program, "ada-spring")
 	s.Click(program, "ada")
 	s.Click(program, "bob")
 	linked := s.Must(201, s.Post("/v1/customers", M{"program_id": program, "click_id": click.String("id")})).String("id")
-	bare := s.Customer(program, bob)
+	bare := s.Customer(program, w.bob)
 	lost := s.Customer(program, gone)
 	yesterday := M{"occurred_at": "2026-08-31T23:59:59.999Z"}
 	s.Sale(program, linked, M{"amount_minor": 10000, "product_id": "pro", "product_name": "Pro plan"})
@@ -69,59 +85,102 @@ func TestReportFigures(t *testing.T) {
 	s.Must(200, s.Post("/v1/sales/"+partly.String("id")+"/refund", M{"amount_minor": 400}))
 	s.Sale(program, bare, M{"amount_minor": 700, "currency": "EUR"})
 	s.Sale(program, lost, M{"amount_minor": 5000, "product_name": "Add-on"})
-	s.Must(201, grant(s, program, bob, M{"amount_minor": 50}))
-	s.Must(201, grant(s, program, bob, M{"amount_minor": -20}))
+	s.Must(201, grant(s, program, w.bob, M{"amount_minor": 50}))
+	s.Must(201, grant(s, program, w.bob, M{"amount_minor": -20}))
 	s.Must(200, s.Delete("/v1/partners/"+gone))
+}
 
-	check := func(stage string) {
-		a := reported(s, program, "")
-		require.Equal(t, []any{"2025-09-01", "2026-09-01", "partner", "USD"}, []any{a.Body["from"], a.Body["to"], a.Body["dimension"], a.Body["currency"]}, stage)
-		require.Equal(t, is("2", "1", "1", "2", "1", "10000", "2000"), row(a, ada), stage)
-		require.Equal(t, is("1", "1", "1", "1", "0", "600", "150"), row(a, bob), stage)
-		require.Equal(t, is("0", "0", "0", "1", "0", "5000", "0"), row(a, "direct"), stage)
-		require.Equal(t, is("3", "2", "2", "4", "1", "15600", "2150"), figuresOf(a.Body["totals"].(M)), stage)
-		rows := a.Body["rows"].([]any)
-		require.Equal(t, []any{ada, "direct", bob}, []any{rows[0].(M)["key"], rows[1].(M)["key"], rows[2].(M)["key"]}, "by revenue")
-		require.Equal(t, []any{"Ada Lovelace", "Direct"}, []any{rows[0].(M)["label"], rows[1].(M)["label"]})
-		require.Equal(t, json.Number("5000"), rows[0].(M)["conversion_bps"], "one customer, two clicks")
-		require.Equal(t, json.Number("5000"), rows[0].(M)["refund_bps"])
-		require.Nil(t, rows[1].(M)["conversion_bps"])
+func (w figures) byPartner(stage string) {
+	w.t.Helper()
+	a := reported(w.Server, w.program, "")
+	require.Equal(w.t, []any{"2025-09-01", "2026-09-01", "partner", "USD"}, []any{a.Body["from"], a.Body["to"], a.Body["dimension"], a.Body["currency"]}, stage)
+	require.Equal(w.t, is("2", "1", "1", "2", "1", "10000", "2000"), row(a, w.ada), stage)
+	require.Equal(w.t, is("1", "1", "1", "1", "0", "600", "150"), row(a, w.bob), stage)
+	require.Equal(w.t, is("0", "0", "0", "1", "0", "5000", "0"), row(a, "direct"), stage)
+	require.Equal(w.t, is("3", "2", "2", "4", "1", "15600", "2150"), figuresOf(a.Body["totals"].(M)), stage)
+	rows := a.Body["rows"].([]any)
+	require.Equal(w.t, []any{w.ada, "direct", w.bob}, []any{rows[0].(M)["key"], rows[1].(M)["key"], rows[2].(M)["key"]}, "by revenue")
+	require.Equal(w.t, []any{"Ada Lovelace", "Direct"}, []any{rows[0].(M)["label"], rows[1].(M)["label"]})
+	require.Equal(w.t, json.Number("5000"), rows[0].(M)["conversion_bps"], "one customer, two clicks")
+	require.Equal(w.t, json.Number("5000"), rows[0].(M)["refund_bps"])
+	require.Nil(w.t, rows[1].(M)["conversion_bps"])
+}
 
-		a = reported(s, program, "&dimension=link")
-		require.Equal(t, is("1", "1", "1", "2", "1", "10000", "2000"), row(a, link), stage)
-		require.Equal(t, is("2", "1", "1", "1", "0", "600", "150"), row(a, nil), "a partner's own, without a link")
-		require.Equal(t, is("0", "0", "0", "1", "0", "5000", "0"), row(a, "direct"), stage)
-		a = reported(s, program, "&dimension=group")
-		require.Equal(t, is("2", "1", "1", "2", "1", "10000", "2000"), row(a, group), stage)
-		require.Equal(t, is("1", "1", "1", "1", "0", "600", "150"), row(a, nil), stage)
-		a = reported(s, program, "&dimension=tag")
-		require.Equal(t, is("2", "1", "1", "2", "1", "10000", "2000"), row(a, tag), stage)
-		require.Equal(t, is("3", "2", "2", "4", "1", "15600", "2150"), figuresOf(a.Body["totals"].(M)), stage)
-		a = reported(s, program, "&dimension=product")
-		require.Equal(t, is("<nil>", "<nil>", "1", "2", "1", "10000", "2000"), row(a, "pro"), stage)
-		require.Equal(t, is("<nil>", "<nil>", "0", "1", "0", "5000", "0"), row(a, "Add-on"), "direct ones have their product")
-		require.Equal(t, is("<nil>", "<nil>", "1", "1", "0", "600", "150"), row(a, nil), stage)
-		require.Equal(t, "Pro plan", a.Body["rows"].([]any)[0].(M)["label"])
-		a = reported(s, program, "&dimension=period&from=2026-08-30&to=2026-09-01")
-		require.Len(t, a.Body["rows"], 3, "empty days too")
-		require.Equal(t, is("0", "0", "1", "1", "0", "600", "120"), row(a, "2026-08-31"), "a commission counts on its sale's day")
-		require.Equal(t, is("3", "2", "1", "3", "1", "15000", "2030"), row(a, "2026-09-01"), stage)
-		require.Equal(t, is("0", "0", "0", "0", "0", "0", "0"), row(a, "2026-08-30"), stage)
-		a = reported(s, program, "&currency=eur")
-		require.Equal(t, is("1", "1", "1", "1", "0", "700", "140"), row(a, bob), "counts are of no currency")
-		for _, filter := range []string{"&partner_id=" + ada, "&group_id=" + group, "&tag_id=" + tag} {
-			for _, dimension := range []string{"partner", "link", "product", "group", "tag", "period"} {
-				a = reported(s, program, "&dimension="+dimension+filter)
-				require.Nil(t, row(a, "direct"), filter)
-				require.Equal(t, json.Number("10000"), a.Body["totals"].(M)["revenue_minor"], "%s %s %s", stage, dimension, filter)
-			}
+func (w figures) byLink(stage string) {
+	w.t.Helper()
+	a := reported(w.Server, w.program, "&dimension=link")
+	require.Equal(w.t, is("1", "1", "1", "2", "1", "10000", "2000"), row(a, w.link), stage)
+	require.Equal(w.t, is("2", "1", "1", "1", "0", "600", "150"), row(a, nil), "a partner's own, without a link")
+	require.Equal(w.t, is("0", "0", "0", "1", "0", "5000", "0"), row(a, "direct"), stage)
+}
+
+func (w figures) byGroupAndTag(stage string) {
+	w.t.Helper()
+	a := reported(w.Server, w.program, "&dimension=group")
+	require.Equal(w.t, is("2", "1", "1", "2", "1", "10000", "2000"), row(a, w.group), stage)
+	require.Equal(w.t, is("1", "1", "1", "1", "0", "600", "150"), row(a, nil), stage)
+	a = reported(w.Server, w.program, "&dimension=tag")
+	require.Equal(w.t, is("2", "1", "1", "2", "1", "10000", "2000"), row(a, w.tag), stage)
+	require.Equal(w.t, is("3", "2", "2", "4", "1", "15600", "2150"), figuresOf(a.Body["totals"].(M)), stage)
+}
+
+func (w figures) byProduct(stage string) {
+	w.t.Helper()
+	a := reported(w.Server, w.program, "&dimension=product")
+	require.Equal(w.t, is("<nil>", "<nil>", "1", "2", "1", "10000", "2000"), row(a, "pro"), stage)
+	require.Equal(w.t, is("<nil>", "<nil>", "0", "1", "0", "5000", "0"), row(a, "Add-on"), "direct ones have their product")
+	require.Equal(w.t, is("<nil>", "<nil>", "1", "1", "0", "600", "150"), row(a, nil), stage)
+	require.Equal(w.t, "Pro plan", a.Body["rows"].([]any)[0].(M)["label"])
+}
+
+func (w figures) byDay(stage string) {
+	w.t.Helper()
+	a := reported(w.Server, w.program, "&dimension=period&from=2026-08-30&to=2026-09-01")
+	require.Len(w.t, a.Body["rows"], 3, "empty days too")
+	require.Equal(w.t, is("0", "0", "1", "1", "0", "600", "120"), row(a, "2026-08-31"), "a commission counts on its sale's day")
+	require.Equal(w.t, is("3", "2", "1", "3", "1", "15000", "2030"), row(a, "2026-09-01"), stage)
+	require.Equal(w.t, is("0", "0", "0", "0", "0", "0", "0"), row(a, "2026-08-30"), stage)
+}
+
+func (w figures) inEuros() {
+	w.t.Helper()
+	a := reported(w.Server, w.program, "&currency=eur")
+	require.Equal(w.t, is("1", "1", "1", "1", "0", "700", "140"), row(a, w.bob), "counts are of no currency")
+}
+
+// ofAda: each filter leaves ada's figures, in every dimension.
+func (w figures) ofAda(stage string) {
+	w.t.Helper()
+	for _, filter := range []string{"&partner_id=" + w.ada, "&group_id=" + w.group, "&tag_id=" + w.tag} {
+		for _, dimension := range []string{"partner", "link", "product", "group", "tag", "period"} {
+			a := reported(w.Server, w.program, "&dimension="+dimension+filter)
+			require.Nil(w.t, row(a, "direct"), filter)
+			require.Equal(w.t, json.Number("10000"), a.Body["totals"].(M)["revenue_minor"], "%s %s %s", stage, dimension, filter)
 		}
 	}
-	check("from the rows")
-	s.Clock.Set(time.Date(2026, 9, 1, 23, 0, 0, 0, time.UTC))
-	sumReports(t, s)
-	check("yesterday summed")
-	balanced(t, s)
+}
+
+func (w figures) check(stage string) {
+	w.t.Helper()
+	w.byPartner(stage)
+	w.byLink(stage)
+	w.byGroupAndTag(stage)
+	w.byProduct(stage)
+	w.byDay(stage)
+	w.inEuros()
+	w.ofAda(stage)
+}
+
+// TestReportFigures: every dimension counts what decisions 141, 143 and 199 say.
+func TestReportFigures(t *testing.T) {
+	t.Parallel()
+	w := newFigures(t)
+	w.sell()
+	w.check("from the rows")
+	w.Clock.Set(time.Date(2026, 9, 1, 23, 0, 0, 0, time.UTC))
+	sumReports(t, w.Server)
+	w.check("yesterday summed")
+	balanced(t, w.Server)
 }
 
 func TestReportWindows(t *testing.T) {
@@ -184,79 +243,137 @@ func everyReport(s *apitest.Server, program string, queries []string) (out []str
 	return out
 }
 
+// bustle is a program in which things happen by chance, and what is asked of it.
+type bustle struct {
+	*apitest.Server
+	t                          *testing.T
+	program                    string
+	rnd                        *rand.Rand
+	partners, customers, sales []string
+	live                       int // clicks are on the first so many partners
+	queries                    []string
+}
+
+func newBustle(t *testing.T) *bustle {
+	t.Helper()
+	s := apitest.New(t)
+	w := &bustle{Server: s, t: t, program: s.Program(M{"holding_period_days": 0}), rnd: rand.New(rand.NewPCG(7, 7)), live: 3}
+	s.Flow(w.program)
+	for i := range 4 {
+		w.partners = append(w.partners, s.Partner(w.program, M{"handle": fmt.Sprintf("exact-%d", i)}))
+		s.Must(201, s.Post("/v1/links", M{"program_id": w.program, "partner_id": w.partners[i], "destination_url": "https://shop.example", "value": fmt.Sprintf("link-%d", i)}))
+	}
+	w.queries = []string{"", "&from=2026-08-15&to=2026-11-03&compare=none", "&from=2026-07-01&to=2026-12-31&partner_id=" + w.partners[1]}
+	return w
+}
+
+func (w *bustle) one(of []string) string { return of[w.rnd.IntN(len(of))] }
+
+// act does one thing, where what it needs is there.
+func (w *bustle) act() {
+	w.t.Helper()
+	switch w.rnd.IntN(9) {
+	case 0, 1:
+		w.Click(w.program, fmt.Sprintf("exact-%d", w.rnd.IntN(w.live)))
+	case 2:
+		click := w.Click(w.program, fmt.Sprintf("link-%d", w.rnd.IntN(w.live)))
+		w.customers = append(w.customers, w.Must(201, w.Post("/v1/customers", M{"program_id": w.program, "click_id": click.String("id")})).String("id"))
+	case 3, 4, 5:
+		w.sell()
+	case 6:
+		w.refund()
+	case 7:
+		w.reassign()
+	case 8:
+		w.reject()
+	}
+}
+
+// sell records a sale of now or of the past.
+func (w *bustle) sell() {
+	w.t.Helper()
+	if len(w.customers) == 0 {
+		return
+	}
+	at := w.Clock.Now().Days(-int64(w.rnd.IntN(2) * w.rnd.IntN(60)))
+	sale := w.Sale(w.program, w.one(w.customers), M{"amount_minor": 100 + w.rnd.IntN(9999), "product_name": w.one([]string{"A", "B"}), "occurred_at": at.String()})
+	w.sales = append(w.sales, sale.String("id"))
+}
+
+// refund refunds a sale or a part of it, where that much is left.
+func (w *bustle) refund() {
+	w.t.Helper()
+	if len(w.sales) > 0 {
+		a := w.Post("/v1/sales/"+w.one(w.sales)+"/refund", any2(w.rnd, nil, M{"amount_minor": 50}))
+		require.Contains(w.t, []int{200, 400}, a.Status, "%s", a.Raw)
+	}
+}
+
+// reassign gives a customer to a partner.
+func (w *bustle) reassign() {
+	w.t.Helper()
+	if len(w.customers) > 0 {
+		w.Must(200, w.Post("/v1/customers/"+w.one(w.customers), M{"partner_id": w.one(w.partners[:3])}))
+	}
+}
+
+// reject rejects a commission that is due.
+func (w *bustle) reject() {
+	w.t.Helper()
+	ks := w.Get("/v1/commissions?program_id=" + w.program + "&status=due&limit=100").Data()
+	if len(ks) > 0 {
+		w.Must(200, w.Post("/v1/commissions/"+ks[w.rnd.IntN(len(ks))]["id"].(string)+"/reject", M{"reason": "x"}))
+	}
+}
+
+// deletePartner deletes the third partner; the fourth takes its place.
+func (w *bustle) deletePartner() {
+	w.t.Helper()
+	w.Must(200, w.Delete("/v1/partners/"+w.partners[2]))
+	w.partners[2] = w.partners[3]
+	w.customers, w.live = nil, 2
+}
+
+func (w *bustle) reports() []string {
+	w.t.Helper()
+	return everyReport(w.Server, w.program, w.queries)
+}
+
+// unsummed returns the reports as they are without any sums.
+func (w *bustle) unsummed() []string {
+	w.t.Helper()
+	tx, err := w.Pool.Begin(w.t.Context())
+	require.NoError(w.t, err)
+	defer tx.Rollback(w.t.Context()) //nolint:errcheck // nothing was changed
+	_, err = w.Pool.Exec(w.t.Context(), "UPDATE report_spans SET program_id = 'hidden_' || program_id")
+	require.NoError(w.t, err)
+	out := w.reports()
+	_, err = w.Pool.Exec(w.t.Context(), "UPDATE report_spans SET program_id = substr(program_id, 8)")
+	require.NoError(w.t, err)
+	return out
+}
+
 // TestReportsAreExact: sums, marks and rows give the same answers, whatever was
 // changed after a day was summed, and whatever part is summed again.
 func TestReportsAreExact(t *testing.T) {
 	t.Parallel()
-	s := apitest.New(t)
-	program := s.Program(M{"holding_period_days": 0})
-	s.Flow(program)
-	rnd := rand.New(rand.NewPCG(7, 7))
-	var partners, customers, sales []string
-	live := 3
-	any := func(of []string) string { return of[rnd.IntN(len(of))] }
-	for i := range 4 {
-		partners = append(partners, s.Partner(program, M{"handle": fmt.Sprintf("exact-%d", i)}))
-		s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": partners[i], "destination_url": "https://shop.example", "value": fmt.Sprintf("link-%d", i)}))
-	}
-	act := func() {
-		switch rnd.IntN(9) {
-		case 0, 1:
-			s.Click(program, fmt.Sprintf("exact-%d", rnd.IntN(live)))
-		case 2:
-			click := s.Click(program, fmt.Sprintf("link-%d", rnd.IntN(live)))
-			customers = append(customers, s.Must(201, s.Post("/v1/customers", M{"program_id": program, "click_id": click.String("id")})).String("id"))
-		case 3, 4, 5:
-			if len(customers) > 0 {
-				at := s.Clock.Now().Days(-int64(rnd.IntN(2) * rnd.IntN(60)))
-				sales = append(sales, s.Sale(program, any(customers), M{"amount_minor": 100 + rnd.IntN(9999), "product_name": any([]string{"A", "B"}), "occurred_at": at.String()}).String("id"))
-			}
-		case 6:
-			if len(sales) > 0 {
-				a := s.Post("/v1/sales/"+any(sales)+"/refund", any2(rnd, nil, M{"amount_minor": 50}))
-				require.Contains(t, []int{200, 400}, a.Status, "%s", a.Raw)
-			}
-		case 7:
-			if len(customers) > 0 {
-				s.Must(200, s.Post("/v1/customers/"+any(customers), M{"partner_id": any(partners[:3])}))
-			}
-		case 8:
-			ks := s.Get("/v1/commissions?program_id=" + program + "&status=due&limit=100").Data()
-			if len(ks) > 0 {
-				s.Must(200, s.Post("/v1/commissions/"+ks[rnd.IntN(len(ks))]["id"].(string)+"/reject", M{"reason": "x"}))
-			}
-		}
-	}
-	queries := []string{"", "&from=2026-08-15&to=2026-11-03&compare=none", "&from=2026-07-01&to=2026-12-31&partner_id=" + partners[1]}
-	unsummed := func(do func() []string) []string { // the answers without any sums
-		tx, err := s.Pool.Begin(t.Context())
-		require.NoError(t, err)
-		defer tx.Rollback(t.Context()) //nolint:errcheck // nothing was changed
-		_, err = s.Pool.Exec(t.Context(), "UPDATE report_spans SET program_id = 'hidden_' || program_id")
-		require.NoError(t, err)
-		out := do()
-		_, err = s.Pool.Exec(t.Context(), "UPDATE report_spans SET program_id = substr(program_id, 8)")
-		require.NoError(t, err)
-		return out
-	}
+	w := newBustle(t)
 	for round := range 12 {
 		for range 12 {
-			act()
-			s.Clock.Advance(time.Duration(rnd.IntN(16)) * time.Hour)
+			w.act()
+			w.Clock.Advance(time.Duration(w.rnd.IntN(16)) * time.Hour)
 		}
 		if round == 9 {
-			s.Must(200, s.Delete("/v1/partners/"+partners[2]))
-			partners[2] = partners[3]
-			customers, live = nil, 2
+			w.deletePartner()
 		}
-		marked := everyReport(s, program, queries)
-		same(t, unsummed(func() []string { return everyReport(s, program, queries) }), marked, "round %d, before the sums", round)
-		sumReports(t, s)
-		same(t, marked, everyReport(s, program, queries), "round %d, after the sums", round)
-		balanced(t, s)
+		marked := w.reports()
+		same(t, w.unsummed(), marked, "round %d, before the sums", round)
+		sumReports(t, w.Server)
+		same(t, marked, w.reports(), "round %d, after the sums", round)
+		balanced(t, w.Server)
 	}
 	var months, marks int
-	require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT count(*) FILTER (WHERE span = 'month'), (SELECT count(*) FROM report_marks) FROM report_spans").Scan(&months, &marks))
+	require.NoError(t, w.Pool.QueryRow(t.Context(), "SELECT count(*) FILTER (WHERE span = 'month'), (SELECT count(*) FROM report_marks) FROM report_spans").Scan(&months, &marks))
 	require.Greater(t, months, 0)
 	require.Zero(t, marks)
 }

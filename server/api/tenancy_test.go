@@ -27,6 +27,22 @@ type slot struct {
 	wrap   bool   // the member is a list
 }
 
+// param is how a refusal names the slot.
+func (s slot) param() string {
+	if s.wrap {
+		return s.name + "[0]"
+	}
+	return s.name
+}
+
+// value is what the member is with the id in the slot.
+func (s slot) value(id string) any {
+	if s.wrap {
+		return []string{id}
+	}
+	return id
+}
+
 // operation is what the sweeps need to know of an implemented operation.
 type operation struct {
 	id, method, path string
@@ -303,6 +319,111 @@ func shape(a apitest.Answer) string {
 	return fmt.Sprintf("%d\n%s\n%s", a.Status, strings.Join(names, "\n"), a.Raw)
 }
 
+// sweep asks for what belongs to another organization, in the places of an
+// operation where an id can stand.
+type sweep struct {
+	*apitest.Server
+	t            *testing.T
+	own, foreign world
+	asked        int
+}
+
+// same asks for the other organization's object of the prefix and for nobody's:
+// both are refused so, and alike.
+func (w *sweep) same(status int, code, param, prefix string, ask func(id string) apitest.Answer) {
+	w.t.Helper()
+	w.asked++
+	require.NotEmpty(w.t, w.foreign[prefix], prefix)
+	theirs, nobodys := ask(w.foreign[prefix]), ask(unknownID(prefix))
+	require.Equal(w.t, shape(nobodys), shape(theirs), "a foreign id must be like an unknown one")
+	w.Refused(status, code, param, theirs)
+	require.NotContains(w.t, string(theirs.Raw), "theirs")
+}
+
+func (w *sweep) send(op operation, id, query string, body any) apitest.Answer {
+	w.t.Helper()
+	return w.Do(op.method, op.url(id)+query, w.Key, body)
+}
+
+// accepted is a body that the operation accepts, nil where it has none.
+func (w *sweep) accepted(op operation) any {
+	w.t.Helper()
+	if !op.hasBody {
+		return nil
+	}
+	return wellFormed(w.t, op, w.own, "")
+}
+
+// path asks for the object that the path names, with a body that would be
+// accepted.
+func (w *sweep) path(op operation) {
+	w.t.Helper()
+	if !op.takesID() {
+		return
+	}
+	query := ""
+	if op.needsProgram && !op.hasBody {
+		query = "?program_id=" + w.own["prg_"]
+	}
+	w.same(404, "resource_not_found", "", op.prefix(), func(id string) apitest.Answer { return w.send(op, id, query, w.accepted(op)) })
+}
+
+// members asks in each member of the body.
+func (w *sweep) members(op operation) {
+	w.t.Helper()
+	for _, sl := range op.body {
+		body := wellFormed(w.t, op, w.own, sl.name)
+		w.same(404, "resource_not_found", sl.param(), sl.prefix, func(id string) apitest.Answer {
+			body[sl.name] = sl.value(id)
+			return w.send(op, w.own[op.prefix()], "", body)
+		})
+	}
+}
+
+// filters asks in each parameter of the query.
+func (w *sweep) filters(op operation) {
+	w.t.Helper()
+	for _, sl := range op.query {
+		w.same(404, "resource_not_found", sl.name, sl.prefix, func(id string) apitest.Answer {
+			if sl.name == "program_id" {
+				return w.send(op, w.own[op.prefix()], "?program_id="+id+op.window(), nil)
+			}
+			return w.send(op, "", "?program_id="+w.own["prg_"]+"&"+sl.name+"="+id+op.window(), nil)
+		})
+	}
+}
+
+// cursors asks for the page beside an object. The deliveries are the one list
+// within another object, and the catalogue of events is of no program.
+func (w *sweep) cursors(op operation) {
+	w.t.Helper()
+	prefix, within, more := op.prefix(), "", op.window()
+	switch {
+	case op.id == "listWebhookDeliveries":
+		prefix, within = "whd_", w.own["whe_"]
+	case op.id == "listWebhookEvents" || !op.cursors:
+		return
+	case op.needsProgram:
+		more += "&program_id=" + w.own["prg_"]
+	}
+	for _, name := range []string{"starting_after", "ending_before"} {
+		w.same(400, "invalid_cursor", name, prefix, func(id string) apitest.Answer {
+			return w.send(op, within, "?"+name+"="+id+more, nil)
+		})
+	}
+}
+
+// programs asks for an object of ours, said to be of their program.
+func (w *sweep) programs(op operation) {
+	w.t.Helper()
+	if !op.toleratesProgram || op.id == "listWebhookEvents" { // the catalogue is of no program
+		return
+	}
+	w.same(404, "resource_not_found", "", "prg_", func(id string) apitest.Answer {
+		return w.send(op, w.own[op.prefix()], "?program_id="+id, w.accepted(op))
+	})
+}
+
 // TestTenancySweep asks, in every place of the description where an id can
 // stand, for another organization's object and for one that does not exist:
 // the answers must be the same to the byte, and the other's rows stay.
@@ -310,89 +431,23 @@ func TestTenancySweep(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() })
 	other := apitest.On(t, s.DSN, s.Clock)
-	own, foreign := populate(s, "ours"), populate(other, "theirs")
-	own["handle"] = "ours"
+	w := &sweep{Server: s, t: t, own: populate(s, "ours"), foreign: populate(other, "theirs")}
+	w.own["handle"] = "ours"
 	before := rows(s, other.Org)
 	for _, table := range []string{"programs", "groups", "tags", "partners", "partner_tags", "links", "tracking_values", "coupons", "clicks", "referrals", "customers", "flows", "sales", "commissions", "events", "payouts"} {
 		require.NotContains(t, before[table], "0 rows d41d8cd9", table)
 	}
-	asked := 0
-	same := func(status int, code, param string, ask func(id string) apitest.Answer, prefix string) {
-		t.Helper()
-		asked++
-		require.NotEmpty(t, foreign[prefix], prefix)
-		theirs, nobodys := ask(foreign[prefix]), ask(unknownID(prefix))
-		require.Equal(t, shape(nobodys), shape(theirs), "a foreign id must be like an unknown one")
-		s.Refused(status, code, param, theirs)
-		require.NotContains(t, string(theirs.Raw), "theirs")
-	}
 	for _, op := range operations() {
-		send := func(id, query string, body any) apitest.Answer { return s.Do(op.method, op.url(id)+query, s.Key, body) }
-		control(s, op, own)
-		for at, sl := range append([]slot{{}}, op.body...) {
-			if !op.hasBody {
-				break
-			}
-			if at == 0 && op.takesID() { // the path, with a body that would be accepted
-				same(404, "resource_not_found", "", func(id string) apitest.Answer { return send(id, "", wellFormed(t, op, own, "")) }, op.prefix())
-			}
-			if at == 0 {
-				continue
-			}
-			param := sl.name
-			if sl.wrap {
-				param += "[0]"
-			}
-			body := wellFormed(t, op, own, sl.name)
-			same(404, "resource_not_found", param, func(id string) apitest.Answer {
-				body[sl.name] = id
-				if sl.wrap {
-					body[sl.name] = []string{id}
-				}
-				return send(own[op.prefix()], "", body)
-			}, sl.prefix)
-		}
-		if op.takesID() && !op.hasBody {
-			query := ""
-			if op.needsProgram {
-				query = "?program_id=" + own["prg_"]
-			}
-			same(404, "resource_not_found", "", func(id string) apitest.Answer { return send(id, query, nil) }, op.prefix())
-		}
-		for _, sl := range op.query {
-			same(404, "resource_not_found", sl.name, func(id string) apitest.Answer {
-				if sl.name == "program_id" {
-					return send(own[op.prefix()], "?program_id="+id+op.window(), nil)
-				}
-				return send("", "?program_id="+own["prg_"]+"&"+sl.name+"="+id+op.window(), nil)
-			}, sl.prefix)
-		}
-		for _, name := range []string{"starting_after", "ending_before"} {
-			if op.id == "listWebhookDeliveries" {
-				same(400, "invalid_cursor", name, func(id string) apitest.Answer { return send(own["whe_"], "?"+name+"="+id, nil) }, "whd_")
-			} else if op.cursors && op.id != "listWebhookEvents" {
-				same(400, "invalid_cursor", name, func(id string) apitest.Answer {
-					query := "?" + name + "=" + id + op.window()
-					if op.needsProgram {
-						query += "&program_id=" + own["prg_"]
-					}
-					return send("", query, nil)
-				}, op.prefix())
-			}
-		}
-		if op.toleratesProgram && op.id != "listWebhookEvents" { // (the catalogue is of no program) an object of ours, said to be of their program
-			same(404, "resource_not_found", "", func(id string) apitest.Answer {
-				var body any
-				if op.hasBody {
-					body = wellFormed(t, op, own, "")
-				}
-				return send(own[op.prefix()], "?program_id="+id, body)
-			}, "prg_")
-		}
+		control(s, op, w.own)
+		w.path(op)
+		w.members(op)
+		w.filters(op)
+		w.cursors(op)
+		w.programs(op)
 	}
-	require.Greater(t, asked, 120, "the sweep lost its way")
+	require.Greater(t, w.asked, 120, "the sweep lost its way")
 	require.Equal(t, before, rows(s, other.Org), "a row of the other organization changed")
-	for prefix, id := range own { // none of ours went either: every refusal kept its hands off
+	for prefix, id := range w.own { // none of ours went either: every refusal kept its hands off
 		if path := (map[string]string{"part_": "partners", "grp_": "groups", "tag_": "tags", "lnk_": "links", "cpn_": "coupons", "cus_": "customers", "flw_": "flows"})[prefix]; path != "" {
 			s.Must(200, s.Get("/v1/"+path+"/"+id))
 		}

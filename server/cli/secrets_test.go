@@ -1,12 +1,12 @@
 package cli
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"rail/server/auth"
@@ -17,74 +17,110 @@ import (
 	"rail/server/webhook"
 )
 
-// TestSecretsRotate: under a new secret key everything opens, and API keys move
-// with their use, until the old one is dropped; then too.
-func TestSecretsRotate(t *testing.T) {
-	t.Parallel()
+const (
+	signingSecret = "whsec_x"
+	payoutDetails = `{"iban":"DE02120300000000202051"}`
+)
+
+// sealing is a rail with an API key and values that its secret key has sealed.
+type sealing struct {
+	rail
+	pool *pgxpool.Pool
+	key  string
+}
+
+func newSealing(t *testing.T) sealing {
+	t.Helper()
 	r := newRail(t).running()
-	made := struct{ Key string }{}
 	org := r.object("org", "create", "--name", "Acme")["id"].(string)
-	require.NoError(t, json.Unmarshal([]byte(r.must("key", "create", "--org", org, "--scope", "read", "--json")), &made))
-	cfg, err := config.Load(r.environ)
-	require.NoError(t, err)
-	old, err := secret.New(cfg.SecretKey)
-	require.NoError(t, err)
+	key := r.object("key", "create", "--org", org, "--scope", "read")["key"].(string)
+	cfg := r.config()
 	at, err := locate(t.Context(), cfg, nil)
 	require.NoError(t, err)
 	pool, err := postgres.Open(t.Context(), at.dsn, postgres.Options{MaxConns: 4})
 	require.NoError(t, err)
-	defer pool.Close()
-	sealed, err := old.Seal([]byte("whsec_x"), webhook.SecretPlace("whe_1", false))
-	require.NoError(t, err)
-	detail := []byte(`{"iban":"DE02120300000000202051"}`)
-	details, err := old.Seal(detail, payout.DetailsPlace("part_1"))
-	require.NoError(t, err)
-	for _, sql := range []string{
-		`INSERT INTO programs (id, org_id, name, product_name, website_url, currency, status, subdomain, cookie_days, url_params, commission_on_net_revenue, holding_period_days,
-			min_payout_minor, payout_term, payout_methods, block_self_referrals, blocked_countries, require_tax_forms, auto_payouts_enabled, created_at, updated_at)
-			SELECT 'prg_1', id, 'P', 'P', 'https://p.example', 'USD', 'active', 'p', 30, '{ref}', false, 30, 0, 'net_30', '{}', true, '{}', false, false, now(), now() FROM organizations`,
-		`INSERT INTO webhook_endpoints (id, org_id, program_id, url, event_types, enabled, secret, counted_since, created_at, updated_at) SELECT 'whe_1', org_id, id, 'https://x.example', '{}', true, $1, now(), now(), now() FROM programs`,
-		`INSERT INTO partners (id, org_id, program_id, email, handle, status, payout_method, payout_details, payout_details_hash, created_at, updated_at)
-			SELECT 'part_1', org_id, id, 'a@example.com', 'ada', 'active', 'wise', $2, '', now(), now() FROM programs WHERE $1::bytea IS NOT NULL`,
-	} {
-		var args []any
-		if strings.Contains(sql, "$1") {
-			args = []any{sealed}
-		}
-		if strings.Contains(sql, "$2") {
-			args = append(args, details)
-		}
-		_, err := pool.Exec(t.Context(), sql, args...)
-		require.NoError(t, err)
-	}
+	t.Cleanup(pool.Close)
+	w := sealing{r, pool, key}
+	w.seal(w.keeper(cfg.SecretKey))
+	return w
+}
 
-	former, err := os.ReadFile(filepath.Join(r.environ["RAIL_DATA_DIR"], "secret.key"))
-	require.NoError(t, err)
+func (r rail) config() config.Config {
+	r.Helper()
+	cfg, err := config.Load(r.environ)
+	require.NoError(r, err)
+	return cfg
+}
+
+func (r rail) keeper(key [32]byte, former ...[32]byte) *secret.Keeper {
+	r.Helper()
+	keeper, err := secret.New(key, former...)
+	require.NoError(r, err)
+	return keeper
+}
+
+// seal stores a webhook's secret and a partner's payout details.
+func (w sealing) seal(keeper *secret.Keeper) {
+	w.Helper()
+	signing, err := keeper.Seal([]byte(signingSecret), webhook.SecretPlace("whe_1", false))
+	require.NoError(w, err)
+	details, err := keeper.Seal([]byte(payoutDetails), payout.DetailsPlace("part_1"))
+	require.NoError(w, err)
+	w.exec(`INSERT INTO programs (id, org_id, name, product_name, website_url, currency, status, subdomain, cookie_days, url_params, commission_on_net_revenue, holding_period_days,
+			min_payout_minor, payout_term, payout_methods, block_self_referrals, blocked_countries, require_tax_forms, auto_payouts_enabled, created_at, updated_at)
+		SELECT 'prg_1', id, 'P', 'P', 'https://p.example', 'USD', 'active', 'p', 30, '{ref}', false, 30, 0, 'net_30', '{}', true, '{}', false, false, now(), now() FROM organizations`)
+	w.exec(`INSERT INTO webhook_endpoints (id, org_id, program_id, url, event_types, enabled, secret, counted_since, created_at, updated_at)
+		SELECT 'whe_1', org_id, id, 'https://x.example', '{}', true, $1, now(), now(), now() FROM programs`, signing)
+	w.exec(`INSERT INTO partners (id, org_id, program_id, email, handle, status, payout_method, payout_details, payout_details_hash, created_at, updated_at)
+		SELECT 'part_1', org_id, id, 'a@example.com', 'ada', 'active', 'wise', $1, '', now(), now() FROM programs`, details)
+}
+
+func (w sealing) exec(sql string, args ...any) {
+	w.Helper()
+	_, err := w.pool.Exec(w.Context(), sql, args...)
+	require.NoError(w, err)
+}
+
+// replaceKey gives the servers a new secret key, beside the one they had.
+func (w sealing) replaceKey() {
+	w.Helper()
+	former, err := os.ReadFile(filepath.Join(w.environ["RAIL_DATA_DIR"], "secret.key"))
+	require.NoError(w, err)
 	fresh := strings.Repeat("ab", 32)
-	r.environ["RAIL_SECRET_KEY"], r.environ["RAIL_SECRET_KEY_PREVIOUS"] = fresh, strings.TrimSpace(string(former))
-	require.Equal(t, "2 values sealed with the current key\n", r.must("secrets", "rotate"))
-	require.Equal(t, "0 values sealed with the current key\n", r.must("secrets", "rotate"))
-	cfg, err = config.Load(r.environ)
-	require.NoError(t, err)
-	both, err := secret.New(cfg.SecretKey, cfg.FormerKeys()...)
-	require.NoError(t, err)
-	_, err = auth.NewStore(pool, both, r.now).Find(t.Context(), made.Key)
+	w.environ["RAIL_SECRET_KEY"], w.environ["RAIL_SECRET_KEY_PREVIOUS"] = fresh, strings.TrimSpace(string(former))
+}
+
+// TestSecretsRotate: under a new secret key everything opens, and API keys move
+// with their use, until the old one is dropped; then too.
+func TestSecretsRotate(t *testing.T) {
+	t.Parallel()
+	w := newSealing(t)
+	w.replaceKey()
+	require.Equal(t, "2 values sealed with the current key\n", w.must("secrets", "rotate"))
+	require.Equal(t, "0 values sealed with the current key\n", w.must("secrets", "rotate"))
+	cfg := w.config()
+	_, err := auth.NewStore(w.pool, w.keeper(cfg.SecretKey, cfg.FormerKeys()...), w.now).Find(t.Context(), w.key)
 	require.NoError(t, err, "a key moves with its use")
-	alone, err := secret.New(cfg.SecretKey)
+	alone := w.keeper(cfg.SecretKey)
+	_, err = auth.NewStore(w.pool, alone, w.now).Find(t.Context(), w.key)
 	require.NoError(t, err)
-	_, err = auth.NewStore(pool, alone, r.now).Find(t.Context(), made.Key)
-	require.NoError(t, err)
-	require.NoError(t, pool.QueryRow(t.Context(), "SELECT secret FROM webhook_endpoints").Scan(&sealed))
-	plain, err := alone.Open(sealed, webhook.SecretPlace("whe_1", false))
-	require.NoError(t, err)
-	require.Equal(t, "whsec_x", string(plain))
-	var hash []byte
-	require.NoError(t, pool.QueryRow(t.Context(), "SELECT payout_details, payout_details_hash FROM partners").Scan(&details, &hash))
-	plain, err = alone.Open(details, payout.DetailsPlace("part_1"))
-	require.NoError(t, err)
-	require.Equal(t, string(detail), string(plain))
+	w.opens(alone)
+}
+
+// opens fails the test unless the keeper opens what seal has stored.
+func (w sealing) opens(keeper *secret.Keeper) {
+	w.Helper()
+	var signing, details, hash []byte
+	require.NoError(w, w.pool.QueryRow(w.Context(), "SELECT secret FROM webhook_endpoints").Scan(&signing))
+	plain, err := keeper.Open(signing, webhook.SecretPlace("whe_1", false))
+	require.NoError(w, err)
+	require.Equal(w, signingSecret, string(plain))
+	require.NoError(w, w.pool.QueryRow(w.Context(), "SELECT payout_details, payout_details_hash FROM partners").Scan(&details, &hash))
+	plain, err = keeper.Open(details, payout.DetailsPlace("part_1"))
+	require.NoError(w, err)
+	require.Equal(w, payoutDetails, string(plain))
 	method := "wise"
-	want, err := payout.DetailsHash(alone, "prg_1", &method, detail)
-	require.NoError(t, err)
-	require.Equal(t, want, hash, "details are compared by hashes of one key")
+	want, err := payout.DetailsHash(keeper, "prg_1", &method, []byte(payoutDetails))
+	require.NoError(w, err)
+	require.Equal(w, want, hash, "details are compared by hashes of one key")
 }
