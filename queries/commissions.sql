@@ -81,8 +81,12 @@ UPDATE commissions SET status = 'voided', voided_at = @now, void_reason = @reaso
 WHERE id = @id AND org_id = @org_id AND status IN ('pending', 'approved', 'due');
 
 -- name: PayoutsByIDs :many
-SELECT sqlc.embed(t), (SELECT coalesce(sum(k.total), 0) FROM tally_sums k WHERE k.program_id = t.program_id AND k.list = 'commissions' AND k.owner_id = t.id)::bigint AS commission_count
-FROM payouts t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
+SELECT sqlc.embed(t), coalesce(n.total, 0)::bigint AS commission_count
+FROM payouts t LEFT JOIN (
+    SELECT x.owner_id, sum(x.total) AS total FROM tally_sums x
+    WHERE x.program_id = ANY (ARRAY(SELECT k.program_id FROM payouts k WHERE k.id = ANY (@ids::text[]) AND k.org_id = @org_id)) AND x.org_id = @org_id
+      AND x.list = 'commissions' AND x.owner_id = ANY (@ids::text[]) GROUP BY 1) n ON n.owner_id = t.id
+WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
 
 -- name: PayoutProgram :one
 SELECT t.program_id FROM payouts t WHERE t.id = @id AND t.org_id = @org_id;

@@ -87,6 +87,9 @@ WITH mine AS MATERIALIZED (
     SELECT c.program_id, coalesce(lag(c.upto) OVER (PARTITION BY c.program_id ORDER BY c.start), '-infinity') AS after, c.start AS before FROM covered c
     UNION ALL
     SELECT o.id, coalesce((SELECT max(c.upto) FROM covered c WHERE c.program_id = o.id), '-infinity'), 'infinity' FROM programs o WHERE o.id IN (SELECT k.program_id FROM mine k) AND o.org_id = @org_id
+), counts AS MATERIALIZED (
+    SELECT x.owner_id, sum(x.total) FILTER (WHERE x.list = 'referrals') AS referrals, sum(x.total) FILTER (WHERE x.list = 'customers') AS customers FROM tally_sums x
+    WHERE x.program_id = ANY (ARRAY(SELECT k.program_id FROM mine k)) AND x.org_id = @org_id AND x.list IN ('referrals', 'customers') AND x.owner_id = ANY (@ids::text[]) GROUP BY 1
 ), parts AS (
     SELECT k.id, s.clicks FROM mine k JOIN covered c ON c.program_id = k.program_id CROSS JOIN LATERAL (
         SELECT x.clicks FROM report_sums x WHERE x.program_id = k.program_id AND x.org_id = @org_id AND x.dimension = 'partner' AND x.span = c.span AND x.start = c.start
@@ -98,11 +101,10 @@ WITH mine AS MATERIALIZED (
 )
 SELECT p.id,
     (SELECT coalesce(sum(a.clicks), 0) FROM parts a WHERE a.id = p.id)::bigint AS clicks,
-    (SELECT coalesce(sum(x.total), 0) FROM tally_sums x WHERE x.program_id = p.program_id AND x.list = 'referrals' AND x.owner_id = p.id)::bigint AS referrals,
-    (SELECT coalesce(sum(x.total), 0) FROM tally_sums x WHERE x.program_id = p.program_id AND x.list = 'customers' AND x.owner_id = p.id)::bigint AS customers,
+    coalesce(n.referrals, 0)::bigint AS referrals, coalesce(n.customers, 0)::bigint AS customers,
     (coalesce(t.pending_minor + t.due_minor + t.paid_minor, 0) + coalesce(o.earned, 0))::bigint AS commissions_minor,
     (coalesce(t.paid_minor, 0) + coalesce(o.paid, 0))::bigint AS paid_minor
-FROM partners p JOIN programs g ON g.id = p.program_id
+FROM partners p JOIN programs g ON g.id = p.program_id LEFT JOIN counts n ON n.owner_id = p.id
     LEFT JOIN balances t ON t.program_id = p.program_id AND t.partner_id = p.id AND t.currency = g.currency
     LEFT JOIN LATERAL (
         SELECT sum(l.amount_minor * ((l.to_bucket IN ('pending', 'due', 'paid'))::int - (l.from_bucket IN ('pending', 'due', 'paid'))::int)) AS earned,

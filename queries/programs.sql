@@ -43,7 +43,7 @@ WHERE id = @id AND org_id = @org_id;
 
 -- name: ProgramStats :many
 -- ProgramStats adds what reports have summed to the rows of the gaps, as ClickTotal
--- does; the rest is one index-only scan a counter. Money is the program's
+-- does; partners and referrals are from the tallies. Money is the program's
 -- currency, net of refunds and voids (decisions, 33).
 WITH covered AS MATERIALIZED (
     SELECT c.program_id, c.span, c.start, c.upto FROM report_covered c WHERE c.program_id = ANY (@ids::text[]) AND c.org_id = @org_id
@@ -65,10 +65,11 @@ WITH covered AS MATERIALIZED (
         sum(a.revenue_minor) FILTER (WHERE a.currency = o.currency)::bigint AS sales_minor, sum(a.commissions_minor) FILTER (WHERE a.currency = o.currency)::bigint AS commissions_minor
     FROM parts a JOIN programs o ON o.id = a.program_id AND o.org_id = @org_id GROUP BY a.program_id
 )
-SELECT p.id,
-    (SELECT coalesce(sum(x.total), 0) FROM tally_sums x WHERE x.program_id = p.id AND x.list = 'partners' AND x.owner_id = '')::bigint AS partners,
-    (SELECT coalesce(sum(x.total), 0) FROM tally_sums x WHERE x.program_id = p.id AND x.list = 'partners' AND x.owner_id = '' AND x.status = 'active')::bigint AS active_partners,
-    coalesce(s.clicks, 0)::bigint AS clicks,
-    (SELECT coalesce(sum(x.total), 0) FROM tally_sums x WHERE x.program_id = p.id AND x.list = 'referrals' AND x.owner_id = '')::bigint AS referrals,
+SELECT p.id, coalesce(n.partners, 0)::bigint AS partners, coalesce(n.active_partners, 0)::bigint AS active_partners,
+    coalesce(s.clicks, 0)::bigint AS clicks, coalesce(n.referrals, 0)::bigint AS referrals,
     coalesce(s.leads, 0)::bigint AS customers, coalesce(s.sales_minor, 0)::bigint AS sales_minor, coalesce(s.commissions_minor, 0)::bigint AS commissions_minor
-FROM programs p LEFT JOIN sums s ON s.program_id = p.id WHERE p.id = ANY (@ids::text[]) AND p.org_id = @org_id;
+FROM programs p LEFT JOIN sums s ON s.program_id = p.id LEFT JOIN (
+    SELECT y.program_id, sum(y.total) FILTER (WHERE y.list = 'partners') AS partners, sum(y.total) FILTER (WHERE y.list = 'partners' AND y.status = 'active') AS active_partners,
+        sum(y.total) FILTER (WHERE y.list = 'referrals') AS referrals FROM tally_sums y
+    WHERE y.program_id = ANY (@ids::text[]) AND y.org_id = @org_id AND y.list IN ('partners', 'referrals') AND y.owner_id = '' GROUP BY 1) n ON n.program_id = p.id
+WHERE p.id = ANY (@ids::text[]) AND p.org_id = @org_id;

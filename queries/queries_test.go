@@ -28,8 +28,8 @@ var unbound = map[string]string{
 	// The public redirect.
 	"LinkBySlug": "the redirect has no key; slugs are server-made and of one namespace",
 	// Jobs work on the whole database.
-	"TallyFold":            "rows change in every organization",
 	"TallyForget":          "rows go in every organization",
+	"TallyFold":            "rows change in every organization",
 	"IdempotencyPurge":     "removes what has expired, whosever it is",
 	"LedgerMark":           "a place in the whole ledger",
 	"BalancesStale":        "the fold passes over the whole ledger",
@@ -103,7 +103,8 @@ var (
 	header  = regexp.MustCompile(`(?m)^-- name: (\w+) :\w+$`)
 	comment = regexp.MustCompile(`--[^\n]*`)
 	spaces  = regexp.MustCompile(`\s+`)
-	table   = regexp.MustCompile(`(?s)CREATE TABLE (\w+) \((.*?)\n\);`)
+	view    = regexp.MustCompile(`(?s)CREATE VIEW (\w+) AS(.*?);\n`)
+	table   = regexp.MustCompile(`(?s)CREATE TABLE (\w+) \((.*?)\n\)[^\n]*;`)
 	// use is a table where a statement reads or writes it, with its alias.
 	use    = regexp.MustCompile(`(?i)\b(FROM|JOIN|INTO|UPDATE|USING|,)\s+(\w+)\b(?:\s+(?:AS\s+)?([a-z]\w*))?`)
 	insert = regexp.MustCompile(`(?i)INSERT INTO (\w+) \(([^)]*)\) (?:VALUES \(|SELECT )(.*)`)
@@ -145,6 +146,11 @@ func tenantTables(t testing.TB) []string {
 		require.NoError(t, err)
 		for _, m := range table.FindAllStringSubmatch(string(raw), -1) {
 			if regexp.MustCompile(`(?m)^\s+org_id\s`).MatchString(m[2]) {
+				out = append(out, m[1])
+			}
+		}
+		for _, m := range view.FindAllStringSubmatch(string(raw), -1) {
+			if strings.Contains(m[2], "org_id") {
 				out = append(out, m[1])
 			}
 		}

@@ -8,15 +8,14 @@ WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.list = @list AND t
   AND (sqlc.narg('kinds')::text[] IS NULL OR t.kind = ANY (sqlc.narg('kinds')::text[]));
 
 -- name: TallyLock :one
--- TallyLock lets one replica fold at a time: the differences of a row are added in
--- the order in which they were made, so that none takes it below nothing.
+-- TallyLock lets one replica fold at a time.
 SELECT pg_try_advisory_xact_lock(hashtextextended('tallies', 0));
 
 -- name: TallyFold :one
--- TallyFold moves the next differences into the tallies and counts them.
+-- TallyFold moves the next differences into the tallies and counts them. The array
+-- keeps it from a nested loop where the table was empty when it was looked at.
 WITH gone AS (
-    DELETE FROM tally_entries e WHERE (e.program_id, e.list, e.id) IN (
-        SELECT k.program_id, k.list, k.id FROM tally_entries k ORDER BY k.program_id, k.list, k.id LIMIT @lim)
+    DELETE FROM tally_entries e WHERE e.id = ANY (ARRAY(SELECT k.id FROM tally_entries k ORDER BY k.program_id, k.list, k.id LIMIT @lim))
     RETURNING e.org_id, e.program_id, e.list, e.owner_ids, e.status, e.kind, e.difference
 ), sums AS (
     SELECT g.org_id, g.program_id, g.list, o.owner_id::text AS owner_id, g.status, g.kind, sum(g.difference)::bigint AS difference
@@ -34,5 +33,5 @@ WITH gone AS (
 SELECT count(*) FROM gone;
 
 -- name: TallyForget :exec
--- TallyForget removes what nothing is left of.
+-- TallyForget removes what nothing is left of; TallyLock must be held.
 DELETE FROM tallies WHERE total = 0;

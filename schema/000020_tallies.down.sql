@@ -12,6 +12,7 @@ BEGIN
     END LOOP;
 END $do$;
 
-DROP VIEW tally_sums;
+DROP FUNCTION recount_tallies;
+DROP VIEW tally_sums, tally_rows;
 DROP TABLE tally_entries;
 DROP TABLE tallies;

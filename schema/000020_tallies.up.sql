@@ -5,6 +5,10 @@
 -- last commit, and no write waits for another one's.
 SET LOCAL lock_timeout = '2s';
 
+-- In the order in which the service writes, all at once: what changes between the
+-- first totals and the triggers would be lost.
+LOCK TABLE referrals, customers, partners, commissions, payouts, audit_log_entries IN SHARE ROW EXCLUSIVE MODE;
+
 -- Rows of one list. owner_id is empty for all of the program; else what the rows
 -- belong to: a group, a partner, a link, a coupon, a payout or a payout batch.
 -- status is an audit log entry's action; kind is a commission's, empty elsewhere.
@@ -17,10 +21,8 @@ CREATE TABLE tallies (
     kind       text COLLATE "C" NOT NULL,
     total      bigint NOT NULL,
     CONSTRAINT tallies_pkey PRIMARY KEY (program_id, list, owner_id, status, kind),
-    CONSTRAINT tallies_list_check CHECK (list IN ('audit_log_entries', 'commissions', 'customers', 'partners', 'payouts', 'referrals')),
-    CONSTRAINT tallies_total_check CHECK (total >= 0)
-);
-CREATE INDEX tallies_empty_idx ON tallies (program_id) WHERE total = 0;
+    CONSTRAINT tallies_list_check CHECK (list IN ('audit_log_entries', 'commissions', 'customers', 'partners', 'payouts', 'referrals'))
+) WITH (fillfactor = 80);
 
 -- Differences that are not in tallies yet. Most rows live for a second.
 CREATE TABLE tally_entries (
@@ -41,9 +43,36 @@ SELECT t.org_id, t.program_id, t.list, t.owner_id, t.status, t.kind, t.total FRO
 UNION ALL
 SELECT e.org_id, e.program_id, e.list, o.owner_id COLLATE "C", e.status, e.kind, e.difference FROM tally_entries e CROSS JOIN LATERAL unnest(array_append(e.owner_ids, '')) o(owner_id);
 
--- Each list gets a function, which every statement that changes rows ends with,
--- and its first totals. came and gone are the rows after and before the statement.
--- The locks that triggers take are held until the totals are committed.
+-- The rows of the lists, as they are counted.
+CREATE VIEW tally_rows AS
+SELECT org_id, program_id, 'audit_log_entries' AS list, ARRAY[]::text[] AS owner_ids, action AS status, '' AS kind FROM audit_log_entries
+UNION ALL
+SELECT org_id, program_id, 'commissions', array_remove(ARRAY[partner_id, payout_id], NULL), status, kind FROM commissions
+UNION ALL
+SELECT org_id, program_id, 'customers', array_remove(ARRAY[partner_id, link_id, coupon_id], NULL), status, '' FROM customers
+UNION ALL
+SELECT org_id, program_id, 'partners', array_remove(ARRAY[group_id], NULL), status, '' FROM partners
+UNION ALL
+SELECT org_id, program_id, 'payouts', array_remove(ARRAY[partner_id, batch_id], NULL), status, '' FROM payouts
+UNION ALL
+SELECT org_id, program_id, 'referrals', array_remove(ARRAY[partner_id, link_id], NULL), status, '' FROM referrals;
+
+-- Counts everything anew: for the first time, and for whoever has changed rows
+-- past the triggers. Nobody writes meanwhile.
+CREATE FUNCTION recount_tallies() RETURNS void LANGUAGE sql AS $$
+    LOCK TABLE referrals, customers, partners, commissions, payouts, audit_log_entries IN SHARE ROW EXCLUSIVE MODE;
+    DELETE FROM tally_entries;
+    DELETE FROM tallies;
+    INSERT INTO tallies (org_id, program_id, list, owner_id, status, kind, total)
+    SELECT a.org_id, a.program_id, a.list, o.owner_id, a.status, a.kind, sum(a.n)
+    FROM (SELECT r.org_id, r.program_id, r.list, r.owner_ids, r.status, r.kind, count(*) AS n FROM tally_rows r GROUP BY 1, 2, 3, 4, 5, 6) a
+    CROSS JOIN LATERAL unnest(array_append(a.owner_ids, '')) o(owner_id) GROUP BY 1, 2, 3, 4, 5, 6
+$$;
+SELECT recount_tallies();
+
+-- Each list gets functions that every statement which changes its rows ends with;
+-- came and gone are the rows after and before it. They run as the tables' owner:
+-- servers of the release before have no right to these tables yet.
 DO $do$
 DECLARE
     list record;
@@ -61,7 +90,7 @@ BEGIN
             ('update', 'NEW TABLE AS came OLD TABLE AS gone', format(rows, 1, 'came') || ' UNION ALL ' || format(rows, -1, 'gone'))) v (name, tables, rows)
         LOOP
             EXECUTE format($sql$
-                CREATE FUNCTION tally_%1$s_%2$s() RETURNS trigger LANGUAGE plpgsql AS $$
+                CREATE FUNCTION tally_%1$s_%2$s() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
                 BEGIN
                     INSERT INTO tally_entries (org_id, program_id, list, owner_ids, status, kind, difference)
                     SELECT org_id, program_id, '%1$s', owner_ids, status, kind, sum(n) FROM (%4$s) changed
@@ -71,12 +100,5 @@ BEGIN
                 CREATE TRIGGER %1$s_tally_%2$s AFTER %2$s ON %1$s REFERENCING %3$s FOR EACH STATEMENT EXECUTE FUNCTION tally_%1$s_%2$s()
                 $sql$, list.name, work.name, work.tables, work.rows);
         END LOOP;
-        EXECUTE format($sql$
-            INSERT INTO tallies (org_id, program_id, list, owner_id, status, kind, total)
-            SELECT org_id, program_id, '%1$s', owner_id, status, kind, sum(n) FROM (
-                SELECT org_id, program_id, owner_ids, status, kind, count(*) AS n FROM (%2$s) stored GROUP BY org_id, program_id, owner_ids, status, kind) alike
-            CROSS JOIN LATERAL unnest(array_append(owner_ids, '')) owner_id
-            GROUP BY org_id, program_id, owner_id, status, kind
-            $sql$, list.name, format(rows, 1, list.name));
     END LOOP;
 END $do$;

@@ -987,25 +987,16 @@ func (q *Queries) AuditReportLevels(ctx context.Context, db DBTX, lim int32) ([]
 }
 
 const auditTallies = `-- name: AuditTallies :many
-WITH stored AS (
-    SELECT k.program_id, 'commissions' AS list, ARRAY[k.partner_id, k.payout_id, ''] AS owner_ids, k.status, k.kind, count(*) AS n FROM commissions k GROUP BY 1, 2, 3, 4, 5
+WITH both_sides AS (
+    SELECT a.org_id, a.program_id, a.list, o.owner_id, a.status, a.kind, a.n, 0 AS tallied
+    FROM (SELECT r.org_id, r.program_id, r.list, r.owner_ids, r.status, r.kind, count(*) AS n FROM tally_rows r GROUP BY 1, 2, 3, 4, 5, 6) a
+    CROSS JOIN LATERAL unnest(array_append(a.owner_ids, '')) o(owner_id)
     UNION ALL
-    SELECT a.program_id, 'audit_log_entries', ARRAY[''], a.action, '', count(*) FROM audit_log_entries a GROUP BY 1, 2, 3, 4, 5
-    UNION ALL
-    SELECT p.program_id, 'partners', ARRAY[p.group_id, ''], p.status, '', count(*) FROM partners p GROUP BY 1, 2, 3, 4, 5
-    UNION ALL
-    SELECT c.program_id, 'customers', ARRAY[c.partner_id, c.link_id, c.coupon_id, ''], c.status, '', count(*) FROM customers c GROUP BY 1, 2, 3, 4, 5
-    UNION ALL
-    SELECT p.program_id, 'payouts', ARRAY[p.partner_id, p.batch_id, ''], p.status, '', count(*) FROM payouts p GROUP BY 1, 2, 3, 4, 5
-    UNION ALL
-    SELECT r.program_id, 'referrals', ARRAY[r.partner_id, r.link_id, ''], r.status, '', count(*) FROM referrals r GROUP BY 1, 2, 3, 4, 5
-), both_sides AS (
-    SELECT s.program_id, s.list, o.owner_id, s.status, s.kind, s.n, 0 AS tallied FROM stored s CROSS JOIN LATERAL unnest(s.owner_ids) o(owner_id) WHERE o.owner_id IS NOT NULL
-    UNION ALL
-    SELECT t.program_id, t.list, t.owner_id, t.status, t.kind, 0, t.total FROM tally_sums t
+    SELECT t.org_id, t.program_id, t.list, t.owner_id, t.status, t.kind, 0, t.total FROM tally_sums t
 )
-SELECT (b.program_id || ' ' || b.list)::text AS what, format('%s of status %s %s: %s, but there are %s', coalesce(nullif(b.owner_id, ''), 'all'), b.status, b.kind, sum(b.tallied), sum(b.n))::text AS message
-FROM both_sides b GROUP BY b.program_id, b.list, b.owner_id, b.status, b.kind HAVING sum(b.n) <> sum(b.tallied) ORDER BY 1, 2 LIMIT $1
+SELECT (b.program_id || ' ' || b.list)::text AS what,
+    format('%s of status %s %s: %s, but there are %s (SELECT recount_tallies() counts anew)', coalesce(nullif(b.owner_id, ''), 'all'), b.status, b.kind, sum(b.tallied), sum(b.n))::text AS message
+FROM both_sides b GROUP BY b.org_id, b.program_id, b.list, b.owner_id, b.status, b.kind HAVING sum(b.n) <> sum(b.tallied) ORDER BY 1, 2 LIMIT $1
 `
 
 type AuditTalliesRow struct {

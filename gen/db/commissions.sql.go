@@ -780,8 +780,12 @@ func (q *Queries) PayoutProgram(ctx context.Context, db DBTX, arg PayoutProgramP
 }
 
 const payoutsByIDs = `-- name: PayoutsByIDs :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, (SELECT coalesce(sum(k.total), 0) FROM tally_sums k WHERE k.program_id = t.program_id AND k.list = 'commissions' AND k.owner_id = t.id)::bigint AS commission_count
-FROM payouts t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, coalesce(n.total, 0)::bigint AS commission_count
+FROM payouts t LEFT JOIN (
+    SELECT x.owner_id, sum(x.total) AS total FROM tally_sums x
+    WHERE x.program_id = ANY (ARRAY(SELECT k.program_id FROM payouts k WHERE k.id = ANY ($1::text[]) AND k.org_id = $2)) AND x.org_id = $2
+      AND x.list = 'commissions' AND x.owner_id = ANY ($1::text[]) GROUP BY 1) n ON n.owner_id = t.id
+WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 `
 
 type PayoutsByIDsParams struct {

@@ -286,8 +286,12 @@ func (q *Queries) CouponSetActive(ctx context.Context, db DBTX, arg CouponSetAct
 }
 
 const couponStats = `-- name: CouponStats :many
-SELECT c.id, (SELECT coalesce(sum(x.total), 0) FROM tally_sums x WHERE x.program_id = c.program_id AND x.list = 'customers' AND x.owner_id = c.id)::bigint AS customers
-FROM coupons c WHERE c.id = ANY ($1::text[]) AND c.org_id = $2
+SELECT c.id, coalesce(n.total, 0)::bigint AS customers
+FROM coupons c LEFT JOIN (
+    SELECT x.owner_id, sum(x.total) AS total FROM tally_sums x
+    WHERE x.program_id = ANY (ARRAY(SELECT k.program_id FROM coupons k WHERE k.id = ANY ($1::text[]) AND k.org_id = $2)) AND x.org_id = $2
+      AND x.list = 'customers' AND x.owner_id = ANY ($1::text[]) GROUP BY 1) n ON n.owner_id = c.id
+WHERE c.id = ANY ($1::text[]) AND c.org_id = $2
 `
 
 type CouponStatsParams struct {

@@ -473,8 +473,12 @@ func (q *Queries) GroupSlugs(ctx context.Context, db DBTX, arg GroupSlugsParams)
 }
 
 const groupStats = `-- name: GroupStats :many
-SELECT g.id, (SELECT coalesce(sum(x.total), 0) FROM tally_sums x WHERE x.program_id = g.program_id AND x.list = 'partners' AND x.owner_id = g.id)::bigint AS partners
-FROM groups g WHERE g.id = ANY ($1::text[]) AND g.org_id = $2
+SELECT g.id, coalesce(n.total, 0)::bigint AS partners
+FROM groups g LEFT JOIN (
+    SELECT x.owner_id, sum(x.total) AS total FROM tally_sums x
+    WHERE x.program_id = ANY (ARRAY(SELECT k.program_id FROM groups k WHERE k.id = ANY ($1::text[]) AND k.org_id = $2)) AND x.org_id = $2
+      AND x.list = 'partners' AND x.owner_id = ANY ($1::text[]) GROUP BY 1) n ON n.owner_id = g.id
+WHERE g.id = ANY ($1::text[]) AND g.org_id = $2
 `
 
 type GroupStatsParams struct {

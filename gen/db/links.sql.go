@@ -424,6 +424,9 @@ WITH mine AS MATERIALIZED (
     SELECT c.program_id, coalesce(lag(c.upto) OVER (PARTITION BY c.program_id ORDER BY c.start), '-infinity') AS after, c.start AS before FROM covered c
     UNION ALL
     SELECT o.id, coalesce((SELECT max(c.upto) FROM covered c WHERE c.program_id = o.id), '-infinity'), 'infinity' FROM programs o WHERE o.id IN (SELECT k.program_id FROM mine k) AND o.org_id = $2
+), counts AS MATERIALIZED (
+    SELECT x.owner_id, sum(x.total) FILTER (WHERE x.list = 'referrals') AS referrals, sum(x.total) FILTER (WHERE x.list = 'customers') AS customers FROM tally_sums x
+    WHERE x.program_id = ANY (ARRAY(SELECT k.program_id FROM mine k)) AND x.org_id = $2 AND x.list IN ('referrals', 'customers') AND x.owner_id = ANY ($1::text[]) GROUP BY 1
 ), parts AS (
     SELECT k.id, s.clicks FROM mine k JOIN covered c ON c.program_id = k.program_id CROSS JOIN LATERAL (
         SELECT x.clicks FROM report_sums x WHERE x.program_id = k.program_id AND x.org_id = $2 AND x.dimension = 'link' AND x.span = c.span AND x.start = c.start
@@ -435,9 +438,8 @@ WITH mine AS MATERIALIZED (
 )
 SELECT l.id,
     (SELECT coalesce(sum(a.clicks), 0) FROM parts a WHERE a.id = l.id)::bigint AS clicks,
-    (SELECT coalesce(sum(x.total), 0) FROM tally_sums x WHERE x.program_id = l.program_id AND x.list = 'referrals' AND x.owner_id = l.id)::bigint AS referrals,
-    (SELECT coalesce(sum(x.total), 0) FROM tally_sums x WHERE x.program_id = l.program_id AND x.list = 'customers' AND x.owner_id = l.id)::bigint AS customers
-FROM links l WHERE l.id = ANY ($1::text[]) AND l.org_id = $2
+    coalesce(n.referrals, 0)::bigint AS referrals, coalesce(n.customers, 0)::bigint AS customers
+FROM links l LEFT JOIN counts n ON n.owner_id = l.id WHERE l.id = ANY ($1::text[]) AND l.org_id = $2
 `
 
 type LinkStatsParams struct {

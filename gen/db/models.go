@@ -680,6 +680,15 @@ type TallyEntry struct {
 	Difference int64
 }
 
+type TallyRow struct {
+	OrgID     string
+	ProgramID string
+	List      string
+	OwnerIds  []string
+	Status    string
+	Kind      string
+}
+
 type TallySum struct {
 	OrgID     string
 	ProgramID string

@@ -11,8 +11,7 @@ import (
 
 const tallyFold = `-- name: TallyFold :one
 WITH gone AS (
-    DELETE FROM tally_entries e WHERE (e.program_id, e.list, e.id) IN (
-        SELECT k.program_id, k.list, k.id FROM tally_entries k ORDER BY k.program_id, k.list, k.id LIMIT $1)
+    DELETE FROM tally_entries e WHERE e.id = ANY (ARRAY(SELECT k.id FROM tally_entries k ORDER BY k.program_id, k.list, k.id LIMIT $1))
     RETURNING e.org_id, e.program_id, e.list, e.owner_ids, e.status, e.kind, e.difference
 ), sums AS (
     SELECT g.org_id, g.program_id, g.list, o.owner_id::text AS owner_id, g.status, g.kind, sum(g.difference)::bigint AS difference
@@ -30,7 +29,8 @@ WITH gone AS (
 SELECT count(*) FROM gone
 `
 
-// TallyFold moves the next differences into the tallies and counts them.
+// TallyFold moves the next differences into the tallies and counts them. The array
+// keeps it from a nested loop where the table was empty when it was looked at.
 func (q *Queries) TallyFold(ctx context.Context, db DBTX, lim int32) (int64, error) {
 	row := db.QueryRow(ctx, tallyFold, lim)
 	var count int64
@@ -42,7 +42,7 @@ const tallyForget = `-- name: TallyForget :exec
 DELETE FROM tallies WHERE total = 0
 `
 
-// TallyForget removes what nothing is left of.
+// TallyForget removes what nothing is left of; TallyLock must be held.
 func (q *Queries) TallyForget(ctx context.Context, db DBTX) error {
 	_, err := db.Exec(ctx, tallyForget)
 	return err
@@ -52,8 +52,7 @@ const tallyLock = `-- name: TallyLock :one
 SELECT pg_try_advisory_xact_lock(hashtextextended('tallies', 0))
 `
 
-// TallyLock lets one replica fold at a time: the differences of a row are added in
-// the order in which they were made, so that none takes it below nothing.
+// TallyLock lets one replica fold at a time.
 func (q *Queries) TallyLock(ctx context.Context, db DBTX) (bool, error) {
 	row := db.QueryRow(ctx, tallyLock)
 	var pg_try_advisory_xact_lock bool

@@ -145,7 +145,7 @@ func (a *App) Handler() http.Handler { return a.echo }
 func ready(pool *pgxpool.Pool) pages.Ready {
 	return func(ctx context.Context) error {
 		err := migrate.Serves(ctx, pool)
-		if err == nil || errors.Is(err, migrate.ErrOlder) || errors.Is(err, migrate.ErrNewer) {
+		if err == nil || errors.Is(err, migrate.ErrOlder) || errors.Is(err, migrate.ErrNewer) || errors.Is(err, migrate.ErrDirty) {
 			return err
 		}
 		return errors.New("the database is away or has no tables")

@@ -88,7 +88,8 @@ func (o opening) with(ctx context.Context, env *Env, work func(*database) error)
 func (d *database) open(ctx context.Context, up bool) (err error) {
 	if d.private() || up {
 		err = migrate.Up(ctx, d.direct)
-	} else {
+	}
+	if !d.private() && !up || errors.Is(err, migrate.ErrNewer) { // a newer one may serve
 		err = atVersion(ctx, d.direct)
 	}
 	if err != nil {

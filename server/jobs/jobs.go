@@ -56,6 +56,7 @@ func All(m Means) []Job {
 		autoPayouts(m),
 		foldBalances(m.Pool),
 		foldTallies(m.Pool),
+		forgetTallies(m.Pool),
 		sumReports(m),
 		sendCampaigns(m),
 		advanceSequences(m),

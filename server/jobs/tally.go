@@ -38,8 +38,20 @@ func foldTally(ctx context.Context, tx pgtx.DBTX) (folded int64, err error) {
 	if mine, err := queries.TallyLock(ctx, tx); err != nil || !mine {
 		return 0, err
 	}
-	if folded, err = queries.TallyFold(ctx, tx, tallyBatch); err != nil || folded == 0 {
-		return 0, err
+	return queries.TallyFold(ctx, tx, tallyBatch)
+}
+
+// forgetTallies removes the totals of what is gone, which are nothing.
+func forgetTallies(pool *pgxpool.Pool) Job {
+	return Job{
+		Name: "forget-tallies", About: "remove totals that have become nothing", Every: time.Hour,
+		Run: func(ctx context.Context, _ clock.Time) error {
+			return pgtx.WithinUnhurried(ctx, pool, func(tx *pgtx.Tx) error {
+				if mine, err := queries.TallyLock(ctx, tx); err != nil || !mine {
+					return err
+				}
+				return queries.TallyForget(ctx, tx.Later())
+			})
+		},
 	}
-	return folded, queries.TallyForget(ctx, tx)
 }

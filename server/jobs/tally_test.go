@@ -59,6 +59,7 @@ func TestTalliesAreExact(t *testing.T) {
 	stop()
 	require.NoError(t, group.Wait())
 	require.NoError(t, foldTallies(pool).Run(t.Context(), clock.Time{}))
+	require.NoError(t, forgetTallies(pool).Run(t.Context(), clock.Time{}))
 	var open, empty, rows int
 	require.NoError(t, pool.QueryRow(t.Context(), "SELECT (SELECT count(*) FROM tally_entries), (SELECT count(*) FROM tallies WHERE total = 0), (SELECT count(*) FROM tallies)").Scan(&open, &empty, &rows))
 	require.Zero(t, open, "all is folded")
@@ -128,4 +129,35 @@ func same(ctx context.Context, tx pgx.Tx, owner string) error {
 		err = fmt.Errorf("%q: %d, but there are %d", owner, got, want)
 	}
 	return err
+}
+
+// Whoever may change a list's rows may count them, without a right to the tallies;
+// and what was changed past the triggers can be counted anew.
+func TestTalliesOfOthers(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	for _, sql := range append(tallied, `DO $$ BEGIN
+		EXECUTE format('CREATE ROLE %I', 'clerk_' || current_database());
+		EXECUTE format('GRANT INSERT ON audit_log_entries TO %I', 'clerk_' || current_database());
+		EXECUTE format('SET ROLE %I', 'clerk_' || current_database());
+		INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, created_at) VALUES ('aud_1', 'org_1', 'prg_1', 'x', 'x', now());
+		RESET ROLE;
+		EXECUTE format('DROP OWNED BY %I; DROP ROLE %I', 'clerk_' || current_database(), 'clerk_' || current_database());
+	END $$`) {
+		_, err := pool.Exec(t.Context(), sql)
+		require.NoError(t, err, sql)
+	}
+	found, err := audit.Run(t.Context(), pool)
+	require.NoError(t, err)
+	require.Empty(t, found)
+	for _, step := range []struct {
+		sql   string
+		clean bool
+	}{{"UPDATE tally_entries SET difference = 7", false}, {"SELECT recount_tallies()", true}} {
+		_, err := pool.Exec(t.Context(), step.sql)
+		require.NoError(t, err)
+		found, err := audit.Run(t.Context(), pool)
+		require.NoError(t, err)
+		require.Equal(t, step.clean, len(found) == 0, step.sql)
+	}
 }

@@ -28,7 +28,8 @@ const lockTimeout = 10 * time.Minute
 // release is started after a newer one.
 var ErrNewer = errors.New("the database is newer than this program")
 
-// ErrDirty means that an earlier migration failed and that somebody has to look.
+// ErrDirty means that a migration of another tool, or of a release before 0.1,
+// failed halfway and that somebody has to look.
 var ErrDirty = errors.New("an earlier migration of the database failed halfway")
 
 // Set is a set of migrations.
@@ -55,11 +56,12 @@ func (s Set) Up(ctx context.Context, dsn string) error {
 	if err := s.checkAhead(ctx, dsn); err != nil {
 		return err
 	}
-	return s.run(ctx, dsn, func(m *migrate.Migrate) error { return s.patiently(ctx, m) })
+	return s.run(ctx, dsn, (*migrate.Migrate).Up)
 }
 
 // Down takes back the last steps migrations, and with them their tables' data.
-// steps must be at least 1; it fails when fewer were applied.
+// steps must be at least 1; it fails when fewer were applied, and with ErrBusy as
+// Up does.
 func (s Set) Down(ctx context.Context, dsn string, steps int) error {
 	if steps < 1 {
 		return fmt.Errorf("migrate down: %d steps", steps)
@@ -150,7 +152,7 @@ func (s Set) open(ctx context.Context, dsn string) (*migrate.Migrate, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("migrate: %w", err), src.Close(), db.Close())
 	}
-	m, err := migrate.NewWithInstance("embedded", src, "database", target)
+	m, err := migrate.NewWithInstance("embedded", src, "database", &atomic{Driver: target, ctx: ctx, at: unknown})
 	if err != nil {
 		return nil, errors.Join(err, src.Close(), target.Close())
 	}
@@ -158,12 +160,19 @@ func (s Set) open(ctx context.Context, dsn string) (*migrate.Migrate, error) {
 	return m, nil
 }
 
+// unbounded takes off what a role or a database may set for requests: counting the
+// rows of a large table takes longer. Each migration has a lock_timeout of its own.
+const unbounded = "SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0"
+
 func openDB(ctx context.Context, dsn string) (*sql.DB, error) {
 	cfg, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		return nil, err
 	}
-	db := stdlib.OpenDB(*cfg)
+	db := stdlib.OpenDB(*cfg, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, unbounded)
+		return err
+	}))
 	if err := db.PingContext(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

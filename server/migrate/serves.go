@@ -16,26 +16,23 @@ type Querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// Serves tells whether this program can work with the database: nil, or ErrOlder
-// or ErrNewer. A newer database serves where its migrations left what this program
-// uses. A migration that runs, or has failed, has changed nothing yet: each is one
-// transaction.
+// Serves tells whether this program can work with the database: nil, ErrOlder,
+// ErrNewer or ErrDirty. A newer database serves where its migrations left what this
+// program uses.
 func Serves(ctx context.Context, db Querier) error {
 	latest, err := Latest()
 	if err != nil {
 		return err
 	}
 	at, dirty, err := state(ctx, db)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if dirty {
-		at--
-	}
-	if at < latest {
+	case dirty:
+		return fmt.Errorf("%w: migration %d", ErrDirty, at)
+	case at < latest:
 		return fmt.Errorf("%w: it is at version %d, this program needs %d", ErrOlder, at, latest)
-	}
-	if at == latest {
+	case at == latest:
 		return nil
 	}
 	var floor uint

@@ -110,20 +110,11 @@ var phases = [][]table{{
 		sum(CASE WHEN e.to_bucket = 'due' THEN e.amount_minor WHEN e.from_bucket = 'due' THEN -e.amount_minor ELSE 0 END),
 		sum(CASE WHEN e.to_bucket = 'paid' THEN e.amount_minor ELSE 0 END), pg_current_xact_id(), timestamptz '#until'
 		FROM ledger_entries e WHERE e.commission_id LIKE 'com_01%' GROUP BY e.org_id, e.program_id, e.partner_id, e.currency`},
-	{"tallies", nil, tallied("audit_log_entries", "", "action", "''")}, {"tallies", nil, tallied("partners", "group_id,", "status", "''")},
-	{"tallies", nil, tallied("commissions", "partner_id, payout_id,", "status", "kind")}, {"tallies", nil, tallied("customers", "partner_id, link_id, coupon_id,", "status", "''")},
-	{"tallies", nil, tallied("payouts", "partner_id, batch_id,", "status", "''")}, {"tallies", nil, tallied("referrals", "partner_id, link_id,", "status", "''")},
 }, {
 	{"ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)", nil, moves + " AND k.id >= '#open'"},
 	{"balances (id, org_id, program_id, partner_id, currency, updated_at)", nil, `SELECT DISTINCT id('bal', substr(k.partner_id, 8)::int * 2 + (k.currency = 'EUR')::int), k.org_id, k.program_id, k.partner_id, k.currency, timestamptz '#until'
 		FROM commissions k WHERE k.id LIKE 'com_01%' AND k.id >= '#open' ON CONFLICT DO NOTHING`},
 }}
-
-// tallied counts rows as the triggers that rest would have done.
-func tallied(list, owners, status, kind string) string {
-	return "SELECT s.org_id, s.program_id, '" + list + "', o, s.status, s.kind, sum(s.n) FROM (SELECT org_id, program_id, ARRAY[" + owners + " ''] AS owners, " + status + " AS status, " + kind +
-		" AS kind, count(*) AS n FROM " + list + " GROUP BY 1, 2, 3, 4, 5) s, unnest(s.owners) o WHERE o IS NOT NULL GROUP BY 1, 2, 3, 4, 5, 6"
-}
 
 // moves are what the states of commissions have moved.
 const moves = `SELECT k.org_id, k.program_id, k.partner_id, k.id, k.currency, m.origin, m.target, k.amount_minor, m.at

@@ -152,7 +152,7 @@ func (f *filler) fill(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := f.run(ctx, "DROP SCHEMA made CASCADE", marked); err != nil {
+	if err := f.run(ctx, "DROP SCHEMA made CASCADE", marked, "SELECT recount_tallies()"); err != nil {
 		return err
 	}
 	f.log("%d indexes", len(indexes))
@@ -160,7 +160,7 @@ func (f *filler) fill(ctx context.Context) error {
 		return err
 	}
 	var vacuums []string
-	for _, name := range tables() {
+	for _, name := range append(tables(), "tallies") {
 		vacuums = append(vacuums, "VACUUM (ANALYZE) "+name)
 	}
 	return f.run(ctx, vacuums...)

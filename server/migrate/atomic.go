@@ -1,0 +1,94 @@
+package migrate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/golang-migrate/migrate/v4/database"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// A migration waits two seconds for a table (its lock_timeout) and then makes way
+// for a moment, so that requests do not queue behind it.
+const (
+	attempts = 30
+	pause    = time.Second
+)
+
+// unknown is no version.
+const unknown = -2
+
+// ErrBusy means that the tables were never free for a migration. Nothing of it was
+// kept: it can be begun again.
+var ErrBusy = errors.New("the tables that a migration changes were in use all the time")
+
+// atomic makes a migration and the note of its version one transaction: whatever
+// ends it, the version says what is there. The driver alone notes that it begins,
+// and later that it has ended, in transactions of their own; the first of them
+// waits for whoever reads the version, a dump too, and stops every other reader.
+type atomic struct {
+	database.Driver
+	ctx  context.Context
+	next int // the version that Run is to reach
+	at   int // the version that Run has noted
+}
+
+// SetVersion does nothing where Run notes the version, or has noted it.
+func (a *atomic) SetVersion(version int, dirty bool) error {
+	if dirty {
+		a.next = version
+		return nil
+	}
+	if version == a.at {
+		return nil
+	}
+	return a.Driver.Run(bytes.NewReader(note(version)))
+}
+
+// note is the SQL that writes a version down.
+func note(version int) []byte {
+	sql := "DELETE FROM schema_migrations;"
+	if version != database.NilVersion {
+		sql += fmt.Sprintf(" INSERT INTO schema_migrations (version, dirty) VALUES (%d, false);", version)
+	}
+	return []byte(sql)
+}
+
+// Run runs a migration, again where it found tables in use. Several statements
+// that are sent as one text are one transaction.
+func (a *atomic) Run(migration io.Reader) error {
+	sql, err := io.ReadAll(migration)
+	if err != nil {
+		return err
+	}
+	sql = append(append(sql, "\n;"...), note(a.next)...)
+	for n := 1; ; n++ {
+		err := a.Driver.Run(bytes.NewReader(sql))
+		if err == nil {
+			a.at = a.next
+			return nil
+		}
+		if !busy(err) {
+			return err
+		}
+		if n == attempts {
+			return fmt.Errorf("%w: %w", ErrBusy, err)
+		}
+		select {
+		case <-a.ctx.Done():
+			return a.ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// busy tells a statement that ran into lock_timeout or a deadlock.
+func busy(err error) bool {
+	var failed database.Error
+	var refused *pgconn.PgError
+	return errors.As(err, &failed) && errors.As(failed.OrigErr, &refused) && (refused.Code == "55P03" || refused.Code == "40P01")
+}
