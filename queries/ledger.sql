@@ -51,8 +51,21 @@ WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
   AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
   AND (sqlc.narg('currency')::text IS NULL OR t.currency = sqlc.narg('currency')::text);
 
--- name: BalanceRow :one
-SELECT t.id, t.program_id, t.partner_id, t.currency FROM balances t WHERE t.id = @id AND t.org_id = @org_id;
+-- name: BalanceGet :one
+-- BalanceGet is one row of BalancePage.
+SELECT t.id, t.partner_id, t.program_id, t.currency,
+    (t.pending_minor + coalesce(o.pending, 0))::bigint AS pending_minor,
+    (t.due_minor + coalesce(o.due, 0))::bigint AS due_minor,
+    (t.paid_minor + coalesce(o.paid, 0))::bigint AS paid_minor,
+    greatest(t.updated_at, o.at)::timestamptz AS updated_at
+FROM balances t LEFT JOIN LATERAL (
+    SELECT sum(CASE WHEN l.to_bucket = 'pending' THEN l.amount_minor WHEN l.from_bucket = 'pending' THEN -l.amount_minor END) AS pending,
+        sum(CASE WHEN l.to_bucket = 'due' THEN l.amount_minor WHEN l.from_bucket = 'due' THEN -l.amount_minor END) AS due,
+        sum(CASE WHEN l.to_bucket = 'paid' THEN l.amount_minor WHEN l.from_bucket = 'paid' THEN -l.amount_minor END) AS paid,
+        max(l.created_at) AS at
+    FROM ledger_entries l WHERE l.partner_id = t.partner_id AND l.currency = t.currency AND l.created_xid >= t.folded_xid
+) o ON true
+WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: LedgerMark :one
 -- LedgerMark is a place in the ledger: once no transaction older than xid runs,

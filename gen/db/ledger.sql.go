@@ -126,6 +126,55 @@ func (q *Queries) BalanceFold(ctx context.Context, db DBTX, id string) error {
 	return err
 }
 
+const balanceGet = `-- name: BalanceGet :one
+SELECT t.id, t.partner_id, t.program_id, t.currency,
+    (t.pending_minor + coalesce(o.pending, 0))::bigint AS pending_minor,
+    (t.due_minor + coalesce(o.due, 0))::bigint AS due_minor,
+    (t.paid_minor + coalesce(o.paid, 0))::bigint AS paid_minor,
+    greatest(t.updated_at, o.at)::timestamptz AS updated_at
+FROM balances t LEFT JOIN LATERAL (
+    SELECT sum(CASE WHEN l.to_bucket = 'pending' THEN l.amount_minor WHEN l.from_bucket = 'pending' THEN -l.amount_minor END) AS pending,
+        sum(CASE WHEN l.to_bucket = 'due' THEN l.amount_minor WHEN l.from_bucket = 'due' THEN -l.amount_minor END) AS due,
+        sum(CASE WHEN l.to_bucket = 'paid' THEN l.amount_minor WHEN l.from_bucket = 'paid' THEN -l.amount_minor END) AS paid,
+        max(l.created_at) AS at
+    FROM ledger_entries l WHERE l.partner_id = t.partner_id AND l.currency = t.currency AND l.created_xid >= t.folded_xid
+) o ON true
+WHERE t.id = $1 AND t.org_id = $2
+`
+
+type BalanceGetParams struct {
+	ID    string
+	OrgID string
+}
+
+type BalanceGetRow struct {
+	ID           string
+	PartnerID    string
+	ProgramID    string
+	Currency     string
+	PendingMinor int64
+	DueMinor     int64
+	PaidMinor    int64
+	UpdatedAt    clock.Time
+}
+
+// BalanceGet is one row of BalancePage.
+func (q *Queries) BalanceGet(ctx context.Context, db DBTX, arg BalanceGetParams) (BalanceGetRow, error) {
+	row := db.QueryRow(ctx, balanceGet, arg.ID, arg.OrgID)
+	var i BalanceGetRow
+	err := row.Scan(
+		&i.ID,
+		&i.PartnerID,
+		&i.ProgramID,
+		&i.Currency,
+		&i.PendingMinor,
+		&i.DueMinor,
+		&i.PaidMinor,
+		&i.UpdatedAt,
+	)
+	return i, err
+}
+
 const balancePage = `-- name: BalancePage :many
 SELECT t.id, t.partner_id, t.program_id, t.currency,
     (t.pending_minor + coalesce(o.pending, 0))::bigint AS pending_minor,
@@ -214,34 +263,6 @@ func (q *Queries) BalancePage(ctx context.Context, db DBTX, arg BalancePageParam
 		return nil, err
 	}
 	return items, nil
-}
-
-const balanceRow = `-- name: BalanceRow :one
-SELECT t.id, t.program_id, t.partner_id, t.currency FROM balances t WHERE t.id = $1 AND t.org_id = $2
-`
-
-type BalanceRowParams struct {
-	ID    string
-	OrgID string
-}
-
-type BalanceRowRow struct {
-	ID        string
-	ProgramID string
-	PartnerID string
-	Currency  string
-}
-
-func (q *Queries) BalanceRow(ctx context.Context, db DBTX, arg BalanceRowParams) (BalanceRowRow, error) {
-	row := db.QueryRow(ctx, balanceRow, arg.ID, arg.OrgID)
-	var i BalanceRowRow
-	err := row.Scan(
-		&i.ID,
-		&i.ProgramID,
-		&i.PartnerID,
-		&i.Currency,
-	)
-	return i, err
 }
 
 const balancesStale = `-- name: BalancesStale :many

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/oapi-codegen/nullable"
 
 	"rail/gen/api"
@@ -63,23 +62,14 @@ func fillBalances(ctx context.Context, c *call.Call, balances []api.Balance, exp
 // RetrieveBalance returns one balance, exact to the last commit.
 func (s *Server) RetrieveBalance(ctx context.Context, r api.RetrieveBalanceRequestObject) (api.RetrieveBalanceResponseObject, error) {
 	c := call.From(ctx)
-	at, err := queries.BalanceRow(ctx, c.DB(), db.BalanceRowParams{ID: r.ID, OrgID: c.Key.OrgID})
+	row, err := queries.BalanceGet(ctx, c.DB(), db.BalanceGetParams{ID: r.ID, OrgID: c.Key.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	if err := fits(c, at.ProgramID); err != nil {
+	if err := fits(c, row.ProgramID); err != nil {
 		return nil, err
 	}
-	rows, err := queries.BalancePage(ctx, c.DB(), db.BalancePageParams{
-		ProgramID: at.ProgramID, OrgID: c.Key.OrgID, PartnerID: &at.PartnerID, Currency: &at.Currency, Lim: 1,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if len(rows) == 0 { // its partner was deleted between the two reads
-		return nil, pgx.ErrNoRows
-	}
-	one := mapped(rows, toBalance)
+	one := []api.Balance{toBalance(db.BalancePageRow(row))}
 	err = fillBalances(ctx, c, one, r.Params.Expand)
 	return api.RetrieveBalance200JSONResponse(one[0]), err
 }

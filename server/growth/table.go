@@ -10,6 +10,7 @@ import (
 const (
 	counts  = "total_count counts what matches"
 	answers = "as many sums as partners or links had something to report on the days"
+	bounded = "total_count counts up to 5,000 rows one by one"
 	batch   = "sums the payouts of the batch"
 )
 
@@ -20,6 +21,8 @@ var reasons = []struct{ prefix, why string }{
 	{"listSales occurred_before", "the newest sales are looked through for some that occurred so long ago"},
 	{"listPayoutBatches", batch}, {"retrievePayoutBatch", batch}, {"retrievePayout expand[]=batch", batch}, {"listPayouts expand[]=batch", batch},
 	{"listBalances", counts}, {"listRiskFlags", counts}, {"listApplications", counts},
+	{"job forget-tallies", "looks at every total, once an hour"}, {"listPayouts batch_id", bounded}, {"listCommissions payout_id", bounded},
+	{"retrieveProgram include", "counts the rows of the day that is not over"}, {"listPrograms include", "the same, of every program"},
 	{"listPartners search", "a part of a name is looked for in all partners of the program"},
 	{"listLinks", counts}, {"listCoupons", counts}, {"listTaxFormStatuses", counts},
 }
