@@ -20,7 +20,7 @@ func foldTallies(pool *pgxpool.Pool) Job {
 		Run: func(ctx context.Context, _ clock.Time) error {
 			folded := int64(tallyBatch)
 			for folded == tallyBatch {
-				err := pgtx.Within(ctx, pool, func(tx *pgtx.Tx) (err error) {
+				err := pgtx.WithinUnhurried(ctx, pool, func(tx *pgtx.Tx) (err error) {
 					folded, err = foldTally(ctx, tx)
 					return err
 				})
