@@ -18,17 +18,13 @@ func foldTallies(pool *pgxpool.Pool) Job {
 	return Job{
 		Name: "fold-tallies", About: "fold the differences of changed rows into the totals of lists", Every: time.Second,
 		Run: func(ctx context.Context, _ clock.Time) error {
-			folded := int64(tallyBatch)
-			for folded == tallyBatch {
-				err := pgtx.WithinUnhurried(ctx, pool, func(tx *pgtx.Tx) (err error) {
+			return drain(tallyBatch, func() (folded int64, err error) {
+				err = pgtx.WithinUnhurried(ctx, pool, func(tx *pgtx.Tx) (err error) {
 					folded, err = foldTally(ctx, tx)
 					return err
 				})
-				if err != nil {
-					return err
-				}
-			}
-			return nil
+				return folded, err
+			})
 		},
 	}
 }
