@@ -48,13 +48,5 @@ DELETE FROM coupons WHERE id = @id AND org_id = @org_id;
 -- name: CouponByCode :one
 SELECT t.* FROM coupons t WHERE t.program_id = @program_id AND t.org_id = @org_id AND lower(t.code) = lower(@code);
 
--- name: CouponStats :many
-SELECT c.id, coalesce(n.total, 0)::bigint AS customers
-FROM coupons c LEFT JOIN (
-    SELECT x.owner_id, sum(x.total) AS total FROM tally_sums x
-    WHERE x.program_id = ANY (ARRAY(SELECT k.program_id FROM coupons k WHERE k.id = ANY (@ids::text[]) AND k.org_id = @org_id)) AND x.org_id = @org_id
-      AND x.list = 'customers' AND x.owner_id = ANY (@ids::text[]) GROUP BY 1) n ON n.owner_id = c.id
-WHERE c.id = ANY (@ids::text[]) AND c.org_id = @org_id;
-
 -- name: CouponSetActive :exec
 UPDATE coupons SET active = @active, updated_at = @updated_at WHERE id = @id AND org_id = @org_id;

@@ -52,14 +52,6 @@ SELECT t.slug FROM groups t WHERE t.program_id = @program_id AND t.org_id = @org
 -- name: GroupDefault :one
 SELECT t.* FROM groups t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.is_default;
 
--- name: GroupStats :many
-SELECT g.id, coalesce(n.total, 0)::bigint AS partners
-FROM groups g LEFT JOIN (
-    SELECT x.owner_id, sum(x.total) AS total FROM tally_sums x
-    WHERE x.program_id = ANY (ARRAY(SELECT k.program_id FROM groups k WHERE k.id = ANY (@ids::text[]) AND k.org_id = @org_id)) AND x.org_id = @org_id
-      AND x.list = 'partners' AND x.owner_id = ANY (@ids::text[]) GROUP BY 1) n ON n.owner_id = g.id
-WHERE g.id = ANY (@ids::text[]) AND g.org_id = @org_id;
-
 -- name: GroupLeavePartners :exec
 -- What refers to a group lets go of it before it is deleted (decisions, 51).
 UPDATE partners SET group_id = NULL, updated_at = @updated_at WHERE program_id = @program_id AND org_id = @org_id AND group_id = @group_id;

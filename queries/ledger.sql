@@ -12,21 +12,11 @@ VALUES (@id, @org_id, @program_id, @partner_id, @currency, @updated_at)
 ON CONFLICT DO NOTHING;
 
 -- name: BalancePage :many
--- BalancePage adds to each row the entries of transactions that were not
--- finished when it was folded: exact to the last commit, in one snapshot.
+-- BalancePage is exact to the last commit, in one snapshot.
 -- balances_partner_key and balances_currency_idx serve the order.
-SELECT t.id, t.partner_id, t.program_id, t.currency,
-    (t.pending_minor + coalesce(o.pending, 0))::bigint AS pending_minor,
-    (t.due_minor + coalesce(o.due, 0))::bigint AS due_minor,
-    (t.paid_minor + coalesce(o.paid, 0))::bigint AS paid_minor,
-    greatest(t.updated_at, o.at)::timestamptz AS updated_at
-FROM balances t LEFT JOIN LATERAL (
-    SELECT sum(CASE WHEN l.to_bucket = 'pending' THEN l.amount_minor WHEN l.from_bucket = 'pending' THEN -l.amount_minor END) AS pending,
-        sum(CASE WHEN l.to_bucket = 'due' THEN l.amount_minor WHEN l.from_bucket = 'due' THEN -l.amount_minor END) AS due,
-        sum(CASE WHEN l.to_bucket = 'paid' THEN l.amount_minor WHEN l.from_bucket = 'paid' THEN -l.amount_minor END) AS paid,
-        max(l.created_at) AS at
-    FROM ledger_entries l WHERE l.partner_id = t.partner_id AND l.currency = t.currency AND l.created_xid >= t.folded_xid
-) o ON true
+SELECT t.id, t.partner_id, t.program_id, t.currency, t.pending_minor::bigint AS pending_minor, t.due_minor::bigint AS due_minor, t.paid_minor::bigint AS paid_minor,
+    t.updated_at::timestamptz AS updated_at
+FROM balance_sums t
 WHERE t.program_id = @program_id
   AND EXISTS (SELECT 1 FROM programs p WHERE p.id = @program_id AND p.org_id = @org_id)
   AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
@@ -53,18 +43,9 @@ WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
 
 -- name: BalanceGet :one
 -- BalanceGet is one row of BalancePage.
-SELECT t.id, t.partner_id, t.program_id, t.currency,
-    (t.pending_minor + coalesce(o.pending, 0))::bigint AS pending_minor,
-    (t.due_minor + coalesce(o.due, 0))::bigint AS due_minor,
-    (t.paid_minor + coalesce(o.paid, 0))::bigint AS paid_minor,
-    greatest(t.updated_at, o.at)::timestamptz AS updated_at
-FROM balances t LEFT JOIN LATERAL (
-    SELECT sum(CASE WHEN l.to_bucket = 'pending' THEN l.amount_minor WHEN l.from_bucket = 'pending' THEN -l.amount_minor END) AS pending,
-        sum(CASE WHEN l.to_bucket = 'due' THEN l.amount_minor WHEN l.from_bucket = 'due' THEN -l.amount_minor END) AS due,
-        sum(CASE WHEN l.to_bucket = 'paid' THEN l.amount_minor WHEN l.from_bucket = 'paid' THEN -l.amount_minor END) AS paid,
-        max(l.created_at) AS at
-    FROM ledger_entries l WHERE l.partner_id = t.partner_id AND l.currency = t.currency AND l.created_xid >= t.folded_xid
-) o ON true
+SELECT t.id, t.partner_id, t.program_id, t.currency, t.pending_minor::bigint AS pending_minor, t.due_minor::bigint AS due_minor, t.paid_minor::bigint AS paid_minor,
+    t.updated_at::timestamptz AS updated_at
+FROM balance_sums t
 WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: LedgerMark :one

@@ -76,9 +76,8 @@ UPDATE partners SET group_id = @group_id, updated_at = @updated_at WHERE id = @i
 SELECT t.* FROM partners t WHERE t.program_id = @program_id AND t.org_id = @org_id AND lower(t.email) = lower(@email);
 
 -- name: PartnerStats :many
--- PartnerStats takes the money from the balance in the program's currency, with the
--- entries that are not folded into it: what is earned and not rejected or voided is
--- in one of its buckets. Clicks are counted as ClickTotal does.
+-- PartnerStats takes the money from the balance in the program's currency: what is
+-- earned and not rejected or voided is in one of its buckets. Clicks are counted as ClickTotal does.
 WITH mine AS MATERIALIZED (
     SELECT t.id, t.program_id FROM partners t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id
 ), covered AS MATERIALIZED (
@@ -102,15 +101,9 @@ WITH mine AS MATERIALIZED (
 SELECT p.id,
     (SELECT coalesce(sum(a.clicks), 0) FROM parts a WHERE a.id = p.id)::bigint AS clicks,
     coalesce(n.referrals, 0)::bigint AS referrals, coalesce(n.customers, 0)::bigint AS customers,
-    (coalesce(t.pending_minor + t.due_minor + t.paid_minor, 0) + coalesce(o.earned, 0))::bigint AS commissions_minor,
-    (coalesce(t.paid_minor, 0) + coalesce(o.paid, 0))::bigint AS paid_minor
+    coalesce(t.pending_minor + t.due_minor + t.paid_minor, 0)::bigint AS commissions_minor, coalesce(t.paid_minor, 0)::bigint AS paid_minor
 FROM partners p JOIN programs g ON g.id = p.program_id LEFT JOIN counts n ON n.owner_id = p.id
-    LEFT JOIN balances t ON t.program_id = p.program_id AND t.partner_id = p.id AND t.currency = g.currency
-    LEFT JOIN LATERAL (
-        SELECT sum(l.amount_minor * ((l.to_bucket IN ('pending', 'due', 'paid'))::int - (l.from_bucket IN ('pending', 'due', 'paid'))::int)) AS earned,
-            sum(CASE WHEN l.to_bucket = 'paid' THEN l.amount_minor WHEN l.from_bucket = 'paid' THEN -l.amount_minor END) AS paid
-        FROM ledger_entries l WHERE l.partner_id = t.partner_id AND l.currency = t.currency AND l.created_xid >= t.folded_xid
-    ) o ON true
+    LEFT JOIN balance_sums t ON t.program_id = p.program_id AND t.partner_id = p.id AND t.currency = g.currency
 WHERE p.id = ANY (@ids::text[]) AND p.org_id = @org_id;
 
 -- name: PartnerLockKey :one

@@ -38,10 +38,6 @@ SELECT t.* FROM payouts t WHERE t.id = @id AND t.org_id = @org_id;
 -- name: PayoutLock :one
 SELECT t.* FROM payouts t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
--- name: PayoutCommissionCounts :many
-SELECT k.owner_id::text AS payout_id, sum(k.total)::bigint AS commissions FROM tally_sums k
-WHERE k.program_id = @program_id AND k.org_id = @org_id AND k.list = 'commissions' AND k.owner_id = ANY (@payout_ids::text[]) GROUP BY 1;
-
 -- name: PayoutCommissions :many
 -- PayoutCommissions locks what a payout holds.
 SELECT t.* FROM commissions t WHERE t.payout_id = @payout_id AND t.org_id = @org_id ORDER BY t.created_at, t.id FOR NO KEY UPDATE;

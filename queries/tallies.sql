@@ -7,6 +7,12 @@ WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.list = @list AND t
   AND (sqlc.narg('statuses')::text[] IS NULL OR t.status = ANY (sqlc.narg('statuses')::text[]))
   AND (sqlc.narg('kinds')::text[] IS NULL OR t.kind = ANY (sqlc.narg('kinds')::text[]));
 
+-- name: TallyOwners :many
+-- TallyOwners counts the rows of a list by what they belong to. All differences that
+-- are not folded are passed once, whatever the number of owners.
+SELECT t.owner_id::text AS owner_id, sum(t.total)::bigint AS total FROM tally_sums t
+WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.list = @list AND t.owner_id = ANY (@owner_ids::text[]) GROUP BY 1;
+
 -- name: TallyLock :one
 -- TallyLock lets one replica fold at a time.
 SELECT pg_try_advisory_xact_lock(hashtextextended('tallies', 0));

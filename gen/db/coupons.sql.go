@@ -285,45 +285,6 @@ func (q *Queries) CouponSetActive(ctx context.Context, db DBTX, arg CouponSetAct
 	return err
 }
 
-const couponStats = `-- name: CouponStats :many
-SELECT c.id, coalesce(n.total, 0)::bigint AS customers
-FROM coupons c LEFT JOIN (
-    SELECT x.owner_id, sum(x.total) AS total FROM tally_sums x
-    WHERE x.program_id = ANY (ARRAY(SELECT k.program_id FROM coupons k WHERE k.id = ANY ($1::text[]) AND k.org_id = $2)) AND x.org_id = $2
-      AND x.list = 'customers' AND x.owner_id = ANY ($1::text[]) GROUP BY 1) n ON n.owner_id = c.id
-WHERE c.id = ANY ($1::text[]) AND c.org_id = $2
-`
-
-type CouponStatsParams struct {
-	Ids   []string
-	OrgID string
-}
-
-type CouponStatsRow struct {
-	ID        string
-	Customers int64
-}
-
-func (q *Queries) CouponStats(ctx context.Context, db DBTX, arg CouponStatsParams) ([]CouponStatsRow, error) {
-	rows, err := db.Query(ctx, couponStats, arg.Ids, arg.OrgID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []CouponStatsRow{}
-	for rows.Next() {
-		var i CouponStatsRow
-		if err := rows.Scan(&i.ID, &i.Customers); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const couponUpdate = `-- name: CouponUpdate :exec
 UPDATE coupons SET external_id = $1, partner_id = $2, updated_at = $3 WHERE id = $4 AND org_id = $5
 `

@@ -472,45 +472,6 @@ func (q *Queries) GroupSlugs(ctx context.Context, db DBTX, arg GroupSlugsParams)
 	return items, nil
 }
 
-const groupStats = `-- name: GroupStats :many
-SELECT g.id, coalesce(n.total, 0)::bigint AS partners
-FROM groups g LEFT JOIN (
-    SELECT x.owner_id, sum(x.total) AS total FROM tally_sums x
-    WHERE x.program_id = ANY (ARRAY(SELECT k.program_id FROM groups k WHERE k.id = ANY ($1::text[]) AND k.org_id = $2)) AND x.org_id = $2
-      AND x.list = 'partners' AND x.owner_id = ANY ($1::text[]) GROUP BY 1) n ON n.owner_id = g.id
-WHERE g.id = ANY ($1::text[]) AND g.org_id = $2
-`
-
-type GroupStatsParams struct {
-	Ids   []string
-	OrgID string
-}
-
-type GroupStatsRow struct {
-	ID       string
-	Partners int64
-}
-
-func (q *Queries) GroupStats(ctx context.Context, db DBTX, arg GroupStatsParams) ([]GroupStatsRow, error) {
-	rows, err := db.Query(ctx, groupStats, arg.Ids, arg.OrgID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []GroupStatsRow{}
-	for rows.Next() {
-		var i GroupStatsRow
-		if err := rows.Scan(&i.ID, &i.Partners); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const groupUndefault = `-- name: GroupUndefault :exec
 UPDATE groups SET is_default = false, updated_at = $1 WHERE program_id = $2 AND org_id = $3 AND is_default AND id <> $4
 `

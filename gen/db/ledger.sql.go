@@ -127,18 +127,9 @@ func (q *Queries) BalanceFold(ctx context.Context, db DBTX, id string) error {
 }
 
 const balanceGet = `-- name: BalanceGet :one
-SELECT t.id, t.partner_id, t.program_id, t.currency,
-    (t.pending_minor + coalesce(o.pending, 0))::bigint AS pending_minor,
-    (t.due_minor + coalesce(o.due, 0))::bigint AS due_minor,
-    (t.paid_minor + coalesce(o.paid, 0))::bigint AS paid_minor,
-    greatest(t.updated_at, o.at)::timestamptz AS updated_at
-FROM balances t LEFT JOIN LATERAL (
-    SELECT sum(CASE WHEN l.to_bucket = 'pending' THEN l.amount_minor WHEN l.from_bucket = 'pending' THEN -l.amount_minor END) AS pending,
-        sum(CASE WHEN l.to_bucket = 'due' THEN l.amount_minor WHEN l.from_bucket = 'due' THEN -l.amount_minor END) AS due,
-        sum(CASE WHEN l.to_bucket = 'paid' THEN l.amount_minor WHEN l.from_bucket = 'paid' THEN -l.amount_minor END) AS paid,
-        max(l.created_at) AS at
-    FROM ledger_entries l WHERE l.partner_id = t.partner_id AND l.currency = t.currency AND l.created_xid >= t.folded_xid
-) o ON true
+SELECT t.id, t.partner_id, t.program_id, t.currency, t.pending_minor::bigint AS pending_minor, t.due_minor::bigint AS due_minor, t.paid_minor::bigint AS paid_minor,
+    t.updated_at::timestamptz AS updated_at
+FROM balance_sums t
 WHERE t.id = $1 AND t.org_id = $2
 `
 
@@ -176,18 +167,9 @@ func (q *Queries) BalanceGet(ctx context.Context, db DBTX, arg BalanceGetParams)
 }
 
 const balancePage = `-- name: BalancePage :many
-SELECT t.id, t.partner_id, t.program_id, t.currency,
-    (t.pending_minor + coalesce(o.pending, 0))::bigint AS pending_minor,
-    (t.due_minor + coalesce(o.due, 0))::bigint AS due_minor,
-    (t.paid_minor + coalesce(o.paid, 0))::bigint AS paid_minor,
-    greatest(t.updated_at, o.at)::timestamptz AS updated_at
-FROM balances t LEFT JOIN LATERAL (
-    SELECT sum(CASE WHEN l.to_bucket = 'pending' THEN l.amount_minor WHEN l.from_bucket = 'pending' THEN -l.amount_minor END) AS pending,
-        sum(CASE WHEN l.to_bucket = 'due' THEN l.amount_minor WHEN l.from_bucket = 'due' THEN -l.amount_minor END) AS due,
-        sum(CASE WHEN l.to_bucket = 'paid' THEN l.amount_minor WHEN l.from_bucket = 'paid' THEN -l.amount_minor END) AS paid,
-        max(l.created_at) AS at
-    FROM ledger_entries l WHERE l.partner_id = t.partner_id AND l.currency = t.currency AND l.created_xid >= t.folded_xid
-) o ON true
+SELECT t.id, t.partner_id, t.program_id, t.currency, t.pending_minor::bigint AS pending_minor, t.due_minor::bigint AS due_minor, t.paid_minor::bigint AS paid_minor,
+    t.updated_at::timestamptz AS updated_at
+FROM balance_sums t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs p WHERE p.id = $1 AND p.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
@@ -223,8 +205,7 @@ type BalancePageRow struct {
 	UpdatedAt    clock.Time
 }
 
-// BalancePage adds to each row the entries of transactions that were not
-// finished when it was folded: exact to the last commit, in one snapshot.
+// BalancePage is exact to the last commit, in one snapshot.
 // balances_partner_key and balances_currency_idx serve the order.
 func (q *Queries) BalancePage(ctx context.Context, db DBTX, arg BalancePageParams) ([]BalancePageRow, error) {
 	rows, err := db.Query(ctx, balancePage,

@@ -71,6 +71,18 @@ type Balance struct {
 	UpdatedAt    clock.Time
 }
 
+type BalanceSum struct {
+	ID           string
+	OrgID        string
+	ProgramID    string
+	PartnerID    string
+	Currency     string
+	PendingMinor int64
+	DueMinor     int64
+	PaidMinor    int64
+	UpdatedAt    clock.Time
+}
+
 type Campaign struct {
 	ID            string
 	OrgID         string

@@ -925,15 +925,9 @@ WITH mine AS MATERIALIZED (
 SELECT p.id,
     (SELECT coalesce(sum(a.clicks), 0) FROM parts a WHERE a.id = p.id)::bigint AS clicks,
     coalesce(n.referrals, 0)::bigint AS referrals, coalesce(n.customers, 0)::bigint AS customers,
-    (coalesce(t.pending_minor + t.due_minor + t.paid_minor, 0) + coalesce(o.earned, 0))::bigint AS commissions_minor,
-    (coalesce(t.paid_minor, 0) + coalesce(o.paid, 0))::bigint AS paid_minor
+    coalesce(t.pending_minor + t.due_minor + t.paid_minor, 0)::bigint AS commissions_minor, coalesce(t.paid_minor, 0)::bigint AS paid_minor
 FROM partners p JOIN programs g ON g.id = p.program_id LEFT JOIN counts n ON n.owner_id = p.id
-    LEFT JOIN balances t ON t.program_id = p.program_id AND t.partner_id = p.id AND t.currency = g.currency
-    LEFT JOIN LATERAL (
-        SELECT sum(l.amount_minor * ((l.to_bucket IN ('pending', 'due', 'paid'))::int - (l.from_bucket IN ('pending', 'due', 'paid'))::int)) AS earned,
-            sum(CASE WHEN l.to_bucket = 'paid' THEN l.amount_minor WHEN l.from_bucket = 'paid' THEN -l.amount_minor END) AS paid
-        FROM ledger_entries l WHERE l.partner_id = t.partner_id AND l.currency = t.currency AND l.created_xid >= t.folded_xid
-    ) o ON true
+    LEFT JOIN balance_sums t ON t.program_id = p.program_id AND t.partner_id = p.id AND t.currency = g.currency
 WHERE p.id = ANY ($1::text[]) AND p.org_id = $2
 `
 
@@ -951,9 +945,8 @@ type PartnerStatsRow struct {
 	PaidMinor        int64
 }
 
-// PartnerStats takes the money from the balance in the program's currency, with the
-// entries that are not folded into it: what is earned and not rejected or voided is
-// in one of its buckets. Clicks are counted as ClickTotal does.
+// PartnerStats takes the money from the balance in the program's currency: what is
+// earned and not rejected or voided is in one of its buckets. Clicks are counted as ClickTotal does.
 func (q *Queries) PartnerStats(ctx context.Context, db DBTX, arg PartnerStatsParams) ([]PartnerStatsRow, error) {
 	rows, err := db.Query(ctx, partnerStats, arg.Ids, arg.OrgID)
 	if err != nil {

@@ -546,42 +546,6 @@ func (q *Queries) PayoutAttach(ctx context.Context, db DBTX, arg PayoutAttachPar
 	return err
 }
 
-const payoutCommissionCounts = `-- name: PayoutCommissionCounts :many
-SELECT k.owner_id::text AS payout_id, sum(k.total)::bigint AS commissions FROM tally_sums k
-WHERE k.program_id = $1 AND k.org_id = $2 AND k.list = 'commissions' AND k.owner_id = ANY ($3::text[]) GROUP BY 1
-`
-
-type PayoutCommissionCountsParams struct {
-	ProgramID string
-	OrgID     string
-	PayoutIds []string
-}
-
-type PayoutCommissionCountsRow struct {
-	PayoutID    string
-	Commissions int64
-}
-
-func (q *Queries) PayoutCommissionCounts(ctx context.Context, db DBTX, arg PayoutCommissionCountsParams) ([]PayoutCommissionCountsRow, error) {
-	rows, err := db.Query(ctx, payoutCommissionCounts, arg.ProgramID, arg.OrgID, arg.PayoutIds)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []PayoutCommissionCountsRow{}
-	for rows.Next() {
-		var i PayoutCommissionCountsRow
-		if err := rows.Scan(&i.PayoutID, &i.Commissions); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const payoutCommissions = `-- name: PayoutCommissions :many
 SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor FROM commissions t WHERE t.payout_id = $1 AND t.org_id = $2 ORDER BY t.created_at, t.id FOR NO KEY UPDATE
 `

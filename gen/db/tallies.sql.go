@@ -60,6 +60,50 @@ func (q *Queries) TallyLock(ctx context.Context, db DBTX) (bool, error) {
 	return pg_try_advisory_xact_lock, err
 }
 
+const tallyOwners = `-- name: TallyOwners :many
+SELECT t.owner_id::text AS owner_id, sum(t.total)::bigint AS total FROM tally_sums t
+WHERE t.program_id = $1 AND t.org_id = $2 AND t.list = $3 AND t.owner_id = ANY ($4::text[]) GROUP BY 1
+`
+
+type TallyOwnersParams struct {
+	ProgramID string
+	OrgID     string
+	List      string
+	OwnerIds  []string
+}
+
+type TallyOwnersRow struct {
+	OwnerID string
+	Total   int64
+}
+
+// TallyOwners counts the rows of a list by what they belong to. All differences that
+// are not folded are passed once, whatever the number of owners.
+func (q *Queries) TallyOwners(ctx context.Context, db DBTX, arg TallyOwnersParams) ([]TallyOwnersRow, error) {
+	rows, err := db.Query(ctx, tallyOwners,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.List,
+		arg.OwnerIds,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []TallyOwnersRow{}
+	for rows.Next() {
+		var i TallyOwnersRow
+		if err := rows.Scan(&i.OwnerID, &i.Total); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const tallyTotal = `-- name: TallyTotal :one
 
 SELECT coalesce(sum(t.total), 0)::bigint AS total FROM tally_sums t

@@ -60,11 +60,7 @@ func couponStats(ctx context.Context, c *call.Call, wanted bool, coupons []api.C
 		return nil
 	}
 	return func(tx pgtx.DBTX) error {
-		rows, err := queries.CouponStats(ctx, tx, db.CouponStatsParams{Ids: ids(coupons, func(k *api.Coupon) string { return k.ID }), OrgID: c.Key.OrgID})
-		customers := make(map[string]int64, len(rows))
-		for _, r := range rows {
-			customers[r.ID] = r.Customers
-		}
+		customers, err := tallyOf(ctx, tx, c, "customers", coupons[0].ProgramID, ids(coupons, func(k *api.Coupon) string { return k.ID }))
 		for i := range coupons {
 			coupons[i].Stats = &api.CouponStats{Customers: customers[coupons[i].ID]}
 		}

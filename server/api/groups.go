@@ -66,13 +66,7 @@ func addGroupStats(ctx context.Context, c *call.Call, groups []api.Group, includ
 	if !wants(include, api.GroupIncludeStats) || len(groups) == 0 {
 		return nil
 	}
-	rows, err := queries.GroupStats(ctx, c.DB(), db.GroupStatsParams{
-		Ids: ids(groups, func(g *api.Group) string { return g.ID }), OrgID: c.Key.OrgID,
-	})
-	partners := map[string]int64{}
-	for _, r := range rows {
-		partners[r.ID] = r.Partners
-	}
+	partners, err := tallyOf(ctx, c.DB(), c, "partners", groups[0].ProgramID, ids(groups, func(g *api.Group) string { return g.ID }))
 	for i := range groups {
 		groups[i].Stats = &api.GroupStats{Partners: partners[groups[i].ID]}
 	}

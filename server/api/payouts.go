@@ -95,15 +95,9 @@ func countCommissions(ctx context.Context, tx pgtx.DBTX, c *call.Call, payouts [
 	if len(payouts) == 0 {
 		return nil
 	}
-	counts, err := queries.PayoutCommissionCounts(ctx, tx, db.PayoutCommissionCountsParams{
-		ProgramID: payouts[0].ProgramID, OrgID: c.Key.OrgID, PayoutIds: ids(payouts, func(p *api.Payout) string { return p.ID }),
-	})
+	counts, err := tallyOf(ctx, tx, c, "commissions", payouts[0].ProgramID, ids(payouts, func(p *api.Payout) string { return p.ID }))
 	for i := range payouts {
-		for _, n := range counts {
-			if n.PayoutID == payouts[i].ID {
-				payouts[i].CommissionCount = n.Commissions
-			}
-		}
+		payouts[i].CommissionCount = counts[payouts[i].ID]
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"rail/gen/db"
+	"rail/server/call"
 	"rail/server/pgtx"
 )
 
@@ -26,4 +27,15 @@ func either(one *string, several []string) []string {
 		return []string{*one}
 	}
 	return several
+}
+
+// tallyOf counts the rows of a list by what of one program they belong to; what has
+// none is not among them.
+func tallyOf(ctx context.Context, tx pgtx.DBTX, c *call.Call, list, programID string, owners []string) (map[string]int64, error) {
+	rows, err := queries.TallyOwners(ctx, tx, db.TallyOwnersParams{ProgramID: programID, OrgID: c.Key.OrgID, List: list, OwnerIds: owners})
+	counts := make(map[string]int64, len(rows))
+	for _, r := range rows {
+		counts[r.OwnerID] = r.Total
+	}
+	return counts, err
 }
