@@ -105,20 +105,17 @@ func (d *database) open(ctx context.Context, up bool) (err error) {
 // atVersion brings an empty database to this binary's version, and refuses one
 // that does not serve it: an upgrade is for the operator to begin.
 func atVersion(ctx context.Context, dsn string) error {
-	at, dirty, err := migrate.Version(ctx, dsn)
-	if err != nil {
-		return fmt.Errorf("database: %w", err)
-	}
-	if at == 0 && !dirty {
-		return migrate.Up(ctx, dsn)
-	}
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
 		return fmt.Errorf("database: %w", err)
 	}
 	err = migrate.Serves(ctx, conn)
-	if errors.Is(err, migrate.ErrOlder) {
+	closed := conn.Close(context.WithoutCancel(ctx))
+	switch {
+	case errors.Is(err, migrate.ErrEmpty):
+		err = migrate.Up(ctx, dsn)
+	case errors.Is(err, migrate.ErrOlder):
 		err = fmt.Errorf("%w: run rail migrate up", err)
 	}
-	return errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
+	return errors.Join(err, closed)
 }

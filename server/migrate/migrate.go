@@ -97,11 +97,6 @@ func Version(ctx context.Context, dsn string) (version uint, dirty bool, err err
 		return 0, false, err
 	}
 	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
-	var there bool
-	err = conn.QueryRow(ctx, `SELECT to_regclass('schema_migrations') IS NOT NULL`).Scan(&there)
-	if err != nil || !there {
-		return 0, false, err
-	}
 	return state(ctx, conn)
 }
 

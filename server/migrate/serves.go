@@ -6,7 +6,11 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
+
+// ErrEmpty means that no migration was applied yet.
+var ErrEmpty = errors.New("the database has no tables")
 
 // ErrOlder means that migrations of this program are missing in the database.
 var ErrOlder = errors.New("the database is older than this program")
@@ -16,8 +20,8 @@ type Querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// Serves tells whether this program can work with the database: nil, ErrOlder,
-// ErrNewer or ErrDirty. A newer database serves where its migrations left what this
+// Serves tells whether this program can work with the database: nil, ErrEmpty,
+// ErrOlder, ErrNewer or ErrDirty. A newer database serves where its migrations left what this
 // program uses.
 func Serves(ctx context.Context, db Querier) error {
 	latest, err := Latest()
@@ -30,6 +34,8 @@ func Serves(ctx context.Context, db Querier) error {
 		return err
 	case dirty:
 		return fmt.Errorf("%w: migration %d", ErrDirty, at)
+	case at == 0:
+		return ErrEmpty
 	case at < latest:
 		return fmt.Errorf("%w: it is at version %d, this program needs %d", ErrOlder, at, latest)
 	case at == latest:
@@ -47,7 +53,8 @@ func Serves(ctx context.Context, db Querier) error {
 
 func state(ctx context.Context, db Querier) (version uint, dirty bool, err error) {
 	err = db.QueryRow(ctx, "SELECT version, dirty FROM schema_migrations").Scan(&version, &dirty)
-	if errors.Is(err, pgx.ErrNoRows) {
+	var refused *pgconn.PgError
+	if errors.Is(err, pgx.ErrNoRows) || errors.As(err, &refused) && refused.Code == "42P01" { // no such table
 		return 0, false, nil
 	}
 	return version, dirty, err
