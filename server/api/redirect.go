@@ -47,7 +47,12 @@ type Redirector struct {
 // Redirect sends the visitor on and records the click. It always redirects a
 // known slug, also of a deleted link, a paused program or a partner that is
 // not active; those record nothing.
-func (d *Redirector) Redirect(c echo.Context) error {
+func (d *Redirector) Redirect(c echo.Context) error { return d.redirect(c, true) }
+
+// Forward sends the visitor on and records nothing.
+func (d *Redirector) Forward(c echo.Context) error { return d.redirect(c, false) }
+
+func (d *Redirector) redirect(c echo.Context, record bool) error {
 	ctx := c.Request().Context()
 	slug := c.Param("slug")
 	if !shortSlug.MatchString(slug) {
@@ -61,7 +66,7 @@ func (d *Redirector) Redirect(c echo.Context) error {
 		return err
 	}
 	target := trackingURL(hit.Link.DestinationURL, hit.Link.Param, hit.Link.Value)
-	if counts(c.Request()) && hit.PartnerStatus == "active" && hit.ProgramStatus == "active" {
+	if record && counts(c.Request()) && hit.PartnerStatus == "active" && hit.ProgramStatus == "active" {
 		d.record(ctx, c, hit, target)
 	}
 	c.Response().Header().Set("Cache-Control", "private, no-store")

@@ -1,12 +1,15 @@
 package api_test
 
 import (
+	"fmt"
 	"net/http"
+	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"rail/server/apitest"
+	"rail/server/config"
 )
 
 const browser = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
@@ -79,6 +82,30 @@ func TestShortLinkLooksRecordNothing(t *testing.T) {
 	require.Len(t, s.Events(program), before)
 	s.Refused(404, "route_not_found", "", follow(s, "GET", "AAAAAAA"))
 	s.Refused(404, "route_not_found", "", follow(s, "GET", "a.b"))
+}
+
+// TestShortLinkBeyondTheLimit: an address that follows links without end is sent on,
+// and writes no more than its allowance; another address is not concerned.
+func TestShortLinkBeyondTheLimit(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, func(c *config.Config) {
+		c.AddressRateLimit, c.TrustedProxies = 25, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	})
+	program := s.Program()
+	link := s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": s.Partner(program), "destination_url": "https://shop.example/"}))
+	recorded := func() int64 { return s.Must(200, s.Get("/v1/clicks?program_id="+program)).Int("total_count") }
+	for i := range 40 {
+		from := fmt.Sprintf("2001:db8::%x", i) // one caller has a whole network of them
+		a := s.Must(302, follow(s, "GET", link.String("short_slug"), "X-Forwarded-For", from))
+		require.Equal(t, link.String("url"), a.Header.Get("Location"))
+		require.Equal(t, i < 25, a.Header.Get("Set-Cookie") != "")
+	}
+	require.EqualValues(t, 25, recorded())
+	require.EqualValues(t, 25, s.Must(200, s.Get("/v1/referrals?program_id="+program)).Int("total_count"))
+	s.Must(302, follow(s, "GET", link.String("short_slug"), "X-Forwarded-For", "2001:db8:0:1::"))
+	require.EqualValues(t, 26, recorded())
+	s.Refused(404, "route_not_found", "", follow(s, "GET", "AAAAAAA", "X-Forwarded-For", "2001:db8::"))
+	require.Contains(t, s.Log(), "limited=true")
 }
 
 // TestShortLinkKeepsRedirecting: a deleted link sends on and counts; a

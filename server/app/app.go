@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/singleflight"
 
 	gen "rail/gen/api"
 	"rail/gen/db"
@@ -93,7 +94,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	keys := auth.NewStore(pool, keeper, c)
 	path := front.New(front.Options{
 		Pool: pool, Keys: keys, Keeper: keeper, Clock: c, Document: document, Log: log,
-		Metrics: front.NewMetrics(a.metrics), TrustedProxies: cfg.TrustedProxies, Told: a.sender.Wake,
+		Metrics: front.NewMetrics(a.metrics), TrustedProxies: cfg.TrustedProxies, AddressLimit: cfg.AddressRateLimit, Told: a.sender.Wake,
 	})
 	path.Install(a.echo)
 	server := api.New(api.Options{
@@ -103,8 +104,10 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	gen.RegisterHandlers(a.echo, gen.NewStrictHandler(server, nil))
 	pages.Register(a.echo, ready(pool))
 	mails.Pages.Register(a.echo)
+	path.Beyond(mail.PicturePath, mail.Picture)
 	links := &api.Redirector{Server: server, Pool: pool, Clock: c, Log: log, Address: path.ClientAddress}
 	a.echo.Match([]string{http.MethodGet, http.MethodHead}, "/r/:slug", links.Redirect)
+	path.Beyond("/r/:slug", links.Forward)
 	partners, err := portal.New(portal.Options{Server: server, Document: document, Pool: pool, Clock: c, Address: path.ClientAddress, Told: a.sender.Wake})
 	if err != nil {
 		return nil, fmt.Errorf("portal: %w", err)
@@ -142,9 +145,12 @@ func (a *App) Handler() http.Handler { return a.echo }
 // ready tells whether requests can be answered: the database is there, and at
 // a version that serves this binary. The reasons are for everybody
 // to read, so they hold nothing of the connection.
+//
+// Those who ask at once are told the same: probes are not limited.
 func ready(pool *pgxpool.Pool) pages.Ready {
+	var asking singleflight.Group
 	return func(ctx context.Context) error {
-		err := migrate.Serves(ctx, pool)
+		_, err, _ := asking.Do("", func() (any, error) { return nil, migrate.Serves(ctx, pool) })
 		if err == nil || errors.Is(err, migrate.ErrOlder) || errors.Is(err, migrate.ErrNewer) || errors.Is(err, migrate.ErrDirty) {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 	"rail/server/clock"
 	"rail/server/config"
+	"rail/server/mail"
 	"rail/server/pgtest"
 )
 
@@ -24,12 +26,17 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 func newApp(t *testing.T, pool *pgxpool.Pool, change func(*config.Config)) *App {
 	t.Helper()
+	return newAppBy(t, clock.System{}, pool, change)
+}
+
+func newAppBy(t *testing.T, now clock.Clock, pool *pgxpool.Pool, change func(*config.Config)) *App {
+	t.Helper()
 	cfg, err := config.Load(map[string]string{"RAIL_DATA_DIR": t.TempDir()})
 	require.NoError(t, err)
 	if change != nil {
 		change(&cfg)
 	}
-	a, err := New(t.Context(), cfg, pool, clock.System{}, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	a, err := New(t.Context(), cfg, pool, now, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	require.NoError(t, err)
 	return a
 }
@@ -71,6 +78,45 @@ func TestPagesCarryTheRequestIDOnly(t *testing.T) {
 	}
 	h := get(a, "/llms.txt").Header()
 	require.NotEmpty(t, h.Get("X-Rail-Version"))
+}
+
+// TestEveryPublicRouteIsLimited: beyond the allowance of its address nobody gets
+// more out of a path without a key than a refusal that can be read, or the one thing
+// that the path is for and that leaves nothing behind.
+func TestEveryPublicRouteIsLimited(t *testing.T) {
+	a := newAppBy(t, clock.NewManual(time.Now()), pgtest.New(t), nil)
+	ask := func(r *echo.Route, i int, kind string) *httptest.ResponseRecorder {
+		q := httptest.NewRequest(r.Method, strings.NewReplacer(":slug", "AAAAAAA", ":token", "x", "/*", "/sso/x").Replace(r.Path), nil)
+		q.RemoteAddr = netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}).String() + ":1"
+		q.Header.Set("Accept", kind)
+		w := httptest.NewRecorder()
+		a.Handler().ServeHTTP(w, q)
+		return w
+	}
+	still := map[string]int{"/healthz": 200, "/readyz": 200, "/r/:slug": 404, mail.PicturePath: 200}
+	seen := 0
+	for i, r := range a.echo.Routes() {
+		if strings.HasPrefix(r.Path, "/v1/") && r.Path != "/v1/openapi.json" {
+			continue // without a key it ends there
+		}
+		seen++
+		for range a.config.AddressRateLimit {
+			require.NotEqual(t, http.StatusTooManyRequests, ask(r, i, "").Code, "%s %s", r.Method, r.Path)
+		}
+		w := ask(r, i, "text/html,*/*")
+		if status, ok := still[r.Path]; ok {
+			require.Equal(t, status, w.Code, "%s %s", r.Method, r.Path)
+			continue
+		}
+		require.Equal(t, http.StatusTooManyRequests, w.Code, "%s %s", r.Method, r.Path)
+		require.Equal(t, "1", w.Header().Get("Retry-After"))
+		if r.Method == http.MethodHead {
+			continue
+		}
+		require.Equal(t, strings.HasPrefix(r.Path, "/v1/") || strings.HasPrefix(r.Path, "/llms"), !strings.Contains(w.Body.String(), "<h1>"), "%s %s", r.Method, r.Path)
+		require.Equal(t, "application/json", ask(r, i, "application/json").Header().Get("Content-Type"), r.Path)
+	}
+	require.Greater(t, seen, 20)
 }
 
 func TestDocumentsAnswerNotModified(t *testing.T) {

@@ -53,17 +53,32 @@ const (
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// NewToken returns a fresh API key: its prefix, 32 random characters (190
-// bits) and 6 of a checksum, by which scanners and people spot a damaged key.
-// Authentication does not depend on the checksum.
+// A key is its prefix, 32 random characters (190 bits) and 6 of a checksum, by
+// which scanners and people spot a damaged key, and the server a random one.
+const (
+	randomLength   = 32
+	checksumLength = 6
+)
+
+// NewToken returns a fresh API key.
 func NewToken(live bool) string {
 	prefix := testPrefix
 	if live {
 		prefix = livePrefix
 	}
-	body := prefix + random62(32)
+	body := prefix + random62(randomLength)
 	return body + checksum(body)
 }
+
+// Plausible reports whether a token has the form of a key, checksum included.
+// Every key that NewToken made has it.
+func Plausible(token string) bool {
+	body := len(token) - checksumLength
+	return body == len(livePrefix)+randomLength && (strings.HasPrefix(token, livePrefix) || IsTest(token)) && token[body:] == checksum(token[:body])
+}
+
+// IsTest reports whether a token is that of a test key.
+func IsTest(token string) bool { return strings.HasPrefix(token, testPrefix) }
 
 // NewSlug returns n random characters for a public short name.
 func NewSlug(n int) string { return random62(n) }

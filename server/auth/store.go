@@ -3,7 +3,6 @@ package auth
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"time"
 
@@ -34,6 +33,9 @@ const useInterval = time.Minute
 // ErrUnknown is returned for a token that is no key.
 var ErrUnknown = errors.New("auth: unknown key")
 
+// ErrNotAsked is returned where the caller may not have a token looked up now.
+var ErrNotAsked = errors.New("auth: key not looked up")
+
 // Store finds keys by their tokens.
 type Store struct {
 	pool   *pgxpool.Pool
@@ -57,42 +59,47 @@ func NewStore(pool *pgxpool.Pool, keeper *secret.Keeper, c clock.Clock) *Store {
 	return &Store{pool: pool, keeper: keeper, clock: c, seen: map[string]remembered{}, strangers: map[string]remembered{}, used: map[string]time.Time{}}
 }
 
-// Find returns the key of a token, revoked ones included, or ErrUnknown.
-func (s *Store) Find(ctx context.Context, token string) (Key, error) {
-	if !strings.HasPrefix(token, livePrefix) && !strings.HasPrefix(token, testPrefix) {
+// Find returns the key of a token, revoked ones included, or ErrUnknown. A token
+// without the form of a key is not looked up, and one that was no key of late only
+// where mayAsk agrees: guesses must not cost the database more than that.
+func (s *Store) Find(ctx context.Context, token string, mayAsk func() bool) (Key, error) {
+	if !Plausible(token) {
 		return Key{}, ErrUnknown
 	}
 	hash := string(s.keeper.HashAPIKey(token))
 	began := time.Now()
-	s.mu.Lock()
-	r, ok := s.seen[hash]
-	if !ok {
-		r, ok = s.strangers[hash]
-	}
-	s.mu.Unlock()
-	if ok && began.Sub(r.at) < remember {
-		return r.key, r.err
-	}
-	found := s.group.DoChan(hash, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-		defer cancel()
-		return s.load(ctx, token, hash, began)
-	})
-	select {
-	case <-ctx.Done():
-		return Key{}, ctx.Err()
-	case f := <-found:
-		if f.Err != nil {
-			return Key{}, f.Err
+	r, known := s.recall(hash)
+	for began.Sub(r.at) >= remember { // also where the look-up of another request began too long ago
+		found, err, _ := s.group.Do(hash, func() (any, error) {
+			if !known && !mayAsk() {
+				return nil, ErrNotAsked
+			}
+			return s.load(ctx, token, hash)
+		})
+		if err != nil {
+			return Key{}, err
 		}
-		r = f.Val.(remembered) //nolint:forcetypeassert // load returns nothing else
-		return r.key, r.err
+		r = found.(remembered) //nolint:forcetypeassert // load returns nothing else
 	}
+	return r.key, r.err
 }
 
-func (s *Store) load(ctx context.Context, token, hash string, began time.Time) (any, error) {
+// recall returns what the last look-up found, of whatever age, and reports whether
+// it found a key.
+func (s *Store) recall(hash string) (remembered, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r, ok := s.seen[hash]; ok {
+		return r, true
+	}
+	return s.strangers[hash], false
+}
+
+func (s *Store) load(ctx context.Context, token, hash string) (any, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	r := remembered{at: time.Now()}
 	row, err := s.look(ctx, token, []byte(hash))
-	r := remembered{at: began}
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		r.err = ErrUnknown
@@ -106,6 +113,7 @@ func (s *Store) load(ctx context.Context, token, hash string, began time.Time) (
 	into := s.seen
 	if r.err != nil { // guesses must not push keys out
 		into = s.strangers
+		delete(s.seen, hash)
 	}
 	if len(into) >= maxRemembered {
 		clear(into)
@@ -152,6 +160,8 @@ func (s *Store) Used(ctx context.Context, k Key) error {
 		return nil
 	}
 	stale := now.Plus(-useInterval)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
 	return queries.APIKeyUsed(ctx, s.pool, db.APIKeyUsedParams{ID: k.ID, Now: &now, StaleBefore: &stale})
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"rail/server/auth"
+	"rail/server/front"
 )
 
 // keyed is the idempotency matrix at work.
@@ -212,7 +213,9 @@ func (k *keyed) callers(ctx context.Context, op *operation, c call, first answer
 	}
 	colleague := c
 	colleague.key = k.test
-	if a := k.replays(ctx, "I7", colleague, first); a.header.Get("X-Rail-Livemode") != "false" {
+	if front.ActsOnKey(op.id) {
+		k.refused(ctx, "I7", colleague, 422, "idempotency_key_reused")
+	} else if a := k.replays(ctx, "I7", colleague, first); a.header.Get("X-Rail-Livemode") != "false" {
 		k.w.fault("I7 %s: the replay is not marked as a test key's", op.id)
 	}
 	if len(op.scopes) > 0 {

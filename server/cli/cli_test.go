@@ -152,7 +152,7 @@ func (r rail) found(token string, revoked bool) {
 	err := withDatabase(r.Context(), &Env{Environ: r.environ}, func(d *database) error {
 		keeper, err := secret.New(d.config.SecretKey)
 		require.NoError(r, err)
-		k, err := auth.NewStore(d.pool, keeper, r.now).Find(context.Background(), token)
+		k, err := auth.NewStore(d.pool, keeper, r.now).Find(context.Background(), token, asked)
 		require.Equal(r, revoked, k.Revoked)
 		return err
 	})

@@ -46,6 +46,7 @@ type Config struct {
 	WebhookAllowCIDRs   []netip.Prefix `env:"RAIL_WEBHOOK_ALLOW_CIDRS" desc:"private networks that webhooks may reach, comma-separated; for development only"`
 	WebhookHTTPSOnly    bool           `env:"RAIL_WEBHOOK_REQUIRE_HTTPS" envDefault:"false" desc:"refuse http:// webhook addresses"`
 	TrustedProxies      []netip.Prefix `env:"RAIL_TRUSTED_PROXIES" desc:"addresses or networks whose X-Forwarded-For counts, comma-separated"`
+	AddressRateLimit    int            `env:"RAIL_ADDRESS_RATE_LIMIT" envDefault:"25" desc:"requests a second of one address without a valid API key, with its pages and short links"`
 	FlowQuota           int64          `env:"RAIL_FLOW_QUOTA" envDefault:"0" desc:"active flows a program; 0 for no limit"`
 	RevenueMeterMinor   int64          `env:"RAIL_REVENUE_METER_MINOR" envDefault:"0" desc:"what a program may take a month in its own currency, in minor units, before its approvals stop; 0 for no limit"`
 	FraudMonitoring     bool           `env:"RAIL_FRAUD_MONITORING" envDefault:"true" desc:"run the risk checks"`
@@ -185,6 +186,9 @@ func (c *Config) check() []error {
 		if v < 0 {
 			problem(name, "must not be negative")
 		}
+	}
+	if c.AddressRateLimit < 1 || c.AddressRateLimit > 1_000_000 {
+		problem("RAIL_ADDRESS_RATE_LIMIT", "must be 1 to 1000000")
 	}
 	if c.DBMaxConns < 2 || c.DBMaxConns > 1000 {
 		problem("RAIL_DB_MAX_CONNS", "must be 2 to 1000")

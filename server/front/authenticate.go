@@ -2,6 +2,7 @@ package front
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -13,21 +14,23 @@ import (
 // maxToken bounds what is hashed and looked up.
 const maxToken = 256
 
-// authenticate finds the key of the request (step 4) and judges its signature.
-// A request without a valid key counts against the allowance of its address.
+// authenticate finds the key of the request (step 4). A request without a valid
+// key counts against the allowance of its address.
 func (f *Front) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
 		if s.route.public {
 			return next(c)
 		}
-		if err := f.identify(c, s); err != nil {
-			var p *problem.Error
-			if errors.As(err, &p) && p.Status() == 401 {
-				if limited := f.limitAnonymous(c, s); limited != nil {
-					return limited
-				}
+		err := f.identify(c, s)
+		if err != nil && toProblem(err).Status() == http.StatusUnauthorized {
+			if limited := f.pay(c, s); limited != nil {
+				return limited
 			}
+			return err
+		}
+		f.giveBack(c, s)
+		if err != nil {
 			return err
 		}
 		return next(c)
@@ -39,30 +42,28 @@ func (f *Front) identify(c echo.Context, s *state) error {
 	if err != nil {
 		return err
 	}
-	key, err := f.Keys.Find(c.Request().Context(), token)
+	key, err := f.Keys.Find(c.Request().Context(), token, func() bool { return f.pay(c, s) == nil })
 	switch {
 	case errors.Is(err, auth.ErrUnknown):
 		return problem.New(problem.APIKeyInvalid, "This API key is not known.")
+	case errors.Is(err, auth.ErrNotAsked):
+		return limited(f.AddressLimit)
 	case err != nil:
 		return databaseProblem(err)
 	case key.Revoked:
-		markTest(c, key)
 		return problem.New(problem.APIKeyRevoked, "This API key was revoked.")
 	}
-	s.key, s.keyed = key, true
-	markTest(c, key)
-	if err := verifySignature(c, s, token); err != nil {
-		return err
-	}
+	s.key, s.keyed, s.token = key, true, token
 	if err := f.Keys.Used(c.Request().Context(), key); err != nil { // bookkeeping; no reason to refuse
 		f.Log.Warn("last use of a key not noted", "key", key.ID, "error", err)
 	}
 	return nil
 }
 
-// markTest tells on every response that a test key asked.
-func markTest(c echo.Context, k auth.Key) {
-	if !k.Live {
+// markTest tells on every response that a test key asked, by the form of the key:
+// refusals before anybody looked it up tell so too.
+func markTest(c echo.Context) {
+	if token, err := bearer(c); err == nil && auth.IsTest(token) {
 		c.Response().Header().Set("X-Rail-Livemode", "false")
 	}
 }
@@ -81,10 +82,20 @@ func bearer(c echo.Context) (string, error) {
 	return token, nil
 }
 
-// verifySignature judges a signature whenever one is sent, and misses it where
-// the key asked for it (specification, Authentication 5).
-func verifySignature(c echo.Context, s *state, token string) error {
-	given := c.Request().Header.Values("Rail-Signature")
+// signature judges a signature whenever one is sent, and misses it where the key
+// asked for it (step 7; specification, Authentication 5).
+func (f *Front) signature(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if s := stateOf(c); s.keyed {
+			if err := s.verifySignature(c.Request().Header.Values("Rail-Signature")); err != nil {
+				return err
+			}
+		}
+		return next(c)
+	}
+}
+
+func (s *state) verifySignature(given []string) error {
 	if len(given) == 0 {
 		if s.key.SigningRequired {
 			return problem.New(problem.SignatureRequired, "This API key requires signed requests; send Rail-Signature.")
@@ -97,7 +108,7 @@ func verifySignature(c echo.Context, s *state, token string) error {
 	if s.unread != nil {
 		return nil // the door refuses it
 	}
-	switch err := auth.VerifySignature(given[0], token, s.body, s.now.Time); {
+	switch err := auth.VerifySignature(given[0], s.token, s.body, s.now.Time); {
 	case errors.Is(err, auth.ErrExpired):
 		return problem.New(problem.SignatureExpired, "%s.", err)
 	case err != nil:

@@ -9,7 +9,7 @@ import (
 	"rail/server/problem"
 )
 
-// door lets a body in only as JSON in UTF-8 (step 8). A body on an operation
+// door lets a body in only as JSON in UTF-8 (step 10). A body on an operation
 // that takes none is refused rather than ignored.
 func (f *Front) door(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {

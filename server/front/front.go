@@ -3,16 +3,20 @@
 //
 //  1. request id                    requestid.go
 //  2. version and rate headers      headers.go
-//  3. body, header and time limits  limits.go
+//  3. operation                     state.go; pages and short links leave here, outside.go
 //  4. authentication                authenticate.go
-//  5. rate limit                    ratelimit.go
-//  6. canonical query               query.go
-//  7. scope, read from the document scope.go
-//  8. the JSON front door           jsondoor.go, jsontext.go
-//  9. validation                    validate.go, document.go
-//  10. transaction and idempotency  work.go, idempotency.go
+//  5. rate limit                    ratelimit.go, sharedlimit.go
+//  6. body and time limits          limits.go
+//  7. signature                     authenticate.go
+//  8. canonical query               query.go
+//  9. scope, read from the document scope.go
+//  10. the JSON front door          jsondoor.go, jsontext.go
+//  11. validation                   validate.go, document.go
+//  12. transaction and idempotency  work.go, idempotency.go
 //
-// Everything that goes wrong is written by one writer, errors.go.
+// Who asks is judged by the headers alone: nothing that a caller without a key
+// sends is kept, and a look-up in the database needs a token of the address's
+// bucket. Everything that goes wrong is written by one writer, errors.go.
 package front
 
 import (
@@ -43,6 +47,8 @@ type Options struct {
 	TrustedProxies []netip.Prefix
 	// Told is called when events have been committed; it may be nil.
 	Told func()
+	// AddressLimit is the requests a second of one address without a valid key.
+	AddressLimit int
 	// Timeout bounds the work of one request; 8 s where it is zero.
 	Timeout time.Duration
 }
@@ -52,6 +58,7 @@ type Front struct {
 	Options
 	limiter *limiter
 	shared  *sharedLimiter
+	beyond  map[string]echo.HandlerFunc
 }
 
 // New returns the request path.
@@ -60,11 +67,12 @@ func New(o Options) *Front {
 		o.Timeout = 8 * time.Second
 	}
 	alone := newLimiter(o.Clock)
-	return &Front{Options: o, limiter: alone, shared: newSharedLimiter(o.Pool, o.Clock, alone)}
+	return &Front{Options: o, limiter: alone, shared: newSharedLimiter(o.Pool, o.Clock, alone), beyond: map[string]echo.HandlerFunc{}}
 }
 
 // Install puts the request path around the routes of e.
 func (f *Front) Install(e *echo.Echo) {
 	e.HTTPErrorHandler = f.writeError
-	e.Use(f.begin, f.observe, f.recoverPanic, f.headers, f.limits, f.match, f.authenticate, f.rateLimit, f.canonical, f.scope, f.door, f.validate, f.work)
+	e.Use(f.begin, f.observe, f.recoverPanic, f.headers, f.match, f.authenticate, f.rateLimit, f.limits, f.signature,
+		f.canonical, f.scope, f.door, f.validate, f.work)
 }

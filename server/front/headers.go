@@ -26,8 +26,8 @@ func (f *Front) headers(next echo.HandlerFunc) echo.HandlerFunc {
 		if c.Request().TransferEncoding != nil { // what follows such a request on the connection may be another's
 			h.Set("Connection", "close")
 		}
-		s := stateOf(c)
-		c.Response().Before(func() { s.writeRate(c) })
+		markTest(c)
+		c.Response().Before(func() { f.writeRate(c) })
 		if v := c.Request().Header.Get(headerVersion); v != "" && v != Version {
 			return problem.On(headerVersion, problem.UnsupportedVersion, "This server speaks version %s only.", Version)
 		}
@@ -43,10 +43,11 @@ func describedPath(path string) bool {
 
 // writeRate writes the rate headers; a request that ended before it was
 // counted is shown the whole allowance of an unknown caller.
-func (s *state) writeRate(c echo.Context) {
+func (f *Front) writeRate(c echo.Context) {
+	s := stateOf(c)
 	b := s.budget
 	if b == nil {
-		b = &budget{limit: anonymousLimit, remaining: anonymousLimit, reset: s.now.Unix()}
+		b = &budget{limit: f.AddressLimit, remaining: f.AddressLimit, reset: s.now.Unix()}
 	}
 	h := c.Response().Header()
 	h.Set("X-RateLimit-Limit", strconv.Itoa(b.limit))

@@ -43,8 +43,12 @@ func (f *Front) newRecord(c echo.Context, s *state) (*record, error) {
 	if len(given) > 1 || !printable(given[0]) {
 		return nil, problem.Invalid(HeaderIdempotencyKey, "Idempotency-Key must be one key of 1 to 255 printable ASCII characters.")
 	}
-	return &record{org: s.key.OrgID, key: given[0], fingerprint: fingerprint(c, s.body)}, nil
+	return &record{org: s.key.OrgID, key: given[0], fingerprint: fingerprint(c, s)}, nil
 }
+
+// ActsOnKey reports whether what an operation does, it does to the API key that
+// asks: another key with the same Idempotency-Key makes another request.
+func ActsOnKey(operation string) bool { return operation == "setInboundSigning" }
 
 func printable(key string) bool {
 	if len(key) < 1 || len(key) > 255 {
@@ -58,11 +62,15 @@ func printable(key string) bool {
 	return true
 }
 
-// fingerprint tells requests apart by method, path, query and body. The order
-// of names and the white space of a body do not matter, its numbers do.
-func fingerprint(c echo.Context, body []byte) []byte {
-	h := sha256.New()
+// fingerprint tells requests apart by method, path, query and body, and by the API
+// key where it matters. The order of names and the white space of a body do not
+// matter, its numbers do.
+func fingerprint(c echo.Context, s *state) []byte {
+	h, body := sha256.New(), s.body
 	_, _ = io.WriteString(h, c.Request().Method+" "+c.Request().URL.Path+"?"+c.QueryParams().Encode()+"\n")
+	if ActsOnKey(s.route.id) {
+		_, _ = io.WriteString(h, s.key.ID+"\n")
+	}
 	var v any
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()

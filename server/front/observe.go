@@ -44,6 +44,9 @@ func (f *Front) logLine(c echo.Context, s *state, operation string, status int, 
 	if s.replayed {
 		attrs = append(attrs, slog.Bool("replayed", true))
 	}
+	if s.limited {
+		attrs = append(attrs, slog.Bool("limited", true))
+	}
 	if p := s.problem; p != nil {
 		attrs = append(attrs, slog.String("code", string(p.Code)))
 		if p.Cause != nil {
@@ -55,6 +58,3 @@ func (f *Front) logLine(c echo.Context, s *state, operation string, status int, 
 	}
 	f.Log.LogAttrs(context.Background(), level, "request", attrs...)
 }
-
-// outside serves what the description does not hold: pages, probes, redirects.
-func (f *Front) outside(c echo.Context) error { return c.Handler()(c) }

@@ -11,7 +11,7 @@ import (
 	"rail/server/problem"
 )
 
-// canonical makes one form of the query (step 6): expand=a,b, expand[]=a and
+// canonical makes one form of the query (step 8): expand=a,b, expand[]=a and
 // their repetitions become one list, and whatever a lenient parser would drop
 // or pick from is refused.
 func (f *Front) canonical(next echo.HandlerFunc) echo.HandlerFunc {

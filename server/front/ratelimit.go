@@ -10,16 +10,11 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"rail/server/auth"
 	"rail/server/clock"
 	"rail/server/problem"
 )
 
-// anonymousLimit is the allowance a second of an address without a valid key.
-const anonymousLimit = auth.DefaultRateLimit
-
-// maxBuckets bounds the memory of the limiter; idle buckets are full and can
-// be forgotten at no cost.
+// maxBuckets bounds the memory of a limiter.
 const maxBuckets = 50_000
 
 // budget is what the rate headers tell.
@@ -29,11 +24,13 @@ type budget struct {
 }
 
 // limiter holds a token bucket a caller: a burst of one second's allowance,
-// refilled evenly. It knows this replica's requests only.
+// refilled evenly. It knows this replica's requests only. Once half of what it may
+// hold is new, it forgets those who have not asked since the last time: idle
+// buckets are full, so that many callers at once cost the others nothing.
 type limiter struct {
-	clock   clock.Clock
-	mu      sync.Mutex
-	buckets map[string]*bucket
+	clock        clock.Clock
+	mu           sync.Mutex
+	recent, past map[string]*bucket
 }
 
 type bucket struct {
@@ -41,21 +38,14 @@ type bucket struct {
 	at     time.Time
 }
 
-func newLimiter(c clock.Clock) *limiter { return &limiter{clock: c, buckets: map[string]*bucket{}} }
+func newLimiter(c clock.Clock) *limiter { return &limiter{clock: c, recent: map[string]*bucket{}} }
 
 // take takes one token of the caller's bucket.
 func (l *limiter) take(caller string, limit int) (budget, bool) {
 	now := l.clock.Now().Time
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b := l.buckets[caller]
-	if b == nil {
-		if len(l.buckets) >= maxBuckets {
-			clear(l.buckets)
-		}
-		b = &bucket{tokens: float64(limit), at: now}
-		l.buckets[caller] = b
-	}
+	b := l.bucket(caller, limit, now)
 	if passed := now.Sub(b.at).Seconds(); passed > 0 {
 		b.tokens = math.Min(float64(limit), b.tokens+passed*float64(limit))
 	}
@@ -65,6 +55,31 @@ func (l *limiter) take(caller string, limit int) (budget, bool) {
 		b.tokens--
 	}
 	return budgetOf(limit, b.tokens, now), ok
+}
+
+// bucket returns the caller's bucket among the recent ones.
+func (l *limiter) bucket(caller string, limit int, now time.Time) *bucket {
+	if b := l.recent[caller]; b != nil {
+		return b
+	}
+	b := l.past[caller]
+	if b == nil {
+		b = &bucket{tokens: float64(limit), at: now}
+	}
+	if len(l.recent) >= maxBuckets/2 {
+		l.recent, l.past = map[string]*bucket{}, l.recent
+	}
+	l.recent[caller] = b
+	return b
+}
+
+// giveBack puts a token that was taken back.
+func (l *limiter) giveBack(caller string, limit int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b := l.recent[caller]; b != nil {
+		b.tokens = math.Min(float64(limit), b.tokens+1)
+	}
 }
 
 func budgetOf(limit int, tokens float64, now time.Time) budget {
@@ -79,7 +94,7 @@ func (f *Front) rateLimit(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
 		if !s.keyed {
-			if err := f.limitAnonymous(c, s); err != nil {
+			if err := f.pay(c, s); err != nil {
 				return err
 			}
 			return next(c)
@@ -93,13 +108,40 @@ func (f *Front) rateLimit(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-func (f *Front) limitAnonymous(c echo.Context, s *state) error {
-	b, ok := f.limiter.take("addr "+f.ClientAddress(c), anonymousLimit)
+// pay takes a token of the address's bucket, once a request.
+func (f *Front) pay(c echo.Context, s *state) error {
+	if s.paid {
+		return nil
+	}
+	b, ok := f.limiter.take(f.payer(c), f.AddressLimit)
 	s.budget = &b
 	if !ok {
 		return limited(b.limit)
 	}
+	s.paid = true
 	return nil
+}
+
+// giveBack returns what was paid for a look-up that found a key.
+func (f *Front) giveBack(c echo.Context, s *state) {
+	if s.paid {
+		f.limiter.giveBack(f.payer(c), f.AddressLimit)
+		s.paid, s.budget = false, nil
+	}
+}
+
+// payer names whose bucket it is: an address, or the network of 64 bits in which
+// a caller by IPv6 has as many as it likes.
+func (f *Front) payer(c echo.Context) string {
+	host := f.ClientAddress(c)
+	a, err := netip.ParseAddr(host)
+	if err != nil {
+		return "addr " + host
+	}
+	if a = a.Unmap().WithZone(""); a.Is6() {
+		return "addr " + netip.PrefixFrom(a, 64).Masked().String()
+	}
+	return "addr " + a.String()
 }
 
 func limited(limit int) error {

@@ -9,7 +9,7 @@ import (
 )
 
 // scope judges the key against the scopes that the document gives the
-// operation (step 7). It comes before any look-up, so that a refusal says
+// operation (step 9). It comes before any look-up, so that a refusal says
 // nothing about an object.
 func (f *Front) scope(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {

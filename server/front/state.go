@@ -19,10 +19,13 @@ type state struct {
 	now      clock.Time
 	route    *route // nil outside of the description
 	key      auth.Key
-	keyed    bool // authentication succeeded
+	keyed    bool   // authentication succeeded
+	token    string // the key as it was sent
+	paid     bool   // a token of the address's bucket was taken
 	body     []byte
 	unread   error // why there is no body although one was sent
 	replayed bool
+	limited  bool // its address had no token left, and it was served less
 	problem  *problem.Error
 	budget   *budget // what the rate headers say
 }

@@ -29,7 +29,7 @@ func (b *buffered) Header() http.Header         { return b.header }
 func (b *buffered) WriteHeader(status int)      { b.status = status }
 func (b *buffered) Write(p []byte) (int, error) { return b.body.Write(p) }
 
-// work runs the handler (step 10). A read gets the pool; a write gets one
+// work runs the handler (step 12). A read gets the pool; a write gets one
 // transaction that holds its changes, its events and its idempotency record,
 // and its response leaves only after the commit.
 func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {

@@ -33,8 +33,11 @@ type Pages struct {
 func (p Pages) Register(e *echo.Echo) {
 	e.Match([]string{http.MethodGet, http.MethodHead}, "/mail/unsubscribe/:token", p.show)
 	e.POST("/mail/unsubscribe/:token", p.unsubscribe)
-	e.GET("/mail/open/:campaign/:partner/:mark", p.opened)
+	e.GET(PicturePath, p.opened)
 }
+
+// PicturePath is where the picture is that tells of an opening.
+const PicturePath = "/mail/open/:campaign/:partner/:mark"
 
 //go:embed unsubscribe.html
 var unsubscribePage string
@@ -112,6 +115,11 @@ func (p Pages) opened(c echo.Context) error {
 			return err
 		}
 	}
+	return Picture(c)
+}
+
+// Picture answers with the picture alone; nothing is counted.
+func Picture(c echo.Context) error {
 	c.Response().Header().Set("Cache-Control", "no-store")
 	return c.Blob(http.StatusOK, "image/gif", pixel)
 }

@@ -27,7 +27,7 @@ func healthz(c echo.Context) error {
 // readyz says whether requests can be answered, so that a balancer sends them
 // elsewhere while they cannot.
 func (r Ready) readyz(c echo.Context) error {
-	ctx, cancel := context.WithTimeout(c.Request().Context(), probeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), probeTimeout) // others may wait for the same answer
 	defer cancel()
 	if err := r(ctx); err != nil {
 		return probe(c, http.StatusServiceUnavailable, condition{Status: "unavailable", Reason: err.Error()})
