@@ -51,7 +51,9 @@ type bound struct {
 // listen returns the server of the API and, where it is asked for, the one of
 // the metrics.
 func (a *App) listen(l net.Listener) ([]bound, error) {
-	servers := []bound{{a.server(a.echo), l}}
+	web := a.server(a.Handler())
+	web.ConnState = newConnections(maxConnections, maxOfAddress, a.config.TrustedProxies, a.log).follow
+	servers := []bound{{web, l}}
 	if a.config.MetricsAddr == "" {
 		return servers, nil
 	}

@@ -16,10 +16,14 @@ import (
 	"rail/server/secret"
 )
 
-// remember is how long a look-up is believed. It bounds the time for which a
-// revoked key still passes, and a former plan still holds, on every replica, to
-// one second.
+// remember is how long a look-up is believed, from before it was sent.
 const remember = 900 * time.Millisecond
+
+// Settled is how long after the commit of a change of a key, or of its
+// organization's plan, every replica goes by it: no request that begins later is
+// answered by a look-up from before the change. It leaves clocks that run at
+// different speeds a tenth.
+const Settled = remember + remember/9
 
 // patience bounds a look-up, which several requests may wait for.
 const patience = 3 * time.Second
@@ -42,6 +46,7 @@ type Store struct {
 	keeper *secret.Keeper
 	clock  clock.Clock
 	group  singleflight.Group
+	ask    func(ctx context.Context, token string, hash []byte) (db.APIKeyByHashRow, error) // look, but for tests
 
 	mu              sync.Mutex
 	seen, strangers map[string]remembered
@@ -56,7 +61,9 @@ type remembered struct {
 
 // NewStore returns a store over the database.
 func NewStore(pool *pgxpool.Pool, keeper *secret.Keeper, c clock.Clock) *Store {
-	return &Store{pool: pool, keeper: keeper, clock: c, seen: map[string]remembered{}, strangers: map[string]remembered{}, used: map[string]time.Time{}}
+	s := &Store{pool: pool, keeper: keeper, clock: c, seen: map[string]remembered{}, strangers: map[string]remembered{}, used: map[string]time.Time{}}
+	s.ask = s.look
+	return s
 }
 
 // Find returns the key of a token, revoked ones included, or ErrUnknown. A token
@@ -99,7 +106,7 @@ func (s *Store) load(ctx context.Context, token, hash string) (any, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	r := remembered{at: time.Now()}
-	row, err := s.look(ctx, token, []byte(hash))
+	row, err := s.ask(ctx, token, []byte(hash))
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		r.err = ErrUnknown

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"rail/gen/db"
 	"rail/server/auth"
@@ -147,7 +148,12 @@ func keyRevoke(*flag.FlagSet) action {
 			if n == 0 {
 				return fmt.Errorf("%s is no key, or is revoked already", args[0])
 			}
-			_, err = fmt.Fprintf(env.Out, "%s is revoked; servers that run refuse it within a second\n", args[0])
+			select { // by the machine's clock, as the servers do
+			case <-time.After(auth.Settled):
+			case <-ctx.Done():
+				return fmt.Errorf("%s is revoked; servers that run may take it for another second", args[0])
+			}
+			_, err = fmt.Fprintf(env.Out, "%s is revoked; no server takes it any more\n", args[0])
 			return err
 		})
 	}

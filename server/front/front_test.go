@@ -2,6 +2,7 @@ package front_test
 
 import (
 	"bytes"
+	"encoding/hex"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,10 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"rail/server/apitest"
 	"rail/server/auth"
+	"rail/server/cli"
+	"rail/server/clock"
 	"rail/server/pgtest"
 )
 
@@ -151,6 +155,41 @@ func TestRevoked(t *testing.T) {
 	}
 	require.Less(t, time.Since(revoked), 3*time.Second, "a second, and some for a busy machine")
 	refuse(t, 401, "authentication_error", "api_key_revoked", s.Do("GET", "/v1/programs", key, nil))
+}
+
+// TestNoServerTakesARevokedKey: no request that begins after `rail key revoke` has
+// returned is accepted, by any of several servers that are all asked meanwhile.
+func TestNoServerTakesARevokedKey(t *testing.T) {
+	t.Parallel()
+	s := apitest.Real(t)
+	servers := apitest.Processes(t, s, 2)
+	key, id := s.NewKeyWith(s.Org, true, 1_000_000, "read")
+	ask := func(p *apitest.Process) int { return p.Do("GET", "/v1/programs", key, nil).Status }
+	revoked := make(chan struct{})
+	var all sync.WaitGroup
+	for i := range 8 {
+		require.Equal(t, 200, ask(servers[i%2]))
+		all.Go(func() {
+			for over := false; !over; {
+				select {
+				case <-revoked:
+					over = true
+				default:
+				}
+				if status := ask(servers[i%2]); over {
+					assert.Equal(t, 401, status)
+				}
+			}
+		})
+	}
+	var out, errs bytes.Buffer
+	status := cli.Run(t.Context(), &cli.Env{Out: &out, Err: &errs, Clock: clock.System{}, Environ: map[string]string{
+		"RAIL_DATABASE_URL": s.DSN, "RAIL_SECRET_KEY": hex.EncodeToString(s.Config.SecretKey[:]), "RAIL_DATA_DIR": t.TempDir(),
+	}}, []string{"key", "revoke", id})
+	close(revoked)
+	require.Zero(t, status, errs.String())
+	all.Wait()
+	require.Contains(t, out.String(), "no server takes it any more")
 }
 
 func TestSignedRequests(t *testing.T) {

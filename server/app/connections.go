@@ -1,0 +1,86 @@
+package app
+
+import (
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// maxConnections bounds what connections can hold: some 25 KiB each, about
+	// 100 MiB in all. Bodies come on top, of callers with a key alone.
+	maxConnections = 4096
+	// maxOfAddress is how many of them one address may have, unless it is a trusted
+	// proxy: nobody alone keeps all others out.
+	maxOfAddress = 1024
+	// tellEvery is how often the log hears of connections that were refused.
+	tellEvery = time.Minute
+)
+
+// connections counts the open connections of a server, and closes a new one that
+// is one too many before anything of it is read.
+type connections struct {
+	most, ofAddress int
+	proxies         []netip.Prefix // many callers share each of their addresses
+	log             *slog.Logger
+
+	mu   sync.Mutex
+	open map[net.Conn]netip.Addr
+	of   map[netip.Addr]int
+	told time.Time
+}
+
+func newConnections(most, ofAddress int, proxies []netip.Prefix, log *slog.Logger) *connections {
+	return &connections{most: most, ofAddress: ofAddress, proxies: proxies, log: log, open: map[net.Conn]netip.Addr{}, of: map[netip.Addr]int{}}
+}
+
+// follow is told of each connection as it begins and ends.
+func (s *connections) follow(c net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		if !s.enter(c) {
+			_ = c.Close() // the server sees it end, and says so here
+		}
+	case http.StateClosed, http.StateHijacked:
+		s.leave(c)
+	}
+}
+
+// enter notes a connection and reports whether it may stay.
+func (s *connections) enter(c net.Conn) bool {
+	from, _ := netip.ParseAddrPort(c.RemoteAddr().String())
+	a := from.Addr().Unmap()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.open) < s.most && (s.of[a] < s.ofAddress || s.proxy(a)) {
+		s.open[c] = a
+		s.of[a]++
+		return true
+	}
+	if now := time.Now(); now.Sub(s.told) >= tellEvery {
+		s.told = now
+		s.log.Warn("connections refused", "open", len(s.open), "of this address", s.of[a])
+	}
+	return false
+}
+
+func (s *connections) proxy(a netip.Addr) bool {
+	return slices.ContainsFunc(s.proxies, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+func (s *connections) leave(c net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, ok := s.open[c]
+	if !ok {
+		return
+	}
+	delete(s.open, c)
+	if s.of[a]--; s.of[a] == 0 {
+		delete(s.of, a)
+	}
+}

@@ -1,0 +1,68 @@
+package app
+
+import (
+	"bufio"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestConnectionsAreBounded: what is beyond the bound is closed at once; those within
+// it go on, and one that ends makes room.
+func TestConnectionsAreBounded(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		most, ofAddress int
+		proxies         []netip.Prefix
+	}{"in all": {3, 9, nil}, "of one address": {9, 3, nil}, "of a proxy": {3, 1, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bound := newConnections(c.most, c.ofAddress, c.proxies, slog.New(slog.NewTextHandler(io.Discard, nil)))
+			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+			s.Config.ConnState = bound.follow
+			s.Start()
+			t.Cleanup(s.Close)
+			var open []net.Conn
+			for range 3 {
+				open = append(open, dial(t, s))
+				require.True(t, answers(open[len(open)-1]))
+			}
+			for range 3 {
+				require.False(t, answers(dial(t, s)), "one too many")
+			}
+			require.True(t, answers(open[0]))
+			require.NoError(t, open[0].Close())
+			require.Eventually(t, func() bool { return answers(dial(t, s)) }, 10*time.Second, time.Millisecond)
+			require.True(t, answers(open[1]))
+		})
+	}
+}
+
+func dial(t *testing.T, s *httptest.Server) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", s.Listener.Addr().String())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// answers reports whether a request on the connection is answered.
+func answers(c net.Conn) bool {
+	_ = c.SetDeadline(time.Now().Add(30 * time.Second)) // fails on a closed one alone, which the write tells
+	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		return false
+	}
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		return false
+	}
+	_, err = io.Copy(io.Discard, res.Body)
+	return err == nil && res.StatusCode == http.StatusOK
+}
