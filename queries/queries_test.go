@@ -55,6 +55,8 @@ var unbound = map[string]string{
 	"WebhookSecretsSealed": "the server's own key seals for every organization",
 	"WebhookSecretsReseal": "the id is one that WebhookSecretsSealed has just listed",
 	"IdempotencySealed":    "the server's own key seals for every organization",
+	"APIKeysExist":         "asked of the whole database, when it learns its secret key",
+	"SealedValues":         "the server's own key seals for every organization",
 	"MailsTake":            "the worker sends for every organization",
 	"MailAgain":            "the mail is one that MailsTake has just given",
 	"MailDone":             "the mail is one that MailsTake has just given",

@@ -261,6 +261,12 @@ type IdempotencyKey struct {
 	CreatedAt   clock.Time
 }
 
+type KeyFingerprint struct {
+	Fingerprint string
+	UsedSince   clock.Time
+	ReplacedAt  *clock.Time
+}
+
 type LedgerEntry struct {
 	ID           int64
 	OrgID        string

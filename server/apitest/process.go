@@ -14,7 +14,9 @@ import (
 
 	"rail/server/binary"
 	"rail/server/clock"
+	"rail/server/keyring"
 	"rail/server/pgtest"
+	"rail/server/secret"
 )
 
 // built is the server, built once a test binary.
@@ -50,6 +52,7 @@ func StartProcess(t testing.TB, s *Server, environ ...string) *Process {
 	t.Helper()
 	path, err := built()
 	require.NoError(t, err)
+	s.adopted()
 	cmd := exec.Command(path, "serve")
 	cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "RAIL_DATABASE_URL=" + s.DSN, "RAIL_SECRET_KEY=" + hex.EncodeToString(s.Config.SecretKey[:]),
@@ -69,6 +72,14 @@ func StartProcess(t testing.TB, s *Server, environ ...string) *Process {
 	})
 	replica.Client = replica.ClientFor(replica.Key)
 	return &Process{&replica, cmd}
+}
+
+// adopted notes the secret key in the database, which processes look at.
+func (s *Server) adopted() {
+	s.T.Helper()
+	keeper, err := secret.New(s.Config.SecretKey)
+	require.NoError(s.T, err)
+	require.NoError(s.T, keyring.Adopt(context.Background(), s.Pool, keyring.Given{Keeper: keeper, Now: s.Clock.Now()}))
 }
 
 // Real starts a server with a database that processes can serve too. Their clock

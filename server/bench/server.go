@@ -18,6 +18,7 @@ import (
 	"rail/server/config"
 	"rail/server/front"
 	"rail/server/ident"
+	"rail/server/keyring"
 	"rail/server/postgres"
 	"rail/server/secret"
 )
@@ -78,15 +79,20 @@ func serve(ctx context.Context, cfg config.Config, dsn string, jobs bool) (*serv
 	}}, nil
 }
 
-// newKey adds a key that the rate limit does not stop and returns its token.
+// newKey adds a key that the rate limit does not stop and returns its token. The
+// database takes the secret key that it was hashed with, for the binary.
 func newKey(ctx context.Context, cfg config.Config, pool *pgxpool.Pool) (string, error) {
 	keeper, err := secret.New(cfg.SecretKey)
 	if err != nil {
 		return "", err
 	}
+	now := clock.System{}.Now()
+	if err := keyring.Adopt(ctx, pool, keyring.Given{Keeper: keeper, Now: now}); err != nil {
+		return "", err
+	}
 	token := auth.NewToken(true)
 	return token, db.New().APIKeyInsert(ctx, pool, db.APIKeyInsertParams{
 		ID: ident.New(ident.APIKey), OrgID: "org_bench", UserID: ident.New(ident.User), Hash: keeper.HashAPIKey(token), Last4: token[len(token)-4:],
-		Livemode: true, Scopes: []string{"read", "write"}, RateLimit: 1_000_000, Version: "2026-08-21", CreatedAt: clock.System{}.Now(),
+		Livemode: true, Scopes: []string{"read", "write"}, RateLimit: 1_000_000, Version: "2026-08-21", CreatedAt: now,
 	})
 }

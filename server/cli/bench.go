@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"rail/server/clock"
-	"rail/server/config"
 	"rail/server/growth"
-	"rail/server/migrate"
 	"rail/server/world"
 )
 
@@ -37,7 +35,7 @@ func benchLoad(fs *flag.FlagSet) action {
 		if *scale <= 0 || *scale > 10 {
 			return usagef("--scale must be above 0 and at most 10")
 		}
-		cfg, err := config.Load(env.Environ)
+		cfg, err := opening{}.configure(env)
 		if err != nil {
 			return err
 		}
@@ -51,11 +49,7 @@ func benchLoad(fs *flag.FlagSet) action {
 }
 
 func fillWorld(ctx context.Context, env *Env, at place, scale float64) error {
-	up := atVersion
-	if at.private() {
-		up = migrate.Up
-	}
-	if err := up(ctx, at.direct); err != nil {
+	if err := atVersion(ctx, at.direct, raising{empty: true, older: at.private()}); err != nil {
 		return err
 	}
 	now := env.Clock.Now()

@@ -70,6 +70,7 @@ func operations() []command {
 		{name: "bench load", about: "fill an empty database with a large customer's data, to measure on", setUp: benchLoad, more: loadHelp},
 		{name: "bench scale", about: "measure every read and job in a small and a large database; status 1 when a cost grows", setUp: benchScale},
 		{name: "secrets rotate", about: "seal everything with the current secret key that a former one has sealed", setUp: secretsRotate, more: rotateHelp},
+		{name: "secrets adopt", about: "make the secret key that is given the one of a database that does not know its own", setUp: secretsAdopt, more: adoptHelp},
 		{name: "listen", about: "send an organization's events to your own machine as they happen", setUp: listen},
 		{name: "payouts export", about: "write what is left to pay of a batch as a file for PayPal or Wise", setUp: payoutsExport, more: exportHelp},
 		{name: "payouts fail", args: "PAYOUT_ID", about: "end a payout that a payment rail has in flight, when the rail will not", setUp: payoutsFail},

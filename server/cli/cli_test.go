@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,9 +40,18 @@ func newRail(t *testing.T) rail {
 // each command joins it.
 func (r rail) running() rail {
 	r.Helper()
+	_, err := config.Load(r.environ) // the key comes before the database
+	require.NoError(r, err)
 	s, err := pgembed.Start(r.Context(), pgembed.Options{Dir: r.environ["RAIL_DATA_DIR"], Durable: true})
 	require.NoError(r, err)
 	r.Cleanup(func() { require.NoError(r, s.Stop()) })
+	return r.made()
+}
+
+// made makes the database as a first start of the server does.
+func (r rail) made() rail {
+	r.Helper()
+	require.NoError(r, opening{fresh: true, fill: true}.with(r.Context(), &Env{Clock: r.now, Environ: r.environ}, func(*database) error { return nil }))
 	return r
 }
 
@@ -146,10 +156,90 @@ func TestOrganizationsAndKeys(t *testing.T) {
 	require.Contains(t, errs, "rail org list")
 }
 
+// No command but serve makes anything where there is no database, and each says
+// where it looked.
+func TestNoDatabase(t *testing.T) {
+	t.Parallel()
+	r := newRail(t)
+	for _, args := range needDatabase {
+		status, out, errs := r.run(strings.Fields(args)...)
+		require.Equal(t, 1, status, args)
+		require.Contains(t, errs, "there is no Rail database in "+r.environ["RAIL_DATA_DIR"]+": set RAIL_DATA_DIR", args)
+		require.Empty(t, out)
+	}
+	_, err := os.Stat(r.environ["RAIL_DATA_DIR"])
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// needDatabase calls every command that works on a database which is there.
+var needDatabase = []string{
+	"migrate up", "migrate down --yes", "migrate version", "org create --name x", "org list", "org plan org_1", "key create --scope read", "key list", "key revoke key_1",
+	"link rate-override lnk_1 --clear", "sample load", "sample clear", "bench load --yes", "secrets rotate", "secrets adopt --yes",
+	"listen --forward-to http://localhost:1", "payouts export --batch batch_1 --format wise", "payouts fail pyt_1 --reason x", "job run clean-up", "audit",
+}
+
+// needNone are the other commands.
+var needNone = []string{"serve", "bench scale", "health", "version"}
+
+func TestCommandsAreListed(t *testing.T) {
+	t.Parallel()
+	for _, c := range commands() {
+		listed := slices.Contains(needNone, c.name) || slices.ContainsFunc(needDatabase, func(args string) bool { return args == c.name || strings.HasPrefix(args, c.name+" ") })
+		require.True(t, listed, "%s: list it in needDatabase or needNone", c.name)
+	}
+}
+
+// Every command that works with the secret key refuses a wrong one, and names both.
+func TestWrongKey(t *testing.T) {
+	t.Parallel()
+	r := newRail(t).running()
+	r.environ["RAIL_SECRET_KEY"] = strings.Repeat("07", 32)
+	file, err := secret.New(r.keyOfFile())
+	require.NoError(t, err)
+	given, err := secret.New([32]byte(bytes.Repeat([]byte{7}, 32)))
+	require.NoError(t, err)
+	for _, args := range append(needDatabase, "serve", "serve --first-run") {
+		if slices.Contains([]string{"migrate down --yes", "migrate version", "bench load --yes", "secrets adopt --yes"}, args) {
+			continue // they use no key, or replace it
+		}
+		status, out, errs := r.run(strings.Fields(args)...)
+		require.Equal(t, 1, status, args)
+		require.Contains(t, errs, "needs the key with the fingerprint "+file.Fingerprint()+", RAIL_SECRET_KEY has "+given.Fingerprint(), args)
+		require.Empty(t, out, args)
+	}
+	require.Contains(t, r.must("secrets", "adopt", "--yes"), given.Fingerprint())
+	require.Contains(t, r.must("org", "list"), "ID")
+	delete(r.environ, "RAIL_SECRET_KEY")
+	_, _, errs := r.run("audit")
+	require.Contains(t, errs, filepath.Join(r.environ["RAIL_DATA_DIR"], "secret.key")+" has "+file.Fingerprint())
+	require.Contains(t, errs, "was replaced on 2026-09-01")
+}
+
+func (r rail) keyOfFile() [32]byte {
+	r.Helper()
+	cfg, err := config.Load(map[string]string{"RAIL_DATA_DIR": r.environ["RAIL_DATA_DIR"]})
+	require.NoError(r, err)
+	return cfg.SecretKey
+}
+
+// A database whose key is gone gets no other one, by any command.
+func TestLostKey(t *testing.T) {
+	t.Parallel()
+	r := newRail(t).made()
+	path := filepath.Join(r.environ["RAIL_DATA_DIR"], "secret.key")
+	require.NoError(t, os.Remove(path))
+	for _, args := range []string{"serve", "serve --first-run", "org list", "audit", "migrate up"} {
+		status, _, errs := r.run(strings.Fields(args)...)
+		require.Equal(t, 1, status, args)
+		require.Contains(t, errs, path+" is missing; put it back", args)
+		require.NoFileExists(t, path)
+	}
+}
+
 // found checks that servers recognize the key.
 func (r rail) found(token string, revoked bool) {
 	r.Helper()
-	err := withDatabase(r.Context(), &Env{Environ: r.environ}, func(d *database) error {
+	err := withDatabase(r.Context(), &Env{Environ: r.environ, Clock: r.now}, func(d *database) error {
 		keeper, err := secret.New(d.config.SecretKey)
 		require.NoError(r, err)
 		k, err := auth.NewStore(d.pool, keeper, r.now).Find(context.Background(), token, asked)
@@ -160,7 +250,7 @@ func (r rail) found(token string, revoked bool) {
 }
 
 func TestPrivateDatabaseOutlivesCommands(t *testing.T) {
-	r := newRail(t)
+	r := newRail(t).made()
 	r.must("org", "create", "--name", "Kept")
 	require.Contains(t, r.must("org", "list"), "Kept")
 	require.Equal(t, "no findings\n", r.must("audit"))
@@ -176,10 +266,14 @@ func TestForeignDatabaseIsNotMigratedUnasked(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Stop()) })
 	r.environ["RAIL_DATABASE_URL"] = s.DSN("postgres")
-	_, _, errs := r.run("serve")
-	require.Contains(t, errs, "RAIL_SECRET_KEY is needed")
+	_, _, missing := r.run("serve")
+	require.Contains(t, missing, "RAIL_SECRET_KEY is needed")
 	r.environ["RAIL_SECRET_KEY"] = strings.Repeat("07", 32)
-	require.Contains(t, r.must("org", "list"), "ID", "an empty one gets its tables")
+	status, _, errs := r.run("org", "list")
+	require.Equal(t, 1, status)
+	require.Contains(t, errs, "no tables: rail serve or rail migrate up makes them")
+	r.must("migrate", "up")
+	require.Contains(t, r.must("org", "list"), "ID")
 	r.must("migrate", "down", "--yes")
 	for _, command := range []string{"serve", "org list"} {
 		status, _, errs := r.run(strings.Fields(command)...)

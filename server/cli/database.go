@@ -5,11 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/server/config"
+	"rail/server/keyring"
 	"rail/server/migrate"
 	"rail/server/pgembed"
 	"rail/server/postgres"
@@ -55,20 +59,25 @@ type database struct {
 	keeper *secret.Keeper
 }
 
-// opening says how to open a database. up brings one that is neither private nor
-// empty to the right version too, which otherwise is left to the operator.
+// opening says how to open a database. Without more it must be there, have its tables
+// and know its secret key: a command in the wrong folder, or with the wrong address,
+// must not find everything in order.
 type opening struct {
-	up   bool
-	logf func(string, ...any)
+	fresh bool // make a private one where there is none
+	fill  bool // make the tables of an empty one, and note the secret key in it
+	up    bool // bring one that is not private to the right version too
+	logf  func(string, ...any)
+	// admit judges the secret key; keyring.Admit unless set.
+	admit func(context.Context, *pgxpool.Pool, keyring.Given) error
 }
 
-// withDatabase runs work on the configured database.
+// withDatabase runs work on the configured database, which is there.
 func withDatabase(ctx context.Context, env *Env, work func(*database) error) error {
 	return opening{}.with(ctx, env, work)
 }
 
 func (o opening) with(ctx context.Context, env *Env, work func(*database) error) error {
-	cfg, err := config.Load(env.Environ)
+	cfg, err := o.configure(env)
 	if err != nil {
 		return err
 	}
@@ -77,7 +86,7 @@ func (o opening) with(ctx context.Context, env *Env, work func(*database) error)
 		return err
 	}
 	d := &database{place: at, config: cfg}
-	err = d.open(ctx, o.up)
+	err = d.open(ctx, env, o)
 	if err == nil {
 		err = work(d)
 		d.pool.Close()
@@ -85,36 +94,75 @@ func (o opening) with(ctx context.Context, env *Env, work func(*database) error)
 	return errors.Join(err, at.close())
 }
 
-func (d *database) open(ctx context.Context, up bool) (err error) {
-	if d.private() || up {
-		err = migrate.Up(ctx, d.direct)
-	}
-	if !d.private() && !up || errors.Is(err, migrate.ErrNewer) { // a newer one may serve
-		err = atVersion(ctx, d.direct)
-	}
+// configure reads the configuration with the secret key, and refuses a folder
+// without a database unless one may be made there.
+func (o opening) configure(env *Env) (config.Config, error) {
+	cfg, err := config.Read(env.Environ)
 	if err != nil {
+		return cfg, err
+	}
+	if cfg.DatabaseURL == "" && !o.fresh && !pgembed.Exists(cfg.DataDir) {
+		return cfg, noDatabase(cfg.DataDir)
+	}
+	return cfg, cfg.LoadKey()
+}
+
+// noDatabase says where a database was looked for.
+func noDatabase(dir string) error {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	return fmt.Errorf("there is no Rail database in %s: set RAIL_DATA_DIR to the folder of the server (or RAIL_DATABASE_URL); rail serve makes a new one", dir)
+}
+
+func (d *database) open(ctx context.Context, env *Env, o opening) (err error) {
+	if err := atVersion(ctx, d.direct, raising{empty: o.fill, older: d.private() || o.up}); err != nil {
 		return err
 	}
 	if d.keeper, err = secret.New(d.config.SecretKey, d.config.FormerKeys()...); err != nil {
 		return err
 	}
-	d.pool, err = postgres.Open(ctx, d.dsn, postgres.Options{MaxConns: d.config.DBMaxConns, Check: true})
+	if d.pool, err = postgres.Open(ctx, d.dsn, postgres.Options{MaxConns: d.config.DBMaxConns, Check: true}); err != nil {
+		return err
+	}
+	if o.admit == nil {
+		o.admit = keyring.Admit
+	}
+	if err = o.admit(ctx, d.pool, d.given(env, o.fill)); err != nil {
+		d.pool.Close()
+	}
 	return err
 }
 
-// atVersion brings an empty database to this binary's version, and refuses one
-// that does not serve it: an upgrade is for the operator to begin.
-func atVersion(ctx context.Context, dsn string) error {
+// given is the secret key that this process has. The key of a first run proves it
+// for a database of before fingerprints were kept.
+func (d *database) given(env *Env, claim bool) keyring.Given {
+	g := keyring.Given{Keeper: d.keeper, From: d.config.KeyFrom, Now: env.Clock.Now(), Claim: claim}
+	if raw, err := os.ReadFile(demoKey(d.config)); err == nil && d.private() {
+		g.APIKeys = []string{strings.TrimSpace(string(raw))}
+	}
+	return g
+}
+
+// raising says which databases are brought to this binary's version.
+type raising struct{ empty, older bool }
+
+// atVersion brings a database to a version that serves this binary where it may, and
+// refuses it otherwise: an upgrade is for the operator to begin.
+func atVersion(ctx context.Context, dsn string, may raising) error {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
 		return fmt.Errorf("database: %w", err)
 	}
 	err = migrate.Serves(ctx, conn)
 	closed := conn.Close(context.WithoutCancel(ctx))
+	empty, older := errors.Is(err, migrate.ErrEmpty), errors.Is(err, migrate.ErrOlder)
 	switch {
-	case errors.Is(err, migrate.ErrEmpty):
+	case empty && may.empty || older && may.older:
 		err = migrate.Up(ctx, dsn)
-	case errors.Is(err, migrate.ErrOlder):
+	case empty:
+		err = fmt.Errorf("%w: rail serve or rail migrate up makes them", err)
+	case older:
 		err = fmt.Errorf("%w: run rail migrate up", err)
 	}
 	return errors.Join(err, closed)

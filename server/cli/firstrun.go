@@ -14,6 +14,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/auth"
+	"rail/server/config"
 	"rail/server/ident"
 	"rail/server/sample"
 )
@@ -21,11 +22,14 @@ import (
 // demoOrg is the name of the organization that a first run makes.
 const demoOrg = "Demo"
 
+// demoKey is the file of the API key that a first run makes.
+func demoKey(cfg config.Config) string { return filepath.Join(cfg.DataDir, "demo.key") }
+
 // firstRun makes what one needs to try the service, while there is nothing
 // yet, and tells how to. It can be stopped anywhere and run again: the key is
 // the last thing that it makes.
 func firstRun(ctx context.Context, env *Env, d *database) error {
-	path := filepath.Join(d.config.DataDir, "demo.key")
+	path := demoKey(d.config)
 	key, org, err := storedKey(ctx, d, path)
 	if err != nil {
 		return err

@@ -110,7 +110,7 @@ func (r rail) pasted(printed string) {
 }
 
 func TestFirstRunLeavesOthersAlone(t *testing.T) {
-	r := newRail(t)
+	r := newRail(t).made()
 	r.must("org", "create", "--name", "Ours")
 	printed, end := r.serving()
 	require.Empty(t, apiKey(printed))

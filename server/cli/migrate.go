@@ -6,13 +6,12 @@ import (
 	"flag"
 	"fmt"
 
-	"rail/server/config"
 	"rail/server/migrate"
 )
 
 // onDSN runs work on the configured database as it is, whatever its version.
 func onDSN(ctx context.Context, env *Env, work func(dsn string) error) error {
-	cfg, err := config.Load(env.Environ)
+	cfg, err := opening{}.configure(env)
 	if err != nil {
 		return err
 	}
@@ -26,11 +25,8 @@ func onDSN(ctx context.Context, env *Env, work func(dsn string) error) error {
 func migrateUp(fs *flag.FlagSet) action {
 	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, _ []string) error {
-		return onDSN(ctx, env, func(dsn string) error {
-			if err := migrate.Up(ctx, dsn); err != nil {
-				return err
-			}
-			return printVersion(ctx, env, out, dsn)
+		return opening{fill: true, up: true}.with(ctx, env, func(d *database) error {
+			return printVersion(ctx, env, out, d.direct)
 		})
 	}
 }

@@ -5,8 +5,11 @@ import (
 	"flag"
 	"fmt"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"rail/gen/db"
 	"rail/server/front"
+	"rail/server/keyring"
 	"rail/server/payout"
 	"rail/server/webhook"
 )
@@ -24,6 +27,9 @@ func secretsRotate(*flag.FlagSet) action {
 					return err
 				}
 			}
+			if err := keyring.Rotated(ctx, d.pool, d.given(env, false)); err != nil {
+				return err
+			}
 			_, err := fmt.Fprintf(env.Out, "%d values sealed with the current key\n", r.n)
 			return err
 		})
@@ -37,6 +43,36 @@ the new key with its next use; one that was not used by then no longer works).
 `
 }
 
+// secretsAdopt is the way out where a database cannot know its key by itself.
+func secretsAdopt(fs *flag.FlagSet) action {
+	token := fs.String("api-key", "", "`API_KEY` of this database, as a proof of the secret key")
+	yes := fs.Bool("yes", false, "without a proof: what other secret keys have sealed, and the API keys of their time, may be lost")
+	return func(ctx context.Context, env *Env, _ []string) error {
+		if (*token != "") == *yes {
+			return usagef("give --api-key or --yes")
+		}
+		admit := keyring.Adopt
+		if *token != "" {
+			admit = func(ctx context.Context, pool *pgxpool.Pool, g keyring.Given) error {
+				g.APIKeys = []string{*token}
+				return keyring.Admit(ctx, pool, g)
+			}
+		}
+		return opening{admit: admit}.with(ctx, env, func(d *database) error {
+			_, err := fmt.Fprintf(env.Out, "this database's secret key is the one with the fingerprint %s, from %s\n", d.keeper.Fingerprint(), d.config.KeyFrom)
+			return err
+		})
+	}
+}
+
+func adoptHelp() string {
+	return `A database notes the fingerprint of its secret key when it is made, and refuses every other key. One of Rail 0.1 learns it at
+its next start from what is sealed in it. Where nothing is, give an API key of it once, which proves the secret key. Where the
+secret key is lost for good, --yes makes the one given its key: then make new API keys, replace the secrets of webhook
+endpoints, and have partners enter their payout details again. rail audit says what does not open.
+`
+}
+
 type resealing struct {
 	d *database
 	n int
@@ -44,7 +80,7 @@ type resealing struct {
 
 // again seals a value with the current key, unless it is already.
 func (r *resealing) again(sealed []byte, where string) ([]byte, bool, error) {
-	if sealed == nil || r.d.keeper.Current(sealed) {
+	if len(sealed) == 0 || r.d.keeper.Current(sealed) {
 		return sealed, false, nil
 	}
 	plain, err := r.d.keeper.Open(sealed, where)

@@ -108,6 +108,35 @@ func TestSecretsRotate(t *testing.T) {
 	_, err = auth.NewStore(w.pool, alone, w.now).Find(t.Context(), w.key, asked)
 	require.NoError(t, err)
 	w.opens(alone)
+	former := w.environ["RAIL_SECRET_KEY_PREVIOUS"]
+	delete(w.environ, "RAIL_SECRET_KEY_PREVIOUS")
+	w.must("org", "list")
+	w.environ["RAIL_SECRET_KEY"] = former
+	status, _, errs := w.run("org", "list")
+	require.Equal(t, 1, status)
+	require.Contains(t, errs, "was replaced on 2026-09-01")
+}
+
+// TestSecretsAdopt: a database of before fingerprints were kept, with nothing sealed,
+// learns its secret key by one of its API keys.
+func TestSecretsAdopt(t *testing.T) {
+	t.Parallel()
+	w := newSealing(t)
+	w.exec("DELETE FROM key_fingerprints")
+	w.exec("UPDATE webhook_endpoints SET secret = ''")
+	w.exec("UPDATE partners SET payout_method = NULL, payout_details = NULL, payout_details_hash = NULL")
+	status, _, errs := w.run("org", "list")
+	require.Equal(t, 1, status)
+	require.Contains(t, errs, "run rail secrets adopt once, with an API key that works")
+	for _, args := range []string{"", "--api-key x --yes"} {
+		status, _, errs = w.run(strings.Fields("secrets adopt " + args)...)
+		require.Equal(t, 2, status)
+		require.Contains(t, errs, "give --api-key or --yes")
+	}
+	status, _, _ = w.run("secrets", "adopt", "--api-key", "rail_live_unknown")
+	require.Equal(t, 1, status)
+	require.Contains(t, w.must("secrets", "adopt", "--api-key", w.key), "the one with the fingerprint ")
+	w.must("org", "list")
 }
 
 // opens fails the test unless the keeper opens what seal has stored.

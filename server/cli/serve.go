@@ -18,7 +18,7 @@ func serve(fs *flag.FlagSet) action {
 	first := fs.Bool("first-run", false, "while there is no organization, make one with a key and the sample program; show how to call the API")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		logf := func(format string, args ...any) { fmt.Fprintf(env.Err, format+"\n", args...) }
-		return opening{up: *up, logf: logf}.with(ctx, env, func(d *database) error {
+		return opening{fresh: true, fill: true, up: *up, logf: logf}.with(ctx, env, func(d *database) error {
 			l, err := net.Listen("tcp", d.config.Addr)
 			if err != nil {
 				return err

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/netip"
 	"net/url"
@@ -22,6 +23,7 @@ import (
 	"github.com/caarlos0/env/v11"
 	"github.com/jackc/pgx/v5"
 
+	"rail/server/pgembed"
 	"rail/server/plan"
 )
 
@@ -56,12 +58,22 @@ type Config struct {
 	ShutdownTimeout     time.Duration  `env:"RAIL_SHUTDOWN_TIMEOUT" envDefault:"30s" desc:"time for requests in flight to end when the server stops"`
 	RetentionDays       int            `env:"RAIL_RETENTION_DAYS" envDefault:"30" desc:"days for which events and deliveries are kept; at least 30"`
 	SecretKey           [32]byte       `env:"-"` // from SecretText or the data directory
+	KeyFrom             string         `env:"-"` // the variable or the file that SecretKey is from
 	previousKey         [32]byte       `env:"-"`
 }
 
 // Load reads the configuration from environ (a map of variables; nil for the
-// process's own environment) and names every problem at once.
+// process's own environment) with the secret key, and names every problem at once.
 func Load(environ map[string]string) (Config, error) {
+	c, err := Read(environ)
+	if err == nil {
+		err = c.LoadKey()
+	}
+	return c, err
+}
+
+// Read is Load without the secret key: it reads no file and makes none.
+func Read(environ map[string]string) (Config, error) {
 	if environ == nil {
 		environ = env.ToMap(os.Environ())
 	}
@@ -75,11 +87,6 @@ func Load(environ map[string]string) (Config, error) {
 	}
 	problems = append(problems, unknown(environ)...)
 	problems = append(problems, c.check()...)
-	if len(problems) == 0 {
-		if err := c.loadKey(); err != nil {
-			problems = append(problems, err)
-		}
-	}
 	if len(problems) > 0 {
 		return c, fmt.Errorf("configuration:\n%w", errors.Join(problems...))
 	}
@@ -226,32 +233,50 @@ func webAddress(v string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
-// loadKey reads the secret key, or generates and keeps one for the private
-// database.
-func (c *Config) loadKey() error {
+// ErrNoKey means that a private database is there without the secret key that
+// belongs to it. It needs that one: another would open nothing.
+var ErrNoKey = errors.New("the database has no secret key beside it")
+
+// LoadKey reads the secret key. It makes one where there is neither a key nor a
+// private database yet.
+func (c *Config) LoadKey() error {
 	if c.PreviousText != "" {
 		if err := parseKey("RAIL_SECRET_KEY_PREVIOUS", c.PreviousText, &c.previousKey); err != nil {
 			return err
 		}
 	}
 	if c.SecretText != "" {
-		return parseKey("RAIL_SECRET_KEY", c.SecretText, &c.SecretKey)
+		c.KeyFrom = "RAIL_SECRET_KEY"
+		return parseKey(c.KeyFrom, c.SecretText, &c.SecretKey)
 	}
-	path := filepath.Join(c.DataDir, "secret.key")
-	raw, err := os.ReadFile(path)
-	if err == nil {
-		if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
-			return fmt.Errorf("%s can be read by others (%o): chmod 600 it, and change the key if others may have read it", path, info.Mode().Perm())
-		}
-		return parseKey(path, strings.TrimSpace(string(raw)), &c.SecretKey)
-	}
-	if !errors.Is(err, os.ErrNotExist) {
+	path, err := filepath.Abs(filepath.Join(c.DataDir, "secret.key"))
+	if err != nil {
 		return err
+	}
+	c.KeyFrom = path
+	// Looked at before the key: a server that makes both makes the key first.
+	there := pgembed.Exists(c.DataDir)
+	if err := c.readKey(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if there {
+		return fmt.Errorf("%w: %s is missing; put it back, or set RAIL_SECRET_KEY to what it held", ErrNoKey, path)
 	}
 	if err := c.makeKey(path); err != nil {
 		return err
 	}
-	return c.loadKey() // as it is on the disk: another process may have been first
+	return c.readKey(path) // as it is on the disk: another process may have been first
+}
+
+func (c *Config) readKey(path string) error {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("%s can be read by others (%o): chmod 600 it, and change the key if others may have read it", path, info.Mode().Perm())
+	}
+	return parseKey(path, strings.TrimSpace(string(raw)), &c.SecretKey)
 }
 
 // makeKey writes a fresh key under a name of its own and then gives it the

@@ -22,10 +22,17 @@ type cluster struct {
 	bin     string
 }
 
+// Exists tells whether a directory holds a cluster. A new one has its place only
+// once it is whole.
+func Exists(dir string) bool {
+	_, err := os.Stat(layout{dir: dir}.made())
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 // initialise makes the cluster beside its place and then renames it, so that a
 // crash at any point leaves either no cluster or a whole one.
 func (c cluster) initialise(ctx context.Context) error {
-	_, err := os.Stat(filepath.Join(c.data(), "PG_VERSION"))
+	_, err := os.Stat(c.made())
 	if err == nil {
 		return c.account.give(c.data())
 	}

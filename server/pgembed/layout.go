@@ -24,6 +24,7 @@ type layout struct {
 }
 
 func (l layout) data() string    { return filepath.Join(l.dir, "data") }
+func (l layout) made() string    { return filepath.Join(l.data(), "PG_VERSION") }
 func (l layout) fresh() string   { return filepath.Join(l.dir, "data.init") }
 func (l layout) lock() string    { return filepath.Join(l.dir, "start.lock") }
 func (l layout) log() string     { return filepath.Join(l.dir, "postgres.log") }

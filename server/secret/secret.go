@@ -138,8 +138,27 @@ func (k *keys) open(sealed []byte, where string) ([]byte, error) {
 }
 
 // Current tells whether a value is sealed with the current key.
-func (k *Keeper) Current(sealed []byte) bool {
-	return len(sealed) > idLength && sealed[0] == version2 && [idLength]byte(sealed[1:1+idLength]) == k.current.id
+func (k *Keeper) Current(sealed []byte) bool { return SealedBy(sealed) == k.Fingerprint() }
+
+// Fingerprint names the current secret key and tells nothing about it.
+func (k *Keeper) Fingerprint() string { return hex.EncodeToString(k.current.id[:]) }
+
+// Fingerprints names the current secret key and then the former ones.
+func (k *Keeper) Fingerprints() []string {
+	out := []string{k.Fingerprint()}
+	for _, old := range k.former {
+		out = append(out, hex.EncodeToString(old.id[:]))
+	}
+	return out
+}
+
+// SealedBy returns the fingerprint of the secret key that sealed a value, or ""
+// where the value does not say.
+func SealedBy(sealed []byte) string {
+	if len(sealed) <= idLength || sealed[0] != version2 {
+		return ""
+	}
+	return hex.EncodeToString(sealed[1 : 1+idLength])
 }
 
 // FormerAPIKeyHashes are what was stored of an API key under former keys.

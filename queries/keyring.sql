@@ -1,0 +1,36 @@
+-- Which secret keys of the server the database depends on, and what they sealed.
+
+-- name: KeyFingerprints :many
+SELECT * FROM key_fingerprints ORDER BY used_since, fingerprint;
+
+-- name: KeyFingerprintsLock :exec
+-- KeyFingerprintsLock is a statement of its own: what is read next must be read
+-- after the lock is held, in a later snapshot.
+SELECT pg_advisory_xact_lock(hashtextextended('key-fingerprints', 0));
+
+-- name: KeyFingerprintUse :exec
+INSERT INTO key_fingerprints (fingerprint, used_since) VALUES (@fingerprint, @now)
+ON CONFLICT (fingerprint) DO UPDATE SET replaced_at = NULL;
+
+-- name: KeyFingerprintsReplace :exec
+-- KeyFingerprintsReplace says that nothing depends on any other key any more.
+UPDATE key_fingerprints SET replaced_at = @now WHERE fingerprint <> @current AND replaced_at IS NULL;
+
+-- name: APIKeysExist :one
+SELECT EXISTS (SELECT 1 FROM api_keys k);
+
+-- name: SealedValues :many
+-- SealedValues returns one value of each kind and secret key that sealed it, with
+-- the place that it was sealed for and how many there are. Those of version 1 do
+-- not name their key.
+WITH sealed AS NOT MATERIALIZED (
+    SELECT 'payout details'::text AS kind, 'payout_details/' || p.id AS place, p.payout_details AS value FROM partners p
+    UNION ALL SELECT 'webhook secret', 'webhook_endpoints.secret/' || e.id, e.secret FROM webhook_endpoints e
+    UNION ALL SELECT 'previous webhook secret', 'webhook_endpoints.previous_secret/' || e.id, e.previous_secret FROM webhook_endpoints e
+    UNION ALL SELECT 'stored answer', 'idempotency/' || i.org_id || '/' || i.key, i.body FROM idempotency_keys i
+), heads AS (
+    SELECT s.kind, min(s.place) AS place, count(*) AS n FROM sealed s WHERE length(s.value) > 0
+    GROUP BY s.kind, substring(s.value FROM 1 FOR CASE get_byte(s.value, 0) WHEN 2 THEN 5 ELSE 1 END)
+)
+SELECT h.kind::text AS kind, h.place::text AS place, h.n::bigint AS n, s.value::bytea AS value
+FROM heads h JOIN sealed s ON s.kind = h.kind AND s.place = h.place ORDER BY h.kind, h.place;

@@ -1,0 +1,87 @@
+package keyring
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/server/pgtx"
+	"rail/server/secret"
+)
+
+// Sealed is one value of a kind and of the key that sealed it, opened or not.
+type Sealed struct {
+	Kind  string // such as payout details
+	Place string // the row that it was sealed for
+	N     int64  // how many there are
+	// By is the fingerprint of the key that sealed it, "" where it does not say.
+	By    string
+	Opens bool
+}
+
+// Open opens one sealed value of each kind and key.
+func Open(ctx context.Context, q pgtx.DBTX, keeper *secret.Keeper) ([]Sealed, error) {
+	rows, err := queries.SealedValues(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Sealed, len(rows))
+	for i, r := range rows {
+		_, err := keeper.Open(r.Value, r.Place)
+		out[i] = Sealed{Kind: r.Kind, Place: r.Place, N: r.N, By: secret.SealedBy(r.Value), Opens: err == nil}
+	}
+	return out, nil
+}
+
+// prove returns the keys that a database without a note depends on, the current one
+// included, where the given ones are all of them.
+func (g Given) prove(ctx context.Context, tx pgx.Tx) ([]string, error) {
+	sealed, err := Open(ctx, tx, g.Keeper)
+	if err != nil {
+		return nil, err
+	}
+	if len(sealed) == 0 {
+		return g.proveByAPIKeys(ctx, tx)
+	}
+	use := []string{g.Keeper.Fingerprint()}
+	var wanted []string
+	for _, s := range sealed {
+		switch {
+		case s.Opens && s.By != "":
+			use = append(use, s.By)
+		case !s.Opens:
+			wanted = append(wanted, cmp.Or(s.By, "unknown"))
+		}
+	}
+	if len(wanted) > 0 {
+		slices.Sort(wanted)
+		return nil, g.wrong(slices.Compact(wanted))
+	}
+	return use, nil
+}
+
+// proveByAPIKeys is prove where nothing is sealed.
+func (g Given) proveByAPIKeys(ctx context.Context, tx pgx.Tx) ([]string, error) {
+	exist, err := queries.APIKeysExist(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	own := []string{g.Keeper.Fingerprint()}
+	if !exist && g.Claim {
+		return own, nil
+	}
+	if !exist {
+		return nil, fmt.Errorf("%w: start rail serve, or run rail migrate up, with the key that it is to have", ErrUnproven)
+	}
+	for _, token := range g.APIKeys {
+		_, err := queries.APIKeyByHash(ctx, tx, g.Keeper.HashAPIKey(token))
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return own, err
+		}
+	}
+	return nil, fmt.Errorf("%w, and nothing is sealed in it that could prove %s with the fingerprint %s: run rail secrets adopt once, with an API key that works", ErrUnproven, g.From, own[0])
+}
