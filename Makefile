@@ -62,7 +62,7 @@ fmt-check:
 	@unformatted=$$($(GO_FILES) | while read -r f; do [ ! -f "$$f" ] || echo "$$f"; done | xargs gofmt -l); if [ -n "$$unformatted" ]; then echo 'not formatted (gofmt -w):' >&2; echo "$$unformatted" >&2; exit 1; fi
 
 .PHONY: lint
-lint: go fmt-check contract ## vet and staticcheck the code; judge the image's files, and the description where npm is
+lint: go fmt-check contract clients ## vet and staticcheck the code; judge the image's files, and the description where npm is
 	go vet ./...
 	go tool -modfile=.ci/lint.mod staticcheck ./cmd/... ./server/...
 	go run -modfile=.ci/image.mod ./.ci/image
@@ -74,6 +74,12 @@ lint: go fmt-check contract ## vet and staticcheck the code; judge the image's f
 .PHONY: contract
 contract: go ## refuse what breaks clients of the last release, unless the contract's version changed
 	.ci/contract
+
+.PHONY: clients
+clients: go ## make a Go client of the description as it is served, by the generator's defaults, and compile it
+	@rm -rf bin/_client && mkdir -p bin/_client
+	$(TOOL) oapi-codegen -package client -o bin/_client/client.gen.go openapi/bundle.json
+	go vet bin/_client/client.gen.go
 
 .PHONY: lint-description
 lint-description: node_modules/.package-lock.json

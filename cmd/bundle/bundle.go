@@ -33,10 +33,10 @@ func bundle(file string) (*yaml.Node, error) {
 	if err := b.placePaths(get(root, "paths"), file); err != nil {
 		return nil, err
 	}
-	if err := applyDefaults(root); err != nil {
+	if err := b.placeWebhooks(root, file); err != nil {
 		return nil, err
 	}
-	if err := b.placeWebhooks(root, file); err != nil {
+	if err := applyDefaults(root); err != nil {
 		return nil, err
 	}
 	if err := b.walk(root, file); err != nil {

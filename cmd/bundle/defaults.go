@@ -10,8 +10,8 @@ import (
 
 // applyDefaults lays x-defaults of the root over every operation and removes
 // it. Its keys are conditions; an operation gets the responses and parameters
-// of each condition that it meets, unless it declares its own. The headers go
-// onto every response of every operation.
+// of each condition that it meets, unless it declares its own; a webhook gets
+// those of "webhook". The headers go onto every response of every operation.
 func applyDefaults(root *yaml.Node) error {
 	d := get(root, "x-defaults")
 	if d == nil {
@@ -32,6 +32,7 @@ func applyDefaults(root *yaml.Node) error {
 			defaultOperation(d, path, method, op)
 		}
 	}
+	defaultWebhooks(get(d, "webhook"), get(root, "webhooks"))
 	for _, r := range responseNodes(root) {
 		addHeaders(get(d, "headers"), r)
 	}
@@ -65,6 +66,18 @@ func defaultOperation(d *yaml.Node, path, method string, op *yaml.Node) {
 		addPostHeaders(d, get(op, "responses"))
 	}
 	sortResponses(get(op, "responses"))
+}
+
+// defaultWebhooks adds what all events have in common.
+func defaultWebhooks(rule, hooks *yaml.Node) {
+	if hooks == nil {
+		return
+	}
+	for i := 1; i < len(hooks.Content); i += 2 {
+		op := get(hooks.Content[i], "post")
+		addParameters(get(rule, "parameters"), op)
+		set(op, "responses", clone(get(rule, "responses")))
+	}
 }
 
 // addPostHeaders declares what idempotency adds to the responses of a POST

@@ -4511,30 +4511,10 @@ type ErrorEnvelope struct {
 // Examples: invalid_request_error
 type ErrorType string
 
-// Event The body of any event. Several deliveries of one event carry the same `id`.
+// Event The body of a webhook: one of these, told apart by `type`.
 type Event struct {
-	// ID The id of a event.
-	//
-	// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
-	ID EventID `json:"id"`
-
-	// CreatedAt When it happened.
-	CreatedAt clock.Time `json:"created_at"`
-
-	// Data The fields of an event; each type has its own, named <Type>Data.
-	Data EventData `json:"data"`
-
-	// Request What caused an event.
-	Request *EventRequest `json:"request,omitempty"`
-
-	// Type The type of an event; the catalogue describes each.
-	//
-	// Examples: sale.created
-	Type EventType `json:"type"`
+	union json.RawMessage
 }
-
-// EventData The fields of an event; each type has its own, named <Type>Data.
-type EventData map[string]interface{}
 
 // EventID The id of a event.
 //
@@ -8258,8 +8238,8 @@ type WebhookEventType struct {
 	// Description What causes the event.
 	Description string `json:"description"`
 
-	// Example The body of any event. Several deliveries of one event carry the same `id`.
-	Example Event `json:"example"`
+	// Example The body of a webhook: one of these, told apart by `type`.
+	Example json.RawMessage `json:"example"`
 
 	// PartnerEligible Whether partner postbacks can receive it: the `referral.*`, `commission.*` and `payout.*` types.
 	PartnerEligible bool `json:"partner_eligible"`
@@ -8311,32 +8291,17 @@ type WebhookReplayCreate struct {
 	To *clock.Time `json:"to,omitempty"`
 }
 
-// ApplicationExpandListParam defines model for ApplicationExpandListParam.
-type ApplicationExpandListParam = []ApplicationExpand
-
 // ApplicationExpandParam defines model for ApplicationExpandParam.
 type ApplicationExpandParam = []ApplicationExpand
-
-// BalanceExpandListParam defines model for BalanceExpandListParam.
-type BalanceExpandListParam = []BalanceExpand
 
 // BalanceExpandParam defines model for BalanceExpandParam.
 type BalanceExpandParam = []BalanceExpand
 
-// ClickExpandListParam defines model for ClickExpandListParam.
-type ClickExpandListParam = []ClickExpand
-
 // ClickExpandParam defines model for ClickExpandParam.
 type ClickExpandParam = []ClickExpand
 
-// CommissionExpandListParam defines model for CommissionExpandListParam.
-type CommissionExpandListParam = []CommissionExpand
-
 // CommissionExpandParam defines model for CommissionExpandParam.
 type CommissionExpandParam = []CommissionExpand
-
-// CouponExpandListParam defines model for CouponExpandListParam.
-type CouponExpandListParam = []CouponExpand
 
 // CouponExpandParam defines model for CouponExpandParam.
 type CouponExpandParam = []CouponExpand
@@ -8344,17 +8309,11 @@ type CouponExpandParam = []CouponExpand
 // CouponIncludeParam defines model for CouponIncludeParam.
 type CouponIncludeParam = []CouponInclude
 
-// CustomerExpandListParam defines model for CustomerExpandListParam.
-type CustomerExpandListParam = []CustomerExpand
-
 // CustomerExpandParam defines model for CustomerExpandParam.
 type CustomerExpandParam = []CustomerExpand
 
 // EndingBefore defines model for EndingBefore.
 type EndingBefore = string
-
-// FlowExpandListParam defines model for FlowExpandListParam.
-type FlowExpandListParam = []FlowExpand
 
 // FlowExpandParam defines model for FlowExpandParam.
 type FlowExpandParam = []FlowExpand
@@ -8374,9 +8333,6 @@ type IfNoneMatch = string
 // Limit defines model for Limit.
 type Limit = int64
 
-// LinkExpandListParam defines model for LinkExpandListParam.
-type LinkExpandListParam = []LinkExpand
-
 // LinkExpandParam defines model for LinkExpandParam.
 type LinkExpandParam = []LinkExpand
 
@@ -8388,17 +8344,11 @@ type LinkIncludeParam = []LinkInclude
 // Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 type OptionalProgramIDQuery = ProgramID
 
-// PartnerExpandListParam defines model for PartnerExpandListParam.
-type PartnerExpandListParam = []PartnerExpand
-
 // PartnerExpandParam defines model for PartnerExpandParam.
 type PartnerExpandParam = []PartnerExpand
 
 // PartnerIncludeParam defines model for PartnerIncludeParam.
 type PartnerIncludeParam = []PartnerInclude
-
-// PayoutExpandListParam defines model for PayoutExpandListParam.
-type PayoutExpandListParam = []PayoutExpand
 
 // PayoutExpandParam defines model for PayoutExpandParam.
 type PayoutExpandParam = []PayoutExpand
@@ -8417,19 +8367,31 @@ type RailSignature = string
 // RailVersion defines model for RailVersion.
 type RailVersion = string
 
-// ReferralExpandListParam defines model for ReferralExpandListParam.
-type ReferralExpandListParam = []ReferralExpand
-
 // ReferralExpandParam defines model for ReferralExpandParam.
 type ReferralExpandParam = []ReferralExpand
+
+// ReportCompareParam `previous_period` compares with the window of equal length right before, `none` with nothing.
+//
+// Examples: previous_period
+type ReportCompareParam = ReportCompare
 
 // ReportCurrency An ISO 4217 currency code, upper case in responses; accepted in any case.
 //
 // Examples: USD
 type ReportCurrency = Currency
 
+// ReportDimensionParam What a row stands for: a `partner`, `link`, `product`, `group`, `tag` or `period` of days.
+//
+// Examples: partner
+type ReportDimensionParam = ReportDimension
+
 // ReportFrom defines model for ReportFrom.
 type ReportFrom = string
+
+// ReportGranularityParam The size of a `period` row; weeks start on Monday.
+//
+// Examples: month
+type ReportGranularityParam = ReportGranularity
 
 // ReportProgramID The id of a program.
 //
@@ -8445,57 +8407,22 @@ type RiskFlagLimit = int64
 // RiskFlagOffset defines model for RiskFlagOffset.
 type RiskFlagOffset = int64
 
-// SaleExpandListParam defines model for SaleExpandListParam.
-type SaleExpandListParam = []SaleExpand
-
 // SaleExpandParam defines model for SaleExpandParam.
 type SaleExpandParam = []SaleExpand
-
-// StandardWebhookIDHeader The id of a event.
-//
-// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
-type StandardWebhookIDHeader = EventID
-
-// StandardWebhookSignatureHeader defines model for StandardWebhookSignatureHeader.
-type StandardWebhookSignatureHeader = string
-
-// StandardWebhookTimestampHeader defines model for StandardWebhookTimestampHeader.
-type StandardWebhookTimestampHeader = int64
 
 // StartingAfter defines model for StartingAfter.
 type StartingAfter = string
 
-// TaxFormStatusExpandListParam defines model for TaxFormStatusExpandListParam.
-type TaxFormStatusExpandListParam = []TaxFormStatusExpand
-
 // TaxFormStatusExpandParam defines model for TaxFormStatusExpandParam.
 type TaxFormStatusExpandParam = []TaxFormStatusExpand
 
-// WebhookAttemptHeader defines model for WebhookAttemptHeader.
-type WebhookAttemptHeader = int64
-
-// WebhookDeliveryHeader The id of a webhook delivery.
-//
-// Examples: whd_01kb2m4q8e7v9t3n5x6c0d1f2g
-type WebhookDeliveryHeader = WebhookDeliveryID
-
 // WebhookDeliveryLimit defines model for WebhookDeliveryLimit.
 type WebhookDeliveryLimit = int64
-
-// WebhookEventIDHeader The id of a event.
-//
-// Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
-type WebhookEventIDHeader = EventID
 
 // WebhookEventTypeEndingBefore The type of an event; the catalogue describes each.
 //
 // Examples: sale.created
 type WebhookEventTypeEndingBefore = EventType
-
-// WebhookEventTypeHeader The type of an event; the catalogue describes each.
-//
-// Examples: sale.created
-type WebhookEventTypeHeader = EventType
 
 // WebhookEventTypeLimit defines model for WebhookEventTypeLimit.
 type WebhookEventTypeLimit = int64
@@ -8504,12 +8431,6 @@ type WebhookEventTypeLimit = int64
 //
 // Examples: sale.created
 type WebhookEventTypeStartingAfter = EventType
-
-// WebhookRequestIDHeader defines model for WebhookRequestIdHeader.
-type WebhookRequestIDHeader = string
-
-// WebhookSignature defines model for WebhookSignature.
-type WebhookSignature = string
 
 // BadRequest Every answer of 400 or above.
 type BadRequest = ErrorEnvelope
@@ -8579,13 +8500,13 @@ type ListApplicationsParams struct {
 	// PartnerID Only applications of this partner.
 	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand ApplicationExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 }
 
 // RetrieveApplicationParams defines parameters for RetrieveApplication.
 type RetrieveApplicationParams struct {
-	// Expand Relations to embed under their own names; repeatable.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand ApplicationExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
@@ -8651,13 +8572,13 @@ type ListBalancesParams struct {
 	// Currency Only balances in this currency, whatever the case.
 	Currency *Currency `form:"currency,omitempty" json:"currency,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand BalanceExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 }
 
 // RetrieveBalanceParams defines parameters for RetrieveBalance.
 type RetrieveBalanceParams struct {
-	// Expand Relations to embed under their own names; repeatable.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand BalanceExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
@@ -8720,13 +8641,13 @@ type ListClicksParams struct {
 	// ReferralID Only clicks of this referral.
 	ReferralID *ReferralID `form:"referral_id,omitempty" json:"referral_id,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand ClickExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 }
 
 // RetrieveClickParams defines parameters for RetrieveClick.
 type RetrieveClickParams struct {
-	// Expand Relations to embed under their own names; repeatable.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand ClickExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
@@ -8762,7 +8683,7 @@ type ListCommissionsParams struct {
 	// Kind One kind, or several comma-separated: `referral`, `reward`, `clawback`.
 	Kind *string `form:"kind,omitempty" json:"kind,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand CommissionExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 }
 
@@ -8789,13 +8710,13 @@ type ListMaturingCommissionsParams struct {
 	// Status One status, or several comma-separated: `pending`, `approved`, `due`, `paid`, `rejected`, `voided`. `approved` for certain money only.
 	Status *string `form:"status,omitempty" json:"status,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand CommissionExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 }
 
 // RetrieveCommissionParams defines parameters for RetrieveCommission.
 type RetrieveCommissionParams struct {
-	// Expand Relations to embed under their own names; repeatable.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand CommissionExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
@@ -8831,10 +8752,10 @@ type ListCouponsParams struct {
 	// PartnerID Only coupons of this partner.
 	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand CouponExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
-	// Include Computed parts to add; repeatable.
+	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
 	Include CouponIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 }
 
@@ -8846,10 +8767,10 @@ type DeleteCouponParams struct {
 
 // RetrieveCouponParams defines parameters for RetrieveCoupon.
 type RetrieveCouponParams struct {
-	// Expand Relations to embed under their own names; repeatable.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand CouponExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
-	// Include Computed parts to add; repeatable.
+	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
 	Include CouponIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
@@ -8888,7 +8809,7 @@ type ListCustomersParams struct {
 	// ExternalCustomerID Exactly this external id.
 	ExternalCustomerID *string `form:"external_customer_id,omitempty" json:"external_customer_id,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand CustomerExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 }
 
@@ -8900,7 +8821,7 @@ type DeleteCustomerParams struct {
 
 // RetrieveCustomerParams defines parameters for RetrieveCustomer.
 type RetrieveCustomerParams struct {
-	// Expand Relations to embed under their own names; repeatable.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand CustomerExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
@@ -8936,7 +8857,7 @@ type ListFlowsParams struct {
 	// PartnerID Only flows of this partner.
 	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand FlowExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 }
 
@@ -8948,7 +8869,7 @@ type DeleteFlowParams struct {
 
 // RetrieveFlowParams defines parameters for RetrieveFlow.
 type RetrieveFlowParams struct {
-	// Expand Relations to embed under their own names; repeatable.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand FlowExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
@@ -8975,7 +8896,7 @@ type ListGroupsParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
-	// Include Computed parts to add; repeatable.
+	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
 	Include GroupIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 }
 
@@ -8987,7 +8908,7 @@ type DeleteGroupParams struct {
 
 // RetrieveGroupParams defines parameters for RetrieveGroup.
 type RetrieveGroupParams struct {
-	// Include Computed parts to add; repeatable.
+	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
 	Include GroupIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
@@ -9017,10 +8938,10 @@ type ListLinksParams struct {
 	// PartnerID Only links of this partner.
 	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand LinkExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
-	// Include Computed parts to add; repeatable.
+	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
 	Include LinkIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 }
 
@@ -9032,10 +8953,10 @@ type DeleteLinkParams struct {
 
 // RetrieveLinkParams defines parameters for RetrieveLink.
 type RetrieveLinkParams struct {
-	// Expand Relations to embed under their own names; repeatable.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand LinkExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
-	// Include Computed parts to add; repeatable.
+	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
 	Include LinkIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
@@ -9083,10 +9004,10 @@ type ListPartnersParams struct {
 	// Search Part of an email, name, company or handle, whatever the case.
 	Search *string `form:"search,omitempty" json:"search,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand PartnerExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
-	// Include Computed parts to add; repeatable.
+	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
 	Include PartnerIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 }
 
@@ -9098,10 +9019,10 @@ type DeletePartnerParams struct {
 
 // RetrievePartnerParams defines parameters for RetrievePartner.
 type RetrievePartnerParams struct {
-	// Expand Relations to embed under their own names; repeatable.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand PartnerExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
-	// Include Computed parts to add; repeatable.
+	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
 	Include PartnerIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
@@ -9164,7 +9085,7 @@ type ListPayoutsParams struct {
 	// Status One status, or several comma-separated: `pending`, `processing`, `paid`, `failed`, `not_eligible`.
 	Status *string `form:"status,omitempty" json:"status,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand PayoutExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 }
 
@@ -9176,7 +9097,7 @@ type DeletePayoutParams struct {
 
 // RetrievePayoutParams defines parameters for RetrievePayout.
 type RetrievePayoutParams struct {
-	// Expand Relations to embed under their own names; repeatable.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand PayoutExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
@@ -9200,13 +9121,13 @@ type ListProgramsParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
-	// Include Computed parts to add; repeatable.
+	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
 	Include ProgramIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 }
 
 // RetrieveProgramParams defines parameters for RetrieveProgram.
 type RetrieveProgramParams struct {
-	// Include Computed parts to add; repeatable.
+	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
 	Include ProgramIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
 
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
@@ -9239,13 +9160,13 @@ type ListReferralsParams struct {
 	// Status One status, or several comma-separated: `visit`, `lead`, `converted`.
 	Status *string `form:"status,omitempty" json:"status,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand ReferralExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 }
 
 // RetrieveReferralParams defines parameters for RetrieveReferral.
 type RetrieveReferralParams struct {
-	// Expand Relations to embed under their own names; repeatable.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand ReferralExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
@@ -9258,7 +9179,7 @@ type RetrieveReportParams struct {
 	ProgramID ReportProgramID `form:"program_id" json:"program_id"`
 
 	// Dimension What a row stands for; `partner` unless told.
-	Dimension *ReportDimension `form:"dimension,omitempty" json:"dimension,omitempty"`
+	Dimension *ReportDimensionParam `form:"dimension,omitempty" json:"dimension,omitempty"`
 
 	// From ISO date, inclusive (UTC); twelve months before `to` unless told, and never after it.
 	From *ReportFrom `form:"from,omitempty" json:"from,omitempty"`
@@ -9276,10 +9197,10 @@ type RetrieveReportParams struct {
 	TagID *TagID `form:"tag_id,omitempty" json:"tag_id,omitempty"`
 
 	// Granularity Size of the rows, only with `dimension=period`; unless told `day` for up to 31 days, `week` for up to 182, else `month`.
-	Granularity *ReportGranularity `form:"granularity,omitempty" json:"granularity,omitempty"`
+	Granularity *ReportGranularityParam `form:"granularity,omitempty" json:"granularity,omitempty"`
 
 	// Compare What to compare with; `previous_period` unless told.
-	Compare *ReportCompare `form:"compare,omitempty" json:"compare,omitempty"`
+	Compare *ReportCompareParam `form:"compare,omitempty" json:"compare,omitempty"`
 
 	// Currency The currency to report in, the program's unless told; money is not converted, other currencies are left out.
 	Currency *ReportCurrency `form:"currency,omitempty" json:"currency,omitempty"`
@@ -9383,13 +9304,13 @@ type ListSalesParams struct {
 	// Refunded `true` for refunded sales only, `false` for the others; both when left out.
 	Refunded *SaleRefundedFilter `form:"refunded,omitempty" json:"refunded,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand SaleExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 }
 
 // RetrieveSaleParams defines parameters for RetrieveSale.
 type RetrieveSaleParams struct {
-	// Expand Relations to embed under their own names; repeatable.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand SaleExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
@@ -9494,13 +9415,13 @@ type ListTaxFormStatusesParams struct {
 	// Status One status, or several comma-separated: `not_required`, `required`, `submitted`, `expired`, `superseded`.
 	Status *string `form:"status,omitempty" json:"status,omitempty"`
 
-	// Expand Relations to embed under their own names; repeatable.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand TaxFormStatusExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 }
 
 // RetrieveTaxFormStatusParams defines parameters for RetrieveTaxFormStatus.
 type RetrieveTaxFormStatusParams struct {
-	// Expand Relations to embed under their own names; repeatable.
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand TaxFormStatusExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
 
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
@@ -9593,1232 +9514,1232 @@ type ListWebhookEventsParams struct {
 
 // OnAffiliateConfirmedParams defines parameters for OnAffiliateConfirmed.
 type OnAffiliateConfirmedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnAffiliateCreatedParams defines parameters for OnAffiliateCreated.
 type OnAffiliateCreatedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnAffiliateDeletedParams defines parameters for OnAffiliateDeleted.
 type OnAffiliateDeletedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnAffiliateUpdatedParams defines parameters for OnAffiliateUpdated.
 type OnAffiliateUpdatedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnAffiliateCouponActivatedParams defines parameters for OnAffiliateCouponActivated.
 type OnAffiliateCouponActivatedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnAffiliateCouponCreatedParams defines parameters for OnAffiliateCouponCreated.
 type OnAffiliateCouponCreatedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnAffiliateCouponDeactivatedParams defines parameters for OnAffiliateCouponDeactivated.
 type OnAffiliateCouponDeactivatedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnAffiliateCouponDeletedParams defines parameters for OnAffiliateCouponDeleted.
 type OnAffiliateCouponDeletedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnAffiliateCouponUpdatedParams defines parameters for OnAffiliateCouponUpdated.
 type OnAffiliateCouponUpdatedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnAffiliateLinkCreatedParams defines parameters for OnAffiliateLinkCreated.
 type OnAffiliateLinkCreatedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnAffiliateLinkDeletedParams defines parameters for OnAffiliateLinkDeleted.
 type OnAffiliateLinkDeletedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnAffiliateLinkUpdatedParams defines parameters for OnAffiliateLinkUpdated.
 type OnAffiliateLinkUpdatedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnApplicationApprovedParams defines parameters for OnApplicationApproved.
 type OnApplicationApprovedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnApplicationRejectedParams defines parameters for OnApplicationRejected.
 type OnApplicationRejectedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnApplicationSubmittedParams defines parameters for OnApplicationSubmitted.
 type OnApplicationSubmittedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnCommissionCreatedParams defines parameters for OnCommissionCreated.
 type OnCommissionCreatedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnCommissionDeletedParams defines parameters for OnCommissionDeleted.
 type OnCommissionDeletedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnCommissionPaidParams defines parameters for OnCommissionPaid.
 type OnCommissionPaidParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnCommissionUpdatedParams defines parameters for OnCommissionUpdated.
 type OnCommissionUpdatedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnCommissionVoidedParams defines parameters for OnCommissionVoided.
 type OnCommissionVoidedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnCustomerEnrolledAsPartnerParams defines parameters for OnCustomerEnrolledAsPartner.
 type OnCustomerEnrolledAsPartnerParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnPayoutCreatedParams defines parameters for OnPayoutCreated.
 type OnPayoutCreatedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnPayoutDeletedParams defines parameters for OnPayoutDeleted.
 type OnPayoutDeletedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnPayoutDueParams defines parameters for OnPayoutDue.
 type OnPayoutDueParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnPayoutFailedParams defines parameters for OnPayoutFailed.
 type OnPayoutFailedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnPayoutNotEligibleParams defines parameters for OnPayoutNotEligible.
 type OnPayoutNotEligibleParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnPayoutPaidParams defines parameters for OnPayoutPaid.
 type OnPayoutPaidParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnPayoutUpdatedParams defines parameters for OnPayoutUpdated.
 type OnPayoutUpdatedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnReferralConvertedParams defines parameters for OnReferralConverted.
 type OnReferralConvertedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnReferralCreatedParams defines parameters for OnReferralCreated.
 type OnReferralCreatedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnReferralDeletedParams defines parameters for OnReferralDeleted.
 type OnReferralDeletedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnReferralLeadParams defines parameters for OnReferralLead.
 type OnReferralLeadParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnRiskFlagCreatedParams defines parameters for OnRiskFlagCreated.
 type OnRiskFlagCreatedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnRiskFlagResolvedParams defines parameters for OnRiskFlagResolved.
 type OnRiskFlagResolvedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnRuleDeletedParams defines parameters for OnRuleDeleted.
 type OnRuleDeletedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnRuleStatusChangedParams defines parameters for OnRuleStatusChanged.
 type OnRuleStatusChangedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnRuleUpdatedParams defines parameters for OnRuleUpdated.
 type OnRuleUpdatedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnSaleCreatedParams defines parameters for OnSaleCreated.
 type OnSaleCreatedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnSaleDeletedParams defines parameters for OnSaleDeleted.
 type OnSaleDeletedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnSaleRefundedParams defines parameters for OnSaleRefunded.
 type OnSaleRefundedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // OnSaleUpdatedParams defines parameters for OnSaleUpdated.
 type OnSaleUpdatedParams struct {
-	// RailSignature `t=<unix seconds>,v1=<hex HMAC-SHA256>` over `<t>.<raw body>` with the whole secret, `whsec_` included. For 24 hours after a rotation there are two `v1`, the new secret's first. Reject when `t` is more than five minutes off.
-	RailSignature WebhookSignature `json:"Rail-Signature"`
-
 	// RailEvent The type of the event.
-	RailEvent WebhookEventTypeHeader `json:"Rail-Event"`
+	RailEvent EventType `json:"Rail-Event"`
 
 	// RailEventID The event's id, the same on every retry and replay.
-	RailEventID WebhookEventIDHeader `json:"Rail-Event-Id"`
+	RailEventID EventID `json:"Rail-Event-Id"`
 
-	// RailDeliveryID The delivery's id, the same on every retry; a replay gets a new one.
-	RailDeliveryID WebhookDeliveryHeader `json:"Rail-Delivery-Id"`
+	// RailDeliveryID The delivery's id, the same on every retry.
+	RailDeliveryID WebhookDeliveryID `json:"Rail-Delivery-Id"`
 
-	// RailAttempt Which try this is; 1 is the first.
-	RailAttempt WebhookAttemptHeader `json:"Rail-Attempt"`
+	// RailAttempt Which try this is.
+	RailAttempt int32 `json:"Rail-Attempt"`
 
-	// RailRequestID The API request (`req_…` or a UUID), the action in the dashboard, or the scheduled run (`run_…`) that caused the event; absent when none did.
-	RailRequestID *WebhookRequestIDHeader `json:"Rail-Request-Id,omitempty"`
+	// RailRequestID What caused the event.
+	RailRequestID *string `json:"Rail-Request-Id,omitempty"`
 
-	// WebhookID Standard Webhooks: the same as `Rail-Event-Id`.
-	WebhookID StandardWebhookIDHeader `json:"webhook-id"`
+	// RailSignature `t=<unix seconds>,v1=<hex>`.
+	RailSignature string `json:"Rail-Signature"`
 
-	// WebhookTimestamp Standard Webhooks: the `t` of `Rail-Signature`, in Unix seconds.
-	WebhookTimestamp StandardWebhookTimestampHeader `json:"webhook-timestamp"`
+	// WebhookID The same as `Rail-Event-Id`.
+	WebhookID EventID `json:"webhook-id"`
 
-	// WebhookSignature Standard Webhooks: `v1,<base64 HMAC-SHA256>` over `<id>.<timestamp>.<raw body>` with the secret's base64 part decoded. For 24 hours after a rotation there are two, separated by a space, the new secret's first.
-	WebhookSignature StandardWebhookSignatureHeader `json:"webhook-signature"`
+	// WebhookTimestamp The `t` of `Rail-Signature`.
+	WebhookTimestamp int64 `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,<base64>`, one or two.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // CreateApplicationJSONRequestBody defines body for CreateApplication for application/json ContentType.
@@ -11242,6 +11163,1511 @@ func (a RiskFlagEvidence) MarshalJSON() ([]byte, error) {
 		}
 	}
 	return json.Marshal(object)
+}
+
+// AsAffiliateCreatedEvent returns the union data inside the Event as a AffiliateCreatedEvent
+func (t Event) AsAffiliateCreatedEvent() (AffiliateCreatedEvent, error) {
+	var body AffiliateCreatedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromAffiliateCreatedEvent overwrites any union data inside the Event as the provided AffiliateCreatedEvent
+func (t *Event) FromAffiliateCreatedEvent(v AffiliateCreatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"affiliate.created"}`))
+	t.union = b
+	return err
+}
+
+// MergeAffiliateCreatedEvent performs a merge with any union data inside the Event, using the provided AffiliateCreatedEvent
+func (t *Event) MergeAffiliateCreatedEvent(v AffiliateCreatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"affiliate.created"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsAffiliateUpdatedEvent returns the union data inside the Event as a AffiliateUpdatedEvent
+func (t Event) AsAffiliateUpdatedEvent() (AffiliateUpdatedEvent, error) {
+	var body AffiliateUpdatedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromAffiliateUpdatedEvent overwrites any union data inside the Event as the provided AffiliateUpdatedEvent
+func (t *Event) FromAffiliateUpdatedEvent(v AffiliateUpdatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"affiliate.updated"}`))
+	t.union = b
+	return err
+}
+
+// MergeAffiliateUpdatedEvent performs a merge with any union data inside the Event, using the provided AffiliateUpdatedEvent
+func (t *Event) MergeAffiliateUpdatedEvent(v AffiliateUpdatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"affiliate.updated"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsAffiliateConfirmedEvent returns the union data inside the Event as a AffiliateConfirmedEvent
+func (t Event) AsAffiliateConfirmedEvent() (AffiliateConfirmedEvent, error) {
+	var body AffiliateConfirmedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromAffiliateConfirmedEvent overwrites any union data inside the Event as the provided AffiliateConfirmedEvent
+func (t *Event) FromAffiliateConfirmedEvent(v AffiliateConfirmedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"affiliate.confirmed"}`))
+	t.union = b
+	return err
+}
+
+// MergeAffiliateConfirmedEvent performs a merge with any union data inside the Event, using the provided AffiliateConfirmedEvent
+func (t *Event) MergeAffiliateConfirmedEvent(v AffiliateConfirmedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"affiliate.confirmed"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsAffiliateDeletedEvent returns the union data inside the Event as a AffiliateDeletedEvent
+func (t Event) AsAffiliateDeletedEvent() (AffiliateDeletedEvent, error) {
+	var body AffiliateDeletedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromAffiliateDeletedEvent overwrites any union data inside the Event as the provided AffiliateDeletedEvent
+func (t *Event) FromAffiliateDeletedEvent(v AffiliateDeletedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"affiliate.deleted"}`))
+	t.union = b
+	return err
+}
+
+// MergeAffiliateDeletedEvent performs a merge with any union data inside the Event, using the provided AffiliateDeletedEvent
+func (t *Event) MergeAffiliateDeletedEvent(v AffiliateDeletedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"affiliate.deleted"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsApplicationSubmittedEvent returns the union data inside the Event as a ApplicationSubmittedEvent
+func (t Event) AsApplicationSubmittedEvent() (ApplicationSubmittedEvent, error) {
+	var body ApplicationSubmittedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromApplicationSubmittedEvent overwrites any union data inside the Event as the provided ApplicationSubmittedEvent
+func (t *Event) FromApplicationSubmittedEvent(v ApplicationSubmittedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"application.submitted"}`))
+	t.union = b
+	return err
+}
+
+// MergeApplicationSubmittedEvent performs a merge with any union data inside the Event, using the provided ApplicationSubmittedEvent
+func (t *Event) MergeApplicationSubmittedEvent(v ApplicationSubmittedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"application.submitted"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsApplicationApprovedEvent returns the union data inside the Event as a ApplicationApprovedEvent
+func (t Event) AsApplicationApprovedEvent() (ApplicationApprovedEvent, error) {
+	var body ApplicationApprovedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromApplicationApprovedEvent overwrites any union data inside the Event as the provided ApplicationApprovedEvent
+func (t *Event) FromApplicationApprovedEvent(v ApplicationApprovedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"application.approved"}`))
+	t.union = b
+	return err
+}
+
+// MergeApplicationApprovedEvent performs a merge with any union data inside the Event, using the provided ApplicationApprovedEvent
+func (t *Event) MergeApplicationApprovedEvent(v ApplicationApprovedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"application.approved"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsApplicationRejectedEvent returns the union data inside the Event as a ApplicationRejectedEvent
+func (t Event) AsApplicationRejectedEvent() (ApplicationRejectedEvent, error) {
+	var body ApplicationRejectedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromApplicationRejectedEvent overwrites any union data inside the Event as the provided ApplicationRejectedEvent
+func (t *Event) FromApplicationRejectedEvent(v ApplicationRejectedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"application.rejected"}`))
+	t.union = b
+	return err
+}
+
+// MergeApplicationRejectedEvent performs a merge with any union data inside the Event, using the provided ApplicationRejectedEvent
+func (t *Event) MergeApplicationRejectedEvent(v ApplicationRejectedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"application.rejected"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsAffiliateLinkCreatedEvent returns the union data inside the Event as a AffiliateLinkCreatedEvent
+func (t Event) AsAffiliateLinkCreatedEvent() (AffiliateLinkCreatedEvent, error) {
+	var body AffiliateLinkCreatedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromAffiliateLinkCreatedEvent overwrites any union data inside the Event as the provided AffiliateLinkCreatedEvent
+func (t *Event) FromAffiliateLinkCreatedEvent(v AffiliateLinkCreatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"affiliate_link.created"}`))
+	t.union = b
+	return err
+}
+
+// MergeAffiliateLinkCreatedEvent performs a merge with any union data inside the Event, using the provided AffiliateLinkCreatedEvent
+func (t *Event) MergeAffiliateLinkCreatedEvent(v AffiliateLinkCreatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"affiliate_link.created"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsAffiliateLinkUpdatedEvent returns the union data inside the Event as a AffiliateLinkUpdatedEvent
+func (t Event) AsAffiliateLinkUpdatedEvent() (AffiliateLinkUpdatedEvent, error) {
+	var body AffiliateLinkUpdatedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromAffiliateLinkUpdatedEvent overwrites any union data inside the Event as the provided AffiliateLinkUpdatedEvent
+func (t *Event) FromAffiliateLinkUpdatedEvent(v AffiliateLinkUpdatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"affiliate_link.updated"}`))
+	t.union = b
+	return err
+}
+
+// MergeAffiliateLinkUpdatedEvent performs a merge with any union data inside the Event, using the provided AffiliateLinkUpdatedEvent
+func (t *Event) MergeAffiliateLinkUpdatedEvent(v AffiliateLinkUpdatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"affiliate_link.updated"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsAffiliateLinkDeletedEvent returns the union data inside the Event as a AffiliateLinkDeletedEvent
+func (t Event) AsAffiliateLinkDeletedEvent() (AffiliateLinkDeletedEvent, error) {
+	var body AffiliateLinkDeletedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromAffiliateLinkDeletedEvent overwrites any union data inside the Event as the provided AffiliateLinkDeletedEvent
+func (t *Event) FromAffiliateLinkDeletedEvent(v AffiliateLinkDeletedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"affiliate_link.deleted"}`))
+	t.union = b
+	return err
+}
+
+// MergeAffiliateLinkDeletedEvent performs a merge with any union data inside the Event, using the provided AffiliateLinkDeletedEvent
+func (t *Event) MergeAffiliateLinkDeletedEvent(v AffiliateLinkDeletedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"affiliate_link.deleted"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsAffiliateCouponCreatedEvent returns the union data inside the Event as a AffiliateCouponCreatedEvent
+func (t Event) AsAffiliateCouponCreatedEvent() (AffiliateCouponCreatedEvent, error) {
+	var body AffiliateCouponCreatedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromAffiliateCouponCreatedEvent overwrites any union data inside the Event as the provided AffiliateCouponCreatedEvent
+func (t *Event) FromAffiliateCouponCreatedEvent(v AffiliateCouponCreatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"affiliate_coupon.created"}`))
+	t.union = b
+	return err
+}
+
+// MergeAffiliateCouponCreatedEvent performs a merge with any union data inside the Event, using the provided AffiliateCouponCreatedEvent
+func (t *Event) MergeAffiliateCouponCreatedEvent(v AffiliateCouponCreatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"affiliate_coupon.created"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsAffiliateCouponUpdatedEvent returns the union data inside the Event as a AffiliateCouponUpdatedEvent
+func (t Event) AsAffiliateCouponUpdatedEvent() (AffiliateCouponUpdatedEvent, error) {
+	var body AffiliateCouponUpdatedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromAffiliateCouponUpdatedEvent overwrites any union data inside the Event as the provided AffiliateCouponUpdatedEvent
+func (t *Event) FromAffiliateCouponUpdatedEvent(v AffiliateCouponUpdatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"affiliate_coupon.updated"}`))
+	t.union = b
+	return err
+}
+
+// MergeAffiliateCouponUpdatedEvent performs a merge with any union data inside the Event, using the provided AffiliateCouponUpdatedEvent
+func (t *Event) MergeAffiliateCouponUpdatedEvent(v AffiliateCouponUpdatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"affiliate_coupon.updated"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsAffiliateCouponActivatedEvent returns the union data inside the Event as a AffiliateCouponActivatedEvent
+func (t Event) AsAffiliateCouponActivatedEvent() (AffiliateCouponActivatedEvent, error) {
+	var body AffiliateCouponActivatedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromAffiliateCouponActivatedEvent overwrites any union data inside the Event as the provided AffiliateCouponActivatedEvent
+func (t *Event) FromAffiliateCouponActivatedEvent(v AffiliateCouponActivatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"affiliate_coupon.activated"}`))
+	t.union = b
+	return err
+}
+
+// MergeAffiliateCouponActivatedEvent performs a merge with any union data inside the Event, using the provided AffiliateCouponActivatedEvent
+func (t *Event) MergeAffiliateCouponActivatedEvent(v AffiliateCouponActivatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"affiliate_coupon.activated"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsAffiliateCouponDeactivatedEvent returns the union data inside the Event as a AffiliateCouponDeactivatedEvent
+func (t Event) AsAffiliateCouponDeactivatedEvent() (AffiliateCouponDeactivatedEvent, error) {
+	var body AffiliateCouponDeactivatedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromAffiliateCouponDeactivatedEvent overwrites any union data inside the Event as the provided AffiliateCouponDeactivatedEvent
+func (t *Event) FromAffiliateCouponDeactivatedEvent(v AffiliateCouponDeactivatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"affiliate_coupon.deactivated"}`))
+	t.union = b
+	return err
+}
+
+// MergeAffiliateCouponDeactivatedEvent performs a merge with any union data inside the Event, using the provided AffiliateCouponDeactivatedEvent
+func (t *Event) MergeAffiliateCouponDeactivatedEvent(v AffiliateCouponDeactivatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"affiliate_coupon.deactivated"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsAffiliateCouponDeletedEvent returns the union data inside the Event as a AffiliateCouponDeletedEvent
+func (t Event) AsAffiliateCouponDeletedEvent() (AffiliateCouponDeletedEvent, error) {
+	var body AffiliateCouponDeletedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromAffiliateCouponDeletedEvent overwrites any union data inside the Event as the provided AffiliateCouponDeletedEvent
+func (t *Event) FromAffiliateCouponDeletedEvent(v AffiliateCouponDeletedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"affiliate_coupon.deleted"}`))
+	t.union = b
+	return err
+}
+
+// MergeAffiliateCouponDeletedEvent performs a merge with any union data inside the Event, using the provided AffiliateCouponDeletedEvent
+func (t *Event) MergeAffiliateCouponDeletedEvent(v AffiliateCouponDeletedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"affiliate_coupon.deleted"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsReferralCreatedEvent returns the union data inside the Event as a ReferralCreatedEvent
+func (t Event) AsReferralCreatedEvent() (ReferralCreatedEvent, error) {
+	var body ReferralCreatedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromReferralCreatedEvent overwrites any union data inside the Event as the provided ReferralCreatedEvent
+func (t *Event) FromReferralCreatedEvent(v ReferralCreatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"referral.created"}`))
+	t.union = b
+	return err
+}
+
+// MergeReferralCreatedEvent performs a merge with any union data inside the Event, using the provided ReferralCreatedEvent
+func (t *Event) MergeReferralCreatedEvent(v ReferralCreatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"referral.created"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsReferralLeadEvent returns the union data inside the Event as a ReferralLeadEvent
+func (t Event) AsReferralLeadEvent() (ReferralLeadEvent, error) {
+	var body ReferralLeadEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromReferralLeadEvent overwrites any union data inside the Event as the provided ReferralLeadEvent
+func (t *Event) FromReferralLeadEvent(v ReferralLeadEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"referral.lead"}`))
+	t.union = b
+	return err
+}
+
+// MergeReferralLeadEvent performs a merge with any union data inside the Event, using the provided ReferralLeadEvent
+func (t *Event) MergeReferralLeadEvent(v ReferralLeadEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"referral.lead"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsReferralConvertedEvent returns the union data inside the Event as a ReferralConvertedEvent
+func (t Event) AsReferralConvertedEvent() (ReferralConvertedEvent, error) {
+	var body ReferralConvertedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromReferralConvertedEvent overwrites any union data inside the Event as the provided ReferralConvertedEvent
+func (t *Event) FromReferralConvertedEvent(v ReferralConvertedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"referral.converted"}`))
+	t.union = b
+	return err
+}
+
+// MergeReferralConvertedEvent performs a merge with any union data inside the Event, using the provided ReferralConvertedEvent
+func (t *Event) MergeReferralConvertedEvent(v ReferralConvertedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"referral.converted"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsReferralDeletedEvent returns the union data inside the Event as a ReferralDeletedEvent
+func (t Event) AsReferralDeletedEvent() (ReferralDeletedEvent, error) {
+	var body ReferralDeletedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromReferralDeletedEvent overwrites any union data inside the Event as the provided ReferralDeletedEvent
+func (t *Event) FromReferralDeletedEvent(v ReferralDeletedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"referral.deleted"}`))
+	t.union = b
+	return err
+}
+
+// MergeReferralDeletedEvent performs a merge with any union data inside the Event, using the provided ReferralDeletedEvent
+func (t *Event) MergeReferralDeletedEvent(v ReferralDeletedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"referral.deleted"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsSaleCreatedEvent returns the union data inside the Event as a SaleCreatedEvent
+func (t Event) AsSaleCreatedEvent() (SaleCreatedEvent, error) {
+	var body SaleCreatedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSaleCreatedEvent overwrites any union data inside the Event as the provided SaleCreatedEvent
+func (t *Event) FromSaleCreatedEvent(v SaleCreatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"sale.created"}`))
+	t.union = b
+	return err
+}
+
+// MergeSaleCreatedEvent performs a merge with any union data inside the Event, using the provided SaleCreatedEvent
+func (t *Event) MergeSaleCreatedEvent(v SaleCreatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"sale.created"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsSaleUpdatedEvent returns the union data inside the Event as a SaleUpdatedEvent
+func (t Event) AsSaleUpdatedEvent() (SaleUpdatedEvent, error) {
+	var body SaleUpdatedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSaleUpdatedEvent overwrites any union data inside the Event as the provided SaleUpdatedEvent
+func (t *Event) FromSaleUpdatedEvent(v SaleUpdatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"sale.updated"}`))
+	t.union = b
+	return err
+}
+
+// MergeSaleUpdatedEvent performs a merge with any union data inside the Event, using the provided SaleUpdatedEvent
+func (t *Event) MergeSaleUpdatedEvent(v SaleUpdatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"sale.updated"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsSaleRefundedEvent returns the union data inside the Event as a SaleRefundedEvent
+func (t Event) AsSaleRefundedEvent() (SaleRefundedEvent, error) {
+	var body SaleRefundedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSaleRefundedEvent overwrites any union data inside the Event as the provided SaleRefundedEvent
+func (t *Event) FromSaleRefundedEvent(v SaleRefundedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"sale.refunded"}`))
+	t.union = b
+	return err
+}
+
+// MergeSaleRefundedEvent performs a merge with any union data inside the Event, using the provided SaleRefundedEvent
+func (t *Event) MergeSaleRefundedEvent(v SaleRefundedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"sale.refunded"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsSaleDeletedEvent returns the union data inside the Event as a SaleDeletedEvent
+func (t Event) AsSaleDeletedEvent() (SaleDeletedEvent, error) {
+	var body SaleDeletedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSaleDeletedEvent overwrites any union data inside the Event as the provided SaleDeletedEvent
+func (t *Event) FromSaleDeletedEvent(v SaleDeletedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"sale.deleted"}`))
+	t.union = b
+	return err
+}
+
+// MergeSaleDeletedEvent performs a merge with any union data inside the Event, using the provided SaleDeletedEvent
+func (t *Event) MergeSaleDeletedEvent(v SaleDeletedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"sale.deleted"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsCommissionCreatedEvent returns the union data inside the Event as a CommissionCreatedEvent
+func (t Event) AsCommissionCreatedEvent() (CommissionCreatedEvent, error) {
+	var body CommissionCreatedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCommissionCreatedEvent overwrites any union data inside the Event as the provided CommissionCreatedEvent
+func (t *Event) FromCommissionCreatedEvent(v CommissionCreatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"commission.created"}`))
+	t.union = b
+	return err
+}
+
+// MergeCommissionCreatedEvent performs a merge with any union data inside the Event, using the provided CommissionCreatedEvent
+func (t *Event) MergeCommissionCreatedEvent(v CommissionCreatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"commission.created"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsCommissionUpdatedEvent returns the union data inside the Event as a CommissionUpdatedEvent
+func (t Event) AsCommissionUpdatedEvent() (CommissionUpdatedEvent, error) {
+	var body CommissionUpdatedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCommissionUpdatedEvent overwrites any union data inside the Event as the provided CommissionUpdatedEvent
+func (t *Event) FromCommissionUpdatedEvent(v CommissionUpdatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"commission.updated"}`))
+	t.union = b
+	return err
+}
+
+// MergeCommissionUpdatedEvent performs a merge with any union data inside the Event, using the provided CommissionUpdatedEvent
+func (t *Event) MergeCommissionUpdatedEvent(v CommissionUpdatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"commission.updated"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsCommissionPaidEvent returns the union data inside the Event as a CommissionPaidEvent
+func (t Event) AsCommissionPaidEvent() (CommissionPaidEvent, error) {
+	var body CommissionPaidEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCommissionPaidEvent overwrites any union data inside the Event as the provided CommissionPaidEvent
+func (t *Event) FromCommissionPaidEvent(v CommissionPaidEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"commission.paid"}`))
+	t.union = b
+	return err
+}
+
+// MergeCommissionPaidEvent performs a merge with any union data inside the Event, using the provided CommissionPaidEvent
+func (t *Event) MergeCommissionPaidEvent(v CommissionPaidEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"commission.paid"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsCommissionVoidedEvent returns the union data inside the Event as a CommissionVoidedEvent
+func (t Event) AsCommissionVoidedEvent() (CommissionVoidedEvent, error) {
+	var body CommissionVoidedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCommissionVoidedEvent overwrites any union data inside the Event as the provided CommissionVoidedEvent
+func (t *Event) FromCommissionVoidedEvent(v CommissionVoidedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"commission.voided"}`))
+	t.union = b
+	return err
+}
+
+// MergeCommissionVoidedEvent performs a merge with any union data inside the Event, using the provided CommissionVoidedEvent
+func (t *Event) MergeCommissionVoidedEvent(v CommissionVoidedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"commission.voided"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsCommissionDeletedEvent returns the union data inside the Event as a CommissionDeletedEvent
+func (t Event) AsCommissionDeletedEvent() (CommissionDeletedEvent, error) {
+	var body CommissionDeletedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCommissionDeletedEvent overwrites any union data inside the Event as the provided CommissionDeletedEvent
+func (t *Event) FromCommissionDeletedEvent(v CommissionDeletedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"commission.deleted"}`))
+	t.union = b
+	return err
+}
+
+// MergeCommissionDeletedEvent performs a merge with any union data inside the Event, using the provided CommissionDeletedEvent
+func (t *Event) MergeCommissionDeletedEvent(v CommissionDeletedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"commission.deleted"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsPayoutCreatedEvent returns the union data inside the Event as a PayoutCreatedEvent
+func (t Event) AsPayoutCreatedEvent() (PayoutCreatedEvent, error) {
+	var body PayoutCreatedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPayoutCreatedEvent overwrites any union data inside the Event as the provided PayoutCreatedEvent
+func (t *Event) FromPayoutCreatedEvent(v PayoutCreatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"payout.created"}`))
+	t.union = b
+	return err
+}
+
+// MergePayoutCreatedEvent performs a merge with any union data inside the Event, using the provided PayoutCreatedEvent
+func (t *Event) MergePayoutCreatedEvent(v PayoutCreatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"payout.created"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsPayoutUpdatedEvent returns the union data inside the Event as a PayoutUpdatedEvent
+func (t Event) AsPayoutUpdatedEvent() (PayoutUpdatedEvent, error) {
+	var body PayoutUpdatedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPayoutUpdatedEvent overwrites any union data inside the Event as the provided PayoutUpdatedEvent
+func (t *Event) FromPayoutUpdatedEvent(v PayoutUpdatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"payout.updated"}`))
+	t.union = b
+	return err
+}
+
+// MergePayoutUpdatedEvent performs a merge with any union data inside the Event, using the provided PayoutUpdatedEvent
+func (t *Event) MergePayoutUpdatedEvent(v PayoutUpdatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"payout.updated"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsPayoutDueEvent returns the union data inside the Event as a PayoutDueEvent
+func (t Event) AsPayoutDueEvent() (PayoutDueEvent, error) {
+	var body PayoutDueEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPayoutDueEvent overwrites any union data inside the Event as the provided PayoutDueEvent
+func (t *Event) FromPayoutDueEvent(v PayoutDueEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"payout.due"}`))
+	t.union = b
+	return err
+}
+
+// MergePayoutDueEvent performs a merge with any union data inside the Event, using the provided PayoutDueEvent
+func (t *Event) MergePayoutDueEvent(v PayoutDueEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"payout.due"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsPayoutPaidEvent returns the union data inside the Event as a PayoutPaidEvent
+func (t Event) AsPayoutPaidEvent() (PayoutPaidEvent, error) {
+	var body PayoutPaidEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPayoutPaidEvent overwrites any union data inside the Event as the provided PayoutPaidEvent
+func (t *Event) FromPayoutPaidEvent(v PayoutPaidEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"payout.paid"}`))
+	t.union = b
+	return err
+}
+
+// MergePayoutPaidEvent performs a merge with any union data inside the Event, using the provided PayoutPaidEvent
+func (t *Event) MergePayoutPaidEvent(v PayoutPaidEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"payout.paid"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsPayoutFailedEvent returns the union data inside the Event as a PayoutFailedEvent
+func (t Event) AsPayoutFailedEvent() (PayoutFailedEvent, error) {
+	var body PayoutFailedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPayoutFailedEvent overwrites any union data inside the Event as the provided PayoutFailedEvent
+func (t *Event) FromPayoutFailedEvent(v PayoutFailedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"payout.failed"}`))
+	t.union = b
+	return err
+}
+
+// MergePayoutFailedEvent performs a merge with any union data inside the Event, using the provided PayoutFailedEvent
+func (t *Event) MergePayoutFailedEvent(v PayoutFailedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"payout.failed"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsPayoutNotEligibleEvent returns the union data inside the Event as a PayoutNotEligibleEvent
+func (t Event) AsPayoutNotEligibleEvent() (PayoutNotEligibleEvent, error) {
+	var body PayoutNotEligibleEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPayoutNotEligibleEvent overwrites any union data inside the Event as the provided PayoutNotEligibleEvent
+func (t *Event) FromPayoutNotEligibleEvent(v PayoutNotEligibleEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"payout.not_eligible"}`))
+	t.union = b
+	return err
+}
+
+// MergePayoutNotEligibleEvent performs a merge with any union data inside the Event, using the provided PayoutNotEligibleEvent
+func (t *Event) MergePayoutNotEligibleEvent(v PayoutNotEligibleEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"payout.not_eligible"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsPayoutDeletedEvent returns the union data inside the Event as a PayoutDeletedEvent
+func (t Event) AsPayoutDeletedEvent() (PayoutDeletedEvent, error) {
+	var body PayoutDeletedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPayoutDeletedEvent overwrites any union data inside the Event as the provided PayoutDeletedEvent
+func (t *Event) FromPayoutDeletedEvent(v PayoutDeletedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"payout.deleted"}`))
+	t.union = b
+	return err
+}
+
+// MergePayoutDeletedEvent performs a merge with any union data inside the Event, using the provided PayoutDeletedEvent
+func (t *Event) MergePayoutDeletedEvent(v PayoutDeletedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"payout.deleted"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsRiskFlagCreatedEvent returns the union data inside the Event as a RiskFlagCreatedEvent
+func (t Event) AsRiskFlagCreatedEvent() (RiskFlagCreatedEvent, error) {
+	var body RiskFlagCreatedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromRiskFlagCreatedEvent overwrites any union data inside the Event as the provided RiskFlagCreatedEvent
+func (t *Event) FromRiskFlagCreatedEvent(v RiskFlagCreatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"risk_flag.created"}`))
+	t.union = b
+	return err
+}
+
+// MergeRiskFlagCreatedEvent performs a merge with any union data inside the Event, using the provided RiskFlagCreatedEvent
+func (t *Event) MergeRiskFlagCreatedEvent(v RiskFlagCreatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"risk_flag.created"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsRiskFlagResolvedEvent returns the union data inside the Event as a RiskFlagResolvedEvent
+func (t Event) AsRiskFlagResolvedEvent() (RiskFlagResolvedEvent, error) {
+	var body RiskFlagResolvedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromRiskFlagResolvedEvent overwrites any union data inside the Event as the provided RiskFlagResolvedEvent
+func (t *Event) FromRiskFlagResolvedEvent(v RiskFlagResolvedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"risk_flag.resolved"}`))
+	t.union = b
+	return err
+}
+
+// MergeRiskFlagResolvedEvent performs a merge with any union data inside the Event, using the provided RiskFlagResolvedEvent
+func (t *Event) MergeRiskFlagResolvedEvent(v RiskFlagResolvedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"risk_flag.resolved"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsCustomerEnrolledAsPartnerEvent returns the union data inside the Event as a CustomerEnrolledAsPartnerEvent
+func (t Event) AsCustomerEnrolledAsPartnerEvent() (CustomerEnrolledAsPartnerEvent, error) {
+	var body CustomerEnrolledAsPartnerEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCustomerEnrolledAsPartnerEvent overwrites any union data inside the Event as the provided CustomerEnrolledAsPartnerEvent
+func (t *Event) FromCustomerEnrolledAsPartnerEvent(v CustomerEnrolledAsPartnerEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"customer.enrolled_as_partner"}`))
+	t.union = b
+	return err
+}
+
+// MergeCustomerEnrolledAsPartnerEvent performs a merge with any union data inside the Event, using the provided CustomerEnrolledAsPartnerEvent
+func (t *Event) MergeCustomerEnrolledAsPartnerEvent(v CustomerEnrolledAsPartnerEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"customer.enrolled_as_partner"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsRuleUpdatedEvent returns the union data inside the Event as a RuleUpdatedEvent
+func (t Event) AsRuleUpdatedEvent() (RuleUpdatedEvent, error) {
+	var body RuleUpdatedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromRuleUpdatedEvent overwrites any union data inside the Event as the provided RuleUpdatedEvent
+func (t *Event) FromRuleUpdatedEvent(v RuleUpdatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"rule.updated"}`))
+	t.union = b
+	return err
+}
+
+// MergeRuleUpdatedEvent performs a merge with any union data inside the Event, using the provided RuleUpdatedEvent
+func (t *Event) MergeRuleUpdatedEvent(v RuleUpdatedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"rule.updated"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsRuleDeletedEvent returns the union data inside the Event as a RuleDeletedEvent
+func (t Event) AsRuleDeletedEvent() (RuleDeletedEvent, error) {
+	var body RuleDeletedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromRuleDeletedEvent overwrites any union data inside the Event as the provided RuleDeletedEvent
+func (t *Event) FromRuleDeletedEvent(v RuleDeletedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"rule.deleted"}`))
+	t.union = b
+	return err
+}
+
+// MergeRuleDeletedEvent performs a merge with any union data inside the Event, using the provided RuleDeletedEvent
+func (t *Event) MergeRuleDeletedEvent(v RuleDeletedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"rule.deleted"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsRuleStatusChangedEvent returns the union data inside the Event as a RuleStatusChangedEvent
+func (t Event) AsRuleStatusChangedEvent() (RuleStatusChangedEvent, error) {
+	var body RuleStatusChangedEvent
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromRuleStatusChangedEvent overwrites any union data inside the Event as the provided RuleStatusChangedEvent
+func (t *Event) FromRuleStatusChangedEvent(v RuleStatusChangedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"rule.status_changed"}`))
+	t.union = b
+	return err
+}
+
+// MergeRuleStatusChangedEvent performs a merge with any union data inside the Event, using the provided RuleStatusChangedEvent
+func (t *Event) MergeRuleStatusChangedEvent(v RuleStatusChangedEvent) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"rule.status_changed"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t Event) Discriminator() (string, error) {
+	var discriminator struct {
+		Discriminator string `json:"type"`
+	}
+	err := json.Unmarshal(t.union, &discriminator)
+	return discriminator.Discriminator, err
+}
+
+func (t Event) ValueByDiscriminator() (interface{}, error) {
+	discriminator, err := t.Discriminator()
+	if err != nil {
+		return nil, err
+	}
+	switch discriminator {
+	case "affiliate.confirmed":
+		return t.AsAffiliateConfirmedEvent()
+	case "affiliate.created":
+		return t.AsAffiliateCreatedEvent()
+	case "affiliate.deleted":
+		return t.AsAffiliateDeletedEvent()
+	case "affiliate.updated":
+		return t.AsAffiliateUpdatedEvent()
+	case "affiliate_coupon.activated":
+		return t.AsAffiliateCouponActivatedEvent()
+	case "affiliate_coupon.created":
+		return t.AsAffiliateCouponCreatedEvent()
+	case "affiliate_coupon.deactivated":
+		return t.AsAffiliateCouponDeactivatedEvent()
+	case "affiliate_coupon.deleted":
+		return t.AsAffiliateCouponDeletedEvent()
+	case "affiliate_coupon.updated":
+		return t.AsAffiliateCouponUpdatedEvent()
+	case "affiliate_link.created":
+		return t.AsAffiliateLinkCreatedEvent()
+	case "affiliate_link.deleted":
+		return t.AsAffiliateLinkDeletedEvent()
+	case "affiliate_link.updated":
+		return t.AsAffiliateLinkUpdatedEvent()
+	case "application.approved":
+		return t.AsApplicationApprovedEvent()
+	case "application.rejected":
+		return t.AsApplicationRejectedEvent()
+	case "application.submitted":
+		return t.AsApplicationSubmittedEvent()
+	case "commission.created":
+		return t.AsCommissionCreatedEvent()
+	case "commission.deleted":
+		return t.AsCommissionDeletedEvent()
+	case "commission.paid":
+		return t.AsCommissionPaidEvent()
+	case "commission.updated":
+		return t.AsCommissionUpdatedEvent()
+	case "commission.voided":
+		return t.AsCommissionVoidedEvent()
+	case "customer.enrolled_as_partner":
+		return t.AsCustomerEnrolledAsPartnerEvent()
+	case "payout.created":
+		return t.AsPayoutCreatedEvent()
+	case "payout.deleted":
+		return t.AsPayoutDeletedEvent()
+	case "payout.due":
+		return t.AsPayoutDueEvent()
+	case "payout.failed":
+		return t.AsPayoutFailedEvent()
+	case "payout.not_eligible":
+		return t.AsPayoutNotEligibleEvent()
+	case "payout.paid":
+		return t.AsPayoutPaidEvent()
+	case "payout.updated":
+		return t.AsPayoutUpdatedEvent()
+	case "referral.converted":
+		return t.AsReferralConvertedEvent()
+	case "referral.created":
+		return t.AsReferralCreatedEvent()
+	case "referral.deleted":
+		return t.AsReferralDeletedEvent()
+	case "referral.lead":
+		return t.AsReferralLeadEvent()
+	case "risk_flag.created":
+		return t.AsRiskFlagCreatedEvent()
+	case "risk_flag.resolved":
+		return t.AsRiskFlagResolvedEvent()
+	case "rule.deleted":
+		return t.AsRuleDeletedEvent()
+	case "rule.status_changed":
+		return t.AsRuleStatusChangedEvent()
+	case "rule.updated":
+		return t.AsRuleUpdatedEvent()
+	case "sale.created":
+		return t.AsSaleCreatedEvent()
+	case "sale.deleted":
+		return t.AsSaleDeletedEvent()
+	case "sale.refunded":
+		return t.AsSaleRefundedEvent()
+	case "sale.updated":
+		return t.AsSaleUpdatedEvent()
+	default:
+		return nil, errors.New("unknown discriminator value: " + discriminator)
+	}
+}
+
+func (t Event) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *Event) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
 }
 
 // AsLink returns the union data inside the LinkConflict_Existing as a Link
@@ -35274,59 +36700,59 @@ func NewOnAffiliateConfirmedWebhookRequestWithBody(targetURL string, params *OnA
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -35339,7 +36765,7 @@ func NewOnAffiliateConfirmedWebhookRequestWithBody(targetURL string, params *OnA
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -35391,59 +36817,59 @@ func NewOnAffiliateCreatedWebhookRequestWithBody(targetURL string, params *OnAff
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -35456,7 +36882,7 @@ func NewOnAffiliateCreatedWebhookRequestWithBody(targetURL string, params *OnAff
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -35508,59 +36934,59 @@ func NewOnAffiliateDeletedWebhookRequestWithBody(targetURL string, params *OnAff
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -35573,7 +36999,7 @@ func NewOnAffiliateDeletedWebhookRequestWithBody(targetURL string, params *OnAff
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -35625,59 +37051,59 @@ func NewOnAffiliateUpdatedWebhookRequestWithBody(targetURL string, params *OnAff
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -35690,7 +37116,7 @@ func NewOnAffiliateUpdatedWebhookRequestWithBody(targetURL string, params *OnAff
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -35742,59 +37168,59 @@ func NewOnAffiliateCouponActivatedWebhookRequestWithBody(targetURL string, param
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -35807,7 +37233,7 @@ func NewOnAffiliateCouponActivatedWebhookRequestWithBody(targetURL string, param
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -35859,59 +37285,59 @@ func NewOnAffiliateCouponCreatedWebhookRequestWithBody(targetURL string, params 
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -35924,7 +37350,7 @@ func NewOnAffiliateCouponCreatedWebhookRequestWithBody(targetURL string, params 
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -35976,59 +37402,59 @@ func NewOnAffiliateCouponDeactivatedWebhookRequestWithBody(targetURL string, par
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -36041,7 +37467,7 @@ func NewOnAffiliateCouponDeactivatedWebhookRequestWithBody(targetURL string, par
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -36093,59 +37519,59 @@ func NewOnAffiliateCouponDeletedWebhookRequestWithBody(targetURL string, params 
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -36158,7 +37584,7 @@ func NewOnAffiliateCouponDeletedWebhookRequestWithBody(targetURL string, params 
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -36210,59 +37636,59 @@ func NewOnAffiliateCouponUpdatedWebhookRequestWithBody(targetURL string, params 
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -36275,7 +37701,7 @@ func NewOnAffiliateCouponUpdatedWebhookRequestWithBody(targetURL string, params 
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -36327,59 +37753,59 @@ func NewOnAffiliateLinkCreatedWebhookRequestWithBody(targetURL string, params *O
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -36392,7 +37818,7 @@ func NewOnAffiliateLinkCreatedWebhookRequestWithBody(targetURL string, params *O
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -36444,59 +37870,59 @@ func NewOnAffiliateLinkDeletedWebhookRequestWithBody(targetURL string, params *O
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -36509,7 +37935,7 @@ func NewOnAffiliateLinkDeletedWebhookRequestWithBody(targetURL string, params *O
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -36561,59 +37987,59 @@ func NewOnAffiliateLinkUpdatedWebhookRequestWithBody(targetURL string, params *O
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -36626,7 +38052,7 @@ func NewOnAffiliateLinkUpdatedWebhookRequestWithBody(targetURL string, params *O
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -36678,59 +38104,59 @@ func NewOnApplicationApprovedWebhookRequestWithBody(targetURL string, params *On
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -36743,7 +38169,7 @@ func NewOnApplicationApprovedWebhookRequestWithBody(targetURL string, params *On
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -36795,59 +38221,59 @@ func NewOnApplicationRejectedWebhookRequestWithBody(targetURL string, params *On
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -36860,7 +38286,7 @@ func NewOnApplicationRejectedWebhookRequestWithBody(targetURL string, params *On
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -36912,59 +38338,59 @@ func NewOnApplicationSubmittedWebhookRequestWithBody(targetURL string, params *O
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -36977,7 +38403,7 @@ func NewOnApplicationSubmittedWebhookRequestWithBody(targetURL string, params *O
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -37029,59 +38455,59 @@ func NewOnCommissionCreatedWebhookRequestWithBody(targetURL string, params *OnCo
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -37094,7 +38520,7 @@ func NewOnCommissionCreatedWebhookRequestWithBody(targetURL string, params *OnCo
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -37146,59 +38572,59 @@ func NewOnCommissionDeletedWebhookRequestWithBody(targetURL string, params *OnCo
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -37211,7 +38637,7 @@ func NewOnCommissionDeletedWebhookRequestWithBody(targetURL string, params *OnCo
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -37263,59 +38689,59 @@ func NewOnCommissionPaidWebhookRequestWithBody(targetURL string, params *OnCommi
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -37328,7 +38754,7 @@ func NewOnCommissionPaidWebhookRequestWithBody(targetURL string, params *OnCommi
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -37380,59 +38806,59 @@ func NewOnCommissionUpdatedWebhookRequestWithBody(targetURL string, params *OnCo
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -37445,7 +38871,7 @@ func NewOnCommissionUpdatedWebhookRequestWithBody(targetURL string, params *OnCo
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -37497,59 +38923,59 @@ func NewOnCommissionVoidedWebhookRequestWithBody(targetURL string, params *OnCom
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -37562,7 +38988,7 @@ func NewOnCommissionVoidedWebhookRequestWithBody(targetURL string, params *OnCom
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -37614,59 +39040,59 @@ func NewOnCustomerEnrolledAsPartnerWebhookRequestWithBody(targetURL string, para
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -37679,7 +39105,7 @@ func NewOnCustomerEnrolledAsPartnerWebhookRequestWithBody(targetURL string, para
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -37731,59 +39157,59 @@ func NewOnPayoutCreatedWebhookRequestWithBody(targetURL string, params *OnPayout
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -37796,7 +39222,7 @@ func NewOnPayoutCreatedWebhookRequestWithBody(targetURL string, params *OnPayout
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -37848,59 +39274,59 @@ func NewOnPayoutDeletedWebhookRequestWithBody(targetURL string, params *OnPayout
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -37913,7 +39339,7 @@ func NewOnPayoutDeletedWebhookRequestWithBody(targetURL string, params *OnPayout
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -37965,59 +39391,59 @@ func NewOnPayoutDueWebhookRequestWithBody(targetURL string, params *OnPayoutDueP
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -38030,7 +39456,7 @@ func NewOnPayoutDueWebhookRequestWithBody(targetURL string, params *OnPayoutDueP
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -38082,59 +39508,59 @@ func NewOnPayoutFailedWebhookRequestWithBody(targetURL string, params *OnPayoutF
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -38147,7 +39573,7 @@ func NewOnPayoutFailedWebhookRequestWithBody(targetURL string, params *OnPayoutF
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -38199,59 +39625,59 @@ func NewOnPayoutNotEligibleWebhookRequestWithBody(targetURL string, params *OnPa
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -38264,7 +39690,7 @@ func NewOnPayoutNotEligibleWebhookRequestWithBody(targetURL string, params *OnPa
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -38316,59 +39742,59 @@ func NewOnPayoutPaidWebhookRequestWithBody(targetURL string, params *OnPayoutPai
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -38381,7 +39807,7 @@ func NewOnPayoutPaidWebhookRequestWithBody(targetURL string, params *OnPayoutPai
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -38433,59 +39859,59 @@ func NewOnPayoutUpdatedWebhookRequestWithBody(targetURL string, params *OnPayout
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -38498,7 +39924,7 @@ func NewOnPayoutUpdatedWebhookRequestWithBody(targetURL string, params *OnPayout
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -38550,59 +39976,59 @@ func NewOnReferralConvertedWebhookRequestWithBody(targetURL string, params *OnRe
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -38615,7 +40041,7 @@ func NewOnReferralConvertedWebhookRequestWithBody(targetURL string, params *OnRe
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -38667,59 +40093,59 @@ func NewOnReferralCreatedWebhookRequestWithBody(targetURL string, params *OnRefe
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -38732,7 +40158,7 @@ func NewOnReferralCreatedWebhookRequestWithBody(targetURL string, params *OnRefe
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -38784,59 +40210,59 @@ func NewOnReferralDeletedWebhookRequestWithBody(targetURL string, params *OnRefe
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -38849,7 +40275,7 @@ func NewOnReferralDeletedWebhookRequestWithBody(targetURL string, params *OnRefe
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -38901,59 +40327,59 @@ func NewOnReferralLeadWebhookRequestWithBody(targetURL string, params *OnReferra
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -38966,7 +40392,7 @@ func NewOnReferralLeadWebhookRequestWithBody(targetURL string, params *OnReferra
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -39018,59 +40444,59 @@ func NewOnRiskFlagCreatedWebhookRequestWithBody(targetURL string, params *OnRisk
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -39083,7 +40509,7 @@ func NewOnRiskFlagCreatedWebhookRequestWithBody(targetURL string, params *OnRisk
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -39135,59 +40561,59 @@ func NewOnRiskFlagResolvedWebhookRequestWithBody(targetURL string, params *OnRis
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -39200,7 +40626,7 @@ func NewOnRiskFlagResolvedWebhookRequestWithBody(targetURL string, params *OnRis
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -39252,59 +40678,59 @@ func NewOnRuleDeletedWebhookRequestWithBody(targetURL string, params *OnRuleDele
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -39317,7 +40743,7 @@ func NewOnRuleDeletedWebhookRequestWithBody(targetURL string, params *OnRuleDele
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -39369,59 +40795,59 @@ func NewOnRuleStatusChangedWebhookRequestWithBody(targetURL string, params *OnRu
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -39434,7 +40860,7 @@ func NewOnRuleStatusChangedWebhookRequestWithBody(targetURL string, params *OnRu
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -39486,59 +40912,59 @@ func NewOnRuleUpdatedWebhookRequestWithBody(targetURL string, params *OnRuleUpda
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -39551,7 +40977,7 @@ func NewOnRuleUpdatedWebhookRequestWithBody(targetURL string, params *OnRuleUpda
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -39603,59 +41029,59 @@ func NewOnSaleCreatedWebhookRequestWithBody(targetURL string, params *OnSaleCrea
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -39668,7 +41094,7 @@ func NewOnSaleCreatedWebhookRequestWithBody(targetURL string, params *OnSaleCrea
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -39720,59 +41146,59 @@ func NewOnSaleDeletedWebhookRequestWithBody(targetURL string, params *OnSaleDele
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -39785,7 +41211,7 @@ func NewOnSaleDeletedWebhookRequestWithBody(targetURL string, params *OnSaleDele
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -39837,59 +41263,59 @@ func NewOnSaleRefundedWebhookRequestWithBody(targetURL string, params *OnSaleRef
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -39902,7 +41328,7 @@ func NewOnSaleRefundedWebhookRequestWithBody(targetURL string, params *OnSaleRef
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -39954,59 +41380,59 @@ func NewOnSaleUpdatedWebhookRequestWithBody(targetURL string, params *OnSaleUpda
 
 		var headerParam0 string
 
-		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Signature", headerParam0)
+		req.Header.Set("Rail-Event", headerParam0)
 
 		var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event", params.RailEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event", headerParam1)
+		req.Header.Set("Rail-Event-Id", headerParam1)
 
 		var headerParam2 string
 
-		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Event-Id", params.RailEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Event-Id", headerParam2)
+		req.Header.Set("Rail-Delivery-Id", headerParam2)
 
 		var headerParam3 string
 
-		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Delivery-Id", params.RailDeliveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int32"})
 		if err != nil {
 			return nil, err
 		}
 
-		req.Header.Set("Rail-Delivery-Id", headerParam3)
-
-		var headerParam4 string
-
-		headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Attempt", params.RailAttempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
-		if err != nil {
-			return nil, err
-		}
-
-		req.Header.Set("Rail-Attempt", headerParam4)
+		req.Header.Set("Rail-Attempt", headerParam3)
 
 		if params.RailRequestID != nil {
-			var headerParam5 string
+			var headerParam4 string
 
-			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Rail-Request-Id", *params.RailRequestID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Rail-Request-Id", headerParam5)
+			req.Header.Set("Rail-Request-Id", headerParam4)
 		}
+
+		var headerParam5 string
+
+		headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Rail-Signature", params.RailSignature, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Rail-Signature", headerParam5)
 
 		var headerParam6 string
 
@@ -40019,7 +41445,7 @@ func NewOnSaleUpdatedWebhookRequestWithBody(targetURL string, params *OnSaleUpda
 
 		var headerParam7 string
 
-		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		headerParam7, err = runtime.StyleParamWithOptions("simple", false, "webhook-timestamp", params.WebhookTimestamp, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
 		if err != nil {
 			return nil, err
 		}
@@ -44160,27 +45586,9 @@ func OnAffiliateConfirmedWebhookHandler(si WebhookReceiverInterface, middlewares
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnAffiliateConfirmedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -44198,7 +45606,7 @@ func OnAffiliateConfirmedWebhookHandler(si WebhookReceiverInterface, middlewares
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -44216,7 +45624,7 @@ func OnAffiliateConfirmedWebhookHandler(si WebhookReceiverInterface, middlewares
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -44234,13 +45642,13 @@ func OnAffiliateConfirmedWebhookHandler(si WebhookReceiverInterface, middlewares
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -44252,7 +45660,7 @@ func OnAffiliateConfirmedWebhookHandler(si WebhookReceiverInterface, middlewares
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -44266,9 +45674,27 @@ func OnAffiliateConfirmedWebhookHandler(si WebhookReceiverInterface, middlewares
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -44286,13 +45712,13 @@ func OnAffiliateConfirmedWebhookHandler(si WebhookReceiverInterface, middlewares
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -44304,7 +45730,7 @@ func OnAffiliateConfirmedWebhookHandler(si WebhookReceiverInterface, middlewares
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -44341,27 +45767,9 @@ func OnAffiliateCreatedWebhookHandler(si WebhookReceiverInterface, middlewares .
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnAffiliateCreatedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -44379,7 +45787,7 @@ func OnAffiliateCreatedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -44397,7 +45805,7 @@ func OnAffiliateCreatedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -44415,13 +45823,13 @@ func OnAffiliateCreatedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -44433,7 +45841,7 @@ func OnAffiliateCreatedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -44447,9 +45855,27 @@ func OnAffiliateCreatedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -44467,13 +45893,13 @@ func OnAffiliateCreatedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -44485,7 +45911,7 @@ func OnAffiliateCreatedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -44522,27 +45948,9 @@ func OnAffiliateDeletedWebhookHandler(si WebhookReceiverInterface, middlewares .
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnAffiliateDeletedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -44560,7 +45968,7 @@ func OnAffiliateDeletedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -44578,7 +45986,7 @@ func OnAffiliateDeletedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -44596,13 +46004,13 @@ func OnAffiliateDeletedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -44614,7 +46022,7 @@ func OnAffiliateDeletedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -44628,9 +46036,27 @@ func OnAffiliateDeletedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -44648,13 +46074,13 @@ func OnAffiliateDeletedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -44666,7 +46092,7 @@ func OnAffiliateDeletedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -44703,27 +46129,9 @@ func OnAffiliateUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares .
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnAffiliateUpdatedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -44741,7 +46149,7 @@ func OnAffiliateUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -44759,7 +46167,7 @@ func OnAffiliateUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -44777,13 +46185,13 @@ func OnAffiliateUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -44795,7 +46203,7 @@ func OnAffiliateUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -44809,9 +46217,27 @@ func OnAffiliateUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -44829,13 +46255,13 @@ func OnAffiliateUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -44847,7 +46273,7 @@ func OnAffiliateUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -44884,27 +46310,9 @@ func OnAffiliateCouponActivatedWebhookHandler(si WebhookReceiverInterface, middl
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnAffiliateCouponActivatedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -44922,7 +46330,7 @@ func OnAffiliateCouponActivatedWebhookHandler(si WebhookReceiverInterface, middl
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -44940,7 +46348,7 @@ func OnAffiliateCouponActivatedWebhookHandler(si WebhookReceiverInterface, middl
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -44958,13 +46366,13 @@ func OnAffiliateCouponActivatedWebhookHandler(si WebhookReceiverInterface, middl
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -44976,7 +46384,7 @@ func OnAffiliateCouponActivatedWebhookHandler(si WebhookReceiverInterface, middl
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -44990,9 +46398,27 @@ func OnAffiliateCouponActivatedWebhookHandler(si WebhookReceiverInterface, middl
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -45010,13 +46436,13 @@ func OnAffiliateCouponActivatedWebhookHandler(si WebhookReceiverInterface, middl
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -45028,7 +46454,7 @@ func OnAffiliateCouponActivatedWebhookHandler(si WebhookReceiverInterface, middl
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -45065,27 +46491,9 @@ func OnAffiliateCouponCreatedWebhookHandler(si WebhookReceiverInterface, middlew
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnAffiliateCouponCreatedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -45103,7 +46511,7 @@ func OnAffiliateCouponCreatedWebhookHandler(si WebhookReceiverInterface, middlew
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -45121,7 +46529,7 @@ func OnAffiliateCouponCreatedWebhookHandler(si WebhookReceiverInterface, middlew
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -45139,13 +46547,13 @@ func OnAffiliateCouponCreatedWebhookHandler(si WebhookReceiverInterface, middlew
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -45157,7 +46565,7 @@ func OnAffiliateCouponCreatedWebhookHandler(si WebhookReceiverInterface, middlew
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -45171,9 +46579,27 @@ func OnAffiliateCouponCreatedWebhookHandler(si WebhookReceiverInterface, middlew
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -45191,13 +46617,13 @@ func OnAffiliateCouponCreatedWebhookHandler(si WebhookReceiverInterface, middlew
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -45209,7 +46635,7 @@ func OnAffiliateCouponCreatedWebhookHandler(si WebhookReceiverInterface, middlew
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -45246,27 +46672,9 @@ func OnAffiliateCouponDeactivatedWebhookHandler(si WebhookReceiverInterface, mid
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnAffiliateCouponDeactivatedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -45284,7 +46692,7 @@ func OnAffiliateCouponDeactivatedWebhookHandler(si WebhookReceiverInterface, mid
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -45302,7 +46710,7 @@ func OnAffiliateCouponDeactivatedWebhookHandler(si WebhookReceiverInterface, mid
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -45320,13 +46728,13 @@ func OnAffiliateCouponDeactivatedWebhookHandler(si WebhookReceiverInterface, mid
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -45338,7 +46746,7 @@ func OnAffiliateCouponDeactivatedWebhookHandler(si WebhookReceiverInterface, mid
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -45352,9 +46760,27 @@ func OnAffiliateCouponDeactivatedWebhookHandler(si WebhookReceiverInterface, mid
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -45372,13 +46798,13 @@ func OnAffiliateCouponDeactivatedWebhookHandler(si WebhookReceiverInterface, mid
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -45390,7 +46816,7 @@ func OnAffiliateCouponDeactivatedWebhookHandler(si WebhookReceiverInterface, mid
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -45427,27 +46853,9 @@ func OnAffiliateCouponDeletedWebhookHandler(si WebhookReceiverInterface, middlew
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnAffiliateCouponDeletedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -45465,7 +46873,7 @@ func OnAffiliateCouponDeletedWebhookHandler(si WebhookReceiverInterface, middlew
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -45483,7 +46891,7 @@ func OnAffiliateCouponDeletedWebhookHandler(si WebhookReceiverInterface, middlew
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -45501,13 +46909,13 @@ func OnAffiliateCouponDeletedWebhookHandler(si WebhookReceiverInterface, middlew
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -45519,7 +46927,7 @@ func OnAffiliateCouponDeletedWebhookHandler(si WebhookReceiverInterface, middlew
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -45533,9 +46941,27 @@ func OnAffiliateCouponDeletedWebhookHandler(si WebhookReceiverInterface, middlew
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -45553,13 +46979,13 @@ func OnAffiliateCouponDeletedWebhookHandler(si WebhookReceiverInterface, middlew
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -45571,7 +46997,7 @@ func OnAffiliateCouponDeletedWebhookHandler(si WebhookReceiverInterface, middlew
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -45608,27 +47034,9 @@ func OnAffiliateCouponUpdatedWebhookHandler(si WebhookReceiverInterface, middlew
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnAffiliateCouponUpdatedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -45646,7 +47054,7 @@ func OnAffiliateCouponUpdatedWebhookHandler(si WebhookReceiverInterface, middlew
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -45664,7 +47072,7 @@ func OnAffiliateCouponUpdatedWebhookHandler(si WebhookReceiverInterface, middlew
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -45682,13 +47090,13 @@ func OnAffiliateCouponUpdatedWebhookHandler(si WebhookReceiverInterface, middlew
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -45700,7 +47108,7 @@ func OnAffiliateCouponUpdatedWebhookHandler(si WebhookReceiverInterface, middlew
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -45714,9 +47122,27 @@ func OnAffiliateCouponUpdatedWebhookHandler(si WebhookReceiverInterface, middlew
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -45734,13 +47160,13 @@ func OnAffiliateCouponUpdatedWebhookHandler(si WebhookReceiverInterface, middlew
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -45752,7 +47178,7 @@ func OnAffiliateCouponUpdatedWebhookHandler(si WebhookReceiverInterface, middlew
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -45789,27 +47215,9 @@ func OnAffiliateLinkCreatedWebhookHandler(si WebhookReceiverInterface, middlewar
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnAffiliateLinkCreatedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -45827,7 +47235,7 @@ func OnAffiliateLinkCreatedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -45845,7 +47253,7 @@ func OnAffiliateLinkCreatedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -45863,13 +47271,13 @@ func OnAffiliateLinkCreatedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -45881,7 +47289,7 @@ func OnAffiliateLinkCreatedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -45895,9 +47303,27 @@ func OnAffiliateLinkCreatedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -45915,13 +47341,13 @@ func OnAffiliateLinkCreatedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -45933,7 +47359,7 @@ func OnAffiliateLinkCreatedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -45970,27 +47396,9 @@ func OnAffiliateLinkDeletedWebhookHandler(si WebhookReceiverInterface, middlewar
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnAffiliateLinkDeletedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -46008,7 +47416,7 @@ func OnAffiliateLinkDeletedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -46026,7 +47434,7 @@ func OnAffiliateLinkDeletedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -46044,13 +47452,13 @@ func OnAffiliateLinkDeletedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -46062,7 +47470,7 @@ func OnAffiliateLinkDeletedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -46076,9 +47484,27 @@ func OnAffiliateLinkDeletedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -46096,13 +47522,13 @@ func OnAffiliateLinkDeletedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -46114,7 +47540,7 @@ func OnAffiliateLinkDeletedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -46151,27 +47577,9 @@ func OnAffiliateLinkUpdatedWebhookHandler(si WebhookReceiverInterface, middlewar
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnAffiliateLinkUpdatedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -46189,7 +47597,7 @@ func OnAffiliateLinkUpdatedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -46207,7 +47615,7 @@ func OnAffiliateLinkUpdatedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -46225,13 +47633,13 @@ func OnAffiliateLinkUpdatedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -46243,7 +47651,7 @@ func OnAffiliateLinkUpdatedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -46257,9 +47665,27 @@ func OnAffiliateLinkUpdatedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -46277,13 +47703,13 @@ func OnAffiliateLinkUpdatedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -46295,7 +47721,7 @@ func OnAffiliateLinkUpdatedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -46332,27 +47758,9 @@ func OnApplicationApprovedWebhookHandler(si WebhookReceiverInterface, middleware
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnApplicationApprovedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -46370,7 +47778,7 @@ func OnApplicationApprovedWebhookHandler(si WebhookReceiverInterface, middleware
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -46388,7 +47796,7 @@ func OnApplicationApprovedWebhookHandler(si WebhookReceiverInterface, middleware
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -46406,13 +47814,13 @@ func OnApplicationApprovedWebhookHandler(si WebhookReceiverInterface, middleware
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -46424,7 +47832,7 @@ func OnApplicationApprovedWebhookHandler(si WebhookReceiverInterface, middleware
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -46438,9 +47846,27 @@ func OnApplicationApprovedWebhookHandler(si WebhookReceiverInterface, middleware
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -46458,13 +47884,13 @@ func OnApplicationApprovedWebhookHandler(si WebhookReceiverInterface, middleware
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -46476,7 +47902,7 @@ func OnApplicationApprovedWebhookHandler(si WebhookReceiverInterface, middleware
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -46513,27 +47939,9 @@ func OnApplicationRejectedWebhookHandler(si WebhookReceiverInterface, middleware
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnApplicationRejectedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -46551,7 +47959,7 @@ func OnApplicationRejectedWebhookHandler(si WebhookReceiverInterface, middleware
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -46569,7 +47977,7 @@ func OnApplicationRejectedWebhookHandler(si WebhookReceiverInterface, middleware
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -46587,13 +47995,13 @@ func OnApplicationRejectedWebhookHandler(si WebhookReceiverInterface, middleware
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -46605,7 +48013,7 @@ func OnApplicationRejectedWebhookHandler(si WebhookReceiverInterface, middleware
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -46619,9 +48027,27 @@ func OnApplicationRejectedWebhookHandler(si WebhookReceiverInterface, middleware
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -46639,13 +48065,13 @@ func OnApplicationRejectedWebhookHandler(si WebhookReceiverInterface, middleware
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -46657,7 +48083,7 @@ func OnApplicationRejectedWebhookHandler(si WebhookReceiverInterface, middleware
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -46694,27 +48120,9 @@ func OnApplicationSubmittedWebhookHandler(si WebhookReceiverInterface, middlewar
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnApplicationSubmittedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -46732,7 +48140,7 @@ func OnApplicationSubmittedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -46750,7 +48158,7 @@ func OnApplicationSubmittedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -46768,13 +48176,13 @@ func OnApplicationSubmittedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -46786,7 +48194,7 @@ func OnApplicationSubmittedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -46800,9 +48208,27 @@ func OnApplicationSubmittedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -46820,13 +48246,13 @@ func OnApplicationSubmittedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -46838,7 +48264,7 @@ func OnApplicationSubmittedWebhookHandler(si WebhookReceiverInterface, middlewar
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -46875,27 +48301,9 @@ func OnCommissionCreatedWebhookHandler(si WebhookReceiverInterface, middlewares 
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnCommissionCreatedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -46913,7 +48321,7 @@ func OnCommissionCreatedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -46931,7 +48339,7 @@ func OnCommissionCreatedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -46949,13 +48357,13 @@ func OnCommissionCreatedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -46967,7 +48375,7 @@ func OnCommissionCreatedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -46981,9 +48389,27 @@ func OnCommissionCreatedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -47001,13 +48427,13 @@ func OnCommissionCreatedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -47019,7 +48445,7 @@ func OnCommissionCreatedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -47056,27 +48482,9 @@ func OnCommissionDeletedWebhookHandler(si WebhookReceiverInterface, middlewares 
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnCommissionDeletedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -47094,7 +48502,7 @@ func OnCommissionDeletedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -47112,7 +48520,7 @@ func OnCommissionDeletedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -47130,13 +48538,13 @@ func OnCommissionDeletedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -47148,7 +48556,7 @@ func OnCommissionDeletedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -47162,9 +48570,27 @@ func OnCommissionDeletedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -47182,13 +48608,13 @@ func OnCommissionDeletedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -47200,7 +48626,7 @@ func OnCommissionDeletedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -47237,27 +48663,9 @@ func OnCommissionPaidWebhookHandler(si WebhookReceiverInterface, middlewares ...
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnCommissionPaidParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -47275,7 +48683,7 @@ func OnCommissionPaidWebhookHandler(si WebhookReceiverInterface, middlewares ...
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -47293,7 +48701,7 @@ func OnCommissionPaidWebhookHandler(si WebhookReceiverInterface, middlewares ...
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -47311,13 +48719,13 @@ func OnCommissionPaidWebhookHandler(si WebhookReceiverInterface, middlewares ...
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -47329,7 +48737,7 @@ func OnCommissionPaidWebhookHandler(si WebhookReceiverInterface, middlewares ...
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -47343,9 +48751,27 @@ func OnCommissionPaidWebhookHandler(si WebhookReceiverInterface, middlewares ...
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -47363,13 +48789,13 @@ func OnCommissionPaidWebhookHandler(si WebhookReceiverInterface, middlewares ...
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -47381,7 +48807,7 @@ func OnCommissionPaidWebhookHandler(si WebhookReceiverInterface, middlewares ...
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -47418,27 +48844,9 @@ func OnCommissionUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares 
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnCommissionUpdatedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -47456,7 +48864,7 @@ func OnCommissionUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -47474,7 +48882,7 @@ func OnCommissionUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -47492,13 +48900,13 @@ func OnCommissionUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -47510,7 +48918,7 @@ func OnCommissionUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -47524,9 +48932,27 @@ func OnCommissionUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -47544,13 +48970,13 @@ func OnCommissionUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -47562,7 +48988,7 @@ func OnCommissionUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -47599,27 +49025,9 @@ func OnCommissionVoidedWebhookHandler(si WebhookReceiverInterface, middlewares .
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnCommissionVoidedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -47637,7 +49045,7 @@ func OnCommissionVoidedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -47655,7 +49063,7 @@ func OnCommissionVoidedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -47673,13 +49081,13 @@ func OnCommissionVoidedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -47691,7 +49099,7 @@ func OnCommissionVoidedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -47705,9 +49113,27 @@ func OnCommissionVoidedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -47725,13 +49151,13 @@ func OnCommissionVoidedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -47743,7 +49169,7 @@ func OnCommissionVoidedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -47780,27 +49206,9 @@ func OnCustomerEnrolledAsPartnerWebhookHandler(si WebhookReceiverInterface, midd
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnCustomerEnrolledAsPartnerParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -47818,7 +49226,7 @@ func OnCustomerEnrolledAsPartnerWebhookHandler(si WebhookReceiverInterface, midd
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -47836,7 +49244,7 @@ func OnCustomerEnrolledAsPartnerWebhookHandler(si WebhookReceiverInterface, midd
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -47854,13 +49262,13 @@ func OnCustomerEnrolledAsPartnerWebhookHandler(si WebhookReceiverInterface, midd
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -47872,7 +49280,7 @@ func OnCustomerEnrolledAsPartnerWebhookHandler(si WebhookReceiverInterface, midd
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -47886,9 +49294,27 @@ func OnCustomerEnrolledAsPartnerWebhookHandler(si WebhookReceiverInterface, midd
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -47906,13 +49332,13 @@ func OnCustomerEnrolledAsPartnerWebhookHandler(si WebhookReceiverInterface, midd
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -47924,7 +49350,7 @@ func OnCustomerEnrolledAsPartnerWebhookHandler(si WebhookReceiverInterface, midd
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -47961,27 +49387,9 @@ func OnPayoutCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ...e
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnPayoutCreatedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -47999,7 +49407,7 @@ func OnPayoutCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ...e
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -48017,7 +49425,7 @@ func OnPayoutCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ...e
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -48035,13 +49443,13 @@ func OnPayoutCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ...e
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -48053,7 +49461,7 @@ func OnPayoutCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ...e
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -48067,9 +49475,27 @@ func OnPayoutCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ...e
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -48087,13 +49513,13 @@ func OnPayoutCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ...e
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -48105,7 +49531,7 @@ func OnPayoutCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ...e
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -48142,27 +49568,9 @@ func OnPayoutDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ...e
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnPayoutDeletedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -48180,7 +49588,7 @@ func OnPayoutDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ...e
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -48198,7 +49606,7 @@ func OnPayoutDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ...e
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -48216,13 +49624,13 @@ func OnPayoutDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ...e
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -48234,7 +49642,7 @@ func OnPayoutDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ...e
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -48248,9 +49656,27 @@ func OnPayoutDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ...e
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -48268,13 +49694,13 @@ func OnPayoutDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ...e
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -48286,7 +49712,7 @@ func OnPayoutDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ...e
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -48323,27 +49749,9 @@ func OnPayoutDueWebhookHandler(si WebhookReceiverInterface, middlewares ...echo.
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnPayoutDueParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -48361,7 +49769,7 @@ func OnPayoutDueWebhookHandler(si WebhookReceiverInterface, middlewares ...echo.
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -48379,7 +49787,7 @@ func OnPayoutDueWebhookHandler(si WebhookReceiverInterface, middlewares ...echo.
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -48397,13 +49805,13 @@ func OnPayoutDueWebhookHandler(si WebhookReceiverInterface, middlewares ...echo.
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -48415,7 +49823,7 @@ func OnPayoutDueWebhookHandler(si WebhookReceiverInterface, middlewares ...echo.
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -48429,9 +49837,27 @@ func OnPayoutDueWebhookHandler(si WebhookReceiverInterface, middlewares ...echo.
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -48449,13 +49875,13 @@ func OnPayoutDueWebhookHandler(si WebhookReceiverInterface, middlewares ...echo.
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -48467,7 +49893,7 @@ func OnPayoutDueWebhookHandler(si WebhookReceiverInterface, middlewares ...echo.
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -48504,27 +49930,9 @@ func OnPayoutFailedWebhookHandler(si WebhookReceiverInterface, middlewares ...ec
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnPayoutFailedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -48542,7 +49950,7 @@ func OnPayoutFailedWebhookHandler(si WebhookReceiverInterface, middlewares ...ec
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -48560,7 +49968,7 @@ func OnPayoutFailedWebhookHandler(si WebhookReceiverInterface, middlewares ...ec
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -48578,13 +49986,13 @@ func OnPayoutFailedWebhookHandler(si WebhookReceiverInterface, middlewares ...ec
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -48596,7 +50004,7 @@ func OnPayoutFailedWebhookHandler(si WebhookReceiverInterface, middlewares ...ec
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -48610,9 +50018,27 @@ func OnPayoutFailedWebhookHandler(si WebhookReceiverInterface, middlewares ...ec
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -48630,13 +50056,13 @@ func OnPayoutFailedWebhookHandler(si WebhookReceiverInterface, middlewares ...ec
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -48648,7 +50074,7 @@ func OnPayoutFailedWebhookHandler(si WebhookReceiverInterface, middlewares ...ec
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -48685,27 +50111,9 @@ func OnPayoutNotEligibleWebhookHandler(si WebhookReceiverInterface, middlewares 
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnPayoutNotEligibleParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -48723,7 +50131,7 @@ func OnPayoutNotEligibleWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -48741,7 +50149,7 @@ func OnPayoutNotEligibleWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -48759,13 +50167,13 @@ func OnPayoutNotEligibleWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -48777,7 +50185,7 @@ func OnPayoutNotEligibleWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -48791,9 +50199,27 @@ func OnPayoutNotEligibleWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -48811,13 +50237,13 @@ func OnPayoutNotEligibleWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -48829,7 +50255,7 @@ func OnPayoutNotEligibleWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -48866,27 +50292,9 @@ func OnPayoutPaidWebhookHandler(si WebhookReceiverInterface, middlewares ...echo
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnPayoutPaidParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -48904,7 +50312,7 @@ func OnPayoutPaidWebhookHandler(si WebhookReceiverInterface, middlewares ...echo
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -48922,7 +50330,7 @@ func OnPayoutPaidWebhookHandler(si WebhookReceiverInterface, middlewares ...echo
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -48940,13 +50348,13 @@ func OnPayoutPaidWebhookHandler(si WebhookReceiverInterface, middlewares ...echo
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -48958,7 +50366,7 @@ func OnPayoutPaidWebhookHandler(si WebhookReceiverInterface, middlewares ...echo
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -48972,9 +50380,27 @@ func OnPayoutPaidWebhookHandler(si WebhookReceiverInterface, middlewares ...echo
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -48992,13 +50418,13 @@ func OnPayoutPaidWebhookHandler(si WebhookReceiverInterface, middlewares ...echo
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -49010,7 +50436,7 @@ func OnPayoutPaidWebhookHandler(si WebhookReceiverInterface, middlewares ...echo
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -49047,27 +50473,9 @@ func OnPayoutUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares ...e
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnPayoutUpdatedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -49085,7 +50493,7 @@ func OnPayoutUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares ...e
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -49103,7 +50511,7 @@ func OnPayoutUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares ...e
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -49121,13 +50529,13 @@ func OnPayoutUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares ...e
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -49139,7 +50547,7 @@ func OnPayoutUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares ...e
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -49153,9 +50561,27 @@ func OnPayoutUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares ...e
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -49173,13 +50599,13 @@ func OnPayoutUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares ...e
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -49191,7 +50617,7 @@ func OnPayoutUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares ...e
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -49228,27 +50654,9 @@ func OnReferralConvertedWebhookHandler(si WebhookReceiverInterface, middlewares 
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnReferralConvertedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -49266,7 +50674,7 @@ func OnReferralConvertedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -49284,7 +50692,7 @@ func OnReferralConvertedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -49302,13 +50710,13 @@ func OnReferralConvertedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -49320,7 +50728,7 @@ func OnReferralConvertedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -49334,9 +50742,27 @@ func OnReferralConvertedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -49354,13 +50780,13 @@ func OnReferralConvertedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -49372,7 +50798,7 @@ func OnReferralConvertedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -49409,27 +50835,9 @@ func OnReferralCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ..
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnReferralCreatedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -49447,7 +50855,7 @@ func OnReferralCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ..
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -49465,7 +50873,7 @@ func OnReferralCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ..
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -49483,13 +50891,13 @@ func OnReferralCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ..
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -49501,7 +50909,7 @@ func OnReferralCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ..
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -49515,9 +50923,27 @@ func OnReferralCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ..
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -49535,13 +50961,13 @@ func OnReferralCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ..
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -49553,7 +50979,7 @@ func OnReferralCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ..
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -49590,27 +51016,9 @@ func OnReferralDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ..
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnReferralDeletedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -49628,7 +51036,7 @@ func OnReferralDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ..
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -49646,7 +51054,7 @@ func OnReferralDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ..
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -49664,13 +51072,13 @@ func OnReferralDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ..
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -49682,7 +51090,7 @@ func OnReferralDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ..
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -49696,9 +51104,27 @@ func OnReferralDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ..
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -49716,13 +51142,13 @@ func OnReferralDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ..
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -49734,7 +51160,7 @@ func OnReferralDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ..
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -49771,27 +51197,9 @@ func OnReferralLeadWebhookHandler(si WebhookReceiverInterface, middlewares ...ec
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnReferralLeadParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -49809,7 +51217,7 @@ func OnReferralLeadWebhookHandler(si WebhookReceiverInterface, middlewares ...ec
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -49827,7 +51235,7 @@ func OnReferralLeadWebhookHandler(si WebhookReceiverInterface, middlewares ...ec
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -49845,13 +51253,13 @@ func OnReferralLeadWebhookHandler(si WebhookReceiverInterface, middlewares ...ec
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -49863,7 +51271,7 @@ func OnReferralLeadWebhookHandler(si WebhookReceiverInterface, middlewares ...ec
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -49877,9 +51285,27 @@ func OnReferralLeadWebhookHandler(si WebhookReceiverInterface, middlewares ...ec
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -49897,13 +51323,13 @@ func OnReferralLeadWebhookHandler(si WebhookReceiverInterface, middlewares ...ec
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -49915,7 +51341,7 @@ func OnReferralLeadWebhookHandler(si WebhookReceiverInterface, middlewares ...ec
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -49952,27 +51378,9 @@ func OnRiskFlagCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ..
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnRiskFlagCreatedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -49990,7 +51398,7 @@ func OnRiskFlagCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ..
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -50008,7 +51416,7 @@ func OnRiskFlagCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ..
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -50026,13 +51434,13 @@ func OnRiskFlagCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ..
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -50044,7 +51452,7 @@ func OnRiskFlagCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ..
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -50058,9 +51466,27 @@ func OnRiskFlagCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ..
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -50078,13 +51504,13 @@ func OnRiskFlagCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ..
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -50096,7 +51522,7 @@ func OnRiskFlagCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ..
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -50133,27 +51559,9 @@ func OnRiskFlagResolvedWebhookHandler(si WebhookReceiverInterface, middlewares .
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnRiskFlagResolvedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -50171,7 +51579,7 @@ func OnRiskFlagResolvedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -50189,7 +51597,7 @@ func OnRiskFlagResolvedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -50207,13 +51615,13 @@ func OnRiskFlagResolvedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -50225,7 +51633,7 @@ func OnRiskFlagResolvedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -50239,9 +51647,27 @@ func OnRiskFlagResolvedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -50259,13 +51685,13 @@ func OnRiskFlagResolvedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -50277,7 +51703,7 @@ func OnRiskFlagResolvedWebhookHandler(si WebhookReceiverInterface, middlewares .
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -50314,27 +51740,9 @@ func OnRuleDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnRuleDeletedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -50352,7 +51760,7 @@ func OnRuleDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -50370,7 +51778,7 @@ func OnRuleDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -50388,13 +51796,13 @@ func OnRuleDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -50406,7 +51814,7 @@ func OnRuleDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -50420,9 +51828,27 @@ func OnRuleDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -50440,13 +51866,13 @@ func OnRuleDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -50458,7 +51884,7 @@ func OnRuleDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -50495,27 +51921,9 @@ func OnRuleStatusChangedWebhookHandler(si WebhookReceiverInterface, middlewares 
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnRuleStatusChangedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -50533,7 +51941,7 @@ func OnRuleStatusChangedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -50551,7 +51959,7 @@ func OnRuleStatusChangedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -50569,13 +51977,13 @@ func OnRuleStatusChangedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -50587,7 +51995,7 @@ func OnRuleStatusChangedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -50601,9 +52009,27 @@ func OnRuleStatusChangedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -50621,13 +52047,13 @@ func OnRuleStatusChangedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -50639,7 +52065,7 @@ func OnRuleStatusChangedWebhookHandler(si WebhookReceiverInterface, middlewares 
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -50676,27 +52102,9 @@ func OnRuleUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnRuleUpdatedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -50714,7 +52122,7 @@ func OnRuleUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -50732,7 +52140,7 @@ func OnRuleUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -50750,13 +52158,13 @@ func OnRuleUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -50768,7 +52176,7 @@ func OnRuleUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -50782,9 +52190,27 @@ func OnRuleUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -50802,13 +52228,13 @@ func OnRuleUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -50820,7 +52246,7 @@ func OnRuleUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -50857,27 +52283,9 @@ func OnSaleCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnSaleCreatedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -50895,7 +52303,7 @@ func OnSaleCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -50913,7 +52321,7 @@ func OnSaleCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -50931,13 +52339,13 @@ func OnSaleCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -50949,7 +52357,7 @@ func OnSaleCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -50963,9 +52371,27 @@ func OnSaleCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -50983,13 +52409,13 @@ func OnSaleCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -51001,7 +52427,7 @@ func OnSaleCreatedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -51038,27 +52464,9 @@ func OnSaleDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnSaleDeletedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -51076,7 +52484,7 @@ func OnSaleDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -51094,7 +52502,7 @@ func OnSaleDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -51112,13 +52520,13 @@ func OnSaleDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -51130,7 +52538,7 @@ func OnSaleDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -51144,9 +52552,27 @@ func OnSaleDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -51164,13 +52590,13 @@ func OnSaleDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -51182,7 +52608,7 @@ func OnSaleDeletedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -51219,27 +52645,9 @@ func OnSaleRefundedWebhookHandler(si WebhookReceiverInterface, middlewares ...ec
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnSaleRefundedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -51257,7 +52665,7 @@ func OnSaleRefundedWebhookHandler(si WebhookReceiverInterface, middlewares ...ec
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -51275,7 +52683,7 @@ func OnSaleRefundedWebhookHandler(si WebhookReceiverInterface, middlewares ...ec
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -51293,13 +52701,13 @@ func OnSaleRefundedWebhookHandler(si WebhookReceiverInterface, middlewares ...ec
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -51311,7 +52719,7 @@ func OnSaleRefundedWebhookHandler(si WebhookReceiverInterface, middlewares ...ec
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -51325,9 +52733,27 @@ func OnSaleRefundedWebhookHandler(si WebhookReceiverInterface, middlewares ...ec
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -51345,13 +52771,13 @@ func OnSaleRefundedWebhookHandler(si WebhookReceiverInterface, middlewares ...ec
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -51363,7 +52789,7 @@ func OnSaleRefundedWebhookHandler(si WebhookReceiverInterface, middlewares ...ec
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))
@@ -51400,27 +52826,9 @@ func OnSaleUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 		// Parameter object where we will unmarshal all parameters from the context.
 		var params OnSaleUpdatedParams
 
-		// ------------- Required header parameter "Rail-Signature" -------------
-		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
-			var RailSignature WebhookSignature
-			n := len(valueList)
-			if n != 1 {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
-			}
-
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
-			if err != nil {
-				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
-			}
-			params.RailSignature = RailSignature
-
-		} else {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
-		}
-
 		// ------------- Required header parameter "Rail-Event" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event")]; found {
-			var RailEvent WebhookEventTypeHeader
+			var RailEvent EventType
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event, got %d", n))
@@ -51438,7 +52846,7 @@ func OnSaleUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Required header parameter "Rail-Event-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Event-Id")]; found {
-			var RailEventID WebhookEventIDHeader
+			var RailEventID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Event-Id, got %d", n))
@@ -51456,7 +52864,7 @@ func OnSaleUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Required header parameter "Rail-Delivery-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Delivery-Id")]; found {
-			var RailDeliveryID WebhookDeliveryHeader
+			var RailDeliveryID WebhookDeliveryID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Delivery-Id, got %d", n))
@@ -51474,13 +52882,13 @@ func OnSaleUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Required header parameter "Rail-Attempt" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Attempt")]; found {
-			var RailAttempt WebhookAttemptHeader
+			var RailAttempt int32
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Attempt, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Attempt", valueList[0], &RailAttempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Attempt: %s", err))
 			}
@@ -51492,7 +52900,7 @@ func OnSaleUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Optional header parameter "Rail-Request-Id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Request-Id")]; found {
-			var RailRequestID WebhookRequestIDHeader
+			var RailRequestID string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Request-Id, got %d", n))
@@ -51506,9 +52914,27 @@ func OnSaleUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		}
 
+		// ------------- Required header parameter "Rail-Signature" -------------
+		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("Rail-Signature")]; found {
+			var RailSignature string
+			n := len(valueList)
+			if n != 1 {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Rail-Signature, got %d", n))
+			}
+
+			err = runtime.BindStyledParameterWithOptions("simple", "Rail-Signature", valueList[0], &RailSignature, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Rail-Signature: %s", err))
+			}
+			params.RailSignature = RailSignature
+
+		} else {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Rail-Signature is required, but not found"))
+		}
+
 		// ------------- Required header parameter "webhook-id" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-id")]; found {
-			var WebhookID StandardWebhookIDHeader
+			var WebhookID EventID
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-id, got %d", n))
@@ -51526,13 +52952,13 @@ func OnSaleUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Required header parameter "webhook-timestamp" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-timestamp")]; found {
-			var WebhookTimestamp StandardWebhookTimestampHeader
+			var WebhookTimestamp int64
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-timestamp, got %d", n))
 			}
 
-			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""})
+			err = runtime.BindStyledParameterWithOptions("simple", "webhook-timestamp", valueList[0], &WebhookTimestamp, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int64"})
 			if err != nil {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter webhook-timestamp: %s", err))
 			}
@@ -51544,7 +52970,7 @@ func OnSaleUpdatedWebhookHandler(si WebhookReceiverInterface, middlewares ...ech
 
 		// ------------- Required header parameter "webhook-signature" -------------
 		if valueList, found := ctx.Request().Header[http.CanonicalHeaderKey("webhook-signature")]; found {
-			var WebhookSignature StandardWebhookSignatureHeader
+			var WebhookSignature string
 			n := len(valueList)
 			if n != 1 {
 				return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for webhook-signature, got %d", n))

@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
-	"slices"
 	"strings"
 	"time"
 
@@ -229,8 +227,8 @@ func toDelivery(d db.WebhookDelivery, sent string) api.WebhookDelivery {
 	return out
 }
 
-func toEventType(t webhook.EventType) (api.WebhookEventType, error) {
-	out := api.WebhookEventType{Object: "webhook_event_type", Type: api.EventType(t.Type), Description: t.Description, PartnerEligible: t.PartnerEligible}
-	err := json.Unmarshal(slices.Clone(t.Example), &out.Example)
-	return out, err
+func toEventType(t webhook.EventType) api.WebhookEventType {
+	return api.WebhookEventType{
+		Object: "webhook_event_type", Type: api.EventType(t.Type), Description: t.Description, PartnerEligible: t.PartnerEligible, Example: t.Example,
+	}
 }

@@ -211,8 +211,7 @@ func (s *Server) ListWebhookEvents(_ context.Context, r api.ListWebhookEventsReq
 	if err != nil {
 		return nil, err
 	}
-	data, err := mappedAll(rows, toEventType)
-	return api.ListWebhookEvents200JSONResponse{Data: data, HasMore: more, TotalCount: int64(len(types))}, err
+	return api.ListWebhookEvents200JSONResponse{Data: mapped(rows, toEventType), HasMore: more, TotalCount: int64(len(types))}, nil
 }
 
 // within is a page of a list that is at hand.
