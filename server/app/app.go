@@ -41,6 +41,7 @@ type App struct {
 	clock   clock.Clock
 	log     *slog.Logger
 	echo    *echo.Echo
+	handler http.Handler // echo, its answers compressed
 	metrics *prometheus.Registry
 	jobs    []jobs.Job
 	sender  *webhook.Sender
@@ -113,7 +114,8 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 		return nil, fmt.Errorf("portal: %w", err)
 	}
 	partners.Register(a.echo)
-	return a, nil
+	a.handler, err = front.Compress(a.echo)
+	return a, err
 }
 
 // Mail sets mails up as the operator configured them.
@@ -140,7 +142,7 @@ func tellOwner(outbox *mail.Outbox, c clock.Clock) func(context.Context, db.DBTX
 }
 
 // Handler returns the whole server as a handler, for tests and for embedding.
-func (a *App) Handler() http.Handler { return a.echo }
+func (a *App) Handler() http.Handler { return a.handler }
 
 // ready tells whether requests can be answered: the database is there, and at
 // a version that serves this binary. The reasons are for everybody

@@ -23,10 +23,12 @@ type Call struct {
 	// ProgramID is the program_id of the query, which every route tolerates;
 	// where the path names an object, it must be that object's (decisions, 10).
 	ProgramID string
-	Tx        *pgtx.Tx
-	Events    *event.Recorder
-	pool      *pgxpool.Pool
-	committed []func()
+	// AcceptEncoding is the header of the request, for texts that are kept compressed.
+	AcceptEncoding string
+	Tx             *pgtx.Tx
+	Events         *event.Recorder
+	pool           *pgxpool.Pool
+	committed      []func()
 }
 
 // New returns a call without a transaction.

@@ -37,6 +37,7 @@ func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
 		s := stateOf(c)
 		now := call.New(f.Pool, s.id, s.route.id, s.key, s.now)
 		now.ProgramID = c.QueryParam("program_id")
+		now.AcceptEncoding = c.Request().Header.Get("Accept-Encoding")
 		if c.Request().Method == http.MethodGet || s.route.public {
 			c.SetRequest(c.Request().WithContext(call.Into(c.Request().Context(), now)))
 			return next(c)

@@ -5,9 +5,10 @@ package pages
 import (
 	"embed"
 	"net/http"
-	"strconv"
 
 	"github.com/labstack/echo/v4"
+
+	"rail/server/static"
 )
 
 //go:embed assets
@@ -24,44 +25,34 @@ const (
 	shortly = "public, max-age=300"
 )
 
-// asset is one file of the docs page.
-type asset struct {
-	path, file, kind, cache string
-	zipped                  bool
+// files are the files of the docs page, by path.
+var files = map[string]*static.Text{
+	"/docs":                    static.New("text/html; charset=utf-8", shortly, file("docs.html")),
+	"/docs/start.js":           static.New("text/javascript; charset=utf-8", shortly, file("start.js")),
+	"/docs/scalar-1.72.1.js":   static.Zipped("text/javascript; charset=utf-8", forever, file("scalar-1.72.1.js.gz")),
+	"/docs/scalar-LICENSE.txt": static.New("text/plain; charset=utf-8", shortly, file("scalar-LICENSE.txt")),
+	"/favicon.ico":             static.New("image/svg+xml", shortly, file("favicon.svg")),
 }
 
-var files = []asset{
-	{path: "/docs", file: "docs.html", kind: "text/html; charset=utf-8", cache: shortly},
-	{path: "/docs/start.js", file: "start.js", kind: "text/javascript; charset=utf-8", cache: shortly},
-	{path: "/docs/scalar-1.72.1.js", file: "scalar-1.72.1.js.gz", kind: "text/javascript; charset=utf-8", cache: forever, zipped: true},
-	{path: "/docs/scalar-LICENSE.txt", file: "scalar-LICENSE.txt", kind: "text/plain; charset=utf-8", cache: shortly},
-	{path: "/favicon.ico", file: "favicon.svg", kind: "image/svg+xml", cache: shortly},
+func file(name string) func() ([]byte, error) {
+	return func() ([]byte, error) { return assets.ReadFile("assets/" + name) }
 }
 
 // Register adds the pages and the probes to e. ready tells why the server
 // cannot answer requests now, or nil.
 func Register(e *echo.Echo, ready Ready) {
 	both := []string{http.MethodGet, http.MethodHead}
-	for _, a := range files {
-		e.Match(both, a.path, a.serve)
+	for path, text := range files {
+		e.Match(both, path, func(c echo.Context) error { return serve(c, text) })
 	}
 	e.Match(both, "/", func(c echo.Context) error { return c.Redirect(http.StatusFound, "/docs") })
 	e.Match(both, "/healthz", healthz)
 	e.Match(both, "/readyz", ready.readyz)
 }
 
-func (a asset) serve(c echo.Context) error {
-	body, err := assets.ReadFile("assets/" + a.file)
-	if err != nil {
-		return err
-	}
-	h := c.Response().Header()
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	h.Set("Cache-Control", a.cache)
+func serve(c echo.Context, text *static.Text) error {
+	h, asked := c.Response().Header(), c.Request().Header
 	h.Set("Content-Security-Policy", policy)
 	h.Set("Referrer-Policy", "no-referrer")
-	if a.zipped {
-		h.Set("Content-Encoding", "gzip")
-	}
-	return c.Blob(http.StatusOK, a.kind, body)
+	return text.Serve(c.Response(), asked.Get("Accept-Encoding"), asked.Get("If-None-Match"))
 }

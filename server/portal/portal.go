@@ -141,7 +141,8 @@ func (p *Portal) dispatch(v *visit) error {
 		if method != http.MethodGet {
 			return v.refuseMethod("GET, HEAD")
 		}
-		return file.serve(v)
+		asked := v.Request().Header
+		return file.Serve(v.Response(), asked.Get("Accept-Encoding"), asked.Get("If-None-Match"))
 	}
 	r, ok := p.routes[path]
 	if !ok {

@@ -119,9 +119,34 @@ func signOut(v *visit) error {
 	return v.note(http.StatusOK, "You are signed out", "To come back, ask the program for a new sign-in link.")
 }
 
-// formToken is what the forms of a session carry; no other site knows it.
+// formToken is what the forms of a session carry; no other site knows it. It is
+// masked with as many random bytes, which come with it: pages are compressed, and
+// the lengths of many that hold the same token would give it away.
 func formToken(session string) string {
+	sum := formSum(session)
+	out := make([]byte, len(sum), 2*len(sum))
+	_, _ = rand.Read(out) // never fails: crypto/rand aborts the program instead
+	for i, mask := range out {
+		out = append(out, mask^sum[i])
+	}
+	return base64.RawURLEncoding.EncodeToString(out)
+}
+
+// formTokenOf reports whether a form carries a token of the session.
+func formTokenOf(session, token string) bool {
+	given, err := base64.RawURLEncoding.DecodeString(token)
+	sum := formSum(session)
+	if err != nil || len(given) != 2*len(sum) {
+		return false
+	}
+	for i, mask := range given[:len(sum)] {
+		given[len(sum)+i] ^= mask
+	}
+	return hmac.Equal(given[len(sum):], sum)
+}
+
+func formSum(session string) []byte {
 	m := hmac.New(sha256.New, []byte(session))
 	m.Write([]byte("rail/portal-form"))
-	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
+	return m.Sum(nil)
 }

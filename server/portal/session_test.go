@@ -204,11 +204,12 @@ func TestForeignFormsChangeNothing(t *testing.T) {
 	form := func(token string) url.Values { return url.Values{"form_token": {token}, "first_name": {"Mallory"}} }
 	mine := b.token()
 	require.NotEqual(t, mine, other.token())
+	require.NotEqual(t, mine, b.token(), "pages are compressed: no secret stays the same")
 	for _, c := range []struct {
 		token   string
 		headers []string
 	}{
-		{"", nil}, {"x", nil}, {other.token(), nil}, {b.cookie, nil},
+		{"", nil}, {"x", nil}, {other.token(), nil}, {b.cookie, nil}, {mine[:43], nil}, {mine[1:] + mine[:1], nil}, {mine + mine, nil},
 		{mine, []string{"Sec-Fetch-Site", "cross-site"}}, {mine, []string{"Sec-Fetch-Site", "same-site"}}, {mine, []string{"Origin", "https://evil.example"}}, {mine, []string{"Origin", "null"}},
 	} {
 		b.says(403, "not sent from your page", b.post("/portal/settings/profile", form(c.token), c.headers...))

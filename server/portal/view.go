@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"embed"
 	"html/template"
-	"net/http"
 	"reflect"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"rail/server/clock"
 	"rail/server/payout"
 	"rail/server/rules"
+	"rail/server/static"
 )
 
 //go:embed templates assets
@@ -114,21 +114,14 @@ func (v *visit) render(status int, name string, f frame) error {
 	return v.HTMLBlob(status, b.Bytes())
 }
 
-// asset is a file that the pages load.
-type asset struct{ file, kind string }
-
-var assets = map[string]asset{
-	"/portal/assets/portal.css": {"assets/portal.css", "text/css; charset=utf-8"},
-	"/portal/assets/portal.js":  {"assets/portal.js", "text/javascript; charset=utf-8"},
+// assets are the files that the pages load, by path.
+var assets = map[string]*static.Text{
+	"/portal/assets/portal.css": asset("portal.css", "text/css; charset=utf-8"),
+	"/portal/assets/portal.js":  asset("portal.js", "text/javascript; charset=utf-8"),
 }
 
-func (a asset) serve(v *visit) error {
-	body, err := files.ReadFile(a.file)
-	if err != nil {
-		return err
-	}
-	v.Response().Header().Set("Cache-Control", "public, max-age=300")
-	return v.Blob(http.StatusOK, a.kind, body)
+func asset(name, kind string) *static.Text {
+	return static.New(kind, "public, max-age=300", func() ([]byte, error) { return files.ReadFile("assets/" + name) })
 }
 
 // money is an amount for people, with its currency.

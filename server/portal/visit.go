@@ -2,7 +2,6 @@ package portal
 
 import (
 	"context"
-	"crypto/subtle"
 	"errors"
 	"mime"
 	"net/http"
@@ -88,7 +87,7 @@ func (v *visit) readForm() error {
 	if err := r.ParseForm(); err != nil {
 		return errForm
 	}
-	if subtle.ConstantTimeCompare([]byte(r.PostForm.Get("form_token")), []byte(formToken(v.token))) != 1 {
+	if !formTokenOf(v.token, r.PostForm.Get("form_token")) {
 		return errForged
 	}
 	v.form = r.PostForm

@@ -1,0 +1,174 @@
+// Package static serves texts that stay the same while the server runs: compressed
+// once, when they are first asked for, and known by an ETag.
+package static
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// MinPacked is the smallest text, in bytes, that is worth to be compressed.
+const MinPacked = 1024
+
+// Text is a text with what an answer says of it.
+type Text struct {
+	kind, cache string
+	forms       func() (forms, error)
+}
+
+// forms are the text as it is sent, by Content-Encoding; "" is the text itself.
+type forms struct {
+	etag string // without the quotes
+	by   map[string][]byte
+}
+
+// New returns a text of a media type. cache is the Cache-Control of its answers.
+func New(kind, cache string, body func() ([]byte, error)) *Text {
+	return &Text{kind, cache, sync.OnceValues(func() (forms, error) {
+		plain, err := body()
+		if err != nil {
+			return forms{}, err
+		}
+		f := formsOf(plain)
+		if len(plain) < MinPacked {
+			return f, nil
+		}
+		if f.by["gzip"], err = gzipped(plain); err != nil {
+			return forms{}, err
+		}
+		f.by["zstd"], err = zstandard(plain)
+		return f, err
+	})}
+}
+
+// Zipped returns a text that is at hand as gzip.
+func Zipped(kind, cache string, packed func() ([]byte, error)) *Text {
+	return &Text{kind, cache, sync.OnceValues(func() (forms, error) {
+		body, err := packed()
+		if err != nil {
+			return forms{}, err
+		}
+		z, err := gzip.NewReader(bytes.NewReader(body))
+		if err != nil {
+			return forms{}, err
+		}
+		plain, err := io.ReadAll(z)
+		f := formsOf(plain)
+		f.by["gzip"] = body
+		return f, err
+	})}
+}
+
+func formsOf(plain []byte) forms {
+	sum := sha256.Sum256(plain)
+	return forms{hex.EncodeToString(sum[:12]), map[string][]byte{"": plain}}
+}
+
+func gzipped(plain []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = w.Write(plain); err == nil {
+		err = w.Close()
+	}
+	return b.Bytes(), err
+}
+
+func zstandard(plain []byte) ([]byte, error) {
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close() //nolint:errcheck // nothing was written to it
+	return w.EncodeAll(plain, nil), nil
+}
+
+// Serve answers a GET or a HEAD with the text in the encoding that the client likes
+// best, or with 304 where it has the text in any of them. Every encoding has an ETag
+// of its own, as strong ones must.
+func (t *Text) Serve(w http.ResponseWriter, accept, ifNoneMatch string) error {
+	f, err := t.forms()
+	if err != nil {
+		return err
+	}
+	encoding := f.choose(accept)
+	h := w.Header()
+	h.Set("ETag", f.tag(encoding))
+	h.Set("Cache-Control", t.cache)
+	h.Set("Vary", "Accept-Encoding")
+	if f.matches(ifNoneMatch) {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	if encoding != "" {
+		h.Set("Content-Encoding", encoding)
+	}
+	h.Set("Content-Type", t.kind)
+	h.Set("Content-Length", strconv.Itoa(len(f.by[encoding])))
+	w.WriteHeader(http.StatusOK)
+	_, err = w.Write(f.by[encoding])
+	return err
+}
+
+func (f forms) tag(encoding string) string {
+	if encoding == "" {
+		return `"` + f.etag + `"`
+	}
+	return `"` + f.etag + "-" + encoding + `"`
+}
+
+// matches reports whether an If-None-Match header names one of the ETags. The
+// comparison is weak, as RFC 9110 asks for here.
+func (f forms) matches(header string) bool {
+	for _, tag := range strings.Split(header, ",") {
+		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
+		if tag == "*" {
+			return true
+		}
+		for encoding := range f.by {
+			if tag == f.tag(encoding) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// choose returns the encoding that an Accept-Encoding header weighs most of those
+// that there are; zstd, which is smaller, where it weighs as much as gzip.
+func (f forms) choose(header string) string {
+	best, most := "", 0.0
+	for _, item := range strings.Split(header, ",") {
+		name, weight := coding(item)
+		if _, ok := f.by[name]; ok && name != "" && (weight > most || weight == most && weight > 0 && name == "zstd") {
+			best, most = name, weight
+		}
+	}
+	return best
+}
+
+// coding reads one item of an Accept-Encoding header; 0 is "not acceptable".
+func coding(item string) (name string, weight float64) {
+	name, parameter, found := strings.Cut(item, ";")
+	name = strings.ToLower(strings.TrimSpace(name))
+	if !found {
+		return name, 1
+	}
+	q, ok := strings.CutPrefix(strings.ToLower(strings.TrimSpace(parameter)), "q=")
+	weight, err := strconv.ParseFloat(q, 64)
+	if !ok || err != nil || weight < 0 || weight > 1 {
+		return name, 0
+	}
+	return name, weight
+}
