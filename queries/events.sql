@@ -1,19 +1,55 @@
 -- Events are written in the transaction of the change that they tell.
 
 -- name: EventsInsert :exec
--- EventsInsert writes the events of one request in their order, and a delivery
--- for each endpoint that takes them at this moment.
-WITH e AS (
+-- EventsInsert writes the events of a transaction in their order, and a delivery
+-- for each endpoint that takes them at this moment, due at once by every clock.
+--
+-- The order of events is that of seq, which is drawn after everything that the
+-- transaction has waited for, so that it follows cause and effect. Before its
+-- events draw theirs, a transaction draws a number and holds a lock on it, in the
+-- class of their program, until it ends; no two locks are the same, and nobody
+-- waits. A reader takes the last number that was drawn (EventsDrawn), then the
+-- locks (EventsHeld), then, in a later snapshot, the events up to that number and
+-- below each program's lowest lock. Whoever drew one of these held its lock before
+-- the reader looked for locks: either it still did, and its events are not below
+-- it, or it had ended, and a later snapshot sees what it wrote. So nothing appears
+-- any more before what was read. A transaction with more than 16 programs holds one
+-- lock in class 0, which is every program's, to be modest with the lock table.
+WITH held AS MATERIALIZED (
+    SELECT pg_advisory_xact_lock(c.class, nextval('events_seq_seq')::bit(32)::integer) FROM (
+        SELECT DISTINCT CASE WHEN (SELECT count(DISTINCT n.id) FROM unnest(@program_ids::text[]) n (id)) <= 16 THEN hashtext(p.id) ELSE 0 END AS class
+        FROM unnest(@program_ids::text[]) p (id)
+    ) c
+), e AS (
     INSERT INTO events (id, org_id, program_id, type, partner_id, subject_id, request_id, body, partner_body, created_at)
-    SELECT unnest(@ids::text[]), @org_id, unnest(@program_ids::text[]), unnest(@types::text[]), nullif(unnest(@partner_ids::text[]), ''),
+    SELECT unnest(@ids::text[]), unnest(@org_ids::text[]), unnest(@program_ids::text[]), unnest(@types::text[]), nullif(unnest(@partner_ids::text[]), ''),
         unnest(@subject_ids::text[]), nullif(@request_id::text, ''), unnest(@bodies::text[]), nullif(unnest(@partner_bodies::text[]), ''), @created_at
-    RETURNING id, org_id, program_id, type, partner_id, seq, created_xid, created_at
+    FROM (SELECT count(*) FROM held) locked
+    RETURNING id, org_id, program_id, type, partner_id, seq, created_at
 )
-INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_xid, event_seq, status, next_attempt_at, created_at)
-SELECT 'whd_' || substr(e.id, 5) || w.number, e.org_id, e.program_id, w.id, e.id, e.type, e.created_xid, e.seq, 'pending', e.created_at, e.created_at
+INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, status, next_attempt_at, created_at)
+SELECT 'whd_' || substr(e.id, 5) || w.number, e.org_id, e.program_id, w.id, e.id, e.type, e.seq, 'pending', 'epoch', e.created_at
 FROM e JOIN webhook_endpoints w ON w.program_id = e.program_id AND w.org_id = e.org_id
 WHERE w.enabled AND (w.event_types = '{}' OR e.type = ANY (w.event_types))
   AND (w.partner_id IS NULL OR w.partner_id = e.partner_id AND split_part(e.type, '.', 1) IN ('referral', 'commission', 'payout'));
+
+-- name: EventsDrawn :one
+-- EventsDrawn is the last number that an event, or what EventsInsert locks, has
+-- drawn.
+SELECT coalesce(pg_sequence_last_value('events_seq_seq'), 0)::bigint AS drawn;
+
+-- name: EventsHeld :many
+-- EventsHeld lists the locks of transactions that have written events and have not
+-- ended: the class of their program, and the number below their first event, of
+-- which a lock keeps 32 bits. Locks on one number (objsubid 1) are for other things.
+SELECT k.classid::bigint::bit(32)::integer AS class, k.objid::bigint::bit(32)::integer AS number FROM pg_catalog.pg_locks k
+WHERE k.locktype = 'advisory' AND k.objsubid = 2 AND k.database = (SELECT b.oid FROM pg_catalog.pg_database b WHERE b.datname = current_database());
+
+-- name: EventsSince :many
+-- EventsSince follows an organization's events for the operator's listener.
+SELECT e.id, e.type, e.body, coalesce(e.request_id, '')::text AS request_id, e.seq::bigint AS seq FROM events e
+WHERE e.org_id = @org_id AND e.seq > @after_seq::bigint AND e.seq < @before_seq::bigint
+ORDER BY e.seq LIMIT @lim;
 
 -- name: AuditInsert :exec
 INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, api_key_id, request_id, reason, before, after, created_at)

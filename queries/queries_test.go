@@ -73,6 +73,7 @@ var unbound = map[string]string{
 	"MailsPurge":           "removes what has expired, whosever it is",
 	"MagicLinksPurge":      "removes what has expired, whosever it is",
 	"PortalSessionsPurge":  "removes what has expired, whosever it is",
+	"EventsInsert":         "a job's events are of several organizations; each goes to endpoints of its own",
 	"WebhookCancelOff":     "endpoints are turned off in every organization",
 	"WebhookClaim":         "the sender sends for every organization",
 	"WebhookNext":          "the lease is one that WebhookClaim has just given",

@@ -53,54 +53,80 @@ FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id LEFT 
 WHERE d.id = @id AND d.org_id = @org_id;
 
 -- name: WebhookDeliveryInsert :exec
+-- WebhookDeliveryInsert adds a delivery behind all that wait.
 INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, body, status, attempts, response_code, error, duration_ms,
     is_test, replay_of, last_attempt_at, next_attempt_at, finished_at, created_at)
-VALUES (@id, @org_id, @program_id, @endpoint_id, @event_id, @event_type, @event_seq, @body, @status, @attempts, @response_code, @error, @duration_ms,
+VALUES (@id, @org_id, @program_id, @endpoint_id, @event_id, @event_type, nextval('events_seq_seq'), @body, @status, @attempts, @response_code, @error, @duration_ms,
     @is_test, @replay_of, @last_attempt_at, @next_attempt_at, @finished_at, @created_at);
 
 -- name: WebhookReplayMany :execrows
 -- WebhookReplayMany queues deliveries of a window again, each event once, in the
--- order of the events. new_id makes their ids.
+-- order of the events, behind all that wait. new_id makes their ids.
 INSERT INTO webhook_deliveries (org_id, id, program_id, endpoint_id, event_id, event_type, event_seq, status, replay_of, next_attempt_at, created_at)
-SELECT @org_id, 'whd_' || @new_id::text || row_number() OVER (ORDER BY x.event_xid, x.event_seq), x.program_id, x.endpoint_id, x.event_id, x.event_type,
-    row_number() OVER (ORDER BY x.event_xid, x.event_seq), 'pending', x.id, @now, @now
+SELECT @org_id, 'whd_' || @new_id::text || row_number() OVER (ORDER BY x.seq), x.program_id, x.endpoint_id, x.event_id, x.event_type,
+    nextval('events_seq_seq'), 'pending', x.id, 'epoch', @now
 FROM (
-    SELECT DISTINCT ON (d.event_id) d.* FROM webhook_deliveries d JOIN events e ON e.id = d.event_id
-    WHERE d.endpoint_id = @endpoint_id AND d.org_id = @org_id AND e.org_id = @org_id AND NOT d.is_test
-      AND (NOT @failed_only::boolean AND e.created_at >= @from_at::timestamptz AND e.created_at <= @to_at::timestamptz
-        OR @failed_only::boolean AND d.status = 'failed' AND d.finished_at >= @from_at::timestamptz)
-    ORDER BY d.event_id, d.created_at DESC, d.id DESC
+    SELECT y.program_id, y.endpoint_id, y.event_id, y.event_type, y.id, y.seq FROM (
+        SELECT DISTINCT ON (d.event_id) d.program_id, d.endpoint_id, d.event_id, d.event_type, d.id, e.seq
+        FROM webhook_deliveries d JOIN events e ON e.id = d.event_id
+        WHERE d.endpoint_id = @endpoint_id AND d.org_id = @org_id AND e.org_id = @org_id AND NOT d.is_test
+          AND (NOT @failed_only::boolean AND e.created_at >= @from_at::timestamptz AND e.created_at <= @to_at::timestamptz
+            OR @failed_only::boolean AND d.status = 'failed' AND d.finished_at >= @from_at::timestamptz)
+        ORDER BY d.event_id, d.created_at DESC, d.id DESC
+    ) y ORDER BY y.seq
 ) x;
 
 -- name: WebhookClaim :many
 -- WebhookClaim leases endpoints that have something to send and that nobody
--- sends to. An event is sent once every transaction that began before its own
--- has ended, so that none can appear before it in the line; one that is old is
--- not held up any longer.
+-- sends to, of events below the horizon (see EventsInsert). Of the sender's free
+-- places and its own an organization gets a quarter, so that some are always left
+-- for another, and endpoints whose last attempt was not quick get half of that.
+-- Each organization in turn gets a place, those that waited longest first; the
+-- endpoints of one go by when they were served last, those that were not quick as
+-- if that had been ten seconds later.
+WITH held AS (
+    SELECT w.org_id, count(*) AS places, count(*) FILTER (WHERE NOT l.quick) AS slow
+    FROM webhook_leases l JOIN webhook_endpoints w ON w.id = l.endpoint_id
+    WHERE l.owner = @owner AND l.until > now() GROUP BY w.org_id
+), idle AS (
+    SELECT w.id, w.org_id, w.program_id, coalesce(l.quick, false) AS quick,
+        coalesce(l.served_at, '-infinity') + CASE WHEN l.quick THEN interval '0' ELSE interval '10 seconds' END AS since,
+        greatest((coalesce(h.places, 0) + @unused::bigint) / 4, 1) - coalesce(h.places, 0) AS places,
+        greatest((coalesce(h.places, 0) + @unused::bigint) / 8, 1) - coalesce(h.slow, 0) AS slow_places
+    FROM webhook_endpoints w LEFT JOIN webhook_leases l ON l.endpoint_id = w.id LEFT JOIN held h ON h.org_id = w.org_id
+    WHERE w.enabled AND (l.until IS NULL OR l.until <= now())
+), waiting AS (
+    SELECT f.id, f.org_id, f.quick, f.since, f.places, f.slow_places, row_number() OVER (PARTITION BY f.org_id, f.quick ORDER BY f.since, f.id) AS nth FROM idle f
+    WHERE f.places > 0 AND (f.quick OR f.slow_places > 0)
+      AND EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.endpoint_id = f.id AND d.next_attempt_at <= @now AND d.event_seq < least(@horizon::bigint, (
+        SELECT min(x.below) FROM (SELECT unnest(@classes::integer[]) AS class, unnest(@belows::bigint[]) AS below) x WHERE x.class IN (0, hashtext(f.program_id)))))
+), taken AS (
+    SELECT w.id, w.places, w.since, row_number() OVER (PARTITION BY w.org_id ORDER BY w.since, w.id) AS place
+    FROM waiting w WHERE w.quick OR w.nth <= w.slow_places
+)
 INSERT INTO webhook_leases AS l (endpoint_id, owner, token, until)
-SELECT w.id, @owner, 1, now() + interval '30 seconds' FROM webhook_endpoints w
-WHERE w.enabled AND NOT EXISTS (SELECT 1 FROM webhook_leases x WHERE x.endpoint_id = w.id AND x.until > now())
-  AND EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.endpoint_id = w.id AND d.next_attempt_at <= @now
-    AND (d.event_xid < pg_snapshot_xmin(pg_current_snapshot()) OR d.created_at <= @held_since::timestamptz))
-ORDER BY w.id LIMIT @lim
+SELECT c.id, @owner, 1, now() + interval '30 seconds'
+FROM (SELECT t.id FROM taken t WHERE t.place <= t.places ORDER BY t.place, t.since, t.id LIMIT @lim) c ORDER BY c.id
 ON CONFLICT (endpoint_id) DO UPDATE SET owner = excluded.owner, token = l.token + 1, until = excluded.until WHERE l.until <= now()
 RETURNING l.endpoint_id, l.token;
 
 -- name: WebhookNext :many
--- WebhookNext reads the head of an endpoint's line for the lease that holds it.
+-- WebhookNext reads the head of an endpoint's line for the lease that holds it,
+-- as long as that lasts for another attempt.
 SELECT d.id, d.event_id, d.event_type, d.attempts, d.org_id, w.url, w.secret, w.previous_secret, w.previous_expires_at, w.updated_at AS version,
     coalesce(CASE WHEN w.partner_id IS NOT NULL THEN e.partner_body END, e.body, '')::text AS body, coalesce(e.request_id, '')::text AS request_id
 FROM webhook_leases l JOIN webhook_endpoints w ON w.id = l.endpoint_id JOIN webhook_deliveries d ON d.endpoint_id = w.id
 LEFT JOIN events e ON e.id = d.event_id
-WHERE l.endpoint_id = @endpoint_id AND l.owner = @owner AND l.token = @token AND w.enabled AND d.next_attempt_at <= @now
-  AND (d.event_xid < pg_snapshot_xmin(pg_current_snapshot()) OR d.created_at <= @held_since::timestamptz)
-ORDER BY d.event_xid, d.event_seq, d.id LIMIT @lim;
-
--- name: WebhookRenew :exec
-UPDATE webhook_leases SET until = now() + interval '30 seconds' WHERE endpoint_id = @endpoint_id AND owner = @owner AND token = @token;
+WHERE l.endpoint_id = @endpoint_id AND l.owner = @owner AND l.token = @token AND l.until > now() + interval '15 seconds' AND w.enabled
+  AND d.next_attempt_at <= @now AND d.event_seq < least(@horizon::bigint, (
+    SELECT min(x.below) FROM (SELECT unnest(@classes::integer[]) AS class, unnest(@belows::bigint[]) AS below) x WHERE x.class IN (0, hashtext(w.program_id))))
+ORDER BY d.event_seq, d.id LIMIT @lim;
 
 -- name: WebhookRelease :exec
-UPDATE webhook_leases SET until = '-infinity' WHERE endpoint_id = @endpoint_id AND owner = @owner AND token = @token;
+-- WebhookRelease gives a lease back with how the last attempt went, where one was
+-- made.
+UPDATE webhook_leases SET until = '-infinity', served_at = now(), quick = coalesce(sqlc.narg('quick'), quick)
+WHERE endpoint_id = @endpoint_id AND owner = @owner AND token = @token;
 
 -- name: WebhookAbsent :many
 -- WebhookAbsent lists the owners of leases that do not hold their lock.
@@ -153,12 +179,3 @@ DELETE FROM webhook_deliveries WHERE id IN (SELECT d.id FROM webhook_deliveries 
 -- EventsPurge forgets events that no delivery needs any longer.
 DELETE FROM events WHERE id IN (
     SELECT e.id FROM events e WHERE e.created_at < @before AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.event_id = e.id) ORDER BY e.created_at LIMIT @lim);
-
--- name: EventsSince :many
--- EventsSince follows an organization's events for the operator's listener.
-SELECT e.id, e.type, e.body, coalesce(e.request_id, '')::text AS request_id, e.created_xid, e.seq::bigint AS seq FROM events e
-WHERE e.org_id = @org_id AND (e.created_xid, e.seq) > (@after_xid::xid8, @after_seq::bigint) AND e.created_xid < pg_snapshot_xmin(pg_current_snapshot())
-ORDER BY e.created_xid, e.seq LIMIT @lim;
-
--- name: EventsMark :one
-SELECT pg_snapshot_xmin(pg_current_snapshot())::xid8 AS xmin;

@@ -14077,7 +14077,7 @@ type ClientInterface interface {
 
 	// PingWebhookEndpointWithBody Send a test event
 	//
-	// Sends the example of a type now, signed, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Answers 200 with the delivery whatever came of it. There is no retry and no replay; a disabled endpoint is tested too.
+	// Sends the example of a type now, signed, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Answers 200 with the delivery whatever came of it. There is no retry and no replay; a disabled endpoint is tested too. Three tests of an organization wait for their receivers at once, one of a partner and two of all partners; another is refused with 429.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -14086,7 +14086,7 @@ type ClientInterface interface {
 
 	// PingWebhookEndpoint Send a test event
 	//
-	// Sends the example of a type now, signed, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Answers 200 with the delivery whatever came of it. There is no retry and no replay; a disabled endpoint is tested too.
+	// Sends the example of a type now, signed, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Answers 200 with the delivery whatever came of it. There is no retry and no replay; a disabled endpoint is tested too. Three tests of an organization wait for their receivers at once, one of a partner and two of all partners; another is refused with 429.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16825,7 +16825,7 @@ func (c *Client) ListWebhookDeliveries(ctx context.Context, id ID, params *ListW
 
 // PingWebhookEndpointWithBody Send a test event
 //
-// Sends the example of a type now, signed, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Answers 200 with the delivery whatever came of it. There is no retry and no replay; a disabled endpoint is tested too.
+// Sends the example of a type now, signed, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Answers 200 with the delivery whatever came of it. There is no retry and no replay; a disabled endpoint is tested too. Three tests of an organization wait for their receivers at once, one of a partner and two of all partners; another is refused with 429.
 //
 // Takes any type of body and a specified content type.
 //
@@ -16844,7 +16844,7 @@ func (c *Client) PingWebhookEndpointWithBody(ctx context.Context, id ID, params 
 
 // PingWebhookEndpoint Send a test event
 //
-// Sends the example of a type now, signed, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Answers 200 with the delivery whatever came of it. There is no retry and no replay; a disabled endpoint is tested too.
+// Sends the example of a type now, signed, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Answers 200 with the delivery whatever came of it. There is no retry and no replay; a disabled endpoint is tested too. Three tests of an organization wait for their receivers at once, one of a partner and two of all partners; another is refused with 429.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -26656,7 +26656,7 @@ type ClientWithResponsesInterface interface {
 
 	// PingWebhookEndpointWithBodyWithResponse Send a test event
 	//
-	// Sends the example of a type now, signed, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Answers 200 with the delivery whatever came of it. There is no retry and no replay; a disabled endpoint is tested too.
+	// Sends the example of a type now, signed, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Answers 200 with the delivery whatever came of it. There is no retry and no replay; a disabled endpoint is tested too. Three tests of an organization wait for their receivers at once, one of a partner and two of all partners; another is refused with 429.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -26665,7 +26665,7 @@ type ClientWithResponsesInterface interface {
 
 	// PingWebhookEndpointWithResponse Send a test event
 	//
-	// Sends the example of a type now, signed, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Answers 200 with the delivery whatever came of it. There is no retry and no replay; a disabled endpoint is tested too.
+	// Sends the example of a type now, signed, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Answers 200 with the delivery whatever came of it. There is no retry and no replay; a disabled endpoint is tested too. Three tests of an organization wait for their receivers at once, one of a partner and two of all partners; another is refused with 429.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -32418,7 +32418,7 @@ func (c *ClientWithResponses) ListWebhookDeliveriesWithResponse(ctx context.Cont
 
 // PingWebhookEndpointWithBodyWithResponse Send a test event
 //
-// Sends the example of a type now, signed, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Answers 200 with the delivery whatever came of it. There is no retry and no replay; a disabled endpoint is tested too.
+// Sends the example of a type now, signed, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Answers 200 with the delivery whatever came of it. There is no retry and no replay; a disabled endpoint is tested too. Three tests of an organization wait for their receivers at once, one of a partner and two of all partners; another is refused with 429.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -32433,7 +32433,7 @@ func (c *ClientWithResponses) PingWebhookEndpointWithBodyWithResponse(ctx contex
 
 // PingWebhookEndpointWithResponse Send a test event
 //
-// Sends the example of a type now, signed, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Answers 200 with the delivery whatever came of it. There is no retry and no replay; a disabled endpoint is tested too.
+// Sends the example of a type now, signed, with an `evt_test_` id and without `request`, and waits up to 10 seconds. Answers 200 with the delivery whatever came of it. There is no retry and no replay; a disabled endpoint is tested too. Three tests of an organization wait for their receivers at once, one of a partner and two of all partners; another is refused with 429.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -47,25 +47,77 @@ func (q *Queries) AuditInsert(ctx context.Context, db DBTX, arg AuditInsertParam
 	return err
 }
 
+const eventsDrawn = `-- name: EventsDrawn :one
+SELECT coalesce(pg_sequence_last_value('events_seq_seq'), 0)::bigint AS drawn
+`
+
+// EventsDrawn is the last number that an event, or what EventsInsert locks, has
+// drawn.
+func (q *Queries) EventsDrawn(ctx context.Context, db DBTX) (int64, error) {
+	row := db.QueryRow(ctx, eventsDrawn)
+	var drawn int64
+	err := row.Scan(&drawn)
+	return drawn, err
+}
+
+const eventsHeld = `-- name: EventsHeld :many
+SELECT k.classid::bigint::bit(32)::integer AS class, k.objid::bigint::bit(32)::integer AS number FROM pg_catalog.pg_locks k
+WHERE k.locktype = 'advisory' AND k.objsubid = 2 AND k.database = (SELECT b.oid FROM pg_catalog.pg_database b WHERE b.datname = current_database())
+`
+
+type EventsHeldRow struct {
+	Class  int32
+	Number int32
+}
+
+// EventsHeld lists the locks of transactions that have written events and have not
+// ended: the class of their program, and the number below their first event, of
+// which a lock keeps 32 bits. Locks on one number (objsubid 1) are for other things.
+func (q *Queries) EventsHeld(ctx context.Context, db DBTX) ([]EventsHeldRow, error) {
+	rows, err := db.Query(ctx, eventsHeld)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []EventsHeldRow{}
+	for rows.Next() {
+		var i EventsHeldRow
+		if err := rows.Scan(&i.Class, &i.Number); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const eventsInsert = `-- name: EventsInsert :exec
 
-WITH e AS (
+WITH held AS MATERIALIZED (
+    SELECT pg_advisory_xact_lock(c.class, nextval('events_seq_seq')::bit(32)::integer) FROM (
+        SELECT DISTINCT CASE WHEN (SELECT count(DISTINCT n.id) FROM unnest($1::text[]) n (id)) <= 16 THEN hashtext(p.id) ELSE 0 END AS class
+        FROM unnest($1::text[]) p (id)
+    ) c
+), e AS (
     INSERT INTO events (id, org_id, program_id, type, partner_id, subject_id, request_id, body, partner_body, created_at)
-    SELECT unnest($1::text[]), $2, unnest($3::text[]), unnest($4::text[]), nullif(unnest($5::text[]), ''),
+    SELECT unnest($2::text[]), unnest($3::text[]), unnest($1::text[]), unnest($4::text[]), nullif(unnest($5::text[]), ''),
         unnest($6::text[]), nullif($7::text, ''), unnest($8::text[]), nullif(unnest($9::text[]), ''), $10
-    RETURNING id, org_id, program_id, type, partner_id, seq, created_xid, created_at
+    FROM (SELECT count(*) FROM held) locked
+    RETURNING id, org_id, program_id, type, partner_id, seq, created_at
 )
-INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_xid, event_seq, status, next_attempt_at, created_at)
-SELECT 'whd_' || substr(e.id, 5) || w.number, e.org_id, e.program_id, w.id, e.id, e.type, e.created_xid, e.seq, 'pending', e.created_at, e.created_at
+INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, status, next_attempt_at, created_at)
+SELECT 'whd_' || substr(e.id, 5) || w.number, e.org_id, e.program_id, w.id, e.id, e.type, e.seq, 'pending', 'epoch', e.created_at
 FROM e JOIN webhook_endpoints w ON w.program_id = e.program_id AND w.org_id = e.org_id
 WHERE w.enabled AND (w.event_types = '{}' OR e.type = ANY (w.event_types))
   AND (w.partner_id IS NULL OR w.partner_id = e.partner_id AND split_part(e.type, '.', 1) IN ('referral', 'commission', 'payout'))
 `
 
 type EventsInsertParams struct {
-	Ids           []string
-	OrgID         string
 	ProgramIds    []string
+	Ids           []string
+	OrgIds        []string
 	Types         []string
 	PartnerIds    []string
 	SubjectIds    []string
@@ -76,13 +128,25 @@ type EventsInsertParams struct {
 }
 
 // Events are written in the transaction of the change that they tell.
-// EventsInsert writes the events of one request in their order, and a delivery
-// for each endpoint that takes them at this moment.
+// EventsInsert writes the events of a transaction in their order, and a delivery
+// for each endpoint that takes them at this moment, due at once by every clock.
+//
+// The order of events is that of seq, which is drawn after everything that the
+// transaction has waited for, so that it follows cause and effect. Before its
+// events draw theirs, a transaction draws a number and holds a lock on it, in the
+// class of their program, until it ends; no two locks are the same, and nobody
+// waits. A reader takes the last number that was drawn (EventsDrawn), then the
+// locks (EventsHeld), then, in a later snapshot, the events up to that number and
+// below each program's lowest lock. Whoever drew one of these held its lock before
+// the reader looked for locks: either it still did, and its events are not below
+// it, or it had ended, and a later snapshot sees what it wrote. So nothing appears
+// any more before what was read. A transaction with more than 16 programs holds one
+// lock in class 0, which is every program's, to be modest with the lock table.
 func (q *Queries) EventsInsert(ctx context.Context, db DBTX, arg EventsInsertParams) error {
 	_, err := db.Exec(ctx, eventsInsert,
-		arg.Ids,
-		arg.OrgID,
 		arg.ProgramIds,
+		arg.Ids,
+		arg.OrgIds,
 		arg.Types,
 		arg.PartnerIds,
 		arg.SubjectIds,
@@ -92,6 +156,59 @@ func (q *Queries) EventsInsert(ctx context.Context, db DBTX, arg EventsInsertPar
 		arg.CreatedAt,
 	)
 	return err
+}
+
+const eventsSince = `-- name: EventsSince :many
+SELECT e.id, e.type, e.body, coalesce(e.request_id, '')::text AS request_id, e.seq::bigint AS seq FROM events e
+WHERE e.org_id = $1 AND e.seq > $2::bigint AND e.seq < $3::bigint
+ORDER BY e.seq LIMIT $4
+`
+
+type EventsSinceParams struct {
+	OrgID     string
+	AfterSeq  int64
+	BeforeSeq int64
+	Lim       int32
+}
+
+type EventsSinceRow struct {
+	ID        string
+	Type      string
+	Body      string
+	RequestID string
+	Seq       int64
+}
+
+// EventsSince follows an organization's events for the operator's listener.
+func (q *Queries) EventsSince(ctx context.Context, db DBTX, arg EventsSinceParams) ([]EventsSinceRow, error) {
+	rows, err := db.Query(ctx, eventsSince,
+		arg.OrgID,
+		arg.AfterSeq,
+		arg.BeforeSeq,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []EventsSinceRow{}
+	for rows.Next() {
+		var i EventsSinceRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Type,
+			&i.Body,
+			&i.RequestID,
+			&i.Seq,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const riskFlagOpen = `-- name: RiskFlagOpen :execrows

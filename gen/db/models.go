@@ -786,4 +786,6 @@ type WebhookLease struct {
 	Owner      int64
 	Token      int64
 	Until      clock.Time
+	Quick      bool
+	ServedAt   *clock.Time
 }

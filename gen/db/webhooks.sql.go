@@ -11,17 +11,6 @@ import (
 	clock "rail/server/clock"
 )
 
-const eventsMark = `-- name: EventsMark :one
-SELECT pg_snapshot_xmin(pg_current_snapshot())::xid8 AS xmin
-`
-
-func (q *Queries) EventsMark(ctx context.Context, db DBTX) (uint64, error) {
-	row := db.QueryRow(ctx, eventsMark)
-	var xmin uint64
-	err := row.Scan(&xmin)
-	return xmin, err
-}
-
 const eventsPurge = `-- name: EventsPurge :execrows
 DELETE FROM events WHERE id IN (
     SELECT e.id FROM events e WHERE e.created_at < $1 AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.event_id = e.id) ORDER BY e.created_at LIMIT $2)
@@ -39,61 +28,6 @@ func (q *Queries) EventsPurge(ctx context.Context, db DBTX, arg EventsPurgeParam
 		return 0, err
 	}
 	return result.RowsAffected(), nil
-}
-
-const eventsSince = `-- name: EventsSince :many
-SELECT e.id, e.type, e.body, coalesce(e.request_id, '')::text AS request_id, e.created_xid, e.seq::bigint AS seq FROM events e
-WHERE e.org_id = $1 AND (e.created_xid, e.seq) > ($2::xid8, $3::bigint) AND e.created_xid < pg_snapshot_xmin(pg_current_snapshot())
-ORDER BY e.created_xid, e.seq LIMIT $4
-`
-
-type EventsSinceParams struct {
-	OrgID    string
-	AfterXid uint64
-	AfterSeq int64
-	Lim      int32
-}
-
-type EventsSinceRow struct {
-	ID         string
-	Type       string
-	Body       string
-	RequestID  string
-	CreatedXid uint64
-	Seq        int64
-}
-
-// EventsSince follows an organization's events for the operator's listener.
-func (q *Queries) EventsSince(ctx context.Context, db DBTX, arg EventsSinceParams) ([]EventsSinceRow, error) {
-	rows, err := db.Query(ctx, eventsSince,
-		arg.OrgID,
-		arg.AfterXid,
-		arg.AfterSeq,
-		arg.Lim,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []EventsSinceRow{}
-	for rows.Next() {
-		var i EventsSinceRow
-		if err := rows.Scan(
-			&i.ID,
-			&i.Type,
-			&i.Body,
-			&i.RequestID,
-			&i.CreatedXid,
-			&i.Seq,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const webhookAbsent = `-- name: WebhookAbsent :many
@@ -170,21 +104,41 @@ func (q *Queries) WebhookCancelOff(ctx context.Context, db DBTX, now *clock.Time
 }
 
 const webhookClaim = `-- name: WebhookClaim :many
+WITH held AS (
+    SELECT w.org_id, count(*) AS places, count(*) FILTER (WHERE NOT l.quick) AS slow
+    FROM webhook_leases l JOIN webhook_endpoints w ON w.id = l.endpoint_id
+    WHERE l.owner = $1 AND l.until > now() GROUP BY w.org_id
+), idle AS (
+    SELECT w.id, w.org_id, w.program_id, coalesce(l.quick, false) AS quick,
+        coalesce(l.served_at, '-infinity') + CASE WHEN l.quick THEN interval '0' ELSE interval '10 seconds' END AS since,
+        greatest((coalesce(h.places, 0) + $3::bigint) / 4, 1) - coalesce(h.places, 0) AS places,
+        greatest((coalesce(h.places, 0) + $3::bigint) / 8, 1) - coalesce(h.slow, 0) AS slow_places
+    FROM webhook_endpoints w LEFT JOIN webhook_leases l ON l.endpoint_id = w.id LEFT JOIN held h ON h.org_id = w.org_id
+    WHERE w.enabled AND (l.until IS NULL OR l.until <= now())
+), waiting AS (
+    SELECT f.id, f.org_id, f.quick, f.since, f.places, f.slow_places, row_number() OVER (PARTITION BY f.org_id, f.quick ORDER BY f.since, f.id) AS nth FROM idle f
+    WHERE f.places > 0 AND (f.quick OR f.slow_places > 0)
+      AND EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.endpoint_id = f.id AND d.next_attempt_at <= $4 AND d.event_seq < least($5::bigint, (
+        SELECT min(x.below) FROM (SELECT unnest($6::integer[]) AS class, unnest($7::bigint[]) AS below) x WHERE x.class IN (0, hashtext(f.program_id)))))
+), taken AS (
+    SELECT w.id, w.places, w.since, row_number() OVER (PARTITION BY w.org_id ORDER BY w.since, w.id) AS place
+    FROM waiting w WHERE w.quick OR w.nth <= w.slow_places
+)
 INSERT INTO webhook_leases AS l (endpoint_id, owner, token, until)
-SELECT w.id, $1, 1, now() + interval '30 seconds' FROM webhook_endpoints w
-WHERE w.enabled AND NOT EXISTS (SELECT 1 FROM webhook_leases x WHERE x.endpoint_id = w.id AND x.until > now())
-  AND EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.endpoint_id = w.id AND d.next_attempt_at <= $2
-    AND (d.event_xid < pg_snapshot_xmin(pg_current_snapshot()) OR d.created_at <= $3::timestamptz))
-ORDER BY w.id LIMIT $4
+SELECT c.id, $1, 1, now() + interval '30 seconds'
+FROM (SELECT t.id FROM taken t WHERE t.place <= t.places ORDER BY t.place, t.since, t.id LIMIT $2) c ORDER BY c.id
 ON CONFLICT (endpoint_id) DO UPDATE SET owner = excluded.owner, token = l.token + 1, until = excluded.until WHERE l.until <= now()
 RETURNING l.endpoint_id, l.token
 `
 
 type WebhookClaimParams struct {
-	Owner     int64
-	Now       *clock.Time
-	HeldSince clock.Time
-	Lim       int32
+	Owner   int64
+	Lim     int32
+	Unused  int64
+	Now     *clock.Time
+	Horizon int64
+	Classes []int32
+	Belows  []int64
 }
 
 type WebhookClaimRow struct {
@@ -193,15 +147,21 @@ type WebhookClaimRow struct {
 }
 
 // WebhookClaim leases endpoints that have something to send and that nobody
-// sends to. An event is sent once every transaction that began before its own
-// has ended, so that none can appear before it in the line; one that is old is
-// not held up any longer.
+// sends to, of events below the horizon (see EventsInsert). Of the sender's free
+// places and its own an organization gets a quarter, so that some are always left
+// for another, and endpoints whose last attempt was not quick get half of that.
+// Each organization in turn gets a place, those that waited longest first; the
+// endpoints of one go by when they were served last, those that were not quick as
+// if that had been ten seconds later.
 func (q *Queries) WebhookClaim(ctx context.Context, db DBTX, arg WebhookClaimParams) ([]WebhookClaimRow, error) {
 	rows, err := db.Query(ctx, webhookClaim,
 		arg.Owner,
-		arg.Now,
-		arg.HeldSince,
 		arg.Lim,
+		arg.Unused,
+		arg.Now,
+		arg.Horizon,
+		arg.Classes,
+		arg.Belows,
 	)
 	if err != nil {
 		return nil, err
@@ -274,8 +234,8 @@ func (q *Queries) WebhookDeliveryGet(ctx context.Context, db DBTX, arg WebhookDe
 const webhookDeliveryInsert = `-- name: WebhookDeliveryInsert :exec
 INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, body, status, attempts, response_code, error, duration_ms,
     is_test, replay_of, last_attempt_at, next_attempt_at, finished_at, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
-    $14, $15, $16, $17, $18, $19)
+VALUES ($1, $2, $3, $4, $5, $6, nextval('events_seq_seq'), $7, $8, $9, $10, $11, $12,
+    $13, $14, $15, $16, $17, $18)
 `
 
 type WebhookDeliveryInsertParams struct {
@@ -285,7 +245,6 @@ type WebhookDeliveryInsertParams struct {
 	EndpointID    string
 	EventID       string
 	EventType     string
-	EventSeq      int64
 	Body          *string
 	Status        string
 	Attempts      int32
@@ -300,6 +259,7 @@ type WebhookDeliveryInsertParams struct {
 	CreatedAt     clock.Time
 }
 
+// WebhookDeliveryInsert adds a delivery behind all that wait.
 func (q *Queries) WebhookDeliveryInsert(ctx context.Context, db DBTX, arg WebhookDeliveryInsertParams) error {
 	_, err := db.Exec(ctx, webhookDeliveryInsert,
 		arg.ID,
@@ -308,7 +268,6 @@ func (q *Queries) WebhookDeliveryInsert(ctx context.Context, db DBTX, arg Webhoo
 		arg.EndpointID,
 		arg.EventID,
 		arg.EventType,
-		arg.EventSeq,
 		arg.Body,
 		arg.Status,
 		arg.Attempts,
@@ -693,9 +652,10 @@ SELECT d.id, d.event_id, d.event_type, d.attempts, d.org_id, w.url, w.secret, w.
     coalesce(CASE WHEN w.partner_id IS NOT NULL THEN e.partner_body END, e.body, '')::text AS body, coalesce(e.request_id, '')::text AS request_id
 FROM webhook_leases l JOIN webhook_endpoints w ON w.id = l.endpoint_id JOIN webhook_deliveries d ON d.endpoint_id = w.id
 LEFT JOIN events e ON e.id = d.event_id
-WHERE l.endpoint_id = $1 AND l.owner = $2 AND l.token = $3 AND w.enabled AND d.next_attempt_at <= $4
-  AND (d.event_xid < pg_snapshot_xmin(pg_current_snapshot()) OR d.created_at <= $5::timestamptz)
-ORDER BY d.event_xid, d.event_seq, d.id LIMIT $6
+WHERE l.endpoint_id = $1 AND l.owner = $2 AND l.token = $3 AND l.until > now() + interval '15 seconds' AND w.enabled
+  AND d.next_attempt_at <= $4 AND d.event_seq < least($5::bigint, (
+    SELECT min(x.below) FROM (SELECT unnest($6::integer[]) AS class, unnest($7::bigint[]) AS below) x WHERE x.class IN (0, hashtext(w.program_id))))
+ORDER BY d.event_seq, d.id LIMIT $8
 `
 
 type WebhookNextParams struct {
@@ -703,7 +663,9 @@ type WebhookNextParams struct {
 	Owner      int64
 	Token      int64
 	Now        *clock.Time
-	HeldSince  clock.Time
+	Horizon    int64
+	Classes    []int32
+	Belows     []int64
 	Lim        int32
 }
 
@@ -722,14 +684,17 @@ type WebhookNextRow struct {
 	RequestID         string
 }
 
-// WebhookNext reads the head of an endpoint's line for the lease that holds it.
+// WebhookNext reads the head of an endpoint's line for the lease that holds it,
+// as long as that lasts for another attempt.
 func (q *Queries) WebhookNext(ctx context.Context, db DBTX, arg WebhookNextParams) ([]WebhookNextRow, error) {
 	rows, err := db.Query(ctx, webhookNext,
 		arg.EndpointID,
 		arg.Owner,
 		arg.Token,
 		arg.Now,
-		arg.HeldSince,
+		arg.Horizon,
+		arg.Classes,
+		arg.Belows,
 		arg.Lim,
 	)
 	if err != nil {
@@ -782,52 +747,49 @@ func (q *Queries) WebhookPurge(ctx context.Context, db DBTX, arg WebhookPurgePar
 }
 
 const webhookRelease = `-- name: WebhookRelease :exec
-UPDATE webhook_leases SET until = '-infinity' WHERE endpoint_id = $1 AND owner = $2 AND token = $3
+UPDATE webhook_leases SET until = '-infinity', served_at = now(), quick = coalesce($1, quick)
+WHERE endpoint_id = $2 AND owner = $3 AND token = $4
 `
 
 type WebhookReleaseParams struct {
+	Quick      *bool
 	EndpointID string
 	Owner      int64
 	Token      int64
 }
 
+// WebhookRelease gives a lease back with how the last attempt went, where one was
+// made.
 func (q *Queries) WebhookRelease(ctx context.Context, db DBTX, arg WebhookReleaseParams) error {
-	_, err := db.Exec(ctx, webhookRelease, arg.EndpointID, arg.Owner, arg.Token)
-	return err
-}
-
-const webhookRenew = `-- name: WebhookRenew :exec
-UPDATE webhook_leases SET until = now() + interval '30 seconds' WHERE endpoint_id = $1 AND owner = $2 AND token = $3
-`
-
-type WebhookRenewParams struct {
-	EndpointID string
-	Owner      int64
-	Token      int64
-}
-
-func (q *Queries) WebhookRenew(ctx context.Context, db DBTX, arg WebhookRenewParams) error {
-	_, err := db.Exec(ctx, webhookRenew, arg.EndpointID, arg.Owner, arg.Token)
+	_, err := db.Exec(ctx, webhookRelease,
+		arg.Quick,
+		arg.EndpointID,
+		arg.Owner,
+		arg.Token,
+	)
 	return err
 }
 
 const webhookReplayMany = `-- name: WebhookReplayMany :execrows
 INSERT INTO webhook_deliveries (org_id, id, program_id, endpoint_id, event_id, event_type, event_seq, status, replay_of, next_attempt_at, created_at)
-SELECT $1, 'whd_' || $2::text || row_number() OVER (ORDER BY x.event_xid, x.event_seq), x.program_id, x.endpoint_id, x.event_id, x.event_type,
-    row_number() OVER (ORDER BY x.event_xid, x.event_seq), 'pending', x.id, $3, $3
+SELECT $1, 'whd_' || $2::text || row_number() OVER (ORDER BY x.seq), x.program_id, x.endpoint_id, x.event_id, x.event_type,
+    nextval('events_seq_seq'), 'pending', x.id, 'epoch', $3
 FROM (
-    SELECT DISTINCT ON (d.event_id) d.id, d.org_id, d.program_id, d.endpoint_id, d.event_id, d.event_type, d.event_xid, d.event_seq, d.body, d.status, d.attempts, d.response_code, d.error, d.duration_ms, d.is_test, d.replay_of, d.last_attempt_at, d.next_attempt_at, d.finished_at, d.created_at FROM webhook_deliveries d JOIN events e ON e.id = d.event_id
-    WHERE d.endpoint_id = $4 AND d.org_id = $1 AND e.org_id = $1 AND NOT d.is_test
-      AND (NOT $5::boolean AND e.created_at >= $6::timestamptz AND e.created_at <= $7::timestamptz
-        OR $5::boolean AND d.status = 'failed' AND d.finished_at >= $6::timestamptz)
-    ORDER BY d.event_id, d.created_at DESC, d.id DESC
+    SELECT y.program_id, y.endpoint_id, y.event_id, y.event_type, y.id, y.seq FROM (
+        SELECT DISTINCT ON (d.event_id) d.program_id, d.endpoint_id, d.event_id, d.event_type, d.id, e.seq
+        FROM webhook_deliveries d JOIN events e ON e.id = d.event_id
+        WHERE d.endpoint_id = $4 AND d.org_id = $1 AND e.org_id = $1 AND NOT d.is_test
+          AND (NOT $5::boolean AND e.created_at >= $6::timestamptz AND e.created_at <= $7::timestamptz
+            OR $5::boolean AND d.status = 'failed' AND d.finished_at >= $6::timestamptz)
+        ORDER BY d.event_id, d.created_at DESC, d.id DESC
+    ) y ORDER BY y.seq
 ) x
 `
 
 type WebhookReplayManyParams struct {
 	OrgID      string
 	NewID      string
-	Now        *clock.Time
+	Now        clock.Time
 	EndpointID string
 	FailedOnly bool
 	FromAt     clock.Time
@@ -835,7 +797,7 @@ type WebhookReplayManyParams struct {
 }
 
 // WebhookReplayMany queues deliveries of a window again, each event once, in the
-// order of the events. new_id makes their ids.
+// order of the events, behind all that wait. new_id makes their ids.
 func (q *Queries) WebhookReplayMany(ctx context.Context, db DBTX, arg WebhookReplayManyParams) (int64, error) {
 	result, err := db.Exec(ctx, webhookReplayMany,
 		arg.OrgID,

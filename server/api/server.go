@@ -41,13 +41,10 @@ type Options struct {
 	Wake func()
 }
 
-// maxPings is how many receivers are pinged at once.
-const maxPings = 8
-
 // Server implements the generated strict-server interface.
 type Server struct {
 	Options
-	pings chan struct{} // those at work
+	pings pings
 }
 
 // New returns the operations.
@@ -63,7 +60,7 @@ func New(o Options) *Server {
 	if o.Wake == nil {
 		o.Wake = func() {}
 	}
-	return &Server{Options: o, pings: make(chan struct{}, maxPings)}
+	return &Server{Options: o, pings: pings{atWork: map[string]int{}}}
 }
 
 var _ api.StrictServerInterface = (*Server)(nil)

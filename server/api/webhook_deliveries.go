@@ -42,11 +42,6 @@ func (s *Server) ListWebhookDeliveries(ctx context.Context, r api.ListWebhookDel
 // (decisions, 163). It is not tried again.
 func (s *Server) PingWebhookEndpoint(ctx context.Context, r api.PingWebhookEndpointRequestObject) (api.PingWebhookEndpointResponseObject, error) {
 	c := call.From(ctx)
-	done, err := s.mayPing(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
 	e, err := queries.WebhookEndpointGet(ctx, c.Outside(), db.WebhookEndpointGetParams{ID: r.ID, OrgID: c.Key.OrgID})
 	if err != nil {
 		return nil, err
@@ -54,6 +49,11 @@ func (s *Server) PingWebhookEndpoint(ctx context.Context, r api.PingWebhookEndpo
 	if err := fits(c, e.ProgramID); err != nil {
 		return nil, err
 	}
+	done, err := s.mayPing(ctx, c, e)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	kind, err := pingType(e, r.Body)
 	if err != nil {
 		return nil, err
@@ -88,20 +88,22 @@ func (s *Server) PingWebhookEndpoint(ctx context.Context, r api.PingWebhookEndpo
 }
 
 // mayPing bounds the pings at work: each may take ten seconds, in which the
-// transaction of its Idempotency-Key, where it has one, must not time out.
-func (s *Server) mayPing(ctx context.Context, c *call.Call) (done func(), err error) {
-	select {
-	case s.pings <- struct{}{}:
-	case <-ctx.Done():
-		return nil, problem.Away(ctx.Err())
+// transaction of its Idempotency-Key, where it has one, must not time out. None
+// waits for another, with that transaction's connection.
+func (s *Server) mayPing(ctx context.Context, c *call.Call, e db.WebhookEndpoint) (done func(), err error) {
+	done, ok := s.pings.begin(e)
+	if !ok {
+		p := problem.New(problem.RateLimitExceeded, "Other tests of endpoints wait for their receivers; try again in a moment.")
+		p.RetryAfter = 1
+		return nil, p
 	}
 	if c.Tx.Begun() {
 		if _, err := c.Tx.Exec(ctx, "SET LOCAL idle_in_transaction_session_timeout = '30s'"); err != nil {
-			<-s.pings
+			done()
 			return nil, err
 		}
 	}
-	return func() { <-s.pings }, nil
+	return done, nil
 }
 
 // pingType is the type asked for, or else the first that the endpoint takes.
@@ -122,7 +124,7 @@ func pingType(e db.WebhookEndpoint, b *api.PingWebhookEndpointJSONRequestBody) (
 
 func insertDelivery(ctx context.Context, c *call.Call, d db.WebhookDelivery) error {
 	return queries.WebhookDeliveryInsert(ctx, c.Later(), db.WebhookDeliveryInsertParams{
-		ID: d.ID, OrgID: d.OrgID, ProgramID: d.ProgramID, EndpointID: d.EndpointID, EventID: d.EventID, EventType: d.EventType, EventSeq: d.EventSeq, Body: d.Body,
+		ID: d.ID, OrgID: d.OrgID, ProgramID: d.ProgramID, EndpointID: d.EndpointID, EventID: d.EventID, EventType: d.EventType, Body: d.Body,
 		Status: d.Status, Attempts: d.Attempts, ResponseCode: d.ResponseCode, Error: d.Error, DurationMs: d.DurationMs, IsTest: d.IsTest, ReplayOf: d.ReplayOf,
 		LastAttemptAt: d.LastAttemptAt, NextAttemptAt: d.NextAttemptAt, FinishedAt: d.FinishedAt, CreatedAt: d.CreatedAt,
 	})
@@ -150,7 +152,7 @@ func (s *Server) ReplayWebhookDelivery(ctx context.Context, r api.ReplayWebhookD
 	}
 	d := db.WebhookDelivery{
 		ID: ident.New(ident.Delivery), OrgID: old.OrgID, ProgramID: old.ProgramID, EndpointID: old.EndpointID, EventID: old.EventID, EventType: old.EventType,
-		Status: "pending", ReplayOf: &old.ID, NextAttemptAt: &c.Now, CreatedAt: c.Now,
+		Status: "pending", ReplayOf: &old.ID, NextAttemptAt: &webhook.AtOnce, CreatedAt: c.Now,
 	}
 	c.OnCommit(s.Wake)
 	return api.ReplayWebhookDelivery202JSONResponse(toDelivery(d, row.Sent)), insertDelivery(ctx, c, d)
@@ -175,7 +177,7 @@ func (s *Server) ReplayWebhookEndpoint(ctx context.Context, r api.ReplayWebhookE
 	if !e.Enabled {
 		return nil, disabledEndpoint()
 	}
-	p.OrgID, p.EndpointID, p.Now = e.OrgID, e.ID, &c.Now
+	p.OrgID, p.EndpointID, p.Now = e.OrgID, e.ID, c.Now
 	p.NewID = strings.TrimPrefix(ident.New(ident.Delivery), string(ident.Delivery))
 	n, err := queries.WebhookReplayMany(ctx, c.Tx, p)
 	c.OnCommit(s.Wake)
@@ -223,6 +225,9 @@ func toDelivery(d db.WebhookDelivery, sent string) api.WebhookDelivery {
 	}
 	if d.ResponseCode != nil {
 		out.ResponseCode = ptr(int64(*d.ResponseCode))
+	}
+	if d.NextAttemptAt != nil && d.NextAttemptAt.Before(d.CreatedAt.Time) { // it is due by every clock
+		out.NextAttemptAt = &d.CreatedAt
 	}
 	return out
 }

@@ -440,30 +440,41 @@ func (h hooked) last2(t *testing.T, id string) {
 }
 
 // TestPingOfWhatHangs: a ping tells of a receiver that does not answer, with and
-// without an Idempotency-Key, and holds nobody else up meanwhile.
+// without an Idempotency-Key. An organization's pings wait for no other's, and its
+// partners' leave a place to its own.
 func TestPingOfWhatHangs(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)
 	s := h.s
-	id := h.endpoint("/hangs").String("id")
-	h.sink.Answer = func(http.ResponseWriter, apitest.Received) { time.Sleep(11 * time.Second) }
-	answers := make(chan []apitest.Answer)
-	go func() {
-		answers <- atOnce(12, func(i int) apitest.Answer {
-			if i == 0 {
-				return s.Do("POST", "/v1/webhook_endpoints/"+id+"/ping", s.Key, nil, "Idempotency-Key", "ping")
-			}
-			if i > 6 {
-				return s.Get("/v1/webhook_endpoints/" + id)
-			}
-			return s.Post("/v1/webhook_endpoints/"+id+"/ping", nil)
-		})
-	}()
-	for i, a := range <-answers {
-		require.Equal(t, 200, a.Status, "%s", a.Raw)
-		if i <= 6 {
-			require.Equal(t, []any{"failed", "There was no answer within 10 seconds."}, []any{a.String("status"), a.String("error")})
+	postback := func() string { return h.endpoint("/hangs", M{"partner_id": s.Partner(h.program)}).String("id") }
+	own, first, second, third := h.endpoint("/hangs", M{"event_types": []string{"payout.paid"}}).String("id"), postback(), postback(), postback()
+	h.sink.Answer = func(_ http.ResponseWriter, r apitest.Received) {
+		if r.Path == "/hangs" {
+			time.Sleep(11 * time.Second)
 		}
 	}
-	require.Len(t, h.log(id), 7)
+	ping := func(id string, headers ...string) apitest.Answer {
+		return s.Do("POST", "/v1/webhook_endpoints/"+id+"/ping", s.Key, nil, headers...)
+	}
+	answers := make(chan apitest.Answer, 3)
+	go func() { answers <- ping(first) }()
+	h.sink.Wait(t, "/hangs", 1)
+	s.Refused(429, "rate_limit_exceeded", "", ping(first, "Idempotency-Key", "again"))
+	go func() { answers <- ping(second) }()
+	h.sink.Wait(t, "/hangs", 2)
+	require.Equal(t, "1", s.Refused(429, "rate_limit_exceeded", "", ping(third)).Header.Get("Retry-After"))
+	go func() { answers <- ping(own, "Idempotency-Key", "ping") }()
+	h.sink.Wait(t, "/hangs", 3)
+	s.Refused(429, "rate_limit_exceeded", "", ping(own))
+	s.Must(200, s.Get("/v1/webhook_endpoints/"+own))
+
+	other := h.another()
+	require.Equal(t, "delivered", other.s.Must(200, other.s.Post("/v1/webhook_endpoints/"+other.endpoint("/well").String("id")+"/ping", nil)).String("status"))
+	for range 3 {
+		a := s.Must(200, <-answers)
+		require.Equal(t, []any{"failed", "There was no answer within 10 seconds."}, []any{a.String("status"), a.String("error")})
+	}
+	require.Len(t, h.log(own), 1)
+	h.sink.Answer = nil
+	s.Must(200, ping(first, "Idempotency-Key", "again"))
 }

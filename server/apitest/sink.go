@@ -115,11 +115,16 @@ func (s *Sink) Wait(t testing.TB, path string, n int) []Received {
 // is called or the test ends.
 func (s *Server) Deliver() (stop func()) {
 	s.T.Helper()
+	return s.DeliverBy(webhook.NewGuard(s.Config.WebhookAllowCIDRs, false, "").DialContext)
+}
+
+// DeliverBy is Deliver, to receivers that dial reaches.
+func (s *Server) DeliverBy(dial webhook.Dial) (stop func()) {
+	s.T.Helper()
 	keeper, err := secret.New(s.Config.SecretKey)
 	require.NoError(s.T, err)
-	guard := webhook.NewGuard(s.Config.WebhookAllowCIDRs, false, "")
 	sender := webhook.NewSender(webhook.Options{
-		Pool: s.Pool, Keeper: keeper, Clock: s.Clock, Log: slog.New(slog.NewTextHandler(s.log, nil)), Dial: guard.DialContext, Service: "Rail",
+		Pool: s.Pool, Keeper: keeper, Clock: s.Clock, Log: slog.New(slog.NewTextHandler(s.log, nil)), Dial: dial, Service: "Rail",
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

@@ -90,7 +90,7 @@ func (s *Server) Balance(program, partner, currency string) (pending, due, paid 
 // Events returns the bodies of a program's events in their order.
 func (s *Server) Events(program string) []Answer {
 	s.T.Helper()
-	rows, err := s.Pool.Query(s.T.Context(), `SELECT body FROM events WHERE program_id = $1 ORDER BY created_xid, seq`, program)
+	rows, err := s.Pool.Query(s.T.Context(), `SELECT body FROM events WHERE program_id = $1 ORDER BY seq`, program)
 	if err != nil {
 		s.T.Fatal(err)
 	}

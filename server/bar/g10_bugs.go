@@ -34,7 +34,7 @@ func bugs() []bug {
 		{"an answer although the commit failed", "g7", "server/front/work.go", "", "if err := tx.Commit(ctx); err != nil {", "if err := tx.Commit(ctx); err != nil && ctx == nil {", false},
 		{"a database that is away answers 500", "g7", "server/front/errors.go", "func databaseProblem", "if away(pg.Code) {", "if away(pg.Code) && pg.Code == \"\" {", false},
 		{"redirects followed", "g8", "server/webhook/attempt.go", "CheckRedirect", "return http.ErrUseLastResponse", "return nil", false},
-		{"an endpoint's line backwards", "g8", "gen/db/webhooks.sql.go", "const webhookNext ", "ORDER BY d.event_xid, d.event_seq", "ORDER BY d.event_xid DESC, d.event_seq DESC", false},
+		{"an endpoint's line backwards", "g8", "gen/db/webhooks.sql.go", "const webhookNext ", "ORDER BY d.event_seq, d.id", "ORDER BY d.event_seq DESC, d.id", false},
 		{"another text signed than sent", "g8", "server/webhook/sign.go", "func RailSignature", `mac([]byte(s), t, ".", string(body))`, `mac([]byte(s), t, string(body))`, false},
 		{"money rounded down", "g9", "server/rules/money.go", "func ratio", "lo, uint64(d/2), 0)", "lo, 0, 0)", false},
 	}

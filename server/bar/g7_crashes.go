@@ -361,7 +361,7 @@ func (s *storm) standing(ctx context.Context) (told string) {
 
 // events are the storm's, with their places in the order of their commits.
 func (s *storm) events(ctx context.Context) (map[string]int, error) {
-	rows, err := s.w.pool.Query(ctx, "SELECT id FROM events WHERE program_id = $1 ORDER BY created_xid, seq", s.program)
+	rows, err := s.w.pool.Query(ctx, "SELECT id FROM events WHERE program_id = $1 ORDER BY seq", s.program)
 	if err != nil {
 		return nil, err
 	}

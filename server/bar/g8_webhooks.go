@@ -141,7 +141,7 @@ func (h *hooks) healthy(ctx context.Context, n int, f *figures) error {
 }
 
 func (h *hooks) order(ctx context.Context) ([]string, error) {
-	rows, err := h.w.pool.Query(ctx, "SELECT id FROM events WHERE program_id = $1 AND type = 'affiliate.updated' ORDER BY created_xid, seq", h.program)
+	rows, err := h.w.pool.Query(ctx, "SELECT id FROM events WHERE program_id = $1 AND type = 'affiliate.updated' ORDER BY seq", h.program)
 	if err != nil {
 		return nil, err
 	}

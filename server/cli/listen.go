@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"rail/gen/db"
+	"rail/server/event"
 	"rail/server/ident"
 	"rail/server/webhook"
 )
@@ -59,22 +60,21 @@ type forwarder struct {
 	env             *Env
 	d               *database
 	org, to, secret string
-	xid             uint64
-	seq             int64
+	seq             int64 // of the last event that was told
 }
 
 // run follows the events until ctx ends.
-func (f *forwarder) run(ctx context.Context) (err error) {
-	if f.xid, err = queries.EventsMark(ctx, f.d.pool); err != nil {
+func (f *forwarder) run(ctx context.Context) error {
+	now, err := event.ReadHorizon(ctx, f.d.pool)
+	if err != nil {
 		return err
 	}
-	f.xid-- // everything before it has been told
-	f.seq = 1<<63 - 1
+	f.seq = now.Lowest() - 1
 	fmt.Fprintf(f.env.Out, "Events of %s go to %s, signed with %s\n", f.org, f.to, f.secret)
 	client := webhook.NewClient(f.d.config.ServiceName, (&net.Dialer{}).DialContext)
 	defer client.Close()
 	for {
-		rows, err := queries.EventsSince(ctx, f.d.pool, db.EventsSinceParams{OrgID: f.org, AfterXid: f.xid, AfterSeq: f.seq, Lim: 100})
+		rows, err := f.next(ctx)
 		if errors.Is(err, context.Canceled) {
 			return nil
 		}
@@ -83,7 +83,7 @@ func (f *forwarder) run(ctx context.Context) (err error) {
 		}
 		for _, e := range rows {
 			f.forward(ctx, client, e)
-			f.xid, f.seq = e.CreatedXid, e.Seq
+			f.seq = e.Seq
 		}
 		if len(rows) > 0 {
 			continue
@@ -94,6 +94,15 @@ func (f *forwarder) run(ctx context.Context) (err error) {
 		case <-time.After(listenPoll):
 		}
 	}
+}
+
+// next reads events that follow the last one and that no other can come before.
+func (f *forwarder) next(ctx context.Context) ([]db.EventsSinceRow, error) {
+	now, err := event.ReadHorizon(ctx, f.d.pool)
+	if err != nil {
+		return nil, err
+	}
+	return queries.EventsSince(ctx, f.d.pool, db.EventsSinceParams{OrgID: f.org, AfterSeq: f.seq, BeforeSeq: now.Lowest(), Lim: 100})
 }
 
 // forward sends one event and shows what came of it: type, id, status and time.

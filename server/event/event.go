@@ -4,6 +4,7 @@ package event
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -58,6 +59,7 @@ func (r *Recorder) Record(kind string, about Subject, data any) {
 		return
 	}
 	r.rows.Ids = append(r.rows.Ids, id)
+	r.rows.OrgIds = append(r.rows.OrgIds, r.OrgID)
 	r.rows.ProgramIds = append(r.rows.ProgramIds, about.ProgramID)
 	r.rows.Types = append(r.rows.Types, kind)
 	r.rows.PartnerIds = append(r.rows.PartnerIds, about.PartnerID)
@@ -86,8 +88,17 @@ func (r *Recorder) Flush(ctx context.Context, tx pgtx.DBTX) error {
 	if r.err != nil || len(r.rows.Ids) == 0 {
 		return r.err
 	}
-	r.rows.OrgID, r.rows.RequestID, r.rows.CreatedAt = r.OrgID, r.RequestID, r.Now
+	r.rows.RequestID, r.rows.CreatedAt = r.RequestID, r.Now
 	return db.New().EventsInsert(ctx, tx, r.rows)
+}
+
+// add takes over what another recorder has collected.
+func (r *Recorder) add(o *Recorder) {
+	r.err = cmp.Or(r.err, o.err)
+	r.rows.Ids, r.rows.OrgIds = append(r.rows.Ids, o.rows.Ids...), append(r.rows.OrgIds, o.rows.OrgIds...)
+	r.rows.ProgramIds, r.rows.Types = append(r.rows.ProgramIds, o.rows.ProgramIds...), append(r.rows.Types, o.rows.Types...)
+	r.rows.PartnerIds, r.rows.SubjectIds = append(r.rows.PartnerIds, o.rows.PartnerIds...), append(r.rows.SubjectIds, o.rows.SubjectIds...)
+	r.rows.Bodies, r.rows.PartnerBodies = append(r.rows.Bodies, o.rows.Bodies...), append(r.rows.PartnerBodies, o.rows.PartnerBodies...)
 }
 
 // IDs are those of the collected events, in order.

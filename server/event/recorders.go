@@ -42,12 +42,11 @@ func Within(ctx context.Context, pool *pgxpool.Pool, run string, now clock.Time,
 	return n, err
 }
 
-// Flush writes the collected events, one statement an organization.
+// Flush writes the collected events of all organizations with one statement.
 func (r *Recorders) Flush(ctx context.Context, tx pgtx.DBTX) error {
+	together := Recorder{RequestID: r.RequestID, Now: r.Now}
 	for _, e := range r.all {
-		if err := e.Flush(ctx, tx); err != nil {
-			return err
-		}
+		together.add(e)
 	}
-	return nil
+	return together.Flush(ctx, tx)
 }

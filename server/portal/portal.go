@@ -46,7 +46,6 @@ type Portal struct {
 	routes map[string]route
 	origin *http.CrossOriginProtection
 	secure bool // the service is reached by https
-	tests  tests
 }
 
 // action answers a request.
@@ -57,7 +56,7 @@ type route struct{ get, post action }
 
 // New returns the portal.
 func New(o Options) (*Portal, error) {
-	p := &Portal{Options: o, origin: http.NewCrossOriginProtection(), secure: strings.HasPrefix(o.Server.BaseURL, "https:"), tests: tests{who: map[string]bool{}}}
+	p := &Portal{Options: o, origin: http.NewCrossOriginProtection(), secure: strings.HasPrefix(o.Server.BaseURL, "https:")}
 	base, err := url.Parse(o.Server.BaseURL)
 	if err != nil {
 		return nil, err

@@ -3,10 +3,11 @@ package portal
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
-	"sync"
+
 	"time"
 
 	gen "rail/gen/api"
@@ -240,15 +241,14 @@ func pingPostback(v *visit) error {
 			return v.tooMany(page)
 		}
 	}
-	done, ok := v.portal.tests.begin(v.partner.ID)
-	if !ok {
-		return v.tooMany(page)
-	}
-	defer done()
 	err = v.write("pingWebhookEndpoint", func(ctx context.Context) error {
 		_, err := v.portal.Server.PingWebhookEndpoint(ctx, gen.PingWebhookEndpointRequestObject{ID: page.Current.ID})
 		return err
 	})
+	var refused *problem.Error
+	if errors.As(err, &refused) && refused.Code == problem.RateLimitExceeded {
+		return v.tooMany(page)
+	}
 	if err != nil {
 		return err
 	}
@@ -259,31 +259,6 @@ func (v *visit) tooMany(page postbackPage) error {
 	v.Response().Header().Set("Retry-After", strconv.Itoa(int(betweenTests/time.Second)))
 	page.Form.Errors = fieldErrors{"": "A test was sent just now. Wait ten seconds before the next."}
 	return v.showPostback(http.StatusTooManyRequests, page)
-}
-
-// maxTests is how many partners test at once: fewer than the places for tests, so
-// that some are left to the API.
-const maxTests = 3
-
-// tests is who tests a postback now: one test a partner.
-type tests struct {
-	mu  sync.Mutex
-	who map[string]bool
-}
-
-// begin takes a place for a partner; done gives it back.
-func (t *tests) begin(partner string) (done func(), ok bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.who[partner] || len(t.who) >= maxTests {
-		return nil, false
-	}
-	t.who[partner] = true
-	return func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		delete(t.who, partner)
-	}, true
 }
 
 func deletePostback(v *visit) error {

@@ -168,17 +168,20 @@ func numeric(label string) bool {
 	return strings.Trim(label, "0123456789") == ""
 }
 
+// locals end names that resolve only where they are given: those that are reserved
+// for it (RFC 6761, 6762 with its appendix G, 8375), and those that systems write
+// into their own tables of hosts.
+var locals = []string{
+	".localhost", ".local", ".internal", ".intranet", ".private", ".corp", ".home", ".lan", ".home.arpa",
+	".localdomain", ".localdomain4", ".localdomain6",
+}
+
 // internal names never lead outside.
 func internal(name string) bool {
 	if !strings.Contains(name, ".") {
 		return true
 	}
-	for _, suffix := range []string{".localhost", ".local", ".internal", ".home.arpa", ".lan", ".intranet", ".corp", ".home"} {
-		if strings.HasSuffix(name, suffix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(locals, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
 }
 
 // DialContext resolves, judges every answer, and dials the first few; each

@@ -9,6 +9,10 @@ import (
 // MaxAttempts is how often a delivery is tried.
 const MaxAttempts = 8
 
+// AtOnce is when a first attempt is due: before the time of any clock, so that no
+// event waits for a clock that is behind the one of its writer.
+var AtOnce = clock.At(time.Unix(0, 0))
+
 // waits are the least times from one attempt to the next (specification,
 // Delivery 2).
 var waits = [MaxAttempts - 1]time.Duration{

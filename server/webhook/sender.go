@@ -27,23 +27,32 @@ const (
 	poll = 250 * time.Millisecond
 	// buryEvery is how often the leases of dead workers are taken from them.
 	buryEvery = 500 * time.Millisecond
+	// spacing is the least time from one look to the next.
+	spacing = 20 * time.Millisecond
 	// maxBusy bounds the endpoints that one sender sends to at once; each costs a
-	// goroutine, so that a receiver which hangs slows no other.
+	// goroutine, so that a receiver which hangs slows no other. WebhookClaim shares
+	// the places out.
 	maxBusy = 512
+	// turn is how long an endpoint that answers well keeps its place.
+	turn = time.Second
+	// quick is what an attempt may take that is no reason to give the place back.
+	quick = time.Second
 	// writers is how many batches of results are written at once: while one waits
 	// for the disk, the next one gathers and begins.
 	writers = 2
+	// crowded is from how many taken places on somebody's share may be used up, so
+	// that whoever gives one back has others looked for.
+	crowded = maxBusy / 16
 	// ahead is how many deliveries of an endpoint are read at once.
 	ahead = 16
-	// heldFor is how long an event may wait for older transactions to end.
+	// heldFor is how long a transaction of the same program that does not end holds
+	// its later events back. The database ends one that stands still after as long.
 	heldFor = 10 * time.Second
-	// renewAfter is when a lease of 30 seconds is renewed.
-	renewAfter = 10 * time.Second
 )
 
-// after a wake, work is looked for soon and a few times: the event's transaction
-// may have to wait for others that began before it.
-var afterWake = []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond, 80 * time.Millisecond}
+// after a wake, work is looked for again soon, where a transaction that had not
+// ended may have held it back.
+var afterWake = []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 80 * time.Millisecond}
 
 // Options are what a sender works with.
 type Options struct {
@@ -69,6 +78,7 @@ type Sender struct {
 	wake    chan struct{}
 	slots   chan struct{}
 	results chan result
+	horizon horizon
 	working sync.WaitGroup
 	alive   atomic.Bool // the lock that tells so is held
 }
@@ -109,45 +119,57 @@ func (s *Sender) Run(ctx context.Context) {
 
 // look claims work when woken, and now and then.
 func (s *Sender) look(ctx context.Context) {
-	tick := time.NewTicker(poll)
-	defer tick.Stop()
+	var soon []time.Duration
 	for {
-		s.claim(ctx)
+		held := s.claim(ctx)
+		claimed, wait := time.Now(), poll
+		if held && len(soon) > 0 {
+			wait, soon = soon[0], soon[1:]
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-time.After(wait):
 		case <-s.wake:
-			for _, d := range afterWake {
-				select {
-				case <-ctx.Done():
-					return
-				case <-time.After(d):
-				}
-				s.claim(ctx)
-			}
+			soon = afterWake
+			sleep(ctx, spacing-time.Since(claimed)) // what comes together is claimed together
 		}
 	}
 }
 
-// claim leases endpoints and gives each to a goroutine.
-func (s *Sender) claim(ctx context.Context) {
+// claim leases endpoints and gives each to a goroutine. It takes half of the free
+// places at a time, so that organizations which come together share them too. It
+// tells whether transactions held anything back.
+func (s *Sender) claim(ctx context.Context) (held bool) {
 	free := maxBusy - len(s.slots)
 	if free == 0 || ctx.Err() != nil || !s.alive.Load() {
-		return
+		return false
 	}
-	now := s.Clock.Now()
-	leases, err := queries.WebhookClaim(ctx, s.Pool, db.WebhookClaimParams{Owner: s.owner, Now: &now, HeldSince: now.Plus(-heldFor), Lim: int32(free)}) //nolint:gosec // at most maxBusy
+	h, err := s.settled(ctx, 0)
+	var leases []db.WebhookClaimRow
+	if err == nil {
+		now := s.Clock.Now()
+		p := db.WebhookClaimParams{Owner: s.owner, Unused: int64(free), Now: &now, Horizon: h.End, Lim: int32((free + 1) / 2)} //nolint:gosec // at most maxBusy
+		p.Classes, p.Belows = h.Arrays()
+		leases, err = queries.WebhookClaim(ctx, s.Pool, p)
+	}
 	if err != nil && ctx.Err() == nil {
 		s.Log.Error("webhooks: claim", "error", err)
 	}
 	for _, l := range leases {
 		s.slots <- struct{}{}
 		s.working.Go(func() {
-			defer func() { <-s.slots }()
-			s.work(ctx, lease{l.EndpointID, l.Token})
+			more := s.work(ctx, lease{l.EndpointID, l.Token})
+			<-s.slots
+			if more || len(s.slots) >= crowded {
+				s.Wake()
+			}
 		})
 	}
+	if len(leases) == (free+1)/2 {
+		s.Wake()
+	}
+	return len(h.Held) > 0
 }
 
 // live holds the lock that tells the others that this sender lives, and takes

@@ -31,40 +31,53 @@ type result struct {
 }
 
 // verdict is what the writer found: held is false where the lease was lost, or
-// the endpoint is off or gone; same where nothing of the endpoint has changed.
-type verdict struct{ held, same bool }
+// the endpoint is off or gone; same where nothing of the endpoint has changed;
+// quick where the receiver acknowledged, and soon.
+type verdict struct{ held, same, quick bool }
 
-// work sends to one endpoint until nothing is due or the lease is lost.
-func (s *Sender) work(ctx context.Context, l lease) {
+// work takes a turn at one endpoint: it sends until nothing is due, the turn is
+// over or the lease is lost, or an attempt has failed or taken long. It tells
+// whether more may be due.
+func (s *Sender) work(ctx context.Context, l lease) (more bool) {
 	client := NewClient(s.Service, s.Dial)
 	defer client.Close()
-	renewed := time.Now()
-	for ctx.Err() == nil {
-		if time.Since(renewed) > renewAfter {
-			if err := queries.WebhookRenew(ctx, s.Pool, db.WebhookRenewParams{EndpointID: l.endpoint, Owner: s.owner, Token: l.token}); err != nil {
-				break
-			}
-			renewed = time.Now()
+	began := time.Now()
+	var last *bool // whether the last attempt was quick
+	for more = true; more && ctx.Err() == nil && time.Since(began) < turn; {
+		due, err := s.next(ctx, l)
+		if err != nil || len(due) == 0 {
+			more = false
+			break
 		}
-		now := s.Clock.Now()
-		due, err := queries.WebhookNext(ctx, s.Pool, db.WebhookNextParams{
-			EndpointID: l.endpoint, Owner: s.owner, Token: l.token, Now: &now, HeldSince: now.Plus(-heldFor), Lim: ahead,
-		})
-		if err != nil || len(due) == 0 || !s.sendAll(ctx, client, l, due, renewed) {
+		v := s.sendAll(ctx, client, l, due, began)
+		if last, more = &v.quick, v.held; !v.quick {
 			break
 		}
 	}
-	s.release(ctx, l)
+	s.release(ctx, l, last)
+	return more
+}
+
+// next reads what is due at the head of the line.
+func (s *Sender) next(ctx context.Context, l lease) ([]db.WebhookNextRow, error) {
+	h, err := s.settled(ctx, fresh)
+	if err != nil {
+		return nil, err
+	}
+	now := s.Clock.Now()
+	p := db.WebhookNextParams{EndpointID: l.endpoint, Owner: s.owner, Token: l.token, Now: &now, Horizon: h.End, Lim: ahead}
+	p.Classes, p.Belows = h.Arrays()
+	return queries.WebhookNext(ctx, s.Pool, p)
 }
 
 // release gives a lease back. While the database is away it tries again: nobody
 // takes the lease of a sender that lives, and its endpoint would wait until the
-// lease has run out.
-func (s *Sender) release(ctx context.Context, l lease) {
+// lease has run out. quick tells how the last attempt went, where one was made.
+func (s *Sender) release(ctx context.Context, l lease, quick *bool) {
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), Deadline)
 	defer cancel()
 	for {
-		err := queries.WebhookRelease(limit, s.Pool, db.WebhookReleaseParams{EndpointID: l.endpoint, Owner: s.owner, Token: l.token})
+		err := queries.WebhookRelease(limit, s.Pool, db.WebhookReleaseParams{Quick: quick, EndpointID: l.endpoint, Owner: s.owner, Token: l.token})
 		if err == nil || ctx.Err() != nil || limit.Err() != nil {
 			return
 		}
@@ -72,25 +85,19 @@ func (s *Sender) release(ctx context.Context, l lease) {
 	}
 }
 
-// sendAll sends what was read, one after the other; it stops early where the
-// endpoint has changed meanwhile, and returns false where the lease is lost.
-func (s *Sender) sendAll(ctx context.Context, client *Client, l lease, due []db.WebhookNextRow, renewed time.Time) bool {
-	for _, d := range due {
-		if ctx.Err() != nil {
-			return false
+// sendAll sends what was read, one after the other, and returns what came of the
+// last. It stops early where that was not quick, the endpoint has changed
+// meanwhile or the turn, which began then, is over.
+func (s *Sender) sendAll(ctx context.Context, client *Client, l lease, due []db.WebhookNextRow, began time.Time) (v verdict) {
+	for i, d := range due {
+		if i > 0 && (ctx.Err() != nil || time.Since(began) >= turn) {
+			break
 		}
-		if time.Since(renewed) > renewAfter {
-			return true // the lease is renewed first
-		}
-		v := s.sendOne(ctx, client, l, d)
-		if !v.held {
-			return false
-		}
-		if !v.same {
-			return true
+		if v = s.sendOne(ctx, client, l, d); !v.held || !v.same || !v.quick {
+			break
 		}
 	}
-	return true
+	return v
 }
 
 // sendOne makes one attempt and has its result written.
@@ -115,7 +122,9 @@ func (s *Sender) sendOne(ctx context.Context, client *Client, l lease, d db.Webh
 		}
 	}
 	s.results <- r
-	return <-r.done
+	v := <-r.done
+	v.quick = r.outcome.Err == "" && r.outcome.Took < quick
+	return v
 }
 
 // Sealed are the secrets of an endpoint as they are stored. Previous is nil, or

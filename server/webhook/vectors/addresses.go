@@ -8,6 +8,8 @@ var Refused = []string{
 	"http://127.0.0.1/", "http://127.0.0.2/", "http://127.1/", "http://0/", "http://0.0.0.0/", "http://2130706433/", "http://0X7F000001/", "http://0x7f.1/",
 	"http://0177.0.0.1/", "http://017700000001/", "http://127.0.0.1./", "http://127.0.0.1.5/", "http://4294967297/",
 	"http://localhost/", "http://LOCALHOST/", "http://foo.localhost/", "http://ip6-localhost/", "http://db/", "http://kubernetes.default.svc.cluster.local/",
+	"http://localhost.localdomain/", "http://LocalHost.LocalDomain./", "http://localhost4.localdomain4/", "http://localhost6.localdomain6/", "http://router.lan/",
+	"http://wiki.corp/", "http://nas.home/", "http://db.private/", "http://wiki.intranet/",
 	"http://printer.local/", "http://intranet/", "http://nas.home.arpa/", "http://metadata.google.internal/computeMetadata/v1/", "http://instance-data/latest/meta-data/",
 	"http://instance-data.ec2.internal/", "http://169.254.169.254/latest/meta-data/", "http://169.254.169.123/", "http://0xa9fea9fe/", "http://0251.0376.0251.0376/",
 	"http://169.16689662/", "http://192.0.0.192/latest/", "http://[fd00:ec2::254]/latest/meta-data/", "http://[::ffff:169.254.169.254]/", "http://[64:ff9b::a9fe:a9fe]/",

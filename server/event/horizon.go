@@ -1,0 +1,62 @@
+package event
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/gen/db"
+	"rail/server/pgtx"
+)
+
+// Horizon is up to where the events are known: what a later snapshot sees of them
+// below it is all that there will ever be (queries/events.sql, EventsInsert).
+type Horizon struct {
+	// End bounds the events of every program.
+	End int64
+	// Held are transactions that have written events and had not ended. They bound
+	// the events of programs in their class.
+	Held []Held
+}
+
+// Held is the lock of one transaction. Its events, of programs in Class, are all
+// above Below.
+type Held struct {
+	Class int32
+	Below int64
+}
+
+// ReadHorizon reads the horizon in one round trip; End before the locks.
+func ReadHorizon(ctx context.Context, pool *pgxpool.Pool) (h Horizon, err error) {
+	var drawn int64
+	var locks []db.EventsHeldRow
+	errs := pgtx.Together(ctx, pool,
+		func(q pgtx.DBTX) (err error) { drawn, err = db.New().EventsDrawn(ctx, q); return err },
+		func(q pgtx.DBTX) (err error) { locks, err = db.New().EventsHeld(ctx, q); return err },
+	)
+	h.End = drawn + 1
+	for _, l := range locks {
+		// The difference fits 32 bits; what was drawn since is negative, and above End.
+		if since := int32(drawn) - l.Number; since >= 0 { //nolint:gosec // modulo 2^32 on purpose
+			h.Held = append(h.Held, Held{Class: l.Class, Below: drawn - int64(since)})
+		}
+	}
+	return h, pgtx.First(errs)
+}
+
+// Lowest bounds the events of all programs together.
+func (h Horizon) Lowest() int64 {
+	low := h.End
+	for _, l := range h.Held {
+		low = min(low, l.Below)
+	}
+	return low
+}
+
+// Arrays are the locks as queries take them.
+func (h Horizon) Arrays() (classes []int32, belows []int64) {
+	for _, l := range h.Held {
+		classes, belows = append(classes, l.Class), append(belows, l.Below)
+	}
+	return classes, belows
+}

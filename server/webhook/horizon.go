@@ -1,0 +1,49 @@
+package webhook
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"rail/server/event"
+)
+
+// fresh is how old a horizon may be that a worker reads its line up to.
+const fresh = 5 * time.Millisecond
+
+// horizon is the last one that a sender has read, for all its workers.
+type horizon struct {
+	mu   sync.Mutex
+	at   time.Time // when reading it began
+	last event.Horizon
+	seen map[event.Held]time.Time // since when
+}
+
+// settled returns a horizon that is at most age older than the call. Events that
+// a transaction holds back for longer than heldFor wait no more: they go before
+// what it may still commit.
+func (s *Sender) settled(ctx context.Context, age time.Duration) (event.Horizon, error) {
+	asked := time.Now()
+	h := &s.horizon
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.at.Before(asked.Add(-age)) {
+		return h.last, nil
+	}
+	at := time.Now()
+	last, err := event.ReadHorizon(ctx, s.Pool)
+	if err != nil {
+		return last, err
+	}
+	seen := map[event.Held]time.Time{}
+	for _, l := range last.Held {
+		seen[l] = at
+		if before, known := h.seen[l]; known {
+			seen[l] = before
+		}
+	}
+	last.Held = slices.DeleteFunc(last.Held, func(l event.Held) bool { return at.Sub(seen[l]) > heldFor })
+	h.at, h.last, h.seen = at, last, seen
+	return last, nil
+}
