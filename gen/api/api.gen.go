@@ -3627,6 +3627,9 @@ type ClickCreate struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
+	// Referer The same as `referrer`, in the spelling of HTTP; one of them is enough, and both must agree.
+	Referer *string `json:"referer,omitempty"`
+
 	// Referrer The page that the visitor came from; returned as `referer`.
 	Referrer *string `json:"referrer,omitempty"`
 
@@ -4488,6 +4491,11 @@ type Error struct {
 	//
 	// Examples: program_id
 	Param *string `json:"param,omitempty"`
+
+	// RequestID The request's id, as in `Rail-Request-Id`; in a replayed error that of the request which was answered first.
+	//
+	// Examples: req_01kb2m4q8e7v9t3n5x6c0d1f2g
+	RequestID string `json:"request_id"`
 
 	// Type The class of an error; each belongs to one or a few statuses.
 	//

@@ -35,6 +35,10 @@ type visit struct {
 // values; the visitor joins one live referral a partner (decisions, 65 and 68).
 func (s *Server) CreateClick(ctx context.Context, r api.CreateClickRequestObject) (api.CreateClickResponseObject, error) {
 	c, b := call.From(ctx), r.Body
+	from, err := referrer(b)
+	if err != nil {
+		return nil, err
+	}
 	value := strings.ToLower(b.Value)
 	visitor := secret.HashToken(b.VisitorToken)
 	var p db.Program
@@ -64,10 +68,22 @@ func (s *Server) CreateClick(ctx context.Context, r api.CreateClickRequestObject
 	}
 	click, err := s.record(ctx, c, visit{
 		programID: p.ID, partnerID: hit.PartnerID, linkID: hit.LinkID, referralID: hit.ReferralID, param: deref(b.Param),
-		visitor: visitor, landingURL: b.LandingURL, ip: deref(b.IP), userAgent: b.UserAgent, referer: b.Referrer,
+		visitor: visitor, landingURL: b.LandingURL, ip: deref(b.IP), userAgent: b.UserAgent, referer: from,
 		geo: upper(b.Country), gizmo: b.Device, cookieDays: p.CookieDays,
 	})
 	return api.CreateClick201JSONResponse(toClick(click)), err
+}
+
+// referrer returns the page that the visitor came from, in whichever spelling it
+// was given.
+func referrer(b *api.ClickCreate) (*string, error) {
+	switch {
+	case b.Referer == nil:
+		return b.Referrer, nil
+	case b.Referrer != nil && *b.Referrer != *b.Referer:
+		return nil, problem.On("referer", problem.ParametersExclusive, "referer and referrer are two spellings of one thing, and differ here.")
+	}
+	return b.Referer, nil
 }
 
 // record writes a click and, for a visitor without a live referral, the

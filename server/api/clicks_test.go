@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -131,7 +132,9 @@ func TestClickRefusals(t *testing.T) {
 		{M{"visitor_token": "1234567"}, 400, "parameter_invalid", "visitor_token"},
 		{M{"visitor_token": string(slices.Repeat([]byte("x"), 129))}, 400, "parameter_invalid", "visitor_token"},
 		{M{"country": "DEU"}, 400, "parameter_invalid", "country"},
-		{M{"referer": "x"}, 400, "parameter_unknown", "referer"},
+		{M{"referer": "https://a.example", "referrer": "https://b.example"}, 400, "parameters_exclusive", "referer"},
+		{M{"param": strings.Repeat("x", 33)}, 400, "parameter_invalid", "param"},
+		{M{"param": ""}, 400, "parameter_invalid", "param"},
 		{M{"program_id": "prg_none"}, 404, "resource_not_found", "program_id"},
 		{M{"program_id": stranger.Program()}, 404, "resource_not_found", "program_id"},
 	} {
@@ -142,7 +145,10 @@ func TestClickRefusals(t *testing.T) {
 	require.EqualValues(t, 0, s.Get("/v1/clicks?program_id="+program).Int("total_count"))
 	require.EqualValues(t, 0, s.Get("/v1/referrals?program_id="+program).Int("total_count"))
 	s.Must(200, s.Post("/v1/programs/"+program, M{"status": "active"}))
-	click := s.Must(201, post(nil))
+	for _, given := range []M{{"referrer": "https://a.example"}, {"referer": "https://a.example"}, {"referer": "https://a.example", "referrer": "https://a.example"}} {
+		require.Equal(t, "https://a.example", s.Must(201, post(given)).String("referer"), "%v", given)
+	}
+	click := s.Must(201, post(M{"param": strings.Repeat("x", 32)}))
 	stranger.Refused(404, "resource_not_found", "", stranger.Get("/v1/clicks/"+click.String("id")))
 }
 

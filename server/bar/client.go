@@ -64,7 +64,8 @@ func (a answer) replayed() bool { return a.header.Get("Idempotent-Replayed") == 
 // shape is what a client can see of an answer, but for the request's own id.
 func (a answer) shape() string {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(a.header)), func(n string) bool { return n == "Rail-Request-Id" })
-	return fmt.Sprintf("%d %s %s", a.status, strings.Join(names, " "), a.raw)
+	raw := strings.ReplaceAll(string(a.raw), a.header.Get("Rail-Request-Id"), "")
+	return fmt.Sprintf("%d %s %s", a.status, strings.Join(names, " "), raw)
 }
 
 // send sends a request and judges the answer: a connection that breaks is an

@@ -2,6 +2,7 @@ package front
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
@@ -21,10 +22,11 @@ type envelope struct {
 }
 
 type errorBody struct {
-	Type    string       `json:"type"`
-	Code    problem.Code `json:"code"`
-	Message string       `json:"message"`
-	Param   string       `json:"param,omitempty"`
+	Type      string       `json:"type"`
+	Code      problem.Code `json:"code"`
+	Message   string       `json:"message"`
+	Param     string       `json:"param,omitempty"`
+	RequestID string       `json:"request_id"`
 }
 
 // writeError is the one writer of errors.
@@ -43,13 +45,12 @@ func (f *Front) writeError(err error, c echo.Context) {
 	if p.Status() == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", "Bearer")
 	}
-	body := envelope{errorBody{p.Type(), p.Code, p.Message, p.Param}, p.Existing}
-	if c.Request().Method == http.MethodHead {
-		err = c.NoContent(p.Status())
-	} else {
-		err = c.JSON(p.Status(), body)
-	}
-	if err != nil {
+	h.Set(echo.HeaderContentType, echo.MIMEApplicationJSON)
+	c.Response().WriteHeader(p.Status())
+	body := json.NewEncoder(c.Response())
+	body.SetEscapeHTML(false) // people read the message
+	about := errorBody{p.Type(), p.Code, p.Message, p.Param, h.Get(HeaderRequestID)}
+	if err := body.Encode(envelope{about, p.Existing}); err != nil {
 		f.Log.Debug("response not written", "error", err)
 	}
 }

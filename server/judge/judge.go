@@ -4,6 +4,7 @@ package judge
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -76,8 +77,24 @@ func Of(route *routers.Route, params map[string]string, r *http.Request, status 
 			fault(" without %s", name)
 		}
 	}
+	if id := errorID(body); status >= http.StatusBadRequest && id != header.Get("Rail-Request-Id") && header.Get("Idempotent-Replayed") == "" {
+		fault(" with the request id %q in the error and %q in the header", id, header.Get("Rail-Request-Id"))
+	}
 	if status != http.StatusNotModified && !strings.HasPrefix(header.Get("Content-Type"), "application/json") && strings.HasPrefix(r.URL.Path, "/v1/") {
 		fault(" with the type %q", header.Get("Content-Type"))
 	}
 	return faults
+}
+
+// errorID is the id of the request that an error's body names.
+func errorID(body []byte) string {
+	var in struct {
+		Error struct {
+			RequestID string `json:"request_id"`
+		}
+	}
+	if json.Unmarshal(body, &in) != nil {
+		return ""
+	}
+	return in.Error.RequestID
 }
