@@ -42,7 +42,7 @@ func (s *Server) RetrieveCampaign(ctx context.Context, r api.RetrieveCampaignReq
 	if err != nil {
 		return nil, err
 	}
-	return api.RetrieveCampaign200JSONResponse(toCampaign(row)), namedProgram(c, row.ProgramID, &r.Params.ProgramID)
+	return api.RetrieveCampaign200JSONResponse(toCampaign(row)), fits(c, row.ProgramID)
 }
 
 // CreateCampaign prepares a campaign.
@@ -102,7 +102,7 @@ func schedule(row *db.Campaign, at *clock.Time, now clock.Time) error {
 // UpdateCampaign changes what is still to be sent.
 func (s *Server) UpdateCampaign(ctx context.Context, r api.UpdateCampaignRequestObject) (api.UpdateCampaignResponseObject, error) {
 	c, b := call.From(ctx), r.Body
-	row, err := editable(ctx, c, r.ID, b.ProgramID)
+	row, err := editable(ctx, c, r.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (s *Server) UpdateCampaign(ctx context.Context, r api.UpdateCampaignRequest
 // DeleteCampaign removes a campaign that is not being sent and is not done.
 func (s *Server) DeleteCampaign(ctx context.Context, r api.DeleteCampaignRequestObject) (api.DeleteCampaignResponseObject, error) {
 	c := call.From(ctx)
-	row, err := editable(ctx, c, r.ID, nil)
+	row, err := editable(ctx, c, r.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (s *Server) DeleteCampaign(ctx context.Context, r api.DeleteCampaignRequest
 // SendCampaign starts a draft, or goes on with a paused campaign.
 func (s *Server) SendCampaign(ctx context.Context, r api.SendCampaignRequestObject) (api.SendCampaignResponseObject, error) {
 	c := call.From(ctx)
-	row, err := lockCampaign(ctx, c, r.ID, &r.Body.ProgramID)
+	row, err := lockCampaign(ctx, c, r.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -163,11 +163,7 @@ func (s *Server) SendCampaign(ctx context.Context, r api.SendCampaignRequestObje
 // PauseCampaign holds what has not been sent.
 func (s *Server) PauseCampaign(ctx context.Context, r api.PauseCampaignRequestObject) (api.PauseCampaignResponseObject, error) {
 	c := call.From(ctx)
-	var named *string
-	if r.Body != nil {
-		named = r.Body.ProgramID
-	}
-	row, err := lockCampaign(ctx, c, r.ID, named)
+	row, err := lockCampaign(ctx, c, r.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -180,28 +176,19 @@ func (s *Server) PauseCampaign(ctx context.Context, r api.PauseCampaignRequestOb
 	return api.PauseCampaign200JSONResponse(toCampaign(row)), campaign.Save(ctx, c.Later(), row)
 }
 
-// lockCampaign locks a campaign of the program that the body names, if it does
-// (decisions, 155).
-func lockCampaign(ctx context.Context, c *call.Call, id string, named *string) (db.Campaign, error) {
+// lockCampaign locks a campaign of the program that the request names, if it
+// does (decisions, 155).
+func lockCampaign(ctx context.Context, c *call.Call, id string) (db.Campaign, error) {
 	row, err := queries.CampaignLock(ctx, c.Tx, db.CampaignLockParams{ID: id, OrgID: c.Key.OrgID})
 	if err != nil {
 		return row, err
 	}
-	return row, namedProgram(c, row.ProgramID, named)
-}
-
-// namedProgram answers the 404 of an object that is not of the program which the
-// query or the body names.
-func namedProgram(c *call.Call, programID string, named *string) error {
-	if named != nil && *named != programID {
-		return problem.NotFound("program_id")
-	}
-	return fits(c, programID)
+	return row, fits(c, row.ProgramID)
 }
 
 // editable locks a campaign and refuses one that is on its way or done.
-func editable(ctx context.Context, c *call.Call, id string, named *string) (db.Campaign, error) {
-	row, err := lockCampaign(ctx, c, id, named)
+func editable(ctx context.Context, c *call.Call, id string) (db.Campaign, error) {
+	row, err := lockCampaign(ctx, c, id)
 	if err == nil && !slices.Contains([]string{"draft", "scheduled", "paused"}, row.Status) {
 		return row, problem.New(problem.CampaignNotEditable, "The campaign is %s; only a draft, a scheduled or a paused campaign can be changed or deleted.", row.Status)
 	}

@@ -196,7 +196,7 @@ func choices(param string, given *string, allowed ...string) (one *string, in []
 	for _, v := range strings.Split(*given, ",") {
 		v = strings.TrimSpace(v)
 		if !slices.Contains(allowed, v) {
-			return nil, nil, problem.Invalid(param, "%s must be one of %s.", param, strings.Join(allowed, ", "))
+			return nil, nil, problem.NotOneOf(param, v, allowed)
 		}
 		if !slices.Contains(in, v) {
 			in = append(in, v)

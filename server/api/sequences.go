@@ -127,7 +127,7 @@ func noteTrigger(ctx context.Context, c *call.Call, row db.Sequence) error {
 // of them.
 func (s *Server) DeleteSequence(ctx context.Context, r api.DeleteSequenceRequestObject) (api.DeleteSequenceResponseObject, error) {
 	c := call.From(ctx)
-	row, err := lockSequence(ctx, c, r.ID, nil)
+	row, err := lockSequence(ctx, c, r.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -139,19 +139,19 @@ func (s *Server) DeleteSequence(ctx context.Context, r api.DeleteSequenceRequest
 
 // PauseSequence stops everybody at their step.
 func (s *Server) PauseSequence(ctx context.Context, r api.PauseSequenceRequestObject) (api.PauseSequenceResponseObject, error) {
-	q, err := setSequence(ctx, call.From(ctx), r.ID, r.Body.ProgramID, "paused")
+	q, err := setSequence(ctx, call.From(ctx), r.ID, "paused")
 	return api.PauseSequence200JSONResponse(q), err
 }
 
 // ResumeSequence lets everybody go on from their step.
 func (s *Server) ResumeSequence(ctx context.Context, r api.ResumeSequenceRequestObject) (api.ResumeSequenceResponseObject, error) {
-	q, err := setSequence(ctx, call.From(ctx), r.ID, r.Body.ProgramID, "active")
+	q, err := setSequence(ctx, call.From(ctx), r.ID, "active")
 	return api.ResumeSequence200JSONResponse(q), err
 }
 
 // setSequence sets the status; one that is there already stays untouched.
-func setSequence(ctx context.Context, c *call.Call, id, programID, status string) (api.Sequence, error) {
-	row, err := lockSequence(ctx, c, id, &programID)
+func setSequence(ctx context.Context, c *call.Call, id, status string) (api.Sequence, error) {
+	row, err := lockSequence(ctx, c, id)
 	if err != nil {
 		return api.Sequence{}, err
 	}
@@ -169,12 +169,12 @@ func setSequence(ctx context.Context, c *call.Call, id, programID, status string
 	return one[0], nil
 }
 
-func lockSequence(ctx context.Context, c *call.Call, id string, named *string) (db.Sequence, error) {
+func lockSequence(ctx context.Context, c *call.Call, id string) (db.Sequence, error) {
 	row, err := queries.SequenceLock(ctx, c.Tx, db.SequenceLockParams{ID: id, OrgID: c.Key.OrgID})
 	if err != nil {
 		return row, err
 	}
-	return row, namedProgram(c, row.ProgramID, named)
+	return row, fits(c, row.ProgramID)
 }
 
 func toSequence(r db.Sequence, n db.SequenceCountsRow) api.Sequence {

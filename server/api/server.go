@@ -95,10 +95,10 @@ func sameProgram(objectProgram, programID, param string) error {
 }
 
 // fits answers the 404 of an object whose program is not the one that the
-// query names.
+// query or the body names.
 func fits(c *call.Call, programID string) error {
 	if !c.Fits(programID) {
-		return problem.NotFound("")
+		return problem.NotFound("program_id")
 	}
 	return nil
 }

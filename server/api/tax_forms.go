@@ -85,8 +85,8 @@ func (s *Server) CreateTaxFormStatus(ctx context.Context, r api.CreateTaxFormSta
 	if err != nil {
 		return nil, found(err, "partner_id")
 	}
-	if !c.Fits(partner.ProgramID) {
-		return nil, problem.NotFound("partner_id")
+	if err := fits(c, partner.ProgramID); err != nil {
+		return nil, err
 	}
 	f.ProgramID = partner.ProgramID
 	if err := supersede(ctx, c, f); err != nil {

@@ -4,6 +4,7 @@ package call
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -20,9 +21,10 @@ type Call struct {
 	Key       auth.Key
 	Now       clock.Time
 	Operation string // the operationId
-	// ProgramID is the program_id of the query, which every route tolerates;
-	// where the path names an object, it must be that object's (decisions, 10).
-	ProgramID string
+	// Programs are the program_id of the query and that of the body, which every
+	// route tolerates; where the path names an object, they must be that object's
+	// (decisions, 10).
+	Programs []string
 	// AcceptEncoding is the header of the request, for texts that are kept compressed.
 	AcceptEncoding string
 	Tx             *pgtx.Tx
@@ -72,7 +74,9 @@ func (c *Call) Committed() {
 }
 
 // Fits tells whether an object of a program may be shown to this call.
-func (c *Call) Fits(programID string) bool { return c.ProgramID == "" || c.ProgramID == programID }
+func (c *Call) Fits(programID string) bool {
+	return !slices.ContainsFunc(c.Programs, func(named string) bool { return named != programID })
+}
 
 // Together runs reads in one round trip and returns the first error that is
 // not "no rows".

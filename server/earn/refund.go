@@ -81,7 +81,7 @@ func hold(ctx context.Context, c *call.Call, id string) (refunding, error) {
 		return w, err
 	}
 	if !c.Fits(seen.ProgramID) {
-		return w, problem.NotFound("")
+		return w, problem.NotFound("program_id")
 	}
 	partner := ""
 	if seen.PartnerID != nil {

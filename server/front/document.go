@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ type Document struct {
 	spec    *openapi3.T
 	lenient bool // unknown members of bodies are passed over
 	routes  map[routeKey]*route
+	ids     []idKind
 }
 
 type routeKey struct{ method, path string }
@@ -32,6 +34,7 @@ type route struct {
 	public bool
 	scopes []string // alternatives; empty means any key
 	query  map[string]queryParam
+	body   *openapi3.Schema
 }
 
 type queryParam struct {
@@ -57,7 +60,7 @@ func LoadDocument(bundle []byte, knownScopes []string, ignoreUnknown bool) (*Doc
 	if ignoreUnknown {
 		openRequestBodies(spec)
 	}
-	d := &Document{spec: spec, lenient: ignoreUnknown, routes: map[routeKey]*route{}}
+	d := &Document{spec: spec, lenient: ignoreUnknown, routes: map[routeKey]*route{}, ids: idKinds(spec)}
 	for path, item := range spec.Paths.Map() {
 		for method, op := range item.Operations() {
 			r, err := newRoute(spec, path, method, item, op, knownScopes)
@@ -68,6 +71,15 @@ func LoadDocument(bundle []byte, knownScopes []string, ignoreUnknown bool) (*Doc
 		}
 	}
 	return d, nil
+}
+
+// route returns the operation of a method and a path as the router writes it;
+// nil where there is none. HEAD is as GET.
+func (d *Document) route(method, path string) *route {
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	return d.routes[routeKey{method, path}]
 }
 
 // Operations returns every operationId with its method and path.
@@ -111,6 +123,7 @@ func newRoute(spec *openapi3.T, path, method string, item *openapi3.PathItem, op
 			}
 		}
 	}
+	r.body = programBody(spec, op)
 	return r, nil
 }
 

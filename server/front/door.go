@@ -18,10 +18,10 @@ func (f *Front) door(next echo.HandlerFunc) echo.HandlerFunc {
 			return next(c)
 		}
 		if s.route.Operation.RequestBody == nil {
-			if strings.TrimSpace(string(s.body)) == "{}" {
-				return next(c)
+			if err := f.Document.spare(s); err != nil {
+				return err
 			}
-			return problem.New(problem.ParameterUnknown, "This operation takes no body.")
+			return next(c)
 		}
 		if s.unread != nil {
 			return s.unread

@@ -25,17 +25,21 @@ func (d *Document) Judge(schema string, body any) error {
 	if p := CheckJSON(raw); p != nil {
 		return p
 	}
+	return d.judge(s.Value, raw)
+}
+
+// judge judges JSON that is well formed by a schema.
+func (d *Document) judge(schema *openapi3.Schema, raw []byte) error {
 	var plain any
 	if err := json.Unmarshal(raw, &plain); err != nil {
 		return err
 	}
 	var se *openapi3.SchemaError
-	if err := s.Value.VisitJSON(plain, openapi3.VisitAsRequest()); errors.As(err, &se) {
-		return schemaRefusal(deepest(se), "")
-	} else if err != nil {
-		return err
+	err := schema.VisitJSON(plain, openapi3.VisitAsRequest())
+	if errors.As(err, &se) {
+		return d.schemaRefusal(deepest(se), "")
 	}
-	return nil
+	return err
 }
 
 // Problem is what a client is told of any error.

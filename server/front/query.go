@@ -1,6 +1,7 @@
 package front
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -111,7 +112,7 @@ func unknownParameter(name string, r *route) error {
 	if !utf8.ValidString(name) || strings.ContainsRune(name, 0) || len(name) > 255 {
 		name = "query"
 	}
-	return problem.On(name, problem.ParameterUnknown, "%s is not a query parameter of %s.", name, r.id)
+	return problem.UnknownName(name, "is not a query parameter of "+r.id, name, slices.Sorted(maps.Keys(r.query)))
 }
 
 func plainInteger(v string) bool {

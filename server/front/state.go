@@ -46,7 +46,7 @@ func stateOf(c echo.Context) *state {
 func (f *Front) match(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
-		s.route = f.Document.routes[routeKey{c.Request().Method, c.Path()}]
+		s.route = f.Document.route(c.Request().Method, c.Path())
 		if s.route != nil {
 			return next(c)
 		}
@@ -54,7 +54,7 @@ func (f *Front) match(next echo.HandlerFunc) echo.HandlerFunc {
 			return methodNotAllowed(c, allowed)
 		}
 		if c.Path() == "" || strings.HasPrefix(c.Path(), "/v1") || strings.HasSuffix(c.Path(), "*") && isAPI(c) {
-			return problem.New(problem.RouteNotFound, "No such path.")
+			return f.Document.noPath(c.Request().URL.Path)
 		}
 		return f.outside(c)
 	}

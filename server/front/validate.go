@@ -2,8 +2,10 @@ package front
 
 import (
 	"errors"
+	"maps"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,7 +30,7 @@ func (f *Front) validate(next echo.HandlerFunc) echo.HandlerFunc {
 			Route: s.route.Route, Options: validation,
 		}
 		if err := openapi3filter.ValidateRequest(c.Request().Context(), in); err != nil {
-			return refusal(err)
+			return f.Document.refusal(err)
 		}
 		if f.Document.lenient {
 			if err := s.route.checkNames(s.body); err != nil {
@@ -49,7 +51,7 @@ func pathParams(c echo.Context) map[string]string {
 }
 
 // refusal turns the validator's error into one that names the parameter.
-func refusal(err error) *problem.Error {
+func (d *Document) refusal(err error) *problem.Error {
 	var re *openapi3filter.RequestError
 	param := ""
 	if errors.As(err, &re) {
@@ -62,7 +64,7 @@ func refusal(err error) *problem.Error {
 	}
 	var se *openapi3.SchemaError
 	if errors.As(err, &se) {
-		return schemaRefusal(deepest(se), param)
+		return d.schemaRefusal(deepest(se), param)
 	}
 	var pe *openapi3filter.ParseError
 	if errors.As(err, &pe) && param != "" {
@@ -92,46 +94,34 @@ func requestRefusal(re *openapi3filter.RequestError) *problem.Error {
 
 var unsupported = regexp.MustCompile(`^property "(.*)" is unsupported$`)
 
-func schemaRefusal(se *openapi3.SchemaError, param string) *problem.Error {
-	path, reason := pointer(se.JSONPointer()), se.Reason
+func (d *Document) schemaRefusal(se *openapi3.SchemaError, param string) *problem.Error {
 	if param != "" {
-		return parameterRefusal(se, param)
+		return d.parameterRefusal(se, param)
 	}
-	if m := unsupported.FindStringSubmatch(reason); m != nil { // the pointer stops at the parent
-		path = join(path, m[1])
-		return problem.On(path, problem.ParameterUnknown, "%s is not known here.", path)
+	path := pointer(se.JSONPointer())
+	if m := unsupported.FindStringSubmatch(se.Reason); m != nil { // the pointer stops at the parent
+		known := slices.Sorted(maps.Keys(se.Schema.Properties))
+		return problem.UnknownName(join(path, m[1]), "is not known here", m[1], known)
 	}
-	if se.SchemaField == "required" {
-		return problem.Missing(path)
-	}
-	reason = plainBound(se, reason)
-	if path == "" {
-		return problem.New(problem.InvalidJSON, "The body must be a JSON object: %s.", reason)
-	}
-	return problem.Invalid(path, "%s: %s.", path, reason)
-}
-
-// plainBound writes the bounds of numbers in digits.
-func plainBound(se *openapi3.SchemaError, reason string) string {
 	switch {
-	case se.SchemaField == "maximum" && se.Schema.Max != nil:
-		return "must be at most " + strconv.FormatFloat(*se.Schema.Max, 'f', -1, 64)
-	case se.SchemaField == "minimum" && se.Schema.Min != nil:
-		return "must be at least " + strconv.FormatFloat(*se.Schema.Min, 'f', -1, 64)
+	case se.SchemaField == "required":
+		return problem.Missing(path)
+	case path == "":
+		return problem.New(problem.InvalidJSON, "The body must be a JSON object: %s.", se.Reason)
 	}
-	return reason
+	return d.fault(se, path)
 }
 
-// parameterRefusal names the allowed values of expand and include.
-func parameterRefusal(se *openapi3.SchemaError, param string) *problem.Error {
-	code := problem.ParameterInvalid
+// parameterRefusal gives what is wrong with expand and include their codes.
+func (d *Document) parameterRefusal(se *openapi3.SchemaError, param string) *problem.Error {
+	p := d.fault(se, param)
 	switch param {
 	case "expand[]":
-		code = problem.InvalidExpand
+		p.Code = problem.InvalidExpand
 	case "include[]":
-		code = problem.InvalidInclude
+		p.Code = problem.InvalidInclude
 	}
-	return problem.On(param, code, "%s: %s.", param, se.Reason)
+	return p
 }
 
 // deepest follows oneOf wrappers to the error that says something: the branch

@@ -36,9 +36,9 @@ func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
 		now := call.New(f.Pool, s.id, s.route.id, s.key, s.now)
-		now.ProgramID = c.QueryParam("program_id")
+		now.Programs = programs(c, s.body)
 		now.AcceptEncoding = c.Request().Header.Get("Accept-Encoding")
-		if c.Request().Method == http.MethodGet || s.route.public {
+		if s.route.Method == http.MethodGet || s.route.public {
 			c.SetRequest(c.Request().WithContext(call.Into(c.Request().Context(), now)))
 			return next(c)
 		}

@@ -6,7 +6,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -44,7 +43,7 @@ func (v *visit) ctx() context.Context { return v.Request().Context() }
 func (v *visit) call(operation string) *call.Call {
 	key := auth.Key{OrgID: v.partner.OrgID, UserID: v.partner.ID}
 	c := call.New(v.portal.Pool, v.Response().Header().Get(front.HeaderRequestID), operation, key, v.now)
-	c.ProgramID = v.partner.ProgramID
+	c.Programs = []string{v.partner.ProgramID}
 	return c
 }
 
@@ -144,19 +143,15 @@ func faults(err error, fields ...string) fieldErrors {
 	return fieldErrors{"": sentence(p.Message, p.Param)}
 }
 
-// formatFault is how the description's validator tells of a format: what must be
-// given stands in the brackets.
-var formatFault = regexp.MustCompile(`doesn't match the format "\w+" \((.+)\)\.$`)
-
 // sentence is an API message for people: without the name of the parameter.
 func sentence(message, param string) string {
-	switch m := formatFault.FindStringSubmatch(message); {
-	case m != nil:
-		return "This " + m[1] + "."
+	switch {
 	case param == "country_code":
 		return "This must be two letters, such as DE or US."
-	case strings.HasPrefix(message, param+": maximum string length"):
+	case strings.HasPrefix(message, param+" must have at most"):
 		return "This is too long."
+	case strings.HasPrefix(message, param+" must "):
+		return "This" + strings.TrimPrefix(message, param)
 	}
 	if rest, ok := strings.CutPrefix(message, param+": "); ok && param != "" && rest != "" {
 		return strings.ToUpper(rest[:1]) + rest[1:]
