@@ -15,6 +15,7 @@ type Answer struct {
 	Status int
 	Header http.Header
 	Raw    []byte
+	Length int64 // as the header says; -1 where it does not
 	Body   map[string]any
 }
 
@@ -113,7 +114,7 @@ func (s *Server) Send(r *http.Request) Answer {
 	defer func() { _ = res.Body.Close() }()
 	raw, err := io.ReadAll(res.Body)
 	require.NoError(s.T, err)
-	a := Answer{Status: res.StatusCode, Header: res.Header, Raw: raw}
+	a := Answer{Status: res.StatusCode, Header: res.Header, Raw: raw, Length: res.ContentLength}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	_ = dec.Decode(&a.Body) // pages and empty bodies are not JSON

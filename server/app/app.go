@@ -102,7 +102,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 		Keys: keys, Keeper: keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, Plan: cfg.Plan(), HoldOnHighRisk: cfg.HoldOnHighRisk, Guard: guard, ServiceName: cfg.ServiceName,
 		Wake: a.sender.Wake, Mail: mails.Outbox,
 	})
-	gen.RegisterHandlers(a.echo, gen.NewStrictHandler(server, nil))
+	gen.RegisterHandlers(front.Router{Echo: a.echo}, gen.NewStrictHandler(server, nil))
 	pages.Register(a.echo, ready(pool))
 	mails.Pages.Register(a.echo)
 	path.Beyond(mail.PicturePath, mail.Picture)

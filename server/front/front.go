@@ -73,6 +73,6 @@ func New(o Options) *Front {
 // Install puts the request path around the routes of e.
 func (f *Front) Install(e *echo.Echo) {
 	e.HTTPErrorHandler = f.writeError
-	e.Use(f.begin, f.observe, f.recoverPanic, f.headers, f.match, f.authenticate, f.rateLimit, f.limits, f.signature,
+	e.Use(head, f.begin, f.observe, f.recoverPanic, f.headers, f.match, f.authenticate, f.rateLimit, f.limits, f.signature,
 		f.canonical, f.scope, f.door, f.validate, f.work)
 }

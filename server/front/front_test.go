@@ -49,7 +49,7 @@ func TestRefusalsOfThePath(t *testing.T) {
 	}
 	a := s.Do(http.MethodPut, "/v1/programs", s.Key, nil)
 	refuse(t, 405, "invalid_request_error", "method_not_allowed", a)
-	require.Equal(t, "GET, POST", a.Header.Get("Allow"))
+	require.Equal(t, "GET, HEAD, POST", a.Header.Get("Allow"))
 	refuse(t, 413, "invalid_request_error", "payload_too_large", s.Post("/v1/tags", `{"name":"`+strings.Repeat("x", 1<<20)+`"}`))
 	for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1", ""} {
 		refuse(t, 415, "invalid_request_error", "unsupported_media_type", s.Do("POST", "/v1/tags", s.Key, tag, "Content-Type", kind))
