@@ -34,7 +34,7 @@ func TestGroups(t *testing.T) {
 	}, group.Body)
 	path := "/v1/groups/" + group.String("id")
 	require.Equal(t, group.Body, s.Must(200, s.Get(path)).Body)
-	s.Refused(404, "resource_not_found", "", s.Get(path+"?program_id="+s.Program()))
+	s.Refused(404, "resource_not_found", "program_id", s.Get(path+"?program_id="+s.Program()))
 	full := s.Must(201, s.Post("/v1/groups", M{
 		"program_id": program, "name": "top creators", "description": "d", "landing_url": "https://shop.example/g", "is_private": true,
 	}))

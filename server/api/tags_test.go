@@ -23,7 +23,7 @@ func TestTags(t *testing.T) {
 	path := "/v1/tags/" + tag.String("id")
 	require.Equal(t, tag.Body, s.Must(200, s.Get(path)).Body)
 	require.Equal(t, tag.Body, s.Must(200, s.Get(path+"?program_id="+program)).Body)
-	s.Refused(404, "resource_not_found", "", s.Get(path+"?program_id="+s.Program()))
+	s.Refused(404, "resource_not_found", "program_id", s.Get(path+"?program_id="+s.Program()))
 	s.Clock.Advance(time.Second)
 	renamed := s.Must(200, s.Post(path, M{"name": "vip"}))
 	require.Equal(t, "vip", renamed.String("name"), "its own name in another case")
