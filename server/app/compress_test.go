@@ -12,6 +12,7 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/stretchr/testify/require"
 
+	"rail/server/config"
 	"rail/server/pgtest"
 )
 
@@ -19,7 +20,7 @@ import (
 // encoding that the client accepts, and below it as it is; Vary says so of both.
 func TestEverythingLargeIsCompressed(t *testing.T) {
 	t.Parallel()
-	a := newApp(t, pgtest.New(t), nil)
+	a := newApp(t, pgtest.New(t), func(c *config.Config) { c.AddressRateLimit = 10_000 })
 	a.echo.GET("/list", func(c echo.Context) error { return c.JSON(http.StatusOK, strings.Repeat("one of many ", 100)) })
 	a.echo.GET("/page", func(c echo.Context) error { return c.HTML(http.StatusOK, strings.Repeat("<p>one of many</p>", 100)) })
 	a.echo.GET("/one", func(c echo.Context) error { return c.JSON(http.StatusOK, strings.Repeat("x", 900)) })
@@ -51,6 +52,7 @@ func TestEverythingLargeIsCompressed(t *testing.T) {
 		require.Empty(t, ask("GET", path, "gzip, zstd").Header().Get("Content-Encoding"), path)
 	}
 	for _, path := range []string{"/docs/scalar-1.72.1.js", "/portal/assets/portal.css"} {
+		require.Equal(t, 200, ask("GET", path, "gzip").Code)
 		require.Equal(t, ask("GET", path, "gzip").Header().Get("Content-Length"), ask("HEAD", path, "gzip").Header().Get("Content-Length"), path)
 	}
 }
