@@ -261,6 +261,22 @@ SELECT min(p.id)::text AS what, format('%s payouts of %s in %s for %s', count(*)
 FROM payouts p GROUP BY p.program_id, p.partner_id, p.currency, p.period_month HAVING count(*) > 1
 LIMIT @lim;
 
+-- name: AuditLeftOut :many
+-- AuditLeftOut: what was due when a month's automatic run began is in it: the partner
+-- has a payout of that month and currency, eligible or not. A clawback may have
+-- netted all to nothing, and a payout may have been deleted since. What was approved
+-- within the minute before may have been committed after the run.
+SELECT k.id::text AS what, format('matured at %s, in no payout of %s', k.mature_at, b.id)::text AS message
+FROM payout_batches b JOIN commissions k ON k.program_id = b.program_id
+WHERE b.auto_run_at IS NOT NULL AND k.status = 'due' AND k.payout_id IS NULL AND k.amount_minor > 0 AND NOT starts_with(k.partner_id, 'sample_')
+  AND k.mature_at < (b.period_month + interval '1 month') AT TIME ZONE 'UTC'
+  AND greatest(k.created_at, k.approved_at) < b.auto_run_at - interval '1 minute'
+  AND NOT EXISTS (SELECT 1 FROM payouts p WHERE p.program_id = k.program_id AND p.partner_id = k.partner_id AND p.currency = k.currency AND p.period_month = b.period_month)
+  AND NOT EXISTS (SELECT 1 FROM commissions c WHERE c.program_id = k.program_id AND c.partner_id = k.partner_id AND c.currency = k.currency AND c.kind = 'clawback')
+  AND NOT EXISTS (SELECT 1 FROM audit_log_entries a WHERE a.program_id = k.program_id AND a.action = 'payout.deleted' AND a.created_at >= b.auto_run_at
+      AND a.before ->> 'partner_id' = k.partner_id)
+LIMIT @lim;
+
 -- name: AuditM21 :many
 -- AuditM21: what is voided or rejected says when and why, and is in no payout.
 SELECT k.id::text AS what, format('%s at %s because %s, in payout %s', k.status, coalesce(k.voided_at::text, 'no time'), coalesce(k.void_reason, 'nothing'), coalesce(k.payout_id, 'none'))::text AS message

@@ -42,16 +42,21 @@ SELECT t.* FROM payouts t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPD
 -- PayoutCommissions locks what a payout holds.
 SELECT t.* FROM commissions t WHERE t.payout_id = @payout_id AND t.org_id = @org_id ORDER BY t.created_at, t.id FOR NO KEY UPDATE;
 
--- name: PayoutInsert :exec
+-- name: PayoutsInsert :exec
+-- PayoutsInsert writes the payouts of one page of a batch.
 INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, method, reason, reason_text,
     period_month, period_end, due_at, created_at, updated_at)
-VALUES (@id, @org_id, @program_id, @partner_id, @batch_id, @amount_minor, @currency, @status, @method, @reason, @reason_text,
-    @period_month, @period_end, @due_at, @created_at, @updated_at);
+SELECT unnest(@ids::text[]), @org_id, @program_id, unnest(@partner_ids::text[]), @batch_id, unnest(@amounts::bigint[]), unnest(@currencies::text[]),
+    unnest(@statuses::text[]), nullif(unnest(@methods::text[]), ''), nullif(unnest(@reasons::text[]), ''), nullif(unnest(@reason_texts::text[]), ''),
+    @period_month, @period_end, @due_at, @now, @now;
 
--- name: PayoutReevaluate :exec
-UPDATE payouts SET amount_minor = @amount_minor, status = @status, method = @method, reason = @reason, reason_text = @reason_text,
-    period_end = @period_end, due_at = @due_at, updated_at = @updated_at
-WHERE id = @id AND org_id = @org_id AND status = 'not_eligible';
+-- name: PayoutsReevaluate :exec
+-- PayoutsReevaluate judges the page's payouts again that were not eligible.
+UPDATE payouts t SET amount_minor = v.amount_minor, status = v.status, method = v.method, reason = v.reason, reason_text = v.reason_text,
+    period_end = @period_end, due_at = @due_at, updated_at = @now
+FROM (SELECT unnest(@ids::text[]) AS id, unnest(@amounts::bigint[]) AS amount_minor, unnest(@statuses::text[]) AS status,
+    nullif(unnest(@methods::text[]), '') AS method, nullif(unnest(@reasons::text[]), '') AS reason, nullif(unnest(@reason_texts::text[]), '') AS reason_text) v
+WHERE t.id = v.id AND t.org_id = @org_id AND t.status = 'not_eligible';
 
 -- name: PayoutPaid :exec
 UPDATE payouts SET status = 'paid', method = @method, external_id = @external_id, paid_at = @paid_at, error_code = NULL, error_message = NULL, updated_at = @updated_at
@@ -63,8 +68,11 @@ UPDATE payouts SET amount_minor = @amount_minor, updated_at = @updated_at WHERE 
 -- name: PayoutDelete :exec
 DELETE FROM payouts WHERE id = @id AND org_id = @org_id;
 
--- name: PayoutAttach :exec
-UPDATE commissions SET payout_id = @payout_id, updated_at = @updated_at WHERE id = ANY (@ids::text[]) AND org_id = @org_id AND status = 'due' AND payout_id IS NULL;
+-- name: PayoutsAttach :exec
+-- PayoutsAttach puts the commissions of one page into their payouts.
+UPDATE commissions t SET payout_id = v.payout_id, updated_at = @now
+FROM (SELECT unnest(@payout_ids::text[]) AS payout_id, unnest(@ids::text[]) AS id) v
+WHERE t.id = v.id AND t.org_id = @org_id AND t.status = 'due' AND t.payout_id IS NULL;
 
 -- name: PayoutRelease :exec
 UPDATE commissions SET payout_id = NULL, updated_at = @updated_at WHERE payout_id = @payout_id AND org_id = @org_id AND status = 'due';
@@ -107,7 +115,42 @@ INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, cr
 VALUES (@id, @org_id, @program_id, @period_month, @period_end, @created_at, @updated_at);
 
 -- name: BatchTouch :exec
-UPDATE payout_batches SET period_end = @period_end, updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
+UPDATE payout_batches SET period_end = greatest(period_end, @period_end), updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
+
+-- name: BatchLock :one
+SELECT t.* FROM payout_batches t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
+
+-- name: BatchDone :exec
+-- BatchDone notes that a run has gone through all partners; auto_run_at is when it
+-- began, if it was the month's automatic one.
+UPDATE payout_batches SET auto_run_at = coalesce(sqlc.narg('auto_run_at'), auto_run_at), updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
+
+-- name: BatchesGenerating :many
+-- BatchesGenerating lists those of the batches that a run works on.
+SELECT DISTINCT r.batch_id FROM payout_runs r WHERE r.program_id = @program_id AND r.batch_id = ANY (@ids::text[]) AND r.org_id = @org_id;
+
+-- name: PayoutRunAgain :execrows
+-- PayoutRunAgain lets a run that is not over stand for one more request. Of
+-- automatic runs there is one a month, however many replicas ask for it.
+UPDATE payout_runs SET period_end = greatest(period_end, @period_end), again = again OR NOT (automatic AND @automatic::boolean), automatic = automatic OR @automatic::boolean
+WHERE program_id = @program_id AND batch_id = @batch_id AND group_id = @group_id AND ignore_minimum = @ignore_minimum AND org_id = @org_id;
+
+-- name: PayoutRunInsert :exec
+INSERT INTO payout_runs (id, org_id, program_id, batch_id, group_id, ignore_minimum, automatic, period_end, after_id, created_at)
+VALUES (@id, @org_id, @program_id, @batch_id, @group_id, @ignore_minimum, @automatic, @period_end, @after_id, @created_at);
+
+-- name: PayoutRuns :many
+SELECT r.id, r.org_id FROM payout_runs r WHERE r.id > @after ORDER BY r.id LIMIT @lim;
+
+-- name: PayoutRunTake :one
+-- PayoutRunTake takes a run for one page, unless another replica has it.
+SELECT r.* FROM payout_runs r WHERE r.id = @id AND r.org_id = @org_id FOR UPDATE SKIP LOCKED;
+
+-- name: PayoutRunAdvance :exec
+UPDATE payout_runs SET after_id = @after_id, again = @again WHERE id = @id AND org_id = @org_id;
+
+-- name: PayoutRunDelete :exec
+DELETE FROM payout_runs WHERE id = @id AND org_id = @org_id;
 
 -- name: BatchTotals :many
 -- BatchTotals sums the payouts of batches by currency and state.
@@ -115,22 +158,41 @@ SELECT p.batch_id, p.currency, p.status, count(*) AS payouts, sum(p.amount_minor
 WHERE p.batch_id = ANY (@batch_ids::text[]) AND p.org_id = @org_id GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
 
 -- name: BatchPartners :many
--- BatchPartners locks the partners with money that is due, in the order of
+-- BatchPartners locks the next partners with money to collect, in the order of
 -- their ids, so that no refund or sale of theirs falls between.
 SELECT t.* FROM partners t
-WHERE t.program_id = @program_id AND t.org_id = @org_id AND NOT starts_with(t.id, 'sample_')
+WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.id > @after AND NOT starts_with(t.id, 'sample_')
   AND (sqlc.narg('partner_id')::text IS NULL OR t.id = sqlc.narg('partner_id')::text)
   AND (sqlc.narg('group_id')::text IS NULL OR t.group_id = sqlc.narg('group_id')::text)
-  AND EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = @program_id AND k.partner_id = t.id AND k.status = 'due' AND k.payout_id IS NULL)
-ORDER BY t.id FOR NO KEY UPDATE OF t;
+  AND EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = @program_id AND k.partner_id = t.id AND k.partner_id > @after AND k.payout_id IS NULL
+      AND (k.status = 'due' AND (k.mature_at <= @period_end OR k.amount_minor < 0) OR k.status = 'approved' AND k.mature_at <= @period_end
+          OR k.status = 'pending' AND k.approve_at <= @now AND k.mature_at <= @period_end))
+ORDER BY t.id LIMIT @lim FOR NO KEY UPDATE OF t;
+
+-- name: BatchMature :many
+-- BatchMature makes due what has matured by the period's end, whether or not the
+-- job that does so has come to it.
+UPDATE commissions t SET status = 'due', updated_at = @now
+FROM (SELECT k.id FROM commissions k WHERE k.program_id = @program_id AND k.org_id = @org_id AND k.partner_id = ANY (@partner_ids::text[])
+    AND k.payout_id IS NULL AND k.status = 'approved' AND k.mature_at <= @period_end ORDER BY k.id FOR NO KEY UPDATE) due
+WHERE t.id = due.id AND t.org_id = @org_id RETURNING t.*;
+
+-- name: BatchApprove :many
+-- BatchApprove does so with what approves itself.
+UPDATE commissions t SET status = 'due', approved_at = @now, updated_at = @now
+FROM (SELECT k.id FROM commissions k WHERE k.program_id = @program_id AND k.org_id = @org_id AND k.partner_id = ANY (@partner_ids::text[])
+    AND k.payout_id IS NULL AND k.status = 'pending' AND k.approve_at <= @now AND k.mature_at <= @period_end ORDER BY k.id FOR NO KEY UPDATE) due
+WHERE t.id = due.id AND t.org_id = @org_id RETURNING t.*;
 
 -- name: BatchCommissions :many
--- BatchCommissions lists what is due up to the period's end, and every clawback
--- that is due whatever its date (decisions, 117).
-SELECT t.* FROM commissions t
-WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = ANY (@partner_ids::text[])
-  AND t.status = 'due' AND t.payout_id IS NULL AND (t.mature_at <= @period_end OR t.amount_minor < 0)
-ORDER BY t.partner_id, t.currency, t.created_at, t.id FOR NO KEY UPDATE OF t;
+-- BatchCommissions sums what is due up to the period's end, and every clawback
+-- that is due whatever its date (decisions, 117), by partner and currency.
+SELECT k.partner_id, k.currency, sum(k.amount_minor)::bigint AS amount_minor, array_agg(k.id)::text[] AS ids
+FROM (SELECT t.* FROM commissions t
+    WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = ANY (@partner_ids::text[])
+      AND t.status = 'due' AND t.payout_id IS NULL AND (t.mature_at <= @period_end OR t.amount_minor < 0)
+    ORDER BY t.id FOR NO KEY UPDATE) k
+GROUP BY k.partner_id, k.currency ORDER BY k.partner_id, k.currency;
 
 -- name: BatchPayouts :many
 SELECT t.* FROM payouts t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.period_month = @period_month
@@ -144,11 +206,12 @@ FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND NOT p.due_told A
 WHERE t.id = due.id RETURNING t.*;
 
 -- name: ProgramsToBatch :many
--- ProgramsToBatch lists the programs that want the month's batch made and have
--- none; sample programs never do.
-SELECT t.id, t.org_id FROM programs t WHERE t.auto_payouts_enabled AND NOT starts_with(t.id, 'sample_')
-AND NOT EXISTS (SELECT 1 FROM payout_batches b WHERE b.program_id = t.id AND b.period_month = @period_month)
-ORDER BY t.id;
+-- ProgramsToBatch lists programs that want the month's batch made and have no
+-- automatic run of it, whatever batch somebody asked for; sample programs never do.
+SELECT t.id, t.org_id FROM programs t WHERE t.auto_payouts_enabled AND t.id > @after AND NOT starts_with(t.id, 'sample_')
+AND NOT EXISTS (SELECT 1 FROM payout_batches b WHERE b.program_id = t.id AND b.period_month = @period_month
+    AND (b.auto_run_at IS NOT NULL OR EXISTS (SELECT 1 FROM payout_runs r WHERE r.program_id = t.id AND r.batch_id = b.id AND r.automatic)))
+ORDER BY t.id LIMIT @lim;
 
 -- name: PayoutsToSend :many
 -- PayoutsToSend takes the next payouts that are due, and told to be, of active
@@ -178,17 +241,38 @@ UPDATE payouts SET external_id = @external_id, updated_at = @updated_at WHERE id
 UPDATE payouts SET status = 'failed', error_code = @error_code, error_message = @error_message, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id AND status = 'processing';
 
--- name: PayoutsOfBatch :many
--- PayoutsOfBatch lists what is left to pay of a batch, with the payees, for the
--- operator's export.
-SELECT sqlc.embed(t), sqlc.embed(p), g.currency AS program_currency
+-- name: PayoutsToFile :many
+-- PayoutsToFile locks the next payouts of a batch that are not paid and that a file
+-- of the method should have, or whose partners now want that method, with the
+-- payees; held tells of an open high risk flag. Payouts that a rail has are not
+-- among them.
+SELECT sqlc.embed(t), sqlc.embed(p), g.currency AS program_currency, EXISTS (SELECT 1 FROM risk_flags f
+    WHERE f.program_id = t.program_id AND f.partner_id = t.partner_id AND f.severity = 'high' AND f.status IN ('open', 'reviewing')) AS held
 FROM payouts t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.program_id
-WHERE t.batch_id = @batch_id AND t.status IN ('pending', 'failed') AND t.method = @method AND p.status = 'active' AND p.payout_method = t.method AND NOT starts_with(t.id, 'sample_') ORDER BY t.currency, t.id;
+WHERE t.batch_id = @batch_id AND t.org_id = @org_id AND t.id > @after AND NOT starts_with(t.id, 'sample_')
+  AND (t.status IN ('pending', 'failed') OR t.status = 'processing' AND t.rail = @rail) AND (t.method = @method OR p.payout_method = @method)
+ORDER BY t.id LIMIT @lim FOR NO KEY UPDATE OF t;
+
+-- name: PayoutsFiled :exec
+-- PayoutsFiled notes that payouts leave in a file.
+UPDATE payouts SET status = 'processing', rail = @rail, error_code = NULL, error_message = NULL, updated_at = @now
+WHERE id = ANY (@ids::text[]) AND org_id = @org_id AND status IN ('pending', 'failed');
+
+-- name: PayoutsUnpaid :many
+-- PayoutsUnpaid counts what is not paid of a batch, but for what a rail has, by
+-- method and currency.
+SELECT t.method, t.currency, count(*) AS payouts FROM payouts t
+WHERE t.batch_id = @batch_id AND t.org_id = @org_id AND NOT starts_with(t.id, 'sample_')
+  AND (t.status IN ('pending', 'failed') OR t.status = 'processing' AND t.rail = @rail) GROUP BY 1, 2 ORDER BY 1, 2;
+
+-- name: PayoutsInFile :many
+-- PayoutsInFile lists the next payouts of a batch that left in a file and have had no end.
+SELECT t.* FROM payouts t WHERE t.batch_id = @batch_id AND t.org_id = @org_id AND t.id > @after AND t.status = 'processing' AND t.rail = @rail ORDER BY t.id LIMIT @lim;
 
 -- name: PayoutInFlight :one
--- PayoutInFlight finds a payout that a rail has, for the operator.
+-- PayoutInFlight finds a payout that a rail has, or that left in a file, for the operator.
 SELECT t.* FROM payouts t WHERE t.id = @id AND t.status = 'processing';
 
--- name: BatchExists :one
--- BatchExists tells whether there is such a batch, for the operator.
-SELECT t.id FROM payout_batches t WHERE t.id = @id;
+-- name: BatchOperated :one
+-- BatchOperated finds a batch, for the operator.
+SELECT t.* FROM payout_batches t WHERE t.id = @id;

@@ -40,6 +40,13 @@ UPDATE tax_form_statuses SET status = 'superseded', updated_at = @updated_at
 WHERE program_id = @program_id AND org_id = @org_id AND partner_id = @partner_id AND status IN ('not_required', 'required', 'submitted')
   AND (sqlc.narg('type')::text IS NULL OR type = sqlc.narg('type')::text);
 
+-- name: TaxFormRunOut :exec
+-- TaxFormRunOut retires the valid form of a partner and type, unless it was signed
+-- after the one that is known to have run out.
+UPDATE tax_form_statuses SET status = 'superseded', updated_at = @updated_at
+WHERE program_id = @program_id AND org_id = @org_id AND partner_id = @partner_id AND status = 'submitted' AND type = @type
+  AND (signed_at > sqlc.narg('signed_at')::timestamptz) IS NOT TRUE;
+
 -- name: TaxFormsAsked :exec
 -- TaxFormsAsked turns the rows of a program that asks for forms, or no longer
 -- does, from one state into the other.
@@ -58,12 +65,12 @@ INSERT INTO tax_form_statuses (id, org_id, program_id, partner_id, type, status,
 SELECT unnest(@ids::text[]), @org_id, @program_id, unnest(@partner_ids::text[]), unnest(@types::text[]), 'required', @created_at, @created_at;
 
 -- name: TaxProgramsAsking :many
--- TaxProgramsAsking lists the programs that want forms and lack a row of some
+-- TaxProgramsAsking lists programs that want forms and lack a row of some
 -- partner's.
-SELECT g.id, g.org_id FROM programs g WHERE g.require_tax_forms AND EXISTS (
+SELECT g.id, g.org_id FROM programs g WHERE g.require_tax_forms AND g.id > @after AND EXISTS (
     SELECT 1 FROM partners p WHERE p.program_id = g.id AND p.status <> 'declined'
       AND NOT EXISTS (SELECT 1 FROM tax_form_statuses t WHERE t.program_id = g.id AND t.partner_id = p.id AND t.status IN ('not_required', 'required', 'submitted')))
-ORDER BY g.id;
+ORDER BY g.id LIMIT @lim;
 
 -- name: TaxFormsExpire :many
 -- TaxFormsExpire takes the next forms that have run out; asks tells whether

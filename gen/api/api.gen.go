@@ -5541,7 +5541,7 @@ type Payout struct {
 	// ReasonText The same in words, with the amounts; null otherwise.
 	ReasonText *string `json:"reason_text"`
 
-	// Status `pending` waits to be paid, `processing` is with a payment rail, `paid` has arrived, `failed` was rejected or returned, `not_eligible` failed a check and holds no commissions.
+	// Status `pending` waits to be paid, `processing` is with a payment rail or has left in a file, `paid` has arrived, `failed` was rejected or returned, `not_eligible` failed a check and holds no commissions.
 	//
 	// Examples: pending
 	Status PayoutStatus `json:"status"`
@@ -5563,6 +5563,9 @@ type PayoutBatch struct {
 	// CreatedAt When it was created.
 	CreatedAt clock.Time `json:"created_at"`
 
+	// Generating Whether payouts are still being generated, which takes a batch of many partners a while after the request; counts and totals grow until then.
+	Generating bool `json:"generating"`
+
 	// NotEligibleCount Payouts that failed a check.
 	NotEligibleCount int64 `json:"not_eligible_count"`
 
@@ -5577,7 +5580,7 @@ type PayoutBatch struct {
 	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ProgramID ProgramID `json:"program_id"`
 
-	// Status `open` while a payout of the batch is pending, processing or failed, else `completed`.
+	// Status `open` while a payout of the batch is pending, processing or failed, or is still to be generated, else `completed`.
 	//
 	// Examples: open
 	Status PayoutBatchStatus `json:"status"`
@@ -5632,7 +5635,7 @@ type PayoutBatchList struct {
 	TotalCount int64 `json:"total_count"`
 }
 
-// PayoutBatchStatus `open` while a payout of the batch is pending, processing or failed, else `completed`.
+// PayoutBatchStatus `open` while a payout of the batch is pending, processing or failed, or is still to be generated, else `completed`.
 //
 // Examples: open
 type PayoutBatchStatus string
@@ -5679,7 +5682,7 @@ type PayoutCreatedData struct {
 	// Examples: pyt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PayoutID PayoutID `json:"payout_id"`
 
-	// Status `pending` waits to be paid, `processing` is with a payment rail, `paid` has arrived, `failed` was rejected or returned, `not_eligible` failed a check and holds no commissions.
+	// Status `pending` waits to be paid, `processing` is with a payment rail or has left in a file, `paid` has arrived, `failed` was rejected or returned, `not_eligible` failed a check and holds no commissions.
 	//
 	// Examples: pending
 	Status PayoutStatus `json:"status"`
@@ -5894,7 +5897,7 @@ type PayoutMarkPaid struct {
 	// Method How the money was sent; any method.
 	Method *PayoutMethod `json:"method,omitempty"`
 
-	// PaidAt When it was paid, not in the future; now when left out.
+	// PaidAt When it was paid, not in the future and not before the oldest commission of the payout was created; now when left out.
 	PaidAt *clock.Time `json:"paid_at,omitempty"`
 }
 
@@ -6008,7 +6011,7 @@ type PayoutPaidEvent struct {
 // PayoutPaidEventType Always `payout.paid`.
 type PayoutPaidEventType string
 
-// PayoutStatus `pending` waits to be paid, `processing` is with a payment rail, `paid` has arrived, `failed` was rejected or returned, `not_eligible` failed a check and holds no commissions.
+// PayoutStatus `pending` waits to be paid, `processing` is with a payment rail or has left in a file, `paid` has arrived, `failed` was rejected or returned, `not_eligible` failed a check and holds no commissions.
 //
 // Examples: pending
 type PayoutStatus string
@@ -6030,12 +6033,12 @@ type PayoutUpdatedData struct {
 	// Examples: pyt_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PayoutID PayoutID `json:"payout_id"`
 
-	// PreviousStatus `pending` waits to be paid, `processing` is with a payment rail, `paid` has arrived, `failed` was rejected or returned, `not_eligible` failed a check and holds no commissions.
+	// PreviousStatus `pending` waits to be paid, `processing` is with a payment rail or has left in a file, `paid` has arrived, `failed` was rejected or returned, `not_eligible` failed a check and holds no commissions.
 	//
 	// Examples: pending
 	PreviousStatus PayoutStatus `json:"previous_status"`
 
-	// Status `pending` waits to be paid, `processing` is with a payment rail, `paid` has arrived, `failed` was rejected or returned, `not_eligible` failed a check and holds no commissions.
+	// Status `pending` waits to be paid, `processing` is with a payment rail or has left in a file, `paid` has arrived, `failed` was rejected or returned, `not_eligible` failed a check and holds no commissions.
 	//
 	// Examples: pending
 	Status PayoutStatus `json:"status"`
@@ -13569,7 +13572,7 @@ type ClientInterface interface {
 
 	// CreatePayoutBatchWithBody Generate a payout batch
 	//
-	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again.
+	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -13578,7 +13581,7 @@ type ClientInterface interface {
 
 	// CreatePayoutBatch Generate a payout batch
 	//
-	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again.
+	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -13601,7 +13604,7 @@ type ClientInterface interface {
 
 	// DeletePayout Delete a payout
 	//
-	// Removes a payout that is pending, failed or not eligible; its commissions become due again and the same month's next batch run collects them. Refused while a payment rail has it in flight and once it is paid.
+	// Removes a payout that is pending, failed or not eligible; its commissions become due again and the same month's next batch run collects them. Refused while it is `processing` (a payment rail or a file has it) and once it is paid.
 	//
 	// Corresponds with DELETE /v1/payouts/{id} (the `DeletePayout` operationId).
 	DeletePayout(ctx context.Context, id ID, params *DeletePayoutParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -13615,7 +13618,7 @@ type ClientInterface interface {
 
 	// MarkPayoutPaidWithBody Mark a payout as paid
 	//
-	// Records that a pending or failed payout was paid outside the connected rails; its commissions become paid. Refused while a rail has it in flight, when it is already paid and when it is not eligible.
+	// Records that a payout was paid outside the connected rails: one that is pending or failed, or `processing` because it left in a file; its commissions become paid. Refused while a rail has it in flight, when it is already paid and when it is not eligible.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -13624,7 +13627,7 @@ type ClientInterface interface {
 
 	// MarkPayoutPaid Mark a payout as paid
 	//
-	// Records that a pending or failed payout was paid outside the connected rails; its commissions become paid. Refused while a rail has it in flight, when it is already paid and when it is not eligible.
+	// Records that a payout was paid outside the connected rails: one that is pending or failed, or `processing` because it left in a file; its commissions become paid. Refused while a rail has it in flight, when it is already paid and when it is not eligible.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -13989,7 +13992,7 @@ type ClientInterface interface {
 
 	// CreateTaxFormStatusWithBody Record a tax-form status
 	//
-	// Records the status of a form collected elsewhere. A submitted form supersedes every other current one of the partner.
+	// Records the status of a form collected elsewhere. A submitted form supersedes every other current one of the partner; one that has expired ends the valid one of its type, unless that was signed later.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -13998,7 +14001,7 @@ type ClientInterface interface {
 
 	// CreateTaxFormStatus Record a tax-form status
 	//
-	// Records the status of a form collected elsewhere. A submitted form supersedes every other current one of the partner.
+	// Records the status of a form collected elsewhere. A submitted form supersedes every other current one of the partner; one that has expired ends the valid one of its type, unless that was signed later.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15677,7 +15680,7 @@ func (c *Client) ListPayoutBatches(ctx context.Context, params *ListPayoutBatche
 
 // CreatePayoutBatchWithBody Generate a payout batch
 //
-// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again.
+// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
 //
 // Takes any type of body and a specified content type.
 //
@@ -15696,7 +15699,7 @@ func (c *Client) CreatePayoutBatchWithBody(ctx context.Context, contentType stri
 
 // CreatePayoutBatch Generate a payout batch
 //
-// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again.
+// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -15749,7 +15752,7 @@ func (c *Client) ListPayouts(ctx context.Context, params *ListPayoutsParams, req
 
 // DeletePayout Delete a payout
 //
-// Removes a payout that is pending, failed or not eligible; its commissions become due again and the same month's next batch run collects them. Refused while a payment rail has it in flight and once it is paid.
+// Removes a payout that is pending, failed or not eligible; its commissions become due again and the same month's next batch run collects them. Refused while it is `processing` (a payment rail or a file has it) and once it is paid.
 //
 // Corresponds with DELETE /v1/payouts/{id} (the `DeletePayout` operationId).
 func (c *Client) DeletePayout(ctx context.Context, id ID, params *DeletePayoutParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -15783,7 +15786,7 @@ func (c *Client) RetrievePayout(ctx context.Context, id ID, params *RetrievePayo
 
 // MarkPayoutPaidWithBody Mark a payout as paid
 //
-// Records that a pending or failed payout was paid outside the connected rails; its commissions become paid. Refused while a rail has it in flight, when it is already paid and when it is not eligible.
+// Records that a payout was paid outside the connected rails: one that is pending or failed, or `processing` because it left in a file; its commissions become paid. Refused while a rail has it in flight, when it is already paid and when it is not eligible.
 //
 // Takes any type of body and a specified content type.
 //
@@ -15802,7 +15805,7 @@ func (c *Client) MarkPayoutPaidWithBody(ctx context.Context, id ID, params *Mark
 
 // MarkPayoutPaid Mark a payout as paid
 //
-// Records that a pending or failed payout was paid outside the connected rails; its commissions become paid. Refused while a rail has it in flight, when it is already paid and when it is not eligible.
+// Records that a payout was paid outside the connected rails: one that is pending or failed, or `processing` because it left in a file; its commissions become paid. Refused while a rail has it in flight, when it is already paid and when it is not eligible.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -16617,7 +16620,7 @@ func (c *Client) ListTaxFormStatuses(ctx context.Context, params *ListTaxFormSta
 
 // CreateTaxFormStatusWithBody Record a tax-form status
 //
-// Records the status of a form collected elsewhere. A submitted form supersedes every other current one of the partner.
+// Records the status of a form collected elsewhere. A submitted form supersedes every other current one of the partner; one that has expired ends the valid one of its type, unless that was signed later.
 //
 // Takes any type of body and a specified content type.
 //
@@ -16636,7 +16639,7 @@ func (c *Client) CreateTaxFormStatusWithBody(ctx context.Context, contentType st
 
 // CreateTaxFormStatus Record a tax-form status
 //
-// Records the status of a form collected elsewhere. A submitted form supersedes every other current one of the partner.
+// Records the status of a form collected elsewhere. A submitted form supersedes every other current one of the partner; one that has expired ends the valid one of its type, unless that was signed later.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -26088,7 +26091,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreatePayoutBatchWithBodyWithResponse Generate a payout batch
 	//
-	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again.
+	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -26097,7 +26100,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreatePayoutBatchWithResponse Generate a payout batch
 	//
-	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again.
+	// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -26124,7 +26127,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeletePayoutWithResponse Delete a payout
 	//
-	// Removes a payout that is pending, failed or not eligible; its commissions become due again and the same month's next batch run collects them. Refused while a payment rail has it in flight and once it is paid.
+	// Removes a payout that is pending, failed or not eligible; its commissions become due again and the same month's next batch run collects them. Refused while it is `processing` (a payment rail or a file has it) and once it is paid.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -26142,7 +26145,7 @@ type ClientWithResponsesInterface interface {
 
 	// MarkPayoutPaidWithBodyWithResponse Mark a payout as paid
 	//
-	// Records that a pending or failed payout was paid outside the connected rails; its commissions become paid. Refused while a rail has it in flight, when it is already paid and when it is not eligible.
+	// Records that a payout was paid outside the connected rails: one that is pending or failed, or `processing` because it left in a file; its commissions become paid. Refused while a rail has it in flight, when it is already paid and when it is not eligible.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -26151,7 +26154,7 @@ type ClientWithResponsesInterface interface {
 
 	// MarkPayoutPaidWithResponse Mark a payout as paid
 	//
-	// Records that a pending or failed payout was paid outside the connected rails; its commissions become paid. Refused while a rail has it in flight, when it is already paid and when it is not eligible.
+	// Records that a payout was paid outside the connected rails: one that is pending or failed, or `processing` because it left in a file; its commissions become paid. Refused while a rail has it in flight, when it is already paid and when it is not eligible.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -26556,7 +26559,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateTaxFormStatusWithBodyWithResponse Record a tax-form status
 	//
-	// Records the status of a form collected elsewhere. A submitted form supersedes every other current one of the partner.
+	// Records the status of a form collected elsewhere. A submitted form supersedes every other current one of the partner; one that has expired ends the valid one of its type, unless that was signed later.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -26565,7 +26568,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateTaxFormStatusWithResponse Record a tax-form status
 	//
-	// Records the status of a form collected elsewhere. A submitted form supersedes every other current one of the partner.
+	// Records the status of a form collected elsewhere. A submitted form supersedes every other current one of the partner; one that has expired ends the valid one of its type, unless that was signed later.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -31466,7 +31469,7 @@ func (c *ClientWithResponses) ListPayoutBatchesWithResponse(ctx context.Context,
 
 // CreatePayoutBatchWithBodyWithResponse Generate a payout batch
 //
-// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again.
+// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -31481,7 +31484,7 @@ func (c *ClientWithResponses) CreatePayoutBatchWithBodyWithResponse(ctx context.
 
 // CreatePayoutBatchWithResponse Generate a payout batch
 //
-// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again.
+// Collects every due commission up to `period_end` into payouts, one per partner and currency, with clawbacks netted and threshold, payout method and tax form checked; what matures by then becomes due first. No money moves. A program has one batch per calendar month (UTC): a second run returns it, leaves partners that have a payout alone and looks at the not-eligible ones again. The answer has the payouts of up to 500 partners; those of more follow within seconds to minutes, and `generating` is true until then.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -31526,7 +31529,7 @@ func (c *ClientWithResponses) ListPayoutsWithResponse(ctx context.Context, param
 
 // DeletePayoutWithResponse Delete a payout
 //
-// Removes a payout that is pending, failed or not eligible; its commissions become due again and the same month's next batch run collects them. Refused while a payment rail has it in flight and once it is paid.
+// Removes a payout that is pending, failed or not eligible; its commissions become due again and the same month's next batch run collects them. Refused while it is `processing` (a payment rail or a file has it) and once it is paid.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -31556,7 +31559,7 @@ func (c *ClientWithResponses) RetrievePayoutWithResponse(ctx context.Context, id
 
 // MarkPayoutPaidWithBodyWithResponse Mark a payout as paid
 //
-// Records that a pending or failed payout was paid outside the connected rails; its commissions become paid. Refused while a rail has it in flight, when it is already paid and when it is not eligible.
+// Records that a payout was paid outside the connected rails: one that is pending or failed, or `processing` because it left in a file; its commissions become paid. Refused while a rail has it in flight, when it is already paid and when it is not eligible.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -31571,7 +31574,7 @@ func (c *ClientWithResponses) MarkPayoutPaidWithBodyWithResponse(ctx context.Con
 
 // MarkPayoutPaidWithResponse Mark a payout as paid
 //
-// Records that a pending or failed payout was paid outside the connected rails; its commissions become paid. Refused while a rail has it in flight, when it is already paid and when it is not eligible.
+// Records that a payout was paid outside the connected rails: one that is pending or failed, or `processing` because it left in a file; its commissions become paid. Refused while a rail has it in flight, when it is already paid and when it is not eligible.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -32246,7 +32249,7 @@ func (c *ClientWithResponses) ListTaxFormStatusesWithResponse(ctx context.Contex
 
 // CreateTaxFormStatusWithBodyWithResponse Record a tax-form status
 //
-// Records the status of a form collected elsewhere. A submitted form supersedes every other current one of the partner.
+// Records the status of a form collected elsewhere. A submitted form supersedes every other current one of the partner; one that has expired ends the valid one of its type, unless that was signed later.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -32261,7 +32264,7 @@ func (c *ClientWithResponses) CreateTaxFormStatusWithBodyWithResponse(ctx contex
 
 // CreateTaxFormStatusWithResponse Record a tax-form status
 //
-// Records the status of a form collected elsewhere. A submitted form supersedes every other current one of the partner.
+// Records the status of a form collected elsewhere. A submitted form supersedes every other current one of the partner; one that has expired ends the valid one of its type, unless that was signed later.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

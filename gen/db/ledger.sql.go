@@ -313,33 +313,35 @@ func (q *Queries) BalancesUnfold(ctx context.Context, db DBTX) (int64, error) {
 const ledgerAppend = `-- name: LedgerAppend :exec
 
 INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+SELECT $1, unnest($2::text[]), unnest($3::text[]), unnest($4::text[]), unnest($5::text[]), unnest($6::text[]),
+    unnest($7::text[]), unnest($8::bigint[]), unnest($9::timestamptz[])
 `
 
 type LedgerAppendParams struct {
-	OrgID        string
-	ProgramID    string
-	PartnerID    string
-	CommissionID string
-	Currency     string
-	FromBucket   string
-	ToBucket     string
-	AmountMinor  int64
-	CreatedAt    clock.Time
+	OrgID         string
+	ProgramIds    []string
+	PartnerIds    []string
+	CommissionIds []string
+	Currencies    []string
+	FromBuckets   []string
+	ToBuckets     []string
+	Amounts       []int64
+	CreatedAts    []clock.Time
 }
 
 // The append-only ledger and the balances that are folded from it.
+// LedgerAppend writes entries of one organization.
 func (q *Queries) LedgerAppend(ctx context.Context, db DBTX, arg LedgerAppendParams) error {
 	_, err := db.Exec(ctx, ledgerAppend,
 		arg.OrgID,
-		arg.ProgramID,
-		arg.PartnerID,
-		arg.CommissionID,
-		arg.Currency,
-		arg.FromBucket,
-		arg.ToBucket,
-		arg.AmountMinor,
-		arg.CreatedAt,
+		arg.ProgramIds,
+		arg.PartnerIds,
+		arg.CommissionIds,
+		arg.Currencies,
+		arg.FromBuckets,
+		arg.ToBuckets,
+		arg.Amounts,
+		arg.CreatedAts,
 	)
 	return err
 }

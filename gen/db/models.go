@@ -440,6 +440,21 @@ type PayoutBatch struct {
 	PeriodEnd   clock.Time
 	CreatedAt   clock.Time
 	UpdatedAt   clock.Time
+	AutoRunAt   *clock.Time
+}
+
+type PayoutRun struct {
+	ID            string
+	OrgID         string
+	ProgramID     string
+	BatchID       string
+	GroupID       string
+	IgnoreMinimum bool
+	Automatic     bool
+	Again         bool
+	PeriodEnd     clock.Time
+	AfterID       string
+	CreatedAt     clock.Time
 }
 
 type PortalSession struct {

@@ -12,63 +12,27 @@ import (
 	clock "rail/server/clock"
 )
 
-const batchByIDs = `-- name: BatchByIDs :many
-SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at FROM payout_batches t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+const batchApprove = `-- name: BatchApprove :many
+UPDATE commissions t SET status = 'due', approved_at = $1, updated_at = $1
+FROM (SELECT k.id FROM commissions k WHERE k.program_id = $3 AND k.org_id = $2 AND k.partner_id = ANY ($4::text[])
+    AND k.payout_id IS NULL AND k.status = 'pending' AND k.approve_at <= $1 AND k.mature_at <= $5 ORDER BY k.id FOR NO KEY UPDATE) due
+WHERE t.id = due.id AND t.org_id = $2 RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor
 `
 
-type BatchByIDsParams struct {
-	Ids   []string
-	OrgID string
-}
-
-func (q *Queries) BatchByIDs(ctx context.Context, db DBTX, arg BatchByIDsParams) ([]PayoutBatch, error) {
-	rows, err := db.Query(ctx, batchByIDs, arg.Ids, arg.OrgID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []PayoutBatch{}
-	for rows.Next() {
-		var i PayoutBatch
-		if err := rows.Scan(
-			&i.ID,
-			&i.OrgID,
-			&i.ProgramID,
-			&i.PeriodMonth,
-			&i.PeriodEnd,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const batchCommissions = `-- name: BatchCommissions :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor FROM commissions t
-WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id = ANY ($3::text[])
-  AND t.status = 'due' AND t.payout_id IS NULL AND (t.mature_at <= $4 OR t.amount_minor < 0)
-ORDER BY t.partner_id, t.currency, t.created_at, t.id FOR NO KEY UPDATE OF t
-`
-
-type BatchCommissionsParams struct {
-	ProgramID  string
+type BatchApproveParams struct {
+	Now        *clock.Time
 	OrgID      string
+	ProgramID  string
 	PartnerIds []string
 	PeriodEnd  *clock.Time
 }
 
-// BatchCommissions lists what is due up to the period's end, and every clawback
-// that is due whatever its date (decisions, 117).
-func (q *Queries) BatchCommissions(ctx context.Context, db DBTX, arg BatchCommissionsParams) ([]Commission, error) {
-	rows, err := db.Query(ctx, batchCommissions,
-		arg.ProgramID,
+// BatchApprove does so with what approves itself.
+func (q *Queries) BatchApprove(ctx context.Context, db DBTX, arg BatchApproveParams) ([]Commission, error) {
+	rows, err := db.Query(ctx, batchApprove,
+		arg.Now,
 		arg.OrgID,
+		arg.ProgramID,
 		arg.PartnerIds,
 		arg.PeriodEnd,
 	)
@@ -107,6 +71,99 @@ func (q *Queries) BatchCommissions(ctx context.Context, db DBTX, arg BatchCommis
 			&i.CreatedXid,
 			&i.ShrunkMinor,
 			&i.ClawedMinor,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const batchByIDs = `-- name: BatchByIDs :many
+SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at, t.auto_run_at FROM payout_batches t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+`
+
+type BatchByIDsParams struct {
+	Ids   []string
+	OrgID string
+}
+
+func (q *Queries) BatchByIDs(ctx context.Context, db DBTX, arg BatchByIDsParams) ([]PayoutBatch, error) {
+	rows, err := db.Query(ctx, batchByIDs, arg.Ids, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PayoutBatch{}
+	for rows.Next() {
+		var i PayoutBatch
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PeriodMonth,
+			&i.PeriodEnd,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.AutoRunAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const batchCommissions = `-- name: BatchCommissions :many
+SELECT k.partner_id, k.currency, sum(k.amount_minor)::bigint AS amount_minor, array_agg(k.id)::text[] AS ids
+FROM (SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor FROM commissions t
+    WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id = ANY ($3::text[])
+      AND t.status = 'due' AND t.payout_id IS NULL AND (t.mature_at <= $4 OR t.amount_minor < 0)
+    ORDER BY t.id FOR NO KEY UPDATE) k
+GROUP BY k.partner_id, k.currency ORDER BY k.partner_id, k.currency
+`
+
+type BatchCommissionsParams struct {
+	ProgramID  string
+	OrgID      string
+	PartnerIds []string
+	PeriodEnd  *clock.Time
+}
+
+type BatchCommissionsRow struct {
+	PartnerID   string
+	Currency    string
+	AmountMinor int64
+	Ids         []string
+}
+
+// BatchCommissions sums what is due up to the period's end, and every clawback
+// that is due whatever its date (decisions, 117), by partner and currency.
+func (q *Queries) BatchCommissions(ctx context.Context, db DBTX, arg BatchCommissionsParams) ([]BatchCommissionsRow, error) {
+	rows, err := db.Query(ctx, batchCommissions,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.PartnerIds,
+		arg.PeriodEnd,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []BatchCommissionsRow{}
+	for rows.Next() {
+		var i BatchCommissionsRow
+		if err := rows.Scan(
+			&i.PartnerID,
+			&i.Currency,
+			&i.AmountMinor,
+			&i.Ids,
 		); err != nil {
 			return nil, err
 		}
@@ -157,20 +214,31 @@ func (q *Queries) BatchCursor(ctx context.Context, db DBTX, arg BatchCursorParam
 	return i, err
 }
 
-const batchExists = `-- name: BatchExists :one
-SELECT t.id FROM payout_batches t WHERE t.id = $1
+const batchDone = `-- name: BatchDone :exec
+UPDATE payout_batches SET auto_run_at = coalesce($1, auto_run_at), updated_at = $2 WHERE id = $3 AND org_id = $4
 `
 
-// BatchExists tells whether there is such a batch, for the operator.
-func (q *Queries) BatchExists(ctx context.Context, db DBTX, id string) (string, error) {
-	row := db.QueryRow(ctx, batchExists, id)
-	var id_2 string
-	err := row.Scan(&id_2)
-	return id_2, err
+type BatchDoneParams struct {
+	AutoRunAt *clock.Time
+	UpdatedAt clock.Time
+	ID        string
+	OrgID     string
+}
+
+// BatchDone notes that a run has gone through all partners; auto_run_at is when it
+// began, if it was the month's automatic one.
+func (q *Queries) BatchDone(ctx context.Context, db DBTX, arg BatchDoneParams) error {
+	_, err := db.Exec(ctx, batchDone,
+		arg.AutoRunAt,
+		arg.UpdatedAt,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
 }
 
 const batchGet = `-- name: BatchGet :one
-SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at FROM payout_batches t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at, t.auto_run_at FROM payout_batches t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type BatchGetParams struct {
@@ -189,6 +257,7 @@ func (q *Queries) BatchGet(ctx context.Context, db DBTX, arg BatchGetParams) (Pa
 		&i.PeriodEnd,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.AutoRunAt,
 	)
 	return i, err
 }
@@ -221,8 +290,104 @@ func (q *Queries) BatchInsert(ctx context.Context, db DBTX, arg BatchInsertParam
 	return err
 }
 
+const batchLock = `-- name: BatchLock :one
+SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at, t.auto_run_at FROM payout_batches t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+`
+
+type BatchLockParams struct {
+	ID    string
+	OrgID string
+}
+
+func (q *Queries) BatchLock(ctx context.Context, db DBTX, arg BatchLockParams) (PayoutBatch, error) {
+	row := db.QueryRow(ctx, batchLock, arg.ID, arg.OrgID)
+	var i PayoutBatch
+	err := row.Scan(
+		&i.ID,
+		&i.OrgID,
+		&i.ProgramID,
+		&i.PeriodMonth,
+		&i.PeriodEnd,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.AutoRunAt,
+	)
+	return i, err
+}
+
+const batchMature = `-- name: BatchMature :many
+UPDATE commissions t SET status = 'due', updated_at = $1
+FROM (SELECT k.id FROM commissions k WHERE k.program_id = $3 AND k.org_id = $2 AND k.partner_id = ANY ($4::text[])
+    AND k.payout_id IS NULL AND k.status = 'approved' AND k.mature_at <= $5 ORDER BY k.id FOR NO KEY UPDATE) due
+WHERE t.id = due.id AND t.org_id = $2 RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor
+`
+
+type BatchMatureParams struct {
+	Now        clock.Time
+	OrgID      string
+	ProgramID  string
+	PartnerIds []string
+	PeriodEnd  *clock.Time
+}
+
+// BatchMature makes due what has matured by the period's end, whether or not the
+// job that does so has come to it.
+func (q *Queries) BatchMature(ctx context.Context, db DBTX, arg BatchMatureParams) ([]Commission, error) {
+	rows, err := db.Query(ctx, batchMature,
+		arg.Now,
+		arg.OrgID,
+		arg.ProgramID,
+		arg.PartnerIds,
+		arg.PeriodEnd,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Commission{}
+	for rows.Next() {
+		var i Commission
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PartnerID,
+			&i.SaleID,
+			&i.CustomerID,
+			&i.FlowID,
+			&i.FlowBranchID,
+			&i.Kind,
+			&i.AmountMinor,
+			&i.RevenueMinor,
+			&i.RateType,
+			&i.RateValue,
+			&i.Currency,
+			&i.Status,
+			&i.MatureAt,
+			&i.ApproveAt,
+			&i.ApprovedAt,
+			&i.VoidedAt,
+			&i.VoidReason,
+			&i.PayoutID,
+			&i.Metadata,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.CreatedXid,
+			&i.ShrunkMinor,
+			&i.ClawedMinor,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const batchOfMonth = `-- name: BatchOfMonth :one
-SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at FROM payout_batches t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3
+SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at, t.auto_run_at FROM payout_batches t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3
 `
 
 type BatchOfMonthParams struct {
@@ -242,12 +407,34 @@ func (q *Queries) BatchOfMonth(ctx context.Context, db DBTX, arg BatchOfMonthPar
 		&i.PeriodEnd,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.AutoRunAt,
+	)
+	return i, err
+}
+
+const batchOperated = `-- name: BatchOperated :one
+SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at, t.auto_run_at FROM payout_batches t WHERE t.id = $1
+`
+
+// BatchOperated finds a batch, for the operator.
+func (q *Queries) BatchOperated(ctx context.Context, db DBTX, id string) (PayoutBatch, error) {
+	row := db.QueryRow(ctx, batchOperated, id)
+	var i PayoutBatch
+	err := row.Scan(
+		&i.ID,
+		&i.OrgID,
+		&i.ProgramID,
+		&i.PeriodMonth,
+		&i.PeriodEnd,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.AutoRunAt,
 	)
 	return i, err
 }
 
 const batchPage = `-- name: BatchPage :many
-SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at FROM payout_batches t
+SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at, t.auto_run_at FROM payout_batches t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::timestamptz IS NULL OR (t.created_at, t.id) < ($3::timestamptz, $4::text))
@@ -293,6 +480,7 @@ func (q *Queries) BatchPage(ctx context.Context, db DBTX, arg BatchPageParams) (
 			&i.PeriodEnd,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.AutoRunAt,
 		); err != nil {
 			return nil, err
 		}
@@ -306,28 +494,38 @@ func (q *Queries) BatchPage(ctx context.Context, db DBTX, arg BatchPageParams) (
 
 const batchPartners = `-- name: BatchPartners :many
 SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_name, t.display_name, t.company_name, t.website_url, t.country_code, t.language_code, t.handle, t.status, t.decline_reason, t.suspension_reason, t.min_payout_minor, t.terms_accepted_at, t.terms_version, t.completed_onboarding, t.email_first_referral, t.email_new_referral, t.email_payout_paid, t.metadata, t.payout_method, t.payout_details, t.created_at, t.updated_at, t.mail_token, t.unsubscribed_at, t.payout_details_hash, t.payout_details_changed_at FROM partners t
-WHERE t.program_id = $1 AND t.org_id = $2 AND NOT starts_with(t.id, 'sample_')
-  AND ($3::text IS NULL OR t.id = $3::text)
-  AND ($4::text IS NULL OR t.group_id = $4::text)
-  AND EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = $1 AND k.partner_id = t.id AND k.status = 'due' AND k.payout_id IS NULL)
-ORDER BY t.id FOR NO KEY UPDATE OF t
+WHERE t.program_id = $1 AND t.org_id = $2 AND t.id > $3 AND NOT starts_with(t.id, 'sample_')
+  AND ($4::text IS NULL OR t.id = $4::text)
+  AND ($5::text IS NULL OR t.group_id = $5::text)
+  AND EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = $1 AND k.partner_id = t.id AND k.partner_id > $3 AND k.payout_id IS NULL
+      AND (k.status = 'due' AND (k.mature_at <= $6 OR k.amount_minor < 0) OR k.status = 'approved' AND k.mature_at <= $6
+          OR k.status = 'pending' AND k.approve_at <= $7 AND k.mature_at <= $6))
+ORDER BY t.id LIMIT $8 FOR NO KEY UPDATE OF t
 `
 
 type BatchPartnersParams struct {
 	ProgramID string
 	OrgID     string
+	After     string
 	PartnerID *string
 	GroupID   *string
+	PeriodEnd *clock.Time
+	Now       *clock.Time
+	Lim       int32
 }
 
-// BatchPartners locks the partners with money that is due, in the order of
+// BatchPartners locks the next partners with money to collect, in the order of
 // their ids, so that no refund or sale of theirs falls between.
 func (q *Queries) BatchPartners(ctx context.Context, db DBTX, arg BatchPartnersParams) ([]Partner, error) {
 	rows, err := db.Query(ctx, batchPartners,
 		arg.ProgramID,
 		arg.OrgID,
+		arg.After,
 		arg.PartnerID,
 		arg.GroupID,
+		arg.PeriodEnd,
+		arg.Now,
+		arg.Lim,
 	)
 	if err != nil {
 		return nil, err
@@ -505,7 +703,7 @@ func (q *Queries) BatchTotals(ctx context.Context, db DBTX, arg BatchTotalsParam
 }
 
 const batchTouch = `-- name: BatchTouch :exec
-UPDATE payout_batches SET period_end = $1, updated_at = $2 WHERE id = $3 AND org_id = $4
+UPDATE payout_batches SET period_end = greatest(period_end, $1), updated_at = $2 WHERE id = $3 AND org_id = $4
 `
 
 type BatchTouchParams struct {
@@ -525,25 +723,35 @@ func (q *Queries) BatchTouch(ctx context.Context, db DBTX, arg BatchTouchParams)
 	return err
 }
 
-const payoutAttach = `-- name: PayoutAttach :exec
-UPDATE commissions SET payout_id = $1, updated_at = $2 WHERE id = ANY ($3::text[]) AND org_id = $4 AND status = 'due' AND payout_id IS NULL
+const batchesGenerating = `-- name: BatchesGenerating :many
+SELECT DISTINCT r.batch_id FROM payout_runs r WHERE r.program_id = $1 AND r.batch_id = ANY ($2::text[]) AND r.org_id = $3
 `
 
-type PayoutAttachParams struct {
-	PayoutID  *string
-	UpdatedAt clock.Time
+type BatchesGeneratingParams struct {
+	ProgramID string
 	Ids       []string
 	OrgID     string
 }
 
-func (q *Queries) PayoutAttach(ctx context.Context, db DBTX, arg PayoutAttachParams) error {
-	_, err := db.Exec(ctx, payoutAttach,
-		arg.PayoutID,
-		arg.UpdatedAt,
-		arg.Ids,
-		arg.OrgID,
-	)
-	return err
+// BatchesGenerating lists those of the batches that a run works on.
+func (q *Queries) BatchesGenerating(ctx context.Context, db DBTX, arg BatchesGeneratingParams) ([]string, error) {
+	rows, err := db.Query(ctx, batchesGenerating, arg.ProgramID, arg.Ids, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var batch_id string
+		if err := rows.Scan(&batch_id); err != nil {
+			return nil, err
+		}
+		items = append(items, batch_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const payoutCommissions = `-- name: PayoutCommissions :many
@@ -758,7 +966,7 @@ const payoutInFlight = `-- name: PayoutInFlight :one
 SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions FROM payouts t WHERE t.id = $1 AND t.status = 'processing'
 `
 
-// PayoutInFlight finds a payout that a rail has, for the operator.
+// PayoutInFlight finds a payout that a rail has, or that left in a file, for the operator.
 func (q *Queries) PayoutInFlight(ctx context.Context, db DBTX, id string) (Payout, error) {
 	row := db.QueryRow(ctx, payoutInFlight, id)
 	var i Payout
@@ -790,54 +998,6 @@ func (q *Queries) PayoutInFlight(ctx context.Context, db DBTX, id string) (Payou
 		&i.Submissions,
 	)
 	return i, err
-}
-
-const payoutInsert = `-- name: PayoutInsert :exec
-INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, method, reason, reason_text,
-    period_month, period_end, due_at, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
-    $12, $13, $14, $15, $16)
-`
-
-type PayoutInsertParams struct {
-	ID          string
-	OrgID       string
-	ProgramID   string
-	PartnerID   string
-	BatchID     string
-	AmountMinor int64
-	Currency    string
-	Status      string
-	Method      *string
-	Reason      *string
-	ReasonText  *string
-	PeriodMonth time.Time
-	PeriodEnd   clock.Time
-	DueAt       clock.Time
-	CreatedAt   clock.Time
-	UpdatedAt   clock.Time
-}
-
-func (q *Queries) PayoutInsert(ctx context.Context, db DBTX, arg PayoutInsertParams) error {
-	_, err := db.Exec(ctx, payoutInsert,
-		arg.ID,
-		arg.OrgID,
-		arg.ProgramID,
-		arg.PartnerID,
-		arg.BatchID,
-		arg.AmountMinor,
-		arg.Currency,
-		arg.Status,
-		arg.Method,
-		arg.Reason,
-		arg.ReasonText,
-		arg.PeriodMonth,
-		arg.PeriodEnd,
-		arg.DueAt,
-		arg.CreatedAt,
-		arg.UpdatedAt,
-	)
-	return err
 }
 
 const payoutLock = `-- name: PayoutLock :one
@@ -1019,41 +1179,6 @@ func (q *Queries) PayoutPaid(ctx context.Context, db DBTX, arg PayoutPaidParams)
 	return err
 }
 
-const payoutReevaluate = `-- name: PayoutReevaluate :exec
-UPDATE payouts SET amount_minor = $1, status = $2, method = $3, reason = $4, reason_text = $5,
-    period_end = $6, due_at = $7, updated_at = $8
-WHERE id = $9 AND org_id = $10 AND status = 'not_eligible'
-`
-
-type PayoutReevaluateParams struct {
-	AmountMinor int64
-	Status      string
-	Method      *string
-	Reason      *string
-	ReasonText  *string
-	PeriodEnd   clock.Time
-	DueAt       clock.Time
-	UpdatedAt   clock.Time
-	ID          string
-	OrgID       string
-}
-
-func (q *Queries) PayoutReevaluate(ctx context.Context, db DBTX, arg PayoutReevaluateParams) error {
-	_, err := db.Exec(ctx, payoutReevaluate,
-		arg.AmountMinor,
-		arg.Status,
-		arg.Method,
-		arg.Reason,
-		arg.ReasonText,
-		arg.PeriodEnd,
-		arg.DueAt,
-		arg.UpdatedAt,
-		arg.ID,
-		arg.OrgID,
-	)
-	return err
-}
-
 const payoutRelease = `-- name: PayoutRelease :exec
 UPDATE commissions SET payout_id = NULL, updated_at = $1 WHERE payout_id = $2 AND org_id = $3 AND status = 'due'
 `
@@ -1067,6 +1192,171 @@ type PayoutReleaseParams struct {
 func (q *Queries) PayoutRelease(ctx context.Context, db DBTX, arg PayoutReleaseParams) error {
 	_, err := db.Exec(ctx, payoutRelease, arg.UpdatedAt, arg.PayoutID, arg.OrgID)
 	return err
+}
+
+const payoutRunAdvance = `-- name: PayoutRunAdvance :exec
+UPDATE payout_runs SET after_id = $1, again = $2 WHERE id = $3 AND org_id = $4
+`
+
+type PayoutRunAdvanceParams struct {
+	AfterID string
+	Again   bool
+	ID      string
+	OrgID   string
+}
+
+func (q *Queries) PayoutRunAdvance(ctx context.Context, db DBTX, arg PayoutRunAdvanceParams) error {
+	_, err := db.Exec(ctx, payoutRunAdvance,
+		arg.AfterID,
+		arg.Again,
+		arg.ID,
+		arg.OrgID,
+	)
+	return err
+}
+
+const payoutRunAgain = `-- name: PayoutRunAgain :execrows
+UPDATE payout_runs SET period_end = greatest(period_end, $1), again = again OR NOT (automatic AND $2::boolean), automatic = automatic OR $2::boolean
+WHERE program_id = $3 AND batch_id = $4 AND group_id = $5 AND ignore_minimum = $6 AND org_id = $7
+`
+
+type PayoutRunAgainParams struct {
+	PeriodEnd     clock.Time
+	Automatic     bool
+	ProgramID     string
+	BatchID       string
+	GroupID       string
+	IgnoreMinimum bool
+	OrgID         string
+}
+
+// PayoutRunAgain lets a run that is not over stand for one more request. Of
+// automatic runs there is one a month, however many replicas ask for it.
+func (q *Queries) PayoutRunAgain(ctx context.Context, db DBTX, arg PayoutRunAgainParams) (int64, error) {
+	result, err := db.Exec(ctx, payoutRunAgain,
+		arg.PeriodEnd,
+		arg.Automatic,
+		arg.ProgramID,
+		arg.BatchID,
+		arg.GroupID,
+		arg.IgnoreMinimum,
+		arg.OrgID,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const payoutRunDelete = `-- name: PayoutRunDelete :exec
+DELETE FROM payout_runs WHERE id = $1 AND org_id = $2
+`
+
+type PayoutRunDeleteParams struct {
+	ID    string
+	OrgID string
+}
+
+func (q *Queries) PayoutRunDelete(ctx context.Context, db DBTX, arg PayoutRunDeleteParams) error {
+	_, err := db.Exec(ctx, payoutRunDelete, arg.ID, arg.OrgID)
+	return err
+}
+
+const payoutRunInsert = `-- name: PayoutRunInsert :exec
+INSERT INTO payout_runs (id, org_id, program_id, batch_id, group_id, ignore_minimum, automatic, period_end, after_id, created_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+`
+
+type PayoutRunInsertParams struct {
+	ID            string
+	OrgID         string
+	ProgramID     string
+	BatchID       string
+	GroupID       string
+	IgnoreMinimum bool
+	Automatic     bool
+	PeriodEnd     clock.Time
+	AfterID       string
+	CreatedAt     clock.Time
+}
+
+func (q *Queries) PayoutRunInsert(ctx context.Context, db DBTX, arg PayoutRunInsertParams) error {
+	_, err := db.Exec(ctx, payoutRunInsert,
+		arg.ID,
+		arg.OrgID,
+		arg.ProgramID,
+		arg.BatchID,
+		arg.GroupID,
+		arg.IgnoreMinimum,
+		arg.Automatic,
+		arg.PeriodEnd,
+		arg.AfterID,
+		arg.CreatedAt,
+	)
+	return err
+}
+
+const payoutRunTake = `-- name: PayoutRunTake :one
+SELECT r.id, r.org_id, r.program_id, r.batch_id, r.group_id, r.ignore_minimum, r.automatic, r.again, r.period_end, r.after_id, r.created_at FROM payout_runs r WHERE r.id = $1 AND r.org_id = $2 FOR UPDATE SKIP LOCKED
+`
+
+type PayoutRunTakeParams struct {
+	ID    string
+	OrgID string
+}
+
+// PayoutRunTake takes a run for one page, unless another replica has it.
+func (q *Queries) PayoutRunTake(ctx context.Context, db DBTX, arg PayoutRunTakeParams) (PayoutRun, error) {
+	row := db.QueryRow(ctx, payoutRunTake, arg.ID, arg.OrgID)
+	var i PayoutRun
+	err := row.Scan(
+		&i.ID,
+		&i.OrgID,
+		&i.ProgramID,
+		&i.BatchID,
+		&i.GroupID,
+		&i.IgnoreMinimum,
+		&i.Automatic,
+		&i.Again,
+		&i.PeriodEnd,
+		&i.AfterID,
+		&i.CreatedAt,
+	)
+	return i, err
+}
+
+const payoutRuns = `-- name: PayoutRuns :many
+SELECT r.id, r.org_id FROM payout_runs r WHERE r.id > $1 ORDER BY r.id LIMIT $2
+`
+
+type PayoutRunsParams struct {
+	After string
+	Lim   int32
+}
+
+type PayoutRunsRow struct {
+	ID    string
+	OrgID string
+}
+
+func (q *Queries) PayoutRuns(ctx context.Context, db DBTX, arg PayoutRunsParams) ([]PayoutRunsRow, error) {
+	rows, err := db.Query(ctx, payoutRuns, arg.After, arg.Lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PayoutRunsRow{}
+	for rows.Next() {
+		var i PayoutRunsRow
+		if err := rows.Scan(&i.ID, &i.OrgID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const payoutSettle = `-- name: PayoutSettle :exec
@@ -1106,6 +1396,30 @@ func (q *Queries) PayoutSubmitted(ctx context.Context, db DBTX, arg PayoutSubmit
 	return err
 }
 
+const payoutsAttach = `-- name: PayoutsAttach :exec
+UPDATE commissions t SET payout_id = v.payout_id, updated_at = $1
+FROM (SELECT unnest($3::text[]) AS payout_id, unnest($4::text[]) AS id) v
+WHERE t.id = v.id AND t.org_id = $2 AND t.status = 'due' AND t.payout_id IS NULL
+`
+
+type PayoutsAttachParams struct {
+	Now       clock.Time
+	OrgID     string
+	PayoutIds []string
+	Ids       []string
+}
+
+// PayoutsAttach puts the commissions of one page into their payouts.
+func (q *Queries) PayoutsAttach(ctx context.Context, db DBTX, arg PayoutsAttachParams) error {
+	_, err := db.Exec(ctx, payoutsAttach,
+		arg.Now,
+		arg.OrgID,
+		arg.PayoutIds,
+		arg.Ids,
+	)
+	return err
+}
+
 const payoutsDue = `-- name: PayoutsDue :many
 UPDATE payouts t SET due_told = true
 FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND NOT p.due_told AND p.due_at <= $1 ORDER BY p.due_at, p.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
@@ -1121,6 +1435,94 @@ type PayoutsDueParams struct {
 // over what this one holds.
 func (q *Queries) PayoutsDue(ctx context.Context, db DBTX, arg PayoutsDueParams) ([]Payout, error) {
 	rows, err := db.Query(ctx, payoutsDue, arg.Now, arg.Lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Payout{}
+	for rows.Next() {
+		var i Payout
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PartnerID,
+			&i.BatchID,
+			&i.AmountMinor,
+			&i.Currency,
+			&i.Status,
+			&i.Method,
+			&i.ExternalID,
+			&i.Reason,
+			&i.ReasonText,
+			&i.ErrorCode,
+			&i.ErrorMessage,
+			&i.PeriodMonth,
+			&i.PeriodEnd,
+			&i.DueAt,
+			&i.PaidAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.CreatedXid,
+			&i.DueTold,
+			&i.Rail,
+			&i.CheckedAt,
+			&i.Submissions,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const payoutsFiled = `-- name: PayoutsFiled :exec
+UPDATE payouts SET status = 'processing', rail = $1, error_code = NULL, error_message = NULL, updated_at = $2
+WHERE id = ANY ($3::text[]) AND org_id = $4 AND status IN ('pending', 'failed')
+`
+
+type PayoutsFiledParams struct {
+	Rail  *string
+	Now   clock.Time
+	Ids   []string
+	OrgID string
+}
+
+// PayoutsFiled notes that payouts leave in a file.
+func (q *Queries) PayoutsFiled(ctx context.Context, db DBTX, arg PayoutsFiledParams) error {
+	_, err := db.Exec(ctx, payoutsFiled,
+		arg.Rail,
+		arg.Now,
+		arg.Ids,
+		arg.OrgID,
+	)
+	return err
+}
+
+const payoutsInFile = `-- name: PayoutsInFile :many
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id > $3 AND t.status = 'processing' AND t.rail = $4 ORDER BY t.id LIMIT $5
+`
+
+type PayoutsInFileParams struct {
+	BatchID string
+	OrgID   string
+	After   string
+	Rail    *string
+	Lim     int32
+}
+
+// PayoutsInFile lists the next payouts of a batch that left in a file and have had no end.
+func (q *Queries) PayoutsInFile(ctx context.Context, db DBTX, arg PayoutsInFileParams) ([]Payout, error) {
+	rows, err := db.Query(ctx, payoutsInFile,
+		arg.BatchID,
+		arg.OrgID,
+		arg.After,
+		arg.Rail,
+		arg.Lim,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -1232,34 +1634,137 @@ func (q *Queries) PayoutsInFlight(ctx context.Context, db DBTX, arg PayoutsInFli
 	return items, nil
 }
 
-const payoutsOfBatch = `-- name: PayoutsOfBatch :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, g.currency AS program_currency
-FROM payouts t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.program_id
-WHERE t.batch_id = $1 AND t.status IN ('pending', 'failed') AND t.method = $2 AND p.status = 'active' AND p.payout_method = t.method AND NOT starts_with(t.id, 'sample_') ORDER BY t.currency, t.id
+const payoutsInsert = `-- name: PayoutsInsert :exec
+INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, method, reason, reason_text,
+    period_month, period_end, due_at, created_at, updated_at)
+SELECT unnest($1::text[]), $2, $3, unnest($4::text[]), $5, unnest($6::bigint[]), unnest($7::text[]),
+    unnest($8::text[]), nullif(unnest($9::text[]), ''), nullif(unnest($10::text[]), ''), nullif(unnest($11::text[]), ''),
+    $12, $13, $14, $15, $15
 `
 
-type PayoutsOfBatchParams struct {
-	BatchID string
-	Method  *string
+type PayoutsInsertParams struct {
+	Ids         []string
+	OrgID       string
+	ProgramID   string
+	PartnerIds  []string
+	BatchID     string
+	Amounts     []int64
+	Currencies  []string
+	Statuses    []string
+	Methods     []string
+	Reasons     []string
+	ReasonTexts []string
+	PeriodMonth time.Time
+	PeriodEnd   clock.Time
+	DueAt       clock.Time
+	Now         clock.Time
 }
 
-type PayoutsOfBatchRow struct {
+// PayoutsInsert writes the payouts of one page of a batch.
+func (q *Queries) PayoutsInsert(ctx context.Context, db DBTX, arg PayoutsInsertParams) error {
+	_, err := db.Exec(ctx, payoutsInsert,
+		arg.Ids,
+		arg.OrgID,
+		arg.ProgramID,
+		arg.PartnerIds,
+		arg.BatchID,
+		arg.Amounts,
+		arg.Currencies,
+		arg.Statuses,
+		arg.Methods,
+		arg.Reasons,
+		arg.ReasonTexts,
+		arg.PeriodMonth,
+		arg.PeriodEnd,
+		arg.DueAt,
+		arg.Now,
+	)
+	return err
+}
+
+const payoutsReevaluate = `-- name: PayoutsReevaluate :exec
+UPDATE payouts t SET amount_minor = v.amount_minor, status = v.status, method = v.method, reason = v.reason, reason_text = v.reason_text,
+    period_end = $1, due_at = $2, updated_at = $3
+FROM (SELECT unnest($5::text[]) AS id, unnest($6::bigint[]) AS amount_minor, unnest($7::text[]) AS status,
+    nullif(unnest($8::text[]), '') AS method, nullif(unnest($9::text[]), '') AS reason, nullif(unnest($10::text[]), '') AS reason_text) v
+WHERE t.id = v.id AND t.org_id = $4 AND t.status = 'not_eligible'
+`
+
+type PayoutsReevaluateParams struct {
+	PeriodEnd   clock.Time
+	DueAt       clock.Time
+	Now         clock.Time
+	OrgID       string
+	Ids         []string
+	Amounts     []int64
+	Statuses    []string
+	Methods     []string
+	Reasons     []string
+	ReasonTexts []string
+}
+
+// PayoutsReevaluate judges the page's payouts again that were not eligible.
+func (q *Queries) PayoutsReevaluate(ctx context.Context, db DBTX, arg PayoutsReevaluateParams) error {
+	_, err := db.Exec(ctx, payoutsReevaluate,
+		arg.PeriodEnd,
+		arg.DueAt,
+		arg.Now,
+		arg.OrgID,
+		arg.Ids,
+		arg.Amounts,
+		arg.Statuses,
+		arg.Methods,
+		arg.Reasons,
+		arg.ReasonTexts,
+	)
+	return err
+}
+
+const payoutsToFile = `-- name: PayoutsToFile :many
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, g.currency AS program_currency, EXISTS (SELECT 1 FROM risk_flags f
+    WHERE f.program_id = t.program_id AND f.partner_id = t.partner_id AND f.severity = 'high' AND f.status IN ('open', 'reviewing')) AS held
+FROM payouts t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.program_id
+WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id > $3 AND NOT starts_with(t.id, 'sample_')
+  AND (t.status IN ('pending', 'failed') OR t.status = 'processing' AND t.rail = $4) AND (t.method = $5 OR p.payout_method = $5)
+ORDER BY t.id LIMIT $6 FOR NO KEY UPDATE OF t
+`
+
+type PayoutsToFileParams struct {
+	BatchID string
+	OrgID   string
+	After   string
+	Rail    *string
+	Method  *string
+	Lim     int32
+}
+
+type PayoutsToFileRow struct {
 	Payout          Payout
 	Partner         Partner
 	ProgramCurrency string
+	Held            bool
 }
 
-// PayoutsOfBatch lists what is left to pay of a batch, with the payees, for the
-// operator's export.
-func (q *Queries) PayoutsOfBatch(ctx context.Context, db DBTX, arg PayoutsOfBatchParams) ([]PayoutsOfBatchRow, error) {
-	rows, err := db.Query(ctx, payoutsOfBatch, arg.BatchID, arg.Method)
+// PayoutsToFile locks the next payouts of a batch that are not paid and that a file
+// of the method should have, or whose partners now want that method, with the
+// payees; held tells of an open high risk flag. Payouts that a rail has are not
+// among them.
+func (q *Queries) PayoutsToFile(ctx context.Context, db DBTX, arg PayoutsToFileParams) ([]PayoutsToFileRow, error) {
+	rows, err := db.Query(ctx, payoutsToFile,
+		arg.BatchID,
+		arg.OrgID,
+		arg.After,
+		arg.Rail,
+		arg.Method,
+		arg.Lim,
+	)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []PayoutsOfBatchRow{}
+	items := []PayoutsToFileRow{}
 	for rows.Next() {
-		var i PayoutsOfBatchRow
+		var i PayoutsToFileRow
 		if err := rows.Scan(
 			&i.Payout.ID,
 			&i.Payout.OrgID,
@@ -1319,6 +1824,7 @@ func (q *Queries) PayoutsOfBatch(ctx context.Context, db DBTX, arg PayoutsOfBatc
 			&i.Partner.PayoutDetailsHash,
 			&i.Partner.PayoutDetailsChangedAt,
 			&i.ProgramCurrency,
+			&i.Held,
 		); err != nil {
 			return nil, err
 		}
@@ -1403,21 +1909,68 @@ func (q *Queries) PayoutsToSend(ctx context.Context, db DBTX, arg PayoutsToSendP
 	return items, nil
 }
 
-const programsToBatch = `-- name: ProgramsToBatch :many
-SELECT t.id, t.org_id FROM programs t WHERE t.auto_payouts_enabled AND NOT starts_with(t.id, 'sample_')
-AND NOT EXISTS (SELECT 1 FROM payout_batches b WHERE b.program_id = t.id AND b.period_month = $1)
-ORDER BY t.id
+const payoutsUnpaid = `-- name: PayoutsUnpaid :many
+SELECT t.method, t.currency, count(*) AS payouts FROM payouts t
+WHERE t.batch_id = $1 AND t.org_id = $2 AND NOT starts_with(t.id, 'sample_')
+  AND (t.status IN ('pending', 'failed') OR t.status = 'processing' AND t.rail = $3) GROUP BY 1, 2 ORDER BY 1, 2
 `
+
+type PayoutsUnpaidParams struct {
+	BatchID string
+	OrgID   string
+	Rail    *string
+}
+
+type PayoutsUnpaidRow struct {
+	Method   *string
+	Currency string
+	Payouts  int64
+}
+
+// PayoutsUnpaid counts what is not paid of a batch, but for what a rail has, by
+// method and currency.
+func (q *Queries) PayoutsUnpaid(ctx context.Context, db DBTX, arg PayoutsUnpaidParams) ([]PayoutsUnpaidRow, error) {
+	rows, err := db.Query(ctx, payoutsUnpaid, arg.BatchID, arg.OrgID, arg.Rail)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PayoutsUnpaidRow{}
+	for rows.Next() {
+		var i PayoutsUnpaidRow
+		if err := rows.Scan(&i.Method, &i.Currency, &i.Payouts); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const programsToBatch = `-- name: ProgramsToBatch :many
+SELECT t.id, t.org_id FROM programs t WHERE t.auto_payouts_enabled AND t.id > $1 AND NOT starts_with(t.id, 'sample_')
+AND NOT EXISTS (SELECT 1 FROM payout_batches b WHERE b.program_id = t.id AND b.period_month = $2
+    AND (b.auto_run_at IS NOT NULL OR EXISTS (SELECT 1 FROM payout_runs r WHERE r.program_id = t.id AND r.batch_id = b.id AND r.automatic)))
+ORDER BY t.id LIMIT $3
+`
+
+type ProgramsToBatchParams struct {
+	After       string
+	PeriodMonth time.Time
+	Lim         int32
+}
 
 type ProgramsToBatchRow struct {
 	ID    string
 	OrgID string
 }
 
-// ProgramsToBatch lists the programs that want the month's batch made and have
-// none; sample programs never do.
-func (q *Queries) ProgramsToBatch(ctx context.Context, db DBTX, periodMonth time.Time) ([]ProgramsToBatchRow, error) {
-	rows, err := db.Query(ctx, programsToBatch, periodMonth)
+// ProgramsToBatch lists programs that want the month's batch made and have no
+// automatic run of it, whatever batch somebody asked for; sample programs never do.
+func (q *Queries) ProgramsToBatch(ctx context.Context, db DBTX, arg ProgramsToBatchParams) ([]ProgramsToBatchRow, error) {
+	rows, err := db.Query(ctx, programsToBatch, arg.After, arg.PeriodMonth, arg.Lim)
 	if err != nil {
 		return nil, err
 	}

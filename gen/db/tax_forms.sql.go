@@ -212,6 +212,35 @@ func (q *Queries) TaxFormPage(ctx context.Context, db DBTX, arg TaxFormPageParam
 	return items, nil
 }
 
+const taxFormRunOut = `-- name: TaxFormRunOut :exec
+UPDATE tax_form_statuses SET status = 'superseded', updated_at = $1
+WHERE program_id = $2 AND org_id = $3 AND partner_id = $4 AND status = 'submitted' AND type = $5
+  AND (signed_at > $6::timestamptz) IS NOT TRUE
+`
+
+type TaxFormRunOutParams struct {
+	UpdatedAt clock.Time
+	ProgramID string
+	OrgID     string
+	PartnerID string
+	Type      string
+	SignedAt  *clock.Time
+}
+
+// TaxFormRunOut retires the valid form of a partner and type, unless it was signed
+// after the one that is known to have run out.
+func (q *Queries) TaxFormRunOut(ctx context.Context, db DBTX, arg TaxFormRunOutParams) error {
+	_, err := db.Exec(ctx, taxFormRunOut,
+		arg.UpdatedAt,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.PartnerID,
+		arg.Type,
+		arg.SignedAt,
+	)
+	return err
+}
+
 const taxFormSupersede = `-- name: TaxFormSupersede :exec
 UPDATE tax_form_statuses SET status = 'superseded', updated_at = $1
 WHERE program_id = $2 AND org_id = $3 AND partner_id = $4 AND status IN ('not_required', 'required', 'submitted')
@@ -419,21 +448,26 @@ func (q *Queries) TaxFormsValid(ctx context.Context, db DBTX, arg TaxFormsValidP
 }
 
 const taxProgramsAsking = `-- name: TaxProgramsAsking :many
-SELECT g.id, g.org_id FROM programs g WHERE g.require_tax_forms AND EXISTS (
+SELECT g.id, g.org_id FROM programs g WHERE g.require_tax_forms AND g.id > $1 AND EXISTS (
     SELECT 1 FROM partners p WHERE p.program_id = g.id AND p.status <> 'declined'
       AND NOT EXISTS (SELECT 1 FROM tax_form_statuses t WHERE t.program_id = g.id AND t.partner_id = p.id AND t.status IN ('not_required', 'required', 'submitted')))
-ORDER BY g.id
+ORDER BY g.id LIMIT $2
 `
+
+type TaxProgramsAskingParams struct {
+	After string
+	Lim   int32
+}
 
 type TaxProgramsAskingRow struct {
 	ID    string
 	OrgID string
 }
 
-// TaxProgramsAsking lists the programs that want forms and lack a row of some
+// TaxProgramsAsking lists programs that want forms and lack a row of some
 // partner's.
-func (q *Queries) TaxProgramsAsking(ctx context.Context, db DBTX) ([]TaxProgramsAskingRow, error) {
-	rows, err := db.Query(ctx, taxProgramsAsking)
+func (q *Queries) TaxProgramsAsking(ctx context.Context, db DBTX, arg TaxProgramsAskingParams) ([]TaxProgramsAskingRow, error) {
+	rows, err := db.Query(ctx, taxProgramsAsking, arg.After, arg.Lim)
 	if err != nil {
 		return nil, err
 	}

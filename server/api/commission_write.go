@@ -7,6 +7,7 @@ import (
 	"rail/gen/db"
 	"rail/server/call"
 	"rail/server/earn"
+	"rail/server/ledger"
 	"rail/server/payout"
 	"rail/server/pgtx"
 	"rail/server/problem"
@@ -118,7 +119,7 @@ func decide(ctx context.Context, c *call.Call, k *db.Commission, previous, actio
 	if err != nil {
 		return err
 	}
-	if err := earn.Moved(ctx, c.Later(), c.Events, *k, previous); err != nil {
+	if err := ledger.Moved(ctx, c.Later(), c.Events, previous, *k); err != nil {
 		return err
 	}
 	return audit(ctx, c, entry{

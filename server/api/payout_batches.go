@@ -112,27 +112,40 @@ func periodEnd(given string, now clock.Time) (clock.Time, error) {
 	return end, nil
 }
 
-// toBatches adds to batches what their payouts sum to, with one query.
+// toBatches adds to batches of one program what their payouts sum to, in one round
+// trip.
 func toBatches(ctx context.Context, c *call.Call, rows []db.PayoutBatch) ([]api.PayoutBatch, error) {
 	out := make([]api.PayoutBatch, len(rows))
+	at := map[string]*api.PayoutBatch{}
 	for i, b := range rows {
 		out[i] = api.PayoutBatch{
 			ID: b.ID, Object: "payout_batch", ProgramID: b.ProgramID, PeriodEnd: b.PeriodEnd, Status: api.PayoutBatchStatusCompleted,
 			Totals: []api.PayoutBatchTotal{}, CreatedAt: b.CreatedAt, UpdatedAt: b.UpdatedAt,
 		}
+		at[b.ID] = &out[i]
 	}
-	sums, err := queries.BatchTotals(ctx, c.DB(), db.BatchTotalsParams{BatchIds: ids(out, func(b *api.PayoutBatch) string { return b.ID }), OrgID: c.Key.OrgID})
-	if err != nil {
-		return nil, err
+	if len(rows) == 0 {
+		return out, nil
 	}
-	for i := range out {
-		for _, s := range sums {
-			if s.BatchID == out[i].ID {
-				addTotal(&out[i], s)
-			}
-		}
+	wanted := ids(out, func(b *api.PayoutBatch) string { return b.ID })
+	var sums []db.BatchTotalsRow
+	var generating []string
+	err := c.Together(ctx,
+		func(tx pgtx.DBTX) (err error) {
+			sums, err = queries.BatchTotals(ctx, tx, db.BatchTotalsParams{BatchIds: wanted, OrgID: c.Key.OrgID})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			generating, err = queries.BatchesGenerating(ctx, tx, db.BatchesGeneratingParams{ProgramID: rows[0].ProgramID, Ids: wanted, OrgID: c.Key.OrgID})
+			return err
+		})
+	for _, s := range sums {
+		addTotal(at[s.BatchID], s)
 	}
-	return out, nil
+	for _, id := range generating {
+		at[id].Generating, at[id].Status = true, api.PayoutBatchStatusOpen
+	}
+	return out, err
 }
 
 // addTotal counts one currency and state of a batch's payouts; a batch is

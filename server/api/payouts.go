@@ -159,7 +159,9 @@ func (s *Server) DeletePayout(ctx context.Context, r api.DeletePayoutRequestObje
 	if err := payout.Remove(ctx, c, p); err != nil {
 		return nil, err
 	}
-	err = audit(ctx, c, entry{programID: p.ProgramID, action: "payout.deleted", targetID: p.ID, before: map[string]any{"amount_minor": p.AmountMinor, "currency": p.Currency, "status": p.Status}})
+	err = audit(ctx, c, entry{programID: p.ProgramID, action: "payout.deleted", targetID: p.ID, before: map[string]any{
+		"partner_id": p.PartnerID, "amount_minor": p.AmountMinor, "currency": p.Currency, "status": p.Status,
+	}})
 	return api.DeletePayout200JSONResponse{ID: p.ID, Object: "payout", Deleted: true}, err
 }
 

@@ -1,6 +1,8 @@
 package api_test
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -206,6 +208,58 @@ func TestRailSendsOnlyWhatIsWanted(t *testing.T) {
 	require.Equal(t, 4, tally(s, r.program, "payout.due"), "told before anything is sent")
 	r.tallied(t)
 }
+
+// stuck is a rail that answers nothing.
+type stuck struct{ asked atomic.Int32 }
+
+func (*stuck) Name() string      { return "stuck" }
+func (*stuck) Methods() []string { return []string{"wise"} }
+func (s *stuck) Submit(ctx context.Context, _ payout.Transfer) (string, error) {
+	s.asked.Add(1)
+	<-ctx.Done()
+	return "", ctx.Err()
+}
+func (*stuck) Status(context.Context, payout.Transfer) (payout.Status, error) {
+	return payout.Status{}, nil
+}
+
+// TestRailThatHangs: a rail that does not answer is asked little, and holds up no
+// other; none may bear the name that stands for files.
+func TestRailThatHangs(t *testing.T) {
+	t.Parallel()
+	r := railed{earner: newEarner(t), rail: railtest.New()}
+	s := r.s
+	for range 12 {
+		partner, _ := r.partner(10000)
+		s.Must(200, s.Post("/v1/partners/"+partner, M{"payout_method": "wise"}))
+	}
+	id, _, _ := r.due(t, 10000)
+	r.later()
+	r.rail.End(id, payout.Status{State: payout.Settled})
+	runJob(t, s, "payouts-due")
+	keeper, err := secret.New(s.Config.SecretKey)
+	require.NoError(t, err)
+	hangs := &stuck{}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- payout.Sender{Pool: s.Pool, Keeper: keeper, Rails: []payout.Rail{hangs, ofPayPal{r.rail, "memory"}, ofPayPal{r.rail, "file"}}}.Run(ctx, s.Clock.Now(), ident.New(ident.Run))
+	}()
+	require.Eventually(t, func() bool { return hangs.asked.Load() > 0 && r.get(id).String("status") == "paid" }, 15*time.Second, time.Millisecond)
+	cancel()
+	require.ErrorContains(t, <-ended, `cannot be called "file"`)
+	r.tallied(t)
+}
+
+// ofPayPal is a rail in memory under another name, which pays by PayPal only.
+type ofPayPal struct {
+	*railtest.Rail
+	name string
+}
+
+func (r ofPayPal) Name() string    { return r.name }
+func (ofPayPal) Methods() []string { return []string{"paypal"} }
 
 // openFlagOn opens a high flag on the partner of a payout.
 func openFlagOn(t *testing.T, s *apitest.Server, id string) (flag string) {

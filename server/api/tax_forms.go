@@ -127,13 +127,18 @@ func datesOf(f *db.TaxFormStatus, now clock.Time) error {
 }
 
 // supersede retires what the new row replaces: a submitted form every other
-// current row of the partner, a row that asks the current one of its type.
+// current row of the partner, a row that asks the current one of its type, and one
+// that has run out the valid one of its type (decisions, 122).
 func supersede(ctx context.Context, c *call.Call, f db.TaxFormStatus) error {
 	p := db.TaxFormSupersedeParams{UpdatedAt: c.Now, ProgramID: f.ProgramID, OrgID: f.OrgID, PartnerID: f.PartnerID}
 	switch f.Status {
 	case "required", "not_required":
 		p.Type = &f.Type
 	case "submitted":
+	case "expired":
+		return queries.TaxFormRunOut(ctx, c.Later(), db.TaxFormRunOutParams{
+			UpdatedAt: c.Now, ProgramID: f.ProgramID, OrgID: f.OrgID, PartnerID: f.PartnerID, Type: f.Type, SignedAt: f.SignedAt,
+		})
 	default:
 		return nil // a record of the past
 	}

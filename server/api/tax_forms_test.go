@@ -116,6 +116,31 @@ func TestTaxFormsDecideOnPayouts(t *testing.T) {
 	e.tallied(t)
 }
 
+// TestTaxFormRunsOut: a form that is recorded as expired ends the valid one of its
+// type, whatever the dates of that one, and the partner is asked for another.
+func TestTaxFormRunsOut(t *testing.T) {
+	t.Parallel()
+	e := newEarner(t, M{"require_tax_forms": true})
+	s := e.s
+	partner, _ := e.partner(10000)
+	valid := s.Must(201, s.Post("/v1/tax_form_statuses", taxForm(partner, M{"signed_at": "2026-03-01T00:00:00Z"}))).String("id")
+	status := func() string { return s.Must(200, s.Get("/v1/tax_form_statuses/"+valid)).String("status") }
+	for _, past := range []M{{"signed_at": "2020-03-01T00:00:00Z"}, {"type": "w9"}, {"type": "w8bene", "signed_at": "2026-08-01T00:00:00Z"}, {"status": "superseded"}} {
+		s.Must(201, s.Post("/v1/tax_form_statuses", taxForm(partner, M{"status": "expired"}, past)))
+		require.Equal(t, "submitted", status(), "%v is of the past, or another form", past)
+	}
+	e.batch(201)
+	require.Equal(t, "pending", e.payouts("")[0].String("status"))
+	s.Must(200, s.Delete("/v1/payouts/"+e.payouts("")[0].String("id")))
+	s.Must(201, s.Post("/v1/tax_form_statuses", taxForm(partner, M{"status": "expired"})))
+	require.Equal(t, "superseded", status())
+	e.batch(200)
+	require.Equal(t, "tax_form_missing", e.payouts("")[0].String("reason"))
+	runJob(t, s, "expire-tax-forms")
+	require.Len(t, taxForms(s, e.program, "&status=required&partner_id="+partner), 1, "another is asked for")
+	e.tallied(t)
+}
+
 // TestTaxFormsAtOnce: of forms handed in together one is current.
 func TestTaxFormsAtOnce(t *testing.T) {
 	t.Parallel()

@@ -29,7 +29,7 @@ const timeout = "SET LOCAL statement_timeout = '15min'"
 
 // Finding is one row, or sum of rows, that breaks an equation.
 type Finding struct {
-	Equation string // M01 to M34 (reliability, 2.3), outcome, reports, report levels or totals
+	Equation string // M01 to M34 (reliability, 2.3), outcome, left out, reports, report levels or totals
 	What     string // the id that breaks it
 	Message  string
 }
@@ -76,7 +76,7 @@ var equations = []equation{
 	check("M10", queries.AuditM10), check("M11", queries.AuditM11), check("M12", queries.AuditM12), check("M13", queries.AuditM13),
 	check("M15", queries.AuditM15), check("M16", queries.AuditM16), check("M18", queries.AuditM18), check("M20", queries.AuditM20),
 	check("M21", queries.AuditM21), check("M22", queries.AuditM22), check("M25", queries.AuditM25), check("M33", queries.AuditM33),
-	check("M34", queries.AuditM34), currencies, check("outcome", queries.AuditOutcome),
+	check("M34", queries.AuditM34), currencies, check("outcome", queries.AuditOutcome), check("left out", queries.AuditLeftOut),
 	check("reports", queries.AuditReportDays), check("report levels", queries.AuditReportLevels),
 	check("totals", queries.AuditTallies),
 }

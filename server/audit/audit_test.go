@@ -102,6 +102,11 @@ var corruptions = []corruption{
 		SELECT 'pyt_0', org_id, program_id, partner_id, batch_id, 0, 'EUR', 'not_eligible', 'x', period_month, period_end, due_at, created_at, updated_at FROM payouts`}, []string{"M11"}},
 	{"two payouts of a month", []string{`ALTER TABLE payouts DROP CONSTRAINT payouts_month_key`, `INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, reason, period_month, period_end, due_at, created_at, updated_at)
 		SELECT 'pyt_0', org_id, program_id, partner_id, batch_id, 1, currency, 'not_eligible', 'x', period_month, period_end, due_at, created_at, updated_at FROM payouts`}, []string{"M15"}},
+	{"left out of a month's run", []string{`UPDATE payout_batches SET auto_run_at = now() + interval '1 hour'`, `UPDATE commissions SET mature_at = '2026-01-31T23:59:59Z' WHERE id = 'com_big'`}, []string{"left out"}},
+	{"in the month's run, not eligible", []string{`UPDATE payout_batches SET auto_run_at = now() + interval '1 hour'`, `UPDATE commissions SET mature_at = '2026-01-31T23:59:59Z' WHERE id = 'com_big'`,
+		`INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, reason, period_month, period_end, due_at, created_at, updated_at)
+		SELECT 'pyt_0', org_id, program_id, 'part_b', batch_id, 1, currency, 'not_eligible', 'x', period_month, period_end, due_at, created_at, updated_at FROM payouts`}, nil},
+	{"matured after the month", []string{`UPDATE payout_batches SET auto_run_at = now() + interval '1 hour'`, `UPDATE commissions SET mature_at = '2026-02-01T00:00:00Z' WHERE id = 'com_big'`}, nil},
 	{"void without a reason", []string{`ALTER TABLE commissions DROP CONSTRAINT commissions_void_check`, `UPDATE commissions SET void_reason = NULL WHERE id = 'com_void'`}, []string{"M21"}},
 	{"due too early", []string{`UPDATE commissions SET mature_at = updated_at + interval '1 hour' WHERE id = 'com_big'`}, []string{"M22"}},
 	{"paid twice", []string{`INSERT INTO events (id, org_id, program_id, type, subject_id, body, created_at) SELECT x, 'org_a', 'prg_a', 'commission.paid', 'com_due', '{}', now() FROM unnest('{evt_1,evt_2}'::text[]) x`}, []string{"M25"}},

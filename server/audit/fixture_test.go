@@ -40,7 +40,7 @@ func newBooks(t *testing.T) *books {
 		FROM unnest('{prg_a,prg_b}'::text[]) x`)
 	b.exec(`INSERT INTO partners (id, org_id, program_id, email, handle, status, created_at, updated_at)
 		SELECT x, 'org_a', 'prg_a', x || '@example.com', translate(x, '_', '-'), 'active', now(), now() FROM unnest('{part_a,part_b,part_gone}'::text[]) x`)
-	b.exec(`INSERT INTO payout_batches VALUES ('batch_a', 'org_a', 'prg_a', '2026-01-01', now(), now(), now())`)
+	b.exec(`INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at) VALUES ('batch_a', 'org_a', 'prg_a', '2026-01-01', now(), now(), now())`)
 	b.exec(`INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, period_month, period_end, due_at, paid_at, created_at, updated_at)
 		VALUES ('pyt_a', 'org_a', 'prg_a', 'part_a', 'batch_a', 300, 'USD', 'paid', '2026-01-01', now(), now(), now(), now(), now())`)
 	b.fill()
@@ -142,7 +142,7 @@ func (b *books) earn(k commission, states ...string) {
 	for _, next := range states[1:] {
 		from := l.Status
 		l.Status = next
-		require.NoError(b.t, ledger.Move(b.ctx, b.pool, l, from))
+		require.NoError(b.t, ledger.Move(b.ctx, b.pool, from, l))
 		if next != "paid" {
 			b.exec(`UPDATE commissions SET status = $2, voided_at = CASE WHEN $2 = 'voided' THEN now() END,
 				void_reason = CASE WHEN $2 = 'voided' THEN 'test' END WHERE id = $1`, k.id, next)

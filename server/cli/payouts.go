@@ -5,12 +5,15 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"rail/gen/db"
+	"rail/server/app"
+	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/payout"
 )
@@ -32,18 +35,13 @@ func payoutsExport(fs *flag.FlagSet) action {
 			}
 		}
 		return withDatabase(ctx, env, func(d *database) error {
-			payees, err := payeesOf(ctx, d, *batch, *format, strings.ToUpper(*currency))
+			b, err := batchOf(ctx, d, *batch)
 			if err != nil {
 				return err
 			}
-			if most := payout.FileLimits[*format]; len(payees) > most {
-				fmt.Fprintf(env.Err, "%d payouts: %s takes %d rows a file; split it before you send it\n", len(payees), *format, most)
-			}
-			left, err := payout.WriteFile(env.Out, *format, d.keeper, payees)
-			for _, id := range left {
-				fmt.Fprintf(env.Err, "%s is left out: its recipient is no address\n", id)
-			}
-			if err == nil && len(left) > 0 {
+			f := payout.File{Pool: d.pool, Keeper: d.keeper, Batch: b, Format: *format, Currency: strings.ToUpper(*currency), HoldOnHighRisk: d.config.HoldOnHighRisk}
+			done, err := f.Write(ctx, env.Out, env.Clock.Now(), ident.New(ident.Run))
+			if summarize(env.Err, *format, done) > 0 && err == nil {
 				return errFindings
 			}
 			return err
@@ -51,8 +49,98 @@ func payoutsExport(fs *flag.FlagSet) action {
 	}
 }
 
+// summarize says what the file has, and has not. It returns how many payouts are in no
+// file as they are.
+func summarize(w io.Writer, format string, done payout.Written) (left int) {
+	for _, l := range done.Left {
+		fmt.Fprintf(w, "%s is left out: %s\n", l.PayoutID, l.Why)
+		if !l.Elsewhere {
+			left++
+		}
+	}
+	for _, o := range done.Other {
+		method := "without a method"
+		if o.Method != nil {
+			method = "to be paid by " + *o.Method
+		}
+		fmt.Fprintf(w, "not in this file: %d payouts in %s %s\n", o.Payouts, o.Currency, method)
+	}
+	fmt.Fprintf(w, "%d payouts written, %d left out\n", done.Rows, len(done.Left))
+	if done.Again > 0 {
+		fmt.Fprintf(w, "%d of them were in an earlier file already: send one of the files only\n", done.Again)
+	}
+	if most := payout.FileLimits[format]; done.Rows > most {
+		fmt.Fprintf(w, "%s takes %d rows a file: split it before you send it\n", format, most)
+	}
+	return left
+}
+
 func exportHelp() string {
-	return "The file goes to standard output: who is paid by the method, with what is pending or failed. It holds personal data.\nMark the payouts as paid (POST /v1/payouts/{id}/mark_paid) once the money has been sent.\n"
+	return "The file goes to standard output: who is paid by the method, with what is not paid. It holds personal data. What is left out is\n" +
+		"named on standard error, with status 1 where no other file has it. The payouts are processing from then on: refunds claw them\n" +
+		"back. Once the money has been sent, end each with rail payouts paid (or POST /v1/payouts/{id}/mark_paid) or rail payouts fail.\n" +
+		"Another export writes the same payouts again.\n"
+}
+
+// payoutsPaid ends payouts that left in a file.
+func payoutsPaid(fs *flag.FlagSet) action {
+	external := fs.String("external-id", "", "`ID` of the transfer at whoever sent the money")
+	at := fs.String("paid-at", "", "`TIME` of the payment, such as 2026-09-30T09:00:00Z; now when left out")
+	return func(ctx context.Context, env *Env, args []string) error {
+		payment := payout.Payment{At: env.Clock.Now()}
+		if *external != "" {
+			payment.ExternalID = external
+		}
+		if *at != "" {
+			var err error
+			if payment.At, err = clock.Parse(*at); err != nil {
+				return usagef("--paid-at %s", err)
+			}
+			if payment.At.After(env.Clock.Now().Time) {
+				return usagef("--paid-at lies in the future")
+			}
+		}
+		return withDatabase(ctx, env, func(d *database) error {
+			mails, err := app.Mail(d.config, d.pool, d.keeper, env.Clock, logger(env.Err, d.config))
+			if err != nil {
+				return err
+			}
+			sender := payout.Sender{Pool: d.pool, Keeper: d.keeper, Mail: mails.Outbox}
+			n, err := paid(ctx, d, env.Clock.Now(), sender, args[0], payment)
+			fmt.Fprintf(env.Out, "%d payouts are paid\n", n)
+			return err
+		})
+	}
+}
+
+func paidHelp() string {
+	return "PAYOUT_ID_OR_BATCH_ID is one payout, or the batch of which everything is paid that left in a file: end what was not paid first\n" +
+		"(rail payouts fail).\n"
+}
+
+// paid ends one payout, or those of a batch, and returns how many. One that cannot
+// be ended holds up no other.
+func paid(ctx context.Context, d *database, now clock.Time, sender payout.Sender, id string, payment payout.Payment) (n int, err error) {
+	run := ident.New(ident.Run)
+	if !strings.HasPrefix(id, string(ident.Batch)) {
+		p, err := processing(ctx, d, id)
+		if err != nil {
+			return 0, err
+		}
+		return 1, sender.Paid(ctx, p, payment, now, run)
+	}
+	b, err := batchOf(ctx, d, id)
+	if err != nil {
+		return 0, err
+	}
+	err = payout.EachInFile(ctx, d.pool, b, func(p db.Payout) error {
+		if err := sender.Paid(ctx, p, payment, now, run); err != nil {
+			return fmt.Errorf("%s: %w", p.ID, err)
+		}
+		n++
+		return nil
+	})
+	return n, err
 }
 
 // payoutsFail ends a payout that a rail has in flight.
@@ -63,10 +151,7 @@ func payoutsFail(fs *flag.FlagSet) action {
 			return usagef("--reason is needed")
 		}
 		return withDatabase(ctx, env, func(d *database) error {
-			p, err := queries.PayoutInFlight(ctx, d.pool, args[0])
-			if errors.Is(err, pgx.ErrNoRows) {
-				return fmt.Errorf("no payout %q is processing", args[0])
-			}
+			p, err := processing(ctx, d, args[0])
 			if err != nil {
 				return err
 			}
@@ -75,25 +160,19 @@ func payoutsFail(fs *flag.FlagSet) action {
 	}
 }
 
-// payeesOf reads what the file will hold; a file has one currency.
-func payeesOf(ctx context.Context, d *database, batch, method, currency string) ([]payout.Payee, error) {
-	if _, err := queries.BatchExists(ctx, d.pool, batch); errors.Is(err, pgx.ErrNoRows) {
-		return nil, fmt.Errorf("there is no payout batch %q", batch)
-	} else if err != nil {
-		return nil, err
+// processing finds a payout that is in flight.
+func processing(ctx context.Context, d *database, id string) (db.Payout, error) {
+	p, err := queries.PayoutInFlight(ctx, d.pool, id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return p, fmt.Errorf("no payout %q is processing", id)
 	}
-	rows, err := queries.PayoutsOfBatch(ctx, d.pool, db.PayoutsOfBatchParams{BatchID: batch, Method: &method})
-	if err != nil {
-		return nil, err
+	return p, err
+}
+
+func batchOf(ctx context.Context, d *database, id string) (db.PayoutBatch, error) {
+	b, err := queries.BatchOperated(ctx, d.pool, id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return b, fmt.Errorf("there is no payout batch %q", id)
 	}
-	var out []payout.Payee
-	for _, r := range rows {
-		if currency == "" || r.Payout.Currency == currency {
-			out = append(out, payout.Payee{Payout: r.Payout, Partner: r.Partner, ProgramCurrency: r.ProgramCurrency})
-		}
-	}
-	if found := payout.Currencies(out); len(found) > 1 {
-		return nil, fmt.Errorf("the batch has payouts in %s: choose one with --currency, since a file has one currency", strings.Join(found, ", "))
-	}
-	return out, nil
+	return b, err
 }

@@ -22,7 +22,7 @@ func Void(ctx context.Context, c *call.Call, k db.Commission, reason string) err
 	})
 	from := k.Status
 	k.Status = "voided"
-	return ledger.Move(ctx, c.Later(), ledger.Of(k, c.Now), from)
+	return ledger.Move(ctx, c.Later(), from, ledger.Of(k, c.Now))
 }
 
 // Shrunk writes what follows when part was taken off an unpaid commission: the
@@ -34,7 +34,7 @@ func Shrunk(ctx context.Context, c *call.Call, k db.Commission, part int64) erro
 	})
 	from := k.Status
 	k.Status, k.AmountMinor = "voided", part // of the part; the commission keeps its own
-	return ledger.Move(ctx, c.Later(), ledger.Of(k, c.Now), from)
+	return ledger.Move(ctx, c.Later(), from, ledger.Of(k, c.Now))
 }
 
 // clawback is the negative commission that takes part of a paid one back; it

@@ -54,6 +54,7 @@ func All(m Means) []Job {
 		expire(m.Pool),
 		expireTaxForms(m.Pool),
 		autoPayouts(m),
+		generatePayouts(m),
 		foldBalances(m.Pool),
 		foldTallies(m.Pool),
 		forgetTallies(m.Pool),

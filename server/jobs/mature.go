@@ -8,9 +8,9 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/earn"
 	"rail/server/event"
 	"rail/server/ident"
+	"rail/server/ledger"
 	"rail/server/pgtx"
 )
 
@@ -55,8 +55,12 @@ func moveSome(ctx context.Context, pool *pgxpool.Pool, now clock.Time, run, prev
 		if err != nil {
 			return 0, err
 		}
+		owned := map[string][]db.Commission{}
 		for _, k := range taken {
-			if err := earn.Moved(ctx, tx.Later(), told.Of(k.OrgID), k, previous); err != nil {
+			owned[k.OrgID] = append(owned[k.OrgID], k)
+		}
+		for org, rows := range owned {
+			if err := ledger.Moved(ctx, tx.Later(), told.Of(org), previous, rows...); err != nil {
 				return 0, err
 			}
 		}

@@ -2,6 +2,8 @@ package jobs
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -45,10 +47,11 @@ func tellDue(ctx context.Context, pool *pgxpool.Pool, now clock.Time, run string
 }
 
 // autoPayouts makes last month's batch of each program that wants it, from ten
-// minutes into the month on. A batch that is there is left alone, so that any
-// number of replicas, and a late start, make each one once.
+// minutes into the month on. What decides is whether the month's automatic run was
+// made, not whether there is a batch: one that somebody asked for may lack partners.
+// Any number of replicas, and a late start, make each run once. A program that fails
+// holds up no other, and is tried again.
 func autoPayouts(m Means) Job {
-	pool := m.Pool
 	return Job{
 		Name: "auto-payouts", About: "make last month's payout batch of programs that want it", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
@@ -56,34 +59,49 @@ func autoPayouts(m Means) Job {
 			if now.Before(first.Add(batchDelay)) {
 				return nil
 			}
-			month := first.AddDate(0, -1, 0)
-			programs, err := queries.ProgramsToBatch(ctx, pool, month)
-			if err != nil {
-				return err
-			}
-			run := ident.New(ident.Run)
-			for _, p := range programs {
-				if err := makeBatch(ctx, m, now, run, p, clock.At(first.Add(-time.Microsecond))); err != nil {
-					return err
+			var failed error
+			run, end := ident.New(ident.Run), clock.At(first.Add(-time.Microsecond))
+			for after := ""; ; {
+				programs, err := queries.ProgramsToBatch(ctx, m.Pool, db.ProgramsToBatchParams{After: after, PeriodMonth: first.AddDate(0, -1, 0), Lim: moveBatch})
+				if err != nil || len(programs) == 0 {
+					return errors.Join(failed, err, runs(m).Finish(ctx, now))
+				}
+				for _, p := range programs {
+					after = p.ID
+					if err := makeBatch(ctx, m, now, run, p, end); err != nil {
+						failed = errors.Join(failed, fmt.Errorf("%s: %w", p.ID, err))
+					}
 				}
 			}
-			return nil
 		},
 	}
 }
 
-// makeBatch generates one program's batch in a transaction of its own. Another
+// makeBatch begins one program's batch in a transaction of its own. Another
 // replica that was first holds the program until its batch is there.
 func makeBatch(ctx context.Context, m Means, now clock.Time, run string, p db.ProgramsToBatchRow, end clock.Time) error {
 	return call.New(m.Pool, run, "auto-payouts", auth.Key{OrgID: p.OrgID}, now).Within(ctx, func(c *call.Call) error {
+		if _, err := c.Later().Exec(ctx, pgtx.Unhurried); err != nil {
+			return err
+		}
 		program, err := queries.ProgramLock(ctx, c.DB(), db.ProgramLockParams(p))
 		if err != nil {
 			return err
 		}
-		_, _, err = payout.Generate(ctx, c, payout.Order{Program: program, PeriodEnd: end, HoldOnHighRisk: m.HoldOnHighRisk})
+		_, _, err = payout.Generate(ctx, c, payout.Order{Program: program, PeriodEnd: end, HoldOnHighRisk: m.HoldOnHighRisk, Automatic: true})
 		return err
 	})
 }
+
+// generatePayouts goes on with batches of more partners than a request collects.
+func generatePayouts(m Means) Job {
+	return Job{
+		Name: "generate-payouts", About: "go on with payout batches of many partners", Every: 2 * time.Second,
+		Run: func(ctx context.Context, now clock.Time) error { return runs(m).Finish(ctx, now) },
+	}
+}
+
+func runs(m Means) payout.Runs { return payout.Runs{Pool: m.Pool, HoldOnHighRisk: m.HoldOnHighRisk} }
 
 // sendPayouts gives payouts that are due to the operator's payment rails, where
 // there are any, and follows them to their end.

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -16,7 +17,7 @@ func expireTaxForms(pool *pgxpool.Pool) Job {
 	return Job{
 		Name: "expire-tax-forms", About: "retire tax forms that have run out, and ask for new ones", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
-			return drain(moveBatch, func() (int, error) { return expireSomeForms(ctx, pool, now) })
+			return errors.Join(drain(moveBatch, func() (int, error) { return expireSomeForms(ctx, pool, now) }), tax.AskRest(ctx, pool, now))
 		},
 	}
 }
@@ -24,10 +25,7 @@ func expireTaxForms(pool *pgxpool.Pool) Job {
 func expireSomeForms(ctx context.Context, pool *pgxpool.Pool, now clock.Time) (n int, err error) {
 	err = pgtx.Within(ctx, pool, func(tx *pgtx.Tx) error {
 		n, err = tax.Expire(ctx, tx, now, moveBatch)
-		if err != nil || n == moveBatch {
-			return err
-		}
-		return tax.AskRest(ctx, tx, now) // the last round
+		return err
 	})
 	return n, err
 }

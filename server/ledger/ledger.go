@@ -10,8 +10,10 @@ package ledger
 import (
 	"context"
 
+	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/event"
 	"rail/server/ident"
 	"rail/server/pgtx"
 )
@@ -58,12 +60,23 @@ func Bucket(status string) string {
 	}
 }
 
-// Append writes one row.
-func Append(ctx context.Context, tx pgtx.DBTX, e Entry) error {
-	return queries.LedgerAppend(ctx, tx, db.LedgerAppendParams{
-		OrgID: e.OrgID, ProgramID: e.ProgramID, PartnerID: e.PartnerID, CommissionID: e.CommissionID,
-		Currency: e.Currency, FromBucket: e.From, ToBucket: e.To, AmountMinor: e.AmountMinor, CreatedAt: e.At,
-	})
+// Append writes rows of one organization, with one statement.
+func Append(ctx context.Context, tx pgtx.DBTX, entries ...Entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	p := db.LedgerAppendParams{OrgID: entries[0].OrgID}
+	for _, e := range entries {
+		p.ProgramIds = append(p.ProgramIds, e.ProgramID)
+		p.PartnerIds = append(p.PartnerIds, e.PartnerID)
+		p.CommissionIds = append(p.CommissionIds, e.CommissionID)
+		p.Currencies = append(p.Currencies, e.Currency)
+		p.FromBuckets = append(p.FromBuckets, e.From)
+		p.ToBuckets = append(p.ToBuckets, e.To)
+		p.Amounts = append(p.Amounts, e.AmountMinor)
+		p.CreatedAts = append(p.CreatedAts, e.At)
+	}
+	return queries.LedgerAppend(ctx, tx, p)
 }
 
 // Earn writes a new commission's money into the bucket of its status, and makes
@@ -78,13 +91,16 @@ func Earn(ctx context.Context, tx pgtx.DBTX, k Commission) error {
 	})
 }
 
-// Move writes what a change of status from an old one means for the money:
-// nothing where both statuses share a bucket.
-func Move(ctx context.Context, tx pgtx.DBTX, k Commission, from string) error {
-	if Bucket(from) == Bucket(k.Status) {
-		return nil
+// Move writes what changes of status from an old one mean for the money: nothing
+// where both statuses share a bucket.
+func Move(ctx context.Context, tx pgtx.DBTX, from string, commissions ...Commission) error {
+	var entries []Entry
+	for _, k := range commissions {
+		if Bucket(from) != Bucket(k.Status) {
+			entries = append(entries, k.entry(Bucket(from), Bucket(k.Status)))
+		}
 	}
-	return Append(ctx, tx, k.entry(Bucket(from), Bucket(k.Status)))
+	return Append(ctx, tx, entries...)
 }
 
 // Remove takes a commission's money out of every balance, because its partner
@@ -98,6 +114,21 @@ func (k Commission) entry(from, to string) Entry {
 		OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, CommissionID: k.ID,
 		Currency: k.Currency, From: from, To: to, AmountMinor: k.AmountMinor, At: k.At,
 	}
+}
+
+// Moved writes what follows from commissions' change of status: the moves of their
+// money between buckets, and commission.updated. The rows themselves have been, or
+// are being, changed by the caller in the same transaction.
+func Moved(ctx context.Context, later pgtx.DBTX, events *event.Recorder, previous string, rows ...db.Commission) error {
+	moved := make([]Commission, len(rows))
+	for i, k := range rows {
+		moved[i] = Of(k, events.Now)
+		events.Record("commission.updated", event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}, api.CommissionUpdatedData{
+			CommissionID: k.ID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
+			Status: api.CommissionStatus(k.Status), PreviousStatus: api.CommissionStatus(previous),
+		})
+	}
+	return Move(ctx, later, previous, moved...)
 }
 
 // Of is a commission's row as the ledger takes it, at the time of the move.

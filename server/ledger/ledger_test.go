@@ -137,7 +137,7 @@ func TestMoves(t *testing.T) {
 	} {
 		from := k.Status
 		k.Status = step.status
-		require.NoError(t, Move(t.Context(), pool, k, from))
+		require.NoError(t, Move(t.Context(), pool, from, k))
 		expect(step.want)
 	}
 	var n int
@@ -240,14 +240,14 @@ func one(ctx context.Context, tx *pgtx.Tx, k Commission, rnd *rand.Rand) error {
 		tx.Undo()
 	}
 	k.Status = []string{"approved", "due", "voided"}[rnd.IntN(3)]
-	if err := Move(ctx, tx.Later(), k, "pending"); err != nil {
+	if err := Move(ctx, tx.Later(), "pending", k); err != nil {
 		return err
 	}
 	if k.Status != "due" {
 		return nil
 	}
 	k.Status = "paid"
-	return Move(ctx, tx.Later(), k, "due")
+	return Move(ctx, tx.Later(), "due", k)
 }
 
 // An entry that a folder could not see yet, or not fold yet, is folded later,

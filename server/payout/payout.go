@@ -5,6 +5,7 @@ package payout
 
 import (
 	"context"
+	"time"
 
 	"rail/gen/api"
 	"rail/gen/db"
@@ -24,21 +25,27 @@ type Payment struct {
 	At                 clock.Time
 }
 
-// Settle marks a pending or failed payout as paid: its commissions turn paid,
-// their money moves from due to paid, and the events tell so, payout.paid last.
+// Settle marks a payout as paid that is pending or failed, or has left in a file:
+// its commissions turn paid, their money moves from due to paid, and the events
+// tell so, payout.paid last. Nobody was paid before there was something to pay.
 func Settle(ctx context.Context, c *call.Call, p db.Payout, payment Payment) (db.Payout, error) {
 	if err := markable(p); err != nil {
 		return p, err
 	}
-	return pay(ctx, c, p, payment)
-}
-
-// pay writes that a payout has been paid.
-func pay(ctx context.Context, c *call.Call, p db.Payout, payment Payment) (db.Payout, error) {
 	held, err := queries.PayoutCommissions(ctx, c.Tx, db.PayoutCommissionsParams{PayoutID: &p.ID, OrgID: p.OrgID})
 	if err != nil {
 		return p, err
 	}
+	for _, k := range held {
+		if payment.At.Before(k.CreatedAt.Truncate(time.Millisecond)) { // as answers show it
+			return p, problem.Invalid("paid_at", "paid_at lies before the oldest commission of the payout was created, at %s.", held[0].CreatedAt)
+		}
+	}
+	return pay(ctx, c, p, held, payment)
+}
+
+// pay writes that a payout has been paid, with what it holds.
+func pay(ctx context.Context, c *call.Call, p db.Payout, held []db.Commission, payment Payment) (db.Payout, error) {
 	p.Status, p.PaidAt, p.ErrorCode, p.ErrorMessage, p.UpdatedAt = "paid", &payment.At, nil, nil, c.Now
 	if payment.Method != nil {
 		p.Method = payment.Method
@@ -46,23 +53,26 @@ func pay(ctx context.Context, c *call.Call, p db.Payout, payment Payment) (db.Pa
 	if payment.ExternalID != nil {
 		p.ExternalID = payment.ExternalID
 	}
-	err = queries.PayoutPaid(ctx, c.Later(), db.PayoutPaidParams{Method: p.Method, ExternalID: p.ExternalID, PaidAt: p.PaidAt, UpdatedAt: c.Now, ID: p.ID, OrgID: p.OrgID})
+	err := queries.PayoutPaid(ctx, c.Later(), db.PayoutPaidParams{Method: p.Method, ExternalID: p.ExternalID, PaidAt: p.PaidAt, UpdatedAt: c.Now, ID: p.ID, OrgID: p.OrgID})
 	if err != nil {
 		return p, err
 	}
 	if err := queries.PayoutSettle(ctx, c.Later(), db.PayoutSettleParams{UpdatedAt: c.Now, PayoutID: &p.ID, OrgID: p.OrgID}); err != nil {
 		return p, err
 	}
-	for _, k := range held {
-		if err := paid(ctx, c, k, p); err != nil {
-			return p, err
-		}
+	moved := make([]ledger.Commission, len(held))
+	for i, k := range held {
+		c.Events.Record("commission.paid", event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}, api.CommissionPaidData{
+			CommissionID: k.ID, PartnerID: k.PartnerID, PayoutID: p.ID, AmountMinor: k.AmountMinor, Currency: k.Currency, PaidAt: *p.PaidAt,
+		})
+		k.Status = "paid"
+		moved[i] = ledger.Of(k, c.Now)
 	}
 	c.Events.Record("payout.paid", about(p), api.PayoutPaidData{
 		PayoutID: p.ID, PartnerID: p.PartnerID, AmountMinor: p.AmountMinor, Currency: p.Currency, Method: (*api.PayoutMethod)(p.Method),
 		ExternalID: p.ExternalID, PaidAt: *p.PaidAt,
 	})
-	return p, nil
+	return p, ledger.Move(ctx, c.Later(), "due", moved...)
 }
 
 // Tell mails the partner that a payout was paid, if the partner wants that
@@ -78,21 +88,12 @@ func Tell(ctx context.Context, c *call.Call, outbox *mail.Outbox, p db.Payout) e
 	return outbox.Queue(ctx, c.Later(), p.OrgID, mail.PayoutPaid(partner.Email, p.ID, p.AmountMinor, p.Currency), c.Now)
 }
 
-func paid(ctx context.Context, c *call.Call, k db.Commission, p db.Payout) error {
-	c.Events.Record("commission.paid", event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}, api.CommissionPaidData{
-		CommissionID: k.ID, PartnerID: k.PartnerID, PayoutID: p.ID, AmountMinor: k.AmountMinor, Currency: k.Currency, PaidAt: *p.PaidAt,
-	})
-	from := k.Status
-	k.Status = "paid"
-	return ledger.Move(ctx, c.Later(), ledger.Of(k, c.Now), from)
-}
-
 // Remove deletes a payout that was not paid and is not in flight; what it held
 // is due again.
 func Remove(ctx context.Context, c *call.Call, p db.Payout) error {
 	switch p.Status {
 	case "processing":
-		return problem.New(problem.PayoutInFlight, "A rail has the payout in flight.")
+		return inFlight(p)
 	case "paid":
 		return problem.New(problem.PayoutAlreadyPaid, "The payout is paid; it cannot be deleted.")
 	}
@@ -137,7 +138,7 @@ func Enter(ctx context.Context, c *call.Call, payoutID string, amount int64) (op
 
 // Hold puts a commission that is due into a payout.
 func Hold(ctx context.Context, c *call.Call, payoutID, commissionID string) error {
-	return queries.PayoutAttach(ctx, c.Later(), db.PayoutAttachParams{PayoutID: &payoutID, UpdatedAt: c.Now, Ids: []string{commissionID}, OrgID: c.Key.OrgID})
+	return queries.PayoutsAttach(ctx, c.Later(), db.PayoutsAttachParams{PayoutIds: []string{payoutID}, Ids: []string{commissionID}, Now: c.Now, OrgID: c.Key.OrgID})
 }
 
 func about(p db.Payout) event.Subject {

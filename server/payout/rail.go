@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -24,7 +25,8 @@ import (
 // operator who has one adds it to the server (decisions, 125). Both methods may
 // be called again at any time, by any replica.
 type Rail interface {
-	// Name is stored with the payouts that the rail has; it must stay the same.
+	// Name is stored with the payouts that the rail has; it must stay the same, and
+	// be another than "file".
 	Name() string
 	// Methods are the payout methods that it pays.
 	Methods() []string
@@ -100,12 +102,19 @@ type Sender struct {
 	HoldOnHighRisk bool
 }
 
-// Run does one round with every rail. run is the request id of its events.
+// Run does one round with every rail. One that is slow, or fails, holds up no
+// other. run is the request id of its events.
 func (s Sender) Run(ctx context.Context, now clock.Time, run string) error {
-	var errs []error
-	for _, r := range s.Rails {
-		errs = append(errs, s.pickUp(ctx, r, now, run), s.follow(ctx, r, now, run))
+	errs := make([]error, len(s.Rails))
+	var wait sync.WaitGroup
+	for i, r := range s.Rails {
+		if r.Name() == inFile {
+			errs[i] = fmt.Errorf("a payment rail cannot be called %q", inFile)
+			continue
+		}
+		wait.Go(func() { errs[i] = errors.Join(s.pickUp(ctx, r, now, run), s.follow(ctx, r, now, run)) })
 	}
+	wait.Wait()
 	return errors.Join(errs...)
 }
 
@@ -132,7 +141,8 @@ func (s Sender) take(ctx context.Context, r Rail, now clock.Time, run string) (i
 	})
 }
 
-// follow submits what the rail does not have yet, and asks about the rest.
+// follow submits what the rail does not have yet, and asks about the rest. It
+// leaves a rail alone that hangs, until the next round.
 func (s Sender) follow(ctx context.Context, r Rail, now clock.Time, run string) error {
 	var errs []error
 	name, before := r.Name(), now.Plus(-askEvery)
@@ -146,8 +156,8 @@ func (s Sender) follow(ctx context.Context, r Rail, now clock.Time, run string) 
 				errs = append(errs, fmt.Errorf("rail %s, payout %s: %w", r.Name(), p.ID, err))
 			}
 		}
-		if len(asked) < followBatch {
-			return errors.Join(errs...)
+		if failed := errors.Join(errs...); len(asked) < followBatch || errors.Is(failed, context.DeadlineExceeded) {
+			return failed
 		}
 	}
 }
@@ -188,10 +198,21 @@ func (s Sender) refused(ctx context.Context, p db.Payout, err error, now clock.T
 	return s.conclude(ctx, p, Status{State: Rejected, Code: refusal.Code, Message: refusal.Message}, now, run)
 }
 
-// GiveUp ends a payout that a rail has in flight as failed, by the operator's
-// word: the rail is gone, or knows nothing of it.
+// GiveUp ends a payout as failed that a rail has in flight or that left in a file,
+// by the operator's word: it was not paid and will not be.
 func (s Sender) GiveUp(ctx context.Context, p db.Payout, why string, now clock.Time, run string) error {
 	return s.conclude(ctx, p, Status{State: Rejected, Code: "given_up", Message: why}, now, run)
+}
+
+// Paid ends a payout as paid that left in a file, by the operator's word.
+func (s Sender) Paid(ctx context.Context, p db.Payout, payment Payment, now clock.Time, run string) error {
+	return s.end(ctx, p, "payouts-paid", now, run, func(c *call.Call, p db.Payout) error {
+		p, err := Settle(ctx, c, p, payment)
+		if err != nil {
+			return err
+		}
+		return Tell(ctx, c, s.Mail, p)
+	})
 }
 
 // transfer describes a payout to a rail.
@@ -211,10 +232,27 @@ func (s Sender) transfer(ctx context.Context, p db.Payout) (Transfer, error) {
 	return t, err
 }
 
-// conclude writes the end that a rail tells of, unless the payout has had its
-// end already.
+// conclude writes the end that a rail tells of.
 func (s Sender) conclude(ctx context.Context, p db.Payout, status Status, now clock.Time, run string) error {
-	return call.New(s.Pool, run, "send-payouts", auth.Key{OrgID: p.OrgID}, now).Within(ctx, func(c *call.Call) error {
+	return s.end(ctx, p, "send-payouts", now, run, func(c *call.Call, p db.Payout) error {
+		if status.State != Settled {
+			return fail(ctx, c, p, status)
+		}
+		held, err := queries.PayoutCommissions(ctx, c.Tx, db.PayoutCommissionsParams{PayoutID: &p.ID, OrgID: p.OrgID})
+		if err != nil {
+			return err
+		}
+		if p, err = pay(ctx, c, p, held, Payment{At: now}); err != nil {
+			return err
+		}
+		return Tell(ctx, c, s.Mail, p)
+	})
+}
+
+// end writes the end of a payout that is in flight, unless it has had its end
+// already.
+func (s Sender) end(ctx context.Context, p db.Payout, operation string, now clock.Time, run string, write func(*call.Call, db.Payout) error) error {
+	return call.New(s.Pool, run, operation, auth.Key{OrgID: p.OrgID}, now).Within(ctx, func(c *call.Call) error {
 		errs := c.Each(ctx,
 			func(tx pgtx.DBTX) error {
 				_, err := queries.PartnerLock(ctx, tx, db.PartnerLockParams{ID: p.PartnerID, OrgID: p.OrgID})
@@ -227,14 +265,7 @@ func (s Sender) conclude(ctx context.Context, p db.Payout, status Status, now cl
 		if err := errors.Join(errs...); err != nil || p.Status != "processing" {
 			return err
 		}
-		if status.State == Settled {
-			p, err := pay(ctx, c, p, Payment{At: now})
-			if err != nil {
-				return err
-			}
-			return Tell(ctx, c, s.Mail, p)
-		}
-		return fail(ctx, c, p, status)
+		return write(c, p)
 	})
 }
 
@@ -257,15 +288,29 @@ func fail(ctx context.Context, c *call.Call, p db.Payout, status Status) error {
 
 // markable refuses a payout that cannot be marked as paid by hand.
 func markable(p db.Payout) error {
-	switch p.Status {
-	case "processing":
-		return problem.New(problem.PayoutInFlight, "A rail has the payout in flight.")
-	case "paid":
+	switch {
+	case p.Status == "processing" && !filed(p):
+		return inFlight(p)
+	case p.Status == "paid":
 		return problem.New(problem.PayoutAlreadyPaid, "The payout is paid already.")
-	case "not_eligible":
-		return problem.New(problem.PayoutNotPayable, "The payout is not eligible; only pending and failed payouts can be marked as paid.")
+	case p.Status == "not_eligible":
+		return problem.New(problem.PayoutNotPayable, "The payout is not eligible; only pending and failed payouts, and those that left in a file, can be marked as paid.")
 	}
 	return nil
+}
+
+// inFile stands in the place of the rail's name for a payout that left in a file.
+const inFile = "file"
+
+// filed tells whether a payout left in a file and has had no end yet.
+func filed(p db.Payout) bool { return p.Status == "processing" && p.Rail != nil && *p.Rail == inFile }
+
+// inFlight is the refusal of what cannot be done with a payout that is processing.
+func inFlight(p db.Payout) error {
+	if filed(p) {
+		return problem.New(problem.PayoutInFlight, "The payout has left in a file: mark it as paid, or end it as failed (rail payouts fail).")
+	}
+	return problem.New(problem.PayoutInFlight, "A rail has the payout in flight.")
 }
 
 func clip(s string, most int) string {

@@ -5,7 +5,11 @@ package tax
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/gen/db"
 	"rail/server/clock"
@@ -46,6 +50,9 @@ func Expiry(form string, signed clock.Time) *clock.Time {
 // askBatch bounds the partners asked in one transaction; the job asks the rest.
 const askBatch = 5000
 
+// askPrograms bounds the programs read at once.
+const askPrograms = 500
+
 // Ask makes a program ask its partners for forms: each without one gets a row
 // that says so. The program must be locked.
 func Ask(ctx context.Context, tx *pgtx.Tx, org, program string, now clock.Time) error {
@@ -70,21 +77,32 @@ func askMissing(ctx context.Context, tx *pgtx.Tx, org, program string, now clock
 	return queries.TaxFormsRequire(ctx, tx.Later(), p)
 }
 
-// AskRest asks the partners whom Ask left for later, or who came meanwhile.
-func AskRest(ctx context.Context, tx *pgtx.Tx, now clock.Time) error {
-	programs, err := queries.TaxProgramsAsking(ctx, tx)
-	for _, p := range programs {
-		locked, err := queries.ProgramLock(ctx, tx, db.ProgramLockParams(p))
-		if err != nil {
-			return err
+// AskRest asks the partners whom Ask left for later, or who came meanwhile, each
+// program in transactions of its own. One that fails holds up no other.
+func AskRest(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
+	var failed []error
+	for after := ""; ; {
+		programs, err := queries.TaxProgramsAsking(ctx, pool, db.TaxProgramsAskingParams{After: after, Lim: askPrograms})
+		if err != nil || len(programs) == 0 {
+			return errors.Join(append(failed, err)...)
 		}
-		if locked.RequireTaxForms {
-			if err := askMissing(ctx, tx, p.OrgID, p.ID, now); err != nil {
-				return err
+		for _, p := range programs {
+			after = p.ID
+			if err := askProgram(ctx, pool, p, now); err != nil {
+				failed = append(failed, fmt.Errorf("%s: %w", p.ID, err))
 			}
 		}
 	}
-	return err
+}
+
+func askProgram(ctx context.Context, pool *pgxpool.Pool, p db.TaxProgramsAskingRow, now clock.Time) error {
+	return pgtx.Within(ctx, pool, func(tx *pgtx.Tx) error {
+		locked, err := queries.ProgramLock(ctx, tx, db.ProgramLockParams(p))
+		if err != nil || !locked.RequireTaxForms {
+			return err
+		}
+		return askMissing(ctx, tx, p.OrgID, p.ID, now)
+	})
 }
 
 // AskOne asks one new partner.
