@@ -171,17 +171,19 @@ ORDER BY t.id LIMIT @lim FOR NO KEY UPDATE OF t;
 
 -- name: BatchMature :many
 -- BatchMature makes due what has matured by the period's end, whether or not the
--- job that does so has come to it.
+-- job that does so has come to it. It and the reads of a page name the page's first
+-- and last partner too, so that their cost does not depend on how the planner counts
+-- on the others.
 UPDATE commissions t SET status = 'due', updated_at = @now
-FROM (SELECT k.id FROM commissions k WHERE k.program_id = @program_id AND k.org_id = @org_id AND k.partner_id = ANY (@partner_ids::text[])
-    AND k.payout_id IS NULL AND k.status = 'approved' AND k.mature_at <= @period_end ORDER BY k.id FOR NO KEY UPDATE) due
+FROM (SELECT k.id FROM commissions k WHERE k.program_id = @program_id AND k.org_id = @org_id AND k.partner_id BETWEEN @first_id AND @last_id
+    AND k.partner_id = ANY (@partner_ids::text[]) AND k.payout_id IS NULL AND k.status = 'approved' AND k.mature_at <= @period_end ORDER BY k.id FOR NO KEY UPDATE) due
 WHERE t.id = due.id AND t.org_id = @org_id RETURNING t.*;
 
 -- name: BatchApprove :many
 -- BatchApprove does so with what approves itself.
 UPDATE commissions t SET status = 'due', approved_at = @now, updated_at = @now
-FROM (SELECT k.id FROM commissions k WHERE k.program_id = @program_id AND k.org_id = @org_id AND k.partner_id = ANY (@partner_ids::text[])
-    AND k.payout_id IS NULL AND k.status = 'pending' AND k.approve_at <= @now AND k.mature_at <= @period_end ORDER BY k.id FOR NO KEY UPDATE) due
+FROM (SELECT k.id FROM commissions k WHERE k.program_id = @program_id AND k.org_id = @org_id AND k.partner_id BETWEEN @first_id AND @last_id
+    AND k.partner_id = ANY (@partner_ids::text[]) AND k.payout_id IS NULL AND k.status = 'pending' AND k.approve_at <= @now AND k.mature_at <= @period_end ORDER BY k.id FOR NO KEY UPDATE) due
 WHERE t.id = due.id AND t.org_id = @org_id RETURNING t.*;
 
 -- name: BatchCommissions :many
@@ -189,14 +191,14 @@ WHERE t.id = due.id AND t.org_id = @org_id RETURNING t.*;
 -- that is due whatever its date (decisions, 117), by partner and currency.
 SELECT k.partner_id, k.currency, sum(k.amount_minor)::bigint AS amount_minor, array_agg(k.id)::text[] AS ids
 FROM (SELECT t.* FROM commissions t
-    WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = ANY (@partner_ids::text[])
+    WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id BETWEEN @first_id AND @last_id AND t.partner_id = ANY (@partner_ids::text[])
       AND t.status = 'due' AND t.payout_id IS NULL AND (t.mature_at <= @period_end OR t.amount_minor < 0)
     ORDER BY t.id FOR NO KEY UPDATE) k
 GROUP BY k.partner_id, k.currency ORDER BY k.partner_id, k.currency;
 
 -- name: BatchPayouts :many
 SELECT t.* FROM payouts t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.period_month = @period_month
-AND t.partner_id = ANY (@partner_ids::text[]) FOR NO KEY UPDATE;
+AND t.partner_id BETWEEN @first_id AND @last_id AND t.partner_id = ANY (@partner_ids::text[]) FOR NO KEY UPDATE;
 
 -- name: PayoutsDue :many
 -- PayoutsDue takes the next payouts whose day has come; other replicas pass

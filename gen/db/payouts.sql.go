@@ -14,8 +14,8 @@ import (
 
 const batchApprove = `-- name: BatchApprove :many
 UPDATE commissions t SET status = 'due', approved_at = $1, updated_at = $1
-FROM (SELECT k.id FROM commissions k WHERE k.program_id = $3 AND k.org_id = $2 AND k.partner_id = ANY ($4::text[])
-    AND k.payout_id IS NULL AND k.status = 'pending' AND k.approve_at <= $1 AND k.mature_at <= $5 ORDER BY k.id FOR NO KEY UPDATE) due
+FROM (SELECT k.id FROM commissions k WHERE k.program_id = $3 AND k.org_id = $2 AND k.partner_id BETWEEN $4 AND $5
+    AND k.partner_id = ANY ($6::text[]) AND k.payout_id IS NULL AND k.status = 'pending' AND k.approve_at <= $1 AND k.mature_at <= $7 ORDER BY k.id FOR NO KEY UPDATE) due
 WHERE t.id = due.id AND t.org_id = $2 RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor
 `
 
@@ -23,6 +23,8 @@ type BatchApproveParams struct {
 	Now        *clock.Time
 	OrgID      string
 	ProgramID  string
+	FirstID    string
+	LastID     string
 	PartnerIds []string
 	PeriodEnd  *clock.Time
 }
@@ -33,6 +35,8 @@ func (q *Queries) BatchApprove(ctx context.Context, db DBTX, arg BatchApprovePar
 		arg.Now,
 		arg.OrgID,
 		arg.ProgramID,
+		arg.FirstID,
+		arg.LastID,
 		arg.PartnerIds,
 		arg.PeriodEnd,
 	)
@@ -123,8 +127,8 @@ func (q *Queries) BatchByIDs(ctx context.Context, db DBTX, arg BatchByIDsParams)
 const batchCommissions = `-- name: BatchCommissions :many
 SELECT k.partner_id, k.currency, sum(k.amount_minor)::bigint AS amount_minor, array_agg(k.id)::text[] AS ids
 FROM (SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor FROM commissions t
-    WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id = ANY ($3::text[])
-      AND t.status = 'due' AND t.payout_id IS NULL AND (t.mature_at <= $4 OR t.amount_minor < 0)
+    WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id BETWEEN $3 AND $4 AND t.partner_id = ANY ($5::text[])
+      AND t.status = 'due' AND t.payout_id IS NULL AND (t.mature_at <= $6 OR t.amount_minor < 0)
     ORDER BY t.id FOR NO KEY UPDATE) k
 GROUP BY k.partner_id, k.currency ORDER BY k.partner_id, k.currency
 `
@@ -132,6 +136,8 @@ GROUP BY k.partner_id, k.currency ORDER BY k.partner_id, k.currency
 type BatchCommissionsParams struct {
 	ProgramID  string
 	OrgID      string
+	FirstID    string
+	LastID     string
 	PartnerIds []string
 	PeriodEnd  *clock.Time
 }
@@ -149,6 +155,8 @@ func (q *Queries) BatchCommissions(ctx context.Context, db DBTX, arg BatchCommis
 	rows, err := db.Query(ctx, batchCommissions,
 		arg.ProgramID,
 		arg.OrgID,
+		arg.FirstID,
+		arg.LastID,
 		arg.PartnerIds,
 		arg.PeriodEnd,
 	)
@@ -317,8 +325,8 @@ func (q *Queries) BatchLock(ctx context.Context, db DBTX, arg BatchLockParams) (
 
 const batchMature = `-- name: BatchMature :many
 UPDATE commissions t SET status = 'due', updated_at = $1
-FROM (SELECT k.id FROM commissions k WHERE k.program_id = $3 AND k.org_id = $2 AND k.partner_id = ANY ($4::text[])
-    AND k.payout_id IS NULL AND k.status = 'approved' AND k.mature_at <= $5 ORDER BY k.id FOR NO KEY UPDATE) due
+FROM (SELECT k.id FROM commissions k WHERE k.program_id = $3 AND k.org_id = $2 AND k.partner_id BETWEEN $4 AND $5
+    AND k.partner_id = ANY ($6::text[]) AND k.payout_id IS NULL AND k.status = 'approved' AND k.mature_at <= $7 ORDER BY k.id FOR NO KEY UPDATE) due
 WHERE t.id = due.id AND t.org_id = $2 RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor
 `
 
@@ -326,17 +334,23 @@ type BatchMatureParams struct {
 	Now        clock.Time
 	OrgID      string
 	ProgramID  string
+	FirstID    string
+	LastID     string
 	PartnerIds []string
 	PeriodEnd  *clock.Time
 }
 
 // BatchMature makes due what has matured by the period's end, whether or not the
-// job that does so has come to it.
+// job that does so has come to it. It and the reads of a page name the page's first
+// and last partner too, so that their cost does not depend on how the planner counts
+// on the others.
 func (q *Queries) BatchMature(ctx context.Context, db DBTX, arg BatchMatureParams) ([]Commission, error) {
 	rows, err := db.Query(ctx, batchMature,
 		arg.Now,
 		arg.OrgID,
 		arg.ProgramID,
+		arg.FirstID,
+		arg.LastID,
 		arg.PartnerIds,
 		arg.PeriodEnd,
 	)
@@ -580,13 +594,15 @@ func (q *Queries) BatchPartners(ctx context.Context, db DBTX, arg BatchPartnersP
 
 const batchPayouts = `-- name: BatchPayouts :many
 SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3
-AND t.partner_id = ANY ($4::text[]) FOR NO KEY UPDATE
+AND t.partner_id BETWEEN $4 AND $5 AND t.partner_id = ANY ($6::text[]) FOR NO KEY UPDATE
 `
 
 type BatchPayoutsParams struct {
 	ProgramID   string
 	OrgID       string
 	PeriodMonth time.Time
+	FirstID     string
+	LastID      string
 	PartnerIds  []string
 }
 
@@ -595,6 +611,8 @@ func (q *Queries) BatchPayouts(ctx context.Context, db DBTX, arg BatchPayoutsPar
 		arg.ProgramID,
 		arg.OrgID,
 		arg.PeriodMonth,
+		arg.FirstID,
+		arg.LastID,
 		arg.PartnerIds,
 	)
 	if err != nil {

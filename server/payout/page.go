@@ -62,22 +62,22 @@ func (o Order) read(ctx context.Context, c *call.Call, b db.PayoutBatch, partner
 	var matured, approved []db.Commission
 	var present []db.Payout
 	var taxed, held []string
-	program, org := o.Program.ID, c.Key.OrgID
+	program, org, first, last := o.Program.ID, c.Key.OrgID, ids[0], ids[len(ids)-1]
 	err := c.Together(ctx,
 		func(tx pgtx.DBTX) (err error) {
-			matured, err = queries.BatchMature(ctx, tx, db.BatchMatureParams{Now: c.Now, ProgramID: program, OrgID: org, PartnerIds: ids, PeriodEnd: &o.PeriodEnd})
+			matured, err = queries.BatchMature(ctx, tx, db.BatchMatureParams{Now: c.Now, ProgramID: program, OrgID: org, FirstID: first, LastID: last, PartnerIds: ids, PeriodEnd: &o.PeriodEnd})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			approved, err = queries.BatchApprove(ctx, tx, db.BatchApproveParams{Now: &c.Now, ProgramID: program, OrgID: org, PartnerIds: ids, PeriodEnd: &o.PeriodEnd})
+			approved, err = queries.BatchApprove(ctx, tx, db.BatchApproveParams{Now: &c.Now, ProgramID: program, OrgID: org, FirstID: first, LastID: last, PartnerIds: ids, PeriodEnd: &o.PeriodEnd})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			p.due, err = queries.BatchCommissions(ctx, tx, db.BatchCommissionsParams{ProgramID: program, OrgID: org, PartnerIds: ids, PeriodEnd: &o.PeriodEnd})
+			p.due, err = queries.BatchCommissions(ctx, tx, db.BatchCommissionsParams{ProgramID: program, OrgID: org, FirstID: first, LastID: last, PartnerIds: ids, PeriodEnd: &o.PeriodEnd})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			present, err = queries.BatchPayouts(ctx, tx, db.BatchPayoutsParams{ProgramID: program, OrgID: org, PeriodMonth: o.month(), PartnerIds: ids})
+			present, err = queries.BatchPayouts(ctx, tx, db.BatchPayoutsParams{ProgramID: program, OrgID: org, PeriodMonth: o.month(), FirstID: first, LastID: last, PartnerIds: ids})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
