@@ -4,24 +4,20 @@ package config
 
 import (
 	"crypto/rand"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
 	"sort"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/caarlos0/env/v11"
-	"github.com/jackc/pgx/v5"
 
 	"rail/server/pgembed"
 	"rail/server/plan"
@@ -78,19 +74,53 @@ func Read(environ map[string]string) (Config, error) {
 		environ = env.ToMap(os.Environ())
 	}
 	var c Config
-	var problems []error
 	err := env.ParseWithOptions(&c, env.Options{Environment: environ, FuncMap: map[reflect.Type]env.ParserFunc{
-		reflect.TypeFor[netip.Prefix](): func(v string) (any, error) { return network(v) },
+		reflect.TypeFor[[]netip.Prefix](): func(v string) (any, error) { return networks(v) },
+		reflect.TypeFor[bool]():           func(v string) (any, error) { return Switch(v) },
 	}})
-	if err != nil {
-		problems = append(problems, parseProblems(err)...)
-	}
-	problems = append(problems, unknown(environ)...)
-	problems = append(problems, c.check()...)
+	problems := append(c.judge(environ, unparsed(err)), unknown(environ)...)
 	if len(problems) > 0 {
 		return c, fmt.Errorf("configuration:\n%w", errors.Join(problems...))
 	}
+	c.fill()
 	return c, nil
+}
+
+// unparsed names the variables whose values are no number, switch or time at all.
+func unparsed(err error) map[string]bool {
+	out := map[string]bool{}
+	var all env.AggregateError
+	errors.As(err, &all)
+	for _, one := range all.Errors {
+		var failed env.ParseError
+		if errors.As(one, &failed) {
+			f, _ := reflect.TypeFor[Config]().FieldByName(failed.Name)
+			out[f.Tag.Get("env")] = true
+		}
+	}
+	return out
+}
+
+// judge returns what is wrong with the values.
+func (c *Config) judge(environ map[string]string, unparsed map[string]bool) []error {
+	var out []error
+	for _, r := range rules {
+		if unparsed[r.variable] || r.holds != nil && !r.holds(c) {
+			out = append(out, r.refusal(environ[r.variable]))
+		}
+	}
+	return out
+}
+
+// fill sets what follows from other values.
+func (c *Config) fill() {
+	if c.BaseURL == "" {
+		c.BaseURL = "http://" + c.Addr
+		if strings.HasPrefix(c.Addr, ":") {
+			c.BaseURL = "http://127.0.0.1" + c.Addr
+		}
+	}
+	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 }
 
 // Address is RAIL_ADDR alone, for those who only call a server: it reads no
@@ -104,27 +134,6 @@ func Address(environ map[string]string) string {
 	}
 	f, _ := reflect.TypeFor[Config]().FieldByName("Addr")
 	return f.Tag.Get("envDefault")
-}
-
-func parseProblems(err error) []error {
-	var all env.AggregateError
-	if errors.As(err, &all) {
-		return all.Errors
-	}
-	return []error{err}
-}
-
-// network reads a network, or a single address as the network of itself.
-func network(v string) (netip.Prefix, error) {
-	v = strings.TrimSpace(v)
-	if p, err := netip.ParsePrefix(v); err == nil {
-		return p.Masked(), nil
-	}
-	a, err := netip.ParseAddr(v)
-	if err != nil {
-		return netip.Prefix{}, fmt.Errorf("%q is neither an address nor a network", v)
-	}
-	return netip.PrefixFrom(a, a.BitLen()), nil
 }
 
 // unknown names RAIL_ variables that mean nothing: a mistyped name must not be
@@ -144,110 +153,16 @@ func unknown(environ map[string]string) []error {
 	return out
 }
 
-// check judges values and fills what follows from others.
-func (c *Config) check() []error {
-	var out []error
-	problem := func(name, format string, args ...any) {
-		out = append(out, fmt.Errorf("%s %s", name, fmt.Sprintf(format, args...)))
-	}
-	for name, v := range map[string]string{"RAIL_ADDR": c.Addr, "RAIL_METRICS_ADDR": c.MetricsAddr} {
-		if (v != "" || name == "RAIL_ADDR") && !listenAddress(v) {
-			problem(name, "must be host:port, such as 127.0.0.1:8080")
-		}
-	}
-	if c.BaseURL == "" {
-		c.BaseURL = "http://" + c.Addr
-		if strings.HasPrefix(c.Addr, ":") {
-			c.BaseURL = "http://127.0.0.1" + c.Addr
-		}
-	}
-	if c.SMTPURL != "" && !mailAddress(c.SMTPURL) {
-		problem("RAIL_SMTP_URL", "must be smtp://, smtps:// or dir:PATH")
-	}
-	for name, v := range map[string]string{"RAIL_DATABASE_URL": c.DatabaseURL, "RAIL_DATABASE_SESSION_URL": c.SessionURL} {
-		if _, err := pgx.ParseConfig(v); v != "" && err != nil {
-			problem(name, "is not a PostgreSQL address")
-		}
-	}
-	if c.SessionURL != "" && c.DatabaseURL == "" {
-		problem("RAIL_DATABASE_SESSION_URL", "means nothing without RAIL_DATABASE_URL")
-	}
-	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
-	for name, v := range map[string]string{"RAIL_BASE_URL": c.BaseURL, "RAIL_SHORT_URL": c.ShortURL} {
-		if v != "" && !webAddress(v) {
-			problem(name, "must be an http or https address")
-		}
-	}
-	if c.DatabaseURL != "" && c.SecretText == "" {
-		problem("RAIL_SECRET_KEY", "is needed with RAIL_DATABASE_URL: 32 random bytes, such as `openssl rand -hex 32` prints")
-	}
-	if c.LogFormat != "text" && c.LogFormat != "json" {
-		problem("RAIL_LOG_FORMAT", "must be text or json")
-	}
-	switch c.LogLevel {
-	case "debug", "info", "warn", "error":
-	default:
-		problem("RAIL_LOG_LEVEL", "must be debug, info, warn or error")
-	}
-	for name, v := range map[string]int64{"RAIL_FLOW_QUOTA": c.FlowQuota, "RAIL_REVENUE_METER_MINOR": c.RevenueMeterMinor} {
-		if v < 0 {
-			problem(name, "must not be negative")
-		}
-	}
-	if c.AddressRateLimit < 1 || c.AddressRateLimit > 1_000_000 {
-		problem("RAIL_ADDRESS_RATE_LIMIT", "must be 1 to 1000000")
-	}
-	if c.DBMaxConns < 2 || c.DBMaxConns > 1000 {
-		problem("RAIL_DB_MAX_CONNS", "must be 2 to 1000")
-	}
-	if c.RetentionDays < 30 {
-		problem("RAIL_RETENTION_DAYS", "must be at least 30")
-	}
-	if c.ShutdownTimeout <= 0 {
-		problem("RAIL_SHUTDOWN_TIMEOUT", "must be positive")
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Error() < out[j].Error() })
-	return out
-}
-
-// listenAddress tells whether v is host:port with a port that exists.
-func listenAddress(v string) bool {
-	_, port, err := net.SplitHostPort(v)
-	if err != nil {
-		return false
-	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	return err == nil && n <= 65535
-}
-
-func mailAddress(v string) bool {
-	if path, ok := strings.CutPrefix(v, "dir:"); ok {
-		return path != ""
-	}
-	u, err := url.Parse(v)
-	return err == nil && (u.Scheme == "smtp" || u.Scheme == "smtps") && u.Host != ""
-}
-
-func webAddress(v string) bool {
-	u, err := url.Parse(v)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
-}
-
 // ErrNoKey means that a private database is there without the secret key that
 // belongs to it. It needs that one: another would open nothing.
 var ErrNoKey = errors.New("the database has no secret key beside it")
 
-// LoadKey reads the secret key. It makes one where there is neither a key nor a
+// LoadKey reads the secret key where no variable has it. It makes one where there is neither a key nor a
 // private database yet.
 func (c *Config) LoadKey() error {
-	if c.PreviousText != "" {
-		if err := parseKey("RAIL_SECRET_KEY_PREVIOUS", c.PreviousText, &c.previousKey); err != nil {
-			return err
-		}
-	}
 	if c.SecretText != "" {
 		c.KeyFrom = "RAIL_SECRET_KEY"
-		return parseKey(c.KeyFrom, c.SecretText, &c.SecretKey)
+		return nil
 	}
 	path, err := filepath.Abs(filepath.Join(c.DataDir, "secret.key"))
 	if err != nil {
@@ -276,7 +191,10 @@ func (c *Config) readKey(path string) error {
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
 		return fmt.Errorf("%s can be read by others (%o): chmod 600 it, and change the key if others may have read it", path, info.Mode().Perm())
 	}
-	return parseKey(path, strings.TrimSpace(string(raw)), &c.SecretKey)
+	if !parseKey(strings.TrimSpace(string(raw)), &c.SecretKey) {
+		return fmt.Errorf("%s must hold %s", path, aKey)
+	}
+	return nil
 }
 
 // makeKey writes a fresh key under a name of its own and then gives it the
@@ -327,18 +245,6 @@ func (c *Config) FormerKeys() [][32]byte {
 		return nil
 	}
 	return [][32]byte{c.previousKey}
-}
-
-func parseKey(from, text string, into *[32]byte) error {
-	raw, err := hex.DecodeString(text)
-	if err != nil {
-		raw, err = base64.StdEncoding.DecodeString(text)
-	}
-	if err != nil || len(raw) != len(into) {
-		return fmt.Errorf("%s must be 32 bytes as 64 hex digits or base64", from)
-	}
-	copy(into[:], raw)
-	return nil
 }
 
 // Usage describes every variable, for `rail serve --help`.

@@ -1,0 +1,197 @@
+package config
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/mail"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// rule says what a variable must be. Its value is told with a refusal, unless it
+// may hold a password or a key.
+type rule struct {
+	variable, must string
+	holds          func(*Config) bool
+	secret         bool
+}
+
+const (
+	anAddress = "host:port, such as 127.0.0.1:8080"
+	aWebSite  = "an http or https address without user, query and fragment, such as https://rail.example"
+	aDatabase = "a PostgreSQL address, such as postgres://user:password@host:5432/name"
+	aKey      = "32 bytes as 64 hex digits or base64, such as openssl rand -hex 32 prints"
+	aSwitch   = "on or off (or true, false, 1, 0)"
+	aNetwork  = "addresses or networks with commas between, such as 10.0.0.0/8,192.0.2.1"
+)
+
+// rules has every variable. A value that is no number, switch or time at all is
+// refused with the same words.
+var rules = []rule{
+	{variable: "RAIL_ADDR", must: "be " + anAddress, holds: func(c *Config) bool { return listenAddress(c.Addr) }},
+	{variable: "RAIL_METRICS_ADDR", must: "be " + anAddress, holds: func(c *Config) bool { return unset(c.MetricsAddr, listenAddress) }},
+	{variable: "RAIL_BASE_URL", must: "be " + aWebSite, holds: func(c *Config) bool { return unset(c.BaseURL, webAddress) }},
+	{variable: "RAIL_SHORT_URL", must: "be " + aWebSite, holds: func(c *Config) bool { return unset(c.ShortURL, webAddress) }},
+	{variable: "RAIL_DATABASE_URL", must: "be " + aDatabase, secret: true, holds: func(c *Config) bool { return unset(c.DatabaseURL, database) }},
+	{variable: "RAIL_DATABASE_SESSION_URL", must: "be " + aDatabase, secret: true, holds: func(c *Config) bool { return unset(c.SessionURL, database) }},
+	{variable: "RAIL_DATABASE_SESSION_URL", must: "not be set without RAIL_DATABASE_URL", secret: true, holds: func(c *Config) bool {
+		return c.SessionURL == "" || c.DatabaseURL != ""
+	}},
+	{variable: "RAIL_DATA_DIR", must: "be a folder, or where one can be made", holds: func(c *Config) bool { return folder(c.DataDir) }},
+	{variable: "RAIL_SECRET_KEY", must: "be " + aKey, secret: true, holds: func(c *Config) bool {
+		return unset(c.SecretText, func(v string) bool { return parseKey(v, &c.SecretKey) })
+	}},
+	{variable: "RAIL_SECRET_KEY", must: "be set with RAIL_DATABASE_URL: " + aKey, secret: true, holds: func(c *Config) bool {
+		return c.SecretText != "" || c.DatabaseURL == ""
+	}},
+	{variable: "RAIL_SECRET_KEY_PREVIOUS", must: "be " + aKey, secret: true, holds: func(c *Config) bool {
+		return unset(c.PreviousText, func(v string) bool { return parseKey(v, &c.previousKey) })
+	}},
+	{variable: "RAIL_LOG_FORMAT", must: "be text or json", holds: func(c *Config) bool { return c.LogFormat == "text" || c.LogFormat == "json" }},
+	{variable: "RAIL_LOG_LEVEL", must: "be debug, info, warn or error", holds: func(c *Config) bool {
+		return slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel)
+	}},
+	{variable: "RAIL_SERVICE_NAME", must: "be one line of 1 to 64 characters", holds: func(c *Config) bool { return oneLine(c.ServiceName) }},
+	{variable: "RAIL_SMTP_URL", must: "be smtp://user:password@host:port, smtps:// or dir:PATH", secret: true, holds: func(c *Config) bool {
+		return unset(c.SMTPURL, mailServer)
+	}},
+	{variable: "RAIL_MAIL_FROM", must: "be an e-mail address, such as partners@shop.example", holds: func(c *Config) bool {
+		return unset(c.MailFrom, mailAddress)
+	}},
+	{variable: "RAIL_MAIL_PIXEL", must: "be " + aSwitch},
+	{variable: "RAIL_WEBHOOK_ALLOW_CIDRS", must: "be " + aNetwork},
+	{variable: "RAIL_WEBHOOK_REQUIRE_HTTPS", must: "be " + aSwitch},
+	{variable: "RAIL_TRUSTED_PROXIES", must: "be " + aNetwork},
+	number("RAIL_ADDRESS_RATE_LIMIT", 1, 1_000_000, func(c *Config) int64 { return int64(c.AddressRateLimit) }),
+	number("RAIL_FLOW_QUOTA", 0, 1_000_000_000, func(c *Config) int64 { return c.FlowQuota }),
+	number("RAIL_REVENUE_METER_MINOR", 0, 99_999_999_999_999, func(c *Config) int64 { return c.RevenueMeterMinor }),
+	{variable: "RAIL_FRAUD_MONITORING", must: "be " + aSwitch},
+	{variable: "RAIL_HOLD_ON_HIGH_RISK", must: "be " + aSwitch},
+	{variable: "RAIL_IGNORE_UNKNOWN_FIELDS", must: "be " + aSwitch},
+	number("RAIL_DB_MAX_CONNS", 2, 1000, func(c *Config) int64 { return int64(c.DBMaxConns) }),
+	{variable: "RAIL_SHUTDOWN_TIMEOUT", must: "be a time above 0 and up to 1h, such as 30s", holds: func(c *Config) bool {
+		return c.ShutdownTimeout > 0 && c.ShutdownTimeout <= time.Hour
+	}},
+	number("RAIL_RETENTION_DAYS", 30, 36_500, func(c *Config) int64 { return int64(c.RetentionDays) }),
+}
+
+func number(variable string, least, most int64, value func(*Config) int64) rule {
+	return rule{variable: variable, must: fmt.Sprintf("be a whole number from %d to %d", least, most), holds: func(c *Config) bool {
+		return value(c) >= least && value(c) <= most
+	}}
+}
+
+// refusal names the variable, what it is and what it must be.
+func (r rule) refusal(value string) error {
+	if r.secret || value == "" {
+		return fmt.Errorf("%s must %s", r.variable, r.must)
+	}
+	return fmt.Errorf("%s is %q: it must %s", r.variable, value, r.must)
+}
+
+// unset holds for what is not set, and else where is does.
+func unset(v string, is func(string) bool) bool { return v == "" || is(v) }
+
+// Switch reads a switch as it is written in variables and flags.
+func Switch(v string) (bool, error) {
+	switch strings.ToLower(v) {
+	case "on", "true", "1":
+		return true, nil
+	case "off", "false", "0":
+		return false, nil
+	}
+	return false, errors.New("it must be " + aSwitch)
+}
+
+// networks reads networks with commas between.
+func networks(v string) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, one := range strings.Split(v, ",") {
+		n, err := network(one)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
+
+// network reads a network, or a single address as the network of itself.
+func network(v string) (netip.Prefix, error) {
+	v = strings.TrimSpace(v)
+	if p, err := netip.ParsePrefix(v); err == nil {
+		return p.Masked(), nil
+	}
+	a, err := netip.ParseAddr(v)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	return netip.PrefixFrom(a, a.BitLen()), nil
+}
+
+// listenAddress tells whether v is host:port with a port that exists.
+func listenAddress(v string) bool {
+	_, port, err := net.SplitHostPort(v)
+	return err == nil && isPort(port)
+}
+
+func isPort(v string) bool {
+	_, err := strconv.ParseUint(v, 10, 16)
+	return err == nil
+}
+
+func database(v string) bool {
+	_, err := pgx.ParseConfig(v)
+	return err == nil
+}
+
+// folder tells whether v is one, or nothing yet.
+func folder(v string) bool {
+	st, err := os.Stat(v)
+	return errors.Is(err, os.ErrNotExist) || err == nil && st.IsDir()
+}
+
+// oneLine tells whether v can stand in a header and in a mail's sender.
+func oneLine(v string) bool {
+	return strings.TrimSpace(v) != "" && len([]rune(v)) <= 64 && !strings.ContainsFunc(v, unicode.IsControl)
+}
+
+func mailServer(v string) bool {
+	if path, ok := strings.CutPrefix(v, "dir:"); ok {
+		return path != ""
+	}
+	u, err := url.Parse(v)
+	return err == nil && (u.Scheme == "smtp" || u.Scheme == "smtps") && u.Hostname() != "" && unset(u.Port(), isPort)
+}
+
+// mailAddress tells whether v is an address alone, without a name.
+func mailAddress(v string) bool {
+	a, err := mail.ParseAddress(v)
+	return err == nil && a.Address == v
+}
+
+// webAddress tells whether paths can be added to v.
+func webAddress(v string) bool {
+	u, err := url.Parse(v)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && unset(u.Port(), isPort) &&
+		u.User == nil && !strings.ContainsAny(v, "?#")
+}
+
+func parseKey(text string, into *[32]byte) bool {
+	raw, err := hex.DecodeString(text)
+	if err != nil {
+		raw, err = base64.StdEncoding.DecodeString(text)
+	}
+	return err == nil && copy(into[:], raw) == len(raw) && len(raw) == len(into)
+}
