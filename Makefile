@@ -18,11 +18,12 @@ go:
 .PHONY: build
 build: go ## build bin/rail
 	@mkdir -p bin
-	go build -o bin/rail ./cmd/rail
+	@[ -e bin/rail ] || echo 'Building bin/rail: the first build compiles every package, which takes some minutes.'
+	@go build -v -o bin/rail ./cmd/rail
 
 .PHONY: run
 run: build ## run the server with a demo program in .rail, on 127.0.0.1:8080
-	@source .ci/postgres.sh && RAIL_SMTP_URL="$${RAIL_SMTP_URL:-dir:.rail/mail}" exec bin/rail serve --first-run
+	@source .ci/postgres.sh && exec bin/rail serve --first-run
 
 .PHONY: test
 test: go ## run every test, on a private PostgreSQL

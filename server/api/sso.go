@@ -10,6 +10,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/call"
+	"rail/server/clock"
 	"rail/server/problem"
 	"rail/server/secret"
 )
@@ -32,20 +33,25 @@ func (s *Server) CreatePartnerSSO(ctx context.Context, r api.CreatePartnerSSOReq
 	if r.Body != nil && r.Body.TTLSeconds != nil {
 		life = time.Duration(*r.Body.TTLSeconds) * time.Second
 	}
+	url, expires, err := SignInLink(ctx, c.Later(), s.BaseURL, p, c.Now, life)
+	return api.CreatePartnerSSO200JSONResponse{Object: "magic_link", PartnerID: p.ID, URL: url, ExpiresAt: expires}, err
+}
+
+// SignInLink makes the address that signs a partner into the portal of a service,
+// once, and makes earlier ones void.
+func SignInLink(ctx context.Context, q db.DBTX, base string, p db.Partner, now clock.Time, life time.Duration) (string, clock.Time, error) {
+	expires := now.Plus(life)
 	token, err := newToken()
 	if err != nil {
-		return nil, err
+		return "", expires, err
 	}
-	expires := c.Now.Plus(life)
-	if err := queries.MagicLinkVoid(ctx, c.Later(), db.MagicLinkVoidParams{ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: p.ID}); err != nil {
-		return nil, err
+	if err := queries.MagicLinkVoid(ctx, q, db.MagicLinkVoidParams{ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: p.ID}); err != nil {
+		return "", expires, err
 	}
-	err = queries.MagicLinkInsert(ctx, c.Later(), db.MagicLinkInsertParams{
-		TokenHash: secret.HashToken(token), OrgID: p.OrgID, ProgramID: p.ProgramID, PartnerID: p.ID, CreatedAt: c.Now, ExpiresAt: expires,
+	err = queries.MagicLinkInsert(ctx, q, db.MagicLinkInsertParams{
+		TokenHash: secret.HashToken(token), OrgID: p.OrgID, ProgramID: p.ProgramID, PartnerID: p.ID, CreatedAt: now, ExpiresAt: expires,
 	})
-	return api.CreatePartnerSSO200JSONResponse{
-		Object: "magic_link", PartnerID: p.ID, URL: s.BaseURL + "/portal/sso/" + token, ExpiresAt: expires,
-	}, err
+	return base + "/portal/sso/" + token, expires, err
 }
 
 // newToken returns 32 random bytes in a form that an address can carry.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"syscall"
 
 	"rail/server/front"
 )
@@ -57,11 +58,24 @@ func (a *App) listen(l net.Listener) ([]bound, error) {
 	if a.config.MetricsAddr == "" {
 		return servers, nil
 	}
-	m, err := net.Listen("tcp", a.config.MetricsAddr)
+	m, err := Listen("RAIL_METRICS_ADDR", a.config.MetricsAddr)
 	if err != nil {
-		return nil, fmt.Errorf("metrics: %w", err)
+		return nil, err
 	}
 	return append(servers, bound{a.server(a.metricsHandler()), m}), nil
+}
+
+// Listen listens on the address that a variable has. It says what to do where that
+// is not possible.
+func Listen(variable, address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%s is in use: is Rail already running there? Set %s to another address", address, variable)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: cannot listen on %s: %w", variable, address, errors.Unwrap(err))
+	}
+	return l, nil
 }
 
 func (a *App) server(h http.Handler) *http.Server {

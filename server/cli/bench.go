@@ -27,7 +27,7 @@ made after them. rail audit finds nothing wrong with the result.
 
 func benchLoad(fs *flag.FlagSet) action {
 	scale := fs.Float64("scale", 1, "`FACTOR` of the full size, such as 0.1")
-	yes := fs.Bool("yes", false, "confirm that the configured database is to be filled")
+	yes := toggle(fs, "yes", "confirm that the configured database is to be filled")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		if !*yes {
 			return usagef("this fills the configured database with made-up data: confirm it with --yes")
@@ -65,7 +65,7 @@ func fillWorld(ctx context.Context, env *Env, at place, scale float64) error {
 }
 
 func benchScale(fs *flag.FlagSet) action {
-	var o growth.Options
+	o := growth.Options{Jobs: true}
 	fs.Float64Var(&o.Small, "small", 0.1, "`FACTOR` of the full size for the smaller database")
 	fs.Float64Var(&o.Full, "full", 1, "`FACTOR` of the full size for the larger one")
 	fs.StringVar(&o.SmallDSN, "small-database", "", "`URL` of a database that rail bench load has filled, instead of a private one")
@@ -73,8 +73,8 @@ func benchScale(fs *flag.FlagSet) action {
 	fs.StringVar(&o.Dir, "dir", "", "`DIRECTORY` for the private databases; 15 GB at the full size")
 	fs.StringVar(&o.Only, "only", "", "`PREFIX` of the requests to measure, such as listSales")
 	fs.IntVar(&o.Rounds, "rounds", 7, "`TIMES` that each request is measured; the median counts")
-	fs.BoolVar(&o.Jobs, "jobs", true, "measure jobs too, which changes the databases")
-	fs.BoolVar(&o.All, "all", false, "print every request, not only the slowest and those that grow")
+	fs.Var((*toggled)(&o.Jobs), "jobs", "measure jobs too, which changes the databases")
+	fs.Var((*toggled)(&o.All), "all", "print every request, not only the slowest and those that grow")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		if o.Small <= 0 || o.Full < o.Small || o.Rounds < 1 {
 			return usagef("--small must be above 0, --full at least as much, and --rounds at least 1")

@@ -88,8 +88,11 @@ func Run(ctx context.Context, env *Env, args []string) int {
 		overview(env.Err, "")
 		return exitUsage
 	}
-	if args[0] == "help" || args[0] == "-h" || args[0] == "--help" {
+	switch args[0] {
+	case "help", "-h", "-help", "--help":
 		return help(env, args[1:])
+	case "-v", "-version", "--version":
+		args = append([]string{"version"}, args[1:]...)
 	}
 	cmd, rest, ok := find(args)
 	if !ok {
@@ -131,7 +134,7 @@ func parse(fs *flag.FlagSet, args []string) (positional []string, err error) {
 			if errors.Is(err, flag.ErrHelp) {
 				return nil, err
 			}
-			return nil, usagef("%v", err)
+			return nil, misused(fs, err)
 		}
 		if fs.NArg() == 0 {
 			return positional, nil
@@ -161,8 +164,7 @@ func report(env *Env, c command, err error) int {
 	case errors.Is(err, errFindings):
 		return exitFailed
 	case errors.As(err, &usage):
-		fmt.Fprintf(env.Err, "rail %s: %s\n\n", c.name, err)
-		c.help(env.Err)
+		fmt.Fprintf(env.Err, "rail %s: %s\nSee rail %s --help.\n", c.name, err, c.name)
 		return exitUsage
 	default:
 		fmt.Fprintf(env.Err, "rail %s: %s\n", c.name, err)

@@ -67,6 +67,7 @@ type opening struct {
 	fill  bool // make the tables of an empty one, and note the secret key in it
 	up    bool // bring one that is not private to the right version too
 	logf  func(string, ...any)
+	first func(config.Config) error // done before anything is made or started; nil for nothing
 	// admit judges the secret key; keyring.Admit unless set.
 	admit func(context.Context, *pgxpool.Pool, keyring.Given) error
 }
@@ -103,6 +104,11 @@ func (o opening) configure(env *Env) (config.Config, error) {
 	}
 	if cfg.DatabaseURL == "" && !o.fresh && !pgembed.Exists(cfg.DataDir) {
 		return cfg, noDatabase(cfg.DataDir)
+	}
+	if o.first != nil {
+		if err := o.first(cfg); err != nil {
+			return cfg, err
+		}
 	}
 	return cfg, cfg.LoadKey()
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,11 +9,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"rail/gen/db"
+	"rail/server/api"
 	"rail/server/auth"
 	"rail/server/config"
 	"rail/server/ident"
@@ -128,38 +132,68 @@ func greet(w io.Writer, base string) error {
 	return err
 }
 
-// tell prints how to call the API, in lines that work as they are.
+// portalLife is how long the printed sign-in link works: as long as the API allows.
+const portalLife = time.Hour
+
+// tell prints what to look at and how to call the API, in lines that work as they
+// are.
 func tell(ctx context.Context, env *Env, d *database, org, key string) error {
-	if err := greet(env.Out, d.config.BaseURL); err != nil {
-		return err
-	}
-	base, auth := d.config.BaseURL, "-H 'Authorization: Bearer "+key+"'"
-	lines := []string{"API key: " + key, "", "Try:", fmt.Sprintf("  curl -g %s '%s/v1/programs'", auth, base)}
 	p, ok, err := sampleProgram(ctx, d, org)
 	if err != nil {
 		return err
 	}
+	base, auth := d.config.BaseURL, "-H 'Authorization: Bearer "+key+"'"
+	look := []string{"API key: " + key}
+	try := []string{fmt.Sprintf("  curl -g %s '%s/v1/programs'", auth, base)}
 	if ok {
-		lines = append(lines, fmt.Sprintf("  curl -g %s '%s/v1/partners?program_id=%s'", auth, base, p.ID))
+		try = append(try, fmt.Sprintf("  curl -g %s '%s/v1/partners?program_id=%s'", auth, base, p.ID))
+		partner, found, err := showcase(ctx, d, p)
+		if err != nil {
+			return err
+		}
+		if found {
+			link, _, err := api.SignInLink(ctx, d.pool, base, partner, env.Clock.Now(), portalLife)
+			if err != nil {
+				return err
+			}
+			look = append(look, fmt.Sprintf("Portal: %s (signs in as the partner %s, once, within an hour)", link, partner.Handle))
+			try = append(try, tryPartner(auth, base, p, partner)...)
+		}
 	}
-	handle, err := activeHandle(ctx, d, org, p.ID)
-	if err != nil {
+	if path, ok := strings.CutPrefix(d.config.SMTPURL, "dir:"); ok {
+		look = append(look, "Mails: files in "+path)
+	}
+	if err := greet(env.Out, base); err != nil {
 		return err
 	}
-	if handle != "" {
-		body := fmt.Sprintf(`{"program_id":%q,"value":%q,"landing_url":%q,"visitor_token":"visitor-0001"}`, p.ID, handle, p.WebsiteURL)
-		lines = append(lines, fmt.Sprintf("  curl -g %s -H 'Content-Type: application/json' '%s/v1/clicks' -d '%s'", auth, base, body))
-	}
-	_, err = fmt.Fprintln(env.Out, strings.Join(lines, "\n"))
+	_, err = fmt.Fprintf(env.Out, "%s\n\nTry:\n%s\n", strings.Join(look, "\n"), strings.Join(try, "\n"))
 	return err
 }
 
-// activeHandle returns the handle of some active partner of a program, or "".
-func activeHandle(ctx context.Context, d *database, org, program string) (string, error) {
-	active := "active"
-	partners, err := queries.PartnerPage(ctx, d.pool, db.PartnerPageParams{ProgramID: program, OrgID: org, Status: &active, Lim: 1})
-	if err != nil || len(partners) == 0 {
-		return "", err
+// tryPartner are calls about one partner: a visit, and another sign-in link.
+func tryPartner(auth, base string, p db.Program, partner db.Partner) []string {
+	visit := fmt.Sprintf(`{"program_id":%q,"value":%q,"landing_url":%q,"visitor_token":"visitor-0001"}`, p.ID, partner.Handle, p.WebsiteURL)
+	return []string{
+		fmt.Sprintf("  curl -g %s -H 'Content-Type: application/json' '%s/v1/clicks' -d '%s'", auth, base, visit),
+		fmt.Sprintf("  curl -g %s -X POST '%s/v1/partners/%s/sso'", auth, base, partner.ID),
 	}
-	return partners[0].Handle, nil
+}
+
+// showcase returns the active partner of a program who earned the most of its
+// currency: there is something to see in the portal.
+func showcase(ctx context.Context, d *database, p db.Program) (best db.Partner, found bool, err error) {
+	active := "active"
+	partners, err := queries.PartnerPage(ctx, d.pool, db.PartnerPageParams{ProgramID: p.ID, OrgID: p.OrgID, Status: &active, Lim: 100})
+	if err != nil {
+		return best, false, err
+	}
+	balances, err := queries.BalancePage(ctx, d.pool, db.BalancePageParams{ProgramID: p.ID, OrgID: p.OrgID, Currency: &p.Currency, Lim: 100})
+	if err != nil || len(partners) == 0 {
+		return best, false, err
+	}
+	earned := map[string]int64{}
+	for _, b := range balances {
+		earned[b.PartnerID] = b.PendingMinor + b.DueMinor + b.PaidMinor
+	}
+	return slices.MaxFunc(partners, func(a, b db.Partner) int { return cmp.Compare(earned[a.ID], earned[b.ID]) }), true, nil
 }

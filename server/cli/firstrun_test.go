@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/cookiejar"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,6 +81,8 @@ func TestFirstRun(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 0o600, st.Mode().Perm())
 	require.NotEmpty(t, apiKey(printed))
+	require.Contains(t, printed, "Mails: files in "+filepath.Join(r.environ["RAIL_DATA_DIR"], "mail"))
+	r.opens(printed)
 	r.pasted(printed)
 	require.Contains(t, r.must("org", "list"), "Demo", "commands work while the server runs")
 	end()
@@ -94,6 +97,21 @@ func TestFirstRun(t *testing.T) {
 	end()
 }
 
+// opens follows the printed sign-in link into the portal, where money is to be seen.
+func (r rail) opens(printed string) {
+	r.Helper()
+	jar, err := cookiejar.New(nil)
+	require.NoError(r, err)
+	res, err := (&http.Client{Jar: jar}).Get(regexp.MustCompile(`http\S+/portal/sso/\S+`).FindString(printed))
+	require.NoError(r, err)
+	defer res.Body.Close() //nolint:errcheck // only read
+	page, err := io.ReadAll(res.Body)
+	require.NoError(r, err)
+	require.Equal(r, http.StatusOK, res.StatusCode)
+	require.Equal(r, "/portal", res.Request.URL.Path)
+	require.Regexp(r, `[1-9]\d*\.\d\d USD`, string(page))
+}
+
 // pasted runs the printed curl lines in a shell.
 func (r rail) pasted(printed string) {
 	r.Helper()
@@ -101,7 +119,7 @@ func (r rail) pasted(printed string) {
 		r.Skip("no curl")
 	}
 	lines := regexp.MustCompile(`(?m)^  curl .*$`).FindAllString(printed, -1)
-	require.Len(r, lines, 3)
+	require.Len(r, lines, 4)
 	for _, line := range lines {
 		cmd := exec.CommandContext(r.Context(), "sh", "-c", line+" --fail --silent --show-error")
 		out, err := cmd.CombinedOutput()

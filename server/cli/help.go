@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"rail/server/problem"
 )
 
 // help answers `rail help [COMMAND]`.
 func help(env *Env, args []string) int {
-	if len(args) == 0 {
+	if len(args) == 0 || args[0] == "help" {
 		overview(env.Out, "")
 		return exitOK
 	}
@@ -17,16 +19,45 @@ func help(env *Env, args []string) int {
 		c.help(env.Out)
 		return exitOK
 	}
+	if len(args) == 1 && overview(env.Out, args[0]) > 0 {
+		return exitOK
+	}
 	return unknown(env, args)
 }
+
+// wantsHelp tells whether somebody wants help.
+func wantsHelp(word string) bool { return word == "-h" || word == "-help" || word == "--help" }
 
 // unknown answers a name that is no command: with the sub-commands where it is
 // the first word of some.
 func unknown(env *Env, args []string) int {
-	if overview(env.Err, args[0]) == 0 {
-		fmt.Fprintf(env.Err, "rail: no command %q; rail help lists them\n", strings.Join(args[:min(2, len(args))], " "))
+	if len(args) > 1 && wantsHelp(args[1]) && overview(env.Out, args[0]) > 0 {
+		return exitOK
 	}
+	if len(args) == 1 && overview(env.Err, args[0]) > 0 {
+		return exitUsage
+	}
+	name := strings.Join(args[:min(2, len(args))], " ")
+	fmt.Fprintf(env.Err, "rail: there is no command %q%s. rail help lists them.\n", name, meant("rail ", name, commandNames()))
 	return exitUsage
+}
+
+// commandNames are those of the commands.
+func commandNames() []string {
+	var out []string
+	for _, c := range commands() {
+		out = append(out, c.name)
+	}
+	return out
+}
+
+// meant asks for the known name that is nearest to a mistyped one, if one is near.
+func meant(before, name string, known []string) string {
+	near := problem.Nearest(name, known)
+	if near == "" {
+		return ""
+	}
+	return "; did you mean " + before + near + "?"
 }
 
 // overview lists the commands that begin with a word, or all, and returns how

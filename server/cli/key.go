@@ -33,7 +33,7 @@ func keyCreate(fs *flag.FlagSet) action {
 	org := fs.String("org", "", "`ORG_ID` of the key; may be left out while there is only one")
 	var scopes list
 	fs.Var(&scopes, "scope", "`SCOPE` to grant; repeatable, or several with commas: "+strings.Join(auth.Scopes, ", "))
-	test := fs.Bool("test", false, "make a rail_test_ key")
+	test := toggle(fs, "test", "make a rail_test_ key")
 	limit := fs.Int("rate-limit", auth.DefaultRateLimit, "`REQUESTS` a second")
 	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, _ []string) error {

@@ -33,7 +33,7 @@ func migrateUp(fs *flag.FlagSet) action {
 
 func migrateDown(fs *flag.FlagSet) action {
 	steps := fs.Int("steps", 1, "`N` migrations to undo")
-	yes := fs.Bool("yes", false, "really do it: the data of these migrations is lost")
+	yes := toggle(fs, "yes", "really do it: the data of these migrations is lost")
 	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, _ []string) error {
 		if !*yes {

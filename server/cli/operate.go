@@ -31,7 +31,7 @@ type rateOverride struct {
 func linkRateOverride(fs *flag.FlagSet) action {
 	percent := fs.Int64("percent", 0, "`BPS` of the sale in basis points; 2000 is 20 %")
 	fixed := fs.Int64("fixed", 0, "`MINOR` units of the program's currency a commission")
-	remove := fs.Bool("clear", false, "remove the override")
+	remove := toggle(fs, "clear", "remove the override")
 	return func(ctx context.Context, env *Env, args []string) error {
 		set := given(fs)
 		if len(set) != 1 {

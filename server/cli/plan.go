@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"rail/gen/db"
+	"rail/server/config"
 	"rail/server/plan"
 )
 
@@ -87,15 +88,15 @@ func limit(set *bool, into **int64) func(string) error {
 func onOff(set *bool, into **bool) func(string) error {
 	return func(v string) error {
 		*set, *into = true, nil
-		switch v {
-		case "default":
-		case "on", "off":
-			on := v == "on"
-			*into = &on
-		default:
-			return errors.New("it must be on, off or default")
+		if v == "default" {
+			return nil
 		}
-		return nil
+		on, err := config.Switch(v)
+		*into = &on
+		if err != nil {
+			err = fmt.Errorf("%w, or default", err)
+		}
+		return err
 	}
 }
 

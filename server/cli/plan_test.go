@@ -41,7 +41,7 @@ func TestOrgPlan(t *testing.T) {
 		org + " --flow-quota 0":          "from 1 on, none or default",
 		org + " --flow-quota -1":         "from 1 on, none or default",
 		org + " --revenue-meter-minor x": "from 1 on, none or default",
-		org + " --fraud-monitoring yes":  "on, off or default",
+		org + " --fraud-monitoring yes":  "it must be on or off (or true, false, 1, 0), or default",
 	} {
 		status, _, errs := r.run(strings.Fields("org plan " + args)...)
 		require.Equal(t, 2, status, args)

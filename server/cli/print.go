@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 )
 
@@ -13,7 +12,7 @@ import (
 type output struct{ json *bool }
 
 func outputFlag(fs *flag.FlagSet) output {
-	return output{fs.Bool("json", false, "print JSON")}
+	return output{toggle(fs, "json", "print JSON")}
 }
 
 // print writes v as JSON where that is asked for, else as the table that rows
@@ -31,26 +30,4 @@ func (o output) print(w io.Writer, v any, rows func() []string) error {
 		}
 	}
 	return t.Flush()
-}
-
-// list is a flag that may be repeated and takes commas.
-type list []string
-
-func (l *list) String() string { return strings.Join(*l, ",") }
-
-// Set adds the values of one flag.
-func (l *list) Set(v string) error {
-	for _, s := range strings.Split(v, ",") {
-		if s = strings.TrimSpace(s); s != "" {
-			*l = append(*l, s)
-		}
-	}
-	return nil
-}
-
-// given tells which flags were set, whatever their values.
-func given(fs *flag.FlagSet) map[string]bool {
-	set := map[string]bool{}
-	fs.Visit(func(f *flag.Flag) { set[f.Name] = true })
-	return set
 }

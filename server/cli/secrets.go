@@ -46,7 +46,7 @@ the new key with its next use; one that was not used by then no longer works).
 // secretsAdopt is the way out where a database cannot know its key by itself.
 func secretsAdopt(fs *flag.FlagSet) action {
 	token := fs.String("api-key", "", "`API_KEY` of this database, as a proof of the secret key")
-	yes := fs.Bool("yes", false, "without a proof: what other secret keys have sealed, and the API keys of their time, may be lost")
+	yes := toggle(fs, "yes", "without a proof: what other secret keys have sealed, and the API keys of their time, may be lost")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		if (*token != "") == *yes {
 			return usagef("give --api-key or --yes")

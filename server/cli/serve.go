@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"path/filepath"
 
 	"rail/server/app"
 	"rail/server/config"
@@ -14,17 +16,20 @@ import (
 )
 
 func serve(fs *flag.FlagSet) action {
-	up := fs.Bool("migrate", false, "first bring the database to this binary's schema")
-	first := fs.Bool("first-run", false, "while there is no organization, make one with a key and the sample program; show how to call the API")
+	up := toggle(fs, "migrate", "first bring the database to this binary's schema")
+	first := toggle(fs, "first-run", "while there is no organization, make one with a key and the sample program; show what to look at and how to call the API; write mails into RAIL_DATA_DIR unless RAIL_SMTP_URL is set")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		logf := func(format string, args ...any) { fmt.Fprintf(env.Err, format+"\n", args...) }
-		return opening{fresh: true, fill: true, up: *up, logf: logf}.with(ctx, env, func(d *database) error {
-			l, err := net.Listen("tcp", d.config.Addr)
+		return opening{fresh: true, fill: true, up: *up, logf: logf, first: tryAddresses}.with(ctx, env, func(d *database) error {
+			l, err := app.Listen("RAIL_ADDR", d.config.Addr)
 			if err != nil {
 				return err
 			}
 			defer l.Close() //nolint:errcheck // Serve has closed it, or nothing was served
 			d.config.BaseURL = reachable(d.config, l)
+			if *first {
+				d.config.SMTPURL = cmp.Or(d.config.SMTPURL, mailFolder(d))
+			}
 			if err := ledger.Unfold(ctx, d.pool); err != nil {
 				return err
 			}
@@ -47,6 +52,33 @@ func serve(fs *flag.FlagSet) action {
 			return a.Serve(ctx, l)
 		})
 	}
+}
+
+// tryAddresses fails where another program listens, before a database is started. It
+// gives them back: callers are to be refused, not kept waiting, until there is one.
+func tryAddresses(cfg config.Config) error {
+	for variable, address := range map[string]string{"RAIL_ADDR": cfg.Addr, "RAIL_METRICS_ADDR": cfg.MetricsAddr} {
+		if address == "" {
+			continue
+		}
+		l, err := app.Listen(variable, address)
+		if err != nil {
+			return err
+		}
+		if err := l.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mailFolder is where a first run writes mails when nothing else is said: into the
+// folder that is its own, if there is one.
+func mailFolder(d *database) string {
+	if !d.private() {
+		return ""
+	}
+	return "dir:" + filepath.Join(d.config.DataDir, "mail")
 }
 
 func serveHelp() string { return "Environment:\n" + config.Usage() }
