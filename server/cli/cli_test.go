@@ -106,7 +106,8 @@ func TestUsage(t *testing.T) {
 		{"key create --scope read --rate-limit 0", 2, "--rate-limit must be"},
 		{"org create", 2, "--name must have"},
 		{"org create --name x --owner-email x", 2, "--owner-email must be"},
-		{"job run nothing", 2, "fold-balances"},
+		{"job run nothing", 2, `no job "nothing"`},
+		{"job run foldbalances", 2, "did you mean fold-balances?"},
 		{"job run clean-up --now yesterday", 2, "--now must be"},
 		{"migrate down", 2, "--yes"},
 		{"link rate-override lnk_1", 2, "give one of"},
@@ -267,7 +268,7 @@ func TestForeignDatabaseIsNotMigratedUnasked(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, s.Stop()) })
 	r.environ["RAIL_DATABASE_URL"] = s.DSN("postgres")
 	_, _, missing := r.run("serve")
-	require.Contains(t, missing, "RAIL_SECRET_KEY is needed")
+	require.Contains(t, missing, "RAIL_SECRET_KEY must be set with RAIL_DATABASE_URL")
 	r.environ["RAIL_SECRET_KEY"] = strings.Repeat("07", 32)
 	status, _, errs := r.run("org", "list")
 	require.Equal(t, 1, status)
