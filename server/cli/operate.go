@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"rail/gen/db"
@@ -87,8 +88,8 @@ func jobRun(fs *flag.FlagSet) action {
 				return usagef("--now %s", err)
 			}
 		}
-		if !known(args[0]) {
-			return usagef("there is no job %q", args[0])
+		if names := jobNames(); !slices.Contains(names, args[0]) {
+			return usagef("there is no job %q%s", args[0], meant("", args[0], names))
 		}
 		return withDatabase(ctx, env, func(d *database) error {
 			mails, err := app.Mail(d.config, d.pool, d.keeper, env.Clock, logger(env.Err, d.config))
@@ -107,13 +108,12 @@ func jobRun(fs *flag.FlagSet) action {
 	}
 }
 
-func known(name string) bool {
+func jobNames() []string {
+	var out []string
 	for _, j := range jobs.All(jobs.Means{}) {
-		if j.Name == name {
-			return true
-		}
+		out = append(out, j.Name)
 	}
-	return false
+	return out
 }
 
 func jobHelp() string {
