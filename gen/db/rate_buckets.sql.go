@@ -29,6 +29,40 @@ func (q *Queries) RatePurge(ctx context.Context, db DBTX, arg RatePurgeParams) (
 	return result.RowsAffected(), nil
 }
 
+const rateSpend = `-- name: RateSpend :one
+INSERT INTO rate_buckets AS b (id, size, tokens, granted, at)
+VALUES ($1, $2, $3, $4, coalesce($5::timestamptz, clock_timestamp()))
+ON CONFLICT (id) DO UPDATE SET
+    tokens = least(excluded.size, b.tokens + greatest(0, extract(epoch FROM excluded.at - b.at)) * excluded.size / 86400) - excluded.granted,
+    granted = excluded.granted, size = excluded.size, at = CASE WHEN b.at > excluded.at + interval '2 seconds' THEN excluded.at ELSE greatest(b.at, excluded.at) END
+RETURNING tokens
+`
+
+type RateSpendParams struct {
+	ID      string
+	Size    float64
+	Tokens  float64
+	Granted int64
+	At      *clock.Time
+}
+
+// RateSpend takes `granted` tokens of a bucket that fills within a day, in the
+// transaction of what they are for, and returns what is left; below 0 it was not
+// enough, and the transaction must end without a commit. tokens is what is left of a
+// bucket that is new.
+func (q *Queries) RateSpend(ctx context.Context, db DBTX, arg RateSpendParams) (float64, error) {
+	row := db.QueryRow(ctx, rateSpend,
+		arg.ID,
+		arg.Size,
+		arg.Tokens,
+		arg.Granted,
+		arg.At,
+	)
+	var tokens float64
+	err := row.Scan(&tokens)
+	return tokens, err
+}
+
 const rateTake = `-- name: RateTake :one
 INSERT INTO rate_buckets AS b (id, size, tokens, granted, at) VALUES ($1, $2, $3, $4, coalesce($5::timestamptz, clock_timestamp()))
 ON CONFLICT (id) DO UPDATE SET

@@ -20,7 +20,8 @@ import (
 // such answers; they mask the token of their forms anew each time. Secrets of the API
 // and of sign-in links are shown in one answer, the one that makes them.
 func Compress(h http.Handler) (http.Handler, error) {
-	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(static.MinPacked), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.SetContentType(false))
+	wrap, err := gzhttp.NewWrapper(
+		gzhttp.MinSize(static.MinPacked), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.SetContentType(false))
 	if err != nil {
 		return nil, fmt.Errorf("compression: %w", err)
 	}

@@ -67,7 +67,9 @@ func New(o Options) *Front {
 		o.Timeout = 8 * time.Second
 	}
 	alone := newLimiter(o.Clock)
-	return &Front{Options: o, limiter: alone, shared: newSharedLimiter(o.Pool, o.Clock, alone), beyond: map[string]echo.HandlerFunc{}}
+	return &Front{
+		Options: o, limiter: alone, shared: newSharedLimiter(o.Pool, o.Clock, alone), beyond: map[string]echo.HandlerFunc{},
+	}
 }
 
 // Install puts the request path around the routes of e.

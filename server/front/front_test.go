@@ -2,10 +2,12 @@ package front_test
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/hex"
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -317,6 +319,43 @@ func TestIdempotencyOfWhatActsOnTheKey(t *testing.T) {
 	s.Must(200, sign(one))
 	s.Refused(422, "idempotency_key_reused", "Idempotency-Key", sign(other))
 	refuse(t, 401, "authentication_error", "signature_required", sign(one))
+}
+
+// TestKeptAnswersAreBounded: a large answer that cannot be kept is not given, and
+// its key stays free; small ones are kept all the same.
+func TestKeptAnswersAreBounded(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	partner := s.Partner(program)
+	large := func(name string) apitest.Answer {
+		noise := make([]byte, 6<<10)
+		_, _ = rand.Read(noise)
+		body := M{"program_id": program, "partner_id": partner, "external_customer_id": name, "metadata": M{"noise": hex.EncodeToString(noise)}}
+		first := s.Do("POST", "/v1/customers", s.Key, body, "Idempotency-Key", name)
+		if first.Status == 201 {
+			again := s.Must(201, s.Do("POST", "/v1/customers", s.Key, body, "Idempotency-Key", name))
+			require.Equal(t, first.Raw, again.Raw)
+			require.Equal(t, "true", again.Header.Get("Idempotent-Replayed"))
+		}
+		return first
+	}
+	s.Must(201, large("first"))
+	var kept int
+	require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT octet_length(body) FROM idempotency_keys WHERE key = 'first'").Scan(&kept))
+	require.Less(t, kept, 8<<10, "compressed before it is sealed")
+	left, err := s.Pool.Exec(t.Context(), "UPDATE rate_buckets SET tokens = $1 WHERE id = $2", 3*kept/2, "answers "+s.Org)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, left.RowsAffected())
+	s.Must(201, large("second"))
+	refused := s.Refused(429, "rate_limit_exceeded", "Idempotency-Key", large("third"))
+	require.NotEmpty(t, refused.Header.Get("Retry-After"))
+	require.EqualValues(t, 2, s.Get("/v1/customers?program_id="+program).Int("total_count"), "nothing was done")
+	s.Must(201, s.Do("POST", "/v1/tags", s.Key, M{"program_id": program, "name": "small"}, "Idempotency-Key", "small"))
+	seconds, err := strconv.Atoi(refused.Header.Get("Retry-After"))
+	require.NoError(t, err)
+	s.Clock.Advance(time.Duration(seconds) * time.Second)
+	s.Must(201, large("third"))
 }
 
 // TestOneKeyManyCallers: 64 callers at once with one key make one tag; each

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"time"
 
@@ -25,6 +26,15 @@ const HeaderIdempotencyKey = "Idempotency-Key"
 
 // Replay is how long a key replays its first response.
 const Replay = 24 * time.Hour
+
+const (
+	// smallAnswer is the largest answer, as it is kept, that is not counted: the work
+	// itself writes as much.
+	smallAnswer = 4 << 10
+	// keptAnswers bounds the bytes of larger ones that an organization may have kept,
+	// at once and again within a day.
+	keptAnswers = 256 << 20
+)
 
 var queries = db.New()
 
@@ -136,9 +146,29 @@ func (f *Front) keep(ctx context.Context, work *call.Call, r *record, out *buffe
 	if err != nil {
 		return err
 	}
+	if len(sealed) > smallAnswer {
+		if err := f.spend(ctx, work, r.org, len(sealed)); err != nil {
+			return err
+		}
+	}
 	return queries.IdempotencyPut(ctx, work.Later(), db.IdempotencyPutParams{
 		OrgID: r.org, Key: r.key, Fingerprint: r.fingerprint, Status: int32(out.status), Body: sealed, CreatedAt: work.Now,
 	})
+}
+
+// spend takes what a large answer needs out of the organization's allowance. Where
+// that does not do, nothing is done: an answer that was given is kept, always.
+func (f *Front) spend(ctx context.Context, work *call.Call, org string, bytes int) error {
+	left, err := queries.RateSpend(ctx, work.DB(), db.RateSpendParams{
+		ID: "answers " + org, Size: keptAnswers, Tokens: float64(keptAnswers - bytes), Granted: int64(bytes), At: f.shared.time(work.Now),
+	})
+	if err != nil || left >= 0 {
+		return err
+	}
+	e := problem.On(HeaderIdempotencyKey, problem.RateLimitExceeded, "Nothing was done: the answer is large, and of those not more than "+
+		"%d MiB a day can be kept for an organization's Idempotency-Keys. Send the request later, or without the key.", keptAnswers>>20)
+	e.RetryAfter = int(math.Ceil(-left / keptAnswers * Replay.Seconds()))
+	return e
 }
 
 // storable tells whether a refusal is part of the first response: not what

@@ -17,10 +17,11 @@ import (
 )
 
 // Sealed values begin with a version. Version 2 names the key that sealed the
-// value; version 1 did not.
+// value; version 1 did not. Version 3 is version 2 of a value that was compressed.
 const (
 	version1 = 1
 	version2 = 2
+	version3 = 3
 	idLength = 4
 )
 
@@ -100,15 +101,16 @@ func derive(master [32]byte, use string) ([]byte, error) {
 // row): a value moved to another place does not open.
 func (k *Keeper) Seal(plain []byte, where string) ([]byte, error) {
 	box := k.current.box
+	plain, version := pack(plain)
 	head := 1 + idLength + box.NonceSize()
 	out := make([]byte, head, head+len(plain)+box.Overhead())
-	out[0] = version2
+	out[0] = version
 	copy(out[1:], k.current.id[:])
 	nonce := out[1+idLength:]
 	if _, err := rand.Read(nonce); err != nil {
 		return nil, fmt.Errorf("secret: %w", err)
 	}
-	return box.Seal(out, nonce, plain, []byte(where)), nil
+	return box.Seal(out, nonce, plain, place(where, version)), nil
 }
 
 // Open decrypts what Seal made for the same place, under the current key or a
@@ -124,17 +126,20 @@ func (k *Keeper) Open(sealed []byte, where string) ([]byte, error) {
 
 func (k *keys) open(sealed []byte, where string) ([]byte, error) {
 	head := 1
-	if len(sealed) > 0 && sealed[0] == version2 {
+	if by := SealedBy(sealed); by == hex.EncodeToString(k.id[:]) {
 		head += idLength
+	} else if by != "" {
+		return nil, ErrSealed
 	}
 	n := head + k.box.NonceSize()
-	switch {
-	case len(sealed) < n, sealed[0] != version1 && sealed[0] != version2:
-		return nil, ErrSealed
-	case sealed[0] == version2 && [idLength]byte(sealed[1:head]) != k.id:
+	if len(sealed) < n || head == 1 && sealed[0] != version1 {
 		return nil, ErrSealed
 	}
-	return k.box.Open(nil, sealed[head:n], sealed[n:], []byte(where))
+	plain, err := k.box.Open(nil, sealed[head:n], sealed[n:], place(where, sealed[0]))
+	if err == nil && sealed[0] == version3 {
+		return unpack(plain)
+	}
+	return plain, err
 }
 
 // Current tells whether a value is sealed with the current key.
@@ -155,7 +160,7 @@ func (k *Keeper) Fingerprints() []string {
 // SealedBy returns the fingerprint of the secret key that sealed a value, or ""
 // where the value does not say.
 func SealedBy(sealed []byte) string {
-	if len(sealed) <= idLength || sealed[0] != version2 {
+	if len(sealed) <= idLength || sealed[0] != version2 && sealed[0] != version3 {
 		return ""
 	}
 	return hex.EncodeToString(sealed[1 : 1+idLength])

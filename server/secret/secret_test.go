@@ -1,6 +1,8 @@
 package secret
 
 import (
+	"crypto/rand"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,7 +14,9 @@ func TestSeal(t *testing.T) {
 	require.NoError(t, err)
 	other, err := New([32]byte{2})
 	require.NoError(t, err)
-	for _, plain := range []string{"", "x", "whsec_secret"} {
+	noise := make([]byte, 2*packFrom)
+	_, _ = rand.Read(noise)
+	for _, plain := range []string{"", "x", "whsec_secret", strings.Repeat("one and the same ", packFrom/17), strings.Repeat("one and the same ", packFrom), string(noise)} {
 		sealed, err := k.Seal([]byte(plain), "here")
 		require.NoError(t, err)
 		again, err := k.Seal([]byte(plain), "here")
@@ -25,7 +29,7 @@ func TestSeal(t *testing.T) {
 		require.ErrorIs(t, err, ErrSealed)
 		_, err = other.Open(sealed, "here")
 		require.ErrorIs(t, err, ErrSealed)
-		for i := range sealed {
+		for i := range min(len(sealed), 200) {
 			broken := append([]byte(nil), sealed...)
 			broken[i] ^= 1
 			_, err = k.Open(broken, "here")
@@ -34,6 +38,11 @@ func TestSeal(t *testing.T) {
 		_, err = k.Open(sealed[:len(sealed)-1], "here")
 		require.ErrorIs(t, err, ErrSealed)
 	}
+	packed, err := k.Seal([]byte(strings.Repeat("one and the same ", packFrom)), "here")
+	require.NoError(t, err)
+	require.Less(t, len(packed), packFrom, "what is large is compressed before it is sealed")
+	require.True(t, k.Current(packed))
+	require.False(t, other.Current(packed))
 	_, err = k.Open(nil, "here")
 	require.ErrorIs(t, err, ErrSealed)
 }
