@@ -117,7 +117,7 @@ func TestDocuments(t *testing.T) {
 		require.Equal(t, kind, a.Header.Get("Content-Type"), path)
 		require.Equal(t, "public, max-age=300", a.Header.Get("Cache-Control"))
 		tag := a.Header.Get("ETag")
-		require.Regexp(t, `^"[0-9a-f]{24}"$`, tag)
+		require.Regexp(t, `^"[0-9a-f]{24}(-gzip|-zstd)?"$`, tag)
 		require.False(t, tags[tag], "documents share a tag")
 		tags[tag] = true
 		require.Equal(t, a.Raw, s.Must(200, ask(path)).Raw)
