@@ -52,10 +52,23 @@ var router = sync.OnceValue(func() routers.Router {
 // description knows none, and everything that is wrong with the answer.
 func Answer(r *http.Request, status int, header http.Header, body []byte) (operation string, faults []error) {
 	route, params, err := router().FindRoute(r)
-	if err != nil {
-		return "", nil // a path or method that the description does not know
+	if err != nil { // a path or method that the description does not know
+		return "", livemode(r, header)
 	}
 	return route.Operation.OperationID, Of(route, params, r, status, header, body)
+}
+
+// livemode tells whether the answer to a test key says that it is one, and no other
+// does, under the paths of the API.
+func livemode(r *http.Request, header http.Header) []error {
+	want, sent := "", r.Header.Values("Authorization")
+	if len(sent) == 1 && strings.HasPrefix(sent[0], "Bearer rail_test_") {
+		want = "false"
+	}
+	if got := header.Get("X-Rail-Livemode"); got != want && strings.HasPrefix(r.URL.Path, "/v1/") {
+		return []error{fmt.Errorf("%s %s answered with X-Rail-Livemode %q instead of %q", r.Method, r.URL.Path, got, want)}
+	}
+	return nil
 }
 
 // Of judges the answer of an operation that is known.
@@ -83,7 +96,7 @@ func Of(route *routers.Route, params map[string]string, r *http.Request, status 
 	if status != http.StatusNotModified && !strings.HasPrefix(header.Get("Content-Type"), "application/json") && strings.HasPrefix(r.URL.Path, "/v1/") {
 		fault(" with the type %q", header.Get("Content-Type"))
 	}
-	return faults
+	return append(faults, livemode(r, header)...)
 }
 
 // errorID is the id of the request that an error's body names.
