@@ -2,7 +2,9 @@ package openapi_test
 
 import (
 	"encoding/json"
+	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,4 +101,56 @@ func TestEventsAreAUnion(t *testing.T) {
 		require.True(t, branches[sent], event)
 		require.Equal(t, []any{event}, at(resolved(d, object{"$ref": sent}), "properties", "type")["enum"])
 	}
+}
+
+// eachSchema calls f for every schema of the document and the name under which
+// it stands, such as amount_minor.
+func eachSchema(in any, name string, f func(name string, schema object)) {
+	switch v := in.(type) {
+	case []any:
+		for _, e := range v {
+			eachSchema(e, name, f)
+		}
+	case object:
+		if v["type"] != nil && v["enum"] == nil {
+			f(name, v)
+		}
+		for key, e := range v {
+			switch key {
+			case "example", "examples", "default":
+			case "schema", "items":
+				eachSchema(e, name, f)
+			default:
+				eachSchema(e, key, f)
+			}
+		}
+	}
+}
+
+// has reports whether a schema's type is, or may be, t.
+func has(schema object, t string) bool {
+	list, several := schema["type"].([]any)
+	return schema["type"] == t || several && slices.Contains(list, any(t))
+}
+
+// TestIntegersHaveSizes: without a format, a client in Java counts money in 32
+// bits, which end at 21 million dollars.
+func TestIntegersHaveSizes(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	eachSchema(document(t), "", func(name string, s object) {
+		if !has(s, "integer") {
+			return
+		}
+		seen++
+		switch most, bounded := s["maximum"].(float64); {
+		case strings.HasSuffix(name, "_minor"):
+			require.Equal(t, "int64", s["format"], name)
+		case s["format"] == "int32":
+			require.True(t, bounded && most <= math.MaxInt32, name)
+		default:
+			require.Equal(t, "int64", s["format"], name)
+		}
+	})
+	require.Greater(t, seen, 100)
 }

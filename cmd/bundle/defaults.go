@@ -33,9 +33,6 @@ func applyDefaults(root *yaml.Node) error {
 		}
 	}
 	defaultWebhooks(get(d, "webhook"), get(root, "webhooks"))
-	for _, r := range responseNodes(root) {
-		addHeaders(get(d, "headers"), r)
-	}
 	return nil
 }
 
@@ -62,9 +59,6 @@ func defaultOperation(d *yaml.Node, path, method string, op *yaml.Node) {
 		addResponses(get(rule, "responses"), get(op, "responses"))
 		addParameters(get(rule, "parameters"), op)
 	}
-	if method == "post" {
-		addPostHeaders(d, get(op, "responses"))
-	}
 	sortResponses(get(op, "responses"))
 }
 
@@ -77,21 +71,6 @@ func defaultWebhooks(rule, hooks *yaml.Node) {
 		op := get(hooks.Content[i], "post")
 		addParameters(get(rule, "parameters"), op)
 		set(op, "responses", clone(get(rule, "responses")))
-	}
-}
-
-// addPostHeaders declares what idempotency adds to the responses of a POST
-// that are written in place.
-func addPostHeaders(d, responses *yaml.Node) {
-	for i := 0; i+1 < len(responses.Content); i += 2 {
-		r := responses.Content[i+1]
-		if get(r, "$ref") != nil {
-			continue
-		}
-		addHeaders(get(get(d, "post"), "headers"), r)
-		if responses.Content[i].Value == "409" {
-			addHeaders(get(get(d, "post"), "conflictHeaders"), r)
-		}
 	}
 }
 
@@ -145,36 +124,6 @@ func sortResponses(n *yaml.Node) {
 	for _, p := range pairs {
 		n.Content = append(n.Content, p.k, p.v)
 	}
-}
-
-// responseNodes lists the responses written in place; those in responses.yaml
-// name their headers themselves.
-func responseNodes(root *yaml.Node) []*yaml.Node {
-	var out []*yaml.Node
-	paths := get(root, "paths")
-	for i := 1; i < len(paths.Content); i += 2 {
-		for j := 1; j < len(paths.Content[i].Content); j += 2 {
-			rs := get(paths.Content[i].Content[j], "responses")
-			if rs == nil {
-				continue
-			}
-			for k := 1; k < len(rs.Content); k += 2 {
-				if get(rs.Content[k], "$ref") == nil {
-					out = append(out, rs.Content[k])
-				}
-			}
-		}
-	}
-	return out
-}
-
-func addHeaders(headers, response *yaml.Node) {
-	own := get(response, "headers")
-	if own == nil {
-		own = &yaml.Node{Kind: yaml.MappingNode}
-		set(response, "headers", own)
-	}
-	addResponses(headers, own)
 }
 
 func clone(n *yaml.Node) *yaml.Node {

@@ -149,6 +149,10 @@ func openRequestBodies(spec *openapi3.T) {
 var registerFormats sync.Once
 
 func defineFormats() {
+	// Minimum and maximum judge integers; these would refuse what is beyond
+	// both in words that name no bound.
+	delete(openapi3.SchemaIntegerFormats, "int32")
+	delete(openapi3.SchemaIntegerFormats, "int64")
 	openapi3.DefineStringFormatValidator("email", openapi3.NewCallbackValidator(checkEmail))
 	openapi3.DefineStringFormatValidator("uri", openapi3.NewCallbackValidator(checkURL))
 	openapi3.DefineStringFormatValidator("date-time", openapi3.NewCallbackValidator(func(v string) error {

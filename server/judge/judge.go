@@ -5,8 +5,10 @@ package judge
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -17,9 +19,6 @@ import (
 
 	"rail/openapi"
 )
-
-// headers stand on every answer to a described path.
-var headers = []string{"X-Rail-Version", "Rail-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
 
 // Spec is the description, closed: a response member that it does not know is
 // a fault.
@@ -85,9 +84,9 @@ func Of(route *routers.Route, params map[string]string, r *http.Request, status 
 	if err := openapi3filter.ValidateResponse(context.Background(), in); err != nil {
 		fault(", which the description does not hold: %v\n%s", err, body)
 	}
-	for _, name := range headers {
-		if header.Get(name) == "" {
-			fault(" without %s", name)
+	for name, h := range Spec().Components.Headers {
+		if err := headerFault(h.Value, header.Get(name)); err != nil {
+			fault(" with %s %q: %v", name, header.Get(name), err)
 		}
 	}
 	if id := errorID(body); status >= http.StatusBadRequest && id != header.Get("Rail-Request-Id") && header.Get("Idempotent-Replayed") == "" {
@@ -110,4 +109,23 @@ func errorID(body []byte) string {
 		return ""
 	}
 	return in.Error.RequestID
+}
+
+// headerFault tells what is wrong with a header of an answer, which is "" where
+// it is absent.
+func headerFault(h *openapi3.Header, given string) error {
+	if given == "" {
+		if h.Required {
+			return errors.New("every answer has it")
+		}
+		return nil
+	}
+	if h.Schema.Value.Type.Is("integer") {
+		n, err := strconv.ParseInt(given, 10, 64)
+		if err != nil {
+			return err
+		}
+		return h.Schema.Value.VisitJSON(float64(n))
+	}
+	return h.Schema.Value.VisitJSON(given)
 }

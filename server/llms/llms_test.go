@@ -40,7 +40,7 @@ func TestFullHoldsParametersFieldsAndEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"### POST /v1/sales", "- `amount_minor` (integer, 1 to 999999999999, required):",
+		"### POST /v1/sales", "- `amount_minor` (integer, int64, 1 to 999999999999, required):",
 		"- `starting_after` (query,", "### sale.created", "### Partner\n", "Refusals: 400 BadRequest", "- `Idempotency-Key` (header,", "## Changelog",
 	} {
 		if !strings.Contains(text, want) {
