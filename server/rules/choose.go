@@ -25,7 +25,7 @@ func Choose(flows []Flow, f *Facts) (Choice, bool) {
 		FlowID: flow.ID, RateType: flow.RateType, RateValue: flow.RateValue,
 		ApprovalMode: flow.ApprovalMode, ApprovalDelayDays: flow.ApprovalDelayDays,
 	}
-	if b := flow.branch(f); b != nil {
+	if b := flow.branch(readingOf(f)); b != nil {
 		id := b.ID
 		c.BranchID, c.RateType, c.RateValue = &id, b.RateType, b.RateValue
 	}
@@ -43,8 +43,9 @@ type Switch struct {
 // branches, or when any branch matches. The target may be the group that the
 // partner has already; then nothing changes (decisions, 131).
 func SwitchTarget(flows []Flow, f *Facts) (Switch, bool) {
+	r := readingOf(f)
 	flow := first(flows, func(x *Flow) bool {
-		return x.TargetGroupID != nil && x.answers(f, SwitchGroup) && (len(x.Branches) == 0 || x.branch(f) != nil)
+		return x.TargetGroupID != nil && x.answers(f, SwitchGroup) && (len(x.Branches) == 0 || x.branch(r) != nil)
 	})
 	if flow == nil {
 		return Switch{}, false
@@ -69,9 +70,9 @@ func (f *Flow) answers(facts *Facts, action Action) bool {
 }
 
 // branch returns the first branch that matches, nil where none does.
-func (f *Flow) branch(facts *Facts) *Branch {
+func (f *Flow) branch(r *reading) *Branch {
 	for i := range f.Branches {
-		if f.Branches[i].Conditions.Match(facts) {
+		if f.Branches[i].Conditions.items.holds(r) {
 			return &f.Branches[i]
 		}
 	}

@@ -20,7 +20,7 @@ type Conditions struct {
 func (c Conditions) Needs() Needs { return c.needs }
 
 // Match tells whether every condition holds for the facts (decisions, 3.4).
-func (c Conditions) Match(f *Facts) bool { return c.items.holds(f) }
+func (c Conditions) Match(f *Facts) bool { return c.items.holds(readingOf(f)) }
 
 // ConditionError says what is wrong with conditions: the code
 // `invalid_condition` of the API. Path is relative to the conditions, such as
@@ -39,25 +39,25 @@ func wrong(path, message string) *ConditionError {
 }
 
 // node is a leaf or a group.
-type node interface{ holds(f *Facts) bool }
+type node interface{ holds(r *reading) bool }
 
 type (
 	all   []node
 	anyOf []node
 )
 
-func (g all) holds(f *Facts) bool {
+func (g all) holds(r *reading) bool {
 	for _, n := range g {
-		if !n.holds(f) {
+		if !n.holds(r) {
 			return false
 		}
 	}
 	return true
 }
 
-func (g anyOf) holds(f *Facts) bool {
+func (g anyOf) holds(r *reading) bool {
 	for _, n := range g {
-		if n.holds(f) {
+		if n.holds(r) {
 			return true
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // leaf is one test. Which of the values is set goes by the field's kind and the
 // operator; texts are folded where the field ignores case.
 type leaf struct {
-	field   field
+	field   *field
 	op      operator
 	flag    bool
 	texts   []string
@@ -21,8 +21,8 @@ type leaf struct {
 
 // holds follows decisions 3.4: a missing value fails every operator, neq and
 // not_in included, but `exists: false`.
-func (l leaf) holds(f *Facts) bool {
-	v := l.field.read(f)
+func (l leaf) holds(r *reading) bool {
+	v := r.value(l.field)
 	if l.op == opExists {
 		return (v != nil) == l.flag
 	}
@@ -35,18 +35,15 @@ func (l leaf) holds(f *Facts) bool {
 		return l.holdsNumber(func(n int64) int { return cmp.Compare(v, n) })
 	case clock.Time:
 		return ordered(l.op, v.Compare(l.time.Time))
-	case []string:
+	case idSet:
 		return l.holdsSet(v)
-	case scalar:
+	case *scalar:
 		return l.holdsScalar(v)
 	}
 	return false
 }
 
 func (l leaf) holdsText(v string) bool {
-	if l.field.fold {
-		v = fold(v)
-	}
 	switch l.op {
 	case opEq, opIn:
 		return slices.Contains(l.texts, v)
@@ -74,16 +71,19 @@ func (l leaf) holdsNumber(compare func(int64) int) bool {
 	return ordered(l.op, compare(l.numbers[0]))
 }
 
-func (l leaf) holdsSet(v []string) bool {
-	shared := slices.ContainsFunc(v, func(s string) bool { return slices.Contains(l.texts, s) })
+func (l leaf) holdsSet(v idSet) bool {
+	shared := slices.ContainsFunc(l.texts, func(id string) bool { return v[id] })
 	return shared == (l.op == opIn)
 }
 
 // holdsScalar lets the type of the condition's value decide; metadata of
 // another type never matches (decisions, 204).
-func (l leaf) holdsScalar(v scalar) bool {
+func (l leaf) holdsScalar(v *scalar) bool {
 	if len(l.numbers) > 0 {
-		return v.number != "" && l.holdsNumber(func(n int64) int { return compareNumber(v.number, n) })
+		return v.number != nil && l.holdsNumber(v.number.compare)
+	}
+	if l.op == opContains {
+		return v.isText && v.contains(l.texts[0])
 	}
 	return v.isText && l.holdsText(v.text)
 }

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -152,4 +153,17 @@ func TestMatchGroups(t *testing.T) {
 		require.Equal(t, want, parsed(t, items).Match(sampleFacts()), items)
 	}
 	require.True(t, Conditions{}.Match(&Facts{}))
+}
+
+// A text that is long enough to be searched by an index is searched alike.
+func TestMatchLongText(t *testing.T) {
+	t.Parallel()
+	for _, length := range []int{longText - 3, longText + 1, 16 << 10} {
+		f := sampleFacts()
+		f.Sale.Metadata = json.RawMessage(`{"t":"` + strings.Repeat("a", length) + `né"}`)
+		runMatches(t, f, []matchCase{
+			{"sale.metadata.t", "contains", `"aané"`, true}, {"sale.metadata.t", "contains", `"é"`, true}, {"sale.metadata.t", "contains", `"aan"`, true},
+			{"sale.metadata.t", "contains", `"éa"`, false}, {"sale.metadata.t", "contains", `"b"`, false}, {"sale.metadata.t", "ends_with", `"né"`, true},
+		})
+	}
 }

@@ -1,7 +1,9 @@
 package rules
 
 import (
+	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 
 	"rail/server/ident"
@@ -12,11 +14,32 @@ type field struct {
 	name   string
 	kind   kind
 	read   func(*Facts) any // nil is missing
-	values []string         // of an enum
-	prefix ident.Prefix     // of an id
-	fold   bool             // ignores case
-	signup bool             // exists when a customer signs up
+	holder holder           // of a metadata key, instead of read
+	key    string
+	values []string     // of an enum
+	prefix ident.Prefix // of an id
+	fold   bool         // ignores case
+	signup bool         // exists when a customer signs up
 	needs  Needs
+}
+
+// holder is whose metadata a field reads.
+type holder int
+
+const (
+	ofSale holder = iota
+	ofCustomer
+)
+
+// metadata returns the holder's metadata; a sign-up has no sale.
+func (h holder) metadata(f *Facts) json.RawMessage {
+	switch {
+	case h == ofCustomer:
+		return f.Customer.Metadata
+	case f.Sale != nil:
+		return f.Sale.Metadata
+	}
+	return nil
 }
 
 const (
@@ -61,44 +84,40 @@ var fields = []field{
 }
 
 // fieldOf returns the field of that name for a trigger, or what is allowed.
-func fieldOf(name string, trigger Trigger) (field, string) {
-	if f, ok, problem := metadataField(name); ok {
-		if problem == "" && trigger == NewSignup && !f.signup {
-			return field{}, unavailable()
-		}
-		return f, problem
+func fieldOf(name string, trigger Trigger) (*field, string) {
+	f, problem := metadataField(name)
+	if i := slices.IndexFunc(fields, func(f field) bool { return f.name == name }); i >= 0 {
+		f = &fields[i]
 	}
-	for _, f := range fields {
-		if f.name != name {
-			continue
-		}
-		if trigger == NewSignup && !f.signup {
-			return field{}, unavailable()
-		}
-		return f, ""
+	switch {
+	case problem != "":
+		return nil, problem
+	case f == nil:
+		return nil, "must be one of " + fieldNames(trigger)
+	case trigger == NewSignup && !f.signup:
+		return nil, unavailable()
 	}
-	return field{}, "must be one of " + fieldNames(trigger)
+	return f, ""
 }
 
 func unavailable() string {
 	return "is not known when a customer signs up; with the trigger new_signup it must be one of " + fieldNames(NewSignup)
 }
 
-// metadataField returns the field of a metadata name; ok tells that it is one.
-func metadataField(name string) (f field, ok bool, problem string) {
-	key, sale := strings.CutPrefix(name, saleMetadata)
-	if !sale {
+// metadataField returns the field of a metadata name, nil for another name.
+func metadataField(name string) (*field, string) {
+	of := ofSale
+	key, ok := strings.CutPrefix(name, saleMetadata)
+	if !ok {
+		of = ofCustomer
 		if key, ok = strings.CutPrefix(name, customerMetadata); !ok {
-			return field{}, false, ""
+			return nil, ""
 		}
 	}
 	if !metadataKey.MatchString(key) {
-		return field{}, true, "must name a metadata key of 1 to 40 letters, digits, underscores, dots and hyphens"
+		return nil, "must name a metadata key of 1 to 40 letters, digits, underscores, dots and hyphens"
 	}
-	if sale {
-		return field{name: name, kind: kindScalar, read: saleMetadataValue(key)}, true, ""
-	}
-	return field{name: name, kind: kindScalar, read: customerMetadataValue(key), signup: true}, true, ""
+	return &field{name: name, kind: kindScalar, holder: of, key: key, signup: of == ofCustomer}, ""
 }
 
 func fieldNames(trigger Trigger) string {

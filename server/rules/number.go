@@ -13,22 +13,37 @@ var (
 	number  = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 )
 
-// compareNumber compares a JSON number of any size and precision with n. It
-// never expands an exponent, since metadata may hold 1e999999999.
-func compareNumber(literal string, n int64) int {
-	literal, negative := strings.CutPrefix(literal, "-")
-	units, fraction, huge := magnitudeOf(literal)
-	if units == 0 && !fraction && !huge {
+// decimal is as much of a JSON number of any size and precision as a comparison
+// with an integer needs: its whole units, whether more follows the point, and
+// whether the units pass 19 digits.
+type decimal struct {
+	negative bool
+	units    uint64
+	fraction bool
+	huge     bool
+}
+
+// decimalOf reads a number. It never expands an exponent, since metadata may
+// hold 1e999999999.
+func decimalOf(literal string) (d decimal) {
+	literal, d.negative = strings.CutPrefix(literal, "-")
+	d.units, d.fraction, d.huge = magnitudeOf(literal)
+	return d
+}
+
+// compare compares the number with n.
+func (d *decimal) compare(n int64) int {
+	if d.units == 0 && !d.fraction && !d.huge {
 		return cmp.Compare(0, n)
 	}
-	if negative != (n < 0) {
-		return sign(negative)
+	if d.negative != (n < 0) {
+		return sign(d.negative)
 	}
-	c := cmp.Compare(units, magnitude(n))
-	if huge || c == 0 && fraction {
+	c := cmp.Compare(d.units, magnitude(n))
+	if d.huge || c == 0 && d.fraction {
 		c = 1
 	}
-	if negative {
+	if d.negative {
 		return -c
 	}
 	return c

@@ -12,6 +12,11 @@ import (
 	"rail/server/clock"
 )
 
+func compared(literal string, n int64) int {
+	d := decimalOf(literal)
+	return d.compare(n)
+}
+
 func TestCompareNumber(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -24,7 +29,7 @@ func TestCompareNumber(t *testing.T) {
 		{"1e999999999", 1 << 62, 1}, {"-1e999999999999999999999", -1 << 62, -1}, {"1e-999999999", 0, 1}, {"1e-999999999", 1, -1},
 		{"-5", 5, -1}, {"5", -5, 1}, {"9223372036854775808", 1<<63 - 1, 1}, {"-9223372036854775808", -1 << 63, 0},
 	} {
-		require.Equal(t, c.want, compareNumber(c.literal, c.n), "%s with %d", c.literal, c.n)
+		require.Equal(t, c.want, compared(c.literal, c.n), "%s with %d", c.literal, c.n)
 	}
 }
 
@@ -38,7 +43,7 @@ func TestCompareNumberAgainstRat(t *testing.T) {
 		if x.IsInt() && x.Num().IsInt64() && rapid.Bool().Draw(t, "same") {
 			n = x.Num().Int64()
 		}
-		require.Equal(t, x.Cmp(new(big.Rat).SetInt64(n)), compareNumber(literal, n), fmt.Sprint(literal, " ", n))
+		require.Equal(t, x.Cmp(new(big.Rat).SetInt64(n)), compared(literal, n), fmt.Sprint(literal, " ", n))
 	})
 }
 

@@ -105,19 +105,19 @@ func (p *parser) leaf(members map[string]json.RawMessage, path string) (node, *C
 	return l, nil
 }
 
-func (p *parser) field(members map[string]json.RawMessage, path string) (field, *ConditionError) {
+func (p *parser) field(members map[string]json.RawMessage, path string) (*field, *ConditionError) {
 	s, err := name(members, "field", path, "must be one of "+fieldNames(p.trigger))
 	if err != nil {
-		return field{}, err
+		return nil, err
 	}
 	f, problem := fieldOf(s, p.trigger)
 	if problem != "" {
-		return field{}, wrong(path, problem)
+		return nil, wrong(path, problem)
 	}
 	return f, nil
 }
 
-func operatorOf(f field, members map[string]json.RawMessage, path string) (operator, *ConditionError) {
+func operatorOf(f *field, members map[string]json.RawMessage, path string) (operator, *ConditionError) {
 	message := "must be one of " + listing(operators[f.kind]) + " for " + f.name
 	s, err := name(members, "operator", path, message)
 	if err != nil {

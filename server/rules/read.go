@@ -1,12 +1,9 @@
 package rules
 
-import (
-	"encoding/json"
-	"strings"
-)
+import "strings"
 
 // The readers return nil for a missing value, else a bool, string, int64,
-// clock.Time, []string, or what scalarOf returns.
+// clock.Time or idSet.
 
 func given[T any](p *T) any {
 	if p == nil {
@@ -116,44 +113,9 @@ func partnerTags(f *Facts) any {
 	if len(f.Partner.TagIDs) == 0 {
 		return nil
 	}
-	return f.Partner.TagIDs
-}
-
-func saleMetadataValue(key string) func(*Facts) any {
-	return func(f *Facts) any {
-		return fromSale(f, func(s *SaleFacts) any { return scalarOf(s.Metadata, key) })
+	set := idSet{}
+	for _, id := range f.Partner.TagIDs {
+		set[id] = true
 	}
-}
-
-func customerMetadataValue(key string) func(*Facts) any {
-	return func(f *Facts) any { return scalarOf(f.Customer.Metadata, key) }
-}
-
-// scalar is a metadata value: a text, a number as it was written, or neither.
-type scalar struct {
-	text   string
-	number string
-	isText bool
-}
-
-// scalarOf returns the value of a metadata key as a scalar, nil for a missing
-// or null one.
-func scalarOf(metadata json.RawMessage, key string) any {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(metadata, &members) != nil {
-		return nil
-	}
-	raw, ok := members[key]
-	if !ok || string(raw) == "null" {
-		return nil
-	}
-	if number.Match(raw) {
-		return scalar{number: string(raw)}
-	}
-	var s scalar
-	s.isText = json.Unmarshal(raw, &s.text) == nil
-	if s.isText && number.MatchString(s.text) {
-		s.number = s.text
-	}
-	return s
+	return set
 }

@@ -43,6 +43,11 @@ func (l *leaf) takeMany(raw json.RawMessage, path string) *ConditionError {
 	if !ok || len(elements) < 1 || len(elements) > maxValues {
 		return wrong(path, fmt.Sprintf("must be an array of 1 to %d values for the operator %s", maxValues, l.op))
 	}
+	if opens(elements[0], '"') {
+		l.texts = make([]string, 0, len(elements))
+	} else {
+		l.numbers = make([]int64, 0, len(elements))
+	}
 	for i, element := range elements {
 		if err := l.takeOne(element, at(path, i)); err != nil {
 			return err
@@ -114,7 +119,7 @@ func (l *leaf) takeText(raw json.RawMessage, path string) *ConditionError {
 }
 
 // accepts tells whether a string can be a value of the field.
-func (f field) accepts(s string) bool {
+func (f *field) accepts(s string) bool {
 	switch f.kind {
 	case kindEnum:
 		return slices.Contains(f.values, s)
@@ -130,7 +135,7 @@ func (f field) accepts(s string) bool {
 }
 
 // expects words what accepts takes.
-func (f field) expects() string {
+func (f *field) expects() string {
 	switch f.kind {
 	case kindEnum:
 		return "must be one of " + strings.Join(f.values, ", ")

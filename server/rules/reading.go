@@ -1,0 +1,95 @@
+package rules
+
+import (
+	"encoding/json"
+	"index/suffixarray"
+	"strings"
+	"sync"
+)
+
+// reading is one look at facts. Many conditions ask for the same fields, so
+// each is read, folded and decoded once: what a condition costs does not grow
+// with the sale.
+type reading struct {
+	facts    *Facts
+	values   map[string]any
+	metadata map[holder]map[string]json.RawMessage
+}
+
+func readingOf(f *Facts) *reading {
+	return &reading{facts: f, values: map[string]any{}, metadata: map[holder]map[string]json.RawMessage{}}
+}
+
+// value returns what the field says: nil where it is missing, else a bool,
+// string, int64, clock.Time, idSet or *scalar.
+func (r *reading) value(f *field) any {
+	v, known := r.values[f.name]
+	if known {
+		return v
+	}
+	if f.kind == kindScalar {
+		v = scalarOf(r.members(f.holder)[f.key])
+	} else {
+		v = f.read(r.facts)
+	}
+	if s, ok := v.(string); ok && f.fold {
+		v = fold(s)
+	}
+	r.values[f.name] = v
+	return v
+}
+
+// members decodes the holder's metadata.
+func (r *reading) members(of holder) map[string]json.RawMessage {
+	members, known := r.metadata[of]
+	if !known {
+		if json.Unmarshal(of.metadata(r.facts), &members) != nil {
+			members = nil
+		}
+		r.metadata[of] = members
+	}
+	return members
+}
+
+// idSet is the ids of a field that holds several.
+type idSet map[string]bool
+
+// scalar is a metadata value: a text, a number, a text that reads as one, or
+// none of these.
+type scalar struct {
+	text   string
+	isText bool
+	number *decimal
+	index  func() *suffixarray.Index // of a long text, made when it is asked for
+}
+
+// longText is the length from which a text is searched by an index: thousands
+// of conditions may each look through one of 16 KiB.
+const longText = 1 << 10
+
+func (s *scalar) contains(part string) bool {
+	if s.index == nil {
+		return strings.Contains(s.text, part)
+	}
+	return len(s.index().Lookup([]byte(part), 1)) > 0
+}
+
+// scalarOf takes a metadata value as a scalar; nil is a missing or null one.
+func scalarOf(raw json.RawMessage) any {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	var s scalar
+	literal := string(raw)
+	if s.isText = json.Unmarshal(raw, &s.text) == nil; s.isText {
+		literal = s.text
+	}
+	if len(s.text) > longText {
+		s.index = sync.OnceValue(func() *suffixarray.Index { return suffixarray.New([]byte(s.text)) })
+	}
+	if number.MatchString(literal) {
+		d := decimalOf(literal)
+		s.number = &d
+	}
+	return &s
+}
