@@ -44,25 +44,25 @@ SELECT t.* FROM flows t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDAT
 -- name: FlowByIDs :many
 SELECT t.* FROM flows t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
 
--- name: FlowsForCustomer :many
--- FlowsForCustomer lists the active flows of a trigger whose scope fits the
--- customer's partner, in the order in which they are asked. One row is one
--- whole version of a flow.
-SELECT f.* FROM customers c JOIN partners p ON p.id = c.partner_id JOIN flows f ON f.program_id = c.program_id
-WHERE c.id = @customer_id AND c.org_id = @org_id AND f.status = 'active' AND f.trigger = @trigger
-  AND (f.partner_id IS NULL OR f.partner_id = p.id) AND (f.group_id IS NULL OR f.group_id = p.group_id)
-ORDER BY f.priority, f.specificity, f.created_at, f.id;
-
--- name: FlowsForPartner :many
-SELECT f.* FROM partners p JOIN flows f ON f.program_id = p.program_id
-WHERE p.id = @partner_id AND p.org_id = @org_id AND f.status = 'active' AND f.trigger = @trigger
+-- name: FlowsAsked :many
+-- FlowsAsked lists the active flows of a trigger whose scope fits a partner,
+-- or a customer's partner, in the order in which they are asked. Branches come
+-- only with the digests that are wanted: a server keeps what it has parsed. One
+-- row is one whole version of a flow.
+SELECT f.id, f.group_id, f.partner_id, f.trigger, f.action, f.target_group_id, f.rate_type, f.rate_value, f.approval_mode, f.approval_delay_days,
+    f.priority, f.created_at, f.branches_digest, coalesce(CASE WHEN f.branches_digest = ANY (@wanted::bytea[]) THEN f.branches END, 'null')::json AS branches
+FROM partners p JOIN flows f ON f.program_id = p.program_id
+WHERE p.id = coalesce(sqlc.narg('partner_id')::text, (SELECT c.partner_id FROM customers c WHERE c.id = sqlc.narg('customer_id')::text AND c.org_id = @org_id))
+  AND p.org_id = @org_id AND f.status = 'active' AND f.trigger = @trigger
   AND (f.partner_id IS NULL OR f.partner_id = p.id) AND (f.group_id IS NULL OR f.group_id = p.group_id)
 ORDER BY f.priority, f.specificity, f.created_at, f.id;
 
 -- name: FlowCounts :one
--- FlowCounts is asked under the program's lock, so that a quota is exact.
-SELECT count(*) AS all_flows, count(*) FILTER (WHERE t.status = 'active') AS active_flows
-FROM flows t WHERE t.program_id = @program_id AND t.org_id = @org_id;
+-- FlowCounts is asked under the program's lock, so that a quota is exact. It
+-- counts the other flows beside one that is written.
+SELECT count(*) AS flows, count(*) FILTER (WHERE t.status = 'active') AS active,
+    coalesce(sum(t.conditions_bytes) FILTER (WHERE t.status = 'active'), 0)::bigint AS active_bytes
+FROM flows t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.id <> @id;
 
 -- name: FlowInsert :exec
 INSERT INTO flows (id, org_id, program_id, name, description, group_id, partner_id, trigger, action, target_group_id, rate_type, rate_value,

@@ -117,8 +117,29 @@ func (b *bundler) load(f string) (*yaml.Node, error) {
 	if len(d.Content) == 0 {
 		return nil, fmt.Errorf("%s is empty", f)
 	}
+	merge(d.Content[0])
 	b.files[f] = d.Content[0]
 	return d.Content[0], nil
+}
+
+// merge puts the members of what a merge key (<<) names before a mapping's own.
+func merge(n *yaml.Node) {
+	for _, c := range n.Content {
+		merge(c)
+	}
+	from := get(n, "<<")
+	if from == nil || from.Alias == nil {
+		return
+	}
+	remove(n, "<<")
+	own := n.Content
+	n.Content = nil
+	for i := 0; i+1 < len(from.Alias.Content); i += 2 {
+		set(n, from.Alias.Content[i].Value, &yaml.Node{Kind: yaml.AliasNode, Alias: from.Alias.Content[i+1]})
+	}
+	for i := 0; i+1 < len(own); i += 2 {
+		set(n, own[i].Value, own[i+1])
+	}
 }
 
 // split returns the file and the component name that a reference names.

@@ -829,6 +829,7 @@ const (
 	ErrorCodeDefaultGroupUndeletable    ErrorCode = "default_group_undeletable"
 	ErrorCodeEmailNotConfigured         ErrorCode = "email_not_configured"
 	ErrorCodeFlowQuotaExceeded          ErrorCode = "flow_quota_exceeded"
+	ErrorCodeFlowTooLarge               ErrorCode = "flow_too_large"
 	ErrorCodeGroupNameTaken             ErrorCode = "group_name_taken"
 	ErrorCodeIdempotencyInProgress      ErrorCode = "idempotency_in_progress"
 	ErrorCodeIdempotencyKeyReused       ErrorCode = "idempotency_key_reused"
@@ -856,6 +857,7 @@ const (
 	ErrorCodePayoutNotPayable           ErrorCode = "payout_not_payable"
 	ErrorCodeProgramPaused              ErrorCode = "program_paused"
 	ErrorCodeRailNotConfigured          ErrorCode = "rail_not_configured"
+	ErrorCodeRangeTooLarge              ErrorCode = "range_too_large"
 	ErrorCodeRateLimitExceeded          ErrorCode = "rate_limit_exceeded"
 	ErrorCodeReferralExpired            ErrorCode = "referral_expired"
 	ErrorCodeResourceNotFound           ErrorCode = "resource_not_found"
@@ -921,6 +923,8 @@ func (e ErrorCode) Valid() bool {
 		return true
 	case ErrorCodeFlowQuotaExceeded:
 		return true
+	case ErrorCodeFlowTooLarge:
+		return true
 	case ErrorCodeGroupNameTaken:
 		return true
 	case ErrorCodeIdempotencyInProgress:
@@ -974,6 +978,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodeProgramPaused:
 		return true
 	case ErrorCodeRailNotConfigured:
+		return true
+	case ErrorCodeRangeTooLarge:
 		return true
 	case ErrorCodeRateLimitExceeded:
 		return true
@@ -1296,6 +1302,21 @@ func (e FlowTrigger) Valid() bool {
 	case FlowTriggerNewPayment:
 		return true
 	case FlowTriggerNewSignup:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for FlowWarningCode.
+const (
+	FlowWarningCodeRateUnusual FlowWarningCode = "rate_unusual"
+)
+
+// Valid indicates whether the value is a known member of the FlowWarningCode enum.
+func (e FlowWarningCode) Valid() bool {
+	switch e {
+	case FlowWarningCodeRateUnusual:
 		return true
 	default:
 		return false
@@ -3313,7 +3334,8 @@ type BillingType string
 
 // BranchCondition One condition of a branch: either a leaf with exactly `field`, `operator` and `value`, or a group with exactly one of `any`
 // (at least one item holds) and `all` (every item holds). Groups nest to depth 3, the branch's own array counted; a branch has at
-// most 20 leaves. Anything else is refused with 400 `invalid_condition`, whose `param` is the path.
+// most 20 leaves. All conditions of a flow together are at most 16 KiB of JSON, those of a program's active flows 256 KiB (400
+// `flow_too_large`). Anything else is refused with 400 `invalid_condition`, whose `param` is the path.
 //
 // | Field | Type | Meaning |
 // |---|---|---|
@@ -4834,6 +4856,22 @@ type FlowUpdate struct {
 	// Examples: new_payment
 	Trigger *FlowTrigger `json:"trigger,omitempty"`
 }
+
+// FlowWarning What looks unusual about a flow that was saved.
+type FlowWarning struct {
+	// Code What looks unusual. `rate_unusual` says that a rate in percent is below 1 % or above 100 %, as when percent are sent for basis points; 0 is not unusual.
+	//
+	// Examples: rate_unusual
+	Code FlowWarningCode `json:"code"`
+
+	// Message The same in words, with the rate; may change.
+	Message string `json:"message"`
+}
+
+// FlowWarningCode What looks unusual. `rate_unusual` says that a rate in percent is below 1 % or above 100 %, as when percent are sent for basis points; 0 is not unusual.
+//
+// Examples: rate_unusual
+type FlowWarningCode string
 
 // Group A group of partners: the axis of commission and approval.
 type Group struct {
@@ -7687,6 +7725,87 @@ type SaleWarning struct {
 // Examples: no_partner_attributed
 type SaleWarningCode string
 
+// SavedFlow A flow as it was saved, and what looks unusual about it.
+type SavedFlow struct {
+	// ID The id of a flow.
+	//
+	// Examples: flw_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID FlowID `json:"id"`
+
+	// Object Always `flow`.
+	Object string `json:"object"`
+
+	// Action `generate_commission` pays the partner, `switch_group` moves the partner into the target group from the next event on.
+	//
+	// Examples: generate_commission
+	Action FlowAction `json:"action"`
+
+	// ApprovalDelayDays Days from creation to approval; null unless the mode is `after_days`.
+	ApprovalDelayDays *int64 `json:"approval_delay_days"`
+
+	// ApprovalMode How the commissions get approved: `immediate` at creation, `after_days` by themselves after a delay, `manual` by you.
+	//
+	// Examples: immediate
+	ApprovalMode FlowApprovalMode `json:"approval_mode"`
+
+	// Branches In order; the first that matches wins.
+	Branches []FlowBranch `json:"branches"`
+
+	// CreatedAt When it was created.
+	CreatedAt clock.Time `json:"created_at"`
+
+	// Description What the flow is for.
+	Description *string `json:"description"`
+
+	// Group The group; only with `expand[]=group`.
+	Group *Group `json:"group,omitempty"`
+
+	// GroupID Only partners of this group; null for all groups.
+	GroupID *GroupID `json:"group_id"`
+
+	// Name Name of the flow.
+	Name string `json:"name"`
+
+	// Partner The partner; only with `expand[]=partner`.
+	Partner *Partner `json:"partner,omitempty"`
+
+	// PartnerID Only this partner; null for all partners.
+	PartnerID *PartnerID `json:"partner_id"`
+
+	// Priority Lower runs first; ties go to partner, then group, then program, then the oldest.
+	Priority int64 `json:"priority"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// RateType How `rate_value` counts; null for `switch_group`.
+	RateType *RateType `json:"rate_type"`
+
+	// RateValue The rate when no branch matches: basis points for `percent`, minor units of the program's currency for `fixed`; null for `switch_group`.
+	RateValue *int64 `json:"rate_value"`
+
+	// Status Whether the flow is applied.
+	//
+	// Examples: active
+	Status FlowStatus `json:"status"`
+
+	// TargetGroupID The group to move the partner into; null unless the action is `switch_group`.
+	TargetGroupID *GroupID `json:"target_group_id"`
+
+	// Trigger What sets the flow off: a sale (`new_payment`) or a new customer (`new_signup`).
+	//
+	// Examples: new_payment
+	Trigger FlowTrigger `json:"trigger"`
+
+	// UpdatedAt When it was last changed.
+	UpdatedAt clock.Time `json:"updated_at"`
+
+	// Warnings What looks unusual, empty when nothing does: the flow is saved all the same.
+	Warnings []FlowWarning `json:"warnings"`
+}
+
 // Sequence Mails that follow a trigger step by step.
 type Sequence struct {
 	// ID The id of a sequence.
@@ -9203,7 +9322,7 @@ type RetrieveReportParams struct {
 	// TagID Only partners with this tag.
 	TagID *TagID `form:"tag_id,omitempty" json:"tag_id,omitempty"`
 
-	// Granularity Size of the rows, only with `dimension=period`; unless told `day` for up to 31 days, `week` for up to 182, else `month`.
+	// Granularity Size of the rows, only with `dimension=period`; unless told `day` for up to 31 days, `week` for up to 182, else `month`. More than 1100 rows of a period are refused with 400 `range_too_large`.
 	Granularity *ReportGranularityParam `form:"granularity,omitempty" json:"granularity,omitempty"`
 
 	// Compare What to compare with; `previous_period` unless told.
@@ -10439,7 +10558,7 @@ type ClientInterface interface {
 
 	// CreateFlowWithBody Add a flow
 	//
-	// Adds a commission rule for the program, a group or a partner (not both). It counts against the flow quota of the plan while it is active. Earlier commissions are not recomputed.
+	// Adds a commission rule for the program, a group or a partner (not both). It counts against the flow quota of the plan while it is active. Earlier commissions are not recomputed. More than 16 KiB of conditions, or 256 KiB in the program's active flows together, is refused with 400 `flow_too_large`. An unusual rate is saved, with a warning.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -10448,7 +10567,7 @@ type ClientInterface interface {
 
 	// CreateFlow Add a flow
 	//
-	// Adds a commission rule for the program, a group or a partner (not both). It counts against the flow quota of the plan while it is active. Earlier commissions are not recomputed.
+	// Adds a commission rule for the program, a group or a partner (not both). It counts against the flow quota of the plan while it is active. Earlier commissions are not recomputed. More than 16 KiB of conditions, or 256 KiB in the program's active flows together, is refused with 400 `flow_too_large`. An unusual rate is saved, with a warning.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -12217,7 +12336,7 @@ func (c *Client) ListFlows(ctx context.Context, params *ListFlowsParams, reqEdit
 
 // CreateFlowWithBody Add a flow
 //
-// Adds a commission rule for the program, a group or a partner (not both). It counts against the flow quota of the plan while it is active. Earlier commissions are not recomputed.
+// Adds a commission rule for the program, a group or a partner (not both). It counts against the flow quota of the plan while it is active. Earlier commissions are not recomputed. More than 16 KiB of conditions, or 256 KiB in the program's active flows together, is refused with 400 `flow_too_large`. An unusual rate is saved, with a warning.
 //
 // Takes any type of body and a specified content type.
 //
@@ -12236,7 +12355,7 @@ func (c *Client) CreateFlowWithBody(ctx context.Context, contentType string, bod
 
 // CreateFlow Add a flow
 //
-// Adds a commission rule for the program, a group or a partner (not both). It counts against the flow quota of the plan while it is active. Earlier commissions are not recomputed.
+// Adds a commission rule for the program, a group or a partner (not both). It counts against the flow quota of the plan while it is active. Earlier commissions are not recomputed. More than 16 KiB of conditions, or 256 KiB in the program's active flows together, is refused with 400 `flow_too_large`. An unusual rate is saved, with a warning.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -22932,7 +23051,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateFlowWithBodyWithResponse Add a flow
 	//
-	// Adds a commission rule for the program, a group or a partner (not both). It counts against the flow quota of the plan while it is active. Earlier commissions are not recomputed.
+	// Adds a commission rule for the program, a group or a partner (not both). It counts against the flow quota of the plan while it is active. Earlier commissions are not recomputed. More than 16 KiB of conditions, or 256 KiB in the program's active flows together, is refused with 400 `flow_too_large`. An unusual rate is saved, with a warning.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -22941,7 +23060,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateFlowWithResponse Add a flow
 	//
-	// Adds a commission rule for the program, a group or a partner (not both). It counts against the flow quota of the plan while it is active. Earlier commissions are not recomputed.
+	// Adds a commission rule for the program, a group or a partner (not both). It counts against the flow quota of the plan while it is active. Earlier commissions are not recomputed. More than 16 KiB of conditions, or 256 KiB in the program's active flows together, is refused with 400 `flow_too_large`. An unusual rate is saved, with a warning.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -25036,7 +25155,7 @@ type CreateFlowReply struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON201 the response for an HTTP 201 `application/json` response
-	JSON201 *Flow
+	JSON201 *SavedFlow
 }
 
 // Status returns HTTPResponse.Status
@@ -25129,7 +25248,7 @@ type UpdateFlowReply struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Flow
+	JSON200 *SavedFlow
 }
 
 // Status returns HTTPResponse.Status
@@ -28112,7 +28231,7 @@ func (c *ClientWithResponses) ListFlowsWithResponse(ctx context.Context, params 
 
 // CreateFlowWithBodyWithResponse Add a flow
 //
-// Adds a commission rule for the program, a group or a partner (not both). It counts against the flow quota of the plan while it is active. Earlier commissions are not recomputed.
+// Adds a commission rule for the program, a group or a partner (not both). It counts against the flow quota of the plan while it is active. Earlier commissions are not recomputed. More than 16 KiB of conditions, or 256 KiB in the program's active flows together, is refused with 400 `flow_too_large`. An unusual rate is saved, with a warning.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -28127,7 +28246,7 @@ func (c *ClientWithResponses) CreateFlowWithBodyWithResponse(ctx context.Context
 
 // CreateFlowWithResponse Add a flow
 //
-// Adds a commission rule for the program, a group or a partner (not both). It counts against the flow quota of the plan while it is active. Earlier commissions are not recomputed.
+// Adds a commission rule for the program, a group or a partner (not both). It counts against the flow quota of the plan while it is active. Earlier commissions are not recomputed. More than 16 KiB of conditions, or 256 KiB in the program's active flows together, is refused with 400 `flow_too_large`. An unusual rate is saved, with a warning.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -30638,7 +30757,7 @@ func ParseCreateFlowReply(rsp *http.Response) (*CreateFlowReply, error) {
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
-		var dest Flow
+		var dest SavedFlow
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -30716,7 +30835,7 @@ func ParseUpdateFlowReply(rsp *http.Response) (*UpdateFlowReply, error) {
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Flow
+		var dest SavedFlow
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -37426,7 +37545,7 @@ type CreateFlowResponseObject interface {
 	VisitCreateFlowResponse(w http.ResponseWriter) error
 }
 
-type CreateFlow201JSONResponse Flow
+type CreateFlow201JSONResponse SavedFlow
 
 func (response CreateFlow201JSONResponse) VisitCreateFlowResponse(w http.ResponseWriter) error {
 
@@ -37496,7 +37615,7 @@ type UpdateFlowResponseObject interface {
 	VisitUpdateFlowResponse(w http.ResponseWriter) error
 }
 
-type UpdateFlow200JSONResponse Flow
+type UpdateFlow200JSONResponse SavedFlow
 
 func (response UpdateFlow200JSONResponse) VisitUpdateFlowResponse(w http.ResponseWriter) error {
 

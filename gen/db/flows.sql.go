@@ -12,7 +12,7 @@ import (
 )
 
 const flowByIDs = `-- name: FlowByIDs :many
-SELECT t.id, t.org_id, t.program_id, t.name, t.description, t.group_id, t.partner_id, t.trigger, t.action, t.target_group_id, t.rate_type, t.rate_value, t.approval_mode, t.approval_delay_days, t.priority, t.status, t.branches, t.specificity, t.created_at, t.updated_at FROM flows t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.name, t.description, t.group_id, t.partner_id, t.trigger, t.action, t.target_group_id, t.rate_type, t.rate_value, t.approval_mode, t.approval_delay_days, t.priority, t.status, t.branches, t.specificity, t.created_at, t.updated_at, t.conditions_bytes, t.branches_digest FROM flows t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 `
 
 type FlowByIDsParams struct {
@@ -50,6 +50,8 @@ func (q *Queries) FlowByIDs(ctx context.Context, db DBTX, arg FlowByIDsParams) (
 			&i.Specificity,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.ConditionsBytes,
+			&i.BranchesDigest,
 		); err != nil {
 			return nil, err
 		}
@@ -95,25 +97,29 @@ func (q *Queries) FlowCount(ctx context.Context, db DBTX, arg FlowCountParams) (
 }
 
 const flowCounts = `-- name: FlowCounts :one
-SELECT count(*) AS all_flows, count(*) FILTER (WHERE t.status = 'active') AS active_flows
-FROM flows t WHERE t.program_id = $1 AND t.org_id = $2
+SELECT count(*) AS flows, count(*) FILTER (WHERE t.status = 'active') AS active,
+    coalesce(sum(t.conditions_bytes) FILTER (WHERE t.status = 'active'), 0)::bigint AS active_bytes
+FROM flows t WHERE t.program_id = $1 AND t.org_id = $2 AND t.id <> $3
 `
 
 type FlowCountsParams struct {
 	ProgramID string
 	OrgID     string
+	ID        string
 }
 
 type FlowCountsRow struct {
-	AllFlows    int64
-	ActiveFlows int64
+	Flows       int64
+	Active      int64
+	ActiveBytes int64
 }
 
-// FlowCounts is asked under the program's lock, so that a quota is exact.
+// FlowCounts is asked under the program's lock, so that a quota is exact. It
+// counts the other flows beside one that is written.
 func (q *Queries) FlowCounts(ctx context.Context, db DBTX, arg FlowCountsParams) (FlowCountsRow, error) {
-	row := db.QueryRow(ctx, flowCounts, arg.ProgramID, arg.OrgID)
+	row := db.QueryRow(ctx, flowCounts, arg.ProgramID, arg.OrgID, arg.ID)
 	var i FlowCountsRow
-	err := row.Scan(&i.AllFlows, &i.ActiveFlows)
+	err := row.Scan(&i.Flows, &i.Active, &i.ActiveBytes)
 	return i, err
 }
 
@@ -172,7 +178,7 @@ func (q *Queries) FlowDelete(ctx context.Context, db DBTX, arg FlowDeleteParams)
 }
 
 const flowGet = `-- name: FlowGet :one
-SELECT t.id, t.org_id, t.program_id, t.name, t.description, t.group_id, t.partner_id, t.trigger, t.action, t.target_group_id, t.rate_type, t.rate_value, t.approval_mode, t.approval_delay_days, t.priority, t.status, t.branches, t.specificity, t.created_at, t.updated_at FROM flows t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.name, t.description, t.group_id, t.partner_id, t.trigger, t.action, t.target_group_id, t.rate_type, t.rate_value, t.approval_mode, t.approval_delay_days, t.priority, t.status, t.branches, t.specificity, t.created_at, t.updated_at, t.conditions_bytes, t.branches_digest FROM flows t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type FlowGetParams struct {
@@ -204,6 +210,8 @@ func (q *Queries) FlowGet(ctx context.Context, db DBTX, arg FlowGetParams) (Flow
 		&i.Specificity,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.ConditionsBytes,
+		&i.BranchesDigest,
 	)
 	return i, err
 }
@@ -263,7 +271,7 @@ func (q *Queries) FlowInsert(ctx context.Context, db DBTX, arg FlowInsertParams)
 }
 
 const flowLock = `-- name: FlowLock :one
-SELECT t.id, t.org_id, t.program_id, t.name, t.description, t.group_id, t.partner_id, t.trigger, t.action, t.target_group_id, t.rate_type, t.rate_value, t.approval_mode, t.approval_delay_days, t.priority, t.status, t.branches, t.specificity, t.created_at, t.updated_at FROM flows t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.name, t.description, t.group_id, t.partner_id, t.trigger, t.action, t.target_group_id, t.rate_type, t.rate_value, t.approval_mode, t.approval_delay_days, t.priority, t.status, t.branches, t.specificity, t.created_at, t.updated_at, t.conditions_bytes, t.branches_digest FROM flows t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type FlowLockParams struct {
@@ -295,13 +303,15 @@ func (q *Queries) FlowLock(ctx context.Context, db DBTX, arg FlowLockParams) (Fl
 		&i.Specificity,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.ConditionsBytes,
+		&i.BranchesDigest,
 	)
 	return i, err
 }
 
 const flowPage = `-- name: FlowPage :many
 
-SELECT t.id, t.org_id, t.program_id, t.name, t.description, t.group_id, t.partner_id, t.trigger, t.action, t.target_group_id, t.rate_type, t.rate_value, t.approval_mode, t.approval_delay_days, t.priority, t.status, t.branches, t.specificity, t.created_at, t.updated_at FROM flows t
+SELECT t.id, t.org_id, t.program_id, t.name, t.description, t.group_id, t.partner_id, t.trigger, t.action, t.target_group_id, t.rate_type, t.rate_value, t.approval_mode, t.approval_delay_days, t.priority, t.status, t.branches, t.specificity, t.created_at, t.updated_at, t.conditions_bytes, t.branches_digest FROM flows t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.status = $3::text)
@@ -380,6 +390,8 @@ func (q *Queries) FlowPage(ctx context.Context, db DBTX, arg FlowPageParams) ([]
 			&i.Specificity,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.ConditionsBytes,
+			&i.BranchesDigest,
 		); err != nil {
 			return nil, err
 		}
@@ -441,37 +453,62 @@ func (q *Queries) FlowUpdate(ctx context.Context, db DBTX, arg FlowUpdateParams)
 	return err
 }
 
-const flowsForCustomer = `-- name: FlowsForCustomer :many
-SELECT f.id, f.org_id, f.program_id, f.name, f.description, f.group_id, f.partner_id, f.trigger, f.action, f.target_group_id, f.rate_type, f.rate_value, f.approval_mode, f.approval_delay_days, f.priority, f.status, f.branches, f.specificity, f.created_at, f.updated_at FROM customers c JOIN partners p ON p.id = c.partner_id JOIN flows f ON f.program_id = c.program_id
-WHERE c.id = $1 AND c.org_id = $2 AND f.status = 'active' AND f.trigger = $3
+const flowsAsked = `-- name: FlowsAsked :many
+SELECT f.id, f.group_id, f.partner_id, f.trigger, f.action, f.target_group_id, f.rate_type, f.rate_value, f.approval_mode, f.approval_delay_days,
+    f.priority, f.created_at, f.branches_digest, coalesce(CASE WHEN f.branches_digest = ANY ($1::bytea[]) THEN f.branches END, 'null')::json AS branches
+FROM partners p JOIN flows f ON f.program_id = p.program_id
+WHERE p.id = coalesce($2::text, (SELECT c.partner_id FROM customers c WHERE c.id = $3::text AND c.org_id = $4))
+  AND p.org_id = $4 AND f.status = 'active' AND f.trigger = $5
   AND (f.partner_id IS NULL OR f.partner_id = p.id) AND (f.group_id IS NULL OR f.group_id = p.group_id)
 ORDER BY f.priority, f.specificity, f.created_at, f.id
 `
 
-type FlowsForCustomerParams struct {
-	CustomerID string
+type FlowsAskedParams struct {
+	Wanted     [][]byte
+	PartnerID  *string
+	CustomerID *string
 	OrgID      string
 	Trigger    string
 }
 
-// FlowsForCustomer lists the active flows of a trigger whose scope fits the
-// customer's partner, in the order in which they are asked. One row is one
-// whole version of a flow.
-func (q *Queries) FlowsForCustomer(ctx context.Context, db DBTX, arg FlowsForCustomerParams) ([]Flow, error) {
-	rows, err := db.Query(ctx, flowsForCustomer, arg.CustomerID, arg.OrgID, arg.Trigger)
+type FlowsAskedRow struct {
+	ID                string
+	GroupID           *string
+	PartnerID         *string
+	Trigger           string
+	Action            string
+	TargetGroupID     *string
+	RateType          *string
+	RateValue         *int64
+	ApprovalMode      string
+	ApprovalDelayDays *int64
+	Priority          int64
+	CreatedAt         clock.Time
+	BranchesDigest    []byte
+	Branches          []byte
+}
+
+// FlowsAsked lists the active flows of a trigger whose scope fits a partner,
+// or a customer's partner, in the order in which they are asked. Branches come
+// only with the digests that are wanted: a server keeps what it has parsed. One
+// row is one whole version of a flow.
+func (q *Queries) FlowsAsked(ctx context.Context, db DBTX, arg FlowsAskedParams) ([]FlowsAskedRow, error) {
+	rows, err := db.Query(ctx, flowsAsked,
+		arg.Wanted,
+		arg.PartnerID,
+		arg.CustomerID,
+		arg.OrgID,
+		arg.Trigger,
+	)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []Flow{}
+	items := []FlowsAskedRow{}
 	for rows.Next() {
-		var i Flow
+		var i FlowsAskedRow
 		if err := rows.Scan(
 			&i.ID,
-			&i.OrgID,
-			&i.ProgramID,
-			&i.Name,
-			&i.Description,
 			&i.GroupID,
 			&i.PartnerID,
 			&i.Trigger,
@@ -482,65 +519,9 @@ func (q *Queries) FlowsForCustomer(ctx context.Context, db DBTX, arg FlowsForCus
 			&i.ApprovalMode,
 			&i.ApprovalDelayDays,
 			&i.Priority,
-			&i.Status,
-			&i.Branches,
-			&i.Specificity,
 			&i.CreatedAt,
-			&i.UpdatedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const flowsForPartner = `-- name: FlowsForPartner :many
-SELECT f.id, f.org_id, f.program_id, f.name, f.description, f.group_id, f.partner_id, f.trigger, f.action, f.target_group_id, f.rate_type, f.rate_value, f.approval_mode, f.approval_delay_days, f.priority, f.status, f.branches, f.specificity, f.created_at, f.updated_at FROM partners p JOIN flows f ON f.program_id = p.program_id
-WHERE p.id = $1 AND p.org_id = $2 AND f.status = 'active' AND f.trigger = $3
-  AND (f.partner_id IS NULL OR f.partner_id = p.id) AND (f.group_id IS NULL OR f.group_id = p.group_id)
-ORDER BY f.priority, f.specificity, f.created_at, f.id
-`
-
-type FlowsForPartnerParams struct {
-	PartnerID string
-	OrgID     string
-	Trigger   string
-}
-
-func (q *Queries) FlowsForPartner(ctx context.Context, db DBTX, arg FlowsForPartnerParams) ([]Flow, error) {
-	rows, err := db.Query(ctx, flowsForPartner, arg.PartnerID, arg.OrgID, arg.Trigger)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Flow{}
-	for rows.Next() {
-		var i Flow
-		if err := rows.Scan(
-			&i.ID,
-			&i.OrgID,
-			&i.ProgramID,
-			&i.Name,
-			&i.Description,
-			&i.GroupID,
-			&i.PartnerID,
-			&i.Trigger,
-			&i.Action,
-			&i.TargetGroupID,
-			&i.RateType,
-			&i.RateValue,
-			&i.ApprovalMode,
-			&i.ApprovalDelayDays,
-			&i.Priority,
-			&i.Status,
+			&i.BranchesDigest,
 			&i.Branches,
-			&i.Specificity,
-			&i.CreatedAt,
-			&i.UpdatedAt,
 		); err != nil {
 			return nil, err
 		}

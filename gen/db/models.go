@@ -236,6 +236,8 @@ type Flow struct {
 	Specificity       int16
 	CreatedAt         clock.Time
 	UpdatedAt         clock.Time
+	ConditionsBytes   int64
+	BranchesDigest    []byte
 }
 
 type Group struct {

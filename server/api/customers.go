@@ -16,7 +16,6 @@ import (
 	"rail/server/pgtx"
 	"rail/server/problem"
 	"rail/server/report"
-	"rail/server/rules"
 )
 
 // CreateCustomer attributes a customer to a partner: by name, or through the
@@ -82,7 +81,7 @@ type attribution struct {
 	click    *db.Click
 	referral *db.Referral
 	country  *string
-	flows    []db.Flow
+	flows    []db.FlowsAskedRow
 	param    string // the field that named the route
 	// monitored is whether what looks wrong is flagged.
 	monitored bool
@@ -108,7 +107,7 @@ func attribute(ctx context.Context, c *call.Call, b *api.CustomerCreate) (attrib
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			a.flows, err = queries.FlowsForPartner(ctx, tx, db.FlowsForPartnerParams{PartnerID: partnerID, OrgID: c.Key.OrgID, Trigger: string(rules.NewSignup)})
+			a.flows, err = queries.FlowsAsked(ctx, tx, earn.SignupFlows(c, partnerID))
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {

@@ -22,6 +22,10 @@ import (
 const (
 	// maxFlows bounds the flows of a program, active or not (decisions, 137).
 	maxFlows = 500
+	// maxFlowConditions bounds the conditions of a flow, and maxActiveConditions
+	// those of a program's active flows together, in bytes of JSON (decisions, 232).
+	maxFlowConditions   = 16 << 10
+	maxActiveConditions = 256 << 10
 	// maxPercent is the highest percentage in basis points (decisions, 132).
 	maxPercent = 50_000
 	// defaultPriority leaves room on both sides (decisions, 130).
@@ -38,7 +42,7 @@ func (s *Server) CreateFlow(ctx context.Context, r api.CreateFlowRequestObject) 
 	if err := check(ctx, c, b.ProgramID, append([]reference{refProgram("program_id", &b.ProgramID)}, flowRefs(flow)...)...); err != nil {
 		return nil, err
 	}
-	if err := s.flowQuota(ctx, c, flow, 1); err != nil {
+	if err := s.flowRoom(ctx, c, flow); err != nil {
 		return nil, err
 	}
 	err = queries.FlowInsert(ctx, c.Later(), db.FlowInsertParams{
@@ -50,7 +54,7 @@ func (s *Server) CreateFlow(ctx context.Context, r api.CreateFlowRequestObject) 
 	if err != nil {
 		return nil, err
 	}
-	out, err := toFlow(flow)
+	out, err := toSavedFlow(flow)
 	return api.CreateFlow201JSONResponse(out), err
 }
 
@@ -73,7 +77,7 @@ func newFlow(c *call.Call, b *api.FlowCreate) (db.Flow, error) {
 	if err != nil {
 		return flow, err
 	}
-	if flow.Branches, err = encodeBranches(branches); err != nil {
+	if err = setBranches(&flow, branches); err != nil {
 		return flow, err
 	}
 	return flow, judgeFlow(flow, branches)
@@ -97,7 +101,7 @@ func (s *Server) UpdateFlow(ctx context.Context, r api.UpdateFlowRequestObject) 
 			return nil, err
 		}
 	}
-	out, err := toFlow(flow)
+	out, err := toSavedFlow(flow)
 	return api.UpdateFlow200JSONResponse(out), err
 }
 
@@ -114,7 +118,7 @@ func changedFlow(before db.Flow, b *api.FlowUpdate) (db.Flow, error) {
 		if branches, err = newBranches(b.Branches, stored); err != nil {
 			return flow, err
 		}
-		if flow.Branches, err = encodeBranches(branches); err != nil {
+		if err = setBranches(&flow, branches); err != nil {
 			return flow, err
 		}
 	}
@@ -173,8 +177,8 @@ func (s *Server) saveFlow(ctx context.Context, c *call.Call, before, f db.Flow) 
 	if err := check(ctx, c, f.ProgramID, changedRefs(before, f)...); err != nil {
 		return err
 	}
-	if f.Status == "active" && before.Status != "active" {
-		if err := s.flowQuota(ctx, c, f, 0); err != nil {
+	if f.Status == "active" && (before.Status != "active" || f.ConditionsBytes > before.ConditionsBytes) {
+		if err := s.flowRoom(ctx, c, f); err != nil {
 			return err
 		}
 	}
@@ -224,17 +228,18 @@ func changedRefs(before, f db.Flow) []reference {
 	return refs
 }
 
-// flowQuota refuses a flow too many. The lock on the program makes the counts
-// exact: they are read after it, in the same trip. added is 1 for a new flow.
-func (s *Server) flowQuota(ctx context.Context, c *call.Call, f db.Flow, added int64) error {
-	var counts db.FlowCountsRow
+// flowRoom refuses a flow for which there is no room beside the others of its
+// program. The lock on the program makes the counts exact: they are read after
+// it, in the same trip.
+func (s *Server) flowRoom(ctx context.Context, c *call.Call, f db.Flow) error {
+	var others db.FlowCountsRow
 	errs := c.Each(ctx,
 		func(tx pgtx.DBTX) error {
 			_, err := queries.ProgramLock(ctx, tx, db.ProgramLockParams{ID: f.ProgramID, OrgID: f.OrgID})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			counts, err = queries.FlowCounts(ctx, tx, db.FlowCountsParams{ProgramID: f.ProgramID, OrgID: f.OrgID})
+			others, err = queries.FlowCounts(ctx, tx, db.FlowCountsParams{ProgramID: f.ProgramID, OrgID: f.OrgID, ID: f.ID})
 			return err
 		})
 	for _, err := range errs {
@@ -242,11 +247,18 @@ func (s *Server) flowQuota(ctx context.Context, c *call.Call, f db.Flow, added i
 			return found(err, "program_id")
 		}
 	}
-	if counts.AllFlows+added > maxFlows {
+	if others.Flows >= maxFlows {
 		return problem.New(problem.FlowQuotaExceeded, "A program has at most %d flows; delete one first.", maxFlows)
 	}
-	if quota := s.plan(c).FlowQuota; quota > 0 && f.Status == "active" && counts.ActiveFlows >= quota {
+	if f.Status != "active" {
+		return nil
+	}
+	if quota := s.plan(c).FlowQuota; quota > 0 && others.Active >= quota {
 		return problem.New(problem.FlowQuotaExceeded, "The plan allows %d active flows in a program and they are in use.", quota)
+	}
+	if total := others.ActiveBytes + f.ConditionsBytes; total > maxActiveConditions {
+		return problem.On("branches", problem.FlowTooLarge,
+			"The conditions of the program's active flows would take %d bytes together; they may take %d.", total, maxActiveConditions)
 	}
 	return nil
 }
@@ -273,6 +285,16 @@ func newBranches(given []api.FlowBranchInput, stored []api.FlowBranch) ([]api.Fl
 		out[i].ID = *b.ID
 	}
 	return out, nil
+}
+
+// setBranches gives a flow its branches.
+func setBranches(f *db.Flow, branches []api.FlowBranch) (err error) {
+	f.ConditionsBytes = 0
+	for _, b := range branches {
+		f.ConditionsBytes += int64(len(b.Conditions))
+	}
+	f.Branches, err = encodeBranches(branches)
+	return err
 }
 
 // encodeBranches writes branches for storage. Conditions are copied byte for
@@ -304,12 +326,33 @@ func judgeFlow(f db.Flow, branches []api.FlowBranch) error {
 			return p
 		}
 	}
+	if f.ConditionsBytes > maxFlowConditions {
+		return problem.On("branches", problem.FlowTooLarge,
+			"The conditions of a flow's branches take %d bytes together; they may take %d.", f.ConditionsBytes, maxFlowConditions)
+	}
 	for i, b := range branches {
 		if p := judgeBranch(f, fmt.Sprintf("branches[%d].", i), b); p != nil {
 			return p
 		}
 	}
 	return nil
+}
+
+// flowWarnings names the unusual rates of a flow.
+func flowWarnings(f api.Flow) []api.FlowWarning {
+	warnings := []api.FlowWarning{}
+	look := func(param string, r rules.Rate) {
+		if words := rules.Unusual(r); words != "" {
+			warnings = append(warnings, api.FlowWarning{Code: api.FlowWarningCodeRateUnusual, Message: param + ": " + words})
+		}
+	}
+	if f.RateType != nil && f.RateValue != nil {
+		look("rate_value", rules.Rate{RateType: rules.RateType(*f.RateType), RateValue: *f.RateValue})
+	}
+	for i, b := range f.Branches {
+		look(fmt.Sprintf("branches[%d].rate_value", i), rules.Rate{RateType: rules.RateType(b.RateType), RateValue: b.RateValue})
+	}
+	return warnings
 }
 
 // judgeAction demands what the action needs and refuses what it has no use for

@@ -25,7 +25,7 @@ func TestFlowDefaults(t *testing.T) {
 	require.Equal(t, M{
 		"id": flow.String("id"), "object": "flow", "program_id": program, "name": "Rule", "description": nil, "group_id": nil, "partner_id": nil, "trigger": "new_payment",
 		"action": "generate_commission", "target_group_id": nil, "rate_type": "percent", "approval_mode": "immediate", "approval_delay_days": nil, "status": "active",
-		"branches": []any{}, "created_at": "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z",
+		"branches": []any{}, "created_at": "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z", "warnings": []any{},
 	}, flow.Body)
 	require.Empty(t, s.EventTypes(program), "the catalogue has no rule.created")
 }
@@ -126,6 +126,7 @@ func TestFlowRefusals(t *testing.T) {
 	stored := w.Must(201, w.Post("/v1/flows", w.flow(nil)))
 	path := "/v1/flows/" + stored.String("id")
 	w.refusedAsChange(path, bad)
+	delete(stored.Body, "warnings")
 	require.Equal(t, stored.Body, w.Get(path).Body)
 	require.Len(t, w.Events(w.program), before)
 	stranger := apitest.On(t, w.DSN, w.Clock)
@@ -174,7 +175,7 @@ func TestFlowUpdate(t *testing.T) {
 	s.Clock.Advance(time.Hour)
 	var whole map[string]json.RawMessage // keeps the conditions' own text
 	require.NoError(t, json.Unmarshal(flow.Raw, &whole))
-	for _, k := range []string{"id", "object", "program_id", "created_at", "updated_at"} {
+	for _, k := range []string{"id", "object", "program_id", "created_at", "updated_at", "warnings"} {
 		delete(whole, k)
 	}
 	require.Equal(t, flow.Body, s.Must(200, s.Post(path, whole)).Body, "the whole flow unchanged")

@@ -172,6 +172,17 @@ func toFlow(f db.Flow) (api.Flow, error) {
 	return out, json.Unmarshal(f.Branches, &out.Branches)
 }
 
+// toSavedFlow is a flow with what looks unusual about it.
+func toSavedFlow(row db.Flow) (api.SavedFlow, error) {
+	f, err := toFlow(row)
+	return api.SavedFlow{
+		ID: f.ID, Object: f.Object, ProgramID: f.ProgramID, Name: f.Name, Description: f.Description, GroupID: f.GroupID,
+		PartnerID: f.PartnerID, Trigger: f.Trigger, Action: f.Action, TargetGroupID: f.TargetGroupID, RateType: f.RateType,
+		RateValue: f.RateValue, ApprovalMode: f.ApprovalMode, ApprovalDelayDays: f.ApprovalDelayDays, Priority: f.Priority,
+		Status: f.Status, Branches: f.Branches, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, Warnings: flowWarnings(f),
+	}, err
+}
+
 func toPayout(p db.Payout, commissions int64) api.Payout {
 	return api.Payout{
 		ID: p.ID, Object: "payout", ProgramID: p.ProgramID, PartnerID: p.PartnerID, BatchID: p.BatchID, AmountMinor: p.AmountMinor,

@@ -106,6 +106,10 @@ func reportWindow(q *report.Query, p api.RetrieveReportParams, now clock.Time) (
 	default:
 		q.Bucket = "month"
 	}
+	if q.TooLong() {
+		return problem.On("from", problem.RangeTooLarge,
+			"A report has at most %d rows of a %s; take a later from, or a coarser granularity.", report.MaxBuckets, q.Bucket)
+	}
 	return nil
 }
 

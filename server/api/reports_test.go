@@ -414,3 +414,24 @@ func TestReportsWhileSummed(t *testing.T) {
 	sumReports(t, s)
 	balanced(t, s)
 }
+
+// TestReportBuckets: a report has at most 1100 rows of a period, whatever their
+// size; other dimensions have as many rows as they have keys.
+func TestReportBuckets(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	path := "/v1/reports?program_id=" + program + "&to=2026-08-31&dimension="
+	for query, rows := range map[string]int{
+		"period&granularity=day&from=2023-08-28": 1100, "period&granularity=week&from=2005-08-08": 1100,
+		"period&granularity=month&from=2000-01-01": 320, "period&from=2000-01-01": 320,
+	} {
+		require.Len(t, s.Must(200, s.Get(path+query)).Body["rows"], rows, query)
+	}
+	for _, query := range []string{"period&granularity=day&from=2023-08-27", "period&granularity=week&from=2005-08-07", "period&granularity=day&from=2000-01-01"} {
+		s.Refused(400, "range_too_large", "from", s.Get(path+query))
+	}
+	require.Empty(t, s.Must(200, s.Get(path+"partner&from=2000-01-01")).Body["rows"])
+	s.Must(200, s.Get("/v1/reports?program_id="+program+"&dimension=period&from=2000-01-01&to=2091-08-31")) // 1100 months
+	s.Refused(400, "range_too_large", "from", s.Get("/v1/reports?program_id="+program+"&dimension=period&from=2000-01-01&to=2091-09-01"))
+}

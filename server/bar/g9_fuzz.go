@@ -72,6 +72,9 @@ func (f *fuzzer) prepare(ctx context.Context, n int) error {
 		if i%2 == 0 { // so that there are commissions to approve
 			o.object(ctx, "/v1/flows", M{"program_id": own["prg_"], "name": "manual", "rate_type": "percent", "rate_value": 1000, "approval_mode": "manual", "priority": 1})
 		}
+		if i == 1 { // so that its sales ask all that they can be made to
+			o.fillFlows(ctx, own)
+		}
 		if i == 0 {
 			for _, scope := range []string{"read", "partners:write", "commissions:write", "payouts:write", "webhooks:write"} {
 				key, err := f.w.newKey(ctx, o.id, i%2 == 0, scope)

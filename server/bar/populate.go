@@ -3,6 +3,7 @@ package bar
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -41,6 +42,24 @@ func (o *org) populate(ctx context.Context, stem string) (things, error) {
 	o.object(ctx, "/v1/payout_batches", M{"program_id": program, "period_end": time.Now().UTC().Format(time.RFC3339Nano), "partner_id": payee})
 	o.others(ctx, own)
 	return own, o.found(ctx, own)
+}
+
+// fillFlows gives a program as many conditions as its active flows may have.
+// Every sale must ask them all: they would move the partner, and none holds.
+func (o *org) fillFlows(ctx context.Context, own things) {
+	leaves := make([]M, 10)
+	for i := range leaves {
+		leaves[i] = M{"field": "sale.product_name", "operator": "contains", "value": strings.Repeat("none ", 35)}
+	}
+	branches := make([]M, 6)
+	for i := range branches {
+		branches[i] = M{"conditions": []M{{"any": leaves}}, "rate_type": "percent", "rate_value": 0}
+	}
+	for i := range 16 {
+		o.object(ctx, "/v1/flows", M{
+			"program_id": own["prg_"], "name": fmt.Sprint("Full ", i), "action": "switch_group", "target_group_id": own["grp_"], "branches": branches,
+		})
+	}
 }
 
 // others makes what the description has learnt since, by its own examples.

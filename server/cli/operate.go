@@ -16,6 +16,7 @@ import (
 	"rail/server/front"
 	"rail/server/jobs"
 	"rail/server/migrate"
+	"rail/server/rules"
 )
 
 // The largest rates that a flow takes too (decisions, 132).
@@ -23,11 +24,6 @@ const (
 	maxPercent = 50_000
 	maxFixed   = 99_999_999
 )
-
-type rateOverride struct {
-	RateType  string `json:"rate_type"`
-	RateValue int64  `json:"rate_value"`
-}
 
 func linkRateOverride(fs *flag.FlagSet) action {
 	percent := fs.Int64("percent", 0, "`BPS` of the sale in basis points; 2000 is 20 %")
@@ -38,13 +34,13 @@ func linkRateOverride(fs *flag.FlagSet) action {
 		if len(set) != 1 {
 			return usagef("give one of --percent, --fixed and --clear")
 		}
-		var rate []byte
+		var rate *rules.Rate
 		var err error
 		switch {
 		case set["percent"]:
-			rate, err = encodeRate("percent", *percent, maxPercent)
+			rate, err = rateOf(rules.RatePercent, *percent, maxPercent)
 		case set["fixed"]:
-			rate, err = encodeRate("fixed", *fixed, maxFixed)
+			rate, err = rateOf(rules.RateFixed, *fixed, maxFixed)
 		case !*remove:
 			return usagef("--clear=false does nothing")
 		}
@@ -55,24 +51,32 @@ func linkRateOverride(fs *flag.FlagSet) action {
 	}
 }
 
-func encodeRate(kind string, value, most int64) ([]byte, error) {
+func rateOf(kind rules.RateType, value, most int64) (*rules.Rate, error) {
 	if value < 0 || value > most {
 		return nil, usagef("--%s must be 0 to %d", kind, most)
 	}
-	return json.Marshal(rateOverride{kind, value})
+	return &rules.Rate{RateType: kind, RateValue: value}, nil
 }
 
-func setRate(ctx context.Context, env *Env, d *database, link string, rate []byte) error {
-	n, err := queries.LinkSetRateOverride(ctx, d.pool, db.LinkSetRateOverrideParams{ID: link, RateOverride: rate, UpdatedAt: env.Clock.Now()})
+// setRate sets the rate of a link, none to clear it.
+func setRate(ctx context.Context, env *Env, d *database, link string, r *rules.Rate) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	stored := text
+	if r == nil {
+		stored = nil
+	}
+	n, err := queries.LinkSetRateOverride(ctx, d.pool, db.LinkSetRateOverrideParams{ID: link, RateOverride: stored, UpdatedAt: env.Clock.Now()})
 	if err != nil {
 		return err
 	}
 	if n == 0 {
 		return fmt.Errorf("there is no link %q", link)
 	}
-	text := "null"
-	if rate != nil {
-		text = string(rate)
+	if r != nil && rules.Unusual(*r) != "" {
+		fmt.Fprintf(env.Err, "warning: %s\n", rules.Unusual(*r))
 	}
 	_, err = fmt.Fprintf(env.Out, "rate_override of %s is %s\n", link, text)
 	return err

@@ -6,8 +6,6 @@ package earn
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"rail/gen/api"
 	"rail/gen/db"
@@ -20,54 +18,6 @@ import (
 )
 
 var queries = db.New()
-
-// branch is how a flow's branches are stored.
-type branch struct {
-	ID         string          `json:"id"`
-	Conditions json.RawMessage `json:"conditions"`
-	RateType   rules.RateType  `json:"rate_type"`
-	RateValue  int64           `json:"rate_value"`
-}
-
-// toRules reads stored flows. They were checked when they were saved, so that
-// an error here is a damaged row.
-func toRules(rows []db.Flow) ([]rules.Flow, error) {
-	out := make([]rules.Flow, len(rows))
-	for i, r := range rows {
-		f, err := toRule(r)
-		if err != nil {
-			return nil, fmt.Errorf("flow %s: %w", r.ID, err)
-		}
-		out[i] = f
-	}
-	return out, nil
-}
-
-func toRule(r db.Flow) (rules.Flow, error) {
-	f := rules.Flow{
-		ID: r.ID, GroupID: r.GroupID, PartnerID: r.PartnerID, Trigger: rules.Trigger(r.Trigger), Action: rules.Action(r.Action),
-		TargetGroupID: r.TargetGroupID, ApprovalMode: rules.ApprovalMode(r.ApprovalMode), ApprovalDelayDays: r.ApprovalDelayDays,
-		Priority: r.Priority, CreatedAt: r.CreatedAt,
-	}
-	if r.RateType != nil && r.RateValue != nil {
-		f.RateType, f.RateValue = rules.RateType(*r.RateType), *r.RateValue
-	}
-	if string(r.Branches) == "[]" {
-		return f, nil
-	}
-	var stored []branch
-	if err := json.Unmarshal(r.Branches, &stored); err != nil {
-		return f, err
-	}
-	for _, b := range stored {
-		conditions, err := rules.ParseConditions(b.Conditions, f.Trigger)
-		if err != nil {
-			return f, err
-		}
-		f.Branches = append(f.Branches, rules.Branch{ID: b.ID, Conditions: conditions, RateType: b.RateType, RateValue: b.RateValue})
-	}
-	return f, nil
-}
 
 // earned is a commission that rules made.
 type earned struct {

@@ -44,7 +44,8 @@ type Outcome struct {
 // Record records a payment: charge, sale, commission, ledger and events, in
 // the call's transaction (specification, Rules for POST /v1/sales). It costs
 // one round trip for everything that it reads, one more where a flow asks for
-// counters, and none for its writes, which travel with the commit.
+// counters, one where this server meets flows for the first time, and none for
+// its writes, which travel with the commit.
 func Record(ctx context.Context, c *call.Call, p Payment) (Outcome, error) {
 	r := recording{Payment: p}
 	if err := r.read(ctx, c); err != nil {
@@ -79,7 +80,8 @@ type recording struct {
 // trip. The later statements see what was committed before the lock was got.
 func (r *recording) read(ctx context.Context, c *call.Call) error {
 	org := c.Key.OrgID
-	var stored []db.Flow
+	asked := db.FlowsAskedParams{CustomerID: &r.CustomerID, OrgID: org, Trigger: string(rules.NewPayment)}
+	var stored []db.FlowsAskedRow
 	errs := c.Each(ctx,
 		func(tx pgtx.DBTX) error {
 			_, err := queries.CustomerHold(ctx, tx, db.CustomerHoldParams{ID: r.CustomerID, OrgID: org})
@@ -101,9 +103,7 @@ func (r *recording) read(ctx context.Context, c *call.Call) error {
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			stored, err = queries.FlowsForCustomer(ctx, tx, db.FlowsForCustomerParams{
-				CustomerID: r.CustomerID, OrgID: org, Trigger: string(rules.NewPayment),
-			})
+			stored, err = queries.FlowsAsked(ctx, tx, asked)
 			return err
 		})
 	if err := pgtx.First(errs); err != nil {
@@ -113,12 +113,10 @@ func (r *recording) read(ctx context.Context, c *call.Call) error {
 	if !r.known {
 		return nil
 	}
-	var err error
-	if r.flows, err = toRules(stored); err != nil {
-		return err
-	}
 	r.facts = r.toFacts()
-	return nil
+	var err error
+	r.flows, err = load(ctx, c, asked, stored, &r.facts)
+	return err
 }
 
 // fits judges the references: a program of the organization, and a customer of

@@ -20,18 +20,24 @@ type Signup struct {
 	ClickCountry      *string
 }
 
-// Welcome asks the flows that answer a sign-up. One round trip reads the flows
-// (none where a program has no such flow costs more), another the counters and
-// tags that their conditions ask for.
-func Welcome(ctx context.Context, c *call.Call, s Signup, stored []db.Flow) error {
+// SignupFlows returns the read of the flows that answer a sign-up with the
+// partner.
+func SignupFlows(c *call.Call, partnerID string) db.FlowsAskedParams {
+	return db.FlowsAskedParams{PartnerID: &partnerID, OrgID: c.Key.OrgID, Trigger: string(rules.NewSignup)}
+}
+
+// Welcome asks the flows that answer a sign-up: stored is what SignupFlows has
+// read. A round trip reads the counters and tags that their conditions ask for,
+// another flows that this server meets for the first time.
+func Welcome(ctx context.Context, c *call.Call, s Signup, stored []db.FlowsAskedRow) error {
 	if len(stored) == 0 || s.Customer.PartnerID == nil || s.PartnerStatus != "active" || s.Customer.Status == "suspended" {
 		return nil
 	}
-	flows, err := toRules(stored)
+	facts := s.facts()
+	flows, err := load(ctx, c, SignupFlows(c, facts.Partner.ID), stored, &facts)
 	if err != nil {
 		return err
 	}
-	facts := s.facts()
 	if err := s.count(ctx, c, rules.NeedsOf(flows), &facts); err != nil {
 		return err
 	}

@@ -28,6 +28,8 @@ const (
 	InvalidInclude      Code = "invalid_include"
 	InvalidReference    Code = "invalid_reference"
 	InvalidCondition    Code = "invalid_condition"
+	FlowTooLarge        Code = "flow_too_large"
+	RangeTooLarge       Code = "range_too_large"
 	URLNotAllowed       Code = "url_not_allowed"
 	CountryBlocked      Code = "country_blocked"
 	UnsupportedVersion  Code = "unsupported_version"
@@ -112,7 +114,7 @@ var classes = map[Code]class{
 
 	InvalidJSON: invalid, ParameterMissing: invalid, ParameterInvalid: invalid, ParameterUnknown: invalid,
 	ParametersExclusive: invalid, InvalidCursor: invalid, InvalidExpand: invalid, InvalidInclude: invalid,
-	InvalidReference: invalid, InvalidCondition: invalid, URLNotAllowed: invalid, CountryBlocked: invalid,
+	InvalidReference: invalid, InvalidCondition: invalid, FlowTooLarge: invalid, RangeTooLarge: invalid, URLNotAllowed: invalid, CountryBlocked: invalid,
 	UnsupportedVersion: invalid,
 
 	MethodNotAllowed:     {"invalid_request_error", http.StatusMethodNotAllowed},

@@ -157,6 +157,18 @@ func (q Query) buckets(rows []Row) []Row {
 	return out
 }
 
+// MaxBuckets bounds the rows of a report by period (decisions, 233).
+const MaxBuckets = 1100
+
+// TooLong tells whether the window has more buckets than a report may.
+func (q Query) TooLong() bool {
+	n := 0
+	for at := q.bucket(q.From); !at.After(q.To) && n <= MaxBuckets; at = q.next(at) {
+		n++
+	}
+	return n > MaxBuckets
+}
+
 // bucket is the first day of the bucket that a day lies in; weeks begin on
 // Monday.
 func (q Query) bucket(day time.Time) time.Time {
