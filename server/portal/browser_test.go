@@ -12,7 +12,9 @@ import (
 
 	cdp "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
 	"rail/server/apitest"
@@ -105,12 +107,12 @@ func (b *tab) reads(text string) {
 	b.t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	for {
-		page, err := chromedp.Run(b.ctx, chromedp.Evaluate[string]("document.body.innerText"))
-		if err == nil && strings.Contains(page, text) {
+		said, err := chromedp.Run(b.ctx, chromedp.Evaluate[string]("document.body.innerText"))
+		if err == nil && strings.Contains(said, text) {
 			return
 		}
 		if time.Now().After(deadline) {
-			require.Contains(b.t, page, text, "%v", err)
+			require.Contains(b.t, said, text, "%v", err)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -127,6 +129,19 @@ func (b *tab) picture(name string) {
 	shot, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
 	require.NoError(b.t, err)
 	require.NoError(b.t, os.WriteFile(filepath.Join(dir, name+".png"), shot, 0o600))
+}
+
+// keepsFocus makes the browser complain of a script that moves the place from
+// which Tab goes on: not every Chromium lets scrolling do so.
+func (b *tab) keepsFocus() {
+	b.t.Helper()
+	_, err := chromedp.Run(b.ctx, func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
+		_, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{
+			Source: "Element.prototype.scrollIntoView = HTMLElement.prototype.focus = () => console.error('a script moves the focus')",
+		})
+		return chromedp.Void{}, err
+	})
+	require.NoError(b.t, err)
 }
 
 func (b *tab) scripts(on bool) {
@@ -147,6 +162,7 @@ func TestInABrowser(t *testing.T) {
 	s := apitest.New(t, apitest.Loopback, func(c *config.Config) { c.BaseURL = "http://127.0.0.1:8080" })
 	partner, shown := furnished(s)
 	b := newTab(t, s.URL)
+	b.keepsFocus()
 	b.do(chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile))
 	b.open(link(s, partner))
 	require.Equal(t, s.URL+"/portal", eval[string](b, "location.href"))
@@ -158,6 +174,9 @@ func TestInABrowser(t *testing.T) {
 		require.NotEqual(t, "rgba(0, 0, 0, 0)", eval[string](b, "getComputedStyle(document.body).backgroundColor"), "%s is styled", path)
 		require.Equal(t, 0, eval[int](b, "[...document.querySelectorAll('main input:not([type=hidden])')].filter(i => !i.labels?.length && !i.ariaLabel).length"), "%s: inputs without a label", path)
 		require.Equal(t, 0, eval[int](b, "[...document.querySelectorAll('main button, main input[type=text]')].filter(e => e.offsetParent && e.getBoundingClientRect().height < 40).length"), "%s: too small for a finger", path)
+		require.True(t, eval[bool](b, "(r => r.left >= 0 && r.right <= innerWidth)(document.querySelector('.menu [aria-current]').getBoundingClientRect())"), "%s: the entry is in view", path)
+		b.do(chromedp.KeyEvent(kb.Tab))
+		require.Equal(t, "skip", eval[string](b, "document.activeElement.className"), "%s: the first Tab finds the way to the content", path)
 		b.picture("phone" + strings.ReplaceAll(path, "/", "-"))
 	}
 	b.copies(shown)
@@ -182,6 +201,38 @@ func TestInABrowser(t *testing.T) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	require.Empty(t, b.complaints)
+}
+
+// TestChartInABrowser: each amount of the scale stands at its line, also where
+// months lie below zero, and the page says what a debt is.
+func TestChartInABrowser(t *testing.T) {
+	t.Parallel()
+	chromium(t)
+	s := apitest.New(t, func(c *config.Config) { c.BaseURL = "http://127.0.0.1:8080" })
+	program := s.Program()
+	s.Flow(program)
+	partner := s.Partner(program)
+	sale := s.Sale(program, s.Customer(program, partner), M{"amount_minor": 90000}).String("id")
+	batch := s.Must(201, s.Post("/v1/payout_batches", M{"program_id": program, "period_end": "2026-09-01"})).String("id")
+	payout := s.Get("/v1/payouts?program_id=" + program + "&batch_id=" + batch).Data()[0]["id"].(string)
+	s.Must(200, s.Post("/v1/payouts/"+payout+"/mark_paid", M{"method": "paypal"}))
+	s.Clock.Advance(65 * 24 * time.Hour)
+	s.Must(200, s.Post("/v1/sales/"+sale+"/refund", M{}))
+	b := newTab(t, s.URL)
+	b.do(chromedp.EmulateViewport(1200, 900))
+	b.open(link(s, partner))
+	b.reads("Before your next payout")
+	b.reads("will be taken from what you earn next")
+	for name, width := range map[string]int64{"desktop-debt": 1200, "phone-debt": 390} {
+		b.do(chromedp.EmulateViewport(width, 900))
+		require.Positive(t, eval[int](b, "document.querySelectorAll('.column-down').length"))
+		require.LessOrEqual(t, eval[float64](b, `(() => {
+			const middles = selector => [...document.querySelectorAll(selector)].map(e => e.getBoundingClientRect()).map(r => r.top + r.height / 2)
+			const lines = middles('.plot line'), words = middles('.scale text')
+			return lines.length === words.length ? Math.max(...lines.map((y, i) => Math.abs(y - words[i]))) : Infinity
+		})()`), 2.0, "pixels between a line and its amount")
+		b.picture(name)
+	}
 }
 
 // TestInABrowserAtHome: a server of a company's own network has a name, and no

@@ -1,6 +1,10 @@
 package portal
 
 import (
+	"cmp"
+	"math"
+	"slices"
+
 	gen "rail/gen/api"
 )
 
@@ -8,6 +12,8 @@ import (
 const (
 	plotWidth  = 120
 	plotHeight = 100
+	// apart keeps the words of two lines from each other.
+	apart = 14
 )
 
 // bar is one month of the chart.
@@ -46,11 +52,13 @@ func newChart(rows []gen.ReportRow, currency string) chart {
 	span := float64(max(top-bottom, 1))
 	at := func(amount int64) float64 { return plotHeight * float64(top-amount) / span }
 	c.Zero = at(0)
-	for _, amount := range []int64{top, top / 2, 0, bottom} {
-		if n := len(c.Marks); n == 0 || c.Marks[n-1].Amount != amount {
-			c.Marks = append(c.Marks, mark{at(amount), amount})
+	for _, amount := range []int64{0, top, bottom, top / 2, bottom / 2} {
+		y := at(amount)
+		if !slices.ContainsFunc(c.Marks, func(m mark) bool { return math.Abs(m.Y-y) < apart }) {
+			c.Marks = append(c.Marks, mark{y, amount})
 		}
 	}
+	slices.SortFunc(c.Marks, func(a, b mark) int { return cmp.Compare(a.Y, b.Y) })
 	step := float64(plotWidth) / float64(max(len(rows), 1))
 	for i, r := range rows {
 		name := month(deref(r.Key))

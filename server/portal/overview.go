@@ -14,6 +14,7 @@ import (
 type home struct {
 	Partner     gen.Partner
 	Balances    []gen.Balance
+	WasPaid     bool
 	Commissions []gen.Commission
 	Earned      int64 // how many commissions there are
 	Link        string
@@ -37,6 +38,7 @@ func overview(v *visit) error {
 		return err
 	}
 	h.Balances = balances.(gen.ListBalances200JSONResponse).Data
+	h.WasPaid = slices.ContainsFunc(h.Balances, func(b gen.Balance) bool { return b.PaidMinor > 0 })
 	slices.SortStableFunc(h.Balances, func(a, b gen.Balance) int { // the program's own currency comes first
 		return cmp.Compare(own(b, h.Currency), own(a, h.Currency))
 	})

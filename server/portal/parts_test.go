@@ -1,6 +1,7 @@
 package portal
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,6 +28,13 @@ func TestChart(t *testing.T) {
 	c = newChart(rows(1000, -1000), "USD")
 	require.InDelta(t, 50, c.Zero, 0.001)
 	require.Equal(t, []float64{0, 50, 50, 50}, []float64{c.Bars[0].Y, c.Bars[0].Height, c.Bars[1].Y, c.Bars[1].Height})
+	for _, amounts := range [][]int64{{19_80, 180_00, -160_20}, {10_000, -1}, {1, -10_000}, {-500}, {1 << 60, -3}} {
+		c = newChart(rows(amounts...), "USD")
+		require.True(t, slices.ContainsFunc(c.Marks, func(m mark) bool { return m.Amount == 0 }), amounts)
+		for i, m := range c.Marks[1:] {
+			require.GreaterOrEqual(t, m.Y-c.Marks[i].Y, float64(apart), amounts)
+		}
+	}
 	require.True(t, newChart(rows(0, 0), "USD").Empty)
 	require.True(t, newChart(nil, "USD").Empty)
 	require.False(t, newChart(rows(1), "JPY").Empty)
@@ -46,6 +54,14 @@ func TestWhatIsVeiled(t *testing.T) {
 	require.Equal(t, "−1,234,567.89 USD", money(-123456789, "USD"))
 	require.Equal(t, "123 JPY", money(123, "JPY"))
 	require.Equal(t, "1,000 JPY", money(1000, "JPY"))
+}
+
+func TestBrand(t *testing.T) {
+	t.Parallel()
+	for program, side := range map[string]string{"Acme": "Partners", "Acme partners": "", "Partners of Acme": "Partners"} {
+		require.Equal(t, side, frame{Program: program, SignedIn: true}.Side(), program)
+	}
+	require.Empty(t, frame{Program: "Acme"}.Side(), "nobody is signed in")
 }
 
 func TestAccounts(t *testing.T) {

@@ -86,6 +86,14 @@ func (frame) Sections() []section {
 	}
 }
 
+// Side is the word beside the program's name, unless the name says it.
+func (f frame) Side() string {
+	if !f.SignedIn || strings.HasSuffix(strings.ToLower(f.Program), "partners") {
+		return ""
+	}
+	return "Partners"
+}
+
 // told are the words for what a form has done.
 var told = map[string]string{
 	"profile": "Your profile is saved.", "payout": "Your payout method is saved.", "notifications": "Your notifications are saved.",

@@ -16,7 +16,14 @@ for (const button of document.querySelectorAll('button[data-copy]')) {
     setTimeout(() => { button.textContent = label }, 2000)
   })
 }
-document.querySelector('.menu [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
+// On a narrow screen the menu scrolls to the page's own entry. Only the menu:
+// scrolling the entry into view would make the first Tab begin after it.
+const entry = document.querySelector('.menu [aria-current]')
+if (entry) {
+  const menu = entry.closest('ul')
+  const [here, whole] = [entry.getBoundingClientRect(), menu.getBoundingClientRect()]
+  menu.scrollLeft += here.left + here.width / 2 - (whole.left + whole.width / 2)
+}
 for (const input of document.querySelectorAll('.copy input')) {
   input.addEventListener('focus', () => input.select())
 }
