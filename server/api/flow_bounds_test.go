@@ -48,7 +48,7 @@ func TestFlowConditionsAreBounded(t *testing.T) {
 	s.Refused(400, "flow_too_large", "branches", s.Post(full, `{"branches":`+conditionsOf(most+1)+`}`))
 	s.Refused(400, "flow_too_large", "branches", s.Post("/v1/flows", largeFlow(program, 100, "")))
 	s.Must(201, s.Post("/v1/flows", largeFlow(s.Program(), most, ""))) // another program's are its own
-	s.Flow(program)                                                   // none take nothing
+	s.Flow(program)                                                    // none take nothing
 	idle := "/v1/flows/" + s.Must(201, s.Post("/v1/flows", largeFlow(program, most, `,"status":"inactive"`))).String("id")
 	s.Refused(400, "flow_too_large", "branches", s.Post(idle, M{"status": "active"}))
 
