@@ -115,7 +115,7 @@ func TestUsage(t *testing.T) {
 		{"link rate-override --percent 1 --clear lnk_1", 2, "give one of"},
 		{"help health", 0, "--url URL"},
 		{"health --url localhost", 2, "--url must be"},
-		{"audit --loud", 2, "not defined"},
+		{"audit --loud", 2, "no flag --loud"},
 	} {
 		status, out, errs := r.run(strings.Fields(c.args)...)
 		require.Equal(t, c.status, status, c.args)
