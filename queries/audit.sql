@@ -208,6 +208,15 @@ FROM commissions k LEFT JOIN (
 WHERE k.kind = 'referral' AND k.clawed_minor <> coalesce(c.sum, 0)
 LIMIT @lim;
 
+-- name: AuditM19 :many
+-- AuditM19: nothing is left to anybody of what a refunded sale earned. What takes a
+-- commission back counts also where a hand has rejected it: that forgives it.
+SELECT k.sale_id::text AS what, format('%s %s are left to %s after the refund', sum(k.amount_minor), k.currency, k.partner_id)::text AS message
+FROM sales s JOIN commissions k ON k.sale_id = s.id
+WHERE s.refunded_at IS NOT NULL AND (k.status NOT IN ('voided', 'rejected') OR k.status = 'rejected' AND k.metadata ->> 'commission_id' IS NOT NULL)
+GROUP BY k.sale_id, k.partner_id, k.currency HAVING sum(k.amount_minor) <> 0
+LIMIT @lim;
+
 -- name: AuditReportDays :many
 -- AuditReportDays: a summed day that nothing has touched since is the sum of its
 -- rows, link by link.
@@ -332,3 +341,22 @@ WITH both_sides AS (
 SELECT (b.program_id || ' ' || b.list)::text AS what,
     format('%s of status %s %s: %s, but there are %s (SELECT recount_tallies() counts anew)', coalesce(nullif(b.owner_id, ''), 'all'), b.status, b.kind, sum(b.tallied), sum(b.n))::text AS message
 FROM both_sides b GROUP BY b.org_id, b.program_id, b.list, b.owner_id, b.status, b.kind HAVING sum(b.n) <> sum(b.tallied) ORDER BY 1, 2 LIMIT @lim;
+
+-- name: AuditRows :many
+-- AuditRows counts what the equations are computed over.
+SELECT 'audit_log_entries'::text AS name, count(*) AS n FROM audit_log_entries
+UNION ALL SELECT 'balances', count(*) FROM balances
+UNION ALL SELECT 'clicks', count(*) FROM clicks
+UNION ALL SELECT 'commissions', count(*) FROM commissions
+UNION ALL SELECT 'customers', count(*) FROM customers
+UNION ALL SELECT 'events', count(*) FROM events
+UNION ALL SELECT 'ledger_entries', count(*) FROM ledger_entries
+UNION ALL SELECT 'organizations', count(*) FROM organizations
+UNION ALL SELECT 'partners', count(*) FROM partners
+UNION ALL SELECT 'payout_batches', count(*) FROM payout_batches
+UNION ALL SELECT 'payouts', count(*) FROM payouts
+UNION ALL SELECT 'programs', count(*) FROM programs
+UNION ALL SELECT 'referrals', count(*) FROM referrals
+UNION ALL SELECT 'report_sums', count(*) FROM report_sums
+UNION ALL SELECT 'sales', count(*) FROM sales
+UNION ALL SELECT 'tallies', count(*) FROM tallies;

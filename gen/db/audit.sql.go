@@ -700,6 +700,41 @@ func (q *Queries) AuditM18(ctx context.Context, db DBTX, lim int32) ([]AuditM18R
 	return items, nil
 }
 
+const auditM19 = `-- name: AuditM19 :many
+SELECT k.sale_id::text AS what, format('%s %s are left to %s after the refund', sum(k.amount_minor), k.currency, k.partner_id)::text AS message
+FROM sales s JOIN commissions k ON k.sale_id = s.id
+WHERE s.refunded_at IS NOT NULL AND (k.status NOT IN ('voided', 'rejected') OR k.status = 'rejected' AND k.metadata ->> 'commission_id' IS NOT NULL)
+GROUP BY k.sale_id, k.partner_id, k.currency HAVING sum(k.amount_minor) <> 0
+LIMIT $1
+`
+
+type AuditM19Row struct {
+	What    string
+	Message string
+}
+
+// AuditM19: nothing is left to anybody of what a refunded sale earned. What takes a
+// commission back counts also where a hand has rejected it: that forgives it.
+func (q *Queries) AuditM19(ctx context.Context, db DBTX, lim int32) ([]AuditM19Row, error) {
+	rows, err := db.Query(ctx, auditM19, lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditM19Row{}
+	for rows.Next() {
+		var i AuditM19Row
+		if err := rows.Scan(&i.What, &i.Message); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const auditM20 = `-- name: AuditM20 :many
 SELECT s.customer_id::text AS what, format('%s first sales', count(*) FILTER (WHERE s.is_first_sale))::text AS message
 FROM sales s GROUP BY s.customer_id HAVING count(*) FILTER (WHERE s.is_first_sale) <> 1
@@ -1018,6 +1053,51 @@ func (q *Queries) AuditReportLevels(ctx context.Context, db DBTX, lim int32) ([]
 	for rows.Next() {
 		var i AuditReportLevelsRow
 		if err := rows.Scan(&i.What, &i.Message); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const auditRows = `-- name: AuditRows :many
+SELECT 'audit_log_entries'::text AS name, count(*) AS n FROM audit_log_entries
+UNION ALL SELECT 'balances', count(*) FROM balances
+UNION ALL SELECT 'clicks', count(*) FROM clicks
+UNION ALL SELECT 'commissions', count(*) FROM commissions
+UNION ALL SELECT 'customers', count(*) FROM customers
+UNION ALL SELECT 'events', count(*) FROM events
+UNION ALL SELECT 'ledger_entries', count(*) FROM ledger_entries
+UNION ALL SELECT 'organizations', count(*) FROM organizations
+UNION ALL SELECT 'partners', count(*) FROM partners
+UNION ALL SELECT 'payout_batches', count(*) FROM payout_batches
+UNION ALL SELECT 'payouts', count(*) FROM payouts
+UNION ALL SELECT 'programs', count(*) FROM programs
+UNION ALL SELECT 'referrals', count(*) FROM referrals
+UNION ALL SELECT 'report_sums', count(*) FROM report_sums
+UNION ALL SELECT 'sales', count(*) FROM sales
+UNION ALL SELECT 'tallies', count(*) FROM tallies
+`
+
+type AuditRowsRow struct {
+	Name string
+	N    int64
+}
+
+// AuditRows counts what the equations are computed over.
+func (q *Queries) AuditRows(ctx context.Context, db DBTX) ([]AuditRowsRow, error) {
+	rows, err := db.Query(ctx, auditRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditRowsRow{}
+	for rows.Next() {
+		var i AuditRowsRow
+		if err := rows.Scan(&i.Name, &i.N); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

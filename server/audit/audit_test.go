@@ -2,15 +2,20 @@ package audit
 
 import (
 	"os"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"rail/gen/db"
 	"rail/server/ledger"
+	"rail/server/payout"
 	"rail/server/pgtest"
 	"rail/server/report"
+	"rail/server/secret"
 )
 
 // found returns the equations that are broken, once each.
@@ -96,7 +101,8 @@ var corruptions = []corruption{
 	{"ineligible payout holds money", []string{unpaid, `UPDATE payouts SET status = 'not_eligible', reason = 'x', paid_at = NULL WHERE id = 'pyt_a'`}, []string{"M10", "M13"}},
 	{"payout of another partner", []string{`ALTER TABLE commissions DROP CONSTRAINT commissions_payout_fkey`, unpaid, `UPDATE payouts SET partner_id = 'part_b' WHERE id = 'pyt_a'`}, []string{"M12"}},
 	{"payout not paid", []string{unpaid, `UPDATE payouts SET status = 'failed', paid_at = NULL WHERE id = 'pyt_a'`}, []string{"M13"}},
-	{"refund without a void", []string{`UPDATE sales SET refunded_at = now() WHERE id = 'sale_1'`}, []string{"M16"}},
+	{"refund without a void", []string{`UPDATE sales SET refunded_at = now() WHERE id = 'sale_1'`}, []string{"M16", "M19"}},
+	{"refunded, made by hand", []string{`UPDATE sales SET refunded_at = now() WHERE id = 'sale_3'`, `UPDATE commissions SET sale_id = 'sale_3', kind = 'reward', rate_type = NULL, rate_value = NULL WHERE id = 'com_signup'`}, []string{"M19", "M33"}},
 	{"clawed by nothing", []string{`UPDATE commissions SET clawed_minor = 1 WHERE status = 'paid' AND kind = 'referral'`}, []string{"M18"}},
 	{"payout of nothing", []string{`ALTER TABLE payouts DROP CONSTRAINT payouts_amount_check`, `INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, reason, period_month, period_end, due_at, created_at, updated_at)
 		SELECT 'pyt_0', org_id, program_id, partner_id, batch_id, 0, 'EUR', 'not_eligible', 'x', period_month, period_end, due_at, created_at, updated_at FROM payouts`}, []string{"M11"}},
@@ -113,7 +119,7 @@ var corruptions = []corruption{
 	{"made by hand, unheard", []string{`UPDATE commissions SET metadata = NULL WHERE id = 'com_claw'`}, []string{"M33"}},
 	{"rejected, unheard", []string{`UPDATE commissions SET status = 'rejected' WHERE id = 'com_void'`}, []string{"M33"}},
 	{"sale too large", []string{`ALTER TABLE sales DROP CONSTRAINT sales_amount_check`, `UPDATE sales SET amount_minor = 1000000000000 WHERE id = 'sale_4'`}, []string{"M34"}},
-	{"no such currency", []string{`UPDATE sales SET currency = 'ZZZ' WHERE id = 'sale_gone'`}, []string{"M34"}},
+	{"no such currency", []string{`UPDATE sales SET currency = 'ZZZ' WHERE id = 'sale_gone'`}, []string{"currencies"}},
 	{"no first sale", []string{`UPDATE sales SET is_first_sale = false WHERE id = 'sale_1'`}, []string{"M20"}},
 	{"two first sales", []string{`DROP INDEX sales_first_sale_key`, `UPDATE sales SET is_first_sale = true WHERE id = 'sale_2'`}, []string{"M20"}},
 	{"outcome hides a commission", []string{`UPDATE sales SET activity_outcome = 'sale_recorded' WHERE id = 'sale_1'`}, []string{"outcome"}},
@@ -148,6 +154,59 @@ func TestCorruptions(t *testing.T) {
 	}
 }
 
+// Every equation of queries/audit.sql is checked, says what holds, and over how many
+// rows it was computed.
+func TestReport(t *testing.T) {
+	t.Parallel()
+	written := 0
+	for m := range reflect.TypeFor[*db.Queries]().Methods() {
+		if strings.HasPrefix(m.Name, "Audit") && m.Name != "AuditRows" && m.Name != "AuditInsert" && !strings.HasPrefix(m.Name, "AuditLog") {
+			written++
+		}
+	}
+	require.Len(t, equations, written, "an equation that is not checked")
+	b := newBooks(t)
+	r, err := Full(t.Context(), b.pool, nil)
+	require.NoError(t, err)
+	require.Len(t, r.Checks, len(equations))
+	require.EqualValues(t, 5, r.Size("sales"))
+	for _, c := range r.Checks {
+		require.NotEmpty(t, c.Says, c.Name)
+		require.NotEmpty(t, c.Rows, c.Name)
+		require.Positive(t, c.Took, c.Name)
+		for _, rows := range c.Rows {
+			require.Contains(t, r.Rows, rows, "%s: %s is not counted", c.Name, rows.Table)
+		}
+	}
+}
+
+// What does not open is a finding, of each kind.
+func TestSealed(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	right, err := secret.New([32]byte{1})
+	require.NoError(t, err)
+	other, err := secret.New([32]byte{2})
+	require.NoError(t, err)
+	details, err := right.Seal([]byte("{}"), payout.DetailsPlace("part_a"))
+	require.NoError(t, err)
+	answer, err := right.Seal([]byte("{}"), "elsewhere")
+	require.NoError(t, err)
+	b.exec("UPDATE partners SET payout_method = 'wise', payout_details = $1, payout_details_hash = '' WHERE id = 'part_a'", details)
+	r, err := Full(t.Context(), b.pool, right)
+	require.NoError(t, err)
+	require.Empty(t, r.Findings)
+	require.Equal(t, []Rows{{"payout details", 1}}, r.Checks[len(r.Checks)-1].Rows)
+	r, err = Full(t.Context(), b.pool, other)
+	require.NoError(t, err)
+	require.Equal(t, []Finding{{"sealed", "payout_details/part_a", "one of 1 sealed with " + right.Fingerprint() + " does not open with " + other.Fingerprint()}}, r.Findings)
+	b.exec("INSERT INTO idempotency_keys (org_id, key, fingerprint, status, body, created_at) VALUES ('org_a', 'k', '', 200, $1, now())", answer)
+	r, err = Full(t.Context(), b.pool, right)
+	require.NoError(t, err)
+	require.Len(t, r.Findings, 1, "sealed for another place")
+	require.Equal(t, "idempotency/org_a/k", r.Findings[0].What)
+}
+
 // The audit is not bound by the time of a request, and leaves the connection as
 // it was.
 func TestOwnTimeout(t *testing.T) {
@@ -177,12 +236,12 @@ func TestSpeed(t *testing.T) {
 	require.NoError(t, err)
 	_, err = tx.Exec(t.Context(), timeout)
 	require.NoError(t, err)
-	for i, e := range equations {
+	for _, e := range equations {
 		start := time.Now()
-		found, err := e(t.Context(), tx)
+		found, err := e.find(t.Context(), tx)
 		require.NoError(t, err)
 		require.Empty(t, found)
-		t.Logf("%s commissions, equation %d: %s", n, i, time.Since(start))
+		t.Logf("%s commissions, %s: %s", n, e.Name, time.Since(start))
 	}
 	require.NoError(t, tx.Rollback(t.Context()))
 }

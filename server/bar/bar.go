@@ -130,8 +130,8 @@ func (w *world) stage(ctx context.Context, s stage, size Size) row {
 	w.take() // another stage's faults are told already
 	f, err := s.run(ctx, w, size)
 	r := row{stage: s, figures: f, took: time.Since(began)}
-	if findings, auditErr := audit.Run(ctx, w.pool); auditErr != nil || len(findings) > 0 {
-		err = errors.Join(err, auditErr, fmt.Errorf("the audit finds %d: %v", len(findings), first(findings, 5)))
+	if found, auditErr := audit.Full(ctx, w.pool, w.keeper); auditErr != nil || len(found.Findings) > 0 {
+		err = errors.Join(err, auditErr, fmt.Errorf("the audit finds %d: %v", len(found.Findings), first(found.Findings, 5)))
 	}
 	if faults, n := w.take(); n > 0 {
 		err = errors.Join(err, fmt.Errorf("%d faults:\n%s", n, strings.Join(faults, "\n")))

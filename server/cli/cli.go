@@ -77,7 +77,7 @@ func operations() []command {
 		{name: "payouts fail", args: "PAYOUT_ID", about: "end a payout as failed that left in a file, or that a payment rail has in flight and will not end", setUp: payoutsFail},
 		{name: "job run", args: "NAME", about: "run a background job once, now", setUp: jobRun, more: jobHelp},
 		{name: "health", about: "ask a running server whether it can answer requests; status 1 when it cannot", setUp: health},
-		{name: "audit", about: "check the data against its invariants; status 1 when one is broken", setUp: runAudit},
+		{name: "audit", about: "check the data against its invariants; status 1 when one is broken", setUp: runAudit, more: auditHelp},
 		{name: "version", about: "show the version", setUp: showVersion},
 	}
 }

@@ -254,11 +254,39 @@ func TestPrivateDatabaseOutlivesCommands(t *testing.T) {
 	r := newRail(t).made()
 	r.must("org", "create", "--name", "Kept")
 	require.Contains(t, r.must("org", "list"), "Kept")
-	require.Equal(t, "no findings\n", r.must("audit"))
-	require.Equal(t, "[]\n", r.must("audit", "--json"))
+	require.Regexp(t, `\n\d+ checks over 1 organizations, 0 sales, .*: no findings\n$`, r.must("audit"))
+	require.Equal(t, []any{}, r.object("audit")["findings"])
 	for _, job := range []string{"clean-up", "fold-balances"} {
 		r.must("job", "run", job, "--now", "2026-09-01T00:00:00Z")
 	}
+}
+
+// An audit says what it checked and over how many rows, and what it found in words.
+func TestAudit(t *testing.T) {
+	t.Parallel()
+	r := newRail(t).running()
+	r.must("org", "create", "--name", "Acme")
+	r.must("sample", "load")
+	v := r.object("audit")
+	require.EqualValues(t, 1, v["organizations"])
+	first := v["checks"].([]any)[0].(map[string]any)
+	require.Equal(t, "M01", first["equation"])
+	require.Positive(t, first["rows"].(map[string]any)["commissions"])
+	err := withDatabase(t.Context(), &Env{Environ: r.environ, Clock: r.now}, func(d *database) error {
+		_, err := d.pool.Exec(t.Context(), "UPDATE sales SET refunded_at = now() WHERE id = (SELECT sale_id FROM commissions WHERE kind = 'referral' AND status = 'approved' AND sale_id IS NOT NULL LIMIT 1)")
+		return err
+	})
+	require.NoError(t, err)
+	status, out, _ := r.run("audit")
+	require.Equal(t, 1, status)
+	require.Regexp(t, `(?m)^M16 +1 +\S+ +a refunded sale has no open commission.* \(\d+ sales, \d+ commissions\)$`, out)
+	require.Regexp(t, `(?m)^M16 is broken: a refunded sale has no open commission.*\n  M16 sample_com_\w+: approved`, out)
+	require.Regexp(t, `: \d+ findings \(at most 100 of each equation are listed\)\n$`, out)
+	require.NotEmpty(t, func() (found []any) {
+		_, raw, _ := r.run("audit", "--json")
+		require.NoError(t, json.Unmarshal([]byte(raw), &v))
+		return v["findings"].([]any)
+	}())
 }
 
 func TestForeignDatabaseIsNotMigratedUnasked(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 
 	"rail/gen/db"
 	"rail/server/app"
-	"rail/server/audit"
 	"rail/server/clock"
 	"rail/server/front"
 	"rail/server/jobs"
@@ -127,39 +126,6 @@ func jobHelp() string {
 		fmt.Fprintf(&b, "  %-22s %s, every %s\n", j.Name, j.About, j.Every)
 	}
 	return b.String()
-}
-
-// finding is how a broken invariant is printed.
-type finding struct {
-	Equation string `json:"equation"`
-	What     string `json:"what"`
-	Message  string `json:"message"`
-}
-
-func runAudit(fs *flag.FlagSet) action {
-	out := outputFlag(fs)
-	return func(ctx context.Context, env *Env, _ []string) error {
-		return withDatabase(ctx, env, func(d *database) error {
-			broken, err := audit.Run(ctx, d.pool)
-			if err != nil {
-				return err
-			}
-			found, lines := make([]finding, len(broken)), []string{"no findings"}
-			for i, f := range broken {
-				found[i] = finding(f)
-			}
-			if len(broken) > 0 {
-				lines = lines[:0]
-			}
-			for _, f := range broken {
-				lines = append(lines, f.String())
-			}
-			if err := out.print(env.Out, found, func() []string { return lines }); err != nil || len(broken) == 0 {
-				return err
-			}
-			return errFindings
-		})
-	}
 }
 
 func showVersion(fs *flag.FlagSet) action {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ import (
 
 	"rail/server/pgembed"
 	"rail/server/plan"
+	"rail/server/problem"
 )
 
 // Config is everything that an operator can set. Each field says its variable,
@@ -139,14 +141,18 @@ func Address(environ map[string]string) string {
 // unknown names RAIL_ variables that mean nothing: a mistyped name must not be
 // passed over.
 func unknown(environ map[string]string) []error {
-	known := map[string]bool{"RAIL_PG_BINDIR": true}
+	known := []string{"RAIL_PG_BINDIR"}
 	for f := range reflect.TypeFor[Config]().Fields() {
-		known[f.Tag.Get("env")] = true
+		known = append(known, f.Tag.Get("env"))
 	}
 	var out []error
 	for name := range environ {
-		if strings.HasPrefix(name, "RAIL_") && !strings.HasPrefix(name, "RAIL_TEST_") && !known[name] {
-			out = append(out, fmt.Errorf("%s is not a variable of this program", name))
+		if strings.HasPrefix(name, "RAIL_") && !strings.HasPrefix(name, "RAIL_TEST_") && !slices.Contains(known, name) {
+			meant := problem.Nearest(name, known)
+			if meant != "" {
+				meant = ": did you mean " + meant + "?"
+			}
+			out = append(out, fmt.Errorf("%s is not a variable of this program%s", name, meant))
 		}
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].Error() < out[j].Error() })

@@ -28,11 +28,11 @@ func TestDefaults(t *testing.T) {
 func TestAllProblemsAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := Load(map[string]string{
-		"RAIL_DATABASE_URL": "postgres://x/y", "RAIL_ADDR": "nowhere", "RAIL_LOG_FORMAT": "xml", "RAIL_ADRESS": "typo",
+		"RAIL_DATABASE_URL": "postgres://x/y", "RAIL_ADDR": "nowhere", "RAIL_LOG_FORMAT": "xml", "RAIL_ADRESS": "typo", "RAIL_DATADIR": "typo",
 		"RAIL_DB_MAX_CONNS": "many", "RAIL_RETENTION_DAYS": "3", "RAIL_TRUSTED_PROXIES": "not-an-address",
 	})
 	require.Error(t, err)
-	for _, want := range []string{"RAIL_SECRET_KEY", "RAIL_ADDR", "RAIL_LOG_FORMAT", "RAIL_ADRESS", "RAIL_DB_MAX_CONNS", "RAIL_RETENTION_DAYS", "not-an-address"} {
+	for _, want := range []string{"RAIL_SECRET_KEY", "RAIL_ADDR", "RAIL_LOG_FORMAT", "RAIL_ADRESS is not a variable of this program", "RAIL_DATADIR is not a variable of this program: did you mean RAIL_DATA_DIR?", "RAIL_DB_MAX_CONNS", "RAIL_RETENTION_DAYS", "not-an-address"} {
 		require.Contains(t, err.Error(), want)
 	}
 }
