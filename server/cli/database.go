@@ -66,6 +66,7 @@ type opening struct {
 	fresh bool // make a private one where there is none
 	fill  bool // make the tables of an empty one, and note the secret key in it
 	up    bool // bring one that is not private to the right version too
+	asIs  bool // take one of an older version as it is
 	logf  func(string, ...any)
 	first func(config.Config) error // done before anything is made or started; nil for nothing
 	// admit judges the secret key; keyring.Admit unless set.
@@ -122,7 +123,7 @@ func noDatabase(dir string) error {
 }
 
 func (d *database) open(ctx context.Context, env *Env, o opening) (err error) {
-	if err := atVersion(ctx, d.direct, raising{empty: o.fill, older: d.private() || o.up}); err != nil {
+	if err := atVersion(ctx, d.direct, raising{empty: o.fill, older: d.private() || o.up, asIs: o.asIs}); err != nil {
 		return err
 	}
 	if d.keeper, err = secret.New(d.config.SecretKey, d.config.FormerKeys()...); err != nil {
@@ -151,7 +152,7 @@ func (d *database) given(env *Env, claim bool) keyring.Given {
 }
 
 // raising says which databases are brought to this binary's version.
-type raising struct{ empty, older bool }
+type raising struct{ empty, older, asIs bool }
 
 // atVersion brings a database to a version that serves this binary where it may, and
 // refuses it otherwise: an upgrade is for the operator to begin.
@@ -164,6 +165,8 @@ func atVersion(ctx context.Context, dsn string, may raising) error {
 	closed := conn.Close(context.WithoutCancel(ctx))
 	empty, older := errors.Is(err, migrate.ErrEmpty), errors.Is(err, migrate.ErrOlder)
 	switch {
+	case older && may.asIs:
+		err = nil
 	case empty && may.empty || older && may.older:
 		err = migrate.Up(ctx, dsn)
 	case empty:

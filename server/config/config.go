@@ -141,7 +141,7 @@ func Address(environ map[string]string) string {
 // unknown names RAIL_ variables that mean nothing: a mistyped name must not be
 // passed over.
 func unknown(environ map[string]string) []error {
-	known := []string{"RAIL_PG_BINDIR"}
+	known := []string{"RAIL_PG_BINDIR", "RAIL_BACKUP_PASSPHRASE"}
 	for f := range reflect.TypeFor[Config]().Fields() {
 		known = append(known, f.Tag.Get("env"))
 	}
@@ -170,7 +170,7 @@ func (c *Config) LoadKey() error {
 		c.KeyFrom = "RAIL_SECRET_KEY"
 		return nil
 	}
-	path, err := filepath.Abs(filepath.Join(c.DataDir, "secret.key"))
+	path, err := c.keyFile()
 	if err != nil {
 		return err
 	}
@@ -189,6 +189,31 @@ func (c *Config) LoadKey() error {
 	return c.readKey(path) // as it is on the disk: another process may have been first
 }
 
+// keyFile is where the secret key of a private database is.
+func (c *Config) keyFile() (string, error) {
+	return filepath.Abs(filepath.Join(c.DataDir, "secret.key"))
+}
+
+// Fresh tells whether LoadKey would make a key: none is given, and there is no
+// private database that needs one.
+func (c *Config) Fresh() bool {
+	path, err := c.keyFile()
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	return c.SecretText == "" && errors.Is(err, fs.ErrNotExist) && !pgembed.Exists(c.DataDir)
+}
+
+// KeepKey writes the secret key of a private database that is to be made, which
+// has none yet.
+func (c *Config) KeepKey(key [32]byte) error {
+	path, err := c.keyFile()
+	if err != nil {
+		return err
+	}
+	return c.writeKey(path, key)
+}
+
 func (c *Config) readKey(path string) error {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -203,14 +228,19 @@ func (c *Config) readKey(path string) error {
 	return nil
 }
 
-// makeKey writes a fresh key under a name of its own and then gives it the
-// right one, so that nobody ever reads half a key.
+// makeKey writes a fresh key.
 func (c *Config) makeKey(path string) error {
-	if err := os.MkdirAll(c.DataDir, 0o755); err != nil { //nolint:gosec // PostgreSQL's account must pass through
-		return err
-	}
 	var key [32]byte
 	if _, err := rand.Read(key[:]); err != nil {
+		return err
+	}
+	return c.writeKey(path, key)
+}
+
+// writeKey writes a key under a name of its own and then gives it the right one,
+// so that nobody ever reads half a key. One that is there stays.
+func (c *Config) writeKey(path string, key [32]byte) error {
+	if err := os.MkdirAll(c.DataDir, 0o755); err != nil { //nolint:gosec // PostgreSQL's account must pass through
 		return err
 	}
 	f, err := os.CreateTemp(c.DataDir, "secret.key.*") // 0600

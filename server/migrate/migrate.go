@@ -47,6 +47,11 @@ func Up(ctx context.Context, dsn string) error { return Schema().Up(ctx, dsn) }
 // Down takes back the last steps migrations of the program's own set.
 func Down(ctx context.Context, dsn string, steps int) error { return Schema().Down(ctx, dsn, steps) }
 
+// To brings a database to a version of the program's own set; see Set.To.
+func To(ctx context.Context, dsn string, version uint) error {
+	return Schema().To(ctx, dsn, version)
+}
+
 // Latest is the highest number in the program's own set, 0 when it is empty.
 func Latest() (uint, error) { return Schema().Latest() }
 
@@ -67,6 +72,12 @@ func (s Set) Down(ctx context.Context, dsn string, steps int) error {
 		return fmt.Errorf("migrate down: %d steps", steps)
 	}
 	return s.run(ctx, dsn, func(m *migrate.Migrate) error { return m.Steps(-steps) })
+}
+
+// To applies migrations, or takes them back with their tables' data, until the
+// database is at version.
+func (s Set) To(ctx context.Context, dsn string, version uint) error {
+	return s.run(ctx, dsn, func(m *migrate.Migrate) error { return m.Migrate(version) })
 }
 
 // Latest is the highest number in the set, 0 when it is empty.
@@ -97,7 +108,7 @@ func Version(ctx context.Context, dsn string) (version uint, dirty bool, err err
 		return 0, false, err
 	}
 	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
-	return state(ctx, conn)
+	return At(ctx, conn)
 }
 
 func (s Set) checkAhead(ctx context.Context, dsn string) error {

@@ -28,7 +28,7 @@ func Serves(ctx context.Context, db Querier) error {
 	if err != nil {
 		return err
 	}
-	at, dirty, err := state(ctx, db)
+	at, dirty, err := At(ctx, db)
 	switch {
 	case err != nil:
 		return err
@@ -51,7 +51,9 @@ func Serves(ctx context.Context, db Querier) error {
 	return nil
 }
 
-func state(ctx context.Context, db Querier) (version uint, dirty bool, err error) {
+// At reads which migration a database is at, 0 for an empty one, and whether that
+// migration failed halfway.
+func At(ctx context.Context, db Querier) (version uint, dirty bool, err error) {
 	err = db.QueryRow(ctx, "SELECT version, dirty FROM schema_migrations").Scan(&version, &dirty)
 	var refused *pgconn.PgError
 	if errors.Is(err, pgx.ErrNoRows) || errors.As(err, &refused) && refused.Code == "42P01" { // no such table

@@ -1,0 +1,75 @@
+// Package backup writes a database into one file, while servers use it, and fills
+// an empty database from such a file.
+//
+// A backup is a tar archive, compressed with zstd: manifest.json first, then the
+// rows of each table as COPY writes them, in pieces, then end.json with how many
+// there are, and last the proof, which only a program with the secret key can
+// make. All rows are of one moment. What belongs to a running cluster alone is left
+// out: numbers of transactions, folded balances, leases and sessions.
+package backup
+
+import (
+	"errors"
+	"time"
+)
+
+// format is the version of the file's form.
+const format = 1
+
+// The names in the archive.
+const (
+	manifestName = "manifest.json"
+	tablePrefix  = "tables/"
+	endName      = "end.json"
+	proofName    = "proof"
+)
+
+// ErrDamaged means that a file is no backup, or not whole, or has been changed.
+var ErrDamaged = errors.New("the backup is damaged")
+
+// ErrNotEmpty means that a database has rows, which a restore does not touch.
+var ErrNotEmpty = errors.New("the database is not empty")
+
+// ErrInUse means that somebody else uses a database that is to be filled.
+var ErrInUse = errors.New("the database is in use")
+
+// Manifest says what a backup is of.
+type Manifest struct {
+	Format    int       `json:"format"`
+	Rail      string    `json:"rail"`
+	Schema    uint      `json:"schema"`
+	CreatedAt time.Time `json:"created_at"`
+	// Fingerprints are those of the secret keys that the rows depend on, the current
+	// one first.
+	Fingerprints []string    `json:"key_fingerprints"`
+	Keys         *SealedKeys `json:"keys,omitempty"` // nil where they were left out
+	Tables       []Table     `json:"tables"`
+}
+
+// Table is one table with those of its columns that are carried over.
+type Table struct {
+	Name    string   `json:"name"`
+	Columns []string `json:"columns"`
+}
+
+// end is what is known once all rows are written.
+type end struct {
+	Rows      map[string]int64 `json:"rows"`
+	Sequences map[string]int64 `json:"sequences"`
+}
+
+// Progress is told what is being done and how far it has come, often.
+type Progress func(what string, done int64)
+
+// left are the tables that a backup leaves out, with the reason.
+var left = map[string]string{
+	"schema_floor":    "migrations fill it",
+	"ledger_mark":     "the ledger is folded anew",
+	"webhook_leases":  "they are of servers that ran then",
+	"portal_sessions": "whoever was signed out since would be signed in again",
+	"magic_links":     "a link that was used since would work again",
+}
+
+// anew are the columns, besides numbers of transactions, that a restore leaves to
+// their defaults: balances are folded from the ledger.
+var anew = map[string][]string{"balances": {"pending_minor", "due_minor", "paid_minor"}}

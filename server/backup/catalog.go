@@ -1,0 +1,120 @@
+package backup
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/schema"
+)
+
+// settings make what COPY writes and reads the same everywhere, and take off what
+// bounds requests.
+const settings = `SET client_encoding = 'UTF8'; SET timezone = 'UTC'; SET datestyle = 'ISO, YMD'; SET intervalstyle = 'postgres';
+	SET bytea_output = 'hex'; SET extra_float_digits = 1; SET standard_conforming_strings = on;
+	SET statement_timeout = 0; SET lock_timeout = '1min'; SET idle_in_transaction_session_timeout = 0`
+
+func connect(ctx context.Context, dsn string) (*pgx.Conn, error) {
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return nil, fmt.Errorf("database: %w", err)
+	}
+	if _, err := conn.Exec(ctx, settings); err != nil {
+		_ = conn.Close(ctx)
+		return nil, err
+	}
+	return conn, nil
+}
+
+var created = regexp.MustCompile(`(?m)^CREATE (?:UNLOGGED )?TABLE (\w+)`)
+
+// ours are the names of all tables that migrations have ever made. There may be
+// others in the database, of other programs.
+var ours = sync.OnceValues(func() ([]string, error) {
+	var out []string
+	files, err := fs.Glob(schema.FS, "*.up.sql")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range files {
+		text, err := fs.ReadFile(schema.FS, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range created.FindAllSubmatch(text, -1) {
+			out = append(out, string(m[1]))
+		}
+	}
+	return out, nil
+})
+
+// carried lists the tables of the database whose rows a backup has, by name.
+func carried(ctx context.Context, conn *pgx.Conn) ([]Table, error) {
+	known, err := ours()
+	if err != nil {
+		return nil, err
+	}
+	rows, err := conn.Query(ctx, `SELECT c.relname::text, array_agg(a.attname::text ORDER BY a.attnum)
+		FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+		WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind = 'r' AND c.relpersistence = 'p'
+			AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' AND a.atttypid <> 'xid8'::regtype
+		GROUP BY c.relname ORDER BY c.relname`)
+	if err != nil {
+		return nil, err
+	}
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (t Table, err error) {
+		return t, row.Scan(&t.Name, &t.Columns)
+	})
+	all = slices.DeleteFunc(all, func(t Table) bool { return left[t.Name] != "" || !slices.Contains(known, t.Name) })
+	for i := range all {
+		all[i].Columns = slices.DeleteFunc(all[i].Columns, func(c string) bool { return slices.Contains(anew[all[i].Name], c) })
+	}
+	return all, err
+}
+
+func quote(name string) string { return pgx.Identifier{name}.Sanitize() }
+
+// columns are those of t for a statement.
+func (t Table) columns() string {
+	quoted := make([]string, len(t.Columns))
+	for i, c := range t.Columns {
+		quoted[i] = quote(c)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// parts are the statements that take something off the tables and that put it
+// back as it was.
+type parts struct{ off, back []string }
+
+// heavy are the foreign keys and the indexes of the tables, without which rows
+// come in any order and faster.
+func heavy(ctx context.Context, conn *pgx.Conn) (parts, error) {
+	rows, err := conn.Query(ctx, `SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', f.conrelid::regclass, f.conname),
+			format('ALTER TABLE %s ADD CONSTRAINT %I %s', f.conrelid::regclass, f.conname, pg_get_constraintdef(f.oid)), 2 AS turn
+		FROM pg_constraint f WHERE f.contype = 'f' AND f.connamespace = quote_ident(current_schema())::regnamespace
+		UNION ALL
+		SELECT format('DROP INDEX %s', i.indexrelid::regclass), pg_get_indexdef(i.indexrelid), 1
+		FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
+		WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind = 'r'
+			AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype <> 'f')
+		ORDER BY turn, 1`)
+	if err != nil {
+		return parts{}, err
+	}
+	var p parts
+	var off, back string
+	var turn int
+	_, err = pgx.ForEachRow(rows, []any{&off, &back, &turn}, func() error {
+		p.off, p.back = append(p.off, off), append(p.back, back)
+		return nil
+	})
+	slices.Reverse(p.off) // a foreign key needs its index
+	return p, err
+}

@@ -1,0 +1,84 @@
+package backup
+
+import (
+	"crypto/cipher"
+	"crypto/rand"
+	"errors"
+
+	"golang.org/x/crypto/argon2"
+	"golang.org/x/crypto/chacha20poly1305"
+)
+
+// ErrPassphrase means that a passphrase does not open the keys of a backup.
+var ErrPassphrase = errors.New("this is not the passphrase of the backup")
+
+// What a guess at a passphrase costs: about a tenth of a second of a core.
+const (
+	passes  = 3
+	memory  = 64 << 10 // KiB
+	threads = 4
+)
+
+// The most that a file may ask for.
+const (
+	maxPasses = 20
+	maxMemory = 1 << 20
+)
+
+// place is what the keys are sealed for.
+const place = "rail backup, secret keys"
+
+// SealedKeys are the server's secret keys, sealed with a passphrase: argon2id and
+// XChaCha20-Poly1305.
+type SealedKeys struct {
+	Passes    uint32 `json:"argon2id_passes"`
+	MemoryKiB uint32 `json:"argon2id_memory_kib"`
+	Threads   uint8  `json:"argon2id_threads"`
+	Salt      []byte `json:"salt"`
+	Nonce     []byte `json:"nonce"`
+	Box       []byte `json:"box"`
+}
+
+// SealKeys seals keys with a passphrase.
+func SealKeys(keys [][32]byte, passphrase string) (*SealedKeys, error) {
+	s := &SealedKeys{Passes: passes, MemoryKiB: memory, Threads: threads, Salt: make([]byte, 16), Nonce: make([]byte, chacha20poly1305.NonceSizeX)}
+	for _, b := range [][]byte{s.Salt, s.Nonce} {
+		if _, err := rand.Read(b); err != nil {
+			return nil, err
+		}
+	}
+	box, err := s.cipher(passphrase)
+	if err != nil {
+		return nil, err
+	}
+	var plain []byte
+	for _, k := range keys {
+		plain = append(plain, k[:]...)
+	}
+	s.Box = box.Seal(nil, s.Nonce, plain, []byte(place))
+	return s, nil
+}
+
+// Open returns the keys, the current one first. It fails with ErrPassphrase.
+func (s *SealedKeys) Open(passphrase string) ([][32]byte, error) {
+	if s.Passes < 1 || s.Passes > maxPasses || s.MemoryKiB > maxMemory || s.Threads < 1 || len(s.Nonce) != chacha20poly1305.NonceSizeX {
+		return nil, ErrDamaged
+	}
+	box, err := s.cipher(passphrase)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := box.Open(nil, s.Nonce, s.Box, []byte(place))
+	if err != nil || len(plain) == 0 || len(plain)%32 != 0 {
+		return nil, ErrPassphrase
+	}
+	var keys [][32]byte
+	for ; len(plain) > 0; plain = plain[32:] {
+		keys = append(keys, [32]byte(plain))
+	}
+	return keys, nil
+}
+
+func (s *SealedKeys) cipher(passphrase string) (cipher.AEAD, error) {
+	return chacha20poly1305.NewX(argon2.IDKey([]byte(passphrase), s.Salt, s.Passes, s.MemoryKiB, s.Threads, chacha20poly1305.KeySize))
+}

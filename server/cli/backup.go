@@ -1,0 +1,268 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/term"
+
+	"rail/server/audit"
+	"rail/server/backup"
+	"rail/server/config"
+	"rail/server/keyring"
+	"rail/server/ledger"
+	"rail/server/postgres"
+	"rail/server/secret"
+)
+
+func backUp(fs *flag.FlagSet) action {
+	phrase := passphraseFlag(fs)
+	without := fs.Bool("without-key", false, "leave the secret key out; without it nobody can use the backup")
+	return func(ctx context.Context, env *Env, args []string) error {
+		return opening{asIs: true, admit: admitAny}.with(ctx, env, func(d *database) error {
+			m, err := d.manifest(ctx, env)
+			if err != nil {
+				return err
+			}
+			key := "with its secret key, sealed"
+			if *without {
+				key = "WITHOUT its secret key"
+				fmt.Fprintf(env.Err, "The backup will not hold the secret key (fingerprint %s, from %s). Without that key no API key works and no webhook\n"+
+					"secret or payout detail can be read: keep it in another place.\n", d.keeper.Fingerprint(), d.config.KeyFrom)
+			} else if m.Keys, err = d.sealedKeys(env, phrase); err != nil {
+				return err
+			}
+			n, err := d.writeBackup(ctx, env, args[0], m)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(env.Out, "%s: %d rows, %s\n", args[0], n, key)
+			return err
+		})
+	}
+}
+
+func backupHelp() string {
+	return `The rows are of one moment; servers go on meanwhile, and migrations wait. Whoever has the file has all data but what the
+secret key seals: keep it as you keep the database. What it leaves out: sessions of the portal and sign-in links.
+`
+}
+
+// admitAny is keyring.Admit for a database that may be of before keys were noted.
+func admitAny(ctx context.Context, pool *pgxpool.Pool, g keyring.Given) error {
+	err := keyring.Admit(ctx, pool, g)
+	if noTable(err) {
+		return nil
+	}
+	return err
+}
+
+func noTable(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && refused.Code == "42P01"
+}
+
+// manifest is what is known of a backup before it begins.
+func (d *database) manifest(ctx context.Context, env *Env) (backup.Manifest, error) {
+	m := backup.Manifest{Rail: build(), CreatedAt: env.Clock.Now().Time}
+	known, err := queries.KeyFingerprints(ctx, d.pool)
+	if err != nil && !noTable(err) {
+		return m, err
+	}
+	for _, k := range known {
+		if k.ReplacedAt == nil {
+			m.Fingerprints = append(m.Fingerprints, k.Fingerprint)
+		}
+	}
+	if len(m.Fingerprints) == 0 {
+		m.Fingerprints = []string{d.keeper.Fingerprint()}
+	}
+	return m, nil
+}
+
+func (d *database) sealedKeys(env *Env, phrase passphrase) (*backup.SealedKeys, error) {
+	text, err := phrase.read(env, true)
+	if errors.Is(err, errNoPassphrase) {
+		return nil, fmt.Errorf("%w, or leave the secret key out with --without-key", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return backup.SealKeys(append([][32]byte{d.config.SecretKey}, d.config.FormerKeys()...), text)
+}
+
+// writeBackup writes the file under another name until it is whole.
+func (d *database) writeBackup(ctx context.Context, env *Env, path string, m backup.Manifest) (n int64, err error) {
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return 0, cmp.Or(err, fmt.Errorf("%s exists already", path))
+	}
+	f, err := os.OpenFile(path+".partial", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	n, err = backup.Write(ctx, d.direct, f, m, d.keeper, progress(env, "written"))
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return n, err
+	}
+	return n, os.Rename(f.Name(), path)
+}
+
+// progress tells of long work, every second on a terminal, else every ten.
+func progress(env *Env, verb string) backup.Progress {
+	began := time.Now()
+	last, every, before, after := began, 10*time.Second, "", "\n"
+	if f, ok := env.Err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		every, before, after = time.Second, "\r\x1b[K", ""
+	}
+	return func(what string, bytes int64) {
+		if now := time.Now(); now.Sub(last) >= every {
+			last = now
+			fmt.Fprintf(env.Err, "%s%s: %s, %d MB %s%s", before, now.Sub(began).Round(time.Second), what, bytes>>20, verb, after)
+		}
+	}
+}
+
+func restore(fs *flag.FlagSet) action {
+	phrase := passphraseFlag(fs)
+	return func(ctx context.Context, env *Env, args []string) error {
+		m, err := backup.Describe(args[0])
+		if err != nil {
+			return err
+		}
+		cfg, err := config.Read(env.Environ)
+		if err != nil {
+			return err
+		}
+		keeper, keep, err := fitting(env, &cfg, m, phrase)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(env.Err, "%s is of %s; checking it\n", args[0], m.CreatedAt.Format(time.RFC3339))
+		if err := backup.Check(ctx, args[0], keeper, progress(env, "read")); err != nil {
+			return err
+		}
+		if err := keep(); err != nil {
+			return err
+		}
+		at, err := locate(ctx, cfg, nil)
+		if err != nil {
+			return err
+		}
+		return errors.Join(fill(ctx, env, &database{place: at, config: cfg, keeper: keeper}, args[0]), at.close())
+	}
+}
+
+func restoreHelp() string {
+	return `The database is a private one in an empty RAIL_DATA_DIR, which gets the secret key of the backup too, or the one of
+RAIL_DATABASE_URL, for which RAIL_SECRET_KEY must hold that key: rail restore key shows it. No server may run on it. The
+file is read twice: nothing is written before it is known to be whole.
+
+What came after the backup is not in it: payouts that were sent since are due again, API keys that were revoked since work
+again, and webhooks that were delivered since may come again. Look at these before you start the server.
+`
+}
+
+// fitting returns the secret key that belongs to a backup, from the configuration
+// or else from the backup, and what keeps it there.
+func fitting(env *Env, cfg *config.Config, m backup.Manifest, phrase passphrase) (*secret.Keeper, func() error, error) {
+	keep := func() error { return nil }
+	if cfg.Fresh() {
+		keys, err := keysOf(env, m, phrase)
+		if err != nil {
+			return nil, nil, err
+		}
+		cfg.SecretKey, cfg.KeyFrom = keys[0], "the backup"
+		keep = func() error { return cfg.KeepKey(keys[0]) }
+	} else if err := cfg.LoadKey(); err != nil {
+		return nil, nil, err
+	}
+	keeper, err := secret.New(cfg.SecretKey, cfg.FormerKeys()...)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, f := range m.Fingerprints {
+		if !slices.Contains(keeper.Fingerprints(), f) {
+			return nil, nil, fmt.Errorf("%w: the backup needs %s, %s has %s; rail restore key shows what it holds, for RAIL_SECRET_KEY and RAIL_SECRET_KEY_PREVIOUS",
+				keyring.ErrWrongKey, strings.Join(m.Fingerprints, " and "), cfg.KeyFrom, strings.Join(keeper.Fingerprints(), " and "))
+		}
+	}
+	return keeper, keep, nil
+}
+
+func keysOf(env *Env, m backup.Manifest, phrase passphrase) ([][32]byte, error) {
+	if m.Keys == nil {
+		return nil, fmt.Errorf("the backup does not hold its secret key, with the fingerprint %s: set RAIL_SECRET_KEY", strings.Join(m.Fingerprints, " and "))
+	}
+	text, err := phrase.read(env, false)
+	if err != nil {
+		return nil, err
+	}
+	return m.Keys.Open(text)
+}
+
+// fill restores into a database that is there, and checks it.
+func fill(ctx context.Context, env *Env, d *database, path string) error {
+	n, err := backup.Restore(ctx, d.direct, path, d.keeper, progress(env, "read"))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(env.Err, "%d rows are there; folding the ledger and auditing\n", n)
+	if d.pool, err = postgres.Open(ctx, d.dsn, postgres.Options{MaxConns: d.config.DBMaxConns, Check: true}); err != nil {
+		return err
+	}
+	defer d.pool.Close()
+	if err := keyring.Admit(ctx, d.pool, d.given(env, true)); err != nil {
+		return err
+	}
+	if err := ledger.NewFolder(d.pool).Fold(ctx); err != nil {
+		return err
+	}
+	found, err := audit.Run(ctx, d.pool)
+	if err != nil {
+		return err
+	}
+	for _, f := range found {
+		fmt.Fprintln(env.Out, f)
+	}
+	if len(found) > 0 {
+		return errFindings
+	}
+	_, err = fmt.Fprintf(env.Out, "restored %d rows; the audit has no findings\n", n)
+	return err
+}
+
+func restoreKey(fs *flag.FlagSet) action {
+	phrase := passphraseFlag(fs)
+	return func(_ context.Context, env *Env, args []string) error {
+		m, err := backup.Describe(args[0])
+		if err != nil {
+			return err
+		}
+		keys, err := keysOf(env, m, phrase)
+		if err != nil {
+			return err
+		}
+		for i, name := range []string{"RAIL_SECRET_KEY", "RAIL_SECRET_KEY_PREVIOUS"}[:min(2, len(keys))] {
+			if _, err := fmt.Fprintf(env.Out, "%s=%s\n", name, hex.EncodeToString(keys[i][:])); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
