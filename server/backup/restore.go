@@ -46,7 +46,7 @@ func Restore(ctx context.Context, dsn, path string, keeper *secret.Keeper, progr
 	if err := migrate.Up(ctx, dsn); err != nil {
 		return n, err
 	}
-	progress("analyzing", 0)
+	progress("analyzing", s.read)
 	_, err = conn.Exec(ctx, "ANALYZE")
 	return n, err
 }
@@ -146,8 +146,8 @@ func (s *source) load(ctx context.Context, conn *pgx.Conn, keeper *secret.Keeper
 }
 
 func (s *source) each(ctx context.Context, conn *pgx.Conn, what string, statements []string) error {
-	for i, sql := range statements {
-		s.progress(what, int64(i))
+	for _, sql := range statements {
+		s.progress(what, s.read)
 		if _, err := conn.Exec(ctx, sql); err != nil {
 			return fmt.Errorf("%s: %w", sql, err)
 		}

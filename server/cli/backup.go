@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -107,7 +108,7 @@ func (d *database) writeBackup(ctx context.Context, env *Env, path string, m bac
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return 0, cmp.Or(err, fmt.Errorf("%s exists already", path))
 	}
-	f, err := os.OpenFile(path+".partial", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // 0600
 	if err != nil {
 		return 0, err
 	}

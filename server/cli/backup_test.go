@@ -143,11 +143,10 @@ func contents(t *testing.T, pool *pgxpool.Pool) map[string]string {
 	add(`SELECT 'index ' || indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'`)
 	add(`SELECT 'constraint ' || conrelid::regclass || ' ' || conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE connamespace = 'public'::regnamespace`)
 	add(`SELECT 'trigger ' || tgrelid::regclass || ' ' || tgname, tgenabled::text FROM pg_trigger WHERE NOT tgisinternal`)
-	add(`SELECT 'balance ' || id, pending_minor || ' ' || due_minor || ' ' || paid_minor FROM balance_sums`)
+	add(`SELECT 'balance ' || id, concat_ws(' ', program_id, partner_id, currency, pending_minor, due_minor, paid_minor, updated_at) FROM balance_sums`)
 	rows, err := conn.Query(t.Context(), `SELECT table_name::text, string_agg(quote_ident(column_name), ', ' ORDER BY ordinal_position) FROM information_schema.columns
-		WHERE table_schema = 'public' AND udt_name <> 'xid8' AND (table_name <> 'balances' OR column_name NOT IN ('pending_minor', 'due_minor', 'paid_minor'))
-			AND table_name IN (SELECT relname FROM pg_class WHERE relkind = 'r' AND relpersistence = 'p')
-			AND table_name NOT IN ('ledger_mark', 'webhook_leases', 'portal_sessions', 'magic_links', 'key_fingerprints') GROUP BY 1`)
+		WHERE table_schema = 'public' AND udt_name <> 'xid8' AND table_name IN (SELECT relname FROM pg_class WHERE relkind = 'r' AND relpersistence = 'p')
+			AND table_name NOT IN ('balances', 'ledger_mark', 'webhook_leases', 'portal_sessions', 'magic_links', 'key_fingerprints') GROUP BY 1`)
 	require.NoError(t, err)
 	columns := map[string]string{}
 	var table, list string
