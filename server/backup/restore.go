@@ -58,7 +58,8 @@ func (s *source) room(ctx context.Context, dsn string) (err error) {
 		return err
 	}
 	if s.manifest.Schema > latest {
-		return fmt.Errorf("the backup is of schema version %d and this program knows %d: restore it with the Rail that wrote it, %s", s.manifest.Schema, latest, s.manifest.Rail)
+		return fmt.Errorf("the backup is of schema version %d and this program knows %d: restore it with the Rail that wrote it, %s",
+			s.manifest.Schema, latest, s.manifest.Rail)
 	}
 	conn, err := connect(ctx, dsn)
 	if err != nil {
@@ -191,7 +192,8 @@ func sequences(ctx context.Context, conn *pgx.Conn, last map[string]int64) error
 		return err
 	}
 	for _, i := range identities {
-		sql := fmt.Sprintf("SELECT setval(quote_ident($1)::regclass, greatest(max(%s), $2), true) FROM %s HAVING greatest(max(%[1]s), $2) > 0", quote(i.Column), quote(i.Table))
+		sql := fmt.Sprintf(`SELECT setval(quote_ident($1)::regclass, greatest(max(%[1]s), $2), true)
+			FROM %[2]s HAVING greatest(max(%[1]s), $2) > 0`, quote(i.Column), quote(i.Table))
 		if _, err := conn.Exec(ctx, sql, i.Sequence, last[i.Sequence]); err != nil {
 			return fmt.Errorf("%s: %w", i.Sequence, err)
 		}

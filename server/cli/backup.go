@@ -39,8 +39,8 @@ func backUp(fs *flag.FlagSet) action {
 			key := "with its secret key, sealed"
 			if *without {
 				key = "WITHOUT its secret key"
-				fmt.Fprintf(env.Err, "The backup will not hold the secret key (fingerprint %s, from %s). Without that key no API key works and no webhook\n"+
-					"secret or payout detail can be read: keep it in another place.\n", d.keeper.Fingerprint(), d.config.KeyFrom)
+				fmt.Fprintf(env.Err, "The backup will not hold the secret key (fingerprint %s, from %s). Without that key no API key\n"+
+					"works and no webhook secret or payout detail can be read: keep it in another place.\n", d.keeper.Fingerprint(), d.config.KeyFrom)
 			} else if m.Keys, err = d.sealedKeys(env, phrase); err != nil {
 				return err
 			}
@@ -199,8 +199,8 @@ func fitting(env *Env, cfg *config.Config, m backup.Manifest, phrase passphrase)
 	}
 	for _, f := range m.Fingerprints {
 		if !slices.Contains(keeper.Fingerprints(), f) {
-			return nil, nil, fmt.Errorf("%w: the backup needs %s, %s has %s; rail restore key shows what it holds, for RAIL_SECRET_KEY and RAIL_SECRET_KEY_PREVIOUS",
-				keyring.ErrWrongKey, strings.Join(m.Fingerprints, " and "), cfg.KeyFrom, strings.Join(keeper.Fingerprints(), " and "))
+			return nil, nil, fmt.Errorf("%w: the backup needs %s, %s has %s; rail restore key shows what it holds, for RAIL_SECRET_KEY and "+
+				"RAIL_SECRET_KEY_PREVIOUS", keyring.ErrWrongKey, strings.Join(m.Fingerprints, " and "), cfg.KeyFrom, strings.Join(keeper.Fingerprints(), " and "))
 		}
 	}
 	return keeper, keep, nil

@@ -338,7 +338,7 @@ func TestBackupWithoutKey(t *testing.T) {
 	status, out, errs := r.run("backup", "--without-key", file)
 	require.Zero(t, status, errs)
 	require.Contains(t, out, "WITHOUT its secret key")
-	require.Contains(t, errs, "Without that key no API key works")
+	require.Contains(t, errs, "Without that key no API key")
 	status, _, errs = r.run("backup", "--without-key", file)
 	require.Equal(t, 1, status)
 	require.Contains(t, errs, "exists already")

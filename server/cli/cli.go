@@ -78,7 +78,7 @@ func operations() []command {
 		{name: "job run", args: "NAME", about: "run a background job once, now", setUp: jobRun, more: jobHelp},
 		{name: "health", about: "ask a running server whether it can answer requests; status 1 when it cannot", setUp: health},
 		{name: "audit", about: "check the data against its invariants; status 1 when one is broken", setUp: runAudit, more: auditHelp},
-		{name: "backup", args: "FILE", about: "write the whole database into a file, while servers use it, with its secret key", setUp: backUp, more: backupHelp},
+		{name: "backup", args: "FILE", about: "write the database, while servers use it, and its secret key into a file", setUp: backUp, more: backupHelp},
 		{name: "restore", args: "FILE", about: "fill an empty database from a backup, and check it", setUp: restore, more: restoreHelp},
 		{name: "restore key", args: "FILE", about: "show the secret key that a backup holds", setUp: restoreKey},
 		{name: "version", about: "show the version", setUp: showVersion},
