@@ -18,7 +18,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/term"
 
-	"rail/server/audit"
 	"rail/server/backup"
 	"rail/server/config"
 	"rail/server/keyring"
@@ -234,18 +233,7 @@ func fill(ctx context.Context, env *Env, d *database, path string) error {
 	if err := ledger.NewFolder(d.pool).Fold(ctx); err != nil {
 		return err
 	}
-	found, err := audit.Run(ctx, d.pool)
-	if err != nil {
-		return err
-	}
-	for _, f := range found {
-		fmt.Fprintln(env.Out, f)
-	}
-	if len(found) > 0 {
-		return errFindings
-	}
-	_, err = fmt.Fprintf(env.Out, "restored %d rows; the audit has no findings\n", n)
-	return err
+	return d.audit(ctx, env, output{new(bool)})
 }
 
 func restoreKey(fs *flag.FlagSet) action {

@@ -67,7 +67,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	before, sold := backedUp(t, s, file, func() { s.Sale(program, customer) })
 
 	to := newRail(t).phrase(phraseOfTests)
-	require.Regexp(t, `^restored \d+ rows; the audit has no findings\n$`, to.must("restore", file))
+	require.Contains(t, to.must("restore", file), "no findings")
 	require.Contains(t, to.running().must("audit"), "no findings")
 	pool := to.opened()
 	cfg := to.config()

@@ -176,7 +176,7 @@ func TestNoDatabase(t *testing.T) {
 var needDatabase = []string{
 	"migrate up", "migrate down --yes", "migrate version", "org create --name x", "org list", "org plan org_1", "key create --scope read", "key list", "key revoke key_1",
 	"link rate-override lnk_1 --clear", "sample load", "sample clear", "bench load --yes", "secrets rotate", "secrets adopt --yes",
-	"listen --forward-to http://localhost:1", "payouts export --batch batch_1 --format wise", "payouts fail pyt_1 --reason x", "job run clean-up", "audit", "backup nowhere",
+	"listen --forward-to http://localhost:1", "payouts export --batch batch_1 --format wise", "payouts paid pyt_1", "payouts fail pyt_1 --reason x", "job run clean-up", "audit", "backup nowhere",
 }
 
 // needNone are the other commands.
