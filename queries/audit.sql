@@ -191,21 +191,30 @@ LIMIT @lim;
 
 -- name: AuditM16 :many
 -- AuditM16: a refunded sale has no open commission but one in flight, and all
--- of a paid one is clawed back (M17).
+-- of a paid one is clawed back (M17), whether a rule or a hand made it.
 SELECT k.id::text AS what, format('%s %s of a refunded sale, %s clawed back', k.status, k.amount_minor, k.clawed_minor)::text AS message
 FROM sales s JOIN commissions k ON k.sale_id = s.id
-WHERE s.refunded_at IS NOT NULL AND k.kind = 'referral' AND k.status IN ('pending', 'approved', 'due', 'paid') AND k.clawed_minor <> k.amount_minor
+WHERE s.refunded_at IS NOT NULL AND k.metadata ->> 'commission_id' IS NULL AND k.status IN ('pending', 'approved', 'due', 'paid') AND k.clawed_minor <> k.amount_minor
 LIMIT @lim;
 
 -- name: AuditM18 :many
--- AuditM18: what was clawed back of a commission is the sum of the clawbacks
--- that name it, which are its partner's and of its currency.
+-- AuditM18: what was clawed back of a commission is the sum of what names it,
+-- which is its partner's and of its currency: clawbacks, and of a deduction the
+-- rewards that undo it.
 SELECT k.id::text AS what, format('%s clawed back, clawbacks of %s', k.clawed_minor, coalesce(c.sum, 0))::text AS message
 FROM commissions k LEFT JOIN (
     SELECT b.metadata ->> 'commission_id' AS origin, b.partner_id, b.currency, -sum(b.amount_minor) AS sum FROM commissions b
-    WHERE b.kind = 'clawback' AND b.metadata IS NOT NULL GROUP BY 1, 2, 3
+    WHERE b.metadata ->> 'commission_id' IS NOT NULL GROUP BY 1, 2, 3
 ) c ON c.origin = k.id AND c.partner_id = k.partner_id AND c.currency = k.currency
-WHERE k.kind = 'referral' AND k.clawed_minor <> coalesce(c.sum, 0)
+WHERE k.clawed_minor <> coalesce(c.sum, 0)
+LIMIT @lim;
+
+-- name: AuditRefunds :many
+-- AuditRefunds: the refunds of a sale sum to what was given back of it.
+SELECT s.id::text AS what, format('%s refunded, refunds of %s', g.refunded, coalesce(r.sum, 0))::text AS message
+FROM sales s CROSS JOIN LATERAL (SELECT s.refunded_minor + CASE WHEN s.refunded_at IS NOT NULL THEN s.amount_minor ELSE 0 END AS refunded) g
+LEFT JOIN (SELECT f.sale_id, sum(f.amount_minor) AS sum FROM refunds f WHERE f.status = 'applied' GROUP BY 1) r ON r.sale_id = s.id
+WHERE g.refunded <> coalesce(r.sum, 0)
 LIMIT @lim;
 
 -- name: AuditM19 :many
@@ -311,7 +320,7 @@ LIMIT @lim;
 -- which names the API key.
 SELECT k.id::text AS what, format('%s lines of %s', count(a.id), w.action)::text AS message
 FROM commissions k CROSS JOIN LATERAL (
-    SELECT 'commission.created' AS action WHERE k.kind = 'reward' OR k.kind = 'clawback' AND k.metadata IS NULL
+    SELECT 'commission.created' AS action WHERE k.kind <> 'referral' AND k.metadata ->> 'commission_id' IS NULL
     UNION ALL SELECT 'commission.rejected' WHERE k.status = 'rejected') w
 LEFT JOIN audit_log_entries a ON a.target_id = k.id AND a.action = w.action AND a.api_key_id IS NOT NULL
 WHERE NOT starts_with(k.id, 'sample_')
@@ -357,6 +366,7 @@ UNION ALL SELECT 'payout_batches', count(*) FROM payout_batches
 UNION ALL SELECT 'payouts', count(*) FROM payouts
 UNION ALL SELECT 'programs', count(*) FROM programs
 UNION ALL SELECT 'referrals', count(*) FROM referrals
+UNION ALL SELECT 'refunds', count(*) FROM refunds
 UNION ALL SELECT 'report_sums', count(*) FROM report_sums
 UNION ALL SELECT 'sales', count(*) FROM sales
 UNION ALL SELECT 'tallies', count(*) FROM tallies;

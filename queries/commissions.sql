@@ -71,9 +71,9 @@ SELECT t.* FROM commissions t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY
 
 -- name: CommissionInsert :exec
 INSERT INTO commissions (id, org_id, program_id, partner_id, sale_id, customer_id, flow_id, flow_branch_id, kind, amount_minor, revenue_minor,
-    rate_type, rate_value, currency, status, mature_at, approve_at, approved_at, metadata, created_at, updated_at)
+    rate_type, rate_value, currency, status, mature_at, approve_at, approved_at, metadata, refunded_before_minor, created_at, updated_at)
 VALUES (@id, @org_id, @program_id, @partner_id, @sale_id, @customer_id, @flow_id, @flow_branch_id, @kind, @amount_minor, @revenue_minor,
-    @rate_type, @rate_value, @currency, @status, @mature_at, @approve_at, @approved_at, @metadata, @created_at, @updated_at);
+    @rate_type, @rate_value, @currency, @status, @mature_at, @approve_at, @approved_at, @metadata, @refunded_before_minor, @created_at, @updated_at);
 
 -- name: CommissionVoid :execrows
 -- CommissionVoid is conditional on the state that was read.

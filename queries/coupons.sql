@@ -7,6 +7,8 @@ SELECT t.* FROM coupons t
 WHERE t.program_id = @program_id
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
   AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
+  AND (sqlc.narg('code')::text IS NULL OR lower(t.code) = lower(sqlc.narg('code')::text))
+  AND (sqlc.narg('external_id')::text IS NULL OR t.external_id = sqlc.narg('external_id')::text)
   AND (sqlc.narg('after_at')::timestamptz IS NULL OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
   AND (sqlc.narg('before_at')::timestamptz IS NULL OR (t.created_at, t.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
 ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.created_at END,
@@ -18,14 +20,18 @@ LIMIT @lim;
 SELECT count(*) FROM coupons t
 WHERE t.program_id = @program_id
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
-  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text);
+  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
+  AND (sqlc.narg('code')::text IS NULL OR lower(t.code) = lower(sqlc.narg('code')::text))
+  AND (sqlc.narg('external_id')::text IS NULL OR t.external_id = sqlc.narg('external_id')::text);
 
 -- name: CouponCursor :one
 -- CouponCursor applies the filters by identity only: a row whose state has left
 -- the filter still marks its place, so that a walk goes on while rows change.
 SELECT t.created_at, t.id FROM coupons t
 WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
-  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text);
+  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
+  AND (sqlc.narg('code')::text IS NULL OR lower(t.code) = lower(sqlc.narg('code')::text))
+  AND (sqlc.narg('external_id')::text IS NULL OR t.external_id = sqlc.narg('external_id')::text);
 
 -- name: CouponGet :one
 SELECT t.* FROM coupons t WHERE t.id = @id AND t.org_id = @org_id;

@@ -85,6 +85,7 @@ var unbound = map[string]string{
 	"BatchOperated":        "asked by the operator's command only, for any batch",
 	"PayoutRuns":           "batches are made in every organization",
 	"ReferralsExpire":      "the window runs out in every organization",
+	"RefundsExpire":        "the wait runs out in every organization",
 	"BalancesUnfold":       "undoes the folds of another cluster, whosever they are",
 	// The counters of a flow's conditions. The program and the partner are those of
 	// the customer or sign-up that was read under the organization in the same
@@ -97,7 +98,7 @@ var unbound = map[string]string{
 	"PartnerAddressesPurge": "removes what has expired, whosever it is",
 	// The audit's equations hold over the whole database.
 	"AuditM01": "audit", "AuditM02": "audit", "AuditM03": "audit", "AuditM04": "audit", "AuditM05": "audit", "AuditM06": "audit",
-	"AuditM07": "audit", "AuditM08": "audit", "AuditM09": "audit", "AuditM10": "audit", "AuditM12": "audit", "AuditM13": "audit", "AuditM16": "audit", "AuditM18": "audit", "AuditM19": "audit", "AuditRows": "audit", "AuditM20": "audit", "AuditOutcome": "audit",
+	"AuditM07": "audit", "AuditM08": "audit", "AuditM09": "audit", "AuditM10": "audit", "AuditM12": "audit", "AuditM13": "audit", "AuditM16": "audit", "AuditM18": "audit", "AuditM19": "audit", "AuditRefunds": "audit", "AuditRows": "audit", "AuditM20": "audit", "AuditOutcome": "audit",
 	"AuditM11": "audit", "AuditM15": "audit", "AuditM21": "audit", "AuditM22": "audit", "AuditM25": "audit", "AuditM33": "audit", "AuditM34": "audit", "AuditLeftOut": "audit",
 	"AuditCurrencies": "audit", "AuditReportDays": "audit", "AuditReportLevels": "audit", "AuditTallies": "audit",
 }

@@ -8,6 +8,7 @@ WHERE t.program_id = @program_id
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
   AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
   AND (sqlc.narg('customer_id')::text IS NULL OR t.customer_id = sqlc.narg('customer_id')::text)
+  AND (sqlc.narg('external_charge_id')::text IS NULL OR t.external_charge_id = sqlc.narg('external_charge_id')::text)
   AND (sqlc.narg('occurred_after')::timestamptz IS NULL OR t.occurred_at >= sqlc.narg('occurred_after')::timestamptz)
   AND (sqlc.narg('occurred_before')::timestamptz IS NULL OR t.occurred_at < sqlc.narg('occurred_before')::timestamptz)
   AND (sqlc.narg('refunded')::boolean IS NULL OR (t.refunded_at IS NOT NULL) = sqlc.narg('refunded')::boolean)
@@ -25,6 +26,7 @@ WHERE t.program_id = @program_id
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
   AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
   AND (sqlc.narg('customer_id')::text IS NULL OR t.customer_id = sqlc.narg('customer_id')::text)
+  AND (sqlc.narg('external_charge_id')::text IS NULL OR t.external_charge_id = sqlc.narg('external_charge_id')::text)
   AND (sqlc.narg('occurred_after')::timestamptz IS NULL OR t.occurred_at >= sqlc.narg('occurred_after')::timestamptz)
   AND (sqlc.narg('occurred_before')::timestamptz IS NULL OR t.occurred_at < sqlc.narg('occurred_before')::timestamptz)
   AND (sqlc.narg('refunded')::boolean IS NULL OR (t.refunded_at IS NOT NULL) = sqlc.narg('refunded')::boolean)
@@ -76,7 +78,8 @@ WHERE EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @
 SELECT t.created_at, t.id FROM sales t
 WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
   AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
-  AND (sqlc.narg('customer_id')::text IS NULL OR t.customer_id = sqlc.narg('customer_id')::text);
+  AND (sqlc.narg('customer_id')::text IS NULL OR t.customer_id = sqlc.narg('customer_id')::text)
+  AND (sqlc.narg('external_charge_id')::text IS NULL OR t.external_charge_id = sqlc.narg('external_charge_id')::text);
 
 -- name: SaleByIDs :many
 SELECT t.* FROM sales t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
@@ -101,10 +104,18 @@ FROM customers c JOIN programs g ON g.id = c.program_id LEFT JOIN partners p ON 
 WHERE c.id = @customer_id AND c.org_id = @org_id;
 
 -- name: SaleHistory :one
--- SaleHistory tells, after the lock, whether the charge is known and whether
--- the customer has paid before.
+-- SaleHistory reports, after the locks, whether the charge is known, whether
+-- refunds of it wait, and whether the customer has paid before.
 SELECT coalesce((SELECT s.id FROM sales s WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.external_charge_id = @external_charge_id), '')::text AS existing_id,
+    EXISTS (SELECT 1 FROM refunds r WHERE r.program_id = @program_id AND r.org_id = @org_id AND r.external_charge_id = @external_charge_id AND r.status = 'waiting') AS refunds_wait,
     EXISTS (SELECT 1 FROM sales s WHERE s.customer_id = @customer_id AND s.org_id = @org_id) AS has_sales;
+
+-- name: SaleByCharge :one
+SELECT t.id FROM sales t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.external_charge_id = @external_charge_id;
+
+-- name: SaleShare :one
+-- SaleShare keeps a sale from being refunded until the commit.
+SELECT t.* FROM sales t WHERE t.id = @id AND t.org_id = @org_id FOR SHARE;
 
 -- name: SaleInsert :exec
 INSERT INTO sales (id, org_id, program_id, customer_id, partner_id, external_charge_id, external_payment_intent_id, processor, amount_minor, tax_minor,
@@ -145,8 +156,20 @@ UPDATE sales SET amount_minor = @amount_minor, tax_minor = @tax_minor, refunded_
 WHERE id = @id AND org_id = @org_id;
 
 -- name: SaleCommissions :many
--- SaleCommissions locks what the sale earned, in the order in which it was made.
-SELECT t.* FROM commissions t WHERE t.sale_id = @sale_id AND t.org_id = @org_id AND t.kind = 'referral' ORDER BY t.created_at, t.id FOR NO KEY UPDATE;
+-- SaleCommissions locks what was earned of the sale, by a rule or by hand, and
+-- what was deducted by hand. Deductions come first, so that no payout sinks below
+-- what it still holds. What refunds made themselves names its commission.
+SELECT t.* FROM commissions t
+WHERE t.sale_id = @sale_id AND t.org_id = @org_id AND t.metadata ->> 'commission_id' IS NULL
+ORDER BY t.amount_minor > 0, t.created_at, t.id FOR NO KEY UPDATE;
+
+-- name: SalePartnersLock :many
+-- SalePartnersLock locks everybody who earns of a sale, in the order of ids.
+SELECT t.id FROM partners t
+WHERE t.org_id = @org_id AND t.id IN (
+    SELECT s.partner_id FROM sales s WHERE s.id = @sale_id AND s.org_id = @org_id
+    UNION SELECT k.partner_id FROM commissions k WHERE k.sale_id = @sale_id AND k.org_id = @org_id)
+ORDER BY t.id FOR NO KEY UPDATE OF t;
 
 -- name: CustomerRefunded :exec
 UPDATE customers SET status = 'refunded', updated_at = @updated_at WHERE id = @id AND org_id = @org_id;

@@ -123,13 +123,13 @@ func (j *job) sell(ctx context.Context) error {
 	return nil
 }
 
-func (j *job) charge(ctx context.Context, charge string) (*api.Sale, error) {
+func (j *job) charge(ctx context.Context, charge string) (*api.RecordedSale, error) {
 	once := func(_ context.Context, r *http.Request) error {
 		r.Header.Set("Idempotency-Key", j.ProgramID+"/"+charge)
 		return nil
 	}
 	reply, err := j.client.CreateSaleWithResponse(ctx, api.SaleCreate{
-		ProgramID: j.ProgramID, CustomerID: j.customer, ExternalChargeID: charge, AmountMinor: 4999, Currency: "USD",
+		ProgramID: j.ProgramID, CustomerID: &j.customer, ExternalChargeID: charge, AmountMinor: 4999, Currency: "USD",
 	}, once)
 	if err != nil {
 		return nil, err

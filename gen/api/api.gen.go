@@ -860,10 +860,12 @@ const (
 	ErrorCodeRangeTooLarge              ErrorCode = "range_too_large"
 	ErrorCodeRateLimitExceeded          ErrorCode = "rate_limit_exceeded"
 	ErrorCodeReferralExpired            ErrorCode = "referral_expired"
+	ErrorCodeRefundWaiting              ErrorCode = "refund_waiting"
 	ErrorCodeResourceNotFound           ErrorCode = "resource_not_found"
 	ErrorCodeRevenueMeterExceeded       ErrorCode = "revenue_meter_exceeded"
 	ErrorCodeRiskFlagClosed             ErrorCode = "risk_flag_closed"
 	ErrorCodeRouteNotFound              ErrorCode = "route_not_found"
+	ErrorCodeSaleRefunded               ErrorCode = "sale_refunded"
 	ErrorCodeSelfReferralBlocked        ErrorCode = "self_referral_blocked"
 	ErrorCodeSignatureExpired           ErrorCode = "signature_expired"
 	ErrorCodeSignatureInvalid           ErrorCode = "signature_invalid"
@@ -985,6 +987,8 @@ func (e ErrorCode) Valid() bool {
 		return true
 	case ErrorCodeReferralExpired:
 		return true
+	case ErrorCodeRefundWaiting:
+		return true
 	case ErrorCodeResourceNotFound:
 		return true
 	case ErrorCodeRevenueMeterExceeded:
@@ -992,6 +996,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodeRiskFlagClosed:
 		return true
 	case ErrorCodeRouteNotFound:
+		return true
+	case ErrorCodeSaleRefunded:
 		return true
 	case ErrorCodeSelfReferralBlocked:
 		return true
@@ -1956,6 +1962,57 @@ func (e ReferralStatus) Valid() bool {
 	}
 }
 
+// Defines values for RefundExpand.
+const (
+	RefundExpandSale RefundExpand = "sale"
+)
+
+// Valid indicates whether the value is a known member of the RefundExpand enum.
+func (e RefundExpand) Valid() bool {
+	switch e {
+	case RefundExpandSale:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RefundStatus.
+const (
+	RefundStatusApplied   RefundStatus = "applied"
+	RefundStatusUnmatched RefundStatus = "unmatched"
+	RefundStatusWaiting   RefundStatus = "waiting"
+)
+
+// Valid indicates whether the value is a known member of the RefundStatus enum.
+func (e RefundStatus) Valid() bool {
+	switch e {
+	case RefundStatusApplied:
+		return true
+	case RefundStatusUnmatched:
+		return true
+	case RefundStatusWaiting:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RefundWarningCode.
+const (
+	RefundWarningCodeDiffersFromRecorded RefundWarningCode = "differs_from_recorded"
+)
+
+// Valid indicates whether the value is a known member of the RefundWarningCode enum.
+func (e RefundWarningCode) Valid() bool {
+	switch e {
+	case RefundWarningCodeDiffersFromRecorded:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ReportCompare.
 const (
 	ReportCompareNone           ReportCompare = "none"
@@ -2312,6 +2369,7 @@ func (e SaleUpdatedEventType) Valid() bool {
 
 // Defines values for SaleWarningCode.
 const (
+	SaleWarningCodeDiffersFromRecorded       SaleWarningCode = "differs_from_recorded"
 	SaleWarningCodeFixedRateCurrencyMismatch SaleWarningCode = "fixed_rate_currency_mismatch"
 	SaleWarningCodeNoCommissionFromRules     SaleWarningCode = "no_commission_from_rules"
 	SaleWarningCodeNoPartnerAttributed       SaleWarningCode = "no_partner_attributed"
@@ -2320,6 +2378,8 @@ const (
 // Valid indicates whether the value is a known member of the SaleWarningCode enum.
 func (e SaleWarningCode) Valid() bool {
 	switch e {
+	case SaleWarningCodeDiffersFromRecorded:
+		return true
 	case SaleWarningCodeFixedRateCurrencyMismatch:
 		return true
 	case SaleWarningCodeNoCommissionFromRules:
@@ -3791,6 +3851,12 @@ type CommissionCreate struct {
 	// CustomerID A customer of the same program, for reference.
 	CustomerID *CustomerID `json:"customer_id,omitempty"`
 
+	// ExternalChargeID The same by the id of the sale's charge. Not together with `sale_id`.
+	ExternalChargeID *string `json:"external_charge_id,omitempty"`
+
+	// ExternalCustomerID The same by the customer's id at the payment processor. Not together with `customer_id`.
+	ExternalCustomerID *string `json:"external_customer_id,omitempty"`
+
 	// PartnerID The id of a partner.
 	//
 	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
@@ -3804,7 +3870,7 @@ type CommissionCreate struct {
 	// Reason Why it is granted; written to the audit log.
 	Reason string `json:"reason"`
 
-	// SaleID A sale of the same program, for reference.
+	// SaleID The sale of the same program that it is for; a refund of the sale takes the commission back in proportion. Not for a sale that is refunded.
 	SaleID *SaleID `json:"sale_id,omitempty"`
 }
 
@@ -4339,12 +4405,15 @@ type CustomerConflict struct {
 	Existing *Customer `json:"existing,omitempty"`
 }
 
-// CustomerCreate A customer to add. Exactly one of `partner_id` and `click_id` is needed: both are refused with `parameters_exclusive`, neither with `parameter_missing`.
+// CustomerCreate A customer to add. Exactly one of `partner_id`, `click_id` and `coupon_code` is needed: two are refused with `parameters_exclusive`, none with `parameter_missing`.
 type CustomerCreate struct {
 	// ClickID The id of a click.
 	//
 	// Examples: clk_01kb2m4q8e7v9t3n5x6c0d1f2g
 	ClickID *ClickID `json:"click_id,omitempty"`
+
+	// CouponCode Attribute to the partner of this coupon, which must be active; recorded with `tracked_by` `coupon`. Not together with `partner_id` or `click_id`.
+	CouponCode *string `json:"coupon_code,omitempty"`
 
 	// Email Email; not unique.
 	Email *string `json:"email,omitempty"`
@@ -6360,6 +6429,104 @@ type ProgramUpdate struct {
 // Examples: percent
 type RateType string
 
+// RecordedSale A sale with what followed from it.
+type RecordedSale struct {
+	// ID The id of a sale.
+	//
+	// Examples: sale_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID SaleID `json:"id"`
+
+	// Object Always `sale`.
+	Object string `json:"object"`
+
+	// ActivityOutcome `commission_created` when a commission followed, `sale_recorded` when the sale was accepted and nobody was paid.
+	//
+	// Examples: commission_created
+	ActivityOutcome SaleActivityOutcome `json:"activity_outcome"`
+
+	// AmountMinor Gross amount in minor units of `currency`; a partial refund lowers it.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// BillingType Whether the payment stands alone (`one_time`) or belongs to a `subscription`.
+	//
+	// Examples: subscription
+	BillingType BillingType `json:"billing_type"`
+
+	// ChargedMinor What the customer was charged, in minor units of `currency`; never changes.
+	ChargedMinor int64 `json:"charged_minor"`
+
+	// CreatedAt When it was created.
+	CreatedAt clock.Time `json:"created_at"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// Customer The customer; only with `expand[]=customer`.
+	Customer nullable.Nullable[Customer] `json:"customer,omitempty"`
+
+	// CustomerID The id of a customer.
+	//
+	// Examples: cus_01kb2m4q8e7v9t3n5x6c0d1f2g
+	CustomerID CustomerID `json:"customer_id"`
+
+	// ExternalChargeID The charge's id at the payment processor. One charge makes at most one sale in a program, forever.
+	ExternalChargeID string `json:"external_charge_id"`
+
+	// ExternalPaymentIntentID The payment intent's id at the payment processor; null when unknown.
+	ExternalPaymentIntentID *string `json:"external_payment_intent_id"`
+
+	// Interval Billing interval of the subscription; null for one-time payments or when unknown.
+	Interval *BillingInterval `json:"interval"`
+
+	// IsFirstSale Whether no sale of this customer was recorded before, refunded ones included.
+	IsFirstSale bool `json:"is_first_sale"`
+
+	// Metadata Your own data, as given.
+	Metadata json.RawMessage `json:"metadata"`
+
+	// OccurredAt When the customer paid.
+	OccurredAt clock.Time `json:"occurred_at"`
+
+	// Partner The partner; only with `expand[]=partner`.
+	Partner nullable.Nullable[Partner] `json:"partner,omitempty"`
+
+	// PartnerID The partner whom the sale is attributed to; null without one, or once that partner is deleted.
+	PartnerID *PartnerID `json:"partner_id"`
+
+	// Processor The payment processor that the data comes from.
+	//
+	// Examples: api
+	Processor Processor `json:"processor"`
+
+	// ProductID Your id of the product, as sent.
+	ProductID *string `json:"product_id"`
+
+	// ProductName Name of the product, as sent.
+	ProductName *string `json:"product_name"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// RefundedAt When the sale was refunded as a whole; null until then.
+	RefundedAt *clock.Time `json:"refunded_at"`
+
+	// RefundedMinor The sum of the sale's refunds, in minor units of `currency`.
+	RefundedMinor int64 `json:"refunded_minor"`
+
+	// TaxMinor Tax inside the gross amount, in minor units of `currency`; null when unknown.
+	TaxMinor *int64 `json:"tax_minor"`
+
+	// UpdatedAt When it was last changed.
+	UpdatedAt clock.Time `json:"updated_at"`
+
+	// Warnings Why nobody was paid, empty when somebody was; also that a repeat differs from what is recorded.
+	Warnings []SaleWarning `json:"warnings"`
+}
+
 // Referral A unique visit, not a person: the clicks of one visitor token on one partner within the program's cookie window.
 type Referral struct {
 	// ID The id of a referral.
@@ -6624,18 +6791,138 @@ type ReferralList struct {
 // Examples: visit
 type ReferralStatus string
 
-// RefundResult What this refund did; both counts are 0 when the sale was refunded before.
-type RefundResult struct {
+// Refund Money that went back to a customer.
+type Refund struct {
+	// ID The id of a refund.
+	//
+	// Examples: rfd_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID RefundID `json:"id"`
+
 	// Object Always `refund`.
 	Object string `json:"object"`
 
+	// AmountMinor What was given back, in minor units of `currency`; 0 when nothing was left of the sale. While it waits what it asks for, null for all of the sale.
+	AmountMinor *int64 `json:"amount_minor"`
+
+	// ClawbackMinor Paid commission in `currency` that is taken back from the next balance of partners, as a positive number; 0 when none.
+	ClawbackMinor int64 `json:"clawback_minor"`
+
+	// Commissions Every commission of the sale that the refund changed, before and after; empty for refunds from before they were noted.
+	Commissions []RefundedCommission `json:"commissions"`
+
+	// CreatedAt When it was created.
+	CreatedAt clock.Time `json:"created_at"`
+
+	// Currency Currency of the sale; null until one is recorded.
+	Currency *Currency `json:"currency"`
+
+	// ExternalChargeID The id of the refunded charge at the payment processor.
+	ExternalChargeID *string `json:"external_charge_id"`
+
+	// ExternalRefundID The refund's id at the payment processor, unique in the program; null when none was given.
+	ExternalRefundID *string `json:"external_refund_id"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// Reason Why it was refunded.
+	Reason *string `json:"reason"`
+
+	// RefundedAt When the money went back.
+	RefundedAt clock.Time `json:"refunded_at"`
+
+	// Sale The sale; only with `expand[]=sale`.
+	Sale nullable.Nullable[Sale] `json:"sale,omitempty"`
+
+	// SaleID The sale that was refunded; null until one is recorded.
+	SaleID *SaleID `json:"sale_id"`
+
+	// Status `applied` to its sale; `waiting` for a sale that is not recorded yet; `unmatched` when none came within 30 days.
+	//
+	// Examples: applied
+	Status RefundStatus `json:"status"`
+
+	// UpdatedAt When it was last changed.
+	UpdatedAt clock.Time `json:"updated_at"`
+
+	// VoidedCommissions Number of unpaid commissions that were voided.
+	VoidedCommissions int64 `json:"voided_commissions"`
+
+	// Warnings What was noticed about a refund that was sent again; empty in every other answer.
+	Warnings []RefundWarning `json:"warnings"`
+}
+
+// RefundCreate A refund as the payment processor tells it.
+type RefundCreate struct {
+	// AmountMinor How much went back, in minor units of the sale's currency, at most what remains; all that remains when left out.
+	AmountMinor *int64 `json:"amount_minor,omitempty"`
+
+	// ExternalChargeID The id of the refunded charge at the payment processor, under which its sale is or will be recorded.
+	ExternalChargeID string `json:"external_charge_id"`
+
+	// ExternalRefundID The refund's id at the payment processor. It is taken once in a program, for ever: sent again, it answers the first result and changes nothing.
+	ExternalRefundID string `json:"external_refund_id"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// Reason Why it was refunded.
+	Reason *string `json:"reason,omitempty"`
+
+	// RefundedAt When the money went back; now when left out, neither before the sale nor in the future.
+	RefundedAt *clock.Time `json:"refunded_at,omitempty"`
+}
+
+// RefundExpand A relation of a refund.
+type RefundExpand string
+
+// RefundID The id of a refund.
+//
+// Examples: rfd_01kb2m4q8e7v9t3n5x6c0d1f2g
+type RefundID = string
+
+// RefundList A page of refunds.
+type RefundList struct {
+	// Data The page, in list order.
+	Data []Refund `json:"data"`
+
+	// HasMore Whether more objects follow in the direction of paging.
+	HasMore bool `json:"has_more"`
+
+	// TotalCount All matches of the filters, whatever the cursor.
+	TotalCount int64 `json:"total_count"`
+}
+
+// RefundResult What this refund of a sale did; both counts are 0 when the sale was refunded before.
+type RefundResult struct {
+	// ID The id of a refund.
+	//
+	// Examples: rfd_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID RefundID `json:"id"`
+
+	// Object Always `refund`.
+	Object string `json:"object"`
+
+	// AmountMinor What this refund gave back, in minor units of `currency`; 0 when the sale was refunded before.
+	AmountMinor int64 `json:"amount_minor"`
+
 	// ClawbackMinor Paid commission that is taken back from the partner's next balance, as a positive number of minor units of `currency`; 0 when none.
 	ClawbackMinor int64 `json:"clawback_minor"`
+
+	// Commissions Every commission of the sale that this refund changed, before and after.
+	Commissions []RefundedCommission `json:"commissions"`
 
 	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
 	//
 	// Examples: USD
 	Currency Currency `json:"currency"`
+
+	// ExternalRefundID The refund's id at the payment processor; null when none was given.
+	ExternalRefundID *string `json:"external_refund_id"`
 
 	// RefundedAt When the money went back; that of the first refund when the sale was refunded before.
 	RefundedAt clock.Time `json:"refunded_at"`
@@ -6645,8 +6932,78 @@ type RefundResult struct {
 	// Examples: sale_01kb2m4q8e7v9t3n5x6c0d1f2g
 	SaleID SaleID `json:"sale_id"`
 
+	// Status `applied` to its sale; `waiting` for a sale that is not recorded yet; `unmatched` when none came within 30 days.
+	//
+	// Examples: applied
+	Status RefundStatus `json:"status"`
+
 	// VoidedCommissions Number of unpaid commissions that were voided.
 	VoidedCommissions int64 `json:"voided_commissions"`
+
+	// Warnings What was noticed about a refund that was sent again.
+	Warnings []RefundWarning `json:"warnings"`
+}
+
+// RefundStatus `applied` to its sale; `waiting` for a sale that is not recorded yet; `unmatched` when none came within 30 days.
+//
+// Examples: applied
+type RefundStatus string
+
+// RefundWarning What was noticed about a refund that was sent again.
+type RefundWarning struct {
+	// Code `differs_from_recorded` says that the refund was recorded before with other values, which stay.
+	//
+	// Examples: differs_from_recorded
+	Code RefundWarningCode `json:"code"`
+
+	// Message The same in words; may change.
+	Message string `json:"message"`
+}
+
+// RefundWarningCode `differs_from_recorded` says that the refund was recorded before with other values, which stay.
+//
+// Examples: differs_from_recorded
+type RefundWarningCode string
+
+// RefundedCommission What a refund did to a commission of the sale.
+type RefundedCommission struct {
+	// After A commission before or after a refund.
+	After RefundedState `json:"after"`
+
+	// Before A commission before or after a refund.
+	Before RefundedState `json:"before"`
+
+	// ClawbackID The commission that takes it back; null when there is none.
+	ClawbackID *CommissionID `json:"clawback_id"`
+
+	// ClawbackMinor What is taken back of a paid commission by a commission of its own, in minor units of `currency`; 0 when nothing, negative where a deduction is undone.
+	ClawbackMinor int64 `json:"clawback_minor"`
+
+	// CommissionID The id of a commission.
+	//
+	// Examples: com_01kb2m4q8e7v9t3n5x6c0d1f2g
+	CommissionID CommissionID `json:"commission_id"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID PartnerID `json:"partner_id"`
+}
+
+// RefundedState A commission before or after a refund.
+type RefundedState struct {
+	// AmountMinor Its amount in minor units of its currency.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// Status `pending` awaits a decision, `approved` awaits its maturity, `due` is payable now, `paid` was sent, `rejected` was refused by you, `voided` was undone by a refund or a deletion.
+	//
+	// Examples: approved
+	Status CommissionStatus `json:"status"`
 }
 
 // Report Aggregates of a program over a window of days.
@@ -7355,11 +7712,6 @@ type Sale struct {
 	// Object Always `sale`.
 	Object string `json:"object"`
 
-	// ActivityOutcome `commission_created` when a commission followed, `sale_recorded` when the sale was accepted and nobody was paid.
-	//
-	// Examples: commission_created
-	ActivityOutcome *SaleActivityOutcome `json:"activity_outcome,omitempty"`
-
 	// AmountMinor Gross amount in minor units of `currency`; a partial refund lowers it.
 	AmountMinor int64 `json:"amount_minor"`
 
@@ -7367,6 +7719,9 @@ type Sale struct {
 	//
 	// Examples: subscription
 	BillingType BillingType `json:"billing_type"`
+
+	// ChargedMinor What the customer was charged, in minor units of `currency`; never changes.
+	ChargedMinor int64 `json:"charged_minor"`
 
 	// CreatedAt When it was created.
 	CreatedAt clock.Time `json:"created_at"`
@@ -7427,14 +7782,14 @@ type Sale struct {
 	// RefundedAt When the sale was refunded as a whole; null until then.
 	RefundedAt *clock.Time `json:"refunded_at"`
 
+	// RefundedMinor The sum of the sale's refunds, in minor units of `currency`.
+	RefundedMinor int64 `json:"refunded_minor"`
+
 	// TaxMinor Tax inside the gross amount, in minor units of `currency`; null when unknown.
 	TaxMinor *int64 `json:"tax_minor"`
 
 	// UpdatedAt When it was last changed.
 	UpdatedAt clock.Time `json:"updated_at"`
-
-	// Warnings Why nobody was paid, empty when somebody was; only in the answer of its creation and of a repeat.
-	Warnings *[]SaleWarning `json:"warnings,omitempty"`
 }
 
 // SaleActivityOutcome `commission_created` when a commission followed, `sale_recorded` when the sale was accepted and nobody was paid.
@@ -7442,7 +7797,7 @@ type Sale struct {
 // Examples: commission_created
 type SaleActivityOutcome string
 
-// SaleCreate A payment to record.
+// SaleCreate A payment to record, of the customer that `customer_id` or `external_customer_id` names; exactly one of them is needed. An `external_customer_id` that is not known makes a customer in the same call where one of `partner_id`, `click_id` and `coupon_code` says who referred it.
 type SaleCreate struct {
 	// AmountMinor Gross amount in minor units of `currency`.
 	AmountMinor int64 `json:"amount_minor"`
@@ -7452,6 +7807,14 @@ type SaleCreate struct {
 	// Examples: subscription
 	BillingType *BillingType `json:"billing_type,omitempty"`
 
+	// ClickID The id of a click.
+	//
+	// Examples: clk_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ClickID *ClickID `json:"click_id,omitempty"`
+
+	// CouponCode The coupon with which the customer of `external_customer_id` came if that is new; a known customer keeps its partner.
+	CouponCode *string `json:"coupon_code,omitempty"`
+
 	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
 	//
 	// Examples: USD
@@ -7460,10 +7823,13 @@ type SaleCreate struct {
 	// CustomerID The id of a customer.
 	//
 	// Examples: cus_01kb2m4q8e7v9t3n5x6c0d1f2g
-	CustomerID CustomerID `json:"customer_id"`
+	CustomerID *CustomerID `json:"customer_id,omitempty"`
 
-	// ExternalChargeID The charge's id at the payment processor. A charge that is already recorded answers its sale with 200, whatever the other values.
+	// ExternalChargeID The charge's id at the payment processor. A charge that is already recorded answers its sale with 200, whatever the other values, and warns where they differ.
 	ExternalChargeID string `json:"external_charge_id"`
+
+	// ExternalCustomerID The customer who paid, by the id at the payment processor. Not together with `customer_id`.
+	ExternalCustomerID *string `json:"external_customer_id,omitempty"`
 
 	// Interval Billing interval; only for subscriptions.
 	Interval *BillingInterval `json:"interval,omitempty"`
@@ -7473,6 +7839,11 @@ type SaleCreate struct {
 
 	// OccurredAt When the customer paid; now when left out, at most five minutes ahead.
 	OccurredAt *clock.Time `json:"occurred_at,omitempty"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID *PartnerID `json:"partner_id,omitempty"`
 
 	// ProductID Your id of the product.
 	ProductID *string `json:"product_id,omitempty"`
@@ -7604,10 +7975,13 @@ type SaleRefund struct {
 	// AmountMinor Refund only this much, in minor units of the sale's currency, at most what remains; all that remains when left out.
 	AmountMinor *int64 `json:"amount_minor,omitempty"`
 
+	// ExternalRefundID The refund's id at the payment processor. It is taken once in a program, for ever: sent again, it answers the first result and changes nothing.
+	ExternalRefundID *string `json:"external_refund_id,omitempty"`
+
 	// Reason Why it was refunded; kept in the audit log.
 	Reason *string `json:"reason,omitempty"`
 
-	// RefundedAt When the money went back; now when left out, neither before the sale nor in the future.
+	// RefundedAt When the money went back; now when left out, neither before the sale nor in the future. A sale that occurred ahead of the server's clock is refunded when it occurred.
 	RefundedAt *clock.Time `json:"refunded_at,omitempty"`
 }
 
@@ -7709,9 +8083,9 @@ type SaleUpdatedEvent struct {
 // SaleUpdatedEventType Always `sale.updated`.
 type SaleUpdatedEventType string
 
-// SaleWarning A reason why the sale paid nobody.
+// SaleWarning A reason why the sale paid nobody, or that a repeat differs from what is recorded.
 type SaleWarning struct {
-	// Code Why a sale paid nobody. `no_partner_attributed` says that the customer has no partner, `fixed_rate_currency_mismatch` that a fixed rate is in another currency than the sale, `no_commission_from_rules` that no rule gave an amount above zero, or that the partner or the customer is suspended.
+	// Code Why a sale paid nobody: `no_partner_attributed` says that the customer has no partner, `fixed_rate_currency_mismatch` that a fixed rate is in another currency than the sale, `no_commission_from_rules` that no rule gave an amount above zero, or that the partner or the customer is suspended. `differs_from_recorded` says that the charge was recorded before with other values.
 	//
 	// Examples: no_partner_attributed
 	Code SaleWarningCode `json:"code"`
@@ -7720,7 +8094,7 @@ type SaleWarning struct {
 	Message string `json:"message"`
 }
 
-// SaleWarningCode Why a sale paid nobody. `no_partner_attributed` says that the customer has no partner, `fixed_rate_currency_mismatch` that a fixed rate is in another currency than the sale, `no_commission_from_rules` that no rule gave an amount above zero, or that the partner or the customer is suspended.
+// SaleWarningCode Why a sale paid nobody: `no_partner_attributed` says that the customer has no partner, `fixed_rate_currency_mismatch` that a fixed rate is in another currency than the sale, `no_commission_from_rules` that no rule gave an amount above zero, or that the partner or the customer is suspended. `differs_from_recorded` says that the charge was recorded before with other values.
 //
 // Examples: no_partner_attributed
 type SaleWarningCode string
@@ -8496,6 +8870,9 @@ type RailVersion = string
 // ReferralExpandParam defines model for ReferralExpandParam.
 type ReferralExpandParam = []ReferralExpand
 
+// RefundExpandParam defines model for RefundExpandParam.
+type RefundExpandParam = []RefundExpand
+
 // ReportCompareParam `previous_period` compares with the window of equal length right before, `none` with nothing.
 //
 // Examples: previous_period
@@ -8803,6 +9180,9 @@ type ListCommissionsParams struct {
 	// SaleID Only commissions of this sale.
 	SaleID *SaleID `form:"sale_id,omitempty" json:"sale_id,omitempty"`
 
+	// ExternalChargeID Only commissions of the sale of this charge of the payment processor.
+	ExternalChargeID *string `form:"external_charge_id,omitempty" json:"external_charge_id,omitempty"`
+
 	// PayoutID Only commissions in this payout.
 	PayoutID *PayoutID `form:"payout_id,omitempty" json:"payout_id,omitempty"`
 
@@ -8877,6 +9257,12 @@ type ListCouponsParams struct {
 
 	// PartnerID Only coupons of this partner.
 	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
+
+	// Code Only the coupon with this code, whatever the case.
+	Code *string `form:"code,omitempty" json:"code,omitempty"`
+
+	// ExternalID Only coupons with this promotion id of the payment processor.
+	ExternalID *string `form:"external_id,omitempty" json:"external_id,omitempty"`
 
 	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand CouponExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
@@ -9299,6 +9685,45 @@ type RetrieveReferralParams struct {
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
+// ListRefundsParams defines parameters for ListRefunds.
+type ListRefundsParams struct {
+	// ProgramID The program whose objects are listed.
+	ProgramID ProgramIDQuery `form:"program_id" json:"program_id"`
+
+	// Limit The most objects to return.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// StartingAfter An object id; the page begins right after it (older objects). Not together with `ending_before`.
+	StartingAfter *StartingAfter `form:"starting_after,omitempty" json:"starting_after,omitempty"`
+
+	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
+	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
+
+	// SaleID Only refunds of this sale.
+	SaleID *SaleID `form:"sale_id,omitempty" json:"sale_id,omitempty"`
+
+	// ExternalChargeID Only refunds of this charge of the payment processor.
+	ExternalChargeID *string `form:"external_charge_id,omitempty" json:"external_charge_id,omitempty"`
+
+	// ExternalRefundID Only the refund with this id at the payment processor.
+	ExternalRefundID *string `form:"external_refund_id,omitempty" json:"external_refund_id,omitempty"`
+
+	// Status One status, or several comma-separated: `applied`, `waiting`, `unmatched`.
+	Status *string `form:"status,omitempty" json:"status,omitempty"`
+
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	Expand RefundExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
+}
+
+// RetrieveRefundParams defines parameters for RetrieveRefund.
+type RetrieveRefundParams struct {
+	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
+	Expand RefundExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
+
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
 // RetrieveReportParams defines parameters for RetrieveReport.
 type RetrieveReportParams struct {
 	// ProgramID The program to report on.
@@ -9420,6 +9845,12 @@ type ListSalesParams struct {
 
 	// CustomerID Only sales of this customer.
 	CustomerID *CustomerID `form:"customer_id,omitempty" json:"customer_id,omitempty"`
+
+	// ExternalCustomerID Only sales of the customer with this id at the payment processor.
+	ExternalCustomerID *string `form:"external_customer_id,omitempty" json:"external_customer_id,omitempty"`
+
+	// ExternalChargeID Only the sale of this charge of the payment processor.
+	ExternalChargeID *string `form:"external_charge_id,omitempty" json:"external_charge_id,omitempty"`
 
 	// OccurredAfter ISO date or date-time, inclusive; a bare date is its midnight in UTC.
 	OccurredAfter *string `form:"occurred_after,omitempty" json:"occurred_after,omitempty"`
@@ -9721,6 +10152,9 @@ type CreateProgramJSONRequestBody = ProgramCreate
 
 // UpdateProgramJSONRequestBody defines body for UpdateProgram for application/json ContentType.
 type UpdateProgramJSONRequestBody = ProgramUpdate
+
+// CreateRefundJSONRequestBody defines body for CreateRefund for application/json ContentType.
+type CreateRefundJSONRequestBody = RefundCreate
 
 // CreateResourceJSONRequestBody defines body for CreateResource for application/json ContentType.
 type CreateResourceJSONRequestBody = ResourceCreate
@@ -10955,6 +11389,38 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/referrals/{id} (the `RetrieveReferral` operationId).
 	RetrieveReferral(ctx context.Context, id ID, params *RetrieveReferralParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListRefunds List refunds
+	//
+	// The refunds of the program, the most recently recorded first; those that wait for their sale are among them.
+	//
+	// Corresponds with GET /v1/refunds (the `ListRefunds` operationId).
+	ListRefunds(ctx context.Context, params *ListRefundsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateRefundWithBody Record a refund
+	//
+	// Records a refund by the ids of the payment processor and applies it to the sale of the charge, as `POST /v1/sales/{id}/refund` does. One that comes before its sale waits for it, for 30 days. A refund that was recorded before answers 200 and changes nothing.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/refunds (the `CreateRefund` operationId).
+	CreateRefundWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateRefund Record a refund
+	//
+	// Records a refund by the ids of the payment processor and applies it to the sale of the charge, as `POST /v1/sales/{id}/refund` does. One that comes before its sale waits for it, for 30 days. A refund that was recorded before answers 200 and changes nothing.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/refunds (the `CreateRefund` operationId).
+	CreateRefund(ctx context.Context, body CreateRefundJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetrieveRefund Retrieve a refund
+	//
+	// One refund by its id.
+	//
+	// Corresponds with GET /v1/refunds/{id} (the `RetrieveRefund` operationId).
+	RetrieveRefund(ctx context.Context, id ID, params *RetrieveRefundParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// RetrieveReport Retrieve a report
 	//
 	// Clicks, leads, customers, sales, revenue and commissions of a window of days, by one dimension, in one currency. Money without a partner is the row `direct`; filtering by partner, group or tag leaves it out.
@@ -11067,7 +11533,7 @@ type ClientInterface interface {
 
 	// CreateSaleWithBody Record a sale
 	//
-	// Records a payment of a customer; sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repeat answers the same sale with 200. A sale that pays nobody succeeds with `warnings`. A fixed rate is in the currency of the program and is not converted; percentages apply in any currency.
+	// Records a payment of a customer; sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repeat answers the same sale with 200, with the warning `differs_from_recorded` where its values differ. Refunds that came before the sale are applied with it. A sale that pays nobody succeeds with `warnings`. A fixed rate is in the currency of the program and is not converted; percentages apply in any currency.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -11076,7 +11542,7 @@ type ClientInterface interface {
 
 	// CreateSale Record a sale
 	//
-	// Records a payment of a customer; sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repeat answers the same sale with 200. A sale that pays nobody succeeds with `warnings`. A fixed rate is in the currency of the program and is not converted; percentages apply in any currency.
+	// Records a payment of a customer; sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repeat answers the same sale with 200, with the warning `differs_from_recorded` where its values differ. Refunds that came before the sale are applied with it. A sale that pays nobody succeeds with `warnings`. A fixed rate is in the currency of the program and is not converted; percentages apply in any currency.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -11092,7 +11558,7 @@ type ClientInterface interface {
 
 	// RefundSaleWithBody Refund a sale
 	//
-	// Refunds a sale as a whole or, with `amount_minor`, in part. Unpaid commissions are voided or shrink in proportion; of paid ones a clawback is taken from the next balance of the partner. A sale that is refunded already stays as it is and answers 200 with both counts 0.
+	// Refunds a sale as a whole or, with `amount_minor`, in part. Unpaid commissions are voided or shrink in proportion; of paid ones a clawback is taken from the next balance of the partner. Commissions made by hand for the sale are refunded as those of rules are. A sale that is refunded already stays as it is and answers 200 with both counts 0; so does an `external_refund_id` that was taken before, with its first result.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -11101,7 +11567,7 @@ type ClientInterface interface {
 
 	// RefundSale Refund a sale
 	//
-	// Refunds a sale as a whole or, with `amount_minor`, in part. Unpaid commissions are voided or shrink in proportion; of paid ones a clawback is taken from the next balance of the partner. A sale that is refunded already stays as it is and answers 200 with both counts 0.
+	// Refunds a sale as a whole or, with `amount_minor`, in part. Unpaid commissions are voided or shrink in proportion; of paid ones a clawback is taken from the next balance of the partner. Commissions made by hand for the sale are refunded as those of rules are. A sale that is refunded already stays as it is and answers 200 with both counts 0; so does an `external_refund_id` that was taken before, with its first result.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -13223,6 +13689,78 @@ func (c *Client) RetrieveReferral(ctx context.Context, id ID, params *RetrieveRe
 	return c.Client.Do(req)
 }
 
+// ListRefunds List refunds
+//
+// The refunds of the program, the most recently recorded first; those that wait for their sale are among them.
+//
+// Corresponds with GET /v1/refunds (the `ListRefunds` operationId).
+func (c *Client) ListRefunds(ctx context.Context, params *ListRefundsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListRefundsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateRefundWithBody Record a refund
+//
+// Records a refund by the ids of the payment processor and applies it to the sale of the charge, as `POST /v1/sales/{id}/refund` does. One that comes before its sale waits for it, for 30 days. A refund that was recorded before answers 200 and changes nothing.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/refunds (the `CreateRefund` operationId).
+func (c *Client) CreateRefundWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateRefundRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateRefund Record a refund
+//
+// Records a refund by the ids of the payment processor and applies it to the sale of the charge, as `POST /v1/sales/{id}/refund` does. One that comes before its sale waits for it, for 30 days. A refund that was recorded before answers 200 and changes nothing.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/refunds (the `CreateRefund` operationId).
+func (c *Client) CreateRefund(ctx context.Context, body CreateRefundJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateRefundRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetrieveRefund Retrieve a refund
+//
+// One refund by its id.
+//
+// Corresponds with GET /v1/refunds/{id} (the `RetrieveRefund` operationId).
+func (c *Client) RetrieveRefund(ctx context.Context, id ID, params *RetrieveRefundParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetrieveRefundRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // RetrieveReport Retrieve a report
 //
 // Clicks, leads, customers, sales, revenue and commissions of a window of days, by one dimension, in one currency. Money without a partner is the row `direct`; filtering by partner, group or tag leaves it out.
@@ -13475,7 +14013,7 @@ func (c *Client) ListSales(ctx context.Context, params *ListSalesParams, reqEdit
 
 // CreateSaleWithBody Record a sale
 //
-// Records a payment of a customer; sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repeat answers the same sale with 200. A sale that pays nobody succeeds with `warnings`. A fixed rate is in the currency of the program and is not converted; percentages apply in any currency.
+// Records a payment of a customer; sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repeat answers the same sale with 200, with the warning `differs_from_recorded` where its values differ. Refunds that came before the sale are applied with it. A sale that pays nobody succeeds with `warnings`. A fixed rate is in the currency of the program and is not converted; percentages apply in any currency.
 //
 // Takes any type of body and a specified content type.
 //
@@ -13494,7 +14032,7 @@ func (c *Client) CreateSaleWithBody(ctx context.Context, contentType string, bod
 
 // CreateSale Record a sale
 //
-// Records a payment of a customer; sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repeat answers the same sale with 200. A sale that pays nobody succeeds with `warnings`. A fixed rate is in the currency of the program and is not converted; percentages apply in any currency.
+// Records a payment of a customer; sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repeat answers the same sale with 200, with the warning `differs_from_recorded` where its values differ. Refunds that came before the sale are applied with it. A sale that pays nobody succeeds with `warnings`. A fixed rate is in the currency of the program and is not converted; percentages apply in any currency.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -13530,7 +14068,7 @@ func (c *Client) RetrieveSale(ctx context.Context, id ID, params *RetrieveSalePa
 
 // RefundSaleWithBody Refund a sale
 //
-// Refunds a sale as a whole or, with `amount_minor`, in part. Unpaid commissions are voided or shrink in proportion; of paid ones a clawback is taken from the next balance of the partner. A sale that is refunded already stays as it is and answers 200 with both counts 0.
+// Refunds a sale as a whole or, with `amount_minor`, in part. Unpaid commissions are voided or shrink in proportion; of paid ones a clawback is taken from the next balance of the partner. Commissions made by hand for the sale are refunded as those of rules are. A sale that is refunded already stays as it is and answers 200 with both counts 0; so does an `external_refund_id` that was taken before, with its first result.
 //
 // Takes any type of body and a specified content type.
 //
@@ -13549,7 +14087,7 @@ func (c *Client) RefundSaleWithBody(ctx context.Context, id ID, params *RefundSa
 
 // RefundSale Refund a sale
 //
-// Refunds a sale as a whole or, with `amount_minor`, in part. Unpaid commissions are voided or shrink in proportion; of paid ones a clawback is taken from the next balance of the partner. A sale that is refunded already stays as it is and answers 200 with both counts 0.
+// Refunds a sale as a whole or, with `amount_minor`, in part. Unpaid commissions are voided or shrink in proportion; of paid ones a clawback is taken from the next balance of the partner. Commissions made by hand for the sale are refunded as those of rules are. A sale that is refunded already stays as it is and answers 200 with both counts 0; so does an `external_refund_id` that was taken before, with its first result.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -15788,6 +16326,18 @@ func NewListCommissionsRequest(server string, params *ListCommissionsParams) (*h
 
 		}
 
+		if params.ExternalChargeID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "external_charge_id", *params.ExternalChargeID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.PayoutID != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "payout_id", *params.PayoutID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
@@ -16300,6 +16850,30 @@ func NewListCouponsRequest(server string, params *ListCouponsParams) (*http.Requ
 		if params.PartnerID != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "partner_id", *params.PartnerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Code != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "code", *params.Code, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ExternalID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "external_id", *params.ExternalID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -19698,6 +20272,265 @@ func NewRetrieveReferralRequest(server string, id ID, params *RetrieveReferralPa
 	return req, nil
 }
 
+// NewListRefundsRequest constructs an http.Request for the ListRefunds method
+func NewListRefundsRequest(server string, params *ListRefundsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/refunds")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.StartingAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "starting_after", *params.StartingAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.EndingBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ending_before", *params.EndingBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.SaleID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sale_id", *params.SaleID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ExternalChargeID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "external_charge_id", *params.ExternalChargeID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ExternalRefundID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "external_refund_id", *params.ExternalRefundID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Status != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Expand != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "expand[]", params.Expand, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateRefundRequest calls the generic CreateRefund builder with application/json body
+func NewCreateRefundRequest(server string, body CreateRefundJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateRefundRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateRefundRequestWithBody constructs an http.Request for the CreateRefund method, with any body, and a specified content type
+func NewCreateRefundRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/refunds")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRetrieveRefundRequest constructs an http.Request for the RetrieveRefund method
+func NewRetrieveRefundRequest(server string, id ID, params *RetrieveRefundParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/refunds/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Expand != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "expand[]", params.Expand, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewRetrieveReportRequest constructs an http.Request for the RetrieveReport method
 func NewRetrieveReportRequest(server string, params *RetrieveReportParams) (*http.Request, error) {
 	var err error
@@ -20559,6 +21392,30 @@ func NewListSalesRequest(server string, params *ListSalesParams) (*http.Request,
 		if params.CustomerID != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "customer_id", *params.CustomerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ExternalCustomerID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "external_customer_id", *params.ExternalCustomerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ExternalChargeID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "external_charge_id", *params.ExternalChargeID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -23490,6 +24347,42 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/referrals/{id} (the `RetrieveReferral` operationId).
 	RetrieveReferralWithResponse(ctx context.Context, id ID, params *RetrieveReferralParams, reqEditors ...RequestEditorFn) (*RetrieveReferralReply, error)
 
+	// ListRefundsWithResponse List refunds
+	//
+	// The refunds of the program, the most recently recorded first; those that wait for their sale are among them.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/refunds (the `ListRefunds` operationId).
+	ListRefundsWithResponse(ctx context.Context, params *ListRefundsParams, reqEditors ...RequestEditorFn) (*ListRefundsReply, error)
+
+	// CreateRefundWithBodyWithResponse Record a refund
+	//
+	// Records a refund by the ids of the payment processor and applies it to the sale of the charge, as `POST /v1/sales/{id}/refund` does. One that comes before its sale waits for it, for 30 days. A refund that was recorded before answers 200 and changes nothing.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/refunds (the `CreateRefund` operationId).
+	CreateRefundWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateRefundReply, error)
+
+	// CreateRefundWithResponse Record a refund
+	//
+	// Records a refund by the ids of the payment processor and applies it to the sale of the charge, as `POST /v1/sales/{id}/refund` does. One that comes before its sale waits for it, for 30 days. A refund that was recorded before answers 200 and changes nothing.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/refunds (the `CreateRefund` operationId).
+	CreateRefundWithResponse(ctx context.Context, body CreateRefundJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateRefundReply, error)
+
+	// RetrieveRefundWithResponse Retrieve a refund
+	//
+	// One refund by its id.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/refunds/{id} (the `RetrieveRefund` operationId).
+	RetrieveRefundWithResponse(ctx context.Context, id ID, params *RetrieveRefundParams, reqEditors ...RequestEditorFn) (*RetrieveRefundReply, error)
+
 	// RetrieveReportWithResponse Retrieve a report
 	//
 	// Clicks, leads, customers, sales, revenue and commissions of a window of days, by one dimension, in one currency. Money without a partner is the row `direct`; filtering by partner, group or tag leaves it out.
@@ -23618,7 +24511,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateSaleWithBodyWithResponse Record a sale
 	//
-	// Records a payment of a customer; sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repeat answers the same sale with 200. A sale that pays nobody succeeds with `warnings`. A fixed rate is in the currency of the program and is not converted; percentages apply in any currency.
+	// Records a payment of a customer; sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repeat answers the same sale with 200, with the warning `differs_from_recorded` where its values differ. Refunds that came before the sale are applied with it. A sale that pays nobody succeeds with `warnings`. A fixed rate is in the currency of the program and is not converted; percentages apply in any currency.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -23627,7 +24520,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateSaleWithResponse Record a sale
 	//
-	// Records a payment of a customer; sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repeat answers the same sale with 200. A sale that pays nobody succeeds with `warnings`. A fixed rate is in the currency of the program and is not converted; percentages apply in any currency.
+	// Records a payment of a customer; sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repeat answers the same sale with 200, with the warning `differs_from_recorded` where its values differ. Refunds that came before the sale are applied with it. A sale that pays nobody succeeds with `warnings`. A fixed rate is in the currency of the program and is not converted; percentages apply in any currency.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -23645,7 +24538,7 @@ type ClientWithResponsesInterface interface {
 
 	// RefundSaleWithBodyWithResponse Refund a sale
 	//
-	// Refunds a sale as a whole or, with `amount_minor`, in part. Unpaid commissions are voided or shrink in proportion; of paid ones a clawback is taken from the next balance of the partner. A sale that is refunded already stays as it is and answers 200 with both counts 0.
+	// Refunds a sale as a whole or, with `amount_minor`, in part. Unpaid commissions are voided or shrink in proportion; of paid ones a clawback is taken from the next balance of the partner. Commissions made by hand for the sale are refunded as those of rules are. A sale that is refunded already stays as it is and answers 200 with both counts 0; so does an `external_refund_id` that was taken before, with its first result.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -23654,7 +24547,7 @@ type ClientWithResponsesInterface interface {
 
 	// RefundSaleWithResponse Refund a sale
 	//
-	// Refunds a sale as a whole or, with `amount_minor`, in part. Unpaid commissions are voided or shrink in proportion; of paid ones a clawback is taken from the next balance of the partner. A sale that is refunded already stays as it is and answers 200 with both counts 0.
+	// Refunds a sale as a whole or, with `amount_minor`, in part. Unpaid commissions are voided or shrink in proportion; of paid ones a clawback is taken from the next balance of the partner. Commissions made by hand for the sale are refunded as those of rules are. A sale that is refunded already stays as it is and answers 200 with both counts 0; so does an `external_refund_id` that was taken before, with its first result.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -26238,6 +27131,103 @@ func (r RetrieveReferralReply) ContentType() string {
 	return ""
 }
 
+type ListRefundsReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RefundList
+}
+
+// Status returns HTTPResponse.Status
+func (r ListRefundsReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListRefundsReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListRefundsReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateRefundReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Refund
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Refund
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *Refund
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateRefundReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateRefundReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateRefundReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RetrieveRefundReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Refund
+}
+
+// Status returns HTTPResponse.Status
+func (r RetrieveRefundReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetrieveRefundReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetrieveRefundReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type RetrieveReportReply struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -26583,9 +27573,9 @@ type CreateSaleReply struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Sale
+	JSON200 *RecordedSale
 	// JSON201 the response for an HTTP 201 `application/json` response
-	JSON201 *Sale
+	JSON201 *RecordedSale
 }
 
 // Status returns HTTPResponse.Status
@@ -28964,6 +29954,66 @@ func (c *ClientWithResponses) RetrieveReferralWithResponse(ctx context.Context, 
 	return ParseRetrieveReferralReply(rsp)
 }
 
+// ListRefundsWithResponse List refunds
+//
+// The refunds of the program, the most recently recorded first; those that wait for their sale are among them.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/refunds (the `ListRefunds` operationId).
+func (c *ClientWithResponses) ListRefundsWithResponse(ctx context.Context, params *ListRefundsParams, reqEditors ...RequestEditorFn) (*ListRefundsReply, error) {
+	rsp, err := c.ListRefunds(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListRefundsReply(rsp)
+}
+
+// CreateRefundWithBodyWithResponse Record a refund
+//
+// Records a refund by the ids of the payment processor and applies it to the sale of the charge, as `POST /v1/sales/{id}/refund` does. One that comes before its sale waits for it, for 30 days. A refund that was recorded before answers 200 and changes nothing.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/refunds (the `CreateRefund` operationId).
+func (c *ClientWithResponses) CreateRefundWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateRefundReply, error) {
+	rsp, err := c.CreateRefundWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateRefundReply(rsp)
+}
+
+// CreateRefundWithResponse Record a refund
+//
+// Records a refund by the ids of the payment processor and applies it to the sale of the charge, as `POST /v1/sales/{id}/refund` does. One that comes before its sale waits for it, for 30 days. A refund that was recorded before answers 200 and changes nothing.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/refunds (the `CreateRefund` operationId).
+func (c *ClientWithResponses) CreateRefundWithResponse(ctx context.Context, body CreateRefundJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateRefundReply, error) {
+	rsp, err := c.CreateRefund(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateRefundReply(rsp)
+}
+
+// RetrieveRefundWithResponse Retrieve a refund
+//
+// One refund by its id.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/refunds/{id} (the `RetrieveRefund` operationId).
+func (c *ClientWithResponses) RetrieveRefundWithResponse(ctx context.Context, id ID, params *RetrieveRefundParams, reqEditors ...RequestEditorFn) (*RetrieveRefundReply, error) {
+	rsp, err := c.RetrieveRefund(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetrieveRefundReply(rsp)
+}
+
 // RetrieveReportWithResponse Retrieve a report
 //
 // Clicks, leads, customers, sales, revenue and commissions of a window of days, by one dimension, in one currency. Money without a partner is the row `direct`; filtering by partner, group or tag leaves it out.
@@ -29176,7 +30226,7 @@ func (c *ClientWithResponses) ListSalesWithResponse(ctx context.Context, params 
 
 // CreateSaleWithBodyWithResponse Record a sale
 //
-// Records a payment of a customer; sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repeat answers the same sale with 200. A sale that pays nobody succeeds with `warnings`. A fixed rate is in the currency of the program and is not converted; percentages apply in any currency.
+// Records a payment of a customer; sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repeat answers the same sale with 200, with the warning `differs_from_recorded` where its values differ. Refunds that came before the sale are applied with it. A sale that pays nobody succeeds with `warnings`. A fixed rate is in the currency of the program and is not converted; percentages apply in any currency.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -29191,7 +30241,7 @@ func (c *ClientWithResponses) CreateSaleWithBodyWithResponse(ctx context.Context
 
 // CreateSaleWithResponse Record a sale
 //
-// Records a payment of a customer; sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repeat answers the same sale with 200. A sale that pays nobody succeeds with `warnings`. A fixed rate is in the currency of the program and is not converted; percentages apply in any currency.
+// Records a payment of a customer; sale, commission and balance are written together or not at all. Idempotent on `external_charge_id`: a repeat answers the same sale with 200, with the warning `differs_from_recorded` where its values differ. Refunds that came before the sale are applied with it. A sale that pays nobody succeeds with `warnings`. A fixed rate is in the currency of the program and is not converted; percentages apply in any currency.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -29221,7 +30271,7 @@ func (c *ClientWithResponses) RetrieveSaleWithResponse(ctx context.Context, id I
 
 // RefundSaleWithBodyWithResponse Refund a sale
 //
-// Refunds a sale as a whole or, with `amount_minor`, in part. Unpaid commissions are voided or shrink in proportion; of paid ones a clawback is taken from the next balance of the partner. A sale that is refunded already stays as it is and answers 200 with both counts 0.
+// Refunds a sale as a whole or, with `amount_minor`, in part. Unpaid commissions are voided or shrink in proportion; of paid ones a clawback is taken from the next balance of the partner. Commissions made by hand for the sale are refunded as those of rules are. A sale that is refunded already stays as it is and answers 200 with both counts 0; so does an `external_refund_id` that was taken before, with its first result.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -29236,7 +30286,7 @@ func (c *ClientWithResponses) RefundSaleWithBodyWithResponse(ctx context.Context
 
 // RefundSaleWithResponse Refund a sale
 //
-// Refunds a sale as a whole or, with `amount_minor`, in part. Unpaid commissions are voided or shrink in proportion; of paid ones a clawback is taken from the next balance of the partner. A sale that is refunded already stays as it is and answers 200 with both counts 0.
+// Refunds a sale as a whole or, with `amount_minor`, in part. Unpaid commissions are voided or shrink in proportion; of paid ones a clawback is taken from the next balance of the partner. Commissions made by hand for the sale are refunded as those of rules are. A sale that is refunded already stays as it is and answers 200 with both counts 0; so does an `external_refund_id` that was taken before, with its first result.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -31659,6 +32709,98 @@ func ParseRetrieveReferralReply(rsp *http.Response) (*RetrieveReferralReply, err
 	return response, nil
 }
 
+// ParseListRefundsReply parses an HTTP response from a ListRefundsWithResponse call
+func ParseListRefundsReply(rsp *http.Response) (*ListRefundsReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListRefundsReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RefundList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateRefundReply parses an HTTP response from a CreateRefundWithResponse call
+func ParseCreateRefundReply(rsp *http.Response) (*CreateRefundReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateRefundReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Refund
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Refund
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest Refund
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRetrieveRefundReply parses an HTTP response from a RetrieveRefundWithResponse call
+func ParseRetrieveRefundReply(rsp *http.Response) (*RetrieveRefundReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetrieveRefundReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Refund
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseRetrieveReportReply parses an HTTP response from a RetrieveReportWithResponse call
 func ParseRetrieveReportReply(rsp *http.Response) (*RetrieveReportReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -31960,14 +33102,14 @@ func ParseCreateSaleReply(rsp *http.Response) (*CreateSaleReply, error) {
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Sale
+		var dest RecordedSale
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
-		var dest Sale
+		var dest RecordedSale
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -32901,6 +34043,15 @@ type ServerInterface interface {
 	// RetrieveReferral Retrieve a referral
 	// (GET /v1/referrals/{id})
 	RetrieveReferral(ctx echo.Context, id ID, params RetrieveReferralParams) error
+	// ListRefunds List refunds
+	// (GET /v1/refunds)
+	ListRefunds(ctx echo.Context, params ListRefundsParams) error
+	// CreateRefund Record a refund
+	// (POST /v1/refunds)
+	CreateRefund(ctx echo.Context) error
+	// RetrieveRefund Retrieve a refund
+	// (GET /v1/refunds/{id})
+	RetrieveRefund(ctx echo.Context, id ID, params RetrieveRefundParams) error
 	// RetrieveReport Retrieve a report
 	// (GET /v1/reports)
 	RetrieveReport(ctx echo.Context, params RetrieveReportParams) error
@@ -33722,6 +34873,13 @@ func (w *ServerInterfaceWrapper) ListCommissions(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter sale_id: %s", err))
 	}
 
+	// ------------- Optional query parameter "external_charge_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "external_charge_id", ctx.QueryParams(), &params.ExternalChargeID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter external_charge_id: %s", err))
+	}
+
 	// ------------- Optional query parameter "payout_id" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "payout_id", ctx.QueryParams(), &params.PayoutID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
@@ -33945,6 +35103,20 @@ func (w *ServerInterfaceWrapper) ListCoupons(ctx echo.Context) error {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "partner_id", ctx.QueryParams(), &params.PartnerID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter partner_id: %s", err))
+	}
+
+	// ------------- Optional query parameter "code" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "code", ctx.QueryParams(), &params.Code, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter code: %s", err))
+	}
+
+	// ------------- Optional query parameter "external_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "external_id", ctx.QueryParams(), &params.ExternalID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter external_id: %s", err))
 	}
 
 	// ------------- Optional query parameter "expand[]" -------------
@@ -35350,6 +36522,121 @@ func (w *ServerInterfaceWrapper) RetrieveReferral(ctx echo.Context) error {
 	return err
 }
 
+// ListRefunds converts echo context to params.
+func (w *ServerInterfaceWrapper) ListRefunds(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListRefundsParams
+	// ------------- Required query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "starting_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "starting_after", ctx.QueryParams(), &params.StartingAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter starting_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "ending_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "ending_before", ctx.QueryParams(), &params.EndingBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
+	}
+
+	// ------------- Optional query parameter "sale_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "sale_id", ctx.QueryParams(), &params.SaleID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter sale_id: %s", err))
+	}
+
+	// ------------- Optional query parameter "external_charge_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "external_charge_id", ctx.QueryParams(), &params.ExternalChargeID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter external_charge_id: %s", err))
+	}
+
+	// ------------- Optional query parameter "external_refund_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "external_refund_id", ctx.QueryParams(), &params.ExternalRefundID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter external_refund_id: %s", err))
+	}
+
+	// ------------- Optional query parameter "status" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter status: %s", err))
+	}
+
+	// ------------- Optional query parameter "expand[]" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "expand[]", ctx.QueryParams(), &params.Expand, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter expand[]: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListRefunds(ctx, params)
+	return err
+}
+
+// CreateRefund converts echo context to params.
+func (w *ServerInterfaceWrapper) CreateRefund(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreateRefund(ctx)
+	return err
+}
+
+// RetrieveRefund converts echo context to params.
+func (w *ServerInterfaceWrapper) RetrieveRefund(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RetrieveRefundParams
+	// ------------- Optional query parameter "expand[]" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "expand[]", ctx.QueryParams(), &params.Expand, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter expand[]: %s", err))
+	}
+
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RetrieveRefund(ctx, id, params)
+	return err
+}
+
 // RetrieveReport converts echo context to params.
 func (w *ServerInterfaceWrapper) RetrieveReport(ctx echo.Context) error {
 	var err error
@@ -35721,6 +37008,20 @@ func (w *ServerInterfaceWrapper) ListSales(ctx echo.Context) error {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "customer_id", ctx.QueryParams(), &params.CustomerID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter customer_id: %s", err))
+	}
+
+	// ------------- Optional query parameter "external_customer_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "external_customer_id", ctx.QueryParams(), &params.ExternalCustomerID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter external_customer_id: %s", err))
+	}
+
+	// ------------- Optional query parameter "external_charge_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "external_charge_id", ctx.QueryParams(), &params.ExternalChargeID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter external_charge_id: %s", err))
 	}
 
 	// ------------- Optional query parameter "occurred_after" -------------
@@ -36615,6 +37916,9 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/programs/:id", wrapper.UpdateProgram, options.OperationMiddlewares["updateProgram"]...)
 	router.GET(options.BaseURL+"/v1/referrals", wrapper.ListReferrals, options.OperationMiddlewares["listReferrals"]...)
 	router.GET(options.BaseURL+"/v1/referrals/:id", wrapper.RetrieveReferral, options.OperationMiddlewares["retrieveReferral"]...)
+	router.GET(options.BaseURL+"/v1/refunds", wrapper.ListRefunds, options.OperationMiddlewares["listRefunds"]...)
+	router.POST(options.BaseURL+"/v1/refunds", wrapper.CreateRefund, options.OperationMiddlewares["createRefund"]...)
+	router.GET(options.BaseURL+"/v1/refunds/:id", wrapper.RetrieveRefund, options.OperationMiddlewares["retrieveRefund"]...)
 	router.GET(options.BaseURL+"/v1/reports", wrapper.RetrieveReport, options.OperationMiddlewares["retrieveReport"]...)
 	router.GET(options.BaseURL+"/v1/resources", wrapper.ListResources, options.OperationMiddlewares["listResources"]...)
 	router.POST(options.BaseURL+"/v1/resources", wrapper.CreateResource, options.OperationMiddlewares["createResource"]...)
@@ -38348,6 +39652,101 @@ func (response RetrieveReferral200JSONResponse) VisitRetrieveReferralResponse(w 
 	return err
 }
 
+type ListRefundsRequestObject struct {
+	Params ListRefundsParams
+}
+
+type ListRefundsResponseObject interface {
+	VisitListRefundsResponse(w http.ResponseWriter) error
+}
+
+type ListRefunds200JSONResponse RefundList
+
+func (response ListRefunds200JSONResponse) VisitListRefundsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateRefundRequestObject struct {
+	Body *CreateRefundJSONRequestBody
+}
+
+type CreateRefundResponseObject interface {
+	VisitCreateRefundResponse(w http.ResponseWriter) error
+}
+
+type CreateRefund200JSONResponse Refund
+
+func (response CreateRefund200JSONResponse) VisitCreateRefundResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateRefund201JSONResponse Refund
+
+func (response CreateRefund201JSONResponse) VisitCreateRefundResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateRefund202JSONResponse Refund
+
+func (response CreateRefund202JSONResponse) VisitCreateRefundResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetrieveRefundRequestObject struct {
+	ID     ID `json:"id"`
+	Params RetrieveRefundParams
+}
+
+type RetrieveRefundResponseObject interface {
+	VisitRetrieveRefundResponse(w http.ResponseWriter) error
+}
+
+type RetrieveRefund200JSONResponse Refund
+
+func (response RetrieveRefund200JSONResponse) VisitRetrieveRefundResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type RetrieveReportRequestObject struct {
 	Params RetrieveReportParams
 }
@@ -38606,7 +40005,7 @@ type CreateSaleResponseObject interface {
 	VisitCreateSaleResponse(w http.ResponseWriter) error
 }
 
-type CreateSale200JSONResponse Sale
+type CreateSale200JSONResponse RecordedSale
 
 func (response CreateSale200JSONResponse) VisitCreateSaleResponse(w http.ResponseWriter) error {
 
@@ -38620,7 +40019,7 @@ func (response CreateSale200JSONResponse) VisitCreateSaleResponse(w http.Respons
 	return err
 }
 
-type CreateSale201JSONResponse Sale
+type CreateSale201JSONResponse RecordedSale
 
 func (response CreateSale201JSONResponse) VisitCreateSaleResponse(w http.ResponseWriter) error {
 
@@ -39474,6 +40873,15 @@ type StrictServerInterface interface {
 	// RetrieveReferral Retrieve a referral
 	// (GET /v1/referrals/{id})
 	RetrieveReferral(ctx context.Context, request RetrieveReferralRequestObject) (RetrieveReferralResponseObject, error)
+	// ListRefunds List refunds
+	// (GET /v1/refunds)
+	ListRefunds(ctx context.Context, request ListRefundsRequestObject) (ListRefundsResponseObject, error)
+	// CreateRefund Record a refund
+	// (POST /v1/refunds)
+	CreateRefund(ctx context.Context, request CreateRefundRequestObject) (CreateRefundResponseObject, error)
+	// RetrieveRefund Retrieve a refund
+	// (GET /v1/refunds/{id})
+	RetrieveRefund(ctx context.Context, request RetrieveRefundRequestObject) (RetrieveRefundResponseObject, error)
 	// RetrieveReport Retrieve a report
 	// (GET /v1/reports)
 	RetrieveReport(ctx context.Context, request RetrieveReportRequestObject) (RetrieveReportResponseObject, error)
@@ -42095,6 +43503,103 @@ func (sh *strictHandler) RetrieveReferral(ctx echo.Context, id ID, params Retrie
 		return err
 	} else if validResponse, ok := response.(RetrieveReferralResponseObject); ok {
 		return validResponse.VisitRetrieveReferralResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListRefunds operation middleware
+func (sh *strictHandler) ListRefunds(ctx echo.Context, params ListRefundsParams) error {
+	var request ListRefundsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListRefunds(ctx.Request().Context(), request.(ListRefundsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListRefunds")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListRefundsResponseObject); ok {
+		return validResponse.VisitListRefundsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreateRefund operation middleware
+func (sh *strictHandler) CreateRefund(ctx echo.Context) error {
+	var request CreateRefundRequestObject
+
+	var body CreateRefundJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateRefund(ctx.Request().Context(), request.(CreateRefundRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateRefund")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreateRefundResponseObject); ok {
+		return validResponse.VisitCreateRefundResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RetrieveRefund operation middleware
+func (sh *strictHandler) RetrieveRefund(ctx echo.Context, id ID, params RetrieveRefundParams) error {
+	var request RetrieveRefundRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RetrieveRefund(ctx.Request().Context(), request.(RetrieveRefundRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetrieveRefund")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RetrieveRefundResponseObject); ok {
+		return validResponse.VisitRetrieveRefundResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -122,7 +122,7 @@ func (q *Queries) CommissionCursor(ctx context.Context, db DBTX, arg CommissionC
 }
 
 const commissionGet = `-- name: CommissionGet :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor FROM commissions t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type CommissionGetParams struct {
@@ -161,39 +161,41 @@ func (q *Queries) CommissionGet(ctx context.Context, db DBTX, arg CommissionGetP
 		&i.CreatedXid,
 		&i.ShrunkMinor,
 		&i.ClawedMinor,
+		&i.RefundedBeforeMinor,
 	)
 	return i, err
 }
 
 const commissionInsert = `-- name: CommissionInsert :exec
 INSERT INTO commissions (id, org_id, program_id, partner_id, sale_id, customer_id, flow_id, flow_branch_id, kind, amount_minor, revenue_minor,
-    rate_type, rate_value, currency, status, mature_at, approve_at, approved_at, metadata, created_at, updated_at)
+    rate_type, rate_value, currency, status, mature_at, approve_at, approved_at, metadata, refunded_before_minor, created_at, updated_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
-    $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
+    $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)
 `
 
 type CommissionInsertParams struct {
-	ID           string
-	OrgID        string
-	ProgramID    string
-	PartnerID    string
-	SaleID       *string
-	CustomerID   *string
-	FlowID       *string
-	FlowBranchID *string
-	Kind         string
-	AmountMinor  int64
-	RevenueMinor *int64
-	RateType     *string
-	RateValue    *int64
-	Currency     string
-	Status       string
-	MatureAt     *clock.Time
-	ApproveAt    *clock.Time
-	ApprovedAt   *clock.Time
-	Metadata     []byte
-	CreatedAt    clock.Time
-	UpdatedAt    clock.Time
+	ID                  string
+	OrgID               string
+	ProgramID           string
+	PartnerID           string
+	SaleID              *string
+	CustomerID          *string
+	FlowID              *string
+	FlowBranchID        *string
+	Kind                string
+	AmountMinor         int64
+	RevenueMinor        *int64
+	RateType            *string
+	RateValue           *int64
+	Currency            string
+	Status              string
+	MatureAt            *clock.Time
+	ApproveAt           *clock.Time
+	ApprovedAt          *clock.Time
+	Metadata            []byte
+	RefundedBeforeMinor int64
+	CreatedAt           clock.Time
+	UpdatedAt           clock.Time
 }
 
 func (q *Queries) CommissionInsert(ctx context.Context, db DBTX, arg CommissionInsertParams) error {
@@ -217,6 +219,7 @@ func (q *Queries) CommissionInsert(ctx context.Context, db DBTX, arg CommissionI
 		arg.ApproveAt,
 		arg.ApprovedAt,
 		arg.Metadata,
+		arg.RefundedBeforeMinor,
 		arg.CreatedAt,
 		arg.UpdatedAt,
 	)
@@ -224,7 +227,7 @@ func (q *Queries) CommissionInsert(ctx context.Context, db DBTX, arg CommissionI
 }
 
 const commissionLock = `-- name: CommissionLock :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor FROM commissions t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type CommissionLockParams struct {
@@ -264,6 +267,7 @@ func (q *Queries) CommissionLock(ctx context.Context, db DBTX, arg CommissionLoc
 		&i.CreatedXid,
 		&i.ShrunkMinor,
 		&i.ClawedMinor,
+		&i.RefundedBeforeMinor,
 	)
 	return i, err
 }
@@ -332,7 +336,7 @@ func (q *Queries) CommissionMaturingCursor(ctx context.Context, db DBTX, arg Com
 }
 
 const commissionMaturingPage = `-- name: CommissionMaturingPage :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor FROM commissions t
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND t.mature_at >= $3::timestamptz AND t.mature_at <= $4::timestamptz
@@ -423,6 +427,7 @@ func (q *Queries) CommissionMaturingPage(ctx context.Context, db DBTX, arg Commi
 			&i.CreatedXid,
 			&i.ShrunkMinor,
 			&i.ClawedMinor,
+			&i.RefundedBeforeMinor,
 		); err != nil {
 			return nil, err
 		}
@@ -436,7 +441,7 @@ func (q *Queries) CommissionMaturingPage(ctx context.Context, db DBTX, arg Commi
 
 const commissionPage = `-- name: CommissionPage :many
 
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor FROM commissions t
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
@@ -544,6 +549,7 @@ func (q *Queries) CommissionPage(ctx context.Context, db DBTX, arg CommissionPag
 			&i.CreatedXid,
 			&i.ShrunkMinor,
 			&i.ClawedMinor,
+			&i.RefundedBeforeMinor,
 		); err != nil {
 			return nil, err
 		}
@@ -644,7 +650,7 @@ func (q *Queries) CommissionVoid(ctx context.Context, db DBTX, arg CommissionVoi
 const commissionsToApprove = `-- name: CommissionsToApprove :many
 UPDATE commissions t SET status = CASE WHEN t.mature_at <= $1 THEN 'due' ELSE 'approved' END, approved_at = $1, updated_at = $1
 FROM (SELECT k.id FROM commissions k WHERE k.status = 'pending' AND k.approve_at <= $1 ORDER BY k.approve_at, k.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor
 `
 
 type CommissionsToApproveParams struct {
@@ -691,6 +697,7 @@ func (q *Queries) CommissionsToApprove(ctx context.Context, db DBTX, arg Commiss
 			&i.CreatedXid,
 			&i.ShrunkMinor,
 			&i.ClawedMinor,
+			&i.RefundedBeforeMinor,
 		); err != nil {
 			return nil, err
 		}
@@ -705,7 +712,7 @@ func (q *Queries) CommissionsToApprove(ctx context.Context, db DBTX, arg Commiss
 const commissionsToMature = `-- name: CommissionsToMature :many
 UPDATE commissions t SET status = 'due', updated_at = $1
 FROM (SELECT k.id FROM commissions k WHERE k.status = 'approved' AND k.mature_at <= $1 ORDER BY k.mature_at, k.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
-WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor
+WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor
 `
 
 type CommissionsToMatureParams struct {
@@ -752,6 +759,7 @@ func (q *Queries) CommissionsToMature(ctx context.Context, db DBTX, arg Commissi
 			&i.CreatedXid,
 			&i.ShrunkMinor,
 			&i.ClawedMinor,
+			&i.RefundedBeforeMinor,
 		); err != nil {
 			return nil, err
 		}

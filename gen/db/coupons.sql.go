@@ -44,16 +44,26 @@ SELECT count(*) FROM coupons t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
+  AND ($4::text IS NULL OR lower(t.code) = lower($4::text))
+  AND ($5::text IS NULL OR t.external_id = $5::text)
 `
 
 type CouponCountParams struct {
-	ProgramID string
-	OrgID     string
-	PartnerID *string
+	ProgramID  string
+	OrgID      string
+	PartnerID  *string
+	Code       *string
+	ExternalID *string
 }
 
 func (q *Queries) CouponCount(ctx context.Context, db DBTX, arg CouponCountParams) (int64, error) {
-	row := db.QueryRow(ctx, couponCount, arg.ProgramID, arg.OrgID, arg.PartnerID)
+	row := db.QueryRow(ctx, couponCount,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.PartnerID,
+		arg.Code,
+		arg.ExternalID,
+	)
 	var count int64
 	err := row.Scan(&count)
 	return count, err
@@ -63,13 +73,17 @@ const couponCursor = `-- name: CouponCursor :one
 SELECT t.created_at, t.id FROM coupons t
 WHERE t.id = $1 AND t.program_id = $2 AND t.org_id = $3
   AND ($4::text IS NULL OR t.partner_id = $4::text)
+  AND ($5::text IS NULL OR lower(t.code) = lower($5::text))
+  AND ($6::text IS NULL OR t.external_id = $6::text)
 `
 
 type CouponCursorParams struct {
-	ID        string
-	ProgramID string
-	OrgID     string
-	PartnerID *string
+	ID         string
+	ProgramID  string
+	OrgID      string
+	PartnerID  *string
+	Code       *string
+	ExternalID *string
 }
 
 type CouponCursorRow struct {
@@ -85,6 +99,8 @@ func (q *Queries) CouponCursor(ctx context.Context, db DBTX, arg CouponCursorPar
 		arg.ProgramID,
 		arg.OrgID,
 		arg.PartnerID,
+		arg.Code,
+		arg.ExternalID,
 	)
 	var i CouponCursorRow
 	err := row.Scan(&i.CreatedAt, &i.ID)
@@ -202,23 +218,27 @@ SELECT t.id, t.org_id, t.program_id, t.partner_id, t.group_id, t.code, t.externa
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
-  AND ($4::timestamptz IS NULL OR (t.created_at, t.id) < ($4::timestamptz, $5::text))
-  AND ($6::timestamptz IS NULL OR (t.created_at, t.id) > ($6::timestamptz, $7::text))
-ORDER BY CASE WHEN $6::timestamptz IS NOT NULL THEN t.created_at END,
-         CASE WHEN $6::timestamptz IS NOT NULL THEN t.id END,
+  AND ($4::text IS NULL OR lower(t.code) = lower($4::text))
+  AND ($5::text IS NULL OR t.external_id = $5::text)
+  AND ($6::timestamptz IS NULL OR (t.created_at, t.id) < ($6::timestamptz, $7::text))
+  AND ($8::timestamptz IS NULL OR (t.created_at, t.id) > ($8::timestamptz, $9::text))
+ORDER BY CASE WHEN $8::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN $8::timestamptz IS NOT NULL THEN t.id END,
          t.created_at DESC, t.id DESC
-LIMIT $8
+LIMIT $10
 `
 
 type CouponPageParams struct {
-	ProgramID string
-	OrgID     string
-	PartnerID *string
-	AfterAt   *clock.Time
-	AfterID   *string
-	BeforeAt  *clock.Time
-	BeforeID  *string
-	Lim       int32
+	ProgramID  string
+	OrgID      string
+	PartnerID  *string
+	Code       *string
+	ExternalID *string
+	AfterAt    *clock.Time
+	AfterID    *string
+	BeforeAt   *clock.Time
+	BeforeID   *string
+	Lim        int32
 }
 
 // coupons_list_idx and coupons_partner_idx serve the page and the count.
@@ -229,6 +249,8 @@ func (q *Queries) CouponPage(ctx context.Context, db DBTX, arg CouponPageParams)
 		arg.ProgramID,
 		arg.OrgID,
 		arg.PartnerID,
+		arg.Code,
+		arg.ExternalID,
 		arg.AfterAt,
 		arg.AfterID,
 		arg.BeforeAt,

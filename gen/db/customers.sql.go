@@ -226,10 +226,10 @@ func (q *Queries) CustomerGet(ctx context.Context, db DBTX, arg CustomerGetParam
 }
 
 const customerInsert = `-- name: CustomerInsert :execrows
-INSERT INTO customers (id, org_id, program_id, partner_id, referral_id, link_id, click_id, processor, external_customer_id, email, name,
+INSERT INTO customers (id, org_id, program_id, partner_id, referral_id, link_id, coupon_id, click_id, processor, external_customer_id, email, name,
     identifier, status, tracked_by, lead_at, metadata, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
-    $12, $13, $14, $15, $16, $17, $18)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
+    $13, $14, $15, $16, $17, $18, $19)
 ON CONFLICT DO NOTHING
 `
 
@@ -240,6 +240,7 @@ type CustomerInsertParams struct {
 	PartnerID          *string
 	ReferralID         *string
 	LinkID             *string
+	CouponID           *string
 	ClickID            *string
 	Processor          *string
 	ExternalCustomerID *string
@@ -262,6 +263,7 @@ func (q *Queries) CustomerInsert(ctx context.Context, db DBTX, arg CustomerInser
 		arg.PartnerID,
 		arg.ReferralID,
 		arg.LinkID,
+		arg.CouponID,
 		arg.ClickID,
 		arg.Processor,
 		arg.ExternalCustomerID,
@@ -453,7 +455,7 @@ func (q *Queries) CustomerProgram(ctx context.Context, db DBTX, arg CustomerProg
 }
 
 const customerSignupCommissions = `-- name: CustomerSignupCommissions :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor FROM commissions t WHERE t.customer_id = $1 AND t.program_id = $2 AND t.org_id = $3
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t WHERE t.customer_id = $1 AND t.program_id = $2 AND t.org_id = $3
 AND t.kind = 'referral' AND t.sale_id IS NULL FOR NO KEY UPDATE
 `
 
@@ -501,6 +503,7 @@ func (q *Queries) CustomerSignupCommissions(ctx context.Context, db DBTX, arg Cu
 			&i.CreatedXid,
 			&i.ShrunkMinor,
 			&i.ClawedMinor,
+			&i.RefundedBeforeMinor,
 		); err != nil {
 			return nil, err
 		}

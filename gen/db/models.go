@@ -134,33 +134,34 @@ type Click struct {
 }
 
 type Commission struct {
-	ID           string
-	OrgID        string
-	ProgramID    string
-	PartnerID    string
-	SaleID       *string
-	CustomerID   *string
-	FlowID       *string
-	FlowBranchID *string
-	Kind         string
-	AmountMinor  int64
-	RevenueMinor *int64
-	RateType     *string
-	RateValue    *int64
-	Currency     string
-	Status       string
-	MatureAt     *clock.Time
-	ApproveAt    *clock.Time
-	ApprovedAt   *clock.Time
-	VoidedAt     *clock.Time
-	VoidReason   *string
-	PayoutID     *string
-	Metadata     []byte
-	CreatedAt    clock.Time
-	UpdatedAt    clock.Time
-	CreatedXid   uint64
-	ShrunkMinor  int64
-	ClawedMinor  int64
+	ID                  string
+	OrgID               string
+	ProgramID           string
+	PartnerID           string
+	SaleID              *string
+	CustomerID          *string
+	FlowID              *string
+	FlowBranchID        *string
+	Kind                string
+	AmountMinor         int64
+	RevenueMinor        *int64
+	RateType            *string
+	RateValue           *int64
+	Currency            string
+	Status              string
+	MatureAt            *clock.Time
+	ApproveAt           *clock.Time
+	ApprovedAt          *clock.Time
+	VoidedAt            *clock.Time
+	VoidReason          *string
+	PayoutID            *string
+	Metadata            []byte
+	CreatedAt           clock.Time
+	UpdatedAt           clock.Time
+	CreatedXid          uint64
+	ShrunkMinor         int64
+	ClawedMinor         int64
+	RefundedBeforeMinor int64
 }
 
 type Coupon struct {
@@ -520,6 +521,25 @@ type Referral struct {
 	ExpiresAt  clock.Time
 	CreatedAt  clock.Time
 	UpdatedAt  clock.Time
+}
+
+type Refund struct {
+	ID                string
+	OrgID             string
+	ProgramID         string
+	SaleID            *string
+	ExternalChargeID  *string
+	ExternalRefundID  *string
+	Status            string
+	AmountMinor       *int64
+	Currency          *string
+	VoidedCommissions int64
+	ClawbackMinor     int64
+	Effects           []byte
+	Reason            *string
+	RefundedAt        clock.Time
+	CreatedAt         clock.Time
+	UpdatedAt         clock.Time
 }
 
 type ReportCovered struct {

@@ -202,7 +202,7 @@ func (q *Queries) PartnerByIDs(ctx context.Context, db DBTX, arg PartnerByIDsPar
 
 const partnerCommissions = `-- name: PartnerCommissions :many
 
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor FROM commissions t WHERE t.partner_id = $1 AND t.program_id = $2 AND t.org_id = $3 ORDER BY t.created_at, t.id
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t WHERE t.partner_id = $1 AND t.program_id = $2 AND t.org_id = $3 ORDER BY t.created_at, t.id
 `
 
 type PartnerCommissionsParams struct {
@@ -251,6 +251,7 @@ func (q *Queries) PartnerCommissions(ctx context.Context, db DBTX, arg PartnerCo
 			&i.CreatedXid,
 			&i.ShrunkMinor,
 			&i.ClawedMinor,
+			&i.RefundedBeforeMinor,
 		); err != nil {
 			return nil, err
 		}

@@ -16,7 +16,7 @@ const batchApprove = `-- name: BatchApprove :many
 UPDATE commissions t SET status = 'due', approved_at = $1, updated_at = $1
 FROM (SELECT k.id FROM commissions k WHERE k.program_id = $3 AND k.org_id = $2 AND k.partner_id BETWEEN $4 AND $5
     AND k.partner_id = ANY ($6::text[]) AND k.payout_id IS NULL AND k.status = 'pending' AND k.approve_at <= $1 AND k.mature_at <= $7 ORDER BY k.id FOR NO KEY UPDATE) due
-WHERE t.id = due.id AND t.org_id = $2 RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor
+WHERE t.id = due.id AND t.org_id = $2 RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor
 `
 
 type BatchApproveParams struct {
@@ -75,6 +75,7 @@ func (q *Queries) BatchApprove(ctx context.Context, db DBTX, arg BatchApprovePar
 			&i.CreatedXid,
 			&i.ShrunkMinor,
 			&i.ClawedMinor,
+			&i.RefundedBeforeMinor,
 		); err != nil {
 			return nil, err
 		}
@@ -126,7 +127,7 @@ func (q *Queries) BatchByIDs(ctx context.Context, db DBTX, arg BatchByIDsParams)
 
 const batchCommissions = `-- name: BatchCommissions :many
 SELECT k.partner_id, k.currency, sum(k.amount_minor)::bigint AS amount_minor, array_agg(k.id)::text[] AS ids
-FROM (SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor FROM commissions t
+FROM (SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t
     WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id BETWEEN $3 AND $4 AND t.partner_id = ANY ($5::text[])
       AND t.status = 'due' AND t.payout_id IS NULL AND (t.mature_at <= $6 OR t.amount_minor < 0)
     ORDER BY t.id FOR NO KEY UPDATE) k
@@ -327,7 +328,7 @@ const batchMature = `-- name: BatchMature :many
 UPDATE commissions t SET status = 'due', updated_at = $1
 FROM (SELECT k.id FROM commissions k WHERE k.program_id = $3 AND k.org_id = $2 AND k.partner_id BETWEEN $4 AND $5
     AND k.partner_id = ANY ($6::text[]) AND k.payout_id IS NULL AND k.status = 'approved' AND k.mature_at <= $7 ORDER BY k.id FOR NO KEY UPDATE) due
-WHERE t.id = due.id AND t.org_id = $2 RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor
+WHERE t.id = due.id AND t.org_id = $2 RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor
 `
 
 type BatchMatureParams struct {
@@ -389,6 +390,7 @@ func (q *Queries) BatchMature(ctx context.Context, db DBTX, arg BatchMatureParam
 			&i.CreatedXid,
 			&i.ShrunkMinor,
 			&i.ClawedMinor,
+			&i.RefundedBeforeMinor,
 		); err != nil {
 			return nil, err
 		}
@@ -773,7 +775,7 @@ func (q *Queries) BatchesGenerating(ctx context.Context, db DBTX, arg BatchesGen
 }
 
 const payoutCommissions = `-- name: PayoutCommissions :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor FROM commissions t WHERE t.payout_id = $1 AND t.org_id = $2 ORDER BY t.created_at, t.id FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t WHERE t.payout_id = $1 AND t.org_id = $2 ORDER BY t.created_at, t.id FOR NO KEY UPDATE
 `
 
 type PayoutCommissionsParams struct {
@@ -819,6 +821,7 @@ func (q *Queries) PayoutCommissions(ctx context.Context, db DBTX, arg PayoutComm
 			&i.CreatedXid,
 			&i.ShrunkMinor,
 			&i.ClawedMinor,
+			&i.RefundedBeforeMinor,
 		); err != nil {
 			return nil, err
 		}

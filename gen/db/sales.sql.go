@@ -44,6 +44,23 @@ func (q *Queries) CustomerRefunded(ctx context.Context, db DBTX, arg CustomerRef
 	return err
 }
 
+const saleByCharge = `-- name: SaleByCharge :one
+SELECT t.id FROM sales t WHERE t.program_id = $1 AND t.org_id = $2 AND t.external_charge_id = $3
+`
+
+type SaleByChargeParams struct {
+	ProgramID        string
+	OrgID            string
+	ExternalChargeID string
+}
+
+func (q *Queries) SaleByCharge(ctx context.Context, db DBTX, arg SaleByChargeParams) (string, error) {
+	row := db.QueryRow(ctx, saleByCharge, arg.ProgramID, arg.OrgID, arg.ExternalChargeID)
+	var id string
+	err := row.Scan(&id)
+	return id, err
+}
+
 const saleByIDs = `-- name: SaleByIDs :many
 SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid, t.refunded_minor FROM sales t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 `
@@ -100,7 +117,9 @@ func (q *Queries) SaleByIDs(ctx context.Context, db DBTX, arg SaleByIDsParams) (
 }
 
 const saleCommissions = `-- name: SaleCommissions :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor FROM commissions t WHERE t.sale_id = $1 AND t.org_id = $2 AND t.kind = 'referral' ORDER BY t.created_at, t.id FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t
+WHERE t.sale_id = $1 AND t.org_id = $2 AND t.metadata ->> 'commission_id' IS NULL
+ORDER BY t.amount_minor > 0, t.created_at, t.id FOR NO KEY UPDATE
 `
 
 type SaleCommissionsParams struct {
@@ -108,7 +127,9 @@ type SaleCommissionsParams struct {
 	OrgID  string
 }
 
-// SaleCommissions locks what the sale earned, in the order in which it was made.
+// SaleCommissions locks what was earned of the sale, by a rule or by hand, and
+// what was deducted by hand. Deductions come first, so that no payout sinks below
+// what it still holds. What refunds made themselves names its commission.
 func (q *Queries) SaleCommissions(ctx context.Context, db DBTX, arg SaleCommissionsParams) ([]Commission, error) {
 	rows, err := db.Query(ctx, saleCommissions, arg.SaleID, arg.OrgID)
 	if err != nil {
@@ -146,6 +167,7 @@ func (q *Queries) SaleCommissions(ctx context.Context, db DBTX, arg SaleCommissi
 			&i.CreatedXid,
 			&i.ShrunkMinor,
 			&i.ClawedMinor,
+			&i.RefundedBeforeMinor,
 		); err != nil {
 			return nil, err
 		}
@@ -163,21 +185,23 @@ WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
   AND ($4::text IS NULL OR t.customer_id = $4::text)
-  AND ($5::timestamptz IS NULL OR t.occurred_at >= $5::timestamptz)
-  AND ($6::timestamptz IS NULL OR t.occurred_at < $6::timestamptz)
-  AND ($7::boolean IS NULL OR (t.refunded_at IS NOT NULL) = $7::boolean)
-  LIMIT $8) few
+  AND ($5::text IS NULL OR t.external_charge_id = $5::text)
+  AND ($6::timestamptz IS NULL OR t.occurred_at >= $6::timestamptz)
+  AND ($7::timestamptz IS NULL OR t.occurred_at < $7::timestamptz)
+  AND ($8::boolean IS NULL OR (t.refunded_at IS NOT NULL) = $8::boolean)
+  LIMIT $9) few
 `
 
 type SaleCountParams struct {
-	ProgramID      string
-	OrgID          string
-	PartnerID      *string
-	CustomerID     *string
-	OccurredAfter  *clock.Time
-	OccurredBefore *clock.Time
-	Refunded       *bool
-	Most           int32
+	ProgramID        string
+	OrgID            string
+	PartnerID        *string
+	CustomerID       *string
+	ExternalChargeID *string
+	OccurredAfter    *clock.Time
+	OccurredBefore   *clock.Time
+	Refunded         *bool
+	Most             int32
 }
 
 // SaleCount counts up to a bound, above which SaleTotal is asked.
@@ -187,6 +211,7 @@ func (q *Queries) SaleCount(ctx context.Context, db DBTX, arg SaleCountParams) (
 		arg.OrgID,
 		arg.PartnerID,
 		arg.CustomerID,
+		arg.ExternalChargeID,
 		arg.OccurredAfter,
 		arg.OccurredBefore,
 		arg.Refunded,
@@ -202,14 +227,16 @@ SELECT t.created_at, t.id FROM sales t
 WHERE t.id = $1 AND t.program_id = $2 AND t.org_id = $3
   AND ($4::text IS NULL OR t.partner_id = $4::text)
   AND ($5::text IS NULL OR t.customer_id = $5::text)
+  AND ($6::text IS NULL OR t.external_charge_id = $6::text)
 `
 
 type SaleCursorParams struct {
-	ID         string
-	ProgramID  string
-	OrgID      string
-	PartnerID  *string
-	CustomerID *string
+	ID               string
+	ProgramID        string
+	OrgID            string
+	PartnerID        *string
+	CustomerID       *string
+	ExternalChargeID *string
 }
 
 type SaleCursorRow struct {
@@ -226,6 +253,7 @@ func (q *Queries) SaleCursor(ctx context.Context, db DBTX, arg SaleCursorParams)
 		arg.OrgID,
 		arg.PartnerID,
 		arg.CustomerID,
+		arg.ExternalChargeID,
 	)
 	var i SaleCursorRow
 	err := row.Scan(&i.CreatedAt, &i.ID)
@@ -374,6 +402,7 @@ func (q *Queries) SaleGet(ctx context.Context, db DBTX, arg SaleGetParams) (Sale
 
 const saleHistory = `-- name: SaleHistory :one
 SELECT coalesce((SELECT s.id FROM sales s WHERE s.program_id = $1 AND s.org_id = $2 AND s.external_charge_id = $3), '')::text AS existing_id,
+    EXISTS (SELECT 1 FROM refunds r WHERE r.program_id = $1 AND r.org_id = $2 AND r.external_charge_id = $3 AND r.status = 'waiting') AS refunds_wait,
     EXISTS (SELECT 1 FROM sales s WHERE s.customer_id = $4 AND s.org_id = $2) AS has_sales
 `
 
@@ -385,12 +414,13 @@ type SaleHistoryParams struct {
 }
 
 type SaleHistoryRow struct {
-	ExistingID string
-	HasSales   bool
+	ExistingID  string
+	RefundsWait bool
+	HasSales    bool
 }
 
-// SaleHistory tells, after the lock, whether the charge is known and whether
-// the customer has paid before.
+// SaleHistory reports, after the locks, whether the charge is known, whether
+// refunds of it wait, and whether the customer has paid before.
 func (q *Queries) SaleHistory(ctx context.Context, db DBTX, arg SaleHistoryParams) (SaleHistoryRow, error) {
 	row := db.QueryRow(ctx, saleHistory,
 		arg.ProgramID,
@@ -399,7 +429,7 @@ func (q *Queries) SaleHistory(ctx context.Context, db DBTX, arg SaleHistoryParam
 		arg.CustomerID,
 	)
 	var i SaleHistoryRow
-	err := row.Scan(&i.ExistingID, &i.HasSales)
+	err := row.Scan(&i.ExistingID, &i.RefundsWait, &i.HasSales)
 	return i, err
 }
 
@@ -532,30 +562,32 @@ WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
   AND ($4::text IS NULL OR t.customer_id = $4::text)
-  AND ($5::timestamptz IS NULL OR t.occurred_at >= $5::timestamptz)
-  AND ($6::timestamptz IS NULL OR t.occurred_at < $6::timestamptz)
-  AND ($7::boolean IS NULL OR (t.refunded_at IS NOT NULL) = $7::boolean)
-  AND ($8::timestamptz IS NULL OR (t.created_at, t.id) < ($8::timestamptz, $9::text))
-  AND ($10::timestamptz IS NULL OR (t.created_at, t.id) > ($10::timestamptz, $11::text))
-ORDER BY CASE WHEN $10::timestamptz IS NOT NULL THEN t.created_at END,
-         CASE WHEN $10::timestamptz IS NOT NULL THEN t.id END,
+  AND ($5::text IS NULL OR t.external_charge_id = $5::text)
+  AND ($6::timestamptz IS NULL OR t.occurred_at >= $6::timestamptz)
+  AND ($7::timestamptz IS NULL OR t.occurred_at < $7::timestamptz)
+  AND ($8::boolean IS NULL OR (t.refunded_at IS NOT NULL) = $8::boolean)
+  AND ($9::timestamptz IS NULL OR (t.created_at, t.id) < ($9::timestamptz, $10::text))
+  AND ($11::timestamptz IS NULL OR (t.created_at, t.id) > ($11::timestamptz, $12::text))
+ORDER BY CASE WHEN $11::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN $11::timestamptz IS NOT NULL THEN t.id END,
          t.created_at DESC, t.id DESC
-LIMIT $12
+LIMIT $13
 `
 
 type SalePageParams struct {
-	ProgramID      string
-	OrgID          string
-	PartnerID      *string
-	CustomerID     *string
-	OccurredAfter  *clock.Time
-	OccurredBefore *clock.Time
-	Refunded       *bool
-	AfterAt        *clock.Time
-	AfterID        *string
-	BeforeAt       *clock.Time
-	BeforeID       *string
-	Lim            int32
+	ProgramID        string
+	OrgID            string
+	PartnerID        *string
+	CustomerID       *string
+	ExternalChargeID *string
+	OccurredAfter    *clock.Time
+	OccurredBefore   *clock.Time
+	Refunded         *bool
+	AfterAt          *clock.Time
+	AfterID          *string
+	BeforeAt         *clock.Time
+	BeforeID         *string
+	Lim              int32
 }
 
 // sales_list_idx and one index a filter serve the page and the count.
@@ -567,6 +599,7 @@ func (q *Queries) SalePage(ctx context.Context, db DBTX, arg SalePageParams) ([]
 		arg.OrgID,
 		arg.PartnerID,
 		arg.CustomerID,
+		arg.ExternalChargeID,
 		arg.OccurredAfter,
 		arg.OccurredBefore,
 		arg.Refunded,
@@ -662,6 +695,40 @@ func (q *Queries) SalePartnerCounters(ctx context.Context, db DBTX, arg SalePart
 	return i, err
 }
 
+const salePartnersLock = `-- name: SalePartnersLock :many
+SELECT t.id FROM partners t
+WHERE t.org_id = $1 AND t.id IN (
+    SELECT s.partner_id FROM sales s WHERE s.id = $2 AND s.org_id = $1
+    UNION SELECT k.partner_id FROM commissions k WHERE k.sale_id = $2 AND k.org_id = $1)
+ORDER BY t.id FOR NO KEY UPDATE OF t
+`
+
+type SalePartnersLockParams struct {
+	OrgID  string
+	SaleID string
+}
+
+// SalePartnersLock locks everybody who earns of a sale, in the order of ids.
+func (q *Queries) SalePartnersLock(ctx context.Context, db DBTX, arg SalePartnersLockParams) ([]string, error) {
+	rows, err := db.Query(ctx, salePartnersLock, arg.OrgID, arg.SaleID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const saleProgram = `-- name: SaleProgram :one
 SELECT t.program_id FROM sales t WHERE t.id = $1 AND t.org_id = $2
 `
@@ -704,6 +771,49 @@ func (q *Queries) SaleRefund(ctx context.Context, db DBTX, arg SaleRefundParams)
 		arg.OrgID,
 	)
 	return err
+}
+
+const saleShare = `-- name: SaleShare :one
+SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid, t.refunded_minor FROM sales t WHERE t.id = $1 AND t.org_id = $2 FOR SHARE
+`
+
+type SaleShareParams struct {
+	ID    string
+	OrgID string
+}
+
+// SaleShare keeps a sale from being refunded until the commit.
+func (q *Queries) SaleShare(ctx context.Context, db DBTX, arg SaleShareParams) (Sale, error) {
+	row := db.QueryRow(ctx, saleShare, arg.ID, arg.OrgID)
+	var i Sale
+	err := row.Scan(
+		&i.ID,
+		&i.OrgID,
+		&i.ProgramID,
+		&i.CustomerID,
+		&i.PartnerID,
+		&i.ExternalChargeID,
+		&i.ExternalPaymentIntentID,
+		&i.Processor,
+		&i.AmountMinor,
+		&i.TaxMinor,
+		&i.Currency,
+		&i.BillingType,
+		&i.Interval,
+		&i.ProductID,
+		&i.ProductName,
+		&i.IsFirstSale,
+		&i.ActivityOutcome,
+		&i.Warnings,
+		&i.OccurredAt,
+		&i.RefundedAt,
+		&i.Metadata,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.CreatedXid,
+		&i.RefundedMinor,
+	)
+	return i, err
 }
 
 const saleTotal = `-- name: SaleTotal :one

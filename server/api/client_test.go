@@ -35,7 +35,7 @@ func TestMainJobWithGeneratedClient(t *testing.T) {
 	customer, err := client.CreateCustomerWithResponse(ctx, api.CustomerCreate{ProgramID: id, ClickID: &click.JSON201.ID})
 	require.NoError(t, err)
 	require.NotNil(t, customer.JSON201, "%s", customer.Body)
-	body := api.SaleCreate{ProgramID: id, CustomerID: customer.JSON201.ID, ExternalChargeID: "ch_1", AmountMinor: 1000, Currency: "EUR"}
+	body := api.SaleCreate{ProgramID: id, CustomerID: &customer.JSON201.ID, ExternalChargeID: "ch_1", AmountMinor: 1000, Currency: "EUR"}
 	retry := func(_ context.Context, r *http.Request) error { r.Header.Set("Idempotency-Key", "k"); return nil }
 	sale, err := client.CreateSaleWithResponse(ctx, body, retry)
 	require.NoError(t, err)

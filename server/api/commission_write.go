@@ -32,11 +32,19 @@ func (s *Server) CreateCommission(ctx context.Context, r api.CreateCommissionReq
 			return nil, err
 		}
 	}
-	if err := check(ctx, c, p.ID, refPartner("partner_id", &b.PartnerID), refCustomer("customer_id", b.CustomerID), refSale("sale_id", b.SaleID)); err != nil {
+	customer, err := namedCustomer(ctx, c, p.ID, b.CustomerID, b.ExternalCustomerID)
+	if err != nil {
+		return nil, err
+	}
+	sale, err := namedSale(ctx, c, p.ID, b.SaleID, b.ExternalChargeID)
+	if err != nil {
+		return nil, err
+	}
+	if err := check(ctx, c, p.ID, refPartner("partner_id", &b.PartnerID), refCustomer("customer_id", customer), refSale("sale_id", sale)); err != nil {
 		return nil, err
 	}
 	k, err := earn.Grant(ctx, c, earn.Manual{
-		ProgramID: p.ID, PartnerID: b.PartnerID, SaleID: b.SaleID, CustomerID: b.CustomerID, AmountMinor: b.AmountMinor, Currency: currency,
+		ProgramID: p.ID, PartnerID: b.PartnerID, SaleID: sale, CustomerID: customer, AmountMinor: b.AmountMinor, Currency: currency,
 		HoldingPeriodDays: p.HoldingPeriodDays,
 	})
 	if err != nil {

@@ -30,6 +30,9 @@ func (s *Server) ListCommissions(ctx context.Context, r api.ListCommissionsReque
 	if err != nil {
 		return nil, err
 	}
+	if p.SaleID, err = namedSale(ctx, c, p.ProgramID, p.SaleID, p.ExternalChargeID); err != nil {
+		return nil, err
+	}
 	tallied := p.SaleID == nil && (p.PartnerID == nil || p.PayoutID == nil)
 	rows, err := list(ctx, c, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,

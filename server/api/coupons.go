@@ -24,17 +24,17 @@ func (s *Server) ListCoupons(ctx context.Context, r api.ListCouponsRequestObject
 		refs: []reference{refPartner("partner_id", p.PartnerID)},
 	}, lister[position, db.Coupon]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
-			row, err := queries.CouponCursor(ctx, tx, db.CouponCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID})
+			row, err := queries.CouponCursor(ctx, tx, db.CouponCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, Code: p.Code, ExternalID: p.ExternalID})
 			return position{row.CreatedAt, row.ID}, err
 		},
 		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.Coupon, error) {
 			return queries.CouponPage(ctx, tx, db.CouponPageParams{
-				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID,
+				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, Code: p.Code, ExternalID: p.ExternalID,
 				AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
 			})
 		}),
 		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			return queries.CouponCount(ctx, tx, db.CouponCountParams{ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID})
+			return queries.CouponCount(ctx, tx, db.CouponCountParams{ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, Code: p.Code, ExternalID: p.ExternalID})
 		},
 	})
 	if err != nil {

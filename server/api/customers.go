@@ -22,62 +22,71 @@ import (
 // click that brought the visitor (specification, Customers).
 func (s *Server) CreateCustomer(ctx context.Context, r api.CreateCustomerRequestObject) (api.CreateCustomerResponseObject, error) {
 	c, b := call.From(ctx), r.Body
-	if err := oneRoute(b); err != nil {
-		return nil, err
+	k, inserted, err := s.enroll(ctx, c, b)
+	if err == nil && !inserted {
+		err = externalIDTaken(ctx, c, b.ProgramID, *b.ExternalCustomerID)
 	}
-	if p := checkMetadata(b.Metadata, "metadata"); p != nil {
-		return nil, p
-	}
-	p, err := program(ctx, c, b.ProgramID)
-	if err != nil {
-		return nil, err
-	}
-	a, err := attribute(ctx, c, b)
-	if err != nil {
-		return nil, err
-	}
-	a.monitored = s.plan(c).FraudMonitoring
-	if err := a.allowed(ctx, c, p, b.Email); err != nil {
-		return nil, err
-	}
-	k := newCustomer(c, b, a)
-	inserted, err := insertCustomer(ctx, c, k)
-	if err != nil {
-		return nil, err
-	}
-	if !inserted {
-		return nil, externalIDTaken(ctx, c, p.ID, *k.ExternalCustomerID)
-	}
-	if err := s.checkCustomer(ctx, c, a.partner, k); err != nil {
-		return nil, err
-	}
-	if err := s.tellOfLead(ctx, c, a.partner, k); err != nil {
-		return nil, err
-	}
-	if err := a.lead(ctx, c, k); err != nil {
-		return nil, err
-	}
-	err = earn.Welcome(ctx, c, earn.Signup{
-		Customer: k, ProgramCurrency: p.Currency, HoldingPeriodDays: p.HoldingPeriodDays, PartnerStatus: a.partner.Status,
-		PartnerGroupID: a.partner.GroupID, PartnerCountry: a.partner.CountryCode, ClickCountry: a.country,
-	}, a.flows)
 	return api.CreateCustomer201JSONResponse(toCustomer(k)), err
 }
 
-// oneRoute asks for exactly one of the two ways to a partner (decisions, 83).
-func oneRoute(b *api.CustomerCreate) error {
-	switch {
-	case b.PartnerID != nil && b.ClickID != nil:
-		return problem.On("click_id", problem.ParametersExclusive, "partner_id and click_id exclude each other.")
-	case b.PartnerID == nil && b.ClickID == nil:
-		return problem.On("partner_id", problem.ParameterMissing, "One of partner_id and click_id is required.")
+// enroll attributes and writes a customer, with all that follows from a sign-up.
+// It writes nothing where the external id is taken.
+func (s *Server) enroll(ctx context.Context, c *call.Call, b *api.CustomerCreate) (k db.Customer, inserted bool, err error) {
+	if err := oneRoute(b); err != nil {
+		return k, false, err
 	}
-	return nil
+	if p := checkMetadata(b.Metadata, "metadata"); p != nil {
+		return k, false, p
+	}
+	p, err := program(ctx, c, b.ProgramID)
+	if err != nil {
+		return k, false, err
+	}
+	a, err := attribute(ctx, c, b)
+	if err != nil {
+		return k, false, err
+	}
+	a.monitored = s.plan(c).FraudMonitoring
+	if err := a.allowed(ctx, c, p, b.Email); err != nil {
+		return k, false, err
+	}
+	k = newCustomer(c, b, a)
+	if inserted, err := insertCustomer(ctx, c, k); err != nil || !inserted {
+		return k, false, err
+	}
+	return k, true, s.welcome(ctx, c, p, a, k)
+}
+
+// welcome does what follows from a new customer: checks, mails, its referral
+// turns into a lead, and the flows that answer a sign-up are asked.
+func (s *Server) welcome(ctx context.Context, c *call.Call, p db.Program, a attribution, k db.Customer) error {
+	if err := s.checkCustomer(ctx, c, a.partner, k); err != nil {
+		return err
+	}
+	if err := s.tellOfLead(ctx, c, a.partner, k); err != nil {
+		return err
+	}
+	if err := a.lead(ctx, c, k); err != nil {
+		return err
+	}
+	return earn.Welcome(ctx, c, earn.Signup{
+		Customer: k, ProgramCurrency: p.Currency, HoldingPeriodDays: p.HoldingPeriodDays, PartnerStatus: a.partner.Status,
+		PartnerGroupID: a.partner.GroupID, PartnerCountry: a.partner.CountryCode, ClickCountry: a.country,
+	}, a.flows)
+}
+
+// oneRoute asks for exactly one of the ways to a partner (decisions, 83 and 230).
+func oneRoute(b *api.CustomerCreate) error {
+	if b.PartnerID == nil && b.ClickID == nil && b.CouponCode == nil {
+		return problem.On("partner_id", problem.ParameterMissing, "One of partner_id, click_id and coupon_code is required.")
+	}
+	return atMostOne(member{"partner_id", b.PartnerID}, member{"click_id", b.ClickID}, member{"coupon_code", b.CouponCode})
 }
 
 // attribution is where a customer comes from.
 type attribution struct {
 	partner  db.Partner
+	couponID *string
 	click    *db.Click
 	referral *db.Referral
 	country  *string
@@ -99,6 +108,14 @@ func attribute(ctx context.Context, c *call.Call, b *api.CustomerCreate) (attrib
 			return a, found(err, a.param)
 		}
 		a.click, a.country, partnerID = &click, click.Country, click.PartnerID
+	}
+	if b.CouponCode != nil {
+		a.param = "coupon_code"
+		coupon, err := creditedCoupon(ctx, c, b.ProgramID, *b.CouponCode)
+		if err != nil {
+			return a, err
+		}
+		a.couponID, partnerID = &coupon.ID, *coupon.PartnerID
 	}
 	var referral db.Referral
 	errs := c.Each(ctx,
@@ -124,6 +141,21 @@ func attribute(ctx context.Context, c *call.Call, b *api.CustomerCreate) (attrib
 		a.referral = &referral
 	}
 	return a, nil
+}
+
+// creditedCoupon finds a coupon that can attribute a customer: an unknown code
+// and one that the processor no longer accepts are one and the same 404.
+func creditedCoupon(ctx context.Context, c *call.Call, programID, code string) (db.Coupon, error) {
+	coupon, err := queries.CouponByCode(ctx, c.DB(), db.CouponByCodeParams{ProgramID: programID, OrgID: c.Key.OrgID, Code: code})
+	switch {
+	case err != nil:
+		return coupon, found(err, "coupon_code")
+	case !coupon.Active:
+		return coupon, problem.NotFound("coupon_code")
+	case coupon.PartnerID == nil:
+		return coupon, problem.On("coupon_code", problem.InvalidReference, "The coupon credits no partner.")
+	}
+	return coupon, nil
 }
 
 func (a attribution) referralID() string {
@@ -152,13 +184,16 @@ func newCustomer(c *call.Call, b *api.CustomerCreate, a attribution) db.Customer
 	k := db.Customer{
 		ID: ident.New(ident.Customer), OrgID: c.Key.OrgID, ProgramID: b.ProgramID, PartnerID: &a.partner.ID, ClickID: b.ClickID,
 		ExternalCustomerID: b.ExternalCustomerID, Email: b.Email, Name: b.Name, Identifier: b.Identifier, Status: "lead",
-		Processor: ptr("api"), TrackedBy: "api", LeadAt: c.Now, Metadata: storedMetadata(b.Metadata), CreatedAt: c.Now, UpdatedAt: c.Now,
+		CouponID: a.couponID, Processor: ptr("api"), TrackedBy: "api", LeadAt: c.Now, Metadata: storedMetadata(b.Metadata), CreatedAt: c.Now, UpdatedAt: c.Now,
 	}
 	if b.Status != nil {
 		k.Status = string(*b.Status)
 	}
-	if a.click != nil {
+	switch {
+	case a.click != nil:
 		k.TrackedBy, k.LinkID = "link", a.click.LinkID
+	case a.couponID != nil:
+		k.TrackedBy = "coupon"
 	}
 	if a.referral != nil {
 		k.ReferralID = &a.referral.ID
@@ -169,7 +204,7 @@ func newCustomer(c *call.Call, b *api.CustomerCreate, a attribution) db.Customer
 
 func insertCustomer(ctx context.Context, c *call.Call, k db.Customer) (bool, error) {
 	n, err := queries.CustomerInsert(ctx, c.DB(), db.CustomerInsertParams{
-		ID: k.ID, OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, ReferralID: k.ReferralID, LinkID: k.LinkID, ClickID: k.ClickID,
+		ID: k.ID, OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, ReferralID: k.ReferralID, LinkID: k.LinkID, CouponID: k.CouponID, ClickID: k.ClickID,
 		Processor: k.Processor, ExternalCustomerID: k.ExternalCustomerID, Email: k.Email, Name: k.Name, Identifier: k.Identifier, Status: k.Status,
 		TrackedBy: k.TrackedBy, LeadAt: k.LeadAt, Metadata: k.Metadata, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
 	})

@@ -140,12 +140,18 @@ func toCustomer(k db.Customer) api.Customer {
 	}
 }
 
-// toSale leaves out what only the create operation answers: the outcome.
+// toSale leaves out what only the create operation answers: the outcome. A whole
+// refund leaves the row's amount as it was before it.
 func toSale(k db.Sale) api.Sale {
+	refunded := k.RefundedMinor
+	if k.RefundedAt != nil {
+		refunded += k.AmountMinor
+	}
 	return api.Sale{
 		ID: k.ID, Object: "sale", ProgramID: k.ProgramID, CustomerID: k.CustomerID, PartnerID: k.PartnerID,
 		ExternalChargeID: k.ExternalChargeID, ExternalPaymentIntentID: k.ExternalPaymentIntentID, Processor: api.Processor(k.Processor),
-		AmountMinor: k.AmountMinor, TaxMinor: k.TaxMinor, Currency: k.Currency, BillingType: api.BillingType(k.BillingType),
+		AmountMinor: k.AmountMinor, ChargedMinor: k.AmountMinor + k.RefundedMinor, RefundedMinor: refunded,
+		TaxMinor: k.TaxMinor, Currency: k.Currency, BillingType: api.BillingType(k.BillingType),
 		Interval: (*api.BillingInterval)(k.Interval), ProductID: k.ProductID, ProductName: k.ProductName, IsFirstSale: k.IsFirstSale,
 		OccurredAt: k.OccurredAt, RefundedAt: k.RefundedAt, Metadata: k.Metadata, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
 	}

@@ -20,7 +20,7 @@ type modelSale struct {
 	id                      string
 	first, amount, refunded int64
 	whole                   bool
-	commission              *modelCommission
+	earned                  []*modelCommission // by a rule or by hand
 }
 
 type modelCommission struct {
@@ -29,7 +29,7 @@ type modelCommission struct {
 	amount, earned, shrunk, clawed int64
 	mature, approve                time.Time
 	payout                         *modelPayout
-	sale                           *modelSale
+	before                         int64 // refunded of its sale when it was made
 }
 
 type modelPayout struct {
@@ -77,8 +77,11 @@ func newBook(s *apitest.Server, t *rapid.T) *book {
 
 func (b *book) now() time.Time { return b.s.Clock.Now().Time }
 
-// rounded is a*n/d, half up.
+// rounded is a*n/d, half away from zero.
 func rounded(a, n, d int64) int64 {
+	if a < 0 {
+		return -rounded(-a, n, d)
+	}
 	r := new(big.Rat).Add(new(big.Rat).Mul(big.NewRat(a, 1), big.NewRat(n, d)), big.NewRat(1, 2))
 	return new(big.Int).Div(r.Num(), r.Denom()).Int64()
 }
@@ -100,19 +103,31 @@ func (b *book) sell(customer int, amount int64) {
 		require.Equal(b.t, "sale_recorded", a.String("activity_outcome"))
 		return
 	}
-	s.commission = b.add(&modelCommission{
+	s.earned = append(s.earned, b.add(&modelCommission{
 		kind: "referral", status: []string{"approved", "pending", "pending"}[partner], partner: partner, amount: earned, earned: earned,
-		mature: b.now().AddDate(0, 0, modelHold), approve: b.now().AddDate(0, 0, modelDelay), sale: s,
-	})
+		mature: b.now().AddDate(0, 0, modelHold), approve: b.now().AddDate(0, 0, modelDelay),
+	}))
 }
 
-func (b *book) grant(partner int, amount int64) {
-	b.s.Must(201, grant(b.s, b.program, b.partners[partner], M{"amount_minor": amount}))
-	k := &modelCommission{kind: "reward", status: "approved", partner: partner, amount: amount, mature: b.now().AddDate(0, 0, modelHold)}
+// grant makes a commission by hand, for a sale or for none.
+func (b *book) grant(s *modelSale, partner int, amount int64) {
+	body := M{"amount_minor": amount}
+	if s != nil {
+		body["sale_id"] = s.id
+	}
+	a := grant(b.s, b.program, b.partners[partner], body)
+	if s != nil && s.whole {
+		b.s.Refused(409, "sale_refunded", "sale_id", a)
+		return
+	}
+	b.s.Must(201, a)
+	k := b.add(&modelCommission{kind: "reward", status: "approved", partner: partner, amount: amount, earned: amount, mature: b.now().AddDate(0, 0, modelHold)})
 	if amount < 0 {
 		k.kind, k.status, k.mature = "clawback", "due", b.now()
 	}
-	b.add(k)
+	if s != nil {
+		k.before, s.earned = s.refunded, append(s.earned, k)
+	}
 }
 
 func (b *book) approve(k *modelCommission) {
@@ -187,25 +202,38 @@ func (b *book) refund(s *modelSale, part int64) {
 	}
 }
 
-// giveBack takes a refund's share of what the sale earned.
+// giveBack takes a refund's share of all that the sale earned, deductions first.
 func (b *book) giveBack(s *modelSale, part int64) (voided, clawed int64) {
-	k := s.commission
-	if k == nil || k.status == "rejected" || k.status == "voided" {
+	slices.SortStableFunc(s.earned, func(x, y *modelCommission) int {
+		return int(min(max(x.earned, -1), 1)) - int(min(max(y.earned, -1), 1))
+	})
+	for _, k := range s.earned {
+		v, c := b.takeBack(s, k, part)
+		voided, clawed = voided+v, clawed+c
+	}
+	return voided, clawed
+}
+
+func (b *book) takeBack(s *modelSale, k *modelCommission, part int64) (voided, clawed int64) {
+	if k.status == "rejected" || k.status == "voided" {
 		return 0, 0
 	}
 	taken := k.shrunk + k.clawed
 	share := k.earned - taken
 	if !s.whole {
-		share = rounded(k.earned, s.refunded+part, s.first) - taken
+		share = rounded(k.earned, s.refunded+part-k.before, s.first-k.before) - taken
 	}
 	switch {
-	case k.status == "paid":
-		if share > 0 {
-			k.clawed += share
-			b.add(&modelCommission{kind: "clawback", status: "due", partner: k.partner, amount: -share, mature: b.now()})
+	case k.status == "paid" && share != 0:
+		k.clawed += share
+		made := b.add(&modelCommission{kind: "clawback", status: "due", partner: k.partner, amount: -share, mature: b.now()})
+		if share < 0 { // a deduction is undone
+			made.kind = "reward"
 		}
-		return 0, share
-	case s.whole || share == k.amount:
+		return 0, max(share, 0)
+	case share == 0:
+		return 0, 0
+	case share == k.amount:
 		b.lower(k, k.amount)
 		k.status, k.payout = "voided", nil
 		return 1, 0
@@ -386,7 +414,10 @@ func TestMoneyAgainstModel(t *testing.T) {
 			"sale":     func(*rapid.T) { b.sell(draw(4, "customer"), rapid.Int64Range(1, 9999).Draw(t2, "amount")) },
 			"sale too": func(*rapid.T) { b.sell(draw(4, "customer"), rapid.Int64Range(1000, 9999).Draw(t2, "amount")) },
 			"grant": func(*rapid.T) {
-				b.grant(draw(3, "partner"), rapid.SampledFrom([]int64{700, 250, -400, -1}).Draw(t2, "amount"))
+				b.grant(nil, draw(3, "partner"), rapid.SampledFrom([]int64{700, 250, -400, -1}).Draw(t2, "amount"))
+			},
+			"grant for a sale": func(*rapid.T) {
+				b.grant(pick(t2, b.sales), draw(3, "partner"), rapid.SampledFrom([]int64{901, 250, -333}).Draw(t2, "amount"))
 			},
 			"refund":   func(*rapid.T) { b.refund(pick(t2, b.sales), 0) },
 			"partial":  func(*rapid.T) { b.refund(pick(t2, b.sales), rapid.Int64Range(1, 4000).Draw(t2, "part")) },

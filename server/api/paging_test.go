@@ -53,6 +53,7 @@ func fill(s *apitest.Server) (program string) {
 		require.NoError(s.T, err)
 		customer := s.Customer(program, partner)
 		s.Sale(program, customer, M{"currency": []string{"USD", "EUR"}[i%2]})
+		s.Must(202, s.Post("/v1/refunds", refundBody(program, handle, handle)))
 		if i == each-1 {
 			break // the default group and the first flow are there already
 		}

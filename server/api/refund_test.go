@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"encoding/json"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -64,9 +65,15 @@ func TestRefundUnpaid(t *testing.T) {
 	for _, hold := range []int{0, 30} {
 		w := sell(t, 4999, M{"holding_period_days": hold})
 		refund := w.s.Must(200, w.refund(M{"reason": "asked"}))
+		before := map[int]string{0: "due", 30: "approved"}[hold]
 		require.Equal(t, M{
-			"object": "refund", "sale_id": w.saleID, "voided_commissions": refund.Body["voided_commissions"], "clawback_minor": refund.Body["clawback_minor"],
-			"currency": "USD", "refunded_at": "2026-09-01T13:00:00.000Z",
+			"id": refund.Body["id"], "object": "refund", "sale_id": w.saleID, "external_refund_id": nil, "status": "applied", "amount_minor": json.Number("4999"),
+			"voided_commissions": refund.Body["voided_commissions"], "clawback_minor": refund.Body["clawback_minor"], "currency": "USD",
+			"commissions": []any{M{
+				"commission_id": w.commissions()[0].String("id"), "partner_id": w.partner, "currency": "USD", "clawback_minor": json.Number("0"), "clawback_id": nil,
+				"before": M{"amount_minor": json.Number("1000"), "status": before}, "after": M{"amount_minor": json.Number("1000"), "status": "voided"},
+			}},
+			"warnings": []any{}, "refunded_at": "2026-09-01T13:00:00.000Z",
 		}, refund.Body)
 		require.EqualValues(t, 1, refund.Int("voided_commissions"))
 		require.EqualValues(t, 0, refund.Int("clawback_minor"))
@@ -82,6 +89,8 @@ func TestRefundUnpaid(t *testing.T) {
 		again := w.s.Must(200, w.refund(nil))
 		require.Equal(t, "2026-09-01T13:00:00.000Z", again.String("refunded_at"))
 		require.EqualValues(t, 0, again.Int("voided_commissions"))
+		require.EqualValues(t, 0, again.Int("amount_minor"))
+		require.Equal(t, refund.String("id"), again.String("id"), "the refund that left nothing")
 		require.Len(t, w.s.EventTypes(w.program), len(types), "a second refund is no event")
 		require.EqualValues(t, 1, w.s.Get("/v1/audit_log_entries?program_id="+w.program+"&target_id="+w.saleID).Int("total_count"))
 		later := w.s.Sale(w.program, w.customer)

@@ -3,10 +3,10 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"rail/gen/api"
-	"rail/gen/db"
 	"rail/server/call"
 	"rail/server/clock"
 	"rail/server/earn"
@@ -26,11 +26,14 @@ func (s *Server) CreateSale(ctx context.Context, r api.CreateSaleRequestObject) 
 	if err != nil {
 		return nil, err
 	}
+	if payment.CustomerID, err = s.payer(ctx, c, r.Body); err != nil {
+		return nil, err
+	}
 	out, err := earn.Record(ctx, c, payment)
 	if err != nil {
 		return nil, err
 	}
-	sale, err := toOutcome(out.Sale)
+	sale, err := toRecordedSale(out)
 	if err != nil {
 		return nil, err
 	}
@@ -40,16 +43,29 @@ func (s *Server) CreateSale(ctx context.Context, r api.CreateSaleRequestObject) 
 	return api.CreateSale201JSONResponse(sale), nil
 }
 
-// toOutcome is a sale with what followed from it.
-func toOutcome(row db.Sale) (api.Sale, error) {
-	sale := toSale(row)
-	sale.ActivityOutcome = ptr(api.SaleActivityOutcome(row.ActivityOutcome))
-	warnings := []api.SaleWarning{}
-	if err := json.Unmarshal(row.Warnings, &warnings); err != nil {
-		return sale, err
+// differs says what a repeat told otherwise than the first time.
+func differs(what string, members []string) string {
+	return "The " + what + " was recorded before with other values, which stay: " + strings.Join(members, ", ") + "."
+}
+
+// toRecordedSale is a sale with what followed from it.
+func toRecordedSale(out earn.Outcome) (api.RecordedSale, error) {
+	s := toSale(out.Sale)
+	recorded := api.RecordedSale{
+		ID: s.ID, Object: s.Object, ProgramID: s.ProgramID, CustomerID: s.CustomerID, PartnerID: s.PartnerID,
+		ExternalChargeID: s.ExternalChargeID, ExternalPaymentIntentID: s.ExternalPaymentIntentID, Processor: s.Processor,
+		AmountMinor: s.AmountMinor, ChargedMinor: s.ChargedMinor, RefundedMinor: s.RefundedMinor, TaxMinor: s.TaxMinor,
+		Currency: s.Currency, BillingType: s.BillingType, Interval: s.Interval, ProductID: s.ProductID, ProductName: s.ProductName,
+		IsFirstSale: s.IsFirstSale, OccurredAt: s.OccurredAt, RefundedAt: s.RefundedAt, Metadata: s.Metadata,
+		ActivityOutcome: api.SaleActivityOutcome(out.Sale.ActivityOutcome), Warnings: []api.SaleWarning{}, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
 	}
-	sale.Warnings = &warnings
-	return sale, nil
+	if err := json.Unmarshal(out.Sale.Warnings, &recorded.Warnings); err != nil {
+		return recorded, err
+	}
+	if len(out.Differs) > 0 {
+		recorded.Warnings = append(recorded.Warnings, api.SaleWarning{Code: api.SaleWarningCodeDiffersFromRecorded, Message: differs("charge", out.Differs)})
+	}
+	return recorded, nil
 }
 
 // toPayment judges what the document cannot say of a body.
@@ -76,9 +92,9 @@ func toPayment(b *api.SaleCreate, now clock.Time) (earn.Payment, error) {
 		return earn.Payment{}, p
 	}
 	return earn.Payment{
-		ProgramID: b.ProgramID, CustomerID: b.CustomerID, ExternalChargeID: b.ExternalChargeID, Processor: "api", AmountMinor: b.AmountMinor,
+		ProgramID: b.ProgramID, ExternalChargeID: b.ExternalChargeID, Processor: "api", AmountMinor: b.AmountMinor,
 		TaxMinor: b.TaxMinor, Currency: currency, BillingType: string(billing), Interval: (*string)(b.Interval), ProductID: b.ProductID,
-		ProductName: b.ProductName, OccurredAt: occurred, Metadata: storedMetadata(b.Metadata),
+		ProductName: b.ProductName, OccurredAt: occurred, Dated: b.OccurredAt != nil, Metadata: storedMetadata(b.Metadata),
 	}, nil
 }
 
@@ -101,26 +117,4 @@ func billingOf(b *api.SaleCreate) (api.BillingType, error) {
 		return "", problem.Invalid("interval", "interval needs billing_type subscription.")
 	}
 	return *b.BillingType, nil
-}
-
-// RefundSale refunds a sale as a whole or, with amount_minor, in part. A second
-// whole refund answers the first one's time and did nothing (decisions, 97).
-func (s *Server) RefundSale(ctx context.Context, r api.RefundSaleRequestObject) (api.RefundSaleResponseObject, error) {
-	c := call.From(ctx)
-	body := api.SaleRefund{}
-	if r.Body != nil {
-		body = *r.Body
-	}
-	done, err := earn.GiveBack(ctx, c, earn.Refund{SaleID: r.ID, AmountMinor: body.AmountMinor, At: body.RefundedAt})
-	if err != nil {
-		return nil, err
-	}
-	if done.Sale.RefundedAt == nil { // this call did something
-		before := map[string]int64{"amount_minor": done.Sale.AmountMinor}
-		after := map[string]any{"voided_commissions": done.Voided, "clawback_minor": done.ClawbackMinor, "refunded_at": done.At}
-		err = audit(ctx, c, entry{programID: done.Sale.ProgramID, action: "sale.refunded", targetID: r.ID, reason: body.Reason, before: before, after: after})
-	}
-	return api.RefundSale200JSONResponse{
-		Object: "refund", SaleID: r.ID, VoidedCommissions: done.Voided, ClawbackMinor: done.ClawbackMinor, Currency: done.Sale.Currency, RefundedAt: done.At,
-	}, err
 }

@@ -30,6 +30,10 @@ func (s *Server) ListSales(ctx context.Context, r api.ListSalesRequestObject) (a
 	if p.Refunded != nil {
 		refunded = ptr(*p.Refunded == api.SaleRefundedFilterTrue)
 	}
+	if p.CustomerID, err = namedCustomer(ctx, c, p.ProgramID, p.CustomerID, p.ExternalCustomerID); err != nil {
+		return nil, err
+	}
+	few := p.CustomerID != nil || p.ExternalChargeID != nil
 	// Few of many sales may pass these: to look for some would be to pass over all.
 	picky := after != nil || before != nil || refunded != nil
 	total := func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
@@ -40,26 +44,26 @@ func (s *Server) ListSales(ctx context.Context, r api.ListSalesRequestObject) (a
 		refs: []reference{refPartner("partner_id", p.PartnerID), refCustomer("customer_id", p.CustomerID)},
 	}, lister[position, db.Sale]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
-			row, err := queries.SaleCursor(ctx, tx, db.SaleCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, CustomerID: p.CustomerID})
+			row, err := queries.SaleCursor(ctx, tx, db.SaleCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, CustomerID: p.CustomerID, ExternalChargeID: p.ExternalChargeID})
 			return position{row.CreatedAt, row.ID}, err
 		},
 		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.Sale, error) {
 			return queries.SalePage(ctx, tx, db.SalePageParams{
-				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, CustomerID: p.CustomerID, OccurredAfter: after,
+				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, CustomerID: p.CustomerID, ExternalChargeID: p.ExternalChargeID, OccurredAfter: after,
 				OccurredBefore: before, Refunded: refunded,
 				AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
 			})
 		}),
 		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			if picky && p.CustomerID == nil {
+			if picky && !few {
 				return total(ctx, tx)
 			}
 			return queries.SaleCount(ctx, tx, db.SaleCountParams{
-				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, CustomerID: p.CustomerID, OccurredAfter: after,
-				OccurredBefore: before, Refunded: refunded, Most: atMost(p.CustomerID == nil),
+				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, CustomerID: p.CustomerID, ExternalChargeID: p.ExternalChargeID, OccurredAfter: after,
+				OccurredBefore: before, Refunded: refunded, Most: atMost(!few),
 			})
 		},
-		total: when(!picky && p.CustomerID == nil, total),
+		total: when(!picky && !few, total),
 	})
 	if err != nil {
 		return nil, err

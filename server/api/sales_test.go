@@ -55,9 +55,22 @@ func TestSaleRepeated(t *testing.T) {
 	program := s.Program()
 	customer := s.Customer(program, s.Partner(program))
 	s.Flow(program)
-	first := s.Sale(program, customer, M{"external_charge_id": "ch_1", "metadata": M{"order": 7}})
-	again := s.Must(200, s.Post("/v1/sales", apitest.SaleBody(program, customer, M{"external_charge_id": "ch_1", "amount_minor": 1, "currency": "EUR"})))
+	body := apitest.SaleBody(program, customer, M{"external_charge_id": "ch_1", "metadata": M{"order": 7}})
+	first := s.Must(201, s.Post("/v1/sales", body))
+	s.Clock.Advance(time.Hour)
+	again := s.Must(200, s.Post("/v1/sales", body))
 	require.Equal(t, string(first.Raw), string(again.Raw), "a repeat answers the stored sale")
+	body["amount_minor"], body["currency"], body["occurred_at"] = 1, "EUR", "2026-08-31T00:00:00Z"
+	again = s.Must(200, s.Post("/v1/sales", body))
+	require.Equal(t, []any{M{
+		"code": "differs_from_recorded", "message": "The charge was recorded before with other values, which stay: amount_minor, currency, occurred_at.",
+	}}, again.Body["warnings"])
+	again.Body["warnings"] = first.Body["warnings"]
+	require.Equal(t, first.Body, again.Body, "nothing of the stored sale changes")
+	s.Must(200, s.Post("/v1/sales/"+first.String("id")+"/refund", M{"amount_minor": 100}))
+	body["amount_minor"], body["currency"] = first.Body["amount_minor"], "USD"
+	delete(body, "occurred_at")
+	require.Empty(t, s.Must(200, s.Post("/v1/sales", body)).Body["warnings"], "what a refund took does not differ")
 	other := s.Program()
 	elsewhere := s.Sale(other, s.Customer(other, s.Partner(other)), M{"external_charge_id": "ch_1"})
 	require.NotEqual(t, first.String("id"), elsewhere.String("id"), "charges are unique within a program")

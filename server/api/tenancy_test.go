@@ -71,7 +71,7 @@ func (o operation) prefix() string {
 	resource, _, _ := strings.Cut(strings.TrimPrefix(o.path, "/v1/"), "/")
 	return map[string]string{
 		"programs": "prg_", "partners": "part_", "groups": "grp_", "tags": "tag_", "applications": "app_", "links": "lnk_", "coupons": "cpn_",
-		"clicks": "clk_", "referrals": "ref_", "customers": "cus_", "sales": "sale_", "commissions": "com_", "balances": "bal_",
+		"clicks": "clk_", "referrals": "ref_", "customers": "cus_", "sales": "sale_", "refunds": "rfd_", "commissions": "com_", "balances": "bal_",
 		"payouts": "pyt_", "payout_batches": "batch_", "flows": "flw_", "risk_flags": "rsk_", "resources": "res_", "campaigns": "camp_",
 		"sequences": "seq_", "webhook_endpoints": "whe_", "webhook_deliveries": "whd_", "tax_form_statuses": "tax_", "audit_log_entries": "aud_",
 	}[resource]
@@ -194,6 +194,7 @@ func populate(s *apitest.Server, stem string) world {
 	add("sale_", "/v1/sales", M{
 		"program_id": program, "customer_id": w["cus_"], "external_charge_id": "ch_" + stem, "amount_minor": 4999, "currency": "USD",
 	})
+	w["rfd_"] = s.Must(202, s.Post("/v1/refunds", refundBody(program, "ch_other_"+stem, "re_"+stem))).String("id")
 	add("tax_", "/v1/tax_form_statuses", M{"partner_id": w["part_"], "type": "w9", "status": "submitted"})
 	add("whe_", "/v1/webhook_endpoints", M{"program_id": program, "url": "https://hooks.example/"})
 	add("app_", "/v1/applications", M{"program_id": program, "email": "new@" + stem + ".example", "handle": stem + "-new"})
@@ -249,9 +250,10 @@ func wellFormed(t *testing.T, op operation, w world, at string) M {
 			"program_id": w["prg_"], "value": w["handle"], "landing_url": "https://shop.example", "visitor_token": apitest.Unique("visitor-token-"),
 		},
 		"createCustomer": {"program_id": w["prg_"], "partner_id": w["part_"]}, "updateCustomer": {"partner_id": w["part_"], "name": "x"},
-		"createSale": apitest.SaleBody(w["prg_"], w["cus_"]),
-		"createFlow": {"program_id": w["prg_"], "name": apitest.Unique("Flow "), "rate_type": "percent", "rate_value": 1},
-		"updateFlow": {"priority": 7}, "setInboundSigning": {"required": false},
+		"createSale":   apitest.SaleBody(w["prg_"], w["cus_"]),
+		"createRefund": refundBody(w["prg_"], apitest.Unique("ch_"), apitest.Unique("re_")),
+		"createFlow":   {"program_id": w["prg_"], "name": apitest.Unique("Flow "), "rate_type": "percent", "rate_value": 1},
+		"updateFlow":   {"priority": 7}, "setInboundSigning": {"required": false},
 		"createCommission": {
 			"program_id": w["prg_"], "partner_id": w["part_"], "customer_id": w["cus_"], "sale_id": w["sale_"], "amount_minor": 7, "reason": "x",
 		},
@@ -274,6 +276,9 @@ func wellFormed(t *testing.T, op operation, w world, at string) M {
 	case "createCustomer click_id":
 		delete(body, "partner_id")
 		body["click_id"] = w["clk_"]
+	case "createSale partner_id", "createSale click_id":
+		delete(body, "customer_id")
+		body["external_customer_id"], body[at] = apitest.Unique("cus_"), map[string]string{"partner_id": w["part_"], "click_id": w["clk_"]}[at]
 	case "createFlow group_id", "updateFlow group_id":
 		body["group_id"] = w["grp_"]
 	case "createFlow partner_id", "updateFlow partner_id":

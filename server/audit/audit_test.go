@@ -54,6 +54,10 @@ const unpaid = `ALTER TABLE payouts DISABLE TRIGGER payouts_paid_final`
 // summed sums the day of the books for reports.
 const summed = "sums of reports"
 
+// refund is the row of a refund of all that sale_gone was.
+const refund = `INSERT INTO refunds (id, org_id, program_id, sale_id, status, amount_minor, currency, refunded_at, created_at, updated_at)
+	SELECT 'rfd_a', s.org_id, s.program_id, s.id, 'applied', s.amount_minor, s.currency, now(), now(), now() FROM sales s WHERE s.id = 'sale_gone'`
+
 // mutable lets a test rewrite the history.
 const mutable = `ALTER TABLE ledger_entries DISABLE TRIGGER USER`
 
@@ -101,8 +105,10 @@ var corruptions = []corruption{
 	{"ineligible payout holds money", []string{unpaid, `UPDATE payouts SET status = 'not_eligible', reason = 'x', paid_at = NULL WHERE id = 'pyt_a'`}, []string{"M10", "M13"}},
 	{"payout of another partner", []string{`ALTER TABLE commissions DROP CONSTRAINT commissions_payout_fkey`, unpaid, `UPDATE payouts SET partner_id = 'part_b' WHERE id = 'pyt_a'`}, []string{"M12"}},
 	{"payout not paid", []string{unpaid, `UPDATE payouts SET status = 'failed', paid_at = NULL WHERE id = 'pyt_a'`}, []string{"M13"}},
-	{"refund without a void", []string{`UPDATE sales SET refunded_at = now() WHERE id = 'sale_1'`}, []string{"M16", "M19"}},
-	{"refunded, made by hand", []string{`UPDATE sales SET refunded_at = now() WHERE id = 'sale_3'`, `UPDATE commissions SET sale_id = 'sale_3', kind = 'reward', rate_type = NULL, rate_value = NULL WHERE id = 'com_signup'`}, []string{"M19", "M33"}},
+	{"refund without a void", []string{`UPDATE sales SET refunded_at = now() WHERE id = 'sale_1'`}, []string{"M16", "M19", "refunds"}},
+	{"refunded, made by hand", []string{`UPDATE sales SET refunded_at = now() WHERE id = 'sale_3'`, `UPDATE commissions SET sale_id = 'sale_3', kind = 'reward', rate_type = NULL, rate_value = NULL WHERE id = 'com_signup'`}, []string{"M16", "M19", "refunds", "M33"}},
+	{"refund without a row", []string{`UPDATE sales SET refunded_minor = refunded_minor + 1 WHERE id = 'sale_2'`}, []string{"refunds"}},
+	{"refund of more than was given back", []string{refund}, []string{"refunds"}},
 	{"clawed by nothing", []string{`UPDATE commissions SET clawed_minor = 1 WHERE status = 'paid' AND kind = 'referral'`}, []string{"M18"}},
 	{"payout of nothing", []string{`ALTER TABLE payouts DROP CONSTRAINT payouts_amount_check`, `INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, reason, period_month, period_end, due_at, created_at, updated_at)
 		SELECT 'pyt_0', org_id, program_id, partner_id, batch_id, 0, 'EUR', 'not_eligible', 'x', period_month, period_end, due_at, created_at, updated_at FROM payouts`}, []string{"M11"}},
@@ -125,7 +131,7 @@ var corruptions = []corruption{
 	{"outcome hides a commission", []string{`UPDATE sales SET activity_outcome = 'sale_recorded' WHERE id = 'sale_1'`}, []string{"outcome"}},
 	{"summed day changed", []string{summed, `UPDATE report_sums SET clicks = clicks + 1 WHERE dimension IN ('total', 'partner', 'link')`}, []string{"reports", "report levels"}},
 	{"summed day lost", []string{summed, `DELETE FROM report_sums`}, []string{"reports"}},
-	{"change without a mark", []string{summed, `UPDATE sales SET refunded_at = now() WHERE id = 'sale_gone'`}, []string{"reports"}},
+	{"change without a mark", []string{summed, refund, `UPDATE sales SET refunded_at = now() WHERE id = 'sale_gone'`}, []string{"reports"}},
 	{"levels uneven", []string{summed, `UPDATE report_sums SET revenue_minor = revenue_minor + 1 WHERE dimension = 'total'`}, []string{"report levels"}},
 	{"month uneven", []string{summed, `INSERT INTO report_sums SELECT org_id, program_id, dimension, 'month', date_trunc('month', start)::date, partner_id, key, currency, label, clicks + 1, leads, customers, sales, refunded, revenue_minor, commissions_minor
 		FROM report_sums WHERE dimension = 'total' LIMIT 1`}, []string{"report levels"}},

@@ -41,6 +41,7 @@ var equations = []Equation{
 	check("M16", queries.AuditM16, "a refunded sale has no open commission, and all of a paid one is clawed back", "sales", "commissions"),
 	check("M18", queries.AuditM18, "what was clawed back of a commission is the sum of its clawbacks", "commissions"),
 	check("M19", queries.AuditM19, "what is left of the commissions of a refunded sale is nothing, for each partner and currency", "sales", "commissions"),
+	check("refunds", queries.AuditRefunds, "the refunds of a sale sum to what was given back of it", "sales", "refunds"),
 	check("M20", queries.AuditM20, "a customer with sales has exactly one first sale", "sales"),
 	check("M21", queries.AuditM21, "what is voided or rejected says when and why, and is in no payout", "commissions"),
 	check("M22", queries.AuditM22, "nothing is due before its holding period has run", "commissions"),

@@ -7,6 +7,7 @@ import (
 	"rail/server/call"
 	"rail/server/ident"
 	"rail/server/ledger"
+	"rail/server/problem"
 	"rail/server/report"
 	"rail/server/rules"
 	"rail/server/sequence"
@@ -23,8 +24,13 @@ type Manual struct {
 }
 
 // Grant writes the commission. A reward is approved and waits for the holding
-// period; a clawback is due at once.
+// period; a clawback is due at once. One for a sale is refunded with it, so that
+// a refunded sale takes none.
 func Grant(ctx context.Context, c *call.Call, m Manual) (db.Commission, error) {
+	refunded, err := m.refundedBefore(ctx, c)
+	if err != nil {
+		return db.Commission{}, err
+	}
 	kind, matureAt := "reward", rules.MatureAt(c.Now, m.HoldingPeriodDays)
 	if m.AmountMinor < 0 {
 		kind, matureAt = "clawback", c.Now
@@ -33,12 +39,24 @@ func Grant(ctx context.Context, c *call.Call, m Manual) (db.Commission, error) {
 		ID: ident.New(ident.Commission), OrgID: c.Key.OrgID, ProgramID: m.ProgramID, PartnerID: m.PartnerID, SaleID: m.SaleID,
 		CustomerID: m.CustomerID, Kind: kind, AmountMinor: m.AmountMinor, Currency: m.Currency,
 		Status: string(rules.InitialStatus(rules.ApproveImmediately, matureAt, c.Now)), MatureAt: &matureAt, ApprovedAt: &c.Now,
-		CreatedAt: c.Now, UpdatedAt: c.Now,
+		RefundedBeforeMinor: refunded, CreatedAt: c.Now, UpdatedAt: c.Now,
 	}
 	if err := add(ctx, c, k); err != nil || kind != "reward" {
 		return k, err
 	}
 	return k, sequence.Earned(ctx, c.Later(), k)
+}
+
+// refundedBefore is what was given back of the sale until now.
+func (m Manual) refundedBefore(ctx context.Context, c *call.Call) (int64, error) {
+	if m.SaleID == nil {
+		return 0, nil
+	}
+	sale, err := queries.SaleShare(ctx, c.DB(), db.SaleShareParams{ID: *m.SaleID, OrgID: c.Key.OrgID})
+	if err == nil && sale.RefundedAt != nil {
+		return 0, problem.On("sale_id", problem.SaleRefunded, "The sale was refunded at %s; a commission cannot be made for it.", sale.RefundedAt)
+	}
+	return sale.RefundedMinor, err
 }
 
 // add puts a new commission, its ledger entry and its events behind the writes
@@ -48,7 +66,7 @@ func add(ctx context.Context, c *call.Call, k db.Commission) error {
 		ID: k.ID, OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, SaleID: k.SaleID, CustomerID: k.CustomerID,
 		FlowID: k.FlowID, FlowBranchID: k.FlowBranchID, Kind: k.Kind, AmountMinor: k.AmountMinor, RevenueMinor: k.RevenueMinor,
 		RateType: k.RateType, RateValue: k.RateValue, Currency: k.Currency, Status: k.Status, MatureAt: k.MatureAt, ApproveAt: k.ApproveAt,
-		ApprovedAt: k.ApprovedAt, Metadata: k.Metadata, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
+		ApprovedAt: k.ApprovedAt, Metadata: k.Metadata, RefundedBeforeMinor: k.RefundedBeforeMinor, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
 	})
 	if err != nil {
 		return err

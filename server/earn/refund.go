@@ -2,58 +2,74 @@ package earn
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
 
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/call"
 	"rail/server/clock"
 	"rail/server/event"
-	"rail/server/payout"
+	"rail/server/ident"
 	"rail/server/pgtx"
 	"rail/server/problem"
 	"rail/server/report"
 	"rail/server/rules"
 )
 
-// Refund is money given back of a sale: AmountMinor of what is left of it, or
-// all of that where it is nil. At is nil for now.
+// Refund is money given back of a sale: AmountMinor, in minor units of its
+// currency, of what is left of it, or all of that where it is nil. At is nil for
+// now. ExternalID is the processor's id, under which it is taken once.
 type Refund struct {
 	SaleID      string
+	ExternalID  *string
 	AmountMinor *int64
 	At          *clock.Time
+	Reason      *string
 }
 
-// Refunded tells what one refund did. Clawback is a positive magnitude.
+// Refunded is a refund with what it did. Repeated is whether it had been
+// recorded before and nothing was changed; Differs then names what was asked
+// for otherwise.
 type Refunded struct {
-	Sale          db.Sale
-	Voided        int64
-	ClawbackMinor int64
-	At            clock.Time
+	db.Refund
+	Repeated bool
+	Differs  []string
 }
 
 // refunding is one refund while it is worked out.
 type refunding struct {
 	sale        db.Sale
 	commissions []db.Commission
-	amount      int64 // given back now
+	known       *db.Refund // recorded under the same external id
+	amount      int64      // given back now
 	at          clock.Time
 	whole       bool // nothing of the sale remains
-	done        Refunded
-	made        string // the clawback made last
+	effects     []api.RefundedCommission
+	voided      int64
+	clawback    int64
 }
 
-// GiveBack refunds a sale (specification, Refund rules; decisions, 97 to 100):
-// unpaid commissions are voided, or shrink in proportion; a paid one becomes a
-// clawback. A sale that is refunded already is left alone.
+// GiveBack refunds a sale (specification, Refund rules; decisions, 97 to 100 and
+// 226): unpaid commissions are voided, or shrink in proportion; a paid one
+// becomes a clawback. A sale that is refunded already is left alone.
 func GiveBack(ctx context.Context, c *call.Call, r Refund) (Refunded, error) {
-	w, err := hold(ctx, c, r.SaleID)
+	w, err := openRefund(ctx, c, r)
 	if err != nil {
 		return Refunded{}, err
 	}
-	if w.sale.RefundedAt != nil {
-		return Refunded{Sale: w.sale, At: *w.sale.RefundedAt}, nil
+	switch {
+	case w.known != nil && w.known.Status == "applied":
+		return repeated(*w.known, r, w.sale.ExternalChargeID), nil
+	case w.known != nil && *w.known.ExternalChargeID != w.sale.ExternalChargeID:
+		return Refunded{}, problem.On("external_refund_id", problem.RefundWaiting,
+			"This refund is recorded already, for the charge %s.", *w.known.ExternalChargeID)
+	case w.sale.RefundedAt != nil:
+		return w.nothingLeft(ctx, c, r)
 	}
-	if err := w.judge(c, r); err != nil {
+	if err := w.validate(c, r); err != nil {
 		return Refunded{}, err
 	}
 	if err := w.takeSale(ctx, c); err != nil {
@@ -67,25 +83,20 @@ func GiveBack(ctx context.Context, c *call.Call, r Refund) (Refunded, error) {
 			return Refunded{}, err
 		}
 	}
-	w.done.Sale, w.done.At = w.sale, w.at
-	return w.done, nil
+	return w.record(ctx, c, r)
 }
 
-// hold locks the customer, the partner, the sale and its commissions, in the
-// order of every write of money, and reads them.
-func hold(ctx context.Context, c *call.Call, id string) (refunding, error) {
+// openRefund locks the customer, the partners, the sale and its commissions, in
+// the order of every write of money, and reads them.
+func openRefund(ctx context.Context, c *call.Call, r Refund) (refunding, error) {
 	org := c.Key.OrgID
 	var w refunding
-	seen, err := queries.SaleGet(ctx, c.DB(), db.SaleGetParams{ID: id, OrgID: org})
+	seen, err := queries.SaleGet(ctx, c.DB(), db.SaleGetParams{ID: r.SaleID, OrgID: org})
 	if err != nil {
 		return w, err
 	}
 	if !c.Fits(seen.ProgramID) {
 		return w, problem.NotFound("program_id")
-	}
-	partner := ""
-	if seen.PartnerID != nil {
-		partner = *seen.PartnerID
 	}
 	err = c.Together(ctx,
 		func(tx pgtx.DBTX) error {
@@ -93,32 +104,85 @@ func hold(ctx context.Context, c *call.Call, id string) (refunding, error) {
 			return err
 		},
 		func(tx pgtx.DBTX) error {
-			_, err := queries.PartnerLock(ctx, tx, db.PartnerLockParams{ID: partner, OrgID: org})
+			_, err := queries.SalePartnersLock(ctx, tx, db.SalePartnersLockParams{SaleID: r.SaleID, OrgID: org})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			w.sale, err = queries.SaleLock(ctx, tx, db.SaleLockParams{ID: id, OrgID: org})
+			w.sale, err = queries.SaleLock(ctx, tx, db.SaleLockParams{ID: r.SaleID, OrgID: org})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			w.commissions, err = queries.SaleCommissions(ctx, tx, db.SaleCommissionsParams{SaleID: &id, OrgID: org})
+			w.commissions, err = queries.SaleCommissions(ctx, tx, db.SaleCommissionsParams{SaleID: &r.SaleID, OrgID: org})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			w.known, err = refundKnown(ctx, tx, org, seen.ProgramID, r.ExternalID)
 			return err
 		})
 	return w, err
 }
 
-func (w *refunding) judge(c *call.Call, r Refund) error {
-	w.at = c.Now
-	if r.At != nil {
-		w.at = *r.At
+// refundKnown finds the refund that a program has under an external id, or nil.
+func refundKnown(ctx context.Context, tx pgtx.DBTX, org, programID string, externalID *string) (*db.Refund, error) {
+	if externalID == nil {
+		return nil, nil //nolint:nilnil // none is not an error
+	}
+	known, err := queries.RefundByExternalID(ctx, tx, db.RefundByExternalIDParams{ProgramID: programID, OrgID: org, ExternalRefundID: externalID})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil //nolint:nilnil // as above
+	}
+	return &known, err
+}
+
+// repeated answers a refund that was recorded before.
+func repeated(known db.Refund, r Refund, chargeID string) Refunded {
+	out := Refunded{Refund: known, Repeated: true}
+	note := func(differs bool, member string) {
+		if differs {
+			out.Differs = append(out.Differs, member)
+		}
+	}
+	note(known.ExternalChargeID != nil && *known.ExternalChargeID != chargeID, "the charge")
+	note(r.AmountMinor != nil && (known.AmountMinor == nil || *r.AmountMinor != *known.AmountMinor), "amount_minor")
+	note(r.At != nil && !r.At.Equal(known.RefundedAt.Time), "refunded_at")
+	return out
+}
+
+// nothingLeft answers a refund of a sale that is refunded. One with an external
+// id is noted, so that it is known from then on; without one there is nothing to
+// tell it from the refund that left nothing.
+func (w *refunding) nothingLeft(ctx context.Context, c *call.Call, r Refund) (Refunded, error) {
+	w.at = *w.sale.RefundedAt
+	if r.ExternalID != nil {
+		return w.record(ctx, c, r)
+	}
+	last, err := queries.RefundLast(ctx, c.DB(), db.RefundLastParams{SaleID: &w.sale.ID, OrgID: w.sale.OrgID})
+	last.AmountMinor, last.VoidedCommissions, last.ClawbackMinor = new(int64), 0, 0
+	last.Effects, last.RefundedAt = []byte("[]"), w.at
+	return Refunded{Refund: last, Repeated: true}, err
+}
+
+// validate checks the time and the amount. What waited for its sale was answered
+// long ago and cannot be refused any more: it takes at most what is left, and
+// its time is that of the sale at the earliest.
+func (w *refunding) validate(c *call.Call, r Refund) error {
+	w.at, w.amount = later(c.Now, w.sale.OccurredAt), w.sale.AmountMinor
+	if w.known != nil {
+		w.at = later(w.known.RefundedAt, w.sale.OccurredAt)
+		if w.known.AmountMinor != nil {
+			w.amount = min(*w.known.AmountMinor, w.amount)
+		}
+		w.whole = w.amount == w.sale.AmountMinor
+		return nil
 	}
 	switch {
-	case w.at.After(c.Now.Time):
+	case r.At != nil && r.At.After(c.Now.Time):
 		return problem.Invalid("refunded_at", "refunded_at lies in the future.")
-	case w.at.Before(w.sale.OccurredAt.Time):
+	case r.At != nil && r.At.Before(w.sale.OccurredAt.Time):
 		return problem.Invalid("refunded_at", "refunded_at lies before the sale occurred, at %s.", w.sale.OccurredAt)
+	case r.At != nil:
+		w.at = *r.At
 	}
-	w.amount = w.sale.AmountMinor
 	if r.AmountMinor != nil {
 		w.amount = *r.AmountMinor
 	}
@@ -129,11 +193,20 @@ func (w *refunding) judge(c *call.Call, r Refund) error {
 	return nil
 }
 
-// share is the part of total that this refund takes, after what earlier ones
-// took: cumulative rounding, so that the parts sum to the whole.
-func (w *refunding) share(total, taken int64) int64 {
+func later(a, b clock.Time) clock.Time {
+	if a.Before(b.Time) {
+		return b
+	}
+	return a
+}
+
+// share is the part of a commission that this refund takes, after what earlier
+// ones took: cumulative rounding, so that the parts sum to the whole. What had
+// gone of the sale before the commission was made does not count.
+func (w *refunding) share(k db.Commission) int64 {
+	before := k.RefundedBeforeMinor
 	first := w.sale.AmountMinor + w.sale.RefundedMinor
-	return rules.RefundShare(total, first, w.sale.RefundedMinor, w.amount, taken)
+	return rules.RefundShare(k.AmountMinor+k.ShrunkMinor, first-before, w.sale.RefundedMinor-before, w.amount, k.ShrunkMinor+k.ClawedMinor)
 }
 
 // takeSale writes the sale, its customer and the event. The working copy keeps
@@ -169,87 +242,26 @@ func (w *refunding) takeSale(ctx context.Context, c *call.Call) error {
 	return queries.SaleRefund(ctx, c.Later(), p)
 }
 
-// takeCommission takes the refund's share of one commission, by its state.
-func (w *refunding) takeCommission(ctx context.Context, c *call.Call, k db.Commission) error {
-	part := w.share(k.AmountMinor+k.ShrunkMinor, k.ShrunkMinor+k.ClawedMinor)
-	if k.ClawedMinor > 0 {
-		// Earlier refunds met it in flight. What they clawed back is netted by
-		// itself, so that this part must be too, whatever became of the payout.
-		return w.clawOpen(ctx, c, k, part)
+// record writes the refund's own row: a new one, or the one that waited.
+func (w *refunding) record(ctx context.Context, c *call.Call, r Refund) (Refunded, error) {
+	effects, err := json.Marshal(w.effects)
+	if err != nil || w.effects == nil {
+		effects = []byte("[]")
 	}
-	if k.Status == "due" && k.PayoutID != nil {
-		leaves := part
-		if w.whole {
-			leaves = k.AmountMinor
-		}
-		outOfReach, err := payout.Lower(ctx, c, *k.PayoutID, leaves)
-		if err != nil {
-			return err
-		}
-		if outOfReach { // in flight counts as paid (decisions, 100)
-			return w.claw(ctx, c, k, part)
-		}
+	row := db.Refund{
+		ID: ident.New(ident.Refund), OrgID: w.sale.OrgID, ProgramID: w.sale.ProgramID, ExternalRefundID: r.ExternalID, Reason: r.Reason, CreatedAt: c.Now,
 	}
-	switch k.Status {
-	case "paid":
-		return w.claw(ctx, c, k, part)
-	case "pending", "approved", "due":
-		if w.whole || part == k.AmountMinor {
-			w.done.Voided++
-			return Void(ctx, c, k, "sale_refunded")
-		}
-		return w.shrink(ctx, c, k, part)
+	if w.known != nil {
+		row = *w.known
 	}
-	return nil // rejected and voided commissions hold no money
-}
-
-// claw makes a negative commission, due at once, which the partner's next
-// payout nets.
-func (w *refunding) claw(ctx context.Context, c *call.Call, k db.Commission, part int64) error {
-	if part == 0 {
-		return nil
+	row.SaleID, row.ExternalChargeID, row.Status, row.AmountMinor, row.Currency = &w.sale.ID, &w.sale.ExternalChargeID, "applied", &w.amount, &w.sale.Currency
+	row.VoidedCommissions, row.ClawbackMinor, row.Effects = w.voided, w.clawback, effects
+	row.RefundedAt, row.UpdatedAt = w.at, c.Now
+	if w.known == nil {
+		return Refunded{Refund: row}, errors.Join(err, queries.RefundInsert(ctx, c.Later(), db.RefundInsertParams(row)))
 	}
-	w.done.ClawbackMinor += part
-	noted := db.CommissionClawedParams{PartMinor: part, UpdatedAt: c.Now, ID: k.ID, OrgID: k.OrgID}
-	if err := queries.CommissionClawed(ctx, c.Later(), noted); err != nil {
-		return err
-	}
-	made := clawback(c, k, part)
-	w.made = made.ID
-	return add(ctx, c, made)
-}
-
-// clawOpen claws back from a commission that was in flight when an earlier
-// refund met it. Where its payout failed and is open, the clawback enters it, so
-// that no more is paid than is left.
-func (w *refunding) clawOpen(ctx context.Context, c *call.Call, k db.Commission, part int64) error {
-	if k.Status != "due" || k.PayoutID == nil || part == 0 {
-		return w.claw(ctx, c, k, part)
-	}
-	held, err := payout.Enter(ctx, c, *k.PayoutID, -part)
-	if err != nil {
-		return err
-	}
-	if err := w.claw(ctx, c, k, part); err != nil || !held {
-		return err
-	}
-	return payout.Hold(ctx, c, *k.PayoutID, w.made)
-}
-
-// shrink takes a part off an unpaid commission; the revenue that it is of
-// shrinks with it (decisions, 202).
-func (w *refunding) shrink(ctx context.Context, c *call.Call, k db.Commission, part int64) error {
-	if part == 0 {
-		return nil
-	}
-	p := db.CommissionShrinkParams{PartMinor: part, RevenueMinor: k.RevenueMinor, UpdatedAt: c.Now, ID: k.ID, OrgID: k.OrgID}
-	if k.RevenueMinor != nil {
-		left := *k.RevenueMinor - rules.RefundShare(*k.RevenueMinor, w.sale.AmountMinor, 0, w.amount, 0)
-		p.RevenueMinor = &left
-	}
-	if err := queries.CommissionShrink(ctx, c.Later(), p); err != nil {
-		return err
-	}
-	k.AmountMinor -= part
-	return Shrunk(ctx, c, k, part)
+	return Refunded{Refund: row}, errors.Join(err, queries.RefundApply(ctx, c.Later(), db.RefundApplyParams{
+		SaleID: row.SaleID, AmountMinor: row.AmountMinor, Currency: row.Currency, VoidedCommissions: row.VoidedCommissions,
+		ClawbackMinor: row.ClawbackMinor, Effects: row.Effects, RefundedAt: row.RefundedAt, UpdatedAt: row.UpdatedAt, ID: row.ID, OrgID: row.OrgID,
+	}))
 }

@@ -1,6 +1,7 @@
 package earn
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,14 +32,17 @@ type Payment struct {
 	BillingType                             string
 	Interval, ProductID, ProductName        *string
 	OccurredAt                              clock.Time
+	Dated                                   bool // OccurredAt was told, not assumed
 	Metadata                                json.RawMessage
 }
 
-// Outcome is a recorded sale. Repeated tells that the charge was known: the
-// sale is the stored one, whatever the payment said.
+// Outcome is a recorded sale. Repeated is whether the charge was known: the sale
+// is the stored one, whatever the payment said. Differs then names the members
+// that it said otherwise.
 type Outcome struct {
 	Sale     db.Sale
 	Repeated bool
+	Differs  []string
 }
 
 // Record records a payment: charge, sale, commission, ledger and events, in
@@ -53,7 +57,7 @@ func Record(ctx context.Context, c *call.Call, p Payment) (Outcome, error) {
 	}
 	if r.history.ExistingID != "" {
 		stored, err := queries.SaleGet(ctx, c.DB(), db.SaleGetParams{ID: r.history.ExistingID, OrgID: c.Key.OrgID})
-		return Outcome{stored, true}, err
+		return Outcome{stored, true, p.differs(stored)}, err
 	}
 	if err := r.fits(ctx, c); err != nil {
 		return Outcome{}, err
@@ -62,7 +66,36 @@ func Record(ctx context.Context, c *call.Call, p Payment) (Outcome, error) {
 		return Outcome{}, err
 	}
 	sale, err := r.write(ctx, c)
+	if err == nil && r.history.RefundsWait {
+		sale, err = applyWaiting(ctx, c, sale)
+	}
 	return Outcome{Sale: sale}, err
+}
+
+// differs names the members in which a payment is not the recorded one. What
+// refunds have changed since, and what was left to the server, is not compared.
+func (p Payment) differs(s db.Sale) []string {
+	var out []string
+	note := func(same bool, member string) {
+		if !same {
+			out = append(out, member)
+		}
+	}
+	note(p.CustomerID == s.CustomerID, "the customer")
+	note(p.AmountMinor == s.AmountMinor+s.RefundedMinor, "amount_minor")
+	note(p.Currency == s.Currency, "currency")
+	note(s.RefundedMinor > 0 || equal(p.TaxMinor, s.TaxMinor), "tax_minor")
+	note(p.BillingType == s.BillingType, "billing_type")
+	note(equal(p.Interval, s.Interval), "interval")
+	note(equal(p.ProductID, s.ProductID), "product_id")
+	note(equal(p.ProductName, s.ProductName), "product_name")
+	note(!p.Dated || p.OccurredAt.Equal(s.OccurredAt.Time), "occurred_at")
+	note(bytes.Equal(p.Metadata, s.Metadata), "metadata")
+	return out
+}
+
+func equal[T comparable](a, b *T) bool {
+	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }
 
 // recording is what is known of one payment while it is recorded.
@@ -83,6 +116,9 @@ func (r *recording) read(ctx context.Context, c *call.Call) error {
 	asked := db.FlowsAskedParams{CustomerID: &r.CustomerID, OrgID: org, Trigger: string(rules.NewPayment)}
 	var stored []db.FlowsAskedRow
 	errs := c.Each(ctx,
+		func(tx pgtx.DBTX) error {
+			return queries.ChargeLock(ctx, tx, db.ChargeLockParams{OrgID: org, ProgramID: r.ProgramID, ExternalChargeID: r.ExternalChargeID})
+		},
 		func(tx pgtx.DBTX) error {
 			_, err := queries.CustomerHold(ctx, tx, db.CustomerHoldParams{ID: r.CustomerID, OrgID: org})
 			return err
@@ -109,7 +145,7 @@ func (r *recording) read(ctx context.Context, c *call.Call) error {
 	if err := pgtx.First(errs); err != nil {
 		return err
 	}
-	r.known = !errors.Is(errs[0], pgx.ErrNoRows)
+	r.known = !errors.Is(errs[1], pgx.ErrNoRows)
 	if !r.known {
 		return nil
 	}

@@ -37,16 +37,21 @@ func Shrunk(ctx context.Context, c *call.Call, k db.Commission, part int64) erro
 	return ledger.Move(ctx, c.Later(), from, ledger.Of(k, c.Now))
 }
 
-// clawback is the negative commission that takes part of a paid one back; it
-// names its origin (decisions, 108).
+// clawback is the negative commission that takes part of a paid one back, or the
+// reward that gives part of a paid deduction back; it names its origin
+// (decisions, 108).
 func clawback(c *call.Call, k db.Commission, part int64) db.Commission {
+	kind := "clawback"
+	if part < 0 {
+		kind = "reward"
+	}
 	origin, err := json.Marshal(map[string]string{"commission_id": k.ID})
 	if err != nil {
 		origin = nil // a map of text always marshals
 	}
 	return db.Commission{
 		ID: ident.New(ident.Commission), OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, SaleID: k.SaleID, CustomerID: k.CustomerID,
-		FlowID: k.FlowID, FlowBranchID: k.FlowBranchID, Kind: "clawback", AmountMinor: -part, Currency: k.Currency, Status: "due",
+		FlowID: k.FlowID, FlowBranchID: k.FlowBranchID, Kind: kind, AmountMinor: -part, Currency: k.Currency, Status: "due",
 		MatureAt: &c.Now, ApprovedAt: &c.Now, Metadata: origin, CreatedAt: c.Now, UpdatedAt: c.Now,
 	}
 }

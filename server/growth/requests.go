@@ -13,7 +13,7 @@ import (
 )
 
 // request is one thing to ask. A table's name in braces in its url stands for the
-// id of a row of it, of the largest program.
+// id, or another column, of a row of it, of the largest program.
 type request struct{ name, url string }
 
 // document is what of the description says how to read.
@@ -69,6 +69,10 @@ var filters = map[string][]string{
 	"handle":               {"partner-0"},
 	"search":               {"last77", "partner"},
 	"external_customer_id": {"ext0"},
+	"external_charge_id":   {"{sales.external_charge_id}"},
+	"external_refund_id":   {"re_0"},
+	"external_id":          {"none"},
+	"code":                 {"CODE0"},
 	"currency":             {"USD", "EUR"},
 	"action":               {"commission.created"},
 	"occurred_after":       {"2024-01-01", "2026-08-31"},
@@ -154,8 +158,8 @@ func (d document) schema(s schema) schema {
 	return s
 }
 
-// placeholder is a table's name in braces.
-var placeholder = regexp.MustCompile(`\{([a-z_]+)\}`)
+// placeholder is a table's name in braces, with a column that is not the id.
+var placeholder = regexp.MustCompile(`\{([a-z_]+)(?:\.([a-z_]+))?\}`)
 
 // word is a value that a description lists.
 var word = regexp.MustCompile("`([a-z_]+)`")

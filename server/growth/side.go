@@ -2,6 +2,7 @@ package growth
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ type side struct {
 	now     clock.Time
 	dir     string
 	end     func() error      // of the private database, or nil
-	ids     map[string]string // of a row of each table
+	values  map[string]string // of a row of each table
 	size    string
 }
 
@@ -46,7 +47,7 @@ func newSide(ctx context.Context, dsn string, end func() error) (*side, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &side{pool: pool, ids: map[string]string{}}
+	s := &side{pool: pool, values: map[string]string{}}
 	if err := s.setUp(ctx); err != nil {
 		pool.Close()
 		return nil, errors.Join(err, os.RemoveAll(s.dir))
@@ -142,30 +143,31 @@ func (s *side) ask(ctx context.Context, r request) (time.Duration, error) {
 	return took, nil
 }
 
-// url puts ids where the request has the names of tables.
+// url puts values where the request has the names of tables.
 func (s *side) url(ctx context.Context, r request) (string, error) {
 	to := r.url
 	for _, m := range placeholder.FindAllStringSubmatch(r.url, -1) {
-		id, err := s.id(ctx, m[1])
+		value, err := s.value(ctx, m[1], cmp.Or(m[2], "id"))
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", r.name, err)
 		}
-		to = strings.Replace(to, m[0], id, 1)
+		to = strings.Replace(to, m[0], value, 1)
 	}
 	return to, nil
 }
 
-// id is that of the first row of a table that the largest program has.
-func (s *side) id(ctx context.Context, table string) (string, error) {
-	if id, known := s.ids[table]; known {
-		return id, nil
+// value is a column of a row of a table that the largest program has, the same
+// row each time.
+func (s *side) value(ctx context.Context, table, column string) (string, error) {
+	if v, known := s.values[table+"."+column]; known {
+		return v, nil
 	}
-	column := "program_id"
+	program := "program_id"
 	if table == "programs" {
-		column = "id"
+		program = "id"
 	}
-	var id string
-	err := s.pool.QueryRow(ctx, "SELECT min(id) FROM "+table+" WHERE "+column+" = $1", world.ID("prg", 0)).Scan(&id)
-	s.ids[table] = id
-	return id, err
+	var v string
+	err := s.pool.QueryRow(ctx, "SELECT min("+column+") FROM "+table+" WHERE "+program+" = $1", world.ID("prg", 0)).Scan(&v)
+	s.values[table+"."+column] = v
+	return v, err
 }

@@ -24,7 +24,7 @@ var reasons = []struct{ prefix, why string }{
 	{"job forget-tallies", "looks at every total, once an hour"}, {"listPayouts batch_id", bounded}, {"listCommissions payout_id", bounded},
 	{"retrieveProgram include", "counts the rows of the day that is not over"}, {"listPrograms include", "the same, of every program"},
 	{"listPartners search", "a part of a name is looked for in all partners of the program"},
-	{"listLinks", counts}, {"listCoupons", counts}, {"listTaxFormStatuses", counts},
+	{"listLinks", counts}, {"listCoupons", counts}, {"listTaxFormStatuses", counts}, {"listRefunds", counts},
 }
 
 func explained(name string) string {

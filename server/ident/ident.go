@@ -31,6 +31,7 @@ const (
 	Referral     Prefix = "ref_"
 	Customer     Prefix = "cus_"
 	Sale         Prefix = "sale_"
+	Refund       Prefix = "rfd_"
 	Commission   Prefix = "com_"
 	Balance      Prefix = "bal_"
 	Payout       Prefix = "pyt_"

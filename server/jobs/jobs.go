@@ -53,6 +53,7 @@ func All(m Means) []Job {
 		sendPayouts(m),
 		expire(m.Pool),
 		expireTaxForms(m.Pool),
+		expireRefunds(m.Pool),
 		autoPayouts(m),
 		generatePayouts(m),
 		foldBalances(m.Pool),

@@ -5,7 +5,10 @@ package payout
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"rail/gen/api"
 	"rail/gen/db"
@@ -14,6 +17,7 @@ import (
 	"rail/server/event"
 	"rail/server/ledger"
 	"rail/server/mail"
+	"rail/server/pgtx"
 	"rail/server/problem"
 )
 
@@ -110,6 +114,9 @@ func Remove(ctx context.Context, c *call.Call, p db.Payout) error {
 // is out of reach: paid, or in flight.
 func Lower(ctx context.Context, c *call.Call, payoutID string, amount int64) (outOfReach bool, err error) {
 	p, err := queries.PayoutLock(ctx, c.Tx, db.PayoutLockParams{ID: payoutID, OrgID: c.Key.OrgID})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil // it went when another of its commissions left it
+	}
 	if err != nil {
 		return false, err
 	}
@@ -128,7 +135,7 @@ func Lower(ctx context.Context, c *call.Call, payoutID string, amount int64) (ou
 func Enter(ctx context.Context, c *call.Call, payoutID string, amount int64) (open bool, err error) {
 	p, err := queries.PayoutLock(ctx, c.Tx, db.PayoutLockParams{ID: payoutID, OrgID: c.Key.OrgID})
 	if err != nil || p.Status == "processing" || p.Status == "paid" {
-		return false, err
+		return false, pgtx.First([]error{err}) // none where it went meanwhile
 	}
 	if p.AmountMinor += amount; p.AmountMinor <= 0 {
 		return false, Remove(ctx, c, p)

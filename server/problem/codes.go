@@ -56,6 +56,8 @@ const (
 	CommissionAlreadyPaid      Code = "commission_already_paid"
 	CommissionNotOpen          Code = "commission_not_open"
 	CommissionInPayout         Code = "commission_in_payout"
+	SaleRefunded               Code = "sale_refunded"
+	RefundWaiting              Code = "refund_waiting"
 	CustomerHasSales           Code = "customer_has_sales"
 	CustomerHasPaidCommissions Code = "customer_has_paid_commissions"
 	DefaultGroupUndeletable    Code = "default_group_undeletable"
@@ -128,7 +130,7 @@ var classes = map[Code]class{
 	TagNameTaken: conflict, GroupNameTaken: conflict, CustomerExternalIDTaken: conflict,
 
 	ApplicationAlreadyDecided: conflict, CommissionNotPending: conflict, CommissionAlreadyPaid: conflict,
-	CommissionNotOpen: conflict, CommissionInPayout: conflict, CustomerHasSales: conflict,
+	CommissionNotOpen: conflict, CommissionInPayout: conflict, SaleRefunded: conflict, RefundWaiting: conflict, CustomerHasSales: conflict,
 	CustomerHasPaidCommissions: conflict, DefaultGroupUndeletable: conflict, PayoutInFlight: conflict,
 	PayoutAlreadyPaid: conflict, PayoutNotPayable: conflict, CampaignNotSendable: conflict,
 	CampaignNotPausable: conflict, CampaignNotEditable: conflict, CampaignAudienceEmpty: conflict,

@@ -60,6 +60,7 @@ func (b *builder) build() error {
 	b.customerRows()
 	b.visitRows()
 	b.money()
+	b.earlyRefunds()
 	b.contentRows()
 	return nil
 }

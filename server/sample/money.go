@@ -2,7 +2,9 @@ package sample
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"rail/server/clock"
 	"rail/server/ident"
@@ -41,6 +43,7 @@ type commission struct {
 	approve       *clock.Time // when it approves itself
 	approved      *clock.Time
 	ended         *clock.Time
+	before        string // its status when it ended
 	endAs, reason string
 }
 
@@ -87,9 +90,10 @@ func (b *builder) sale(c *customer, s *sale) {
 	if s.refunded != nil {
 		updated = *s.refunded
 	}
-	b.add(b.sheets.sales, s.id, c.id, c.partner.id, "ch_nw"+number(s.n, 6), "stripe", s.amount, s.tax, s.currency, s.plan.billing, s.plan.interval,
+	b.add(b.sheets.sales, s.id, c.id, c.partner.id, s.charge(), "stripe", s.amount, s.tax, s.currency, s.plan.billing, s.plan.interval,
 		s.plan.product, s.plan.name, s.first, outcome, []byte(warnings), s.at, s.refunded, s.at, updated)
 	if k == nil {
+		b.refunded(s, "[]")
 		return
 	}
 	if k.choice.ApprovalMode == rules.ApproveAfterDays {
@@ -100,7 +104,27 @@ func (b *builder) sale(c *customer, s *sale) {
 	}
 	k.ended, k.endAs, k.reason = s.refunded, "voided", refundCause
 	b.commission(k)
+	b.refunded(s, fmt.Sprintf(`[{"commission_id":%q,"partner_id":%q,"currency":%q,"before":{"amount_minor":%d,"status":%q},`+
+		`"after":{"amount_minor":%d,"status":"voided"},"clawback_minor":0,"clawback_id":null}]`, k.id, c.partner.id, k.currency, k.amount, k.before, k.amount))
 }
+
+// refunded adds the refund of a sale that was given back.
+func (b *builder) refunded(s *sale, effects string) {
+	if s.refunded != nil {
+		voided := strings.Count(effects, "voided")
+		b.add(b.sheets.refunds, ident.NewSample(ident.Refund), s.id, s.charge(), "re_nw"+number(s.n, 6), "applied", s.amount, s.currency, voided, []byte(effects), s.refunded, s.refunded, s.refunded)
+	}
+}
+
+// earlyRefunds adds a refund that waits for its sale, and one that has given up.
+func (b *builder) earlyRefunds() {
+	for i, status := range []string{"waiting", "unmatched"} {
+		at := b.now.Days(-int64(35*i + 1))
+		b.add(b.sheets.refunds, ident.NewSample(ident.Refund), nil, "ch_nw_early"+number(i, 2), "re_nw_early"+number(i, 2), status, nil, nil, 0, []byte("[]"), at, at, at)
+	}
+}
+
+func (s *sale) charge() string { return "ch_nw" + number(s.n, 6) }
 
 func (b *builder) facts(c *customer, s *sale) *rules.Facts {
 	return &rules.Facts{
@@ -157,6 +181,7 @@ func (b *builder) commission(k *commission) {
 			b.move(k, ledger.Pending, ledger.Due, due)
 		}
 	}
+	k.before = status
 	var reason *string
 	if k.ended != nil {
 		b.move(k, ledger.Bucket(status), ledger.Sink, *k.ended)

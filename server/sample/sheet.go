@@ -23,7 +23,7 @@ func newSheet(table, columns string) *sheet {
 // sheets are the tables in the order in which they refer to each other.
 type sheets struct {
 	programs, groups, tags, partners, partnerTags, applications, links, values, coupons *sheet
-	referrals, clicks, customers, flows, sales, commissions, ledger, balances           *sheet
+	referrals, clicks, customers, flows, sales, refunds, commissions, ledger, balances  *sheet
 	resources, campaigns, recipients, sequences, steps, enrolments                      *sheet
 }
 
@@ -52,6 +52,8 @@ func newSheets() sheets {
 			approval_delay_days priority status branches created_at updated_at`),
 		sales: newSheet("sales", `org_id program_id id customer_id partner_id external_charge_id processor amount_minor tax_minor currency
 			billing_type interval product_id product_name is_first_sale activity_outcome warnings occurred_at refunded_at created_at updated_at`),
+		refunds: newSheet("refunds", `org_id program_id id sale_id external_charge_id external_refund_id status amount_minor currency voided_commissions
+			effects refunded_at created_at updated_at`),
 		commissions: newSheet("commissions", `org_id program_id id partner_id sale_id customer_id flow_id flow_branch_id kind amount_minor
 			revenue_minor rate_type rate_value currency status mature_at approve_at approved_at voided_at void_reason created_at updated_at`),
 		ledger:    newSheet("ledger_entries", `org_id program_id partner_id commission_id currency from_bucket to_bucket amount_minor created_at`),
@@ -69,7 +71,7 @@ func newSheets() sheets {
 func (s *sheets) all() []*sheet {
 	return []*sheet{
 		s.programs, s.groups, s.tags, s.partners, s.partnerTags, s.applications, s.links, s.values, s.coupons, s.referrals, s.clicks,
-		s.customers, s.flows, s.sales, s.commissions, s.ledger, s.balances,
+		s.customers, s.flows, s.sales, s.refunds, s.commissions, s.ledger, s.balances,
 		s.resources, s.campaigns, s.recipients, s.sequences, s.steps, s.enrolments,
 	}
 }

@@ -27,7 +27,8 @@ func customers(s Size) int { return s.Customers }
 func referrals(s Size) int { return s.Referrals }
 func clicks(s Size) int    { return s.Clicks }
 func sales(s Size) int     { return s.Sales }
-func events(s Size) int    { return s.Sales / 4 } // of the last month only: older ones are not kept
+func refunds(s Size) int   { return (s.Sales + 38) / 50 } // of every sale that is refunded
+func events(s Size) int    { return s.Sales / 4 }         // of the last month only: older ones are not kept
 
 // phases are run in turn. The rows' numbers n are spread over two years;
 // r(n, salt) is a number in [0, 1) that is the same in every run. The first of
@@ -61,6 +62,9 @@ var phases = [][]table{{
 	{"webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, status, attempts, response_code, last_attempt_at, finished_at, created_at)", events,
 		`SELECT id('whd', n), org, prg, id('whe', p.k + 20 * (n % 20)), id('evt', n), 'sale.created', n, 'delivered', 1, 200, late(n, $n), late(n, $n), late(n, $n)
 		FROM g, LATERAL skewed(#sales - $n + n, 11, #customers, 2) x, LATERAL of_customer(x.k) k, LATERAL program(of_partner(k.k)) p`},
+	{"refunds (id, org_id, program_id, sale_id, external_charge_id, external_refund_id, status, amount_minor, currency, refunded_at, created_at, updated_at)", refunds,
+		`SELECT id('rfd', n), org, prg, id('sale', s), 'ch_' || s, 're_' || n, 'applied', 4999, 'USD', at(s, #sales), at(s, #sales), at(s, #sales)
+		FROM g, LATERAL (SELECT n * 50 + 11 AS s) i, LATERAL skewed(s, 11, #customers, 2) x, LATERAL of_customer(x.k) k, LATERAL program(of_partner(k.k)) p`},
 	{"partners", perPartner(1), `SELECT id('part', n), org, prg, CASE WHEN r(n, 2) < 0.8 THEN id('grp', p.k + 20 * floor(50 * r(n, 3) ^ 3)::int) END, 'partner' || n || '@example.com',
 		'First' || n % 997, 'Last' || n % 1009, NULL, CASE WHEN n % 7 = 0 THEN 'Company ' || n END, NULL, 'US', NULL, 'partner-' || n,
 		CASE WHEN r(n, 4) < 0.85 THEN 'active' WHEN r(n, 4) < 0.95 THEN 'pending' WHEN r(n, 4) < 0.98 THEN 'declined' ELSE 'suspended' END,

@@ -1,0 +1,83 @@
+package earn
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/db"
+	"rail/server/call"
+	"rail/server/ident"
+	"rail/server/pgtx"
+	"rail/server/problem"
+)
+
+// GiveBackCharge refunds the sale of a charge. One that comes before its sale
+// waits for it; Record applies it then (decisions, 227).
+func GiveBackCharge(ctx context.Context, c *call.Call, programID, chargeID string, r Refund) (Refunded, error) {
+	org := c.Key.OrgID
+	var known *db.Refund
+	errs := c.Each(ctx,
+		func(tx pgtx.DBTX) error {
+			_, err := queries.ProgramExists(ctx, tx, db.ProgramExistsParams{ID: programID, OrgID: org})
+			return err
+		},
+		func(tx pgtx.DBTX) error {
+			return queries.ChargeLock(ctx, tx, db.ChargeLockParams{OrgID: org, ProgramID: programID, ExternalChargeID: chargeID})
+		},
+		func(tx pgtx.DBTX) (err error) {
+			r.SaleID, err = queries.SaleByCharge(ctx, tx, db.SaleByChargeParams{ProgramID: programID, OrgID: org, ExternalChargeID: chargeID})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			known, err = refundKnown(ctx, tx, org, programID, r.ExternalID)
+			return err
+		})
+	if errors.Is(errs[0], pgx.ErrNoRows) {
+		return Refunded{}, problem.NotFound("program_id")
+	}
+	if err := pgtx.First(errs); err != nil {
+		return Refunded{}, err
+	}
+	switch {
+	case known != nil && (known.Status == "applied" || r.SaleID == "" || *known.ExternalChargeID != chargeID):
+		return repeated(*known, r, chargeID), nil
+	case r.SaleID == "":
+		return wait(ctx, c, programID, chargeID, r)
+	}
+	return GiveBack(ctx, c, r)
+}
+
+// wait keeps a refund until its sale comes.
+func wait(ctx context.Context, c *call.Call, programID, chargeID string, r Refund) (Refunded, error) {
+	at := c.Now
+	if r.At != nil {
+		at = *r.At
+	}
+	if at.After(c.Now.Time) {
+		return Refunded{}, problem.Invalid("refunded_at", "refunded_at lies in the future.")
+	}
+	row := db.Refund{
+		ID: ident.New(ident.Refund), OrgID: c.Key.OrgID, ProgramID: programID, ExternalChargeID: &chargeID, ExternalRefundID: r.ExternalID,
+		Status: "waiting", AmountMinor: r.AmountMinor, Effects: []byte("[]"), Reason: r.Reason, RefundedAt: at, CreatedAt: c.Now, UpdatedAt: c.Now,
+	}
+	return Refunded{Refund: row}, queries.RefundInsert(ctx, c.Later(), db.RefundInsertParams(row))
+}
+
+// applyWaiting gives back what came before the sale, in the order in which it
+// came, and returns the sale as it is then.
+func applyWaiting(ctx context.Context, c *call.Call, sale db.Sale) (db.Sale, error) {
+	waiting, err := queries.RefundsWaiting(ctx, c.DB(), db.RefundsWaitingParams{
+		ProgramID: sale.ProgramID, OrgID: sale.OrgID, ExternalChargeID: &sale.ExternalChargeID,
+	})
+	if err != nil {
+		return sale, err
+	}
+	for _, w := range waiting {
+		if _, err := GiveBack(ctx, c, Refund{SaleID: sale.ID, ExternalID: w.ExternalRefundID}); err != nil {
+			return sale, err
+		}
+	}
+	return queries.SaleGet(ctx, c.DB(), db.SaleGetParams{ID: sale.ID, OrgID: sale.OrgID})
+}

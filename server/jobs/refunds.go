@@ -1,0 +1,26 @@
+package jobs
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/gen/db"
+	"rail/server/clock"
+)
+
+// refundWaitDays is how long a refund waits for its sale (decisions, 227).
+const refundWaitDays = 30
+
+// expireRefunds gives up on refunds whose sale has not come.
+func expireRefunds(pool *pgxpool.Pool) Job {
+	return Job{
+		Name: "expire-refunds", About: "give up on refunds whose sale has not come for 30 days", Every: time.Minute,
+		Run: func(ctx context.Context, now clock.Time) error {
+			return drain(purgeBatch, func() (int64, error) {
+				return queries.RefundsExpire(ctx, pool, db.RefundsExpireParams{Now: now, Before: now.Days(-refundWaitDays), Lim: purgeBatch})
+			})
+		},
+	}
+}
