@@ -41,7 +41,8 @@ SELECT coalesce(pg_sequence_last_value('events_seq_seq'), 0)::bigint AS drawn;
 -- name: EventsHeld :many
 -- EventsHeld lists the locks of transactions that have written events and have not
 -- ended: the class of their program, and the number below their first event, of
--- which a lock keeps 32 bits. Locks on one number (objsubid 1) are for other things.
+-- which a lock keeps 32 bits. Locks on one number (objsubid 1) are for other things;
+-- those on two are for this alone.
 SELECT k.classid::bigint::bit(32)::integer AS class, k.objid::bigint::bit(32)::integer AS number FROM pg_catalog.pg_locks k
 WHERE k.locktype = 'advisory' AND k.objsubid = 2 AND k.database = (SELECT b.oid FROM pg_catalog.pg_database b WHERE b.datname = current_database());
 

@@ -72,7 +72,8 @@ type EventsHeldRow struct {
 
 // EventsHeld lists the locks of transactions that have written events and have not
 // ended: the class of their program, and the number below their first event, of
-// which a lock keeps 32 bits. Locks on one number (objsubid 1) are for other things.
+// which a lock keeps 32 bits. Locks on one number (objsubid 1) are for other things;
+// those on two are for this alone.
 func (q *Queries) EventsHeld(ctx context.Context, db DBTX) ([]EventsHeldRow, error) {
 	rows, err := db.Query(ctx, eventsHeld)
 	if err != nil {

@@ -27,8 +27,12 @@ const (
 	poll = 250 * time.Millisecond
 	// buryEvery is how often the leases of dead workers are taken from them.
 	buryEvery = 500 * time.Millisecond
-	// spacing is the least time from one look to the next.
+	// spacing is the least time between looks for work, and four times what the
+	// last one took, so that looking takes no more than a fifth of the time.
 	spacing = 20 * time.Millisecond
+	// again is how often work is looked for after a wake where a transaction that
+	// had not ended held something back.
+	again = 4
 	// maxBusy bounds the endpoints that one sender sends to at once; each costs a
 	// goroutine, so that a receiver which hangs slows no other. WebhookClaim shares
 	// the places out.
@@ -49,10 +53,6 @@ const (
 	// its later events back. The database ends one that stands still after as long.
 	heldFor = 10 * time.Second
 )
-
-// after a wake, work is looked for again soon, where a transaction that had not
-// ended may have held it back.
-var afterWake = []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 80 * time.Millisecond}
 
 // Options are what a sender works with.
 type Options struct {
@@ -119,20 +119,22 @@ func (s *Sender) Run(ctx context.Context) {
 
 // look claims work when woken, and now and then.
 func (s *Sender) look(ctx context.Context) {
-	var soon []time.Duration
-	for {
+	for left := 0; ; left-- {
+		began := time.Now()
 		held := s.claim(ctx)
-		claimed, wait := time.Now(), poll
-		if held && len(soon) > 0 {
-			wait, soon = soon[0], soon[1:]
+		rest := min(max(spacing, 4*time.Since(began)), poll)
+		wait := poll
+		if held && left > 0 {
+			wait = rest
 		}
+		ended := time.Now()
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(wait):
 		case <-s.wake:
-			soon = afterWake
-			sleep(ctx, spacing-time.Since(claimed)) // what comes together is claimed together
+			left = again + 1
+			sleep(ctx, rest-time.Since(ended)) // what comes together is claimed together
 		}
 	}
 }
