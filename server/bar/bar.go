@@ -65,6 +65,7 @@ func stages() []stage {
 		{"g8", "G8 webhooks", webhooks},
 		{"g9", "G9 fuzz", fuzz},
 		{"g10", "G10 the bar itself", bites},
+		{"g11", "G11 neighbours", neighbours},
 	}
 }
 

@@ -149,13 +149,18 @@ func (w *world) org(ctx context.Context, name string) (*org, error) {
 
 // newKey adds a key that the limit of requests does not stop.
 func (w *world) newKey(ctx context.Context, org string, live bool, scopes ...string) (string, error) {
+	return w.limitedKey(ctx, org, live, 1_000_000, scopes...)
+}
+
+// limitedKey adds a key with a limit of requests a second.
+func (w *world) limitedKey(ctx context.Context, org string, live bool, limit int32, scopes ...string) (string, error) {
 	token := auth.NewToken(live)
 	if scopes == nil {
 		scopes = []string{}
 	}
 	return token, db.New().APIKeyInsert(ctx, w.pool, db.APIKeyInsertParams{
 		ID: ident.New(ident.APIKey), OrgID: org, UserID: ident.New(ident.User), Hash: w.keeper.HashAPIKey(token), Last4: token[len(token)-4:],
-		Livemode: live, Scopes: scopes, RateLimit: 1_000_000, Version: "2026-08-21", CreatedAt: clock.System{}.Now(),
+		Livemode: live, Scopes: scopes, RateLimit: limit, Version: "2026-08-21", CreatedAt: clock.System{}.Now(),
 	})
 }
 
