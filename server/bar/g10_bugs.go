@@ -31,6 +31,7 @@ func bugs() []bug {
 		{"bodies of keys not compared", "g4", "server/front/idempotency.go", "", "!hmac.Equal(row.Fingerprint, r.fingerprint)", "!hmac.Equal(r.fingerprint, r.fingerprint)", true},
 		{"a page begins with its cursor", "g5", "gen/db/tags.sql.go", "const tagPage ", "(t.created_at, t.id) < ($3", "(t.created_at, t.id) <= ($3", false},
 		{"events of refunds lost", "g6", "server/front/work.go", "", "err = work.Events.Flush(ctx, work.Later())", "if !bytes.Contains(out.body.Bytes(), []byte(\"voided_commissions\")) {\nerr = work.Events.Flush(ctx, work.Later())\n}", false},
+		{"refunds lower what has left in a file", "g6", "server/payout/payout.go", "func Lower(", `if p.Status == "processing" || p.Status == "paid" {`, `if p.Status == "paid" {`, false},
 		{"an answer although the commit failed", "g7", "server/front/work.go", "", "if err := tx.Commit(ctx); err != nil {", "if err := tx.Commit(ctx); err != nil && ctx == nil {", false},
 		{"a database that is away answers 500", "g7", "server/front/errors.go", "func databaseProblem", "if away(pg.Code) {", "if away(pg.Code) && pg.Code == \"\" {", false},
 		{"redirects followed", "g8", "server/webhook/attempt.go", "CheckRedirect", "return http.ErrUseLastResponse", "return nil", false},

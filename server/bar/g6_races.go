@@ -33,6 +33,7 @@ func races(ctx context.Context, w *world, size Size) (figures, error) {
 		{"R1", refundRefund}, {"R2 R6", refundPaid}, {"R3 R5", refundBatch}, {"R4", refundMaturity}, {"R8", approveReject}, {"R9", applicationDecided},
 		{"R10", samePartner}, {"R11", sameLink}, {"R12", firstSales}, {"R13", reassigned}, {"R14", defaultGroup}, {"R15", rotated}, {"R16", partnerDeleted},
 		{"R18", flowChanged}, {"R19", flagResolved}, {"R22", endpointDeleted}, {"R24", sameVisitor}, {"C4", sameCharge}, {"C5", sameKey},
+		{"files", filed}, {"month's end", monthEnds},
 	}
 	rounds := size.of(20, 3)
 	for _, r := range list {
