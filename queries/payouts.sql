@@ -198,7 +198,7 @@ GROUP BY k.partner_id, k.currency ORDER BY k.partner_id, k.currency;
 
 -- name: BatchPayouts :many
 SELECT t.* FROM payouts t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.period_month = @period_month
-AND t.partner_id BETWEEN @first_id AND @last_id AND t.partner_id = ANY (@partner_ids::text[]) FOR NO KEY UPDATE;
+AND t.partner_id BETWEEN @first_id AND @last_id AND t.partner_id = ANY (@partner_ids::text[]) ORDER BY t.id FOR NO KEY UPDATE;
 
 -- name: PayoutsDue :many
 -- PayoutsDue takes the next payouts whose day has come; other replicas pass

@@ -596,7 +596,7 @@ func (q *Queries) BatchPartners(ctx context.Context, db DBTX, arg BatchPartnersP
 
 const batchPayouts = `-- name: BatchPayouts :many
 SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3
-AND t.partner_id BETWEEN $4 AND $5 AND t.partner_id = ANY ($6::text[]) FOR NO KEY UPDATE
+AND t.partner_id BETWEEN $4 AND $5 AND t.partner_id = ANY ($6::text[]) ORDER BY t.id FOR NO KEY UPDATE
 `
 
 type BatchPayoutsParams struct {

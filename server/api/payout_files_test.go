@@ -13,6 +13,7 @@ import (
 	"rail/server/cli"
 	"rail/server/clock"
 	"rail/server/pgtest"
+	"rail/server/secret"
 )
 
 // filer is an earner whose payouts the operator pays by files.
@@ -24,6 +25,10 @@ type filer struct {
 func newFiler(t *testing.T, more ...M) *filer {
 	t.Helper()
 	s := apitest.On(t, pgtest.DurableDSN(t), clock.NewManual(apitest.Start))
+	keeper, err := secret.New(s.Config.SecretKey)
+	require.NoError(t, err)
+	_, err = s.Pool.Exec(t.Context(), "INSERT INTO key_fingerprints (fingerprint, used_since) VALUES ($1, $2)", keeper.Fingerprint(), s.Clock.Now()) // as a first start does
+	require.NoError(t, err)
 	f := &filer{earner: earner{s, s.Program(more...)}}
 	s.Flow(f.program)
 	return f
@@ -99,13 +104,25 @@ func TestWhatLeftInAFile(t *testing.T) {
 	require.Equal(t, []any{0, rows}, []any{status, again}, "the same rows, whatever became of the first file")
 	require.Contains(t, errs, "1 of them were in an earlier file already")
 	require.Equal(t, 1, tally(s, f.program, "payout.updated"), "the state changes once")
+	later, _ := f.wants("paypal", 5000)
+	f.collect()
+	status, fresh, errs := f.export("paypal", "--new")
+	require.Equal(t, 0, status)
+	require.Len(t, fresh, 1)
+	require.Contains(t, fresh, f.payoutOf(later).String("id"))
+	require.Contains(t, errs, id+" is left out: it has left in an earlier file\n")
 
 	paid := s.Must(200, s.Post("/v1/payouts/"+id+"/mark_paid", M{"external_id": "PP-1"}))
 	require.Equal(t, []any{"paid", int64(15000), "paypal"}, []any{paid.String("status"), paid.Int("amount_minor"), paid.String("method")})
 	_, due, done := s.Balance(f.program, partner, "USD")
 	require.Equal(t, []int64{-10000, 15000}, []int64{due, done})
-	_, rows, _ = f.export("paypal")
+	_, rows, _ = f.export("paypal", "--new")
 	require.Empty(t, rows, "what is paid is in no file")
+	f.many(page + 1)
+	f.collect()
+	status, _, errs = f.export("paypal")
+	require.Equal(t, 1, status)
+	require.Contains(t, errs, "still being generated")
 	f.tallied(t)
 }
 

@@ -21,6 +21,7 @@ import (
 func payoutsExport(fs *flag.FlagSet) action {
 	batch := fs.String("batch", "", "`ID` of the payout batch")
 	format := fs.String("format", "", "paypal or wise")
+	fresh := fs.Bool("new", false, "leave out what an earlier file has")
 	currency := fs.String("currency", "", "only payouts in this `CODE`; needed where the batch has several")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		if *batch == "" {
@@ -39,7 +40,7 @@ func payoutsExport(fs *flag.FlagSet) action {
 			if err != nil {
 				return err
 			}
-			f := payout.File{Pool: d.pool, Keeper: d.keeper, Batch: b, Format: *format, Currency: strings.ToUpper(*currency), HoldOnHighRisk: d.config.HoldOnHighRisk}
+			f := payout.File{Pool: d.pool, Keeper: d.keeper, Batch: b, Format: *format, Currency: strings.ToUpper(*currency), New: *fresh, HoldOnHighRisk: d.config.HoldOnHighRisk}
 			done, err := f.Write(ctx, env.Out, env.Clock.Now(), ident.New(ident.Run))
 			if summarize(env.Err, *format, done) > 0 && err == nil {
 				return errFindings
@@ -67,7 +68,7 @@ func summarize(w io.Writer, format string, done payout.Written) (left int) {
 	}
 	fmt.Fprintf(w, "%d payouts written, %d left out\n", done.Rows, len(done.Left))
 	if done.Again > 0 {
-		fmt.Fprintf(w, "%d of them were in an earlier file already: send one of the files only\n", done.Again)
+		fmt.Fprintf(w, "%d of them were in an earlier file already (--new leaves them out): send them once only\n", done.Again)
 	}
 	if most := payout.FileLimits[format]; done.Rows > most {
 		fmt.Fprintf(w, "%s takes %d rows a file: split it before you send it\n", format, most)
@@ -79,7 +80,7 @@ func exportHelp() string {
 	return "The file goes to standard output: who is paid by the method, with what is not paid. It holds personal data. What is left out is\n" +
 		"named on standard error, with status 1 where no other file has it. The payouts are processing from then on: refunds claw them\n" +
 		"back. Once the money has been sent, end each with rail payouts paid (or POST /v1/payouts/{id}/mark_paid) or rail payouts fail.\n" +
-		"Another export writes the same payouts again.\n"
+		"Another export writes the same payouts again, or what has come since with --new.\n"
 }
 
 // payoutsPaid ends payouts that left in a file.

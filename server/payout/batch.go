@@ -35,14 +35,6 @@ func (o Order) dueAt() clock.Time {
 	return clock.At(day.AddDate(0, 0, terms[o.Program.PayoutTerm]))
 }
 
-// group is the order's group as a run keeps it.
-func (o Order) group() string {
-	if o.GroupID == nil {
-		return ""
-	}
-	return *o.GroupID
-}
-
 // Generate turns what is due into payouts, one a partner and currency, and
 // returns the month's batch; created tells whether it is new. The call's
 // transaction has the first page of partners; what follows is left to Runs. The
@@ -98,7 +90,7 @@ func (o Order) join(ctx context.Context, c *call.Call, b db.PayoutBatch) (bool, 
 		return false, nil
 	}
 	n, err := queries.PayoutRunAgain(ctx, c.Tx, db.PayoutRunAgainParams{
-		PeriodEnd: o.PeriodEnd, Automatic: o.Automatic, ProgramID: b.ProgramID, BatchID: b.ID, GroupID: o.group(), IgnoreMinimum: o.IgnoreMinimum, OrgID: b.OrgID,
+		PeriodEnd: o.PeriodEnd, Automatic: o.Automatic, ProgramID: b.ProgramID, BatchID: b.ID, GroupID: text(o.GroupID), IgnoreMinimum: o.IgnoreMinimum, OrgID: b.OrgID,
 	})
 	return n > 0, err
 }
@@ -111,7 +103,7 @@ func (o Order) begin(ctx context.Context, c *call.Call, b db.PayoutBatch) error 
 		return err
 	case last != "":
 		return queries.PayoutRunInsert(ctx, c.Later(), db.PayoutRunInsertParams{
-			ID: ident.New(ident.Run), OrgID: b.OrgID, ProgramID: b.ProgramID, BatchID: b.ID, GroupID: o.group(), IgnoreMinimum: o.IgnoreMinimum, Automatic: o.Automatic,
+			ID: ident.New(ident.Run), OrgID: b.OrgID, ProgramID: b.ProgramID, BatchID: b.ID, GroupID: text(o.GroupID), IgnoreMinimum: o.IgnoreMinimum, Automatic: o.Automatic,
 			PeriodEnd: o.PeriodEnd, AfterID: last, CreatedAt: c.Now,
 		})
 	case o.Automatic:

@@ -48,6 +48,7 @@ type File struct {
 	Batch    db.PayoutBatch
 	Format   string // one of Formats
 	Currency string // empty where the batch has one only
+	New      bool   // without what an earlier file has
 	// HoldOnHighRisk leaves out partners with an open high risk flag.
 	HoldOnHighRisk bool
 }
@@ -92,9 +93,16 @@ func (f File) Write(ctx context.Context, w io.Writer, now clock.Time, run string
 	}
 }
 
-// unpaid refuses a batch with several currencies, unless one is chosen, and returns
-// what is unpaid of other methods.
+// unpaid refuses a batch that is still being generated, and one with several
+// currencies, unless one is chosen. It returns what is unpaid of other methods.
 func (f File) unpaid(ctx context.Context) (other []db.PayoutsUnpaidRow, err error) {
+	generating, err := queries.BatchesGenerating(ctx, f.Pool, db.BatchesGeneratingParams{ProgramID: f.Batch.ProgramID, Ids: []string{f.Batch.ID}, OrgID: f.Batch.OrgID})
+	if err == nil && len(generating) > 0 {
+		err = errors.New("the batch is still being generated: export it once that is done")
+	}
+	if err != nil {
+		return nil, err
+	}
 	rail := inFile
 	rows, err := queries.PayoutsUnpaid(ctx, f.Pool, db.PayoutsUnpaidParams{BatchID: f.Batch.ID, OrgID: f.Batch.OrgID, Rail: &rail})
 	var found []string
@@ -156,8 +164,11 @@ func (f File) row(p db.PayoutsToFileRow) ([]string, Left, error) {
 		return nil, Left{}, fmt.Errorf("payout %s: %w", p.Payout.ID, err)
 	}
 	left := f.leaves(p, to)
-	if left.Why != "" && filed(p.Payout) {
+	switch {
+	case filed(p.Payout) && left.Why != "":
 		left.Why += "; it has left in an earlier file"
+	case filed(p.Payout) && f.New:
+		left.Why, left.Elsewhere = "it has left in an earlier file", true
 	}
 	return cells(f.Format, p, to), left, nil
 }
