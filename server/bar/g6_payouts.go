@@ -64,7 +64,9 @@ func (a *arena) export(ctx context.Context, i int, batch string) [][]string {
 // monthEnds: the month's own run, on several replicas, while somebody asks for
 // batches and refunds: who was due is in it, once.
 func monthEnds(ctx context.Context, a *arena) {
-	program := a.o.made(ctx, "/v1/programs", M{"name": "Month", "website_url": "https://month.example", "currency": "USD", "holding_period_days": 0, "auto_payouts_enabled": true})
+	program := a.o.made(ctx, "/v1/programs", M{
+		"name": "Month", "website_url": "https://month.example", "currency": "USD", "holding_period_days": 0, "auto_payouts_enabled": true,
+	})
 	a.o.object(ctx, "/v1/flows", M{"program_id": program, "name": "All", "rate_type": "percent", "rate_value": 2000})
 	var partners, sales []string
 	for range 4 {

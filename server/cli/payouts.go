@@ -40,7 +40,10 @@ func payoutsExport(fs *flag.FlagSet) action {
 			if err != nil {
 				return err
 			}
-			f := payout.File{Pool: d.pool, Keeper: d.keeper, Batch: b, Format: *format, Currency: strings.ToUpper(*currency), New: *fresh, HoldOnHighRisk: d.config.HoldOnHighRisk}
+			f := payout.File{
+				Pool: d.pool, Keeper: d.keeper, Batch: b, Format: *format, Currency: strings.ToUpper(*currency), New: *fresh,
+				HoldOnHighRisk: d.config.HoldOnHighRisk,
+			}
 			done, err := f.Write(ctx, env.Out, env.Clock.Now(), ident.New(ident.Run))
 			if summarize(env.Err, *format, done) > 0 && err == nil {
 				return errFindings
@@ -77,10 +80,12 @@ func summarize(w io.Writer, format string, done payout.Written) (left int) {
 }
 
 func exportHelp() string {
-	return "The file goes to standard output: who is paid by the method, with what is not paid. It holds personal data. What is left out is\n" +
-		"named on standard error, with status 1 where no other file has it. The payouts are processing from then on: refunds claw them\n" +
-		"back. Once the money has been sent, end each with rail payouts paid (or POST /v1/payouts/{id}/mark_paid) or rail payouts fail.\n" +
-		"Another export writes the same payouts again, or what has come since with --new.\n"
+	return `The file goes to standard output: who is paid by the method, with what is not paid. It holds personal data.
+What is left out is named on standard error, with status 1 where no other file has it. The payouts are
+processing from then on: refunds claw them back. Once the money has been sent, end each with rail payouts
+paid (or POST /v1/payouts/{id}/mark_paid) or rail payouts fail. Another export writes the same payouts again,
+or with --new what has come since.
+`
 }
 
 // payoutsPaid ends payouts that left in a file.
@@ -115,13 +120,15 @@ func payoutsPaid(fs *flag.FlagSet) action {
 }
 
 func paidHelp() string {
-	return "PAYOUT_ID_OR_BATCH_ID is one payout, or the batch of which everything is paid that left in a file: end what was not paid first\n" +
-		"(rail payouts fail).\n"
+	return "PAYOUT_ID_OR_BATCH_ID is one payout, or the batch of which everything is paid that left in a file: end what was not\n" +
+		"paid first (rail payouts fail).\n"
 }
 
 // paid ends one payout, or those of a batch, and returns how many. One that cannot
 // be ended holds up no other.
-func paid(ctx context.Context, d *database, now clock.Time, sender payout.Sender, id string, payment payout.Payment) (n int, err error) {
+func paid(
+	ctx context.Context, d *database, now clock.Time, sender payout.Sender, id string, payment payout.Payment,
+) (n int, err error) {
 	run := ident.New(ident.Run)
 	if !strings.HasPrefix(id, string(ident.Batch)) {
 		p, err := processing(ctx, d, id)

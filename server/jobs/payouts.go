@@ -62,7 +62,9 @@ func autoPayouts(m Means) Job {
 			var failed error
 			run, end := ident.New(ident.Run), clock.At(first.Add(-time.Microsecond))
 			for after := ""; ; {
-				programs, err := queries.ProgramsToBatch(ctx, m.Pool, db.ProgramsToBatchParams{After: after, PeriodMonth: first.AddDate(0, -1, 0), Lim: moveBatch})
+				programs, err := queries.ProgramsToBatch(ctx, m.Pool, db.ProgramsToBatchParams{
+					After: after, PeriodMonth: first.AddDate(0, -1, 0), Lim: moveBatch,
+				})
 				if err != nil || len(programs) == 0 {
 					return errors.Join(failed, err, runs(m).Finish(ctx, now))
 				}
@@ -88,7 +90,8 @@ func makeBatch(ctx context.Context, m Means, now clock.Time, run string, p db.Pr
 		if err != nil {
 			return err
 		}
-		_, _, err = payout.Generate(ctx, c, payout.Order{Program: program, PeriodEnd: end, HoldOnHighRisk: m.HoldOnHighRisk, Automatic: true})
+		o := payout.Order{Program: program, PeriodEnd: end, HoldOnHighRisk: m.HoldOnHighRisk, Automatic: true}
+		_, _, err = payout.Generate(ctx, c, o)
 		return err
 	})
 }

@@ -45,7 +45,8 @@ func (o Order) dueAt() clock.Time {
 // Locks are taken in the order program, run, batch, partners, so that a request
 // and the pages of Runs wait for each other in one direction only.
 func Generate(ctx context.Context, c *call.Call, o Order) (b db.PayoutBatch, created bool, err error) {
-	b, err = queries.BatchOfMonth(ctx, c.Tx, db.BatchOfMonthParams{ProgramID: o.Program.ID, OrgID: c.Key.OrgID, PeriodMonth: o.month()})
+	month := db.BatchOfMonthParams{ProgramID: o.Program.ID, OrgID: c.Key.OrgID, PeriodMonth: o.month()}
+	b, err = queries.BatchOfMonth(ctx, c.Tx, month)
 	if pgtx.First([]error{err}) != nil {
 		return b, false, err
 	}
@@ -66,7 +67,8 @@ func Generate(ctx context.Context, c *call.Call, o Order) (b db.PayoutBatch, cre
 		b.PeriodEnd = o.PeriodEnd
 	}
 	b.UpdatedAt = c.Now
-	err = queries.BatchTouch(ctx, c.Later(), db.BatchTouchParams{PeriodEnd: b.PeriodEnd, UpdatedAt: c.Now, ID: b.ID, OrgID: b.OrgID})
+	touch := db.BatchTouchParams{PeriodEnd: b.PeriodEnd, UpdatedAt: c.Now, ID: b.ID, OrgID: b.OrgID}
+	err = queries.BatchTouch(ctx, c.Later(), touch)
 	if err != nil || joined {
 		return b, false, err
 	}
@@ -76,10 +78,12 @@ func Generate(ctx context.Context, c *call.Call, o Order) (b db.PayoutBatch, cre
 // open makes the month's batch.
 func (o Order) open(ctx context.Context, c *call.Call) (db.PayoutBatch, error) {
 	p := db.BatchInsertParams{
-		ID: ident.New(ident.Batch), OrgID: c.Key.OrgID, ProgramID: o.Program.ID, PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd, CreatedAt: c.Now, UpdatedAt: c.Now,
+		ID: ident.New(ident.Batch), OrgID: c.Key.OrgID, ProgramID: o.Program.ID, PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd,
+		CreatedAt: c.Now, UpdatedAt: c.Now,
 	}
 	return db.PayoutBatch{
-		ID: p.ID, OrgID: p.OrgID, ProgramID: p.ProgramID, PeriodMonth: p.PeriodMonth, PeriodEnd: p.PeriodEnd, CreatedAt: c.Now, UpdatedAt: c.Now,
+		ID: p.ID, OrgID: p.OrgID, ProgramID: p.ProgramID, PeriodMonth: p.PeriodMonth, PeriodEnd: p.PeriodEnd,
+		CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
 	}, queries.BatchInsert(ctx, c.Later(), p)
 }
 
@@ -90,7 +94,8 @@ func (o Order) join(ctx context.Context, c *call.Call, b db.PayoutBatch) (bool, 
 		return false, nil
 	}
 	n, err := queries.PayoutRunAgain(ctx, c.Tx, db.PayoutRunAgainParams{
-		PeriodEnd: o.PeriodEnd, Automatic: o.Automatic, ProgramID: b.ProgramID, BatchID: b.ID, GroupID: text(o.GroupID), IgnoreMinimum: o.IgnoreMinimum, OrgID: b.OrgID,
+		PeriodEnd: o.PeriodEnd, Automatic: o.Automatic, ProgramID: b.ProgramID, BatchID: b.ID, GroupID: text(o.GroupID),
+		IgnoreMinimum: o.IgnoreMinimum, OrgID: b.OrgID,
 	})
 	return n > 0, err
 }
@@ -103,8 +108,8 @@ func (o Order) begin(ctx context.Context, c *call.Call, b db.PayoutBatch) error 
 		return err
 	case last != "":
 		return queries.PayoutRunInsert(ctx, c.Later(), db.PayoutRunInsertParams{
-			ID: ident.New(ident.Run), OrgID: b.OrgID, ProgramID: b.ProgramID, BatchID: b.ID, GroupID: text(o.GroupID), IgnoreMinimum: o.IgnoreMinimum, Automatic: o.Automatic,
-			PeriodEnd: o.PeriodEnd, AfterID: last, CreatedAt: c.Now,
+			ID: ident.New(ident.Run), OrgID: b.OrgID, ProgramID: b.ProgramID, BatchID: b.ID, GroupID: text(o.GroupID),
+			IgnoreMinimum: o.IgnoreMinimum, Automatic: o.Automatic, PeriodEnd: o.PeriodEnd, AfterID: last, CreatedAt: c.Now,
 		})
 	case o.Automatic:
 		return queries.BatchDone(ctx, c.Later(), db.BatchDoneParams{AutoRunAt: &c.Now, UpdatedAt: c.Now, ID: b.ID, OrgID: b.OrgID})

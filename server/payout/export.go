@@ -28,7 +28,9 @@ var Formats = []string{"paypal", "wise"}
 
 // headings are the first rows of a file.
 var headings = map[string][][]string{
-	"wise": {{"name", "recipientEmail", "paymentReference", "receiverType", "amountCurrency", "amount", "sourceCurrency", "targetCurrency", "type"}},
+	"wise": {{
+		"name", "recipientEmail", "paymentReference", "receiverType", "amountCurrency", "amount", "sourceCurrency", "targetCurrency", "type",
+	}},
 }
 
 // FileLimits are the most rows that the service takes in one file.
@@ -79,7 +81,8 @@ func (f File) Write(ctx context.Context, w io.Writer, now clock.Time, run string
 	_ = out.WriteAll(headings[f.Format]) // Error tells
 	for after := ""; ; {
 		var rows [][]string
-		err := call.New(f.Pool, run, "payouts-export", auth.Key{OrgID: f.Batch.OrgID}, now).Within(ctx, func(c *call.Call) (err error) {
+		c := call.New(f.Pool, run, "payouts-export", auth.Key{OrgID: f.Batch.OrgID}, now)
+		err := c.Within(ctx, func(c *call.Call) (err error) {
 			rows, after, err = f.page(ctx, c, after, &done)
 			return err
 		})
@@ -96,7 +99,9 @@ func (f File) Write(ctx context.Context, w io.Writer, now clock.Time, run string
 // unpaid refuses a batch that is still being generated, and one with several
 // currencies, unless one is chosen. It returns what is unpaid of other methods.
 func (f File) unpaid(ctx context.Context) (other []db.PayoutsUnpaidRow, err error) {
-	generating, err := queries.BatchesGenerating(ctx, f.Pool, db.BatchesGeneratingParams{ProgramID: f.Batch.ProgramID, Ids: []string{f.Batch.ID}, OrgID: f.Batch.OrgID})
+	generating, err := queries.BatchesGenerating(ctx, f.Pool, db.BatchesGeneratingParams{
+		ProgramID: f.Batch.ProgramID, Ids: []string{f.Batch.ID}, OrgID: f.Batch.OrgID,
+	})
 	if err == nil && len(generating) > 0 {
 		err = errors.New("the batch is still being generated: export it once that is done")
 	}
@@ -114,7 +119,7 @@ func (f File) unpaid(ctx context.Context) (other []db.PayoutsUnpaidRow, err erro
 		}
 	}
 	if err == nil && f.Currency == "" && len(found) > 1 {
-		err = fmt.Errorf("the batch has payouts in %s: choose one with --currency, since a file has one currency", strings.Join(found, ", "))
+		err = fmt.Errorf("the batch has payouts in %s: choose one with --currency, since a file has one", strings.Join(found, ", "))
 	}
 	return other, err
 }
@@ -123,7 +128,9 @@ func (f File) unpaid(ctx context.Context) (other []db.PayoutsUnpaidRow, err erro
 // on, if anywhere.
 func (f File) page(ctx context.Context, c *call.Call, after string, done *Written) (rows [][]string, next string, err error) {
 	rail := inFile
-	payees, err := queries.PayoutsToFile(ctx, c.Tx, db.PayoutsToFileParams{BatchID: f.Batch.ID, OrgID: f.Batch.OrgID, After: after, Rail: &rail, Method: &f.Format, Lim: pageSize})
+	payees, err := queries.PayoutsToFile(ctx, c.Tx, db.PayoutsToFileParams{
+		BatchID: f.Batch.ID, OrgID: f.Batch.OrgID, After: after, Rail: &rail, Method: &f.Format, Lim: pageSize,
+	})
 	if err != nil {
 		return nil, "", err
 	}
@@ -144,7 +151,8 @@ func (f File) page(ctx context.Context, c *call.Call, after string, done *Writte
 		}
 		taken = append(taken, p.Payout.ID)
 		c.Events.Record("payout.updated", about(p.Payout), api.PayoutUpdatedData{
-			PayoutID: p.Payout.ID, PartnerID: p.Payout.PartnerID, Status: api.PayoutStatusProcessing, PreviousStatus: api.PayoutStatus(p.Payout.Status),
+			PayoutID: p.Payout.ID, PartnerID: p.Payout.PartnerID,
+			Status: api.PayoutStatusProcessing, PreviousStatus: api.PayoutStatus(p.Payout.Status),
 		})
 	}
 	done.Rows += len(rows)
@@ -154,7 +162,8 @@ func (f File) page(ctx context.Context, c *call.Call, after string, done *Writte
 	if len(taken) == 0 {
 		return rows, next, nil
 	}
-	return rows, next, queries.PayoutsFiled(ctx, c.Later(), db.PayoutsFiledParams{Rail: &rail, Now: c.Now, Ids: taken, OrgID: f.Batch.OrgID})
+	filed := db.PayoutsFiledParams{Rail: &rail, Now: c.Now, Ids: taken, OrgID: f.Batch.OrgID}
+	return rows, next, queries.PayoutsFiled(ctx, c.Later(), filed)
 }
 
 // row is the row of a payout, or why it has none.
@@ -198,7 +207,9 @@ func EachInFile(ctx context.Context, pool *pgxpool.Pool, b db.PayoutBatch, work 
 	rail := inFile
 	var failed []error
 	for after := ""; ; {
-		rows, err := queries.PayoutsInFile(ctx, pool, db.PayoutsInFileParams{BatchID: b.ID, OrgID: b.OrgID, After: after, Rail: &rail, Lim: pageSize})
+		rows, err := queries.PayoutsInFile(ctx, pool, db.PayoutsInFileParams{
+			BatchID: b.ID, OrgID: b.OrgID, After: after, Rail: &rail, Lim: pageSize,
+		})
 		if err != nil || len(rows) == 0 {
 			return errors.Join(append(failed, err)...)
 		}

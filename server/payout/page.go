@@ -35,7 +35,8 @@ type purse struct{ partnerID, currency string }
 // where others follow.
 func (o Order) page(ctx context.Context, c *call.Call, b db.PayoutBatch, after string) (last string, err error) {
 	partners, err := queries.BatchPartners(ctx, c.Tx, db.BatchPartnersParams{
-		ProgramID: o.Program.ID, OrgID: c.Key.OrgID, After: after, PartnerID: o.PartnerID, GroupID: o.GroupID, PeriodEnd: &o.PeriodEnd, Now: &c.Now, Lim: pageSize + 1,
+		ProgramID: o.Program.ID, OrgID: c.Key.OrgID, After: after, PartnerID: o.PartnerID, GroupID: o.GroupID,
+		PeriodEnd: &o.PeriodEnd, Now: &c.Now, Lim: pageSize + 1,
 	})
 	if err != nil || len(partners) == 0 {
 		return "", err
@@ -65,19 +66,27 @@ func (o Order) read(ctx context.Context, c *call.Call, b db.PayoutBatch, partner
 	program, org, first, last := o.Program.ID, c.Key.OrgID, ids[0], ids[len(ids)-1]
 	err := c.Together(ctx,
 		func(tx pgtx.DBTX) (err error) {
-			matured, err = queries.BatchMature(ctx, tx, db.BatchMatureParams{Now: c.Now, ProgramID: program, OrgID: org, FirstID: first, LastID: last, PartnerIds: ids, PeriodEnd: &o.PeriodEnd})
+			matured, err = queries.BatchMature(ctx, tx, db.BatchMatureParams{
+				Now: c.Now, ProgramID: program, OrgID: org, FirstID: first, LastID: last, PartnerIds: ids, PeriodEnd: &o.PeriodEnd,
+			})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			approved, err = queries.BatchApprove(ctx, tx, db.BatchApproveParams{Now: &c.Now, ProgramID: program, OrgID: org, FirstID: first, LastID: last, PartnerIds: ids, PeriodEnd: &o.PeriodEnd})
+			approved, err = queries.BatchApprove(ctx, tx, db.BatchApproveParams{
+				Now: &c.Now, ProgramID: program, OrgID: org, FirstID: first, LastID: last, PartnerIds: ids, PeriodEnd: &o.PeriodEnd,
+			})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			p.due, err = queries.BatchCommissions(ctx, tx, db.BatchCommissionsParams{ProgramID: program, OrgID: org, FirstID: first, LastID: last, PartnerIds: ids, PeriodEnd: &o.PeriodEnd})
+			p.due, err = queries.BatchCommissions(ctx, tx, db.BatchCommissionsParams{
+				ProgramID: program, OrgID: org, FirstID: first, LastID: last, PartnerIds: ids, PeriodEnd: &o.PeriodEnd,
+			})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			present, err = queries.BatchPayouts(ctx, tx, db.BatchPayoutsParams{ProgramID: program, OrgID: org, PeriodMonth: o.month(), FirstID: first, LastID: last, PartnerIds: ids})
+			present, err = queries.BatchPayouts(ctx, tx, db.BatchPayoutsParams{
+				ProgramID: program, OrgID: org, FirstID: first, LastID: last, PartnerIds: ids, PeriodMonth: o.month(),
+			})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
@@ -119,8 +128,9 @@ func (p page) payouts(c *call.Call) (out []db.Payout, collected [][]string) {
 			continue
 		}
 		y := db.Payout{
-			ID: ident.New(ident.Payout), OrgID: c.Key.OrgID, ProgramID: o.Program.ID, PartnerID: d.PartnerID, BatchID: p.batch.ID, AmountMinor: d.AmountMinor,
-			Currency: d.Currency, Status: "pending", Method: p.partners[d.PartnerID].PayoutMethod, PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd, DueAt: o.dueAt(),
+			ID: ident.New(ident.Payout), OrgID: c.Key.OrgID, ProgramID: o.Program.ID, PartnerID: d.PartnerID, BatchID: p.batch.ID,
+			AmountMinor: d.AmountMinor, Currency: d.Currency, Status: "pending", Method: p.partners[d.PartnerID].PayoutMethod,
+			PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd, DueAt: o.dueAt(),
 		}
 		if known {
 			y.ID = present.ID
@@ -138,20 +148,21 @@ func (p page) payouts(c *call.Call) (out []db.Payout, collected [][]string) {
 func (p page) write(ctx context.Context, c *call.Call) error {
 	o := p.order
 	made := db.PayoutsInsertParams{
-		OrgID: c.Key.OrgID, ProgramID: o.Program.ID, BatchID: p.batch.ID, PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd, DueAt: o.dueAt(), Now: c.Now,
+		OrgID: c.Key.OrgID, ProgramID: o.Program.ID, BatchID: p.batch.ID, PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd, DueAt: o.dueAt(),
+		Now: c.Now,
 	}
 	judged := db.PayoutsReevaluateParams{PeriodEnd: o.PeriodEnd, DueAt: o.dueAt(), Now: c.Now, OrgID: c.Key.OrgID}
 	attached := db.PayoutsAttachParams{Now: c.Now, OrgID: c.Key.OrgID}
 	payouts, collected := p.payouts(c)
+	if len(payouts) == 0 {
+		return nil
+	}
 	for i, y := range payouts {
 		present, known := p.present[purse{y.PartnerID, y.Currency}]
 		if known {
-			judged.Ids, judged.Amounts, judged.Statuses = append(judged.Ids, y.ID), append(judged.Amounts, y.AmountMinor), append(judged.Statuses, y.Status)
-			judged.Methods, judged.Reasons, judged.ReasonTexts = append(judged.Methods, text(y.Method)), append(judged.Reasons, text(y.Reason)), append(judged.ReasonTexts, text(y.ReasonText))
+			judge(&judged, y)
 		} else {
-			made.Ids, made.PartnerIds, made.Amounts = append(made.Ids, y.ID), append(made.PartnerIds, y.PartnerID), append(made.Amounts, y.AmountMinor)
-			made.Currencies, made.Statuses, made.Methods = append(made.Currencies, y.Currency), append(made.Statuses, y.Status), append(made.Methods, text(y.Method))
-			made.Reasons, made.ReasonTexts = append(made.Reasons, text(y.Reason)), append(made.ReasonTexts, text(y.ReasonText))
+			add(&made, y)
 		}
 		if y.Status == "pending" {
 			for _, id := range collected[i] {
@@ -160,9 +171,6 @@ func (p page) write(ctx context.Context, c *call.Call) error {
 		}
 		tell(c, y, text(present.Reason))
 	}
-	if len(payouts) == 0 {
-		return nil
-	}
 	if err := queries.PayoutsInsert(ctx, c.Later(), made); err != nil {
 		return err
 	}
@@ -170,6 +178,26 @@ func (p page) write(ctx context.Context, c *call.Call) error {
 		return err
 	}
 	return queries.PayoutsAttach(ctx, c.Later(), attached)
+}
+
+func add(p *db.PayoutsInsertParams, y db.Payout) {
+	p.Ids = append(p.Ids, y.ID)
+	p.PartnerIds = append(p.PartnerIds, y.PartnerID)
+	p.Amounts = append(p.Amounts, y.AmountMinor)
+	p.Currencies = append(p.Currencies, y.Currency)
+	p.Statuses = append(p.Statuses, y.Status)
+	p.Methods = append(p.Methods, text(y.Method))
+	p.Reasons = append(p.Reasons, text(y.Reason))
+	p.ReasonTexts = append(p.ReasonTexts, text(y.ReasonText))
+}
+
+func judge(p *db.PayoutsReevaluateParams, y db.Payout) {
+	p.Ids = append(p.Ids, y.ID)
+	p.Amounts = append(p.Amounts, y.AmountMinor)
+	p.Statuses = append(p.Statuses, y.Status)
+	p.Methods = append(p.Methods, text(y.Method))
+	p.Reasons = append(p.Reasons, text(y.Reason))
+	p.ReasonTexts = append(p.ReasonTexts, text(y.ReasonText))
 }
 
 // text is what a column holds, or empty for nothing.
@@ -185,13 +213,15 @@ func text(s *string) string {
 func tell(c *call.Call, y db.Payout, before string) {
 	if y.Status == "pending" {
 		c.Events.Record("payout.created", about(y), api.PayoutCreatedData{
-			PayoutID: y.ID, BatchID: y.BatchID, PartnerID: y.PartnerID, AmountMinor: y.AmountMinor, Currency: y.Currency, Status: api.PayoutStatus(y.Status), DueAt: y.DueAt,
+			PayoutID: y.ID, BatchID: y.BatchID, PartnerID: y.PartnerID, AmountMinor: y.AmountMinor, Currency: y.Currency,
+			Status: api.PayoutStatus(y.Status), DueAt: y.DueAt,
 		})
 		return
 	}
 	if *y.Reason != before {
 		c.Events.Record("payout.not_eligible", about(y), api.PayoutNotEligibleData{
-			PayoutID: y.ID, PartnerID: y.PartnerID, AmountMinor: y.AmountMinor, Currency: y.Currency, Reason: api.PayoutIneligibilityReason(*y.Reason), ReasonText: *y.ReasonText,
+			PayoutID: y.ID, PartnerID: y.PartnerID, AmountMinor: y.AmountMinor, Currency: y.Currency,
+			Reason: api.PayoutIneligibilityReason(*y.Reason), ReasonText: *y.ReasonText,
 		})
 	}
 }
@@ -204,18 +234,19 @@ func (p page) verdict(d db.BatchCommissionsRow) (reason, text string) {
 	if partner.MinPayoutMinor != nil {
 		least = *partner.MinPayoutMinor
 	}
+	due := fmt.Sprintf("%d %s minor units are due", d.AmountMinor, d.Currency)
 	method := partner.PayoutMethod
 	switch {
 	case partner.Status != "active":
 		return "partner_not_active", fmt.Sprintf("The partner is %s; only active partners are paid.", partner.Status)
 	case !o.IgnoreMinimum && d.Currency == o.Program.Currency && d.AmountMinor < least:
-		return "below_minimum", fmt.Sprintf("%d %s minor units are due; the minimum is %d.", d.AmountMinor, d.Currency, least)
+		return "below_minimum", fmt.Sprintf("%s; the minimum is %d.", due, least)
 	case len(o.Program.PayoutMethods) > 0 && (method == nil || !slices.Contains(o.Program.PayoutMethods, *method)):
-		return "no_payout_method", fmt.Sprintf("%d %s minor units are due, but the partner has chosen none of the program's payout methods.", d.AmountMinor, d.Currency)
+		return "no_payout_method", due + ", but the partner has chosen none of the program's payout methods."
 	case o.Program.RequireTaxForms && !p.taxed[d.PartnerID]:
-		return "tax_form_missing", fmt.Sprintf("%d %s minor units are due, but the partner has no valid tax form.", d.AmountMinor, d.Currency)
+		return "tax_form_missing", due + ", but the partner has no valid tax form."
 	case o.HoldOnHighRisk && p.held[d.PartnerID]:
-		return "risk_review", fmt.Sprintf("%d %s minor units are due, but a high risk flag of the partner is open.", d.AmountMinor, d.Currency)
+		return "risk_review", due + ", but a high risk flag of the partner is open."
 	}
 	return "", ""
 }

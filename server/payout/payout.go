@@ -57,7 +57,9 @@ func pay(ctx context.Context, c *call.Call, p db.Payout, held []db.Commission, p
 	if payment.ExternalID != nil {
 		p.ExternalID = payment.ExternalID
 	}
-	err := queries.PayoutPaid(ctx, c.Later(), db.PayoutPaidParams{Method: p.Method, ExternalID: p.ExternalID, PaidAt: p.PaidAt, UpdatedAt: c.Now, ID: p.ID, OrgID: p.OrgID})
+	err := queries.PayoutPaid(ctx, c.Later(), db.PayoutPaidParams{
+		Method: p.Method, ExternalID: p.ExternalID, PaidAt: p.PaidAt, UpdatedAt: c.Now, ID: p.ID, OrgID: p.OrgID,
+	})
 	if err != nil {
 		return p, err
 	}
@@ -66,7 +68,8 @@ func pay(ctx context.Context, c *call.Call, p db.Payout, held []db.Commission, p
 	}
 	moved := make([]ledger.Commission, len(held))
 	for i, k := range held {
-		c.Events.Record("commission.paid", event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}, api.CommissionPaidData{
+		subject := event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}
+		c.Events.Record("commission.paid", subject, api.CommissionPaidData{
 			CommissionID: k.ID, PartnerID: k.PartnerID, PayoutID: p.ID, AmountMinor: k.AmountMinor, Currency: k.Currency, PaidAt: *p.PaidAt,
 		})
 		k.Status = "paid"

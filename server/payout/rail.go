@@ -251,7 +251,9 @@ func (s Sender) conclude(ctx context.Context, p db.Payout, status Status, now cl
 
 // end writes the end of a payout that is in flight, unless it has had its end
 // already.
-func (s Sender) end(ctx context.Context, p db.Payout, operation string, now clock.Time, run string, write func(*call.Call, db.Payout) error) error {
+func (s Sender) end(
+	ctx context.Context, p db.Payout, operation string, now clock.Time, run string, write func(*call.Call, db.Payout) error,
+) error {
 	return call.New(s.Pool, run, operation, auth.Key{OrgID: p.OrgID}, now).Within(ctx, func(c *call.Call) error {
 		errs := c.Each(ctx,
 			func(tx pgtx.DBTX) error {
@@ -294,7 +296,8 @@ func markable(p db.Payout) error {
 	case p.Status == "paid":
 		return problem.New(problem.PayoutAlreadyPaid, "The payout is paid already.")
 	case p.Status == "not_eligible":
-		return problem.New(problem.PayoutNotPayable, "The payout is not eligible; only pending and failed payouts, and those that left in a file, can be marked as paid.")
+		return problem.New(problem.PayoutNotPayable,
+			"The payout is not eligible; only pending and failed payouts, and those that left in a file, can be marked as paid.")
 	}
 	return nil
 }
@@ -308,7 +311,8 @@ func filed(p db.Payout) bool { return p.Status == "processing" && p.Rail != nil 
 // inFlight is the refusal of what cannot be done with a payout that is processing.
 func inFlight(p db.Payout) error {
 	if filed(p) {
-		return problem.New(problem.PayoutInFlight, "The payout has left in a file: mark it as paid, or end it as failed (rail payouts fail).")
+		return problem.New(problem.PayoutInFlight,
+			"The payout has left in a file: mark it as paid, or end it as failed (rail payouts fail).")
 	}
 	return problem.New(problem.PayoutInFlight, "A rail has the payout in flight.")
 }

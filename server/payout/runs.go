@@ -65,7 +65,8 @@ func (r Runs) round(ctx context.Context, now clock.Time, failed map[string]error
 // page does the next page of a run, unless another replica does. The run's id is
 // that of the request in the events.
 func (r Runs) page(ctx context.Context, now clock.Time, of db.PayoutRunsRow) (did bool, err error) {
-	err = call.New(r.Pool, of.ID, "generate-payouts", auth.Key{OrgID: of.OrgID}, now).Within(ctx, func(c *call.Call) error {
+	c := call.New(r.Pool, of.ID, "generate-payouts", auth.Key{OrgID: of.OrgID}, now)
+	err = c.Within(ctx, func(c *call.Call) error {
 		if _, err := c.Later().Exec(ctx, pgtx.Unhurried); err != nil {
 			return err
 		}
@@ -83,7 +84,9 @@ func (r Runs) page(ctx context.Context, now clock.Time, of db.PayoutRunsRow) (di
 }
 
 func (r Runs) advance(ctx context.Context, c *call.Call, run db.PayoutRun) error {
-	o := Order{PeriodEnd: run.PeriodEnd, IgnoreMinimum: run.IgnoreMinimum, HoldOnHighRisk: r.HoldOnHighRisk, Automatic: run.Automatic}
+	o := Order{
+		PeriodEnd: run.PeriodEnd, IgnoreMinimum: run.IgnoreMinimum, HoldOnHighRisk: r.HoldOnHighRisk, Automatic: run.Automatic,
+	}
 	if run.GroupID != "" {
 		o.GroupID = &run.GroupID
 	}
@@ -105,7 +108,9 @@ func (r Runs) advance(ctx context.Context, c *call.Call, run db.PayoutRun) error
 		return err
 	}
 	if last != "" || run.Again {
-		return queries.PayoutRunAdvance(ctx, c.Later(), db.PayoutRunAdvanceParams{AfterID: last, Again: run.Again && last != "", ID: run.ID, OrgID: run.OrgID})
+		return queries.PayoutRunAdvance(ctx, c.Later(), db.PayoutRunAdvanceParams{
+			AfterID: last, Again: run.Again && last != "", ID: run.ID, OrgID: run.OrgID,
+		})
 	}
 	done := db.BatchDoneParams{UpdatedAt: c.Now, ID: b.ID, OrgID: b.OrgID}
 	if run.Automatic {
