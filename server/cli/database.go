@@ -68,7 +68,8 @@ type opening struct {
 	up    bool // bring one that is not private to the right version too
 	asIs  bool // take one of an older version as it is
 	logf  func(string, ...any)
-	first func(config.Config) error // done before anything is made or started; nil for nothing
+	// before is done before anything is made or started; nil for nothing.
+	before func(config.Config) error
 	// admit judges the secret key; keyring.Admit unless set.
 	admit func(context.Context, *pgxpool.Pool, keyring.Given) error
 }
@@ -106,8 +107,8 @@ func (o opening) configure(env *Env) (config.Config, error) {
 	if cfg.DatabaseURL == "" && !o.fresh && !pgembed.Exists(cfg.DataDir) {
 		return cfg, noDatabase(cfg.DataDir)
 	}
-	if o.first != nil {
-		if err := o.first(cfg); err != nil {
+	if o.before != nil {
+		if err := o.before(cfg); err != nil {
 			return cfg, err
 		}
 	}
@@ -119,7 +120,8 @@ func noDatabase(dir string) error {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
-	return fmt.Errorf("there is no Rail database in %s: set RAIL_DATA_DIR to the folder of the server (or RAIL_DATABASE_URL); rail serve makes a new one", dir)
+	return fmt.Errorf("there is no Rail database in %s: set RAIL_DATA_DIR to the folder of the server (or RAIL_DATABASE_URL); "+
+		"rail serve makes a new one", dir)
 }
 
 func (d *database) open(ctx context.Context, env *Env, o opening) (err error) {

@@ -127,6 +127,24 @@ func (r rail) pasted(printed string) {
 	}
 }
 
+// A first run of before fingerprints were kept proves its secret key by its API key.
+func TestFirstRunOfBefore(t *testing.T) {
+	t.Parallel()
+	r := newRail(t)
+	_, end := r.serving()
+	end()
+	err := withDatabase(t.Context(), &Env{Environ: r.environ, Clock: r.now}, func(d *database) error {
+		_, err := d.pool.Exec(t.Context(), "DELETE FROM key_fingerprints")
+		return err
+	})
+	require.NoError(t, err)
+	r.environ["RAIL_SECRET_KEY"] = strings.Repeat("07", 32)
+	status, _, _ := r.run("org", "list")
+	require.Equal(t, 1, status)
+	delete(r.environ, "RAIL_SECRET_KEY")
+	require.Contains(t, r.must("org", "list"), "Demo")
+}
+
 func TestFirstRunLeavesOthersAlone(t *testing.T) {
 	r := newRail(t).made()
 	r.must("org", "create", "--name", "Ours")

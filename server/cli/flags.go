@@ -7,6 +7,10 @@ import (
 	"rail/server/config"
 )
 
+// plainer puts flags as they are typed, and says what a number is to be.
+var plainer = strings.NewReplacer(" for flag -", " for --", " for -", " for --", "boolean ", "",
+	"parse error", "it must be a number", "value out of range", "the number is too large")
+
 // misused says in this program's words what package flag has to say of an argument.
 func misused(fs *flag.FlagSet, err error) error {
 	text := err.Error()
@@ -18,7 +22,7 @@ func misused(fs *flag.FlagSet, err error) error {
 	if name, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {
 		return usagef("--%s needs a value", name)
 	}
-	return usagef("%s", strings.NewReplacer(" for flag -", " for --", " for -", " for --", "boolean ", "", "parse error", "it must be a number", "value out of range", "the number is too large").Replace(text))
+	return usagef("%s", plainer.Replace(text))
 }
 
 // toggled is a flag that is on or off, in the words that variables take too.

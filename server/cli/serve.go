@@ -17,10 +17,11 @@ import (
 
 func serve(fs *flag.FlagSet) action {
 	up := toggle(fs, "migrate", "first bring the database to this binary's schema")
-	first := toggle(fs, "first-run", "while there is no organization, make one with a key and the sample program; show what to look at and how to call the API; write mails into RAIL_DATA_DIR unless RAIL_SMTP_URL is set")
+	first := toggle(fs, "first-run", "while there is no organization, make one with a key and the sample program; show what to look at "+
+		"and how to call the API; write mails into RAIL_DATA_DIR unless RAIL_SMTP_URL is set")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		logf := func(format string, args ...any) { fmt.Fprintf(env.Err, format+"\n", args...) }
-		return opening{fresh: true, fill: true, up: *up, logf: logf, first: tryAddresses}.with(ctx, env, func(d *database) error {
+		return opening{fresh: true, fill: true, up: *up, logf: logf, before: tryAddresses}.with(ctx, env, func(d *database) error {
 			l, err := app.Listen("RAIL_ADDR", d.config.Addr)
 			if err != nil {
 				return err

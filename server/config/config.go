@@ -163,8 +163,8 @@ func unknown(environ map[string]string) []error {
 // belongs to it. It needs that one: another would open nothing.
 var ErrNoKey = errors.New("the database has no secret key beside it")
 
-// LoadKey reads the secret key where no variable has it. It makes one where there is neither a key nor a
-// private database yet.
+// LoadKey reads the secret key where no variable has it. It makes one where there
+// is neither a key nor a private database yet.
 func (c *Config) LoadKey() error {
 	if c.SecretText != "" {
 		c.KeyFrom = "RAIL_SECRET_KEY"

@@ -159,7 +159,8 @@ func (g Given) refusal(known []db.KeyFingerprint) error {
 		}
 	}
 	if len(missing) < len(inUse(known)) {
-		return fmt.Errorf("%w: one is replacing the other: give both, one as RAIL_SECRET_KEY_PREVIOUS, until rail secrets rotate has run", g.wrong(missing))
+		return fmt.Errorf("%w: one is replacing the other: give both, one as RAIL_SECRET_KEY_PREVIOUS, until rail secrets rotate has run",
+			g.wrong(missing))
 	}
 	return g.wrong(missing)
 }
@@ -171,5 +172,6 @@ func (g Given) wrong(wanted []string) error {
 	if len(given) > 1 {
 		former = " (and RAIL_SECRET_KEY_PREVIOUS " + strings.Join(given[1:], ", ") + ")"
 	}
-	return fmt.Errorf("%w: the database needs the key with the fingerprint %s, %s has %s%s", ErrWrongKey, strings.Join(wanted, " and "), g.From, given[0], former)
+	return fmt.Errorf("%w: the database needs the key with the fingerprint %s, %s has %s%s",
+		ErrWrongKey, strings.Join(wanted, " and "), g.From, given[0], former)
 }

@@ -83,5 +83,6 @@ func (g Given) proveByAPIKeys(ctx context.Context, tx pgx.Tx) ([]string, error) 
 			return own, err
 		}
 	}
-	return nil, fmt.Errorf("%w, and nothing is sealed in it that could prove %s with the fingerprint %s: run rail secrets adopt once, with an API key that works", ErrUnproven, g.From, own[0])
+	return nil, fmt.Errorf("%w, and nothing is sealed in it that could prove %s with the fingerprint %s: "+
+		"run rail secrets adopt once, with an API key that works", ErrUnproven, g.From, own[0])
 }
