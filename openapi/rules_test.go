@@ -154,3 +154,36 @@ func TestIntegersHaveSizes(t *testing.T) {
 	})
 	require.Greater(t, seen, 100)
 }
+
+// unreachable are the codes that no described operation answers with.
+var unreachable = map[string]string{
+	"route_not_found":     "the path is not described",
+	"method_not_allowed":  "the method is not described",
+	"rail_not_configured": "kept for payment rails",
+}
+
+// TestOperationsNameTheirCodes: each error code is named, by an example of its
+// own, where it can come, with its status; that no other comes is judged with
+// every answer (server/judge).
+func TestOperationsNameTheirCodes(t *testing.T) {
+	t.Parallel()
+	d := document(t)
+	named := map[string]bool{}
+	eachOperation(d, func(id string, op object, _ []any) {
+		for status, r := range at(op, "responses") {
+			if status < "4" {
+				continue
+			}
+			examples := at(resolved(d, r.(object)), "content", "application/json", "examples")
+			require.NotEmpty(t, examples, "%s %s", id, status)
+			for _, e := range examples {
+				code := at(resolved(d, e.(object)), "value", "error")["code"].(string)
+				require.Contains(t, examples, code, "%s %s", id, status)
+				named[code] = true
+			}
+		}
+	})
+	for _, code := range schema(d, "ErrorCode")["enum"].([]any) {
+		require.NotEqual(t, named[code.(string)], unreachable[code.(string)] != "", code)
+	}
+}

@@ -36,7 +36,7 @@ func bundle(file string) (*yaml.Node, error) {
 	if err := b.placeWebhooks(root, file); err != nil {
 		return nil, err
 	}
-	if err := applyDefaults(root); err != nil {
+	if err := b.applyDefaults(root, file); err != nil {
 		return nil, err
 	}
 	if err := b.walk(root, file); err != nil {
@@ -212,36 +212,4 @@ func kindOf(f string) string {
 		}
 	}
 	return strings.TrimSuffix(filepath.Base(f), ".yaml")
-}
-
-func get(n *yaml.Node, k string) *yaml.Node {
-	if n == nil || n.Kind != yaml.MappingNode {
-		return nil
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == k {
-			return n.Content[i+1]
-		}
-	}
-	return nil
-}
-
-// set replaces the value of k, or appends it.
-func set(n *yaml.Node, k string, v *yaml.Node) {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == k {
-			n.Content[i+1] = v
-			return
-		}
-	}
-	n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: k}, v)
-}
-
-func remove(n *yaml.Node, k string) {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == k {
-			n.Content = append(n.Content[:i], n.Content[i+2:]...)
-			return
-		}
-	}
 }

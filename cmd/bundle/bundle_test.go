@@ -22,6 +22,43 @@ func TestBundleIsCurrent(t *testing.T) {
 	require.True(t, bytes.Equal(got, openapi.Bundle), "run make generate")
 }
 
+// TestCodes: an operation names its own codes, and gets those of its conditions
+// and an example of each.
+func TestCodes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"codes.yaml":     "'409': {type: conflict_error, codes: {taken: {message: Taken., param: name}, running: Wait.}}\n",
+		"responses.yaml": "Conflict: {description: No., x-codes: [running]}\n",
+		"openapi.yaml": `{paths: {/a: {post: {operationId: a, security: [], x-codes: [CODE], responses: {'200': {description: Yes.}}}}}, components: {},
+x-defaults: {codes: codes.yaml, coded: {}, post: {responses: {'409': {$ref: './responses.yaml#/Conflict'}}}}}`,
+		"schemas/errors.yaml": "ErrorEnvelope: {type: object}\n",
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	made := func(code string) (string, error) {
+		raw, err := os.ReadFile(filepath.Join(dir, "openapi.yaml"))
+		require.NoError(t, err)
+		in, out := filepath.Join(dir, code+".yaml"), filepath.Join(dir, code+".json")
+		require.NoError(t, os.WriteFile(in, bytes.ReplaceAll(raw, []byte("CODE"), []byte(code)), 0o600))
+		if err := run(in, out); err != nil {
+			return "", err
+		}
+		text, err := os.ReadFile(out)
+		var flat bytes.Buffer
+		require.NoError(t, json.Compact(&flat, text))
+		return flat.String(), err
+	}
+	text, err := made("taken")
+	require.NoError(t, err)
+	require.Contains(t, text, `"409":{"description":"No. Codes: `+"`taken`, `running`."+`","content":{"application/json":{"schema":{"$ref":"#/components/schemas/ErrorEnvelope"},`+
+		`"examples":{"taken":{"$ref":"#/components/examples/taken"},"running":{"$ref":"#/components/examples/running"}}}}}`)
+	require.Contains(t, text, `"taken":{"value":{"error":{"type":"conflict_error","code":"taken","message":"Taken.","param":"name","request_id":`)
+	_, err = made("mistyped")
+	require.ErrorContains(t, err, "mistyped")
+}
+
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

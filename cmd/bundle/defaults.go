@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -11,16 +12,18 @@ import (
 // applyDefaults lays x-defaults of the root over every operation and removes
 // it. Its keys are conditions; an operation gets the responses and parameters
 // of each condition that it meets, unless it declares its own; a webhook gets
-// those of "webhook". The headers go onto every response of every operation.
-func applyDefaults(root *yaml.Node) error {
+// those of "webhook".
+func (b *bundler) applyDefaults(root *yaml.Node, file string) error {
 	d := get(root, "x-defaults")
 	if d == nil {
 		return nil
 	}
 	remove(root, "x-defaults")
-	paths := get(root, "paths")
-	for i := 0; i+1 < len(paths.Content); i += 2 {
-		path, item := paths.Content[i].Value, paths.Content[i+1]
+	c, err := b.readCodes(d, file)
+	if err != nil {
+		return err
+	}
+	for path, item := range members(get(root, "paths")) {
 		for _, method := range []string{"get", "post", "delete"} {
 			op := get(item, method)
 			if op == nil {
@@ -29,7 +32,9 @@ func applyDefaults(root *yaml.Node) error {
 			if get(op, "responses") == nil {
 				return fmt.Errorf("%s %s: no responses", method, path)
 			}
-			defaultOperation(d, path, method, op)
+			if err := defaultOperation(d, c, path, method, op); err != nil {
+				return err
+			}
 		}
 	}
 	defaultWebhooks(get(d, "webhook"), get(root, "webhooks"))
@@ -37,7 +42,7 @@ func applyDefaults(root *yaml.Node) error {
 }
 
 // defaultOperation adds the responses and parameters of all conditions met.
-func defaultOperation(d *yaml.Node, path, method string, op *yaml.Node) {
+func defaultOperation(d *yaml.Node, c *catalogue, path, method string, op *yaml.Node) error {
 	security := get(op, "security")
 	public := security != nil && len(security.Content) == 0
 	conditions := []struct {
@@ -45,21 +50,27 @@ func defaultOperation(d *yaml.Node, path, method string, op *yaml.Node) {
 		met  bool
 	}{
 		{"every", true},
+		{"body", get(op, "requestBody") != nil},
+		{"paged", paged(op)},
 		{"authenticated", !public},
 		{"scoped", !public && !unscoped(security)},
 		{"byId", strings.Contains(path, "{")},
-		{"body", get(op, "requestBody") != nil},
 		{"post", method == "post"},
 	}
-	for _, c := range conditions {
-		if !c.met {
+	usual := mapping()
+	for _, condition := range conditions {
+		if !condition.met {
 			continue
 		}
-		rule := get(d, c.name)
-		addResponses(get(rule, "responses"), get(op, "responses"))
+		rule := get(d, condition.name)
+		addResponses(get(rule, "responses"), usual)
 		addParameters(get(rule, "parameters"), op)
 	}
+	if err := c.place(op, usual, get(d, "coded")); err != nil {
+		return err
+	}
 	sortResponses(get(op, "responses"))
+	return nil
 }
 
 // defaultWebhooks adds what all events have in common.
@@ -72,6 +83,15 @@ func defaultWebhooks(rule, hooks *yaml.Node) {
 		addParameters(get(rule, "parameters"), op)
 		set(op, "responses", clone(get(rule, "responses")))
 	}
+}
+
+// paged tells whether the operation is a list with cursors.
+func paged(op *yaml.Node) bool {
+	list := get(op, "parameters")
+	return list != nil && slices.ContainsFunc(list.Content, func(p *yaml.Node) bool {
+		ref := get(p, "$ref")
+		return ref != nil && strings.HasSuffix(ref.Value, "StartingAfter")
+	})
 }
 
 // unscoped tells whether any key passes, whatever its scopes.
@@ -124,13 +144,4 @@ func sortResponses(n *yaml.Node) {
 	for _, p := range pairs {
 		n.Content = append(n.Content, p.k, p.v)
 	}
-}
-
-func clone(n *yaml.Node) *yaml.Node {
-	c := *n
-	c.Content = make([]*yaml.Node, len(n.Content))
-	for i, child := range n.Content {
-		c.Content[i] = clone(child)
-	}
-	return &c
 }

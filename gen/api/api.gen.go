@@ -8935,6 +8935,12 @@ type WebhookEventTypeLimit = int64
 // Examples: sale.created
 type WebhookEventTypeStartingAfter = EventType
 
+// BadBodyRequest Every answer of 400 or above.
+type BadBodyRequest = ErrorEnvelope
+
+// BadListRequest Every answer of 400 or above.
+type BadListRequest = ErrorEnvelope
+
 // BadRequest Every answer of 400 or above.
 type BadRequest = ErrorEnvelope
 
@@ -8952,9 +8958,6 @@ type InternalError = ErrorEnvelope
 
 // NotFound Every answer of 400 or above.
 type NotFound = ErrorEnvelope
-
-// NotImplemented Every answer of 400 or above.
-type NotImplemented = ErrorEnvelope
 
 // PayloadTooLarge Every answer of 400 or above.
 type PayloadTooLarge = ErrorEnvelope
@@ -37961,6 +37964,10 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 
 }
 
+type BadBodyRequestJSONResponse ErrorEnvelope
+
+type BadListRequestJSONResponse ErrorEnvelope
+
 type BadRequestJSONResponse ErrorEnvelope
 
 type ConflictJSONResponse ErrorEnvelope
@@ -37972,8 +37979,6 @@ type IdempotencyKeyReusedJSONResponse ErrorEnvelope
 type InternalErrorJSONResponse ErrorEnvelope
 
 type NotFoundJSONResponse ErrorEnvelope
-
-type NotImplementedJSONResponse ErrorEnvelope
 
 type PayloadTooLargeJSONResponse ErrorEnvelope
 

@@ -89,8 +89,10 @@ func Of(route *routers.Route, params map[string]string, r *http.Request, status 
 			fault(" with %s %q: %v", name, header.Get(name), err)
 		}
 	}
-	if id := errorID(body); status >= http.StatusBadRequest && id != header.Get("Rail-Request-Id") && header.Get("Idempotent-Replayed") == "" {
-		fault(" with the request id %q in the error and %q in the header", id, header.Get("Rail-Request-Id"))
+	if status >= http.StatusBadRequest {
+		for _, err := range refusalFaults(route.Operation.Responses.Status(status), header, body) {
+			fault(": %w", err)
+		}
 	}
 	if status != http.StatusNotModified && !strings.HasPrefix(header.Get("Content-Type"), "application/json") && strings.HasPrefix(r.URL.Path, "/v1/") {
 		fault(" with the type %q", header.Get("Content-Type"))
@@ -98,17 +100,25 @@ func Of(route *routers.Route, params map[string]string, r *http.Request, status 
 	return append(faults, livemode(r, header)...)
 }
 
-// errorID is the id of the request that an error's body names.
-func errorID(body []byte) string {
+// refusalFaults tells what is wrong with the error of an answer: its id is not
+// that of the request, or its code none that the operation names by an example.
+func refusalFaults(described *openapi3.ResponseRef, header http.Header, body []byte) (faults []error) {
 	var in struct {
 		Error struct {
+			Code      string
 			RequestID string `json:"request_id"`
 		}
 	}
-	if json.Unmarshal(body, &in) != nil {
-		return ""
+	if err := json.Unmarshal(body, &in); err != nil || described == nil {
+		return nil // which the schema judges
 	}
-	return in.Error.RequestID
+	if id := header.Get("Rail-Request-Id"); in.Error.RequestID != id && header.Get("Idempotent-Replayed") == "" {
+		faults = append(faults, fmt.Errorf("the request id is %q in the error and %q in the header", in.Error.RequestID, id))
+	}
+	if content := described.Value.Content["application/json"]; content != nil && content.Examples[in.Error.Code] == nil {
+		faults = append(faults, fmt.Errorf("the operation does not name the code %s", in.Error.Code))
+	}
+	return faults
 }
 
 // headerFault tells what is wrong with a header of an answer, which is "" where

@@ -12,11 +12,14 @@ import (
 )
 
 // TestListIsTheDescriptions: the closed lists of codes and types are those of
-// the published description.
+// the published description, and so are the type and the status of each code.
 func TestListIsTheDescriptions(t *testing.T) {
 	t.Parallel()
 	var doc struct {
 		Components struct {
+			Examples map[Code]struct {
+				Value struct{ Error struct{ Type, Code string } }
+			}
 			Schemas struct {
 				ErrorCode struct{ Enum []Code }
 				ErrorType struct{ Enum []string }
@@ -33,6 +36,8 @@ func TestListIsTheDescriptions(t *testing.T) {
 		e := New(c, "text")
 		require.Contains(t, doc.Components.Schemas.ErrorType.Enum, e.Type(), c)
 		require.GreaterOrEqual(t, e.Status(), 400, c)
+		example := doc.Components.Examples[c].Value.Error
+		require.Equal(t, []string{e.Type(), string(c)}, []string{example.Type, example.Code})
 	}
 }
 

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// catalogue knows the error codes: with which status each comes, an example of
+// each, and which the shared responses have in common.
+type catalogue struct {
+	status   map[string]string // by code
+	examples *yaml.Node        // components.examples
+	shared   map[string]refusal
+}
+
+// refusal is a response of responses.yaml as it is written there.
+type refusal struct {
+	description string
+	codes       []string
+}
+
+// readCodes reads the codes and the responses of x-defaults, and completes the
+// responses with their codes.
+func (b *bundler) readCodes(d *yaml.Node, file string) (*catalogue, error) {
+	c := &catalogue{status: map[string]string{}, examples: &yaml.Node{Kind: yaml.MappingNode}, shared: map[string]refusal{}}
+	if get(d, "codes") == nil {
+		return c, nil
+	}
+	groups, err := b.load(filepath.Join(filepath.Dir(file), get(d, "codes").Value))
+	if err != nil {
+		return nil, err
+	}
+	for status, group := range members(groups) {
+		for code, told := range members(get(group, "codes")) {
+			c.status[code] = status
+			set(c.examples, code, example(get(group, "type"), code, told))
+		}
+	}
+	responses, err := b.load(filepath.Join(filepath.Dir(file), "responses.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	for name, r := range members(responses) {
+		c.shared[name] = refusal{get(r, "description").Value, texts(get(r, "x-codes"))}
+		remove(r, "x-codes")
+		c.complete(r, c.shared[name])
+	}
+	b.comps["examples"] = c.examples
+	return c, nil
+}
+
+// example is an answer with a code; told is its message, or that and the
+// parameter at fault.
+func example(kind *yaml.Node, code string, told *yaml.Node) *yaml.Node {
+	body := mapping("type", kind, "code", text(code))
+	if told.Kind == yaml.ScalarNode {
+		set(body, "message", told)
+	} else {
+		body.Content = append(body.Content, told.Content...)
+	}
+	set(body, "request_id", text("req_01kb2m4q8e7v9t3n5x6c0d1f2g"))
+	return mapping("value", mapping("error", body))
+}
+
+// place gives the operation the usual responses, and to each the codes of the
+// operation's own x-codes that come with its status.
+func (c *catalogue) place(op, usual, coded *yaml.Node) error {
+	own := map[string][]string{}
+	for _, code := range texts(get(op, "x-codes")) {
+		status := c.status[code]
+		own[status] = append(own[status], code)
+		if get(usual, status) != nil {
+			continue
+		}
+		if get(coded, status) == nil {
+			return fmt.Errorf("%s: the code %s is not known", get(op, "operationId").Value, code)
+		}
+		set(usual, status, clone(get(coded, status)))
+	}
+	remove(op, "x-codes")
+	responses := get(op, "responses")
+	addResponses(usual, responses)
+	for i := 0; i+1 < len(responses.Content); i += 2 {
+		status, r := responses.Content[i].Value, responses.Content[i+1]
+		ref := get(r, "$ref")
+		if ref != nil && own[status] == nil || status < "4" {
+			continue
+		}
+		like := get(get(usual, status), "$ref")
+		if ref != nil {
+			like, r = ref, mapping()
+			responses.Content[i+1] = r
+		}
+		if like == nil {
+			return fmt.Errorf("%s: nothing tells the codes of its %s", get(op, "operationId").Value, status)
+		}
+		_, name, _ := strings.Cut(like.Value, "#/")
+		c.complete(r, refusal{c.shared[name].description, slices.Concat(own[status], c.shared[name].codes)})
+	}
+	return nil
+}
+
+// complete writes what a response leaves to its codes: the schema, an example
+// of each code under its name, and the codes behind the description.
+func (c *catalogue) complete(r *yaml.Node, as refusal) {
+	description := as.description
+	if own := get(r, "description"); own != nil {
+		description = own.Value
+	}
+	if len(as.codes) > 0 {
+		description += " Codes: `" + strings.Join(as.codes, "`, `") + "`."
+	}
+	set(r, "description", text(description))
+	if get(r, "content") == nil {
+		set(r, "content", mapping("application/json", mapping("schema", mapping("$ref", text("./schemas/errors.yaml#/ErrorEnvelope")))))
+	}
+	body := get(get(r, "content"), "application/json")
+	examples := mapping()
+	for _, code := range as.codes {
+		if get(get(body, "examples"), code) == nil {
+			set(examples, code, mapping("$ref", text("#/components/examples/"+code)))
+		}
+	}
+	if own := get(body, "examples"); own != nil {
+		examples.Content = slices.Concat(own.Content, examples.Content)
+	}
+	set(body, "examples", examples)
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"iter"
+
+	"gopkg.in/yaml.v3"
+)
+
+// members ranges over the keys and values of a mapping.
+func members(n *yaml.Node) iter.Seq2[string, *yaml.Node] {
+	return func(yield func(string, *yaml.Node) bool) {
+		for i := 0; n != nil && i+1 < len(n.Content); i += 2 {
+			if !yield(n.Content[i].Value, n.Content[i+1]) {
+				return
+			}
+		}
+	}
+}
+
+// get returns the value of k, or nil.
+func get(n *yaml.Node, k string) *yaml.Node {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for key, v := range members(n) {
+		if key == k {
+			return v
+		}
+	}
+	return nil
+}
+
+// set replaces the value of k, or appends it.
+func set(n *yaml.Node, k string, v *yaml.Node) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == k {
+			n.Content[i+1] = v
+			return
+		}
+	}
+	n.Content = append(n.Content, text(k), v)
+}
+
+func remove(n *yaml.Node, k string) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == k {
+			n.Content = append(n.Content[:i], n.Content[i+2:]...)
+			return
+		}
+	}
+}
+
+func clone(n *yaml.Node) *yaml.Node {
+	c := *n
+	c.Content = make([]*yaml.Node, len(n.Content))
+	for i, child := range n.Content {
+		c.Content[i] = clone(child)
+	}
+	return &c
+}
+
+// mapping makes one of keys, which are strings, and their values in turn.
+func mapping(pairs ...any) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		set(n, pairs[i].(string), pairs[i+1].(*yaml.Node)) //nolint:forcetypeassert // as told
+	}
+	return n
+}
+
+func text(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }
+
+// texts are the elements of a list, which may be absent.
+func texts(n *yaml.Node) []string {
+	if n == nil {
+		return nil
+	}
+	var out []string
+	for _, e := range n.Content {
+		out = append(out, e.Value)
+	}
+	return out
+}
