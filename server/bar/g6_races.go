@@ -34,6 +34,7 @@ func races(ctx context.Context, w *world, size Size) (figures, error) {
 		{"R10", samePartner}, {"R11", sameLink}, {"R12", firstSales}, {"R13", reassigned}, {"R14", defaultGroup}, {"R15", rotated}, {"R16", partnerDeleted},
 		{"R18", flowChanged}, {"R19", flagResolved}, {"R22", endpointDeleted}, {"R24", sameVisitor}, {"C4", sameCharge}, {"C5", sameKey},
 		{"files", filed}, {"month's end", monthEnds},
+		{"C6", sameRefund}, {"C7", refundMeetsSale}, {"C8", grantMeetsRefund},
 	}
 	rounds := size.of(20, 3)
 	for _, r := range list {

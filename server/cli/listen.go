@@ -15,11 +15,15 @@ import (
 	"rail/server/webhook"
 )
 
-// listenPoll is how often new events are looked for.
-const listenPoll = 200 * time.Millisecond
+const (
+	// listenPoll is how often new events are looked for.
+	listenPoll = 200 * time.Millisecond
+	// listenRetry is how long a database that is away is left alone.
+	listenRetry = time.Second
+)
 
 // listen sends an organization's events to a developer's own machine as they
-// happen, each once.
+// happen, each once, signed with the same secret at every start.
 func listen(fs *flag.FlagSet) action {
 	to := fs.String("forward-to", "", "`URL` that gets the events, such as http://localhost:3000/hooks")
 	org := fs.String("org", "", "`ID` of the organization; needed where there are several")
@@ -33,7 +37,7 @@ func listen(fs *flag.FlagSet) action {
 			if err != nil {
 				return err
 			}
-			f := forwarder{env: env, d: d, org: id, to: *to, secret: webhook.NewSecret()}
+			f := forwarder{env: env, d: d, org: id, to: *to, secret: webhook.SecretOf(d.keeper.ListenKey(id))}
 			return f.run(ctx)
 		})
 	}
@@ -61,6 +65,7 @@ type forwarder struct {
 	d               *database
 	org, to, secret string
 	seq             int64 // of the last event that was told
+	away            bool  // the database did not answer the last time
 }
 
 // run follows the events until ctx ends.
@@ -74,12 +79,10 @@ func (f *forwarder) run(ctx context.Context) error {
 	client := webhook.NewClient(f.d.config.ServiceName, (&net.Dialer{}).DialContext)
 	defer client.Close()
 	for {
+		wait := listenPoll
 		rows, err := f.next(ctx)
-		if errors.Is(err, context.Canceled) {
-			return nil
-		}
-		if err != nil {
-			return err
+		if f.heard(err); err != nil {
+			wait = listenRetry
 		}
 		for _, e := range rows {
 			f.forward(ctx, client, e)
@@ -91,8 +94,21 @@ func (f *forwarder) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(listenPoll):
+		case <-time.After(wait):
 		}
+	}
+}
+
+// heard says, once each, that the database has gone, as it does while its server
+// starts again, and that it is back. No event is lost meanwhile.
+func (f *forwarder) heard(err error) {
+	switch {
+	case err != nil && !f.away && !errors.Is(err, context.Canceled):
+		fmt.Fprintln(f.env.Err, "The database is away; waiting for it:", err)
+		f.away = true
+	case err == nil && f.away:
+		fmt.Fprintln(f.env.Err, "The database is back.")
+		f.away = false
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -85,7 +86,19 @@ func TestListen(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return len(regexp.MustCompile(`affiliate\.deleted +evt_\w+  204  \d+ ms`).FindAllString(out.String(), -1)) == 2
 	}, 10*time.Second, 20*time.Millisecond)
+	_, err = pool.Exec(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+	require.NoError(t, err)
+	tell("part_3")
+	require.Contains(t, string((<-arrived).body), "part_3", "a listener outlives the connection to its database")
 	cancel()
+	require.Zero(t, <-ended, out.String())
+	again, stop := context.WithCancel(t.Context())
+	out = &shared{}
+	go func() {
+		ended <- Run(again, &Env{Out: out, Err: out, Clock: r.now, Environ: r.environ}, []string{"listen", "--forward-to", sink.URL + "/hooks"})
+	}()
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), secret) }, 10*time.Second, 20*time.Millisecond, "the same secret at every start")
+	stop()
 	require.Zero(t, <-ended, out.String())
 	status, _, errs := r.run("listen", "--forward-to", "localhost:3000")
 	require.Equal(t, 2, status)

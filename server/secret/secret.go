@@ -36,6 +36,7 @@ type keys struct {
 	ip     []byte
 	mark   []byte
 	detail []byte
+	listen []byte
 }
 
 // Keeper holds the derived keys: the current ones, which seal and hash, and
@@ -89,7 +90,10 @@ func keysOf(master [32]byte) (k keys, err error) {
 	if k.mark, err = derive(master, "mark"); err != nil {
 		return k, err
 	}
-	k.detail, err = derive(master, "payout-details")
+	if k.detail, err = derive(master, "payout-details"); err != nil {
+		return k, err
+	}
+	k.listen, err = derive(master, "listen")
 	return k, err
 }
 
@@ -208,6 +212,10 @@ func (k *keys) marked(text string) string { return hex.EncodeToString(mac(k.mark
 func (k *Keeper) HashDevice(programID, userAgent string) []byte {
 	return mac(k.current.ip, programID+"\x00device\x00"+userAgent)[:16]
 }
+
+// ListenKey returns the 32 bytes with which an organization's events are signed
+// for the operator's own listener: the same at every start.
+func (k *Keeper) ListenKey(orgID string) []byte { return mac(k.current.listen, orgID) }
 
 // HashDetails returns what recognizes payout details within a program.
 func (k *Keeper) HashDetails(programID, text string) []byte {

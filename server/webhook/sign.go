@@ -24,8 +24,11 @@ const secretBytes = 32
 func NewSecret() string {
 	b := make([]byte, secretBytes)
 	_, _ = rand.Read(b) // never fails
-	return SecretPrefix + base64.StdEncoding.EncodeToString(b)
+	return SecretOf(b)
 }
+
+// SecretOf writes 32 bytes as a signing secret.
+func SecretOf(key []byte) string { return SecretPrefix + base64.StdEncoding.EncodeToString(key) }
 
 // RailSignature is the Rail-Signature header: one v1 a secret, in their order,
 // each an HMAC of "<t>.<body>" whose key is the whole text of the secret.
