@@ -65,7 +65,8 @@ func resolve(ctx context.Context, c *call.Call, programID string, ours, external
 func namedCustomer(ctx context.Context, c *call.Call, programID string, id, externalID *string) (*string, error) {
 	return resolve(ctx, c, programID, member{"customer_id", id}, member{"external_customer_id", externalID},
 		func(ctx context.Context, tx pgtx.DBTX, org, external string) (string, error) {
-			k, err := queries.CustomerByExternalID(ctx, tx, db.CustomerByExternalIDParams{ProgramID: programID, OrgID: org, ExternalCustomerID: &external})
+			k, err := queries.CustomerByExternalID(ctx, tx, db.CustomerByExternalIDParams{ProgramID: programID,
+				OrgID: org, ExternalCustomerID: &external})
 			return k.ID, err
 		})
 }
@@ -74,6 +75,7 @@ func namedCustomer(ctx context.Context, c *call.Call, programID string, id, exte
 func namedSale(ctx context.Context, c *call.Call, programID string, id, chargeID *string) (*string, error) {
 	return resolve(ctx, c, programID, member{"sale_id", id}, member{"external_charge_id", chargeID},
 		func(ctx context.Context, tx pgtx.DBTX, org, charge string) (string, error) {
-			return queries.SaleByCharge(ctx, tx, db.SaleByChargeParams{ProgramID: programID, OrgID: org, ExternalChargeID: charge})
+			return queries.SaleByCharge(ctx, tx, db.SaleByChargeParams{ProgramID: programID, OrgID: org,
+				ExternalChargeID: charge})
 		})
 }

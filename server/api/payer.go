@@ -28,7 +28,8 @@ func (s *Server) payer(ctx context.Context, c *call.Call, b *api.SaleCreate) (st
 	if err != nil || id != "" || known {
 		return id, err
 	}
-	routes := api.CustomerCreate{ProgramID: b.ProgramID, ExternalCustomerID: b.ExternalCustomerID, PartnerID: b.PartnerID, ClickID: b.ClickID, CouponCode: b.CouponCode}
+	routes := api.CustomerCreate{ProgramID: b.ProgramID, ExternalCustomerID: b.ExternalCustomerID,
+		PartnerID: b.PartnerID, ClickID: b.ClickID, CouponCode: b.CouponCode}
 	if b.PartnerID == nil && b.ClickID == nil && b.CouponCode == nil {
 		return "", problem.NotFound("external_customer_id")
 	}
@@ -46,9 +47,11 @@ func onePayer(b *api.SaleCreate) error {
 	routes := []member{{"partner_id", b.PartnerID}, {"click_id", b.ClickID}, {"coupon_code", b.CouponCode}}
 	switch {
 	case b.CustomerID == nil && b.ExternalCustomerID == nil:
-		return problem.On("customer_id", problem.ParameterMissing, "One of customer_id and external_customer_id is required.")
+		return problem.On("customer_id", problem.ParameterMissing,
+			"One of customer_id and external_customer_id is required.")
 	case b.CustomerID != nil && b.ExternalCustomerID != nil:
-		return problem.On("external_customer_id", problem.ParametersExclusive, "customer_id and external_customer_id exclude each other.")
+		return problem.On("external_customer_id", problem.ParametersExclusive,
+			"customer_id and external_customer_id exclude each other.")
 	case b.CustomerID != nil:
 		routes = append([]member{{"customer_id", b.CustomerID}}, routes...)
 	}
@@ -65,12 +68,14 @@ func externalPayer(ctx context.Context, c *call.Call, b *api.SaleCreate) (id str
 			return err
 		},
 		func(tx pgtx.DBTX) error {
-			k, err := queries.CustomerByExternalID(ctx, tx, db.CustomerByExternalIDParams{ProgramID: b.ProgramID, OrgID: org, ExternalCustomerID: b.ExternalCustomerID})
+			k, err := queries.CustomerByExternalID(ctx, tx, db.CustomerByExternalIDParams{ProgramID: b.ProgramID,
+				OrgID: org, ExternalCustomerID: b.ExternalCustomerID})
 			id = k.ID
 			return err
 		},
 		func(tx pgtx.DBTX) error {
-			_, err := queries.SaleByCharge(ctx, tx, db.SaleByChargeParams{ProgramID: b.ProgramID, OrgID: org, ExternalChargeID: b.ExternalChargeID})
+			_, err := queries.SaleByCharge(ctx, tx, db.SaleByChargeParams{ProgramID: b.ProgramID, OrgID: org,
+				ExternalChargeID: b.ExternalChargeID})
 			known = err == nil
 			return err
 		})

@@ -22,7 +22,8 @@ func (s *Server) RefundSale(ctx context.Context, r api.RefundSaleRequestObject) 
 		body = *r.Body
 	}
 	done, err := earn.GiveBack(ctx, c, earn.Refund{
-		SaleID: r.ID, ExternalID: body.ExternalRefundID, AmountMinor: body.AmountMinor, At: body.RefundedAt, Reason: body.Reason,
+		SaleID: r.ID, ExternalID: body.ExternalRefundID, AmountMinor: body.AmountMinor, At: body.RefundedAt,
+		Reason: body.Reason,
 	})
 	if err != nil {
 		return nil, err
@@ -32,15 +33,18 @@ func (s *Server) RefundSale(ctx context.Context, r api.RefundSaleRequestObject) 
 	}
 	f, err := toRefunded(done)
 	return api.RefundSale200JSONResponse{
-		ID: f.ID, Object: f.Object, SaleID: deref(f.SaleID), ExternalRefundID: f.ExternalRefundID, Status: f.Status, AmountMinor: deref(f.AmountMinor),
-		VoidedCommissions: f.VoidedCommissions, ClawbackMinor: f.ClawbackMinor, Currency: deref(f.Currency), Commissions: f.Commissions,
-		Warnings: f.Warnings, RefundedAt: f.RefundedAt,
+		ID: f.ID, Object: f.Object, SaleID: deref(f.SaleID), ExternalRefundID: f.ExternalRefundID, Status: f.Status,
+		AmountMinor:       deref(f.AmountMinor),
+		VoidedCommissions: f.VoidedCommissions, ClawbackMinor: f.ClawbackMinor, Currency: deref(f.Currency),
+		Commissions: f.Commissions,
+		Warnings:    f.Warnings, RefundedAt: f.RefundedAt,
 	}, err
 }
 
 // CreateRefund records a refund by the processor's ids: 201 where it was applied,
 // 202 where it waits for its sale, 200 where it was recorded before.
-func (s *Server) CreateRefund(ctx context.Context, r api.CreateRefundRequestObject) (api.CreateRefundResponseObject, error) {
+func (s *Server) CreateRefund(ctx context.Context, r api.CreateRefundRequestObject) (api.CreateRefundResponseObject,
+	error) {
 	c, b := call.From(ctx), r.Body
 	done, err := earn.GiveBackCharge(ctx, c, b.ProgramID, b.ExternalChargeID, earn.Refund{
 		ExternalID: &b.ExternalRefundID, AmountMinor: b.AmountMinor, At: b.RefundedAt, Reason: b.Reason,
@@ -78,7 +82,8 @@ func auditRefund(ctx context.Context, c *call.Call, done earn.Refunded) error {
 }
 
 // ListRefunds lists the refunds of a program, newest first.
-func (s *Server) ListRefunds(ctx context.Context, r api.ListRefundsRequestObject) (api.ListRefundsResponseObject, error) {
+func (s *Server) ListRefunds(ctx context.Context, r api.ListRefundsRequestObject) (api.ListRefundsResponseObject,
+	error) {
 	c, p := call.From(ctx), r.Params
 	org := c.Key.OrgID
 	status, in, err := choices("status", p.Status, "applied", "waiting", "unmatched")
@@ -91,21 +96,24 @@ func (s *Server) ListRefunds(ctx context.Context, r api.ListRefundsRequestObject
 	}, lister[position, db.Refund]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
 			row, err := queries.RefundCursor(ctx, tx, db.RefundCursorParams{
-				ID: id, ProgramID: p.ProgramID, OrgID: org, SaleID: p.SaleID, ExternalChargeID: p.ExternalChargeID, ExternalRefundID: p.ExternalRefundID,
+				ID: id, ProgramID: p.ProgramID, OrgID: org, SaleID: p.SaleID, ExternalChargeID: p.ExternalChargeID,
+				ExternalRefundID: p.ExternalRefundID,
 			})
 			return position{row.CreatedAt, row.ID}, err
 		},
 		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.Refund, error) {
 			return queries.RefundPage(ctx, tx, db.RefundPageParams{
-				ProgramID: p.ProgramID, OrgID: org, SaleID: p.SaleID, ExternalChargeID: p.ExternalChargeID, ExternalRefundID: p.ExternalRefundID,
-				Status: status, StatusIn: in,
+				ProgramID: p.ProgramID, OrgID: org, SaleID: p.SaleID, ExternalChargeID: p.ExternalChargeID,
+				ExternalRefundID: p.ExternalRefundID,
+				Status:           status, StatusIn: in,
 				AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
 			})
 		}),
 		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
 			return queries.RefundCount(ctx, tx, db.RefundCountParams{
-				ProgramID: p.ProgramID, OrgID: org, SaleID: p.SaleID, ExternalChargeID: p.ExternalChargeID, ExternalRefundID: p.ExternalRefundID,
-				Status: status, StatusIn: in,
+				ProgramID: p.ProgramID, OrgID: org, SaleID: p.SaleID, ExternalChargeID: p.ExternalChargeID,
+				ExternalRefundID: p.ExternalRefundID,
+				Status:           status, StatusIn: in,
 			})
 		},
 	})
@@ -128,7 +136,8 @@ func fillRefunds(ctx context.Context, c *call.Call, refunds []api.Refund, expand
 }
 
 // RetrieveRefund returns one refund.
-func (s *Server) RetrieveRefund(ctx context.Context, r api.RetrieveRefundRequestObject) (api.RetrieveRefundResponseObject, error) {
+func (s *Server) RetrieveRefund(ctx context.Context,
+	r api.RetrieveRefundRequestObject) (api.RetrieveRefundResponseObject, error) {
 	c := call.From(ctx)
 	row, err := queries.RefundGet(ctx, c.DB(), db.RefundGetParams{ID: r.ID, OrgID: c.Key.OrgID})
 	if err != nil {
@@ -150,16 +159,20 @@ func (s *Server) RetrieveRefund(ctx context.Context, r api.RetrieveRefundRequest
 func toRefunded(done earn.Refunded) (api.Refund, error) {
 	refund, err := toRefund(done.Refund)
 	if len(done.Differs) > 0 {
-		refund.Warnings = append(refund.Warnings, api.RefundWarning{Code: api.RefundWarningCodeDiffersFromRecorded, Message: differs("refund", done.Differs)})
+		refund.Warnings = append(refund.Warnings, api.RefundWarning{Code: api.RefundWarningCodeDiffersFromRecorded,
+			Message: differs("refund", done.Differs)})
 	}
 	return refund, err
 }
 
 func toRefund(f db.Refund) (api.Refund, error) {
 	out := api.Refund{
-		ID: f.ID, Object: "refund", ProgramID: f.ProgramID, SaleID: f.SaleID, ExternalChargeID: f.ExternalChargeID, ExternalRefundID: f.ExternalRefundID,
-		Status: api.RefundStatus(f.Status), AmountMinor: f.AmountMinor, Currency: f.Currency, VoidedCommissions: f.VoidedCommissions,
-		ClawbackMinor: f.ClawbackMinor, Commissions: []api.RefundedCommission{}, Reason: f.Reason, Warnings: []api.RefundWarning{},
+		ID: f.ID, Object: "refund", ProgramID: f.ProgramID, SaleID: f.SaleID, ExternalChargeID: f.ExternalChargeID,
+		ExternalRefundID: f.ExternalRefundID,
+		Status:           api.RefundStatus(f.Status), AmountMinor: f.AmountMinor, Currency: f.Currency,
+		VoidedCommissions: f.VoidedCommissions,
+		ClawbackMinor:     f.ClawbackMinor, Commissions: []api.RefundedCommission{}, Reason: f.Reason,
+		Warnings:   []api.RefundWarning{},
 		RefundedAt: f.RefundedAt, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt,
 	}
 	return out, json.Unmarshal(f.Effects, &out.Commissions)

@@ -34,26 +34,32 @@ func TestRefundIsTakenOnce(t *testing.T) {
 	events := w.s.EventTypes(w.program)
 	again := w.s.Must(200, w.refund(part))
 	require.Equal(t, string(first.Raw), string(again.Raw), "the first result")
-	byCharge := w.s.Must(200, w.s.Post("/v1/refunds", refundBody(w.program, w.charge(), "re_1", M{"amount_minor": 2500})))
+	byCharge := w.s.Must(200, w.s.Post("/v1/refunds", refundBody(w.program, w.charge(), "re_1",
+		M{"amount_minor": 2500})))
 	require.Equal(t, first.String("id"), byCharge.String("id"))
-	differs := w.s.Must(200, w.refund(M{"external_refund_id": "re_1", "amount_minor": 2400, "refunded_at": "2026-09-02T00:00:00Z"}))
+	differs := w.s.Must(200, w.refund(M{"external_refund_id": "re_1", "amount_minor": 2400,
+		"refunded_at": "2026-09-02T00:00:00Z"}))
 	require.Equal(t, []any{M{
-		"code": "differs_from_recorded", "message": "The refund was recorded before with other values, which stay: amount_minor, refunded_at.",
+		"code":    "differs_from_recorded",
+		"message": "The refund was recorded before with other values, which stay: amount_minor, refunded_at.",
 	}}, differs.Body["warnings"])
 	require.Equal(t, events, w.s.EventTypes(w.program), "a repeat is no event")
 	sale := w.s.Get("/v1/sales/" + w.saleID)
-	require.Equal(t, []int64{7500, 10000, 2500}, []int64{sale.Int("amount_minor"), sale.Int("charged_minor"), sale.Int("refunded_minor")})
+	require.Equal(t, []int64{7500, 10000, 2500}, []int64{sale.Int("amount_minor"), sale.Int("charged_minor"),
+		sale.Int("refunded_minor")})
 
 	rest := w.s.Must(201, w.s.Post("/v1/refunds", refundBody(w.program, w.charge(), "re_2")))
 	require.EqualValues(t, 7500, rest.Int("amount_minor"))
 	sale = w.s.Get("/v1/sales/" + w.saleID)
 	require.Equal(t, []int64{10000, 10000}, []int64{sale.Int("charged_minor"), sale.Int("refunded_minor")})
 	late := w.s.Must(201, w.s.Post("/v1/refunds", refundBody(w.program, w.charge(), "re_3")))
-	require.Equal(t, []any{int64(0), "applied"}, []any{late.Int("amount_minor"), late.String("status")}, "nothing was left")
+	require.Equal(t, []any{int64(0), "applied"}, []any{late.Int("amount_minor"), late.String("status")},
+		"nothing was left")
 	list := w.s.Must(200, w.s.Get("/v1/refunds?expand[]=sale&program_id="+w.program+"&sale_id="+w.saleID))
 	require.Len(t, list.Data(), 3)
 	require.Equal(t, w.saleID, list.Data()[0]["sale"].(M)["id"])
-	require.Equal(t, rest.Body["commissions"], w.s.Must(200, w.s.Get("/v1/refunds/"+rest.String("id"))).Body["commissions"])
+	require.Equal(t, rest.Body["commissions"], w.s.Must(200,
+		w.s.Get("/v1/refunds/"+rest.String("id"))).Body["commissions"])
 	balanced(t, w.s)
 }
 
@@ -66,24 +72,31 @@ func TestRefundBeforeItsSale(t *testing.T) {
 	partner := s.Partner(program)
 	customer := s.Customer(program, partner)
 	s.Flow(program)
-	early := s.Must(202, s.Post("/v1/refunds", refundBody(program, "ch_1", "re_1", M{"amount_minor": 4000, "reason": "asked"})))
-	require.Equal(t, []any{"waiting", nil, nil}, []any{early.String("status"), early.Body["sale_id"], early.Body["currency"]})
+	early := s.Must(202, s.Post("/v1/refunds", refundBody(program, "ch_1", "re_1", M{"amount_minor": 4000,
+		"reason": "asked"})))
+	require.Equal(t, []any{"waiting", nil, nil}, []any{early.String("status"), early.Body["sale_id"],
+		early.Body["currency"]})
 	again := s.Must(200, s.Post("/v1/refunds", refundBody(program, "ch_1", "re_1", M{"amount_minor": 4000})))
 	require.Equal(t, early.String("id"), again.String("id"))
 	s.Must(202, s.Post("/v1/refunds", refundBody(program, "ch_1", "re_2", M{"amount_minor": 99999})))
-	require.EqualValues(t, 2, s.Get("/v1/refunds?status=waiting&external_charge_id=ch_1&program_id="+program).Int("total_count"))
+	require.EqualValues(t, 2,
+		s.Get("/v1/refunds?status=waiting&external_charge_id=ch_1&program_id="+program).Int("total_count"))
 
 	other := s.Sale(program, customer, M{"external_charge_id": "ch_2"})
-	s.Refused(409, "refund_waiting", "external_refund_id", s.Post("/v1/sales/"+other.String("id")+"/refund", M{"external_refund_id": "re_1"}))
+	s.Refused(409, "refund_waiting", "external_refund_id", s.Post("/v1/sales/"+other.String("id")+"/refund",
+		M{"external_refund_id": "re_1"}))
 
 	s.Clock.Advance(time.Hour)
-	sale := s.Sale(program, customer, M{"external_charge_id": "ch_1", "amount_minor": 10000, "occurred_at": s.Clock.Now().String()})
+	sale := s.Sale(program, customer, M{"external_charge_id": "ch_1", "amount_minor": 10000,
+		"occurred_at": s.Clock.Now().String()})
 	require.Equal(t, "commission_created", sale.String("activity_outcome"))
-	require.Equal(t, []int64{10000, 10000}, []int64{sale.Int("charged_minor"), sale.Int("refunded_minor")}, "at most what there was")
+	require.Equal(t, []int64{10000, 10000}, []int64{sale.Int("charged_minor"), sale.Int("refunded_minor")},
+		"at most what there was")
 	require.Equal(t, sale.String("occurred_at"), sale.String("refunded_at"), "not before the sale")
 	first := s.Get("/v1/refunds/" + early.String("id"))
 	require.Equal(t, []any{"applied", sale.String("id"), "USD", int64(4000), "asked"},
-		[]any{first.String("status"), first.String("sale_id"), first.String("currency"), first.Int("amount_minor"), first.String("reason")})
+		[]any{first.String("status"), first.String("sale_id"), first.String("currency"), first.Int("amount_minor"),
+			first.String("reason")})
 	second := apitest.Answer{Body: s.Get("/v1/refunds?external_refund_id=re_2&program_id=" + program).Data()[0]}
 	require.EqualValues(t, 6000, second.Int("amount_minor"), "what was left")
 	balanced(t, s)
@@ -128,7 +141,8 @@ func TestOneRefundManyCallers(t *testing.T) {
 			}
 			switch {
 			case i == 40 && !recorded:
-				return via.Post("/v1/sales", apitest.SaleBody(w.program, w.customer, M{"external_charge_id": charge, "amount_minor": 10000}))
+				return via.Post("/v1/sales", apitest.SaleBody(w.program, w.customer, M{"external_charge_id": charge,
+					"amount_minor": 10000}))
 			case i%4 == 0 && recorded:
 				return via.Post("/v1/sales/"+w.saleID+"/refund", M{"external_refund_id": "re_1", "amount_minor": 2500})
 			}
@@ -158,7 +172,8 @@ func TestRefundReachesCommissionsByHand(t *testing.T) {
 		other := grant(w.s, w.program, w.partner, M{"amount_minor": 111})
 		w.s.Must(201, other)
 		if paid {
-			w.s.Must(201, w.s.Post("/v1/payout_batches", M{"program_id": w.program, "period_end": w.s.Clock.Now().String()}))
+			w.s.Must(201, w.s.Post("/v1/payout_batches", M{"program_id": w.program,
+				"period_end": w.s.Clock.Now().String()}))
 			for _, p := range w.s.Get("/v1/payouts?program_id=" + w.program).Data() {
 				w.s.Must(200, w.s.Post("/v1/payouts/"+p["id"].(string)+"/mark_paid", nil))
 			}
@@ -176,7 +191,8 @@ func TestRefundReachesCommissionsByHand(t *testing.T) {
 		require.Zero(t, left, "commissions of a refunded sale sum to nothing")
 		_, due, settled := w.s.Balance(w.program, w.partner, "USD")
 		require.EqualValues(t, 111, due+settled, "what no sale earned stays")
-		w.s.Refused(409, "sale_refunded", "sale_id", grant(w.s, w.program, second, M{"amount_minor": 300, "sale_id": w.saleID}))
+		w.s.Refused(409, "sale_refunded", "sale_id", grant(w.s, w.program, second, M{"amount_minor": 300,
+			"sale_id": w.saleID}))
 		balanced(t, w.s)
 	}
 }
@@ -227,11 +243,13 @@ func TestRefundRefusalsByCharge(t *testing.T) {
 		{M{"amount_minor": 0}, 400, "parameter_invalid", "amount_minor"},
 		{M{"amount_minor": 1001}, 400, "parameter_invalid", "amount_minor"},
 		{M{"refunded_at": "2026-09-01T13:00:01Z"}, 400, "parameter_invalid", "refunded_at"},
-		{M{"refunded_at": "2026-09-01T13:00:01Z", "external_charge_id": "ch_none"}, 400, "parameter_invalid", "refunded_at"},
+		{M{"refunded_at": "2026-09-01T13:00:01Z", "external_charge_id": "ch_none"}, 400, "parameter_invalid",
+			"refunded_at"},
 		{M{"program_id": "prg_none"}, 404, "resource_not_found", "program_id"},
 		{M{"program_id": foreign}, 404, "resource_not_found", "program_id"},
 	} {
-		w.s.Refused(c.status, c.code, c.param, w.s.Post("/v1/refunds", refundBody(w.program, w.charge(), "re_1", c.body)))
+		w.s.Refused(c.status, c.code, c.param, w.s.Post("/v1/refunds", refundBody(w.program, w.charge(), "re_1",
+			c.body)))
 	}
 	require.EqualValues(t, 0, w.s.Get("/v1/refunds?program_id="+w.program).Int("total_count"))
 	w.s.Refused(404, "resource_not_found", "", w.s.Get("/v1/refunds/rfd_none"))

@@ -30,7 +30,8 @@ func sameRefund(ctx context.Context, a *arena) {
 func refundMeetsSale(ctx context.Context, a *arena) {
 	_, customer, _, _ := a.sold(ctx, a.own["prg_"])
 	sale := a.saleOf(customer)
-	refund := M{"program_id": a.own["prg_"], "external_charge_id": sale["external_charge_id"], "external_refund_id": a.w.unique("re")}
+	refund := M{"program_id": a.own["prg_"], "external_charge_id": sale["external_charge_id"],
+		"external_refund_id": a.w.unique("re")}
 	a.run(ctx, func(i int) (string, string, any) {
 		if i%2 == 0 {
 			return "POST", "/v1/sales", sale
@@ -49,7 +50,8 @@ func grantMeetsRefund(ctx context.Context, a *arena) {
 		if i == racers/2 {
 			return "POST", "/v1/sales/" + sale + "/refund", nil
 		}
-		return "POST", "/v1/commissions", M{"program_id": a.own["prg_"], "partner_id": partner, "sale_id": sale, "amount_minor": 100 + i, "reason": "race"}
+		return "POST", "/v1/commissions", M{"program_id": a.own["prg_"], "partner_id": partner, "sale_id": sale,
+			"amount_minor": 100 + i, "reason": "race"}
 	})
 	for _, k := range a.o.get(ctx, "/v1/commissions?limit=100&program_id="+a.own["prg_"]+"&sale_id="+sale).data() {
 		a.must(k.text("status") == "voided", "a commission of a refunded sale is %s", k.text("status"))

@@ -112,7 +112,8 @@ func openRefund(ctx context.Context, c *call.Call, r Refund) (refunding, error) 
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			w.commissions, err = queries.SaleCommissions(ctx, tx, db.SaleCommissionsParams{SaleID: &r.SaleID, OrgID: org})
+			w.commissions, err = queries.SaleCommissions(ctx, tx, db.SaleCommissionsParams{SaleID: &r.SaleID,
+				OrgID: org})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
@@ -127,7 +128,8 @@ func refundKnown(ctx context.Context, tx pgtx.DBTX, org, programID string, exter
 	if externalID == nil {
 		return nil, nil //nolint:nilnil // none is not an error
 	}
-	known, err := queries.RefundByExternalID(ctx, tx, db.RefundByExternalIDParams{ProgramID: programID, OrgID: org, ExternalRefundID: externalID})
+	known, err := queries.RefundByExternalID(ctx, tx, db.RefundByExternalIDParams{ProgramID: programID, OrgID: org,
+		ExternalRefundID: externalID})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil //nolint:nilnil // as above
 	}
@@ -187,7 +189,8 @@ func (w *refunding) validate(c *call.Call, r Refund) error {
 		w.amount = *r.AmountMinor
 	}
 	if w.amount > w.sale.AmountMinor {
-		return problem.Invalid("amount_minor", "amount_minor must be at most %d, what is left of the sale.", w.sale.AmountMinor)
+		return problem.Invalid("amount_minor", "amount_minor must be at most %d, what is left of the sale.",
+			w.sale.AmountMinor)
 	}
 	w.whole = w.amount == w.sale.AmountMinor
 	return nil
@@ -206,14 +209,16 @@ func later(a, b clock.Time) clock.Time {
 func (w *refunding) share(k db.Commission) int64 {
 	before := k.RefundedBeforeMinor
 	first := w.sale.AmountMinor + w.sale.RefundedMinor
-	return rules.RefundShare(k.AmountMinor+k.ShrunkMinor, first-before, w.sale.RefundedMinor-before, w.amount, k.ShrunkMinor+k.ClawedMinor)
+	return rules.RefundShare(k.AmountMinor+k.ShrunkMinor, first-before, w.sale.RefundedMinor-before, w.amount,
+		k.ShrunkMinor+k.ClawedMinor)
 }
 
 // takeSale writes the sale, its customer and the event. The working copy keeps
 // the amounts of before, which the commissions' shares are taken of.
 func (w *refunding) takeSale(ctx context.Context, c *call.Call) error {
 	p := db.SaleRefundParams{
-		AmountMinor: w.sale.AmountMinor, TaxMinor: w.sale.TaxMinor, RefundedMinor: w.sale.RefundedMinor, UpdatedAt: c.Now, ID: w.sale.ID, OrgID: w.sale.OrgID,
+		AmountMinor: w.sale.AmountMinor, TaxMinor: w.sale.TaxMinor, RefundedMinor: w.sale.RefundedMinor,
+		UpdatedAt: c.Now, ID: w.sale.ID, OrgID: w.sale.OrgID,
 	}
 	subject := event.Subject{ProgramID: w.sale.ProgramID, ID: w.sale.ID}
 	if w.sale.PartnerID != nil {
@@ -222,7 +227,8 @@ func (w *refunding) takeSale(ctx context.Context, c *call.Call) error {
 	if w.whole {
 		p.RefundedAt = &w.at
 		c.Events.Record("sale.refunded", subject, api.SaleRefundedData{
-			SaleID: w.sale.ID, CustomerID: w.sale.CustomerID, PartnerID: w.sale.PartnerID, AmountMinor: w.amount, Currency: w.sale.Currency, RefundedAt: w.at,
+			SaleID: w.sale.ID, CustomerID: w.sale.CustomerID, PartnerID: w.sale.PartnerID, AmountMinor: w.amount,
+			Currency: w.sale.Currency, RefundedAt: w.at,
 		})
 		customer := db.CustomerRefundedParams{UpdatedAt: c.Now, ID: w.sale.CustomerID, OrgID: w.sale.OrgID}
 		if err := queries.CustomerRefunded(ctx, c.Later(), customer); err != nil {
@@ -233,11 +239,13 @@ func (w *refunding) takeSale(ctx context.Context, c *call.Call) error {
 	p.AmountMinor -= w.amount
 	p.RefundedMinor += w.amount
 	if w.sale.TaxMinor != nil {
-		left := min(*w.sale.TaxMinor-rules.RefundShare(*w.sale.TaxMinor, w.sale.AmountMinor, 0, w.amount, 0), p.AmountMinor)
+		left := min(*w.sale.TaxMinor-rules.RefundShare(*w.sale.TaxMinor, w.sale.AmountMinor, 0, w.amount, 0),
+			p.AmountMinor)
 		p.TaxMinor = &left
 	}
 	c.Events.Record("sale.updated", subject, api.SaleUpdatedData{
-		SaleID: w.sale.ID, PartnerID: w.sale.PartnerID, AmountMinor: p.AmountMinor, Currency: w.sale.Currency, PreviousAmountMinor: w.sale.AmountMinor,
+		SaleID: w.sale.ID, PartnerID: w.sale.PartnerID, AmountMinor: p.AmountMinor, Currency: w.sale.Currency,
+		PreviousAmountMinor: w.sale.AmountMinor,
 	})
 	return queries.SaleRefund(ctx, c.Later(), p)
 }
@@ -249,19 +257,23 @@ func (w *refunding) record(ctx context.Context, c *call.Call, r Refund) (Refunde
 		effects = []byte("[]")
 	}
 	row := db.Refund{
-		ID: ident.New(ident.Refund), OrgID: w.sale.OrgID, ProgramID: w.sale.ProgramID, ExternalRefundID: r.ExternalID, Reason: r.Reason, CreatedAt: c.Now,
+		ID: ident.New(ident.Refund), OrgID: w.sale.OrgID, ProgramID: w.sale.ProgramID, ExternalRefundID: r.ExternalID,
+		Reason: r.Reason, CreatedAt: c.Now,
 	}
 	if w.known != nil {
 		row = *w.known
 	}
-	row.SaleID, row.ExternalChargeID, row.Status, row.AmountMinor, row.Currency = &w.sale.ID, &w.sale.ExternalChargeID, "applied", &w.amount, &w.sale.Currency
+	row.SaleID, row.ExternalChargeID, row.Status, row.AmountMinor, row.Currency = &w.sale.ID,
+		&w.sale.ExternalChargeID, "applied", &w.amount, &w.sale.Currency
 	row.VoidedCommissions, row.ClawbackMinor, row.Effects = w.voided, w.clawback, effects
 	row.RefundedAt, row.UpdatedAt = w.at, c.Now
 	if w.known == nil {
 		return Refunded{Refund: row}, errors.Join(err, queries.RefundInsert(ctx, c.Later(), db.RefundInsertParams(row)))
 	}
 	return Refunded{Refund: row}, errors.Join(err, queries.RefundApply(ctx, c.Later(), db.RefundApplyParams{
-		SaleID: row.SaleID, AmountMinor: row.AmountMinor, Currency: row.Currency, VoidedCommissions: row.VoidedCommissions,
-		ClawbackMinor: row.ClawbackMinor, Effects: row.Effects, RefundedAt: row.RefundedAt, UpdatedAt: row.UpdatedAt, ID: row.ID, OrgID: row.OrgID,
+		SaleID: row.SaleID, AmountMinor: row.AmountMinor, Currency: row.Currency,
+		VoidedCommissions: row.VoidedCommissions,
+		ClawbackMinor:     row.ClawbackMinor, Effects: row.Effects, RefundedAt: row.RefundedAt, UpdatedAt: row.UpdatedAt,
+		ID: row.ID, OrgID: row.OrgID,
 	}))
 }

@@ -24,10 +24,12 @@ func GiveBackCharge(ctx context.Context, c *call.Call, programID, chargeID strin
 			return err
 		},
 		func(tx pgtx.DBTX) error {
-			return queries.ChargeLock(ctx, tx, db.ChargeLockParams{OrgID: org, ProgramID: programID, ExternalChargeID: chargeID})
+			return queries.ChargeLock(ctx, tx, db.ChargeLockParams{OrgID: org, ProgramID: programID,
+				ExternalChargeID: chargeID})
 		},
 		func(tx pgtx.DBTX) (err error) {
-			r.SaleID, err = queries.SaleByCharge(ctx, tx, db.SaleByChargeParams{ProgramID: programID, OrgID: org, ExternalChargeID: chargeID})
+			r.SaleID, err = queries.SaleByCharge(ctx, tx, db.SaleByChargeParams{ProgramID: programID, OrgID: org,
+				ExternalChargeID: chargeID})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
@@ -59,8 +61,10 @@ func wait(ctx context.Context, c *call.Call, programID, chargeID string, r Refun
 		return Refunded{}, problem.Invalid("refunded_at", "refunded_at lies in the future.")
 	}
 	row := db.Refund{
-		ID: ident.New(ident.Refund), OrgID: c.Key.OrgID, ProgramID: programID, ExternalChargeID: &chargeID, ExternalRefundID: r.ExternalID,
-		Status: "waiting", AmountMinor: r.AmountMinor, Effects: []byte("[]"), Reason: r.Reason, RefundedAt: at, CreatedAt: c.Now, UpdatedAt: c.Now,
+		ID: ident.New(ident.Refund), OrgID: c.Key.OrgID, ProgramID: programID, ExternalChargeID: &chargeID,
+		ExternalRefundID: r.ExternalID,
+		Status:           "waiting", AmountMinor: r.AmountMinor, Effects: []byte("[]"), Reason: r.Reason, RefundedAt: at,
+		CreatedAt: c.Now, UpdatedAt: c.Now,
 	}
 	return Refunded{Refund: row}, queries.RefundInsert(ctx, c.Later(), db.RefundInsertParams(row))
 }

@@ -97,7 +97,8 @@ func clawOpen(ctx context.Context, c *call.Call, k db.Commission, part int64) (*
 // shrink takes a part off an unpaid commission; the revenue that it is of
 // shrinks with it (decisions, 202).
 func (w *refunding) shrink(ctx context.Context, c *call.Call, k *db.Commission, part int64) error {
-	p := db.CommissionShrinkParams{PartMinor: part, RevenueMinor: k.RevenueMinor, UpdatedAt: c.Now, ID: k.ID, OrgID: k.OrgID}
+	p := db.CommissionShrinkParams{PartMinor: part, RevenueMinor: k.RevenueMinor, UpdatedAt: c.Now, ID: k.ID,
+		OrgID: k.OrgID}
 	if k.RevenueMinor != nil {
 		left := *k.RevenueMinor - rules.RefundShare(*k.RevenueMinor, w.sale.AmountMinor, 0, w.amount, 0)
 		p.RevenueMinor = &left
