@@ -1,7 +1,8 @@
 -- Refunds have rows: each is applied once, whoever tells of it again, and one
 -- that comes before its sale waits for it.
 -- The release before survives this: it makes nothing that the new checks refuse.
--- What it refunds meanwhile gets no row, which the audit names.
+-- What it refunds meanwhile gets no row, which the audit names, until it is
+-- refunded again.
 SET LOCAL lock_timeout = '2s';
 
 LOCK TABLE programs, sales, commissions IN SHARE ROW EXCLUSIVE MODE;

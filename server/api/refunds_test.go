@@ -123,6 +123,21 @@ func TestRefundGivesUp(t *testing.T) {
 	balanced(t, s)
 }
 
+// TestRefundWithoutARow: what a server of the release before has refunded gets its
+// row when it is refunded again.
+func TestRefundWithoutARow(t *testing.T) {
+	t.Parallel()
+	w := sell(t, 1000)
+	first := w.s.Must(200, w.refund(nil))
+	_, err := w.s.Pool.Exec(t.Context(), "DELETE FROM refunds WHERE sale_id = $1", w.saleID)
+	require.NoError(t, err)
+	again := w.s.Must(200, w.refund(nil))
+	require.Equal(t, first.String("refunded_at"), again.String("refunded_at"))
+	require.EqualValues(t, 0, again.Int("voided_commissions"))
+	require.EqualValues(t, 1000, w.s.Get("/v1/refunds/"+again.String("id")).Int("amount_minor"))
+	balanced(t, w.s)
+}
+
 // TestOneRefundManyCallers: 64 callers on two servers, by both routes, make one
 // refund; so they do when the sale itself is recorded meanwhile.
 func TestOneRefundManyCallers(t *testing.T) {

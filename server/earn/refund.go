@@ -159,6 +159,10 @@ func (w *refunding) nothingLeft(ctx context.Context, c *call.Call, r Refund) (Re
 		return w.record(ctx, c, r)
 	}
 	last, err := queries.RefundLast(ctx, c.DB(), db.RefundLastParams{SaleID: &w.sale.ID, OrgID: w.sale.OrgID})
+	if errors.Is(err, pgx.ErrNoRows) { // a server of the release before refunded it, without a row
+		w.amount = w.sale.AmountMinor + w.sale.RefundedMinor
+		return w.record(ctx, c, r)
+	}
 	last.AmountMinor, last.VoidedCommissions, last.ClawbackMinor = new(int64), 0, 0
 	last.Effects, last.RefundedAt = []byte("[]"), w.at
 	return Refunded{Refund: last, Repeated: true}, err
