@@ -88,10 +88,10 @@ UPDATE campaign_recipients r SET status = 'queued' FROM back
 WHERE r.campaign_id = @campaign_id::text AND r.org_id = @org_id AND r.partner_id = back.partner_id AND r.status = 'mailed';
 
 -- name: CampaignsScheduled :many
-SELECT c.id, c.org_id FROM campaigns c WHERE c.status = 'scheduled' AND c.scheduled_at <= @now ORDER BY c.scheduled_at, c.id;
+SELECT c.id, c.org_id FROM campaigns c WHERE c.status = 'scheduled' AND c.scheduled_at <= @now AND NOT starts_with(c.id, 'sample_') ORDER BY c.scheduled_at, c.id;
 
 -- name: CampaignsSending :many
-SELECT c.id, c.org_id FROM campaigns c WHERE c.status = 'sending' ORDER BY c.id;
+SELECT c.id, c.org_id FROM campaigns c WHERE c.status = 'sending' AND NOT starts_with(c.id, 'sample_') ORDER BY c.id;
 
 -- name: CampaignTake :one
 -- CampaignTake locks a campaign for a job; one that is at work elsewhere is passed

@@ -94,7 +94,7 @@ WITH held AS (
         greatest((coalesce(h.places, 0) + @unused::bigint) / 4, 1) - coalesce(h.places, 0) AS places,
         greatest((coalesce(h.places, 0) + @unused::bigint) / 8, 1) - coalesce(h.slow, 0) AS slow_places
     FROM webhook_endpoints w LEFT JOIN webhook_leases l ON l.endpoint_id = w.id LEFT JOIN held h ON h.org_id = w.org_id
-    WHERE w.enabled AND (l.until IS NULL OR l.until <= now())
+    WHERE w.enabled AND NOT starts_with(w.id, 'sample_') AND (l.until IS NULL OR l.until <= now())
 ), waiting AS (
     SELECT f.id, f.org_id, f.quick, f.since, f.places, f.slow_places, row_number() OVER (PARTITION BY f.org_id, f.quick ORDER BY f.since, f.id) AS nth FROM idle f
     WHERE f.places > 0 AND (f.quick OR f.slow_places > 0)

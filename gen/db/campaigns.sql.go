@@ -697,7 +697,7 @@ func (q *Queries) CampaignUpdate(ctx context.Context, db DBTX, arg CampaignUpdat
 }
 
 const campaignsScheduled = `-- name: CampaignsScheduled :many
-SELECT c.id, c.org_id FROM campaigns c WHERE c.status = 'scheduled' AND c.scheduled_at <= $1 ORDER BY c.scheduled_at, c.id
+SELECT c.id, c.org_id FROM campaigns c WHERE c.status = 'scheduled' AND c.scheduled_at <= $1 AND NOT starts_with(c.id, 'sample_') ORDER BY c.scheduled_at, c.id
 `
 
 type CampaignsScheduledRow struct {
@@ -726,7 +726,7 @@ func (q *Queries) CampaignsScheduled(ctx context.Context, db DBTX, now *clock.Ti
 }
 
 const campaignsSending = `-- name: CampaignsSending :many
-SELECT c.id, c.org_id FROM campaigns c WHERE c.status = 'sending' ORDER BY c.id
+SELECT c.id, c.org_id FROM campaigns c WHERE c.status = 'sending' AND NOT starts_with(c.id, 'sample_') ORDER BY c.id
 `
 
 type CampaignsSendingRow struct {

@@ -100,7 +100,7 @@ func demo(ctx context.Context, env *Env, d *database) (string, error) {
 	if _, ok, err := sampleProgram(ctx, d, id); err != nil || ok {
 		return id, err
 	}
-	return id, sample.Load(ctx, d.pool, id, env.Clock.Now())
+	return id, sample.Load(ctx, d.pool, d.keeper, id, env.Clock.Now())
 }
 
 // keep writes the key as a whole or not at all, for the owner's eyes.

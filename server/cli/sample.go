@@ -18,7 +18,7 @@ func sampleLoad(fs *flag.FlagSet) action {
 			if err != nil {
 				return err
 			}
-			if err := sample.Load(ctx, d.pool, id, env.Clock.Now()); err != nil {
+			if err := sample.Load(ctx, d.pool, d.keeper, id, env.Clock.Now()); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(env.Out, "the sample program is loaded into %s\n", id)

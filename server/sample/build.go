@@ -7,6 +7,7 @@ import (
 	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/rules"
+	"rail/server/secret"
 )
 
 const (
@@ -38,13 +39,15 @@ type builder struct {
 	visits                       []*visit
 	customers                    []*customer
 	payment, signup              []rules.Flow
+	commissions                  []*commission
+	keeper                       *secret.Keeper
 	entries                      []entry
 	owed                         map[[2]string]clock.Time // the first commission by partner and currency
 }
 
-func newBuilder(orgID string, now clock.Time) *builder {
+func newBuilder(orgID string, now clock.Time, keeper *secret.Keeper) *builder {
 	return &builder{
-		sheets: newSheets(), orgID: orgID, programID: ident.NewSample(ident.Program), now: now, start: now.Plus(-age),
+		sheets: newSheets(), keeper: keeper, orgID: orgID, programID: ident.NewSample(ident.Program), now: now, start: now.Plus(-age),
 		rnd: rand.New(rand.NewPCG(seed, seed)), owed: map[[2]string]clock.Time{},
 	}
 }
@@ -62,7 +65,9 @@ func (b *builder) build() error {
 	b.money()
 	b.earlyRefunds()
 	b.contentRows()
-	return nil
+	b.riskRows()
+	b.formRows()
+	return b.endpointRows()
 }
 
 // chance is true p times of one.

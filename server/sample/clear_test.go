@@ -13,23 +13,33 @@ import (
 	"rail/server/ident"
 	"rail/server/pgtest"
 	"rail/server/sample"
+	"rail/server/secret"
 )
 
 // ahead are the times that may lie in the future.
-var ahead = map[string]bool{"mature_at": true, "approve_at": true, "expires_at": true}
+var ahead = map[string]bool{
+	"mature_at": true, "approve_at": true, "expires_at": true, "due_at": true, "next_attempt_at": true, "scheduled_at": true,
+}
+
+func keeper(t *testing.T) *secret.Keeper {
+	t.Helper()
+	k, err := secret.New([32]byte{1})
+	require.NoError(t, err)
+	return k
+}
 
 func loaded(t *testing.T) (pool *pgxpool.Pool, org string, now clock.Time) {
 	t.Helper()
 	pool, org, now = pgtest.New(t), ident.New(ident.Organization), clock.System{}.Now()
 	require.NoError(t, db.New().OrganizationInsert(t.Context(), pool, db.OrganizationInsertParams{ID: org, Name: "Demo", CreatedAt: now}))
-	require.NoError(t, sample.Load(t.Context(), pool, org, now))
+	require.NoError(t, sample.Load(t.Context(), pool, keeper(t), org, now))
 	return pool, org, now
 }
 
 func TestUnknownOrganization(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	require.ErrorIs(t, sample.Load(t.Context(), pool, "org_x", clock.System{}.Now()), sample.ErrNoOrganization)
+	require.ErrorIs(t, sample.Load(t.Context(), pool, keeper(t), "org_x", clock.System{}.Now()), sample.ErrNoOrganization)
 	require.ErrorIs(t, sample.Clear(t.Context(), pool, "org_x"), sample.ErrNoOrganization)
 }
 
@@ -78,7 +88,7 @@ func TestClearTakesAll(t *testing.T) {
 	require.Equal(t, 1, count(t, pool, "audit_log_entries"))
 	clean(t, pool)
 	require.NoError(t, sample.Clear(ctx, pool, org), "nothing to clear")
-	require.NoError(t, sample.Load(ctx, pool, org, now))
+	require.NoError(t, sample.Load(ctx, pool, keeper(t), org, now))
 }
 
 // columns lists the tables and names of columns that fit a condition.

@@ -1,14 +1,15 @@
 package sample
 
 import (
+	"strings"
 	"time"
 
+	"rail/server/clock"
 	"rail/server/ident"
 )
 
 // contentRows writes what the program gives its partners to read: a shelf, a
-// campaign that went out and one that is being written, and a welcome in three
-// steps. It draws no chance, so that the money stays as it was without it.
+// campaign in each of its states, and a welcome in three steps. It draws no chance, so that the money stays as it was without it.
 func (b *builder) contentRows() {
 	for i, r := range []struct {
 		title, url string
@@ -19,7 +20,11 @@ func (b *builder) contentRows() {
 		{"Logos", "/press/logos.zip", ptr("Brand"), nil}, {"Screenshots", "/press/screenshots.zip", ptr("Brand"), nil},
 		{"Video script", "/partners/video-script", ptr("Creators"), []string{b.creators}},
 	} {
-		b.add(b.sheets.resources, ident.NewSample(ident.Resource), "link", r.title, site+r.url, r.folder, listed(r.groups), []string{}, int64(i), true, b.start, b.start, b.start)
+		kind := "link"
+		if strings.HasSuffix(r.url, ".zip") {
+			kind = "file"
+		}
+		b.add(b.sheets.resources, ident.NewSample(ident.Resource), kind, r.title, site+r.url, r.folder, listed(r.groups), []string{}, int64(i), true, b.start, b.start, b.start)
 	}
 	b.campaigns()
 	b.welcome()
@@ -32,8 +37,8 @@ func listed(ids []string) []string {
 	return ids
 }
 
-// campaigns writes a campaign that every partner who was active then got, and a
-// draft.
+// campaigns writes a campaign that every partner who was active then got, and
+// others on their way there.
 func (b *builder) campaigns() {
 	sent, at := ident.NewSample(ident.Campaign), b.now.Plus(-60*day)
 	var total, opened int64
@@ -51,9 +56,20 @@ func (b *builder) campaigns() {
 	}
 	done := at.Plus(time.Hour)
 	b.add(b.sheets.campaigns, sent, "Summer news", "What is new in Northwind Notes", "Hello,\n\nthe **AI pack** is here. Show it to your readers.\n",
-		[]string{}, []string{}, []string{}, "sent", at, done, total, total, opened, at.Plus(-day), done)
-	b.add(b.sheets.campaigns, ident.NewSample(ident.Campaign), "Autumn offer for creators", "30 % in the first year, until November", "Hello,\n\nautumn is here.\n",
-		[]string{b.creators}, []string{}, []string{}, "draft", nil, nil, int64(0), int64(0), int64(0), b.now.Plus(-2*day), b.now.Plus(-2*day))
+		[]string{}, []string{}, []string{}, "sent", nil, at, done, total, total, opened, at.Plus(-day), done)
+	began, written := b.now.Plus(-20*time.Minute), b.now.Plus(-2*day)
+	for _, c := range []struct {
+		name, subject, status string
+		scheduled, started    *clock.Time
+	}{
+		{"Autumn offer for creators", "30 % in the first year, until November", "draft", nil, nil},
+		{"Black Friday", "40 % on everything, for one week", "scheduled", ptr(b.now.Days(30)), nil},
+		{"New logos", "New logos are on the shelf", "sending", nil, &began},
+		{"Survey", "Five questions to you", "paused", nil, &began},
+	} {
+		b.add(b.sheets.campaigns, ident.NewSample(ident.Campaign), c.name, c.subject, "Hello,\n\nautumn is here.\n", []string{b.creators}, []string{}, []string{},
+			c.status, c.scheduled, c.started, nil, int64(0), int64(0), int64(0), written, written)
+	}
 }
 
 // welcome writes a sequence that everybody who joined has been through.
@@ -69,6 +85,7 @@ func (b *builder) welcome() {
 	for i, s := range steps {
 		b.add(b.sheets.steps, id, int64(i), s.days, s.subject, s.body)
 	}
+	b.add(b.sheets.sequences, ident.NewSample(ident.Sequence), "After the first commission", "paused", "first_commission", b.start, b.start)
 	for _, p := range b.partners {
 		if done := p.joined.Plus(14 * day); p.works(done) && done.Before(b.now.Time) {
 			b.add(b.sheets.enrolments, id, p.id, int64(len(steps)), p.joined, done)

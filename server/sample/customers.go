@@ -58,6 +58,9 @@ func (b *builder) customer(c *customer) {
 	c.id, c.n, c.status, c.updated = ident.NewSample(ident.Customer), len(b.customers)+1, "lead", c.lead
 	b.customers = append(b.customers, c)
 	b.subscribe(c)
+	if c.status == "lead" && c.n%50 == 0 {
+		c.status = "suspended"
+	}
 	if v := c.visit; v != nil {
 		v.status, v.changed = "lead", c.lead
 		if c.converted != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"rail/server/clock"
 	"rail/server/ident"
@@ -30,25 +29,32 @@ type entry struct {
 	at                                          clock.Time
 }
 
-// commission is one that the rules made, with what became of it.
+// commission is one that the rules made, or a person, with what became of it.
 type commission struct {
-	id, currency  string
-	customer      *customer
-	saleID        *string
-	choice        rules.Choice
-	rate          rules.Rate
-	amount        int64
-	base          *int64
-	created       clock.Time
-	approve       *clock.Time // when it approves itself
-	approved      *clock.Time
-	ended         *clock.Time
-	before        string // its status when it ended
-	endAs, reason string
+	id, kind, currency string
+	partner            *partner
+	customer           *customer // nil for a reward
+	saleID             *string
+	sale               *sale        // that a rule paid for
+	choice             rules.Choice // none for a reward
+	rate               rules.Rate
+	amount             int64
+	base               *int64
+	created            clock.Time
+	approve            *clock.Time // when it approves itself
+	approved           *clock.Time
+	due                *clock.Time
+	payout             *payout
+	ended              *clock.Time
+	before             string // its status when it ended
+	endAs, reason      string
+	clawed             int64
+	back               *commission // the clawback
+	metadata           []byte      // of a clawback
 }
 
 // money writes the sales in the order of time and what they and the sign-ups
-// earn, then the ledger and the balances.
+// earn, what of it was paid out month by month, then the ledger and the balances.
 func (b *builder) money() {
 	type payment struct {
 		c *customer
@@ -66,7 +72,19 @@ func (b *builder) money() {
 		p.s.n = i + 1
 		b.sale(p.c, p.s)
 	}
+	b.rewards()
+	b.payouts()
+	for _, k := range b.commissions {
+		b.commissionRow(k)
+	}
 	b.ledgerRows()
+}
+
+// rewards are what somebody gave the best partners by hand.
+func (b *builder) rewards() {
+	for i, at := range []clock.Time{b.now.Days(-150), b.now.Days(-100), b.now.Days(-9)} {
+		b.commission(&commission{kind: "reward", currency: currency, partner: b.partners[i], amount: int64(2500 * (i + 1)), created: at, approved: &at})
+	}
 }
 
 // sale decides what a sale pays, as recording one does, and writes both.
@@ -83,7 +101,7 @@ func (b *builder) sale(c *customer, s *sale) {
 		}
 		if amount, unit, _ := rules.Compute(choice, special, base, s.currency, currency); ok && amount > 0 {
 			outcome, warnings = "commission_created", "[]"
-			k = &commission{currency: unit, customer: c, saleID: &s.id, choice: choice, rate: rate, amount: amount, base: &base, created: s.at}
+			k = &commission{kind: "referral", currency: unit, partner: c.partner, customer: c, saleID: &s.id, sale: s, choice: choice, rate: rate, amount: amount, base: &base, created: s.at}
 		}
 	}
 	updated := s.at
@@ -93,7 +111,7 @@ func (b *builder) sale(c *customer, s *sale) {
 	b.add(b.sheets.sales, s.id, c.id, c.partner.id, s.charge(), "stripe", s.amount, s.tax, s.currency, s.plan.billing, s.plan.interval,
 		s.plan.product, s.plan.name, s.first, outcome, []byte(warnings), s.at, s.refunded, s.at, updated)
 	if k == nil {
-		b.refunded(s, "[]")
+		b.refunded(s, nil)
 		return
 	}
 	if k.choice.ApprovalMode == rules.ApproveAfterDays {
@@ -104,23 +122,36 @@ func (b *builder) sale(c *customer, s *sale) {
 	}
 	k.ended, k.endAs, k.reason = s.refunded, "voided", refundCause
 	b.commission(k)
-	b.refunded(s, fmt.Sprintf(`[{"commission_id":%q,"partner_id":%q,"currency":%q,"before":{"amount_minor":%d,"status":%q},`+
-		`"after":{"amount_minor":%d,"status":"voided"},"clawback_minor":0,"clawback_id":null}]`, k.id, c.partner.id, k.currency, k.amount, k.before, k.amount))
 }
 
-// refunded adds the refund of a sale that was given back.
-func (b *builder) refunded(s *sale, effects string) {
-	if s.refunded != nil {
-		voided := strings.Count(effects, "voided")
-		b.add(b.sheets.refunds, ident.NewSample(ident.Refund), s.id, s.charge(), "re_nw"+number(s.n, 6), "applied", s.amount, s.currency, voided, []byte(effects), s.refunded, s.refunded, s.refunded)
+// refunded adds the refund of a sale that was given back, with what it did to the
+// sale's commission.
+func (b *builder) refunded(s *sale, k *commission) {
+	if s.refunded == nil {
+		return
 	}
+	voided, clawback, effects := 0, int64(0), []byte("[]")
+	if k != nil {
+		var change string
+		if k.back != nil {
+			clawback = k.clawed
+			change = fmt.Sprintf(`"paid"},"after":{"amount_minor":%d,"status":"paid"},"clawback_minor":%d,"clawback_id":%q`, k.amount, k.clawed, k.back.id)
+		} else {
+			voided = 1
+			change = fmt.Sprintf(`%q},"after":{"amount_minor":%d,"status":"voided"},"clawback_minor":0,"clawback_id":null`, k.before, k.amount)
+		}
+		effects = fmt.Appendf(nil, `[{"commission_id":%q,"partner_id":%q,"currency":%q,"before":{"amount_minor":%d,"status":%s}]`,
+			k.id, k.partner.id, k.currency, k.amount, change)
+	}
+	b.add(b.sheets.refunds, ident.NewSample(ident.Refund), s.id, s.charge(), "re_nw"+number(s.n, 6), "applied", s.amount, s.currency, voided, clawback, effects,
+		s.refunded, s.refunded, s.refunded)
 }
 
 // earlyRefunds adds a refund that waits for its sale, and one that has given up.
 func (b *builder) earlyRefunds() {
 	for i, status := range []string{"waiting", "unmatched"} {
 		at := b.now.Days(-int64(35*i + 1))
-		b.add(b.sheets.refunds, ident.NewSample(ident.Refund), nil, "ch_nw_early"+number(i, 2), "re_nw_early"+number(i, 2), status, nil, nil, 0, []byte("[]"), at, at, at)
+		b.add(b.sheets.refunds, ident.NewSample(ident.Refund), nil, "ch_nw_early"+number(i, 2), "re_nw_early"+number(i, 2), status, nil, nil, 0, int64(0), []byte("[]"), at, at, at)
 	}
 }
 
@@ -151,7 +182,7 @@ func (b *builder) bounty(c *customer) {
 		return
 	}
 	k := &commission{
-		currency: currency, customer: c, choice: choice, rate: rules.Rate{RateType: choice.RateType, RateValue: choice.RateValue},
+		kind: "referral", currency: currency, partner: c.partner, customer: c, choice: choice, rate: rules.Rate{RateType: choice.RateType, RateValue: choice.RateValue},
 		amount: choice.RateValue, created: c.lead,
 	}
 	seen := c.lead.Plus(b.within(2*day, 16*day))
@@ -165,34 +196,78 @@ func (b *builder) bounty(c *customer) {
 	b.commission(k)
 }
 
-// commission writes one with the state that time has brought it to, and its
-// moves in the ledger.
+// commission keeps one with the state that time has brought it to.
 func (b *builder) commission(k *commission) {
 	k.id = ident.NewSample(ident.Commission)
 	if !b.reached(k.approved, k.ended) {
 		k.approved = nil
 	}
-	status, at, matures := "pending", k.created, rules.MatureAt(k.created, holdingDays)
-	b.move(k, ledger.Source, ledger.Pending, k.created)
+	if k.approved != nil {
+		if due := latest(rules.MatureAt(k.created, holdingDays), *k.approved); b.reached(&due, k.ended) {
+			k.due = &due
+		}
+	}
+	b.commissions = append(b.commissions, k)
+}
+
+// takeBack makes the clawback of a commission that was paid before it ended.
+func (b *builder) takeBack(k *commission) *commission {
+	back := &commission{
+		id: ident.NewSample(ident.Commission), kind: "clawback", currency: k.currency, partner: k.partner, customer: k.customer, saleID: k.saleID,
+		choice: k.choice, amount: -k.amount, created: *k.ended, approved: k.ended, due: k.ended, metadata: []byte(`{"commission_id":"` + k.id + `"}`),
+	}
+	k.ended, k.clawed, k.back = nil, k.amount, back
+	b.commissions = append(b.commissions, back)
+	return back
+}
+
+// commissionRow writes one and its moves in the ledger.
+func (b *builder) commissionRow(k *commission) {
+	status, at := "pending", k.created
+	first, matures := ledger.Pending, rules.MatureAt(k.created, holdingDays)
+	if k.kind == "clawback" {
+		first, matures = ledger.Due, k.created
+	}
+	b.move(k, ledger.Source, first, k.created)
 	if k.approved != nil {
 		status, at = "approved", *k.approved
-		if due := latest(matures, *k.approved); b.reached(&due, k.ended) {
-			status, at = "due", due
-			b.move(k, ledger.Pending, ledger.Due, due)
+	}
+	if k.due != nil {
+		status, at = "due", *k.due
+		if first != ledger.Due {
+			b.move(k, ledger.Pending, ledger.Due, at)
+		}
+	}
+	var payoutID, reason *string
+	if k.payout != nil {
+		payoutID = &k.payout.id
+		if paid := k.payout.paid; paid != nil {
+			status, at = "paid", *paid
+			b.move(k, ledger.Due, ledger.Paid, at)
 		}
 	}
 	k.before = status
-	var reason *string
 	if k.ended != nil {
 		b.move(k, ledger.Bucket(status), ledger.Sink, *k.ended)
 		status, at, reason = k.endAs, *k.ended, &k.reason
 	}
-	key := [2]string{k.customer.partner.id, k.currency}
+	key := [2]string{k.partner.id, k.currency}
 	if first, ok := b.owed[key]; !ok || k.created.Before(first.Time) {
 		b.owed[key] = k.created
 	}
-	b.add(b.sheets.commissions, k.id, k.customer.partner.id, k.saleID, k.customer.id, k.choice.FlowID, k.choice.BranchID, "referral", k.amount, k.base,
-		string(k.rate.RateType), k.rate.RateValue, k.currency, status, matures, k.approve, k.approved, k.ended, reason, k.created, at)
+	var customerID, flowID, rateType *string
+	var rateValue *int64
+	if k.customer != nil {
+		customerID, flowID = &k.customer.id, &k.choice.FlowID
+	}
+	if k.kind == "referral" {
+		rateType, rateValue = (*string)(&k.rate.RateType), &k.rate.RateValue
+	}
+	b.add(b.sheets.commissions, k.id, k.partner.id, k.saleID, customerID, flowID, k.choice.BranchID, k.kind, k.amount, k.base, rateType, rateValue,
+		k.currency, status, matures, k.approve, k.approved, k.ended, reason, payoutID, k.metadata, k.clawed, k.created, at)
+	if k.sale != nil {
+		b.refunded(k.sale, k)
+	}
 }
 
 // reached tells whether a moment has come, and came before the end.
@@ -201,7 +276,7 @@ func (b *builder) reached(at, end *clock.Time) bool {
 }
 
 func (b *builder) move(k *commission, from, to string, at clock.Time) {
-	b.entries = append(b.entries, entry{k.customer.partner.id, k.id, k.currency, from, to, k.amount, at})
+	b.entries = append(b.entries, entry{k.partner.id, k.id, k.currency, from, to, k.amount, at})
 }
 
 func (b *builder) ledgerRows() {

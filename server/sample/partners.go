@@ -14,12 +14,16 @@ const partnerCount = 300
 
 type partner struct {
 	id, handle, status, groupID, country string
+	method                               *string
 	tagIDs                               []string
 	weight                               float64
 	joined                               clock.Time
 	left                                 clock.Time // when suspended, else zero
 	links                                []link
 }
+
+// withdrew is the reason of a partner whose application was taken back.
+const withdrew = "Withdrawn by the applicant."
 
 type link struct {
 	id, value, destination string
@@ -61,7 +65,7 @@ func partnerStatus(i int) string {
 	switch {
 	case i >= partnerCount-14:
 		return "pending"
-	case i >= partnerCount-26:
+	case i >= partnerCount-26: // some took their application back
 		return "declined"
 	case i%40 == 33:
 		return "suspended"
@@ -106,6 +110,9 @@ func (b *builder) partner(p *partner, first, last string) {
 	switch p.status {
 	case "declined":
 		decline, updated = ptr("The site is not about productivity."), b.between(p.joined, b.now)
+		if len(b.partners)%4 == 0 {
+			decline = ptr(withdrew)
+		}
 	case "suspended":
 		p.left = b.between(p.joined.Plus((b.now.Sub(p.joined.Time))/2), b.now)
 		suspension, updated = ptr("Bids on the brand name in search ads."), p.left
@@ -114,6 +121,7 @@ func (b *builder) partner(p *partner, first, last string) {
 	var terms, method *string
 	if worked {
 		accepted, terms, method = &p.joined, ptr("2025-09"), ptr(pick(b, []string{"paypal", "paypal", "wise"}))
+		p.method = method
 	}
 	b.add(b.sheets.partners, p.id, p.groupID, email, first, last, first+" "+last, company, page, p.country, language, p.handle, p.status,
 		decline, suspension, accepted, terms, worked, method, p.joined, updated)
@@ -122,6 +130,9 @@ func (b *builder) partner(p *partner, first, last string) {
 	if !worked {
 		b.application(p, email, decline, updated)
 		return
+	}
+	if len(b.partners)%9 == 0 {
+		b.application(p, email, nil, p.joined)
 	}
 	b.linksOf(p)
 }
@@ -136,9 +147,14 @@ func (b *builder) tagsOf(p *partner) {
 }
 
 func (b *builder) application(p *partner, email string, reason *string, decided clock.Time) {
-	status, reviewed := "pending", (*clock.Time)(nil)
-	if p.status == "declined" {
-		status, reviewed = "rejected", &decided
+	status, reviewed := "approved", &decided
+	switch {
+	case p.status == "pending":
+		status, reviewed = "pending", nil
+	case reason != nil && *reason == withdrew:
+		status, reviewed, reason = "withdrawn", nil, nil
+	case reason != nil:
+		status = "rejected"
 	}
 	answers := []byte(`{"audience":"` + pick(b, []string{"students", "teams", "writers", "founders"}) + `","followers":` + number(100*b.rnd.IntN(400)+100, 1) + `}`)
 	b.add(b.sheets.applications, ident.NewSample(ident.Application), p.groupID, p.id, email, answers, "portal", status, reviewed, reason, p.joined, decided)

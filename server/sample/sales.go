@@ -101,8 +101,8 @@ func (b *builder) refund(c *customer) {
 		return
 	}
 	s, after := c.sales[len(c.sales)-1], b.within(day, 14*day)
-	if b.chance(0.12) {
-		after = b.within(33*day, 50*day)
+	if b.chance(0.25) {
+		after = b.within(33*day, 180*day) // some after the commission was paid
 	}
 	if at := s.at.Plus(after); b.past(at) {
 		s.refunded, c.status, c.updated = &at, "refunded", latest(at, c.updated)

@@ -15,6 +15,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/pgtx"
+	"rail/server/secret"
 )
 
 // ErrLoaded is returned where the organization has a sample program.
@@ -26,14 +27,15 @@ var ErrNoOrganization = errors.New("there is no such organization")
 var queries = db.New()
 
 // Load adds the sample program to an organization, as it would look had it run
-// for a year up to now. All of it appears at once. A second one is refused with
+// for a year up to now: every list has something in each of its states. All of it
+// appears at once. keeper seals what is secret of it. A second one is refused with
 // ErrLoaded.
-func Load(ctx context.Context, pool *pgxpool.Pool, orgID string, now clock.Time) error {
+func Load(ctx context.Context, pool *pgxpool.Pool, keeper *secret.Keeper, orgID string, now clock.Time) error {
 	return within(ctx, pool, orgID, func(tx pgx.Tx, programs []string) error {
 		if len(programs) > 0 {
 			return ErrLoaded
 		}
-		b := newBuilder(orgID, now)
+		b := newBuilder(orgID, now, keeper)
 		if err := b.build(); err != nil {
 			return err
 		}

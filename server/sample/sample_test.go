@@ -25,21 +25,21 @@ func TestLoadAndClear(t *testing.T) {
 	now := clock.At(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
 	org := ident.New(ident.Organization)
 	require.NoError(t, db.New().OrganizationInsert(ctx, pool, db.OrganizationInsertParams{ID: org, Name: "Demo", CreatedAt: now}))
-	require.NoError(t, sample.Load(ctx, pool, org, now))
-	require.ErrorIs(t, sample.Load(ctx, pool, org, now), sample.ErrLoaded)
+	require.NoError(t, sample.Load(ctx, pool, keeper(t), org, now))
+	require.ErrorIs(t, sample.Load(ctx, pool, keeper(t), org, now), sample.ErrLoaded)
 	clean(t, pool)
 	require.Equal(t, 300, count(t, pool, "partners"))
 	require.Greater(t, count(t, pool, "sales"), 4000)
 	require.Greater(t, count(t, pool, "clicks"), 19_000)
 	require.Equal(t, 3, count(t, pool, "(SELECT DISTINCT currency FROM sales)"))
 	require.Greater(t, count(t, pool, "(SELECT 1 FROM sales WHERE refunded_at IS NOT NULL)"), 50)
-	for _, status := range []string{"pending", "approved", "due", "voided"} {
+	for _, status := range []string{"pending", "approved", "due", "paid", "voided", "rejected"} {
 		require.Positive(t, count(t, pool, "(SELECT 1 FROM commissions WHERE status = '"+status+"')"), status)
 	}
 	for _, table := range []string{"clicks", "referrals", "customers", "sales", "commissions", "partners"} {
 		require.Zero(t, count(t, pool, "(SELECT 1 FROM "+table+" WHERE created_at > '2026-09-01T12:00:00Z' OR id NOT LIKE 'sample%')"), table)
 	}
-	require.Equal(t, []int{5, 2, 1, 3}, []int{count(t, pool, "resources"), count(t, pool, "campaigns"), count(t, pool, "sequences"), count(t, pool, "sequence_steps")})
+	require.Equal(t, []int{5, 5, 2, 3}, []int{count(t, pool, "resources"), count(t, pool, "campaigns"), count(t, pool, "sequences"), count(t, pool, "sequence_steps")})
 	require.Greater(t, count(t, pool, "sequence_enrolments"), 100)
 	require.NoError(t, ledger.NewFolder(pool).Fold(ctx))
 	clean(t, pool)
@@ -48,7 +48,7 @@ func TestLoadAndClear(t *testing.T) {
 		require.Zero(t, count(t, pool, table), table)
 	}
 	clean(t, pool)
-	require.NoError(t, sample.Load(ctx, pool, org, now))
+	require.NoError(t, sample.Load(ctx, pool, keeper(t), org, now))
 	clean(t, pool)
 }
 

@@ -25,6 +25,7 @@ type sheets struct {
 	programs, groups, tags, partners, partnerTags, applications, links, values, coupons *sheet
 	referrals, clicks, customers, flows, sales, refunds, commissions, ledger, balances  *sheet
 	resources, campaigns, recipients, sequences, steps, enrolments                      *sheet
+	batches, payouts, flags, forms, endpoints, deliveries                               *sheet
 }
 
 func newSheets() sheets {
@@ -53,17 +54,25 @@ func newSheets() sheets {
 		sales: newSheet("sales", `org_id program_id id customer_id partner_id external_charge_id processor amount_minor tax_minor currency
 			billing_type interval product_id product_name is_first_sale activity_outcome warnings occurred_at refunded_at created_at updated_at`),
 		refunds: newSheet("refunds", `org_id program_id id sale_id external_charge_id external_refund_id status amount_minor currency voided_commissions
-			effects refunded_at created_at updated_at`),
+			clawback_minor effects refunded_at created_at updated_at`),
 		commissions: newSheet("commissions", `org_id program_id id partner_id sale_id customer_id flow_id flow_branch_id kind amount_minor
-			revenue_minor rate_type rate_value currency status mature_at approve_at approved_at voided_at void_reason created_at updated_at`),
+			revenue_minor rate_type rate_value currency status mature_at approve_at approved_at voided_at void_reason payout_id metadata clawed_minor created_at updated_at`),
 		ledger:    newSheet("ledger_entries", `org_id program_id partner_id commission_id currency from_bucket to_bucket amount_minor created_at`),
 		balances:  newSheet("balances", `org_id program_id id partner_id currency updated_at`),
 		resources: newSheet("resources", `org_id program_id id kind title url folder group_ids tag_ids position published published_at created_at updated_at`),
-		campaigns: newSheet("campaigns", `org_id program_id id name subject body group_ids tag_ids statuses status started_at sent_at total sent opened
+		campaigns: newSheet("campaigns", `org_id program_id id name subject body group_ids tag_ids statuses status scheduled_at started_at sent_at total sent opened
 			created_at updated_at`),
 		recipients: newSheet("campaign_recipients", `org_id program_id campaign_id partner_id status opened_at`),
 		sequences:  newSheet("sequences", `org_id program_id id name status trigger created_at updated_at`),
 		steps:      newSheet("sequence_steps", `org_id program_id sequence_id position delay_days subject body`),
+		batches:    newSheet("payout_batches", `org_id program_id id period_month period_end created_at updated_at`),
+		payouts: newSheet("payouts", `org_id program_id id partner_id batch_id amount_minor currency status method external_id reason reason_text
+			error_code error_message period_month period_end due_at paid_at due_told rail created_at updated_at`),
+		flags:     newSheet("risk_flags", `org_id program_id id partner_id kind severity status evidence resolved_at resolution_note created_at`),
+		forms:     newSheet("tax_form_statuses", `org_id program_id id partner_id type status entity_type country_code signed_at expires_at created_at updated_at`),
+		endpoints: newSheet("webhook_endpoints", `org_id program_id id partner_id url event_types enabled secret counted_since created_at updated_at`),
+		deliveries: newSheet("webhook_deliveries", `org_id program_id id endpoint_id event_id event_type event_seq status attempts response_code error
+			duration_ms last_attempt_at next_attempt_at finished_at created_at`),
 		enrolments: newSheet("sequence_enrolments", `org_id program_id sequence_id partner_id position enrolled_at completed_at`),
 	}
 }
@@ -71,8 +80,8 @@ func newSheets() sheets {
 func (s *sheets) all() []*sheet {
 	return []*sheet{
 		s.programs, s.groups, s.tags, s.partners, s.partnerTags, s.applications, s.links, s.values, s.coupons, s.referrals, s.clicks,
-		s.customers, s.flows, s.sales, s.refunds, s.commissions, s.ledger, s.balances,
-		s.resources, s.campaigns, s.recipients, s.sequences, s.steps, s.enrolments,
+		s.customers, s.flows, s.sales, s.refunds, s.batches, s.payouts, s.commissions, s.ledger, s.balances,
+		s.resources, s.campaigns, s.recipients, s.sequences, s.steps, s.enrolments, s.flags, s.forms, s.endpoints, s.deliveries,
 	}
 }
 

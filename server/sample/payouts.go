@@ -1,0 +1,134 @@
+package sample
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"rail/server/clock"
+	"rail/server/ident"
+)
+
+const (
+	termDays  = 30   // net_30
+	minPayout = 5000 // of the program's currency
+)
+
+// payout is what a partner got, or is to get, of a month.
+type payout struct {
+	id, partnerID, currency, status string
+	method, reason, text            *string
+	amount                          int64
+	paid                            *clock.Time
+	code, message, external, rail   *string
+}
+
+// month is a batch: everything that was due when the month ended.
+type month struct {
+	id            string
+	first         time.Time
+	end, made     clock.Time
+	due, paidOnce clock.Time // paidOnce is when what was not held up was paid
+	latest        bool
+}
+
+// payouts goes through the months and pays what was due. What the last month owes
+// is under way, and some of it has failed.
+func (b *builder) payouts() {
+	for first := monthOf(b.start.Time); ; first = first.AddDate(0, 1, 0) {
+		end := clock.At(first.AddDate(0, 1, 0).Add(-time.Microsecond))
+		due := clock.At(first.AddDate(0, 1, -1+termDays))
+		m := month{id: ident.NewSample(ident.Batch), first: first, end: end, made: end.Plus(10 * time.Minute), due: due, paidOnce: due.Plus(26 * time.Hour)}
+		if !b.past(m.made) {
+			return
+		}
+		m.latest = !b.past(clock.At(first.AddDate(0, 2, 0)).Plus(10 * time.Minute))
+		b.batch(m)
+	}
+}
+
+func monthOf(t time.Time) time.Time {
+	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
+}
+
+func (b *builder) batch(m month) {
+	owed := map[[2]string][]*commission{}
+	for _, k := range b.commissions {
+		if k.payout == nil && k.due != nil && !k.due.After(m.end.Time) && (k.ended == nil || k.ended.After(m.made.Time)) {
+			key := [2]string{k.partner.id, k.currency}
+			owed[key] = append(owed[key], k)
+		}
+	}
+	if len(owed) == 0 {
+		return
+	}
+	b.add(b.sheets.batches, m.id, m.first, m.end, m.made, m.made)
+	for _, key := range slices.SortedFunc(maps.Keys(owed), func(x, y [2]string) int { return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1])) }) {
+		b.payout(m, owed[key])
+	}
+}
+
+// payout writes the payout of one partner and currency, and takes back what was
+// refunded after it was paid; what was refunded before has left it.
+func (b *builder) payout(m month, owed []*commission) {
+	p := &payout{id: ident.NewSample(ident.Payout), partnerID: owed[0].partner.id, currency: owed[0].currency, method: owed[0].partner.method}
+	b.outcome(m, p)
+	until := b.now
+	if p.paid != nil {
+		until = *p.paid
+	}
+	held := slices.DeleteFunc(owed, func(k *commission) bool { return k.ended != nil && !k.ended.After(until.Time) })
+	for _, k := range held {
+		p.amount += k.amount
+	}
+	if p.amount <= 0 {
+		return
+	}
+	if p.judge(owed[0].partner, m) {
+		for _, k := range held {
+			k.payout = p
+			if k.ended != nil {
+				b.takeBack(k)
+			}
+		}
+	}
+	updated := m.made
+	if p.paid != nil {
+		updated = *p.paid
+	}
+	b.add(b.sheets.payouts, p.id, p.partnerID, m.id, p.amount, p.currency, p.status, p.method, p.external, p.reason, p.text, p.code, p.message,
+		m.first, m.end, m.due, p.paid, p.status == "paid" || p.status == "pending" && b.past(m.due), p.rail, m.made, updated)
+}
+
+// outcome is how far the payout is. Of the last month some are held up, so that
+// there always are.
+func (b *builder) outcome(m month, p *payout) {
+	n := len(b.sheets.payouts.rows)
+	p.status = "pending"
+	switch {
+	case m.latest && n%5 == 0:
+	case m.latest && n%5 == 1:
+		p.status, p.rail = "processing", ptr("file")
+	case m.latest && n%5 == 3:
+		p.status, p.rail, p.code, p.message = "failed", ptr("file"), ptr("receiver_unregistered"), ptr("The receiver's account could not be found.")
+	case b.past(m.paidOnce):
+		p.status, p.paid, p.external = "paid", &m.paidOnce, ptr("tr_nw"+number(n, 6))
+	}
+}
+
+// judge tells whether the partner is paid, as a batch does.
+func (p *payout) judge(owner *partner, m month) bool {
+	var reason, text string
+	switch {
+	case !owner.works(m.made):
+		reason, text = "partner_not_active", "The partner is suspended; only active partners are paid."
+	case p.currency == currency && p.amount < minPayout:
+		reason, text = "below_minimum", fmt.Sprintf("%d %s minor units are due; the minimum is %d.", p.amount, p.currency, minPayout)
+	default:
+		return true
+	}
+	*p = payout{id: p.id, partnerID: p.partnerID, currency: p.currency, amount: p.amount, status: "not_eligible", reason: &reason, text: &text}
+	return false
+}

@@ -1,0 +1,106 @@
+package sample
+
+import (
+	"time"
+
+	"rail/server/clock"
+	"rail/server/ident"
+	"rail/server/webhook"
+)
+
+// riskRows writes what was noticed of partners: a flag in each state.
+func (b *builder) riskRows() {
+	for i, f := range []struct {
+		kind, severity, status, summary string
+	}{
+		{"self_referral", "high", "open", "A customer has the partner's email address."},
+		{"click_velocity", "medium", "open", "Most clicks of an hour came from one address."},
+		{"duplicate_partner", "medium", "reviewing", "Two partners have the same payout account."},
+		{"high_refund_rate", "medium", "resolved", "Four of ten sales were refunded."},
+		{"conversion_spike", "low", "dismissed", "Three times as many customers as in the weeks before."},
+	} {
+		at := b.now.Days(int64(-3 * (i + 1)))
+		var closed *clock.Time
+		var note *string
+		if f.status == "resolved" || f.status == "dismissed" {
+			closed, note = ptr(at.Plus(day)), ptr("Talked to the partner.")
+		}
+		evidence := []byte(`{"check":"` + f.kind + `","summary":"` + f.summary + `"}`)
+		b.add(b.sheets.flags, ident.NewSample(ident.RiskFlag), b.partners[20+i].id, f.kind, f.severity, f.status, evidence, closed, note, at)
+	}
+}
+
+// formRows writes tax forms, one in each state; the one that was superseded is
+// followed by another of its partner.
+func (b *builder) formRows() {
+	for i, f := range []struct {
+		partner        int
+		kind, status   string
+		entity         string
+		signed, expiry int64 // days
+	}{
+		{0, "w9", "superseded", "individual", -400, 0}, {0, "w9", "submitted", "company", -40, 0}, {1, "w8ben", "submitted", "individual", -200, 895},
+		{2, "w8bene", "expired", "company", -1200, -20}, {3, "w8ben", "required", "individual", 0, 0}, {4, "w9", "not_required", "individual", 0, 0},
+	} {
+		at := b.now.Days(int64(i - 39))
+		var signed, expires *clock.Time
+		if f.signed != 0 {
+			signed = ptr(b.now.Days(f.signed))
+		}
+		if f.expiry != 0 {
+			expires = ptr(b.now.Days(f.expiry))
+		}
+		p := b.partners[f.partner]
+		b.add(b.sheets.forms, ident.NewSample(ident.TaxForm), p.id, f.kind, f.status, f.entity, p.country, signed, expires, at, at)
+	}
+}
+
+// endpointRows writes an endpoint of the program with deliveries in each state, one
+// that is turned off, and the postback of a partner. Nothing is sent to them.
+func (b *builder) endpointRows() error {
+	at := b.now.Days(-90)
+	id, err := b.endpoint(nil, "/webhooks/rail", []string{}, true, at)
+	if err != nil {
+		return err
+	}
+	if _, err := b.endpoint(nil, "/webhooks/old", []string{"sale.created"}, false, at); err != nil {
+		return err
+	}
+	if _, err := b.endpoint(&b.partners[0].id, "/postback", []string{"commission.created"}, true, at); err != nil {
+		return err
+	}
+	for i, d := range []struct {
+		event, status string
+		attempts      int32
+		code          any
+		problem       any
+	}{
+		{"sale.created", "delivered", 1, int32(200), nil}, {"commission.created", "delivered", 2, int32(204), nil},
+		{"payout.created", "failed", 8, int32(500), "The answer was 500."}, {"referral.created", "retrying", 3, nil, "The connection was refused."},
+		{"sale.refunded", "pending", 0, nil, nil},
+	} {
+		made := b.now.Plus(-time.Duration(10-i) * time.Hour)
+		var last, next, done, took any
+		if d.attempts > 0 {
+			last, took = made.Plus(time.Minute), int64(80+i)
+		}
+		if d.status == "pending" || d.status == "retrying" {
+			next = b.now.Days(1)
+		} else {
+			done = made.Plus(time.Minute)
+		}
+		b.add(b.sheets.deliveries, ident.NewSample(ident.Delivery), id, ident.New(ident.Event), d.event, int64(0), d.status, d.attempts, d.code, d.problem,
+			took, last, next, done, made)
+	}
+	return nil
+}
+
+func (b *builder) endpoint(partnerID *string, path string, types []string, enabled bool, at clock.Time) (string, error) {
+	id := ident.NewSample(ident.Endpoint)
+	sealed, err := b.keeper.Seal([]byte(webhook.NewSecret()), webhook.SecretPlace(id, false))
+	if err != nil {
+		return "", err
+	}
+	b.add(b.sheets.endpoints, id, partnerID, site+path, types, enabled, sealed, at, at, at)
+	return id, nil
+}
