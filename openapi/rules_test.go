@@ -187,3 +187,78 @@ func TestOperationsNameTheirCodes(t *testing.T) {
 		require.NotEqual(t, named[code.(string)], unreachable[code.(string)] != "", code)
 	}
 }
+
+// TestOptionalParametersAreLeftOut: the docs page sends every parameter that
+// has an example, asked for or not.
+func TestOptionalParametersAreLeftOut(t *testing.T) {
+	t.Parallel()
+	d := document(t)
+	eachOperation(d, func(id string, _ object, parameters []any) {
+		for _, p := range parameters {
+			if p := resolved(d, p.(object)); p["required"] != true {
+				require.NotContains(t, p, "example", "%s: %s", id, p["name"])
+				require.NotContains(t, p, "examples", "%s: %s", id, p["name"])
+			}
+		}
+	})
+}
+
+// TestDefaultsAreThoseOfNewObjects: a client that fills in defaults must not
+// change what an update leaves out, and beside a reference some generators
+// send them.
+func TestDefaultsAreThoseOfNewObjects(t *testing.T) {
+	t.Parallel()
+	d := document(t)
+	eachOperation(d, func(id string, op object, _ []any) {
+		body, _ := op["requestBody"].(object)
+		if body == nil {
+			return
+		}
+		s := resolved(d, at(body, "content", "application/json", "schema"))
+		properties, _ := s["properties"].(object)
+		for name, p := range properties {
+			require.False(t, strings.HasPrefix(id, "update") && p.(object)["default"] != nil, "%s: %s", id, name)
+		}
+	})
+	eachReference(d, func(ref object) { require.NotContains(t, ref, "default", ref["$ref"]) })
+}
+
+// eachReference calls f for every reference of the document.
+func eachReference(in any, f func(ref object)) {
+	switch v := in.(type) {
+	case []any:
+		for _, e := range v {
+			eachReference(e, f)
+		}
+	case object:
+		if v["$ref"] != nil {
+			f(v)
+		}
+		for _, e := range v {
+			eachReference(e, f)
+		}
+	}
+}
+
+// freeText are the query parameters that hold any text.
+var freeText = []string{
+	"starting_after", "ending_before", "search", "email", "handle", "code", "value", "external_id", "external_charge_id",
+	"external_customer_id", "external_refund_id", "product_id", "action", "target_id",
+}
+
+// TestParametersAreAsStrictAsTheServer: what takes a few values, days or times
+// says so.
+func TestParametersAreAsStrictAsTheServer(t *testing.T) {
+	t.Parallel()
+	d := document(t)
+	eachOperation(d, func(id string, _ object, parameters []any) {
+		for _, p := range parameters {
+			p := resolved(d, p.(object))
+			s := resolved(d, at(p, "schema"))
+			plain := s["type"] == "string" && s["enum"] == nil && s["format"] == nil && s["pattern"] == nil
+			if p["in"] == "query" && plain {
+				require.Contains(t, freeText, p["name"], id)
+			}
+		}
+	})
+}

@@ -4566,6 +4566,11 @@ type CustomerUpdate struct {
 // Examples: lead
 type CustomerWriteStatus string
 
+// DateOrTime An ISO date, or an RFC 3339 date-time.
+//
+// Examples: 2026-08-31
+type DateOrTime = string
+
 // Error What went wrong. Branch on `code`; `message` is for people and may change.
 type Error struct {
 	// Code The closed list of codes.
@@ -5712,10 +5717,10 @@ type PayoutBatchCreate struct {
 	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
 	PartnerID *PartnerID `json:"partner_id,omitempty"`
 
-	// PeriodEnd ISO date (end of that day in UTC, or now if that is earlier) or date-time, not in the future.
+	// PeriodEnd An ISO date, or an RFC 3339 date-time.
 	//
 	// Examples: 2026-08-31
-	PeriodEnd string `json:"period_end"`
+	PeriodEnd DateOrTime `json:"period_end"`
 
 	// ProgramID The id of a program.
 	//
@@ -9000,8 +9005,8 @@ type ListApplicationsParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
-	// Status One status, or several comma-separated: `pending`, `approved`, `rejected`, `withdrawn`.
-	Status *string `form:"status,omitempty" json:"status,omitempty"`
+	// Status One status, or several comma-separated.
+	Status []ApplicationStatus `form:"status,omitempty" json:"status,omitempty"`
 
 	// PartnerID Only applications of this partner.
 	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
@@ -9177,8 +9182,8 @@ type ListCommissionsParams struct {
 	// PartnerID Only commissions of this partner.
 	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
 
-	// Status One status, or several comma-separated: `pending`, `approved`, `due`, `paid`, `rejected`, `voided`.
-	Status *string `form:"status,omitempty" json:"status,omitempty"`
+	// Status One status, or several comma-separated.
+	Status []CommissionStatus `form:"status,omitempty" json:"status,omitempty"`
 
 	// SaleID Only commissions of this sale.
 	SaleID *SaleID `form:"sale_id,omitempty" json:"sale_id,omitempty"`
@@ -9189,8 +9194,8 @@ type ListCommissionsParams struct {
 	// PayoutID Only commissions in this payout.
 	PayoutID *PayoutID `form:"payout_id,omitempty" json:"payout_id,omitempty"`
 
-	// Kind One kind, or several comma-separated: `referral`, `reward`, `clawback`.
-	Kind *string `form:"kind,omitempty" json:"kind,omitempty"`
+	// Kind One kind, or several comma-separated.
+	Kind []CommissionKind `form:"kind,omitempty" json:"kind,omitempty"`
 
 	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand CommissionExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
@@ -9211,13 +9216,13 @@ type ListMaturingCommissionsParams struct {
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
 	// From ISO date or date-time, inclusive; a bare date is its midnight in UTC.
-	From string `form:"from" json:"from"`
+	From DateOrTime `form:"from" json:"from"`
 
 	// To ISO date or date-time, inclusive; a bare date is the end of that day in UTC.
-	To string `form:"to" json:"to"`
+	To DateOrTime `form:"to" json:"to"`
 
-	// Status One status, or several comma-separated: `pending`, `approved`, `due`, `paid`, `rejected`, `voided`. `approved` for certain money only.
-	Status *string `form:"status,omitempty" json:"status,omitempty"`
+	// Status One status, or several comma-separated. `approved` for certain money only.
+	Status []CommissionStatus `form:"status,omitempty" json:"status,omitempty"`
 
 	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand CommissionExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
@@ -9315,8 +9320,8 @@ type ListCustomersParams struct {
 	// PartnerID Only customers of this partner.
 	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
 
-	// Status One status, or several comma-separated: `lead`, `trial`, `active`, `cancelled`, `refunded`, `suspended`.
-	Status *string `form:"status,omitempty" json:"status,omitempty"`
+	// Status One status, or several comma-separated.
+	Status []CustomerStatus `form:"status,omitempty" json:"status,omitempty"`
 
 	// Email Exactly this email, whatever the case.
 	Email *string `form:"email,omitempty" json:"email,omitempty"`
@@ -9363,8 +9368,8 @@ type ListFlowsParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
-	// Status One status, or several comma-separated: `active`, `inactive`.
-	Status *string `form:"status,omitempty" json:"status,omitempty"`
+	// Status One status, or several comma-separated.
+	Status []FlowStatus `form:"status,omitempty" json:"status,omitempty"`
 
 	// GroupID Only flows of this group.
 	GroupID *GroupID `form:"group_id,omitempty" json:"group_id,omitempty"`
@@ -9504,8 +9509,8 @@ type ListPartnersParams struct {
 	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
 	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 
-	// Status One status, or several comma-separated: `pending`, `active`, `declined`, `suspended`.
-	Status *string `form:"status,omitempty" json:"status,omitempty"`
+	// Status One status, or several comma-separated.
+	Status []PartnerStatus `form:"status,omitempty" json:"status,omitempty"`
 
 	// GroupID Only partners of this group.
 	GroupID *GroupID `form:"group_id,omitempty" json:"group_id,omitempty"`
@@ -9597,8 +9602,8 @@ type ListPayoutsParams struct {
 	// BatchID Only payouts of this batch.
 	BatchID *PayoutBatchID `form:"batch_id,omitempty" json:"batch_id,omitempty"`
 
-	// Status One status, or several comma-separated: `pending`, `processing`, `paid`, `failed`, `not_eligible`.
-	Status *string `form:"status,omitempty" json:"status,omitempty"`
+	// Status One status, or several comma-separated.
+	Status []PayoutStatus `form:"status,omitempty" json:"status,omitempty"`
 
 	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand PayoutExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
@@ -9672,8 +9677,8 @@ type ListReferralsParams struct {
 	// PartnerID Only referrals of this partner.
 	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
 
-	// Status One status, or several comma-separated: `visit`, `lead`, `converted`.
-	Status *string `form:"status,omitempty" json:"status,omitempty"`
+	// Status One status, or several comma-separated.
+	Status []ReferralStatus `form:"status,omitempty" json:"status,omitempty"`
 
 	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand ReferralExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
@@ -9711,8 +9716,8 @@ type ListRefundsParams struct {
 	// ExternalRefundID Only the refund with this id at the payment processor.
 	ExternalRefundID *string `form:"external_refund_id,omitempty" json:"external_refund_id,omitempty"`
 
-	// Status One status, or several comma-separated: `applied`, `waiting`, `unmatched`.
-	Status *string `form:"status,omitempty" json:"status,omitempty"`
+	// Status One status, or several comma-separated.
+	Status []RefundStatus `form:"status,omitempty" json:"status,omitempty"`
 
 	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand RefundExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
@@ -9804,8 +9809,8 @@ type ListRiskFlagsParams struct {
 	// Offset How many flags to skip.
 	Offset *RiskFlagOffset `form:"offset,omitempty" json:"offset,omitempty"`
 
-	// Status One status, or several comma-separated: `open`, `reviewing`, `resolved`, `dismissed`.
-	Status *string `form:"status,omitempty" json:"status,omitempty"`
+	// Status One status, or several comma-separated.
+	Status []RiskFlagStatus `form:"status,omitempty" json:"status,omitempty"`
 
 	// PartnerID Only flags about this partner.
 	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
@@ -9856,10 +9861,10 @@ type ListSalesParams struct {
 	ExternalChargeID *string `form:"external_charge_id,omitempty" json:"external_charge_id,omitempty"`
 
 	// OccurredAfter ISO date or date-time, inclusive; a bare date is its midnight in UTC.
-	OccurredAfter *string `form:"occurred_after,omitempty" json:"occurred_after,omitempty"`
+	OccurredAfter *DateOrTime `form:"occurred_after,omitempty" json:"occurred_after,omitempty"`
 
 	// OccurredBefore ISO date or date-time, exclusive; a bare date is its midnight in UTC.
-	OccurredBefore *string `form:"occurred_before,omitempty" json:"occurred_before,omitempty"`
+	OccurredBefore *DateOrTime `form:"occurred_before,omitempty" json:"occurred_before,omitempty"`
 
 	// Refunded `true` for refunded sales only, `false` for the others; both when left out.
 	Refunded *SaleRefundedFilter `form:"refunded,omitempty" json:"refunded,omitempty"`
@@ -9972,8 +9977,8 @@ type ListTaxFormStatusesParams struct {
 	// PartnerID Only forms of this partner.
 	PartnerID *PartnerID `form:"partner_id,omitempty" json:"partner_id,omitempty"`
 
-	// Status One status, or several comma-separated: `not_required`, `required`, `submitted`, `expired`, `superseded`.
-	Status *string `form:"status,omitempty" json:"status,omitempty"`
+	// Status One status, or several comma-separated.
+	Status []TaxFormState `form:"status,omitempty" json:"status,omitempty"`
 
 	// Expand Relations to embed under their own names; repeatable. `expand=a,b` is taken too.
 	Expand TaxFormStatusExpandParam `form:"expand[],omitempty" json:"expand[],omitempty"`
@@ -14900,7 +14905,7 @@ func NewListApplicationsRequest(server string, params *ListApplicationsParams) (
 
 		if params.Status != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "status", params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -16307,7 +16312,7 @@ func NewListCommissionsRequest(server string, params *ListCommissionsParams) (*h
 
 		if params.Status != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "status", params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -16355,7 +16360,7 @@ func NewListCommissionsRequest(server string, params *ListCommissionsParams) (*h
 
 		if params.Kind != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "kind", *params.Kind, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "kind", params.Kind, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -16521,7 +16526,7 @@ func NewListMaturingCommissionsRequest(server string, params *ListMaturingCommis
 
 		if params.Status != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "status", params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -17270,7 +17275,7 @@ func NewListCustomersRequest(server string, params *ListCustomersParams) (*http.
 
 		if params.Status != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "status", params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -17652,7 +17657,7 @@ func NewListFlowsRequest(server string, params *ListFlowsParams) (*http.Request,
 
 		if params.Status != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "status", params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -18844,7 +18849,7 @@ func NewListPartnersRequest(server string, params *ListPartnersParams) (*http.Re
 
 		if params.Status != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "status", params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -19559,7 +19564,7 @@ func NewListPayoutsRequest(server string, params *ListPayoutsParams) (*http.Requ
 
 		if params.Status != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "status", params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -20166,7 +20171,7 @@ func NewListReferralsRequest(server string, params *ListReferralsParams) (*http.
 
 		if params.Status != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "status", params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -20385,7 +20390,7 @@ func NewListRefundsRequest(server string, params *ListRefundsParams) (*http.Requ
 
 		if params.Status != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "status", params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -20584,7 +20589,7 @@ func NewRetrieveReportRequest(server string, params *RetrieveReportParams) (*htt
 
 		if params.From != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -20596,7 +20601,7 @@ func NewRetrieveReportRequest(server string, params *RetrieveReportParams) (*htt
 
 		if params.To != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -21076,7 +21081,7 @@ func NewListRiskFlagsRequest(server string, params *ListRiskFlagsParams) (*http.
 
 		if params.Status != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "status", params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -22481,7 +22486,7 @@ func NewListTaxFormStatusesRequest(server string, params *ListTaxFormStatusesPar
 
 		if params.Status != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "status", params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -34273,7 +34278,7 @@ func (w *ServerInterfaceWrapper) ListApplications(ctx echo.Context) error {
 
 	// ------------- Optional query parameter "status" -------------
 
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	err = runtime.BindQueryParameterWithOptions("form", false, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter status: %s", err))
 	}
@@ -34864,7 +34869,7 @@ func (w *ServerInterfaceWrapper) ListCommissions(ctx echo.Context) error {
 
 	// ------------- Optional query parameter "status" -------------
 
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	err = runtime.BindQueryParameterWithOptions("form", false, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter status: %s", err))
 	}
@@ -34892,7 +34897,7 @@ func (w *ServerInterfaceWrapper) ListCommissions(ctx echo.Context) error {
 
 	// ------------- Optional query parameter "kind" -------------
 
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "kind", ctx.QueryParams(), &params.Kind, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	err = runtime.BindQueryParameterWithOptions("form", false, false, "kind", ctx.QueryParams(), &params.Kind, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter kind: %s", err))
 	}
@@ -34968,7 +34973,7 @@ func (w *ServerInterfaceWrapper) ListMaturingCommissions(ctx echo.Context) error
 
 	// ------------- Optional query parameter "status" -------------
 
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	err = runtime.BindQueryParameterWithOptions("form", false, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter status: %s", err))
 	}
@@ -35282,7 +35287,7 @@ func (w *ServerInterfaceWrapper) ListCustomers(ctx echo.Context) error {
 
 	// ------------- Optional query parameter "status" -------------
 
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	err = runtime.BindQueryParameterWithOptions("form", false, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter status: %s", err))
 	}
@@ -35440,7 +35445,7 @@ func (w *ServerInterfaceWrapper) ListFlows(ctx echo.Context) error {
 
 	// ------------- Optional query parameter "status" -------------
 
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	err = runtime.BindQueryParameterWithOptions("form", false, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter status: %s", err))
 	}
@@ -35931,7 +35936,7 @@ func (w *ServerInterfaceWrapper) ListPartners(ctx echo.Context) error {
 
 	// ------------- Optional query parameter "status" -------------
 
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	err = runtime.BindQueryParameterWithOptions("form", false, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter status: %s", err))
 	}
@@ -36229,7 +36234,7 @@ func (w *ServerInterfaceWrapper) ListPayouts(ctx echo.Context) error {
 
 	// ------------- Optional query parameter "status" -------------
 
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	err = runtime.BindQueryParameterWithOptions("form", false, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter status: %s", err))
 	}
@@ -36476,7 +36481,7 @@ func (w *ServerInterfaceWrapper) ListReferrals(ctx echo.Context) error {
 
 	// ------------- Optional query parameter "status" -------------
 
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	err = runtime.BindQueryParameterWithOptions("form", false, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter status: %s", err))
 	}
@@ -36582,7 +36587,7 @@ func (w *ServerInterfaceWrapper) ListRefunds(ctx echo.Context) error {
 
 	// ------------- Optional query parameter "status" -------------
 
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	err = runtime.BindQueryParameterWithOptions("form", false, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter status: %s", err))
 	}
@@ -36662,14 +36667,14 @@ func (w *ServerInterfaceWrapper) RetrieveReport(ctx echo.Context) error {
 
 	// ------------- Optional query parameter "from" -------------
 
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "from", ctx.QueryParams(), &params.From, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "from", ctx.QueryParams(), &params.From, runtime.BindQueryParameterOptions{Type: "string", Format: "date"})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter from: %s", err))
 	}
 
 	// ------------- Optional query parameter "to" -------------
 
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "to", ctx.QueryParams(), &params.To, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "to", ctx.QueryParams(), &params.To, runtime.BindQueryParameterOptions{Type: "string", Format: "date"})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter to: %s", err))
 	}
@@ -36873,7 +36878,7 @@ func (w *ServerInterfaceWrapper) ListRiskFlags(ctx echo.Context) error {
 
 	// ------------- Optional query parameter "status" -------------
 
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	err = runtime.BindQueryParameterWithOptions("form", false, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter status: %s", err))
 	}
@@ -37440,7 +37445,7 @@ func (w *ServerInterfaceWrapper) ListTaxFormStatuses(ctx echo.Context) error {
 
 	// ------------- Optional query parameter "status" -------------
 
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	err = runtime.BindQueryParameterWithOptions("form", false, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter status: %s", err))
 	}

@@ -34,10 +34,7 @@ const (
 func (s *Server) ListApplications(ctx context.Context, r api.ListApplicationsRequestObject) (api.ListApplicationsResponseObject, error) {
 	c, p := call.From(ctx), r.Params
 	org := c.Key.OrgID
-	status, in, err := choices("status", p.Status, "pending", "approved", "rejected", "withdrawn")
-	if err != nil {
-		return nil, err
-	}
+	status, in := choices(p.Status)
 	rows, err := list(ctx, c, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
 		refs: []reference{refPartner("partner_id", p.PartnerID)},

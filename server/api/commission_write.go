@@ -167,10 +167,7 @@ func (s *Server) ListMaturingCommissions(ctx context.Context, r api.ListMaturing
 	if err != nil {
 		return nil, err
 	}
-	status, in, err := choices("status", p.Status, commissionStatuses...)
-	if err != nil {
-		return nil, err
-	}
+	status, in := choices(p.Status)
 	rows, err := list(ctx, c, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.Commission]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
 			row, err := queries.CommissionMaturingCursor(ctx, tx, db.CommissionMaturingCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, FromAt: from, ToAt: to})

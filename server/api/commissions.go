@@ -12,27 +12,17 @@ import (
 	"rail/server/pgtx"
 )
 
-// The values that the filters of commissions take.
-var (
-	commissionStatuses = []string{"pending", "approved", "due", "paid", "rejected", "voided"}
-	commissionKinds    = []string{"referral", "reward", "clawback"}
-)
-
 // ListCommissions lists the commissions of a program, newest first.
 func (s *Server) ListCommissions(ctx context.Context, r api.ListCommissionsRequestObject) (api.ListCommissionsResponseObject, error) {
 	c, p := call.From(ctx), r.Params
 	org := c.Key.OrgID
-	status, statusIn, err := choices("status", p.Status, commissionStatuses...)
+	status, statusIn := choices(p.Status)
+	kind, kindIn := choices(p.Kind)
+	sale, err := namedSale(ctx, c, p.ProgramID, p.SaleID, p.ExternalChargeID)
 	if err != nil {
 		return nil, err
 	}
-	kind, kindIn, err := choices("kind", p.Kind, commissionKinds...)
-	if err != nil {
-		return nil, err
-	}
-	if p.SaleID, err = namedSale(ctx, c, p.ProgramID, p.SaleID, p.ExternalChargeID); err != nil {
-		return nil, err
-	}
+	p.SaleID = sale
 	tallied := p.SaleID == nil && (p.PartnerID == nil || p.PayoutID == nil)
 	rows, err := list(ctx, c, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,

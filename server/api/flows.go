@@ -16,10 +16,7 @@ import (
 func (s *Server) ListFlows(ctx context.Context, r api.ListFlowsRequestObject) (api.ListFlowsResponseObject, error) {
 	c, p := call.From(ctx), r.Params
 	org := c.Key.OrgID
-	status, statusIn, err := choices("status", p.Status, "active", "inactive")
-	if err != nil {
-		return nil, err
-	}
+	status, statusIn := choices(p.Status)
 	rows, err := list(ctx, c, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
 		refs: []reference{refGroup("group_id", p.GroupID), refPartner("partner_id", p.PartnerID)},

@@ -187,25 +187,18 @@ func byTime[R any](run func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]R, e
 	}
 }
 
-// choices reads a filter of one value or several, comma-separated. One value is
-// asked for as such, since an index can then give the order too.
-func choices(param string, given *string, allowed ...string) (one *string, in []string, err error) {
-	if given == nil {
-		return nil, nil, nil
-	}
-	for _, v := range strings.Split(*given, ",") {
-		v = strings.TrimSpace(v)
-		if !slices.Contains(allowed, v) {
-			return nil, nil, problem.NotOneOf(param, v, allowed)
-		}
-		if !slices.Contains(in, v) {
-			in = append(in, v)
+// choices reads a filter of one value or several. One value is asked for as
+// such, since an index can then give the order too.
+func choices[T ~string](given []T) (one *string, in []string) {
+	for _, v := range given {
+		if !slices.Contains(in, string(v)) {
+			in = append(in, string(v))
 		}
 	}
 	if len(in) == 1 {
-		return &in[0], nil, nil
+		return &in[0], nil
 	}
-	return nil, in, nil
+	return nil, in
 }
 
 // lower returns the lower-case form of an optional filter.

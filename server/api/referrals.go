@@ -15,10 +15,7 @@ import (
 func (s *Server) ListReferrals(ctx context.Context, r api.ListReferralsRequestObject) (api.ListReferralsResponseObject, error) {
 	c, p := call.From(ctx), r.Params
 	org := c.Key.OrgID
-	status, statusIn, err := choices("status", p.Status, "visit", "lead", "converted")
-	if err != nil {
-		return nil, err
-	}
+	status, statusIn := choices(p.Status)
 	rows, err := list(ctx, c, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
 		refs: []reference{refPartner("partner_id", p.PartnerID)},

@@ -86,10 +86,7 @@ func (s *Server) ListRefunds(ctx context.Context, r api.ListRefundsRequestObject
 	error) {
 	c, p := call.From(ctx), r.Params
 	org := c.Key.OrgID
-	status, in, err := choices("status", p.Status, "applied", "waiting", "unmatched")
-	if err != nil {
-		return nil, err
-	}
+	status, in := choices(p.Status)
 	rows, err := list(ctx, c, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
 		refs: []reference{refSale("sale_id", p.SaleID)},

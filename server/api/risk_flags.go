@@ -18,10 +18,7 @@ const riskLimit = 50
 // newest first within one.
 func (s *Server) ListRiskFlags(ctx context.Context, r api.ListRiskFlagsRequestObject) (api.ListRiskFlagsResponseObject, error) {
 	c, p := call.From(ctx), r.Params
-	one, in, err := choices("status", p.Status, "open", "reviewing", "resolved", "dismissed")
-	if err != nil {
-		return nil, err
-	}
+	one, in := choices(p.Status)
 	if one != nil {
 		in = []string{*one}
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -38,7 +39,9 @@ type route struct {
 }
 
 type queryParam struct {
-	integer, array bool
+	integer    bool
+	repeatable bool // a list of repetitions, such as expand[]
+	commas     bool // a list of one text, such as status=due,paid
 }
 
 // LoadDocument reads the bundled description. It fails when an operation
@@ -119,7 +122,8 @@ func newRoute(spec *openapi3.T, path, method string, item *openapi3.PathItem, op
 		for _, p := range list {
 			if p.Value.In == openapi3.ParameterInQuery {
 				t := p.Value.Schema.Value.Type
-				r.query[p.Value.Name] = queryParam{integer: t.Is("integer"), array: t.Is("array")}
+				explode := p.Value.Explode == nil || *p.Value.Explode
+				r.query[p.Value.Name] = queryParam{integer: t.Is("integer"), repeatable: t.Is("array") && explode, commas: t.Is("array") && !explode}
 			}
 		}
 	}
@@ -155,6 +159,7 @@ func defineFormats() {
 	delete(openapi3.SchemaIntegerFormats, "int64")
 	openapi3.DefineStringFormatValidator("email", openapi3.NewCallbackValidator(checkEmail))
 	openapi3.DefineStringFormatValidator("uri", openapi3.NewCallbackValidator(checkURL))
+	openapi3.DefineStringFormatValidator("date", openapi3.NewCallbackValidator(checkDay))
 	openapi3.DefineStringFormatValidator("date-time", openapi3.NewCallbackValidator(func(v string) error {
 		_, err := clock.Parse(v)
 		return err
@@ -179,6 +184,16 @@ func checkEmail(v string) error {
 		if r < 0x21 || r == 0x7f || r == utf8.RuneError {
 			return errEmail
 		}
+	}
+	return nil
+}
+
+var errDay = errors.New("must be a date such as 2026-08-31")
+
+// checkDay asks for an ISO date, of any year.
+func checkDay(v string) error {
+	if _, err := time.Parse(time.DateOnly, v); err != nil {
+		return errDay
 	}
 	return nil
 }

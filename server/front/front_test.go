@@ -100,6 +100,17 @@ func TestBadQueries(t *testing.T) {
 	s.Refused(400, "parameter_invalid", "limit", get("&limit=5&limit=6"))
 	s.Refused(400, "parameter_unknown", "stauts", get("&stauts=active"))
 	s.Refused(400, "parameter_invalid", "status", get("&status=activ"))
+	for _, status := range []string{"", "active,", ",", "active&status=pending"} {
+		s.Refused(400, "parameter_invalid", "status", get("&status="+status))
+	}
+	s.Must(200, get("&status=active,%20pending,active"))
+	for _, path := range []string{"/v1/sales?occurred_after=", "/v1/commissions/maturing?to=2026-09-01&from=", "/v1/reports?from="} {
+		for _, day := range []string{"", "2026", "2026-02-31", "01.09.2026", "2026-9-1", "2026-09-01%2012:00:00"} {
+			a := s.Get(path + day + "&program_id=" + program)
+			require.Equal(t, 400, a.Status, path+day)
+			require.Contains(t, string(a.Raw), "date", path+day)
+		}
+	}
 	s.Refused(400, "invalid_expand", "expand[]", get("&expand=partner"))
 	require.Contains(t, string(get("&expand=partner").Raw), "group", "names the allowed values")
 	s.Refused(400, "invalid_include", "include[]", get("&include[]=money"))

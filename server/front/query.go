@@ -85,8 +85,11 @@ func checkQuery(q url.Values, r *route) error {
 			}
 			continue
 		}
-		if !p.array && len(given) > 1 {
+		if !p.repeatable && len(given) > 1 {
 			return problem.Invalid(name, "%s is given %d times.", name, len(given))
+		}
+		if p.commas {
+			given[0] = spaceless(given[0])
 		}
 		for _, v := range given {
 			if !utf8.ValidString(v) || strings.ContainsRune(v, 0) {
@@ -98,6 +101,15 @@ func checkQuery(q url.Values, r *route) error {
 		}
 	}
 	return nil
+}
+
+// spaceless takes the spaces around the values of a comma list away.
+func spaceless(list string) string {
+	values := strings.Split(list, ",")
+	for i, v := range values {
+		values[i] = strings.TrimSpace(v)
+	}
+	return strings.Join(values, ",")
 }
 
 func unknownParameter(name string, r *route) error {

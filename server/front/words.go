@@ -10,6 +10,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"rail/server/clock"
 	"rail/server/problem"
 )
 
@@ -22,7 +23,8 @@ var patterns = map[string]string{
 	`^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$`:    "must be 2 to 32 lower-case letters, digits and hyphens with no hyphen at an end, such as ada-lovelace",
 	`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`: "must be 1 to 63 lower-case letters, digits and hyphens with no hyphen at an end, such as acme",
 	`^[A-Za-z0-9][A-Za-z0-9._-]{1,63}$`:    "must be 2 to 64 letters, digits, points, hyphens and underscores that begin with a letter or a digit, such as summer.sale",
-	`^[A-Za-z0-9_-]{1,32}$`:                "must be 1 to 32 letters, digits, hyphens and underscores, such as ref",
+	`^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2}))?$`: clock.ErrDate.Error(),
+	`^[A-Za-z0-9_-]{1,32}$`: "must be 1 to 32 letters, digits, hyphens and underscores, such as ref",
 }
 
 // idKind is one type of ids, as the description's schema of it says.
