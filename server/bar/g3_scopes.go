@@ -75,7 +75,7 @@ func needs(op *operation) []string {
 	switch resource {
 	case "partners", "groups", "tags", "applications", "links", "coupons":
 		return []string{"partners:write", "write"}
-	case "clicks", "customers", "sales", "commissions", "flows":
+	case "clicks", "customers", "sales", "refunds", "commissions", "flows":
 		return []string{"commissions:write", "write"}
 	case "payouts", "payout_batches":
 		return []string{"payouts:write", "write"}
