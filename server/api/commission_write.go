@@ -110,7 +110,7 @@ func rejectable(k db.Commission) error {
 	case k.Status == "rejected" || k.Status == "voided":
 		return problem.New(problem.CommissionNotOpen, "The commission is %s already.", k.Status)
 	}
-	if k.ClawedMinor > 0 {
+	if k.ClawedMinor != 0 { // below 0 of a deduction, which a reward undid
 		return problem.New(problem.CommissionNotOpen, "Refunds have clawed back %d of the commission's %d already.", k.ClawedMinor, k.AmountMinor)
 	}
 	return nil

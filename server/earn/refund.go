@@ -31,8 +31,8 @@ type Refund struct {
 }
 
 // Refunded is a refund with what it did. Repeated is whether it had been
-// recorded before and nothing was changed; Differs then names what was asked
-// for otherwise.
+// recorded before and nothing was changed; Differs names what was asked for
+// otherwise than it was told first.
 type Refunded struct {
 	db.Refund
 	Repeated bool
@@ -83,7 +83,11 @@ func GiveBack(ctx context.Context, c *call.Call, r Refund) (Refunded, error) {
 			return Refunded{}, err
 		}
 	}
-	return w.record(ctx, c, r)
+	out, err := w.record(ctx, c, r)
+	if w.known != nil { // what waited is taken as it was told first
+		out.Differs = repeated(*w.known, r, w.sale.ExternalChargeID).Differs
+	}
+	return out, err
 }
 
 // openRefund locks the customer, the partners, the sale and its commissions, in

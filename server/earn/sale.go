@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 
 	"github.com/jackc/pgx/v5"
 
@@ -90,12 +91,21 @@ func (p Payment) differs(s db.Sale) []string {
 	note(equal(p.ProductID, s.ProductID), "product_id")
 	note(equal(p.ProductName, s.ProductName), "product_name")
 	note(!p.Dated || p.OccurredAt.Equal(s.OccurredAt.Time), "occurred_at")
-	note(bytes.Equal(p.Metadata, s.Metadata), "metadata")
+	note(sameJSON(p.Metadata, s.Metadata), "metadata")
 	return out
 }
 
 func equal[T comparable](a, b *T) bool {
 	return a == nil && b == nil || a != nil && b != nil && *a == *b
+}
+
+// sameJSON tells whether two documents say the same, in whatever order and spacing.
+func sameJSON(a, b []byte) bool {
+	if bytes.Equal(a, b) || a == nil || b == nil {
+		return bytes.Equal(a, b)
+	}
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // recording is what is known of one payment while it is recorded.
