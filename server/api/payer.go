@@ -59,13 +59,19 @@ func onePayer(b *api.SaleCreate) error {
 }
 
 // externalPayer finds the customer by the processor's id, "" for none, and
-// whether the charge is known.
+// whether the charge is known. It holds the charge, so that of callers who name
+// different new customers for it one makes a customer.
 func externalPayer(ctx context.Context, c *call.Call, b *api.SaleCreate) (id string, known bool, err error) {
 	org := c.Key.OrgID
 	errs := c.Each(ctx,
 		func(tx pgtx.DBTX) error {
 			_, err := queries.ProgramExists(ctx, tx, db.ProgramExistsParams{ID: b.ProgramID, OrgID: org})
 			return err
+		},
+		func(tx pgtx.DBTX) error {
+			return queries.ChargeLock(ctx, tx, db.ChargeLockParams{
+				OrgID: org, ProgramID: b.ProgramID, ExternalChargeID: b.ExternalChargeID,
+			})
 		},
 		func(tx pgtx.DBTX) error {
 			k, err := queries.CustomerByExternalID(ctx, tx, db.CustomerByExternalIDParams{ProgramID: b.ProgramID,

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -194,4 +195,23 @@ func TestIdsOfOthers(t *testing.T) {
 		s.Get("/v1/sales?external_customer_id=cus_1&customer_id="+customer+"&program_id="+program))
 	s.Refused(404, "resource_not_found", "external_charge_id", grant(s, program, partner,
 		M{"external_charge_id": "none"}))
+}
+
+// TestOneChargeOneNewCustomer: callers who name different new customers for one
+// charge make one of them.
+func TestOneChargeOneNewCustomer(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	partner := s.Partner(program)
+	answers := atOnce(8, func(i int) apitest.Answer {
+		return s.Post("/v1/sales", M{
+			"program_id": program, "external_customer_id": "cus_" + strconv.Itoa(i), "partner_id": partner,
+			"external_charge_id": "ch_1", "amount_minor": 100, "currency": "USD",
+		})
+	})
+	for _, a := range answers {
+		require.Contains(t, []int{200, 201}, a.Status, "%s", a.Raw)
+	}
+	require.EqualValues(t, 1, s.Get("/v1/customers?program_id="+program).Int("total_count"))
 }
