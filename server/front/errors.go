@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -29,6 +30,20 @@ type errorBody struct {
 	RequestID string       `json:"request_id"`
 }
 
+// Both hold names of members as they were sent, which may be as long as a body.
+const (
+	maxMessage = 4 << 10
+	maxParam   = 255
+)
+
+// brief returns at most so many bytes of a text.
+func brief(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
 // writeError is the one writer of errors.
 func (f *Front) writeError(err error, c echo.Context) {
 	p := toProblem(err)
@@ -49,7 +64,7 @@ func (f *Front) writeError(err error, c echo.Context) {
 	c.Response().WriteHeader(p.Status())
 	body := json.NewEncoder(c.Response())
 	body.SetEscapeHTML(false) // people read the message
-	about := errorBody{p.Type(), p.Code, p.Message, p.Param, h.Get(HeaderRequestID)}
+	about := errorBody{p.Type(), p.Code, brief(p.Message, maxMessage), brief(p.Param, maxParam), h.Get(HeaderRequestID)}
 	if err := body.Encode(envelope{about, p.Existing}); err != nil {
 		f.Log.Debug("response not written", "error", err)
 	}

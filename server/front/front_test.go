@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -86,6 +87,23 @@ func TestBadBodies(t *testing.T) {
 	s.Refused(400, "parameter_missing", "name", s.Post("/v1/tags", M{"program_id": program}))
 	s.Refused(400, "parameter_unknown", "colour", s.Post("/v1/tags", M{"program_id": program, "name": "x", "colour": "red"}))
 	s.Must(201, s.Post("/v1/tags", `{"program_id":"`+program+`","name":"\ud83d\ude00 ok"}`))
+}
+
+// TestOddNames: whatever the name of a member is, the refusal names it, and is no
+// answer of the size of the request.
+func TestOddNames(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	s.Refused(400, "parameter_invalid", "x.", s.Post("/v1/programs", `{"x":{"":1.5}}`))
+	s.Refused(400, "parameter_invalid", "x[0].", s.Post("/v1/programs", `{"x":[{"":1e3}]}`))
+	s.Refused(400, "parameter_unknown", "a\n\"b", s.Post("/v1/programs", M{"name": "x", "a\n\"b": 1}))
+	long := strings.Repeat("é", 200_000)
+	for _, body := range []string{`{"name":"x","` + long + `":1}`, `{"` + long + `":1.5}`, `{"` + long + `":1,"` + long + `":1}`, `{"name":1.` + strings.Repeat("1", 400_000) + `}`} {
+		a := s.Post("/v1/programs", body)
+		require.Equal(t, 400, a.Status)
+		require.Less(t, len(a.Raw), 6<<10)
+		require.True(t, utf8.Valid(a.Raw))
+	}
 }
 
 func TestBadQueries(t *testing.T) {

@@ -248,7 +248,7 @@ func (d *door) someDigits() {
 func (d *door) param() string {
 	var b strings.Builder
 	for _, p := range d.path {
-		if b.Len() > 0 && p[0] != '[' {
+		if b.Len() > 0 && !strings.HasPrefix(p, "[") {
 			b.WriteByte('.')
 		}
 		b.WriteString(p)

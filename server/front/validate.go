@@ -100,8 +100,12 @@ func (d *Document) schemaRefusal(se *openapi3.SchemaError, param string) *proble
 	}
 	path := pointer(se.JSONPointer())
 	if m := unsupported.FindStringSubmatch(se.Reason); m != nil { // the pointer stops at the parent
+		name, err := strconv.Unquote(`"` + m[1] + `"`) // as it was sent
+		if err != nil {
+			name = m[1]
+		}
 		known := slices.Sorted(maps.Keys(se.Schema.Properties))
-		return problem.UnknownName(join(path, m[1]), "is not known here", m[1], known)
+		return problem.UnknownName(join(path, name), "is not known here", name, known)
 	}
 	switch {
 	case se.SchemaField == "required":

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-
 	"time"
 
 	gen "rail/gen/api"

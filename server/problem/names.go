@@ -51,7 +51,11 @@ func Nearest(name string, known []string) string {
 	}
 	best, least := "", slips(len(given))+1
 	for _, k := range known {
-		if d := distance(given, letters(k)); d < least {
+		other := letters(k)
+		if max(len(given)-len(other), len(other)-len(given)) >= least {
+			continue // so many mistakes at least
+		}
+		if d := distance(given, other); d < least {
 			best, least = k, d
 		}
 	}

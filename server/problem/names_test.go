@@ -20,6 +20,17 @@ func TestNearest(t *testing.T) {
 	}
 }
 
+// TestNearestIsCheap: paths are compared for callers whom nobody has counted yet.
+func TestNearestIsCheap(t *testing.T) { //nolint:paralleltest // allocations are counted
+	var known []string
+	for i := range 30 {
+		known = append(known, fmt.Sprintf("/v1/programs_%02d", i))
+	}
+	given := strings.Repeat("/abcdefg", 16)
+	require.Empty(t, Nearest(given, known))
+	require.Less(t, testing.AllocsPerRun(10, func() { Nearest(given, known) }), 200.0, "no name of another length is compared letter by letter")
+}
+
 func TestNamesAreBounded(t *testing.T) {
 	t.Parallel()
 	var many []string
