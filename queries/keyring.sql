@@ -30,7 +30,7 @@ WITH sealed AS NOT MATERIALIZED (
     UNION ALL SELECT 'stored answer', 'idempotency/' || i.org_id || '/' || i.key, i.body FROM idempotency_keys i
 ), heads AS (
     SELECT s.kind, min(s.place) AS place, count(*) AS n FROM sealed s WHERE length(s.value) > 0
-    GROUP BY s.kind, substring(s.value FROM 1 FOR CASE get_byte(s.value, 0) WHEN 2 THEN 5 ELSE 1 END)
+    GROUP BY s.kind, substring(s.value FROM 1 FOR CASE get_byte(s.value, 0) WHEN 1 THEN 1 ELSE 5 END)
 )
 SELECT h.kind::text AS kind, h.place::text AS place, h.n::bigint AS n, s.value::bytea AS value
 FROM heads h JOIN sealed s ON s.kind = h.kind AND s.place = h.place ORDER BY h.kind, h.place;

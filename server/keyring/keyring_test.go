@@ -207,6 +207,24 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// TestOpenLarge: values that were compressed before they were sealed name their key
+// too, so that one of each key is opened.
+func TestOpenLarge(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	for n, key := range []string{"k/1", "k/2"} {
+		by := given(t, byte(n+1))
+		sealed, err := by.Keeper.Seal([]byte(strings.Repeat("large", 10_000)), front.IdempotencyPlace("org_1", key))
+		require.NoError(t, err)
+		exec(t, pool, "INSERT INTO idempotency_keys (org_id, key, fingerprint, status, body, created_at) VALUES ('org_1', $2, '', 200, $1, now())", sealed, key)
+	}
+	found, err := keyring.Open(t.Context(), pool, given(t, 1).Keeper)
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+	require.Equal(t, []bool{true, false}, []bool{found[0].Opens, found[1].Opens})
+	require.Error(t, keyring.Rotated(t.Context(), pool, given(t, 1)), "the other key is still needed")
+}
+
 // Whatever is stored as bytes is a kind that is opened, or is read by nobody.
 func TestKindsAreAll(t *testing.T) {
 	t.Parallel()
