@@ -191,10 +191,12 @@ LIMIT @lim;
 
 -- name: AuditM16 :many
 -- AuditM16: a refunded sale has no open commission but one in flight, and all
--- of a paid one is clawed back (M17), whether a rule or a hand made it.
+-- of a paid one is clawed back (M17), whether a rule or a hand made it. Refunds of
+-- the first release left what a hand had made, and the migration marked it.
 SELECT k.id::text AS what, format('%s %s of a refunded sale, %s clawed back', k.status, k.amount_minor, k.clawed_minor)::text AS message
 FROM sales s JOIN commissions k ON k.sale_id = s.id
 WHERE s.refunded_at IS NOT NULL AND k.metadata ->> 'commission_id' IS NULL AND k.status IN ('pending', 'approved', 'due', 'paid') AND k.clawed_minor <> k.amount_minor
+    AND k.refunded_before_minor < s.amount_minor + s.refunded_minor
 LIMIT @lim;
 
 -- name: AuditM18 :many
@@ -223,6 +225,7 @@ LIMIT @lim;
 SELECT k.sale_id::text AS what, format('%s %s are left to %s after the refund', sum(k.amount_minor), k.currency, k.partner_id)::text AS message
 FROM sales s JOIN commissions k ON k.sale_id = s.id
 WHERE s.refunded_at IS NOT NULL AND (k.status NOT IN ('voided', 'rejected') OR k.status = 'rejected' AND k.metadata ->> 'commission_id' IS NOT NULL)
+    AND k.refunded_before_minor < s.amount_minor + s.refunded_minor
 GROUP BY k.sale_id, k.partner_id, k.currency HAVING sum(k.amount_minor) <> 0
 LIMIT @lim;
 

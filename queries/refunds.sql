@@ -49,6 +49,10 @@ SELECT t.* FROM refunds t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.external_charge_id = @external_charge_id AND t.status = 'waiting'
 ORDER BY t.created_at, t.id;
 
+-- name: RefundsWaitingCount :one
+SELECT count(*) FROM refunds t
+WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.external_charge_id = @external_charge_id AND t.status = 'waiting';
+
 -- name: RefundInsert :exec
 INSERT INTO refunds (id, org_id, program_id, sale_id, external_charge_id, external_refund_id, status, amount_minor, currency,
     voided_commissions, clawback_minor, effects, reason, refunded_at, created_at, updated_at)

@@ -60,3 +60,7 @@ ALTER TABLE commissions ADD COLUMN refunded_before_minor bigint NOT NULL DEFAULT
     ADD CONSTRAINT commissions_taken_check CHECK (
         amount_minor > 0 AND shrunk_minor >= 0 AND clawed_minor BETWEEN 0 AND amount_minor
         OR amount_minor < 0 AND shrunk_minor <= 0 AND clawed_minor BETWEEN amount_minor AND 0);
+
+-- Refunds of before left these alone, and it stays so.
+UPDATE commissions k SET refunded_before_minor = s.refunded_minor + CASE WHEN s.refunded_at IS NOT NULL THEN s.amount_minor ELSE 0 END
+FROM sales s WHERE s.id = k.sale_id AND k.kind <> 'referral' AND k.metadata IS NULL AND (s.refunded_at IS NOT NULL OR s.refunded_minor > 0);

@@ -633,6 +633,7 @@ const auditM16 = `-- name: AuditM16 :many
 SELECT k.id::text AS what, format('%s %s of a refunded sale, %s clawed back', k.status, k.amount_minor, k.clawed_minor)::text AS message
 FROM sales s JOIN commissions k ON k.sale_id = s.id
 WHERE s.refunded_at IS NOT NULL AND k.metadata ->> 'commission_id' IS NULL AND k.status IN ('pending', 'approved', 'due', 'paid') AND k.clawed_minor <> k.amount_minor
+    AND k.refunded_before_minor < s.amount_minor + s.refunded_minor
 LIMIT $1
 `
 
@@ -642,7 +643,8 @@ type AuditM16Row struct {
 }
 
 // AuditM16: a refunded sale has no open commission but one in flight, and all
-// of a paid one is clawed back (M17), whether a rule or a hand made it.
+// of a paid one is clawed back (M17), whether a rule or a hand made it. Refunds of
+// the first release left what a hand had made, and the migration marked it.
 func (q *Queries) AuditM16(ctx context.Context, db DBTX, lim int32) ([]AuditM16Row, error) {
 	rows, err := db.Query(ctx, auditM16, lim)
 	if err != nil {
@@ -705,6 +707,7 @@ const auditM19 = `-- name: AuditM19 :many
 SELECT k.sale_id::text AS what, format('%s %s are left to %s after the refund', sum(k.amount_minor), k.currency, k.partner_id)::text AS message
 FROM sales s JOIN commissions k ON k.sale_id = s.id
 WHERE s.refunded_at IS NOT NULL AND (k.status NOT IN ('voided', 'rejected') OR k.status = 'rejected' AND k.metadata ->> 'commission_id' IS NOT NULL)
+    AND k.refunded_before_minor < s.amount_minor + s.refunded_minor
 GROUP BY k.sale_id, k.partner_id, k.currency HAVING sum(k.amount_minor) <> 0
 LIMIT $1
 `

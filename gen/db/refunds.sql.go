@@ -439,3 +439,21 @@ func (q *Queries) RefundsWaiting(ctx context.Context, db DBTX, arg RefundsWaitin
 	}
 	return items, nil
 }
+
+const refundsWaitingCount = `-- name: RefundsWaitingCount :one
+SELECT count(*) FROM refunds t
+WHERE t.program_id = $1 AND t.org_id = $2 AND t.external_charge_id = $3 AND t.status = 'waiting'
+`
+
+type RefundsWaitingCountParams struct {
+	ProgramID        string
+	OrgID            string
+	ExternalChargeID *string
+}
+
+func (q *Queries) RefundsWaitingCount(ctx context.Context, db DBTX, arg RefundsWaitingCountParams) (int64, error) {
+	row := db.QueryRow(ctx, refundsWaitingCount, arg.ProgramID, arg.OrgID, arg.ExternalChargeID)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}

@@ -102,6 +102,24 @@ func TestRefundBeforeItsSale(t *testing.T) {
 	balanced(t, s)
 }
 
+// TestRefundsThatWaitAreBounded: the sale applies them all.
+func TestRefundsThatWaitAreBounded(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	customer := s.Customer(program, s.Partner(program))
+	for range 50 {
+		s.Must(202, s.Post("/v1/refunds", refundBody(program, "ch_1", apitest.Unique("re_"), M{"amount_minor": 1})))
+	}
+	s.Refused(409, "refund_waiting", "external_charge_id", s.Post("/v1/refunds", refundBody(program, "ch_1", "re_over")))
+	sale := s.Sale(program, customer, M{"external_charge_id": "ch_1"})
+	require.EqualValues(t, 50, sale.Int("refunded_minor"))
+	lines := s.Get("/v1/audit_log_entries?action=sale.refunded&program_id=" + program)
+	require.EqualValues(t, 50, lines.Int("total_count"), "each has its line in the audit log")
+	s.Must(201, s.Post("/v1/refunds", refundBody(program, "ch_1", "re_over")))
+	balanced(t, s)
+}
+
 // TestRefundGivesUp: a refund whose sale does not come is unmatched after 30
 // days; told again when the sale is there, it is applied after all.
 func TestRefundGivesUp(t *testing.T) {

@@ -33,6 +33,11 @@ func (s *Server) CreateSale(ctx context.Context, r api.CreateSaleRequestObject) 
 	if err != nil {
 		return nil, err
 	}
+	for _, refund := range out.Refunds {
+		if err := auditRefund(ctx, c, refund); err != nil {
+			return nil, err
+		}
+	}
 	sale, err := toRecordedSale(out)
 	if err != nil {
 		return nil, err

@@ -51,6 +51,10 @@ func GiveBackCharge(ctx context.Context, c *call.Call, programID, chargeID strin
 	return GiveBack(ctx, c, r)
 }
 
+// maxWaiting bounds the refunds of one charge that wait: its sale applies them
+// all in its own transaction.
+const maxWaiting = 50
+
 // wait keeps a refund until its sale comes.
 func wait(ctx context.Context, c *call.Call, programID, chargeID string, r Refund) (Refunded, error) {
 	at := c.Now
@@ -59,6 +63,15 @@ func wait(ctx context.Context, c *call.Call, programID, chargeID string, r Refun
 	}
 	if at.After(c.Now.Time) {
 		return Refunded{}, problem.Invalid("refunded_at", "refunded_at lies in the future.")
+	}
+	waiting, err := queries.RefundsWaitingCount(ctx, c.DB(), db.RefundsWaitingCountParams{
+		ProgramID: programID, OrgID: c.Key.OrgID, ExternalChargeID: &chargeID,
+	})
+	if err != nil {
+		return Refunded{}, err
+	}
+	if waiting >= maxWaiting {
+		return Refunded{}, problem.On("external_charge_id", problem.RefundWaiting, "%d refunds of this charge wait for its sale already.", waiting)
 	}
 	row := db.Refund{
 		ID: ident.New(ident.Refund), OrgID: c.Key.OrgID, ProgramID: programID, ExternalChargeID: &chargeID,
@@ -71,17 +84,20 @@ func wait(ctx context.Context, c *call.Call, programID, chargeID string, r Refun
 
 // applyWaiting gives back what came before the sale, in the order in which it
 // came, and returns the sale as it is then.
-func applyWaiting(ctx context.Context, c *call.Call, sale db.Sale) (db.Sale, error) {
+func applyWaiting(ctx context.Context, c *call.Call, sale db.Sale) (_ db.Sale, done []Refunded, err error) {
 	waiting, err := queries.RefundsWaiting(ctx, c.DB(), db.RefundsWaitingParams{
 		ProgramID: sale.ProgramID, OrgID: sale.OrgID, ExternalChargeID: &sale.ExternalChargeID,
 	})
 	if err != nil {
-		return sale, err
+		return sale, nil, err
 	}
 	for _, w := range waiting {
-		if _, err := GiveBack(ctx, c, Refund{SaleID: sale.ID, ExternalID: w.ExternalRefundID}); err != nil {
-			return sale, err
+		one, err := GiveBack(ctx, c, Refund{SaleID: sale.ID, ExternalID: w.ExternalRefundID})
+		if err != nil {
+			return sale, nil, err
 		}
+		done = append(done, one)
 	}
-	return queries.SaleGet(ctx, c.DB(), db.SaleGetParams{ID: sale.ID, OrgID: sale.OrgID})
+	sale, err = queries.SaleGet(ctx, c.DB(), db.SaleGetParams{ID: sale.ID, OrgID: sale.OrgID})
+	return sale, done, err
 }

@@ -39,11 +39,12 @@ type Payment struct {
 
 // Outcome is a recorded sale. Repeated is whether the charge was known: the sale
 // is the stored one, whatever the payment said. Differs then names the members
-// that it said otherwise.
+// that it said otherwise. Refunds are those that had come before the sale.
 type Outcome struct {
 	Sale     db.Sale
 	Repeated bool
 	Differs  []string
+	Refunds  []Refunded
 }
 
 // Record records a payment: charge, sale, commission, ledger and events, in
@@ -58,7 +59,7 @@ func Record(ctx context.Context, c *call.Call, p Payment) (Outcome, error) {
 	}
 	if r.history.ExistingID != "" {
 		stored, err := queries.SaleGet(ctx, c.DB(), db.SaleGetParams{ID: r.history.ExistingID, OrgID: c.Key.OrgID})
-		return Outcome{stored, true, p.differs(stored)}, err
+		return Outcome{Sale: stored, Repeated: true, Differs: p.differs(stored)}, err
 	}
 	if err := r.fits(ctx, c); err != nil {
 		return Outcome{}, err
@@ -67,10 +68,11 @@ func Record(ctx context.Context, c *call.Call, p Payment) (Outcome, error) {
 		return Outcome{}, err
 	}
 	sale, err := r.write(ctx, c)
-	if err == nil && r.history.RefundsWait {
-		sale, err = applyWaiting(ctx, c, sale)
+	if err != nil || !r.history.RefundsWait {
+		return Outcome{Sale: sale}, err
 	}
-	return Outcome{Sale: sale}, err
+	sale, refunds, err := applyWaiting(ctx, c, sale)
+	return Outcome{Sale: sale, Refunds: refunds}, err
 }
 
 // differs names the members in which a payment is not the recorded one. What
