@@ -5,6 +5,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 TOOL := go tool -modfile=tools.mod
+# Runs a tool of npm, which speaks only when something is wrong.
+QUIET = function quiet { node_modules/.bin/"$$@" >bin/npm.log 2>&1 && ! grep -qiE 'warn|error' bin/npm.log || { cat bin/npm.log >&2; return 1; }; }; quiet
 GO_FILES = git ls-files --cached --others --exclude-standard '*.go' ':!gen'
 
 .PHONY: help
@@ -85,8 +87,11 @@ clients: go ## make a Go client of the description as it is served, by the gener
 .PHONY: lint-description
 lint-description: node_modules/.package-lock.json
 	node_modules/.bin/redocly lint --config openapi/redocly.yaml openapi/bundle.json
-	@mkdir -p bin && node_modules/.bin/openapi-typescript openapi/bundle.json -o bin/api.d.ts >bin/openapi-typescript.log 2>&1 || { cat bin/openapi-typescript.log >&2; exit 1; }
-	@if grep -qiE 'warn|error' bin/openapi-typescript.log; then cat bin/openapi-typescript.log >&2; exit 1; fi
+	@mkdir -p bin
+	@$(QUIET) openapi-typescript openapi/bundle.json -o bin/api.d.ts
+	@rm -rf bin/hey-api && $(QUIET) openapi-ts -i ./openapi/bundle.json -o bin/hey-api -p @hey-api/client-fetch -p @hey-api/sdk -p zod
+	@$(QUIET) tsc --noEmit --strict --skipLibCheck --target es2022 --module esnext --moduleResolution bundler bin/api.d.ts bin/hey-api/*.ts
+	@cd .ci && FERN_DISABLE_TELEMETRY=true ../node_modules/.bin/fern ir ../bin/fern.json
 
 .PHONY: packages
 packages: node_modules/.package-lock.json ## install the npm packages that lint and tests use

@@ -5161,13 +5161,8 @@ type LinkConflict struct {
 	// Error What went wrong. Branch on `code`; `message` is for people and may change.
 	Error Error `json:"error"`
 
-	// Existing The link (or partner whose handle equals the value) that already exists.
-	Existing *LinkConflict_Existing `json:"existing,omitempty"`
-}
-
-// LinkConflict_Existing The link (or partner whose handle equals the value) that already exists.
-type LinkConflict_Existing struct {
-	union json.RawMessage
+	// Existing What holds a tracking value: a partner by its handle, or a link.
+	Existing *ValueHolder `json:"existing,omitempty"`
 }
 
 // LinkCreate A link to add.
@@ -5415,13 +5410,8 @@ type PartnerConflict struct {
 	// Error What went wrong. Branch on `code`; `message` is for people and may change.
 	Error Error `json:"error"`
 
-	// Existing The partner (or link whose value equals the handle) that already exists.
-	Existing *PartnerConflict_Existing `json:"existing,omitempty"`
-}
-
-// PartnerConflict_Existing The partner (or link whose value equals the handle) that already exists.
-type PartnerConflict_Existing struct {
-	union json.RawMessage
+	// Existing What holds a tracking value: a partner by its handle, or a link.
+	Existing *ValueHolder `json:"existing,omitempty"`
 }
 
 // PartnerCreate A partner to add.
@@ -8554,6 +8544,11 @@ type UserID = string
 // Examples: {"utm_source":"newsletter"}
 type UTM map[string]interface{}
 
+// ValueHolder What holds a tracking value: a partner by its handle, or a link.
+type ValueHolder struct {
+	union json.RawMessage
+}
+
 // WebhookDelivery One event on its way to one endpoint.
 type WebhookDelivery struct {
 	// ID The id of a webhook delivery.
@@ -10380,49 +10375,31 @@ func (a RiskFlagEvidence) MarshalJSON() ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// AsLink returns the union data inside the LinkConflict_Existing as a Link
-func (t LinkConflict_Existing) AsLink() (Link, error) {
-	var body Link
-	err := json.Unmarshal(t.union, &body)
-	return body, err
-}
-
-// FromLink overwrites any union data inside the LinkConflict_Existing as the provided Link
-func (t *LinkConflict_Existing) FromLink(v Link) error {
-	b, err := json.Marshal(v)
-	t.union = b
-	return err
-}
-
-// MergeLink performs a merge with any union data inside the LinkConflict_Existing, using the provided Link
-func (t *LinkConflict_Existing) MergeLink(v Link) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-
-	merged, err := runtime.JSONMerge(t.union, b)
-	t.union = merged
-	return err
-}
-
-// AsPartner returns the union data inside the LinkConflict_Existing as a Partner
-func (t LinkConflict_Existing) AsPartner() (Partner, error) {
+// AsPartner returns the union data inside the ValueHolder as a Partner
+func (t ValueHolder) AsPartner() (Partner, error) {
 	var body Partner
 	err := json.Unmarshal(t.union, &body)
 	return body, err
 }
 
-// FromPartner overwrites any union data inside the LinkConflict_Existing as the provided Partner
-func (t *LinkConflict_Existing) FromPartner(v Partner) error {
+// FromPartner overwrites any union data inside the ValueHolder as the provided Partner
+func (t *ValueHolder) FromPartner(v Partner) error {
 	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"object":"partner"}`))
 	t.union = b
 	return err
 }
 
-// MergePartner performs a merge with any union data inside the LinkConflict_Existing, using the provided Partner
-func (t *LinkConflict_Existing) MergePartner(v Partner) error {
+// MergePartner performs a merge with any union data inside the ValueHolder, using the provided Partner
+func (t *ValueHolder) MergePartner(v Partner) error {
 	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"object":"partner"}`))
 	if err != nil {
 		return err
 	}
@@ -10432,59 +10409,31 @@ func (t *LinkConflict_Existing) MergePartner(v Partner) error {
 	return err
 }
 
-func (t LinkConflict_Existing) MarshalJSON() ([]byte, error) {
-	b, err := t.union.MarshalJSON()
-	return b, err
-}
-
-func (t *LinkConflict_Existing) UnmarshalJSON(b []byte) error {
-	err := t.union.UnmarshalJSON(b)
-	return err
-}
-
-// AsPartner returns the union data inside the PartnerConflict_Existing as a Partner
-func (t PartnerConflict_Existing) AsPartner() (Partner, error) {
-	var body Partner
-	err := json.Unmarshal(t.union, &body)
-	return body, err
-}
-
-// FromPartner overwrites any union data inside the PartnerConflict_Existing as the provided Partner
-func (t *PartnerConflict_Existing) FromPartner(v Partner) error {
-	b, err := json.Marshal(v)
-	t.union = b
-	return err
-}
-
-// MergePartner performs a merge with any union data inside the PartnerConflict_Existing, using the provided Partner
-func (t *PartnerConflict_Existing) MergePartner(v Partner) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-
-	merged, err := runtime.JSONMerge(t.union, b)
-	t.union = merged
-	return err
-}
-
-// AsLink returns the union data inside the PartnerConflict_Existing as a Link
-func (t PartnerConflict_Existing) AsLink() (Link, error) {
+// AsLink returns the union data inside the ValueHolder as a Link
+func (t ValueHolder) AsLink() (Link, error) {
 	var body Link
 	err := json.Unmarshal(t.union, &body)
 	return body, err
 }
 
-// FromLink overwrites any union data inside the PartnerConflict_Existing as the provided Link
-func (t *PartnerConflict_Existing) FromLink(v Link) error {
+// FromLink overwrites any union data inside the ValueHolder as the provided Link
+func (t *ValueHolder) FromLink(v Link) error {
 	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"object":"link"}`))
 	t.union = b
 	return err
 }
 
-// MergeLink performs a merge with any union data inside the PartnerConflict_Existing, using the provided Link
-func (t *PartnerConflict_Existing) MergeLink(v Link) error {
+// MergeLink performs a merge with any union data inside the ValueHolder, using the provided Link
+func (t *ValueHolder) MergeLink(v Link) error {
 	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"object":"link"}`))
 	if err != nil {
 		return err
 	}
@@ -10494,12 +10443,35 @@ func (t *PartnerConflict_Existing) MergeLink(v Link) error {
 	return err
 }
 
-func (t PartnerConflict_Existing) MarshalJSON() ([]byte, error) {
+func (t ValueHolder) Discriminator() (string, error) {
+	var discriminator struct {
+		Discriminator string `json:"object"`
+	}
+	err := json.Unmarshal(t.union, &discriminator)
+	return discriminator.Discriminator, err
+}
+
+func (t ValueHolder) ValueByDiscriminator() (interface{}, error) {
+	discriminator, err := t.Discriminator()
+	if err != nil {
+		return nil, err
+	}
+	switch discriminator {
+	case "link":
+		return t.AsLink()
+	case "partner":
+		return t.AsPartner()
+	default:
+		return nil, errors.New("unknown discriminator value: " + discriminator)
+	}
+}
+
+func (t ValueHolder) MarshalJSON() ([]byte, error) {
 	b, err := t.union.MarshalJSON()
 	return b, err
 }
 
-func (t *PartnerConflict_Existing) UnmarshalJSON(b []byte) error {
+func (t *ValueHolder) UnmarshalJSON(b []byte) error {
 	err := t.union.UnmarshalJSON(b)
 	return err
 }
