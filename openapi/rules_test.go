@@ -262,3 +262,14 @@ func TestParametersAreAsStrictAsTheServer(t *testing.T) {
 		}
 	})
 }
+
+// TestTagsHaveDocuments: each part of the API can be asked for as text.
+func TestTagsHaveDocuments(t *testing.T) {
+	t.Parallel()
+	d := document(t)
+	var tags []any
+	for _, tag := range d["tags"].([]any) {
+		tags = append(tags, tag.(object)["name"])
+	}
+	require.Equal(t, tags, schema(d, "DocumentTag")["enum"])
+}

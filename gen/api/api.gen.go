@@ -807,6 +807,93 @@ func (e CustomerWriteStatus) Valid() bool {
 	}
 }
 
+// Defines values for DocumentTag.
+const (
+	DocumentTagApplications     DocumentTag = "Applications"
+	DocumentTagAuditLog         DocumentTag = "Audit log"
+	DocumentTagBalances         DocumentTag = "Balances"
+	DocumentTagCampaigns        DocumentTag = "Campaigns"
+	DocumentTagClicks           DocumentTag = "Clicks"
+	DocumentTagCommissions      DocumentTag = "Commissions"
+	DocumentTagCoupons          DocumentTag = "Coupons"
+	DocumentTagCustomers        DocumentTag = "Customers"
+	DocumentTagDocuments        DocumentTag = "Documents"
+	DocumentTagFlows            DocumentTag = "Flows"
+	DocumentTagGroups           DocumentTag = "Groups"
+	DocumentTagLinks            DocumentTag = "Links"
+	DocumentTagPartners         DocumentTag = "Partners"
+	DocumentTagPayouts          DocumentTag = "Payouts"
+	DocumentTagPrograms         DocumentTag = "Programs"
+	DocumentTagReferrals        DocumentTag = "Referrals"
+	DocumentTagReports          DocumentTag = "Reports"
+	DocumentTagResources        DocumentTag = "Resources"
+	DocumentTagRiskFlags        DocumentTag = "Risk flags"
+	DocumentTagSales            DocumentTag = "Sales"
+	DocumentTagSecurity         DocumentTag = "Security"
+	DocumentTagSequences        DocumentTag = "Sequences"
+	DocumentTagTags             DocumentTag = "Tags"
+	DocumentTagTaxForms         DocumentTag = "Tax forms"
+	DocumentTagWebhookEndpoints DocumentTag = "Webhook endpoints"
+)
+
+// Valid indicates whether the value is a known member of the DocumentTag enum.
+func (e DocumentTag) Valid() bool {
+	switch e {
+	case DocumentTagApplications:
+		return true
+	case DocumentTagAuditLog:
+		return true
+	case DocumentTagBalances:
+		return true
+	case DocumentTagCampaigns:
+		return true
+	case DocumentTagClicks:
+		return true
+	case DocumentTagCommissions:
+		return true
+	case DocumentTagCoupons:
+		return true
+	case DocumentTagCustomers:
+		return true
+	case DocumentTagDocuments:
+		return true
+	case DocumentTagFlows:
+		return true
+	case DocumentTagGroups:
+		return true
+	case DocumentTagLinks:
+		return true
+	case DocumentTagPartners:
+		return true
+	case DocumentTagPayouts:
+		return true
+	case DocumentTagPrograms:
+		return true
+	case DocumentTagReferrals:
+		return true
+	case DocumentTagReports:
+		return true
+	case DocumentTagResources:
+		return true
+	case DocumentTagRiskFlags:
+		return true
+	case DocumentTagSales:
+		return true
+	case DocumentTagSecurity:
+		return true
+	case DocumentTagSequences:
+		return true
+	case DocumentTagTags:
+		return true
+	case DocumentTagTaxForms:
+		return true
+	case DocumentTagWebhookEndpoints:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ErrorCode.
 const (
 	ErrorCodeAPIKeyInvalid              ErrorCode = "api_key_invalid"
@@ -4570,6 +4657,11 @@ type CustomerWriteStatus string
 //
 // Examples: 2026-08-31
 type DateOrTime = string
+
+// DocumentTag A part of the API; the tags of the description.
+//
+// Examples: Sales
+type DocumentTag string
 
 // Error What went wrong. Branch on `code`; `message` is for people and may change.
 type Error struct {
@@ -8976,6 +9068,9 @@ type UnsupportedMediaType = ErrorEnvelope
 
 // RetrieveLLMsFullTextParams defines parameters for RetrieveLLMsFullText.
 type RetrieveLLMsFullTextParams struct {
+	// Tag Only the operations of this part and the objects that they lead to.
+	Tag *DocumentTag `form:"tag,omitempty" json:"tag,omitempty"`
+
 	// IfNoneMatch The `ETag` of the copy at hand; while it is current the answer is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
@@ -14736,6 +14831,33 @@ func NewRetrieveLLMsFullTextRequest(server string, params *RetrieveLLMsFullTextP
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Tag != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "tag", *params.Tag, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -34162,6 +34284,12 @@ func (w *ServerInterfaceWrapper) RetrieveLLMsFullText(ctx echo.Context) error {
 
 	// Parameter object where we will unmarshal all parameters from the context
 	var params RetrieveLLMsFullTextParams
+	// ------------- Optional query parameter "tag" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "tag", ctx.QueryParams(), &params.Tag, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tag: %s", err))
+	}
 
 	headers := ctx.Request().Header
 	// ------------- Optional header parameter "If-None-Match" -------------

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"sync"
 
 	"rail/gen/api"
 	"rail/openapi"
@@ -17,6 +18,16 @@ var (
 	llmsDocument     = newDocument("text/plain; charset=utf-8", llms.Short)
 	llmsFullDocument = newDocument("text/plain; charset=utf-8", llms.Full)
 )
+
+// llmsParts are the parts of the reference, by tag.
+var llmsParts = sync.OnceValues(func() (map[string]*static.Text, error) {
+	parts, err := llms.Parts(openapi.Bundle)
+	out := map[string]*static.Text{}
+	for tag, text := range parts {
+		out[tag] = newDocument("text/plain; charset=utf-8", func([]byte) (string, error) { return text, nil })
+	}
+	return out, err
+})
 
 func newDocument(kind string, write func(bundle []byte) (string, error)) *static.Text {
 	return static.New(kind, "public, max-age=300", func() ([]byte, error) {
@@ -59,7 +70,15 @@ func (s *Server) RetrieveLLMsText(ctx context.Context, r api.RetrieveLLMsTextReq
 	return deliver(ctx, llmsDocument, r.Params.IfNoneMatch)
 }
 
-// RetrieveLLMsFullText returns the whole reference in plain text.
+// RetrieveLLMsFullText returns the whole reference in plain text, or the part
+// of a tag.
 func (s *Server) RetrieveLLMsFullText(ctx context.Context, r api.RetrieveLLMsFullTextRequestObject) (api.RetrieveLLMsFullTextResponseObject, error) {
-	return deliver(ctx, llmsFullDocument, r.Params.IfNoneMatch)
+	if r.Params.Tag == nil {
+		return deliver(ctx, llmsFullDocument, r.Params.IfNoneMatch)
+	}
+	parts, err := llmsParts()
+	if err != nil {
+		return nil, err
+	}
+	return deliver(ctx, parts[string(*r.Params.Tag)], r.Params.IfNoneMatch)
 }

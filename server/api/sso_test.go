@@ -112,6 +112,7 @@ func TestDocuments(t *testing.T) {
 	tags := map[string]bool{}
 	for path, kind := range map[string]string{
 		"/v1/openapi.json": "application/json", "/llms.txt": "text/plain; charset=utf-8", "/llms-full.txt": "text/plain; charset=utf-8",
+		"/llms-full.txt?tag=Webhook%20endpoints": "text/plain; charset=utf-8",
 	} {
 		a := s.Must(200, ask(path))
 		require.Equal(t, kind, a.Header.Get("Content-Type"), path)
@@ -137,6 +138,7 @@ func TestDocuments(t *testing.T) {
 	short, full := string(ask("/llms.txt").Raw), string(ask("/llms-full.txt").Raw)
 	require.Greater(t, len(full), len(short))
 	require.Contains(t, short, "llms-full.txt")
+	s.Refused(400, "parameter_invalid", "tag", ask("/llms-full.txt?tag=Nothing"))
 	for _, op := range operations() {
 		require.Contains(t, full, op.method+" "+op.path, "every operation is in the whole text")
 	}

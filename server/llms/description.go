@@ -52,17 +52,23 @@ type parameter struct {
 	Required    bool
 	Description string
 	Schema      schema
+	Example     any
 }
 
 type body struct {
 	Required bool
-	Content  map[string]struct{ Schema schema }
+	Content  map[string]content
 }
 
 type response struct {
 	Ref         string `json:"$ref"`
 	Description string
-	Content     map[string]struct{ Schema schema }
+	Content     map[string]content
+}
+
+type content struct {
+	Schema   schema
+	Examples ordered[struct{ Value json.RawMessage }]
 }
 
 type schema struct {

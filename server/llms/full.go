@@ -13,9 +13,9 @@ type reference struct {
 	bodies map[string]bool // the schemas that are told where they are sent
 }
 
-// Full returns the whole reference: every operation with its parameters, body
-// and answers, every event, and every object with its fields. What is common
-// to all operations stands once, in front of them.
+// Full returns the whole reference: every operation with its parameters, body,
+// answers and an example, every event, and every object with its fields. What is
+// common to all operations stands once, in front of them.
 func Full(bundle []byte) (string, error) {
 	d, err := parse(bundle)
 	if err != nil {
@@ -25,13 +25,35 @@ func Full(bundle []byte) (string, error) {
 	d.head(&b.Builder)
 	b.common()
 	for _, tag := range d.Tags {
-		fmt.Fprintf(b, "## %s\n\n%s\n\n", tag.Name, tag.Description)
-		d.each(tag.Name, b.operation)
+		b.tag(tag.Name, tag.Description)
 	}
 	b.events()
-	b.objects()
+	b.objects(nil)
 	b.WriteString(changelog)
 	return b.String(), nil
+}
+
+// Parts returns, by tag, what Full tells of the operations that bear it, with
+// the objects that they lead to.
+func Parts(bundle []byte) (map[string]string, error) {
+	d, err := parse(bundle)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for _, tag := range d.Tags {
+		b := &reference{description: d, bodies: map[string]bool{}}
+		fmt.Fprintf(b, "# %s: %s\n\nVersion %s. A part of /llms-full.txt, whose beginning tells what all operations have in common.\n\n", d.Info.Title, tag.Name, d.Info.Version)
+		b.tag(tag.Name, tag.Description)
+		b.objects(d.reachable(tag.Name))
+		out[tag.Name] = b.String()
+	}
+	return out, nil
+}
+
+func (b *reference) tag(name, description string) {
+	fmt.Fprintf(b, "## %s\n\n%s\n\n", name, description)
+	b.each(name, b.operation)
 }
 
 // common tells the headers and the refusals that operations share.
@@ -80,6 +102,7 @@ func (b *reference) operation(method, path string, op operation) {
 	if len(refusals) > 0 {
 		fmt.Fprintf(b, "Refusals: %s.\n", strings.Join(refusals, ", "))
 	}
+	b.example(method, path, op)
 	b.WriteByte('\n')
 }
 
@@ -121,11 +144,12 @@ func (b *reference) events() {
 	}
 }
 
-// objects writes every named schema that no body has told yet.
-func (b *reference) objects() {
+// objects writes the named schemas of only, or all where that is nil, that no
+// body has told yet.
+func (b *reference) objects(only map[string]bool) {
 	b.WriteString("## Objects\n\n")
 	for _, n := range b.Components.Schemas.names {
-		if b.bodies[n] {
+		if b.bodies[n] || only != nil && !only[n] {
 			continue
 		}
 		s := b.Components.Schemas.values[n]

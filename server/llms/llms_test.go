@@ -53,3 +53,45 @@ func TestFullHoldsParametersFieldsAndEvents(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryOperationHasAnExample: a request and, where something comes back,
+// an answer.
+func TestEveryOperationHasAnExample(t *testing.T) {
+	text, err := Full(openapi.Bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, told := range strings.Split(text[:strings.Index(text, "\n## Events")], "\n### ")[1:] {
+		method, _, _ := strings.Cut(told, " ")
+		_, example, found := strings.Cut(told, "\nExample:\n\n    "+method+" /")
+		if !found || strings.Contains(told, "\nBody: ") && !strings.Contains(example, "\n    {") || !strings.Contains(example, "\n    20") {
+			t.Errorf("no example: %s", told)
+		}
+		if strings.Contains(example, "<nil>") {
+			t.Errorf("a parameter without an example: %s", told)
+		}
+	}
+}
+
+// TestPartsAreTheTags: a part holds the operations of its tag and what they
+// lead to, and nothing else.
+func TestPartsAreTheTags(t *testing.T) {
+	parts, err := Parts(openapi.Bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sales := parts["Sales"]
+	for _, want := range []string{"### POST /v1/sales\n", "### Sale\n", "### Partner\n", `{"program_id":"prg_`} {
+		if !strings.Contains(sales, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	for _, bad := range []string{"### POST /v1/flows\n", "### Campaign\n"} {
+		if strings.Contains(sales, bad) {
+			t.Errorf("%q is in the part", bad)
+		}
+	}
+	if retries := parts["Webhook endpoints"]; !strings.Contains(retries, "tried 8 times") {
+		t.Error("the retries are missing")
+	}
+}

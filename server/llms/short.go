@@ -21,7 +21,7 @@ func Short(bundle []byte) (string, error) {
 	}
 	var b strings.Builder
 	d.head(&b)
-	b.WriteString("The whole reference in plain text is at /llms-full.txt, the OpenAPI document at /v1/openapi.json, a page to read and try at /docs.\n\n")
+	b.WriteString("The whole reference in plain text, with examples, is at /llms-full.txt (a part at /llms-full.txt?tag=Sales), the OpenAPI document at /v1/openapi.json, a page to read and try at /docs.\n\n")
 	for _, tag := range d.Tags {
 		fmt.Fprintf(&b, "## %s\n\n%s\n\n", tag.Name, tag.Description)
 		d.each(tag.Name, func(method, path string, op operation) {
