@@ -70,7 +70,7 @@ func (r Runs) page(ctx context.Context, now clock.Time, of db.PayoutRunsRow) (di
 		if _, err := c.Later().Exec(ctx, pgtx.Unhurried); err != nil {
 			return err
 		}
-		run, err := queries.PayoutRunTake(ctx, c.Tx, db.PayoutRunTakeParams{ID: of.ID, OrgID: of.OrgID})
+		run, err := queries.PayoutRunTake(ctx, c.Tx, db.PayoutRunTakeParams(of))
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
