@@ -30,7 +30,7 @@ run: build ## run the server with a demo program in .rail, on 127.0.0.1:8080
 .PHONY: test
 test: go ## run every test, on a private PostgreSQL
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory packages || echo 'npm could not install: what needs its packages is skipped'; fi
-	@source .ci/postgres.sh && go test ./...
+	@source .ci/postgres.sh && go test -timeout 20m ./...
 
 .PHONY: bench
 bench: go ## measure the server against pgbench; BENCH holds options, such as BENCH='-rows 100000 -jobs'
