@@ -26,7 +26,7 @@ type refusal struct {
 // readCodes reads the codes and the responses of x-defaults, and completes the
 // responses with their codes.
 func (b *bundler) readCodes(d *yaml.Node, file string) (*catalogue, error) {
-	c := &catalogue{status: map[string]string{}, examples: &yaml.Node{Kind: yaml.MappingNode}, shared: map[string]refusal{}}
+	c := &catalogue{status: map[string]string{}, examples: mapping(), shared: map[string]refusal{}}
 	if get(d, "codes") == nil {
 		return c, nil
 	}
@@ -116,7 +116,8 @@ func (c *catalogue) complete(r *yaml.Node, as refusal) {
 	}
 	set(r, "description", text(description))
 	if get(r, "content") == nil {
-		set(r, "content", mapping("application/json", mapping("schema", mapping("$ref", text("./schemas/errors.yaml#/ErrorEnvelope")))))
+		envelope := mapping("$ref", text("./schemas/errors.yaml#/ErrorEnvelope"))
+		set(r, "content", mapping("application/json", mapping("schema", envelope)))
 	}
 	body := get(get(r, "content"), "application/json")
 	examples := mapping()

@@ -43,7 +43,8 @@ func Parts(bundle []byte) (map[string]string, error) {
 	out := map[string]string{}
 	for _, tag := range d.Tags {
 		b := &reference{description: d, bodies: map[string]bool{}}
-		fmt.Fprintf(b, "# %s: %s\n\nVersion %s. A part of /llms-full.txt, whose beginning tells what all operations have in common.\n\n", d.Info.Title, tag.Name, d.Info.Version)
+		fmt.Fprintf(b, "# %s: %s\n\nVersion %s. A part of /llms-full.txt, which begins with what all operations have in common.\n\n",
+			d.Info.Title, tag.Name, d.Info.Version)
 		b.tag(tag.Name, tag.Description)
 		b.objects(d.reachable(tag.Name))
 		out[tag.Name] = b.String()
