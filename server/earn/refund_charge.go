@@ -75,9 +75,8 @@ func wait(ctx context.Context, c *call.Call, programID, chargeID string, r Refun
 	}
 	row := db.Refund{
 		ID: ident.New(ident.Refund), OrgID: c.Key.OrgID, ProgramID: programID, ExternalChargeID: &chargeID,
-		ExternalRefundID: r.ExternalID,
-		Status:           "waiting", AmountMinor: r.AmountMinor, Effects: []byte("[]"), Reason: r.Reason, RefundedAt: at,
-		CreatedAt: c.Now, UpdatedAt: c.Now,
+		ExternalRefundID: r.ExternalID, Status: "waiting", AmountMinor: r.AmountMinor, Effects: []byte("[]"),
+		Reason: r.Reason, RefundedAt: at, CreatedAt: c.Now, UpdatedAt: c.Now,
 	}
 	return Refunded{Refund: row}, queries.RefundInsert(ctx, c.Later(), db.RefundInsertParams(row))
 }
