@@ -38,7 +38,7 @@ bench: go ## measure the server against pgbench; BENCH holds options, such as BE
 
 .PHONY: bench-scale
 bench-scale: go ## measure what grows with the tables: 1M and 10M clicks, 15 GB; SCALE holds options, such as SCALE='--small 0.01 --full 0.1'
-	@source .ci/postgres.sh && go run ./cmd/rail bench scale $(SCALE)
+	@source .ci/postgres.sh && go run ./cmd/bench scale $(SCALE)
 
 .PHONY: bar
 bar: go ## hold the server against the reliability bar; BAR holds options, such as BAR='-stage g7', BAR_SEED the seed

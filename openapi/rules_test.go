@@ -164,7 +164,7 @@ var unreachable = map[string]string{
 
 // TestOperationsNameTheirCodes: each error code is named, by an example of its
 // own, where it can come, with its status; that no other comes is judged with
-// every answer (server/judge).
+// every answer (server/harness/contract).
 func TestOperationsNameTheirCodes(t *testing.T) {
 	t.Parallel()
 	d := document(t)

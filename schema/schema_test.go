@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/schema"
-	"rail/server/migrate"
-	"rail/server/pgtest"
-	"rail/server/pgtx"
+	"rail/server/harness/pgtest"
+	"rail/server/postgres/migrate"
+	"rail/server/postgres/pgtx"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

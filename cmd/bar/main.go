@@ -13,7 +13,7 @@ import (
 	"strings"
 	"syscall"
 
-	"rail/server/bar"
+	"rail/server/harness/bar"
 )
 
 func main() {

@@ -1,46 +1,76 @@
-// Command bench measures the server against its own limit: pgbench running the
-// statements that the server sends. It is a tool, not a test; it brings its own
-// durable PostgreSQL in a temporary directory.
+// Command bench measures the server. Without a word it loads the server beside
+// pgbench, its own limit; "bench scale" measures what grows with the tables, and
+// "bench load" fills a database to measure on. It is a tool, not a test, and no
+// part of the product: it brings its own PostgreSQL in a temporary directory.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"strings"
 
-	"rail/server/bench"
+	"rail/server/harness/bench"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx); err != nil {
+	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context) error {
-	var o bench.Options
-	load := flag.Bool("load", false, "be the load generator: a child of the benchmark, with its orders on standard input")
-	only := flag.String("only", "", "comma-separated loads to run; all unless set: "+strings.Join(bench.Names(), ", "))
-	flag.IntVar(&o.Rows, "rows", 1_000_000, "sales, and as many commissions, to begin with; at least 10000")
-	flag.IntVar(&o.Seconds, "seconds", 5, "length of one run")
-	flag.IntVar(&o.Rounds, "rounds", 3, "runs of each load; the median counts")
-	flag.IntVar(&o.Clients, "clients", 8, "clients at once, of HTTP and of pgbench")
-	flag.BoolVar(&o.Jobs, "jobs", false, "run the server's jobs too, in all runs")
-	flag.StringVar(&o.Session, "session", "", "name=value of a session setting to change, for the server and for pgbench, such as plan_cache_mode=auto")
-	flag.StringVar(&o.Profiles, "profiles", "", "directory for a CPU profile of the server, and the pgbench script, of each load")
-	flag.Parse()
-	if *load {
+func run(ctx context.Context, args []string) error {
+	if len(args) > 0 {
+		switch args[0] {
+		case "load":
+			return load(ctx, args[1:])
+		case "scale":
+			return grow(ctx, args[1:])
+		}
+	}
+	return against(ctx, args)
+}
+
+// parse reads flags, which must be all that follows.
+func parse(fs *flag.FlagSet, args []string) error {
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if fs.NArg() > 0 {
+		return fmt.Errorf("%q is neither a flag nor load or scale", fs.Arg(0))
+	}
+	return nil
+}
+
+// against measures the server against pgbench running the statements that the
+// server sends.
+func against(ctx context.Context, args []string) error {
+	fs, o := flag.NewFlagSet("bench", flag.ContinueOnError), bench.Options{Out: os.Stdout}
+	child := fs.Bool("load", false, "be the load generator: a child of the benchmark, with its orders on standard input")
+	only := fs.String("only", "", "comma-separated loads to run; all unless set: "+strings.Join(bench.Names(), ", "))
+	fs.IntVar(&o.Rows, "rows", 1_000_000, "sales, and as many commissions, to begin with; at least 10000")
+	fs.IntVar(&o.Seconds, "seconds", 5, "length of one run")
+	fs.IntVar(&o.Rounds, "rounds", 3, "runs of each load; the median counts")
+	fs.IntVar(&o.Clients, "clients", 8, "clients at once, of HTTP and of pgbench")
+	fs.BoolVar(&o.Jobs, "jobs", false, "run the server's jobs too, in all runs")
+	fs.StringVar(&o.Session, "session", "",
+		"name=value of a session setting to change, for the server and for pgbench, such as plan_cache_mode=auto")
+	fs.StringVar(&o.Profiles, "profiles", "",
+		"directory for a CPU profile of the server, and the pgbench script, of each load")
+	if err := parse(fs, args); err != nil {
+		return err
+	}
+	if *child {
 		return bench.Generate(os.Stdin, os.Stdout)
 	}
 	if *only != "" {
 		o.Only = strings.Split(*only, ",")
 	}
-	o.Out = os.Stdout
 	return bench.Run(ctx, o)
 }

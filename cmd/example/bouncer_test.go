@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rail/server/apitest"
-	"rail/server/audit"
-	"rail/server/pgtest"
+	"rail/server/harness/apitest"
+	"rail/server/harness/pgtest"
+	"rail/server/money/ledger/check"
 )
 
 // TestBouncer: two servers behind a PgBouncer that pools transactions do the main
@@ -34,7 +34,7 @@ func TestBouncer(t *testing.T) {
 		})
 	}
 	all.Wait()
-	broken, err := audit.Run(t.Context(), base.Pool)
+	broken, err := check.Run(t.Context(), base.Pool)
 	require.NoError(t, err)
 	require.Empty(t, broken)
 }

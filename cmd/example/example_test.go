@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/gen/api"
-	"rail/server/apitest"
-	"rail/server/pgtest"
+	"rail/server/harness/apitest"
+	"rail/server/harness/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

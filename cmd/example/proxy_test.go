@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rail/server/apitest"
+	"rail/server/harness/apitest"
 )
 
 // violation is what Prism logs of an exchange that the description does not allow.

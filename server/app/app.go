@@ -19,20 +19,20 @@ import (
 	gen "rail/gen/api"
 	"rail/gen/db"
 	"rail/openapi"
-	"rail/server/api"
 	"rail/server/auth"
 	"rail/server/clock"
 	"rail/server/config"
-	"rail/server/front"
+	"rail/server/http/handlers"
+	"rail/server/http/middleware"
+	"rail/server/http/pages"
+	"rail/server/http/portal"
 	"rail/server/jobs"
-	"rail/server/mail"
-	"rail/server/migrate"
-	"rail/server/pages"
-	"rail/server/payout"
-	"rail/server/portal"
+	"rail/server/money/payout"
+	"rail/server/outbound/mail"
+	"rail/server/outbound/webhook"
 	"rail/server/postgres"
+	"rail/server/postgres/migrate"
 	"rail/server/secret"
-	"rail/server/webhook"
 )
 
 // App is a server that is ready to serve.
@@ -50,11 +50,15 @@ type App struct {
 // The description is read once a process, in either strictness: it never
 // changes, and reading it takes a noticeable time.
 var (
-	strict  = sync.OnceValues(func() (*front.Document, error) { return front.LoadDocument(openapi.Bundle, auth.Scopes, false) })
-	lenient = sync.OnceValues(func() (*front.Document, error) { return front.LoadDocument(openapi.Bundle, auth.Scopes, true) })
+	strict = sync.OnceValues(func() (*middleware.Document, error) {
+		return middleware.LoadDocument(openapi.Bundle, auth.Scopes, false)
+	})
+	lenient = sync.OnceValues(func() (*middleware.Document, error) {
+		return middleware.LoadDocument(openapi.Bundle, auth.Scopes, true)
+	})
 )
 
-func description(ignoreUnknown bool) (*front.Document, error) {
+func description(ignoreUnknown bool) (*middleware.Document, error) {
 	if ignoreUnknown {
 		return lenient()
 	}
@@ -93,20 +97,20 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	a.sender = webhook.NewSender(webhook.Options{Pool: pool, Session: session, Keeper: keeper, Clock: c, Log: log, Dial: guard.DialContext, Service: cfg.ServiceName, Disabled: tellOwner(mails.Outbox, c)})
 	a.echo.HideBanner, a.echo.HidePort = true, true
 	keys := auth.NewStore(pool, keeper, c)
-	path := front.New(front.Options{
+	path := middleware.New(middleware.Options{
 		Pool: pool, Keys: keys, Keeper: keeper, Clock: c, Document: document, Log: log,
-		Metrics: front.NewMetrics(a.metrics), TrustedProxies: cfg.TrustedProxies, AddressLimit: cfg.AddressRateLimit, Told: a.sender.Wake,
+		Metrics: middleware.NewMetrics(a.metrics), TrustedProxies: cfg.TrustedProxies, AddressLimit: cfg.AddressRateLimit, Told: a.sender.Wake,
 	})
 	path.Install(a.echo)
-	server := api.New(api.Options{
+	server := handlers.New(handlers.Options{
 		Keys: keys, Keeper: keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, Plan: cfg.Plan(), HoldOnHighRisk: cfg.HoldOnHighRisk, Guard: guard, ServiceName: cfg.ServiceName,
 		Wake: a.sender.Wake, Mail: mails.Outbox,
 	})
-	gen.RegisterHandlers(front.Router{Echo: a.echo}, gen.NewStrictHandler(server, nil))
+	gen.RegisterHandlers(middleware.Router{Echo: a.echo}, gen.NewStrictHandler(server, nil))
 	pages.Register(a.echo, ready(pool))
 	mails.Pages.Register(a.echo)
 	path.Beyond(mail.PicturePath, mail.Picture)
-	links := &api.Redirector{Server: server, Pool: pool, Clock: c, Log: log, Address: path.ClientAddress}
+	links := &handlers.Redirector{Server: server, Pool: pool, Clock: c, Log: log, Address: path.ClientAddress}
 	a.echo.Match([]string{http.MethodGet, http.MethodHead}, "/r/:slug", links.Redirect)
 	path.Beyond("/r/:slug", links.Forward)
 	partners, err := portal.New(portal.Options{Server: server, Document: document, Pool: pool, Clock: c, Address: path.ClientAddress, Told: a.sender.Wake})
@@ -114,7 +118,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 		return nil, fmt.Errorf("portal: %w", err)
 	}
 	partners.Register(a.echo)
-	a.handler, err = front.Compress(a.echo)
+	a.handler, err = middleware.Compress(a.echo)
 	return a, err
 }
 

@@ -18,8 +18,8 @@ import (
 
 	"rail/server/clock"
 	"rail/server/config"
-	"rail/server/mail"
-	"rail/server/pgtest"
+	"rail/server/harness/pgtest"
+	"rail/server/outbound/mail"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

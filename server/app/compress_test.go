@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/config"
-	"rail/server/pgtest"
+	"rail/server/harness/pgtest"
 )
 
 // TestEverythingLargeIsCompressed: from 1 kB on every kind of answer comes in the

@@ -8,8 +8,8 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/mail"
-	"rail/server/pgtest"
+	"rail/server/harness/pgtest"
+	"rail/server/outbound/mail"
 )
 
 // TestOwnerIsTold: the owner of an account reads of an endpoint that was turned

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"syscall"
 
-	"rail/server/front"
+	"rail/server/http/middleware"
 )
 
 // Serve answers on l, and runs the jobs, until ctx ends. Then it stops
@@ -81,11 +81,11 @@ func Listen(variable, address string) (net.Listener, error) {
 func (a *App) server(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           h,
-		ReadHeaderTimeout: front.ReadHeaderTimeout,
-		ReadTimeout:       front.ReadTimeout,
-		WriteTimeout:      front.WriteTimeout,
-		IdleTimeout:       front.IdleTimeout,
-		MaxHeaderBytes:    front.MaxHeaderBytes,
+		ReadHeaderTimeout: middleware.ReadHeaderTimeout,
+		ReadTimeout:       middleware.ReadTimeout,
+		WriteTimeout:      middleware.WriteTimeout,
+		IdleTimeout:       middleware.IdleTimeout,
+		MaxHeaderBytes:    middleware.MaxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"rail/server/plan"
+	"rail/server/quota"
 )
 
 // Scopes is the closed list of the specification, Authentication 2.
@@ -28,7 +28,7 @@ type Key struct {
 	SigningRequired bool
 	Revoked         bool
 	// Plan is what the key's organization has of its own.
-	Plan plan.Own
+	Plan quota.Own
 }
 
 // Allows tells whether the key has one of the scopes. write satisfies every

@@ -12,7 +12,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/plan"
+	"rail/server/quota"
 	"rail/server/secret"
 )
 
@@ -179,6 +179,6 @@ func fromRow(r db.APIKeyByHashRow) Key {
 	return Key{
 		ID: k.ID, OrgID: k.OrgID, UserID: k.UserID, Live: k.Livemode, Scopes: k.Scopes,
 		RateLimit: int(k.RateLimit), SigningRequired: k.SigningRequired, Revoked: k.RevokedAt != nil,
-		Plan: plan.Own{FlowQuota: r.FlowQuota, RevenueMeterMinor: r.RevenueMeterMinor, FraudMonitoring: r.FraudMonitoring},
+		Plan: quota.Own{FlowQuota: r.FlowQuota, RevenueMeterMinor: r.RevenueMeterMinor, FraudMonitoring: r.FraudMonitoring},
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"rail/server/audit"
+	"rail/server/money/ledger/check"
 )
 
 // audited is how an audit is printed.
@@ -45,7 +45,7 @@ func runAudit(fs *flag.FlagSet) action {
 
 // audit tells what an audit has checked, and fails where it has found something.
 func (d *database) audit(ctx context.Context, env *Env, out output) error {
-	r, err := audit.Full(ctx, d.pool, d.keeper)
+	r, err := check.Full(ctx, d.pool, d.keeper)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ of each kind is opened with the secret key.
 `
 }
 
-func auditOf(r audit.Report) audited {
+func auditOf(r check.Report) audited {
 	out := audited{Organizations: r.Size("organizations"), TookMS: r.Took.Milliseconds(), Findings: make([]finding, len(r.Findings))}
 	for _, c := range r.Checks {
 		rows := map[string]int64{}
@@ -82,7 +82,7 @@ func auditOf(r audit.Report) audited {
 
 // auditTable has a line for each equation, then what was found, with the equation
 // in words, and the sum of it all at the end.
-func auditTable(r audit.Report) []string {
+func auditTable(r check.Report) []string {
 	lines := []string{"EQUATION\tFOUND\tTIME\tWHAT HOLDS, AND OVER WHAT"}
 	var found []string
 	for _, c := range r.Checks {
@@ -105,7 +105,7 @@ func auditTable(r audit.Report) []string {
 	return append(append(lines, found...), "", sum)
 }
 
-func over(rows []audit.Rows) string {
+func over(rows []check.Rows) string {
 	parts := make([]string, len(rows))
 	for i, r := range rows {
 		parts[i] = fmt.Sprintf("%d %s", r.N, strings.ReplaceAll(r.Table, "_", " "))

@@ -18,11 +18,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/term"
 
-	"rail/server/backup"
 	"rail/server/config"
 	"rail/server/keyring"
-	"rail/server/ledger"
+	"rail/server/money/ledger"
 	"rail/server/postgres"
+	"rail/server/postgres/backup"
 	"rail/server/secret"
 )
 

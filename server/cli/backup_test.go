@@ -21,14 +21,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
-	"rail/server/apitest"
-	"rail/server/backup"
 	"rail/server/config"
-	"rail/server/migrate"
-	"rail/server/pgembed"
-	"rail/server/pgtest"
+	"rail/server/harness/apitest"
+	"rail/server/harness/pgtest"
+	"rail/server/outbound/webhook"
+	"rail/server/postgres/backup"
+	"rail/server/postgres/embedded"
+	"rail/server/postgres/migrate"
 	"rail/server/secret"
-	"rail/server/webhook"
 )
 
 const phraseOfTests = "correct horse battery"
@@ -220,7 +220,7 @@ func (r rail) refuses(file, why string) {
 	status, out, errs := r.run("restore", file)
 	require.Equal(r, 1, status, "%s%s", out, errs)
 	require.Contains(r, errs, why)
-	require.False(r, pgembed.Exists(r.environ["RAIL_DATA_DIR"]), "a database was made")
+	require.False(r, embedded.Exists(r.environ["RAIL_DATA_DIR"]), "a database was made")
 	require.NoFileExists(r, filepath.Join(r.environ["RAIL_DATA_DIR"], "secret.key"))
 }
 

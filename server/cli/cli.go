@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"rail/server/clock"
-	"rail/server/payout"
+	"rail/server/money/payout"
 )
 
 // Exit codes.
@@ -67,8 +67,6 @@ func operations() []command {
 		{name: "link rate-override", args: "LINK_ID", about: "set the rate of one link above every rule", setUp: linkRateOverride},
 		{name: "sample load", about: "load the sample program", setUp: sampleLoad},
 		{name: "sample clear", about: "remove every sample row", setUp: sampleClear},
-		{name: "bench load", about: "fill an empty database with a large customer's data, to measure on", setUp: benchLoad, more: loadHelp},
-		{name: "bench scale", about: "measure every read and job in a small and a large database; status 1 when a cost grows", setUp: benchScale},
 		{name: "secrets rotate", about: "seal everything with the current secret key that a former one has sealed", setUp: secretsRotate, more: rotateHelp},
 		{name: "secrets adopt", about: "make the secret key that is given the one of a database that does not know its own", setUp: secretsAdopt, more: adoptHelp},
 		{name: "listen", about: "send an organization's events to your own machine as they happen", setUp: listen},

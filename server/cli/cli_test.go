@@ -17,7 +17,7 @@ import (
 	"rail/server/auth"
 	"rail/server/clock"
 	"rail/server/config"
-	"rail/server/pgembed"
+	"rail/server/postgres/embedded"
 	"rail/server/secret"
 )
 
@@ -42,7 +42,7 @@ func (r rail) running() rail {
 	r.Helper()
 	_, err := config.Load(r.environ) // the key comes before the database
 	require.NoError(r, err)
-	s, err := pgembed.Start(r.Context(), pgembed.Options{Dir: r.environ["RAIL_DATA_DIR"], Durable: true})
+	s, err := embedded.Start(r.Context(), embedded.Options{Dir: r.environ["RAIL_DATA_DIR"], Durable: true})
 	require.NoError(r, err)
 	r.Cleanup(func() { require.NoError(r, s.Stop()) })
 	return r.made()
@@ -175,12 +175,12 @@ func TestNoDatabase(t *testing.T) {
 // needDatabase calls every command that works on a database which is there.
 var needDatabase = []string{
 	"migrate up", "migrate down --yes", "migrate version", "org create --name x", "org list", "org plan org_1", "key create --scope read", "key list", "key revoke key_1",
-	"link rate-override lnk_1 --clear", "sample load", "sample clear", "bench load --yes", "secrets rotate", "secrets adopt --yes",
+	"link rate-override lnk_1 --clear", "sample load", "sample clear", "secrets rotate", "secrets adopt --yes",
 	"listen --forward-to http://localhost:1", "payouts export --batch batch_1 --format wise", "payouts paid pyt_1", "payouts fail pyt_1 --reason x", "job run clean-up", "audit", "backup nowhere",
 }
 
 // needNone are the other commands.
-var needNone = []string{"serve", "bench scale", "health", "restore", "restore key", "version"}
+var needNone = []string{"serve", "health", "restore", "restore key", "version"}
 
 func TestCommandsAreListed(t *testing.T) {
 	t.Parallel()
@@ -200,7 +200,7 @@ func TestWrongKey(t *testing.T) {
 	given, err := secret.New([32]byte(bytes.Repeat([]byte{7}, 32)))
 	require.NoError(t, err)
 	for _, args := range append(needDatabase, "serve", "serve --first-run") {
-		if slices.Contains([]string{"migrate down --yes", "migrate version", "bench load --yes", "secrets adopt --yes"}, args) {
+		if slices.Contains([]string{"migrate down --yes", "migrate version", "secrets adopt --yes"}, args) {
 			continue // they use no key, or replace it
 		}
 		status, out, errs := r.run(strings.Fields(args)...)
@@ -291,7 +291,7 @@ func TestAudit(t *testing.T) {
 
 func TestForeignDatabaseIsNotMigratedUnasked(t *testing.T) {
 	r := newRail(t)
-	s, err := pgembed.Start(t.Context(), pgembed.Options{Dir: r.environ["RAIL_DATA_DIR"], Durable: true})
+	s, err := embedded.Start(t.Context(), embedded.Options{Dir: r.environ["RAIL_DATA_DIR"], Durable: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Stop()) })
 	r.environ["RAIL_DATABASE_URL"] = s.DSN("postgres")

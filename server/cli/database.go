@@ -14,9 +14,9 @@ import (
 
 	"rail/server/config"
 	"rail/server/keyring"
-	"rail/server/migrate"
-	"rail/server/pgembed"
 	"rail/server/postgres"
+	"rail/server/postgres/embedded"
+	"rail/server/postgres/migrate"
 	"rail/server/secret"
 )
 
@@ -25,7 +25,7 @@ import (
 type place struct {
 	dsn    string
 	direct string // past any pooler of transactions, for migrations
-	server *pgembed.Server
+	server *embedded.Server
 }
 
 func (p place) private() bool { return p.server != nil }
@@ -44,7 +44,7 @@ func locate(ctx context.Context, cfg config.Config, logf func(string, ...any)) (
 	if cfg.DatabaseURL != "" {
 		return place{dsn: cfg.DatabaseURL, direct: cmp.Or(cfg.SessionURL, cfg.DatabaseURL)}, nil
 	}
-	s, err := pgembed.Start(ctx, pgembed.Options{Dir: cfg.DataDir, Durable: true, Logf: logf})
+	s, err := embedded.Start(ctx, embedded.Options{Dir: cfg.DataDir, Durable: true, Logf: logf})
 	if err != nil {
 		return place{}, err
 	}
@@ -104,7 +104,7 @@ func (o opening) configure(env *Env) (config.Config, error) {
 	if err != nil {
 		return cfg, err
 	}
-	if cfg.DatabaseURL == "" && !o.fresh && !pgembed.Exists(cfg.DataDir) {
+	if cfg.DatabaseURL == "" && !o.fresh && !embedded.Exists(cfg.DataDir) {
 		return cfg, noDatabase(cfg.DataDir)
 	}
 	if o.before != nil {

@@ -16,9 +16,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"rail/gen/db"
-	"rail/server/api"
 	"rail/server/auth"
 	"rail/server/config"
+	"rail/server/http/handlers"
 	"rail/server/ident"
 	"rail/server/sample"
 )
@@ -152,7 +152,7 @@ func tell(ctx context.Context, env *Env, d *database, org, key string) error {
 			return err
 		}
 		if found {
-			link, _, err := api.SignInLink(ctx, d.pool, base, partner, env.Clock.Now(), portalLife)
+			link, _, err := handlers.SignInLink(ctx, d.pool, base, partner, env.Clock.Now(), portalLife)
 			if err != nil {
 				return err
 			}

@@ -11,9 +11,9 @@ import (
 	"rail/gen/db"
 	"rail/server/auth"
 	"rail/server/clock"
-	"rail/server/front"
+	"rail/server/http/middleware"
 	"rail/server/ident"
-	"rail/server/pgtx"
+	"rail/server/postgres/pgtx"
 	"rail/server/secret"
 )
 
@@ -78,7 +78,7 @@ func addKey(ctx context.Context, q pgtx.DBTX, keeper *secret.Keeper, org string,
 	k.Scopes = slices.Compact(k.Scopes)
 	return k, queries.APIKeyInsert(ctx, q, db.APIKeyInsertParams{
 		ID: k.ID, OrgID: org, UserID: ident.New(ident.User), Hash: keeper.HashAPIKey(k.Key), Last4: k.Key[len(k.Key)-4:],
-		Livemode: k.Livemode, Scopes: k.Scopes, RateLimit: int32(k.RateLimit), Version: front.Version, CreatedAt: k.CreatedAt,
+		Livemode: k.Livemode, Scopes: k.Scopes, RateLimit: int32(k.RateLimit), Version: middleware.Version, CreatedAt: k.CreatedAt,
 	})
 }
 

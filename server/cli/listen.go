@@ -12,7 +12,7 @@ import (
 	"rail/gen/db"
 	"rail/server/event"
 	"rail/server/ident"
-	"rail/server/webhook"
+	"rail/server/outbound/webhook"
 )
 
 const (

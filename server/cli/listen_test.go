@@ -16,8 +16,8 @@ import (
 
 	"rail/server/config"
 	"rail/server/event"
+	"rail/server/outbound/webhook/verify"
 	"rail/server/postgres"
-	"rail/server/webhook/verify"
 )
 
 // shared is output that may be read while it is written.

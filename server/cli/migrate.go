@@ -6,7 +6,7 @@ import (
 	"flag"
 	"fmt"
 
-	"rail/server/migrate"
+	"rail/server/postgres/migrate"
 )
 
 // onDSN runs work on the configured database as it is, whatever its version.

@@ -12,10 +12,10 @@ import (
 	"rail/gen/db"
 	"rail/server/app"
 	"rail/server/clock"
-	"rail/server/front"
+	"rail/server/http/middleware"
 	"rail/server/jobs"
-	"rail/server/migrate"
-	"rail/server/rules"
+	"rail/server/money/rules"
+	"rail/server/postgres/migrate"
 )
 
 // The largest rates that a flow takes too (decisions, 132).
@@ -139,7 +139,7 @@ func showVersion(fs *flag.FlagSet) action {
 			Version  string `json:"version"`
 			Contract string `json:"contract"`
 			Schema   uint   `json:"schema"`
-		}{build(), front.Version, latest}
+		}{build(), middleware.Version, latest}
 		return out.print(env.Out, v, func() []string {
 			return []string{fmt.Sprintf("rail %s, contract %s, schema %d", v.Version, v.Contract, v.Schema)}
 		})

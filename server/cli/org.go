@@ -14,7 +14,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/ident"
-	"rail/server/pgtx"
+	"rail/server/postgres/pgtx"
 )
 
 var queries = db.New()

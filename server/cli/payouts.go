@@ -15,7 +15,7 @@ import (
 	"rail/server/app"
 	"rail/server/clock"
 	"rail/server/ident"
-	"rail/server/payout"
+	"rail/server/money/payout"
 )
 
 func payoutsExport(fs *flag.FlagSet) action {

@@ -11,7 +11,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/config"
-	"rail/server/plan"
+	"rail/server/quota"
 )
 
 // planOf is how an organization's plan is printed: what is in force, and whether
@@ -100,8 +100,8 @@ func onOff(set *bool, into **bool) func(string) error {
 	}
 }
 
-func inForce(o db.Organization, server plan.Plan) planOf {
-	p := server.With(plan.Own{FlowQuota: o.FlowQuota, RevenueMeterMinor: o.RevenueMeterMinor, FraudMonitoring: o.FraudMonitoring})
+func inForce(o db.Organization, server quota.Plan) planOf {
+	p := server.With(quota.Own{FlowQuota: o.FlowQuota, RevenueMeterMinor: o.RevenueMeterMinor, FraudMonitoring: o.FraudMonitoring})
 	return planOf{
 		ID:                o.ID,
 		FlowQuota:         planLimit{source(o.FlowQuota), unlessNone(p.FlowQuota)},

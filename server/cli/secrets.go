@@ -8,10 +8,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/gen/db"
-	"rail/server/front"
+	"rail/server/http/middleware"
 	"rail/server/keyring"
-	"rail/server/payout"
-	"rail/server/webhook"
+	"rail/server/money/payout"
+	"rail/server/outbound/webhook"
 )
 
 // resealBatch bounds what is read at once.
@@ -157,7 +157,7 @@ func (r *resealing) responses(ctx context.Context) error {
 		}
 		for _, row := range rows {
 			org, key = row.OrgID, row.Key
-			fresh, changed, err := r.again(row.Body, front.IdempotencyPlace(org, key))
+			fresh, changed, err := r.again(row.Body, middleware.IdempotencyPlace(org, key))
 			if err == nil && changed {
 				err = queries.IdempotencyReseal(ctx, r.d.pool, db.IdempotencyResealParams{Body: fresh, OrgID: org, Key: key})
 			}

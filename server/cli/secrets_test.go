@@ -11,10 +11,10 @@ import (
 
 	"rail/server/auth"
 	"rail/server/config"
-	"rail/server/payout"
+	"rail/server/money/payout"
+	"rail/server/outbound/webhook"
 	"rail/server/postgres"
 	"rail/server/secret"
-	"rail/server/webhook"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 
 	"rail/server/app"
 	"rail/server/config"
-	"rail/server/ledger"
+	"rail/server/money/ledger"
 )
 
 func serve(fs *flag.FlagSet) action {

@@ -20,9 +20,9 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
-	"rail/server/pgembed"
-	"rail/server/plan"
+	"rail/server/postgres/embedded"
 	"rail/server/problem"
+	"rail/server/quota"
 )
 
 // Config is everything that an operator can set. Each field says its variable,
@@ -176,7 +176,7 @@ func (c *Config) LoadKey() error {
 	}
 	c.KeyFrom = path
 	// Looked at before the key: a server that makes both makes the key first.
-	there := pgembed.Exists(c.DataDir)
+	there := embedded.Exists(c.DataDir)
 	if err := c.readKey(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -201,7 +201,7 @@ func (c *Config) Fresh() bool {
 	if err == nil {
 		_, err = os.Stat(path)
 	}
-	return c.SecretText == "" && errors.Is(err, fs.ErrNotExist) && !pgembed.Exists(c.DataDir)
+	return c.SecretText == "" && errors.Is(err, fs.ErrNotExist) && !embedded.Exists(c.DataDir)
 }
 
 // KeepKey writes the secret key of a private database that is to be made, which
@@ -259,8 +259,8 @@ func (c *Config) writeKey(path string, key [32]byte) error {
 }
 
 // Plan is the limits of organizations that have none of their own.
-func (c *Config) Plan() plan.Plan {
-	return plan.Plan{FlowQuota: c.FlowQuota, RevenueMeterMinor: c.RevenueMeterMinor, FraudMonitoring: c.FraudMonitoring}
+func (c *Config) Plan() quota.Plan {
+	return quota.Plan{FlowQuota: c.FlowQuota, RevenueMeterMinor: c.RevenueMeterMinor, FraudMonitoring: c.FraudMonitoring}
 }
 
 // MailSender is the address that mails come from.

@@ -13,7 +13,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/ident"
-	"rail/server/pgtx"
+	"rail/server/postgres/pgtx"
 )
 
 // Recorder collects the events of one request or job run, in order.

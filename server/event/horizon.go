@@ -6,7 +6,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/gen/db"
-	"rail/server/pgtx"
+	"rail/server/postgres/pgtx"
 )
 
 // Horizon is up to where the events are known: what a later snapshot sees of them

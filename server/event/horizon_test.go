@@ -19,8 +19,8 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/event"
-	"rail/server/pgtest"
-	"rail/server/pgtx"
+	"rail/server/harness/pgtest"
+	"rail/server/postgres/pgtx"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

@@ -6,7 +6,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/server/clock"
-	"rail/server/pgtx"
+	"rail/server/postgres/pgtx"
 )
 
 // Recorders holds the events of a job's run by organization. RequestID is the

@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/server/clock"
-	"rail/server/ledger"
+	"rail/server/money/ledger"
 )
 
 // foldBalances keeps the ledger entries that a reader of balances must add few.

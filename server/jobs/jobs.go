@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/server/clock"
-	"rail/server/mail"
-	"rail/server/payout"
+	"rail/server/money/payout"
+	"rail/server/outbound/mail"
 	"rail/server/secret"
 )
 

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"rail/server/campaign"
 	"rail/server/clock"
-	"rail/server/sequence"
+	"rail/server/outbound/campaign"
+	"rail/server/outbound/sequence"
 )
 
 // sendMail sends what the outbox holds.

@@ -10,8 +10,8 @@ import (
 	"rail/server/clock"
 	"rail/server/event"
 	"rail/server/ident"
-	"rail/server/ledger"
-	"rail/server/pgtx"
+	"rail/server/money/ledger"
+	"rail/server/postgres/pgtx"
 )
 
 // moveBatch bounds the commissions of one transaction, so that no request

@@ -11,12 +11,12 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/auth"
-	"rail/server/call"
 	"rail/server/clock"
 	"rail/server/event"
 	"rail/server/ident"
-	"rail/server/payout"
-	"rail/server/pgtx"
+	"rail/server/money/payout"
+	"rail/server/postgres/pgtx"
+	"rail/server/work"
 )
 
 // batchDelay is how long after midnight of the first the month's batches are
@@ -82,7 +82,7 @@ func autoPayouts(m Means) Job {
 // makeBatch begins one program's batch in a transaction of its own. Another
 // replica that was first holds the program until its batch is there.
 func makeBatch(ctx context.Context, m Means, now clock.Time, run string, p db.ProgramsToBatchRow, end clock.Time) error {
-	return call.New(m.Pool, run, "auto-payouts", auth.Key{OrgID: p.OrgID}, now).Within(ctx, func(c *call.Call) error {
+	return work.New(m.Pool, run, "auto-payouts", auth.Key{OrgID: p.OrgID}, now).Within(ctx, func(c *work.Call) error {
 		if _, err := c.Later().Exec(ctx, pgtx.Unhurried); err != nil {
 			return err
 		}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"rail/server/clock"
-	"rail/server/report"
+	"rail/server/money/report"
 )
 
 // sumReports keeps reports fast. A day is summed when it is over, so that this

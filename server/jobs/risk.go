@@ -9,8 +9,8 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/ident"
-	"rail/server/payout"
-	"rail/server/risk"
+	"rail/server/money/payout"
+	"rail/server/program/risk"
 )
 
 // riskSweep makes the risk checks that no request makes, in every program of an

@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/server/clock"
-	"rail/server/pgtx"
+	"rail/server/postgres/pgtx"
 )
 
 // tallyBatch bounds the differences that one transaction folds.

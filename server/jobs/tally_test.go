@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"rail/gen/db"
-	"rail/server/audit"
 	"rail/server/clock"
-	"rail/server/pgtest"
+	"rail/server/harness/pgtest"
+	"rail/server/money/ledger/check"
 )
 
 // tallied are rows of one program, two partners and a link each.
@@ -65,7 +65,7 @@ func TestTalliesAreExact(t *testing.T) {
 	require.Zero(t, open, "all is folded")
 	require.Zero(t, empty, "nothing is kept of what is gone")
 	require.NotZero(t, rows)
-	found, err := audit.Run(t.Context(), pool)
+	found, err := check.Run(t.Context(), pool)
 	require.NoError(t, err)
 	require.Empty(t, found)
 }
@@ -147,7 +147,7 @@ func TestTalliesOfOthers(t *testing.T) {
 		_, err := pool.Exec(t.Context(), sql)
 		require.NoError(t, err, sql)
 	}
-	found, err := audit.Run(t.Context(), pool)
+	found, err := check.Run(t.Context(), pool)
 	require.NoError(t, err)
 	require.Empty(t, found)
 	for _, step := range []struct {
@@ -156,7 +156,7 @@ func TestTalliesOfOthers(t *testing.T) {
 	}{{"UPDATE tally_entries SET difference = 7", false}, {"SELECT recount_tallies()", true}} {
 		_, err := pool.Exec(t.Context(), step.sql)
 		require.NoError(t, err)
-		found, err := audit.Run(t.Context(), pool)
+		found, err := check.Run(t.Context(), pool)
 		require.NoError(t, err)
 		require.Equal(t, step.clean, len(found) == 0, step.sql)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/server/clock"
-	"rail/server/pgtx"
-	"rail/server/tax"
+	"rail/server/money/tax"
+	"rail/server/postgres/pgtx"
 )
 
 // expireTaxForms retires tax forms that have run out.

@@ -12,12 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/clock"
-	"rail/server/front"
+	"rail/server/harness/pgtest"
+	"rail/server/http/middleware"
 	"rail/server/keyring"
-	"rail/server/payout"
-	"rail/server/pgtest"
+	"rail/server/money/payout"
+	"rail/server/outbound/webhook"
 	"rail/server/secret"
-	"rail/server/webhook"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -55,7 +55,7 @@ var places = map[string]struct{ place, sql string }{
 	"payout details":          {payout.DetailsPlace("part_1"), "UPDATE partners SET payout_method = 'wise', payout_details = $1, payout_details_hash = ''"},
 	"webhook secret":          {webhook.SecretPlace("whe_1", false), "UPDATE webhook_endpoints SET secret = $1"},
 	"previous webhook secret": {webhook.SecretPlace("whe_1", true), "UPDATE webhook_endpoints SET previous_secret = $1, previous_expires_at = now()"},
-	"stored answer":           {front.IdempotencyPlace("org_1", "k/1"), "INSERT INTO idempotency_keys (org_id, key, fingerprint, status, body, created_at) VALUES ('org_1', 'k/1', '', 200, $1, now())"},
+	"stored answer":           {middleware.IdempotencyPlace("org_1", "k/1"), "INSERT INTO idempotency_keys (org_id, key, fingerprint, status, body, created_at) VALUES ('org_1', 'k/1', '', 200, $1, now())"},
 }
 
 // database holds a row of each kind, and nothing that is sealed.
@@ -214,7 +214,7 @@ func TestOpenLarge(t *testing.T) {
 	pool := database(t)
 	for n, key := range []string{"k/1", "k/2"} {
 		by := given(t, byte(n+1))
-		sealed, err := by.Keeper.Seal([]byte(strings.Repeat("large", 10_000)), front.IdempotencyPlace("org_1", key))
+		sealed, err := by.Keeper.Seal([]byte(strings.Repeat("large", 10_000)), middleware.IdempotencyPlace("org_1", key))
 		require.NoError(t, err)
 		exec(t, pool, "INSERT INTO idempotency_keys (org_id, key, fingerprint, status, body, created_at) VALUES ('org_1', $2, '', 200, $1, now())", sealed, key)
 	}

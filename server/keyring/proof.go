@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"rail/server/pgtx"
+	"rail/server/postgres/pgtx"
 	"rail/server/secret"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"rail/server/pgtest"
+	"rail/server/harness/pgtest"
 	"rail/server/postgres"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"rail/server/clock"
 	"rail/server/ident"
-	"rail/server/rules"
+	"rail/server/money/rules"
 	"rail/server/secret"
 )
 

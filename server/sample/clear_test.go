@@ -10,8 +10,8 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/harness/pgtest"
 	"rail/server/ident"
-	"rail/server/pgtest"
 	"rail/server/sample"
 	"rail/server/secret"
 )

@@ -7,8 +7,8 @@ import (
 
 	"rail/server/clock"
 	"rail/server/ident"
-	"rail/server/ledger"
-	"rail/server/rules"
+	"rail/server/money/ledger"
+	"rail/server/money/rules"
 )
 
 // overrideJSON is the rate of the few links that have one of their own.

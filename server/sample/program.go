@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"rail/server/ident"
-	"rail/server/rules"
+	"rail/server/money/rules"
 )
 
 const addOn = "prod_ai_pack"

@@ -14,7 +14,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/pgtx"
+	"rail/server/postgres/pgtx"
 	"rail/server/secret"
 )
 

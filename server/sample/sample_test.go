@@ -9,11 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/gen/db"
-	"rail/server/audit"
 	"rail/server/clock"
+	"rail/server/harness/pgtest"
 	"rail/server/ident"
-	"rail/server/ledger"
-	"rail/server/pgtest"
+	"rail/server/money/ledger"
+	"rail/server/money/ledger/check"
 	"rail/server/sample"
 )
 
@@ -54,7 +54,7 @@ func TestLoadAndClear(t *testing.T) {
 
 func clean(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
-	findings, err := audit.Run(context.Background(), pool)
+	findings, err := check.Run(context.Background(), pool)
 	require.NoError(t, err)
 	require.Empty(t, findings)
 }

@@ -5,7 +5,7 @@ import (
 
 	"rail/server/clock"
 	"rail/server/ident"
-	"rail/server/webhook"
+	"rail/server/outbound/webhook"
 )
 
 // riskRows writes what was noticed of partners: a flag in each state.

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/server/clock"
+	"rail/server/config"
+	"rail/server/harness/dataset"
+	"rail/server/harness/scale"
+	"rail/server/postgres/embedded"
+	"rail/server/postgres/migrate"
+)
+
+// loadUsage is what "bench load -help" says before the flags.
+const loadUsage = `bench load fills the configured database (RAIL_DATABASE_URL, or the private one
+of RAIL_DATA_DIR) with a large customer's data. The database must have no
+organization and no other session. At -scale 1 it gets %d clicks, %d
+customers, %d sales and as many commissions of two years up to today, %d
+partners with links, coupons, payouts and balances, and the events and
+deliveries of the last month (a quarter as many as sales). Most of it is one
+organization's, %s; %s has the rest.
+
+The role must be a superuser's, or one that may set session_replication_role:
+triggers and foreign keys rest while the rows are written, and plain indexes are
+made after them. rail audit finds nothing wrong with the result.
+
+`
+
+// load fills a database to measure on.
+func load(ctx context.Context, args []string) error {
+	fs := flag.NewFlagSet("bench load", flag.ContinueOnError)
+	fs.Usage = func() {
+		full := dataset.Full
+		fmt.Fprintf(fs.Output(), loadUsage, full.Clicks, full.Customers, full.Sales, full.Partners, dataset.Big, dataset.Small)
+		fs.PrintDefaults()
+	}
+	size := fs.Float64("scale", 1, "`FACTOR` of the full size, such as 0.1")
+	yes := fs.Bool("yes", false, "confirm that the configured database is to be filled")
+	if err := parse(fs, args); err != nil {
+		return err
+	}
+	if !*yes {
+		return errors.New("this fills the configured database with made-up data: confirm it with -yes")
+	}
+	if *size <= 0 || *size > 10 {
+		return errors.New("-scale must be above 0 and at most 10")
+	}
+	cfg, err := config.Read(nil)
+	if err != nil {
+		return err
+	}
+	if cfg.DatabaseURL != "" {
+		return fill(ctx, cfg.DatabaseURL, *size)
+	}
+	s, err := embedded.Start(ctx, embedded.Options{Dir: cfg.DataDir, Durable: true})
+	if err != nil {
+		return err
+	}
+	return errors.Join(fill(ctx, s.DSN("postgres"), *size), s.Stop())
+}
+
+// fill makes the tables where there are none, and the rows.
+func fill(ctx context.Context, dsn string, size float64) error {
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return fmt.Errorf("database: %w", err)
+	}
+	err = migrate.Serves(ctx, conn)
+	if errors.Is(err, migrate.ErrEmpty) {
+		err = migrate.Up(ctx, dsn)
+	}
+	if err := errors.Join(err, conn.Close(ctx)); err != nil {
+		return err
+	}
+	now := clock.System{}.Now()
+	err = dataset.Load(ctx, dsn, dataset.Options{
+		Size: dataset.Full.Times(size), Until: clock.At(now.Truncate(24 * time.Hour)), Org: dataset.Big, Other: dataset.Small,
+		Log: func(format string, args ...any) { slog.Info(fmt.Sprintf(format, args...)) },
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("the data is loaded; make a key with: rail key create --org %s --scope read --scope write\n", dataset.Big)
+	return nil
+}
+
+// grow measures every read and job in a small and a large database.
+func grow(ctx context.Context, args []string) error {
+	fs, o := flag.NewFlagSet("bench scale", flag.ContinueOnError), scale.Options{Out: os.Stdout}
+	fs.Float64Var(&o.Small, "small", 0.1, "`FACTOR` of the full size for the smaller database")
+	fs.Float64Var(&o.Full, "full", 1, "`FACTOR` of the full size for the larger one")
+	fs.StringVar(&o.SmallDSN, "small-database", "", "`URL` of a database that bench load has filled, instead of a private one")
+	fs.StringVar(&o.FullDSN, "full-database", "", "`URL` of another")
+	fs.StringVar(&o.Dir, "dir", "", "`DIRECTORY` for the private databases; 15 GB at the full size")
+	fs.StringVar(&o.Only, "only", "", "`PREFIX` of the requests to measure, such as listSales")
+	fs.IntVar(&o.Rounds, "rounds", 7, "`TIMES` that each request is measured; the median counts")
+	fs.BoolVar(&o.Jobs, "jobs", true, "measure jobs too, which changes the databases")
+	fs.BoolVar(&o.All, "all", false, "print every request, not only the slowest and those that grow")
+	if err := parse(fs, args); err != nil {
+		return err
+	}
+	if o.Small <= 0 || o.Full < o.Small || o.Rounds < 1 {
+		return errors.New("-small must be above 0, -full at least as much, and -rounds at least 1")
+	}
+	return scale.Run(ctx, o)
+}

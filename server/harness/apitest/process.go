@@ -1,0 +1,90 @@
+package apitest
+
+import (
+	"context"
+	"encoding/hex"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/clock"
+	"rail/server/harness/pgtest"
+	"rail/server/harness/process"
+	"rail/server/keyring"
+	"rail/server/secret"
+)
+
+// built is the server, built once a test binary.
+var built = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "rail-test-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "rail")
+	return path, process.Build(context.Background(), path)
+})
+
+// Process is a server process that a test may stop and kill.
+type Process struct {
+	*Server
+	Cmd *exec.Cmd
+}
+
+// Processes starts n server processes on the database of s, whose clock must be
+// the system's. They end with the test.
+func Processes(t testing.TB, s *Server, n int, environ ...string) []*Process {
+	t.Helper()
+	out := make([]*Process, n)
+	for i := range out {
+		out[i] = StartProcess(t, s, environ...)
+	}
+	return out
+}
+
+// StartProcess starts one server process on the database of s, behind a
+// PgBouncer where RAIL_TEST_BOUNCER is set.
+func StartProcess(t testing.TB, s *Server, environ ...string) *Process {
+	t.Helper()
+	path, err := built()
+	require.NoError(t, err)
+	s.adopted()
+	cmd := exec.Command(path, "serve")
+	cmd.Env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "RAIL_DATABASE_URL=" + s.DSN, "RAIL_SECRET_KEY=" + hex.EncodeToString(s.Config.SecretKey[:]),
+		"RAIL_ADDR=127.0.0.1:0", "RAIL_DATA_DIR=" + t.TempDir(), "RAIL_DB_MAX_CONNS=12", "RAIL_LOG_LEVEL=error", "RAIL_ADDRESS_RATE_LIMIT=1000000",
+	}, environ...)
+	if os.Getenv("RAIL_TEST_BOUNCER") != "" {
+		cmd.Env = append(cmd.Env, "RAIL_DATABASE_URL="+pgtest.Bouncer(t, s.DSN), "RAIL_DATABASE_SESSION_URL="+s.DSN)
+	}
+	cmd.Stderr = os.Stderr
+	replica := *s
+	replica.URL, err = process.Serve(cmd)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGCONT) // in case a test stopped it
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have been killed
+		_ = cmd.Wait()
+	})
+	replica.Client = replica.ClientFor(replica.Key)
+	return &Process{&replica, cmd}
+}
+
+// adopted notes the secret key in the database, which processes look at.
+func (s *Server) adopted() {
+	s.T.Helper()
+	keeper, err := secret.New(s.Config.SecretKey)
+	require.NoError(s.T, err)
+	require.NoError(s.T, keyring.Adopt(context.Background(), s.Pool, keyring.Given{Keeper: keeper, Now: s.Clock.Now()}))
+}
+
+// Real starts a server with a database that processes can serve too. Their clock
+// is the system's; its own stands where the system's was.
+func Real(t testing.TB, options ...Option) *Server {
+	t.Helper()
+	return On(t, pgtest.DurableDSN(t), clock.NewManual(clock.System{}.Now().Time), options...)
+}

@@ -1,0 +1,135 @@
+package apitest
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/config"
+	"rail/server/outbound/webhook"
+	"rail/server/secret"
+)
+
+// Loopback lets webhooks reach the test's own sinks.
+func Loopback(c *config.Config) {
+	c.WebhookAllowCIDRs = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+}
+
+// Received is one request that a sink got.
+type Received struct {
+	Header  http.Header
+	Body    string
+	Event   Answer
+	Path    string
+	Arrived time.Time
+}
+
+// Sink is a receiver of webhooks. Answer, where it is set, answers them.
+type Sink struct {
+	URL    string
+	Answer func(w http.ResponseWriter, r Received)
+	mu     sync.Mutex
+	got    []Received
+	now    map[string]int // in flight, by path
+	most   map[string]int
+	more   chan struct{}
+}
+
+// NewSink starts a sink that ends with the test.
+func NewSink(t testing.TB) *Sink {
+	t.Helper()
+	s := &Sink{now: map[string]int{}, most: map[string]int{}, more: make(chan struct{}, 1)}
+	web := httptest.NewServer(http.HandlerFunc(s.serve))
+	t.Cleanup(web.Close)
+	s.URL = web.URL
+	return s
+}
+
+func (s *Sink) serve(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body) // a request that is cut off has what it has
+	got := Received{Header: r.Header, Body: string(body), Event: decoded(string(body)), Path: r.URL.Path, Arrived: time.Now()}
+	s.mu.Lock()
+	s.now[r.URL.Path]++
+	s.most[r.URL.Path] = max(s.most[r.URL.Path], s.now[r.URL.Path])
+	s.got = append(s.got, got)
+	answer := s.Answer
+	s.mu.Unlock()
+	select {
+	case s.more <- struct{}{}:
+	default:
+	}
+	if answer != nil {
+		answer(w, got)
+	}
+	s.mu.Lock()
+	s.now[r.URL.Path]--
+	s.mu.Unlock()
+}
+
+// Got returns what has arrived on a path, in order; "" is every path.
+func (s *Sink) Got(path string) []Received {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Received
+	for _, r := range s.got {
+		if path == "" || r.Path == path {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// MostAtOnce is the highest number of requests in flight on a path.
+func (s *Sink) MostAtOnce(path string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.most[path]
+}
+
+// Wait returns what has arrived on a path once there are n of it.
+func (s *Sink) Wait(t testing.TB, path string, n int) []Received {
+	t.Helper()
+	limit := time.After(20 * time.Second)
+	for {
+		if got := s.Got(path); len(got) >= n {
+			return got
+		}
+		select {
+		case <-s.more:
+		case <-time.After(50 * time.Millisecond):
+		case <-limit:
+			require.FailNow(t, "too little arrived", "%d of %d on %q", len(s.Got(path)), n, path)
+		}
+	}
+}
+
+// Deliver runs a webhook sender on the server's database and clock until stop
+// is called or the test ends.
+func (s *Server) Deliver() (stop func()) {
+	s.T.Helper()
+	return s.DeliverBy(webhook.NewGuard(s.Config.WebhookAllowCIDRs, false, "").DialContext)
+}
+
+// DeliverBy is Deliver, to receivers that dial reaches.
+func (s *Server) DeliverBy(dial webhook.Dial) (stop func()) {
+	s.T.Helper()
+	keeper, err := secret.New(s.Config.SecretKey)
+	require.NoError(s.T, err)
+	sender := webhook.NewSender(webhook.Options{
+		Pool: s.Pool, Keeper: keeper, Clock: s.Clock, Log: slog.New(slog.NewTextHandler(s.log, nil)), Dial: dial, Service: "Rail",
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { sender.Run(ctx); close(done) }()
+	stop = sync.OnceFunc(func() { cancel(); <-done })
+	s.T.Cleanup(stop)
+	return stop
+}

@@ -1,0 +1,190 @@
+// Package bar holds the service against the reliability bar (reliability,
+// section 2): two server processes and one PostgreSQL, under generated requests,
+// races, kills and crashes. Each stage ends with a clean audit, and fails where
+// it could not do what it says.
+package bar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"rail/server/money/ledger/check"
+)
+
+// Options says what to run.
+type Options struct {
+	Smoke bool
+	Seed  uint64
+	Only  []string // names of stages; all when empty
+	Bug   string   // of the seeded bugs only those whose names hold this
+	Out   io.Writer
+}
+
+// Size tells a full run from a smoke run.
+type Size struct{ Smoke bool }
+
+func (s Size) of(full, smoke int) int {
+	if s.Smoke {
+		return smoke
+	}
+	return full
+}
+
+// stage is one part of the bar.
+type stage struct {
+	name, title string
+	run         func(ctx context.Context, w *world, size Size) (figures, error)
+}
+
+// figures are what a stage did, in the order in which it tells it.
+type figures []figure
+
+type figure struct {
+	what  string
+	value string
+}
+
+func (f *figures) add(what string, value any) { *f = append(*f, figure{what, fmt.Sprint(value)}) }
+
+// stages lists the bar in the order in which it runs.
+func stages() []stage {
+	return []stage{
+		{"g1", "G1 vectors", vectorsHold},
+		{"g2", "G2 tenancy", tenancy},
+		{"g3", "G3 scopes", scopes},
+		{"g4", "G4 idempotency", idempotency},
+		{"g5", "G5 paging", paging},
+		{"g6", "G6 races", races},
+		{"g7", "G7 crashes", crashes},
+		{"g8", "G8 webhooks", webhooks},
+		{"g9", "G9 fuzz", fuzz},
+		{"g10", "G10 the bar itself", bites},
+		{"g11", "G11 neighbours", neighbours},
+	}
+}
+
+// Names returns the names of the stages.
+func Names() []string {
+	var out []string
+	for _, s := range stages() {
+		out = append(out, s.name)
+	}
+	return out
+}
+
+// row is a line of the table.
+type row struct {
+	stage   stage
+	figures figures
+	took    time.Duration
+	err     error
+}
+
+// Run runs the stages and prints the table of figures. Its error holds what
+// every stage found.
+func Run(ctx context.Context, o Options) (err error) {
+	for _, name := range o.Only {
+		if !slices.Contains(Names(), name) {
+			return fmt.Errorf("no stage is called %q; there are %v", name, Names())
+		}
+	}
+	binary, remove, err := build(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	c, err := newCluster(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	w, err := newWorld(ctx, c, binary, o.Seed)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	w.bug = o.Bug
+	var rows []row
+	for _, s := range stages() {
+		if len(o.Only) > 0 && !slices.Contains(o.Only, s.name) {
+			continue
+		}
+		r := w.stage(ctx, s, Size{o.Smoke})
+		fmt.Fprintln(o.Out, r)
+		rows = append(rows, r)
+		err = errors.Join(err, r.err)
+	}
+	table(o.Out, o, rows)
+	return err
+}
+
+// stage runs one stage; what its answers broke and what the audit finds fail it
+// too.
+func (w *world) stage(ctx context.Context, s stage, size Size) row {
+	began := time.Now()
+	w.take() // another stage's faults are told already
+	f, err := s.run(ctx, w, size)
+	r := row{stage: s, figures: f, took: time.Since(began)}
+	if found, auditErr := check.Full(ctx, w.pool, w.keeper); auditErr != nil || len(found.Findings) > 0 {
+		err = errors.Join(err, auditErr, fmt.Errorf("the audit finds %d: %v", len(found.Findings), first(found.Findings, 5)))
+	}
+	if faults, n := w.take(); n > 0 {
+		err = errors.Join(err, fmt.Errorf("%d faults:\n%s", n, strings.Join(faults, "\n")))
+	}
+	if err != nil {
+		r.err = fmt.Errorf("%s (BAR_SEED=%d): %w", s.title, w.seed, err)
+	}
+	return r
+}
+
+func first[T any](list []T, n int) []T { return list[:min(n, len(list))] }
+
+// String is a row as it is told while the bar runs.
+func (r row) String() string {
+	if r.err != nil {
+		return fmt.Sprintf("FAIL %s, %.1f s: %v", r.stage.title, r.took.Seconds(), r.err)
+	}
+	return fmt.Sprintf("ok   %s, %.1f s: %s", r.stage.title, r.took.Seconds(), r.figures)
+}
+
+// String is the figures as one cell.
+func (f figures) String() string {
+	parts := make([]string, len(f))
+	for i, one := range f {
+		parts[i] = one.value + " " + one.what
+	}
+	return strings.Join(parts, ", ")
+}
+
+func table(out io.Writer, o Options, rows []row) {
+	fmt.Fprint(out, "\n| stage | figures | seconds |\n|---|---|---|\n")
+	var total time.Duration
+	for _, r := range rows {
+		told := r.figures.String()
+		if r.err != nil {
+			told = "**failed** " + told
+		}
+		fmt.Fprintf(out, "| %s | %s | %.0f |\n", r.stage.title, told, r.took.Seconds())
+		total += r.took
+	}
+	size := "full"
+	if o.Smoke {
+		size = "smoke"
+	}
+	fmt.Fprintf(out, "\nBAR_SEED=%d, %s size, %.0f s; the audit was clean after every stage that passed.\n", o.Seed, size, total.Seconds())
+}
+
+// temporary makes a directory that PostgreSQL's account may pass through.
+func temporary() (string, error) {
+	dir, err := os.MkdirTemp("", "rail-bar-")
+	if err != nil {
+		return "", err
+	}
+	return dir, os.Chmod(dir, 0o711) //nolint:gosec // nothing secret
+}

@@ -1,0 +1,180 @@
+package bar
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"rail/server/harness/contract"
+)
+
+// M is a JSON object.
+type M = map[string]any
+
+// call is a request. Headers with an empty list are left out.
+type call struct {
+	op           *operation // nil where the description is asked
+	method, path string
+	key          string
+	body         any // an M, or raw JSON as string, or nil
+	header       http.Header
+	at           string // address of a process; "" for the processes in turn
+}
+
+// answer is a response.
+type answer struct {
+	status int
+	header http.Header
+	raw    []byte
+	body   M
+}
+
+func (a answer) text(name string) string { s, _ := a.body[name].(string); return s }
+
+func (a answer) int(name string) int64 {
+	n, _ := a.body[name].(json.Number)
+	i, _ := n.Int64()
+	return i
+}
+
+func (a answer) code() string { return answer{body: a.object("error")}.text("code") }
+
+func (a answer) param() string { return answer{body: a.object("error")}.text("param") }
+
+func (a answer) object(name string) M { m, _ := a.body[name].(M); return m }
+
+func (a answer) data() []answer {
+	list, _ := a.body["data"].([]any)
+	out := make([]answer, 0, len(list))
+	for _, v := range list {
+		m, _ := v.(M)
+		out = append(out, answer{body: m})
+	}
+	return out
+}
+
+func (a answer) replayed() bool { return a.header.Get("Idempotent-Replayed") == "true" }
+
+// shape is what a client can see of an answer, but for the request's own id.
+func (a answer) shape() string {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(a.header)), func(n string) bool { return n == "Rail-Request-Id" })
+	raw := strings.ReplaceAll(string(a.raw), a.header.Get("Rail-Request-Id"), "")
+	return fmt.Sprintf("%d %s %s", a.status, strings.Join(names, " "), raw)
+}
+
+// send sends a request and judges the answer: a connection that breaks is an
+// error, an answer that must not be is a fault.
+func (w *world) send(ctx context.Context, c call) (answer, error) {
+	var raw []byte
+	switch b := c.body.(type) {
+	case nil:
+	case string:
+		raw = []byte(b)
+	default:
+		var err error
+		if raw, err = json.Marshal(b); err != nil {
+			return answer{}, err
+		}
+	}
+	at := c.at
+	if at == "" {
+		at = w.processes[int(w.turn.Add(1))%len(w.processes)].addr
+	}
+	r, err := http.NewRequestWithContext(ctx, c.method, "http://"+at+c.path, bytes.NewReader(raw))
+	if err != nil {
+		return answer{}, err
+	}
+	if c.key != "" {
+		r.Header.Set("Authorization", "Bearer "+c.key)
+	}
+	if len(raw) > 0 {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	maps.Copy(r.Header, c.header)
+	res, err := w.http.Do(r)
+	if err != nil {
+		return answer{}, err
+	}
+	defer res.Body.Close() //nolint:errcheck // it is read to its end
+	a := answer{status: res.StatusCode, header: res.Header}
+	if a.raw, err = io.ReadAll(res.Body); err != nil {
+		return answer{}, err
+	}
+	w.asked.Add(1)
+	w.judge(c, r, a, raw)
+	dec := json.NewDecoder(bytes.NewReader(a.raw))
+	dec.UseNumber()
+	_ = dec.Decode(&a.body) // texts and empty bodies are no JSON
+	return a, nil
+}
+
+// judge notes what is wrong with an answer.
+func (w *world) judge(c call, r *http.Request, a answer, sent []byte) {
+	var faults []error
+	op := c.op
+	if op != nil {
+		faults = contract.Of(op.route, map[string]string{}, r, a.status, a.header, a.raw)
+	} else {
+		var id string
+		id, faults = contract.Answer(r, a.status, a.header, a.raw)
+		op = operations()[id]
+	}
+	for _, f := range faults {
+		w.fault("%v (sent %s)", f, sent)
+	}
+	if a.status >= 500 && (a.status != 501 || op == nil || !op.later) && (a.status != 503 || !w.away.Load()) {
+		w.fault("%s %s answered %d: %s (sent %s)", c.method, c.path, a.status, a.raw, sent)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for text, key := range w.canary {
+		if c.key != key && bytes.Contains(a.raw, []byte(text)) && !strings.Contains(c.path, text) && !bytes.Contains(sent, []byte(text)) {
+			w.broken++
+			w.faults = append(w.faults, fmt.Sprintf("- %s %s shows another organization's %q: %s", c.method, c.path, text, a.raw))
+		}
+	}
+}
+
+// ask sends a request with the organization's key; a broken connection is an
+// empty answer with status 0.
+func (o *org) ask(ctx context.Context, method, path string, body any, headers ...string) answer {
+	c := call{method: method, path: path, key: o.key, body: body, header: pairs(headers)}
+	a, err := o.w.send(ctx, c)
+	if err != nil && ctx.Err() == nil {
+		o.w.fault("%s %s: %v", method, path, err)
+	}
+	return a
+}
+
+func (o *org) get(ctx context.Context, path string) answer { return o.ask(ctx, "GET", path, nil) }
+
+func (o *org) post(ctx context.Context, path string, body any, headers ...string) answer {
+	return o.ask(ctx, "POST", path, body, headers...)
+}
+
+// made posts, and notes a fault unless an object is made; it returns the id.
+func (o *org) made(ctx context.Context, path string, body any) string {
+	return o.object(ctx, path, body).text("id")
+}
+
+func (o *org) object(ctx context.Context, path string, body any) answer {
+	a := o.post(ctx, path, body)
+	if a.status/100 != 2 && ctx.Err() == nil {
+		o.w.fault("POST %s %v: %d %s", path, body, a.status, a.raw)
+	}
+	return a
+}
+
+func pairs(headers []string) http.Header {
+	h := http.Header{}
+	for i := 0; i+1 < len(headers); i += 2 {
+		h[http.CanonicalHeaderKey(headers[i])] = []string{headers[i+1]}
+	}
+	return h
+}

@@ -1,0 +1,103 @@
+package bar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/server/postgres/embedded"
+	"rail/server/postgres/migrate"
+)
+
+// cluster is a durable PostgreSQL of the bar's own, which starts again when it
+// is killed.
+type cluster struct {
+	dir       string
+	server    *embedded.Server
+	end       context.CancelFunc
+	databases atomic.Int64
+}
+
+func newCluster(ctx context.Context) (*cluster, error) {
+	dir, err := temporary()
+	if err != nil {
+		return nil, err
+	}
+	server, err := embedded.Start(ctx, embedded.Options{Dir: filepath.Join(dir, "pg"), Durable: true, MaxConnections: 150})
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	keep, end := context.WithCancel(context.WithoutCancel(ctx))
+	go server.Keep(keep)
+	return &cluster{dir: dir, server: server, end: end}, nil
+}
+
+func (c *cluster) close() error {
+	c.end()
+	return errors.Join(c.server.Stop(), os.RemoveAll(c.dir))
+}
+
+// database makes a database with Rail's tables.
+func (c *cluster) database(ctx context.Context) (string, error) {
+	conn, err := pgx.Connect(ctx, c.server.DSN("postgres"))
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close(ctx) //nolint:errcheck // nothing is lost
+	name := fmt.Sprintf("bar%d", c.databases.Add(1))
+	if _, err := conn.Exec(ctx, "CREATE DATABASE "+name); err != nil {
+		return "", err
+	}
+	dsn := c.server.DSN(name)
+	return dsn, migrate.Up(ctx, dsn)
+}
+
+// killPostmaster kills the process that every other one of the cluster obeys.
+func (c *cluster) killPostmaster() error {
+	text, err := os.ReadFile(filepath.Join(c.dir, "pg", "data", "postmaster.pid"))
+	if err != nil {
+		return err
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	pid, err := strconv.Atoi(first)
+	if err != nil {
+		return err
+	}
+	return syscall.Kill(pid, syscall.SIGKILL)
+}
+
+// answers waits until the cluster serves again.
+func (c *cluster) answers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	for {
+		conn, err := pgx.Connect(ctx, c.server.DSN("postgres"))
+		if err == nil {
+			return conn.Close(ctx)
+		}
+		if pause(ctx, 20*time.Millisecond) != nil {
+			return err
+		}
+	}
+}
+
+// pause waits, and ends early with the context.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}

@@ -1,0 +1,247 @@
+package bar
+
+import (
+	"encoding/json"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/routers"
+
+	"rail/server/harness/contract"
+)
+
+// operation is what the stages need to know of one, read from the description.
+type operation struct {
+	id, method, path string
+	route            *routers.Route
+	public, later    bool
+	scopes           []string
+	prefix           string // of the id in the path
+	makes            string // prefix of the id of what it makes or shows
+	body             *openapi3.Schema
+	example          M
+	query            []parameter
+	success          []int
+}
+
+type parameter struct {
+	name     string
+	required bool
+	schema   *openapi3.Schema
+	list     bool
+}
+
+// in returns the path with an id in its place.
+func (o *operation) in(id string) string {
+	before, after, found := strings.Cut(o.path, "{id}")
+	if !found {
+		return o.path
+	}
+	return before + url.PathEscape(id) + after
+}
+
+func (o *operation) takesID() bool { return strings.Contains(o.path, "{id}") }
+
+func (o *operation) parameter(name string) *parameter {
+	for i := range o.query {
+		if o.query[i].name == name {
+			return &o.query[i]
+		}
+	}
+	return nil
+}
+
+// pages tells whether the operation is a list with cursors of ids.
+func (o *operation) pages() bool {
+	return o.parameter("starting_after") != nil && o.id != "listWebhookEvents" // whose cursors are names
+}
+
+// operations are those of the description, by their ids.
+var operations = sync.OnceValue(func() map[string]*operation {
+	out := map[string]*operation{}
+	spec := contract.Spec()
+	for path, item := range spec.Paths.Map() {
+		for method, op := range item.Operations() {
+			out[op.OperationID] = newOperation(spec, path, item, method, op)
+		}
+	}
+	for _, o := range out {
+		if o.takesID() {
+			o.prefix = prefixOf(out, o)
+		}
+	}
+	return out
+})
+
+// sorted are the operations in an order that never changes.
+func sorted() []*operation {
+	all := operations()
+	var out []*operation
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		out = append(out, all[id])
+	}
+	return out
+}
+
+func newOperation(spec *openapi3.T, path string, item *openapi3.PathItem, method string, op *openapi3.Operation) *operation {
+	o := &operation{
+		id: op.OperationID, method: method, path: path, later: op.Extensions["x-unimplemented"] == true,
+		route: &routers.Route{Spec: spec, Path: path, PathItem: item, Method: method, Operation: op},
+	}
+	o.public = op.Security != nil && len(*op.Security) == 0
+	if op.Security != nil {
+		for _, alternative := range *op.Security {
+			o.scopes = append(o.scopes, alternative["bearer"]...)
+		}
+	}
+	for _, p := range slices.Concat(item.Parameters, op.Parameters) {
+		if p.Value.In == "query" {
+			o.query = append(o.query, parameter{p.Value.Name, p.Value.Required, p.Value.Schema.Value, p.Value.Schema.Value.Type.Is("array")})
+		}
+	}
+	if op.RequestBody != nil {
+		content := op.RequestBody.Value.Content["application/json"]
+		o.body, o.example = content.Schema.Value, exampleOf(content)
+	}
+	for status, r := range op.Responses.Map() {
+		if strings.HasPrefix(status, "2") {
+			o.success = append(o.success, int(status[2]-'0')+200)
+			o.makes = madeBy(r.Value)
+		}
+	}
+	return o
+}
+
+// exampleOf is the first example of a body.
+func exampleOf(content *openapi3.MediaType) M {
+	for _, name := range slices.Sorted(maps.Keys(content.Examples)) {
+		m, _ := clone(content.Examples[name].Value.Value).(M)
+		return m
+	}
+	m, _ := clone(content.Example).(M)
+	return m
+}
+
+// clone copies a JSON value; numbers keep their digits.
+func clone(v any) any {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // it came out of JSON
+	}
+	dec := json.NewDecoder(strings.NewReader(string(raw)))
+	dec.UseNumber()
+	var out any
+	if err := dec.Decode(&out); err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// madeBy is the prefix of the ids of a response's objects.
+func madeBy(r *openapi3.Response) string {
+	content := r.Content["application/json"]
+	if content == nil || content.Schema == nil {
+		return ""
+	}
+	s := content.Schema.Value
+	if data := s.Properties["data"]; data != nil && data.Value.Items != nil {
+		s = data.Value.Items.Value
+	}
+	if id := s.Properties["id"]; id != nil {
+		return idPrefix(id.Value)
+	}
+	return ""
+}
+
+// prefixOf is the prefix of the ids of a path's resource: of what is shown
+// there, or else of what its list holds.
+func prefixOf(all map[string]*operation, o *operation) string {
+	resource, _, _ := strings.Cut(o.path, "/{id}")
+	for _, want := range []string{resource + "/{id}", resource} {
+		for _, other := range sortedOf(all) {
+			if other.path == want && other.makes != "" {
+				return other.makes
+			}
+		}
+	}
+	return o.makes
+}
+
+func sortedOf(all map[string]*operation) []*operation {
+	return slices.SortedFunc(maps.Values(all), func(a, b *operation) int { return strings.Compare(a.id, b.id) })
+}
+
+// idPrefix returns the prefix of the ids that a schema asks for, or "".
+func idPrefix(s *openapi3.Schema) string {
+	if s == nil {
+		return ""
+	}
+	for _, choice := range s.OneOf {
+		if p := idPrefix(choice.Value); p != "" {
+			return p
+		}
+	}
+	rest, ok := strings.CutPrefix(s.Pattern, "^(sample_)?")
+	at := strings.Index(rest, "[")
+	if !ok || at < 0 {
+		return ""
+	}
+	return rest[:at]
+}
+
+// slot is a place of a body that holds an id.
+type slot struct {
+	path   []string // partner_id; audience, group_ids, []
+	prefix string
+}
+
+// name is the slot as a refusal's param names it.
+func (s slot) name() string {
+	return strings.ReplaceAll(strings.Join(s.path, "."), ".[]", "[0]")
+}
+
+// slots are the places of a body's schema that hold ids.
+func slots(s *openapi3.Schema, at []string) []slot {
+	if p := idPrefix(s); p != "" {
+		return []slot{{slices.Clone(at), p}}
+	}
+	var out []slot
+	for _, choice := range s.OneOf {
+		out = append(out, slots(choice.Value, at)...)
+	}
+	if s.Items != nil {
+		out = append(out, slots(s.Items.Value, append(slices.Clone(at), "[]"))...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		if len(at) < 4 {
+			out = append(out, slots(s.Properties[name].Value, append(slices.Clone(at), name))...)
+		}
+	}
+	return out
+}
+
+// put sets the slot of a body to an id, making what leads to it.
+func (s slot) put(body any, id string) any {
+	if len(s.path) == 0 {
+		return id
+	}
+	rest := slot{s.path[1:], s.prefix}
+	if s.path[0] == "[]" {
+		list, _ := body.([]any)
+		var first any
+		if len(list) > 0 {
+			first = list[0]
+		}
+		return []any{rest.put(first, id)}
+	}
+	m, _ := body.(M)
+	if m == nil {
+		m = M{}
+	}
+	m[s.path[0]] = rest.put(m[s.path[0]], id)
+	return m
+}

@@ -1,0 +1,133 @@
+package bar
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// bug is a fault that the bar sows into the server's sources, and the stage that
+// must find it. Nothing of it is in the repository's own binary: the compiler is
+// given another text for one file.
+type bug struct {
+	name, stage  string
+	file         string
+	after        string // where to begin to look; "" for the file's beginning
+	from, to     string
+	alsoForSmoke bool
+}
+
+func bugs() []bug {
+	return []bug{
+		{"a query without its tenant", "g2", "gen/db/sales.sql.go", "const saleGet ", "AND t.org_id = $2", "AND $2::text IS NOT NULL", false},
+		{"a malformed id reaches the database", "g2", "server/http/middleware/query.go", "func plausibleID", "if id[i] <= 0x20 || id[i] > 0x7e {", "if false {", false},
+		{"scopes not judged", "g3", "server/http/middleware/scope.go", "", "!s.key.Allows(s.route.scopes)", "!s.key.Allows(nil)", true},
+		{"answers of keys not kept", "g4", "server/http/middleware/work.go", "", "if err := f.keep(ctx, work, r, out); err != nil {", "if err := error(nil); err != nil {", false},
+		{"bodies of keys not compared", "g4", "server/http/middleware/idempotency.go", "", "!hmac.Equal(row.Fingerprint, r.fingerprint)", "!hmac.Equal(r.fingerprint, r.fingerprint)", true},
+		{"a page begins with its cursor", "g5", "gen/db/tags.sql.go", "const tagPage ", "(t.created_at, t.id) < ($3", "(t.created_at, t.id) <= ($3", false},
+		{"events of refunds lost", "g6", "server/http/middleware/work.go", "", "err = work.Events.Flush(ctx, work.Later())", "if !bytes.Contains(out.body.Bytes(), []byte(\"voided_commissions\")) {\nerr = work.Events.Flush(ctx, work.Later())\n}", false},
+		{"refunds lower what has left in a file", "g6", "server/money/payout/payout.go", "func Lower(", `if p.Status == "processing" || p.Status == "paid" {`, `if p.Status == "paid" {`, false},
+		{"an answer although the commit failed", "g7", "server/http/middleware/work.go", "", "if err := tx.Commit(ctx); err != nil {", "if err := tx.Commit(ctx); err != nil && ctx == nil {", false},
+		{"a database that is away answers 500", "g7", "server/http/middleware/errors.go", "func databaseProblem", "if away(pg.Code) {", "if away(pg.Code) && pg.Code == \"\" {", false},
+		{"redirects followed", "g8", "server/outbound/webhook/attempt.go", "CheckRedirect", "return http.ErrUseLastResponse", "return nil", false},
+		{"an endpoint's line backwards", "g8", "gen/db/webhooks.sql.go", "const webhookNext ", "ORDER BY d.event_seq, d.id", "ORDER BY d.event_seq DESC, d.id", false},
+		{"another text signed than sent", "g8", "server/outbound/webhook/sign.go", "func RailSignature", `mac([]byte(s), t, ".", string(body))`, `mac([]byte(s), t, string(body))`, false},
+		{"money rounded down", "g9", "server/money/rules/money.go", "func ratio", "lo, uint64(d/2), 0)", "lo, 0, 0)", false},
+	}
+}
+
+// bites is G10: for each bug a faulty server is built, and the stage that must
+// find it runs on it in its small size.
+func bites(ctx context.Context, w *world, size Size) (figures, error) {
+	root, err := module(ctx)
+	if err != nil {
+		return nil, err
+	}
+	caught := 0
+	for _, b := range bugs() {
+		if size.Smoke && !b.alsoForSmoke || !strings.Contains(b.name, w.bug) {
+			continue
+		}
+		found, err := w.bite(ctx, root, b)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", b.name, err)
+		}
+		if found == nil {
+			w.fault("%s did not find: %s", b.stage, b.name)
+			continue
+		}
+		caught++
+	}
+	if caught == 0 {
+		return nil, errors.New("no bug was found")
+	}
+	var f figures
+	f.add("seeded bugs, each found by its stage", caught)
+	return f, nil
+}
+
+func module(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "rail").Output()
+	return strings.TrimSpace(string(out)), err
+}
+
+// bite returns what the stage found on the faulty server, nil for nothing.
+func (w *world) bite(ctx context.Context, root string, b bug) (found, err error) {
+	overlay, remove, err := b.sow(root)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	binary, discard, err := build(ctx, []string{"-overlay", overlay})
+	if err != nil {
+		return nil, err
+	}
+	defer discard()
+	if err := w.cluster.answers(ctx); err != nil { // the bug before may have left it in the middle of a crash
+		return nil, err
+	}
+	faulty, err := newWorld(ctx, w.cluster, binary, w.seed)
+	if err != nil {
+		return nil, err
+	}
+	defer faulty.close()
+	for _, s := range stages() {
+		if s.name == b.stage {
+			r := faulty.stage(ctx, s, Size{Smoke: true})
+			return r.err, ctx.Err()
+		}
+	}
+	return nil, fmt.Errorf("there is no stage %s", b.stage)
+}
+
+// sow writes the faulty text of the file, and the overlay that names it. It fails
+// where the line is no longer there: the bug must follow the code.
+func (b bug) sow(root string) (overlay string, remove func(), err error) {
+	path := filepath.Join(root, b.file)
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return "", nil, err
+	}
+	start := strings.Index(string(raw), b.after)
+	if start < 0 || !strings.Contains(string(raw[start:]), b.from) {
+		return "", nil, fmt.Errorf("%s no longer holds %q after %q", b.file, b.from, b.after)
+	}
+	faulty := string(raw[:start]) + strings.Replace(string(raw[start:]), b.from, b.to, 1)
+	dir, err := temporary()
+	if err != nil {
+		return "", nil, err
+	}
+	remove = func() { _ = os.RemoveAll(dir) } // temporary
+	replaced := filepath.Join(dir, "faulty.go")
+	names, err := json.Marshal(M{"Replace": M{path: replaced}})
+	if err != nil {
+		return "", remove, err
+	}
+	overlay = filepath.Join(dir, "overlay.json")
+	return overlay, remove, errors.Join(os.WriteFile(replaced, []byte(faulty), 0o600), os.WriteFile(overlay, names, 0o600))
+}

@@ -1,0 +1,365 @@
+package bar
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+
+	"rail/server/auth"
+	"rail/server/http/middleware"
+)
+
+// keyed is the idempotency matrix at work.
+type keyed struct {
+	w                *world
+	o, other         *org
+	own              things
+	test, scopeless  string
+	ops, cases, runs int
+	last             map[string]kept // by operation, for the end of the day
+}
+
+// kept is a request whose key is to grow old.
+type kept struct {
+	call  call
+	first answer
+}
+
+// idempotency is G4: every POST through the rows of the matrix. That a request
+// which died, or failed, leaves its key free (I10, I14) is G7's.
+func idempotency(ctx context.Context, w *world, size Size) (figures, error) {
+	k := &keyed{w: w, last: map[string]kept{}}
+	if err := k.prepare(ctx); err != nil {
+		return nil, err
+	}
+	for i, op := range sorted() {
+		if op.method != "POST" || op.later || size.Smoke && i%4 != 0 {
+			continue
+		}
+		k.ops++
+		if err := k.rows(ctx, op); err != nil {
+			return nil, err
+		}
+	}
+	k.reads(ctx)
+	if err := k.age(ctx); err != nil {
+		return nil, err
+	}
+	if k.ops == 0 || k.runs != k.ops {
+		return nil, fmt.Errorf("%d of %d operations did their work", k.runs, k.ops)
+	}
+	var f figures
+	f.add("operations", k.ops)
+	f.add("cases", k.cases)
+	return f, nil
+}
+
+func (k *keyed) prepare(ctx context.Context) (err error) {
+	if k.o, err = k.w.org(ctx, "Keyed"); err != nil {
+		return err
+	}
+	if k.other, err = k.w.org(ctx, "Other"); err != nil {
+		return err
+	}
+	if k.own, err = k.o.populate(ctx, k.w.unique("keyed")); err != nil {
+		return err
+	}
+	k.o.object(ctx, "/v1/flows", M{"program_id": k.own["prg_"], "name": "manual", "rate_type": "percent", "rate_value": 1000, "approval_mode": "manual", "priority": 1})
+	if k.test, err = k.w.newKey(ctx, k.o.id, false, "read", "write"); err != nil {
+		return err
+	}
+	k.scopeless, err = k.w.newKey(ctx, k.o.id, true)
+	return err
+}
+
+// request is a fresh request of the operation that will succeed.
+func (k *keyed) request(ctx context.Context, op *operation, key string) call {
+	own := k.o.subject(ctx, op, k.own)
+	c := call{op: op, method: "POST", path: with(op.in(own[op.prefix]), queryOf(op, own)), key: k.o.key, header: http.Header{"Idempotency-Key": {key}}}
+	if op.body != nil {
+		body := k.w.wellFormed(op, own)
+		if op.id == "createPayoutBatch" {
+			body["partner_id"] = own["part_"]
+		}
+		c.body = text(body)
+	}
+	return c
+}
+
+func (k *keyed) send(ctx context.Context, c call) answer {
+	k.cases++
+	a, err := k.w.send(ctx, c)
+	if err != nil && ctx.Err() == nil {
+		k.w.fault("%s: %v", c.path, err)
+	}
+	return a
+}
+
+// replays asks again and expects the first answer.
+func (k *keyed) replays(ctx context.Context, row string, c call, first answer) answer {
+	a := k.send(ctx, c)
+	if a.status != first.status || !bytes.Equal(a.raw, first.raw) || !a.replayed() || a.header.Get("Rail-Request-Id") == first.header.Get("Rail-Request-Id") {
+		k.w.fault("%s %s: not the first answer: %d %s, first %d %s", row, c.op.id, a.status, a.raw, first.status, first.raw)
+	}
+	return a
+}
+
+func (k *keyed) refused(ctx context.Context, row string, c call, status int, code string) {
+	a := k.send(ctx, c)
+	if a.status != status || a.code() != code || a.replayed() {
+		k.w.fault("%s %s %s: want %d %s, got %d %s", row, c.op.id, c.path, status, code, a.status, a.raw)
+	}
+}
+
+// rows runs an operation through the matrix.
+func (k *keyed) rows(ctx context.Context, op *operation) error {
+	key := k.w.unique("key") + strings.Repeat("k", 255)
+	c := k.request(ctx, op, key[:255])
+	first := k.send(ctx, c)
+	if first.status/100 != 2 || first.replayed() {
+		k.w.fault("%s: the first of a key answers %d %s", op.id, first.status, first.raw)
+		return ctx.Err()
+	}
+	k.runs++
+	before, err := k.events(ctx)
+	if err != nil {
+		return err
+	}
+	k.replays(ctx, "I1", c, first)
+	k.changed(ctx, op, c, first)
+	k.callers(ctx, op, c, first)
+	k.replays(ctx, "I3", c, first)
+	after, err := k.events(ctx)
+	if err != nil {
+		return err
+	}
+	if after != before {
+		k.w.fault("%s: replays and refusals wrote %d events", op.id, after-before)
+	}
+	k.last[op.id] = kept{c, first}
+	k.unstored(ctx, op)
+	k.stored(ctx, op)
+	k.atOnce(ctx, op)
+	k.malformed(ctx, op)
+	return ctx.Err()
+}
+
+func (k *keyed) events(ctx context.Context) (n int, err error) {
+	err = k.w.pool.QueryRow(ctx, "SELECT count(*) FROM events WHERE org_id = $1", k.o.id).Scan(&n)
+	return n, err
+}
+
+// changed: the same request in another form replays, another one is refused.
+func (k *keyed) changed(ctx context.Context, op *operation, c call, first answer) {
+	if body, ok := c.body.(string); ok {
+		var indented bytes.Buffer
+		if err := json.Indent(&indented, []byte(body), " ", "\t"); err == nil {
+			c.body = indented.String()
+			k.replays(ctx, "I2", c, first)
+		}
+		if other := k.otherBody(op, body); other != "" {
+			c.body = other
+			k.refused(ctx, "I3", c, 422, "idempotency_key_reused")
+		}
+		c.body = body
+	}
+	elsewhere := c
+	switch {
+	case op.takesID():
+		elsewhere.path = with(op.in(newID(op.prefix)))
+	case op.id == "createTag":
+		elsewhere.op, elsewhere.path = operations()["createGroup"], "/v1/groups"
+		elsewhere.body = text(M{"program_id": k.own["prg_"], "name": "x"})
+	default:
+		elsewhere.op, elsewhere.path = operations()["createTag"], "/v1/tags"
+		elsewhere.body = text(M{"program_id": k.own["prg_"], "name": "x"})
+	}
+	k.refused(ctx, "I4", elsewhere, 422, "idempotency_key_reused")
+	if op.parameter("program_id") != nil && !strings.Contains(c.path, "?") {
+		c.path = with(c.path, "program_id="+k.own["prg_"])
+		k.refused(ctx, "I5", c, 422, "idempotency_key_reused")
+	}
+}
+
+// otherBody is the body with one value changed, which must still be well formed.
+func (k *keyed) otherBody(op *operation, body string) string {
+	var m M
+	if json.Unmarshal([]byte(body), &m) != nil {
+		return ""
+	}
+	for name, v := range m {
+		p := property(op.body, name)
+		if p == nil {
+			continue
+		}
+		if s, isText := v.(string); isText && (distinct[name] || name == "reason" || name == "label" || name == "note" || name == "description") && p.Pattern == "" && p.Format == "" && len(p.Enum) == 0 {
+			m[name] = s + "x"
+			return text(m)
+		}
+	}
+	return ""
+}
+
+// callers: who asks with the key.
+func (k *keyed) callers(ctx context.Context, op *operation, c call, first answer) {
+	stranger := c
+	stranger.key = k.other.key
+	if a := k.send(ctx, stranger); a.replayed() || a.status == 422 {
+		k.w.fault("I6 %s: another organization learns of the key: %d %s", op.id, a.status, a.raw)
+	}
+	colleague := c
+	colleague.key = k.test
+	if middleware.ActsOnKey(op.id) {
+		k.refused(ctx, "I7", colleague, 422, "idempotency_key_reused")
+	} else if a := k.replays(ctx, "I7", colleague, first); a.header.Get("X-Rail-Livemode") != "false" {
+		k.w.fault("I7 %s: the replay is not marked as a test key's", op.id)
+	}
+	if len(op.scopes) > 0 {
+		c.key = k.scopeless
+		k.refused(ctx, "I8", c, 403, "insufficient_scope")
+	}
+}
+
+// unstored: answers that are not kept leave the key free (I12).
+func (k *keyed) unstored(ctx context.Context, op *operation) {
+	c := k.request(ctx, op, k.w.unique("free"))
+	stranger := c
+	stranger.key = auth.NewToken(true)
+	stranger.header = c.header.Clone()
+	stranger.header.Set("X-Forwarded-For", fmt.Sprintf("10.9.%d.%d", k.cases>>8&255, k.cases&255))
+	k.refused(ctx, "I12", stranger, 401, "api_key_invalid")
+	if len(op.scopes) > 0 {
+		c.key = k.scopeless
+		k.refused(ctx, "I12", c, 403, "insufficient_scope")
+		c.key = k.o.key
+	}
+	if op.body != nil {
+		bad := c
+		bad.body = `{"no_such_member":1}`
+		if a := k.send(ctx, bad); a.status != 400 {
+			k.w.fault("I12 %s: %d %s", op.id, a.status, a.raw)
+		}
+		bad.body, bad.header = c.body, c.header.Clone()
+		bad.header.Set("Content-Type", "text/plain")
+		k.refused(ctx, "I12", bad, 415, "unsupported_media_type")
+	}
+	if a := k.send(ctx, c); a.status/100 != 2 || a.replayed() {
+		k.w.fault("I12 %s: the key was taken by an answer that is not kept: %d %s", op.id, a.status, a.raw)
+	}
+}
+
+// stored: a refusal after the work had begun is kept (I13).
+func (k *keyed) stored(ctx context.Context, op *operation) {
+	c := k.request(ctx, op, k.w.unique("refusal"))
+	if op.takesID() {
+		c.path = op.in(newID(op.prefix))
+	} else if body, ok := c.body.(string); ok && strings.Contains(body, k.own["prg_"]) {
+		c.body = strings.ReplaceAll(body, k.own["prg_"], newID("prg_"))
+	} else {
+		return
+	}
+	first := k.send(ctx, c)
+	if first.status != 404 {
+		k.w.fault("I13 %s: %d %s", op.id, first.status, first.raw)
+	}
+	k.replays(ctx, "I13", c, first)
+}
+
+// atOnce: of callers at once one does the work (I9).
+func (k *keyed) atOnce(ctx context.Context, op *operation) {
+	c := k.request(ctx, op, k.w.unique("once"))
+	answers := make([]answer, 8)
+	var wg sync.WaitGroup
+	for i := range answers {
+		wg.Go(func() {
+			a, err := k.w.send(ctx, c)
+			if err != nil && ctx.Err() == nil {
+				k.w.fault("I9 %s: %v", op.id, err)
+			}
+			answers[i] = a
+		})
+	}
+	wg.Wait()
+	k.cases += len(answers)
+	did := 0
+	for _, a := range answers {
+		switch {
+		case a.status/100 == 2 && !a.replayed():
+			did++
+		case a.status/100 == 2:
+		case a.status == 409 && a.code() == "idempotency_in_progress" && a.header.Get("Retry-After") >= "1":
+		default:
+			k.w.fault("I9 %s: %d %s", op.id, a.status, a.raw)
+		}
+	}
+	if did != 1 {
+		k.w.fault("I9 %s: %d of %d callers at once did the work", op.id, did, len(answers))
+	}
+}
+
+// malformed keys are refused (I16).
+func (k *keyed) malformed(ctx context.Context, op *operation) {
+	c := k.request(ctx, op, "")
+	for _, bad := range [][]string{{""}, {strings.Repeat("k", 256)}, {"caf\u00e9"}, {"a\tb"}, {"one", "two"}} {
+		c.header = http.Header{"Idempotency-Key": bad}
+		a := k.send(ctx, c)
+		if a.status != 400 || a.param() != "Idempotency-Key" {
+			k.w.fault("I16 %s %q: %d %s", op.id, bad, a.status, a.raw)
+		}
+	}
+}
+
+// reads: a key on anything but a POST means nothing (I15).
+func (k *keyed) reads(ctx context.Context) {
+	var before, after int
+	count := func(n *int) {
+		if err := k.w.pool.QueryRow(ctx, "SELECT count(*) FROM idempotency_keys WHERE org_id = $1", k.o.id).Scan(n); err != nil {
+			k.w.fault("%v", err)
+		}
+	}
+	count(&before)
+	for _, op := range sorted() {
+		if op.method == "POST" || op.public || op.later {
+			continue
+		}
+		own := nobodys(k.own)
+		if op.method == "GET" {
+			own = k.own
+		}
+		c := call{op: op, method: op.method, path: with(op.in(own[op.prefix]), queryOf(op, own)), key: k.o.key, header: http.Header{"Idempotency-Key": {"read"}}}
+		for range 2 {
+			if a := k.send(ctx, c); a.replayed() || a.status == 422 {
+				k.w.fault("I15 %s: %d %s", op.id, a.status, a.raw)
+			}
+		}
+	}
+	if count(&after); after != before {
+		k.w.fault("I15: reads and deletions stored %d keys", after-before)
+	}
+}
+
+// age makes the keys nearly a day old, and then older (I11).
+func (k *keyed) age(ctx context.Context) error {
+	for _, step := range []string{"23:58:00", "00:03:00"} {
+		if _, err := k.w.pool.Exec(ctx, "UPDATE idempotency_keys SET created_at = created_at - $1::interval WHERE org_id = $2", step, k.o.id); err != nil {
+			return err
+		}
+		for id, old := range k.last {
+			if step == "23:58:00" {
+				if a := k.send(ctx, old.call); !bytes.Equal(a.raw, old.first.raw) || !a.replayed() {
+					k.w.fault("I11 %s: two minutes before the day is over: %d %s", id, a.status, a.raw)
+				}
+				continue
+			}
+			a := k.send(ctx, old.call)
+			if a.replayed() || id == "createSale" && (a.status != 200 || a.text("id") != old.first.text("id")) {
+				k.w.fault("I11 %s: after a day: %d %s", id, a.status, a.raw)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package bar
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"rail/server/harness/process"
+)
+
+// build builds the server, with replaced sources where overlay names them.
+func build(ctx context.Context, overlay []string) (path string, remove func(), err error) {
+	dir, err := temporary()
+	if err != nil {
+		return "", nil, err
+	}
+	remove = func() { _ = os.RemoveAll(dir) } // what stays is a temporary file
+	path = filepath.Join(dir, "rail")
+	if err := process.Build(ctx, path, overlay...); err != nil {
+		remove()
+		return "", nil, err
+	}
+	return path, remove, nil
+}
+
+// instance is a server process that can be killed and started again at the same
+// address.
+type instance struct {
+	binary, addr, home string
+	environ            []string
+	cmd                *exec.Cmd
+	log                tail
+}
+
+func newInstance(binary, dsn string, key [32]byte, environ ...string) (*instance, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	addr := l.Addr().String()
+	if err := l.Close(); err != nil {
+		return nil, err
+	}
+	home, err := temporary()
+	if err != nil {
+		return nil, err
+	}
+	p := &instance{binary: binary, addr: addr, home: home}
+	p.environ = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "RAIL_DATA_DIR=" + home, "RAIL_DATABASE_URL=" + dsn, "RAIL_SECRET_KEY=" + hex.EncodeToString(key[:]),
+		"RAIL_ADDR=" + addr, "RAIL_DB_MAX_CONNS=16", "RAIL_LOG_LEVEL=error", "RAIL_TRUSTED_PROXIES=127.0.0.0/8", "RAIL_SMTP_URL=dir:" + filepath.Join(home, "mail"),
+	}, environ...)
+	return p, p.start()
+}
+
+// start returns when the process answers.
+func (p *instance) start() error {
+	cmd := exec.Command(p.binary, "serve")
+	cmd.Env, cmd.Stderr = p.environ, &p.log
+	if _, err := process.Serve(cmd); err != nil {
+		return fmt.Errorf("%w\n%s", err, p.log.String())
+	}
+	p.cmd = cmd
+	return nil
+}
+
+// kill ends the process at once; what it was doing is cut off.
+func (p *instance) kill() error {
+	if err := p.cmd.Process.Kill(); err != nil {
+		return err
+	}
+	var exit *exec.ExitError
+	if err := p.cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != -1 {
+		return fmt.Errorf("the server had ended before it was killed: %w\n%s", err, p.log.String())
+	}
+	return nil
+}
+
+// again starts the process once more, for as long as the database is away too.
+func (p *instance) again(ctx context.Context) error {
+	for {
+		err := p.start()
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		if pause(ctx, 50*time.Millisecond) != nil {
+			return err
+		}
+	}
+}
+
+// end asks the process to finish, and says whether it did so well.
+func (p *instance) end() error {
+	defer os.RemoveAll(p.home) //nolint:errcheck // temporary
+	_ = p.cmd.Process.Signal(syscall.SIGCONT)
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // Wait tells if it was gone
+	if err := p.cmd.Wait(); err != nil {
+		return fmt.Errorf("the server did not end well: %w\n%s", err, p.log.String())
+	}
+	return nil
+}
+
+// tail keeps the end of a log.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// Write adds to the log.
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, p...)
+	if over := len(t.text) - 16<<10; over > 0 {
+		t.text = t.text[over:]
+	}
+	return len(p), nil
+}
+
+// String is the end of the log.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.text)
+}

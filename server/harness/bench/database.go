@@ -1,0 +1,65 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/server/postgres/embedded"
+	"rail/server/postgres/migrate"
+)
+
+// Private is a durable database server of the benchmark's own.
+type Private struct {
+	dir, DSN, version string
+	server            *embedded.Server
+}
+
+// settings keep a checkpoint from falling into some runs and not into others;
+// everything else is PostgreSQL's default.
+var settings = []string{"ALTER SYSTEM SET max_wal_size = '8GB'", "ALTER SYSTEM SET checkpoint_timeout = '30min'", "SELECT pg_reload_conf()"}
+
+// NewDatabase starts a server in a new directory under within (the temporary
+// directory where that is empty), with an empty database at the current schema.
+func NewDatabase(ctx context.Context, within string) (*Private, error) {
+	dir, err := os.MkdirTemp(within, "rail-bench-")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // PostgreSQL's account must pass through
+		return nil, err
+	}
+	p := &Private{dir: dir}
+	if p.server, err = embedded.Start(ctx, embedded.Options{Dir: filepath.Join(dir, "pg"), Durable: true}); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	if err := p.setUp(ctx); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+func (p *Private) setUp(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, p.server.DSN("postgres"))
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx) //nolint:errcheck // nothing is lost
+	for _, s := range append(settings, "CREATE DATABASE bench") {
+		if _, err := conn.Exec(ctx, s); err != nil {
+			return fmt.Errorf("%s: %w", s, err)
+		}
+	}
+	if err := conn.QueryRow(ctx, "SHOW server_version").Scan(&p.version); err != nil {
+		return err
+	}
+	p.DSN = p.server.DSN("bench")
+	return migrate.Up(ctx, p.DSN)
+}
+
+// Close stops the server and removes its data.
+func (p *Private) Close() error { return errors.Join(p.server.Stop(), os.RemoveAll(p.dir)) }

@@ -1,0 +1,98 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/gen/db"
+	"rail/server/app"
+	"rail/server/auth"
+	"rail/server/clock"
+	"rail/server/config"
+	"rail/server/http/middleware"
+	"rail/server/ident"
+	"rail/server/keyring"
+	"rail/server/postgres"
+	"rail/server/secret"
+)
+
+// server is the real server in this process, on a loopback listener.
+type server struct {
+	addr string
+	pool *pgxpool.Pool
+	stop func() error
+}
+
+// newApp wires the server over a pool, which may be traced. It logs each
+// request, as a service does, but into nothing.
+func newApp(ctx context.Context, cfg config.Config, dsn string, t pgx.QueryTracer) (*app.App, *pgxpool.Pool, error) {
+	pool, err := postgres.Open(ctx, dsn, postgres.Options{MaxConns: cfg.DBMaxConns, Tracer: t, Check: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	sink, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	a, err := app.New(ctx, cfg, pool, clock.System{}, slog.New(slog.NewTextHandler(sink, nil)))
+	return a, pool, err
+}
+
+func serve(ctx context.Context, cfg config.Config, dsn string, jobs bool) (*server, error) {
+	a, pool, err := newApp(ctx, cfg, dsn, nil)
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	app.EaseGC(ctx)
+	ended := make(chan error, 1)
+	web := &http.Server{
+		Handler: a.Handler(), ReadHeaderTimeout: middleware.ReadHeaderTimeout, ReadTimeout: middleware.ReadTimeout,
+		WriteTimeout: middleware.WriteTimeout, IdleTimeout: middleware.IdleTimeout, MaxHeaderBytes: middleware.MaxHeaderBytes,
+	}
+	go func() {
+		if jobs {
+			ended <- a.Serve(ctx, l)
+		} else {
+			ended <- web.Serve(l)
+		}
+	}()
+	return &server{l.Addr().String(), pool, func() error {
+		cancel()
+		err := web.Close()
+		if last := <-ended; !errors.Is(last, http.ErrServerClosed) {
+			err = errors.Join(err, last)
+		}
+		pool.Close()
+		return err
+	}}, nil
+}
+
+// newKey adds a key that the rate limit does not stop and returns its token. The
+// database takes the secret key that it was hashed with, for the binary.
+func newKey(ctx context.Context, cfg config.Config, pool *pgxpool.Pool) (string, error) {
+	keeper, err := secret.New(cfg.SecretKey)
+	if err != nil {
+		return "", err
+	}
+	now := clock.System{}.Now()
+	if err := keyring.Adopt(ctx, pool, keyring.Given{Keeper: keeper, Now: now}); err != nil {
+		return "", err
+	}
+	token := auth.NewToken(true)
+	return token, db.New().APIKeyInsert(ctx, pool, db.APIKeyInsertParams{
+		ID: ident.New(ident.APIKey), OrgID: "org_bench", UserID: ident.New(ident.User), Hash: keeper.HashAPIKey(token), Last4: token[len(token)-4:],
+		Livemode: true, Scopes: []string{"read", "write"}, RateLimit: 1_000_000, Version: "2026-08-21", CreatedAt: now,
+	})
+}

@@ -1,0 +1,183 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/event"
+	"rail/server/ident"
+	"rail/server/outbound/webhook"
+	"rail/server/secret"
+)
+
+const (
+	manyEndpoints = 200
+	eventsPerSec  = 200
+)
+
+// hooks is a sender with a sink that answers at once.
+type hooks struct {
+	pool    *pgxpool.Pool
+	keeper  *secret.Keeper
+	sink    *httptest.Server
+	arrived atomic.Int64
+	mu      sync.Mutex
+	sentAt  map[string]time.Time // by event id
+	delays  []time.Duration
+	sender  *webhook.Sender
+	org     string
+}
+
+// webhooks measures deliveries a second, to one endpoint and to many, and the
+// time from the commit of an event to its arrival.
+func (b *bench) webhooks(ctx context.Context) error {
+	keeper, err := secret.New(b.config.SecretKey)
+	if err != nil {
+		return err
+	}
+	h := &hooks{pool: b.server.pool, keeper: keeper, sentAt: map[string]time.Time{}, org: ident.New(ident.Organization)}
+	h.sink = httptest.NewServer(http.HandlerFunc(h.receive))
+	defer h.sink.Close()
+	if err := db.New().OrganizationInsert(ctx, h.pool, db.OrganizationInsertParams{ID: h.org, Name: "Webhooks", CreatedAt: clock.System{}.Now()}); err != nil {
+		return err
+	}
+	h.sender = webhook.NewSender(webhook.Options{
+		Pool: h.pool, Keeper: keeper, Clock: clock.System{}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Dial: (&net.Dialer{}).DialContext, Service: "Rail",
+	})
+	for endpoints, events := range map[int]int{1: 1000, manyEndpoints: 10000} {
+		rate, err := h.drain(ctx, endpoints, events)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(b.Out, "webhooks: %.0f deliveries/s to %d endpoints\n", rate, endpoints)
+	}
+	p50, p99, err := h.delay(ctx, time.Duration(b.Seconds)*time.Second)
+	fmt.Fprintf(b.Out, "webhooks: from commit to arrival p50 %.1f ms, p99 %.1f ms at %d events/s over %d endpoints\n",
+		p50.Seconds()*1000, p99.Seconds()*1000, eventsPerSec, manyEndpoints)
+	return err
+}
+
+func (h *hooks) receive(_ http.ResponseWriter, r *http.Request) {
+	at := time.Now()
+	_, _ = io.Copy(io.Discard, r.Body) // a body that is cut off counts as arrived
+	h.arrived.Add(1)
+	h.mu.Lock()
+	if sent, ok := h.sentAt[r.Header.Get("Rail-Event-Id")]; ok {
+		h.delays = append(h.delays, at.Sub(sent))
+	}
+	h.mu.Unlock()
+}
+
+// programs makes programs with one endpoint each.
+func (h *hooks) programs(ctx context.Context, n int) ([]string, error) {
+	q, now := db.New(), clock.System{}.Now()
+	out := make([]string, n)
+	for i := range out {
+		out[i] = ident.New(ident.Program)
+		err := q.ProgramInsert(ctx, h.pool, db.ProgramInsertParams{
+			ID: out[i], OrgID: h.org, Name: "P", ProductName: "P", WebsiteURL: "https://p.example", Currency: "USD", Status: "active", Subdomain: "p", CookieDays: 30,
+			URLParams: []string{}, PayoutTerm: "net_30", PayoutMethods: []string{}, BlockedCountries: []string{}, CreatedAt: now, UpdatedAt: now,
+		})
+		if err != nil {
+			return nil, err
+		}
+		id := ident.New(ident.Endpoint)
+		sealed, err := h.keeper.Seal([]byte(webhook.NewSecret()), webhook.SecretPlace(id, false))
+		if err != nil {
+			return nil, err
+		}
+		err = q.WebhookEndpointInsert(ctx, h.pool, db.WebhookEndpointInsertParams{
+			ID: id, OrgID: h.org, ProgramID: out[i], URL: h.sink.URL, EventTypes: []string{}, Enabled: true, Secret: sealed, CreatedAt: now,
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// tell commits one event, and wakes the sender as the server does.
+func (h *hooks) tell(ctx context.Context, program string, n int) error {
+	r := event.Recorder{OrgID: h.org, RequestID: "req_bench", Now: clock.System{}.Now()}
+	for range n {
+		r.Record("affiliate.deleted", event.Subject{ProgramID: program, ID: "part_bench"}, map[string]string{"partner_id": "part_bench"})
+	}
+	if err := r.Flush(ctx, h.pool); err != nil {
+		return err
+	}
+	at := time.Now()
+	h.mu.Lock()
+	for _, id := range r.IDs() {
+		h.sentAt[id] = at
+	}
+	h.mu.Unlock()
+	h.sender.Wake()
+	return nil
+}
+
+// drain measures how fast a queue of events empties.
+func (h *hooks) drain(ctx context.Context, endpoints, events int) (perSecond float64, err error) {
+	programs, err := h.programs(ctx, endpoints)
+	if err != nil {
+		return 0, err
+	}
+	for _, p := range programs {
+		if err := h.tell(ctx, p, events/endpoints); err != nil {
+			return 0, err
+		}
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	h.arrived.Store(0)
+	began := time.Now()
+	go h.sender.Run(ctx)
+	for h.arrived.Load() < int64(events) {
+		time.Sleep(time.Millisecond)
+	}
+	return float64(events) / time.Since(began).Seconds(), nil
+}
+
+// delay measures the time from commit to arrival at a steady rate.
+func (h *hooks) delay(ctx context.Context, length time.Duration) (p50, p99 time.Duration, err error) {
+	programs, err := h.programs(ctx, manyEndpoints)
+	if err != nil {
+		return 0, 0, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go h.sender.Run(ctx)
+	time.Sleep(time.Second)
+	h.mu.Lock()
+	h.delays = nil
+	h.mu.Unlock()
+	tick := time.NewTicker(time.Second / eventsPerSec)
+	defer tick.Stop()
+	end := time.Now().Add(length)
+	for i := 0; time.Now().Before(end); i++ {
+		<-tick.C
+		if err := h.tell(ctx, programs[i%len(programs)], 1); err != nil {
+			return 0, 0, err
+		}
+	}
+	time.Sleep(time.Second)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	slices.Sort(h.delays)
+	if len(h.delays) == 0 {
+		return 0, 0, fmt.Errorf("nothing arrived")
+	}
+	return h.delays[len(h.delays)/2], h.delays[len(h.delays)*99/100], nil
+}

@@ -1,0 +1,241 @@
+// Package dataset fills a database with a program of the size of a large
+// customer's, by SQL alone: skewed as real ones are, the same rows in every run,
+// with money whose equations hold (rail audit finds nothing). Tests of plans and
+// the measurements of growth stand on the same world.
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
+
+	"rail/server/clock"
+	"rail/server/money/report"
+	"rail/server/postgres"
+)
+
+// Size is how many rows the large tables get. There are as many commissions as
+// sales, and two to three entries of the ledger for each.
+type Size struct{ Partners, Customers, Referrals, Clicks, Sales int }
+
+// Full is the size at which nothing may cost more than at a tenth of it.
+var Full = Size{Partners: 20_000, Customers: 1_000_000, Referrals: 1_000_000, Clicks: 10_000_000, Sales: 3_000_000}
+
+// The least of everything: fewer partners would leave programs without any.
+const (
+	minPartners = 200
+	minOthers   = 2000
+)
+
+// Times returns the size times a factor, but never too small to be a world.
+func (s Size) Times(factor float64) Size {
+	by := func(n, least int) int { return max(least, int(float64(n)*factor)) }
+	return Size{by(s.Partners, minPartners), by(s.Customers, minOthers), by(s.Referrals, minOthers), by(s.Clicks, minOthers), by(s.Sales, minOthers)}
+}
+
+// The organizations of a world that is loaded by hand.
+const (
+	Big   = "org_01000000000000000000000big"
+	Small = "org_010000000000000000000small"
+)
+
+// Options says what to fill.
+type Options struct {
+	Size
+	// Until is the end of the two years over which everything is spread.
+	Until clock.Time
+	// Org has most of the world, Other two of its twenty programs.
+	Org, Other string
+	// Log is told what is done; it may be nil.
+	Log func(format string, args ...any)
+}
+
+// ErrInUse is returned where the database has an organization or another
+// session: its indexes are dropped for a while, and its constraints rest.
+var ErrInUse = errors.New("the database is in use")
+
+// ID is the id of the nth object of a kind.
+func ID(prefix string, n int) string { return fmt.Sprintf("%s_01%024d", prefix, n) }
+
+// settings let two sessions fill as fast as they can: what is made is right by
+// construction, so that triggers and foreign keys rest.
+var settings = map[string]string{
+	"session_replication_role": "replica", "synchronous_commit": "off", "maintenance_work_mem": "512MB", "work_mem": "256MB", "statement_timeout": "0",
+	"idle_in_transaction_session_timeout": "0", "jit": "off", "search_path": "public, made", "max_parallel_maintenance_workers": "0", "max_parallel_workers_per_gather": "0",
+}
+
+const connections = 2
+
+// Load fills the database and sums its reports, as the server's job would have
+// done day by day.
+func Load(ctx context.Context, dsn string, o Options) error {
+	began := time.Now()
+	if err := Fill(ctx, dsn, o); err != nil {
+		return err
+	}
+	o.log("rows and indexes after %.0f s; summing the reports", time.Since(began).Seconds())
+	pool, err := postgres.Open(ctx, dsn, postgres.Options{MaxConns: connections})
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	for range 2 { // a call sums 400 months at most
+		if err := report.Sum(ctx, pool, o.Until); err != nil {
+			return err
+		}
+	}
+	if _, err := pool.Exec(ctx, "ANALYZE report_sums, report_spans"); err != nil {
+		return err
+	}
+	o.log("loaded in %.0f s", time.Since(began).Seconds())
+	return nil
+}
+
+func (o Options) log(format string, args ...any) {
+	if o.Log != nil {
+		o.Log(format, args...)
+	}
+}
+
+// filler is a world being filled.
+type filler struct {
+	Options
+	pool    *pgxpool.Pool
+	numbers *strings.Replacer
+}
+
+// Fill fills the database at dsn, which must be at the current schema. The role
+// must be allowed to set session_replication_role.
+func Fill(ctx context.Context, dsn string, o Options) error {
+	cfg, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return err
+	}
+	cfg.MaxConns = connections
+	for name, value := range settings {
+		cfg.ConnConfig.RuntimeParams[name] = value
+	}
+	f := &filler{Options: o}
+	if f.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
+		return err
+	}
+	defer f.pool.Close()
+	f.numbers = strings.NewReplacer("#partners", fmt.Sprint(o.Partners), "#customers", fmt.Sprint(o.Customers), "#referrals", fmt.Sprint(o.Referrals),
+		"#sales", fmt.Sprint(o.Sales), "#open", ID("com", o.Sales-min(open, o.Sales/2)), "#org", o.Org, "#other", o.Other, "#until", o.Until.Format("2006-01-02 15:04:05Z"))
+	return f.fill(ctx)
+}
+
+func (f *filler) fill(ctx context.Context) error {
+	if err := f.unused(ctx); err != nil {
+		return err
+	}
+	indexes, err := f.dropIndexes(ctx)
+	if err != nil {
+		return err
+	}
+	if err := f.run(ctx, functions); err != nil {
+		return err
+	}
+	for _, phase := range phases {
+		var inserts []string
+		for _, t := range phase {
+			inserts = append(inserts, f.insert(t))
+		}
+		if err := f.run(ctx, inserts...); err != nil {
+			return err
+		}
+	}
+	if err := f.run(ctx, "DROP SCHEMA made CASCADE", marked, "SELECT recount_tallies()"); err != nil {
+		return err
+	}
+	f.log("%d indexes", len(indexes))
+	if err := f.run(ctx, indexes...); err != nil {
+		return err
+	}
+	var vacuums []string
+	for _, name := range append(tables(), "tallies") {
+		vacuums = append(vacuums, "VACUUM (ANALYZE) "+name)
+	}
+	return f.run(ctx, vacuums...)
+}
+
+// unused refuses a database that anybody may need while it is filled.
+func (f *filler) unused(ctx context.Context) error {
+	var organizations, sessions int
+	err := f.pool.QueryRow(ctx, `SELECT (SELECT count(*) FROM organizations),
+		(SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid())`).Scan(&organizations, &sessions)
+	if err != nil {
+		return fmt.Errorf("database: %w", allowed(err))
+	}
+	if organizations > 0 || sessions > 0 {
+		return fmt.Errorf("%w: it has %d organizations and %d other sessions", ErrInUse, organizations, sessions)
+	}
+	return nil
+}
+
+// insert is the statement that fills a table.
+func (f *filler) insert(t table) string {
+	head := "INSERT INTO " + t.name + " "
+	if t.rows != nil {
+		n := fmt.Sprint(t.rows(f.Size))
+		head += "WITH g AS MATERIALIZED (SELECT n FROM generate_series(0, " + n + " - 1) n) "
+		return head + strings.ReplaceAll(t.sql, "$n", n)
+	}
+	return head + t.sql
+}
+
+// run runs statements, two at a time, in their order.
+func (f *filler) run(ctx context.Context, statements ...string) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(connections)
+	for _, sql := range statements {
+		group.Go(func() error {
+			done, err := f.pool.Exec(ctx, f.numbers.Replace(sql), pgx.QueryExecModeSimpleProtocol)
+			if err != nil {
+				return fmt.Errorf("%.60s: %w", sql, allowed(err))
+			}
+			if name, isInsert := strings.CutPrefix(sql, "INSERT INTO "); isInsert {
+				name, _, _ = strings.Cut(name, " ")
+				f.log("%9d %s", done.RowsAffected(), name)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// allowed explains the refusal that a role without rights meets.
+func allowed(err error) error {
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && refused.Code == "42501" {
+		return fmt.Errorf("%w (the role must be a superuser's, or have been granted SET on session_replication_role)", err)
+	}
+	return err
+}
+
+// dropIndexes drops the indexes that no constraint owns and returns how to make them again, those of the large tables first.
+func (f *filler) dropIndexes(ctx context.Context) ([]string, error) {
+	rows, err := f.pool.Query(ctx, `SELECT pg_get_indexdef(x.indexrelid), x.indexrelid::regclass::text FROM pg_index x JOIN pg_class c ON c.oid = x.indrelid
+		WHERE c.relnamespace = 'public'::regnamespace AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = x.indexrelid)
+		ORDER BY c.relname IN ('sales', 'commissions', 'clicks', 'ledger_entries') DESC, 1`)
+	if err != nil {
+		return nil, fmt.Errorf("indexes: %w", allowed(err))
+	}
+	var indexes, names []string
+	var definition, name string
+	_, err = pgx.ForEachRow(rows, []any{&definition, &name}, func() error {
+		indexes, names = append(indexes, definition), append(names, name)
+		return nil
+	})
+	if err != nil || len(names) == 0 {
+		return nil, err
+	}
+	return indexes, f.run(ctx, "DROP INDEX "+strings.Join(names, ", "))
+}

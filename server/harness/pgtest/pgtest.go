@@ -1,0 +1,95 @@
+// Package pgtest gives each test a database of its own, with the tables made.
+// It uses the server that RAIL_TEST_DATABASE_URL names, else a private one for
+// the whole test binary. A package that uses it should end its server with
+//
+//	func TestMain(m *testing.M) { pgtest.Main(m) }
+package pgtest
+
+import (
+	"context"
+	"crypto/rand"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/server/postgres"
+	"rail/server/postgres/migrate"
+)
+
+// Zone is the session time zone of every test pool. Half an hour off and with
+// daylight saving, it brings out code that depends on the session's zone.
+const Zone = "America/St_Johns"
+
+// cleanupLimit bounds dropping a database, which waits for open sessions to end.
+const cleanupLimit = 30 * time.Second
+
+// New returns a pool on a fresh database with the program's tables. Both are
+// gone when the test ends. It fails the test where there is no PostgreSQL.
+func New(t testing.TB) *pgxpool.Pool {
+	t.Helper()
+	return Pool(t, DSN(t))
+}
+
+// DSN is New for tests that need the database's URL.
+func DSN(t testing.TB) string {
+	t.Helper()
+	return DSNFrom(t, migrate.Schema())
+}
+
+// Pool opens a pool of at most 10 connections, closed when the test ends.
+func Pool(t testing.TB, dsn string) *pgxpool.Pool {
+	t.Helper()
+	pool, err := postgres.Open(t.Context(), dsn, postgres.Options{MaxConns: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// DurableDSN is DSN on a server that keeps what it confirms, as the binary
+// demands.
+func DurableDSN(t testing.TB) string {
+	t.Helper()
+	return durable.database(t, migrate.Schema())
+}
+
+// DSNFrom is DSN with other migrations than the program's own.
+func DSNFrom(t testing.TB, set migrate.Set) string {
+	t.Helper()
+	return private.database(t, set)
+}
+
+func (c *cluster) database(t testing.TB, set migrate.Set) string {
+	t.Helper()
+	admin, err := c.dsn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tpl, err := template(t.Context(), admin, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "rail_test_" + rand.Text()[:16]
+	if err := exec(t.Context(), admin, "CREATE DATABASE "+quote(name)+" TEMPLATE "+quote(tpl)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { drop(t, admin, name) })
+	dsn, err := withDatabase(admin, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dsn
+}
+
+func drop(t testing.TB, admin, name string) {
+	ctx, cancel := context.WithTimeout(context.Background(), cleanupLimit)
+	defer cancel()
+	if err := exec(ctx, admin, "DROP DATABASE "+quote(name)+" WITH (FORCE)"); err != nil {
+		t.Error(err)
+	}
+}
+
+func quote(name string) string { return pgx.Identifier{name}.Sanitize() }

@@ -1,0 +1,110 @@
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"rail/server/postgres/embedded"
+)
+
+const dirPrefix = "rail-pgtest-"
+
+// cluster is a server of the test binary's own, started by the first test to
+// need it.
+type cluster struct {
+	durable bool
+	once    sync.Once
+	server  *embedded.Server
+	dir     string
+	err     error
+}
+
+// private keeps nothing through a crash, and is fast; durable is as in
+// production, for tests that start the real binary.
+var private, durable = &cluster{}, &cluster{durable: true}
+
+// Main runs the tests, ends the private server if one was started, and exits.
+// What after finds when all tests have passed fails the run too.
+func Main(m *testing.M, after ...func() error) {
+	code := m.Run()
+	for _, check := range after {
+		if code != 0 {
+			break
+		}
+		if err := check(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	if err := errors.Join(private.stop(), durable.stop()); err != nil {
+		fmt.Fprintln(os.Stderr, "pgtest:", err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+func (c *cluster) stop() error {
+	if c.server == nil {
+		return nil
+	}
+	return errors.Join(c.server.Stop(), os.RemoveAll(c.dir))
+}
+
+// dsn is a database of the server from which others can be made.
+func (c *cluster) dsn(ctx context.Context) (string, error) {
+	if dsn := os.Getenv("RAIL_TEST_DATABASE_URL"); dsn != "" {
+		return dsn, nil
+	}
+	c.once.Do(func() { c.err = c.start(context.WithoutCancel(ctx)) })
+	if c.err != nil {
+		return "", fmt.Errorf("test database (or set RAIL_TEST_DATABASE_URL): %w", c.err)
+	}
+	return c.server.DSN("postgres"), nil
+}
+
+func (c *cluster) start(ctx context.Context) error {
+	if err := sweep(os.TempDir()); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", dirPrefix, os.Getpid()))
+	if err != nil {
+		return err
+	}
+	// Passable, for the account that the server runs as when the tests are root's.
+	if err := os.Chmod(dir, 0o711); err != nil {
+		return err
+	}
+	server, err := embedded.Start(ctx, embedded.Options{Dir: dir, MaxConnections: 200, Durable: c.durable})
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	c.server, c.dir = server, dir
+	return nil
+}
+
+// sweep removes what test binaries that were killed, or have no Main, left.
+func sweep(tmp string) error {
+	dirs, err := filepath.Glob(filepath.Join(tmp, dirPrefix+"*"))
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		id, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), dirPrefix), "-")
+		pid, err := strconv.Atoi(id)
+		if err != nil || !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			continue
+		}
+		if err := os.RemoveAll(dir); err != nil && !errors.Is(err, os.ErrPermission) {
+			return err
+		}
+	}
+	return nil
+}

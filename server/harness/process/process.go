@@ -1,0 +1,46 @@
+// Package process builds and starts cmd/rail, for tests and measurements of the
+// server as operators run it.
+package process
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"regexp"
+)
+
+// ErrEnded is returned for a server that ended before it served.
+var ErrEnded = errors.New("the server ended before it served")
+
+// Build builds the server at path; flags are further ones of go build.
+func Build(ctx context.Context, path string, flags ...string) error {
+	out, err := exec.CommandContext(ctx, "go", append(append([]string{"build"}, flags...), "-o", path, "rail/cmd/rail")...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return nil
+}
+
+var address = regexp.MustCompile(`http://[\w.:]+:\d+`)
+
+// Serve starts a command that serves and returns once it takes requests, with
+// where it does. The caller ends and waits for it, unless it has ended.
+func Serve(cmd *exec.Cmd) (url string, err error) {
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		if url = address.FindString(lines.Text()); url != "" {
+			go func() { _, _ = io.Copy(io.Discard, stdout) }() // so that it never waits for a reader
+			return url, nil
+		}
+	}
+	return "", errors.Join(ErrEnded, cmd.Wait())
+}

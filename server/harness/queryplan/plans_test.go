@@ -1,0 +1,468 @@
+package queryplan_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/harness/dataset"
+	"rail/server/harness/pgtest"
+)
+
+const (
+	// few is how many rows a page of 26 may look at or sort, whatever its filter.
+	// Entries that an index passes by itself do not count.
+	few = 5000
+	// big is the number of rows from which a table must not be read whole.
+	big = 4000
+)
+
+// values are what the filters of lists ask for: often and seldom found values,
+// and one that nothing has. A filter that is not here fails the test.
+var values = map[string][]any{
+	"PartnerID":            {id("part", 0), id("part", 1200), "part_none"},
+	"CustomerID":           {id("cus", 0), id("cus", 1200), "cus_none"},
+	"LinkID":               {id("lnk", 0), id("lnk", 1200), "lnk_none"},
+	"ReferralID":           {id("ref", 0), "ref_none"},
+	"SaleID":               {id("sale", 0), "sale_none"},
+	"PayoutID":             {id("pyt", 0), id("pyt", 1200), "pyt_none"},
+	"GroupID":              {id("grp", 0), id("grp", 20*49), "grp_none"},
+	"Kind":                 {"referral", "reward", "clawback"},
+	"KindIn":               {[]string{"reward", "clawback"}, []string{"referral", "clawback"}},
+	"Email":                {"partner0@example.com", "customer0@example.com", "none@example.com"},
+	"Handle":               {"partner-0", "none"},
+	"Search":               {"%partner%", "%last77%", "%nobody%"},
+	"ExternalCustomerID":   {"ext0", "none"},
+	"ExternalChargeID":     {"ch_0", "none"},
+	"ExternalRefundID":     {"re_0", "none"},
+	"ExternalID":           {"none"},
+	"Code":                 {"Code0", "none"},
+	"Refund.Status":        {"applied", "waiting"},
+	"Refund.StatusIn":      {[]string{"applied", "unmatched"}, []string{"waiting", "unmatched"}},
+	"Currency":             {"USD", "EUR", "JPY"},
+	"Refunded":             {true, false},
+	"OccurredAfter":        {at(-1), at(-300)},
+	"OccurredBefore":       {at(-1), at(-300), at(-600)},
+	"Partner.Status":       {"active", "suspended"},
+	"Partner.StatusIn":     {[]string{"declined", "suspended"}, []string{"active", "pending"}},
+	"Referral.Status":      {"visit", "converted"},
+	"Referral.StatusIn":    {[]string{"lead", "converted"}, []string{"visit", "lead"}},
+	"Customer.Status":      {"active", "suspended"},
+	"Customer.StatusIn":    {[]string{"refunded", "suspended"}, []string{"active", "lead"}},
+	"Commission.Status":    {"pending", "paid", "due", "rejected"},
+	"Commission.StatusIn":  {[]string{"rejected", "voided"}, []string{"pending", "approved"}, []string{"paid", "due"}},
+	"Flow.Status":          {"active", "inactive"},
+	"TargetID":             {"com_none"},
+	"BatchID":              {id("batch", 0), "batch_none"},
+	"Payout.Status":        {"pending", "paid"},
+	"Payout.StatusIn":      {[]string{"pending", "failed"}, []string{"paid", "processing"}},
+	"Application.Status":   {"pending", "rejected"},
+	"Application.StatusIn": {[]string{"pending", "withdrawn"}, []string{"approved", "rejected"}},
+	"TaxForm.Status":       {"submitted", "expired"},
+	"TaxForm.StatusIn":     {[]string{"required", "expired"}, []string{"submitted", "superseded"}},
+	"Action":               {"commission.rejected"},
+	"Flow.StatusIn":        {[]string{"active", "inactive"}},
+}
+
+// tables are the tables of lists that are not named after them.
+var tables = map[string]string{"AuditLog": "audit_log_entries", "CommissionMaturing": "commissions", "Batch": "payout_batches", "TaxForm": "tax_form_statuses", "WebhookEndpoint": "webhook_endpoints"}
+
+// table is the list's table.
+func (l list) table() string {
+	if t, ok := tables[l.resource]; ok {
+		return t
+	}
+	return strings.ToLower(l.resource) + "s"
+}
+
+// together are filters that clients combine.
+var together = map[string][]map[string]any{
+	"CommissionMaturing": {
+		{"FromAt": at(-400), "ToAt": at(100)},
+		{"FromAt": at(1), "ToAt": at(8)},
+		{"FromAt": at(-400), "ToAt": at(100), "Status": "approved"},
+		{"FromAt": at(-400), "ToAt": at(100), "StatusIn": []string{"pending", "approved"}},
+	},
+	"Sale": {
+		{"OccurredAfter": at(-330), "OccurredBefore": at(-300)},
+		{"OccurredAfter": at(-30), "OccurredBefore": at(-29)},
+		{"PartnerID": id("part", 0), "OccurredAfter": at(-330), "OccurredBefore": at(-300)},
+		{"PartnerID": id("part", 0), "Refunded": true},
+	},
+	"Commission": {
+		{"PartnerID": id("part", 0), "Status": "pending"},
+		{"PartnerID": id("part", 0), "Status": "due"},
+		{"PartnerID": id("part", 1200), "StatusIn": []string{"pending", "approved"}},
+		{"PartnerID": id("part", 0), "Kind": "referral"},
+	},
+	"Customer": {{"PartnerID": id("part", 0), "Status": "active"}},
+	"Partner":  {{"GroupID": id("grp", 0), "Status": "active"}},
+	"Click":    {{"PartnerID": id("part", 0), "LinkID": id("lnk", 0)}},
+	"Balance":  {{"PartnerID": id("part", 0), "Currency": "USD"}},
+}
+
+// scans are the pages that may look at every row of their program or partner,
+// and why.
+var scans = map[string]string{
+	"Partner.Search": "a part of a name needs a scan of the program's partners",
+}
+
+func id(prefix string, n int) string { return dataset.ID(prefix, n) }
+
+// at is a time days from the end of the year that load fills.
+func at(days int64) clock.Time {
+	return clock.At(time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)).Days(days)
+}
+
+var errCaptured = errors.New("captured")
+
+// capture is what generated queries run on; it keeps their statement.
+type capture struct {
+	sql  string
+	args []any
+}
+
+func (c *capture) Exec(context.Context, string, ...any) (pgconn.CommandTag, error) {
+	return pgconn.CommandTag{}, errCaptured
+}
+
+func (c *capture) Query(_ context.Context, sql string, args ...any) (pgx.Rows, error) {
+	c.sql, c.args = sql, args
+	return nil, errCaptured
+}
+
+func (c *capture) QueryRow(_ context.Context, sql string, args ...any) pgx.Row {
+	c.sql, c.args = sql, args
+	return none{}
+}
+
+type none struct{}
+
+func (none) Scan(...any) error { return errCaptured }
+
+// node is a part of a plan, as EXPLAIN (FORMAT JSON) writes it.
+type node struct {
+	Type      string  `json:"Node Type"`
+	Table     string  `json:"Relation Name"`
+	Index     string  `json:"Index Name"`
+	Rows      float64 `json:"Actual Rows"`
+	Loops     float64 `json:"Actual Loops"`
+	Filtered  float64 `json:"Rows Removed by Filter"`
+	Rechecked float64 `json:"Rows Removed by Index Recheck"`
+	Plans     []node  `json:"Plans"`
+}
+
+// walk visits a plan from the top.
+func (n node) walk(visit func(node)) {
+	visit(n)
+	for _, p := range n.Plans {
+		p.walk(visit)
+	}
+}
+
+// examined is the number of rows that the scans of a plan looked at.
+func (n node) examined() (sum float64) {
+	n.walk(func(n node) {
+		if strings.HasSuffix(n.Type, "Scan") && n.Type != "Bitmap Heap Scan" && n.Type != "Subquery Scan" {
+			sum += (n.Rows + n.Filtered + n.Rechecked) * n.Loops
+		}
+	})
+	return sum
+}
+
+// list is a list of the API: its page or its count, as a generated function.
+type list struct {
+	resource, method string
+	page             bool
+	params           reflect.Type
+	run              reflect.Value
+}
+
+// lists finds the generated functions of every list.
+func lists(t testing.TB) []list {
+	var out []list
+	q := reflect.ValueOf(db.New())
+	for i := range q.NumMethod() {
+		name := q.Type().Method(i).Name
+		resource, isPage := strings.CutSuffix(name, "Page")
+		if !isPage {
+			var isCount bool
+			if resource, isCount = strings.CutSuffix(name, "Count"); !isCount {
+				continue
+			}
+		}
+		f := q.Method(i)
+		params := f.Type().In(2)
+		if params.Kind() != reflect.Struct { // ProgramCount has the organization only
+			require.Equal(t, "ProgramCount", name)
+			continue
+		}
+		out = append(out, list{resource, name, isPage, params, f})
+	}
+	require.Greater(t, len(out), 20)
+	return out
+}
+
+// foreign tells whether a filter names an object, which is the first program's.
+func foreign(filter map[string]any) bool {
+	for name, v := range filter {
+		if s, ok := v.(string); ok && strings.HasSuffix(name, "ID") && !strings.HasSuffix(s, "none") {
+			return true
+		}
+	}
+	return false
+}
+
+// position tells a field that says where a page begins from a filter.
+func position(field string) bool {
+	return strings.HasPrefix(field, "After") || strings.HasPrefix(field, "Before") || slices.Contains([]string{"Priority", "Specificity", "At"}, field)
+}
+
+// filters lists the sets of filters to ask a list with.
+func (l list) filters(t testing.TB) []map[string]any {
+	if _, ranged := l.params.FieldByName("FromAt"); ranged {
+		return together[l.resource] // the range must be given
+	}
+	out := []map[string]any{{}}
+	for i := range l.params.NumField() {
+		name := l.params.Field(i).Name
+		if name == "ProgramID" || name == "OrgID" || name == "Lim" || name == "Most" || position(name) {
+			continue
+		}
+		given, known := values[l.resource+"."+name]
+		if !known {
+			given, known = values[name]
+		}
+		require.True(t, known, "%s filters by %s: add values for it", l.method, name)
+		for _, v := range given {
+			out = append(out, map[string]any{name: v})
+		}
+	}
+	return append(out, together[l.resource]...)
+}
+
+// places are where pages begin, by the share of the list that lies before.
+func (l list) places(t testing.TB, pool *pgxpool.Pool, table, program string) []map[string]any {
+	if !l.page {
+		return []map[string]any{{}}
+	}
+	out := []map[string]any{{}}
+	for _, share := range []float64{0.5, 0.98} {
+		for _, way := range []string{"After", "Before"} {
+			where, key := "t.program_id = $1", "t.created_at, t.id"
+			if l.resource == "Program" {
+				where, program = "t.org_id = $1", "org_0"
+			}
+			order, columns := key+" DESC", key
+			switch l.resource {
+			case "Flow":
+				order, columns = "t.priority, t.specificity, t.created_at, t.id", "t.created_at, t.id, t.priority, t.specificity"
+			case "Balance":
+				order, columns = "t.partner_id, t.currency", "t.partner_id, t.currency"
+			}
+			row := pool.QueryRow(t.Context(), "SELECT "+columns+" FROM "+table+" t WHERE "+where+" ORDER BY "+order+
+				" OFFSET (SELECT floor(count(*) * $2::float8)::bigint FROM "+table+" t WHERE "+where+") LIMIT 1", program, share)
+			place := map[string]any{}
+			switch l.resource {
+			case "Flow":
+				var at clock.Time
+				var id string
+				var priority int64
+				var specificity int16
+				require.NoError(t, row.Scan(&at, &id, &priority, &specificity), l.method)
+				place["At"], place[way+"ID"], place["Priority"], place["Specificity"] = at, id, priority, specificity
+			case "Balance":
+				var partner, currency string
+				require.NoError(t, row.Scan(&partner, &currency), l.method)
+				place[way+"Partner"], place[way+"Currency"] = partner, currency
+			default:
+				var at clock.Time
+				var id string
+				require.NoError(t, row.Scan(&at, &id), l.method)
+				place[way+"At"], place[way+"ID"] = at, id
+			}
+			out = append(out, place)
+		}
+	}
+	return out
+}
+
+// call returns the statement of a list.
+func (l list) call(t testing.TB, program string, sets ...map[string]any) capture {
+	p := reflect.New(l.params).Elem()
+	given := map[string]any{"ProgramID": program, "OrgID": "org_0", "Lim": int32(26), "Most": int32(math.MaxInt32)}
+	for i := range l.params.NumField() {
+		f := l.params.Field(i)
+		v, ok := given[f.Name]
+		for _, s := range sets {
+			if x, in := s[f.Name]; in {
+				v, ok = x, true
+			}
+		}
+		if !ok {
+			continue
+		}
+		value := reflect.ValueOf(v)
+		if f.Type.Kind() == reflect.Pointer {
+			ptr := reflect.New(value.Type())
+			ptr.Elem().Set(value)
+			value = ptr
+		}
+		require.True(t, value.Type().AssignableTo(f.Type), "%s.%s", l.method, f.Name)
+		p.Field(i).Set(value)
+	}
+	var c capture
+	out := l.run.Call([]reflect.Value{reflect.ValueOf(t.Context()), reflect.ValueOf(&c), p})
+	require.ErrorIs(t, out[1].Interface().(error), errCaptured)
+	return c
+}
+
+// explain runs a statement and returns its plan.
+func explain(t testing.TB, pool *pgxpool.Pool, c capture) (node, string) {
+	var raw string
+	err := pool.QueryRow(t.Context(), "EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) "+c.sql, c.args...).Scan(&raw)
+	require.NoError(t, err, c.sql)
+	var plans []struct{ Plan node }
+	require.NoError(t, json.Unmarshal([]byte(raw), &plans))
+	return plans[0].Plan, raw
+}
+
+// shape writes a plan in short, for the message of a failure.
+func (n node) shape() string {
+	var b strings.Builder
+	n.walk(func(n node) {
+		fmt.Fprintf(&b, "  %s %s %s: %g rows, %g filtered, %g loops\n", n.Type, n.Table, n.Index, n.Rows, n.Filtered, n.Loops)
+	})
+	return b.String()
+}
+
+// judge says what is wrong with the plan of a list, or "".
+func judge(l list, top node, large map[string]bool, scan bool) string {
+	var wrong []string
+	top.walk(func(n node) {
+		if n.Type == "Seq Scan" && large[n.Table] {
+			wrong = append(wrong, "reads the whole of "+n.Table)
+		}
+		if l.page && !scan && strings.HasSuffix(n.Type, "Sort") && len(n.Plans) > 0 && n.Plans[0].Rows > few {
+			wrong = append(wrong, fmt.Sprintf("sorts %g rows", n.Plans[0].Rows))
+		}
+	})
+	examined := top.examined()
+	if l.page && !scan && examined > few {
+		wrong = append(wrong, fmt.Sprintf("a page looks at %g rows", examined))
+	}
+	return strings.Join(wrong, ", ")
+}
+
+func TestPlans(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("fills a large database")
+	}
+	dsn := pgtest.DSN(t)
+	start := time.Now()
+	load(t, dsn)
+	t.Logf("filled in %s", time.Since(start).Round(time.Millisecond))
+	pool := pgtest.Pool(t, dsn)
+	filling, err := pgx.Connect(t.Context(), dsn) // without a pool's time limits
+	require.NoError(t, err)
+	defer filling.Close(t.Context()) //nolint:errcheck // nothing is lost
+	_, err = filling.Exec(t.Context(), `INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, created_at)
+		SELECT 'aud_' || g, 'org_0', CASE g % 20 WHEN 0 THEN $1 WHEN 1 THEN $2 ELSE 'prg_other' END, CASE WHEN g % 3 = 0 THEN 'commission.rejected' ELSE 'commission.created' END,
+			'com_' || g, timestamptz '2026-01-01Z' + g * interval '1 minute' FROM generate_series(1, 50000) g`, id("prg", 17), id("prg", 0))
+	require.NoError(t, err)
+	_, err = filling.Exec(t.Context(), `INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)
+		SELECT 'batch_' || p || g, 'org_0', p, date '1000-01-01' + g * interval '1 month', t, t, t
+		FROM (SELECT id AS p FROM programs WHERE org_id = 'org_0') o, generate_series(1, 2500) g, LATERAL (SELECT timestamptz '2020-01-01Z' + g * interval '1 day') x(t)
+		ON CONFLICT DO NOTHING`)
+	require.NoError(t, err)
+	_, err = filling.Exec(t.Context(), "ANALYZE audit_log_entries, payout_batches")
+	require.NoError(t, err)
+	rows, err := pool.Query(t.Context(), "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND reltuples >= $1", big)
+	require.NoError(t, err)
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	large := map[string]bool{}
+	for _, n := range names {
+		large[n] = true
+	}
+	for _, n := range []string{"sales", "commissions", "clicks", "customers", "partners", "referrals", "links", "coupons", "balances"} {
+		require.True(t, large[n], n)
+	}
+	start = time.Now()
+	ran := 0
+	for _, l := range lists(t) {
+		table := l.table()
+		for _, program := range []string{id("prg", 0), id("prg", 17)} { // the largest and a small one
+			for _, place := range l.places(t, pool, table, program) {
+				for _, filter := range l.filters(t) {
+					if program != id("prg", 0) && foreign(filter) {
+						continue // the API refuses it before
+					}
+					scan := false
+					for name := range filter {
+						_, listed := scans[l.resource+"."+name]
+						scan = scan || listed
+					}
+					top, _ := explain(t, pool, l.call(t, program, filter, place))
+					ran++
+					if wrong := judge(l, top, large, scan); wrong != "" {
+						t.Errorf("%s %v %v of %s %s:\n%s", l.method, filter, place, program, wrong, top.shape())
+					}
+				}
+			}
+		}
+	}
+	t.Logf("judged %d plans in %s", ran, time.Since(start).Round(time.Millisecond))
+	sameCommissions(t, pool)
+}
+
+// sameCommissions compares the page of several statuses, which is put together
+// from one page a status, with the plain meaning of it.
+func sameCommissions(t testing.TB, pool *pgxpool.Pool) {
+	l := list{resource: "Commission", page: true}
+	program, partner := id("prg", 0), id("part", 0)
+	for _, place := range l.places(t, pool, "commissions", program) {
+		for _, status := range [][]string{{"pending", "approved"}, {"rejected", "voided", "due"}, {"paid", "due"}} {
+			for _, of := range []*string{nil, &partner} {
+				p := db.CommissionPageParams{ProgramID: program, OrgID: "org_0", StatusIn: status, PartnerID: of, Lim: 26}
+				where, order := "true", "created_at DESC, id DESC"
+				args := []any{program, status, of}
+				if at, ok := place["AfterAt"].(clock.Time); ok {
+					mark := place["AfterID"].(string)
+					p.AfterAt, p.AfterID, where, args = &at, &mark, "(created_at, id) < ($4, $5)", append(args, at, mark)
+				}
+				if at, ok := place["BeforeAt"].(clock.Time); ok {
+					mark := place["BeforeID"].(string)
+					p.BeforeAt, p.BeforeID, where, order, args = &at, &mark, "(created_at, id) > ($4, $5)", "created_at, id", append(args, at, mark)
+				}
+				got, err := db.New().CommissionPage(t.Context(), pool, p)
+				require.NoError(t, err)
+				rows, err := pool.Query(t.Context(), "SELECT id FROM commissions WHERE program_id = $1 AND status = ANY ($2) AND ($3::text IS NULL OR partner_id = $3) AND "+
+					where+" ORDER BY "+order+" LIMIT 26", args...)
+				require.NoError(t, err)
+				want, err := pgx.CollectRows(rows, pgx.RowTo[string])
+				require.NoError(t, err)
+				ids := []string{}
+				for _, k := range got {
+					ids = append(ids, k.ID)
+				}
+				require.Equal(t, want, ids, "%v %v", place, status)
+			}
+		}
+	}
+}

@@ -1,0 +1,185 @@
+// Package scale measures what a request or a job costs in a database and in one
+// with ten times as many rows. Its list of requests comes from the description,
+// so that a new operation or filter is measured, or the measurement fails.
+package scale
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"rail/openapi"
+	"rail/server/clock"
+	"rail/server/harness/bench"
+	"rail/server/harness/dataset"
+)
+
+// Options says what to measure.
+type Options struct {
+	Small, Full float64 // factors of the full size
+	// SmallDSN and FullDSN are databases that hold a world already; private ones
+	// are filled where they are empty.
+	SmallDSN, FullDSN string
+	Dir               string // where private ones lie; the temporary directory unless set
+	Only              string // measures what begins like this
+	Rounds            int    // measurements of each request; the median counts
+	Jobs              bool   // run the jobs too, which changes the databases
+	All               bool   // print every request, not the slowest and those that grow
+	Out               io.Writer
+}
+
+// until is the end of the worlds that this package makes: the first of a month,
+// so that the last month's batch is due.
+var until = clock.At(time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC))
+
+// Figure is what one thing costs at both sizes.
+type Figure struct {
+	Name        string
+	Small, Full time.Duration
+	Rows        int64 // what a batch worked on at the full size
+	SmallRows   int64
+	TooSlow     bool // it was not answered at all
+}
+
+// A cost grows when at the full size it is this much more of what it was, by
+// both measures: the first is noise on a fast request, the second on a slow one.
+const (
+	mostRatio = 1.5
+	mostMore  = 3 * time.Millisecond
+)
+
+// Ratio is the cost at the full size over that at the small one; for batches, of
+// one row.
+func (f Figure) Ratio() float64 {
+	ratio := float64(f.Full) / float64(max(f.Small, time.Microsecond))
+	if f.Rows > 0 && f.SmallRows > 0 {
+		ratio *= float64(f.SmallRows) / float64(f.Rows)
+	}
+	return ratio
+}
+
+// Grows tells whether the cost depends on how many rows the tables hold.
+func (f Figure) Grows() bool {
+	return f.TooSlow || f.Ratio() > mostRatio && f.Full-f.Small > mostMore
+}
+
+// ErrGrows is returned where a cost grows that nobody has explained.
+var ErrGrows = errors.New("a cost grows with the tables")
+
+// Run measures, prints the figures and fails where one grows without a reason.
+func Run(ctx context.Context, o Options) (err error) {
+	asked, err := requests(openapi.Bundle)
+	if err != nil {
+		return err
+	}
+	small, err := o.open(ctx, o.SmallDSN, o.Small)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, small.close()) }()
+	full, err := o.open(ctx, o.FullDSN, o.Full)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, full.close()) }()
+	figures, err := o.measure(ctx, small, full, asked)
+	if err != nil {
+		return err
+	}
+	if o.Jobs {
+		more, err := o.jobs(ctx, small, full)
+		if err != nil {
+			return err
+		}
+		figures = append(figures, more...)
+	}
+	return o.judge(figures, small, full)
+}
+
+// open returns the side at a factor, on the given database or a private one.
+func (o Options) open(ctx context.Context, dsn string, factor float64) (*side, error) {
+	if dsn != "" {
+		return newSide(ctx, dsn, nil)
+	}
+	p, err := bench.NewDatabase(ctx, o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	err = dataset.Load(ctx, p.DSN, dataset.Options{Size: dataset.Full.Times(factor), Until: until, Org: dataset.Big, Other: dataset.Small,
+		Log: func(format string, args ...any) {
+			fmt.Fprintf(o.Out, "%g: "+format+"\n", append([]any{factor}, args...)...)
+		}})
+	if err == nil {
+		var s *side
+		if s, err = newSide(ctx, p.DSN, p.Close); err == nil {
+			return s, nil
+		}
+	}
+	return nil, errors.Join(err, p.Close())
+}
+
+// measure asks everything on both sides in turns. What seems to grow is asked
+// more often: others use the machine too.
+func (o Options) measure(ctx context.Context, small, full *side, asked []request) ([]Figure, error) {
+	var out []Figure
+	for _, r := range asked {
+		if !strings.HasPrefix(r.name, o.Only) {
+			continue
+		}
+		f, err := compare(ctx, r, small, full, o.Rounds)
+		if err == nil && f.Grows() && !f.TooSlow {
+			f, err = compare(ctx, r, small, full, 2*o.Rounds)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// compare measures one request on both sides in turns.
+func compare(ctx context.Context, r request, small, full *side, rounds int) (Figure, error) {
+	var took [2][]time.Duration
+	for range rounds + 1 {
+		for i, s := range []*side{small, full} {
+			d, err := s.ask(ctx, r)
+			if errors.Is(err, errTooSlow) {
+				return Figure{Name: r.name, Small: median(append(took[0], 0)), Full: d, TooSlow: true}, nil
+			}
+			if err != nil {
+				return Figure{}, err
+			}
+			took[i] = append(took[i], d)
+		}
+	}
+	return Figure{Name: r.name, Small: median(took[0][1:]), Full: median(took[1][1:])}, nil // the first warms
+}
+
+func median(d []time.Duration) time.Duration {
+	slices.Sort(d)
+	return d[len(d)/2]
+}
+
+// judge prints the table and lists what grows.
+func (o Options) judge(figures []Figure, small, full *side) error {
+	slices.SortStableFunc(figures, func(a, b Figure) int { return cmp.Compare(b.Full, a.Full) })
+	var wrong []error
+	o.heading(small, full)
+	for i, f := range figures {
+		why := explained(f.Name)
+		if f.Grows() && why == "" {
+			wrong = append(wrong, fmt.Errorf("%w: %s", ErrGrows, f.Name))
+		}
+		if o.All || i < 20 || f.Grows() || f.SmallRows > 0 {
+			o.line(f, why)
+		}
+	}
+	fmt.Fprintf(o.Out, "\n%d measured, %d grow without a reason\n", len(figures), len(wrong))
+	return errors.Join(wrong...)
+}

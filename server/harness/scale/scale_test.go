@@ -1,0 +1,82 @@
+package scale
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/openapi"
+	"rail/server/harness/dataset"
+	"rail/server/harness/pgtest"
+	"rail/server/jobs"
+	"rail/server/money/ledger/check"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+func TestEverythingIsMeasured(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.DSN(t)
+	require.NoError(t, dataset.Fill(t.Context(), dsn, dataset.Options{Size: dataset.Full.Times(0), Until: until, Org: dataset.Big, Other: dataset.Small}))
+	pool := pgtest.Pool(t, dsn)
+	// Of the reports one month is enough to sum.
+	_, err := pool.Exec(t.Context(), "UPDATE programs SET created_at = $1", until.Days(-31))
+	require.NoError(t, err)
+	var out bytes.Buffer
+	err = Run(t.Context(), Options{SmallDSN: dsn, FullDSN: dsn, Rounds: 1, Jobs: true, All: true, Out: &out})
+	if err != nil && !errors.Is(err, ErrGrows) { // of two equal sides none grows but by chance
+		require.NoError(t, err)
+	}
+	var d document
+	require.NoError(t, json.Unmarshal(openapi.Bundle, &d))
+	for path, at := range d.Paths {
+		if at.Get != nil && !slices.Contains(unmeasured, at.Get.OperationID) {
+			require.Contains(t, out.String(), at.Get.OperationID+" ", path)
+		}
+	}
+	for _, j := range jobs.All(jobs.Means{}) {
+		require.Contains(t, out.String(), "job "+j.Name)
+	}
+	found, err := check.Run(t.Context(), pool)
+	require.NoError(t, err)
+	require.Empty(t, found, "after the jobs")
+	var months int
+	require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM report_spans WHERE span = 'month'").Scan(&months))
+	require.NotZero(t, months)
+	sameTotals(t, pool)
+	touchDay(t, pool)
+	sameTotals(t, pool)
+}
+
+func TestGrows(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		figure Figure
+		want   bool
+	}{
+		"ten times as slow":         {Figure{Small: 10 * time.Millisecond, Full: 100 * time.Millisecond}, true},
+		"no slower":                 {Figure{Small: 10 * time.Millisecond, Full: 11 * time.Millisecond}, false},
+		"little of little":          {Figure{Small: time.Millisecond, Full: 3 * time.Millisecond}, false},
+		"ten times as much to do":   {Figure{Small: 10 * time.Millisecond, Full: 100 * time.Millisecond, SmallRows: 10, Rows: 100}, false},
+		"the same to do, but later": {Figure{Small: 10 * time.Millisecond, Full: 100 * time.Millisecond, SmallRows: 10, Rows: 10}, true},
+	} {
+		require.Equal(t, c.want, c.figure.Grows(), name)
+	}
+}
+
+func TestAFilterCannotBeForgotten(t *testing.T) {
+	t.Parallel()
+	_, err := requests([]byte(`{"paths": {"/v1/things": {"get": {"operationId": "listThings", "parameters": [{"name": "color", "in": "query", "schema": {"type": "string"}}]}}}}`))
+	require.ErrorContains(t, err, "listThings: nothing is known to filter by color with")
+	got, err := requests([]byte("{\"paths\": {\"/v1/things/{id}\": {\"get\": {\"operationId\": \"retrieveThing\", \"parameters\": [{\"name\": \"status\", \"in\": \"query\", \"description\": \"One of `old`, `new`.\"}]}}}}"))
+	require.NoError(t, err)
+	require.Equal(t, []request{
+		{"retrieveThing", "/v1/things/{things}?"}, {"retrieveThing status=old", "/v1/things/{things}?&status=old"}, {"retrieveThing status=new", "/v1/things/{things}?&status=new"},
+		{"retrieveThing status=old%2Cnew", "/v1/things/{things}?&status=old%2Cnew"},
+	}, got[:4])
+}

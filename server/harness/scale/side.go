@@ -1,0 +1,173 @@
+package scale
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/gen/db"
+	"rail/server/app"
+	"rail/server/auth"
+	"rail/server/clock"
+	"rail/server/config"
+	"rail/server/harness/dataset"
+	"rail/server/http/middleware"
+	"rail/server/ident"
+	"rail/server/jobs"
+	"rail/server/postgres"
+	"rail/server/secret"
+)
+
+// side is the server on one of the two databases.
+type side struct {
+	pool    *pgxpool.Pool
+	handler http.Handler
+	jobs    []jobs.Job
+	key     string
+	now     clock.Time
+	dir     string
+	end     func() error      // of the private database, or nil
+	values  map[string]string // of a row of each table
+	size    string
+}
+
+// newSide starts the server at the moment at which the world ends.
+func newSide(ctx context.Context, dsn string, end func() error) (*side, error) {
+	pool, err := postgres.Open(ctx, dsn, postgres.Options{MaxConns: 4})
+	if err != nil {
+		return nil, err
+	}
+	s := &side{pool: pool, values: map[string]string{}}
+	if err := s.setUp(ctx); err != nil {
+		pool.Close()
+		return nil, errors.Join(err, os.RemoveAll(s.dir))
+	}
+	s.end = end
+	return s, nil
+}
+
+func (s *side) setUp(ctx context.Context) error {
+	err := s.pool.QueryRow(ctx, "SELECT created_at + interval '730 days' FROM organizations WHERE id = $1", dataset.Big).Scan(&s.now)
+	if err != nil {
+		return fmt.Errorf("the database does not hold the data of bench load: %w", err)
+	}
+	var sales float64
+	if err := s.pool.QueryRow(ctx, "SELECT reltuples FROM pg_class WHERE oid = 'sales'::regclass").Scan(&sales); err != nil {
+		return err
+	}
+	s.size = fmt.Sprintf("%.0fk", sales/1000)
+	if s.dir, err = os.MkdirTemp("", "rail-growth-"); err != nil {
+		return err
+	}
+	cfg, err := config.Load(map[string]string{"RAIL_DATA_DIR": s.dir})
+	if err != nil {
+		return err
+	}
+	keeper, err := secret.New(cfg.SecretKey)
+	if err != nil {
+		return err
+	}
+	still, log := clock.NewManual(s.now.Time), slog.New(slog.NewTextHandler(io.Discard, nil))
+	a, err := app.New(ctx, cfg, s.pool, still, log)
+	if err != nil {
+		return err
+	}
+	mails, err := app.Mail(cfg, s.pool, keeper, still, log)
+	if err != nil {
+		return err
+	}
+	s.handler, s.key = a.Handler(), auth.NewToken(true)
+	s.jobs = jobs.All(jobs.Means{Pool: s.pool, Keeper: keeper, Clock: clock.NewManual(s.now.Days(60).Time), RetentionDays: cfg.RetentionDays,
+		FraudMonitoring: true, Outbox: mails.Outbox, Mail: mails.Sender})
+	return db.New().APIKeyInsert(ctx, s.pool, db.APIKeyInsertParams{
+		ID: ident.New(ident.APIKey), OrgID: dataset.Big, UserID: ident.New(ident.User), Hash: keeper.HashAPIKey(s.key), Last4: s.key[len(s.key)-4:],
+		Livemode: true, Scopes: []string{"read", "write"}, RateLimit: 1_000_000, Version: middleware.Version, CreatedAt: s.now,
+	})
+}
+
+func (s *side) close() error {
+	s.pool.Close()
+	err := os.RemoveAll(s.dir)
+	if s.end != nil {
+		err = errors.Join(err, s.end())
+	}
+	return err
+}
+
+// answer is what a response is written into.
+type answer struct {
+	bytes.Buffer
+	status int
+	header http.Header
+}
+
+// Header, WriteHeader and Write are those of http.ResponseWriter.
+func (a *answer) Header() http.Header  { return a.header }
+func (a *answer) WriteHeader(code int) { a.status = code }
+
+// errTooSlow is of an answer that the database did not give in the time allowed.
+var errTooSlow = errors.New("too slow to be answered")
+
+// ask sends a request and returns how long its answer took, which must be good.
+func (s *side) ask(ctx context.Context, r request) (time.Duration, error) {
+	url, err := s.url(ctx, r)
+	if err != nil {
+		return 0, err
+	}
+	sent, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	sent.Host, sent.RemoteAddr = "127.0.0.1", "127.0.0.1:1"
+	sent.Header.Set("Authorization", "Bearer "+s.key)
+	got := &answer{status: http.StatusOK, header: http.Header{}}
+	began := time.Now()
+	s.handler.ServeHTTP(got, sent)
+	took := time.Since(began)
+	if got.status == http.StatusServiceUnavailable {
+		return took, errTooSlow
+	}
+	if got.status >= http.StatusMultipleChoices {
+		return 0, fmt.Errorf("%s (%s): %d %.300s", r.name, url, got.status, got.String())
+	}
+	return took, nil
+}
+
+// url puts values where the request has the names of tables.
+func (s *side) url(ctx context.Context, r request) (string, error) {
+	to := r.url
+	for _, m := range placeholder.FindAllStringSubmatch(r.url, -1) {
+		value, err := s.value(ctx, m[1], cmp.Or(m[2], "id"))
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", r.name, err)
+		}
+		to = strings.Replace(to, m[0], value, 1)
+	}
+	return to, nil
+}
+
+// value is a column of a row of a table that the largest program has, the same
+// row each time.
+func (s *side) value(ctx context.Context, table, column string) (string, error) {
+	if v, known := s.values[table+"."+column]; known {
+		return v, nil
+	}
+	program := "program_id"
+	if table == "programs" {
+		program = "id"
+	}
+	var v string
+	err := s.pool.QueryRow(ctx, "SELECT min("+column+") FROM "+table+" WHERE "+program+" = $1", dataset.ID("prg", 0)).Scan(&v)
+	s.values[table+"."+column] = v
+	return v, err
+}

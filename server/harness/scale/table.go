@@ -1,0 +1,58 @@
+package scale
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Why costs may grow. The first is not as it should be: README, "Scale".
+const (
+	counts  = "total_count counts what matches"
+	answers = "as many sums as partners or links had something to report on the days"
+	bounded = "total_count counts up to 5,000 rows one by one"
+	batch   = "sums the payouts of the batch"
+)
+
+// reasons are the costs that may grow, by how their names begin.
+var reasons = []struct{ prefix, why string }{
+	{"retrieveReport", answers}, {"job risk-sweep", "looks at every program's sales and clicks of its window, once an hour"},
+	{"listMaturingCommissions", counts},
+	{"listSales occurred_before", "the newest sales are looked through for some that occurred so long ago"},
+	{"listPayoutBatches", batch}, {"retrievePayoutBatch", batch}, {"retrievePayout expand[]=batch", batch}, {"listPayouts expand[]=batch", batch},
+	{"listBalances", counts}, {"listRiskFlags", counts}, {"listApplications", counts},
+	{"job forget-tallies", "looks at every total, once an hour"}, {"listPayouts batch_id", bounded}, {"listCommissions payout_id", bounded},
+	{"retrieveProgram include", "counts the rows of the day that is not over"}, {"listPrograms include", "the same, of every program"},
+	{"listPartners search", "a part of a name is looked for in all partners of the program"},
+	{"listLinks", counts}, {"listCoupons", counts}, {"listTaxFormStatuses", counts}, {"listRefunds", counts},
+}
+
+func explained(name string) string {
+	for _, r := range reasons {
+		if strings.HasPrefix(name, r.prefix) {
+			return r.why
+		}
+	}
+	return ""
+}
+
+func (o Options) heading(small, full *side) {
+	fmt.Fprintf(o.Out, "\n%-55s %10s %10s %7s\n", "median of "+fmt.Sprint(o.Rounds)+", milliseconds", small.size, full.size, "ratio")
+}
+
+func (o Options) line(f Figure, why string) {
+	mark := ""
+	switch {
+	case f.TooSlow:
+		mark = "503: the database took too long"
+	case f.Grows() && why != "":
+		mark = "grows: " + why
+	case f.Grows():
+		mark = "GROWS"
+	case f.Rows > 0:
+		mark = fmt.Sprintf("%d and %d rows; the ratio is of one", f.SmallRows, f.Rows)
+	}
+	fmt.Fprintf(o.Out, "%-55s %10s %10s %7.1f %s\n", f.Name, milliseconds(f.Small), milliseconds(f.Full), f.Ratio(), mark)
+}
+
+func milliseconds(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/1e6) }

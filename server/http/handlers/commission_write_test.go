@@ -1,0 +1,263 @@
+package handlers_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/clock"
+	"rail/server/harness/apitest"
+	"rail/server/jobs"
+	"rail/server/money/ledger/check"
+	"rail/server/secret"
+)
+
+// runJob runs one of the server's jobs once, at the server's time.
+func runJob(t *testing.T, s *apitest.Server, name string) {
+	t.Helper()
+	runJobAt(t, s, name, s.Clock.Now())
+}
+
+func runJobAt(t *testing.T, s *apitest.Server, name string, now clock.Time) {
+	t.Helper()
+	keeper, err := secret.New(s.Config.SecretKey)
+	require.NoError(t, err)
+	for _, j := range jobs.All(jobs.Means{Pool: s.Pool, Clock: s.Clock, Keeper: keeper, FraudMonitoring: s.Config.FraudMonitoring}) {
+		if j.Name == name {
+			require.NoError(t, j.Run(t.Context(), now))
+			return
+		}
+	}
+	t.Fatalf("no job %s", name)
+}
+
+// balanced fails the test unless the books balance.
+func balanced(t *testing.T, s *apitest.Server) {
+	t.Helper()
+	findings, err := check.Run(t.Context(), s.Pool)
+	require.NoError(t, err)
+	require.Empty(t, findings)
+}
+
+func grant(s *apitest.Server, program, partner string, more ...M) apitest.Answer {
+	body := M{"program_id": program, "partner_id": partner, "amount_minor": 500, "reason": "A good year."}
+	for _, m := range more {
+		for k, v := range m {
+			body[k] = v
+		}
+	}
+	return s.Post("/v1/commissions", body)
+}
+
+func TestManualCommission(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program(M{"holding_period_days": 10})
+	partner := s.Partner(program)
+	reward := s.Must(201, grant(s, program, partner))
+	require.Equal(t, "reward", reward.String("kind"))
+	require.Equal(t, "approved", reward.String("status"))
+	require.Equal(t, "USD", reward.String("currency"))
+	require.Equal(t, "2026-09-11T12:00:00.000Z", reward.String("mature_at"))
+	require.Equal(t, s.Clock.Now().String(), reward.String("approved_at"))
+	require.Nil(t, reward.Body["flow_id"])
+	clawback := s.Must(201, grant(s, program, partner, M{"amount_minor": -200, "currency": "eur"}))
+	require.Equal(t, []string{"clawback", "due", "EUR"}, []string{clawback.String("kind"), clawback.String("status"), clawback.String("currency")})
+	require.Equal(t, []string{"affiliate.created", "commission.created", "commission.updated", "commission.created"}, s.EventTypes(program))
+	events := s.Events(program)
+	created := apitest.Answer{Body: events[1].Body["data"].(M)}
+	require.Equal(t, "pending", created.String("status"))
+	require.Nil(t, created.Body["rule_id"])
+	require.Equal(t, "due", apitest.Answer{Body: events[3].Body["data"].(M)}.String("status"))
+	pending, due, _ := s.Balance(program, partner, "USD")
+	require.Equal(t, []int64{500, 0}, []int64{pending, due})
+	_, due, _ = s.Balance(program, partner, "EUR")
+	require.EqualValues(t, -200, due)
+	log := s.Must(200, s.Get("/v1/audit_log_entries?program_id="+program+"&target_id="+reward.String("id")))
+	require.EqualValues(t, 1, log.Int("total_count"))
+	line := apitest.Answer{Body: log.Data()[0]}
+	require.Equal(t, []string{"commission.created", "A good year."}, []string{line.String("action"), line.String("reason")})
+	require.NotEmpty(t, line.String("api_key_id"))
+	require.Equal(t, reward.Header.Get("Rail-Request-Id"), line.String("request_id"))
+	balanced(t, s)
+}
+
+func TestManualCommissionRefusals(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program, other := s.Program(), s.Program()
+	partner, stranger := s.Partner(program), s.Partner(other)
+	for _, c := range []struct {
+		body        M
+		status      int
+		code, param string
+	}{
+		{M{"amount_minor": 0}, 400, "parameter_invalid", "amount_minor"},
+		{M{"amount_minor": nil}, 400, "parameter_invalid", "amount_minor"},
+		{M{"reason": nil}, 400, "parameter_invalid", "reason"},
+		{M{"currency": "XYZ"}, 400, "parameter_invalid", "currency"},
+		{M{"partner_id": "part_none"}, 404, "resource_not_found", "partner_id"},
+		{M{"partner_id": stranger}, 400, "invalid_reference", "partner_id"},
+		{M{"customer_id": s.Customer(other, stranger)}, 400, "invalid_reference", "customer_id"},
+		{M{"sale_id": "sale_none"}, 404, "resource_not_found", "sale_id"},
+		{M{"program_id": "prg_none"}, 404, "resource_not_found", "program_id"},
+	} {
+		s.Refused(c.status, c.code, c.param, grant(s, program, partner, c.body))
+	}
+	require.EqualValues(t, 0, s.Get("/v1/commissions?program_id="+program).Int("total_count"))
+}
+
+func TestCommissionDecisions(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program(M{"holding_period_days": 5})
+	partner := s.Partner(program)
+	s.Flow(program, M{"approval_mode": "manual"})
+	customer := s.Customer(program, partner)
+	earned := func() string {
+		sale := s.Sale(program, customer)
+		return s.Must(200, s.Get("/v1/commissions?program_id="+program+"&sale_id="+sale.String("id"))).Data()[0]["id"].(string)
+	}
+	early, late, bad := earned(), earned(), earned()
+	approved := s.Must(200, s.Post("/v1/commissions/"+early+"/approve", M{"reason": "fine"}))
+	require.Equal(t, "approved", approved.String("status"))
+	s.Clock.Advance(5 * 24 * time.Hour)
+	require.Equal(t, "due", s.Must(200, s.Post("/v1/commissions/"+late+"/approve", nil)).String("status"))
+	rejected := s.Must(200, s.Post("/v1/commissions/"+bad+"/reject", M{"reason": "fraud"}))
+	require.Equal(t, []string{"rejected", "fraud", s.Clock.Now().String()}, []string{rejected.String("status"), rejected.String("void_reason"), rejected.String("voided_at")})
+	for id, status := range map[string]string{early: "approved", late: "due", bad: "rejected"} {
+		refused := s.Refused(409, "commission_not_pending", "", s.Post("/v1/commissions/"+id+"/approve", nil))
+		require.Contains(t, string(refused.Raw), status)
+	}
+	s.Refused(409, "commission_not_open", "", s.Post("/v1/commissions/"+bad+"/reject", M{"reason": "again"}))
+	s.Refused(400, "parameter_missing", "reason", s.Post("/v1/commissions/"+late+"/reject", M{}))
+	s.Refused(404, "resource_not_found", "", s.Post("/v1/commissions/com_none/approve", nil))
+	types := s.EventTypes(program)
+	require.Equal(t, []string{"commission.updated", "commission.updated", "commission.updated"}, types[len(types)-3:])
+	pending, due, _ := s.Balance(program, partner, "USD")
+	require.Equal(t, []int64{1000, 1000}, []int64{pending, due})
+	require.EqualValues(t, 3, s.Get("/v1/audit_log_entries?program_id="+program).Int("total_count"))
+	require.EqualValues(t, 1, s.Get("/v1/audit_log_entries?program_id="+program+"&action=commission.rejected").Int("total_count"))
+	balanced(t, s)
+}
+
+// TestApproveMeetsReject: of both at once one wins; the final state is the
+// winner's, and there is one event.
+func TestApproveMeetsReject(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	s.Flow(program, M{"approval_mode": "manual"})
+	customer := s.Customer(program, s.Partner(program))
+	for range 5 {
+		sale := s.Sale(program, customer)
+		id := s.Get("/v1/commissions?program_id=" + program + "&sale_id=" + sale.String("id")).Data()[0]["id"].(string)
+		before := tally(s, program, "commission.updated")
+		answers := atOnce(16, func(i int) apitest.Answer {
+			if i%2 == 0 {
+				return s.Post("/v1/commissions/"+id+"/approve", nil)
+			}
+			return s.Post("/v1/commissions/"+id+"/reject", M{"reason": "no"})
+		})
+		approvals := 0
+		for i, a := range answers {
+			require.Contains(t, []int{200, 409}, a.Status)
+			if a.Status == 200 && i%2 == 0 {
+				approvals++
+			}
+		}
+		require.LessOrEqual(t, approvals, 1)
+		require.Equal(t, "rejected", s.Get("/v1/commissions/"+id).String("status"), "a rejection may follow an approval, not the reverse")
+		require.Equal(t, before+approvals+1, tally(s, program, "commission.updated"))
+	}
+	balanced(t, s)
+}
+
+func TestMaturity(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program(M{"holding_period_days": 3})
+	partner := s.Partner(program)
+	customer := s.Customer(program, partner)
+	flow := s.Flow(program, M{"approval_mode": "after_days", "approval_delay_days": 1})
+	s.Sale(program, customer)
+	s.Sale(program, customer, M{"occurred_at": "2026-08-20T00:00:00Z"})
+	s.Must(200, s.Post("/v1/flows/"+flow, M{"approval_mode": "immediate"}))
+	s.Sale(program, customer)
+	statuses := func() (out []string) {
+		for _, k := range s.Get("/v1/commissions?program_id=" + program).Data() {
+			out = append(out, fmt.Sprint(k["status"]))
+		}
+		return out
+	}
+	run := func() { runJob(t, s, "approve-commissions"); runJob(t, s, "mature-commissions") }
+	run()
+	require.Equal(t, []string{"approved", "pending", "pending"}, statuses())
+	s.Clock.Advance(24 * time.Hour)
+	run()
+	require.Equal(t, []string{"approved", "due", "approved"}, statuses())
+	s.Clock.Advance(48*time.Hour - time.Microsecond)
+	run()
+	require.Equal(t, []string{"approved", "due", "approved"}, statuses(), "not a moment too early")
+	s.Clock.Advance(time.Microsecond)
+	before := tally(s, program, "commission.updated")
+	atOnce(4, func(int) apitest.Answer { run(); return apitest.Answer{} })
+	require.Equal(t, []string{"due", "due", "due"}, statuses())
+	require.Equal(t, before+2, tally(s, program, "commission.updated"), "several replicas do it once")
+	_, due, _ := s.Balance(program, partner, "USD")
+	require.EqualValues(t, 3000, due)
+	events := s.Events(program)
+	require.Regexp(t, `^run_`, events[len(events)-1].Body["request"].(M)["id"])
+	balanced(t, s)
+}
+
+func TestMaturing(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program(M{"holding_period_days": 10})
+	partner := s.Partner(program)
+	customer := s.Customer(program, partner)
+	s.Flow(program)
+	for _, day := range []string{"2026-08-25T23:59:59.999Z", "2026-08-26T00:00:00Z", "2026-08-24T00:00:00Z"} {
+		s.Sale(program, customer, M{"occurred_at": day})
+	}
+	get := func(query string) apitest.Answer {
+		return s.Get("/v1/commissions/maturing?program_id=" + program + query)
+	}
+	times := func(query string) (out []string) {
+		for _, k := range s.Must(200, get(query)).Data() {
+			out = append(out, k["mature_at"].(string))
+		}
+		return out
+	}
+	require.Equal(t, []string{"2026-09-03T00:00:00.000Z", "2026-09-04T23:59:59.999Z"}, times("&from=2026-09-01&to=2026-09-04"))
+	require.Equal(t, []string{"2026-09-05T00:00:00.000Z"}, times("&from=2026-09-05&to=2026-09-05T00:00:00Z&status=approved"))
+	require.Empty(t, times("&from=2026-09-01&to=2026-09-30&status=pending,due"))
+	first := get("&from=2026-09-01&to=2026-09-30&limit=1&expand=sale,partner").Data()[0]
+	require.Equal(t, partner, first["partner"].(M)["id"])
+	require.Len(t, times("&from=2026-09-01&to=2026-09-30&limit=1&starting_after="+first["id"].(string)), 1)
+	require.Empty(t, times("&from=2026-09-01&to=2026-09-30&ending_before="+first["id"].(string)))
+	s.Refused(400, "parameter_missing", "to", get("&from=2026-09-01"))
+	s.Refused(400, "parameter_invalid", "from", get("&from=soon&to=2026-09-01"))
+	s.Refused(400, "parameter_invalid", "to", get("&from=2026-09-02&to=2026-09-01"))
+	s.Refused(400, "invalid_cursor", "starting_after", get("&from=2026-09-04&to=2026-09-30&starting_after="+first["id"].(string)))
+}
+
+func TestReferralsExpire(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program(M{"cookie_days": 1})
+	s.Partner(program, M{"handle": "expiring"})
+	s.Click(program, "expiring")
+	current := func() (n int) {
+		require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM referrals WHERE current").Scan(&n))
+		return n
+	}
+	runJob(t, s, "expire-referrals")
+	require.Equal(t, 1, current())
+	s.Clock.Advance(24 * time.Hour)
+	runJob(t, s, "expire-referrals")
+	require.Equal(t, 0, current())
+}

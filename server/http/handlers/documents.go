@@ -1,0 +1,84 @@
+package handlers
+
+import (
+	"context"
+	"net/http"
+	"sync"
+
+	"rail/gen/api"
+	"rail/openapi"
+	"rail/server/http/llms"
+	"rail/server/http/static"
+	"rail/server/work"
+)
+
+// The documents are made once, when the first of them is asked for.
+var (
+	openAPIDocument  = newDocument("application/json", func([]byte) (string, error) { return string(openapi.Bundle), nil })
+	llmsDocument     = newDocument("text/plain; charset=utf-8", llms.Short)
+	llmsFullDocument = newDocument("text/plain; charset=utf-8", llms.Full)
+)
+
+// llmsParts are the parts of the reference, by tag.
+var llmsParts = sync.OnceValues(func() (map[string]*static.Text, error) {
+	parts, err := llms.Parts(openapi.Bundle)
+	out := map[string]*static.Text{}
+	for tag, text := range parts {
+		out[tag] = newDocument("text/plain; charset=utf-8", func([]byte) (string, error) { return text, nil })
+	}
+	return out, err
+})
+
+func newDocument(kind string, write func(bundle []byte) (string, error)) *static.Text {
+	return static.New(kind, "public, max-age=300", func() ([]byte, error) {
+		text, err := write(openapi.Bundle)
+		return []byte(text), err
+	})
+}
+
+// delivery is the answer to a request for a document. The generated answers
+// would encode the document anew and know neither ETag nor 304.
+type delivery struct {
+	*static.Text
+	accept, ifNoneMatch string
+}
+
+func deliver(ctx context.Context, text *static.Text, ifNoneMatch *string) (delivery, error) {
+	return delivery{text, work.From(ctx).AcceptEncoding, deref(ifNoneMatch)}, nil
+}
+
+func (d delivery) write(w http.ResponseWriter) error { return d.Serve(w, d.accept, d.ifNoneMatch) }
+
+// VisitRetrieveOpenAPIDocumentResponse writes the answer.
+func (d delivery) VisitRetrieveOpenAPIDocumentResponse(w http.ResponseWriter) error {
+	return d.write(w)
+}
+
+// VisitRetrieveLLMsTextResponse writes the answer.
+func (d delivery) VisitRetrieveLLMsTextResponse(w http.ResponseWriter) error { return d.write(w) }
+
+// VisitRetrieveLLMsFullTextResponse writes the answer.
+func (d delivery) VisitRetrieveLLMsFullTextResponse(w http.ResponseWriter) error { return d.write(w) }
+
+// RetrieveOpenAPIDocument returns the description as it was bundled.
+func (s *Server) RetrieveOpenAPIDocument(ctx context.Context, r api.RetrieveOpenAPIDocumentRequestObject) (api.RetrieveOpenAPIDocumentResponseObject, error) {
+	return deliver(ctx, openAPIDocument, r.Params.IfNoneMatch)
+}
+
+// RetrieveLLMsText returns the overview in plain text.
+func (s *Server) RetrieveLLMsText(ctx context.Context, r api.RetrieveLLMsTextRequestObject) (api.RetrieveLLMsTextResponseObject, error) {
+	return deliver(ctx, llmsDocument, r.Params.IfNoneMatch)
+}
+
+// RetrieveLLMsFullText returns the whole reference in plain text, or the part
+// of a tag.
+func (s *Server) RetrieveLLMsFullText(ctx context.Context, r api.RetrieveLLMsFullTextRequestObject) (api.RetrieveLLMsFullTextResponseObject, error) {
+	if r.Params.Tag == nil {
+		return deliver(ctx, llmsFullDocument, r.Params.IfNoneMatch)
+	}
+	parts, err := llmsParts()
+	if err != nil {
+		return nil, err
+	}
+	return deliver(ctx, parts[string(*r.Params.Tag)], r.Params.IfNoneMatch)
+}

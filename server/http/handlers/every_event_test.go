@@ -1,0 +1,179 @@
+package handlers_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/auth"
+	"rail/server/harness/apitest"
+	"rail/server/http/handlers"
+	"rail/server/money/payout"
+	"rail/server/outbound/webhook"
+	"rail/server/postgres/pgtx"
+	"rail/server/secret"
+	"rail/server/work"
+)
+
+// unprovoked are the types that only an operator's purge causes, which Rail does
+// not have (decisions, 101).
+var unprovoked = []string{"sale.deleted", "commission.deleted"}
+
+// provokedByResources are the types that TestEventBodies provokes.
+var provokedByResources = []string{
+	"affiliate.created", "affiliate.updated", "affiliate.deleted", "application.submitted", "affiliate_link.created", "affiliate_link.updated",
+	"affiliate_link.deleted", "affiliate_coupon.created", "affiliate_coupon.updated", "affiliate_coupon.deleted", "referral.created", "referral.lead",
+	"referral.converted", "referral.deleted", "sale.created", "commission.created", "commission.updated", "commission.voided", "risk_flag.created",
+	"rule.updated", "rule.deleted", "rule.status_changed",
+}
+
+// provoker causes events, a step at a time.
+type provoker struct {
+	railed
+	t    *testing.T
+	told int             // the events that earlier steps have seen
+	seen map[string]bool // by type
+}
+
+// step fails the test unless each type was told once since the step before, and
+// everything that was told has exactly its fields.
+func (p *provoker) step(what string, types ...string) {
+	p.t.Helper()
+	all := p.s.Events(p.program)
+	fresh := map[string]int{}
+	for _, e := range all[p.told:] {
+		described(p.t, e)
+		fresh[e.String("type")]++
+	}
+	p.told = len(all)
+	for _, kind := range types {
+		require.Equal(p.t, 1, fresh[kind], "%s: %s in %v", what, kind, fresh)
+		p.seen[kind] = true
+	}
+}
+
+// reviewApplications decides on applications.
+func (p *provoker) reviewApplications() {
+	p.t.Helper()
+	s := p.s
+	a := s.Must(201, apply(s, p.program, "a@example.com"))
+	b := s.Must(201, apply(s, p.program, "b@example.com"))
+	p.step("submitted")
+	s.Must(200, s.Post("/v1/applications/"+a.String("id")+"/approve", nil))
+	p.step("approve", "application.approved", "affiliate.confirmed")
+	s.Must(200, s.Post("/v1/applications/"+b.String("id")+"/reject", M{"reason": "No."}))
+	p.step("reject", "application.rejected")
+}
+
+// payOut takes a payout from its batch over the rail to its end, and returns its
+// partner.
+func (p *provoker) payOut() (partner string) {
+	p.t.Helper()
+	s := p.s
+	id, partner, sales := p.due(p.t, 10000)
+	p.step("batch", "payout.created")
+	poor, _ := p.partner(100)
+	s.Must(200, s.Post("/v1/partners/"+poor, M{"payout_method": "paypal", "min_payout_minor": 1000}))
+	p.step("poor")
+	p.batch(200)
+	p.step("batch again", "payout.not_eligible")
+	s.Must(200, s.Post("/v1/sales/"+sales[0]+"/refund", M{"amount_minor": 1000}))
+	p.step("a part back", "sale.updated", "commission.updated")
+	p.later()
+	runJob(p.t, s, "payouts-due")
+	p.step("its day", "payout.due")
+	require.NoError(p.t, p.round(p.t))
+	p.step("the rail has it", "payout.updated")
+	p.rail.End(id, payout.Status{State: payout.Rejected, Code: "closed", Message: "Closed."})
+	require.NoError(p.t, p.round(p.t))
+	p.step("the rail rejects", "payout.failed")
+	s.Must(200, s.Post("/v1/payouts/"+id+"/mark_paid", nil))
+	p.step("paid", "commission.paid", "payout.paid")
+	s.Must(200, s.Post("/v1/sales/"+sales[0]+"/refund", nil))
+	p.step("all back", "sale.refunded", "commission.created")
+	for _, none := range p.payouts("&status=not_eligible") {
+		s.Must(200, s.Delete("/v1/payouts/"+none.String("id")))
+	}
+	p.step("deleted", "payout.deleted")
+	return partner
+}
+
+// flagRisk has a partner refer itself.
+func (p *provoker) flagRisk(partner string) {
+	p.t.Helper()
+	s := p.s
+	s.Must(200, s.Post("/v1/programs/"+p.program, M{"block_self_referrals": false}))
+	s.Customer(p.program, partner, M{"email": s.Get("/v1/partners/" + partner).String("email")})
+	flag := s.Must(200, s.Get("/v1/risk_flags?program_id="+p.program)).Data()[0]["id"].(string)
+	p.step("flag", "risk_flag.created")
+	s.Must(200, s.Post("/v1/risk_flags/"+flag+"/resolve", M{"note": "Known."}))
+	p.step("resolve", "risk_flag.resolved")
+}
+
+// switchCoupon turns a coupon off and on, as a processor does.
+func (p *provoker) switchCoupon() {
+	p.t.Helper()
+	s := p.s
+	coupon := s.Must(201, s.Post("/v1/coupons", M{"program_id": p.program, "code": "EVERY"})).String("id")
+	active := func(on bool) {
+		p.t.Helper()
+		processor(p.t, s, func(ctx context.Context, _ *handlers.Server, c *work.Call) error {
+			return handlers.SetCouponActive(ctx, c, coupon, on)
+		})
+	}
+	p.step("coupon", "affiliate_coupon.created")
+	active(false)
+	p.step("off", "affiliate_coupon.deactivated")
+	active(false)
+	p.step("off again")
+	active(true)
+	p.step("on", "affiliate_coupon.activated")
+	require.Equal(p.t, true, s.Get("/v1/coupons/" + coupon).Body["active"])
+}
+
+// enrolCustomer makes a customer a partner, as a processor does.
+func (p *provoker) enrolCustomer(partner string) {
+	p.t.Helper()
+	buyer := p.s.Customer(p.program, partner, M{"email": "buyer@example.com"})
+	p.step("buyer")
+	processor(p.t, p.s, func(ctx context.Context, server *handlers.Server, c *work.Call) error {
+		_, err := server.EnrolCustomer(ctx, c, buyer)
+		return err
+	})
+	p.step("enrolled", "affiliate.created", "customer.enrolled_as_partner")
+}
+
+// TestEveryEventIsProvoked provokes the types that TestEventBodies does not: over
+// the API, by a job, by a rail, or by what a processor's integration will call.
+// Each is told once, with exactly its fields; a type of the catalogue that
+// nothing provokes fails.
+func TestEveryEventIsProvoked(t *testing.T) {
+	t.Parallel()
+	p := &provoker{railed: newRailed(t), t: t, seen: map[string]bool{}}
+	for _, kind := range append(unprovoked, provokedByResources...) {
+		p.seen[kind] = true
+	}
+	p.reviewApplications()
+	partner := p.payOut()
+	p.flagRisk(partner)
+	p.switchCoupon()
+	p.enrolCustomer(partner)
+	for _, kind := range webhook.Catalogue() {
+		require.True(t, p.seen[kind.Type], "nothing provokes %s", kind.Type)
+	}
+}
+
+// processor runs what an integration will run, in a transaction like a request's.
+func processor(t *testing.T, s *apitest.Server, run func(context.Context, *handlers.Server, *work.Call) error) {
+	t.Helper()
+	keeper, err := secret.New(s.Config.SecretKey)
+	require.NoError(t, err)
+	tx, err := pgtx.Begin(t.Context(), s.Pool)
+	require.NoError(t, err)
+	defer tx.Rollback()
+	c := work.New(s.Pool, "run_processor", "processor", auth.Key{OrgID: s.Org}, s.Clock.Now()).WithTx(tx)
+	require.NoError(t, run(t.Context(), handlers.New(handlers.Options{Keeper: keeper, BaseURL: "https://rail.example"}), c))
+	require.NoError(t, c.Events.Flush(t.Context(), tx.Later()))
+	require.NoError(t, tx.Commit(t.Context()))
+}

@@ -1,0 +1,417 @@
+package handlers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/oapi-codegen/nullable"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/event"
+	"rail/server/ident"
+	"rail/server/money/rules"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+const (
+	// maxFlows bounds the flows of a program, active or not (decisions, 137).
+	maxFlows = 500
+	// maxFlowConditions bounds the conditions of a flow, and maxActiveConditions
+	// those of a program's active flows together, in bytes of JSON (decisions, 232).
+	maxFlowConditions   = 16 << 10
+	maxActiveConditions = 256 << 10
+	// maxPercent is the highest percentage in basis points (decisions, 132).
+	maxPercent = 50_000
+	// defaultPriority leaves room on both sides (decisions, 130).
+	defaultPriority = 100
+)
+
+// CreateFlow adds a commission rule. The catalogue has no event for it.
+func (s *Server) CreateFlow(ctx context.Context, r api.CreateFlowRequestObject) (api.CreateFlowResponseObject, error) {
+	c, b := work.From(ctx), r.Body
+	flow, err := newFlow(c, b)
+	if err != nil {
+		return nil, err
+	}
+	if err := check(ctx, c, b.ProgramID, append([]reference{refProgram("program_id", &b.ProgramID)}, flowRefs(flow)...)...); err != nil {
+		return nil, err
+	}
+	if err := s.flowRoom(ctx, c, flow); err != nil {
+		return nil, err
+	}
+	err = queries.FlowInsert(ctx, c.Later(), db.FlowInsertParams{
+		ID: flow.ID, OrgID: flow.OrgID, ProgramID: flow.ProgramID, Name: flow.Name, Description: flow.Description, GroupID: flow.GroupID,
+		PartnerID: flow.PartnerID, Trigger: flow.Trigger, Action: flow.Action, TargetGroupID: flow.TargetGroupID, RateType: flow.RateType,
+		RateValue: flow.RateValue, ApprovalMode: flow.ApprovalMode, ApprovalDelayDays: flow.ApprovalDelayDays, Priority: flow.Priority,
+		Status: flow.Status, Branches: flow.Branches, CreatedAt: flow.CreatedAt, UpdatedAt: flow.UpdatedAt,
+	})
+	if err != nil {
+		return nil, err
+	}
+	out, err := toSavedFlow(flow)
+	return api.CreateFlow201JSONResponse(out), err
+}
+
+// newFlow is the flow that a body describes, judged by itself.
+func newFlow(c *work.Call, b *api.FlowCreate) (db.Flow, error) {
+	flow := db.Flow{
+		ID: ident.New(ident.Flow), OrgID: c.Key.OrgID, ProgramID: b.ProgramID, Name: b.Name, Description: b.Description, GroupID: b.GroupID,
+		PartnerID: b.PartnerID, Trigger: string(rules.NewPayment), Action: string(rules.GenerateCommission), TargetGroupID: b.TargetGroupID,
+		RateType: (*string)(b.RateType), RateValue: b.RateValue, ApprovalMode: string(rules.ApproveImmediately),
+		ApprovalDelayDays: b.ApprovalDelayDays, Priority: defaultPriority, Status: "active", CreatedAt: c.Now, UpdatedAt: c.Now,
+	}
+	setText(&flow.Trigger, b.Trigger)
+	setText(&flow.Action, b.Action)
+	setText(&flow.ApprovalMode, b.ApprovalMode)
+	setText(&flow.Status, b.Status)
+	if b.Priority != nil {
+		flow.Priority = *b.Priority
+	}
+	branches, err := newBranches(b.Branches, nil)
+	if err != nil {
+		return flow, err
+	}
+	if err = setBranches(&flow, branches); err != nil {
+		return flow, err
+	}
+	return flow, judgeFlow(flow, branches)
+}
+
+// UpdateFlow changes a flow as a whole: what stays is judged again together
+// with what is new.
+func (s *Server) UpdateFlow(ctx context.Context, r api.UpdateFlowRequestObject) (api.UpdateFlowResponseObject, error) {
+	c := work.From(ctx)
+	before, err := lockFlow(ctx, c, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	flow, err := changedFlow(before, r.Body)
+	if err != nil {
+		return nil, err
+	}
+	if !reflect.DeepEqual(flow, before) {
+		flow.UpdatedAt = c.Now
+		if err := s.saveFlow(ctx, c, before, flow); err != nil {
+			return nil, err
+		}
+	}
+	out, err := toSavedFlow(flow)
+	return api.UpdateFlow200JSONResponse(out), err
+}
+
+func changedFlow(before db.Flow, b *api.FlowUpdate) (db.Flow, error) {
+	flow, stored := before, []api.FlowBranch{}
+	if err := json.Unmarshal(before.Branches, &stored); err != nil {
+		return flow, err
+	}
+	patchFlow(&flow, b)
+	dropMeaningless(&flow, before, b)
+	branches := stored
+	if b.Branches != nil {
+		var err error
+		if branches, err = newBranches(b.Branches, stored); err != nil {
+			return flow, err
+		}
+		if err = setBranches(&flow, branches); err != nil {
+			return flow, err
+		}
+	}
+	return flow, judgeFlow(flow, branches)
+}
+
+func patchFlow(f *db.Flow, b *api.FlowUpdate) {
+	setText(&f.Name, b.Name)
+	setText(&f.Trigger, b.Trigger)
+	setText(&f.Action, b.Action)
+	setText(&f.ApprovalMode, b.ApprovalMode)
+	setText(&f.Status, b.Status)
+	if b.Priority != nil {
+		f.Priority = *b.Priority
+	}
+	changeOrClear(&f.Description, b.Description)
+	changeOrClear(&f.GroupID, b.GroupID)
+	changeOrClear(&f.PartnerID, b.PartnerID)
+	changeOrClear(&f.TargetGroupID, b.TargetGroupID)
+	changeOrClear(&f.RateType, b.RateType)
+	changeOrClear(&f.RateValue, b.RateValue)
+	changeOrClear(&f.ApprovalDelayDays, b.ApprovalDelayDays)
+}
+
+// dropMeaningless clears what the body leaves out and what a change of action or
+// mode has taken the meaning from: nobody should have to name it to be rid of it.
+func dropMeaningless(f *db.Flow, before db.Flow, b *api.FlowUpdate) {
+	if f.Action != before.Action {
+		if f.Action == string(rules.SwitchGroup) {
+			clearUnless(&f.RateType, b.RateType)
+			clearUnless(&f.RateValue, b.RateValue)
+		} else {
+			clearUnless(&f.TargetGroupID, b.TargetGroupID)
+		}
+	}
+	if f.ApprovalMode != before.ApprovalMode && f.ApprovalMode != string(rules.ApproveAfterDays) {
+		clearUnless(&f.ApprovalDelayDays, b.ApprovalDelayDays)
+	}
+}
+
+func clearUnless[T any](field **T, given nullable.Nullable[T]) {
+	if !given.IsSpecified() {
+		*field = nil
+	}
+}
+
+// setText sets a text that a body gives.
+func setText[E ~string](field *string, given *E) {
+	if given != nil {
+		*field = string(*given)
+	}
+}
+
+// saveFlow writes a changed flow and tells of the change.
+func (s *Server) saveFlow(ctx context.Context, c *work.Call, before, f db.Flow) error {
+	if err := check(ctx, c, f.ProgramID, changedRefs(before, f)...); err != nil {
+		return err
+	}
+	if f.Status == "active" && (before.Status != "active" || f.ConditionsBytes > before.ConditionsBytes) {
+		if err := s.flowRoom(ctx, c, f); err != nil {
+			return err
+		}
+	}
+	recordFlow(c, before, f)
+	return queries.FlowUpdate(ctx, c.Later(), db.FlowUpdateParams{
+		Name: f.Name, Description: f.Description, GroupID: f.GroupID, PartnerID: f.PartnerID, Trigger: f.Trigger, Action: f.Action,
+		TargetGroupID: f.TargetGroupID, RateType: f.RateType, RateValue: f.RateValue, ApprovalMode: f.ApprovalMode,
+		ApprovalDelayDays: f.ApprovalDelayDays, Priority: f.Priority, Status: f.Status, Branches: f.Branches, UpdatedAt: f.UpdatedAt,
+		ID: f.ID, OrgID: f.OrgID,
+	})
+}
+
+// recordFlow tells a change of status apart from every other change; one update
+// can be both (decisions, 136).
+func recordFlow(c *work.Call, before, f db.Flow) {
+	other := f
+	other.Status, other.UpdatedAt = before.Status, before.UpdatedAt
+	if !reflect.DeepEqual(other, before) {
+		c.Events.Record("rule.updated", aboutFlow(f), api.RuleUpdatedData{RuleID: f.ID, Name: f.Name, Before: ruleSnapshot(before), After: ruleSnapshot(f)})
+	}
+	if f.Status != before.Status {
+		c.Events.Record("rule.status_changed", aboutFlow(f), api.RuleStatusChangedData{RuleID: f.ID, Name: f.Name, Status: api.FlowStatus(f.Status)})
+	}
+}
+
+func ruleSnapshot(f db.Flow) api.RuleSnapshot {
+	return api.RuleSnapshot{RateType: (*api.RateType)(f.RateType), RateValue: f.RateValue, Priority: f.Priority, Status: api.FlowStatus(f.Status)}
+}
+
+func aboutFlow(f db.Flow) event.Subject {
+	return event.Subject{ProgramID: f.ProgramID, PartnerID: deref(f.PartnerID), ID: f.ID}
+}
+
+func flowRefs(f db.Flow) []reference {
+	return []reference{refGroup("group_id", f.GroupID), refPartner("partner_id", f.PartnerID), refGroup("target_group_id", f.TargetGroupID)}
+}
+
+// changedRefs leaves out what a flow refers to already.
+func changedRefs(before, f db.Flow) []reference {
+	var refs []reference
+	old := flowRefs(before)
+	for i, r := range flowRefs(f) {
+		if !reflect.DeepEqual(r.id, old[i].id) {
+			refs = append(refs, r)
+		}
+	}
+	return refs
+}
+
+// flowRoom refuses a flow for which there is no room beside the others of its
+// program. The lock on the program makes the counts exact: they are read after
+// it, in the same trip.
+func (s *Server) flowRoom(ctx context.Context, c *work.Call, f db.Flow) error {
+	var others db.FlowCountsRow
+	errs := c.Each(ctx,
+		func(tx pgtx.DBTX) error {
+			_, err := queries.ProgramLock(ctx, tx, db.ProgramLockParams{ID: f.ProgramID, OrgID: f.OrgID})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			others, err = queries.FlowCounts(ctx, tx, db.FlowCountsParams{ProgramID: f.ProgramID, OrgID: f.OrgID, ID: f.ID})
+			return err
+		})
+	for _, err := range errs {
+		if err != nil {
+			return found(err, "program_id")
+		}
+	}
+	if others.Flows >= maxFlows {
+		return problem.New(problem.FlowQuotaExceeded, "A program has at most %d flows; delete one first.", maxFlows)
+	}
+	if f.Status != "active" {
+		return nil
+	}
+	if quota := s.plan(c).FlowQuota; quota > 0 && others.Active >= quota {
+		return problem.New(problem.FlowQuotaExceeded, "The plan allows %d active flows in a program and they are in use.", quota)
+	}
+	if total := others.ActiveBytes + f.ConditionsBytes; total > maxActiveConditions {
+		return problem.On("branches", problem.FlowTooLarge,
+			"The conditions of the program's active flows would take %d bytes together; they may take %d.", total, maxActiveConditions)
+	}
+	return nil
+}
+
+// newBranches turns the branches of a body into stored ones: those that name a
+// stored branch keep its id, the others get one.
+func newBranches(given []api.FlowBranchInput, stored []api.FlowBranch) ([]api.FlowBranch, error) {
+	known := map[string]bool{}
+	for _, b := range stored {
+		known[b.ID] = true
+	}
+	out := make([]api.FlowBranch, len(given))
+	for i, b := range given {
+		out[i] = api.FlowBranch{Label: b.Label, Conditions: b.Conditions, RateType: b.RateType, RateValue: b.RateValue}
+		if b.ID == nil {
+			out[i].ID = ident.New(ident.Branch)
+			continue
+		}
+		if !known[*b.ID] {
+			param := fmt.Sprintf("branches[%d].id", i)
+			return nil, problem.On(param, problem.InvalidReference, "%s is not a branch of this flow, or is named twice; leave the id out for a new branch.", param)
+		}
+		known[*b.ID] = false
+		out[i].ID = *b.ID
+	}
+	return out, nil
+}
+
+// setBranches gives a flow its branches.
+func setBranches(f *db.Flow, branches []api.FlowBranch) (err error) {
+	f.ConditionsBytes = 0
+	for _, b := range branches {
+		f.ConditionsBytes += int64(len(b.Conditions))
+	}
+	f.Branches, err = encodeBranches(branches)
+	return err
+}
+
+// encodeBranches writes branches for storage. Conditions are copied byte for
+// byte, which an encoder would not do: they are shown as they were given.
+func encodeBranches(branches []api.FlowBranch) ([]byte, error) {
+	var out bytes.Buffer
+	out.WriteByte('[')
+	for i, b := range branches {
+		label, err := json.Marshal(b.Label)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		fmt.Fprintf(&out, `{"id":%q,"label":%s,"conditions":%s,"rate_type":%q,"rate_value":%d}`, b.ID, label, b.Conditions, b.RateType, b.RateValue)
+	}
+	out.WriteByte(']')
+	return out.Bytes(), nil
+}
+
+// judgeFlow refuses what the document cannot: rules between fields.
+func judgeFlow(f db.Flow, branches []api.FlowBranch) error {
+	if f.GroupID != nil && f.PartnerID != nil {
+		return problem.On("partner_id", problem.ParametersExclusive, "group_id and partner_id exclude each other; set one of them to null.")
+	}
+	for _, judge := range []func(db.Flow) *problem.Error{judgeAction, judgeApproval} {
+		if p := judge(f); p != nil {
+			return p
+		}
+	}
+	if f.ConditionsBytes > maxFlowConditions {
+		return problem.On("branches", problem.FlowTooLarge,
+			"The conditions of a flow's branches take %d bytes together; they may take %d.", f.ConditionsBytes, maxFlowConditions)
+	}
+	for i, b := range branches {
+		if p := judgeBranch(f, fmt.Sprintf("branches[%d].", i), b); p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// flowWarnings names the unusual rates of a flow.
+func flowWarnings(f api.Flow) []api.FlowWarning {
+	warnings := []api.FlowWarning{}
+	look := func(param string, r rules.Rate) {
+		if words := rules.Unusual(r); words != "" {
+			warnings = append(warnings, api.FlowWarning{Code: api.FlowWarningCodeRateUnusual, Message: param + ": " + words})
+		}
+	}
+	if f.RateType != nil && f.RateValue != nil {
+		look("rate_value", rules.Rate{RateType: rules.RateType(*f.RateType), RateValue: *f.RateValue})
+	}
+	for i, b := range f.Branches {
+		look(fmt.Sprintf("branches[%d].rate_value", i), rules.Rate{RateType: rules.RateType(b.RateType), RateValue: b.RateValue})
+	}
+	return warnings
+}
+
+// judgeAction demands what the action needs and refuses what it has no use for
+// (decisions, 130 and 131).
+func judgeAction(f db.Flow) *problem.Error {
+	if f.Action == string(rules.SwitchGroup) {
+		switch {
+		case f.TargetGroupID == nil:
+			return problem.On("target_group_id", problem.ParameterMissing, "target_group_id is required for the action switch_group.")
+		case f.RateType != nil:
+			return problem.Invalid("rate_type", "rate_type must be null for the action switch_group.")
+		case f.RateValue != nil:
+			return problem.Invalid("rate_value", "rate_value must be null for the action switch_group.")
+		}
+		return nil
+	}
+	switch {
+	case f.TargetGroupID != nil:
+		return problem.Invalid("target_group_id", "target_group_id is only for the action switch_group.")
+	case f.RateType == nil:
+		return problem.On("rate_type", problem.ParameterMissing, "rate_type is required for the action generate_commission.")
+	case f.RateValue == nil:
+		return problem.On("rate_value", problem.ParameterMissing, "rate_value is required for the action generate_commission.")
+	}
+	return judgeRate(f, "", *f.RateType, *f.RateValue)
+}
+
+// judgeRate bounds a rate; the document bounds fixed ones (decisions, 132).
+func judgeRate(f db.Flow, path, rateType string, value int64) *problem.Error {
+	if rateType != string(rules.RatePercent) {
+		return nil
+	}
+	if f.Trigger == string(rules.NewSignup) {
+		return problem.Invalid(path+"rate_type", "%srate_type must be fixed for the trigger new_signup: there is no amount to take a percentage of.", path)
+	}
+	if value > maxPercent {
+		return problem.Invalid(path+"rate_value", "%srate_value must be at most %d basis points for percent.", path, maxPercent)
+	}
+	return nil
+}
+
+func judgeApproval(f db.Flow) *problem.Error {
+	after := f.ApprovalMode == string(rules.ApproveAfterDays)
+	switch {
+	case after && f.ApprovalDelayDays == nil:
+		return problem.On("approval_delay_days", problem.ParameterMissing, "approval_delay_days is required for the approval mode after_days.")
+	case !after && f.ApprovalDelayDays != nil:
+		return problem.Invalid("approval_delay_days", "approval_delay_days must be null unless the approval mode is after_days.")
+	}
+	return nil
+}
+
+func judgeBranch(f db.Flow, path string, b api.FlowBranch) *problem.Error {
+	if p := judgeRate(f, path, string(b.RateType), b.RateValue); p != nil {
+		return p
+	}
+	if _, wrong := rules.ParseConditions(b.Conditions, rules.Trigger(f.Trigger)); wrong != nil {
+		param := path + "conditions" + wrong.Path
+		return problem.On(param, problem.InvalidCondition, "%s %s.", param, wrong.Message)
+	}
+	return nil
+}

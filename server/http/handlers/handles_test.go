@@ -1,0 +1,78 @@
+package handlers
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var handleForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$`)
+
+func TestHandleStem(t *testing.T) {
+	for email, want := range map[string]string{
+		"ada@example.com":                    "ada",
+		"Ada.Lovelace@Example.com":           "ada-lovelace",
+		"ada+news@example.com":               "ada",
+		"ada+a+b@example.com":                "ada",
+		"a..__b@example.com":                 "a-b",
+		"-ada-@example.com":                  "ada",
+		"a@example.com":                      "partner",
+		"+tag@example.com":                   "partner",
+		"ünï@example.com":                    "partner",
+		"zoë.k@example.com":                  "zo-k",
+		`"a@b"@example.com`:                  "a-b",
+		"42@example.com":                     "42",
+		strings.Repeat("x", 40) + "@e.com":   strings.Repeat("x", 32),
+		strings.Repeat("x", 31) + ".y@e.com": strings.Repeat("x", 31),
+	} {
+		got := handleStem(email)
+		if got != want {
+			t.Errorf("handleStem(%q) = %q, want %q", email, got, want)
+		}
+		if !handleForm.MatchString(got) {
+			t.Errorf("handleStem(%q) = %q is no handle", email, got)
+		}
+	}
+}
+
+func TestUnused(t *testing.T) {
+	long := strings.Repeat("x", 29) + "-yz"
+	for _, test := range []struct {
+		stem  string
+		taken []string
+		want  string
+	}{
+		{"ada", nil, "ada"},
+		{"ada", []string{"ada-2"}, "ada"},
+		{"ada", []string{"ada"}, "ada-2"},
+		{"ada", []string{"ada", "ada-2", "ada-4"}, "ada-3"},
+		{long, []string{long}, strings.Repeat("x", 29) + "-2"},
+		{strings.Repeat("x", 32), []string{strings.Repeat("x", 32)}, strings.Repeat("x", 30) + "-2"},
+	} {
+		if got := unused(test.stem, handleMax, test.taken); got != test.want {
+			t.Errorf("unused(%q, %q) = %q, want %q", test.stem, test.taken, got, test.want)
+		}
+	}
+}
+
+// Whatever the stem, hundreds of handles differ, have the form, and are found
+// by the pattern with which the next one looks for what is taken.
+func TestUnusedOften(t *testing.T) {
+	for n := 2; n <= handleMax; n++ {
+		stem := strings.Repeat("a", n)
+		var taken []string
+		for range 300 {
+			name := unused(stem, handleMax, taken)
+			prefix := strings.TrimSuffix(handlePattern(stem), "%")
+			if !handleForm.MatchString(name) || name != stem && !strings.HasPrefix(name, prefix) {
+				t.Fatalf("%q after %d: %q, looked for as %q", stem, len(taken), name, prefix)
+			}
+			taken = append(taken, name)
+		}
+		slices.Sort(taken)
+		if distinct := len(slices.Compact(taken)); distinct != 300 {
+			t.Fatalf("%q: %d distinct handles", stem, distinct)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package handlers_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/config"
+	"rail/server/harness/apitest"
+)
+
+// TestMailsOfChanges: decisions, leads and payments are mailed to those who want
+// it; without a way to send, nothing is queued.
+func TestMailsOfChanges(t *testing.T) {
+	t.Parallel()
+	run := func(options ...apitest.Option) []string {
+		s := apitest.New(t, options...)
+		e := earner{s, s.Program()}
+		s.Flow(e.program)
+		a := s.Must(201, apply(s, e.program, "ada@example.com", M{"handle": "ada"}))
+		b := s.Must(201, apply(s, e.program, "bob@example.com"))
+		s.Must(200, s.Post("/v1/applications/"+a.String("id")+"/approve", nil))
+		s.Must(200, s.Post("/v1/applications/"+b.String("id")+"/reject", M{"reason": "Not yet."}))
+		for i := range 3 {
+			if i == 2 {
+				_, err := s.Pool.Exec(t.Context(), "UPDATE partners SET email_new_referral = false, email_first_referral = false")
+				require.NoError(t, err)
+			}
+			click := s.Click(e.program, "ada")
+			customer := s.Must(201, s.Post("/v1/customers", M{"program_id": e.program, "click_id": click.String("id")})).String("id")
+			s.Sale(e.program, customer)
+			if i != 1 { // one without a click; one through a click that is a lead's already
+				s.Customer(e.program, click.String("partner_id"))
+				s.Must(201, s.Post("/v1/customers", M{"program_id": e.program, "click_id": click.String("id")}))
+			}
+		}
+		e.batch(201)
+		s.Must(200, s.Post("/v1/payouts/"+e.payouts("")[0].String("id")+"/mark_paid", nil))
+		rows, err := s.Pool.Query(t.Context(), "SELECT purpose || ' ' || recipient FROM mails ORDER BY created_at, id")
+		require.NoError(t, err)
+		defer rows.Close()
+		var out []string
+		for rows.Next() {
+			var line string
+			require.NoError(t, rows.Scan(&line))
+			out = append(out, line)
+		}
+		return out
+	}
+	require.Equal(t, []string{
+		"application_approved ada@example.com", "application_rejected bob@example.com", "first_referral ada@example.com",
+		"new_referral ada@example.com", "new_referral ada@example.com", "new_referral ada@example.com", "payout_paid ada@example.com",
+	}, run(func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() }))
+	require.Empty(t, run())
+}

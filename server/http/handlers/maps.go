@@ -1,0 +1,199 @@
+package handlers
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+
+	"rail/gen/api"
+	"rail/gen/db"
+)
+
+// The mappers from rows to the generated types are total: a row that the
+// database holds can always be shown.
+
+// list of enum values of a text array.
+func enums[E ~string](values []string) []E {
+	out := make([]E, len(values))
+	for i, v := range values {
+		out[i] = E(v)
+	}
+	return out
+}
+
+// texts is the reverse of enums.
+func texts[E ~string](values []E) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = string(v)
+	}
+	return out
+}
+
+func toProgram(p db.Program) api.Program {
+	return api.Program{
+		ID: p.ID, Object: "program", Name: p.Name, ProductName: p.ProductName, WebsiteURL: p.WebsiteURL, Currency: p.Currency,
+		Status: api.ProgramStatus(p.Status), Subdomain: p.Subdomain, CustomDomain: p.CustomDomain, TermsURL: p.TermsURL,
+		TermsVersion: p.TermsVersion, CookieDays: p.CookieDays, URLParams: p.URLParams, CommissionOnNetRevenue: p.CommissionOnNetRevenue,
+		HoldingPeriodDays: p.HoldingPeriodDays, MinPayoutMinor: p.MinPayoutMinor, PayoutTerm: api.PayoutTerm(p.PayoutTerm),
+		PayoutMethods: enums[api.PayoutMethod](p.PayoutMethods), BlockSelfReferrals: p.BlockSelfReferrals,
+		BlockedCountries: p.BlockedCountries, RequireTaxForms: p.RequireTaxForms, AutoPayoutsEnabled: p.AutoPayoutsEnabled,
+		Processor: (*api.Processor)(p.Processor), CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+	}
+}
+
+func toGroup(g db.Group) api.Group {
+	return api.Group{
+		ID: g.ID, Object: "group", ProgramID: g.ProgramID, Name: g.Name, Slug: g.Slug, Description: g.Description,
+		LandingURL: g.LandingURL, IsPrivate: g.IsPrivate, IsDefault: g.IsDefault, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt,
+	}
+}
+
+func toTag(t db.Tag) api.Tag {
+	return api.Tag{
+		ID: t.ID, Object: "tag", ProgramID: t.ProgramID, Name: t.Name, Color: t.Color, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
+	}
+}
+
+func toPartner(p db.Partner) api.Partner {
+	return api.Partner{
+		ID: p.ID, Object: "partner", ProgramID: p.ProgramID, GroupID: p.GroupID, Email: p.Email, FirstName: p.FirstName,
+		LastName: p.LastName, DisplayName: p.DisplayName, CompanyName: p.CompanyName, WebsiteURL: p.WebsiteURL,
+		CountryCode: p.CountryCode, LanguageCode: p.LanguageCode, Handle: p.Handle, Status: api.PartnerStatus(p.Status),
+		DeclineReason: p.DeclineReason, SuspensionReason: p.SuspensionReason, MinPayoutMinor: p.MinPayoutMinor,
+		TermsAcceptedAt: p.TermsAcceptedAt, TermsVersion: p.TermsVersion, CompletedOnboarding: p.CompletedOnboarding,
+		EmailFirstReferral: p.EmailFirstReferral, EmailNewReferral: p.EmailNewReferral, EmailPayoutPaid: p.EmailPayoutPaid,
+		Metadata: p.Metadata, PayoutMethod: (*api.PayoutMethod)(p.PayoutMethod), CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+	}
+}
+
+// toLink needs the server for the addresses of short links.
+func (s *Server) toLink(l db.Link) api.Link {
+	out := api.Link{
+		ID: l.ID, Object: "link", PartnerID: l.PartnerID, Param: l.Param, Value: l.Value, DestinationURL: l.DestinationURL,
+		URL: trackingURL(l.DestinationURL, l.Param, l.Value), ShortSlug: l.ShortSlug, Label: l.Label,
+		RateOverride: l.RateOverride, CreatedAt: l.CreatedAt, UpdatedAt: l.UpdatedAt,
+	}
+	if l.ShortSlug != nil {
+		out.ShortURL = ptr(s.ShortURL + "/" + *l.ShortSlug)
+		if u, err := url.Parse(s.ShortURL); err == nil {
+			out.ShortDomain = ptr(u.Host)
+		}
+	}
+	return out
+}
+
+// trackingURL is the destination with the tracking parameter applied: a
+// parameter of that name is replaced, the rest of the query and the fragment
+// stay as they are (decisions, 75).
+func trackingURL(destination, param, value string) string {
+	base, fragment, hasFragment := strings.Cut(destination, "#")
+	path, query, _ := strings.Cut(base, "?")
+	kept := []string{}
+	for _, pair := range strings.Split(query, "&") {
+		name, _, _ := strings.Cut(pair, "=")
+		if plain, err := url.QueryUnescape(name); pair != "" && (err != nil || plain != param) {
+			kept = append(kept, pair)
+		}
+	}
+	kept = append(kept, url.QueryEscape(param)+"="+url.QueryEscape(value))
+	out := path + "?" + strings.Join(kept, "&")
+	if hasFragment {
+		out += "#" + fragment
+	}
+	return out
+}
+
+func toCoupon(k db.Coupon) api.Coupon {
+	return api.Coupon{
+		ID: k.ID, Object: "coupon", ProgramID: k.ProgramID, PartnerID: k.PartnerID, GroupID: k.GroupID, Code: k.Code,
+		ExternalID: k.ExternalID, Active: k.Active, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
+	}
+}
+
+func toClick(k db.Click) api.Click {
+	return api.Click{
+		ID: k.ID, Object: "click", ProgramID: k.ProgramID, PartnerID: k.PartnerID, LinkID: k.LinkID, ReferralID: k.ReferralID,
+		UserAgent: k.UserAgent, Referer: k.Referer, Country: k.Country, Device: k.Device, LandingURL: k.LandingURL, CreatedAt: k.CreatedAt,
+	}
+}
+
+func toReferral(r db.Referral) api.Referral {
+	utm := json.RawMessage(r.UTM)
+	if utm == nil {
+		utm = json.RawMessage("null")
+	}
+	return api.Referral{
+		ID: r.ID, Object: "referral", ProgramID: r.ProgramID, PartnerID: r.PartnerID, LinkID: r.LinkID, LandingURL: r.LandingURL,
+		UTM: utm, TrackedBy: api.TrackedBy(r.TrackedBy), Status: api.ReferralStatus(r.Status), ExpiresAt: r.ExpiresAt,
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+	}
+}
+
+func toCustomer(k db.Customer) api.Customer {
+	return api.Customer{
+		ID: k.ID, Object: "customer", ProgramID: k.ProgramID, PartnerID: k.PartnerID, ReferralID: k.ReferralID, LinkID: k.LinkID,
+		CouponID: k.CouponID, Processor: (*api.Processor)(k.Processor), ExternalCustomerID: k.ExternalCustomerID,
+		ExternalSubscriptionID: k.ExternalSubscriptionID, Email: k.Email, Name: k.Name, Identifier: k.Identifier,
+		Status: api.CustomerStatus(k.Status), TrackedBy: api.TrackedBy(k.TrackedBy), LeadAt: k.LeadAt, ConvertedAt: k.ConvertedAt,
+		Metadata: k.Metadata, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
+	}
+}
+
+// toSale leaves out what only the create operation answers: the outcome. A whole
+// refund leaves the row's amount as it was before it.
+func toSale(k db.Sale) api.Sale {
+	refunded := k.RefundedMinor
+	if k.RefundedAt != nil {
+		refunded += k.AmountMinor
+	}
+	return api.Sale{
+		ID: k.ID, Object: "sale", ProgramID: k.ProgramID, CustomerID: k.CustomerID, PartnerID: k.PartnerID,
+		ExternalChargeID: k.ExternalChargeID, ExternalPaymentIntentID: k.ExternalPaymentIntentID, Processor: api.Processor(k.Processor),
+		AmountMinor: k.AmountMinor, ChargedMinor: k.AmountMinor + k.RefundedMinor, RefundedMinor: refunded,
+		TaxMinor: k.TaxMinor, Currency: k.Currency, BillingType: api.BillingType(k.BillingType),
+		Interval: (*api.BillingInterval)(k.Interval), ProductID: k.ProductID, ProductName: k.ProductName, IsFirstSale: k.IsFirstSale,
+		OccurredAt: k.OccurredAt, RefundedAt: k.RefundedAt, Metadata: k.Metadata, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
+	}
+}
+
+func toCommission(k db.Commission) api.Commission {
+	return api.Commission{
+		ID: k.ID, Object: "commission", ProgramID: k.ProgramID, PartnerID: k.PartnerID, SaleID: k.SaleID, CustomerID: k.CustomerID,
+		FlowID: k.FlowID, FlowBranchID: k.FlowBranchID, Kind: api.CommissionKind(k.Kind), AmountMinor: k.AmountMinor,
+		RevenueMinor: k.RevenueMinor, Currency: k.Currency, Status: api.CommissionStatus(k.Status), MatureAt: k.MatureAt,
+		ApprovedAt: k.ApprovedAt, VoidedAt: k.VoidedAt, VoidReason: k.VoidReason, PayoutID: k.PayoutID, Metadata: k.Metadata,
+		CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
+	}
+}
+
+func toFlow(f db.Flow) (api.Flow, error) {
+	out := api.Flow{
+		ID: f.ID, Object: "flow", ProgramID: f.ProgramID, Name: f.Name, Description: f.Description, GroupID: f.GroupID,
+		PartnerID: f.PartnerID, Trigger: api.FlowTrigger(f.Trigger), Action: api.FlowAction(f.Action), TargetGroupID: f.TargetGroupID,
+		RateType: (*api.RateType)(f.RateType), RateValue: f.RateValue, ApprovalMode: api.FlowApprovalMode(f.ApprovalMode),
+		ApprovalDelayDays: f.ApprovalDelayDays, Priority: f.Priority, Status: api.FlowStatus(f.Status), Branches: []api.FlowBranch{},
+		CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt,
+	}
+	return out, json.Unmarshal(f.Branches, &out.Branches)
+}
+
+// toSavedFlow is a flow with what looks unusual about it.
+func toSavedFlow(row db.Flow) (api.SavedFlow, error) {
+	f, err := toFlow(row)
+	return api.SavedFlow{
+		ID: f.ID, Object: f.Object, ProgramID: f.ProgramID, Name: f.Name, Description: f.Description, GroupID: f.GroupID,
+		PartnerID: f.PartnerID, Trigger: f.Trigger, Action: f.Action, TargetGroupID: f.TargetGroupID, RateType: f.RateType,
+		RateValue: f.RateValue, ApprovalMode: f.ApprovalMode, ApprovalDelayDays: f.ApprovalDelayDays, Priority: f.Priority,
+		Status: f.Status, Branches: f.Branches, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, Warnings: flowWarnings(f),
+	}, err
+}
+
+func toPayout(p db.Payout, commissions int64) api.Payout {
+	return api.Payout{
+		ID: p.ID, Object: "payout", ProgramID: p.ProgramID, PartnerID: p.PartnerID, BatchID: p.BatchID, AmountMinor: p.AmountMinor,
+		Currency: p.Currency, Status: api.PayoutStatus(p.Status), Method: (*api.PayoutMethod)(p.Method), ExternalID: p.ExternalID,
+		Reason: (*api.PayoutIneligibilityReason)(p.Reason), ReasonText: p.ReasonText, ErrorCode: p.ErrorCode, ErrorMessage: p.ErrorMessage,
+		CommissionCount: commissions, PeriodEnd: p.PeriodEnd, DueAt: p.DueAt, PaidAt: p.PaidAt, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+	}
+}

@@ -1,0 +1,228 @@
+package handlers_test
+
+import (
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/schema"
+	"rail/server/clock"
+	"rail/server/harness/apitest"
+	"rail/server/postgres/migrate"
+)
+
+// TestNoConnections: a database that lets nobody in any more is told as 503 at once,
+// and nothing needs a restart when it does again (reliability, C10).
+func TestNoConnections(t *testing.T) {
+	t.Parallel()
+	owner := apitest.New(t)
+	name := "few_" + strings.ToLower(owner.Org[len(owner.Org)-10:])
+	run := func(sql string) {
+		t.Helper()
+		_, err := owner.Pool.Exec(t.Context(), strings.ReplaceAll(sql, "few", name))
+		require.NoError(t, err)
+	}
+	run("CREATE ROLE few LOGIN")
+	t.Cleanup(func() { _, _ = owner.Pool.Exec(t.Context(), "DROP ROLE IF EXISTS "+name) })
+	run("GRANT pg_read_all_data, pg_write_all_data TO few")
+	dsn, err := url.Parse(owner.DSN)
+	require.NoError(t, err)
+	query := dsn.Query()
+	query.Set("user", name)
+	dsn.RawQuery = query.Encode()
+	s := apitest.On(t, dsn.String(), clock.NewManual(owner.Clock.Now().Time))
+	program := s.Program()
+	run("ALTER ROLE few CONNECTION LIMIT 0")
+	run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'few'")
+	require.Eventually(t, func() bool {
+		var left int
+		err := owner.Pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE usename = $1", name).Scan(&left)
+		return err == nil && left == 0
+	}, 10*time.Second, time.Millisecond)
+	for _, a := range atOnce(20, func(i int) apitest.Answer {
+		if i%2 == 0 {
+			return s.Get("/v1/programs/" + program)
+		}
+		return s.Post("/v1/partners", M{"program_id": program, "email": fmt.Sprintf("p%d@example.com", i)})
+	}) {
+		require.Equal(t, 503, a.Status, "%s", a.Raw)
+		require.NotEmpty(t, a.Header.Get("Retry-After"))
+	}
+	run("ALTER ROLE few CONNECTION LIMIT -1")
+	s.Must(200, s.Get("/v1/programs/"+program))
+	s.Partner(program)
+	require.EqualValues(t, 1, s.Get("/v1/partners?program_id="+program).Int("total_count"), "what was refused wrote nothing")
+}
+
+// TestStopsUnderLoad: a server that is told to stop finishes what it has begun: of
+// what it wrote it has told (reliability, C9).
+func TestStopsUnderLoad(t *testing.T) {
+	t.Parallel()
+	base := apitest.Real(t)
+	stops := 3
+	if os.Getenv("RAIL_TEST_FULL") == "1" {
+		stops = 20
+	}
+	for round := range stops {
+		p := apitest.StartProcess(t, base)
+		program := p.Program()
+		told := make([]int, 6)
+		var all sync.WaitGroup
+		ready := make(chan bool, 1)
+		for i := range told {
+			all.Go(func() {
+				client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+				for n := 0; ; n++ {
+					body := fmt.Sprintf(`{"program_id":%q,"email":"p%d-%d@example.com"}`, program, i, n)
+					r, err := http.NewRequestWithContext(t.Context(), "POST", p.URL+"/v1/partners", strings.NewReader(body))
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					r.Header.Set("Authorization", "Bearer "+p.Key)
+					r.Header.Set("Content-Type", "application/json")
+					res, err := client.Do(r)
+					if err != nil {
+						return // it takes no connections any more
+					}
+					if res.Body.Close() != nil || res.StatusCode == 429 {
+						continue
+					}
+					if res.StatusCode != 201 {
+						t.Errorf("%d while it stops", res.StatusCode)
+					}
+					if told[i]++; told[i] == 3 {
+						select {
+						case ready <- true:
+						default:
+						}
+					}
+				}
+			})
+		}
+		<-ready
+		require.NoError(t, p.Cmd.Process.Signal(syscall.SIGTERM))
+		all.Wait()
+		require.NoError(t, p.Cmd.Wait(), "it ends well")
+		var acknowledged, written int
+		for _, n := range told {
+			acknowledged += n
+		}
+		require.NoError(t, base.Pool.QueryRow(t.Context(), "SELECT count(*) FROM partners WHERE program_id = $1", program).Scan(&written))
+		require.Equal(t, acknowledged, written, "round %d", round)
+	}
+}
+
+// TestStoppedReplica: a replica that stands still in the middle of a write holds
+// the others up for ten seconds at most, and writes nothing of it when it wakes
+// (reliability, C8).
+func TestStoppedReplica(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("RAIL_TEST_FULL") != "1" {
+		t.Skip("set RAIL_TEST_FULL=1")
+	}
+	of := apitest.Processes(t, apitest.Real(t), 2)
+	stopped, other := of[0], of[1]
+	e := earner{other.Server, other.Program()}
+	e.s.Flow(e.program)
+	partner, _ := e.partner(1000)
+	sale := e.s.Get("/v1/sales?program_id=" + e.program).Data()[0]["id"].(string)
+	lock, err := other.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = lock.Exec(t.Context(), "SELECT 1 FROM commissions WHERE sale_id = $1 FOR UPDATE", sale)
+	require.NoError(t, err)
+	answer := make(chan apitest.Answer, 1)
+	go func() { answer <- stopped.Post("/v1/sales/"+sale+"/refund", nil) }()
+	require.Eventually(t, func() bool {
+		var waiting int
+		err := other.Pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waiting)
+		return err == nil && waiting == 1
+	}, 10*time.Second, time.Millisecond)
+	require.NoError(t, stopped.Cmd.Process.Signal(syscall.SIGSTOP))
+	require.NoError(t, lock.Rollback(t.Context()))
+	var refunded apitest.Answer
+	began := time.Now()
+	require.Eventually(t, func() bool {
+		refunded = other.Post("/v1/sales/"+sale+"/refund", nil)
+		return refunded.Status == 200
+	}, 20*time.Second, 100*time.Millisecond)
+	require.Less(t, time.Since(began), 15*time.Second)
+	require.NoError(t, stopped.Cmd.Process.Signal(syscall.SIGCONT))
+	require.Contains(t, []int{200, 503}, (<-answer).Status)
+	require.Equal(t, refunded.String("refunded_at"), other.Get("/v1/sales/"+sale).String("refunded_at"))
+	require.Equal(t, 1, tally(other.Server, e.program, "sale.refunded"))
+	require.Equal(t, number("0"), other.Must(200, other.Get("/v1/partners/"+partner+"?include=stats")).Body["stats"].(M)["commissions_minor"])
+}
+
+// next is a release to come, which adds what migrations add.
+const next = `SET LOCAL lock_timeout = '2s';
+	ALTER TABLE sales ADD COLUMN channel text, ADD COLUMN weight bigint NOT NULL DEFAULT 1;
+	ALTER TABLE partners ADD COLUMN rank bigint;
+	CREATE TABLE channels (id text PRIMARY KEY, program_id text NOT NULL);
+	CREATE INDEX sales_weight_idx ON sales (program_id, weight);
+	CREATE INDEX commissions_amount_idx ON commissions (program_id, amount_minor);`
+
+// TestMigrationUnderLoad: replicas answer while the tables of the next release are
+// put in place, and go on with them (reliability, C11).
+func TestMigrationUnderLoad(t *testing.T) {
+	t.Parallel()
+	base := apitest.Real(t)
+	of := apitest.Processes(t, base, 2)
+	e := earner{of[0].Server, of[0].Program()}
+	e.s.Flow(e.program)
+	e.partner(1000)
+	customer := e.s.Get("/v1/customers?program_id=" + e.program).Data()[0]["id"]
+	files := fstest.MapFS{}
+	require.NoError(t, fs.WalkDir(schema.FS, ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files[path] = &fstest.MapFile{}
+			files[path].Data, err = fs.ReadFile(schema.FS, path)
+		}
+		return err
+	}))
+	files["999999_next.up.sql"], files["999999_next.down.sql"] = &fstest.MapFile{Data: []byte(next)}, &fstest.MapFile{}
+	var sold atomic.Int64
+	var loads sync.WaitGroup
+	over := make(chan struct{})
+	for i := range 6 {
+		p := of[i%2]
+		loads.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-over:
+					return
+				default:
+				}
+				a := p.Post("/v1/sales", M{"program_id": e.program, "customer_id": customer, "external_charge_id": fmt.Sprintf("m%d-%d", i, n), "amount_minor": 500, "currency": "USD"})
+				read := p.Get("/v1/partners?include=stats&program_id=" + e.program)
+				if a.Status == 201 {
+					sold.Add(1)
+				}
+				if a.Status != 201 && a.Status != 429 || read.Status != 200 && read.Status != 429 {
+					t.Errorf("%d %s, %d %s", a.Status, a.Raw, read.Status, read.Raw)
+				}
+			}
+		})
+	}
+	several := func() bool { return sold.Load() > 20 }
+	require.Eventually(t, several, 30*time.Second, time.Millisecond)
+	require.NoError(t, migrate.From(files).Up(t.Context(), base.DSN))
+	sold.Store(0)
+	require.Eventually(t, several, 30*time.Second, time.Millisecond, "the tables are new, the program is not")
+	close(over)
+	loads.Wait()
+	for _, p := range of {
+		require.Equal(t, 200, p.Get("/readyz").Status)
+	}
+}

@@ -1,0 +1,121 @@
+package handlers
+
+import (
+	"context"
+	"strings"
+
+	"github.com/oapi-codegen/nullable"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/postgres/pgtx"
+	"rail/server/work"
+)
+
+// ListPartners lists the partners of a program, newest first.
+func (s *Server) ListPartners(ctx context.Context, r api.ListPartnersRequestObject) (api.ListPartnersResponseObject, error) {
+	c, p := work.From(ctx), r.Params
+	org := c.Key.OrgID
+	one, in := choices(p.Status)
+	email, handle, search := lower(p.Email), lower(p.Handle), containing(p.Search)
+	tallied := email == nil && handle == nil && search == nil
+	rows, err := list(ctx, c, paging{
+		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
+		refs: []reference{refGroup("group_id", p.GroupID)},
+	}, lister[position, db.Partner]{
+		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
+			row, err := queries.PartnerCursor(ctx, tx, db.PartnerCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org})
+			return position{row.CreatedAt, row.ID}, err
+		},
+		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.Partner, error) {
+			return queries.PartnerPage(ctx, tx, db.PartnerPageParams{
+				ProgramID: p.ProgramID, OrgID: org, Status: one, StatusIn: in, GroupID: p.GroupID, Email: email, Handle: handle, Search: search,
+				AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
+			})
+		}),
+		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
+			return queries.PartnerCount(ctx, tx, db.PartnerCountParams{
+				ProgramID: p.ProgramID, OrgID: org, Status: one, StatusIn: in, GroupID: p.GroupID, Email: email, Handle: handle, Search: search, Most: atMost(tallied),
+			})
+		},
+		total: when(tallied, rowsOf{"partners", p.ProgramID, org, p.GroupID, either(one, in), nil}.count),
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := api.ListPartners200JSONResponse{Data: make([]api.Partner, len(rows.rows)), HasMore: rows.hasMore, TotalCount: rows.total}
+	for i, row := range rows.rows {
+		out.Data[i] = toPartner(row)
+	}
+	return out, dressPartners(ctx, c, out.Data, p.Expand, p.Include)
+}
+
+// RetrievePartner returns one partner.
+func (s *Server) RetrievePartner(ctx context.Context, r api.RetrievePartnerRequestObject) (api.RetrievePartnerResponseObject, error) {
+	c := work.From(ctx)
+	row, err := queries.PartnerGet(ctx, c.DB(), db.PartnerGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	if err := fits(c, row.ProgramID); err != nil {
+		return nil, err
+	}
+	out := []api.Partner{toPartner(row)}
+	err = dressPartners(ctx, c, out, r.Params.Expand, r.Params.Include)
+	return api.RetrievePartner200JSONResponse(out[0]), err
+}
+
+// dressPartners adds what is asked for besides the partners themselves, in one
+// round trip.
+func dressPartners(ctx context.Context, c *work.Call, partners []api.Partner, expand []api.PartnerExpand, include []api.PartnerInclude) error {
+	var stats, tags pgtx.Read
+	if wants(include, api.PartnerIncludeStats) {
+		stats = func(tx pgtx.DBTX) error { return addPartnerStats(ctx, tx, c, partners) }
+	}
+	if wants(include, api.PartnerIncludeTags) {
+		tags = func(tx pgtx.DBTX) error { return addPartnerTags(ctx, tx, c, partners) }
+	}
+	group := embedGroup(ctx, c, wants(expand, api.PartnerExpandGroup), partners,
+		func(p *api.Partner) (*string, *nullable.Nullable[api.Group]) { return p.GroupID, &p.Group })
+	return together(ctx, c, group, stats, tags)
+}
+
+func addPartnerStats(ctx context.Context, tx pgtx.DBTX, c *work.Call, partners []api.Partner) error {
+	rows, err := queries.PartnerStats(ctx, tx, db.PartnerStatsParams{Ids: partnerIDs(partners), OrgID: c.Key.OrgID})
+	stats := map[string]api.PartnerStats{}
+	for _, r := range rows {
+		stats[r.ID] = api.PartnerStats{
+			Clicks: r.Clicks, Referrals: r.Referrals, Customers: r.Customers, CommissionsMinor: r.CommissionsMinor, PaidMinor: r.PaidMinor,
+		}
+	}
+	for i := range partners {
+		partners[i].Stats = ptr(stats[partners[i].ID])
+	}
+	return err
+}
+
+func addPartnerTags(ctx context.Context, tx pgtx.DBTX, c *work.Call, partners []api.Partner) error {
+	rows, err := queries.TagsOfPartners(ctx, tx, db.TagsOfPartnersParams{PartnerIds: partnerIDs(partners), OrgID: c.Key.OrgID})
+	tags := map[string][]api.Tag{}
+	for _, r := range rows {
+		tags[r.PartnerID] = append(tags[r.PartnerID], toTag(r.Tag))
+	}
+	for i := range partners {
+		of := append([]api.Tag{}, tags[partners[i].ID]...)
+		partners[i].Tags = &of
+	}
+	return err
+}
+
+func partnerIDs(partners []api.Partner) []string {
+	return ids(partners, func(p *api.Partner) string { return p.ID })
+}
+
+// containing returns the ILIKE pattern of texts that contain an optional text
+// literally.
+func containing(text *string) *string {
+	if text == nil {
+		return nil
+	}
+	return ptr("%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(*text) + "%")
+}

@@ -1,0 +1,169 @@
+package handlers
+
+import (
+	"context"
+	"time"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/money/payout"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+func refBatch(param string, id *string) reference {
+	return reference{param, id, func(ctx context.Context, tx pgtx.DBTX, org, id string) (string, error) {
+		return queries.BatchProgram(ctx, tx, db.BatchProgramParams{ID: id, OrgID: org})
+	}}
+}
+
+// ListPayoutBatches lists the batches of a program, newest first.
+func (s *Server) ListPayoutBatches(ctx context.Context, r api.ListPayoutBatchesRequestObject) (api.ListPayoutBatchesResponseObject, error) {
+	c, p := work.From(ctx), r.Params
+	org := c.Key.OrgID
+	rows, err := list(ctx, c, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.PayoutBatch]{
+		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
+			row, err := queries.BatchCursor(ctx, tx, db.BatchCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org})
+			return position{row.CreatedAt, row.ID}, err
+		},
+		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.PayoutBatch, error) {
+			return queries.BatchPage(ctx, tx, db.BatchPageParams{
+				ProgramID: p.ProgramID, OrgID: org, AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
+			})
+		}),
+		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
+			return queries.BatchCount(ctx, tx, db.BatchCountParams{ProgramID: p.ProgramID, OrgID: org})
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	data, err := toBatches(ctx, c, rows.rows)
+	return api.ListPayoutBatches200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, err
+}
+
+// RetrievePayoutBatch returns one batch.
+func (s *Server) RetrievePayoutBatch(ctx context.Context, r api.RetrievePayoutBatchRequestObject) (api.RetrievePayoutBatchResponseObject, error) {
+	c := work.From(ctx)
+	b, err := queries.BatchGet(ctx, c.DB(), db.BatchGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	if err := fits(c, b.ProgramID); err != nil {
+		return nil, err
+	}
+	one, err := toBatches(ctx, c, []db.PayoutBatch{b})
+	if err != nil {
+		return nil, err
+	}
+	return api.RetrievePayoutBatch200JSONResponse(one[0]), nil
+}
+
+// CreatePayoutBatch generates the batch of a month: 201 for a new one, 200 for
+// a month that has one, whose totals are fresh (decisions, 118).
+func (s *Server) CreatePayoutBatch(ctx context.Context, r api.CreatePayoutBatchRequestObject) (api.CreatePayoutBatchResponseObject, error) {
+	c, b := work.From(ctx), r.Body
+	end, err := periodEnd(b.PeriodEnd, c.Now)
+	if err != nil {
+		return nil, err
+	}
+	p, err := queries.ProgramLock(ctx, c.Tx, db.ProgramLockParams{ID: b.ProgramID, OrgID: c.Key.OrgID})
+	if err != nil {
+		return nil, found(err, "program_id")
+	}
+	if err := check(ctx, c, p.ID, refPartner("partner_id", b.PartnerID), refGroup("group_id", b.GroupID)); err != nil {
+		return nil, err
+	}
+	batch, created, err := payout.Generate(ctx, c, payout.Order{
+		Program: p, PeriodEnd: end, PartnerID: b.PartnerID, GroupID: b.GroupID, IgnoreMinimum: deref(b.IgnoreMinimum), HoldOnHighRisk: s.HoldOnHighRisk,
+	})
+	if err != nil {
+		return nil, err
+	}
+	one, err := toBatches(ctx, c, []db.PayoutBatch{batch})
+	if err != nil {
+		return nil, err
+	}
+	if created {
+		return api.CreatePayoutBatch201JSONResponse(one[0]), nil
+	}
+	return api.CreatePayoutBatch200JSONResponse(one[0]), nil
+}
+
+// periodEnd reads the end of a period: a bare date up to today means the end
+// of that day, or now if that is earlier; a moment must not lie in the future
+// (decisions, 197).
+func periodEnd(given string, now clock.Time) (clock.Time, error) {
+	end, bare, err := clock.ParseDate(given)
+	if err != nil {
+		return end, problem.Invalid("period_end", "period_end %s.", err)
+	}
+	if end.After(now.Time) {
+		return end, problem.Invalid("period_end", "period_end lies in the future.")
+	}
+	if bare {
+		end = end.Plus(24*time.Hour - time.Microsecond)
+		if end.After(now.Time) {
+			end = now
+		}
+	}
+	return end, nil
+}
+
+// toBatches adds to batches of one program what their payouts sum to, in one round
+// trip.
+func toBatches(ctx context.Context, c *work.Call, rows []db.PayoutBatch) ([]api.PayoutBatch, error) {
+	out := make([]api.PayoutBatch, len(rows))
+	at := map[string]*api.PayoutBatch{}
+	for i, b := range rows {
+		out[i] = api.PayoutBatch{
+			ID: b.ID, Object: "payout_batch", ProgramID: b.ProgramID, PeriodEnd: b.PeriodEnd, Status: api.PayoutBatchStatusCompleted,
+			Totals: []api.PayoutBatchTotal{}, CreatedAt: b.CreatedAt, UpdatedAt: b.UpdatedAt,
+		}
+		at[b.ID] = &out[i]
+	}
+	if len(rows) == 0 {
+		return out, nil
+	}
+	wanted := ids(out, func(b *api.PayoutBatch) string { return b.ID })
+	var sums []db.BatchTotalsRow
+	var generating []string
+	err := c.Together(ctx,
+		func(tx pgtx.DBTX) (err error) {
+			sums, err = queries.BatchTotals(ctx, tx, db.BatchTotalsParams{BatchIds: wanted, OrgID: c.Key.OrgID})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			generating, err = queries.BatchesGenerating(ctx, tx, db.BatchesGeneratingParams{ProgramID: rows[0].ProgramID, Ids: wanted, OrgID: c.Key.OrgID})
+			return err
+		})
+	for _, s := range sums {
+		addTotal(at[s.BatchID], s)
+	}
+	for _, id := range generating {
+		at[id].Generating, at[id].Status = true, api.PayoutBatchStatusOpen
+	}
+	return out, err
+}
+
+// addTotal counts one currency and state of a batch's payouts; a batch is
+// completed when none of its payouts waits (decisions, 115 and 198).
+func addTotal(b *api.PayoutBatch, s db.BatchTotalsRow) {
+	if s.Status == "not_eligible" {
+		b.NotEligibleCount += s.Payouts
+		return
+	}
+	b.PayoutCount += s.Payouts
+	if s.Status != "paid" {
+		b.Status = api.PayoutBatchStatusOpen
+	}
+	last := len(b.Totals) - 1
+	if last < 0 || b.Totals[last].Currency != s.Currency {
+		b.Totals = append(b.Totals, api.PayoutBatchTotal{Currency: s.Currency})
+		last++
+	}
+	b.Totals[last].AmountMinor += s.AmountMinor
+	b.Totals[last].PayoutCount += s.Payouts
+}

@@ -1,0 +1,181 @@
+package handlers
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/oapi-codegen/nullable"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/money/payout"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// ListPayouts lists the payouts of a program, newest first.
+func (s *Server) ListPayouts(ctx context.Context, r api.ListPayoutsRequestObject) (api.ListPayoutsResponseObject, error) {
+	c, p := work.From(ctx), r.Params
+	org := c.Key.OrgID
+	status, in := choices(p.Status)
+	tallied := p.PartnerID == nil || p.BatchID == nil
+	rows, err := list(ctx, c, paging{
+		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
+		refs: []reference{refPartner("partner_id", p.PartnerID), refBatch("batch_id", p.BatchID)},
+	}, lister[position, db.Payout]{
+		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
+			row, err := queries.PayoutCursor(ctx, tx, db.PayoutCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, BatchID: p.BatchID})
+			return position{row.CreatedAt, row.ID}, err
+		},
+		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.Payout, error) {
+			return queries.PayoutPage(ctx, tx, db.PayoutPageParams{
+				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, BatchID: p.BatchID, Status: status, StatusIn: in,
+				AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
+			})
+		}),
+		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
+			return queries.PayoutCount(ctx, tx, db.PayoutCountParams{ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, BatchID: p.BatchID, Status: status, StatusIn: in, Most: atMost(tallied)})
+		},
+		total: when(tallied, rowsOf{"payouts", p.ProgramID, org, cmp.Or(p.PartnerID, p.BatchID), either(status, in), nil}.count),
+	})
+	if err != nil {
+		return nil, err
+	}
+	data := mapped(rows.rows, func(p db.Payout) api.Payout { return toPayout(p, 0) })
+	if err := fillPayouts(ctx, c, data, p.Expand); err != nil {
+		return nil, err
+	}
+	return api.ListPayouts200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
+}
+
+// fillPayouts counts what payouts hold and embeds what was asked for, in one
+// round trip; the batches' totals cost another.
+func fillPayouts(ctx context.Context, c *work.Call, payouts []api.Payout, expand []api.PayoutExpand) error {
+	var batches []db.PayoutBatch
+	reads := []pgtx.Read{func(tx pgtx.DBTX) error { return countCommissions(ctx, tx, c, payouts) }}
+	if wants(expand, api.PayoutExpandBatch) {
+		reads = append(reads, func(tx pgtx.DBTX) (err error) {
+			batches, err = queries.BatchByIDs(ctx, tx, db.BatchByIDsParams{Ids: ids(payouts, func(p *api.Payout) string { return p.BatchID }), OrgID: c.Key.OrgID})
+			return err
+		})
+	}
+	if err := c.Together(ctx, reads...); err != nil {
+		return err
+	}
+	if err := together(ctx, c, embedPartner(ctx, c, wants(expand, api.PayoutExpandPartner), payouts,
+		func(p *api.Payout) (*string, *nullable.Nullable[api.Partner]) { return &p.PartnerID, &p.Partner })); err != nil {
+		return err
+	}
+	if !wants(expand, api.PayoutExpandBatch) {
+		return nil
+	}
+	whole, err := toBatches(ctx, c, batches)
+	if err != nil {
+		return err
+	}
+	for i := range payouts {
+		for _, b := range whole {
+			if b.ID == payouts[i].BatchID {
+				payouts[i].Batch = nullable.NewNullableWithValue(b)
+			}
+		}
+	}
+	return nil
+}
+
+// countCommissions counts what payouts of one program hold.
+func countCommissions(ctx context.Context, tx pgtx.DBTX, c *work.Call, payouts []api.Payout) error {
+	if len(payouts) == 0 {
+		return nil
+	}
+	counts, err := tallyOf(ctx, tx, c, "commissions", payouts[0].ProgramID, ids(payouts, func(p *api.Payout) string { return p.ID }))
+	for i := range payouts {
+		payouts[i].CommissionCount = counts[payouts[i].ID]
+	}
+	return err
+}
+
+// RetrievePayout returns one payout.
+func (s *Server) RetrievePayout(ctx context.Context, r api.RetrievePayoutRequestObject) (api.RetrievePayoutResponseObject, error) {
+	c := work.From(ctx)
+	p, err := queries.PayoutGet(ctx, c.DB(), db.PayoutGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	if err := fits(c, p.ProgramID); err != nil {
+		return nil, err
+	}
+	one := []api.Payout{toPayout(p, 0)}
+	err = fillPayouts(ctx, c, one, r.Params.Expand)
+	return api.RetrievePayout200JSONResponse(one[0]), err
+}
+
+// MarkPayoutPaid settles a payout that was paid outside of any rail.
+func (s *Server) MarkPayoutPaid(ctx context.Context, r api.MarkPayoutPaidRequestObject) (api.MarkPayoutPaidResponseObject, error) {
+	c := work.From(ctx)
+	p, err := lockPayout(ctx, c, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	pay := payout.Payment{At: c.Now}
+	if b := r.Body; b != nil {
+		pay.Method, pay.ExternalID = (*string)(b.Method), b.ExternalID
+		if b.PaidAt != nil {
+			pay.At = *b.PaidAt
+		}
+	}
+	if pay.At.After(c.Now.Time) {
+		return nil, problem.Invalid("paid_at", "paid_at lies in the future.")
+	}
+	if p, err = payout.Settle(ctx, c, p, pay); err != nil {
+		return nil, err
+	}
+	if err := payout.Tell(ctx, c, s.Mail, p); err != nil {
+		return nil, err
+	}
+	one := []api.Payout{toPayout(p, 0)}
+	if err := countCommissions(ctx, c.Tx, c, one); err != nil {
+		return nil, err
+	}
+	err = audit(ctx, c, entry{programID: p.ProgramID, action: "payout.marked_paid", targetID: p.ID, after: map[string]any{"amount_minor": p.AmountMinor, "currency": p.Currency}})
+	return api.MarkPayoutPaid200JSONResponse(one[0]), err
+}
+
+// DeletePayout removes a payout that was not paid; its commissions are due
+// again.
+func (s *Server) DeletePayout(ctx context.Context, r api.DeletePayoutRequestObject) (api.DeletePayoutResponseObject, error) {
+	c := work.From(ctx)
+	p, err := lockPayout(ctx, c, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := payout.Remove(ctx, c, p); err != nil {
+		return nil, err
+	}
+	err = audit(ctx, c, entry{programID: p.ProgramID, action: "payout.deleted", targetID: p.ID, before: map[string]any{
+		"partner_id": p.PartnerID, "amount_minor": p.AmountMinor, "currency": p.Currency, "status": p.Status,
+	}})
+	return api.DeletePayout200JSONResponse{ID: p.ID, Object: "payout", Deleted: true}, err
+}
+
+// lockPayout locks the partner, then the payout.
+func lockPayout(ctx context.Context, c *work.Call, id string) (db.Payout, error) {
+	p, err := queries.PayoutGet(ctx, c.DB(), db.PayoutGetParams{ID: id, OrgID: c.Key.OrgID})
+	if err != nil {
+		return p, err
+	}
+	if err := fits(c, p.ProgramID); err != nil {
+		return p, err
+	}
+	errs := c.Each(ctx,
+		func(tx pgtx.DBTX) error {
+			_, err := queries.PartnerLock(ctx, tx, db.PartnerLockParams{ID: p.PartnerID, OrgID: c.Key.OrgID})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			p, err = queries.PayoutLock(ctx, tx, db.PayoutLockParams{ID: id, OrgID: c.Key.OrgID})
+			return err
+		})
+	return p, errs[1]
+}

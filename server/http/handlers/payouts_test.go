@@ -1,0 +1,290 @@
+package handlers_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/harness/apitest"
+)
+
+// earner is a program with partners that have money due.
+type earner struct {
+	s       *apitest.Server
+	program string
+}
+
+func newEarner(t *testing.T, more ...M) earner {
+	t.Helper()
+	s := apitest.New(t)
+	e := earner{s, s.Program(more...)}
+	s.Flow(e.program)
+	return e
+}
+
+// partner returns a partner whose customers paid these amounts; 20 % is due.
+func (e earner) partner(amounts ...int) (partner string, sales []string) {
+	partner = e.s.Partner(e.program)
+	customer := e.s.Customer(e.program, partner)
+	for _, a := range amounts {
+		sales = append(sales, e.s.Sale(e.program, customer, M{"amount_minor": a}).String("id"))
+	}
+	return partner, sales
+}
+
+func (e earner) batch(status int, more ...M) apitest.Answer {
+	body := M{"program_id": e.program, "period_end": "2026-09-01"}
+	for _, m := range more {
+		for k, v := range m {
+			body[k] = v
+		}
+	}
+	return e.s.Must(status, e.s.Post("/v1/payout_batches", body))
+}
+
+func (e earner) payouts(query string) (out []apitest.Answer) {
+	for _, p := range e.s.Must(200, e.s.Get("/v1/payouts?program_id="+e.program+query)).Data() {
+		out = append(out, apitest.Answer{Body: p})
+	}
+	return out
+}
+
+// tallied fails the test unless every open or paid payout is the sum of what it
+// holds, and each held commission is in the state of its payout.
+func (e earner) tallied(t *testing.T) {
+	t.Helper()
+	var wrong int
+	require.NoError(t, e.s.Pool.QueryRow(t.Context(), `SELECT count(*) FROM payouts p LEFT JOIN LATERAL (
+			SELECT coalesce(sum(k.amount_minor), 0) AS sum, bool_and((k.status = 'paid') = (p.status = 'paid')) AS fits FROM commissions k WHERE k.payout_id = p.id) h ON true
+		WHERE p.status <> 'not_eligible' AND (h.sum <> p.amount_minor OR NOT coalesce(h.fits, false)) OR p.status = 'not_eligible' AND h.sum <> 0`).Scan(&wrong))
+	require.Zero(t, wrong)
+	balanced(t, e.s)
+}
+
+func TestPayoutTravels(t *testing.T) {
+	t.Parallel()
+	e := newEarner(t)
+	s := e.s
+	partner, _ := e.partner(10000, 5000)
+	s.Must(201, grant(s, e.program, partner, M{"amount_minor": -300}))
+	s.Must(201, grant(s, e.program, partner, M{"amount_minor": 700, "currency": "EUR"}))
+	batch := e.batch(201)
+	require.Equal(t, "open", batch.String("status"))
+	require.Equal(t, s.Clock.Now().String(), batch.String("period_end"), "a bare date of today ends now")
+	require.EqualValues(t, 2, batch.Int("payout_count"))
+	require.Len(t, batch.Body["totals"], 2)
+	usd := e.payouts("&batch_id=" + batch.String("id") + "&expand=partner,batch")
+	require.Len(t, usd, 2)
+	var p apitest.Answer
+	for _, one := range usd {
+		if one.String("currency") == "USD" {
+			p = one
+		}
+	}
+	require.EqualValues(t, 2700, p.Int("amount_minor"), "the clawback is netted")
+	require.EqualValues(t, 3, p.Int("commission_count"))
+	require.Equal(t, []string{"pending", "2026-10-01T00:00:00.000Z"}, []string{p.String("status"), p.String("due_at")})
+	require.Equal(t, batch.Body, p.Body["batch"])
+	e.tallied(t)
+	again := e.batch(200)
+	require.Equal(t, batch.String("id"), again.String("id"))
+	require.EqualValues(t, 2, again.Int("payout_count"), "a second run pays nobody twice")
+	s.Clock.Advance(time.Hour)
+	s.Refused(400, "parameter_invalid", "paid_at", s.Post("/v1/payouts/"+p.String("id")+"/mark_paid", M{"paid_at": "2026-09-01T13:00:01Z"}))
+	paid := s.Must(200, s.Post("/v1/payouts/"+p.String("id")+"/mark_paid", M{"external_id": "wire-1", "method": "wire"}))
+	require.Equal(t, []string{"paid", "wire-1", "wire", "2026-09-01T13:00:00.000Z"}, []string{paid.String("status"), paid.String("external_id"), paid.String("method"), paid.String("paid_at")})
+	s.Refused(409, "payout_already_paid", "", s.Post("/v1/payouts/"+p.String("id")+"/mark_paid", nil))
+	s.Refused(409, "payout_already_paid", "", s.Delete("/v1/payouts/"+p.String("id")))
+	types := s.EventTypes(e.program)
+	require.Equal(t, []string{"commission.paid", "commission.paid", "commission.paid", "payout.paid"}, types[len(types)-4:])
+	_, due, done := s.Balance(e.program, partner, "USD")
+	require.Equal(t, []int64{0, 2700}, []int64{due, done})
+	e.tallied(t)
+}
+
+func TestPayoutEligibility(t *testing.T) {
+	t.Parallel()
+	e := newEarner(t, M{"min_payout_minor": 1000, "payout_methods": []string{"paypal"}})
+	s := e.s
+	poor, _ := e.partner(4000)
+	suspended, _ := e.partner(50000)
+	s.Must(200, s.Post("/v1/partners/"+suspended, M{"status": "suspended"}))
+	bare, _ := e.partner(50000)
+	fine, _ := e.partner(50000)
+	s.Must(200, s.Post("/v1/partners/"+fine, M{"payout_method": "paypal"}))
+	reason := func(partner string) string { return e.payouts("&partner_id=" + partner)[0].String("reason") }
+	batch := e.batch(201)
+	require.EqualValues(t, 1, batch.Int("payout_count"))
+	require.EqualValues(t, 3, batch.Int("not_eligible_count"))
+	require.Equal(t, []string{"below_minimum", "partner_not_active", "no_payout_method", ""}, []string{reason(poor), reason(suspended), reason(bare), reason(fine)})
+	require.Contains(t, e.payouts("&partner_id=" + poor)[0].String("reason_text"), "800")
+	require.Contains(t, e.payouts("&partner_id=" + poor)[0].String("reason_text"), "1000")
+	require.Equal(t, 3, tally(s, e.program, "payout.not_eligible"))
+	id := e.payouts("&partner_id=" + poor)[0].String("id")
+	s.Refused(409, "payout_not_payable", "", s.Post("/v1/payouts/"+id+"/mark_paid", nil))
+	e.batch(200)
+	require.Equal(t, 3, tally(s, e.program, "payout.not_eligible"), "the same reason is no news")
+	s.Must(200, s.Post("/v1/partners/"+poor, M{"payout_method": "paypal", "min_payout_minor": 500}))
+	e.batch(200, M{"partner_id": poor})
+	p := e.payouts("&partner_id=" + poor)[0]
+	require.Equal(t, []string{id, "pending", "paypal"}, []string{p.String("id"), p.String("status"), p.String("method")})
+	require.Equal(t, 2, tally(s, e.program, "payout.created"))
+	s.Must(200, s.Post("/v1/partners/"+bare, M{"payout_method": "paypal", "min_payout_minor": 1000000}))
+	e.batch(200)
+	require.Equal(t, "below_minimum", reason(bare))
+	e.batch(200, M{"ignore_minimum": true})
+	require.Equal(t, "", reason(bare))
+	e.tallied(t)
+}
+
+func TestPayoutDeleted(t *testing.T) {
+	t.Parallel()
+	e := newEarner(t)
+	partner, _ := e.partner(10000)
+	e.batch(201)
+	p := e.payouts("")[0]
+	e.s.Must(200, e.s.Delete("/v1/payouts/"+p.String("id")))
+	require.Empty(t, e.payouts(""))
+	types := e.s.EventTypes(e.program)
+	require.Equal(t, "payout.deleted", types[len(types)-1])
+	_, due, _ := e.s.Balance(e.program, partner, "USD")
+	require.EqualValues(t, 2000, due)
+	e.batch(200)
+	require.NotEqual(t, p.String("id"), e.payouts("")[0].String("id"), "the next run collects them again")
+	e.tallied(t)
+}
+
+// TestMoneyLeavesAnOpenPayout: refunds and rejections lower a pending payout,
+// and remove it when nothing is left.
+func TestMoneyLeavesAnOpenPayout(t *testing.T) {
+	t.Parallel()
+	e := newEarner(t)
+	s := e.s
+	partner, sales := e.partner(10000, 5000)
+	e.batch(201)
+	amount := func() int64 { return e.payouts("")[0].Int("amount_minor") }
+	s.Must(200, s.Post("/v1/sales/"+sales[0]+"/refund", M{"amount_minor": 2500}))
+	require.EqualValues(t, 2500, amount())
+	e.tallied(t)
+	s.Must(200, s.Post("/v1/sales/"+sales[0]+"/refund", nil))
+	require.EqualValues(t, 1000, amount())
+	e.tallied(t)
+	k := s.Get("/v1/commissions?program_id=" + e.program + "&sale_id=" + sales[1]).Data()[0]["id"].(string)
+	s.Must(200, s.Post("/v1/commissions/"+k+"/reject", M{"reason": "fraud"}))
+	require.Empty(t, e.payouts(""))
+	require.Equal(t, 1, tally(s, e.program, "payout.deleted"))
+	_, due, _ := s.Balance(e.program, partner, "USD")
+	require.EqualValues(t, 0, due)
+	e.tallied(t)
+}
+
+func TestBatchRefusals(t *testing.T) {
+	t.Parallel()
+	e := newEarner(t)
+	other := e.s.Program()
+	for _, c := range []struct {
+		body        M
+		status      int
+		code, param string
+	}{
+		{M{"period_end": nil}, 400, "parameter_invalid", "period_end"},
+		{M{"period_end": "2026-09-02"}, 400, "parameter_invalid", "period_end"},
+		{M{"period_end": "2026-09-01T12:00:01Z"}, 400, "parameter_invalid", "period_end"},
+		{M{"period_end": "August"}, 400, "parameter_invalid", "period_end"},
+		{M{"program_id": "prg_none"}, 404, "resource_not_found", "program_id"},
+		{M{"partner_id": "part_none"}, 404, "resource_not_found", "partner_id"},
+		{M{"partner_id": e.s.Partner(other)}, 400, "invalid_reference", "partner_id"},
+	} {
+		body := M{"program_id": e.program, "period_end": "2026-08-31"}
+		for k, v := range c.body {
+			body[k] = v
+		}
+		e.s.Refused(c.status, c.code, c.param, e.s.Post("/v1/payout_batches", body))
+	}
+}
+
+// TestPayoutRaces: batches, payments, refunds and deletions at once, through
+// two servers, leave books that balance, and pay nothing twice.
+func TestPayoutRaces(t *testing.T) {
+	t.Parallel()
+	e := newEarner(t)
+	s := e.s
+	replica := *s
+	replica.URL = apitest.On(t, s.DSN, s.Clock).URL
+	replica.Key = s.Key
+	var sales []string
+	for range 4 {
+		_, some := e.partner(10000, 5000)
+		sales = append(sales, some...)
+	}
+	answers := atOnce(16, func(i int) apitest.Answer {
+		via := s
+		if i%2 == 1 {
+			via = &replica
+		}
+		return via.Post("/v1/payout_batches", M{"program_id": e.program, "period_end": "2026-09-01"})
+	})
+	created := 0
+	for _, a := range answers {
+		require.Contains(t, []int{200, 201}, a.Status, "%s", a.Raw)
+		if a.Status == 201 {
+			created++
+		}
+	}
+	require.Equal(t, 1, created)
+	require.Len(t, e.payouts(""), 4)
+	e.tallied(t)
+	payouts := e.payouts("")
+	answers = atOnce(32, func(i int) apitest.Answer {
+		p := "/v1/payouts/" + payouts[i%4].String("id")
+		switch i / 4 % 4 {
+		case 0, 1:
+			return s.Post(p+"/mark_paid", nil)
+		case 2:
+			return replica.Post("/v1/sales/"+sales[i%8]+"/refund", nil)
+		}
+		return replica.Post("/v1/sales/"+sales[i%8]+"/refund", M{"amount_minor": 1000})
+	})
+	for _, a := range answers {
+		require.Contains(t, []int{200, 400, 404, 409}, a.Status, "%s", a.Raw)
+	}
+	e.tallied(t)
+	paid := 0
+	for _, p := range e.payouts("") {
+		if p.String("status") == "paid" {
+			paid++
+		}
+	}
+	require.Equal(t, paid, tally(s, e.program, "payout.paid"))
+}
+
+func TestPayoutsFallDue(t *testing.T) {
+	t.Parallel()
+	e := newEarner(t)
+	e.partner(10000)
+	e.batch(201)
+	runJob(t, e.s, "payouts-due")
+	require.Zero(t, tally(e.s, e.program, "payout.due"))
+	e.s.Clock.Set(time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC))
+	atOnce(4, func(int) apitest.Answer { runJob(t, e.s, "payouts-due"); return apitest.Answer{} })
+	require.Equal(t, 1, tally(e.s, e.program, "payout.due"), "once, on any number of replicas")
+	e.tallied(t)
+}
+
+func TestAutoPayouts(t *testing.T) {
+	t.Parallel()
+	e := newEarner(t, M{"auto_payouts_enabled": true})
+	e.partner(10000)
+	s := e.s
+	batches := func() []map[string]any { return s.Get("/v1/payout_batches?program_id=" + e.program).Data() }
+	s.Clock.Set(time.Date(2026, 10, 1, 0, 9, 59, 0, time.UTC))
+	runJob(t, s, "auto-payouts")
+	require.Empty(t, batches(), "not before ten past midnight")
+	s.Clock.Set(time.Date(2026, 10, 1, 0, 10, 0, 0, time.UTC))
+	atOnce(4, func(int) apitest.Answer { runJob(t, s, "auto-payouts"); return apitest.Answer{} })
+	require.Equal(t, "2026-09-30T23:59:59.999Z", batches()[0]["period_end"])
+	require.Len(t, e.payouts(""), 1)
+	require.Equal(t, 1, tally(s, e.program, "payout.created"))
+	e.tallied(t)
+}

@@ -1,0 +1,226 @@
+package handlers
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/oapi-codegen/nullable"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/ident"
+	"rail/server/money/tax"
+	"rail/server/postgres/pgtx"
+	"rail/server/work"
+)
+
+// subdomainMax is the longest label of a domain name.
+const subdomainMax = 63
+
+// ListPrograms lists the organization's programs, newest first.
+func (s *Server) ListPrograms(ctx context.Context, r api.ListProgramsRequestObject) (api.ListProgramsResponseObject, error) {
+	c, p := work.From(ctx), r.Params
+	org := c.Key.OrgID
+	rows, err := list(ctx, c, paging{limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.Program]{
+		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
+			row, err := queries.ProgramCursor(ctx, tx, db.ProgramCursorParams{ID: id, OrgID: org})
+			return position{row.CreatedAt, row.ID}, err
+		},
+		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.Program, error) {
+			return queries.ProgramPage(ctx, tx, db.ProgramPageParams{
+				OrgID: org, AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
+			})
+		}),
+		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) { return queries.ProgramCount(ctx, tx, org) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := api.ListPrograms200JSONResponse{Data: make([]api.Program, len(rows.rows)), HasMore: rows.hasMore, TotalCount: rows.total}
+	for i, row := range rows.rows {
+		out.Data[i] = toProgram(row)
+	}
+	return out, addProgramStats(ctx, c, out.Data, p.Include)
+}
+
+// RetrieveProgram returns one program.
+func (s *Server) RetrieveProgram(ctx context.Context, r api.RetrieveProgramRequestObject) (api.RetrieveProgramResponseObject, error) {
+	c := work.From(ctx)
+	row, err := queries.ProgramGet(ctx, c.DB(), db.ProgramGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	if err := fits(c, row.ID); err != nil {
+		return nil, err
+	}
+	out := []api.Program{toProgram(row)}
+	err = addProgramStats(ctx, c, out, r.Params.Include)
+	return api.RetrieveProgram200JSONResponse(out[0]), err
+}
+
+// addProgramStats sets the counters of programs where they are asked for.
+func addProgramStats(ctx context.Context, c *work.Call, programs []api.Program, include []api.ProgramInclude) error {
+	if !wants(include, api.ProgramIncludeStats) || len(programs) == 0 {
+		return nil
+	}
+	rows, err := queries.ProgramStats(ctx, c.DB(), db.ProgramStatsParams{
+		Ids: ids(programs, func(p *api.Program) string { return p.ID }), OrgID: c.Key.OrgID,
+	})
+	stats := map[string]api.ProgramStats{}
+	for _, r := range rows {
+		stats[r.ID] = api.ProgramStats{
+			Partners: r.Partners, ActivePartners: r.ActivePartners, Clicks: r.Clicks, Referrals: r.Referrals,
+			Customers: r.Customers, SalesMinor: r.SalesMinor, CommissionsMinor: r.CommissionsMinor,
+		}
+	}
+	for i := range programs {
+		programs[i].Stats = ptr(stats[programs[i].ID])
+	}
+	return err
+}
+
+// CreateProgram adds a program together with its Default group.
+func (s *Server) CreateProgram(ctx context.Context, r api.CreateProgramRequestObject) (api.CreateProgramResponseObject, error) {
+	c := work.From(ctx)
+	p, err := newProgram(c, r.Body)
+	if err != nil {
+		return nil, err
+	}
+	if err := queries.ProgramInsert(ctx, c.Later(), db.ProgramInsertParams(p)); err != nil {
+		return nil, err
+	}
+	err = queries.GroupAdd(ctx, c.Later(), db.GroupAddParams{
+		ID: ident.New(ident.Group), OrgID: p.OrgID, ProgramID: p.ID, Name: "Default", Slug: "default", IsDefault: true,
+		CreatedAt: c.Now, UpdatedAt: c.Now,
+	})
+	return api.CreateProgram201JSONResponse(toProgram(p)), err
+}
+
+// newProgram fills in what the body leaves out (decisions, 35 and 180).
+func newProgram(c *work.Call, b *api.ProgramCreate) (db.Program, error) {
+	currency, err := currencyOf(b.Currency)
+	if err != nil {
+		return db.Program{}, err
+	}
+	p := db.Program{
+		ID: ident.New(ident.Program), OrgID: c.Key.OrgID, Name: b.Name, ProductName: b.Name, WebsiteURL: b.WebsiteURL,
+		Currency: currency, Status: string(api.ProgramStatusActive), TermsURL: b.TermsURL, CookieDays: 30, URLParams: []string{"ref"},
+		HoldingPeriodDays: 30, PayoutTerm: "net_30", PayoutMethods: distinct(texts(b.PayoutMethods)), BlockSelfReferrals: true,
+		BlockedCountries: countries(b.BlockedCountries), Processor: ptr("api"), CreatedAt: c.Now, UpdatedAt: c.Now,
+	}
+	if b.URLParams != nil {
+		p.URLParams = distinct(b.URLParams)
+	}
+	if p.Subdomain = deref(b.Subdomain); p.Subdomain == "" {
+		p.Subdomain = subdomainOf(b.Name)
+	}
+	change(&p.AutoPayoutsEnabled, b.AutoPayoutsEnabled)
+	patchProgram(&p, &api.ProgramUpdate{
+		ProductName: b.ProductName, Status: b.Status, CookieDays: b.CookieDays, CommissionOnNetRevenue: b.CommissionOnNetRevenue,
+		HoldingPeriodDays: b.HoldingPeriodDays, MinPayoutMinor: b.MinPayoutMinor, PayoutTerm: b.PayoutTerm,
+		BlockSelfReferrals: b.BlockSelfReferrals, RequireTaxForms: b.RequireTaxForms,
+	})
+	return p, nil
+}
+
+func subdomainOf(name string) string {
+	if slug := slugify(name, subdomainMax); slug != "" {
+		return slug
+	}
+	return "program"
+}
+
+// UpdateProgram changes a program; what exists under its old settings, such as
+// the end of a referral, keeps them.
+func (s *Server) UpdateProgram(ctx context.Context, r api.UpdateProgramRequestObject) (api.UpdateProgramResponseObject, error) {
+	c := work.From(ctx)
+	before, err := queries.ProgramLock(ctx, c.DB(), db.ProgramLockParams{ID: r.ID, OrgID: c.Key.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	if err := fits(c, before.ID); err != nil {
+		return nil, err
+	}
+	p := before
+	patchProgram(&p, r.Body)
+	if reflect.DeepEqual(before, p) {
+		return api.UpdateProgram200JSONResponse(toProgram(before)), nil
+	}
+	p.UpdatedAt = c.Now
+	err = queries.ProgramUpdate(ctx, c.Later(), db.ProgramUpdateParams{
+		Name: p.Name, ProductName: p.ProductName, WebsiteURL: p.WebsiteURL, Status: p.Status, TermsURL: p.TermsURL, CookieDays: p.CookieDays,
+		CommissionOnNetRevenue: p.CommissionOnNetRevenue, HoldingPeriodDays: p.HoldingPeriodDays, MinPayoutMinor: p.MinPayoutMinor,
+		PayoutTerm: p.PayoutTerm, BlockSelfReferrals: p.BlockSelfReferrals, BlockedCountries: p.BlockedCountries,
+		RequireTaxForms: p.RequireTaxForms, UpdatedAt: p.UpdatedAt, ID: p.ID, OrgID: p.OrgID,
+	})
+	if err == nil && p.RequireTaxForms != before.RequireTaxForms {
+		err = askForTaxForms(ctx, c, p)
+	}
+	return api.UpdateProgram200JSONResponse(toProgram(p)), err
+}
+
+// askForTaxForms asks all partners for a form, or no longer does (decisions, 156).
+func askForTaxForms(ctx context.Context, c *work.Call, p db.Program) error {
+	if p.RequireTaxForms {
+		return tax.Ask(ctx, c.Tx, p.OrgID, p.ID, c.Now)
+	}
+	return tax.Excuse(ctx, c.Later(), p.OrgID, p.ID, c.Now)
+}
+
+func patchProgram(p *db.Program, b *api.ProgramUpdate) {
+	change(&p.Name, b.Name)
+	change(&p.ProductName, b.ProductName)
+	change(&p.WebsiteURL, b.WebsiteURL)
+	change(&p.Status, (*string)(b.Status))
+	changeOrClear(&p.TermsURL, b.TermsURL)
+	change(&p.CookieDays, b.CookieDays)
+	change(&p.CommissionOnNetRevenue, b.CommissionOnNetRevenue)
+	change(&p.HoldingPeriodDays, b.HoldingPeriodDays)
+	change(&p.MinPayoutMinor, b.MinPayoutMinor)
+	change(&p.PayoutTerm, (*string)(b.PayoutTerm))
+	change(&p.BlockSelfReferrals, b.BlockSelfReferrals)
+	change(&p.RequireTaxForms, b.RequireTaxForms)
+	if b.BlockedCountries != nil {
+		p.BlockedCountries = countries(b.BlockedCountries)
+	}
+}
+
+// change sets a field that the body gives.
+func change[T any](field, given *T) {
+	if given != nil {
+		*field = *given
+	}
+}
+
+// changeOrClear sets a field that the body gives, or clears it for null.
+func changeOrClear[T any](field **T, given nullable.Nullable[T]) {
+	switch value, err := given.Get(); {
+	case !given.IsSpecified():
+	case err != nil: // null
+		*field = nil
+	default:
+		*field = &value
+	}
+}
+
+// countries returns country codes in upper case, each once.
+func countries(codes []string) []string {
+	up := make([]string, len(codes))
+	for i, code := range codes {
+		up[i] = strings.ToUpper(code)
+	}
+	return distinct(up)
+}
+
+// distinct returns values in their order, each once; it is never nil.
+func distinct(values []string) []string {
+	out := make([]string, 0, len(values))
+	for _, v := range values {
+		if !slices.Contains(out, v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}

@@ -1,0 +1,303 @@
+package handlers_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/harness/apitest"
+	"rail/server/ident"
+	"rail/server/money/payout"
+	"rail/server/money/payout/railtest"
+	"rail/server/secret"
+)
+
+// railed is an earner whose payouts a rail in memory pays.
+type railed struct {
+	earner
+	rail *railtest.Rail
+	hold bool // what a high flag does (decisions, 149)
+}
+
+func newRailed(t *testing.T) railed {
+	t.Helper()
+	return railed{earner: newEarner(t, M{"payout_methods": []string{"paypal"}}), rail: railtest.New()}
+}
+
+// round advances the clock and does one round of the job.
+func (r railed) round(t *testing.T) error {
+	t.Helper()
+	r.s.Clock.Advance(6 * time.Minute)
+	runJob(t, r.s, "payouts-due")
+	return r.again(t)
+}
+
+// again does one round at the same time.
+func (r railed) again(t *testing.T) error {
+	t.Helper()
+	keeper, err := secret.New(r.s.Config.SecretKey)
+	require.NoError(t, err)
+	sender := payout.Sender{Pool: r.s.Pool, Keeper: keeper, Rails: []payout.Rail{r.rail}, HoldOnHighRisk: r.hold}
+	return sender.Run(t.Context(), r.s.Clock.Now(), ident.New(ident.Run))
+}
+
+// due makes a payout that is due and returns it with its sales.
+func (r railed) due(t *testing.T, amounts ...int) (id, partner string, sales []string) {
+	t.Helper()
+	partner, sales = r.partner(amounts...)
+	r.s.Must(200, r.s.Post("/v1/partners/"+partner, M{"payout_method": "paypal", "payout_details": M{"email": "pay@example.com"}}))
+	if a := r.s.Post("/v1/payout_batches", M{"program_id": r.program, "period_end": r.s.Clock.Now().String()}); a.Status != 201 {
+		r.s.Must(200, a)
+	}
+	return r.payouts("&partner_id=" + partner)[0].String("id"), partner, sales
+}
+
+func (r railed) later() { r.s.Clock.Advance(31 * 24 * time.Hour) }
+
+func (r railed) get(id string) apitest.Answer { return r.s.Must(200, r.s.Get("/v1/payouts/"+id)) }
+
+func TestRailSettles(t *testing.T) {
+	t.Parallel()
+	r := newRailed(t)
+	s := r.s
+	id, partner, sales := r.due(t, 10000, 5000)
+	require.NoError(t, r.round(t))
+	require.Equal(t, "pending", r.get(id).String("status"), "not before its day")
+	r.later()
+	require.NoError(t, r.round(t))
+	p := r.get(id)
+	require.Equal(t, []string{"processing", "tr_" + id}, []string{p.String("status"), p.String("external_id")})
+	given, times := r.rail.Transfer(id)
+	require.Equal(t, 1, times)
+	require.JSONEq(t, `{"email":"pay@example.com"}`, string(given.Details))
+	require.Equal(t, payout.Transfer{ID: id, AmountMinor: 3000, Currency: "USD", Method: "paypal", PartnerID: partner, Email: given.Email, Name: given.Name, Details: given.Details}, given)
+	require.Equal(t, 1, tally(s, r.program, "payout.updated"))
+
+	s.Refused(409, "payout_in_flight", "", s.Post("/v1/payouts/"+id+"/mark_paid", nil))
+	s.Refused(409, "payout_in_flight", "", s.Delete("/v1/payouts/"+id))
+	s.Refused(409, "payout_in_flight", "", s.Delete("/v1/partners/"+partner))
+	k := s.Get("/v1/commissions?program_id=" + r.program + "&sale_id=" + sales[0]).Data()[0]["id"].(string)
+	s.Refused(409, "commission_in_payout", "", s.Post("/v1/commissions/"+k+"/reject", M{"reason": "late"}))
+	refund := s.Must(200, s.Post("/v1/sales/"+sales[0]+"/refund", nil))
+	require.EqualValues(t, 2000, refund.Int("clawback_minor"), "what is in flight counts as paid")
+	require.NoError(t, r.round(t))
+	require.Equal(t, "processing", r.get(id).String("status"))
+	r.tallied(t)
+
+	r.rail.End(id, payout.Status{State: payout.Settled})
+	require.NoError(t, r.round(t))
+	p = r.get(id)
+	require.Equal(t, []string{"paid", "tr_" + id, s.Clock.Now().String()}, []string{p.String("status"), p.String("external_id"), p.String("paid_at")})
+	_, due, paid := s.Balance(r.program, partner, "USD")
+	require.Equal(t, []int64{-2000, 3000}, []int64{due, paid}, "the clawback waits for the next payout")
+	types := s.EventTypes(r.program)
+	require.Equal(t, []string{"commission.paid", "commission.paid", "payout.paid"}, types[len(types)-3:])
+	require.NoError(t, r.round(t))
+	require.Equal(t, 1, tally(s, r.program, "payout.paid"))
+	r.tallied(t)
+}
+
+func TestRailRejectsAndReturns(t *testing.T) {
+	t.Parallel()
+	r := newRailed(t)
+	s := r.s
+	rejected, _, _ := r.due(t, 10000)
+	returned, _, _ := r.due(t, 5000)
+	r.later()
+	require.NoError(t, r.round(t))
+	r.rail.End(rejected, payout.Status{State: payout.Rejected, Code: "account_closed", Message: "The account is closed."})
+	r.rail.End(returned, payout.Status{State: payout.Returned})
+	require.NoError(t, r.round(t))
+	p := r.get(rejected)
+	require.Equal(t, []string{"failed", "account_closed", "The account is closed."}, []string{p.String("status"), p.String("error_code"), p.String("error_message")})
+	require.Equal(t, []string{"failed", "returned"}, []string{r.get(returned).String("status"), r.get(returned).String("error_code")})
+	require.Equal(t, 2, tally(s, r.program, "payout.failed"))
+	require.EqualValues(t, 1, p.Int("commission_count"), "a failed payout keeps what it holds")
+	paid := s.Must(200, s.Post("/v1/payouts/"+rejected+"/mark_paid", M{"method": "wire"}))
+	require.Equal(t, []any{"paid", nil, nil}, []any{paid.Body["status"], paid.Body["error_code"], paid.Body["error_message"]})
+	s.Must(200, s.Delete("/v1/payouts/"+returned))
+	r.tallied(t)
+}
+
+// TestRefundsOfWhatWasInFlight: a refund that met a payout in flight clawed its
+// part back; whatever becomes of the payout, nothing is taken twice.
+func TestRefundsOfWhatWasInFlight(t *testing.T) {
+	t.Parallel()
+	r := newRailed(t)
+	s := r.s
+	id, partner, sales := r.due(t, 10000)
+	r.later()
+	require.NoError(t, r.round(t))
+	require.EqualValues(t, 500, s.Must(200, s.Post("/v1/sales/"+sales[0]+"/refund", M{"amount_minor": 2500})).Int("clawback_minor"))
+	r.rail.End(id, payout.Status{State: payout.Rejected})
+	require.NoError(t, r.round(t))
+	k := s.Get("/v1/commissions?program_id=" + r.program + "&kind=referral").Data()[0]["id"].(string)
+	s.Refused(409, "commission_not_open", "", s.Post("/v1/commissions/"+k+"/reject", M{"reason": "x"}))
+	require.EqualValues(t, 1500, s.Must(200, s.Post("/v1/sales/"+sales[0]+"/refund", nil)).Int("clawback_minor"))
+	require.Equal(t, []any{"failed", int64(500), int64(2)}, []any{r.get(id).String("status"), r.get(id).Int("amount_minor"), r.get(id).Int("commission_count")},
+		"what is clawed back now is in the payout, so that no more is paid than is left")
+	r.tallied(t)
+	s.Must(200, s.Delete("/v1/payouts/"+id))
+	_, due, _ := s.Balance(r.program, partner, "USD")
+	require.EqualValues(t, 0, due)
+	r.tallied(t)
+}
+
+// TestRailAway: an answer that is lost, and a rail that is away, delay a payout
+// and never pay it twice.
+func TestRailAway(t *testing.T) {
+	t.Parallel()
+	r := newRailed(t)
+	id, _, _ := r.due(t, 10000)
+	r.later()
+	r.rail.Away(true)
+	require.ErrorIs(t, r.round(t), railtest.ErrAway)
+	require.Equal(t, "processing", r.get(id).String("status"))
+	r.rail.Away(false)
+	r.rail.Deaf(true)
+	require.ErrorIs(t, r.round(t), railtest.ErrAway)
+	r.rail.Deaf(false)
+	r.rail.End(id, payout.Status{State: payout.Settled})
+	require.NoError(t, r.round(t))
+	require.Equal(t, "paid", r.get(id).String("status"))
+	refused, _, _ := r.due(t, 3000)
+	r.later()
+	r.rail.Refuse("limit", "Too much.")
+	require.NoError(t, r.round(t))
+	require.Equal(t, []string{"failed", "limit"}, []string{r.get(refused).String("status"), r.get(refused).String("error_code")})
+	r.tallied(t)
+}
+
+// TestRailSendsOnlyWhatIsWanted: a partner who was suspended, or chose another
+// method, is not paid by the rail; an unknown state, and the refusal of what the
+// rail may have, leave a payout in flight.
+func TestRailSendsOnlyWhatIsWanted(t *testing.T) {
+	t.Parallel()
+	r := newRailed(t)
+	s := r.s
+	suspended, bad, _ := r.due(t, 10000)
+	s.Must(200, s.Post("/v1/partners/"+bad, M{"status": "suspended"}))
+	moved, fickle, _ := r.due(t, 10000)
+	s.Must(200, s.Post("/v1/partners/"+fickle, M{"payout_method": nil}))
+	odd, _, _ := r.due(t, 10000)
+	r.hold = true
+	suspicious, _, _ := r.due(t, 10000)
+	f := openFlagOn(t, s, suspicious)
+	r.later()
+	r.rail.Deaf(true)
+	require.ErrorIs(t, r.round(t), railtest.ErrAway)
+	r.rail.Deaf(false)
+	r.rail.Refuse("duplicate", "We have that one.")
+	require.Error(t, r.round(t))
+	statuses := func() (out []string) {
+		for _, id := range []string{suspended, moved, odd, suspicious} {
+			out = append(out, r.get(id).String("status"))
+		}
+		return out
+	}
+	require.Equal(t, []string{"pending", "pending", "processing", "pending"}, statuses())
+	r.rail.Accept()
+	r.rail.End(odd, payout.Status{State: "pending_review"})
+	require.ErrorContains(t, r.round(t), "pending_review")
+	s.Must(200, s.Post("/v1/risk_flags/"+f+"/resolve", M{"note": "Known."}))
+	require.ErrorContains(t, r.round(t), "pending_review")
+	require.Equal(t, []string{"pending", "pending", "processing", "processing"}, statuses(), "what was held goes once its flag is closed")
+	require.Equal(t, 4, tally(s, r.program, "payout.due"), "told before anything is sent")
+	r.tallied(t)
+}
+
+// stuck is a rail that answers nothing.
+type stuck struct{ asked atomic.Int32 }
+
+func (*stuck) Name() string      { return "stuck" }
+func (*stuck) Methods() []string { return []string{"wise"} }
+func (s *stuck) Submit(ctx context.Context, _ payout.Transfer) (string, error) {
+	s.asked.Add(1)
+	<-ctx.Done()
+	return "", ctx.Err()
+}
+func (*stuck) Status(context.Context, payout.Transfer) (payout.Status, error) {
+	return payout.Status{}, nil
+}
+
+// TestRailThatHangs: a rail that does not answer is asked little, and holds up no
+// other; none may bear the name that stands for files.
+func TestRailThatHangs(t *testing.T) {
+	t.Parallel()
+	r := railed{earner: newEarner(t), rail: railtest.New()}
+	s := r.s
+	for range 12 {
+		partner, _ := r.partner(10000)
+		s.Must(200, s.Post("/v1/partners/"+partner, M{"payout_method": "wise"}))
+	}
+	id, _, _ := r.due(t, 10000)
+	r.later()
+	r.rail.End(id, payout.Status{State: payout.Settled})
+	runJob(t, s, "payouts-due")
+	keeper, err := secret.New(s.Config.SecretKey)
+	require.NoError(t, err)
+	hangs := &stuck{}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- payout.Sender{Pool: s.Pool, Keeper: keeper, Rails: []payout.Rail{hangs, ofPayPal{r.rail, "memory"}, ofPayPal{r.rail, "file"}}}.Run(ctx, s.Clock.Now(), ident.New(ident.Run))
+	}()
+	require.Eventually(t, func() bool { return hangs.asked.Load() > 0 && r.get(id).String("status") == "paid" }, 15*time.Second, time.Millisecond)
+	cancel()
+	require.ErrorContains(t, <-ended, `cannot be called "file"`)
+	r.tallied(t)
+}
+
+// ofPayPal is a rail in memory under another name, which pays by PayPal only.
+type ofPayPal struct {
+	*railtest.Rail
+	name string
+}
+
+func (r ofPayPal) Name() string    { return r.name }
+func (ofPayPal) Methods() []string { return []string{"paypal"} }
+
+// openFlagOn opens a high flag on the partner of a payout.
+func openFlagOn(t *testing.T, s *apitest.Server, id string) (flag string) {
+	t.Helper()
+	p := s.Must(200, s.Get("/v1/payouts/"+id))
+	partner := s.Get("/v1/partners/" + p.String("partner_id"))
+	s.Refused(409, "self_referral_blocked", "email", s.Post("/v1/customers", M{"program_id": p.String("program_id"), "partner_id": partner.String("id"), "email": partner.String("email")}))
+	return s.Get("/v1/risk_flags?program_id=" + p.String("program_id") + "&partner_id=" + partner.String("id")).Data()[0]["id"].(string)
+}
+
+// TestRailRaces: rounds of two replicas, payments by hand, refunds and
+// deletions at once end every payout once.
+func TestRailRaces(t *testing.T) {
+	t.Parallel()
+	r := newRailed(t)
+	s := r.s
+	for range 5 {
+		id, _, sales := r.due(t, 10000)
+		r.later()
+		r.rail.End(id, payout.Status{State: payout.Settled})
+		atOnce(8, func(i int) apitest.Answer {
+			switch i % 4 {
+			case 0:
+				return s.Post("/v1/payouts/"+id+"/mark_paid", nil)
+			case 1:
+				return s.Post("/v1/sales/"+sales[0]+"/refund", M{"amount_minor": 1000})
+			default:
+				if err := r.again(t); err != nil {
+					t.Error(err)
+				}
+				return apitest.Answer{}
+			}
+		})
+		require.NoError(t, r.round(t))
+		require.Equal(t, "paid", r.get(id).String("status"))
+		_, times := r.rail.Transfer(id)
+		require.LessOrEqual(t, times, 1)
+		r.tallied(t)
+	}
+	require.Equal(t, 5, tally(s, r.program, "payout.paid"))
+}

@@ -1,0 +1,139 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/labstack/echo/v4"
+
+	"rail/gen/db"
+	"rail/server/auth"
+	"rail/server/clock"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/quota"
+	"rail/server/secret"
+	"rail/server/work"
+)
+
+// visitorCookie recognizes a browser that followed a short link before.
+const visitorCookie = "rail_visitor"
+
+// visitorToken is the form of the cookie's value; anything else is replaced.
+var visitorToken = regexp.MustCompile(`^[A-Za-z0-9_-]{22}$`)
+
+// shortSlug is the form of a slug.
+var shortSlug = regexp.MustCompile(`^[0-9A-Za-z]{1,32}$`)
+
+// robots are user agents that look at links and are not visitors
+// (decisions, 69).
+var robots = regexp.MustCompile(`(?i)bot\b|crawl|spider|slurp|preview|facebookexternalhit|embedly|whatsapp|telegram|headless|monitor|curl/|wget/|python-|go-http-client|okhttp|libwww|scan`)
+
+// Redirector serves the public short links, GET /r/{slug}.
+type Redirector struct {
+	Server  *Server
+	Pool    *pgxpool.Pool
+	Clock   clock.Clock
+	Log     *slog.Logger
+	Address func(echo.Context) string // the visitor's address, behind proxies too
+}
+
+// Redirect sends the visitor on and records the click. It always redirects a
+// known slug, also of a deleted link, a paused program or a partner that is
+// not active; those record nothing.
+func (d *Redirector) Redirect(c echo.Context) error { return d.redirect(c, true) }
+
+// Forward sends the visitor on and records nothing.
+func (d *Redirector) Forward(c echo.Context) error { return d.redirect(c, false) }
+
+func (d *Redirector) redirect(c echo.Context, record bool) error {
+	ctx := c.Request().Context()
+	slug := c.Param("slug")
+	if !shortSlug.MatchString(slug) {
+		return problem.New(problem.RouteNotFound, "No such link.")
+	}
+	hit, err := queries.LinkBySlug(ctx, d.Pool, &slug)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return problem.New(problem.RouteNotFound, "No such link.")
+	}
+	if err != nil {
+		return err
+	}
+	target := trackingURL(hit.Link.DestinationURL, hit.Link.Param, hit.Link.Value)
+	if record && counts(c.Request()) && hit.PartnerStatus == "active" && hit.ProgramStatus == "active" {
+		d.record(ctx, c, hit, target)
+	}
+	c.Response().Header().Set("Cache-Control", "private, no-store")
+	return c.Redirect(http.StatusFound, target)
+}
+
+// counts tells a visit from a look: HEAD, prefetches and known robots are not
+// visitors.
+func counts(r *http.Request) bool {
+	purpose := r.Header.Get("Purpose") + r.Header.Get("Sec-Purpose") + r.Header.Get("X-Moz")
+	return r.Method == http.MethodGet && !strings.Contains(strings.ToLower(purpose), "prefetch") && !robots.MatchString(r.UserAgent())
+}
+
+// record records the visit, once more where two clicks of one visitor met. A
+// visitor is sent on whatever happens to the record.
+func (d *Redirector) record(ctx context.Context, c echo.Context, hit db.LinkBySlugRow, landing string) {
+	visitor := secret.HashToken(d.visitor(c))
+	for range 3 {
+		err := d.click(ctx, c, hit, visitor, landing)
+		if err == nil {
+			return
+		}
+		if !pgtx.Again(err) {
+			d.Log.Error("short link click not recorded", "link", hit.Link.ID, "error", err)
+			return
+		}
+	}
+}
+
+// click records the visit like one of the API.
+func (d *Redirector) click(ctx context.Context, c echo.Context, hit db.LinkBySlugRow, visitor []byte, landing string) error {
+	l, now := hit.Link, d.Clock.Now()
+	key := auth.Key{OrgID: l.OrgID, Plan: quota.Own{FraudMonitoring: hit.FraudMonitoring}}
+	agent, referer := c.Request().UserAgent(), c.Request().Referer()
+	return work.New(d.Pool, c.Response().Header().Get("Rail-Request-Id"), "redirect", key, now).Within(ctx, func(w *work.Call) error {
+		current, err := queries.TrackingResolve(ctx, w.DB(), db.TrackingResolveParams{
+			ProgramID: l.ProgramID, OrgID: l.OrgID, Value: l.ValueKey, LandingKey: l.DestinationKey, Visitor: visitor, Now: now,
+		})
+		if err != nil {
+			return ignoreNoRows(err)
+		}
+		_, err = d.Server.record(ctx, w, visit{
+			programID: l.ProgramID, partnerID: l.PartnerID, linkID: l.ID, referralID: current.ReferralID, param: l.Param, visitor: visitor,
+			landingURL: landing, asked: c.Request().URL.RawQuery, ip: d.Address(c), userAgent: orNil(clean(agent)), referer: orNil(clean(referer)), cookieDays: hit.CookieDays,
+		})
+		return err
+	})
+}
+
+// visitor returns the browser's token, making one where there is none.
+func (d *Redirector) visitor(c echo.Context) string {
+	if k, err := c.Cookie(visitorCookie); err == nil && visitorToken.MatchString(k.Value) {
+		return k.Value
+	}
+	token := auth.NewSlug(22)
+	c.SetCookie(&http.Cookie{
+		Name: visitorCookie, Value: token, Path: "/r/", MaxAge: 365 * 24 * 3600, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		Secure: strings.HasPrefix(d.Server.BaseURL, "https:"),
+	})
+	return token
+}
+
+// clean makes a header's text fit to be stored.
+func clean(s string) string {
+	s = strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "")
+	if len(s) > 2048 {
+		s = strings.ToValidUTF8(s[:2048], "")
+	}
+	return s
+}

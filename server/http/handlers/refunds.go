@@ -1,0 +1,176 @@
+package handlers
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/oapi-codegen/nullable"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/money/commission"
+	"rail/server/postgres/pgtx"
+	"rail/server/work"
+)
+
+// RefundSale refunds a sale as a whole or, with amount_minor, in part. A second
+// whole refund answers the first one's time and did nothing (decisions, 97).
+func (s *Server) RefundSale(ctx context.Context, r api.RefundSaleRequestObject) (api.RefundSaleResponseObject, error) {
+	c := work.From(ctx)
+	body := api.SaleRefund{}
+	if r.Body != nil {
+		body = *r.Body
+	}
+	done, err := commission.GiveBack(ctx, c, commission.Refund{
+		SaleID: r.ID, ExternalID: body.ExternalRefundID, AmountMinor: body.AmountMinor, At: body.RefundedAt,
+		Reason: body.Reason,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := auditRefund(ctx, c, done); err != nil {
+		return nil, err
+	}
+	f, err := toRefunded(done)
+	return api.RefundSale200JSONResponse{
+		ID: f.ID, Object: f.Object, SaleID: deref(f.SaleID), ExternalRefundID: f.ExternalRefundID, Status: f.Status,
+		AmountMinor:       deref(f.AmountMinor),
+		VoidedCommissions: f.VoidedCommissions, ClawbackMinor: f.ClawbackMinor, Currency: deref(f.Currency),
+		Commissions: f.Commissions,
+		Warnings:    f.Warnings, RefundedAt: f.RefundedAt,
+	}, err
+}
+
+// CreateRefund records a refund by the processor's ids: 201 where it was applied,
+// 202 where it waits for its sale, 200 where it was recorded before.
+func (s *Server) CreateRefund(ctx context.Context, r api.CreateRefundRequestObject) (api.CreateRefundResponseObject,
+	error) {
+	c, b := work.From(ctx), r.Body
+	done, err := commission.GiveBackCharge(ctx, c, b.ProgramID, b.ExternalChargeID, commission.Refund{
+		ExternalID: &b.ExternalRefundID, AmountMinor: b.AmountMinor, At: b.RefundedAt, Reason: b.Reason,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := auditRefund(ctx, c, done); err != nil {
+		return nil, err
+	}
+	refund, err := toRefunded(done)
+	switch {
+	case err != nil:
+		return nil, err
+	case done.Repeated:
+		return api.CreateRefund200JSONResponse(refund), nil
+	case done.Status == "waiting":
+		return api.CreateRefund202JSONResponse(refund), nil
+	}
+	return api.CreateRefund201JSONResponse(refund), nil
+}
+
+// auditRefund writes what a refund did into the audit log.
+func auditRefund(ctx context.Context, c *work.Call, done commission.Refunded) error {
+	if done.Repeated || done.Status != "applied" {
+		return nil
+	}
+	return audit(ctx, c, entry{
+		programID: done.ProgramID, action: "sale.refunded", targetID: *done.SaleID, reason: done.Reason,
+		after: map[string]any{
+			"refund_id": done.ID, "amount_minor": done.AmountMinor, "voided_commissions": done.VoidedCommissions,
+			"clawback_minor": done.ClawbackMinor, "refunded_at": done.RefundedAt,
+		},
+	})
+}
+
+// ListRefunds lists the refunds of a program, newest first.
+func (s *Server) ListRefunds(ctx context.Context, r api.ListRefundsRequestObject) (api.ListRefundsResponseObject,
+	error) {
+	c, p := work.From(ctx), r.Params
+	org := c.Key.OrgID
+	status, in := choices(p.Status)
+	rows, err := list(ctx, c, paging{
+		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
+		refs: []reference{refSale("sale_id", p.SaleID)},
+	}, lister[position, db.Refund]{
+		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
+			row, err := queries.RefundCursor(ctx, tx, db.RefundCursorParams{
+				ID: id, ProgramID: p.ProgramID, OrgID: org, SaleID: p.SaleID, ExternalChargeID: p.ExternalChargeID,
+				ExternalRefundID: p.ExternalRefundID,
+			})
+			return position{row.CreatedAt, row.ID}, err
+		},
+		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.Refund, error) {
+			return queries.RefundPage(ctx, tx, db.RefundPageParams{
+				ProgramID: p.ProgramID, OrgID: org, SaleID: p.SaleID, ExternalChargeID: p.ExternalChargeID,
+				ExternalRefundID: p.ExternalRefundID,
+				Status:           status, StatusIn: in,
+				AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
+			})
+		}),
+		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
+			return queries.RefundCount(ctx, tx, db.RefundCountParams{
+				ProgramID: p.ProgramID, OrgID: org, SaleID: p.SaleID, ExternalChargeID: p.ExternalChargeID,
+				ExternalRefundID: p.ExternalRefundID,
+				Status:           status, StatusIn: in,
+			})
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	data, err := mappedAll(rows.rows, toRefund)
+	if err != nil {
+		return nil, err
+	}
+	if err := fillRefunds(ctx, c, data, p.Expand); err != nil {
+		return nil, err
+	}
+	return api.ListRefunds200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
+}
+
+func fillRefunds(ctx context.Context, c *work.Call, refunds []api.Refund, expand []api.RefundExpand) error {
+	return together(ctx, c, embedSale(ctx, c, wants(expand, api.RefundExpandSale), refunds,
+		func(f *api.Refund) (*string, *nullable.Nullable[api.Sale]) { return f.SaleID, &f.Sale }))
+}
+
+// RetrieveRefund returns one refund.
+func (s *Server) RetrieveRefund(ctx context.Context,
+	r api.RetrieveRefundRequestObject) (api.RetrieveRefundResponseObject, error) {
+	c := work.From(ctx)
+	row, err := queries.RefundGet(ctx, c.DB(), db.RefundGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	if err := fits(c, row.ProgramID); err != nil {
+		return nil, err
+	}
+	refund, err := toRefund(row)
+	if err != nil {
+		return nil, err
+	}
+	one := []api.Refund{refund}
+	err = fillRefunds(ctx, c, one, r.Params.Expand)
+	return api.RetrieveRefund200JSONResponse(one[0]), err
+}
+
+// toRefunded is a refund as the call that asked for it is answered.
+func toRefunded(done commission.Refunded) (api.Refund, error) {
+	refund, err := toRefund(done.Refund)
+	if len(done.Differs) > 0 {
+		refund.Warnings = append(refund.Warnings, api.RefundWarning{Code: api.RefundWarningCodeDiffersFromRecorded,
+			Message: differs("refund", done.Differs)})
+	}
+	return refund, err
+}
+
+func toRefund(f db.Refund) (api.Refund, error) {
+	out := api.Refund{
+		ID: f.ID, Object: "refund", ProgramID: f.ProgramID, SaleID: f.SaleID, ExternalChargeID: f.ExternalChargeID,
+		ExternalRefundID: f.ExternalRefundID,
+		Status:           api.RefundStatus(f.Status), AmountMinor: f.AmountMinor, Currency: f.Currency,
+		VoidedCommissions: f.VoidedCommissions,
+		ClawbackMinor:     f.ClawbackMinor, Commissions: []api.RefundedCommission{}, Reason: f.Reason,
+		Warnings:   []api.RefundWarning{},
+		RefundedAt: f.RefundedAt, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt,
+	}
+	return out, json.Unmarshal(f.Effects, &out.Commissions)
+}

@@ -1,0 +1,292 @@
+package handlers_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/harness/apitest"
+)
+
+func refundBody(program, charge, refund string, more ...M) M {
+	body := M{"program_id": program, "external_charge_id": charge, "external_refund_id": refund}
+	for _, m := range more {
+		for k, v := range m {
+			body[k] = v
+		}
+	}
+	return body
+}
+
+// charge returns the charge of the sale.
+func (w sold) charge() string { return w.s.Get("/v1/sales/" + w.saleID).String("external_charge_id") }
+
+// TestRefundIsTakenOnce: a refund with an id is taken once, by whichever route it
+// is told, however often and however late.
+func TestRefundIsTakenOnce(t *testing.T) {
+	t.Parallel()
+	w := sell(t, 10000)
+	part := M{"external_refund_id": "re_1", "amount_minor": 2500}
+	first := w.s.Must(200, w.refund(part))
+	require.EqualValues(t, 2500, first.Int("amount_minor"))
+	w.s.Clock.Advance(100 * 24 * time.Hour)
+	events := w.s.EventTypes(w.program)
+	again := w.s.Must(200, w.refund(part))
+	require.Equal(t, string(first.Raw), string(again.Raw), "the first result")
+	byCharge := w.s.Must(200, w.s.Post("/v1/refunds", refundBody(w.program, w.charge(), "re_1",
+		M{"amount_minor": 2500})))
+	require.Equal(t, first.String("id"), byCharge.String("id"))
+	differs := w.s.Must(200, w.refund(M{"external_refund_id": "re_1", "amount_minor": 2400,
+		"refunded_at": "2026-09-02T00:00:00Z"}))
+	require.Equal(t, []any{M{
+		"code":    "differs_from_recorded",
+		"message": "The refund was recorded before with other values, which stay: amount_minor, refunded_at.",
+	}}, differs.Body["warnings"])
+	require.Equal(t, events, w.s.EventTypes(w.program), "a repeat is no event")
+	sale := w.s.Get("/v1/sales/" + w.saleID)
+	require.Equal(t, []int64{7500, 10000, 2500}, []int64{sale.Int("amount_minor"), sale.Int("charged_minor"),
+		sale.Int("refunded_minor")})
+
+	rest := w.s.Must(201, w.s.Post("/v1/refunds", refundBody(w.program, w.charge(), "re_2")))
+	require.EqualValues(t, 7500, rest.Int("amount_minor"))
+	sale = w.s.Get("/v1/sales/" + w.saleID)
+	require.Equal(t, []int64{10000, 10000}, []int64{sale.Int("charged_minor"), sale.Int("refunded_minor")})
+	late := w.s.Must(201, w.s.Post("/v1/refunds", refundBody(w.program, w.charge(), "re_3")))
+	require.Equal(t, []any{int64(0), "applied"}, []any{late.Int("amount_minor"), late.String("status")},
+		"nothing was left")
+	list := w.s.Must(200, w.s.Get("/v1/refunds?expand[]=sale&program_id="+w.program+"&sale_id="+w.saleID))
+	require.Len(t, list.Data(), 3)
+	require.Equal(t, w.saleID, list.Data()[0]["sale"].(M)["id"])
+	require.Equal(t, rest.Body["commissions"], w.s.Must(200,
+		w.s.Get("/v1/refunds/"+rest.String("id"))).Body["commissions"])
+	balanced(t, w.s)
+}
+
+// TestRefundBeforeItsSale: a refund that comes first waits, can be seen, and is
+// applied in the transaction of the sale.
+func TestRefundBeforeItsSale(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	partner := s.Partner(program)
+	customer := s.Customer(program, partner)
+	s.Flow(program)
+	early := s.Must(202, s.Post("/v1/refunds", refundBody(program, "ch_1", "re_1", M{"amount_minor": 4000,
+		"reason": "asked"})))
+	require.Equal(t, []any{"waiting", nil, nil}, []any{early.String("status"), early.Body["sale_id"],
+		early.Body["currency"]})
+	again := s.Must(200, s.Post("/v1/refunds", refundBody(program, "ch_1", "re_1", M{"amount_minor": 4000})))
+	require.Equal(t, early.String("id"), again.String("id"))
+	s.Must(202, s.Post("/v1/refunds", refundBody(program, "ch_1", "re_2", M{"amount_minor": 99999})))
+	require.EqualValues(t, 2,
+		s.Get("/v1/refunds?status=waiting&external_charge_id=ch_1&program_id="+program).Int("total_count"))
+
+	other := s.Sale(program, customer, M{"external_charge_id": "ch_2"})
+	s.Refused(409, "refund_waiting", "external_refund_id", s.Post("/v1/sales/"+other.String("id")+"/refund",
+		M{"external_refund_id": "re_1"}))
+
+	s.Clock.Advance(time.Hour)
+	sale := s.Sale(program, customer, M{"external_charge_id": "ch_1", "amount_minor": 10000,
+		"occurred_at": s.Clock.Now().String()})
+	require.Equal(t, "commission_created", sale.String("activity_outcome"))
+	require.Equal(t, []int64{10000, 10000}, []int64{sale.Int("charged_minor"), sale.Int("refunded_minor")},
+		"at most what there was")
+	require.Equal(t, sale.String("occurred_at"), sale.String("refunded_at"), "not before the sale")
+	first := s.Get("/v1/refunds/" + early.String("id"))
+	require.Equal(t, []any{"applied", sale.String("id"), "USD", int64(4000), "asked"},
+		[]any{first.String("status"), first.String("sale_id"), first.String("currency"), first.Int("amount_minor"),
+			first.String("reason")})
+	second := apitest.Answer{Body: s.Get("/v1/refunds?external_refund_id=re_2&program_id=" + program).Data()[0]}
+	require.EqualValues(t, 6000, second.Int("amount_minor"), "what was left")
+	balanced(t, s)
+}
+
+// TestRefundsThatWaitAreBounded: the sale applies them all.
+func TestRefundsThatWaitAreBounded(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	customer := s.Customer(program, s.Partner(program))
+	for range 50 {
+		s.Must(202, s.Post("/v1/refunds", refundBody(program, "ch_1", apitest.Unique("re_"), M{"amount_minor": 1})))
+	}
+	s.Refused(409, "refund_waiting", "external_charge_id", s.Post("/v1/refunds", refundBody(program, "ch_1", "re_over")))
+	sale := s.Sale(program, customer, M{"external_charge_id": "ch_1"})
+	require.EqualValues(t, 50, sale.Int("refunded_minor"))
+	lines := s.Get("/v1/audit_log_entries?action=sale.refunded&program_id=" + program)
+	require.EqualValues(t, 50, lines.Int("total_count"), "each has its line in the audit log")
+	s.Must(201, s.Post("/v1/refunds", refundBody(program, "ch_1", "re_over")))
+	balanced(t, s)
+}
+
+// TestRefundGivesUp: a refund whose sale does not come is unmatched after 30
+// days; told again when the sale is there, it is applied after all.
+func TestRefundGivesUp(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	customer := s.Customer(program, s.Partner(program))
+	body := refundBody(program, "ch_1", "re_1")
+	early := s.Must(202, s.Post("/v1/refunds", body))
+	s.Clock.Advance(30*24*time.Hour - time.Minute)
+	runJob(t, s, "expire-refunds")
+	require.Equal(t, "waiting", s.Get("/v1/refunds/"+early.String("id")).String("status"))
+	s.Clock.Advance(time.Minute)
+	runJob(t, s, "expire-refunds")
+	require.Equal(t, "unmatched", s.Get("/v1/refunds/"+early.String("id")).String("status"))
+	require.Nil(t, s.Sale(program, customer, M{"external_charge_id": "ch_1"}).Body["refunded_at"])
+	again := s.Must(201, s.Post("/v1/refunds", body))
+	require.Equal(t, []string{early.String("id"), "applied"}, []string{again.String("id"), again.String("status")})
+	balanced(t, s)
+}
+
+// TestRefundWithoutARow: what a server of the release before has refunded gets its
+// row when it is refunded again.
+func TestRefundWithoutARow(t *testing.T) {
+	t.Parallel()
+	w := sell(t, 1000)
+	first := w.s.Must(200, w.refund(nil))
+	_, err := w.s.Pool.Exec(t.Context(), "DELETE FROM refunds WHERE sale_id = $1", w.saleID)
+	require.NoError(t, err)
+	again := w.s.Must(200, w.refund(nil))
+	require.Equal(t, first.String("refunded_at"), again.String("refunded_at"))
+	require.EqualValues(t, 0, again.Int("voided_commissions"))
+	require.EqualValues(t, 1000, w.s.Get("/v1/refunds/"+again.String("id")).Int("amount_minor"))
+	balanced(t, w.s)
+}
+
+// TestOneRefundManyCallers: 64 callers on two servers, by both routes, make one
+// refund; so they do when the sale itself is recorded meanwhile.
+func TestOneRefundManyCallers(t *testing.T) {
+	t.Parallel()
+	for _, recorded := range []bool{true, false} {
+		w := sell(t, 10000)
+		replica := apitest.On(t, w.s.DSN, w.s.Clock)
+		charge := w.charge()
+		if !recorded {
+			charge = "ch_later"
+		}
+		answers := atOnce(65, func(i int) apitest.Answer {
+			via := *w.s
+			if i%2 == 1 {
+				via.URL = replica.URL
+			}
+			switch {
+			case i == 40 && !recorded:
+				return via.Post("/v1/sales", apitest.SaleBody(w.program, w.customer, M{"external_charge_id": charge,
+					"amount_minor": 10000}))
+			case i%4 == 0 && recorded:
+				return via.Post("/v1/sales/"+w.saleID+"/refund", M{"external_refund_id": "re_1", "amount_minor": 2500})
+			}
+			return via.Post("/v1/refunds", refundBody(w.program, charge, "re_1", M{"amount_minor": 2500}))
+		})
+		for _, a := range answers {
+			require.Contains(t, []int{200, 201, 202}, a.Status, "%s", a.Raw)
+		}
+		all := w.s.Get("/v1/refunds?program_id=" + w.program)
+		require.EqualValues(t, 1, all.Int("total_count"))
+		require.Equal(t, "applied", all.Data()[0]["status"], "a refund and its sale never miss each other")
+		require.Equal(t, 1, tally(w.s, w.program, "sale.updated"))
+		balanced(t, w.s)
+	}
+}
+
+// TestRefundReachesCommissionsByHand: what was granted or deducted by hand for a
+// sale goes with it, paid or not.
+func TestRefundReachesCommissionsByHand(t *testing.T) {
+	t.Parallel()
+	for _, paid := range []bool{false, true} {
+		w := sell(t, 10000, M{"holding_period_days": 0})
+		second := w.s.Partner(w.program)
+		w.s.Must(201, grant(w.s, w.program, w.partner, M{"amount_minor": 5000, "external_charge_id": w.charge()}))
+		w.s.Must(201, grant(w.s, w.program, w.partner, M{"amount_minor": -700, "sale_id": w.saleID}))
+		w.s.Must(201, grant(w.s, w.program, second, M{"amount_minor": 300, "sale_id": w.saleID}))
+		other := grant(w.s, w.program, w.partner, M{"amount_minor": 111})
+		w.s.Must(201, other)
+		if paid {
+			w.s.Must(201, w.s.Post("/v1/payout_batches", M{"program_id": w.program,
+				"period_end": w.s.Clock.Now().String()}))
+			for _, p := range w.s.Get("/v1/payouts?program_id=" + w.program).Data() {
+				w.s.Must(200, w.s.Post("/v1/payouts/"+p["id"].(string)+"/mark_paid", nil))
+			}
+		}
+		refund := w.s.Must(200, w.refund(nil))
+		require.Len(t, refund.Body["commissions"], 4)
+		want := map[bool][]int64{false: {4, 0}, true: {0, 2000 + 5000 + 300}}[paid]
+		require.Equal(t, want, []int64{refund.Int("voided_commissions"), refund.Int("clawback_minor")})
+		var left int64
+		for _, k := range w.commissions() {
+			if status := k.String("status"); status != "voided" {
+				left += k.Int("amount_minor")
+			}
+		}
+		require.Zero(t, left, "commissions of a refunded sale sum to nothing")
+		_, due, settled := w.s.Balance(w.program, w.partner, "USD")
+		require.EqualValues(t, 111, due+settled, "what no sale earned stays")
+		w.s.Refused(409, "sale_refunded", "sale_id", grant(w.s, w.program, second, M{"amount_minor": 300,
+			"sale_id": w.saleID}))
+		balanced(t, w.s)
+	}
+}
+
+// TestGrantMeetsRefund: a commission made for a sale while that is refunded is
+// refunded too, or refused.
+func TestGrantMeetsRefund(t *testing.T) {
+	t.Parallel()
+	w := sell(t, 10000)
+	answers := atOnce(16, func(i int) apitest.Answer {
+		if i == 8 {
+			return w.refund(nil)
+		}
+		return grant(w.s, w.program, w.partner, M{"amount_minor": 100 + i, "sale_id": w.saleID})
+	})
+	for _, a := range answers {
+		require.Contains(t, []int{200, 201, 409}, a.Status, "%s", a.Raw)
+	}
+	for _, k := range w.commissions() {
+		require.Equal(t, "voided", k.String("status"))
+	}
+	balanced(t, w.s)
+}
+
+// TestRefundOfASaleAhead: a sale may occur minutes ahead of the server's clock;
+// its refund is not refused for a time that nobody sent.
+func TestRefundOfASaleAhead(t *testing.T) {
+	t.Parallel()
+	w := sell(t, 1000)
+	ahead := w.s.Clock.Now().Add(4 * time.Minute).UTC().Format(time.RFC3339Nano)
+	w.saleID = w.s.Sale(w.program, w.customer, M{"occurred_at": ahead}).String("id")
+	sale := w.s.Get("/v1/sales/" + w.saleID)
+	require.Equal(t, sale.String("occurred_at"), w.s.Must(200, w.refund(nil)).String("refunded_at"))
+}
+
+func TestRefundRefusalsByCharge(t *testing.T) {
+	t.Parallel()
+	w := sell(t, 1000)
+	stranger := apitest.On(t, w.s.DSN, w.s.Clock)
+	foreign := stranger.Program()
+	for _, c := range []struct {
+		body        M
+		status      int
+		code, param string
+	}{
+		{M{"external_charge_id": nil}, 400, "parameter_invalid", "external_charge_id"},
+		{M{"external_refund_id": ""}, 400, "parameter_invalid", "external_refund_id"},
+		{M{"amount_minor": 0}, 400, "parameter_invalid", "amount_minor"},
+		{M{"amount_minor": 1001}, 400, "parameter_invalid", "amount_minor"},
+		{M{"refunded_at": "2026-09-01T13:00:01Z"}, 400, "parameter_invalid", "refunded_at"},
+		{M{"refunded_at": "2026-09-01T13:00:01Z", "external_charge_id": "ch_none"}, 400, "parameter_invalid",
+			"refunded_at"},
+		{M{"program_id": "prg_none"}, 404, "resource_not_found", "program_id"},
+		{M{"program_id": foreign}, 404, "resource_not_found", "program_id"},
+	} {
+		w.s.Refused(c.status, c.code, c.param, w.s.Post("/v1/refunds", refundBody(w.program, w.charge(), "re_1",
+			c.body)))
+	}
+	require.EqualValues(t, 0, w.s.Get("/v1/refunds?program_id="+w.program).Int("total_count"))
+	w.s.Refused(404, "resource_not_found", "", w.s.Get("/v1/refunds/rfd_none"))
+	other := w.s.Program()
+	s2 := w.s.Must(202, w.s.Post("/v1/refunds", refundBody(other, w.charge(), "re_1")))
+	require.Equal(t, "waiting", s2.String("status"), "charges are those of a program")
+}

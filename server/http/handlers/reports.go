@@ -1,0 +1,206 @@
+package handlers
+
+import (
+	"context"
+	"time"
+
+	openapi_types "github.com/oapi-codegen/runtime/types"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/money/report"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// reportMonths is how far a report looks back unless it is told.
+const reportMonths = 12
+
+// RetrieveReport counts what happened in a window of days (specification,
+// Reports; decisions, 139 to 145 and 199).
+func (s *Server) RetrieveReport(ctx context.Context, r api.RetrieveReportRequestObject) (api.RetrieveReportResponseObject, error) {
+	c, p := work.From(ctx), r.Params
+	q, err := reportQuery(ctx, c, p)
+	if err != nil {
+		return nil, err
+	}
+	var now, before report.Answer
+	compares := p.Compare == nil || *p.Compare == api.ReportComparePreviousPeriod
+	reads := append([]pgtx.Read{
+		func(tx pgtx.DBTX) error { return queries.PlanForValues(ctx, tx) },
+		func(tx pgtx.DBTX) error { return queries.ReportMemory(ctx, tx) },
+	}, q.Reads(ctx, &now)...)
+	if compares {
+		reads = append(reads, q.Before().Reads(ctx, &before)...)
+	}
+	if err := c.Together(ctx, reads...); err != nil {
+		return nil, err
+	}
+	labels, err := reportLabels(ctx, c, q, now.Rows, before.Rows)
+	if err != nil {
+		return nil, err
+	}
+	out := api.Report{
+		Object: "report", Dimension: api.ReportDimension(q.By), Currency: q.Currency, From: day(q.From), To: day(q.To),
+		Rows: toReportRows(q, now.Rows, labels), Totals: toReportTotals(q, now.Totals), DrillDownConfig: drillDown(q.By),
+	}
+	if compares {
+		b := q.Before()
+		out.PreviousPeriod = &api.ReportPeriod{From: day(b.From), To: day(b.To), Rows: toReportRows(q, before.Rows, labels), Totals: toReportTotals(q, before.Totals)}
+		out.Delta = &api.ReportDelta{
+			Revenue:   api.ReportRevenueDelta{AbsoluteMinor: now.Totals.RevenueMinor - before.Totals.RevenueMinor, ChangeBps: report.Change(before.Totals.RevenueMinor, now.Totals.RevenueMinor)},
+			Customers: api.ReportCustomersDelta{Absolute: now.Totals.Customers - before.Totals.Customers, ChangeBps: report.Change(before.Totals.Customers, now.Totals.Customers)},
+		}
+	}
+	return api.RetrieveReport200JSONResponse(out), nil
+}
+
+// reportQuery reads and judges the parameters.
+func reportQuery(ctx context.Context, c *work.Call, p api.RetrieveReportParams) (report.Query, error) {
+	q := report.Query{OrgID: c.Key.OrgID, ProgramID: p.ProgramID, By: report.Partner, PartnerID: p.PartnerID, GroupID: p.GroupID, TagID: p.TagID}
+	if p.Dimension != nil {
+		q.By = report.By(*p.Dimension)
+	}
+	if err := reportWindow(&q, p, c.Now); err != nil {
+		return q, err
+	}
+	prog, err := program(ctx, c, p.ProgramID)
+	if err != nil {
+		return q, err
+	}
+	q.Currency, q.ProgramCurrency = prog.Currency, prog.Currency
+	if p.Currency != nil {
+		if q.Currency, err = currencyOf(*p.Currency); err != nil {
+			return q, err
+		}
+	}
+	return q, check(ctx, c, prog.ID, refPartner("partner_id", p.PartnerID), refGroup("group_id", p.GroupID), refTag("tag_id", p.TagID))
+}
+
+// reportWindow fills in the days and, for periods, the size of the rows.
+func reportWindow(q *report.Query, p api.RetrieveReportParams, now clock.Time) (err error) {
+	if q.To, err = reportDay("to", p.To, now.Time); err != nil {
+		return err
+	}
+	if q.From, err = reportDay("from", p.From, q.To.AddDate(0, -reportMonths, 0)); err != nil {
+		return err
+	}
+	if q.From.After(q.To) {
+		return problem.Invalid("from", "from must not lie after to.")
+	}
+	if q.By != report.Period {
+		if p.Granularity != nil {
+			return problem.Invalid("granularity", "granularity is for dimension=period only.")
+		}
+		return nil
+	}
+	switch days := q.To.Sub(q.From)/(24*time.Hour) + 1; {
+	case p.Granularity != nil:
+		q.Bucket = string(*p.Granularity)
+	case days <= 31:
+		q.Bucket = "day"
+	case days <= 182:
+		q.Bucket = "week"
+	default:
+		q.Bucket = "month"
+	}
+	if q.TooLong() {
+		return problem.On("from", problem.RangeTooLarge,
+			"A report has at most %d rows of a %s; take a later from, or a coarser granularity.", report.MaxBuckets, q.Bucket)
+	}
+	return nil
+}
+
+// reportDay reads an ISO date; midnight of the given moment where there is none.
+func reportDay(param string, given *string, otherwise time.Time) (time.Time, error) {
+	if given == nil {
+		return time.Date(otherwise.Year(), otherwise.Month(), otherwise.Day(), 0, 0, 0, 0, time.UTC), nil
+	}
+	at, bare, err := clock.ParseDate(*given)
+	if err != nil || !bare {
+		return time.Time{}, problem.Invalid(param, "%s must be a date such as 2026-08-31.", param)
+	}
+	return at.Time, nil
+}
+
+// nameless are the labels of rows without a key.
+var nameless = map[report.By]string{report.Link: "Without link", report.Group: "Without group", report.Tag: "Without tag", report.Product: "Without product"}
+
+// reportLabels names what the keys of rows stand for.
+func reportLabels(ctx context.Context, c *work.Call, q report.Query, windows ...[]report.Row) (map[string]string, error) {
+	labels := map[string]string{"": nameless[q.By], report.Direct: "Direct"}
+	var ids []string
+	for _, rows := range windows {
+		for _, r := range rows {
+			switch {
+			case r.Key == "" || r.Key == report.Direct:
+			case q.By == report.Period:
+				labels[r.Key] = periodLabel(q.Bucket, r.Key)
+			case q.By == report.Product && r.Label != "":
+				labels[r.Key] = r.Label
+			case q.By != report.Product:
+				ids = append(ids, r.Key)
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return labels, nil
+	}
+	rows, err := queries.ReportLabels(ctx, c.DB(), db.ReportLabelsParams{Ids: distinct(ids), OrgID: c.Key.OrgID})
+	for _, r := range rows {
+		labels[r.ID] = r.Label
+	}
+	return labels, err
+}
+
+func periodLabel(bucket, key string) string {
+	at, err := time.Parse(time.DateOnly, key)
+	switch {
+	case err != nil || bucket == "day":
+		return key
+	case bucket == "week":
+		return "Week of " + key
+	}
+	return at.Format("January 2006")
+}
+
+func toReportRows(q report.Query, rows []report.Row, labels map[string]string) []api.ReportRow {
+	out := make([]api.ReportRow, len(rows))
+	for i, r := range rows {
+		t := toReportTotals(q, r.Figures)
+		label, named := labels[r.Key]
+		if !named {
+			label = r.Key
+		}
+		out[i] = api.ReportRow{
+			Key: orNil(r.Key), Label: label, Clicks: t.Clicks, Leads: t.Leads, Customers: t.Customers, Sales: t.Sales, Refunded: t.Refunded,
+			RevenueMinor: t.RevenueMinor, CommissionsMinor: t.CommissionsMinor, ConversionBps: t.ConversionBps, RefundBps: t.RefundBps,
+		}
+	}
+	return out
+}
+
+// toReportTotals adds the ratios. A product has no clicks and no leads.
+func toReportTotals(q report.Query, f report.Figures) api.ReportTotals {
+	t := api.ReportTotals{
+		Clicks: &f.Clicks, Leads: &f.Leads, Customers: f.Customers, Sales: f.Sales, Refunded: f.Refunded, RevenueMinor: f.RevenueMinor,
+		CommissionsMinor: f.CommissionsMinor, ConversionBps: report.Bps(f.Customers, f.Clicks), RefundBps: report.Bps(f.Refunded, f.Sales),
+	}
+	if q.By == report.Product {
+		t.Clicks, t.Leads, t.ConversionBps = nil, nil, nil
+	}
+	return t
+}
+
+// drillDown tells how a row becomes a filter (decisions, 144).
+func drillDown(by report.By) *api.ReportDrillDown {
+	switch by {
+	case report.Partner, report.Group, report.Tag, report.Link:
+		return &api.ReportDrillDown{Field: "key", FilterType: string(by) + "_id", ValueProp: "key"}
+	}
+	return nil
+}
+
+func day(t time.Time) openapi_types.Date { return openapi_types.Date{Time: t} }

@@ -1,0 +1,174 @@
+package handlers
+
+import (
+	"context"
+	"fmt"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/ident"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// shelf is the place of a resource in the list's order.
+type shelf struct {
+	folder   string // "" outside of folders
+	position int64
+	id       string
+}
+
+// ListResources lists the shelf of a program: what is in no folder, then folder
+// by folder.
+func (s *Server) ListResources(ctx context.Context, r api.ListResourcesRequestObject) (api.ListResourcesResponseObject, error) {
+	c, p := work.From(ctx), r.Params
+	org := c.Key.OrgID
+	rows, err := list(ctx, c, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[shelf, db.Resource]{
+		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (shelf, error) {
+			row, err := queries.ResourceCursor(ctx, tx, db.ResourceCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org})
+			return shelf{row.Folder, row.Position, row.ID}, err
+		},
+		page: func(ctx context.Context, tx pgtx.DBTX, after, before *shelf, lim int32) ([]db.Resource, error) {
+			q := db.ResourcePageParams{ProgramID: p.ProgramID, OrgID: org, Lim: lim}
+			if after != nil {
+				q.AfterFolder, q.AfterPosition, q.AfterID = &after.folder, &after.position, &after.id
+			}
+			if before != nil {
+				q.BeforeFolder, q.BeforePosition, q.BeforeID = &before.folder, &before.position, &before.id
+			}
+			return queries.ResourcePage(ctx, tx, q)
+		},
+		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
+			return queries.ResourceCount(ctx, tx, db.ResourceCountParams{ProgramID: p.ProgramID, OrgID: org})
+		},
+	})
+	return api.ListResources200JSONResponse{Data: mapped(rows.rows, toResource), HasMore: rows.hasMore, TotalCount: rows.total}, err
+}
+
+// RetrieveResource returns one resource.
+func (s *Server) RetrieveResource(ctx context.Context, r api.RetrieveResourceRequestObject) (api.RetrieveResourceResponseObject, error) {
+	c := work.From(ctx)
+	row, err := queries.ResourceGet(ctx, c.DB(), db.ResourceGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	return api.RetrieveResource200JSONResponse(toResource(row)), fits(c, row.ProgramID)
+}
+
+// CreateResource puts a link at the end of its folder (decisions, 152).
+func (s *Server) CreateResource(ctx context.Context, r api.CreateResourceRequestObject) (api.CreateResourceResponseObject, error) {
+	c, b := work.From(ctx), r.Body
+	p, err := queries.ProgramLock(ctx, c.Tx, db.ProgramLockParams{ID: b.ProgramID, OrgID: c.Key.OrgID})
+	if err != nil {
+		return nil, found(err, "program_id")
+	}
+	if err := check(ctx, c, p.ID, audienceRefs(b.GroupIds, b.TagIds)...); err != nil {
+		return nil, err
+	}
+	row := db.Resource{
+		ID: ident.New(ident.Resource), OrgID: p.OrgID, ProgramID: p.ID, Kind: "link", Title: b.Title, URL: b.URL, Folder: b.Folder,
+		GroupIds: distinct(b.GroupIds), TagIds: distinct(b.TagIds), Published: b.Published == nil || *b.Published, CreatedAt: c.Now, UpdatedAt: c.Now,
+	}
+	if row.Published {
+		row.PublishedAt = &c.Now
+	}
+	if row.Position, err = queries.ResourceEnd(ctx, c.Tx, db.ResourceEndParams{ProgramID: p.ID, OrgID: p.OrgID, Folder: deref(row.Folder)}); err != nil {
+		return nil, err
+	}
+	err = queries.ResourceInsert(ctx, c.Later(), db.ResourceInsertParams{
+		ID: row.ID, OrgID: row.OrgID, ProgramID: row.ProgramID, Kind: row.Kind, Title: row.Title, URL: row.URL, Folder: row.Folder, GroupIds: row.GroupIds,
+		TagIds: row.TagIds, Position: row.Position, Published: row.Published, PublishedAt: row.PublishedAt, CreatedAt: c.Now, UpdatedAt: c.Now,
+	})
+	return api.CreateResource201JSONResponse(toResource(row)), err
+}
+
+// audienceRefs are the references of the groups and tags that something is for.
+func audienceRefs(groups, tags []string) []reference {
+	var refs []reference
+	for i, id := range groups {
+		refs = append(refs, refGroup(fmt.Sprintf("group_ids[%d]", i), &id))
+	}
+	for i, id := range tags {
+		refs = append(refs, refTag(fmt.Sprintf("tag_ids[%d]", i), &id))
+	}
+	return refs
+}
+
+// UpdateResource changes a resource; one that moves goes to the end of its new
+// folder.
+func (s *Server) UpdateResource(ctx context.Context, r api.UpdateResourceRequestObject) (api.UpdateResourceResponseObject, error) {
+	c, b := work.From(ctx), r.Body
+	seen, err := queries.ResourceGet(ctx, c.Tx, db.ResourceGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	if err := fits(c, seen.ProgramID); err != nil {
+		return nil, err
+	}
+	if err := check(ctx, c, seen.ProgramID, audienceRefs(b.GroupIds, b.TagIds)...); err != nil {
+		return nil, err
+	}
+	if _, err := queries.ProgramLock(ctx, c.Tx, db.ProgramLockParams{ID: seen.ProgramID, OrgID: c.Key.OrgID}); err != nil {
+		return nil, err
+	}
+	row, err := queries.ResourceLock(ctx, c.Tx, db.ResourceLockParams{ID: r.ID, OrgID: c.Key.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	if b.URL != nil && row.Kind == "file" {
+		return nil, problem.Invalid("url", "The url of a file does not change; only links have one of their own.")
+	}
+	if err := patchResource(ctx, c, &row, b); err != nil {
+		return nil, err
+	}
+	err = queries.ResourceUpdate(ctx, c.Later(), db.ResourceUpdateParams{
+		Title: row.Title, URL: row.URL, Folder: row.Folder, GroupIds: row.GroupIds, TagIds: row.TagIds, Position: row.Position, Published: row.Published,
+		PublishedAt: row.PublishedAt, UpdatedAt: row.UpdatedAt, ID: row.ID, OrgID: row.OrgID,
+	})
+	return api.UpdateResource200JSONResponse(toResource(row)), err
+}
+
+func patchResource(ctx context.Context, c *work.Call, row *db.Resource, b *api.ResourceUpdate) (err error) {
+	before := deref(row.Folder)
+	change(&row.Title, b.Title)
+	change(&row.URL, b.URL)
+	changeOrClear(&row.Folder, b.Folder)
+	change(&row.Published, b.Published)
+	if b.GroupIds != nil {
+		row.GroupIds = distinct(b.GroupIds)
+	}
+	if b.TagIds != nil {
+		row.TagIds = distinct(b.TagIds)
+	}
+	if row.Published && row.PublishedAt == nil {
+		row.PublishedAt = &c.Now
+	}
+	row.UpdatedAt = c.Now
+	if folder := deref(row.Folder); folder != before {
+		row.Position, err = queries.ResourceEnd(ctx, c.Tx, db.ResourceEndParams{ProgramID: row.ProgramID, OrgID: row.OrgID, Folder: folder})
+	}
+	return err
+}
+
+// DeleteResource takes a resource off the shelf.
+func (s *Server) DeleteResource(ctx context.Context, r api.DeleteResourceRequestObject) (api.DeleteResourceResponseObject, error) {
+	c := work.From(ctx)
+	row, err := queries.ResourceLock(ctx, c.Tx, db.ResourceLockParams{ID: r.ID, OrgID: c.Key.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	if err := fits(c, row.ProgramID); err != nil {
+		return nil, err
+	}
+	err = queries.ResourceDelete(ctx, c.Later(), db.ResourceDeleteParams{ID: row.ID, OrgID: row.OrgID})
+	return api.DeleteResource200JSONResponse{ID: row.ID, Object: "resource", Deleted: true}, err
+}
+
+func toResource(r db.Resource) api.Resource {
+	return api.Resource{
+		ID: r.ID, Object: "resource", ProgramID: r.ProgramID, Kind: api.ResourceKind(r.Kind), Title: r.Title, URL: r.URL, Folder: r.Folder, MimeType: r.MimeType,
+		SizeBytes: r.SizeBytes, GroupIds: r.GroupIds, TagIds: r.TagIds, Position: r.Position, Published: r.Published, PublishedAt: r.PublishedAt,
+		Metadata: r.Metadata, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+	}
+}

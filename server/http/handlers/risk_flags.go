@@ -1,0 +1,158 @@
+package handlers
+
+import (
+	"context"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/event"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// riskLimit is the page size of risk flags, which page by offset.
+const riskLimit = 50
+
+// ListRiskFlags lists the flags of a program: the highest severity first, the
+// newest first within one.
+func (s *Server) ListRiskFlags(ctx context.Context, r api.ListRiskFlagsRequestObject) (api.ListRiskFlagsResponseObject, error) {
+	c, p := work.From(ctx), r.Params
+	one, in := choices(p.Status)
+	if one != nil {
+		in = []string{*one}
+	}
+	limit, skip := int32(riskLimit), int32(0)
+	if p.Limit != nil {
+		limit = int32(*p.Limit) //nolint:gosec // the document bounds both
+	}
+	if p.Offset != nil {
+		skip = int32(*p.Offset) //nolint:gosec // the document bounds both
+	}
+	var rows []db.RiskFlagListRow
+	var total int64
+	var exists error
+	refs := newCheck([]reference{refPartner("partner_id", p.PartnerID)})
+	reads := append([]pgtx.Read{
+		func(tx pgtx.DBTX) error { exists = programExists(ctx, c, tx, p.ProgramID); return nil },
+		func(tx pgtx.DBTX) (err error) {
+			rows, err = queries.RiskFlagList(ctx, tx, db.RiskFlagListParams{ProgramID: p.ProgramID, OrgID: c.Key.OrgID, PartnerID: p.PartnerID, StatusIn: in, Lim: limit, Skip: skip})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			total, err = queries.RiskFlagTotal(ctx, tx, db.RiskFlagTotalParams{ProgramID: p.ProgramID, OrgID: c.Key.OrgID, PartnerID: p.PartnerID, StatusIn: in})
+			return err
+		},
+	}, refs.reads(ctx, c)...)
+	if err := c.Together(ctx, reads...); err != nil {
+		return nil, err
+	}
+	if exists != nil {
+		return nil, exists
+	}
+	if err := refs.verdict(p.ProgramID); err != nil {
+		return nil, err
+	}
+	data := mapped(rows, func(r db.RiskFlagListRow) api.RiskFlag { return toRiskFlag(db.RiskFlagGetRow(r)) })
+	return api.ListRiskFlags200JSONResponse{Data: data, HasMore: int64(skip)+int64(len(rows)) < total, TotalCount: total}, nil
+}
+
+// RetrieveRiskFlag returns one flag.
+func (s *Server) RetrieveRiskFlag(ctx context.Context, r api.RetrieveRiskFlagRequestObject) (api.RetrieveRiskFlagResponseObject, error) {
+	f, err := riskFlag(ctx, work.From(ctx), r.ID)
+	return api.RetrieveRiskFlag200JSONResponse(f), err
+}
+
+func riskFlag(ctx context.Context, c *work.Call, id string) (api.RiskFlag, error) {
+	row, err := queries.RiskFlagGet(ctx, c.DB(), db.RiskFlagGetParams{ID: id, OrgID: c.Key.OrgID})
+	if err != nil {
+		return api.RiskFlag{}, err
+	}
+	return toRiskFlag(row), fits(c, row.RiskFlag.ProgramID)
+}
+
+// ReviewRiskFlag takes an open flag into review; one in review stays there.
+func (s *Server) ReviewRiskFlag(ctx context.Context, r api.ReviewRiskFlagRequestObject) (api.ReviewRiskFlagResponseObject, error) {
+	c := work.From(ctx)
+	f, err := openFlag(ctx, c, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	if f.Status == "open" {
+		before := map[string]string{"status": f.Status}
+		f.Status = "reviewing"
+		if err := saveFlag(ctx, c, f); err != nil {
+			return nil, err
+		}
+		e := entry{programID: f.ProgramID, action: "risk_flag.reviewing", targetID: f.ID, before: before, after: map[string]string{"status": f.Status}}
+		if err := audit(ctx, c, e); err != nil {
+			return nil, err
+		}
+	}
+	out, err := riskFlag(ctx, c, r.ID)
+	return api.ReviewRiskFlag200JSONResponse(out), err
+}
+
+// ResolveRiskFlag closes a flag, with a note that says why.
+func (s *Server) ResolveRiskFlag(ctx context.Context, r api.ResolveRiskFlagRequestObject) (api.ResolveRiskFlagResponseObject, error) {
+	c, b := work.From(ctx), r.Body
+	f, err := openFlag(ctx, c, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	before := map[string]string{"status": f.Status}
+	f.Status = string(api.RiskFlagResolutionResolved)
+	change(&f.Status, (*string)(b.Status))
+	f.ResolvedAt, f.ResolvedBy, f.ResolutionNote = &c.Now, &c.Key.UserID, &b.Note
+	if err := saveFlag(ctx, c, f); err != nil {
+		return nil, err
+	}
+	c.Events.Record("risk_flag.resolved", event.Subject{ProgramID: f.ProgramID, PartnerID: deref(f.PartnerID), ID: f.ID}, api.RiskFlagResolvedData{
+		RiskFlagID: f.ID, PartnerID: f.PartnerID, CustomerID: f.CustomerID, Kind: f.Kind, Severity: api.RiskFlagSeverity(f.Severity), Evidence: f.Evidence,
+		Status: api.RiskFlagResolution(f.Status), Note: b.Note, ResolvedBy: f.ResolvedBy,
+	})
+	if err := audit(ctx, c, entry{programID: f.ProgramID, action: "risk_flag.resolved", targetID: f.ID, reason: &b.Note, before: before, after: map[string]string{"status": f.Status}}); err != nil {
+		return nil, err
+	}
+	out, err := riskFlag(ctx, c, r.ID)
+	return api.ResolveRiskFlag200JSONResponse(out), err
+}
+
+// openFlag locks a flag and refuses one that is closed.
+func openFlag(ctx context.Context, c *work.Call, id string) (db.RiskFlag, error) {
+	f, err := queries.RiskFlagLock(ctx, c.Tx, db.RiskFlagLockParams{ID: id, OrgID: c.Key.OrgID})
+	if err != nil {
+		return f, err
+	}
+	if err := fits(c, f.ProgramID); err != nil {
+		return f, err
+	}
+	if f.ResolvedAt != nil {
+		return f, problem.New(problem.RiskFlagClosed, "The flag is %s already.", f.Status)
+	}
+	return f, nil
+}
+
+func saveFlag(ctx context.Context, c *work.Call, f db.RiskFlag) error {
+	return queries.RiskFlagDecide(ctx, c.Later(), db.RiskFlagDecideParams{
+		Status: f.Status, ResolvedAt: f.ResolvedAt, ResolvedBy: f.ResolvedBy, ResolutionNote: f.ResolutionNote, ID: f.ID, OrgID: f.OrgID,
+	})
+}
+
+// toRiskFlag shows a flag with whom it is about, as far as they are still there.
+func toRiskFlag(r db.RiskFlagGetRow) api.RiskFlag {
+	f := r.RiskFlag
+	out := api.RiskFlag{
+		ID: f.ID, Object: "risk_flag", Kind: f.Kind, Severity: api.RiskFlagSeverity(f.Severity), Status: api.RiskFlagStatus(f.Status), Evidence: f.Evidence,
+		ResolvedAt: f.ResolvedAt, ResolvedBy: f.ResolvedBy, ResolutionNote: f.ResolutionNote, CreatedAt: f.CreatedAt,
+	}
+	if f.PartnerID != nil && r.PartnerStatus != nil {
+		out.Partner = &api.RiskFlagPartner{
+			ID: *f.PartnerID, Email: deref(r.PartnerEmail), Handle: deref(r.PartnerHandle), DisplayName: r.PartnerDisplayName, Status: api.PartnerStatus(*r.PartnerStatus),
+		}
+	}
+	if f.CustomerID != nil && r.CustomerStatus != nil {
+		out.Customer = &api.RiskFlagCustomer{ID: *f.CustomerID, Email: r.CustomerEmail, Name: r.CustomerName, Status: api.CustomerStatus(*r.CustomerStatus)}
+	}
+	return out
+}

@@ -1,0 +1,188 @@
+package handlers_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"rail/server/app"
+	"rail/server/harness/apitest"
+	"rail/server/postgres"
+)
+
+// trips notes each round trip to the database by the names of its queries.
+type trips struct {
+	mu    sync.Mutex
+	names []string
+}
+
+var (
+	queryName = regexp.MustCompile(`^-- name: (\w+)`)
+	ofKey     = regexp.MustCompile(`^APIKey`) // the authentication's own
+)
+
+func (t *trips) note(sql string, more ...string) {
+	name := sql
+	if m := queryName.FindStringSubmatch(sql); m != nil {
+		name = m[1]
+	}
+	for _, s := range more {
+		if m := queryName.FindStringSubmatch(s); m != nil {
+			s = m[1]
+		}
+		name += "+" + s
+	}
+	if ofKey.MatchString(name) || name == "-- ping" {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.names = append(t.names, name)
+}
+
+func (t *trips) take() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := t.names
+	t.names = nil
+	return out
+}
+
+func (t *trips) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
+	t.note(d.SQL)
+	return ctx
+}
+func (t *trips) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+func (t *trips) TraceBatchStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceBatchStartData) context.Context {
+	var all []string
+	for _, q := range d.Batch.QueuedQueries {
+		all = append(all, q.SQL)
+	}
+	t.note(all[0], all[1:]...)
+	return ctx
+}
+func (t *trips) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+func (t *trips) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
+
+func (t *trips) TracePrepareStart(ctx context.Context, _ *pgx.Conn, d pgx.TracePrepareStartData) context.Context {
+	t.note("prepare", d.SQL)
+	return ctx
+}
+func (t *trips) TracePrepareEnd(context.Context, *pgx.Conn, pgx.TracePrepareEndData) {}
+
+// tracedServer is a server whose one connection is traced.
+type tracedServer struct {
+	*apitest.Server
+	tracer *trips
+
+	program, partner, customer, sale string
+	counted, counting                string // a program whose flow counts sales, and its customer
+}
+
+func newTracedServer(t *testing.T) tracedServer {
+	t.Helper()
+	s := apitest.New(t)
+	tracer := &trips{}
+	pool, err := postgres.Open(t.Context(), s.DSN, postgres.Options{MaxConns: 1, Tracer: tracer})
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	a, err := app.New(t.Context(), s.Config, pool, s.Clock, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	web := httptest.NewServer(a.Handler())
+	t.Cleanup(web.Close)
+	traced := *s
+	traced.URL = web.URL
+
+	w := tracedServer{Server: &traced, tracer: tracer, program: s.Program()}
+	w.partner = s.Partner(w.program, M{"handle": "ann"})
+	s.Flow(w.program, M{"branches": []any{branchOf(100, cond("sale.product_id", "eq", "x"))}})
+	w.customer = s.Customer(w.program, w.partner)
+	w.counted = s.Program()
+	w.counting = s.Customer(w.counted, s.Partner(w.counted))
+	s.Flow(w.counted, M{"branches": []any{branchOf(100, cond("partner.sales_count", "gte", 1000))}})
+	w.sale = s.Sale(w.program, w.customer, M{"external_charge_id": "ch_known"}).String("id")
+	return w
+}
+
+// roundTrip is an operation and what it costs.
+type roundTrip struct {
+	operation string
+	most      int // what the design allows
+	trips     int // what it costs
+	run       func() apitest.Answer
+}
+
+func (w tracedServer) post(path string, body func() M) func() apitest.Answer {
+	return func() apitest.Answer { return w.Post(path, body()) }
+}
+
+func (w tracedServer) keyed(path string, body func() M, key func() string) func() apitest.Answer {
+	return func() apitest.Answer { return w.Do("POST", path, w.Key, body(), "Idempotency-Key", key()) }
+}
+
+func (w tracedServer) sales() []roundTrip {
+	fresh := func() M { return apitest.SaleBody(w.program, w.customer) }
+	repeat := func() M { return apitest.SaleBody(w.program, w.customer, M{"external_charge_id": "ch_known"}) }
+	counted := func() M { return apitest.SaleBody(w.counted, w.counting) }
+	unique := func() string { return apitest.Unique("key-") }
+	same := func() string { return "the-same-key" }
+	return []roundTrip{
+		{"sale", 4, 2, w.post("/v1/sales", fresh)},
+		{"sale with Idempotency-Key", 4, 3, w.keyed("/v1/sales", fresh, unique)},
+		{"sale replayed by Idempotency-Key", 4, 2, w.keyed("/v1/sales", repeat, same)},
+		{"sale with counters", 4, 3, w.post("/v1/sales", counted)},
+		{"sale repeated", 4, 3, w.post("/v1/sales", repeat)},
+	}
+}
+
+func (w tracedServer) clicks() []roundTrip {
+	of := func(visitor func() string) func() M {
+		return func() M {
+			return M{"program_id": w.program, "value": "ann", "landing_url": "https://shop.example/", "visitor_token": visitor()}
+		}
+	}
+	return []roundTrip{
+		{"click of a new visitor", 3, 2, w.post("/v1/clicks", of(func() string { return apitest.Unique("new-visitor-") }))},
+		{"click of a known visitor", 3, 2, w.post("/v1/clicks", of(func() string { return "known-visitor" }))},
+	}
+}
+
+func (w tracedServer) reads() []roundTrip {
+	get := func(path string) func() apitest.Answer { return func() apitest.Answer { return w.Get(path) } }
+	filter := "?program_id=" + w.program + "&partner_id=" + w.partner
+	return []roundTrip{
+		{"retrieve a sale", 1, 1, get("/v1/sales/" + w.sale)},
+		{"retrieve a partner", 1, 1, get("/v1/partners/" + w.partner)},
+		{"retrieve a customer", 1, 1, get("/v1/customers/" + w.customer)},
+		{"list of sales, filter, two expands", 3, 2, get("/v1/sales" + filter + "&expand=partner,customer")},
+		{"list of commissions, filter, two expands", 3, 2, get("/v1/commissions" + filter + "&expand=sale,flow")},
+		{"list of clicks, filter, two expands", 3, 2, get("/v1/clicks" + filter + "&expand=partner,referral")},
+	}
+}
+
+// TestRoundTrips counts what an operation costs, after authentication, on a
+// server whose one connection knows the statements. A change of a number is a
+// change of speed: make it on purpose.
+func TestRoundTrips(t *testing.T) {
+	t.Parallel()
+	w := newTracedServer(t)
+	for _, c := range slices.Concat(w.sales(), w.clicks(), w.reads()) {
+		for range 2 { // the first runs prepare the statements
+			require.Less(t, c.run().Status, 300, c.operation)
+		}
+		w.tracer.take()
+		answer := c.run()
+		require.Less(t, answer.Status, 300, c.operation)
+		names := w.tracer.take()
+		require.LessOrEqual(t, len(names), c.most, "%s: %v", c.operation, names)
+		require.Len(t, names, c.trips, "%s: %v", c.operation, names)
+	}
+}

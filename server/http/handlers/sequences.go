@@ -1,0 +1,186 @@
+package handlers
+
+import (
+	"context"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/ident"
+	"rail/server/outbound/sequence"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// ListSequences lists the sequences of a program, newest first.
+func (s *Server) ListSequences(ctx context.Context, r api.ListSequencesRequestObject) (api.ListSequencesResponseObject, error) {
+	c, p := work.From(ctx), r.Params
+	org := c.Key.OrgID
+	rows, err := list(ctx, c, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.Sequence]{
+		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
+			row, err := queries.SequenceCursor(ctx, tx, db.SequenceCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org})
+			return position{row.CreatedAt, row.ID}, err
+		},
+		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.Sequence, error) {
+			return queries.SequencePage(ctx, tx, db.SequencePageParams{
+				ProgramID: p.ProgramID, OrgID: org, AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
+			})
+		}),
+		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
+			return queries.SequenceCount(ctx, tx, db.SequenceCountParams{ProgramID: p.ProgramID, OrgID: org})
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	data, err := counted(ctx, c, rows.rows)
+	return api.ListSequences200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, err
+}
+
+// counted shows sequences with their steps and partners.
+func counted(ctx context.Context, c *work.Call, rows []db.Sequence) ([]api.Sequence, error) {
+	ids := mapped(rows, func(r db.Sequence) string { return r.ID })
+	counts, err := queries.SequenceCounts(ctx, c.DB(), db.SequenceCountsParams{Ids: ids, OrgID: c.Key.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	of := make(map[string]db.SequenceCountsRow, len(counts))
+	for _, n := range counts {
+		of[n.ID] = n
+	}
+	return mapped(rows, func(r db.Sequence) api.Sequence { return toSequence(r, of[r.ID]) }), nil
+}
+
+// RetrieveSequence returns one sequence.
+func (s *Server) RetrieveSequence(ctx context.Context, r api.RetrieveSequenceRequestObject) (api.RetrieveSequenceResponseObject, error) {
+	c := work.From(ctx)
+	row, err := queries.SequenceGet(ctx, c.DB(), db.SequenceGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	if err := fits(c, row.ProgramID); err != nil {
+		return nil, err
+	}
+	one, err := counted(ctx, c, []db.Sequence{row})
+	if err != nil {
+		return nil, err
+	}
+	return api.RetrieveSequence200JSONResponse(one[0]), nil
+}
+
+// CreateSequence starts a sequence; its trigger enrols partners from now on.
+func (s *Server) CreateSequence(ctx context.Context, r api.CreateSequenceRequestObject) (api.CreateSequenceResponseObject, error) {
+	c, b := work.From(ctx), r.Body
+	if err := checkTriggerDays(b); err != nil {
+		return nil, err
+	}
+	p, err := program(ctx, c, b.ProgramID)
+	if err != nil {
+		return nil, err
+	}
+	row := db.Sequence{
+		ID: ident.New(ident.Sequence), OrgID: p.OrgID, ProgramID: p.ID, Name: b.Name, Status: "active", Trigger: string(b.Trigger),
+		TriggerDays: b.TriggerDays, CreatedAt: c.Now, UpdatedAt: c.Now,
+	}
+	if err := queries.SequenceInsert(ctx, c.Later(), db.SequenceInsertParams{
+		ID: row.ID, OrgID: row.OrgID, ProgramID: row.ProgramID, Name: row.Name, Status: row.Status, Trigger: row.Trigger, TriggerDays: row.TriggerDays,
+		CreatedAt: c.Now, UpdatedAt: c.Now,
+	}); err != nil {
+		return nil, err
+	}
+	for i, step := range b.Steps {
+		if err := queries.SequenceStepInsert(ctx, c.Later(), db.SequenceStepInsertParams{
+			SequenceID: row.ID, Position: int64(i), OrgID: row.OrgID, ProgramID: row.ProgramID, DelayDays: step.DelayDays, Subject: step.Subject, Body: step.Body,
+		}); err != nil {
+			return nil, err
+		}
+	}
+	err = noteTrigger(ctx, c, row)
+	return api.CreateSequence201JSONResponse(toSequence(row, db.SequenceCountsRow{Steps: int64(len(b.Steps))})), err
+}
+
+// checkTriggerDays asks for days of an idle sequence, and of no other
+// (decisions, 154).
+func checkTriggerDays(b *api.SequenceCreate) error {
+	switch idle := b.Trigger == sequence.Idle; {
+	case idle && b.TriggerDays == nil:
+		return problem.On("trigger_days", problem.ParameterMissing, "trigger_days is required for the trigger idle.")
+	case !idle && b.TriggerDays != nil:
+		return problem.Invalid("trigger_days", "trigger_days is for the trigger idle only.")
+	}
+	return nil
+}
+
+// noteTrigger keeps the program's note on first commissions true. It looks once it
+// has the program's lock, and so sees what whoever had it before has written.
+func noteTrigger(ctx context.Context, c *work.Call, row db.Sequence) error {
+	if row.Trigger != sequence.FirstCommission {
+		return nil
+	}
+	if _, err := queries.ProgramLock(ctx, c.Tx, db.ProgramLockParams{ID: row.ProgramID, OrgID: row.OrgID}); err != nil {
+		return err
+	}
+	return queries.ProgramSetEnrols(ctx, c.Later(), db.ProgramSetEnrolsParams{ID: row.ProgramID, OrgID: row.OrgID})
+}
+
+// DeleteSequence removes a sequence with its steps; whoever is in it gets no more
+// of them.
+func (s *Server) DeleteSequence(ctx context.Context, r api.DeleteSequenceRequestObject) (api.DeleteSequenceResponseObject, error) {
+	c := work.From(ctx)
+	row, err := lockSequence(ctx, c, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := queries.SequenceDelete(ctx, c.Later(), db.SequenceDeleteParams{ID: row.ID, OrgID: row.OrgID}); err != nil {
+		return nil, err
+	}
+	return api.DeleteSequence200JSONResponse{ID: row.ID, Object: "sequence", Deleted: true}, noteTrigger(ctx, c, row)
+}
+
+// PauseSequence stops everybody at their step.
+func (s *Server) PauseSequence(ctx context.Context, r api.PauseSequenceRequestObject) (api.PauseSequenceResponseObject, error) {
+	q, err := setSequence(ctx, work.From(ctx), r.ID, "paused")
+	return api.PauseSequence200JSONResponse(q), err
+}
+
+// ResumeSequence lets everybody go on from their step.
+func (s *Server) ResumeSequence(ctx context.Context, r api.ResumeSequenceRequestObject) (api.ResumeSequenceResponseObject, error) {
+	q, err := setSequence(ctx, work.From(ctx), r.ID, "active")
+	return api.ResumeSequence200JSONResponse(q), err
+}
+
+// setSequence sets the status; one that is there already stays untouched.
+func setSequence(ctx context.Context, c *work.Call, id, status string) (api.Sequence, error) {
+	row, err := lockSequence(ctx, c, id)
+	if err != nil {
+		return api.Sequence{}, err
+	}
+	if row.Status != status {
+		row.Status, row.UpdatedAt = status, c.Now
+		err := queries.SequenceSetStatus(ctx, c.Later(), db.SequenceSetStatusParams{Status: status, UpdatedAt: c.Now, ID: row.ID, OrgID: row.OrgID})
+		if err != nil {
+			return api.Sequence{}, err
+		}
+	}
+	one, err := counted(ctx, c, []db.Sequence{row})
+	if err != nil {
+		return api.Sequence{}, err
+	}
+	return one[0], nil
+}
+
+func lockSequence(ctx context.Context, c *work.Call, id string) (db.Sequence, error) {
+	row, err := queries.SequenceLock(ctx, c.Tx, db.SequenceLockParams{ID: id, OrgID: c.Key.OrgID})
+	if err != nil {
+		return row, err
+	}
+	return row, fits(c, row.ProgramID)
+}
+
+func toSequence(r db.Sequence, n db.SequenceCountsRow) api.Sequence {
+	return api.Sequence{
+		ID: r.ID, Object: "sequence", ProgramID: r.ProgramID, Name: r.Name, Status: api.SequenceStatus(r.Status), Trigger: api.SequenceTrigger(r.Trigger),
+		TriggerDays: r.TriggerDays, Steps: n.Steps, Counts: api.SequenceCounts{Enrolled: n.Enrolled, Active: n.Active, Completed: n.Enrolled - n.Active},
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+	}
+}

@@ -1,0 +1,150 @@
+package handlers
+
+import (
+	"context"
+
+	"github.com/oapi-codegen/nullable"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/ident"
+	"rail/server/money/tax"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// ListTaxFormStatuses lists the tax-form statuses of a program, newest first.
+func (s *Server) ListTaxFormStatuses(ctx context.Context, r api.ListTaxFormStatusesRequestObject) (api.ListTaxFormStatusesResponseObject, error) {
+	c, p := work.From(ctx), r.Params
+	org := c.Key.OrgID
+	status, in := choices(p.Status)
+	rows, err := list(ctx, c, paging{
+		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
+		refs: []reference{refPartner("partner_id", p.PartnerID)},
+	}, lister[position, db.TaxFormStatus]{
+		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
+			row, err := queries.TaxFormCursor(ctx, tx, db.TaxFormCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID})
+			return position{row.CreatedAt, row.ID}, err
+		},
+		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.TaxFormStatus, error) {
+			return queries.TaxFormPage(ctx, tx, db.TaxFormPageParams{
+				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, Status: status, StatusIn: in,
+				AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
+			})
+		}),
+		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
+			return queries.TaxFormCount(ctx, tx, db.TaxFormCountParams{ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, Status: status, StatusIn: in})
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	data := mapped(rows.rows, toTaxForm)
+	if err := fillTaxForms(ctx, c, data, p.Expand); err != nil {
+		return nil, err
+	}
+	return api.ListTaxFormStatuses200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
+}
+
+func fillTaxForms(ctx context.Context, c *work.Call, forms []api.TaxFormStatus, expand []api.TaxFormStatusExpand) error {
+	return together(ctx, c, embedPartner(ctx, c, wants(expand, api.TaxFormStatusExpandPartner), forms,
+		func(f *api.TaxFormStatus) (*string, *nullable.Nullable[api.Partner]) { return &f.PartnerID, &f.Partner }))
+}
+
+// RetrieveTaxFormStatus returns one tax-form status.
+func (s *Server) RetrieveTaxFormStatus(ctx context.Context, r api.RetrieveTaxFormStatusRequestObject) (api.RetrieveTaxFormStatusResponseObject, error) {
+	c := work.From(ctx)
+	form, err := queries.TaxFormGet(ctx, c.DB(), db.TaxFormGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	if err := fits(c, form.ProgramID); err != nil {
+		return nil, err
+	}
+	one := []api.TaxFormStatus{toTaxForm(form)}
+	err = fillTaxForms(ctx, c, one, r.Params.Expand)
+	return api.RetrieveTaxFormStatus200JSONResponse(one[0]), err
+}
+
+// CreateTaxFormStatus records the status of a form that was collected elsewhere.
+func (s *Server) CreateTaxFormStatus(ctx context.Context, r api.CreateTaxFormStatusRequestObject) (api.CreateTaxFormStatusResponseObject, error) {
+	c, b := work.From(ctx), r.Body
+	f := db.TaxFormStatus{
+		ID: ident.New(ident.TaxForm), OrgID: c.Key.OrgID, PartnerID: b.PartnerID, Type: string(b.Type), Status: string(b.Status),
+		EntityType: b.EntityType, CountryCode: upper(b.CountryCode), SignedAt: b.SignedAt, ExpiresAt: b.ExpiresAt, CreatedAt: c.Now, UpdatedAt: c.Now,
+	}
+	if err := datesOf(&f, c.Now); err != nil {
+		return nil, err
+	}
+	partner, err := queries.PartnerLock(ctx, c.Tx, db.PartnerLockParams{ID: b.PartnerID, OrgID: c.Key.OrgID})
+	if err != nil {
+		return nil, found(err, "partner_id")
+	}
+	if err := fits(c, partner.ProgramID); err != nil {
+		return nil, err
+	}
+	f.ProgramID = partner.ProgramID
+	if err := supersede(ctx, c, f); err != nil {
+		return nil, err
+	}
+	if err := queries.TaxFormInsert(ctx, c.Later(), db.TaxFormInsertParams(f)); err != nil {
+		return nil, err
+	}
+	err = audit(ctx, c, entry{programID: f.ProgramID, action: "tax_form_status.created", targetID: f.ID, after: map[string]any{"partner_id": f.PartnerID, "type": f.Type, "status": f.Status}})
+	return api.CreateTaxFormStatus201JSONResponse(toTaxForm(f)), err
+}
+
+// datesOf judges the dates of a form, and fills in when a valid one runs out.
+func datesOf(f *db.TaxFormStatus, now clock.Time) error {
+	asked := f.Status == "required" || f.Status == "not_required"
+	switch {
+	case asked && f.SignedAt != nil:
+		return problem.Invalid("signed_at", "A form that is %s has not been signed.", f.Status)
+	case asked && f.ExpiresAt != nil:
+		return problem.Invalid("expires_at", "A form that is %s does not run out.", f.Status)
+	case f.SignedAt != nil && f.SignedAt.After(now.Time):
+		return problem.Invalid("signed_at", "signed_at lies in the future.")
+	}
+	if f.Status == "submitted" && f.ExpiresAt == nil {
+		signed := now
+		if f.SignedAt != nil {
+			signed = *f.SignedAt
+		}
+		f.ExpiresAt = tax.Expiry(f.Type, signed)
+	}
+	switch {
+	case f.SignedAt != nil && f.ExpiresAt != nil && !f.ExpiresAt.After(f.SignedAt.Time):
+		return problem.Invalid("expires_at", "expires_at must lie after signed_at.")
+	case f.Status == "submitted" && f.ExpiresAt != nil && !f.ExpiresAt.After(now.Time):
+		return problem.Invalid("expires_at", "The form ran out at %s; record it as expired.", f.ExpiresAt)
+	}
+	return nil
+}
+
+// supersede retires what the new row replaces: a submitted form every other
+// current row of the partner, a row that asks the current one of its type, and one
+// that has run out the valid one of its type (decisions, 122).
+func supersede(ctx context.Context, c *work.Call, f db.TaxFormStatus) error {
+	p := db.TaxFormSupersedeParams{UpdatedAt: c.Now, ProgramID: f.ProgramID, OrgID: f.OrgID, PartnerID: f.PartnerID}
+	switch f.Status {
+	case "required", "not_required":
+		p.Type = &f.Type
+	case "submitted":
+	case "expired":
+		return queries.TaxFormRunOut(ctx, c.Later(), db.TaxFormRunOutParams{
+			UpdatedAt: c.Now, ProgramID: f.ProgramID, OrgID: f.OrgID, PartnerID: f.PartnerID, Type: f.Type, SignedAt: f.SignedAt,
+		})
+	default:
+		return nil // a record of the past
+	}
+	return queries.TaxFormSupersede(ctx, c.Later(), p)
+}
+
+func toTaxForm(f db.TaxFormStatus) api.TaxFormStatus {
+	return api.TaxFormStatus{
+		ID: f.ID, Object: "tax_form_status", PartnerID: f.PartnerID, Type: api.TaxFormType(f.Type), Status: api.TaxFormState(f.Status),
+		EntityType: f.EntityType, CountryCode: f.CountryCode, SignedAt: f.SignedAt, ExpiresAt: f.ExpiresAt, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt,
+	}
+}

@@ -1,0 +1,183 @@
+package handlers_test
+
+import (
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/harness/apitest"
+)
+
+// delivering is a program whose events two server processes may deliver.
+func delivering(t *testing.T) (hooked, *apitest.Process, func() *apitest.Process) {
+	t.Helper()
+	base := apitest.Real(t, apitest.Loopback)
+	start := func() *apitest.Process {
+		return apitest.StartProcess(t, base, "RAIL_WEBHOOK_ALLOW_CIDRS=127.0.0.0/8", "RAIL_LOG_LEVEL=error")
+	}
+	first := start()
+	e := earner{first.Server, first.Program()}
+	first.Flow(e.program)
+	return hooked{e, apitest.NewSink(t)}, first, start
+}
+
+// ids counts what has arrived by event.
+func (h hooked) ids(path string) map[string]int {
+	out := map[string]int{}
+	for _, r := range h.sink.Got(path) {
+		out[r.Event.String("id")]++
+	}
+	return out
+}
+
+// TestDeliveriesSurviveKills: workers that are killed in the middle lose
+// nothing, what comes twice is the same, and another takes over within two
+// seconds (reliability, D1 and D9).
+func TestDeliveriesSurviveKills(t *testing.T) {
+	t.Parallel()
+	h, _, start := delivering(t)
+	h.endpoint("/in")
+	h.sink.Answer = func(http.ResponseWriter, apitest.Received) { time.Sleep(3 * time.Millisecond) }
+	kills := 4 // RAIL_TEST_KILLS=50 is reliability's own figure
+	if n, err := strconv.Atoi(os.Getenv("RAIL_TEST_KILLS")); err == nil {
+		kills = n
+	}
+	steady := h.s
+	partner, _ := h.partner()
+	customer := steady.Customer(h.program, partner)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for range 15 * kills {
+			steady.Sale(h.program, customer)
+		}
+	})
+	for range kills {
+		victim := start()
+		time.Sleep(150 * time.Millisecond)
+		require.NoError(t, victim.Cmd.Process.Kill())
+		_ = victim.Cmd.Wait() // killed
+	}
+	wg.Wait()
+	want := steady.Events(h.program)
+	limit := time.Now().Add(time.Minute)
+	for len(h.ids("/in")) < len(want) && time.Now().Before(limit) {
+		time.Sleep(50 * time.Millisecond)
+	}
+	got := h.ids("/in")
+	require.Len(t, got, len(want), "nothing is lost")
+	doubles := 0
+	bodies := map[string]string{}
+	for _, r := range h.sink.Got("/in") {
+		id := r.Event.String("id")
+		if before, seen := bodies[id]; seen {
+			doubles++
+			require.Equal(t, before, r.Body)
+		}
+		bodies[id] = r.Body
+	}
+	require.LessOrEqual(t, doubles, kills)
+}
+
+// TestTakeover: the endpoint of a worker that is killed while it sends is taken
+// over at once (reliability, D9).
+func TestTakeover(t *testing.T) {
+	t.Parallel()
+	h, first, start := delivering(t)
+	id := h.endpoint("/in", M{"event_types": []string{"affiliate.created"}}).String("id")
+	var mu sync.Mutex
+	hangs := true
+	h.sink.Answer = func(http.ResponseWriter, apitest.Received) {
+		mu.Lock()
+		hang := hangs
+		hangs = false
+		mu.Unlock()
+		if hang {
+			time.Sleep(4 * time.Second)
+		}
+	}
+	h.s.Partner(h.program)
+	h.sink.Wait(t, "/in", 1) // the only process sends, and waits for the answer
+	second := start()
+	require.NoError(t, first.Cmd.Process.Kill())
+	killed := time.Now()
+	h.sink.Wait(t, "/in", 2)
+	require.Less(t, time.Since(killed), 2*time.Second)
+	h.s = second.Server
+	h.settled(t, id, "delivered", 1)
+	require.EqualValues(t, 1, h.log(id)[0].Int("attempts"), "the attempt that was cut off is made again, not counted twice")
+}
+
+// TestFencing: a result that comes after its lease changes nothing (reliability,
+// D8).
+func TestFencing(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	id := h.endpoint("/in", M{"event_types": []string{"affiliate.created"}}).String("id")
+	arrived, answer := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	h.sink.Answer = func(w http.ResponseWriter, _ apitest.Received) {
+		first := false
+		once.Do(func() { first = true })
+		if first {
+			close(arrived)
+			<-answer
+			w.WriteHeader(500)
+		}
+	}
+	stop := h.s.Deliver()
+	h.s.Partner(h.program)
+	<-arrived
+	_, err := h.s.Pool.Exec(t.Context(), "UPDATE webhook_leases SET owner = 1, token = token + 1, until = '-infinity'")
+	require.NoError(t, err)
+	h.s.Deliver()
+	h.settled(t, id, "delivered", 1)
+	before := h.log(id)[0]
+	close(answer)
+	stop() // the first has written, or not, what it knows
+	require.Equal(t, before.Body, h.log(id)[0].Body)
+	require.Len(t, h.sink.Got("/in"), 2)
+}
+
+// TestStoppedWorker: a worker that is stopped past its lease, in the middle of
+// an attempt, changes nothing when it goes on (reliability, D8). A lease takes
+// half a minute, so that this runs with RAIL_TEST_FULL=1 only.
+func TestStoppedWorker(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("RAIL_TEST_FULL") != "1" {
+		t.Skip("set RAIL_TEST_FULL=1")
+	}
+	h, first, start := delivering(t)
+	id := h.endpoint("/in", M{"event_types": []string{"affiliate.created"}}).String("id")
+	var once sync.Once
+	answer := make(chan struct{})
+	h.sink.Answer = func(w http.ResponseWriter, _ apitest.Received) {
+		stopped := false
+		once.Do(func() { stopped = true })
+		if stopped {
+			<-answer
+			w.WriteHeader(500)
+		}
+	}
+	h.s.Partner(h.program)
+	h.sink.Wait(t, "/in", 1)
+	require.NoError(t, first.Cmd.Process.Signal(syscall.SIGSTOP))
+	h.s = start().Server
+	for range 45 {
+		if len(h.sink.Got("/in")) == 2 {
+			break
+		}
+		time.Sleep(time.Second)
+	}
+	before := h.settled(t, id, "delivered", 1)[0]
+	require.NoError(t, first.Cmd.Process.Signal(syscall.SIGCONT))
+	close(answer)
+	time.Sleep(2 * time.Second)
+	require.Equal(t, before.Body, h.log(id)[0].Body)
+	require.Len(t, h.sink.Got("/in"), 2)
+}

@@ -1,0 +1,163 @@
+package handlers_test
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/event"
+	"rail/server/harness/apitest"
+	"rail/server/ident"
+	"rail/server/outbound/webhook"
+	"rail/server/postgres/pgtx"
+	"rail/server/secret"
+)
+
+// another is the same server for another organization.
+func (h hooked) another() hooked {
+	s := *h.s
+	s.Org = s.NewOrg("Another")
+	s.Key = s.NewKey(s.Org, true, "read", "write")
+	return hooked{earner{&s, s.Program()}, h.sink}
+}
+
+// tell writes an event of the program.
+func (h hooked) tell(t *testing.T, tx pgtx.DBTX) (id string) {
+	t.Helper()
+	r := event.Recorder{OrgID: h.s.Org, Now: h.s.Clock.Now()}
+	r.Record("affiliate.created", event.Subject{ProgramID: h.program, ID: "part_1"}, M{})
+	require.NoError(t, r.Flush(t.Context(), tx))
+	return r.IDs()[0]
+}
+
+// arrived lists the events of a path in the order in which they came.
+func (h hooked) arrived(t *testing.T, path string, n int) (ids []string) {
+	t.Helper()
+	for _, r := range h.sink.Wait(t, path, n) {
+		ids = append(ids, r.Header.Get("Rail-Event-Id"))
+	}
+	return ids
+}
+
+// TestWaitsForItsProgramOnly: a transaction that stays open holds back what its
+// own program tells after it, and nobody else's events.
+func TestWaitsForItsProgramOnly(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	other := h.another()
+	h.endpoint("/in")
+	other.endpoint("/other")
+	h.s.Deliver()
+	tx, err := h.s.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = tx.Rollback(context.Background()) }) // it may have ended
+	first := h.tell(t, tx)
+	second := h.tell(t, h.s.Pool)
+	for n := range 3 { // each a look of the sender later
+		other.tell(t, h.s.Pool)
+		other.arrived(t, "/other", n+1)
+	}
+	require.Empty(t, h.sink.Got("/in"))
+	require.NoError(t, tx.Commit(t.Context()))
+	require.Equal(t, []string{first, second}, h.arrived(t, "/in", 2))
+}
+
+// TestClockOfWriter: what a server tells whose clock is ahead goes before what
+// others tell later.
+func TestClockOfWriter(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	id := h.endpoint("/in").String("id")
+	ahead := *h.s
+	ahead.URL = apitest.On(t, h.s.DSN, clock.NewManual(apitest.Start.Add(time.Hour))).URL
+	ahead.Partner(h.program)
+	h.s.Partner(h.program)
+	waiting := h.log(id)[1]
+	require.Equal(t, waiting.String("created_at"), waiting.String("next_attempt_at"))
+	h.s.Deliver()
+	var want []string
+	for _, e := range h.s.Events(h.program) {
+		want = append(want, e.String("id"))
+	}
+	require.Equal(t, want, h.arrived(t, "/in", 2))
+	h.settled(t, id, "delivered", 2)
+	ahead.Post("/v1/webhook_deliveries/"+waiting.String("id")+"/replay", nil)
+	h.arrived(t, "/in", 3)
+}
+
+// TestReplayKeepsOrder: what is queued again goes in the order of the events.
+func TestReplayKeepsOrder(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	id := h.endpoint("/in").String("id")
+	var want []string
+	for range 12 {
+		want = append(want, h.tell(t, h.s.Pool))
+	}
+	stop := h.s.Deliver()
+	require.Equal(t, want, h.arrived(t, "/in", 12))
+	h.settled(t, id, "delivered", 12)
+	stop()
+	window := M{"from": h.s.Clock.Now().Days(-1).String(), "to": h.s.Clock.Now().String()}
+	h.s.Must(202, h.s.Post("/v1/webhook_endpoints/"+id+"/replay", window))
+	last := h.tell(t, h.s.Pool)
+	h.s.Deliver()
+	require.Equal(t, append(append(want, want...), last), h.arrived(t, "/in", 25))
+}
+
+// hang adds endpoints of the program that never answer, and gives each events.
+func (h hooked) hang(t *testing.T, endpoints, events int) {
+	t.Helper()
+	keeper, err := secret.New(h.s.Config.SecretKey)
+	require.NoError(t, err)
+	for range endpoints {
+		id := ident.New(ident.Endpoint)
+		sealed, err := keeper.Seal([]byte(webhook.NewSecret()), webhook.SecretPlace(id, false))
+		require.NoError(t, err)
+		require.NoError(t, db.New().WebhookEndpointInsert(t.Context(), h.s.Pool, db.WebhookEndpointInsertParams{
+			ID: id, OrgID: h.s.Org, ProgramID: h.program, URL: "http://hangs.example/", EventTypes: []string{}, Enabled: true, Secret: sealed, CreatedAt: h.s.Clock.Now(),
+		}))
+	}
+	for range events {
+		h.tell(t, h.s.Pool)
+	}
+}
+
+// TestShares: receivers that hang, more than a sender has places, delay neither
+// another organization's webhooks nor those of their own that answer.
+func TestShares(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	h.s.DeliverBy(func(ctx context.Context, network, address string) (net.Conn, error) {
+		if strings.HasPrefix(address, "hangs.") {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	})
+	well, other := hooked{earner{h.s, h.s.Program()}, h.sink}, h.another()
+	well.endpoint("/well")
+	other.endpoint("/other")
+	soon := func(of hooked, path string, n int) {
+		of.tell(t, h.s.Pool)
+		told := time.Now()
+		of.arrived(t, path, n)
+		require.Less(t, time.Since(told), 2*time.Second, "number %d of %s", n, path)
+	}
+	soon(well, "/well", 1)
+	h.hang(t, 700, 20)
+	for n := range 20 {
+		soon(other, "/other", n+1)
+		soon(well, "/well", n+2)
+	}
+	var busy int
+	require.NoError(t, h.s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM webhook_leases WHERE until > now()").Scan(&busy))
+	require.Less(t, busy, 70, "an eighth of 512 places, and what is at work besides")
+	require.Greater(t, busy, 50)
+}

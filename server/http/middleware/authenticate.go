@@ -1,0 +1,118 @@
+package middleware
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"rail/server/auth"
+	"rail/server/problem"
+)
+
+// maxToken bounds what is hashed and looked up.
+const maxToken = 256
+
+// authenticate finds the key of the request (step 4). A request without a valid
+// key counts against the allowance of its address.
+func (f *Front) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		s := stateOf(c)
+		if s.route.public {
+			return next(c)
+		}
+		err := f.identify(c, s)
+		if err != nil && toProblem(err).Status() == http.StatusUnauthorized {
+			if limited := f.pay(c, s); limited != nil {
+				return limited
+			}
+			return err
+		}
+		f.giveBack(c, s)
+		if err != nil {
+			return err
+		}
+		return next(c)
+	}
+}
+
+func (f *Front) identify(c echo.Context, s *state) error {
+	token, err := bearer(c)
+	if err != nil {
+		return err
+	}
+	key, err := f.Keys.Find(c.Request().Context(), token, func() bool { return f.pay(c, s) == nil })
+	switch {
+	case errors.Is(err, auth.ErrUnknown):
+		return problem.New(problem.APIKeyInvalid, "This API key is not known.")
+	case errors.Is(err, auth.ErrNotAsked):
+		return limited(f.AddressLimit)
+	case err != nil:
+		return databaseProblem(err)
+	case key.Revoked:
+		return problem.New(problem.APIKeyRevoked, "This API key was revoked.")
+	}
+	s.key, s.keyed, s.token = key, true, token
+	if err := f.Keys.Used(c.Request().Context(), key); err != nil { // bookkeeping; no reason to refuse
+		f.Log.Warn("last use of a key not noted", "key", key.ID, "error", err)
+	}
+	return nil
+}
+
+// markTest tells on every response that a test key asked, by the form of the key:
+// refusals before anybody looked it up tell so too.
+func markTest(c echo.Context) {
+	if token, err := bearer(c); err == nil && auth.IsTest(token) {
+		c.Response().Header().Set("X-Rail-Livemode", "false")
+	}
+}
+
+// bearer reads the one Authorization header.
+func bearer(c echo.Context) (string, error) {
+	given := c.Request().Header.Values(echo.HeaderAuthorization)
+	if len(given) == 0 || len(given) == 1 && given[0] == "" {
+		return "", problem.New(problem.APIKeyMissing, "Send your API key as Authorization: Bearer <key>.")
+	}
+	scheme, token, _ := strings.Cut(given[0], " ")
+	token = strings.TrimSpace(token)
+	if len(given) > 1 || !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > maxToken {
+		return "", problem.New(problem.APIKeyInvalid, "The Authorization header must be one Bearer API key.")
+	}
+	return token, nil
+}
+
+// signature judges a signature whenever one is sent, and misses it where the key
+// asked for it (step 7; specification, Authentication 5).
+func (f *Front) signature(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if s := stateOf(c); s.keyed {
+			if err := s.verifySignature(c.Request().Header.Values("Rail-Signature")); err != nil {
+				return err
+			}
+		}
+		return next(c)
+	}
+}
+
+func (s *state) verifySignature(given []string) error {
+	if len(given) == 0 {
+		if s.key.SigningRequired {
+			return problem.New(problem.SignatureRequired, "This API key requires signed requests; send Rail-Signature.")
+		}
+		return nil
+	}
+	if len(given) > 1 {
+		return problem.New(problem.SignatureInvalid, "Rail-Signature is given twice.")
+	}
+	if s.unread != nil {
+		return nil // the door refuses it
+	}
+	switch err := auth.VerifySignature(given[0], s.token, s.body, s.now.Time); {
+	case errors.Is(err, auth.ErrExpired):
+		return problem.New(problem.SignatureExpired, "%s.", err)
+	case err != nil:
+		return problem.New(problem.SignatureInvalid, "%s.", err)
+	}
+	return nil
+}

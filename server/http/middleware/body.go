@@ -1,0 +1,39 @@
+package middleware
+
+import (
+	"mime"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"rail/server/problem"
+)
+
+// door lets a body in only as JSON in UTF-8 (step 10). A body on an operation
+// that takes none is refused rather than ignored.
+func (f *Front) door(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		s := stateOf(c)
+		if len(s.body) == 0 && s.unread == nil {
+			return next(c)
+		}
+		if s.route.Operation.RequestBody == nil {
+			if err := f.Document.spare(s); err != nil {
+				return err
+			}
+			return next(c)
+		}
+		if s.unread != nil {
+			return s.unread
+		}
+		kind, params, err := mime.ParseMediaType(c.Request().Header.Get(echo.HeaderContentType))
+		charset := params["charset"]
+		if err != nil || kind != echo.MIMEApplicationJSON || charset != "" && !strings.EqualFold(charset, "utf-8") {
+			return problem.New(problem.UnsupportedMediaType, "Content-Type must be application/json.")
+		}
+		if p := CheckJSON(s.body); p != nil {
+			return p
+		}
+		return next(c)
+	}
+}

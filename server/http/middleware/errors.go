@@ -1,0 +1,137 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/labstack/echo/v4"
+
+	"rail/server/problem"
+)
+
+// envelope is the body of every error (specification, Errors 1).
+type envelope struct {
+	Error    errorBody `json:"error"`
+	Existing any       `json:"existing,omitempty"`
+}
+
+type errorBody struct {
+	Type      string       `json:"type"`
+	Code      problem.Code `json:"code"`
+	Message   string       `json:"message"`
+	Param     string       `json:"param,omitempty"`
+	RequestID string       `json:"request_id"`
+}
+
+// Both hold names of members as they were sent, which may be as long as a body.
+const (
+	maxMessage = 4 << 10
+	maxParam   = 255
+)
+
+// brief returns at most so many bytes of a text.
+func brief(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// writeError is the one writer of errors.
+func (f *Front) writeError(err error, c echo.Context) {
+	p := toProblem(err)
+	if s, ok := c.Get(stateKey).(*state); ok {
+		s.problem = p
+	}
+	if c.Response().Committed {
+		return
+	}
+	h := c.Response().Header()
+	if p.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(p.RetryAfter))
+	}
+	if p.Status() == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", "Bearer")
+	}
+	h.Set(echo.HeaderContentType, echo.MIMEApplicationJSON)
+	c.Response().WriteHeader(p.Status())
+	body := json.NewEncoder(c.Response())
+	body.SetEscapeHTML(false) // people read the message
+	about := errorBody{p.Type(), p.Code, brief(p.Message, maxMessage), brief(p.Param, maxParam), h.Get(HeaderRequestID)}
+	if err := body.Encode(envelope{about, p.Existing}); err != nil {
+		f.Log.Debug("response not written", "error", err)
+	}
+}
+
+// toProblem maps any error to what the client is told.
+func toProblem(err error) *problem.Error {
+	var p *problem.Error
+	var he *echo.HTTPError
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.Is(err, pgx.ErrNoRows):
+		return problem.NotFound("")
+	case errors.As(err, &he):
+		return echoProblem(he)
+	default:
+		return databaseProblem(err)
+	}
+}
+
+// echoProblem maps what the router and the generated binder refuse.
+func echoProblem(he *echo.HTTPError) *problem.Error {
+	switch he.Code {
+	case http.StatusNotFound:
+		return problem.New(problem.RouteNotFound, "No such path.")
+	case http.StatusMethodNotAllowed:
+		return problem.New(problem.MethodNotAllowed, "This path does not know the method.")
+	case http.StatusUnsupportedMediaType:
+		return problem.New(problem.UnsupportedMediaType, "Content-Type must be application/json.")
+	case http.StatusBadRequest:
+		// The binder's error may hold a piece of the body, so it is not kept.
+		return problem.New(problem.ParameterInvalid, "A parameter cannot be read.")
+	default:
+		return problem.Internal(he)
+	}
+}
+
+// databaseProblem tells a database that is away from a mistake of ours.
+func databaseProblem(err error) *problem.Error {
+	var pg *pgconn.PgError
+	var connect *pgconn.ConnectError
+	var network net.Error
+	switch {
+	case errors.As(err, &pg):
+		if away(pg.Code) {
+			return problem.Away(err)
+		}
+		return problem.Internal(err)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled),
+		errors.As(err, &connect), errors.As(err, &network), pgconn.SafeToRetry(err), connectionLost(err):
+		return problem.Away(err)
+	default:
+		return problem.Internal(err)
+	}
+}
+
+// away lists the states in which a database cannot serve right now: lock and
+// statement time-outs, shutdown, recovery, too many connections.
+func away(code string) bool {
+	switch code {
+	case "55P03", "57014", "57P01", "57P02", "57P03", "57P05", "53300", "25P03", "25P04", "40001", "40P01", "53400":
+		return true
+	}
+	return len(code) == 5 && code[:2] == "08"
+}
+
+func connectionLost(err error) bool {
+	return errors.Is(err, net.ErrClosed) || errors.Is(err, pgx.ErrTxClosed) || isUnexpectedEnd(err)
+}

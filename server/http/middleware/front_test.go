@@ -1,0 +1,440 @@
+package middleware_test
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"rail/server/auth"
+	"rail/server/cli"
+	"rail/server/clock"
+	"rail/server/harness/apitest"
+	"rail/server/harness/pgtest"
+)
+
+type M = apitest.M
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// refuse checks the envelope of a refusal: its status, type and code.
+func refuse(t *testing.T, status int, kind, code string, a apitest.Answer) {
+	t.Helper()
+	require.Equal(t, status, a.Status, "%s", a.Raw)
+	e, ok := a.Body["error"].(M)
+	require.True(t, ok, "%s", a.Raw)
+	require.Equal(t, kind, e["type"])
+	require.Equal(t, code, e["code"])
+	require.NotEmpty(t, e["message"])
+}
+
+func TestRefusalsOfThePath(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	tag := fmt.Sprintf(`{"program_id":%q,"name":"x"}`, program)
+	refuse(t, 404, "not_found_error", "route_not_found", s.Get("/v1/nothing"))
+	refuse(t, 404, "not_found_error", "route_not_found", s.Get("/v1/programs/"))
+	for _, id := range []string{"%00", "%ff", "..%2Fx", strings.Repeat("x", 300), "part_1", "prg_none", "%20"} {
+		refuse(t, 404, "not_found_error", "resource_not_found", s.Get("/v1/programs/"+id))
+	}
+	a := s.Do(http.MethodPut, "/v1/programs", s.Key, nil)
+	refuse(t, 405, "invalid_request_error", "method_not_allowed", a)
+	require.Equal(t, "GET, HEAD, POST", a.Header.Get("Allow"))
+	refuse(t, 413, "invalid_request_error", "payload_too_large", s.Post("/v1/tags", `{"name":"`+strings.Repeat("x", 1<<20)+`"}`))
+	for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1", ""} {
+		refuse(t, 415, "invalid_request_error", "unsupported_media_type", s.Do("POST", "/v1/tags", s.Key, tag, "Content-Type", kind))
+	}
+	refuse(t, 415, "invalid_request_error", "unsupported_media_type", s.Do("POST", "/v1/tags", s.Key, tag, "Content-Encoding", "gzip"))
+	// An operation without a body answers as the description says, whatever body is sent.
+	s.Must(200, s.Do("GET", "/v1/programs", s.Key, nil, "Content-Encoding", "gzip"))
+	for _, body := range []string{`{"a":1}`, `"` + strings.Repeat("x", 1<<20) + `"`} {
+		refuse(t, 400, "invalid_request_error", "parameter_unknown", s.Do("POST", "/v1/applications/app_1/approve", s.Key, body, "Content-Encoding", "gzip"))
+		refuse(t, 401, "authentication_error", "api_key_missing", s.Do("POST", "/v1/applications/app_1/approve", "", body))
+	}
+	refuse(t, 400, "invalid_request_error", "parameter_unknown", s.Do("GET", "/llms.txt?x=1", "", nil))
+	refuse(t, 400, "invalid_request_error", "unsupported_version", s.Do("GET", "/v1/programs", s.Key, nil, "X-Rail-Version", "2020-01-01"))
+}
+
+func TestBadBodies(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	for name, body := range map[string]string{
+		"nothing": ``, "no object": `[]`, "null": `null`, "text": `"x"`, "trailing": `{"program_id":"p"} {}`, "cut": `{"a":`, "comma": `{"a":1,}`,
+		"twice": `{"name":"a","name":"b"}`, "case": `{"name":"a","Name":"b"}`, "nul": `{"name":"a\u0000b"}`, "surrogate": `{"name":"\ud800"}`,
+		"utf8": "{\"name\":\"a\xffb\"}", "deep": strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 40), "bom": "\ufeff{}", "comment": `{/**/}`,
+		"control": "{\"name\":\"a\nb\"}", "nan": `{"a":NaN}`, "leading": `{"a":01}`,
+	} {
+		a := s.Post("/v1/tags", body)
+		require.Equal(t, 400, a.Status, "%s: %s", name, a.Raw)
+		require.Equal(t, "invalid_json", a.Code(), "%s: %s", name, a.Raw)
+	}
+	s.Refused(400, "parameter_invalid", "holding_period_days", s.Post("/v1/programs/"+program, `{"holding_period_days":1.0}`))
+	s.Refused(400, "parameter_invalid", "holding_period_days", s.Post("/v1/programs/"+program, `{"holding_period_days":1e1}`))
+	s.Refused(400, "parameter_missing", "name", s.Post("/v1/tags", M{"program_id": program}))
+	s.Refused(400, "parameter_unknown", "colour", s.Post("/v1/tags", M{"program_id": program, "name": "x", "colour": "red"}))
+	s.Must(201, s.Post("/v1/tags", `{"program_id":"`+program+`","name":"\ud83d\ude00 ok"}`))
+}
+
+// TestOddNames: whatever the name of a member is, the refusal names it, and is no
+// answer of the size of the request.
+func TestOddNames(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	s.Refused(400, "parameter_invalid", "x.", s.Post("/v1/programs", `{"x":{"":1.5}}`))
+	s.Refused(400, "parameter_invalid", "x[0].", s.Post("/v1/programs", `{"x":[{"":1e3}]}`))
+	s.Refused(400, "parameter_unknown", "a\n\"b", s.Post("/v1/programs", M{"name": "x", "a\n\"b": 1}))
+	long := strings.Repeat("é", 200_000)
+	for _, body := range []string{`{"name":"x","` + long + `":1}`, `{"` + long + `":1.5}`, `{"` + long + `":1,"` + long + `":1}`, `{"name":1.` + strings.Repeat("1", 400_000) + `}`} {
+		a := s.Post("/v1/programs", body)
+		require.Equal(t, 400, a.Status)
+		require.Less(t, len(a.Raw), 6<<10)
+		require.True(t, utf8.Valid(a.Raw))
+	}
+}
+
+func TestBadQueries(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	get := func(query string) apitest.Answer { return s.Get("/v1/partners?program_id=" + program + query) }
+	for _, limit := range []string{"0", "101", "-1", "1.5", "abc", "", "%2B5", "%205", "5%3B", "%EF%BC%95", "99999999999999999999"} {
+		require.Equal(t, 400, get("&limit="+limit).Status, limit)
+		require.Equal(t, "limit", get("&limit="+limit).Param(), limit)
+	}
+	s.Refused(400, "parameter_invalid", "limit", get("&limit=5&limit=6"))
+	s.Refused(400, "parameter_unknown", "stauts", get("&stauts=active"))
+	s.Refused(400, "parameter_invalid", "status", get("&status=activ"))
+	for _, status := range []string{"", "active,", ",", "active&status=pending"} {
+		s.Refused(400, "parameter_invalid", "status", get("&status="+status))
+	}
+	s.Must(200, get("&status=active,%20pending,active"))
+	for _, path := range []string{"/v1/sales?occurred_after=", "/v1/commissions/maturing?to=2026-09-01&from=", "/v1/reports?from="} {
+		for _, day := range []string{"", "2026", "2026-02-31", "01.09.2026", "2026-9-1", "2026-09-01%2012:00:00"} {
+			a := s.Get(path + day + "&program_id=" + program)
+			require.Equal(t, 400, a.Status, path+day)
+			require.Contains(t, string(a.Raw), "date", path+day)
+		}
+	}
+	s.Refused(400, "invalid_expand", "expand[]", get("&expand=partner"))
+	require.Contains(t, string(get("&expand=partner").Raw), "group", "names the allowed values")
+	s.Refused(400, "invalid_include", "include[]", get("&include[]=money"))
+	s.Refused(400, "parameters_exclusive", "ending_before", get("&starting_after=part_1&ending_before=part_2"))
+	s.Refused(400, "invalid_cursor", "starting_after", get("&starting_after=part_none"))
+	s.Refused(400, "parameter_invalid", "search", get("&search=%00"))
+	s.Refused(400, "parameter_missing", "program_id", s.Get("/v1/partners"))
+	s.Refused(404, "resource_not_found", "program_id", s.Get("/v1/partners?program_id=prg_none"))
+	require.Equal(t, 400, get("&search=%zz").Status)
+	one := s.Must(200, get("&expand=group,group&expand[]=group"))
+	require.EqualValues(t, 0, one.Int("total_count"))
+	s.Refused(400, "invalid_expand", "expand[]", s.Get("/v1/tags?program_id="+program+"&expand=partner"))
+}
+
+func TestAuthentication(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	ask := func(headers ...string) apitest.Answer { return s.Do("GET", "/v1/programs", "", nil, headers...) }
+	for name, c := range map[string][2]string{
+		"none": {"", "api_key_missing"}, "basic": {"Basic eA==", "api_key_invalid"}, "bearer alone": {"Bearer", "api_key_invalid"},
+		"unknown": {"Bearer " + auth.NewToken(true), "api_key_invalid"}, "changed": {"Bearer " + s.Key[:len(s.Key)-1] + "~", "api_key_invalid"},
+		"huge": {"Bearer " + strings.Repeat("x", 10_000), "api_key_invalid"},
+	} {
+		a := ask("Authorization", c[0])
+		refuse(t, 401, "authentication_error", c[1], a)
+		require.Equal(t, "Bearer", a.Header.Get("WWW-Authenticate"), name)
+	}
+	s.Must(200, ask("Authorization", "bearer "+s.Key))
+	twice, err := http.NewRequestWithContext(t.Context(), "GET", s.URL+"/v1/programs", nil)
+	require.NoError(t, err)
+	twice.Header["Authorization"] = []string{"Bearer " + s.Key, "Bearer " + s.Key}
+	refuse(t, 401, "authentication_error", "api_key_invalid", s.Send(twice))
+	test := s.NewKey(s.Org, false, "read")
+	require.Equal(t, "false", s.Do("GET", "/v1/programs", test, nil).Header.Get("X-Rail-Livemode"))
+	require.Equal(t, "false", s.Do("GET", "/v1/programs/prg_none", test, nil).Header.Get("X-Rail-Livemode"))
+	require.Equal(t, "false", s.Do("POST", "/v1/tags", test, M{}).Header.Get("X-Rail-Livemode"))
+	require.Empty(t, s.Get("/v1/programs").Header.Get("X-Rail-Livemode"))
+}
+
+// TestRevoked: a revoked key is refused within a second on every replica.
+func TestRevoked(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	replica := apitest.On(t, s.DSN, s.Clock)
+	key, id := s.NewKeyWith(s.Org, true, 1000, "read")
+	both := []*apitest.Server{s, replica}
+	for _, r := range both {
+		r.Must(200, r.Do("GET", "/v1/programs", key, nil))
+	}
+	_, err := s.Pool.Exec(t.Context(), "UPDATE api_keys SET revoked_at = now() WHERE id = $1", id)
+	require.NoError(t, err)
+	revoked := time.Now()
+	for _, r := range both {
+		require.Eventually(t, func() bool { return r.Do("GET", "/v1/programs", key, nil).Status == 401 }, 5*time.Second, 20*time.Millisecond)
+	}
+	require.Less(t, time.Since(revoked), 3*time.Second, "a second, and some for a busy machine")
+	refuse(t, 401, "authentication_error", "api_key_revoked", s.Do("GET", "/v1/programs", key, nil))
+}
+
+// TestNoServerTakesARevokedKey: no request that begins after `rail key revoke` has
+// returned is accepted, by any of several servers that are all asked meanwhile.
+func TestNoServerTakesARevokedKey(t *testing.T) {
+	t.Parallel()
+	s := apitest.Real(t)
+	servers := apitest.Processes(t, s, 2)
+	key, id := s.NewKeyWith(s.Org, true, 1_000_000, "read")
+	ask := func(p *apitest.Process) int { return p.Do("GET", "/v1/programs", key, nil).Status }
+	revoked := make(chan struct{})
+	var all sync.WaitGroup
+	for i := range 8 {
+		require.Equal(t, 200, ask(servers[i%2]))
+		all.Go(func() {
+			for over := false; !over; {
+				select {
+				case <-revoked:
+					over = true
+				default:
+				}
+				if status := ask(servers[i%2]); over {
+					assert.Equal(t, 401, status)
+				}
+			}
+		})
+	}
+	var out, errs bytes.Buffer
+	status := cli.Run(t.Context(), &cli.Env{Out: &out, Err: &errs, Clock: clock.System{}, Environ: map[string]string{
+		"RAIL_DATABASE_URL": s.DSN, "RAIL_SECRET_KEY": hex.EncodeToString(s.Config.SecretKey[:]), "RAIL_DATA_DIR": t.TempDir(),
+	}}, []string{"key", "revoke", id})
+	close(revoked)
+	require.Zero(t, status, errs.String())
+	all.Wait()
+	require.Contains(t, out.String(), "no server takes it any more")
+}
+
+func TestSignedRequests(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	key := s.NewKey(s.Org, true, "write")
+	sign := func(t int64, body string) string {
+		return fmt.Sprintf("t=%d,v1=%x", t, auth.Sign(key, fmt.Sprint(t), []byte(body)))
+	}
+	now := s.Clock.Now().Unix()
+	body := `{"required":true}`
+	post := func(signature, body string) apitest.Answer {
+		if signature == "" {
+			return s.Do("POST", "/v1/inbound_signing", key, body)
+		}
+		return s.Do("POST", "/v1/inbound_signing", key, body, "Rail-Signature", signature)
+	}
+	refuse(t, 401, "authentication_error", "signature_invalid", post(sign(now, body), `{"required":false}`))
+	s.Must(200, post(sign(now, body), body))
+	refuse(t, 401, "authentication_error", "signature_required", post("", `{"required":false}`))
+	refuse(t, 401, "authentication_error", "signature_expired", post(sign(now-301, body), body))
+	refuse(t, 401, "authentication_error", "signature_expired", post(sign(now+301, body), body))
+	for _, ok := range []int64{0, 299, -299, 300, -300} {
+		s.Must(200, post(sign(now+ok, body), body))
+	}
+	for _, bad := range []string{"x", "t=1", "v1=00", "t=" + fmt.Sprint(now) + ",v1=", "t=1.5,v1=00", sign(now, body) + ",t=1", strings.Replace(sign(now, body), "v1=", "v0=", 1)} {
+		refuse(t, 401, "authentication_error", "signature_invalid", post(bad, body))
+	}
+	s.Must(200, post("x=1, "+strings.ToUpper(sign(now, body)[:0])+sign(now, body), body))
+	s.Must(200, s.Get("/v1/programs"))
+	s.Must(200, post(sign(now, `{"required":false}`), `{"required":false}`))
+	s.Must(200, post("", body))
+}
+
+func TestRateLimit(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	key, _ := s.NewKeyWith(s.Org, true, 25, "read")
+	for i := range 25 {
+		a := s.Must(200, s.Do("GET", "/v1/programs", key, nil))
+		require.Equal(t, "25", a.Header.Get("X-RateLimit-Limit"))
+		require.Equal(t, fmt.Sprint(24-i), a.Header.Get("X-RateLimit-Remaining"))
+	}
+	a := s.Do("GET", "/v1/programs", key, nil)
+	refuse(t, 429, "rate_limit_error", "rate_limit_exceeded", a)
+	require.Equal(t, "1", a.Header.Get("Retry-After"))
+	s.Must(200, s.Get("/v1/programs"))
+	s.Clock.Advance(time.Second)
+	s.Must(200, s.Do("GET", "/v1/programs", key, nil))
+}
+
+// TestRateLimitOverReplicas: the burst of a key is one burst, whoever answers, and
+// so is what comes after it.
+func TestRateLimitOverReplicas(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	b := apitest.On(t, a.DSN, a.Clock)
+	key, _ := a.NewKeyWith(a.Org, true, 25, "read")
+	burst := func(n int) (passed int) {
+		var all sync.WaitGroup
+		var count atomic.Int64
+		for i := range n {
+			s := []*apitest.Server{a, b}[i%2]
+			all.Go(func() {
+				if s.Do("GET", "/v1/programs", key, nil).Status == 200 {
+					count.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		return int(count.Load())
+	}
+	first := burst(60)
+	require.LessOrEqual(t, first, 25)
+	require.GreaterOrEqual(t, first, 20, "tokens that a replica holds and does not use are few")
+	a.Clock.Advance(200 * time.Millisecond)
+	require.LessOrEqual(t, burst(20), 30-first)
+	a.Clock.Advance(time.Minute)
+	require.LessOrEqual(t, burst(60), 25)
+	_, err := a.Pool.Exec(t.Context(), "ALTER TABLE rate_buckets RENAME TO away")
+	require.NoError(t, err)
+	a.Clock.Advance(time.Minute)
+	require.Equal(t, 50, burst(60), "without the table each limits for itself")
+}
+
+func TestIdempotency(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	key := func(k string) []string { return []string{"Idempotency-Key", k} }
+	post := func(k, body string) apitest.Answer { return s.Do("POST", "/v1/tags", s.Key, body, key(k)...) }
+	body := `{"program_id":"` + program + `","name":"one"}`
+	first := s.Must(201, post("k1", body))
+	again := s.Must(201, post("k1", body))
+	require.Equal(t, first.Raw, again.Raw)
+	require.Equal(t, "true", again.Header.Get("Idempotent-Replayed"))
+	require.NotEqual(t, first.Header.Get("Rail-Request-Id"), again.Header.Get("Rail-Request-Id"))
+	s.Must(201, post("k1", ` { "name" : "one", "program_id":"`+program+`"}`))
+	s.Refused(422, "idempotency_key_reused", "Idempotency-Key", post("k1", strings.Replace(body, "one", "two", 1)))
+	s.Refused(422, "idempotency_key_reused", "Idempotency-Key", s.Do("POST", "/v1/groups", s.Key, body, key("k1")...))
+	taken := s.Refused(409, "tag_name_taken", "name", post("k2", body))
+	replayed := s.Refused(409, "tag_name_taken", "name", post("k2", body))
+	require.Equal(t, taken.Raw, replayed.Raw, "a refusal is replayed, existing included")
+	require.Equal(t, "true", replayed.Header.Get("Idempotent-Replayed"))
+	s.Refused(400, "parameter_missing", "name", post("k3", `{"program_id":"`+program+`"}`))
+	s.Must(201, post("k3", strings.Replace(body, "one", "three", 1)))
+	for _, bad := range []string{"", strings.Repeat("x", 256), "caf\u00e9", "a\tb"} {
+		s.Refused(400, "parameter_invalid", "Idempotency-Key", post(bad, body))
+	}
+	stranger := s.NewKey(s.NewOrg("Other"), true, "read", "write")
+	require.Equal(t, 404, s.Do("POST", "/v1/tags", stranger, body, key("k1")...).Status, "another organization's key is its own")
+	s.Clock.Advance(24*time.Hour + time.Second)
+	s.Refused(409, "tag_name_taken", "name", post("k1", body))
+}
+
+// TestIdempotencyOfWhatActsOnTheKey: two keys of one organization that turn signing
+// on with one Idempotency-Key are two requests.
+func TestIdempotencyOfWhatActsOnTheKey(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	one, other := s.NewKey(s.Org, true, "write"), s.NewKey(s.Org, true, "write")
+	sign := func(key string) apitest.Answer {
+		return s.Do("POST", "/v1/inbound_signing", key, M{"required": true}, "Idempotency-Key", "all keys")
+	}
+	s.Must(200, sign(one))
+	s.Refused(422, "idempotency_key_reused", "Idempotency-Key", sign(other))
+	refuse(t, 401, "authentication_error", "signature_required", sign(one))
+}
+
+// TestKeptAnswersAreBounded: a large answer that cannot be kept is not given, and
+// its key stays free; small ones are kept all the same.
+func TestKeptAnswersAreBounded(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	partner := s.Partner(program)
+	large := func(name string) apitest.Answer {
+		noise := make([]byte, 6<<10)
+		_, _ = rand.Read(noise)
+		body := M{"program_id": program, "partner_id": partner, "external_customer_id": name, "metadata": M{"noise": hex.EncodeToString(noise)}}
+		first := s.Do("POST", "/v1/customers", s.Key, body, "Idempotency-Key", name)
+		if first.Status == 201 {
+			again := s.Must(201, s.Do("POST", "/v1/customers", s.Key, body, "Idempotency-Key", name))
+			require.Equal(t, first.Raw, again.Raw)
+			require.Equal(t, "true", again.Header.Get("Idempotent-Replayed"))
+		}
+		return first
+	}
+	s.Must(201, large("first"))
+	var kept int
+	require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT octet_length(body) FROM idempotency_keys WHERE key = 'first'").Scan(&kept))
+	require.Less(t, kept, 8<<10, "compressed before it is sealed")
+	left, err := s.Pool.Exec(t.Context(), "UPDATE rate_buckets SET tokens = $1 WHERE id = $2", 3*kept/2, "answers "+s.Org)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, left.RowsAffected())
+	s.Must(201, large("second"))
+	refused := s.Refused(429, "rate_limit_exceeded", "Idempotency-Key", large("third"))
+	require.NotEmpty(t, refused.Header.Get("Retry-After"))
+	require.EqualValues(t, 2, s.Get("/v1/customers?program_id="+program).Int("total_count"), "nothing was done")
+	s.Must(201, s.Do("POST", "/v1/tags", s.Key, M{"program_id": program, "name": "small"}, "Idempotency-Key", "small"))
+	seconds, err := strconv.Atoi(refused.Header.Get("Retry-After"))
+	require.NoError(t, err)
+	s.Clock.Advance(time.Duration(seconds) * time.Second)
+	s.Must(201, large("third"))
+}
+
+// TestOneKeyManyCallers: 64 callers at once with one key make one tag; each
+// ends with the same bytes.
+func TestOneKeyManyCallers(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	bodies := make([][]byte, 64)
+	var wg sync.WaitGroup
+	for i := range bodies {
+		wg.Go(func() {
+			for {
+				a := s.Do("POST", "/v1/tags", s.Key, M{"program_id": program, "name": "race"}, "Idempotency-Key", "race")
+				if a.Status == 409 && a.Code() == "idempotency_in_progress" && a.Header.Get("Retry-After") == "1" {
+					continue
+				}
+				bodies[i] = a.Raw
+				return
+			}
+		})
+	}
+	wg.Wait()
+	for _, b := range bodies {
+		require.True(t, bytes.Equal(bodies[0], b), "%s\n%s", bodies[0], b)
+	}
+	require.EqualValues(t, 1, s.Get("/v1/tags?program_id="+program).Int("total_count"))
+}
+
+func TestScopes(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	for scope, allowed := range map[string][]string{
+		"read": {"GET /v1/programs"}, "partners:write": {"POST /v1/tags"}, "commissions:write": {"POST /v1/clicks", "POST /v1/sales"},
+		"payouts:write": nil, "webhooks:write": nil,
+		"write": {"GET /v1/programs", "POST /v1/tags", "POST /v1/clicks", "POST /v1/sales", "POST /v1/programs"},
+	} {
+		key := s.NewKey(s.Org, true, scope)
+		for _, op := range []string{"GET /v1/programs", "POST /v1/tags", "POST /v1/clicks", "POST /v1/sales", "POST /v1/programs"} {
+			method, path, _ := strings.Cut(op, " ")
+			var body any
+			if method == "POST" {
+				body = M{}
+			}
+			a := s.Do(method, path, key, body)
+			if slices.Contains(allowed, op) {
+				require.NotEqual(t, 403, a.Status, "%s %s", scope, op)
+			} else {
+				refuse(t, 403, "permission_error", "insufficient_scope", a)
+			}
+		}
+	}
+}

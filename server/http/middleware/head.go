@@ -1,0 +1,58 @@
+package middleware
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/labstack/echo/v4"
+)
+
+// Router registers routes that answer HEAD wherever they answer GET.
+type Router struct{ *echo.Echo }
+
+// GET registers h for GET and for HEAD.
+func (r Router) GET(path string, h echo.HandlerFunc, m ...echo.MiddlewareFunc) *echo.Route {
+	r.Echo.HEAD(path, h, m...)
+	return r.Echo.GET(path, h, m...)
+}
+
+// head answers HEAD with the headers of GET, the length among them, and without
+// its body.
+func head(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if c.Request().Method != http.MethodHead {
+			return next(c)
+		}
+		m := &measured{ResponseWriter: c.Response().Writer}
+		c.Response().Writer = m
+		err := next(c)
+		m.finish()
+		return err
+	}
+}
+
+// measured counts a body instead of writing it, and holds the headers back until
+// its length is known.
+type measured struct {
+	http.ResponseWriter
+	status, length int
+}
+
+// WriteHeader keeps the status.
+func (m *measured) WriteHeader(status int) { m.status = status }
+
+// Write counts p.
+func (m *measured) Write(p []byte) (int, error) {
+	m.length += len(p)
+	return len(p), nil
+}
+
+func (m *measured) finish() {
+	if m.status == 0 {
+		return
+	}
+	if m.length > 0 {
+		m.Header().Set(echo.HeaderContentLength, strconv.Itoa(m.length))
+	}
+	m.ResponseWriter.WriteHeader(m.status)
+}

@@ -1,0 +1,56 @@
+package middleware
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"rail/server/problem"
+)
+
+const headerVersion = "X-Rail-Version"
+
+// headers sets what every API response carries (step 2): the version, the rate
+// headers (as they are known by then), and that nothing of it may be cached or
+// guessed at. It refuses a version that this server does not speak.
+func (f *Front) headers(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		h := c.Response().Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		if !describedPath(c.Request().URL.Path) {
+			return next(c)
+		}
+		h.Set(headerVersion, Version)
+		h.Set("Cache-Control", "no-store")
+		if c.Request().TransferEncoding != nil { // what follows such a request on the connection may be another's
+			h.Set("Connection", "close")
+		}
+		markTest(c)
+		c.Response().Before(func() { f.writeRate(c) })
+		if v := c.Request().Header.Get(headerVersion); v != "" && v != Version {
+			return problem.On(headerVersion, problem.UnsupportedVersion, "This server speaks version %s only.", Version)
+		}
+		return next(c)
+	}
+}
+
+// describedPath tells whether a path belongs to the described API or its
+// documents (decisions, 193).
+func describedPath(path string) bool {
+	return path == "/v1" || strings.HasPrefix(path, "/v1/") || path == "/llms.txt" || path == "/llms-full.txt"
+}
+
+// writeRate writes the rate headers; a request that ended before it was
+// counted is shown the whole allowance of an unknown caller.
+func (f *Front) writeRate(c echo.Context) {
+	s := stateOf(c)
+	b := s.budget
+	if b == nil {
+		b = &budget{limit: f.AddressLimit, remaining: f.AddressLimit, reset: s.now.Unix()}
+	}
+	h := c.Response().Header()
+	h.Set("X-RateLimit-Limit", strconv.Itoa(b.limit))
+	h.Set("X-RateLimit-Remaining", strconv.Itoa(b.remaining))
+	h.Set("X-RateLimit-Reset", strconv.FormatInt(b.reset, 10))
+}

@@ -1,0 +1,185 @@
+package middleware
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/labstack/echo/v4"
+
+	"rail/gen/db"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// HeaderIdempotencyKey names the header (specification, Conventions 7).
+const HeaderIdempotencyKey = "Idempotency-Key"
+
+// Replay is how long a key replays its first response.
+const Replay = 24 * time.Hour
+
+const (
+	// smallAnswer is the largest answer, as it is kept, that is not counted: the work
+	// itself writes as much.
+	smallAnswer = 4 << 10
+	// keptAnswers bounds the bytes of larger ones that an organization may have kept,
+	// at once and again within a day.
+	keptAnswers = 256 << 20
+)
+
+var queries = db.New()
+
+// record is the claim of one Idempotency-Key.
+type record struct {
+	org, key    string
+	fingerprint []byte
+}
+
+// newRecord returns the claim of a POST that carries a key, or nil.
+func (f *Front) newRecord(c echo.Context, s *state) (*record, error) {
+	given := c.Request().Header.Values(HeaderIdempotencyKey)
+	if c.Request().Method != http.MethodPost || len(given) == 0 {
+		return nil, nil //nolint:nilnil // no key is not an error
+	}
+	if len(given) > 1 || !printable(given[0]) {
+		return nil, problem.Invalid(HeaderIdempotencyKey, "Idempotency-Key must be one key of 1 to 255 printable ASCII characters.")
+	}
+	return &record{org: s.key.OrgID, key: given[0], fingerprint: fingerprint(c, s)}, nil
+}
+
+// ActsOnKey reports whether what an operation does, it does to the API key that
+// asks: another key with the same Idempotency-Key makes another request.
+func ActsOnKey(operation string) bool { return operation == "setInboundSigning" }
+
+func printable(key string) bool {
+	if len(key) < 1 || len(key) > 255 {
+		return false
+	}
+	for i := 0; i < len(key); i++ {
+		if key[i] < 0x20 || key[i] > 0x7e {
+			return false
+		}
+	}
+	return true
+}
+
+// fingerprint tells requests apart by method, path, query and body, and by the API
+// key where it matters. The order of names and the white space of a body do not
+// matter, its numbers do.
+func fingerprint(c echo.Context, s *state) []byte {
+	h, body := sha256.New(), s.body
+	_, _ = io.WriteString(h, c.Request().Method+" "+c.Request().URL.Path+"?"+c.QueryParams().Encode()+"\n")
+	if ActsOnKey(s.route.id) {
+		_, _ = io.WriteString(h, s.key.ID+"\n")
+	}
+	var v any
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.UseNumber()
+	if dec.Decode(&v) == nil {
+		if canonical, err := json.Marshal(v); err == nil {
+			body = canonical
+		}
+	}
+	h.Write(body)
+	return h.Sum(nil)
+}
+
+// claim takes the key for this transaction, in one round trip with its BEGIN,
+// or returns the stored response of the first request. The lock vanishes with
+// the connection, so that a crash leaves nothing behind.
+func (f *Front) claim(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *record) (*buffered, error) {
+	s := stateOf(c)
+	var locked bool
+	var row db.IdempotencyKey
+	errs := tx.Together(ctx,
+		func(q pgtx.DBTX) (err error) {
+			locked, err = queries.IdempotencyLock(ctx, q, db.IdempotencyLockParams{OrgID: r.org, Key: r.key})
+			return err
+		},
+		func(q pgtx.DBTX) (err error) {
+			row, err = queries.IdempotencyGet(ctx, q, db.IdempotencyGetParams{OrgID: r.org, Key: r.key, ValidSince: s.now.Plus(-Replay)})
+			return err
+		})
+	if err := pgtx.First(errs); err != nil {
+		return nil, err
+	}
+	if !errors.Is(errs[1], pgx.ErrNoRows) {
+		return f.replay(c, r, row)
+	}
+	if !locked {
+		e := problem.New(problem.IdempotencyInProgress, "The first request with this Idempotency-Key is still running.")
+		e.RetryAfter = 1
+		return nil, e
+	}
+	tx.Savepoint()
+	return nil, nil //nolint:nilnil // claimed: there is nothing to replay
+}
+
+func (f *Front) replay(c echo.Context, r *record, row db.IdempotencyKey) (*buffered, error) {
+	if !hmac.Equal(row.Fingerprint, r.fingerprint) {
+		return nil, problem.On(HeaderIdempotencyKey, problem.IdempotencyKeyReused, "This Idempotency-Key was used with a different request.")
+	}
+	body, err := f.Keeper.Open(row.Body, IdempotencyPlace(r.org, r.key))
+	if err != nil {
+		return nil, problem.Internal(err)
+	}
+	stateOf(c).replayed = true
+	out := &buffered{header: c.Response().Header().Clone(), status: int(row.Status)}
+	out.header.Set("Idempotent-Replayed", "true")
+	out.header.Set(echo.HeaderContentType, echo.MIMEApplicationJSON)
+	out.body.Write(body)
+	return out, nil
+}
+
+// keep stores the response with the work.
+func (f *Front) keep(ctx context.Context, work *work.Call, r *record, out *buffered) error {
+	sealed, err := f.Keeper.Seal(out.body.Bytes(), IdempotencyPlace(r.org, r.key))
+	if err != nil {
+		return err
+	}
+	if len(sealed) > smallAnswer {
+		if err := f.spend(ctx, work, r.org, len(sealed)); err != nil {
+			return err
+		}
+	}
+	return queries.IdempotencyPut(ctx, work.Later(), db.IdempotencyPutParams{
+		OrgID: r.org, Key: r.key, Fingerprint: r.fingerprint, Status: int32(out.status), Body: sealed, CreatedAt: work.Now,
+	})
+}
+
+// spend takes what a large answer needs out of the organization's allowance. Where
+// that does not do, nothing is done: an answer that was given is kept, always.
+func (f *Front) spend(ctx context.Context, work *work.Call, org string, bytes int) error {
+	left, err := queries.RateSpend(ctx, work.DB(), db.RateSpendParams{
+		ID: "answers " + org, Size: keptAnswers, Tokens: float64(keptAnswers - bytes), Granted: int64(bytes), At: f.shared.time(work.Now),
+	})
+	if err != nil || left >= 0 {
+		return err
+	}
+	e := problem.On(HeaderIdempotencyKey, problem.RateLimitExceeded, "Nothing was done: the answer is large, and of those not more than "+
+		"%d MiB a day can be kept for an organization's Idempotency-Keys. Send the request later, or without the key.", keptAnswers>>20)
+	e.RetryAfter = int(math.Ceil(-left / keptAnswers * Replay.Seconds()))
+	return e
+}
+
+// storable tells whether a refusal is part of the first response: not what
+// another key, another moment or another try may turn around.
+func storable(p *problem.Error) bool {
+	switch p.Status() {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
+		return false
+	}
+	return p.Status() < http.StatusInternalServerError
+}
+
+// IdempotencyPlace names where a stored response is sealed.
+func IdempotencyPlace(org, key string) string { return "idempotency/" + org + "/" + key }

@@ -1,0 +1,71 @@
+package middleware
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"rail/server/problem"
+)
+
+// checkNames refuses, where unknown members are passed over, a member whose
+// name differs from a known one only by case: Go would read it as the known
+// one, which the validator has not judged.
+func (r *route) checkNames(body []byte) error {
+	if len(body) == 0 {
+		return nil
+	}
+	var v any
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.UseNumber()
+	if err := dec.Decode(&v); err != nil {
+		return nil // the validator says what is wrong
+	}
+	return namesOf(r.body, v, "")
+}
+
+func bodySchema(op *openapi3.Operation) *openapi3.Schema {
+	if op.RequestBody == nil {
+		return nil
+	}
+	content := op.RequestBody.Value.Content.Get("application/json")
+	if content == nil || content.Schema == nil {
+		return nil
+	}
+	return content.Schema.Value
+}
+
+func namesOf(schema *openapi3.Schema, v any, path string) error {
+	switch v := v.(type) {
+	case []any:
+		if schema.Items == nil {
+			return nil
+		}
+		for _, item := range v {
+			if err := namesOf(schema.Items.Value, item, path); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for name, value := range v {
+			if err := nameOf(schema, name, value, join(path, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func nameOf(schema *openapi3.Schema, name string, value any, path string) error {
+	if known := schema.Properties[name]; known != nil {
+		return namesOf(known.Value, value, path)
+	}
+	for known := range schema.Properties {
+		if strings.EqualFold(known, name) {
+			return problem.On(path, problem.ParameterUnknown, "%s is not known here; did you mean %s?", path, known)
+		}
+	}
+	return nil
+}

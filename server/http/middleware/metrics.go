@@ -1,0 +1,35 @@
+package middleware
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics counts requests by operation and status, and their time by
+// operation.
+type Metrics struct {
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+}
+
+// NewMetrics registers the metrics of the request path.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "rail_requests_total", Help: "Requests answered, by operation and HTTP status.",
+		}, []string{"operation", "status"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "rail_request_seconds", Help: "Time to answer a request, by operation.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}, []string{"operation"}),
+	}
+	r.MustRegister(m.requests, m.seconds)
+	return m
+}
+
+func (m *Metrics) request(operation string, status int, took time.Duration) {
+	m.requests.WithLabelValues(operation, strconv.Itoa(status)).Inc()
+	m.seconds.WithLabelValues(operation).Observe(took.Seconds())
+}

@@ -1,0 +1,80 @@
+// Package middleware is the path that every request takes before its handler and
+// after it. The steps, each in a file of its own:
+//
+//  1. request id                    requestid.go
+//  2. version and rate headers      headers.go
+//  3. operation                     state.go; pages and short links leave here, outside.go
+//  4. authentication                authenticate.go
+//  5. rate limit                    ratelimit.go, sharedlimit.go
+//  6. body and time limits          limits.go
+//  7. signature                     authenticate.go
+//  8. canonical query               query.go
+//  9. scope, read from the document scope.go
+//  10. the JSON front door          jsondoor.go, jsontext.go
+//  11. validation                   validate.go, document.go
+//  12. transaction and idempotency  work.go, idempotency.go
+//
+// Who asks is judged by the headers alone: nothing that a caller without a key
+// sends is kept, and a look-up in the database needs a token of the address's
+// bucket. Everything that goes wrong is written by one writer, errors.go.
+package middleware
+
+import (
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/labstack/echo/v4"
+
+	"rail/server/auth"
+	"rail/server/clock"
+	"rail/server/secret"
+)
+
+// Version is the contract's version (specification, Versioning).
+const Version = "2026-08-21"
+
+// Options is what the request path depends on.
+type Options struct {
+	Pool           *pgxpool.Pool
+	Keys           *auth.Store
+	Keeper         *secret.Keeper
+	Clock          clock.Clock
+	Document       *Document
+	Log            *slog.Logger
+	Metrics        *Metrics
+	TrustedProxies []netip.Prefix
+	// Told is called when events have been committed; it may be nil.
+	Told func()
+	// AddressLimit is the requests a second of one address without a valid key.
+	AddressLimit int
+	// Timeout bounds the work of one request; 8 s where it is zero.
+	Timeout time.Duration
+}
+
+// Front holds the request path.
+type Front struct {
+	Options
+	limiter *limiter
+	shared  *sharedLimiter
+	beyond  map[string]echo.HandlerFunc
+}
+
+// New returns the request path.
+func New(o Options) *Front {
+	if o.Timeout == 0 {
+		o.Timeout = 8 * time.Second
+	}
+	alone := newLimiter(o.Clock)
+	return &Front{
+		Options: o, limiter: alone, shared: newSharedLimiter(o.Pool, o.Clock, alone), beyond: map[string]echo.HandlerFunc{},
+	}
+}
+
+// Install puts the request path around the routes of e.
+func (f *Front) Install(e *echo.Echo) {
+	e.HTTPErrorHandler = f.writeError
+	e.Use(head, f.begin, f.observe, f.recoverPanic, f.headers, f.match, f.authenticate, f.rateLimit, f.limits, f.signature,
+		f.canonical, f.scope, f.door, f.validate, f.work)
+}

@@ -1,0 +1,60 @@
+package middleware
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+)
+
+// observe writes the error, if any, and then one wide line a request, and
+// counts it. The line holds the route's pattern, never the path, a body, a
+// header, an e-mail or an address.
+func (f *Front) observe(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if err := next(c); err != nil {
+			f.writeError(err, c)
+		}
+		s := stateOf(c)
+		took := time.Since(s.started)
+		status := c.Response().Status
+		operation := "-"
+		if s.route != nil {
+			operation = s.route.id
+		}
+		if f.Metrics != nil {
+			f.Metrics.request(operation, status, took)
+		}
+		f.logLine(c, s, operation, status, took)
+		return nil
+	}
+}
+
+func (f *Front) logLine(c echo.Context, s *state, operation string, status int, took time.Duration) {
+	level := slog.LevelInfo
+	attrs := make([]slog.Attr, 0, 12)
+	attrs = append(attrs,
+		slog.String("request_id", s.id), slog.String("method", c.Request().Method), slog.String("route", c.Path()),
+		slog.String("operation", operation), slog.Int("status", status), slog.Duration("took", took), slog.Int64("bytes", c.Response().Size))
+	if s.keyed {
+		attrs = append(attrs, slog.String("key", s.key.ID), slog.String("org", s.key.OrgID))
+	}
+	if s.replayed {
+		attrs = append(attrs, slog.Bool("replayed", true))
+	}
+	if s.limited {
+		attrs = append(attrs, slog.Bool("limited", true))
+	}
+	if p := s.problem; p != nil {
+		attrs = append(attrs, slog.String("code", string(p.Code)))
+		if p.Cause != nil {
+			attrs = append(attrs, slog.String("cause", p.Cause.Error()))
+		}
+		if status >= http.StatusInternalServerError {
+			level = slog.LevelError
+		}
+	}
+	f.Log.LogAttrs(context.Background(), level, "request", attrs...)
+}

@@ -1,0 +1,55 @@
+package middleware
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/labstack/echo/v4"
+
+	"rail/server/problem"
+)
+
+// Every operation tolerates program_id, in the query and in the body
+// (decisions, 10). The document does not repeat it in every body, so the schemas
+// that requests are judged by get it here.
+
+// programBody returns the schema of an operation's body with program_id in it.
+// Where the document describes no body, that is all there can be.
+func programBody(spec *openapi3.T, op *openapi3.Operation) *openapi3.Schema {
+	body := bodySchema(op)
+	if body == nil {
+		body = openapi3.NewObjectSchema().WithoutAdditionalProperties()
+	}
+	id := spec.Components.Schemas["ProgramId"]
+	if id != nil && body.Properties["program_id"] == nil {
+		body.WithPropertyRef("program_id", id)
+	}
+	return body
+}
+
+// spare judges the body of a request whose operation has no use for one: it is
+// empty or names the program.
+func (d *Document) spare(s *state) error {
+	none := problem.New(problem.ParameterUnknown, "This operation takes no body.")
+	if s.unread != nil || CheckJSON(s.body) != nil {
+		return none
+	}
+	err := d.judge(s.route.body, s.body)
+	var p *problem.Error
+	if errors.As(err, &p) && p.Param == "" { // no object at all
+		return none
+	}
+	return err
+}
+
+// programs returns the programs that a request names, in its query and in its
+// body. The schemas have judged them.
+func programs(c echo.Context, body []byte) []string {
+	var in struct {
+		ProgramID string `json:"program_id"`
+	}
+	_ = json.Unmarshal(body, &in) // without a body there is nothing to read
+	return slices.DeleteFunc([]string{c.QueryParam("program_id"), in.ProgramID}, func(id string) bool { return id == "" })
+}

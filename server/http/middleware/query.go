@@ -1,0 +1,136 @@
+package middleware
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/labstack/echo/v4"
+
+	"rail/server/problem"
+)
+
+// canonical makes one form of the query (step 8): expand=a,b, expand[]=a and
+// their repetitions become one list, and whatever a lenient parser would drop
+// or pick from is refused.
+func (f *Front) canonical(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if _, err := url.ParseQuery(c.Request().URL.RawQuery); err != nil {
+			return problem.New(problem.ParameterInvalid, "The query string is not well formed.")
+		}
+		for _, id := range c.ParamValues() {
+			if !plausibleID(id) {
+				return problem.NotFound("")
+			}
+		}
+		q := values(c)
+		for _, name := range []string{"expand", "include"} {
+			mergeList(q, name)
+		}
+		if err := checkQuery(q, stateOf(c).route); err != nil {
+			return err
+		}
+		return next(c)
+	}
+}
+
+// plausibleID tells whether an id of a path can be asked of the database. What
+// cannot be an id answers like one that does not exist.
+func plausibleID(escaped string) bool {
+	id, err := url.PathUnescape(escaped) // echo keeps some paths as they came
+	if err != nil || id == "" || len(id) > 128 {
+		return false
+	}
+	for i := 0; i < len(id); i++ {
+		if id[i] <= 0x20 || id[i] > 0x7e {
+			return false
+		}
+	}
+	return true
+}
+
+// mergeList joins name and name[] into name[], split at commas, without
+// repetitions.
+func mergeList(q url.Values, name string) {
+	given := append(q[name+"[]"], q[name]...)
+	delete(q, name)
+	if len(given) == 0 {
+		return
+	}
+	out := make([]string, 0, len(given))
+	for _, v := range given {
+		for _, part := range strings.Split(v, ",") {
+			if part = strings.TrimSpace(part); part != "" && !slices.Contains(out, part) {
+				out = append(out, part)
+			}
+		}
+	}
+	if len(out) == 0 {
+		delete(q, name+"[]")
+		return
+	}
+	q[name+"[]"] = out
+}
+
+// checkQuery refuses unknown parameters (a mistyped filter must not return
+// everything), repeated ones, and integers in any but plain digits.
+func checkQuery(q url.Values, r *route) error {
+	for name, given := range q {
+		p, known := r.query[name]
+		if !known {
+			if err := unknownParameter(name, r); err != nil {
+				return err
+			}
+			continue
+		}
+		if !p.repeatable && len(given) > 1 {
+			return problem.Invalid(name, "%s is given %d times.", name, len(given))
+		}
+		if p.commas {
+			given[0] = spaceless(given[0])
+		}
+		for _, v := range given {
+			if !utf8.ValidString(v) || strings.ContainsRune(v, 0) {
+				return problem.Invalid(name, "%s is not valid text.", name)
+			}
+			if p.integer && !plainInteger(v) {
+				return problem.Invalid(name, "%s must be an integer.", name)
+			}
+		}
+	}
+	return nil
+}
+
+// spaceless takes the spaces around the values of a comma list away.
+func spaceless(list string) string {
+	values := strings.Split(list, ",")
+	for i, v := range values {
+		values[i] = strings.TrimSpace(v)
+	}
+	return strings.Join(values, ",")
+}
+
+func unknownParameter(name string, r *route) error {
+	switch name {
+	case "expand[]":
+		return problem.On(name, problem.InvalidExpand, "This operation has no relations to expand.")
+	case "include[]":
+		return problem.On(name, problem.InvalidInclude, "This operation has nothing to include.")
+	case "program_id": // tolerated on every route (decisions, 10)
+		return nil
+	}
+	if !utf8.ValidString(name) || strings.ContainsRune(name, 0) || len(name) > 255 {
+		name = "query"
+	}
+	return problem.UnknownName(name, "is not a query parameter of "+r.id, name, slices.Sorted(maps.Keys(r.query)))
+}
+
+func plainInteger(v string) bool {
+	digits := strings.TrimPrefix(v, "-")
+	if digits == "" || len(digits) > 18 {
+		return false
+	}
+	return strings.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' }) < 0
+}

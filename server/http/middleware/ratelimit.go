@@ -1,0 +1,182 @@
+package middleware
+
+import (
+	"math"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"rail/server/clock"
+	"rail/server/problem"
+)
+
+// maxBuckets bounds the memory of a limiter.
+const maxBuckets = 50_000
+
+// budget is what the rate headers tell.
+type budget struct {
+	limit, remaining int
+	reset            int64 // unix seconds at which the bucket is full again
+}
+
+// limiter holds a token bucket a caller: a burst of one second's allowance,
+// refilled evenly. It knows this replica's requests only. Once half of what it may
+// hold is new, it forgets those who have not asked since the last time: idle
+// buckets are full, so that many callers at once cost the others nothing.
+type limiter struct {
+	clock        clock.Clock
+	mu           sync.Mutex
+	recent, past map[string]*bucket
+}
+
+type bucket struct {
+	tokens float64
+	at     time.Time
+}
+
+func newLimiter(c clock.Clock) *limiter { return &limiter{clock: c, recent: map[string]*bucket{}} }
+
+// take takes one token of the caller's bucket.
+func (l *limiter) take(caller string, limit int) (budget, bool) {
+	now := l.clock.Now().Time
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.bucket(caller, limit, now)
+	if passed := now.Sub(b.at).Seconds(); passed > 0 {
+		b.tokens = math.Min(float64(limit), b.tokens+passed*float64(limit))
+	}
+	b.at = now // also where the clock was set back
+	ok := b.tokens >= 1
+	if ok {
+		b.tokens--
+	}
+	return budgetOf(limit, b.tokens, now), ok
+}
+
+// bucket returns the caller's bucket among the recent ones.
+func (l *limiter) bucket(caller string, limit int, now time.Time) *bucket {
+	if b := l.recent[caller]; b != nil {
+		return b
+	}
+	b := l.past[caller]
+	if b == nil {
+		b = &bucket{tokens: float64(limit), at: now}
+	}
+	if len(l.recent) >= maxBuckets/2 {
+		l.recent, l.past = map[string]*bucket{}, l.recent
+	}
+	l.recent[caller] = b
+	return b
+}
+
+// giveBack puts a token that was taken back.
+func (l *limiter) giveBack(caller string, limit int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b := l.recent[caller]; b != nil {
+		b.tokens = math.Min(float64(limit), b.tokens+1)
+	}
+}
+
+func budgetOf(limit int, tokens float64, now time.Time) budget {
+	missing := (float64(limit) - tokens) / float64(limit)
+	return budget{limit, int(tokens), now.Add(time.Duration(math.Ceil(missing)) * time.Second).Unix()}
+}
+
+// rateLimit counts the request against its key, over all replicas, or without a
+// key against its address, which each replica counts for itself: junk must not
+// cost the database anything (step 5).
+func (f *Front) rateLimit(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		s := stateOf(c)
+		if !s.keyed {
+			if err := f.pay(c, s); err != nil {
+				return err
+			}
+			return next(c)
+		}
+		b, ok := f.shared.take(c.Request().Context(), s.key.ID, s.key.RateLimit)
+		s.budget = &b
+		if !ok {
+			return limited(b.limit)
+		}
+		return next(c)
+	}
+}
+
+// pay takes a token of the address's bucket, once a request.
+func (f *Front) pay(c echo.Context, s *state) error {
+	if s.paid {
+		return nil
+	}
+	b, ok := f.limiter.take(f.payer(c), f.AddressLimit)
+	s.budget = &b
+	if !ok {
+		return limited(b.limit)
+	}
+	s.paid = true
+	return nil
+}
+
+// giveBack returns what was paid for a look-up that found a key.
+func (f *Front) giveBack(c echo.Context, s *state) {
+	if s.paid {
+		f.limiter.giveBack(f.payer(c), f.AddressLimit)
+		s.paid, s.budget = false, nil
+	}
+}
+
+// payer names whose bucket it is: an address, or the network of 64 bits in which
+// a caller by IPv6 has as many as it likes.
+func (f *Front) payer(c echo.Context) string {
+	host := f.ClientAddress(c)
+	a, err := netip.ParseAddr(host)
+	if err != nil {
+		return "addr " + host
+	}
+	if a = a.Unmap().WithZone(""); a.Is6() {
+		return "addr " + netip.PrefixFrom(a, 64).Masked().String()
+	}
+	return "addr " + a.String()
+}
+
+func limited(limit int) error {
+	e := problem.New(problem.RateLimitExceeded, "More than %d requests a second.", limit)
+	e.RetryAfter = 1
+	return e
+}
+
+// ClientAddress returns the address of the caller: the connection's, or, when
+// that is a trusted proxy, the last forwarded address that is not one.
+func (f *Front) ClientAddress(c echo.Context) string {
+	host, _, err := net.SplitHostPort(c.Request().RemoteAddr)
+	if err != nil {
+		host = c.Request().RemoteAddr
+	}
+	hops := strings.Split(strings.Join(c.Request().Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0 && f.trusted(host); i-- {
+		next := strings.TrimSpace(hops[i])
+		if _, err := netip.ParseAddr(next); err != nil {
+			break
+		}
+		host = next
+	}
+	return host
+}
+
+func (f *Front) trusted(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	if err != nil {
+		return false
+	}
+	for _, p := range f.TrustedProxies {
+		if p.Contains(addr.Unmap()) {
+			return true
+		}
+	}
+	return false
+}

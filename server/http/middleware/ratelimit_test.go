@@ -1,0 +1,29 @@
+package middleware
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/clock"
+)
+
+// TestLimiterIsBounded: any number of addresses takes a bounded memory, and one that
+// goes on asking meanwhile is not forgotten.
+func TestLimiterIsBounded(t *testing.T) {
+	t.Parallel()
+	c := clock.NewManual(time.Unix(1e9, 0))
+	l := newLimiter(c)
+	passed := 0
+	for i := range 3 * maxBuckets {
+		_, ok := l.take(fmt.Sprint(i), 25)
+		require.True(t, ok)
+		if _, ok := l.take("greedy", 25); ok {
+			passed++
+		}
+		require.LessOrEqual(t, len(l.recent)+len(l.past), maxBuckets)
+	}
+	require.Equal(t, 25, passed)
+}

@@ -1,0 +1,31 @@
+package middleware
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+
+	"github.com/labstack/echo/v4"
+
+	"rail/server/problem"
+)
+
+// recoverPanic answers a panic like any other failure. The stack is logged;
+// the panic's value may hold data of a request, so only its type is.
+func (f *Front) recoverPanic(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) (err error) {
+		defer func() {
+			if v := recover(); v != nil {
+				f.Log.Error("panic", "request_id", stateOf(c).id, "type", fmt.Sprintf("%T", v), "stack", string(debug.Stack()))
+				err = problem.Internal(fmt.Errorf("panic: %T", v))
+			}
+		}()
+		return next(c)
+	}
+}
+
+// isUnexpectedEnd tells whether a connection ended in the middle of an answer.
+func isUnexpectedEnd(err error) bool {
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
+}

@@ -1,0 +1,22 @@
+package middleware
+
+import (
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"rail/server/problem"
+)
+
+// scope judges the key against the scopes that the document gives the
+// operation (step 9). It comes before any look-up, so that a refusal says
+// nothing about an object.
+func (f *Front) scope(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		s := stateOf(c)
+		if !s.route.public && !s.key.Allows(s.route.scopes) {
+			return problem.New(problem.InsufficientScope, "This key lacks a scope that this operation needs: %s.", strings.Join(s.route.scopes, " or "))
+		}
+		return next(c)
+	}
+}

@@ -1,0 +1,125 @@
+package middleware
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/gen/db"
+	"rail/server/clock"
+)
+
+const (
+	// portion is the part of a bucket that a replica takes at once at most: an
+	// eighth. It takes one token first, and twice as many each time that it has used
+	// all up, so that a busy key costs a statement every few requests and a quiet one
+	// keeps nothing from the other replicas.
+	portion = 8
+	// heldFor is how long a replica keeps tokens that it took; later they would let
+	// a burst grow beyond the bucket.
+	heldFor = time.Second
+	// askTimeout bounds the wait for the database; without it each replica limits
+	// for itself, for awayFor.
+	askTimeout = 250 * time.Millisecond
+	awayFor    = time.Second
+)
+
+// sharedLimiter keeps one token bucket a key for all replicas, in the database:
+// never more than the key's limit is let in, whatever the number of replicas.
+type sharedLimiter struct {
+	pool  *pgxpool.Pool
+	clock clock.Clock
+	alone *limiter     // where the database does not answer
+	away  atomic.Int64 // when the database did not answer, in microseconds
+	mu    sync.Mutex
+	held  map[string]*holding
+}
+
+// holding is what this replica holds of one key's bucket.
+type holding struct {
+	mu     sync.Mutex
+	tokens int       // taken and not used
+	taken  int       // by the last question
+	left   float64   // in the bucket, as it was
+	at     time.Time // then
+	empty  time.Time // until then there is surely no token
+}
+
+func newSharedLimiter(pool *pgxpool.Pool, c clock.Clock, alone *limiter) *sharedLimiter {
+	return &sharedLimiter{pool: pool, clock: c, alone: alone, held: map[string]*holding{}}
+}
+
+// take takes one token of the key's bucket.
+func (l *sharedLimiter) take(ctx context.Context, id string, limit int) (budget, bool) {
+	h := l.holding(id)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := l.clock.Now()
+	if held := now.Sub(h.at); held < 0 || held >= heldFor { // a clock may be set back
+		h.taken = (h.taken - h.tokens) / 2 // as many as were used
+		h.tokens, h.empty = 0, time.Time{}
+	}
+	if h.tokens == 0 && !now.Before(h.empty) {
+		if recent := now.UnixMicro() - l.away.Load(); recent >= 0 && recent < awayFor.Microseconds() {
+			return l.alone.take(id, limit)
+		}
+		if err := l.ask(ctx, h, id, limit, now); err != nil {
+			l.away.Store(l.clock.Now().UnixMicro())
+			return l.alone.take(id, limit)
+		}
+	}
+	ok := h.tokens > 0
+	if ok {
+		h.tokens--
+	}
+	return h.budget(limit, now.Time), ok
+}
+
+func (l *sharedLimiter) holding(id string) *holding {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := l.held[id]
+	if h == nil {
+		if len(l.held) >= maxBuckets {
+			clear(l.held)
+		}
+		h = &holding{}
+		l.held[id] = h
+	}
+	return h
+}
+
+// ask takes tokens out of the shared bucket. It does not end with the request: a
+// client that went away says nothing about the database.
+func (l *sharedLimiter) ask(ctx context.Context, h *holding, id string, limit int, now clock.Time) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+	defer cancel()
+	want := max(1, min(2*h.taken, limit/portion))
+	got, err := queries.RateTake(ctx, l.pool, db.RateTakeParams{ID: id, Size: float64(limit), Tokens: float64(limit - want), Granted: int64(want), At: l.time(now)})
+	if err != nil {
+		return err
+	}
+	h.tokens, h.taken, h.left, h.at, h.empty = int(got.Granted), want, got.Tokens, now.Time, time.Time{}
+	if h.tokens == 0 {
+		h.empty = now.Add(time.Duration((1 - got.Tokens) / float64(limit) * float64(time.Second)))
+	}
+	return nil
+}
+
+// time is nil for the database's own, which all replicas share; a clock that is not
+// the machine's goes on to the database.
+func (l *sharedLimiter) time(now clock.Time) *clock.Time {
+	if _, real := l.clock.(clock.System); real {
+		return nil
+	}
+	return &now
+}
+
+// budget tells what the key may still do, as far as this replica knows.
+func (h *holding) budget(limit int, now time.Time) budget {
+	there := min(float64(limit), h.left+float64(h.tokens)+now.Sub(h.at).Seconds()*float64(limit))
+	return budgetOf(limit, there, now)
+}

@@ -1,0 +1,76 @@
+package middleware
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"rail/server/auth"
+	"rail/server/clock"
+	"rail/server/problem"
+)
+
+// state is what the steps of one request tell each other.
+type state struct {
+	id       string
+	started  time.Time
+	now      clock.Time
+	route    *route // nil outside of the description
+	key      auth.Key
+	keyed    bool   // authentication succeeded
+	token    string // the key as it was sent
+	paid     bool   // a token of the address's bucket was taken
+	body     []byte
+	unread   error // why there is no body although one was sent
+	replayed bool
+	limited  bool // its address had no token left, and it was served less
+	problem  *problem.Error
+	budget   *budget // what the rate headers say
+}
+
+const stateKey = "rail.state"
+
+// stateOf returns the state that begin put there.
+func stateOf(c echo.Context) *state {
+	s, ok := c.Get(stateKey).(*state)
+	if !ok {
+		panic("front: no state; begin must run first")
+	}
+	return s
+}
+
+// match finds the operation. Paths beyond the description (pages, probes)
+// leave the request path here; unknown paths and methods end here.
+func (f *Front) match(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		s := stateOf(c)
+		s.route = f.Document.route(c.Request().Method, c.Path())
+		if s.route != nil {
+			return next(c)
+		}
+		if allowed, ok := c.Get(echo.ContextKeyHeaderAllow).(string); ok && allowed != "" {
+			return methodNotAllowed(c, allowed)
+		}
+		if c.Path() == "" || strings.HasPrefix(c.Path(), "/v1") || strings.HasSuffix(c.Path(), "*") && isAPI(c) {
+			return f.Document.noPath(c.Request().URL.Path)
+		}
+		return f.outside(c)
+	}
+}
+
+func isAPI(c echo.Context) bool { return strings.HasPrefix(c.Request().URL.Path, "/v1/") }
+
+func methodNotAllowed(c echo.Context, allowed string) error {
+	methods := strings.Split(strings.ReplaceAll(allowed, " ", ""), ",")
+	kept := methods[:0]
+	for _, m := range methods {
+		if m != http.MethodOptions {
+			kept = append(kept, m)
+		}
+	}
+	list := strings.Join(kept, ", ")
+	c.Response().Header().Set(echo.HeaderAllow, list)
+	return problem.New(problem.MethodNotAllowed, "This path knows %s.", list)
+}

@@ -1,0 +1,167 @@
+package middleware
+
+import (
+	"errors"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/labstack/echo/v4"
+
+	"rail/server/problem"
+)
+
+var validation = &openapi3filter.Options{
+	AuthenticationFunc:  openapi3filter.NoopAuthenticationFunc,
+	SkipSettingDefaults: true,
+}
+
+// validate judges the request against the description (step 11).
+func (f *Front) validate(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		s := stateOf(c)
+		in := &openapi3filter.RequestValidationInput{
+			Request: c.Request(), PathParams: pathParams(c), QueryParams: c.QueryParams(),
+			Route: s.route.Route, Options: validation,
+		}
+		if err := openapi3filter.ValidateRequest(c.Request().Context(), in); err != nil {
+			return f.Document.refusal(err)
+		}
+		if f.Document.lenient {
+			if err := s.route.checkNames(s.body); err != nil {
+				return err
+			}
+		}
+		return next(c)
+	}
+}
+
+func pathParams(c echo.Context) map[string]string {
+	names := c.ParamNames()
+	out := make(map[string]string, len(names))
+	for i, n := range names {
+		out[n] = c.ParamValues()[i]
+	}
+	return out
+}
+
+// refusal turns the validator's error into one that names the parameter.
+func (d *Document) refusal(err error) *problem.Error {
+	var re *openapi3filter.RequestError
+	param := ""
+	if errors.As(err, &re) {
+		if early := requestRefusal(re); early != nil {
+			return early
+		}
+		if re.Parameter != nil {
+			param = re.Parameter.Name
+		}
+	}
+	var se *openapi3.SchemaError
+	if errors.As(err, &se) {
+		return d.schemaRefusal(deepest(se), param)
+	}
+	var pe *openapi3filter.ParseError
+	if errors.As(err, &pe) && param != "" {
+		return problem.Invalid(param, "%s: %s", param, pe.Reason)
+	}
+	if param != "" {
+		return problem.Invalid(param, "%s is not valid.", param)
+	}
+	return problem.New(problem.InvalidJSON, "The body cannot be read as JSON.")
+}
+
+func requestRefusal(re *openapi3filter.RequestError) *problem.Error {
+	missing := errors.Is(re.Err, openapi3filter.ErrInvalidRequired)
+	empty := errors.Is(re.Err, openapi3filter.ErrInvalidEmptyValue)
+	switch {
+	case re.Parameter != nil && missing:
+		return problem.Missing(re.Parameter.Name)
+	case re.Parameter != nil && empty:
+		return problem.Invalid(re.Parameter.Name, "%s must not be empty.", re.Parameter.Name)
+	case re.Parameter == nil && missing:
+		return problem.New(problem.InvalidJSON, "A JSON body is required.")
+	case strings.HasPrefix(re.Reason, "header Content-Type"):
+		return problem.New(problem.UnsupportedMediaType, "Content-Type must be application/json.")
+	}
+	return nil
+}
+
+var unsupported = regexp.MustCompile(`^property "(.*)" is unsupported$`)
+
+func (d *Document) schemaRefusal(se *openapi3.SchemaError, param string) *problem.Error {
+	if param != "" {
+		return d.parameterRefusal(se, param)
+	}
+	path := pointer(se.JSONPointer())
+	if m := unsupported.FindStringSubmatch(se.Reason); m != nil { // the pointer stops at the parent
+		name, err := strconv.Unquote(`"` + m[1] + `"`) // as it was sent
+		if err != nil {
+			name = m[1]
+		}
+		known := slices.Sorted(maps.Keys(se.Schema.Properties))
+		return problem.UnknownName(join(path, name), "is not known here", name, known)
+	}
+	switch {
+	case se.SchemaField == "required":
+		return problem.Missing(path)
+	case path == "":
+		return problem.New(problem.InvalidJSON, "The body must be a JSON object: %s.", se.Reason)
+	}
+	return d.fault(se, path)
+}
+
+// parameterRefusal gives what is wrong with expand and include their codes.
+func (d *Document) parameterRefusal(se *openapi3.SchemaError, param string) *problem.Error {
+	p := d.fault(se, param)
+	switch param {
+	case "expand[]":
+		p.Code = problem.InvalidExpand
+	case "include[]":
+		p.Code = problem.InvalidInclude
+	}
+	return p
+}
+
+// deepest follows oneOf wrappers to the error that says something: the branch
+// that is not "null".
+func deepest(se *openapi3.SchemaError) *openapi3.SchemaError {
+	for se.Origin != nil {
+		var inner *openapi3.SchemaError
+		if !errors.As(se.Origin, &inner) {
+			break
+		}
+		se = inner
+	}
+	return se
+}
+
+func pointer(p []string) string {
+	var b strings.Builder
+	for _, s := range p {
+		if _, err := strconv.Atoi(s); err == nil {
+			b.WriteString("[" + s + "]")
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte('.')
+		}
+		b.WriteString(s)
+	}
+	return b.String()
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// values is c.QueryParams, which echo keeps and the generated binder reads.
+func values(c echo.Context) url.Values { return c.QueryParams() }

@@ -1,0 +1,140 @@
+package middleware
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"rail/server/clock"
+	"rail/server/problem"
+)
+
+// patterns are the regular expressions of requests in words that end a sentence
+// which begins with the name of the member.
+var patterns = map[string]string{
+	`^[A-Za-z]{3}$`:                        "must be an ISO 4217 code of three letters, such as USD",
+	`^[A-Za-z]{2}$`:                        "must be an ISO 3166 code of two letters, such as DE",
+	`^#[0-9A-Fa-f]{6}$`:                    "must be # and six hexadecimal digits, such as #64748B",
+	`^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$`:    "must be 2 to 32 lower-case letters, digits and hyphens with no hyphen at an end, such as ada-lovelace",
+	`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`: "must be 1 to 63 lower-case letters, digits and hyphens with no hyphen at an end, such as acme",
+	`^[A-Za-z0-9][A-Za-z0-9._-]{1,63}$`:    "must be 2 to 64 letters, digits, points, hyphens and underscores that begin with a letter or a digit, such as summer.sale",
+	`^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2}))?$`: clock.ErrDate.Error(),
+	`^[A-Za-z0-9_-]{1,32}$`: "must be 1 to 32 letters, digits, hyphens and underscores, such as ref",
+}
+
+// idKind is one type of ids, as the description's schema of it says.
+type idKind struct{ pattern, prefix, whose, example string }
+
+// idKinds reads the types of ids from the schemas that are named after them.
+func idKinds(spec *openapi3.T) []idKind {
+	var out []idKind
+	for name, s := range spec.Components.Schemas {
+		owner, isID := strings.CutSuffix(name, "Id")
+		prefix, prefixed := strings.CutPrefix(s.Value.Pattern, "^(sample_)?")
+		if !isID || !prefixed {
+			continue
+		}
+		k := idKind{pattern: s.Value.Pattern, prefix: prefix[:strings.IndexByte(prefix, '[')], whose: whose(owner)}
+		k.example = k.prefix + "…"
+		if examples := s.Value.Examples; len(examples) > 0 {
+			k.example = fmt.Sprint(examples[0])
+		}
+		out = append(out, k)
+	}
+	slices.SortFunc(out, func(a, b idKind) int { return strings.Compare(a.prefix, b.prefix) })
+	return out
+}
+
+// whose returns "a payout batch's id" for PayoutBatch.
+func whose(owner string) string {
+	var words strings.Builder
+	for i, r := range strings.TrimSuffix(owner, "Status") {
+		if i > 0 && unicode.IsUpper(r) {
+			words.WriteByte(' ')
+		}
+		words.WriteRune(unicode.ToLower(r))
+	}
+	name := strings.Replace(words.String(), "api", "API", 1)
+	if strings.ContainsRune("aeiA", rune(name[0])) {
+		return "an " + name + "'s id"
+	}
+	return "a " + name + "'s id"
+}
+
+// pattern says in words what a text of a pattern must be; "" where nobody has
+// put the pattern into words. Of an id of another type it says so.
+func (d *Document) pattern(pattern, given string) string {
+	i := slices.IndexFunc(d.ids, func(k idKind) bool { return k.pattern == pattern })
+	if i < 0 {
+		return patterns[pattern]
+	}
+	text := "must be " + d.ids[i].whose + ", such as " + d.ids[i].example
+	for _, k := range d.ids {
+		if k.pattern != pattern && strings.HasPrefix(strings.TrimPrefix(given, "sample_"), k.prefix) {
+			return text + "; " + k.prefix + "… is " + k.whose
+		}
+	}
+	return text
+}
+
+// must says in words what a value must be; "" where the validator's own words
+// have to do.
+func (d *Document) must(se *openapi3.SchemaError) string {
+	s := se.Schema
+	switch se.SchemaField {
+	case "pattern", "minLength", "maxLength":
+		given, _ := se.Value.(string)
+		if text := d.pattern(s.Pattern, given); text != "" {
+			return text
+		}
+	}
+	switch se.SchemaField {
+	case "minLength":
+		if s.MinLength == 1 {
+			return "must not be empty"
+		}
+		return fmt.Sprintf("must have at least %d characters", s.MinLength)
+	case "maxLength":
+		return fmt.Sprintf("must have at most %d characters", *s.MaxLength)
+	case "minItems":
+		return fmt.Sprintf("must have at least %d items", s.MinItems)
+	case "maxItems":
+		return fmt.Sprintf("must have at most %d items", *s.MaxItems)
+	case "maximum":
+		return "must be at most " + digits(s.Max)
+	case "minimum":
+		return "must be at least " + digits(s.Min)
+	case "nullable":
+		return "must not be null"
+	case "type":
+		return strings.TrimPrefix(se.Reason, "value ")
+	case "format":
+		if own := errors.Unwrap(se.Origin); own != nil {
+			return own.Error()
+		}
+	}
+	return ""
+}
+
+// digits writes a bound without an exponent.
+func digits(bound *float64) string { return strconv.FormatFloat(*bound, 'f', -1, 64) }
+
+// fault is the refusal of a value by what its schema asks for.
+func (d *Document) fault(se *openapi3.SchemaError, param string) *problem.Error {
+	if se.SchemaField == "enum" {
+		allowed := make([]string, 0, len(se.Schema.Enum))
+		for _, v := range se.Schema.Enum {
+			allowed = append(allowed, fmt.Sprint(v))
+		}
+		return problem.NotOneOf(param, fmt.Sprint(se.Value), allowed)
+	}
+	if text := d.must(se); text != "" {
+		return problem.Invalid(param, "%s %s.", param, text)
+	}
+	return problem.Invalid(param, "%s: %s.", param, se.Reason)
+}

@@ -1,0 +1,174 @@
+package middleware
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// maxAttempts bounds how often work that lost a race is done again.
+const maxAttempts = 4
+
+// buffered holds a response back until its transaction has committed.
+type buffered struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (b *buffered) Header() http.Header         { return b.header }
+func (b *buffered) WriteHeader(status int)      { b.status = status }
+func (b *buffered) Write(p []byte) (int, error) { return b.body.Write(p) }
+
+// work runs the handler (step 12). A read gets the pool; a write gets one
+// transaction that holds its changes, its events and its idempotency record,
+// and its response leaves only after the commit.
+func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		s := stateOf(c)
+		now := work.New(f.Pool, s.id, s.route.id, s.key, s.now)
+		now.Programs = programs(c, s.body)
+		now.AcceptEncoding = c.Request().Header.Get("Accept-Encoding")
+		if s.route.Method == http.MethodGet || s.route.public {
+			c.SetRequest(c.Request().WithContext(work.Into(c.Request().Context(), now)))
+			return next(c)
+		}
+		record, err := f.newRecord(c, s)
+		if err != nil {
+			return err
+		}
+		for attempt := 1; ; attempt++ {
+			out, err := f.attempt(c, next, now, record)
+			if err != nil && pgtx.Again(err) && attempt < maxAttempts {
+				pause(c.Request().Context(), attempt)
+				continue
+			}
+			if err != nil && pgtx.Again(err) {
+				return problem.Away(err)
+			}
+			if err != nil {
+				return err
+			}
+			return send(c, out)
+		}
+	}
+}
+
+// pause lets the winner of a race finish; it ends early with the request.
+func pause(ctx context.Context, attempt int) {
+	t := time.NewTimer(time.Duration(rand.IntN(4*attempt*attempt)+1) * time.Millisecond)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// attempt does the work once. It returns the response to send, or an error
+// after which nothing was written.
+func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, base *work.Call, r *record) (*buffered, error) {
+	ctx := c.Request().Context()
+	tx, err := pgtx.Begin(ctx, f.Pool)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback()
+	if r != nil {
+		if stored, err := f.claim(ctx, tx, c, r); err != nil || stored != nil {
+			return stored, err
+		}
+	}
+	work := base.WithTx(tx)
+	out, p, err := f.capture(c, next, work)
+	if err != nil {
+		return nil, err
+	}
+	done := p == nil || p.Committed
+	if done {
+		err = work.Events.Flush(ctx, work.Later())
+	} else {
+		if r == nil || !storable(p) {
+			return out, nil // rolled back by the deferred call
+		}
+		tx.Undo()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if r != nil {
+		if err := f.keep(ctx, work, r, out); err != nil {
+			return nil, err
+		}
+	}
+	if err := tx.Commit(ctx); err != nil {
+		return nil, err
+	}
+	if done {
+		work.Committed()
+		if f.Told != nil && work.Events.Len() > 0 {
+			f.Told()
+		}
+	}
+	return out, nil
+}
+
+// capture runs the handler into a buffer. A refusal is rendered there; an
+// error that may go away by another attempt is returned.
+func (f *Front) capture(c echo.Context, next echo.HandlerFunc, unit *work.Call) (*buffered, *problem.Error, error) {
+	res, req := c.Response(), c.Request()
+	out := &buffered{header: res.Header().Clone(), status: http.StatusOK}
+	original := res.Writer
+	res.Writer = out
+	c.SetRequest(req.WithContext(work.Into(req.Context(), unit)))
+	rewind(req)
+	defer func() {
+		c.SetRequest(req)
+		res.Writer = original
+		res.Committed, res.Status, res.Size = false, http.StatusOK, 0
+	}()
+	err := next(c)
+	if err == nil {
+		return out, nil, nil
+	}
+	if pgtx.Again(err) {
+		return nil, nil, err
+	}
+	p := toProblem(err)
+	if p.Status() >= http.StatusInternalServerError {
+		return nil, nil, err
+	}
+	f.writeError(p, c)
+	return out, p, nil
+}
+
+// rewind lets the body be read by another attempt.
+func rewind(req *http.Request) {
+	if req.GetBody == nil {
+		return
+	}
+	if b, err := req.GetBody(); err == nil {
+		req.Body = b
+	}
+}
+
+// send writes a response that was held back.
+func send(c echo.Context, out *buffered) error {
+	h := c.Response().Header()
+	for k, v := range out.header {
+		h[k] = v
+	}
+	c.Response().WriteHeader(out.status)
+	if _, err := c.Response().Write(out.body.Bytes()); err != nil && !errors.Is(err, http.ErrBodyNotAllowed) {
+		return nil // the client is gone; the work stands
+	}
+	return nil
+}

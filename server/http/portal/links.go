@@ -1,0 +1,83 @@
+package portal
+
+import (
+	"net/http"
+	"net/url"
+
+	gen "rail/gen/api"
+	"rail/server/http/handlers"
+)
+
+// recentClicks is how many of the last clicks the page of links shows.
+const recentClicks = 10
+
+// click is what a partner sees of a click: where it came from, not who clicked.
+type click struct {
+	gen.Click
+	Via, From string
+}
+
+// linkPage is what the page of links shows.
+type linkPage struct {
+	Own    string
+	Links  listing
+	Clicks []click
+}
+
+func links(v *visit) error {
+	t, err := v.turn()
+	if err != nil {
+		return err
+	}
+	ctx := v.reading()
+	self, err := v.self(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := v.portal.Server.ListLinks(ctx, gen.ListLinksRequestObject{Params: gen.ListLinksParams{
+		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Limit: ptr(int64(perPage)), StartingAfter: t.after, EndingBefore: t.before,
+		Include: gen.LinkIncludeParam{gen.LinkIncludeStats},
+	}})
+	if err != nil {
+		return err
+	}
+	list := found.(gen.ListLinks200JSONResponse)
+	clicked, err := v.portal.Server.ListClicks(ctx, gen.ListClicksRequestObject{Params: gen.ListClicksParams{
+		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Limit: ptr(int64(recentClicks)), Expand: gen.ClickExpandParam{gen.ClickExpandLink},
+	}})
+	if err != nil {
+		return err
+	}
+	page := linkPage{Own: v.ownLink(self), Links: listed(v, t, list.Data, list.HasMore, list.TotalCount, func(l gen.Link) string { return l.ID })}
+	for _, k := range clicked.(gen.ListClicks200JSONResponse).Data {
+		page.Clicks = append(page.Clicks, toClick(k))
+	}
+	return v.show(http.StatusOK, "links", "/portal/links", "Links", page)
+}
+
+// ownLink is the link that every partner has: the handle on the page that the
+// group names (decisions, 50), or else on the program's own.
+func (v *visit) ownLink(self gen.Partner) string {
+	page, param := v.program.WebsiteURL, "ref"
+	if group, err := self.Group.Get(); err == nil && group.LandingURL != nil {
+		page = *group.LandingURL
+	}
+	if len(v.program.URLParams) > 0 {
+		param = v.program.URLParams[0]
+	}
+	return handlers.TrackingURL(page, param, self.Handle)
+}
+
+func toClick(k gen.Click) click {
+	out := click{Click: k}
+	if l, err := k.Link.Get(); err == nil {
+		out.Via = l.Value
+		if l.Label != nil {
+			out.Via = *l.Label
+		}
+	}
+	if u, err := url.Parse(deref(k.Referer)); err == nil {
+		out.From = u.Hostname()
+	}
+	return out
+}

@@ -1,0 +1,222 @@
+package portal
+
+import (
+	"encoding/json"
+	"math/big"
+	"regexp"
+	"slices"
+	"strings"
+
+	"rail/server/money/payout"
+)
+
+// detail is one of the account details that a payout method needs. Its name is
+// its member of the stored details, which exports and payment rails read.
+type detail struct {
+	Name, Label, Hint string
+	Optional          bool
+	Most              int
+	// check tells what is wrong with a value, or "".
+	check func(string) string
+}
+
+// method is a way to be paid.
+type method struct {
+	Name, Label string
+	Details     []detail
+}
+
+var methods = []method{
+	{"paypal", "PayPal", []detail{
+		{Name: "email", Label: "E-mail address of your PayPal account", Most: 255, check: payable("paypal")},
+	}},
+	{"wise", "Wise", []detail{
+		{Name: "email", Label: "E-mail address of your Wise account", Most: 255, check: payable("wise")},
+	}},
+	{"bank_transfer", "Bank transfer", []detail{
+		{Name: "account_holder", Label: "Account holder", Most: 140},
+		{Name: "iban", Label: "IBAN or account number", Most: 42, check: account},
+		{Name: "bic", Label: "BIC, or the bank's own code", Optional: true, Most: 32, check: code},
+		{Name: "bank_name", Label: "Name of the bank", Optional: true, Most: 140},
+	}},
+	{"wire", "Wire transfer", []detail{
+		{Name: "account_holder", Label: "Account holder", Most: 140},
+		{Name: "account_number", Label: "Account number or IBAN", Most: 42, check: account},
+		{Name: "swift", Label: "SWIFT code (BIC)", Most: 14, check: swift},
+		{Name: "bank_name", Label: "Name of the bank", Most: 140},
+		{Name: "bank_address", Label: "Address of the bank", Optional: true, Most: 255},
+	}},
+	{"crypto", "Crypto", []detail{
+		{Name: "asset", Label: "Currency", Hint: "For example USDC.", Most: 16, check: code},
+		{Name: "network", Label: "Network", Hint: "For example Ethereum. A transfer over another network is lost.", Most: 64},
+		{Name: "address", Label: "Address of your wallet", Most: 128, check: wallet},
+	}},
+}
+
+// methodsOf are the methods that a program pays by; one that names none pays by
+// all (decisions, 205).
+func methodsOf(names []string) (out []method) {
+	for _, m := range methods {
+		if len(names) == 0 || slices.Contains(names, m.Name) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func methodLabel(name string) string {
+	for _, m := range methods {
+		if m.Name == name {
+			return m.Label
+		}
+	}
+	return name
+}
+
+func (m method) names() []string {
+	out := make([]string, len(m.Details))
+	for i, d := range m.Details {
+		out[i] = d.Name
+	}
+	return out
+}
+
+// read takes the details from the form.
+func (m method) read(v *visit) (json.RawMessage, fieldErrors) {
+	given, wrong := map[string]string{}, fieldErrors{}
+	for _, d := range m.Details {
+		text := v.value(d.Name)
+		switch {
+		case text == "" && !d.Optional:
+			wrong[d.Name] = "Please fill this in."
+		case len([]rune(text)) > d.Most:
+			wrong[d.Name] = "This is too long."
+		case text == "":
+			continue
+		case d.check != nil && d.check(text) != "":
+			wrong[d.Name] = d.check(text)
+		default:
+			given[d.Name] = text
+		}
+	}
+	if len(wrong) > 0 {
+		return nil, wrong
+	}
+	raw, err := json.Marshal(given)
+	if err != nil {
+		return nil, fieldErrors{"": "These details cannot be stored."}
+	}
+	return raw, nil
+}
+
+func payable(service string) func(string) string {
+	return func(text string) string {
+		if payout.Payable(service, text) {
+			return ""
+		}
+		return "This is not an e-mail address that can be paid."
+	}
+}
+
+var (
+	accountForm = regexp.MustCompile(`^[A-Za-z0-9 .-]{4,42}$`)
+	ibanForm    = regexp.MustCompile(`^[A-Z]{2}[0-9]{2}[A-Z0-9]{10,30}$`)
+	codeForm    = regexp.MustCompile(`^[A-Za-z0-9 .-]{2,32}$`)
+	swiftForm   = regexp.MustCompile(`^[A-Za-z]{6}[A-Za-z0-9]{2}([A-Za-z0-9]{3})?$`)
+	walletForm  = regexp.MustCompile(`^[A-Za-z0-9:._-]{20,128}$`)
+)
+
+// account takes account numbers; what looks like an IBAN must be one.
+func account(text string) string {
+	plain := strings.ToUpper(strings.ReplaceAll(text, " ", ""))
+	switch {
+	case !accountForm.MatchString(text):
+		return "An account number has letters and digits only."
+	case ibanForm.MatchString(plain) && !validIBAN(plain):
+		return "This IBAN has a mistake: its check digits do not fit."
+	}
+	return ""
+}
+
+// validIBAN judges the check digits of ISO 13616.
+func validIBAN(iban string) bool {
+	var digits strings.Builder
+	for _, r := range iban[4:] + iban[:4] {
+		if r >= 'A' {
+			digits.WriteString(big.NewInt(int64(r-'A') + 10).String())
+			continue
+		}
+		digits.WriteRune(r)
+	}
+	n, ok := new(big.Int).SetString(digits.String(), 10)
+	return ok && n.Mod(n, big.NewInt(97)).Int64() == 1
+}
+
+func code(text string) string {
+	if codeForm.MatchString(text) {
+		return ""
+	}
+	return "Letters and digits only, please."
+}
+
+func swift(text string) string {
+	if swiftForm.MatchString(text) {
+		return ""
+	}
+	return "A SWIFT code has 8 or 11 letters and digits."
+}
+
+func wallet(text string) string {
+	if walletForm.MatchString(text) {
+		return ""
+	}
+	return "This is not the address of a wallet."
+}
+
+// stored is the payout method as it is kept, with as much of its details as one
+// needs to recognize them.
+type stored struct {
+	Name, Label string
+	Offered     bool // the program still pays by it
+	Lines       []line
+}
+
+type line struct{ Label, Text string }
+
+// stored opens the details of the partner.
+func (v *visit) stored() (*stored, error) {
+	name := deref(v.partner.PayoutMethod)
+	if name == "" {
+		return nil, nil
+	}
+	out := &stored{Name: name, Label: methodLabel(name), Offered: len(v.program.PayoutMethods) == 0 || slices.Contains(v.program.PayoutMethods, name)}
+	raw, err := payout.DetailsOf(v.portal.Server.Keeper, v.partner)
+	if err != nil || raw == nil {
+		return out, err
+	}
+	var given map[string]any
+	if err := json.Unmarshal(raw, &given); err != nil {
+		return nil, err
+	}
+	for _, m := range methodsOf([]string{name}) {
+		for _, d := range m.Details {
+			if text, ok := given[d.Name].(string); ok && text != "" {
+				out.Lines = append(out.Lines, line{d.Label, veiled(text)})
+			}
+		}
+	}
+	return out, nil
+}
+
+// veiled shows no more of a detail than its owner needs to recognize it: of an
+// address the first letter and the domain, of a number its end.
+func veiled(text string) string {
+	runes := []rune(text)
+	if at := strings.LastIndexByte(text, '@'); at > 0 {
+		return string(runes[0]) + "•••" + text[at:]
+	}
+	if len(runes) >= 12 {
+		return "•••• " + string(runes[len(runes)-4:])
+	}
+	return string(runes[0]) + "•••"
+}

@@ -1,0 +1,190 @@
+// Package portal is where partners see their links and their money, and say how
+// they want to be paid: pages made on the server, which need no JavaScript. A
+// partner comes by a sign-in link of the API. What the pages show is read, and
+// what their forms change is written, by the operations of the API itself, each
+// bound to the organization, the program and the partner of the session.
+package portal
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/labstack/echo/v4"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/http/handlers"
+	"rail/server/http/middleware"
+	"rail/server/outbound/webhook"
+	"rail/server/problem"
+)
+
+// timeout bounds the work of one request, as it does for the API.
+const timeout = 8 * time.Second
+
+var queries = db.New()
+
+// Options is what the portal depends on.
+type Options struct {
+	Server   *handlers.Server
+	Document *middleware.Document
+	Pool     *pgxpool.Pool
+	Clock    clock.Clock
+	Address  func(echo.Context) string // the visitor's address, behind proxies too
+	// Told is called when events have been committed; it may be nil.
+	Told func()
+}
+
+// Portal serves everything under /portal.
+type Portal struct {
+	Options
+	routes map[string]route
+	origin *http.CrossOriginProtection
+	secure bool // the service is reached by https
+}
+
+// action answers a request.
+type action func(*visit) error
+
+// route is one path. Both actions need a session.
+type route struct{ get, post action }
+
+// New returns the portal.
+func New(o Options) (*Portal, error) {
+	p := &Portal{Options: o, origin: http.NewCrossOriginProtection(), secure: strings.HasPrefix(o.Server.BaseURL, "https:")}
+	base, err := url.Parse(o.Server.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	if base.Host != "" { // a proxy may hand another Host on
+		if err := p.origin.AddTrustedOrigin(base.Scheme + "://" + base.Host); err != nil {
+			return nil, err
+		}
+	}
+	p.routes = map[string]route{
+		"/portal":                        {get: overview},
+		"/portal/links":                  {get: links},
+		"/portal/customers":              {get: customers},
+		"/portal/commissions":            {get: commissions},
+		"/portal/payouts":                {get: payouts},
+		"/portal/resources":              {get: resources},
+		"/portal/settings":               {get: settings},
+		"/portal/settings/profile":       {post: saveProfile},
+		"/portal/settings/payout":        {post: savePayout},
+		"/portal/settings/notifications": {post: saveNotifications},
+		"/portal/postback":               {get: postback},
+		"/portal/postback/save":          {post: savePostback},
+		"/portal/postback/rotate":        {post: rotatePostback},
+		"/portal/postback/ping":          {post: pingPostback},
+		"/portal/postback/delete":        {post: deletePostback},
+		"/portal/sign-out":               {post: signOut},
+	}
+	return p, nil
+}
+
+// Register adds the portal to e.
+func (p *Portal) Register(e *echo.Echo) {
+	e.Any("/portal", p.serve)
+	e.Any("/portal/*", p.serve)
+}
+
+// policy lets a page load from this server alone, and nothing run or be styled
+// inline.
+const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// serve finds the route of a path. The log is given the route's pattern: a path
+// may hold a token.
+func (p *Portal) serve(c echo.Context) error {
+	h := c.Response().Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("Cache-Control", "no-store")
+	h.Set("Referrer-Policy", "same-origin") // without any, a browser would not tell where a form comes from
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), allowance(c.Request().URL.Path))
+	defer cancel()
+	c.SetRequest(c.Request().WithContext(ctx))
+	v := &visit{Context: c, portal: p, now: p.Clock.Now()}
+	if err := p.dispatch(v); err != nil {
+		return v.fail(err)
+	}
+	return nil
+}
+
+// allowance is what a request may take; a receiver's answer to a test comes on
+// top.
+func allowance(path string) time.Duration {
+	if path == "/portal/postback/ping" {
+		return timeout + webhook.Deadline
+	}
+	return timeout
+}
+
+func (p *Portal) dispatch(v *visit) error {
+	path, method := v.Request().URL.Path, v.Request().Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	if token, ok := strings.CutPrefix(path, "/portal/sso/"); ok {
+		v.SetPath("/portal/sso/:token")
+		if method != http.MethodGet {
+			return v.refuseMethod("GET, HEAD")
+		}
+		return p.signIn(v, token)
+	}
+	if file, ok := assets[path]; ok {
+		v.SetPath(path)
+		if method != http.MethodGet {
+			return v.refuseMethod("GET, HEAD")
+		}
+		asked := v.Request().Header
+		return file.Serve(v.Response(), asked.Get("Accept-Encoding"), asked.Get("If-None-Match"))
+	}
+	r, ok := p.routes[path]
+	if !ok {
+		return problem.New(problem.RouteNotFound, "There is no such page.")
+	}
+	v.SetPath(path)
+	switch {
+	case method == http.MethodGet && r.get != nil:
+		return p.read(v, r.get)
+	case method == http.MethodPost && r.post != nil:
+		return p.change(v, r.post)
+	case r.get != nil:
+		return v.refuseMethod("GET, HEAD")
+	}
+	return v.refuseMethod("POST")
+}
+
+// read answers a GET.
+func (p *Portal) read(v *visit, do action) error {
+	if err := v.identify(); err != nil {
+		return err
+	}
+	return do(v)
+}
+
+// change answers a POST: it must come from a page of this session.
+func (p *Portal) change(v *visit, do action) error {
+	if err := p.origin.Check(v.Request()); err != nil {
+		return errForged
+	}
+	if err := v.identify(); err != nil {
+		return err
+	}
+	if err := v.readForm(); err != nil {
+		return err
+	}
+	return do(v)
+}
+
+// Refusals that only the portal knows, each with a page of its own.
+var (
+	errSignedOut = errors.New("portal: not signed in")
+	errForged    = errors.New("portal: the form is not of this session")
+	errLink      = errors.New("portal: the sign-in link does not work")
+	errForm      = errors.New("portal: the form cannot be read")
+)

@@ -1,0 +1,279 @@
+package portal
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	gen "rail/gen/api"
+	"rail/gen/db"
+	"rail/server/outbound/webhook"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// betweenTests is the least time between two tests of a postback: each may hold
+// one of the few places for tests for as long as the receiver takes.
+const betweenTests = 10 * time.Second
+
+// eventChoice is a type that a postback may take.
+type eventChoice struct {
+	Type, About string
+	Chosen      bool
+}
+
+// postbackPage is what the page of the postback shows.
+type postbackPage struct {
+	Endpoints  []db.WebhookEndpoint
+	Current    *db.WebhookEndpoint // nil where there is none yet
+	Types      []eventChoice
+	Form       formState
+	Enabled    bool
+	Secret     string // shown once
+	Deliveries []gen.WebhookDelivery
+}
+
+func postback(v *visit) error {
+	page, err := v.postbackPage(v.QueryParam("id"))
+	if err != nil {
+		return err
+	}
+	return v.showPostback(http.StatusOK, page)
+}
+
+func (v *visit) showPostback(status int, page postbackPage) error {
+	return v.show(status, "postback", "/portal/postback", "Postback", page)
+}
+
+// postbackPage is the page with what is stored of one endpoint, the first where
+// none is named. Another's is as absent as one that never was.
+func (v *visit) postbackPage(id string) (postbackPage, error) {
+	found, err := queries.PortalEndpoints(v.ctx(), v.portal.Pool, db.PortalEndpointsParams{ProgramID: v.program.ID, OrgID: v.partner.OrgID, PartnerID: v.partner.ID})
+	if err != nil {
+		return postbackPage{}, err
+	}
+	page := postbackPage{Endpoints: found, Enabled: true}
+	at := slices.IndexFunc(found, func(e db.WebhookEndpoint) bool { return id == "" || e.ID == id })
+	if at < 0 {
+		if id != "" {
+			return page, problem.NotFound("")
+		}
+		page.choose(nil)
+		return page, nil
+	}
+	e := &found[at]
+	page.Current, page.Enabled = e, e.Enabled
+	page.Form.Values = map[string]string{"url": e.URL}
+	page.choose(e.EventTypes)
+	log, err := v.portal.Server.ListWebhookDeliveries(v.reading(), gen.ListWebhookDeliveriesRequestObject{ID: e.ID})
+	if err != nil {
+		return page, err
+	}
+	page.Deliveries = log.(gen.ListWebhookDeliveries200JSONResponse).Data
+	return page, nil
+}
+
+// meanings are the types in words for partners, where the description's are
+// about the API.
+var meanings = map[string]string{
+	"referral.created": "somebody came by your link", "referral.lead": "a visitor of yours signed up", "referral.converted": "a referral paid for the first time",
+	"referral.deleted": "a referral was taken back", "commission.created": "you earned, or money was taken back", "commission.updated": "a commission changed its state or amount",
+	"commission.paid": "a commission was paid", "commission.voided": "an unpaid commission fell away", "commission.deleted": "a commission was removed",
+	"payout.created": "a payout was made ready", "payout.updated": "a payout changed its state", "payout.due": "a payout's day has come", "payout.paid": "a payout was sent",
+	"payout.failed": "a payout did not arrive", "payout.not_eligible": "a payout cannot be made yet", "payout.deleted": "a payout was withdrawn; its money is due again",
+}
+
+// choose lists the types that a postback may take; none chosen means all.
+func (p *postbackPage) choose(chosen []string) {
+	p.Types = nil
+	for _, t := range webhook.Catalogue() {
+		if t.PartnerEligible {
+			p.Types = append(p.Types, eventChoice{t.Type, cmp.Or(meanings[t.Type], t.Description), slices.Contains(chosen, t.Type)})
+		}
+	}
+}
+
+func savePostback(v *visit) error {
+	page, err := v.postbackPage(v.value("id"))
+	if err != nil {
+		return err
+	}
+	if page.Current != nil && v.value("id") == "" {
+		page.Form.Errors = fieldErrors{"": "You have a postback already."}
+		return v.showPostback(http.StatusUnprocessableEntity, page)
+	}
+	types := make([]gen.EventType, 0, len(v.form["event_types"]))
+	for _, t := range v.form["event_types"] {
+		types = append(types, gen.EventType(t))
+	}
+	secret := ""
+	if page.Current == nil {
+		secret, err = v.addPostback(v.value("url"), types)
+	} else {
+		err = v.updatePostback(page.Current, v.value("url"), types, v.form.Has("enabled"))
+	}
+	if wrong := faults(err, "url", "event_types"); wrong != nil {
+		page.Form = formState{v.typed("url"), wrong}
+		page.choose(v.form["event_types"])
+		page.Enabled = v.form.Has("enabled")
+		return v.showPostback(http.StatusUnprocessableEntity, page)
+	}
+	if err != nil {
+		return err
+	}
+	if secret != "" {
+		return v.showSecret("", secret)
+	}
+	return v.Redirect(http.StatusSeeOther, "/portal/postback?done=postback&id="+page.Current.ID)
+}
+
+// showSecret shows a new secret, this once.
+func (v *visit) showSecret(id, secret string) error {
+	page, err := v.postbackPage(id)
+	if err != nil {
+		return err
+	}
+	page.Secret = secret
+	return v.showPostback(http.StatusOK, page)
+}
+
+// addPostback adds the one postback that a partner makes here.
+func (v *visit) addPostback(url string, types []gen.EventType) (secret string, err error) {
+	body := gen.WebhookEndpointCreate{ProgramID: v.program.ID, PartnerID: &v.partner.ID, URL: url, EventTypes: types}
+	if err := v.portal.Document.Judge("WebhookEndpointCreate", &body); err != nil {
+		return "", err
+	}
+	err = v.write("createWebhookEndpoint", func(ctx context.Context) error {
+		if err := v.noPostback(ctx); err != nil {
+			return err
+		}
+		out, err := v.portal.Server.CreateWebhookEndpoint(ctx, gen.CreateWebhookEndpointRequestObject{Body: &body})
+		if err != nil {
+			return err
+		}
+		e := out.(gen.CreateWebhookEndpoint201JSONResponse)
+		secret = deref(e.Secret)
+		return v.audit(ctx, "webhook_endpoint.created", e.ID, nil, sketch(e.URL, e.EventTypes, e.Enabled))
+	})
+	return secret, err
+}
+
+// noPostback makes sure, past the program's lock, that the form was not sent twice.
+func (v *visit) noPostback(ctx context.Context) error {
+	c := work.From(ctx)
+	if _, err := queries.ProgramLock(ctx, c.DB(), db.ProgramLockParams{ID: v.program.ID, OrgID: v.partner.OrgID}); err != nil {
+		return err
+	}
+	n, err := queries.WebhookEndpointsHeld(ctx, c.DB(), db.WebhookEndpointsHeldParams{ProgramID: v.program.ID, OrgID: v.partner.OrgID, PartnerID: &v.partner.ID})
+	if err == nil && n > 0 {
+		err = problem.New(problem.WebhookEndpointLimit, "You have a postback already.")
+	}
+	return err
+}
+
+func (v *visit) updatePostback(e *db.WebhookEndpoint, url string, types []gen.EventType, enabled bool) error {
+	body := gen.WebhookEndpointUpdate{URL: &url, EventTypes: types}
+	if enabled != e.Enabled { // turned on again, its failures count anew
+		body.Enabled = &enabled
+	}
+	if err := v.portal.Document.Judge("WebhookEndpointUpdate", &body); err != nil {
+		return err
+	}
+	return v.write("updateWebhookEndpoint", func(ctx context.Context) error {
+		out, err := v.portal.Server.UpdateWebhookEndpoint(ctx, gen.UpdateWebhookEndpointRequestObject{ID: e.ID, Body: &body})
+		if err != nil {
+			return err
+		}
+		now := out.(gen.UpdateWebhookEndpoint200JSONResponse)
+		return v.audit(ctx, "webhook_endpoint.updated", e.ID, sketch(e.URL, e.EventTypes, e.Enabled), sketch(now.URL, now.EventTypes, now.Enabled))
+	})
+}
+
+func sketch[S ~string](url string, types []S, enabled bool) map[string]any {
+	return map[string]any{"url": url, "event_types": types, "enabled": enabled}
+}
+
+func (v *visit) audit(ctx context.Context, action, target string, before, after any) error {
+	return v.portal.Server.AuditSelf(ctx, v.partner, action, target, before, after)
+}
+
+// current is the endpoint that a form names, with its page.
+func (v *visit) current() (postbackPage, error) {
+	id := v.value("id")
+	if id == "" {
+		return postbackPage{}, problem.NotFound("")
+	}
+	return v.postbackPage(id)
+}
+
+func rotatePostback(v *visit) error {
+	page, err := v.current()
+	if err != nil {
+		return err
+	}
+	secret := ""
+	err = v.write("rotateWebhookEndpointSecret", func(ctx context.Context) error {
+		out, err := v.portal.Server.RotateWebhookEndpointSecret(ctx, gen.RotateWebhookEndpointSecretRequestObject{ID: page.Current.ID})
+		if err != nil {
+			return err
+		}
+		secret = deref(out.(gen.RotateWebhookEndpointSecret200JSONResponse).Secret)
+		return v.audit(ctx, "webhook_endpoint.secret_rotated", page.Current.ID, nil, nil)
+	})
+	if err != nil {
+		return err
+	}
+	return v.showSecret(page.Current.ID, secret)
+}
+
+func pingPostback(v *visit) error {
+	page, err := v.current()
+	if err != nil {
+		return err
+	}
+	for _, d := range page.Deliveries {
+		if left := betweenTests - v.now.Sub(d.CreatedAt.Time); d.IsTest && left > 0 {
+			return v.tooMany(page)
+		}
+	}
+	err = v.write("pingWebhookEndpoint", func(ctx context.Context) error {
+		_, err := v.portal.Server.PingWebhookEndpoint(ctx, gen.PingWebhookEndpointRequestObject{ID: page.Current.ID})
+		return err
+	})
+	var refused *problem.Error
+	if errors.As(err, &refused) && refused.Code == problem.RateLimitExceeded {
+		return v.tooMany(page)
+	}
+	if err != nil {
+		return err
+	}
+	return v.Redirect(http.StatusSeeOther, "/portal/postback?done=tested&id="+page.Current.ID+"#deliveries")
+}
+
+func (v *visit) tooMany(page postbackPage) error {
+	v.Response().Header().Set("Retry-After", strconv.Itoa(int(betweenTests/time.Second)))
+	page.Form.Errors = fieldErrors{"": "A test was sent just now. Wait ten seconds before the next."}
+	return v.showPostback(http.StatusTooManyRequests, page)
+}
+
+func deletePostback(v *visit) error {
+	page, err := v.current()
+	if err != nil {
+		return err
+	}
+	e := page.Current
+	err = v.write("deleteWebhookEndpoint", func(ctx context.Context) error {
+		if _, err := v.portal.Server.DeleteWebhookEndpoint(ctx, gen.DeleteWebhookEndpointRequestObject{ID: e.ID}); err != nil {
+			return err
+		}
+		return v.audit(ctx, "webhook_endpoint.deleted", e.ID, sketch(e.URL, e.EventTypes, e.Enabled), nil)
+	})
+	if err != nil {
+		return err
+	}
+	return v.done("/portal/postback", "deleted")
+}

@@ -1,0 +1,152 @@
+package portal
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/db"
+	"rail/server/postgres/pgtx"
+	"rail/server/program/risk"
+	"rail/server/secret"
+)
+
+// sessionLife is how long a partner stays signed in.
+const sessionLife = 12 * time.Hour
+
+// tokenForm is the form of a sign-in link's token and of a session's.
+var tokenForm = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
+
+// signIn takes the link's token and begins a session. Only GET takes it: HEAD,
+// and a browser that fetches pages in advance, only look.
+func (p *Portal) signIn(v *visit, token string) error {
+	r := v.Request()
+	if strings.Contains(strings.ToLower(r.Header.Get("Purpose")+r.Header.Get("Sec-Purpose")+r.Header.Get("X-Moz")), "prefetch") {
+		return errForged
+	}
+	if r.Method == http.MethodHead {
+		return v.NoContent(http.StatusOK)
+	}
+	if !tokenForm.MatchString(token) {
+		return errLink
+	}
+	session, err := p.begin(v, token)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return errLink
+	}
+	if err != nil {
+		return err
+	}
+	v.SetCookie(p.cookie(session, int(sessionLife/time.Second)))
+	return v.Redirect(http.StatusSeeOther, "/portal")
+}
+
+// begin trades a sign-in link for a session, whose token it returns. Where the
+// partner came from is for the risk checks.
+func (p *Portal) begin(v *visit, link string) (string, error) {
+	ctx, now := v.ctx(), v.now
+	var b [32]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return "", err
+	}
+	token := base64.RawURLEncoding.EncodeToString(b[:])
+	err := pgtx.Within(ctx, p.Pool, func(tx *pgtx.Tx) error {
+		who, err := queries.MagicLinkUse(ctx, tx, db.MagicLinkUseParams{Now: now, TokenHash: secret.HashToken(link)})
+		if err != nil {
+			return err
+		}
+		err = queries.PortalSessionInsert(ctx, tx.Later(), db.PortalSessionInsertParams{
+			TokenHash: secret.HashToken(token), OrgID: who.OrgID, ProgramID: who.ProgramID, PartnerID: who.PartnerID, CreatedAt: now, ExpiresAt: now.Plus(sessionLife),
+		})
+		if err != nil {
+			return err
+		}
+		partner := db.Partner{ID: who.PartnerID, OrgID: who.OrgID, ProgramID: who.ProgramID}
+		return risk.SeenPartner(ctx, tx.Later(), p.Server.Keeper, partner, p.Address(v), v.Request().UserAgent(), now)
+	})
+	return token, err
+}
+
+// cookie holds the session's token. Over https no other host can set it, and it
+// is never sent in the clear.
+func (p *Portal) cookie(token string, age int) *http.Cookie {
+	c := &http.Cookie{Name: p.cookieName(), Value: token, Path: "/portal", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode}
+	if p.secure {
+		c.Path, c.Secure = "/", true
+	}
+	return c
+}
+
+func (p *Portal) cookieName() string {
+	if p.secure {
+		return "__Host-rail_portal"
+	}
+	return "rail_portal"
+}
+
+// identify reads who is signed in. A cookie that means nothing any more is
+// taken away.
+func (v *visit) identify() error {
+	c, err := v.Cookie(v.portal.cookieName())
+	if err != nil {
+		return errSignedOut
+	}
+	who, err := db.PortalSessionRow{}, pgx.ErrNoRows
+	if tokenForm.MatchString(c.Value) {
+		who, err = queries.PortalSession(v.ctx(), v.portal.Pool, db.PortalSessionParams{TokenHash: secret.HashToken(c.Value), Now: v.now})
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
+		v.SetCookie(v.portal.cookie("", -1))
+		return errSignedOut
+	}
+	v.token, v.partner, v.program = c.Value, who.Partner, who.Program
+	return err
+}
+
+func signOut(v *visit) error {
+	if err := queries.PortalSessionEnd(v.ctx(), v.portal.Pool, secret.HashToken(v.token)); err != nil {
+		return err
+	}
+	v.SetCookie(v.portal.cookie("", -1))
+	return v.note(http.StatusOK, "You are signed out", "To come back, ask the program for a new sign-in link.")
+}
+
+// formToken is what the forms of a session carry; no other site knows it. It is
+// masked with as many random bytes, which come with it: pages are compressed, and
+// the lengths of many that hold the same token would give it away.
+func formToken(session string) string {
+	sum := formSum(session)
+	out := make([]byte, len(sum), 2*len(sum))
+	_, _ = rand.Read(out) // never fails: crypto/rand aborts the program instead
+	for i, mask := range out {
+		out = append(out, mask^sum[i])
+	}
+	return base64.RawURLEncoding.EncodeToString(out)
+}
+
+// formTokenOf reports whether a form carries a token of the session.
+func formTokenOf(session, token string) bool {
+	given, err := base64.RawURLEncoding.DecodeString(token)
+	sum := formSum(session)
+	if err != nil || len(given) != 2*len(sum) {
+		return false
+	}
+	for i, mask := range given[:len(sum)] {
+		given[len(sum)+i] ^= mask
+	}
+	return hmac.Equal(given[len(sum):], sum)
+}
+
+func formSum(session string) []byte {
+	m := hmac.New(sha256.New, []byte(session))
+	m.Write([]byte("rail/portal-form"))
+	return m.Sum(nil)
+}

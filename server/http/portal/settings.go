@@ -1,0 +1,137 @@
+package portal
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/oapi-codegen/nullable"
+
+	gen "rail/gen/api"
+	"rail/server/http/handlers"
+)
+
+// profileFields are those of the profile that the partner may change.
+var profileFields = []string{"first_name", "last_name", "display_name", "company_name", "website_url", "country_code"}
+
+// settingsPage is what the page of settings shows: what is stored, or what was
+// typed with its faults.
+type settingsPage struct {
+	Profile, Payout formState
+	Choices         handlers.Choices
+	Methods         []method // those that the program pays by
+	Chosen          *method  // whose form is open
+	Stored          *stored
+}
+
+// formState is a form's values and faults.
+type formState struct {
+	Values map[string]string
+	Errors fieldErrors
+}
+
+func settings(v *visit) error {
+	page, err := v.settingsPage(v.QueryParam("method"))
+	if err != nil {
+		return err
+	}
+	return v.show(http.StatusOK, "settings", "/portal/settings", "Settings", page)
+}
+
+// settingsPage is the page with what is stored.
+func (v *visit) settingsPage(open string) (settingsPage, error) {
+	p := v.partner
+	page := settingsPage{
+		Profile: formState{Values: map[string]string{
+			"first_name": deref(p.FirstName), "last_name": deref(p.LastName), "display_name": deref(p.DisplayName),
+			"company_name": deref(p.CompanyName), "website_url": deref(p.WebsiteURL), "country_code": deref(p.CountryCode),
+		}},
+		Payout:  formState{Values: map[string]string{}},
+		Choices: handlers.Choices{FirstReferral: p.EmailFirstReferral, NewReferral: p.EmailNewReferral, PayoutPaid: p.EmailPayoutPaid},
+		Methods: methodsOf(v.program.PayoutMethods),
+	}
+	var err error
+	if page.Stored, err = v.stored(); err != nil {
+		return page, err
+	}
+	at := slices.IndexFunc(page.Methods, func(m method) bool { return m.Name == open })
+	if at < 0 && page.Stored == nil {
+		at = 0
+	}
+	if at >= 0 && at < len(page.Methods) {
+		page.Chosen = &page.Methods[at]
+	}
+	return page, nil
+}
+
+func saveProfile(v *visit) error {
+	body := gen.PartnerUpdate{}
+	for name, to := range map[string]*nullable.Nullable[string]{
+		"first_name": &body.FirstName, "last_name": &body.LastName, "display_name": &body.DisplayName,
+		"company_name": &body.CompanyName, "website_url": &body.WebsiteURL, "country_code": &body.CountryCode,
+	} {
+		*to = nullable.NewNullNullable[string]()
+		if given := v.value(name); given != "" {
+			*to = nullable.NewNullableWithValue(given)
+		}
+	}
+	err := v.saveSelf("updatePartner", &body)
+	if err == nil {
+		return v.done("/portal/settings", "profile")
+	}
+	wrong := faults(err, profileFields...)
+	if wrong == nil {
+		return err
+	}
+	page, err := v.settingsPage("")
+	if err != nil {
+		return err
+	}
+	page.Profile = formState{v.typed(profileFields...), wrong}
+	return v.show(http.StatusUnprocessableEntity, "settings", "/portal/settings", "Settings", page)
+}
+
+// saveSelf judges a change of the partner like a request of the API, and makes
+// it.
+func (v *visit) saveSelf(operation string, body *gen.PartnerUpdate) error {
+	if err := v.portal.Document.Judge("PartnerUpdate", body); err != nil {
+		return err
+	}
+	return v.write(operation, func(ctx context.Context) error {
+		return v.portal.Server.UpdatePartnerSelf(ctx, v.partner.ID, body)
+	})
+}
+
+func savePayout(v *visit) error {
+	page, err := v.settingsPage(v.value("method"))
+	if err != nil {
+		return err
+	}
+	if page.Chosen == nil || page.Chosen.Name != v.value("method") {
+		page.Payout.Errors = fieldErrors{"": "Choose one of the methods that the program pays by."}
+		return v.show(http.StatusUnprocessableEntity, "settings", "/portal/settings", "Settings", page)
+	}
+	details, wrong := page.Chosen.read(v)
+	if wrong == nil {
+		err = v.saveSelf("updatePartner", &gen.PartnerUpdate{PayoutMethod: nullable.NewNullableWithValue(page.Chosen.Name), PayoutDetails: details})
+		if err == nil {
+			return v.done("/portal/settings", "payout")
+		}
+		if wrong = faults(err); wrong == nil {
+			return err
+		}
+	}
+	page.Payout = formState{v.typed(page.Chosen.names()...), wrong}
+	return v.show(http.StatusUnprocessableEntity, "settings", "/portal/settings", "Settings", page)
+}
+
+func saveNotifications(v *visit) error {
+	to := handlers.Choices{FirstReferral: v.form.Has("first_referral"), NewReferral: v.form.Has("new_referral"), PayoutPaid: v.form.Has("payout_paid")}
+	err := v.write("updatePartner", func(ctx context.Context) error {
+		return v.portal.Server.SavePartnerChoices(ctx, v.partner.ID, to)
+	})
+	if err != nil {
+		return err
+	}
+	return v.done("/portal/settings", "notifications")
+}

@@ -1,0 +1,200 @@
+package portal
+
+import (
+	"bytes"
+	"embed"
+	"html/template"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	gen "rail/gen/api"
+	"rail/server/clock"
+	"rail/server/http/static"
+	"rail/server/money/payout"
+	"rail/server/money/rules"
+)
+
+//go:embed templates assets
+var files embed.FS
+
+// pages are the templates, each with the frame around it.
+var pages = parse("overview", "links", "customers", "commissions", "payouts", "resources", "settings", "postback", "note")
+
+func parse(names ...string) map[string]*template.Template {
+	frame := template.Must(template.New("frame.html").Funcs(functions).ParseFS(files, "templates/frame.html", "templates/parts.html"))
+	out := map[string]*template.Template{}
+	for _, name := range names {
+		out[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "templates/"+name+".html"))
+	}
+	return out
+}
+
+var functions = template.FuncMap{
+	"money":  money,
+	"day":    func(t clock.Time) string { return t.UTC().Format("2 Jan 2006") },
+	"moment": func(t clock.Time) string { return t.UTC().Format("2 Jan 2006, 15:04") },
+	"iso":    func(t clock.Time) string { return t.String() },
+	"words":  func(v any) string { return words(reflect.Indirect(reflect.ValueOf(v)).String()) },
+	"count":  func(n int64) string { return grouped(rules.Decimal(n, "JPY")) },
+	"size":   size,
+	"method": func(m gen.PayoutMethod) string { return methodLabel(string(m)) },
+	"input":  newInput,
+	"detail": func(f formState, d detail) input {
+		return input{Name: d.Name, ID: "payout_" + d.Name, Label: d.Label, Hint: d.Hint, Value: f.Values[d.Name], Error: f.Errors[d.Name], Type: "text", Auto: "off", Most: d.Most, Optional: d.Optional}
+	},
+}
+
+// input is one line of a form as it is shown.
+type input struct {
+	Name, ID, Label, Hint, Value, Error, Type, Auto string
+	Most                                            int
+	Optional                                        bool
+}
+
+func newInput(f formState, name, label, hint, kind, auto string, most int) input {
+	return input{Name: name, ID: name, Label: label, Hint: hint, Value: f.Values[name], Error: f.Errors[name], Type: kind, Auto: auto, Most: most}
+}
+
+// size is that of a file.
+func size(bytes int64) string {
+	switch {
+	case bytes >= 1_000_000:
+		return grouped(strconv.FormatInt(bytes/1_000_000, 10)) + " MB"
+	case bytes >= 1000:
+		return strconv.FormatInt(bytes/1000, 10) + " kB"
+	}
+	return strconv.FormatInt(bytes, 10) + " bytes"
+}
+
+// frame is what every page gets.
+type frame struct {
+	Title, Nav, Program, Who, FormToken, Done string
+	SignedIn                                  bool
+	Data                                      any
+}
+
+// section is an entry of the menu.
+type section struct{ Path, Name string }
+
+// Sections is the menu.
+func (frame) Sections() []section {
+	return []section{
+		{"/portal", "Overview"}, {"/portal/links", "Links"}, {"/portal/customers", "Customers"}, {"/portal/commissions", "Commissions"},
+		{"/portal/payouts", "Payouts"}, {"/portal/resources", "Resources"}, {"/portal/postback", "Postback"}, {"/portal/settings", "Settings"},
+	}
+}
+
+// Side is the word beside the program's name, unless the name says it.
+func (f frame) Side() string {
+	if !f.SignedIn || strings.HasSuffix(strings.ToLower(f.Program), "partners") {
+		return ""
+	}
+	return "Partners"
+}
+
+// told are the words for what a form has done.
+var told = map[string]string{
+	"profile": "Your profile is saved.", "payout": "Your payout method is saved.", "notifications": "Your notifications are saved.",
+	"postback": "Your postback is saved.", "deleted": "The postback is deleted.", "tested": "A test was sent. Its outcome is in the list of deliveries.",
+}
+
+// show writes a page of the portal.
+func (v *visit) show(status int, name, nav, title string, data any) error {
+	return v.render(status, name, frame{
+		Title: title, Nav: nav, Program: v.program.Name, Who: payout.NameOf(v.partner), FormToken: formToken(v.token),
+		Done: told[v.QueryParam("done")], SignedIn: true, Data: data,
+	})
+}
+
+// note writes a page that only says something. It tells of nobody.
+func (v *visit) note(status int, title, text string) error {
+	return v.render(status, "note", frame{Title: title, Program: v.portal.Server.ServiceName, Data: text})
+}
+
+// render makes the whole page before anything of it leaves.
+func (v *visit) render(status int, name string, f frame) error {
+	var b bytes.Buffer
+	if err := pages[name].ExecuteTemplate(&b, "frame.html", f); err != nil {
+		return err
+	}
+	return v.HTMLBlob(status, b.Bytes())
+}
+
+// assets are the files that the pages load, by path.
+var assets = map[string]*static.Text{
+	"/portal/assets/portal.css": asset("portal.css", "text/css; charset=utf-8"),
+	"/portal/assets/portal.js":  asset("portal.js", "text/javascript; charset=utf-8"),
+}
+
+func asset(name, kind string) *static.Text {
+	return static.New(kind, "public, max-age=300", func() ([]byte, error) { return files.ReadFile("assets/" + name) })
+}
+
+// money is an amount for people, with its currency.
+func money(minor int64, currency string) string {
+	return grouped(rules.Decimal(minor, currency)) + " " + currency
+}
+
+// grouped puts commas between thousands.
+func grouped(decimal string) string {
+	whole, rest, _ := strings.Cut(decimal, ".")
+	sign := ""
+	if strings.HasPrefix(whole, "-") {
+		sign, whole = "−", whole[1:]
+	}
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if rest != "" {
+		rest = "." + rest
+	}
+	return sign + whole + rest
+}
+
+// words is a value of an enum for people.
+func words(v string) string {
+	if known, ok := vocabulary[v]; ok {
+		return known
+	}
+	s := strings.ReplaceAll(v, "_", " ")
+	if s == "" {
+		return ""
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+var vocabulary = map[string]string{
+	"referral": "Referral", "reward": "Bonus", "clawback": "Taken back", "not_eligible": "Not payable yet", "retrying": "Trying again",
+	"api": "The program", "manual": "The program", "sale_refunded": "The sale was refunded", "below_minimum": "Below the minimum", "no_payout_method": "No payout method", "tax_form_missing": "Tax form missing",
+	"partner_not_active": "Not active", "risk_review": "In review",
+}
+
+// mask shows that there is a customer, and not who.
+func mask(texts ...*string) string {
+	for _, t := range texts {
+		for _, r := range deref(t) {
+			return string(r) + "•••"
+		}
+	}
+	return "•••"
+}
+
+func deref[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// month is the name of a month that a report's row begins.
+func month(key string) string {
+	t, err := time.Parse(time.DateOnly, key)
+	if err != nil {
+		return key
+	}
+	return t.Format("January 2006")
+}

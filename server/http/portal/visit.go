@@ -1,0 +1,203 @@
+package portal
+
+import (
+	"context"
+	"errors"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"rail/gen/db"
+	"rail/server/auth"
+	"rail/server/clock"
+	"rail/server/http/middleware"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+const (
+	// maxForm is the largest form that is read, in bytes.
+	maxForm = 32 << 10
+	// maxAttempts bounds how often a change that lost a race is done again.
+	maxAttempts = 4
+)
+
+// visit is one request and who makes it.
+type visit struct {
+	echo.Context
+	portal  *Portal
+	now     clock.Time
+	token   string // the session's; "" for nobody
+	partner db.Partner
+	program db.Program
+	form    url.Values
+}
+
+func (v *visit) ctx() context.Context { return v.Request().Context() }
+
+// call is this request as one of the API. No key makes it.
+func (v *visit) call(operation string) *work.Call {
+	key := auth.Key{OrgID: v.partner.OrgID, UserID: v.partner.ID}
+	c := work.New(v.portal.Pool, v.Response().Header().Get(middleware.HeaderRequestID), operation, key, v.now)
+	c.Programs = []string{v.partner.ProgramID}
+	return c
+}
+
+// reading is the context in which operations read.
+func (v *visit) reading() context.Context { return work.Into(v.ctx(), v.call("portal")) }
+
+// write runs a change in one transaction with its events, once more where it
+// lost a race.
+func (v *visit) write(operation string, change func(ctx context.Context) error) error {
+	for attempt := 1; ; attempt++ {
+		err := v.attempt(operation, change)
+		switch {
+		case err == nil || !pgtx.Again(err):
+			return err
+		case attempt == maxAttempts:
+			return problem.Away(err)
+		}
+	}
+}
+
+func (v *visit) attempt(operation string, change func(ctx context.Context) error) error {
+	return v.call(operation).Within(v.ctx(), func(c *work.Call) error {
+		c.OnCommit(func() {
+			if v.portal.Told != nil && c.Events.Len() > 0 {
+				v.portal.Told()
+			}
+		})
+		return change(work.Into(v.ctx(), c))
+	})
+}
+
+// readForm reads a form and judges its token.
+func (v *visit) readForm() error {
+	r := v.Request()
+	kind, _, err := mime.ParseMediaType(r.Header.Get(echo.HeaderContentType))
+	if err != nil || kind != echo.MIMEApplicationForm {
+		return errForm
+	}
+	r.Body = http.MaxBytesReader(v.Response(), r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		return errForm
+	}
+	if !formTokenOf(v.token, r.PostForm.Get("form_token")) {
+		return errForged
+	}
+	v.form = r.PostForm
+	return nil
+}
+
+// value is one line of the form, without what cannot be typed into it.
+func (v *visit) value(name string) string {
+	plain := strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(v.form.Get(name), ""))
+	return strings.TrimSpace(plain)
+}
+
+// typed is what was typed into the form, to be shown again.
+func (v *visit) typed(names ...string) map[string]string {
+	out := make(map[string]string, len(names))
+	for _, n := range names {
+		out[n] = v.value(n)
+	}
+	return out
+}
+
+// done sends the browser on after a change, so that a reload repeats nothing.
+func (v *visit) done(page, what string) error {
+	return v.Redirect(http.StatusSeeOther, page+"?done="+what)
+}
+
+// refuseMethod answers a method that a path does not know.
+func (v *visit) refuseMethod(allowed string) error {
+	v.Response().Header().Set("Allow", allowed)
+	return problem.New(problem.MethodNotAllowed, "This page cannot be asked for in this way.")
+}
+
+// fieldErrors are the faults of a form by field; "" is the form itself.
+type fieldErrors map[string]string
+
+// faults turns a refusal of the input into faults of the form's fields. Any
+// other error is not for the form to show.
+func faults(err error, fields ...string) fieldErrors {
+	var p *problem.Error
+	if !errors.As(err, &p) || p.Status() >= http.StatusInternalServerError || p.Status() == http.StatusNotFound {
+		return nil
+	}
+	field, _, _ := strings.Cut(p.Param, "[")
+	for _, name := range fields {
+		if name == field {
+			return fieldErrors{name: sentence(p.Message, p.Param)}
+		}
+	}
+	return fieldErrors{"": sentence(p.Message, p.Param)}
+}
+
+// sentence is an API message for people: without the name of the parameter.
+func sentence(message, param string) string {
+	switch {
+	case param == "country_code":
+		return "This must be two letters, such as DE or US."
+	case strings.HasPrefix(message, param+" must have at most"):
+		return "This is too long."
+	case strings.HasPrefix(message, param+" must "):
+		return "This" + strings.TrimPrefix(message, param)
+	}
+	if rest, ok := strings.CutPrefix(message, param+": "); ok && param != "" && rest != "" {
+		return strings.ToUpper(rest[:1]) + rest[1:]
+	}
+	return message
+}
+
+// fail answers an error with a page. The error itself goes on to the log.
+func (v *visit) fail(err error) error {
+	if v.Response().Committed {
+		return err
+	}
+	status, title, text := explain(err)
+	if status == http.StatusServiceUnavailable {
+		v.Response().Header().Set("Retry-After", "1")
+	}
+	if shown := v.note(status, title, text); shown != nil {
+		return shown
+	}
+	if status >= http.StatusInternalServerError {
+		return err
+	}
+	return nil
+}
+
+func explain(err error) (status int, title, text string) {
+	switch {
+	case errors.Is(err, errLink):
+		return http.StatusGone, "This link no longer works", "A sign-in link works once, and only for a short time. Ask the program for a new one."
+	case errors.Is(err, errSignedOut):
+		return http.StatusUnauthorized, "You are not signed in", "Open the sign-in link that the program has sent you, or ask for a new one."
+	case errors.Is(err, errForged):
+		return http.StatusForbidden, "This was not sent from your page", "Nothing was changed. Go back, load the page anew and try again."
+	case errors.Is(err, errForm):
+		return http.StatusBadRequest, "This form cannot be read", "Nothing was changed. Go back and try again."
+	}
+	p := middleware.Problem(err)
+	switch status = p.Status(); {
+	case status == http.StatusNotFound || status == http.StatusBadRequest:
+		return http.StatusNotFound, "There is nothing here", "The page that you asked for does not exist."
+	case status == http.StatusMethodNotAllowed:
+		return status, "This does not work here", p.Message
+	case status == http.StatusServiceUnavailable:
+		return status, "One moment", "The service is unavailable for a moment. Try again."
+	case status >= http.StatusInternalServerError:
+		return status, "Something went wrong", "The mistake is ours, and nothing was changed. Try again later."
+	}
+	return status, "This cannot be done", p.Message
+}

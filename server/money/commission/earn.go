@@ -1,0 +1,88 @@
+// Package commission turns what happened (a payment, a sign-up) into money: it reads
+// what the rules ask for, lets package rules decide, and writes the sale, the
+// commission, the ledger and the events in the transaction of the call. The
+// API and processor integrations share it.
+package commission
+
+import (
+	"context"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/event"
+	"rail/server/ident"
+	"rail/server/money/rules"
+	"rail/server/outbound/sequence"
+	"rail/server/work"
+)
+
+var queries = db.New()
+
+// earned is a commission that rules made.
+type earned struct {
+	programID, partnerID, customerID string
+	saleID                           *string
+	choice                           rules.Choice
+	rate                             rules.Rate // the rate that counted, a link's override included
+	amount                           int64
+	base                             *int64 // what a percentage was taken of
+	currency                         string
+	matureAt                         clock.Time
+	enrols                           bool // a first commission starts a sequence
+}
+
+// write puts the commission, its ledger entry and its events behind the writes
+// of the call.
+func (e earned) write(ctx context.Context, c *work.Call) error {
+	status := rules.InitialStatus(e.choice.ApprovalMode, e.matureAt, c.Now)
+	k := db.Commission{
+		ID: ident.New(ident.Commission), OrgID: c.Key.OrgID, ProgramID: e.programID, PartnerID: e.partnerID, SaleID: e.saleID,
+		CustomerID: &e.customerID, FlowID: &e.choice.FlowID, FlowBranchID: e.choice.BranchID, Kind: "referral", AmountMinor: e.amount,
+		RevenueMinor: e.base, RateType: (*string)(&e.rate.RateType), RateValue: &e.rate.RateValue, Currency: e.currency, Status: string(status),
+		MatureAt: &e.matureAt, CreatedAt: c.Now, UpdatedAt: c.Now,
+	}
+	if e.choice.ApprovalMode == rules.ApproveAfterDays && e.choice.ApprovalDelayDays != nil {
+		at := rules.ApprovesAt(c.Now, *e.choice.ApprovalDelayDays)
+		k.ApproveAt = &at
+	}
+	if status != rules.StatusPending {
+		k.ApprovedAt = &c.Now
+	}
+	if err := add(ctx, c, k); err != nil || !e.enrols {
+		return err
+	}
+	return sequence.Earned(ctx, c.Later(), k)
+}
+
+// tell records commission.created, and commission.updated where the catalogue's
+// two states cannot tell the true one (decisions, 103).
+func tell(c *work.Call, k db.Commission) {
+	subject := event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}
+	told := rules.CreatedEventStatus(rules.Status(k.Status))
+	c.Events.Record("commission.created", subject, api.CommissionCreatedData{
+		CommissionID: k.ID, SaleID: k.SaleID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
+		Status: api.CommissionCreatedStatus(told), RuleID: k.FlowID, MatureAt: k.MatureAt,
+	})
+	if string(told) != k.Status {
+		c.Events.Record("commission.updated", subject, api.CommissionUpdatedData{
+			CommissionID: k.ID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
+			Status: api.CommissionStatus(k.Status), PreviousStatus: api.CommissionStatus(told),
+		})
+	}
+}
+
+// switchGroup moves the partner where a switch_group flow says so; it takes
+// effect from the next event on (decisions, 131).
+func switchGroup(ctx context.Context, c *work.Call, programID, status string, flows []rules.Flow, f *rules.Facts) error {
+	to, fires := rules.SwitchTarget(flows, f)
+	if !fires || f.Partner.GroupID != nil && *f.Partner.GroupID == to.TargetGroupID {
+		return nil
+	}
+	err := queries.PartnerSetGroup(ctx, c.Later(), db.PartnerSetGroupParams{
+		GroupID: &to.TargetGroupID, UpdatedAt: c.Now, ID: f.Partner.ID, OrgID: c.Key.OrgID,
+	})
+	c.Events.Record("affiliate.updated", event.Subject{ProgramID: programID, PartnerID: f.Partner.ID, ID: f.Partner.ID},
+		api.AffiliateUpdatedData{PartnerID: f.Partner.ID, Status: api.PartnerStatus(status)})
+	return err
+}

@@ -1,0 +1,182 @@
+package commission
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"rail/gen/db"
+	"rail/server/money/rules"
+	"rail/server/work"
+)
+
+// branch is how a flow's branches are stored.
+type branch struct {
+	ID         string          `json:"id"`
+	Conditions json.RawMessage `json:"conditions"`
+	RateType   rules.RateType  `json:"rate_type"`
+	RateValue  int64           `json:"rate_value"`
+}
+
+// version names what the branches of a flow say: equal ones parse alike,
+// whoever wrote them.
+type version struct{ digest, trigger string }
+
+func versionOf(r db.FlowsAskedRow) version { return version{string(r.BranchesDigest), r.Trigger} }
+
+// load returns the flows of rows that can decide. Branches that this server has
+// not parsed yet cost another trip, for which every flow is read anew: what
+// counts is what one statement of the transaction has seen. Flows are parsed
+// for as long as the request has time.
+func load(ctx context.Context, c *work.Call, asked db.FlowsAskedParams, rows []db.FlowsAskedRow, f *rules.Facts) ([]rules.Flow, error) {
+	held := map[version][]rules.Branch{} // what is kept for all may be given up before it is used
+	for {
+		rows, asked.Wanted = deciding(rows, f), nil
+		for _, r := range rows {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			if err := recall(held, r); err != nil {
+				return nil, fmt.Errorf("flow %s: %w", r.ID, err)
+			}
+			if _, known := held[versionOf(r)]; !known {
+				asked.Wanted = append(asked.Wanted, r.BranchesDigest)
+			}
+		}
+		if len(asked.Wanted) == 0 {
+			return toRules(rows, held), nil
+		}
+		var err error
+		if rows, err = queries.FlowsAsked(ctx, c.DB(), asked); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// deciding leaves out flows that no event can reach: of those that pay, the
+// first in order decides, also where it pays nothing (decisions, 134).
+func deciding(rows []db.FlowsAskedRow, f *rules.Facts) []db.FlowsAskedRow {
+	var out []db.FlowsAskedRow
+	pays := false
+	for _, r := range rows {
+		if !rules.Applies(rules.Flow{GroupID: r.GroupID, PartnerID: r.PartnerID}, f.Partner.ID, f.Partner.GroupID) {
+			continue
+		}
+		if rules.Action(r.Action) == rules.GenerateCommission {
+			if pays {
+				continue
+			}
+			pays = true
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// recall adds the row's branches, if they are known or come with the row.
+func recall(held map[version][]rules.Branch, r db.FlowsAskedRow) error {
+	v := versionOf(r)
+	if _, known := held[v]; known {
+		return nil
+	}
+	branches, known := kept.get(v)
+	if !known && string(r.Branches) != "null" {
+		var err error
+		if branches, err = parse(r); err != nil {
+			return err
+		}
+		kept.put(v, parsed{branches, len(r.Branches)})
+		known = true
+	}
+	if known {
+		held[v] = branches
+	}
+	return nil
+}
+
+// parse reads stored branches. They were checked when they were saved, so that
+// an error here is a damaged row.
+func parse(r db.FlowsAskedRow) ([]rules.Branch, error) {
+	var stored []branch
+	if err := json.Unmarshal(r.Branches, &stored); err != nil {
+		return nil, err
+	}
+	out := make([]rules.Branch, len(stored))
+	for i, b := range stored {
+		conditions, err := rules.ParseConditions(b.Conditions, rules.Trigger(r.Trigger))
+		if err != nil {
+			return nil, err
+		}
+		out[i] = rules.Branch{ID: b.ID, Conditions: conditions, RateType: b.RateType, RateValue: b.RateValue}
+	}
+	return out, nil
+}
+
+func toRules(rows []db.FlowsAskedRow, held map[version][]rules.Branch) []rules.Flow {
+	out := make([]rules.Flow, len(rows))
+	for i, r := range rows {
+		out[i] = rules.Flow{
+			ID: r.ID, GroupID: r.GroupID, PartnerID: r.PartnerID, Trigger: rules.Trigger(r.Trigger), Action: rules.Action(r.Action),
+			TargetGroupID: r.TargetGroupID, ApprovalMode: rules.ApprovalMode(r.ApprovalMode), ApprovalDelayDays: r.ApprovalDelayDays,
+			Priority: r.Priority, CreatedAt: r.CreatedAt, Branches: held[versionOf(r)],
+		}
+		if r.RateType != nil && r.RateValue != nil {
+			out[i].RateType, out[i].RateValue = rules.RateType(*r.RateType), *r.RateValue
+		}
+	}
+	return out
+}
+
+// keptBytes bounds the stored length of the branches that a server keeps
+// parsed. Parsed they take up to eight times as much.
+const keptBytes = 4 << 20
+
+// kept are the branches that this server has parsed, for every event after the
+// first one that asks them.
+var kept = cache{young: map[version]parsed{}}
+
+// parsed are branches and the length in which they are stored.
+type parsed struct {
+	branches []rules.Branch
+	length   int
+}
+
+// cache keeps what was asked lately: the young, until they fill half of the
+// bound, and then as the old, until the young do so again.
+type cache struct {
+	mu         sync.Mutex
+	young, old map[version]parsed
+	length     int // of the young
+}
+
+func (c *cache) get(v version) ([]rules.Branch, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p, known := c.young[v]
+	if !known {
+		if p, known = c.old[v]; known {
+			c.add(v, p)
+		}
+	}
+	return p.branches, known
+}
+
+func (c *cache) put(v version, p parsed) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, known := c.young[v]; !known {
+		c.add(v, p)
+	}
+}
+
+// entryBytes is what an entry takes beside its branches, in terms of their
+// stored length.
+const entryBytes = 64
+
+func (c *cache) add(v version, p parsed) {
+	if c.length += p.length + entryBytes; c.length > keptBytes/2 {
+		c.young, c.old, c.length = map[version]parsed{}, c.young, p.length+entryBytes
+	}
+	c.young[v] = p
+}

@@ -1,0 +1,81 @@
+package commission
+
+import (
+	"context"
+
+	"rail/gen/db"
+	"rail/server/ident"
+	"rail/server/money/ledger"
+	"rail/server/money/report"
+	"rail/server/money/rules"
+	"rail/server/outbound/sequence"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// Manual is a commission made by hand: a reward, or, with a negative amount in
+// minor units, a clawback (decisions, 106). Its references were judged.
+type Manual struct {
+	ProgramID, PartnerID string
+	SaleID, CustomerID   *string
+	AmountMinor          int64
+	Currency             string
+	HoldingPeriodDays    int64
+}
+
+// Grant writes the commission. A reward is approved and waits for the holding
+// period; a clawback is due at once. One for a sale is refunded with it, so that
+// a refunded sale takes none.
+func Grant(ctx context.Context, c *work.Call, m Manual) (db.Commission, error) {
+	refunded, err := m.refundedBefore(ctx, c)
+	if err != nil {
+		return db.Commission{}, err
+	}
+	kind, matureAt := "reward", rules.MatureAt(c.Now, m.HoldingPeriodDays)
+	if m.AmountMinor < 0 {
+		kind, matureAt = "clawback", c.Now
+	}
+	k := db.Commission{
+		ID: ident.New(ident.Commission), OrgID: c.Key.OrgID, ProgramID: m.ProgramID, PartnerID: m.PartnerID, SaleID: m.SaleID,
+		CustomerID: m.CustomerID, Kind: kind, AmountMinor: m.AmountMinor, Currency: m.Currency,
+		Status: string(rules.InitialStatus(rules.ApproveImmediately, matureAt, c.Now)), MatureAt: &matureAt, ApprovedAt: &c.Now,
+		RefundedBeforeMinor: refunded, CreatedAt: c.Now, UpdatedAt: c.Now,
+	}
+	if err := add(ctx, c, k); err != nil || kind != "reward" {
+		return k, err
+	}
+	return k, sequence.Earned(ctx, c.Later(), k)
+}
+
+// refundedBefore is what was given back of the sale until now.
+func (m Manual) refundedBefore(ctx context.Context, c *work.Call) (int64, error) {
+	if m.SaleID == nil {
+		return 0, nil
+	}
+	sale, err := queries.SaleShare(ctx, c.DB(), db.SaleShareParams{ID: *m.SaleID, OrgID: c.Key.OrgID})
+	if err == nil && sale.RefundedAt != nil {
+		return 0, problem.On("sale_id", problem.SaleRefunded, "The sale was refunded at %s; a commission cannot be made for it.", sale.RefundedAt)
+	}
+	return sale.RefundedMinor, err
+}
+
+// add puts a new commission, its ledger entry and its events behind the writes
+// of the call.
+func add(ctx context.Context, c *work.Call, k db.Commission) error {
+	err := queries.CommissionInsert(ctx, c.Later(), db.CommissionInsertParams{
+		ID: k.ID, OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, SaleID: k.SaleID, CustomerID: k.CustomerID,
+		FlowID: k.FlowID, FlowBranchID: k.FlowBranchID, Kind: k.Kind, AmountMinor: k.AmountMinor, RevenueMinor: k.RevenueMinor,
+		RateType: k.RateType, RateValue: k.RateValue, Currency: k.Currency, Status: k.Status, MatureAt: k.MatureAt, ApproveAt: k.ApproveAt,
+		ApprovedAt: k.ApprovedAt, Metadata: k.Metadata, RefundedBeforeMinor: k.RefundedBeforeMinor, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
+	})
+	if err != nil {
+		return err
+	}
+	tell(c, k)
+	if k.Kind == "reward" && k.SaleID != nil {
+		if err := report.TouchCommission(ctx, c, k); err != nil {
+			return err
+		}
+	}
+	return ledger.Earn(ctx, c.Later(), ledger.Of(k, k.CreatedAt))
+}

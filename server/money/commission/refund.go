@@ -1,0 +1,287 @@
+package commission
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/event"
+	"rail/server/ident"
+	"rail/server/money/report"
+	"rail/server/money/rules"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// Refund is money given back of a sale: AmountMinor, in minor units of its
+// currency, of what is left of it, or all of that where it is nil. At is nil for
+// now. ExternalID is the processor's id, under which it is taken once.
+type Refund struct {
+	SaleID      string
+	ExternalID  *string
+	AmountMinor *int64
+	At          *clock.Time
+	Reason      *string
+}
+
+// Refunded is a refund with what it did. Repeated is whether it had been
+// recorded before and nothing was changed; Differs names what was asked for
+// otherwise than it was told first.
+type Refunded struct {
+	db.Refund
+	Repeated bool
+	Differs  []string
+}
+
+// refunding is one refund while it is worked out.
+type refunding struct {
+	sale        db.Sale
+	commissions []db.Commission
+	known       *db.Refund // recorded under the same external id
+	amount      int64      // given back now
+	at          clock.Time
+	whole       bool // nothing of the sale remains
+	effects     []api.RefundedCommission
+	voided      int64
+	clawback    int64
+}
+
+// GiveBack refunds a sale (specification, Refund rules; decisions, 97 to 100 and
+// 226): unpaid commissions are voided, or shrink in proportion; a paid one
+// becomes a clawback. A sale that is refunded already is left alone.
+func GiveBack(ctx context.Context, c *work.Call, r Refund) (Refunded, error) {
+	w, err := openRefund(ctx, c, r)
+	if err != nil {
+		return Refunded{}, err
+	}
+	switch {
+	case w.known != nil && w.known.Status == "applied":
+		return repeated(*w.known, r, w.sale.ExternalChargeID), nil
+	case w.known != nil && *w.known.ExternalChargeID != w.sale.ExternalChargeID:
+		return Refunded{}, problem.On("external_refund_id", problem.RefundWaiting,
+			"This refund is recorded already, for the charge %s.", *w.known.ExternalChargeID)
+	case w.sale.RefundedAt != nil:
+		return w.nothingLeft(ctx, c, r)
+	}
+	if err := w.validate(c, r); err != nil {
+		return Refunded{}, err
+	}
+	if err := w.takeSale(ctx, c); err != nil {
+		return Refunded{}, err
+	}
+	if err := report.Touch(ctx, c, w.sale.ProgramID, w.sale.OccurredAt); err != nil {
+		return Refunded{}, err
+	}
+	for _, k := range w.commissions {
+		if err := w.takeCommission(ctx, c, k); err != nil {
+			return Refunded{}, err
+		}
+	}
+	out, err := w.record(ctx, c, r)
+	if w.known != nil { // what waited is taken as it was told first
+		out.Differs = repeated(*w.known, r, w.sale.ExternalChargeID).Differs
+	}
+	return out, err
+}
+
+// openRefund locks the customer, the partners, the sale and its commissions, in
+// the order of every write of money, and reads them.
+func openRefund(ctx context.Context, c *work.Call, r Refund) (refunding, error) {
+	org := c.Key.OrgID
+	var w refunding
+	seen, err := queries.SaleGet(ctx, c.DB(), db.SaleGetParams{ID: r.SaleID, OrgID: org})
+	if err != nil {
+		return w, err
+	}
+	if !c.Fits(seen.ProgramID) {
+		return w, problem.NotFound("program_id")
+	}
+	err = c.Together(ctx,
+		func(tx pgtx.DBTX) error {
+			_, err := queries.CustomerHold(ctx, tx, db.CustomerHoldParams{ID: seen.CustomerID, OrgID: org})
+			return err
+		},
+		func(tx pgtx.DBTX) error {
+			_, err := queries.SalePartnersLock(ctx, tx, db.SalePartnersLockParams{SaleID: r.SaleID, OrgID: org})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			w.sale, err = queries.SaleLock(ctx, tx, db.SaleLockParams{ID: r.SaleID, OrgID: org})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			w.commissions, err = queries.SaleCommissions(ctx, tx, db.SaleCommissionsParams{SaleID: &r.SaleID,
+				OrgID: org})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			w.known, err = refundKnown(ctx, tx, org, seen.ProgramID, r.ExternalID)
+			return err
+		})
+	return w, err
+}
+
+// refundKnown finds the refund that a program has under an external id, or nil.
+func refundKnown(ctx context.Context, tx pgtx.DBTX, org, programID string, externalID *string) (*db.Refund, error) {
+	if externalID == nil {
+		return nil, nil //nolint:nilnil // none is not an error
+	}
+	known, err := queries.RefundByExternalID(ctx, tx, db.RefundByExternalIDParams{ProgramID: programID, OrgID: org,
+		ExternalRefundID: externalID})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil //nolint:nilnil // as above
+	}
+	return &known, err
+}
+
+// repeated answers a refund that was recorded before.
+func repeated(known db.Refund, r Refund, chargeID string) Refunded {
+	out := Refunded{Refund: known, Repeated: true}
+	note := func(differs bool, member string) {
+		if differs {
+			out.Differs = append(out.Differs, member)
+		}
+	}
+	note(known.ExternalChargeID != nil && *known.ExternalChargeID != chargeID, "the charge")
+	note(r.AmountMinor != nil && (known.AmountMinor == nil || *r.AmountMinor != *known.AmountMinor), "amount_minor")
+	note(r.At != nil && !r.At.Equal(known.RefundedAt.Time), "refunded_at")
+	return out
+}
+
+// nothingLeft answers a refund of a sale that is refunded. One with an external
+// id is noted, so that it is known from then on; without one there is nothing to
+// tell it from the refund that left nothing.
+func (w *refunding) nothingLeft(ctx context.Context, c *work.Call, r Refund) (Refunded, error) {
+	w.at = *w.sale.RefundedAt
+	if r.ExternalID != nil {
+		return w.record(ctx, c, r)
+	}
+	last, err := queries.RefundLast(ctx, c.DB(), db.RefundLastParams{SaleID: &w.sale.ID, OrgID: w.sale.OrgID})
+	if errors.Is(err, pgx.ErrNoRows) { // a server of the release before refunded it, without a row
+		w.amount = w.sale.AmountMinor + w.sale.RefundedMinor
+		return w.record(ctx, c, r)
+	}
+	last.AmountMinor, last.VoidedCommissions, last.ClawbackMinor = new(int64), 0, 0
+	last.Effects, last.RefundedAt = []byte("[]"), w.at
+	return Refunded{Refund: last, Repeated: true}, err
+}
+
+// validate checks the time and the amount. What waited for its sale was answered
+// long ago and cannot be refused any more: it takes at most what is left, and
+// its time is that of the sale at the earliest.
+func (w *refunding) validate(c *work.Call, r Refund) error {
+	w.at, w.amount = later(c.Now, w.sale.OccurredAt), w.sale.AmountMinor
+	if w.known != nil {
+		w.at = later(w.known.RefundedAt, w.sale.OccurredAt)
+		if w.known.AmountMinor != nil {
+			w.amount = min(*w.known.AmountMinor, w.amount)
+		}
+		w.whole = w.amount == w.sale.AmountMinor
+		return nil
+	}
+	switch {
+	case r.At != nil && r.At.After(c.Now.Time):
+		return problem.Invalid("refunded_at", "refunded_at lies in the future.")
+	case r.At != nil && r.At.Before(w.sale.OccurredAt.Time):
+		return problem.Invalid("refunded_at", "refunded_at lies before the sale occurred, at %s.", w.sale.OccurredAt)
+	case r.At != nil:
+		w.at = *r.At
+	}
+	if r.AmountMinor != nil {
+		w.amount = *r.AmountMinor
+	}
+	if w.amount > w.sale.AmountMinor {
+		return problem.Invalid("amount_minor", "amount_minor must be at most %d, what is left of the sale.",
+			w.sale.AmountMinor)
+	}
+	w.whole = w.amount == w.sale.AmountMinor
+	return nil
+}
+
+func later(a, b clock.Time) clock.Time {
+	if a.Before(b.Time) {
+		return b
+	}
+	return a
+}
+
+// share is the part of a commission that this refund takes, after what earlier
+// ones took: cumulative rounding, so that the parts sum to the whole. What had
+// gone of the sale before the commission was made does not count.
+func (w *refunding) share(k db.Commission) int64 {
+	before := k.RefundedBeforeMinor
+	first := w.sale.AmountMinor + w.sale.RefundedMinor
+	return rules.RefundShare(k.AmountMinor+k.ShrunkMinor, first-before, w.sale.RefundedMinor-before, w.amount,
+		k.ShrunkMinor+k.ClawedMinor)
+}
+
+// takeSale writes the sale, its customer and the event. The working copy keeps
+// the amounts of before, which the commissions' shares are taken of.
+func (w *refunding) takeSale(ctx context.Context, c *work.Call) error {
+	p := db.SaleRefundParams{
+		AmountMinor: w.sale.AmountMinor, TaxMinor: w.sale.TaxMinor, RefundedMinor: w.sale.RefundedMinor,
+		UpdatedAt: c.Now, ID: w.sale.ID, OrgID: w.sale.OrgID,
+	}
+	subject := event.Subject{ProgramID: w.sale.ProgramID, ID: w.sale.ID}
+	if w.sale.PartnerID != nil {
+		subject.PartnerID = *w.sale.PartnerID
+	}
+	if w.whole {
+		p.RefundedAt = &w.at
+		c.Events.Record("sale.refunded", subject, api.SaleRefundedData{
+			SaleID: w.sale.ID, CustomerID: w.sale.CustomerID, PartnerID: w.sale.PartnerID, AmountMinor: w.amount,
+			Currency: w.sale.Currency, RefundedAt: w.at,
+		})
+		customer := db.CustomerRefundedParams{UpdatedAt: c.Now, ID: w.sale.CustomerID, OrgID: w.sale.OrgID}
+		if err := queries.CustomerRefunded(ctx, c.Later(), customer); err != nil {
+			return err
+		}
+		return queries.SaleRefund(ctx, c.Later(), p)
+	}
+	p.AmountMinor -= w.amount
+	p.RefundedMinor += w.amount
+	if w.sale.TaxMinor != nil {
+		left := min(*w.sale.TaxMinor-rules.RefundShare(*w.sale.TaxMinor, w.sale.AmountMinor, 0, w.amount, 0),
+			p.AmountMinor)
+		p.TaxMinor = &left
+	}
+	c.Events.Record("sale.updated", subject, api.SaleUpdatedData{
+		SaleID: w.sale.ID, PartnerID: w.sale.PartnerID, AmountMinor: p.AmountMinor, Currency: w.sale.Currency,
+		PreviousAmountMinor: w.sale.AmountMinor,
+	})
+	return queries.SaleRefund(ctx, c.Later(), p)
+}
+
+// record writes the refund's own row: a new one, or the one that waited.
+func (w *refunding) record(ctx context.Context, c *work.Call, r Refund) (Refunded, error) {
+	effects, err := json.Marshal(w.effects)
+	if err != nil || w.effects == nil {
+		effects = []byte("[]")
+	}
+	row := db.Refund{
+		ID: ident.New(ident.Refund), OrgID: w.sale.OrgID, ProgramID: w.sale.ProgramID, ExternalRefundID: r.ExternalID,
+		Reason: r.Reason, CreatedAt: c.Now,
+	}
+	if w.known != nil {
+		row = *w.known
+	}
+	row.SaleID, row.ExternalChargeID, row.Status, row.AmountMinor, row.Currency = &w.sale.ID,
+		&w.sale.ExternalChargeID, "applied", &w.amount, &w.sale.Currency
+	row.VoidedCommissions, row.ClawbackMinor, row.Effects = w.voided, w.clawback, effects
+	row.RefundedAt, row.UpdatedAt = w.at, c.Now
+	if w.known == nil {
+		return Refunded{Refund: row}, errors.Join(err, queries.RefundInsert(ctx, c.Later(), db.RefundInsertParams(row)))
+	}
+	return Refunded{Refund: row}, errors.Join(err, queries.RefundApply(ctx, c.Later(), db.RefundApplyParams{
+		SaleID: row.SaleID, AmountMinor: row.AmountMinor, Currency: row.Currency,
+		VoidedCommissions: row.VoidedCommissions,
+		ClawbackMinor:     row.ClawbackMinor, Effects: row.Effects, RefundedAt: row.RefundedAt, UpdatedAt: row.UpdatedAt,
+		ID: row.ID, OrgID: row.OrgID,
+	}))
+}

@@ -1,0 +1,102 @@
+package commission
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/db"
+	"rail/server/ident"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// GiveBackCharge refunds the sale of a charge. One that comes before its sale
+// waits for it; Record applies it then (decisions, 227).
+func GiveBackCharge(ctx context.Context, c *work.Call, programID, chargeID string, r Refund) (Refunded, error) {
+	org := c.Key.OrgID
+	var known *db.Refund
+	errs := c.Each(ctx,
+		func(tx pgtx.DBTX) error {
+			_, err := queries.ProgramExists(ctx, tx, db.ProgramExistsParams{ID: programID, OrgID: org})
+			return err
+		},
+		func(tx pgtx.DBTX) error {
+			return queries.ChargeLock(ctx, tx, db.ChargeLockParams{OrgID: org, ProgramID: programID,
+				ExternalChargeID: chargeID})
+		},
+		func(tx pgtx.DBTX) (err error) {
+			r.SaleID, err = queries.SaleByCharge(ctx, tx, db.SaleByChargeParams{ProgramID: programID, OrgID: org,
+				ExternalChargeID: chargeID})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			known, err = refundKnown(ctx, tx, org, programID, r.ExternalID)
+			return err
+		})
+	if errors.Is(errs[0], pgx.ErrNoRows) {
+		return Refunded{}, problem.NotFound("program_id")
+	}
+	if err := pgtx.First(errs); err != nil {
+		return Refunded{}, err
+	}
+	switch {
+	case known != nil && (known.Status == "applied" || r.SaleID == "" || *known.ExternalChargeID != chargeID):
+		return repeated(*known, r, chargeID), nil
+	case r.SaleID == "":
+		return wait(ctx, c, programID, chargeID, r)
+	}
+	return GiveBack(ctx, c, r)
+}
+
+// maxWaiting bounds the refunds of one charge that wait: its sale applies them
+// all in its own transaction.
+const maxWaiting = 50
+
+// wait keeps a refund until its sale comes.
+func wait(ctx context.Context, c *work.Call, programID, chargeID string, r Refund) (Refunded, error) {
+	at := c.Now
+	if r.At != nil {
+		at = *r.At
+	}
+	if at.After(c.Now.Time) {
+		return Refunded{}, problem.Invalid("refunded_at", "refunded_at lies in the future.")
+	}
+	waiting, err := queries.RefundsWaitingCount(ctx, c.DB(), db.RefundsWaitingCountParams{
+		ProgramID: programID, OrgID: c.Key.OrgID, ExternalChargeID: &chargeID,
+	})
+	if err != nil {
+		return Refunded{}, err
+	}
+	if waiting >= maxWaiting {
+		return Refunded{}, problem.On("external_charge_id", problem.RefundWaiting, "%d refunds of this charge wait for its sale already.", waiting)
+	}
+	row := db.Refund{
+		ID: ident.New(ident.Refund), OrgID: c.Key.OrgID, ProgramID: programID, ExternalChargeID: &chargeID,
+		ExternalRefundID: r.ExternalID, Status: "waiting", AmountMinor: r.AmountMinor, Effects: []byte("[]"),
+		Reason: r.Reason, RefundedAt: at, CreatedAt: c.Now, UpdatedAt: c.Now,
+	}
+	return Refunded{Refund: row}, queries.RefundInsert(ctx, c.Later(), db.RefundInsertParams(row))
+}
+
+// applyWaiting gives back what came before the sale, in the order in which it
+// came, and returns the sale as it is then.
+func applyWaiting(ctx context.Context, c *work.Call, sale db.Sale) (_ db.Sale, done []Refunded, err error) {
+	waiting, err := queries.RefundsWaiting(ctx, c.DB(), db.RefundsWaitingParams{
+		ProgramID: sale.ProgramID, OrgID: sale.OrgID, ExternalChargeID: &sale.ExternalChargeID,
+	})
+	if err != nil {
+		return sale, nil, err
+	}
+	for _, w := range waiting {
+		one, err := GiveBack(ctx, c, Refund{SaleID: sale.ID, ExternalID: w.ExternalRefundID})
+		if err != nil {
+			return sale, nil, err
+		}
+		done = append(done, one)
+	}
+	sale, err = queries.SaleGet(ctx, c.DB(), db.SaleGetParams{ID: sale.ID, OrgID: sale.OrgID})
+	return sale, done, err
+}

@@ -1,0 +1,412 @@
+package commission
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/event"
+	"rail/server/ident"
+	"rail/server/money/report"
+	"rail/server/money/rules"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// Payment is a charge to record. Its amounts are minor units of Currency, an
+// upper-case ISO 4217 code; AmountMinor is gross, TaxMinor at most that.
+type Payment struct {
+	ProgramID, CustomerID, ExternalChargeID string
+	ExternalPaymentIntentID                 *string
+	Processor                               string
+	AmountMinor                             int64
+	TaxMinor                                *int64
+	Currency                                string
+	BillingType                             string
+	Interval, ProductID, ProductName        *string
+	OccurredAt                              clock.Time
+	Dated                                   bool // OccurredAt was told, not assumed
+	Metadata                                json.RawMessage
+}
+
+// Outcome is a recorded sale. Repeated is whether the charge was known: the sale
+// is the stored one, whatever the payment said. Differs then names the members
+// that it said otherwise. Refunds are those that had come before the sale.
+type Outcome struct {
+	Sale     db.Sale
+	Repeated bool
+	Differs  []string
+	Refunds  []Refunded
+}
+
+// Record records a payment: charge, sale, commission, ledger and events, in
+// the call's transaction (specification, Rules for POST /v1/sales). It costs
+// one round trip for everything that it reads, one more where a flow asks for
+// counters, one where this server meets flows for the first time, and none for
+// its writes, which travel with the commit.
+func Record(ctx context.Context, c *work.Call, p Payment) (Outcome, error) {
+	r := recording{Payment: p}
+	if err := r.read(ctx, c); err != nil {
+		return Outcome{}, err
+	}
+	if r.history.ExistingID != "" {
+		stored, err := queries.SaleGet(ctx, c.DB(), db.SaleGetParams{ID: r.history.ExistingID, OrgID: c.Key.OrgID})
+		return Outcome{Sale: stored, Repeated: true, Differs: p.differs(stored)}, err
+	}
+	if err := r.fits(ctx, c); err != nil {
+		return Outcome{}, err
+	}
+	if err := r.count(ctx, c); err != nil {
+		return Outcome{}, err
+	}
+	sale, err := r.write(ctx, c)
+	if err != nil || !r.history.RefundsWait {
+		return Outcome{Sale: sale}, err
+	}
+	sale, refunds, err := applyWaiting(ctx, c, sale)
+	return Outcome{Sale: sale, Refunds: refunds}, err
+}
+
+// differs names the members in which a payment is not the recorded one. What
+// refunds have changed since, and what was left to the server, is not compared.
+func (p Payment) differs(s db.Sale) []string {
+	var out []string
+	note := func(same bool, member string) {
+		if !same {
+			out = append(out, member)
+		}
+	}
+	note(p.CustomerID == s.CustomerID, "the customer")
+	note(p.AmountMinor == s.AmountMinor+s.RefundedMinor, "amount_minor")
+	note(p.Currency == s.Currency, "currency")
+	note(s.RefundedMinor > 0 || equal(p.TaxMinor, s.TaxMinor), "tax_minor")
+	note(p.BillingType == s.BillingType, "billing_type")
+	note(equal(p.Interval, s.Interval), "interval")
+	note(equal(p.ProductID, s.ProductID), "product_id")
+	note(equal(p.ProductName, s.ProductName), "product_name")
+	note(!p.Dated || p.OccurredAt.Equal(s.OccurredAt.Time), "occurred_at")
+	note(sameJSON(p.Metadata, s.Metadata), "metadata")
+	return out
+}
+
+func equal[T comparable](a, b *T) bool {
+	return a == nil && b == nil || a != nil && b != nil && *a == *b
+}
+
+// sameJSON tells whether two documents say the same, in whatever order and spacing.
+func sameJSON(a, b []byte) bool {
+	if bytes.Equal(a, b) || a == nil || b == nil {
+		return bytes.Equal(a, b)
+	}
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+}
+
+// recording is what is known of one payment while it is recorded.
+type recording struct {
+	Payment
+	known   bool // the customer exists
+	lead    bool // its referral waits for a first sale
+	who     db.SaleCustomerRow
+	history db.SaleHistoryRow
+	flows   []rules.Flow
+	facts   rules.Facts
+}
+
+// read locks the customer and reads everything about the payment in one round
+// trip. The later statements see what was committed before the lock was got.
+func (r *recording) read(ctx context.Context, c *work.Call) error {
+	org := c.Key.OrgID
+	asked := db.FlowsAskedParams{CustomerID: &r.CustomerID, OrgID: org, Trigger: string(rules.NewPayment)}
+	var stored []db.FlowsAskedRow
+	errs := c.Each(ctx,
+		func(tx pgtx.DBTX) error {
+			return queries.ChargeLock(ctx, tx, db.ChargeLockParams{OrgID: org, ProgramID: r.ProgramID, ExternalChargeID: r.ExternalChargeID})
+		},
+		func(tx pgtx.DBTX) error {
+			_, err := queries.CustomerHold(ctx, tx, db.CustomerHoldParams{ID: r.CustomerID, OrgID: org})
+			return err
+		},
+		func(tx pgtx.DBTX) error {
+			_, err := queries.SaleLead(ctx, tx, db.SaleLeadParams{CustomerID: r.CustomerID, OrgID: org})
+			r.lead = err == nil
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			r.who, err = queries.SaleCustomer(ctx, tx, db.SaleCustomerParams{CustomerID: r.CustomerID, OrgID: org})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			r.history, err = queries.SaleHistory(ctx, tx, db.SaleHistoryParams{
+				ProgramID: r.ProgramID, OrgID: org, ExternalChargeID: r.ExternalChargeID, CustomerID: r.CustomerID,
+			})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			stored, err = queries.FlowsAsked(ctx, tx, asked)
+			return err
+		})
+	if err := pgtx.First(errs); err != nil {
+		return err
+	}
+	r.known = !errors.Is(errs[1], pgx.ErrNoRows)
+	if !r.known {
+		return nil
+	}
+	r.facts = r.toFacts()
+	var err error
+	r.flows, err = load(ctx, c, asked, stored, &r.facts)
+	return err
+}
+
+// fits judges the references: a program of the organization, and a customer of
+// that program.
+func (r *recording) fits(ctx context.Context, c *work.Call) error {
+	if r.known && r.who.ProgramID == r.ProgramID {
+		return nil
+	}
+	_, err := queries.ProgramExists(ctx, c.DB(), db.ProgramExistsParams{ID: r.ProgramID, OrgID: c.Key.OrgID})
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return problem.NotFound("program_id")
+	case err != nil:
+		return err
+	case !r.known:
+		return problem.NotFound("customer_id")
+	}
+	return problem.On("customer_id", problem.InvalidReference, "customer_id belongs to another program.")
+}
+
+func (r *recording) toFacts() rules.Facts {
+	k := r.who.Customer
+	f := rules.Facts{
+		ProgramCurrency: r.who.ProgramCurrency,
+		Sale: &rules.SaleFacts{
+			AmountMinor: r.AmountMinor, NetAmountMinor: rules.Base(r.AmountMinor, r.TaxMinor, true), Currency: r.Currency,
+			ProductID: r.ProductID, ProductName: r.ProductName, BillingType: r.BillingType, Interval: r.Interval,
+			IsFirstSale: !r.history.HasSales, Metadata: r.Metadata, OccurredAt: r.OccurredAt,
+		},
+		Customer: rules.CustomerFacts{
+			ConvertedAt: k.ConvertedAt, LeadAt: &k.LeadAt, TrackedBy: k.TrackedBy, CouponID: k.CouponID, LinkID: k.LinkID,
+			Identifier: k.Identifier, Metadata: k.Metadata, Country: optional(r.who.ClickCountry),
+		},
+		Partner: rules.PartnerFacts{GroupID: r.who.PartnerGroupID, TagIDs: r.who.TagIds, CountryCode: r.who.PartnerCountry},
+	}
+	if f.Customer.ConvertedAt == nil { // this sale converts the customer
+		f.Customer.ConvertedAt = &r.OccurredAt
+	}
+	if k.PartnerID != nil {
+		f.Partner.ID = *k.PartnerID
+	}
+	return f
+}
+
+// count reads the counters that the conditions ask for, with the partner
+// locked, so that two sales cannot both be the tenth (decisions, 3.4).
+func (r *recording) count(ctx context.Context, c *work.Call) error {
+	needs := rules.NeedsOf(r.flows)
+	if !r.earns() || !needs.Has(rules.NeedCustomerCounters|rules.NeedPartnerCounters) {
+		return nil
+	}
+	var customer db.SaleCustomerCountersRow
+	var partner db.SalePartnerCountersRow
+	org, currency := c.Key.OrgID, r.who.ProgramCurrency
+	err := c.Together(ctx,
+		func(tx pgtx.DBTX) error {
+			_, err := queries.PartnerLock(ctx, tx, db.PartnerLockParams{ID: r.facts.Partner.ID, OrgID: org})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			customer, err = queries.SaleCustomerCounters(ctx, tx, db.SaleCustomerCountersParams{Currency: currency, CustomerID: r.CustomerID, OrgID: org})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			partner, err = queries.SalePartnerCounters(ctx, tx, db.SalePartnerCountersParams{
+				ProgramID: r.ProgramID, PartnerID: r.facts.Partner.ID, Currency: currency, OrgID: org,
+			})
+			return err
+		})
+	if err != nil {
+		return err
+	}
+	r.facts.Customer.Counters, r.facts.Partner.Counters = r.counters(customer, partner)
+	return nil
+}
+
+// counters adds this sale to what was counted.
+func (r *recording) counters(k db.SaleCustomerCountersRow, p db.SalePartnerCountersRow) (*rules.CustomerCounters, *rules.PartnerCounters) {
+	here := int64(0)
+	if r.Currency == r.who.ProgramCurrency {
+		here = r.AmountMinor
+	}
+	converts := int64(0)
+	if r.who.Customer.ConvertedAt == nil {
+		converts = 1
+	}
+	return &rules.CustomerCounters{SalesCount: k.SalesCount + 1, TotalPaidMinor: k.TotalPaidMinor + here},
+		&rules.PartnerCounters{
+			LeadsCount: p.LeadsCount, CustomersCount: p.CustomersCount + converts, SalesCount: p.SalesCount + 1,
+			RevenueMinor: p.RevenueMinor + here, CommissionsMinor: p.CommissionsMinor,
+		}
+}
+
+// earns tells whether rules are asked at all (decisions, 48 and 86).
+func (r *recording) earns() bool {
+	return r.who.Customer.PartnerID != nil && r.who.PartnerStatus == "active" && r.who.Customer.Status != "suspended"
+}
+
+// decide returns the commission of the sale, or why there is none.
+func (r *recording) decide(saleID string) (*earned, *api.SaleWarning, error) {
+	switch {
+	case r.who.Customer.PartnerID == nil:
+		return nil, warn(rules.WarnNoPartner, "The customer is attributed to no partner."), nil
+	case r.who.Customer.Status == "suspended":
+		return nil, warn(rules.WarnNoCommission, "The customer is suspended; its sales pay nothing."), nil
+	case r.who.PartnerStatus != "active":
+		return nil, warn(rules.WarnNoCommission, "The partner is "+r.who.PartnerStatus+"; its customers' sales pay nothing."), nil
+	}
+	choice, ok := rules.Choose(r.flows, &r.facts)
+	if !ok {
+		return nil, warn(rules.WarnNoCommission, "No active flow fits this sale."), nil
+	}
+	override, err := overrideOf(r.who.RateOverride)
+	if err != nil {
+		return nil, nil, err
+	}
+	base := rules.Base(r.AmountMinor, r.TaxMinor, r.who.CommissionOnNetRevenue)
+	amount, currency, reason := rules.Compute(choice, override, base, r.Currency, r.who.ProgramCurrency)
+	if reason != "" {
+		return nil, warn(reason, warningTexts[reason]), nil
+	}
+	return &earned{
+		programID: r.ProgramID, partnerID: r.facts.Partner.ID, customerID: r.CustomerID, saleID: &saleID, choice: choice,
+		rate: effective(choice, override), amount: amount, base: &base, currency: currency,
+		matureAt: rules.MatureAt(r.OccurredAt, r.who.HoldingPeriodDays), enrols: r.who.EnrolsFirstCommission,
+	}, nil, nil
+}
+
+// warningTexts says what a warning of the rules means.
+var warningTexts = map[string]string{
+	rules.WarnCurrencyMismatch: "The rate is a fixed amount in the program's currency and is not converted to the sale's.",
+	rules.WarnNoCommission:     "The flow that fits this sale pays nothing for it.",
+}
+
+func warn(code, text string) *api.SaleWarning {
+	return &api.SaleWarning{Code: api.SaleWarningCode(code), Message: text}
+}
+
+func overrideOf(raw []byte) (*rules.Rate, error) {
+	if len(raw) == 0 {
+		return nil, nil //nolint:nilnil // no override is not an error
+	}
+	var rate rules.Rate
+	if err := json.Unmarshal(raw, &rate); err != nil {
+		return nil, err
+	}
+	return &rate, nil
+}
+
+func effective(c rules.Choice, override *rules.Rate) rules.Rate {
+	if override != nil {
+		return *override
+	}
+	return rules.Rate{RateType: c.RateType, RateValue: c.RateValue}
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// write puts the sale and all that follows from it behind the commit.
+func (r *recording) write(ctx context.Context, c *work.Call) (db.Sale, error) {
+	sale := r.sale(c)
+	commission, warning, err := r.decide(sale.ID)
+	if err != nil {
+		return sale, err
+	}
+	sale.ActivityOutcome, sale.Warnings = string(api.SaleActivityOutcomeCommissionCreated), []byte("[]")
+	if warning != nil {
+		sale.ActivityOutcome = string(api.SaleActivityOutcomeSaleRecorded)
+		if sale.Warnings, err = json.Marshal([]api.SaleWarning{*warning}); err != nil {
+			return sale, err
+		}
+	}
+	if err := insert(ctx, c, sale); err != nil {
+		return sale, err
+	}
+	c.Events.Record("sale.created", event.Subject{ProgramID: sale.ProgramID, PartnerID: r.facts.Partner.ID, ID: sale.ID}, api.SaleCreatedData{
+		SaleID: sale.ID, CustomerID: sale.CustomerID, PartnerID: sale.PartnerID, AmountMinor: sale.AmountMinor, Currency: sale.Currency,
+		IsFirstSale: sale.IsFirstSale, ExternalChargeID: sale.ExternalChargeID, OccurredAt: sale.OccurredAt,
+	})
+	if err := r.convert(ctx, c, sale); err != nil {
+		return sale, err
+	}
+	if err := report.Touch(ctx, c, sale.ProgramID, sale.OccurredAt); err != nil {
+		return sale, err
+	}
+	if commission != nil {
+		if err := commission.write(ctx, c); err != nil {
+			return sale, err
+		}
+	}
+	if !r.earns() {
+		return sale, nil
+	}
+	return sale, switchGroup(ctx, c, r.ProgramID, r.who.PartnerStatus, r.flows, &r.facts)
+}
+
+func (r *recording) sale(c *work.Call) db.Sale {
+	return db.Sale{
+		ID: ident.New(ident.Sale), OrgID: c.Key.OrgID, ProgramID: r.ProgramID, CustomerID: r.CustomerID, PartnerID: r.who.Customer.PartnerID,
+		ExternalChargeID: r.ExternalChargeID, ExternalPaymentIntentID: r.ExternalPaymentIntentID, Processor: r.Processor,
+		AmountMinor: r.AmountMinor, TaxMinor: r.TaxMinor, Currency: r.Currency, BillingType: r.BillingType, Interval: r.Interval,
+		ProductID: r.ProductID, ProductName: r.ProductName, IsFirstSale: !r.history.HasSales, OccurredAt: r.OccurredAt,
+		Metadata: r.Metadata, CreatedAt: c.Now, UpdatedAt: c.Now,
+	}
+}
+
+func insert(ctx context.Context, c *work.Call, s db.Sale) error {
+	return queries.SaleInsert(ctx, c.Later(), db.SaleInsertParams{
+		ID: s.ID, OrgID: s.OrgID, ProgramID: s.ProgramID, CustomerID: s.CustomerID, PartnerID: s.PartnerID, ExternalChargeID: s.ExternalChargeID,
+		ExternalPaymentIntentID: s.ExternalPaymentIntentID, Processor: s.Processor, AmountMinor: s.AmountMinor, TaxMinor: s.TaxMinor,
+		Currency: s.Currency, BillingType: s.BillingType, Interval: s.Interval, ProductID: s.ProductID, ProductName: s.ProductName,
+		IsFirstSale: s.IsFirstSale, ActivityOutcome: s.ActivityOutcome, Warnings: s.Warnings, OccurredAt: s.OccurredAt, Metadata: s.Metadata,
+		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
+	})
+}
+
+// convert moves the customer and, once, its referral (decisions, 72 and 85).
+func (r *recording) convert(ctx context.Context, c *work.Call, sale db.Sale) error {
+	k := r.who.Customer
+	status := "active"
+	if k.Status == "suspended" {
+		status = k.Status
+	}
+	if status != k.Status || k.ConvertedAt == nil {
+		err := queries.CustomerPaid(ctx, c.Later(), db.CustomerPaidParams{
+			Status: status, ConvertedAt: sale.OccurredAt, UpdatedAt: c.Now, ID: k.ID, OrgID: k.OrgID,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if k.ReferralID == nil || k.PartnerID == nil || !r.lead || !sale.IsFirstSale {
+		return nil
+	}
+	c.Events.Record("referral.converted", event.Subject{ProgramID: sale.ProgramID, PartnerID: *k.PartnerID, ID: *k.ReferralID},
+		api.ReferralConvertedData{ReferralID: *k.ReferralID, CustomerID: k.ID, PartnerID: *k.PartnerID, SaleID: sale.ID})
+	return queries.ReferralSetStatus(ctx, c.Later(), db.ReferralSetStatusParams{
+		Status: "converted", UpdatedAt: c.Now, ID: *k.ReferralID, OrgID: k.OrgID,
+	})
+}

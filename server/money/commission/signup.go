@@ -1,0 +1,112 @@
+package commission
+
+import (
+	"context"
+
+	"rail/gen/db"
+	"rail/server/money/rules"
+	"rail/server/postgres/pgtx"
+	"rail/server/work"
+)
+
+// Signup is a customer that has just been written, with its attribution.
+type Signup struct {
+	Customer          db.Customer
+	ProgramCurrency   string
+	HoldingPeriodDays int64
+	PartnerStatus     string
+	PartnerGroupID    *string
+	PartnerCountry    *string
+	ClickCountry      *string
+}
+
+// SignupFlows returns the read of the flows that answer a sign-up with the
+// partner.
+func SignupFlows(c *work.Call, partnerID string) db.FlowsAskedParams {
+	return db.FlowsAskedParams{PartnerID: &partnerID, OrgID: c.Key.OrgID, Trigger: string(rules.NewSignup)}
+}
+
+// Welcome asks the flows that answer a sign-up: stored is what SignupFlows has
+// read. A round trip reads the counters and tags that their conditions ask for,
+// another flows that this server meets for the first time.
+func Welcome(ctx context.Context, c *work.Call, s Signup, stored []db.FlowsAskedRow) error {
+	if len(stored) == 0 || s.Customer.PartnerID == nil || s.PartnerStatus != "active" || s.Customer.Status == "suspended" {
+		return nil
+	}
+	facts := s.facts()
+	flows, err := load(ctx, c, SignupFlows(c, facts.Partner.ID), stored, &facts)
+	if err != nil {
+		return err
+	}
+	if err := s.count(ctx, c, rules.NeedsOf(flows), &facts); err != nil {
+		return err
+	}
+	if choice, ok := rules.Choose(flows, &facts); ok {
+		if err := s.pay(ctx, c, choice); err != nil {
+			return err
+		}
+	}
+	return switchGroup(ctx, c, s.Customer.ProgramID, s.PartnerStatus, flows, &facts)
+}
+
+func (s Signup) facts() rules.Facts {
+	k := s.Customer
+	return rules.Facts{
+		ProgramCurrency: s.ProgramCurrency,
+		Customer: rules.CustomerFacts{
+			LeadAt: &k.LeadAt, TrackedBy: k.TrackedBy, CouponID: k.CouponID, LinkID: k.LinkID, Identifier: k.Identifier,
+			Metadata: k.Metadata, Country: s.ClickCountry,
+		},
+		Partner: rules.PartnerFacts{ID: *k.PartnerID, GroupID: s.PartnerGroupID, CountryCode: s.PartnerCountry},
+	}
+}
+
+// count reads tags and counters with the partner locked; the new customer is
+// counted as a lead.
+func (s Signup) count(ctx context.Context, c *work.Call, needs rules.Needs, f *rules.Facts) error {
+	if !needs.Has(rules.NeedPartnerCounters | rules.NeedPartnerTags) {
+		return nil
+	}
+	var counted db.SalePartnerCountersRow
+	var tags []db.TagsOfPartnersRow
+	org := c.Key.OrgID
+	err := c.Together(ctx,
+		func(tx pgtx.DBTX) error {
+			_, err := queries.PartnerLock(ctx, tx, db.PartnerLockParams{ID: f.Partner.ID, OrgID: org})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			counted, err = queries.SalePartnerCounters(ctx, tx, db.SalePartnerCountersParams{
+				ProgramID: s.Customer.ProgramID, PartnerID: f.Partner.ID, Currency: s.ProgramCurrency, OrgID: org,
+			})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			tags, err = queries.TagsOfPartners(ctx, tx, db.TagsOfPartnersParams{PartnerIds: []string{f.Partner.ID}, OrgID: org})
+			return err
+		})
+	if err != nil {
+		return err
+	}
+	for _, t := range tags {
+		f.Partner.TagIDs = append(f.Partner.TagIDs, t.Tag.ID)
+	}
+	f.Partner.Counters = &rules.PartnerCounters{
+		LeadsCount: counted.LeadsCount, CustomersCount: counted.CustomersCount, SalesCount: counted.SalesCount,
+		RevenueMinor: counted.RevenueMinor, CommissionsMinor: counted.CommissionsMinor,
+	}
+	return nil
+}
+
+// pay writes the fixed commission of a sign-up; its hold runs from now.
+func (s Signup) pay(ctx context.Context, c *work.Call, choice rules.Choice) error {
+	amount, currency, reason := rules.Compute(choice, nil, 0, s.ProgramCurrency, s.ProgramCurrency)
+	if reason != "" {
+		return nil
+	}
+	e := earned{
+		programID: s.Customer.ProgramID, partnerID: *s.Customer.PartnerID, customerID: s.Customer.ID, choice: choice,
+		rate: effective(choice, nil), amount: amount, currency: currency, matureAt: rules.MatureAt(c.Now, s.HoldingPeriodDays), enrols: true,
+	}
+	return e.write(ctx, c)
+}

@@ -1,0 +1,146 @@
+// Package check checks the equations of money over the whole database, in one
+// snapshot, while the service runs. It changes nothing.
+//
+// The equations are those of reliability, 2.3, by their names. M14 is part of
+// M10 and M17 of M16; M24 follows from M01 to M05, M35 from foreign keys with M04.
+// M26 is a trigger of the database. M23 does not hold: the API may set the status
+// of a refunded customer. M27 to M32 speak of the API's answers, which its tests
+// compare.
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/server/secret"
+)
+
+// most is how many findings of one equation are reported.
+const most = 100
+
+// timeout bounds each statement of the audit: they read whole tables, which the
+// time allowed to a request does not cover.
+const timeout = "SET LOCAL statement_timeout = '15min'"
+
+// Finding is one row, or sum of rows, that breaks an equation.
+type Finding struct {
+	Equation string // its name
+	What     string // the id that breaks it
+	Message  string
+}
+
+// String returns the finding as one line.
+func (f Finding) String() string { return f.Equation + " " + f.What + ": " + f.Message }
+
+// Rows is how many rows a table, or a kind of sealed values, has.
+type Rows struct {
+	Table string
+	N     int64
+}
+
+// Check is what came of one equation.
+type Check struct {
+	Equation
+	Rows     []Rows
+	Took     time.Duration
+	Findings int // most means that many or more
+}
+
+// Report is everything that an audit has checked, and what it has found.
+type Report struct {
+	Checks   []Check
+	Findings []Finding
+	// Rows is what there is in all.
+	Rows []Rows
+	Took time.Duration
+}
+
+// Run checks every equation and returns what breaks them, at most a hundred
+// findings an equation. All of them see the same moment.
+func Run(ctx context.Context, pool *pgxpool.Pool) ([]Finding, error) {
+	r, err := Full(ctx, pool, nil)
+	return r.Findings, err
+}
+
+// Full is Run with what it has checked. With a keeper it opens sealed values too.
+func Full(ctx context.Context, pool *pgxpool.Pool, keeper *secret.Keeper) (Report, error) {
+	tx, err := pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return Report{}, err
+	}
+	r, err := full(ctx, tx, keeper)
+	// Nothing was written, so a rollback ends it as well as a commit would.
+	return r, errors.Join(err, tx.Rollback(context.WithoutCancel(ctx)))
+}
+
+func full(ctx context.Context, tx pgx.Tx, keeper *secret.Keeper) (r Report, err error) {
+	begun := time.Now()
+	if _, err := tx.Exec(ctx, timeout); err != nil {
+		return r, err
+	}
+	if r.Rows, err = count(ctx, tx); err != nil {
+		return r, err
+	}
+	for _, e := range equations {
+		if err := r.check(ctx, tx, e); err != nil {
+			return r, err
+		}
+	}
+	if keeper != nil {
+		start := time.Now()
+		c, found, err := sealed(ctx, tx, keeper)
+		if err != nil {
+			return r, fmt.Errorf("audit %s: %w", c.Name, err)
+		}
+		r.add(c, found, start)
+	}
+	r.Took = time.Since(begun)
+	return r, nil
+}
+
+// count returns the sizes of the tables, of which the organizations are one.
+func count(ctx context.Context, tx pgx.Tx) ([]Rows, error) {
+	rows, err := queries.AuditRows(ctx, tx)
+	out := make([]Rows, len(rows))
+	for i, row := range rows {
+		out[i] = Rows{row.Name, row.N}
+	}
+	return out, err
+}
+
+func (r *Report) check(ctx context.Context, tx pgx.Tx, e Equation) error {
+	start := time.Now()
+	found, err := e.find(ctx, tx)
+	if err != nil {
+		return fmt.Errorf("audit %s: %w", e.Name, err)
+	}
+	c := Check{Equation: e}
+	for _, table := range e.Over {
+		c.Rows = append(c.Rows, Rows{table, r.Size(table)})
+	}
+	r.add(c, found, start)
+	return nil
+}
+
+// Size is how many rows a table has.
+func (r *Report) Size(table string) int64 {
+	for _, t := range r.Rows {
+		if t.Table == table {
+			return t.N
+		}
+	}
+	return 0
+}
+
+func (r *Report) add(c Check, found []Finding, start time.Time) {
+	for i := range found {
+		found[i].Equation = c.Name
+	}
+	c.Took, c.Findings = time.Since(start), len(found)
+	r.Checks, r.Findings = append(r.Checks, c), append(r.Findings, found...)
+}

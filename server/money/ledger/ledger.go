@@ -1,0 +1,139 @@
+// Package ledger is the history of money: each row moves a commission's amount
+// from one bucket to another, so every row sums to zero by itself. Balances are
+// the ledger folded; no write of money waits for another one's commit.
+//
+// The buckets: source is where money is earned; pending, due and paid are the
+// columns of a balance; sink takes what is rejected or voided; removed takes
+// what belonged to a partner that was deleted.
+package ledger
+
+import (
+	"context"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/event"
+	"rail/server/ident"
+	"rail/server/postgres/pgtx"
+)
+
+// The buckets.
+const (
+	Source  = "source"
+	Pending = "pending"
+	Due     = "due"
+	Paid    = "paid"
+	Sink    = "sink"
+	Removed = "removed"
+)
+
+// Commission is what the ledger needs to know of a commission; Status is the
+// present one.
+type Commission struct {
+	OrgID, ProgramID, PartnerID, ID, Currency, Status string
+	AmountMinor                                       int64
+	At                                                clock.Time
+}
+
+// Entry is one row of the ledger.
+type Entry struct {
+	OrgID, ProgramID, PartnerID, CommissionID, Currency string
+	From, To                                            string
+	AmountMinor                                         int64
+	At                                                  clock.Time
+}
+
+var queries = db.New()
+
+// Bucket returns the bucket that holds the money of a commission in status.
+func Bucket(status string) string {
+	switch status {
+	case "pending", "approved":
+		return Pending
+	case "due":
+		return Due
+	case "paid":
+		return Paid
+	default: // rejected, voided
+		return Sink
+	}
+}
+
+// Append writes rows of one organization, with one statement.
+func Append(ctx context.Context, tx pgtx.DBTX, entries ...Entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	p := db.LedgerAppendParams{OrgID: entries[0].OrgID}
+	for _, e := range entries {
+		p.ProgramIds = append(p.ProgramIds, e.ProgramID)
+		p.PartnerIds = append(p.PartnerIds, e.PartnerID)
+		p.CommissionIds = append(p.CommissionIds, e.CommissionID)
+		p.Currencies = append(p.Currencies, e.Currency)
+		p.FromBuckets = append(p.FromBuckets, e.From)
+		p.ToBuckets = append(p.ToBuckets, e.To)
+		p.Amounts = append(p.Amounts, e.AmountMinor)
+		p.CreatedAts = append(p.CreatedAts, e.At)
+	}
+	return queries.LedgerAppend(ctx, tx, p)
+}
+
+// Earn writes a new commission's money into the bucket of its status, and makes
+// the balance that lists show. Both can be put off until the commit.
+func Earn(ctx context.Context, tx pgtx.DBTX, k Commission) error {
+	if err := Append(ctx, tx, k.entry(Source, Bucket(k.Status))); err != nil {
+		return err
+	}
+	return queries.BalanceEnsure(ctx, tx, db.BalanceEnsureParams{
+		ID: ident.BalanceID(k.PartnerID, k.Currency), OrgID: k.OrgID, ProgramID: k.ProgramID,
+		PartnerID: k.PartnerID, Currency: k.Currency, UpdatedAt: k.At,
+	})
+}
+
+// Move writes what changes of status from an old one mean for the money: nothing
+// where both statuses share a bucket.
+func Move(ctx context.Context, tx pgtx.DBTX, from string, commissions ...Commission) error {
+	var entries []Entry
+	for _, k := range commissions {
+		if Bucket(from) != Bucket(k.Status) {
+			entries = append(entries, k.entry(Bucket(from), Bucket(k.Status)))
+		}
+	}
+	return Append(ctx, tx, entries...)
+}
+
+// Remove takes a commission's money out of every balance, because its partner
+// is deleted.
+func Remove(ctx context.Context, tx pgtx.DBTX, k Commission) error {
+	return Append(ctx, tx, k.entry(Bucket(k.Status), Removed))
+}
+
+func (k Commission) entry(from, to string) Entry {
+	return Entry{
+		OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, CommissionID: k.ID,
+		Currency: k.Currency, From: from, To: to, AmountMinor: k.AmountMinor, At: k.At,
+	}
+}
+
+// Moved writes what follows from commissions' change of status: the moves of their
+// money between buckets, and commission.updated. The rows themselves have been, or
+// are being, changed by the caller in the same transaction.
+func Moved(ctx context.Context, later pgtx.DBTX, events *event.Recorder, previous string, rows ...db.Commission) error {
+	moved := make([]Commission, len(rows))
+	for i, k := range rows {
+		moved[i] = Of(k, events.Now)
+		events.Record("commission.updated", event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}, api.CommissionUpdatedData{
+			CommissionID: k.ID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
+			Status: api.CommissionStatus(k.Status), PreviousStatus: api.CommissionStatus(previous),
+		})
+	}
+	return Move(ctx, later, previous, moved...)
+}
+
+// Of is a commission's row as the ledger takes it, at the time of the move.
+func Of(k db.Commission, at clock.Time) Commission {
+	return Commission{
+		OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID, Currency: k.Currency, Status: k.Status, AmountMinor: k.AmountMinor, At: at,
+	}
+}

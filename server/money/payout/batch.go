@@ -1,0 +1,118 @@
+package payout
+
+import (
+	"context"
+	"time"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/ident"
+	"rail/server/postgres/pgtx"
+	"rail/server/work"
+)
+
+// Order is what a batch is asked to collect. PartnerID and GroupID narrow it.
+type Order struct {
+	Program            db.Program
+	PeriodEnd          clock.Time
+	PartnerID, GroupID *string
+	IgnoreMinimum      bool
+	HoldOnHighRisk     bool // keep partners with an open high risk flag out
+	Automatic          bool // the month's own run, which is made once
+}
+
+// terms are the days from the period's end to the day on which payouts are due.
+var terms = map[string]int{"net_15": 15, "net_30": 30, "net_60": 60}
+
+// month is the first day of the period's month, which makes a batch idempotent.
+func (o Order) month() time.Time {
+	return time.Date(o.PeriodEnd.Year(), o.PeriodEnd.Month(), 1, 0, 0, 0, 0, time.UTC)
+}
+
+// dueAt is midnight of the period's last day plus the term (decisions, 123).
+func (o Order) dueAt() clock.Time {
+	day := time.Date(o.PeriodEnd.Year(), o.PeriodEnd.Month(), o.PeriodEnd.Day(), 0, 0, 0, 0, time.UTC)
+	return clock.At(day.AddDate(0, 0, terms[o.Program.PayoutTerm]))
+}
+
+// Generate turns what is due into payouts, one a partner and currency, and
+// returns the month's batch; created tells whether it is new. The call's
+// transaction has the first page of partners; what follows is left to Runs. The
+// program must be locked. Partners that have a payout this month are passed over,
+// and those that were not eligible are judged again (decisions, 115 to 122). No
+// money moves.
+//
+// Locks are taken in the order program, run, batch, partners, so that a request
+// and the pages of Runs wait for each other in one direction only.
+func Generate(ctx context.Context, c *work.Call, o Order) (b db.PayoutBatch, created bool, err error) {
+	month := db.BatchOfMonthParams{ProgramID: o.Program.ID, OrgID: c.Key.OrgID, PeriodMonth: o.month()}
+	b, err = queries.BatchOfMonth(ctx, c.Tx, month)
+	if pgtx.First([]error{err}) != nil {
+		return b, false, err
+	}
+	if err != nil {
+		if b, err = o.open(ctx, c); err != nil {
+			return b, true, err
+		}
+		return b, true, o.begin(ctx, c, b)
+	}
+	if o.Automatic && b.AutoRunAt != nil {
+		return b, false, nil // another replica was first
+	}
+	joined, err := o.join(ctx, c, b)
+	if err != nil {
+		return b, false, err
+	}
+	if o.PeriodEnd.After(b.PeriodEnd.Time) {
+		b.PeriodEnd = o.PeriodEnd
+	}
+	b.UpdatedAt = c.Now
+	touch := db.BatchTouchParams{PeriodEnd: b.PeriodEnd, UpdatedAt: c.Now, ID: b.ID, OrgID: b.OrgID}
+	err = queries.BatchTouch(ctx, c.Later(), touch)
+	if err != nil || joined {
+		return b, false, err
+	}
+	return b, false, o.begin(ctx, c, b)
+}
+
+// open makes the month's batch.
+func (o Order) open(ctx context.Context, c *work.Call) (db.PayoutBatch, error) {
+	p := db.BatchInsertParams{
+		ID: ident.New(ident.Batch), OrgID: c.Key.OrgID, ProgramID: o.Program.ID, PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd,
+		CreatedAt: c.Now, UpdatedAt: c.Now,
+	}
+	return db.PayoutBatch{
+		ID: p.ID, OrgID: p.OrgID, ProgramID: p.ProgramID, PeriodMonth: p.PeriodMonth, PeriodEnd: p.PeriodEnd,
+		CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+	}, queries.BatchInsert(ctx, c.Later(), p)
+}
+
+// join leaves the order to a run that works on the same, and tells whether there
+// is one. The order of one partner is never more than a page.
+func (o Order) join(ctx context.Context, c *work.Call, b db.PayoutBatch) (bool, error) {
+	if o.PartnerID != nil {
+		return false, nil
+	}
+	n, err := queries.PayoutRunAgain(ctx, c.Tx, db.PayoutRunAgainParams{
+		PeriodEnd: o.PeriodEnd, Automatic: o.Automatic, ProgramID: b.ProgramID, BatchID: b.ID, GroupID: text(o.GroupID),
+		IgnoreMinimum: o.IgnoreMinimum, OrgID: b.OrgID,
+	})
+	return n > 0, err
+}
+
+// begin does the first page, and leaves the others to a run.
+func (o Order) begin(ctx context.Context, c *work.Call, b db.PayoutBatch) error {
+	last, err := o.page(ctx, c, b, "")
+	switch {
+	case err != nil:
+		return err
+	case last != "":
+		return queries.PayoutRunInsert(ctx, c.Later(), db.PayoutRunInsertParams{
+			ID: ident.New(ident.Run), OrgID: b.OrgID, ProgramID: b.ProgramID, BatchID: b.ID, GroupID: text(o.GroupID),
+			IgnoreMinimum: o.IgnoreMinimum, Automatic: o.Automatic, PeriodEnd: o.PeriodEnd, AfterID: last, CreatedAt: c.Now,
+		})
+	case o.Automatic:
+		return queries.BatchDone(ctx, c.Later(), db.BatchDoneParams{AutoRunAt: &c.Now, UpdatedAt: c.Now, ID: b.ID, OrgID: b.OrgID})
+	}
+	return nil
+}

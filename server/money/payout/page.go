@@ -1,0 +1,252 @@
+package payout
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/ident"
+	"rail/server/money/ledger"
+	"rail/server/postgres/pgtx"
+	"rail/server/work"
+)
+
+// pageSize is how many partners one transaction of a batch collects. A request
+// does one page, which must fit well into its time; a page costs the same number
+// of statements for any number of partners.
+const pageSize = 500
+
+// page is what one page of a batch has read. Its partners are locked.
+type page struct {
+	order       Order
+	batch       db.PayoutBatch
+	partners    map[string]db.Partner
+	due         []db.BatchCommissionsRow // by partner and currency
+	present     map[purse]db.Payout      // of this month
+	taxed, held map[string]bool          // who has a valid tax form; who has an open high risk flag
+}
+
+// purse is what has one payout a month.
+type purse struct{ partnerID, currency string }
+
+// page collects the partners that follow after one. It returns the last of them
+// where others follow.
+func (o Order) page(ctx context.Context, c *work.Call, b db.PayoutBatch, after string) (last string, err error) {
+	partners, err := queries.BatchPartners(ctx, c.Tx, db.BatchPartnersParams{
+		ProgramID: o.Program.ID, OrgID: c.Key.OrgID, After: after, PartnerID: o.PartnerID, GroupID: o.GroupID,
+		PeriodEnd: &o.PeriodEnd, Now: &c.Now, Lim: pageSize + 1,
+	})
+	if err != nil || len(partners) == 0 {
+		return "", err
+	}
+	if len(partners) > pageSize {
+		partners = partners[:pageSize]
+		last = partners[pageSize-1].ID
+	}
+	p, err := o.read(ctx, c, b, partners)
+	if err != nil {
+		return "", err
+	}
+	return last, p.write(ctx, c)
+}
+
+// read moves what has matured, and reads all that decides on the partners, in one
+// round trip.
+func (o Order) read(ctx context.Context, c *work.Call, b db.PayoutBatch, partners []db.Partner) (page, error) {
+	p := page{order: o, batch: b, partners: map[string]db.Partner{}, present: map[purse]db.Payout{}}
+	ids := make([]string, len(partners))
+	for i, partner := range partners {
+		ids[i], p.partners[partner.ID] = partner.ID, partner
+	}
+	var matured, approved []db.Commission
+	var present []db.Payout
+	var taxed, held []string
+	program, org, first, last := o.Program.ID, c.Key.OrgID, ids[0], ids[len(ids)-1]
+	err := c.Together(ctx,
+		func(tx pgtx.DBTX) (err error) {
+			matured, err = queries.BatchMature(ctx, tx, db.BatchMatureParams{
+				Now: c.Now, ProgramID: program, OrgID: org, FirstID: first, LastID: last, PartnerIds: ids, PeriodEnd: &o.PeriodEnd,
+			})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			approved, err = queries.BatchApprove(ctx, tx, db.BatchApproveParams{
+				Now: &c.Now, ProgramID: program, OrgID: org, FirstID: first, LastID: last, PartnerIds: ids, PeriodEnd: &o.PeriodEnd,
+			})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			p.due, err = queries.BatchCommissions(ctx, tx, db.BatchCommissionsParams{
+				ProgramID: program, OrgID: org, FirstID: first, LastID: last, PartnerIds: ids, PeriodEnd: &o.PeriodEnd,
+			})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			present, err = queries.BatchPayouts(ctx, tx, db.BatchPayoutsParams{
+				ProgramID: program, OrgID: org, FirstID: first, LastID: last, PartnerIds: ids, PeriodMonth: o.month(),
+			})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			taxed, err = queries.TaxFormsValid(ctx, tx, db.TaxFormsValidParams{ProgramID: program, OrgID: org, PartnerIds: ids, Now: &c.Now})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			held, err = queries.RiskHeld(ctx, tx, db.RiskHeldParams{ProgramID: program, OrgID: org, PartnerIds: ids})
+			return err
+		})
+	if err != nil {
+		return p, err
+	}
+	for _, y := range present {
+		p.present[purse{y.PartnerID, y.Currency}] = y
+	}
+	p.taxed, p.held = set(taxed), set(held)
+	if err := ledger.Moved(ctx, c.Later(), c.Events, "approved", matured...); err != nil {
+		return p, err
+	}
+	return p, ledger.Moved(ctx, c.Later(), c.Events, "pending", approved...)
+}
+
+func set(ids []string) map[string]bool {
+	out := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		out[id] = true
+	}
+	return out
+}
+
+// payouts are the payouts that the page makes or judges again, each with what it
+// collects. What nets to nothing is carried on.
+func (p page) payouts(c *work.Call) (out []db.Payout, collected [][]string) {
+	o := p.order
+	for _, d := range p.due {
+		present, known := p.present[purse{d.PartnerID, d.Currency}]
+		if d.AmountMinor <= 0 || known && present.Status != "not_eligible" {
+			continue
+		}
+		y := db.Payout{
+			ID: ident.New(ident.Payout), OrgID: c.Key.OrgID, ProgramID: o.Program.ID, PartnerID: d.PartnerID, BatchID: p.batch.ID,
+			AmountMinor: d.AmountMinor, Currency: d.Currency, Status: "pending", Method: p.partners[d.PartnerID].PayoutMethod,
+			PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd, DueAt: o.dueAt(),
+		}
+		if known {
+			y.ID = present.ID
+		}
+		if reason, text := p.verdict(d); reason != "" {
+			y.Status, y.Reason, y.ReasonText = "not_eligible", &reason, &text
+		}
+		out, collected = append(out, y), append(collected, d.Ids)
+	}
+	return out, collected
+}
+
+// write writes the page's payouts with one statement a table: the new ones, and
+// under their own ids those of the month that were not eligible.
+func (p page) write(ctx context.Context, c *work.Call) error {
+	o := p.order
+	made := db.PayoutsInsertParams{
+		OrgID: c.Key.OrgID, ProgramID: o.Program.ID, BatchID: p.batch.ID, PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd, DueAt: o.dueAt(),
+		Now: c.Now,
+	}
+	judged := db.PayoutsReevaluateParams{PeriodEnd: o.PeriodEnd, DueAt: o.dueAt(), Now: c.Now, OrgID: c.Key.OrgID}
+	attached := db.PayoutsAttachParams{Now: c.Now, OrgID: c.Key.OrgID}
+	payouts, collected := p.payouts(c)
+	if len(payouts) == 0 {
+		return nil
+	}
+	for i, y := range payouts {
+		present, known := p.present[purse{y.PartnerID, y.Currency}]
+		if known {
+			judge(&judged, y)
+		} else {
+			add(&made, y)
+		}
+		if y.Status == "pending" {
+			for _, id := range collected[i] {
+				attached.PayoutIds, attached.Ids = append(attached.PayoutIds, y.ID), append(attached.Ids, id)
+			}
+		}
+		tell(c, y, text(present.Reason))
+	}
+	if err := queries.PayoutsInsert(ctx, c.Later(), made); err != nil {
+		return err
+	}
+	if err := queries.PayoutsReevaluate(ctx, c.Later(), judged); err != nil {
+		return err
+	}
+	return queries.PayoutsAttach(ctx, c.Later(), attached)
+}
+
+func add(p *db.PayoutsInsertParams, y db.Payout) {
+	p.Ids = append(p.Ids, y.ID)
+	p.PartnerIds = append(p.PartnerIds, y.PartnerID)
+	p.Amounts = append(p.Amounts, y.AmountMinor)
+	p.Currencies = append(p.Currencies, y.Currency)
+	p.Statuses = append(p.Statuses, y.Status)
+	p.Methods = append(p.Methods, text(y.Method))
+	p.Reasons = append(p.Reasons, text(y.Reason))
+	p.ReasonTexts = append(p.ReasonTexts, text(y.ReasonText))
+}
+
+func judge(p *db.PayoutsReevaluateParams, y db.Payout) {
+	p.Ids = append(p.Ids, y.ID)
+	p.Amounts = append(p.Amounts, y.AmountMinor)
+	p.Statuses = append(p.Statuses, y.Status)
+	p.Methods = append(p.Methods, text(y.Method))
+	p.Reasons = append(p.Reasons, text(y.Reason))
+	p.ReasonTexts = append(p.ReasonTexts, text(y.ReasonText))
+}
+
+// text is what a column holds, or empty for nothing.
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// tell records what became of a payout. That one is not eligible for the reason of
+// before is no news.
+func tell(c *work.Call, y db.Payout, before string) {
+	if y.Status == "pending" {
+		c.Events.Record("payout.created", about(y), api.PayoutCreatedData{
+			PayoutID: y.ID, BatchID: y.BatchID, PartnerID: y.PartnerID, AmountMinor: y.AmountMinor, Currency: y.Currency,
+			Status: api.PayoutStatus(y.Status), DueAt: y.DueAt,
+		})
+		return
+	}
+	if *y.Reason != before {
+		c.Events.Record("payout.not_eligible", about(y), api.PayoutNotEligibleData{
+			PayoutID: y.ID, PartnerID: y.PartnerID, AmountMinor: y.AmountMinor, Currency: y.Currency,
+			Reason: api.PayoutIneligibilityReason(*y.Reason), ReasonText: *y.ReasonText,
+		})
+	}
+}
+
+// verdict returns the first check that fails, and a sentence with its numbers
+// (decisions, 119 to 122); empty for an eligible partner.
+func (p page) verdict(d db.BatchCommissionsRow) (reason, text string) {
+	o, partner := p.order, p.partners[d.PartnerID]
+	least := o.Program.MinPayoutMinor
+	if partner.MinPayoutMinor != nil {
+		least = *partner.MinPayoutMinor
+	}
+	due := fmt.Sprintf("%d %s minor units are due", d.AmountMinor, d.Currency)
+	method := partner.PayoutMethod
+	switch {
+	case partner.Status != "active":
+		return "partner_not_active", fmt.Sprintf("The partner is %s; only active partners are paid.", partner.Status)
+	case !o.IgnoreMinimum && d.Currency == o.Program.Currency && d.AmountMinor < least:
+		return "below_minimum", fmt.Sprintf("%s; the minimum is %d.", due, least)
+	case len(o.Program.PayoutMethods) > 0 && (method == nil || !slices.Contains(o.Program.PayoutMethods, *method)):
+		return "no_payout_method", due + ", but the partner has chosen none of the program's payout methods."
+	case o.Program.RequireTaxForms && !p.taxed[d.PartnerID]:
+		return "tax_form_missing", due + ", but the partner has no valid tax form."
+	case o.HoldOnHighRisk && p.held[d.PartnerID]:
+		return "risk_review", due + ", but a high risk flag of the partner is open."
+	}
+	return "", ""
+}

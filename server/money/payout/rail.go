@@ -1,0 +1,325 @@
+package payout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/auth"
+	"rail/server/clock"
+	"rail/server/event"
+	"rail/server/outbound/mail"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/secret"
+	"rail/server/work"
+)
+
+// Rail is a service that moves money, such as a bank's. Rail ships none: an
+// operator who has one adds it to the server (decisions, 125). Both methods may
+// be called again at any time, by any replica.
+type Rail interface {
+	// Name is stored with the payouts that the rail has; it must stay the same, and
+	// be another than "file".
+	Name() string
+	// Methods are the payout methods that it pays.
+	Methods() []string
+	// Submit hands a transfer over and returns the id under which the rail knows
+	// it. The rail must not pay a Transfer.ID twice, however often it is
+	// submitted: the server repeats a submission whose answer it did not get, and
+	// for an ID that the rail has it wants that transfer's id, never a Refusal. A
+	// Refusal of the first submission ends the payout as failed; any other error,
+	// and every refusal after the first, is tried again.
+	Submit(ctx context.Context, t Transfer) (externalID string, err error)
+	// Status tells how a transfer stands that was submitted.
+	Status(ctx context.Context, t Transfer) (Status, error)
+}
+
+// Transfer is one payout as a rail sees it. Details are the partner's own
+// payout details as JSON, or nil.
+type Transfer struct {
+	ID, ExternalID string
+	AmountMinor    int64
+	Currency       string
+	Method         string
+	PartnerID      string
+	Email, Name    string
+	Details        []byte
+}
+
+// State is how a transfer stands.
+type State string
+
+// A transfer is in flight until it has settled, or was rejected or returned.
+const (
+	InFlight State = "in_flight"
+	Settled  State = "settled"
+	Rejected State = "rejected"
+	Returned State = "returned"
+)
+
+// Status is a rail's word on a transfer. Code and Message say why it was
+// rejected or returned.
+type Status struct {
+	State         State
+	Code, Message string
+}
+
+// Refusal is an error of Submit that is final.
+type Refusal struct{ Code, Message string }
+
+// Error returns the rail's message.
+func (r Refusal) Error() string { return r.Code + ": " + r.Message }
+
+// Bounds of one round of a Sender.
+const (
+	sendBatch = 100
+	// followBatch is small: a payout is asked about soon after it is taken, before
+	// another replica may take it.
+	followBatch = 5
+	// railTimeout bounds one call of a rail.
+	railTimeout = 20 * time.Second
+	// askEvery is the least time between two questions about one payout, by
+	// whatever replica.
+	askEvery = 5 * time.Minute
+)
+
+// Sender gives payouts that are due to rails, and settles or fails them as the
+// rails say. No rail is called within a transaction.
+type Sender struct {
+	Pool   *pgxpool.Pool
+	Keeper *secret.Keeper
+	Rails  []Rail
+	Mail   *mail.Outbox // may be nil
+	// HoldOnHighRisk keeps payouts back while their partner has an open high risk
+	// flag (decisions, 149).
+	HoldOnHighRisk bool
+}
+
+// Run does one round with every rail. One that is slow, or fails, holds up no
+// other. run is the request id of its events.
+func (s Sender) Run(ctx context.Context, now clock.Time, run string) error {
+	errs := make([]error, len(s.Rails))
+	var wait sync.WaitGroup
+	for i, r := range s.Rails {
+		if r.Name() == inFile {
+			errs[i] = fmt.Errorf("a payment rail cannot be called %q", inFile)
+			continue
+		}
+		wait.Go(func() { errs[i] = errors.Join(s.pickUp(ctx, r, now, run), s.follow(ctx, r, now, run)) })
+	}
+	wait.Wait()
+	return errors.Join(errs...)
+}
+
+// pickUp turns what is due into processing.
+func (s Sender) pickUp(ctx context.Context, r Rail, now clock.Time, run string) error {
+	for {
+		n, err := s.take(ctx, r, now, run)
+		if err != nil || n < sendBatch {
+			return err
+		}
+	}
+}
+
+func (s Sender) take(ctx context.Context, r Rail, now clock.Time, run string) (int, error) {
+	name := r.Name()
+	return event.Within(ctx, s.Pool, run, now, func(tx *pgtx.Tx, told *event.Recorders) (int, error) {
+		taken, err := queries.PayoutsToSend(ctx, tx, db.PayoutsToSendParams{Rail: &name, Now: now, Methods: r.Methods(), HoldOnHighRisk: s.HoldOnHighRisk, Lim: sendBatch})
+		for _, p := range taken {
+			told.Of(p.OrgID).Record("payout.updated", about(p), api.PayoutUpdatedData{
+				PayoutID: p.ID, PartnerID: p.PartnerID, Status: api.PayoutStatusProcessing, PreviousStatus: api.PayoutStatusPending,
+			})
+		}
+		return len(taken), err
+	})
+}
+
+// follow submits what the rail does not have yet, and asks about the rest. It
+// leaves a rail alone that hangs, until the next round.
+func (s Sender) follow(ctx context.Context, r Rail, now clock.Time, run string) error {
+	var errs []error
+	name, before := r.Name(), now.Plus(-askEvery)
+	for {
+		asked, err := queries.PayoutsInFlight(ctx, s.Pool, db.PayoutsInFlightParams{Now: &now, Rail: &name, AskedBefore: &before, Lim: followBatch})
+		if err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+		for _, p := range asked {
+			if err := s.advance(ctx, r, p, now, run); err != nil {
+				errs = append(errs, fmt.Errorf("rail %s, payout %s: %w", r.Name(), p.ID, err))
+			}
+		}
+		if failed := errors.Join(errs...); len(asked) < followBatch || errors.Is(failed, context.DeadlineExceeded) {
+			return failed
+		}
+	}
+}
+
+// advance takes one payout a step further.
+func (s Sender) advance(ctx context.Context, r Rail, p db.Payout, now clock.Time, run string) error {
+	t, err := s.transfer(ctx, p)
+	if err != nil {
+		return err
+	}
+	call, cancel := context.WithTimeout(ctx, railTimeout)
+	defer cancel()
+	if p.ExternalID == nil {
+		if t.ExternalID, err = r.Submit(call, t); err != nil {
+			return s.refused(ctx, p, err, now, run)
+		}
+		if err := queries.PayoutSubmitted(ctx, s.Pool, db.PayoutSubmittedParams{ExternalID: &t.ExternalID, UpdatedAt: now, ID: p.ID, OrgID: p.OrgID}); err != nil {
+			return err
+		}
+	}
+	status, err := r.Status(call, t)
+	switch {
+	case err != nil || status.State == InFlight:
+		return err
+	case status.State != Settled && status.State != Rejected && status.State != Returned:
+		return fmt.Errorf("the rail answered the unknown state %q", status.State)
+	}
+	return s.conclude(ctx, p, status, now, run)
+}
+
+// refused ends a payout whose first submission was refused. A later refusal may
+// be that of a transfer which the rail has: its answer was lost.
+func (s Sender) refused(ctx context.Context, p db.Payout, err error, now clock.Time, run string) error {
+	refusal := Refusal{}
+	if !errors.As(err, &refusal) || p.Submissions > 1 {
+		return err
+	}
+	return s.conclude(ctx, p, Status{State: Rejected, Code: refusal.Code, Message: refusal.Message}, now, run)
+}
+
+// GiveUp ends a payout as failed that a rail has in flight or that left in a file,
+// by the operator's word: it was not paid and will not be.
+func (s Sender) GiveUp(ctx context.Context, p db.Payout, why string, now clock.Time, run string) error {
+	return s.conclude(ctx, p, Status{State: Rejected, Code: "given_up", Message: why}, now, run)
+}
+
+// Paid ends a payout as paid that left in a file, by the operator's word.
+func (s Sender) Paid(ctx context.Context, p db.Payout, payment Payment, now clock.Time, run string) error {
+	return s.end(ctx, p, "payouts-paid", now, run, func(c *work.Call, p db.Payout) error {
+		p, err := Settle(ctx, c, p, payment)
+		if err != nil {
+			return err
+		}
+		return Tell(ctx, c, s.Mail, p)
+	})
+}
+
+// transfer describes a payout to a rail.
+func (s Sender) transfer(ctx context.Context, p db.Payout) (Transfer, error) {
+	partner, err := queries.PartnerGet(ctx, s.Pool, db.PartnerGetParams{ID: p.PartnerID, OrgID: p.OrgID})
+	if err != nil {
+		return Transfer{}, err
+	}
+	t := Transfer{ID: p.ID, AmountMinor: p.AmountMinor, Currency: p.Currency, PartnerID: partner.ID, Email: partner.Email, Name: NameOf(partner)}
+	if p.ExternalID != nil {
+		t.ExternalID = *p.ExternalID
+	}
+	if p.Method != nil {
+		t.Method = *p.Method
+	}
+	t.Details, err = DetailsOf(s.Keeper, partner)
+	return t, err
+}
+
+// conclude writes the end that a rail tells of.
+func (s Sender) conclude(ctx context.Context, p db.Payout, status Status, now clock.Time, run string) error {
+	return s.end(ctx, p, "send-payouts", now, run, func(c *work.Call, p db.Payout) error {
+		if status.State != Settled {
+			return fail(ctx, c, p, status)
+		}
+		held, err := queries.PayoutCommissions(ctx, c.Tx, db.PayoutCommissionsParams{PayoutID: &p.ID, OrgID: p.OrgID})
+		if err != nil {
+			return err
+		}
+		if p, err = pay(ctx, c, p, held, Payment{At: now}); err != nil {
+			return err
+		}
+		return Tell(ctx, c, s.Mail, p)
+	})
+}
+
+// end writes the end of a payout that is in flight, unless it has had its end
+// already.
+func (s Sender) end(
+	ctx context.Context, p db.Payout, operation string, now clock.Time, run string, write func(*work.Call, db.Payout) error,
+) error {
+	return work.New(s.Pool, run, operation, auth.Key{OrgID: p.OrgID}, now).Within(ctx, func(c *work.Call) error {
+		errs := c.Each(ctx,
+			func(tx pgtx.DBTX) error {
+				_, err := queries.PartnerLock(ctx, tx, db.PartnerLockParams{ID: p.PartnerID, OrgID: p.OrgID})
+				return err
+			},
+			func(tx pgtx.DBTX) (err error) {
+				p, err = queries.PayoutLock(ctx, tx, db.PayoutLockParams{ID: p.ID, OrgID: p.OrgID})
+				return err
+			})
+		if err := errors.Join(errs...); err != nil || p.Status != "processing" {
+			return err
+		}
+		return write(c, p)
+	})
+}
+
+// fail records what the rail rejected or returned. The payout keeps what it
+// holds: it can be marked as paid, or deleted, which makes all of it due again.
+func fail(ctx context.Context, c *work.Call, p db.Payout, status Status) error {
+	code, message := clip(status.Code, 255), clip(status.Message, 1000)
+	if code == "" {
+		code = string(status.State)
+	}
+	if message == "" {
+		message = "The payment rail " + string(status.State) + " the transfer."
+	}
+	c.Events.Record("payout.failed", about(p), api.PayoutFailedData{
+		PayoutID: p.ID, PartnerID: p.PartnerID, AmountMinor: p.AmountMinor, Currency: p.Currency, Method: (*api.PayoutMethod)(p.Method),
+		ErrorCode: &code, ErrorMessage: &message,
+	})
+	return queries.PayoutFailed(ctx, c.Later(), db.PayoutFailedParams{ErrorCode: &code, ErrorMessage: &message, UpdatedAt: c.Now, ID: p.ID, OrgID: p.OrgID})
+}
+
+// markable refuses a payout that cannot be marked as paid by hand.
+func markable(p db.Payout) error {
+	switch {
+	case p.Status == "processing" && !filed(p):
+		return inFlight(p)
+	case p.Status == "paid":
+		return problem.New(problem.PayoutAlreadyPaid, "The payout is paid already.")
+	case p.Status == "not_eligible":
+		return problem.New(problem.PayoutNotPayable,
+			"The payout is not eligible; only pending and failed payouts, and those that left in a file, can be marked as paid.")
+	}
+	return nil
+}
+
+// inFile stands in the place of the rail's name for a payout that left in a file.
+const inFile = "file"
+
+// filed tells whether a payout left in a file and has had no end yet.
+func filed(p db.Payout) bool { return p.Status == "processing" && p.Rail != nil && *p.Rail == inFile }
+
+// inFlight is the refusal of what cannot be done with a payout that is processing.
+func inFlight(p db.Payout) error {
+	if filed(p) {
+		return problem.New(problem.PayoutInFlight,
+			"The payout has left in a file: mark it as paid, or end it as failed (rail payouts fail).")
+	}
+	return problem.New(problem.PayoutInFlight, "A rail has the payout in flight.")
+}
+
+func clip(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most])
+	}
+	return s
+}

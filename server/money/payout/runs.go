@@ -1,0 +1,123 @@
+package payout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/gen/db"
+	"rail/server/auth"
+	"rail/server/clock"
+	"rail/server/postgres/pgtx"
+	"rail/server/work"
+)
+
+// Runs goes on with batches of more partners than Generate collects. Each page is
+// a transaction, which notes how far the run has come: one that is interrupted
+// goes on there, on whatever replica, and a partner that is met twice has its
+// payout already.
+type Runs struct {
+	Pool           *pgxpool.Pool
+	HoldOnHighRisk bool
+}
+
+// Finish works until no run is left: a page of each in turn, so that a large
+// program lets the others go on. One that fails holds up no other.
+func (r Runs) Finish(ctx context.Context, now clock.Time) error {
+	failed := map[string]error{}
+	for {
+		worked, err := r.round(ctx, now, failed)
+		if err != nil || !worked {
+			return errors.Join(append(slices.Collect(maps.Values(failed)), err)...)
+		}
+	}
+}
+
+// round does a page of each run that has not failed, and tells whether it did any.
+func (r Runs) round(ctx context.Context, now clock.Time, failed map[string]error) (worked bool, err error) {
+	for after := ""; ; {
+		runs, err := queries.PayoutRuns(ctx, r.Pool, db.PayoutRunsParams{After: after, Lim: pageSize})
+		if err != nil {
+			return worked, err
+		}
+		for _, run := range runs {
+			after = run.ID
+			if failed[run.ID] != nil {
+				continue
+			}
+			did, err := r.page(ctx, now, run)
+			if err != nil {
+				failed[run.ID] = fmt.Errorf("%s: %w", run.ID, err)
+			}
+			worked = worked || did && err == nil
+		}
+		if len(runs) < pageSize {
+			return worked, nil
+		}
+	}
+}
+
+// page does the next page of a run, unless another replica does. The run's id is
+// that of the request in the events.
+func (r Runs) page(ctx context.Context, now clock.Time, of db.PayoutRunsRow) (did bool, err error) {
+	c := work.New(r.Pool, of.ID, "generate-payouts", auth.Key{OrgID: of.OrgID}, now)
+	err = c.Within(ctx, func(c *work.Call) error {
+		if _, err := c.Later().Exec(ctx, pgtx.Unhurried); err != nil {
+			return err
+		}
+		run, err := queries.PayoutRunTake(ctx, c.Tx, db.PayoutRunTakeParams(of))
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		did = true
+		return r.advance(ctx, c, run)
+	})
+	return did, err
+}
+
+func (r Runs) advance(ctx context.Context, c *work.Call, run db.PayoutRun) error {
+	o := Order{
+		PeriodEnd: run.PeriodEnd, IgnoreMinimum: run.IgnoreMinimum, HoldOnHighRisk: r.HoldOnHighRisk, Automatic: run.Automatic,
+	}
+	if run.GroupID != "" {
+		o.GroupID = &run.GroupID
+	}
+	var b db.PayoutBatch
+	errs := c.Each(ctx,
+		func(tx pgtx.DBTX) (err error) {
+			b, err = queries.BatchLock(ctx, tx, db.BatchLockParams{ID: run.BatchID, OrgID: run.OrgID})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			o.Program, err = queries.ProgramGet(ctx, tx, db.ProgramGetParams{ID: run.ProgramID, OrgID: run.OrgID})
+			return err
+		})
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	last, err := o.page(ctx, c, b, run.AfterID)
+	if err != nil {
+		return err
+	}
+	if last != "" || run.Again {
+		return queries.PayoutRunAdvance(ctx, c.Later(), db.PayoutRunAdvanceParams{
+			AfterID: last, Again: run.Again && last != "", ID: run.ID, OrgID: run.OrgID,
+		})
+	}
+	done := db.BatchDoneParams{UpdatedAt: c.Now, ID: b.ID, OrgID: b.OrgID}
+	if run.Automatic {
+		done.AutoRunAt = &run.CreatedAt
+	}
+	if err := queries.BatchDone(ctx, c.Later(), done); err != nil {
+		return err
+	}
+	return queries.PayoutRunDelete(ctx, c.Later(), db.PayoutRunDeleteParams{ID: run.ID, OrgID: run.OrgID})
+}

@@ -1,0 +1,225 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"rail/gen/db"
+	"rail/server/postgres/pgtx"
+)
+
+// By is what a row of a report stands for.
+type By string
+
+// The dimensions of the specification; all makes one row of everything.
+const (
+	Partner By = "partner"
+	Link    By = "link"
+	Product By = "product"
+	Group   By = "group"
+	Tag     By = "tag"
+	Period  By = "period"
+	all     By = "all"
+)
+
+// Direct is the key of what came without a partner.
+const Direct = "direct"
+
+// Query asks for the rows of a window of days, both included. Bucket is the size
+// of a Period's rows: day, week or month. Filters leave out what is direct.
+type Query struct {
+	OrgID, ProgramID          string
+	By                        By
+	From, To                  time.Time // midnight UTC
+	Bucket                    string
+	PartnerID, GroupID, TagID *string
+	Currency, ProgramCurrency string
+}
+
+// Figures are what a row counts. Money is minor units of the query's currency.
+type Figures struct {
+	Clicks, Leads, Customers, Sales, Refunded, RevenueMinor, CommissionsMinor int64
+}
+
+func (f *Figures) add(g Figures) {
+	f.Clicks += g.Clicks
+	f.Leads += g.Leads
+	f.Customers += g.Customers
+	f.Sales += g.Sales
+	f.Refunded += g.Refunded
+	f.RevenueMinor += g.RevenueMinor
+	f.CommissionsMinor += g.CommissionsMinor
+}
+
+// Row is one row: Key is "" for what has no link, group, tag or product.
+type Row struct {
+	Key, Label string
+	Figures
+}
+
+// Answer is a window's rows, in order, with its totals.
+type Answer struct {
+	Rows   []Row
+	Totals Figures
+}
+
+// Before is the window of equal length right before the query's.
+func (q Query) Before() Query {
+	days := int(q.To.Sub(q.From)/(24*time.Hour)) + 1
+	q.From, q.To = q.From.AddDate(0, 0, -days), q.From.AddDate(0, 0, -1)
+	return q
+}
+
+func (q Query) filtered() bool { return q.PartnerID != nil || q.GroupID != nil || q.TagID != nil }
+
+// level is the coarsest sums that can answer the query.
+func (q Query) level() string {
+	switch {
+	case q.By == Link:
+		return "link"
+	case q.By == Product && q.filtered():
+		return "partner_product"
+	case q.By == Product:
+		return "product"
+	case q.filtered() || q.By == Partner || q.By == Group || q.By == Tag:
+		return "partner"
+	}
+	return "total"
+}
+
+// Reads returns the reads that fill in the answer; they may travel together.
+func (q Query) Reads(ctx context.Context, into *Answer) []pgtx.Read {
+	reads := []pgtx.Read{func(tx pgtx.DBTX) error {
+		rows, err := queries.ReportRows(ctx, tx, q.params())
+		into.fill(q, rows)
+		return err
+	}}
+	if q.By == Tag { // its rows overlap
+		whole := q
+		whole.By = all
+		reads = append(reads, func(tx pgtx.DBTX) error {
+			rows, err := queries.ReportRows(ctx, tx, whole.params())
+			for _, r := range rows {
+				into.Totals.add(figures(r))
+			}
+			return err
+		})
+	}
+	return reads
+}
+
+func (q Query) params() db.ReportRowsParams {
+	return db.ReportRowsParams{
+		By: string(q.By), OrgID: q.OrgID, ProgramID: q.ProgramID, FromDay: q.From, ToDay: q.To, Months: q.By != Period || q.Bucket == "month",
+		Level: q.level(), PartnerID: q.PartnerID, Bucket: cmp.Or(q.Bucket, "day"), Currency: q.Currency, ProgramCurrency: q.ProgramCurrency, Attributed: q.filtered(), GroupID: q.GroupID, TagID: q.TagID,
+	}
+}
+
+func figures(r db.ReportRowsRow) Figures {
+	return Figures{r.Clicks, r.Leads, r.Customers, r.Sales, r.Refunded, r.RevenueMinor, r.CommissionsMinor}
+}
+
+func (a *Answer) fill(q Query, rows []db.ReportRowsRow) {
+	for _, r := range rows {
+		row := Row{Key: r.Key, Label: r.Label, Figures: figures(r)}
+		if r.Direct {
+			row.Key = Direct
+		}
+		a.Rows = append(a.Rows, row)
+		if q.By != Tag {
+			a.Totals.add(row.Figures)
+		}
+	}
+	if q.By == Period {
+		a.Rows = q.buckets(a.Rows)
+		return
+	}
+	slices.SortFunc(a.Rows, func(x, y Row) int {
+		return cmp.Or(cmp.Compare(y.RevenueMinor, x.RevenueMinor), cmp.Compare(x.Key, y.Key))
+	})
+}
+
+// buckets returns a row for every bucket of the window, empty ones included.
+func (q Query) buckets(rows []Row) []Row {
+	held := map[string]Row{}
+	for _, r := range rows {
+		held[r.Key] = r
+	}
+	var out []Row
+	for at := q.bucket(q.From); !at.After(q.To); at = q.next(at) {
+		key := at.Format(time.DateOnly)
+		r := held[key]
+		r.Key = key
+		out = append(out, r)
+	}
+	return out
+}
+
+// MaxBuckets bounds the rows of a report by period (decisions, 233).
+const MaxBuckets = 1100
+
+// TooLong tells whether the window has more buckets than a report may.
+func (q Query) TooLong() bool {
+	n := 0
+	for at := q.bucket(q.From); !at.After(q.To) && n <= MaxBuckets; at = q.next(at) {
+		n++
+	}
+	return n > MaxBuckets
+}
+
+// bucket is the first day of the bucket that a day lies in; weeks begin on
+// Monday.
+func (q Query) bucket(day time.Time) time.Time {
+	switch q.Bucket {
+	case "month":
+		return time.Date(day.Year(), day.Month(), 1, 0, 0, 0, 0, time.UTC)
+	case "week":
+		return day.AddDate(0, 0, -(int(day.Weekday())+6)%7)
+	}
+	return day
+}
+
+func (q Query) next(at time.Time) time.Time {
+	switch q.Bucket {
+	case "month":
+		return at.AddDate(0, 1, 0)
+	case "week":
+		return at.AddDate(0, 0, 7)
+	}
+	return at.AddDate(0, 0, 1)
+}
+
+// Bps is part of whole in basis points, half up; nil where whole is zero.
+func Bps(part, whole int64) *int64 {
+	if whole == 0 {
+		return nil
+	}
+	v := roundDiv(part*10000, whole)
+	return &v
+}
+
+// Change is the change from one value to another in basis points of the first,
+// half away from zero; nil where that was zero.
+func Change(from, to int64) *int64 {
+	if from == 0 {
+		return nil
+	}
+	v := roundDiv((to-from)*10000, abs(from))
+	return &v
+}
+
+func roundDiv(a, b int64) int64 {
+	if a < 0 {
+		return -((-a + b/2) / b)
+	}
+	return (a + b/2) / b
+}
+
+func abs(n int64) int64 {
+	if n < 0 {
+		return -n
+	}
+	return n
+}

@@ -1,0 +1,140 @@
+// Package tax keeps the status of partners' tax forms: which form a partner
+// must hand in, when one runs out, and what a program that asks for forms, or
+// stops asking, means for them (decisions, 156 and 185).
+package tax
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/ident"
+	"rail/server/postgres/pgtx"
+)
+
+var queries = db.New()
+
+// Form types.
+const (
+	w9     = "w9"     // US persons
+	w8ben  = "w8ben"  // other people
+	w8bene = "w8bene" // other companies
+)
+
+// FormOf is the form that a partner must hand in.
+func FormOf(country, company *string) string {
+	switch {
+	case country != nil && *country == "US":
+		return w9
+	case company != nil:
+		return w8bene
+	}
+	return w8ben
+}
+
+// Expiry is when a form of a type runs out: a W-9 never, a W-8 on the last
+// moment of the third calendar year after it was signed.
+func Expiry(form string, signed clock.Time) *clock.Time {
+	if form == w9 {
+		return nil
+	}
+	end := clock.At(time.Date(signed.Year()+4, 1, 1, 0, 0, 0, 0, time.UTC).Add(-time.Millisecond))
+	return &end
+}
+
+// askBatch bounds the partners asked in one transaction; the job asks the rest.
+const askBatch = 5000
+
+// askPrograms bounds the programs read at once.
+const askPrograms = 500
+
+// Ask makes a program ask its partners for forms: each without one gets a row
+// that says so. The program must be locked.
+func Ask(ctx context.Context, tx *pgtx.Tx, org, program string, now clock.Time) error {
+	asked := db.TaxFormsAskedParams{Status: "required", Previous: "not_required", UpdatedAt: now, ProgramID: program, OrgID: org}
+	if err := queries.TaxFormsAsked(ctx, tx.Later(), asked); err != nil {
+		return err
+	}
+	return askMissing(ctx, tx, org, program, now)
+}
+
+func askMissing(ctx context.Context, tx *pgtx.Tx, org, program string, now clock.Time) error {
+	missing, err := queries.TaxFormsMissing(ctx, tx, db.TaxFormsMissingParams{ProgramID: program, OrgID: org, Lim: askBatch})
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	p := db.TaxFormsRequireParams{OrgID: org, ProgramID: program, CreatedAt: now}
+	for _, m := range missing {
+		p.Ids = append(p.Ids, ident.New(ident.TaxForm))
+		p.PartnerIds = append(p.PartnerIds, m.ID)
+		p.Types = append(p.Types, FormOf(m.CountryCode, m.CompanyName))
+	}
+	return queries.TaxFormsRequire(ctx, tx.Later(), p)
+}
+
+// AskRest asks the partners whom Ask left for later, or who came meanwhile, each
+// program in transactions of its own. One that fails holds up no other.
+func AskRest(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
+	var failed []error
+	for after := ""; ; {
+		programs, err := queries.TaxProgramsAsking(ctx, pool, db.TaxProgramsAskingParams{After: after, Lim: askPrograms})
+		if err != nil || len(programs) == 0 {
+			return errors.Join(append(failed, err)...)
+		}
+		for _, p := range programs {
+			after = p.ID
+			if err := askProgram(ctx, pool, p, now); err != nil {
+				failed = append(failed, fmt.Errorf("%s: %w", p.ID, err))
+			}
+		}
+	}
+}
+
+func askProgram(ctx context.Context, pool *pgxpool.Pool, p db.TaxProgramsAskingRow, now clock.Time) error {
+	return pgtx.Within(ctx, pool, func(tx *pgtx.Tx) error {
+		locked, err := queries.ProgramLock(ctx, tx, db.ProgramLockParams(p))
+		if err != nil || !locked.RequireTaxForms {
+			return err
+		}
+		return askMissing(ctx, tx, p.OrgID, p.ID, now)
+	})
+}
+
+// AskOne asks one new partner.
+func AskOne(ctx context.Context, tx pgtx.DBTX, p db.Partner, now clock.Time) error {
+	return require(ctx, tx, p.OrgID, p.ProgramID, p.ID, FormOf(p.CountryCode, p.CompanyName), now)
+}
+
+func require(ctx context.Context, tx pgtx.DBTX, org, program, partner, form string, now clock.Time) error {
+	return queries.TaxFormsRequire(ctx, tx, db.TaxFormsRequireParams{
+		OrgID: org, ProgramID: program, CreatedAt: now, Ids: []string{ident.New(ident.TaxForm)}, PartnerIds: []string{partner}, Types: []string{form},
+	})
+}
+
+// Excuse makes a program stop asking.
+func Excuse(ctx context.Context, tx pgtx.DBTX, org, program string, now clock.Time) error {
+	return queries.TaxFormsAsked(ctx, tx, db.TaxFormsAskedParams{Status: "not_required", Previous: "required", UpdatedAt: now, ProgramID: program, OrgID: org})
+}
+
+// Expire retires up to lim forms that have run out, and asks for new ones where
+// the program wants them. It returns how many it retired.
+func Expire(ctx context.Context, tx *pgtx.Tx, now clock.Time, lim int32) (int, error) {
+	gone, err := queries.TaxFormsExpire(ctx, tx, db.TaxFormsExpireParams{Now: now, Lim: lim})
+	if err != nil {
+		return 0, err
+	}
+	for _, f := range gone {
+		if !f.Asks {
+			continue
+		}
+		if err := require(ctx, tx.Later(), f.OrgID, f.ProgramID, f.PartnerID, f.Type, now); err != nil {
+			return 0, err
+		}
+	}
+	return len(gone), nil
+}

@@ -1,0 +1,64 @@
+package campaign
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/gen/db"
+	"rail/server/postgres/pgtx"
+)
+
+const (
+	// fillBatch bounds the partners that one transaction looks at.
+	fillBatch = 5000
+	// fillRun bounds the batches of one campaign in one run: others wait for it.
+	fillRun = 20
+)
+
+// fill writes the audience down, batch by batch in the order of the partners'
+// ids, as far as one run goes.
+func fill(ctx context.Context, pool *pgxpool.Pool, id, org string) error {
+	for range fillRun {
+		more := false
+		err := within(ctx, pool, id, org, "sending", func(tx *pgtx.Tx, c db.Campaign) (err error) {
+			if c.AudienceAfter == nil {
+				return nil
+			}
+			more, err = fillSome(ctx, tx, c)
+			return err
+		})
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// fillSome writes down who of a batch matches, and tells whether there are more.
+// The last one has no end, so that it also forgets partners who are gone.
+func fillSome(ctx context.Context, tx *pgtx.Tx, c db.Campaign) (bool, error) {
+	after := *c.AudienceAfter
+	reach, err := queries.PartnersReach(ctx, tx, db.PartnersReachParams{ProgramID: c.ProgramID, OrgID: c.OrgID, AfterID: after, Lim: fillBatch})
+	if err != nil {
+		return false, err
+	}
+	more := reach.Partners == fillBatch
+	var upto *string
+	if more {
+		upto = &reach.Upto
+	}
+	if err := queries.CampaignRecipientsForget(ctx, tx.Later(), db.CampaignRecipientsForgetParams{CampaignID: c.ID, OrgID: c.OrgID, AfterID: after, UptoID: upto}); err != nil {
+		return false, err
+	}
+	if err := queries.CampaignRecipientsAdd(ctx, tx.Later(), db.CampaignRecipientsAddParams{
+		CampaignID: c.ID, ProgramID: c.ProgramID, OrgID: c.OrgID, Statuses: statuses(c), GroupIds: c.GroupIds, TagIds: c.TagIds,
+		AfterID: after, UptoID: upto, StartedAt: c.UpdatedAt, // nothing changes a campaign while it is sending
+	}); err != nil {
+		return false, err
+	}
+	if more {
+		return true, queries.CampaignReached(ctx, tx.Later(), db.CampaignReachedParams{AudienceAfter: upto, ID: c.ID, OrgID: c.OrgID})
+	}
+	return false, queries.CampaignCounted(ctx, tx.Later(), db.CampaignCountedParams{ID: c.ID, OrgID: c.OrgID})
+}

@@ -1,0 +1,115 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/ident"
+	"rail/server/postgres/pgtx"
+)
+
+const (
+	// window is how many mails of one campaign lie in the outbox and have not been
+	// tried yet.
+	window = 500
+	// most bounds them together with those that wait for another attempt.
+	most = 20_000
+)
+
+// Run starts the campaigns whose time has come, writes audiences down, moves
+// recipients into the outbox and ends campaigns whose last mail is out. Any number
+// of replicas may run it. A campaign that fails holds up no other.
+func Run(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
+	scheduled, failed := queries.CampaignsScheduled(ctx, pool, &now)
+	for _, c := range scheduled {
+		failed = errors.Join(failed, named(c.ID, within(ctx, pool, c.ID, c.OrgID, "scheduled", func(tx *pgtx.Tx, c db.Campaign) error { return begin(ctx, tx, c, now) })))
+	}
+	sending, err := queries.CampaignsSending(ctx, pool)
+	failed = errors.Join(failed, err)
+	for _, c := range sending {
+		failed = errors.Join(failed, named(c.ID, move(ctx, pool, c.ID, c.OrgID, now)))
+	}
+	return failed
+}
+
+func named(id string, err error) error {
+	if err != nil {
+		err = fmt.Errorf("%s: %w", id, err)
+	}
+	return err
+}
+
+// move moves one campaign on.
+func move(ctx context.Context, pool *pgxpool.Pool, id, org string, now clock.Time) error {
+	if err := fill(ctx, pool, id, org); err != nil {
+		return err
+	}
+	if err := within(ctx, pool, id, org, "sending", func(tx *pgtx.Tx, c db.Campaign) error { return feed(ctx, tx, c, now) }); err != nil {
+		return err
+	}
+	_, err := queries.CampaignFinish(ctx, pool, db.CampaignFinishParams{Now: &now, ID: id, OrgID: org})
+	return err
+}
+
+// within works on a campaign that is still in the state and free.
+func within(ctx context.Context, pool *pgxpool.Pool, id, org, status string, work func(*pgtx.Tx, db.Campaign) error) error {
+	return pgtx.WithinUnhurried(ctx, pool, func(tx *pgtx.Tx) error {
+		c, err := queries.CampaignTake(ctx, tx, db.CampaignTakeParams{ID: id, OrgID: org, Status: status})
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return work(tx, c)
+	})
+}
+
+// begin starts a scheduled campaign. One that matches nobody is paused, for its
+// owner to look at: there is no request that could be refused.
+func begin(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) error {
+	c, err := Start(ctx, tx, c, now)
+	if err != nil || c.Total > 0 {
+		return err
+	}
+	if c.StartedAt == nil {
+		c.StartedAt = &now
+	}
+	c.Status, c.UpdatedAt = "paused", now
+	return Save(ctx, tx, c)
+}
+
+// feed fills the campaign's window of the outbox, once its whole audience is
+// written down.
+func feed(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) error {
+	if c.AudienceAfter != nil {
+		return nil
+	}
+	there, err := queries.CampaignMailed(ctx, tx, db.CampaignMailedParams{CampaignID: c.ID, OrgID: c.OrgID})
+	room := min(window-there.Fresh, most-there.Held)
+	if err != nil || room <= 0 {
+		return err
+	}
+	next, err := queries.CampaignNext(ctx, tx, db.CampaignNextParams{CampaignID: c.ID, OrgID: c.OrgID, Lim: int32(room)}) //nolint:gosec // at most window
+	if err != nil || len(next) == 0 {
+		return err
+	}
+	batch, mails := make([]string, len(next)), db.CampaignMailParams{Now: &now, CampaignID: c.ID, OrgID: c.OrgID}
+	for i, r := range next {
+		if batch[i] = r.PartnerID; r.Email != nil {
+			mails.Ids = append(mails.Ids, ident.New(ident.Mail))
+			mails.PartnerIds, mails.Recipients = append(mails.PartnerIds, r.PartnerID), append(mails.Recipients, *r.Email)
+		}
+	}
+	mailed, err := queries.CampaignMail(ctx, tx, mails)
+	if err != nil {
+		return err
+	}
+	return queries.CampaignRecipientsMark(ctx, tx, db.CampaignRecipientsMarkParams{Mailed: mailed, CampaignID: c.ID, OrgID: c.OrgID, Batch: batch})
+}

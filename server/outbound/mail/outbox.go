@@ -1,0 +1,48 @@
+// Package mail writes mails into the outbox, with the change that they tell of,
+// and sends them from there: each at most once per recipient and purpose, on any
+// number of replicas and through crashes.
+package mail
+
+import (
+	"context"
+	"log/slog"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/ident"
+	"rail/server/postgres/pgtx"
+)
+
+var queries = db.New()
+
+// Message is one mail. Purpose and Key make it one of its kind: a second with
+// the same is not sent. Markdown becomes the HTML; Plain says the same in words.
+type Message struct {
+	Purpose, Key    string
+	To              string
+	Subject         string
+	Markdown, Plain string
+}
+
+// Outbox takes mails. Where no way to send them is configured it takes none and
+// says so in the log (decisions, 179). A nil Outbox is such a one.
+type Outbox struct {
+	Configured bool
+	Log        *slog.Logger
+}
+
+// Ready tells whether mails can be sent.
+func (o *Outbox) Ready() bool { return o != nil && o.Configured }
+
+// Queue writes a mail in the transaction of what it tells.
+func (o *Outbox) Queue(ctx context.Context, tx pgtx.DBTX, org string, m Message, now clock.Time) error {
+	if !o.Ready() {
+		if o != nil && o.Log != nil {
+			o.Log.Info("mail skipped: RAIL_SMTP_URL is not set", "purpose", m.Purpose, "key", m.Key)
+		}
+		return nil
+	}
+	return queries.MailInsert(ctx, tx, db.MailInsertParams{
+		ID: ident.New(ident.Mail), OrgID: org, Purpose: m.Purpose, Key: m.Key, Recipient: m.To, Subject: m.Subject, Body: m.Markdown, Plain: &m.Plain, CreatedAt: &now,
+	})
+}

@@ -1,0 +1,140 @@
+package mail
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"errors"
+	"html/template"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/labstack/echo/v4"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/postgres/pgtx"
+	"rail/server/secret"
+)
+
+// Pages serves what mails lead to: the page that unsubscribes, and the picture
+// that tells of an opening.
+type Pages struct {
+	Pool   *pgxpool.Pool
+	Keeper *secret.Keeper
+	Clock  clock.Clock
+}
+
+// Register adds the pages to e.
+func (p Pages) Register(e *echo.Echo) {
+	e.Match([]string{http.MethodGet, http.MethodHead}, "/mail/unsubscribe/:token", p.show)
+	e.POST("/mail/unsubscribe/:token", p.unsubscribe)
+	e.GET(PicturePath, p.opened)
+}
+
+// PicturePath is where the picture is that tells of an opening.
+const PicturePath = "/mail/open/:campaign/:partner/:mark"
+
+//go:embed unsubscribe.html
+var unsubscribePage string
+
+var page = template.Must(template.New("unsubscribe").Parse(unsubscribePage))
+
+// policy allows the page's own style, by its digest, and nothing else.
+var policy = "default-src 'none'; style-src 'sha256-" + styleDigest() + "'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+func styleDigest() string {
+	_, rest, _ := strings.Cut(unsubscribePage, "<style>")
+	style, _, _ := strings.Cut(rest, "</style>")
+	sum := sha256.Sum256([]byte(style))
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// view is what the page shows: nothing about a token that is nobody's.
+type view struct {
+	Known, Subscribed bool
+	Program           string
+}
+
+// show asks before it does anything: mail programs look at every address.
+func (p Pages) show(c echo.Context) error {
+	token := c.Param("token")
+	if !mailToken.MatchString(token) {
+		return render(c, http.StatusNotFound, view{})
+	}
+	row, err := queries.PartnerByMailToken(c.Request().Context(), p.Pool, token)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return render(c, http.StatusNotFound, view{})
+	}
+	if err != nil {
+		return err
+	}
+	return render(c, http.StatusOK, view{Known: true, Subscribed: row.UnsubscribedAt == nil, Program: row.ProgramName})
+}
+
+// mailToken is the form of a token; anything else is nobody's.
+var mailToken = regexp.MustCompile("^[0-9a-f]{32}$")
+
+// unsubscribe serves the page's button and the one click of mail programs (RFC
+// 8058), which send no cookie and follow no redirect. The field `again` takes it
+// back.
+func (p Pages) unsubscribe(c echo.Context) error {
+	c.Request().Body = http.MaxBytesReader(c.Response(), c.Request().Body, 1<<12)
+	again, now := c.FormValue("again") == "yes", p.Clock.Now()
+	if token := c.Param("token"); mailToken.MatchString(token) {
+		if _, err := queries.PartnerUnsubscribe(c.Request().Context(), p.Pool, db.PartnerUnsubscribeParams{Subscribed: again, Now: &now, MailToken: token}); err != nil {
+			return err
+		}
+	}
+	return p.show(c)
+}
+
+func render(c echo.Context, status int, v view) error {
+	h := c.Response().Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	h.Set(echo.HeaderContentType, echo.MIMETextHTMLCharsetUTF8)
+	c.Response().WriteHeader(status)
+	return page.Execute(c.Response(), v)
+}
+
+// pixel is a transparent picture of one point.
+var pixel = []byte("GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\x00\x00\x00!\xf9\x04\x01\x00\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;")
+
+// opened counts the opening, where the server made the address, and answers with
+// the picture in any case.
+func (p Pages) opened(c echo.Context) error {
+	campaign, partner := c.Param("campaign"), c.Param("partner")
+	if mark, ok := strings.CutSuffix(c.Param("mark"), ".gif"); ok && p.Keeper.Marked(campaign+" "+partner, mark) {
+		if err := p.count(c.Request().Context(), campaign, partner); err != nil {
+			return err
+		}
+	}
+	return Picture(c)
+}
+
+// Picture answers with the picture alone; nothing is counted.
+func Picture(c echo.Context) error {
+	c.Response().Header().Set("Cache-Control", "no-store")
+	return c.Blob(http.StatusOK, "image/gif", pixel)
+}
+
+// count counts a mail's first opening.
+func (p Pages) count(ctx context.Context, campaign, partner string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return insist(ctx, p.Pool, func(ctx context.Context, tx *pgtx.Tx) error {
+		if _, err := queries.CampaignUnopened(ctx, tx, db.CampaignUnopenedParams{CampaignID: campaign, PartnerID: partner}); errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		now := p.Clock.Now()
+		return queries.CampaignOpened(ctx, tx.Later(), db.CampaignOpenedParams{Now: &now, CampaignID: campaign, PartnerID: partner})
+	})
+}

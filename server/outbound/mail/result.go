@@ -1,0 +1,119 @@
+package mail
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/gen/db"
+	"rail/server/postgres/pgtx"
+)
+
+// The ways in which a mail ends.
+const (
+	sent    = "sent"
+	failed  = "failed"
+	skipped = "skipped" // its reader wants none, or what it belongs to is gone
+)
+
+// done ends a mail, and counts it in its campaign.
+func (s Sender) done(ctx context.Context, m db.Mail, outcome, text string) error {
+	return s.write(ctx, func(ctx context.Context, tx *pgtx.Tx) error {
+		if _, err := campaignOf(ctx, tx, m); err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+		return s.end(ctx, tx, m, outcome, text)
+	})
+}
+
+func (s Sender) end(ctx context.Context, tx *pgtx.Tx, m db.Mail, outcome, text string) error {
+	p := db.MailDoneParams{Outcome: outcome, Now: s.now(), ID: m.ID, Attempts: m.Attempts}
+	if text != "" {
+		p.Error = &text
+	}
+	return queries.MailDone(ctx, tx.Later(), p)
+}
+
+// later queues a mail for another attempt. One whose campaign was held, or started
+// anew, since it was written goes back to it: the text may have changed.
+func (s Sender) later(ctx context.Context, m db.Mail, wait time.Duration, text string) error {
+	return s.write(ctx, func(ctx context.Context, tx *pgtx.Tx) error {
+		c, err := campaignOf(ctx, tx, m)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return s.end(ctx, tx, m, skipped, gone)
+		}
+		if err != nil {
+			return err
+		}
+		if c != nil && (c.Status != "sending" || c.UpdatedAt.After(m.CreatedAt.Time)) {
+			return s.back(ctx, tx, m)
+		}
+		next := s.now().Plus(wait)
+		return queries.MailAgain(ctx, tx.Later(), db.MailAgainParams{NextAttemptAt: &next, Error: &text, ID: m.ID, Attempts: m.Attempts})
+	})
+}
+
+// back takes a mail out of the outbox and puts its reader back in the line of the
+// campaign, or to the step of the sequence.
+func (s Sender) back(ctx context.Context, tx *pgtx.Tx, m db.Mail) error {
+	now := s.now()
+	return queries.MailBack(ctx, tx.Later(), db.MailBackParams{Now: &now, ID: m.ID, Attempts: m.Attempts})
+}
+
+// campaignOf locks the mail's campaign, if it has one: whoever changes a campaign
+// and its recipients locks it first.
+func campaignOf(ctx context.Context, tx *pgtx.Tx, m db.Mail) (*db.MailCampaignRow, error) {
+	if m.CampaignID == nil {
+		return nil, nil //nolint:nilnil // a mail of its own
+	}
+	c, err := queries.MailCampaign(ctx, tx, db.MailCampaignParams{ID: *m.CampaignID, OrgID: m.OrgID})
+	return &c, err
+}
+
+// write writes what became of a mail, also while the server stops.
+func (s Sender) write(ctx context.Context, work func(context.Context, *pgtx.Tx) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	return insist(ctx, s.Pool, work)
+}
+
+const (
+	// patience is how long a result is tried to be written: a mail whose result is
+	// lost counts as failed.
+	patience = 30 * time.Second
+	// pause is the time between two tries.
+	pause = 100 * time.Millisecond
+)
+
+// insist does work again until it is done, where the reason for its failure may
+// pass. The work must do no harm when it was done already.
+func insist(ctx context.Context, pool *pgxpool.Pool, work func(context.Context, *pgtx.Tx) error) error {
+	for {
+		err := pgtx.Within(ctx, pool, func(tx *pgtx.Tx) error { return work(ctx, tx) })
+		if err == nil || !passing(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
+}
+
+// passing tells whether an error of the database may go away by itself: a lost
+// race, a lock or a statement that took too long, a connection, a fail-over.
+func passing(err error) bool {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) || pgtx.Again(err) {
+		return true
+	}
+	class := []string{"08", "53", "57"} // connection, resources, intervention of the operator
+	return pg.Code == "55P03" || pg.Code == "25006" || slices.ContainsFunc(class, func(c string) bool { return strings.HasPrefix(pg.Code, c) })
+}

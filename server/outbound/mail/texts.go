@@ -1,0 +1,87 @@
+package mail
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"rail/server/money/rules"
+)
+
+// quote is what others have written, for a mail: as it is in the plain text, and
+// in Markdown so that it shows the same and is no markup.
+type quote struct{ plain, markdown string }
+
+// markup is every character that can be markup.
+var markup = regexp.MustCompile("[!-/:-@\\[-`{-~]")
+
+// line quotes in one line.
+func line(s string) quote {
+	s = strings.Join(strings.Fields(s), " ")
+	return quote{s, markup.ReplaceAllString(s, `\$0`)}
+}
+
+// lines quotes with its lines: each but the last of a paragraph ends with a hard
+// break, and what a line is indented by stays.
+func lines(s string) quote {
+	s = strings.Trim(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s), "\n")
+	rows := strings.Split(s, "\n")
+	out := make([]string, len(rows))
+	for i, row := range rows {
+		text := strings.TrimLeft(row, " \t")
+		out[i] = strings.Repeat("&nbsp;", len(row)-len(text)) + line(text).markdown
+		if text == "" {
+			out[i] = ""
+		} else if i+1 < len(rows) && strings.TrimSpace(rows[i+1]) != "" {
+			out[i] += `\`
+		}
+	}
+	return quote{s, strings.Join(out, "\n")}
+}
+
+// saying sets the text of a mail; its arguments are strings of ours and quotes.
+func (m Message) saying(format string, args ...any) Message {
+	plain, markdown := make([]any, len(args)), make([]any, len(args))
+	for i, a := range args {
+		plain[i], markdown[i] = a, a
+		if q, ok := a.(quote); ok {
+			plain[i], markdown[i] = q.plain, q.markdown
+		}
+	}
+	m.Plain, m.Markdown = fmt.Sprintf(format, plain...), fmt.Sprintf(format, markdown...)
+	return m
+}
+
+// EndpointOff tells the account's owner that an endpoint was turned off.
+func EndpointOff(to, endpointID, url string, key string) Message {
+	return Message{Purpose: "endpoint_off", Key: key, To: to, Subject: "A webhook endpoint was turned off"}.saying(
+		"The last 20 events sent to the webhook endpoint %s (%s) all failed, over at least five days. It was turned off and gets nothing more.\n\n"+
+			"Turn it on again once the receiver works; events of the last 30 days can be replayed.\n", endpointID, line(url))
+}
+
+// Approved tells an applicant the good news.
+func Approved(to, applicationID, program string) Message {
+	return Message{Purpose: "application_approved", Key: applicationID, To: to, Subject: "Welcome to " + line(program).plain}.saying(
+		"Your application to the affiliate program of %s was approved. You are a partner now.\n", line(program))
+}
+
+// Rejected tells an applicant the reason, word for word.
+func Rejected(to, applicationID, program, reason string) Message {
+	return Message{Purpose: "application_rejected", Key: applicationID, To: to, Subject: "Your application to " + line(program).plain}.saying(
+		"Your application to the affiliate program of %s was not accepted.\n\n%s\n", line(program), lines(reason))
+}
+
+// NewReferral tells a partner of a new lead; first says that it is the first.
+func NewReferral(to, customerID string, first bool) Message {
+	if first {
+		return Message{Purpose: "first_referral", Key: customerID, To: to, Subject: "Your first referral"}.saying(
+			"Congratulations: somebody whom you referred has just signed up, the first one.\n")
+	}
+	return Message{Purpose: "new_referral", Key: customerID, To: to, Subject: "A new referral"}.saying("Somebody whom you referred has just signed up.\n")
+}
+
+// PayoutPaid tells a partner that money was sent.
+func PayoutPaid(to, payoutID string, amountMinor int64, currency string) Message {
+	return Message{Purpose: "payout_paid", Key: payoutID, To: to, Subject: "Your payout was sent"}.saying(
+		"We have sent you %s %s.\n", rules.Decimal(amountMinor, currency), currency)
+}

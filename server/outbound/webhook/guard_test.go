@@ -1,0 +1,90 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/outbound/webhook/vectors"
+)
+
+// names is a resolver of a few names; the others do not exist.
+type names map[string][]string
+
+func (n names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+	var out []netip.Addr
+	for _, a := range n[host] {
+		out = append(out, netip.MustParseAddr(a))
+	}
+	if out == nil {
+		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+	}
+	return out, nil
+}
+
+func guarded(n names) *Guard {
+	g := NewGuard(nil, false, "https://rail.example.org")
+	g.Resolver = n
+	return g
+}
+
+func TestGuardRefuses(t *testing.T) {
+	g := guarded(nil)
+	for _, u := range vectors.Refused {
+		require.Error(t, g.Check(t.Context(), u), u)
+	}
+}
+
+func TestGuardAccepts(t *testing.T) {
+	g := guarded(nil) // nothing resolves, as in CI
+	for _, u := range vectors.Accepted {
+		require.NoError(t, g.Check(t.Context(), u), u)
+	}
+	g.HTTPSOnly = true
+	require.Error(t, g.Check(t.Context(), "http://example.com/hooks"))
+}
+
+// TestGuardResolves: a name with one bad answer among good ones is refused when
+// it is saved and when it is dialled, and the error names no address.
+func TestGuardResolves(t *testing.T) {
+	for _, answers := range [][]string{
+		{"127.0.0.1"}, {"169.254.169.254"}, {"::1"}, {"fd00:ec2::254"}, {"::ffff:10.0.0.1"}, {"64:ff9b::a9fe:a9fe"}, {"0.0.0.0"}, {"::"},
+		{"8.8.8.8", "10.0.0.1"}, {"10.0.0.1", "8.8.8.8"}, {"8.8.8.8", "::1"},
+	} {
+		g := guarded(names{"hooks.example.com": answers})
+		require.ErrorIs(t, g.Check(t.Context(), "https://hooks.example.com/"), ErrRefused, "%v", answers)
+		_, err := g.DialContext(t.Context(), "tcp", "hooks.example.com:443")
+		require.ErrorIs(t, err, ErrRefused)
+		for _, a := range answers {
+			require.NotContains(t, err.Error(), a)
+		}
+	}
+	g := guarded(names{"hooks.example.com": {"8.8.8.8", "2606:4700:4700::1111"}})
+	require.NoError(t, g.Check(t.Context(), "https://hooks.example.com/"))
+}
+
+// TestGuardJudgesWhatIsDialled: an address that slips past the look-up is
+// refused at the moment of dialling.
+func TestGuardJudgesWhatIsDialled(t *testing.T) {
+	g := guarded(nil)
+	for _, at := range []string{"127.0.0.1:80", "[::1]:80", "169.254.169.254:80", "10.1.2.3:443", "[::ffff:10.0.0.1]:80", "[fe80::1%lo]:80", "nonsense"} {
+		require.ErrorIs(t, g.control("tcp", at, nil), ErrRefused, at)
+		if !strings.Contains(at, "%") && at != "nonsense" {
+			_, err := g.DialContext(t.Context(), "tcp", at)
+			require.ErrorIs(t, err, ErrRefused, at)
+		}
+	}
+	require.NoError(t, g.control("tcp", "8.8.8.8:443", nil))
+	open := NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, false, "")
+	require.NoError(t, open.control("tcp", "127.0.0.1:3000", nil))
+	require.NoError(t, open.Check(t.Context(), "http://127.0.0.1:3000/hooks"))
+	require.Error(t, open.Check(t.Context(), "http://10.0.0.1:3000/hooks"))
+	_, err := g.DialContext(t.Context(), "tcp", "no.such.name:80")
+	var dns *net.DNSError
+	require.True(t, errors.As(err, &dns))
+}

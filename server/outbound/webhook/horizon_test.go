@@ -1,0 +1,42 @@
+package webhook
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/clock"
+	"rail/server/event"
+	"rail/server/harness/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// TestHeldFor: a transaction that does not end holds events back for so long.
+func TestHeldFor(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	s := NewSender(Options{Pool: pool})
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = tx.Rollback(context.Background()) }) // it may have ended
+	r := event.Recorder{OrgID: "org_1", Now: clock.System{}.Now()}
+	r.Record("affiliate.updated", event.Subject{ProgramID: "prg_1", ID: "part_1"}, map[string]string{})
+	require.NoError(t, r.Flush(t.Context(), tx))
+	held := func(since time.Duration) int {
+		for l, at := range s.horizon.seen {
+			s.horizon.seen[l] = at.Add(-since)
+		}
+		h, err := s.settled(t.Context(), 0)
+		require.NoError(t, err)
+		return len(h.Held)
+	}
+	require.Equal(t, 1, held(0))
+	require.Equal(t, 1, held(heldFor/2))
+	require.Zero(t, held(heldFor))
+	require.NoError(t, tx.Rollback(t.Context()))
+	require.Zero(t, held(0))
+	require.Empty(t, s.horizon.seen)
+}

@@ -1,0 +1,52 @@
+package webhook
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/clock"
+	"rail/server/outbound/webhook/vectors"
+)
+
+// The vectors of reliability, 2.6.
+func TestSignatureVectors(t *testing.T) {
+	for _, c := range vectors.Signatures {
+		at := time.Unix(c.Time, 0)
+		if c.Rail != "" {
+			require.Equal(t, c.Rail, RailSignature(at, []byte(c.Body), c.Secrets...))
+		}
+		require.Equal(t, c.Standard, StandardSignature(c.ID, at, []byte(c.Body), c.Secrets...))
+	}
+	require.Regexp(t, `^whsec_[A-Za-z0-9+/]{43}=$`, NewSecret())
+}
+
+// TestSchedule is reliability's D6: 63.4 hours.
+func TestSchedule(t *testing.T) {
+	at := clock.At(time.Date(2026, 9, 1, 12, 7, 30, 0, time.UTC))
+	var got []string
+	for n := 1; ; n++ {
+		next, again := Next(n, at)
+		if !again {
+			require.Equal(t, MaxAttempts, n)
+			break
+		}
+		got, at = append(got, next.Format("02T15:04:05")), next
+	}
+	require.Equal(t, []string{"01T12:31:00", "01T13:01:00", "01T13:31:00", "01T15:31:00", "02T03:31:00", "03T03:31:00", "04T03:31:00"}, got)
+}
+
+// TestCatalogue: every type has its description and an example of itself.
+func TestCatalogue(t *testing.T) {
+	require.Len(t, Catalogue(), 41)
+	for _, c := range Catalogue() {
+		require.NotEmpty(t, c.Description, c.Type)
+		body, err := TestEvent(c.Type, "evt_test_1", clock.At(time.Unix(0, 0)), c.PartnerEligible)
+		require.NoError(t, err)
+		require.NotContains(t, string(body), `"request"`)
+		if c.PartnerEligible {
+			require.NotContains(t, string(body), "email", c.Type)
+		}
+	}
+}

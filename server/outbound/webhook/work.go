@@ -1,0 +1,259 @@
+package webhook
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/postgres/pgtx"
+	"rail/server/secret"
+)
+
+// lease is the right to send to an endpoint.
+type lease struct {
+	endpoint string
+	token    int64
+}
+
+// result is how an attempt of a delivery ended; the writer answers on done.
+type result struct {
+	lease   lease
+	d       db.WebhookNextRow
+	outcome Outcome
+	status  string
+	next    clock.Time
+	at      clock.Time // when it ended
+	done    chan verdict
+}
+
+// verdict is what the writer found: held is false where the lease was lost, or
+// the endpoint is off or gone; same where nothing of the endpoint has changed;
+// quick where the receiver acknowledged, and soon.
+type verdict struct{ held, same, quick bool }
+
+// work takes a turn at one endpoint: it sends until nothing is due, the turn is
+// over or the lease is lost, or an attempt has failed or taken long. It tells
+// whether more may be due.
+func (s *Sender) work(ctx context.Context, l lease) (more bool) {
+	client := NewClient(s.Service, s.Dial)
+	defer client.Close()
+	began := time.Now()
+	var last *bool // whether the last attempt was quick
+	for more = true; more && ctx.Err() == nil && time.Since(began) < turn; {
+		due, err := s.next(ctx, l)
+		if err != nil || len(due) == 0 {
+			more = false
+			break
+		}
+		v := s.sendAll(ctx, client, l, due, began)
+		if last, more = &v.quick, v.held; !v.quick {
+			break
+		}
+	}
+	s.release(ctx, l, last)
+	return more
+}
+
+// next reads what is due at the head of the line.
+func (s *Sender) next(ctx context.Context, l lease) ([]db.WebhookNextRow, error) {
+	h, err := s.settled(ctx, fresh)
+	if err != nil {
+		return nil, err
+	}
+	now := s.Clock.Now()
+	p := db.WebhookNextParams{EndpointID: l.endpoint, Owner: s.owner, Token: l.token, Now: &now, Horizon: h.End, Lim: ahead}
+	p.Classes, p.Belows = h.Arrays()
+	return queries.WebhookNext(ctx, s.Pool, p)
+}
+
+// release gives a lease back. While the database is away it tries again: nobody
+// takes the lease of a sender that lives, and its endpoint would wait until the
+// lease has run out. quick tells how the last attempt went, where one was made.
+func (s *Sender) release(ctx context.Context, l lease, quick *bool) {
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), Deadline)
+	defer cancel()
+	for {
+		err := queries.WebhookRelease(limit, s.Pool, db.WebhookReleaseParams{Quick: quick, EndpointID: l.endpoint, Owner: s.owner, Token: l.token})
+		if err == nil || ctx.Err() != nil || limit.Err() != nil {
+			return
+		}
+		sleep(limit, releaseEvery)
+	}
+}
+
+// sendAll sends what was read, one after the other, and returns what came of the
+// last. It stops early where that was not quick, the endpoint has changed
+// meanwhile or the turn, which began then, is over.
+func (s *Sender) sendAll(ctx context.Context, client *Client, l lease, due []db.WebhookNextRow, began time.Time) (v verdict) {
+	for i, d := range due {
+		if i > 0 && (ctx.Err() != nil || time.Since(began) >= turn) {
+			break
+		}
+		if v = s.sendOne(ctx, client, l, d); !v.held || !v.same || !v.quick {
+			break
+		}
+	}
+	return v
+}
+
+// sendOne makes one attempt and has its result written.
+func (s *Sender) sendOne(ctx context.Context, client *Client, l lease, d db.WebhookNextRow) verdict {
+	now := s.Clock.Now()
+	secrets, err := Sealed{Endpoint: l.endpoint, Secret: d.Secret, Previous: d.PreviousSecret, PreviousExpiresAt: d.PreviousExpiresAt}.Live(s.Keeper, now)
+	if err != nil {
+		s.Log.Error("webhooks: the secret does not open", "endpoint", l.endpoint, "error", err)
+		return verdict{}
+	}
+	r := result{lease: l, d: d, status: "delivered", done: make(chan verdict, 1)}
+	r.outcome = client.Send(context.WithoutCancel(ctx), Message{
+		URL: d.URL, EventID: d.EventID, DeliveryID: d.ID, Type: d.EventType, RequestID: d.RequestID, Attempt: int(d.Attempts) + 1,
+		Body: []byte(d.Body), Secrets: secrets,
+	}, now.Time)
+	if r.at = s.Clock.Now(); r.outcome.Err != "" {
+		var again bool
+		if r.next, again = Next(int(d.Attempts)+1, now); again {
+			r.status = "retrying"
+		} else {
+			r.status = "failed"
+		}
+	}
+	s.results <- r
+	v := <-r.done
+	v.quick = r.outcome.Err == "" && r.outcome.Took < quick
+	return v
+}
+
+// Sealed are the secrets of an endpoint as they are stored. Previous is nil, or
+// signs too until PreviousExpiresAt.
+type Sealed struct {
+	Endpoint          string
+	Secret, Previous  []byte
+	PreviousExpiresAt *clock.Time
+}
+
+// Live opens the secrets that sign at a moment, the newest first.
+func (s Sealed) Live(keeper *secret.Keeper, now clock.Time) ([]string, error) {
+	current, err := keeper.Open(s.Secret, SecretPlace(s.Endpoint, false))
+	if err != nil || s.Previous == nil || !s.PreviousExpiresAt.After(now.Time) {
+		return []string{string(current)}, err
+	}
+	previous, err := keeper.Open(s.Previous, SecretPlace(s.Endpoint, true))
+	return []string{string(current), string(previous)}, err
+}
+
+// SecretPlace names where a secret of an endpoint is sealed.
+func SecretPlace(endpointID string, previous bool) string {
+	if previous {
+		return "webhook_endpoints.previous_secret/" + endpointID
+	}
+	return "webhook_endpoints.secret/" + endpointID
+}
+
+// write writes results, those that come together in one transaction: a commit
+// that waits for the disk is paid once for many endpoints.
+func (s *Sender) write(ctx context.Context) {
+	for {
+		var batch []result
+		select {
+		case <-ctx.Done():
+			return
+		case r := <-s.results:
+			batch = append(batch, r)
+		}
+		for more := true; more && len(batch) < maxBusy; {
+			select {
+			case r := <-s.results:
+				batch = append(batch, r)
+			default:
+				more = false
+			}
+		}
+		held := s.storeAll(ctx, batch)
+		for _, r := range batch {
+			row, ok := held[r.d.ID]
+			r.done <- verdict{held: ok && row.Enabled, same: ok && row.Version.Equal(r.d.Version.Time)}
+		}
+	}
+}
+
+// releaseEvery is how often a release that failed is tried again.
+const releaseEvery = 100 * time.Millisecond
+
+// storeTimeout bounds the writing of results: a connection that hangs must not
+// hold every endpoint up.
+const storeTimeout = 10 * time.Second
+
+// storeAll writes results together; where that fails, one by one, so that one
+// that cannot be written takes no other with it.
+func (s *Sender) storeAll(ctx context.Context, batch []result) map[string]db.WebhookResultsRow {
+	held, err := s.store(ctx, batch)
+	if err != nil && pgtx.Again(err) {
+		held, err = s.store(ctx, batch)
+	}
+	if err != nil {
+		s.Log.Error("webhooks: results", "error", err)
+		held = map[string]db.WebhookResultsRow{}
+		for _, r := range batch {
+			one, err := s.store(ctx, []result{r})
+			if err != nil {
+				s.Log.Error("webhooks: result", "delivery", r.d.ID, "error", err)
+			}
+			maps.Copy(held, one)
+		}
+	}
+	for _, r := range batch {
+		if _, ok := held[r.d.ID]; ok && r.status == "failed" {
+			if err := s.judge(ctx, r); err != nil {
+				s.Log.Error("webhooks: turning off", "endpoint", r.lease.endpoint, "error", err)
+			}
+		}
+	}
+	return held
+}
+
+// store writes results in one statement.
+func (s *Sender) store(ctx context.Context, batch []result) (map[string]db.WebhookResultsRow, error) {
+	p := db.WebhookResultsParams{Owner: s.owner}
+	for _, r := range batch {
+		p.Ids, p.Tokens, p.Statuses = append(p.Ids, r.d.ID), append(p.Tokens, r.lease.token), append(p.Statuses, r.status)
+		p.Attempts, p.ResponseCodes = append(p.Attempts, r.d.Attempts+1), append(p.ResponseCodes, int32(r.outcome.Code)) //nolint:gosec // three digits
+		p.Errors, p.Durations = append(p.Errors, r.outcome.Err), append(p.Durations, r.outcome.Took.Milliseconds())
+		p.Attempted, p.Next, p.Finished = append(p.Attempted, clock.At(r.outcome.Start)), append(p.Next, r.next), append(p.Finished, r.at)
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	rows, err := queries.WebhookResults(ctx, s.Pool, p)
+	held := map[string]db.WebhookResultsRow{}
+	for _, row := range rows {
+		held[row.ID] = row
+	}
+	return held, err
+}
+
+// judge turns the endpoint of a delivery off that failed for good, where it is
+// the twentieth in a row over days. It locks the endpoint before the deliveries,
+// as the operations do.
+func (s *Sender) judge(ctx context.Context, r result) error {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	return pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
+		off, err := queries.WebhookDisable(ctx, tx, db.WebhookDisableParams{Now: r.at, EndpointID: r.lease.endpoint, Since: r.at.Days(-30)})
+		for _, e := range off {
+			reason := "The endpoint was turned off: its last 20 events all failed, over five days."
+			s.Log.Warn("webhooks: endpoint turned off after lasting failure", "endpoint", e.ID, "program", e.ProgramID)
+			if err := queries.WebhookCancel(ctx, tx, db.WebhookCancelParams{Error: &reason, Now: &r.at, EndpointID: e.ID, OrgID: e.OrgID}); err != nil {
+				return err
+			}
+			if s.Disabled != nil {
+				if err := s.Disabled(ctx, tx, e); err != nil {
+					return err
+				}
+			}
+		}
+		return err
+	})
+}

@@ -1,0 +1,167 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// errBusy means that an earlier server, or a session of it, is not quite gone.
+var errBusy = errors.New("an earlier server still holds the directory")
+
+// joinOrLaunch repeats until a server answers: one that shuts down is waited
+// for, and so are the sessions of one that was killed.
+func (c cluster) joinOrLaunch(ctx context.Context) (*Server, error) {
+	var last error
+	for {
+		s, err := c.attempt(ctx)
+		if s != nil || !errors.Is(err, errBusy) {
+			return s, err
+		}
+		if ctx.Err() == nil {
+			last = err
+		}
+		if err := pause(ctx); err != nil {
+			return nil, errors.Join(err, last)
+		}
+	}
+}
+
+func (c cluster) attempt(ctx context.Context) (*Server, error) {
+	pm, err := c.readPostmaster()
+	if err != nil {
+		return nil, err
+	}
+	if pm == nil || !exists(pm.pid) {
+		return c.launch(ctx)
+	}
+	if !serves(pm.pid, c.data()) {
+		if err := c.disown(pm); err != nil {
+			return nil, fmt.Errorf("stale postmaster.pid: %w", err)
+		}
+		return c.launch(ctx)
+	}
+	return c.join(ctx, pm)
+}
+
+func (c cluster) join(ctx context.Context, pm *postmaster) (*Server, error) {
+	if pm.socket == "" {
+		return nil, errBusy
+	}
+	s := &Server{socketDir: pm.socket, port: pm.port}
+	if err := s.ping(ctx); err != nil {
+		return nil, fmt.Errorf("%w (process %d): %w", errBusy, pm.pid, err)
+	}
+	// Read after the ping: a server whose parent was just killed still answers.
+	now, err := c.readPostmaster()
+	if err != nil {
+		return nil, err
+	}
+	if now == nil || now.pid != pm.pid || !now.ready {
+		return nil, errBusy
+	}
+	c.Logf("joined the PostgreSQL server that process %d runs", pm.pid)
+	return s, nil
+}
+
+func (c cluster) launch(ctx context.Context) (_ *Server, err error) {
+	log, from, err := openLog(c.log())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	// Not under ctx: the server lives on after Start.
+	cmd := c.command(context.Background(), "postgres", syscall.SIGINT, c.serverArgs()...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = c.data(), log, log
+	p, err := spawn(cmd)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{socketDir: c.socket, port: defaultPort, proc: p}
+	if err := s.ready(ctx); err != nil {
+		if !p.ended() {
+			err = errors.Join(err, s.Stop())
+		}
+		return nil, explain(err, log, from)
+	}
+	c.Logf("PostgreSQL runs as process %d in %s", cmd.Process.Pid, c.data())
+	return s, nil
+}
+
+func (c cluster) serverArgs() []string {
+	durable := "off"
+	if c.Durable {
+		durable = "on"
+	}
+	args := []string{"-D", c.data(), "-k", c.socket}
+	for _, set := range []string{
+		"listen_addresses=", "unix_socket_permissions=0700", "port=" + strconv.Itoa(defaultPort),
+		"max_connections=" + strconv.Itoa(c.MaxConnections),
+		"fsync=" + durable, "full_page_writes=" + durable, "synchronous_commit=" + durable,
+		"timezone=UTC", "log_timezone=UTC", "logging_collector=off", "log_destination=stderr",
+	} {
+		args = append(args, "-c", set)
+	}
+	return args
+}
+
+// ready waits until the server answers, has ended, or ctx ends.
+func (s *Server) ready(ctx context.Context) error {
+	for {
+		err := s.ping(ctx)
+		if err == nil {
+			return nil
+		}
+		if p := s.process(); p.ended() {
+			return fmt.Errorf("PostgreSQL did not start: %w", exitError(p.err))
+		}
+		if cause := pause(ctx); cause != nil {
+			return errors.Join(cause, err)
+		}
+	}
+}
+
+func (s *Server) ping(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, s.DSN("postgres"))
+	if err != nil {
+		return err
+	}
+	return conn.Close(ctx)
+}
+
+// openLog appends to the log, and begins a new one over 10 MB. The log's size
+// tells where this start's lines begin.
+func openLog(path string) (f *os.File, size int64, err error) {
+	if st, err := os.Stat(path); err == nil && st.Size() > 10<<20 {
+		if err := os.Rename(path, path+".1"); err != nil {
+			return nil, 0, err
+		}
+	}
+	if f, err = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600); err != nil {
+		return nil, 0, err
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, st.Size(), nil
+}
+
+// explain adds what the server wrote, and tells a busy directory by it.
+func explain(err error, log io.ReaderAt, from int64) error {
+	text, readErr := io.ReadAll(io.NewSectionReader(log, from, 16<<10))
+	err = errors.Join(fmt.Errorf("%w\n%s", err, text), readErr)
+	for _, sign := range []string{"pre-existing shared memory block", `" already exists`} {
+		if strings.Contains(string(text), sign) {
+			return fmt.Errorf("%w: %w", errBusy, err)
+		}
+	}
+	return err
+}

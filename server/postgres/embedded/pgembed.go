@@ -1,0 +1,140 @@
+// Package embedded runs a private PostgreSQL cluster in a data directory, from
+// server binaries that are already on the machine. It lets Rail start with no
+// database set up beforehand. The cluster listens on a Unix socket only, ends
+// with the process that started it, and recovers by itself when either of the
+// two was killed.
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const (
+	startLimit = 90 * time.Second // crash recovery and a waiting shutdown included
+	stopLimit  = 30 * time.Second // a fast shutdown writes a checkpoint
+	pollEvery  = 10 * time.Millisecond
+
+	defaultMaxConnections = 100
+	defaultPort           = 5432 // only a part of the socket's name
+)
+
+// Options says where and how a cluster runs.
+type Options struct {
+	// Dir holds the cluster, its log and its lock. Made when absent.
+	Dir string
+	// Durable makes commits survive a loss of power. Only tests leave it false.
+	Durable bool
+	// MaxConnections is the server's limit; 0 means 100.
+	MaxConnections int
+	// Logf gets a line for each step that takes time; may be nil.
+	Logf func(format string, args ...any)
+}
+
+// Server is a running cluster, started or joined by this process.
+type Server struct {
+	socketDir string
+	port      int
+	options   Options
+	mu        sync.Mutex
+	proc      *process // nil when joined
+	stopped   bool
+	stop      sync.Once
+	stopErr   error
+}
+
+// process returns the child that runs the cluster, or nil where another
+// process's does.
+func (s *Server) process() *process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.proc
+}
+
+// DSN is the connection URL of one database of the cluster.
+func (s *Server) DSN(db string) string {
+	q := url.Values{
+		"host":    {s.socketDir},
+		"port":    {strconv.Itoa(s.port)},
+		"user":    {superuser},
+		"sslmode": {"disable"},
+	}
+	u := url.URL{Scheme: "postgres", Path: "/" + db, RawQuery: q.Encode()}
+	return u.String()
+}
+
+// Joined reports whether another process runs the cluster, so that this one
+// neither stops it nor keeps it alive.
+func (s *Server) Joined() bool { return s.process() == nil }
+
+// Stop shuts the cluster down, ending open sessions. It does nothing to a
+// joined one, and a second call returns what the first did. The error tells
+// that the server had died before or did not end cleanly.
+func (s *Server) Stop() error {
+	s.mu.Lock()
+	s.stopped = true
+	s.mu.Unlock()
+	p := s.process()
+	if p == nil {
+		return nil
+	}
+	s.stop.Do(func() { s.stopErr = p.stop(stopLimit) })
+	return s.stopErr
+}
+
+// Start runs the cluster in o.Dir, making it first when there is none, and
+// returns when it answers. A cluster that another process runs there is joined.
+// It fails with ErrNoBinaries where no PostgreSQL is installed, with
+// ErrUnreachable where the account to run as cannot enter the directory, and
+// with ctx's error when that ends.
+func Start(ctx context.Context, o Options) (*Server, error) {
+	o = o.withDefaults()
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	s, err := start(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("private PostgreSQL in %s: %w", o.Dir, err)
+	}
+	s.options = o
+	return s, nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxConnections == 0 {
+		o.MaxConnections = defaultMaxConnections
+	}
+	if o.Logf == nil {
+		o.Logf = func(string, ...any) {}
+	}
+	return o
+}
+
+func start(ctx context.Context, o Options) (_ *Server, err error) {
+	who, err := serverAccount()
+	if err != nil {
+		return nil, err
+	}
+	bin, err := binDirFor(who)
+	if err != nil {
+		return nil, err
+	}
+	l, err := prepare(o.Dir, who)
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := lockFile(ctx, l.lock())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	c := cluster{Options: o, layout: l, account: who, bin: bin}
+	if err := c.initialise(ctx); err != nil {
+		return nil, err
+	}
+	return c.joinOrLaunch(ctx)
+}

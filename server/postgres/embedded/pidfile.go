@@ -1,0 +1,82 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// postmaster is what a running (or killed) server wrote about itself.
+type postmaster struct {
+	pid    int
+	port   int
+	socket string // empty while the server has not got that far
+	ready  bool   // neither starting nor stopping
+}
+
+// readPostmaster returns nil when there is no file, or one not yet written.
+func (l layout) readPostmaster() (*postmaster, error) {
+	text, err := os.ReadFile(l.pidFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parsePostmaster(string(text)), nil
+}
+
+// parsePostmaster reads the lines pid, data, start, port, socket directory,
+// listen address, shared memory, status.
+func parsePostmaster(text string) *postmaster {
+	lines := append(strings.Split(text, "\n"), make([]string, 8)...)
+	pid, err := strconv.Atoi(strings.TrimSpace(lines[0]))
+	if err != nil || pid <= 0 {
+		return nil
+	}
+	pm := &postmaster{pid: pid, socket: strings.TrimSpace(lines[4])}
+	pm.ready = strings.TrimSpace(lines[7]) == "ready"
+	if pm.port, err = strconv.Atoi(strings.TrimSpace(lines[3])); err != nil {
+		pm.socket = ""
+	}
+	return pm
+}
+
+// exists tells whether any process, even a dead one not yet reaped, has the id.
+func exists(pid int) bool {
+	return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
+}
+
+// disown marks the files of a killed server whose process id now belongs to
+// something else. PostgreSQL would take that for a running server.
+func (l layout) disown(pm *postmaster) error {
+	files := []string{l.pidFile()}
+	if pm.socket != "" {
+		files = append(files, pm.socket+socketName(pm.port)+".lock")
+	}
+	for _, name := range files {
+		if err := claim(name, pm.pid); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// claim replaces the process id in the first line by this process's, which as
+// the parent's PostgreSQL knows to be stale. The other lines stay: by them it
+// finds killed sessions that are still attached to its memory.
+func claim(name string, pid int) error {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	first, rest, _ := strings.Cut(string(text), "\n")
+	if strings.TrimSpace(first) != strconv.Itoa(pid) {
+		return nil
+	}
+	return os.WriteFile(name, fmt.Appendf(nil, "%d\n%s", os.Getpid(), rest), 0o600)
+}

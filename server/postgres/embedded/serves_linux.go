@@ -1,0 +1,38 @@
+package embedded
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// serves tells whether the live process pid is a server of the data directory:
+// not a zombie, and working in it as every server does. It says yes in doubt.
+func serves(pid int, data string) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return !os.IsNotExist(err)
+	}
+	// The name in parentheses may hold anything; the state follows the last one.
+	_, after, ok := lastCut(string(stat), ") ")
+	if ok && strings.HasPrefix(after, "Z") {
+		return false
+	}
+	cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
+	if err != nil {
+		return true
+	}
+	if real, err := filepath.EvalSymlinks(data); err == nil {
+		data = real
+	}
+	return cwd == data
+}
+
+func lastCut(s, sep string) (before, after string, ok bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}

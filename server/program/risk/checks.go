@@ -1,0 +1,124 @@
+package risk
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"rail/gen/db"
+	"rail/server/postgres/pgtx"
+)
+
+// The bounds of the checks (decisions, 147).
+const (
+	refundDays      = 90
+	refundCustomers = 4  // at least so many
+	refundShare     = 4  // one in so many
+	velocityClicks  = 50 // more than so many in an hour
+	spikeTimes      = 5  // at least so many times the daily mean
+	spikeDays       = 28 // of so many days
+	spikeLeast      = 10 // and at least so many
+)
+
+// velocityWindow is how far back clicks are looked at: two hours hold every hour
+// that ends after the sweep before, and the third is for a sweep that is late.
+const velocityWindow = 3 * time.Hour
+
+// ownAddresses finds customers who clicked from an address at which their partner
+// was seen, both within 90 days (self_referral_ip). The click tells, however late
+// the partner is seen there. A customer is flagged for it once, ever.
+func ownAddresses(ctx context.Context, tx pgtx.DBTX, p passage) ([]Finding, error) {
+	rows, err := queries.RiskOwnAddresses(ctx, tx, db.RiskOwnAddressesParams{
+		ProgramID: p.program, OrgID: p.org, Since: p.now.Days(-AddressDays), Now: p.now, Lim: sweepBatch,
+	})
+	out := make([]Finding, len(rows))
+	for i, r := range rows {
+		out[i] = Finding{
+			ProgramID: p.program, PartnerID: r.PartnerID, CustomerID: &r.CustomerID, Kind: "self_referral_ip", Severity: "medium",
+			Summary: "The customer clicked from an address that the partner uses.",
+			Signals: map[string]any{"click_id": r.ClickID, "clicked_at": r.ClickedAt, "partner_seen_at": r.SeenAt},
+		}
+	}
+	return out, err
+}
+
+// refundRates finds partners of whose customers with a sale in the last 90 days,
+// at least four, at least a quarter had such a sale refunded in whole
+// (high_refund_rate). After a flag was closed only refunds since count, still of
+// all these customers.
+func refundRates(ctx context.Context, tx pgtx.DBTX, p passage) ([]Finding, error) {
+	rows, err := queries.RiskRefundRates(ctx, tx, db.RiskRefundRatesParams{
+		ProgramID: p.program, OrgID: p.org, Since: p.now.Days(-refundDays), Now: &p.now, Least: refundCustomers,
+	})
+	var out []Finding
+	for _, r := range rows {
+		if r.Refunded*refundShare < r.Customers {
+			continue
+		}
+		out = append(out, Finding{
+			ProgramID: p.program, PartnerID: r.PartnerID, Kind: "high_refund_rate", Severity: "medium",
+			Summary: fmt.Sprintf("Of the partner's %d customers of the last %d days %d had a sale refunded.", r.Customers, refundDays, r.Refunded),
+			Signals: map[string]any{"customers": r.Customers, "refunded_customers": r.Refunded, "refund_bps": r.Refunded * 10_000 / r.Customers, "days": refundDays},
+		})
+	}
+	return out, err
+}
+
+// clickVelocity finds partners with more than 50 clicks from one address within
+// one hour, of the last three (click_velocity). After a flag was closed only
+// clicks since count.
+func clickVelocity(ctx context.Context, tx pgtx.DBTX, p passage) ([]Finding, error) {
+	rows, err := queries.RiskClickVelocity(ctx, tx, db.RiskClickVelocityParams{
+		ProgramID: p.program, OrgID: p.org, Since: p.now.Plus(-velocityWindow), Now: p.now, Most: velocityClicks,
+	})
+	out := make([]Finding, len(rows))
+	for i, r := range rows {
+		out[i] = Finding{
+			ProgramID: p.program, PartnerID: r.PartnerID, Kind: "click_velocity", Severity: "medium",
+			Summary: fmt.Sprintf("%d clicks came from one address within an hour.", r.Clicks),
+			Signals: map[string]any{"clicks": r.Clicks, "minutes": 60, "last_click_at": r.LastAt},
+		}
+	}
+	return out, err
+}
+
+// conversionSpikes finds partners whose sign-ups of the last 24 hours, or whose
+// sales by occurred_at, are at least 10 and at least 5 times the daily mean of
+// the 28 days before these (conversion_spike). A partner without any in those days
+// has a mean of 0, so that a start from nothing is a spike. After a flag was
+// closed only sign-ups and sales since count, against the same mean.
+func conversionSpikes(ctx context.Context, tx pgtx.DBTX, p passage) ([]Finding, error) {
+	since, dayAgo := p.now.Days(-1-spikeDays), p.now.Days(-1)
+	signups, err := queries.RiskSignups(ctx, tx, db.RiskSignupsParams{ProgramID: p.program, OrgID: p.org, Since: since, DayAgo: dayAgo, Now: p.now, Least: spikeLeast})
+	if err != nil {
+		return nil, err
+	}
+	sales, err := queries.RiskSales(ctx, tx, db.RiskSalesParams{ProgramID: p.program, OrgID: p.org, Since: since, DayAgo: dayAgo, Now: p.now, Least: spikeLeast})
+	if err != nil {
+		return nil, err
+	}
+	var out []Finding
+	told := map[string]bool{}
+	for _, r := range signups {
+		if spike(r.Number, r.Before) {
+			told[r.PartnerID] = true
+			out = append(out, spiked(p, r.PartnerID, "sign-ups", r.Number, r.Before))
+		}
+	}
+	for _, r := range sales {
+		if spike(r.Number, r.Before) && !told[r.PartnerID] {
+			out = append(out, spiked(p, r.PartnerID, "sales", r.Number, r.Before))
+		}
+	}
+	return out, nil
+}
+
+func spike(day, before int64) bool { return day >= spikeLeast && day*spikeDays >= before*spikeTimes }
+
+func spiked(p passage, partner, what string, day, before int64) Finding {
+	return Finding{
+		ProgramID: p.program, PartnerID: partner, Kind: "conversion_spike", Severity: "low",
+		Summary: fmt.Sprintf("%d %s in 24 hours are at least %d times the daily mean of the %d days before, which had %d.", day, what, spikeTimes, spikeDays, before),
+		Signals: map[string]any{"of": what, "last_24_hours": day, "days_before": spikeDays, "in_days_before": before, "at_least_times": spikeTimes, "at_least": spikeLeast},
+	}
+}

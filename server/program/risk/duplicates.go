@@ -1,0 +1,170 @@
+package risk
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/postgres/pgtx"
+)
+
+// The signs by which two partners look like one; they are members of the evidence.
+const (
+	sameDetails = "same_payout_details_as"
+	sameAddress = "same_address_as"
+)
+
+// maxOthers bounds the partners that one flag names a sign.
+const maxOthers = 50
+
+// sharing is a partner that has something, by its hash, that others have too.
+type sharing struct{ partner, value string }
+
+// duplicatePartners finds partners of a program with the same payout details, or
+// who were seen at the same address with the same browser within 90 days
+// (duplicate_partner). Each of them gets a flag that names the others. A flag that
+// was closed settles its sign with the partners that it names: only another sign,
+// another partner, or details that came later are new.
+func duplicatePartners(ctx context.Context, tx pgtx.DBTX, p passage) ([]Finding, error) {
+	details, err := queries.RiskSharedDetails(ctx, tx, db.RiskSharedDetailsParams{ProgramID: p.program, OrgID: p.org})
+	if err != nil {
+		return nil, err
+	}
+	addresses, err := queries.RiskSharedAddresses(ctx, tx, db.RiskSharedAddressesParams{ProgramID: p.program, OrgID: p.org, Since: p.now.Days(-AddressDays)})
+	if err != nil || len(details)+len(addresses) == 0 {
+		return nil, err
+	}
+	flags, err := queries.RiskFlagsOfKind(ctx, tx, db.RiskFlagsOfKindParams{ProgramID: p.program, OrgID: p.org, Kind: "duplicate_partner"})
+	if err != nil {
+		return nil, err
+	}
+	known, err := judge(flags)
+	if err != nil {
+		return nil, err
+	}
+	signs := map[string][]sharing{}
+	for _, r := range details {
+		signs[sameDetails] = append(signs[sameDetails], sharing{r.PartnerID, string(r.PayoutDetailsHash)})
+		if r.PayoutDetailsChangedAt != nil {
+			known.changed[r.PartnerID] = *r.PayoutDetailsChangedAt
+		}
+	}
+	for _, r := range addresses {
+		signs[sameAddress] = append(signs[sameAddress], sharing{r.PartnerID, string(r.IPHash) + string(r.Device)})
+	}
+	return known.duplicates(p.program, signs), nil
+}
+
+// judged is what flags say already: of whom one is open, and when which pairs were
+// settled, a sign. changed is when a partner's payout details came.
+type judged struct {
+	open    map[string]bool
+	settled map[pair]clock.Time
+	changed map[string]clock.Time
+}
+
+type pair struct{ sign, partner, other string }
+
+func judge(flags []db.RiskFlagsOfKindRow) (judged, error) {
+	out := judged{map[string]bool{}, map[pair]clock.Time{}, map[string]clock.Time{}}
+	for _, f := range flags {
+		if f.ResolvedAt == nil {
+			out.open[*f.PartnerID] = true
+			continue
+		}
+		var evidence map[string]any
+		if err := json.Unmarshal(f.Evidence, &evidence); err != nil {
+			return out, err
+		}
+		for _, sign := range []string{sameDetails, sameAddress} {
+			named, _ := evidence[sign].(string)
+			for _, other := range strings.Split(named, ",") {
+				if of := (pair{sign, *f.PartnerID, other}); f.ResolvedAt.After(out.settled[of].Time) {
+					out.settled[of] = *f.ResolvedAt
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// duplicates makes one finding a partner of all that is new about it.
+func (j judged) duplicates(program string, signs map[string][]sharing) []Finding {
+	others := map[string]map[string][]string{} // a partner, a sign
+	for sign, all := range signs {
+		for _, group := range groups(all) {
+			for _, one := range group {
+				if j.open[one] {
+					continue
+				}
+				if others[one] == nil {
+					others[one] = map[string][]string{}
+				}
+				others[one][sign] = j.fresh(others[one][sign], sign, one, group)
+			}
+		}
+	}
+	var out []Finding
+	for _, one := range slices.Sorted(maps.Keys(others)) {
+		if len(others[one][sameDetails])+len(others[one][sameAddress]) > 0 {
+			out = append(out, duplicate(program, one, others[one]))
+		}
+	}
+	return out
+}
+
+// groups gathers the partners that share a value, in the order of their ids.
+func groups(all []sharing) [][]string {
+	of := map[string][]string{}
+	for _, s := range all {
+		of[s.value] = append(of[s.value], s.partner)
+	}
+	out := slices.Collect(maps.Values(of))
+	for _, group := range out {
+		slices.Sort(group)
+	}
+	slices.SortFunc(out, func(a, b []string) int { return cmp.Compare(a[0], b[0]) })
+	return out
+}
+
+// fresh adds to named the partners of a group that are not settled with one.
+func (j judged) fresh(named []string, sign, one string, group []string) []string {
+	for _, other := range group {
+		if len(named) >= maxOthers {
+			break
+		}
+		if other != one && !slices.Contains(named, other) && !j.closed(sign, one, other) {
+			named = append(named, other)
+		}
+	}
+	return named
+}
+
+// closed tells whether a sign that two partners share is settled.
+func (j judged) closed(sign, one, other string) bool {
+	at, settled := j.settled[pair{sign, one, other}]
+	if sign == sameDetails && settled {
+		return !j.changed[one].After(at.Time) && !j.changed[other].After(at.Time)
+	}
+	return settled
+}
+
+func duplicate(program, one string, others map[string][]string) Finding {
+	f := Finding{ProgramID: program, PartnerID: one, Kind: "duplicate_partner", Severity: "high", Signals: map[string]any{}}
+	for _, sign := range []string{sameAddress, sameDetails} { // the details are named where both are the same
+		if named := others[sign]; len(named) > 0 {
+			slices.Sort(named)
+			f.Signals["other_partner_id"], f.Signals[sign] = named[0], strings.Join(named, ",")
+			f.Summary = map[string]string{
+				sameDetails: "Another partner of the program is paid to the same place.",
+				sameAddress: "Another partner of the program uses the same address and browser.",
+			}[sign]
+		}
+	}
+	return f
+}

@@ -1,0 +1,53 @@
+// Package risk tells what looks wrong about partners and their customers. A
+// request opens the flags that it shows by itself; Sweep, run by a job, those
+// that only show over time (decisions, 146 to 149).
+package risk
+
+import (
+	"context"
+	"encoding/json"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/event"
+	"rail/server/ident"
+	"rail/server/postgres/pgtx"
+)
+
+var queries = db.New()
+
+// Finding is what a check found: about a partner, or one customer of a partner's.
+// Signals are flat facts beside the check and the summary; nothing personal
+// beyond what decisions 146 says.
+type Finding struct {
+	ProgramID, PartnerID string
+	CustomerID           *string
+	Kind, Severity       string
+	Summary              string
+	Signals              map[string]any
+}
+
+// Open opens the flag of a finding and tells of it, and returns whether it did: not
+// where the same flag is open, or was closed since the time of events.
+func Open(ctx context.Context, tx pgtx.DBTX, events *event.Recorder, f Finding) (bool, error) {
+	facts := map[string]any{"check": f.Kind, "summary": f.Summary}
+	for name, value := range f.Signals {
+		facts[name] = value
+	}
+	evidence, err := json.Marshal(facts)
+	if err != nil {
+		return false, err
+	}
+	row := db.RiskFlagOpenParams{
+		ID: ident.New(ident.RiskFlag), OrgID: events.OrgID, ProgramID: f.ProgramID, PartnerID: &f.PartnerID, CustomerID: f.CustomerID, Kind: f.Kind,
+		Severity: f.Severity, Evidence: evidence, CreatedAt: events.Now,
+	}
+	opened, err := queries.RiskFlagOpen(ctx, tx, row)
+	if err != nil || opened == 0 {
+		return false, err
+	}
+	events.Record("risk_flag.created", event.Subject{ProgramID: f.ProgramID, PartnerID: f.PartnerID, ID: row.ID}, api.RiskFlagCreatedData{
+		RiskFlagID: row.ID, PartnerID: &f.PartnerID, CustomerID: f.CustomerID, Kind: f.Kind, Severity: api.RiskFlagSeverity(f.Severity), Evidence: evidence,
+	})
+	return true, nil
+}
