@@ -1,0 +1,107 @@
+package openapi_test
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	// decided matches the number of a decision where it is written down.
+	decided = regexp.MustCompile(`(?m)^- \*\*(\d+(?:\.\d)?)\.\*\* `)
+	// cited matches the numbers behind the word, such as "97 to 100 and 202".
+	cited = regexp.MustCompile(`\bdecisions?,? (\d+(?:\.\d)?(?:(?:, ?| and | to |-)\d+(?:\.\d)?)*)`)
+	// step matches one number of these and, in a range, what joins it to the one before.
+	step = regexp.MustCompile(`( to |-)?(\d+(?:\.\d)?)`)
+	// fold is where a comment, or a text, goes on in the next line.
+	fold = regexp.MustCompile(`\n[ \t]*(?://|--|#)?[ \t]*`)
+)
+
+// TestCitedDecisions: what a file cites by number stands in DECISIONS.md, once.
+func TestCitedDecisions(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("DECISIONS.md")
+	require.NoError(t, err)
+	known := map[string]int{}
+	for _, m := range decided.FindAllStringSubmatch(string(text), -1) {
+		known[m[1]]++
+	}
+	for n, times := range known {
+		assert.Equal(t, 1, times, "openapi/DECISIONS.md has %s more than once: give the newer one a number of its own", n)
+	}
+	eachText(t, func(name, text string) {
+		for _, n := range citations(text) {
+			assert.Positive(t, known[n], "%s cites decision %s, which openapi/DECISIONS.md lacks: "+
+				"write there what is decided and why, or say the reason in the comment instead", name, n)
+		}
+	})
+}
+
+// TestCitations: lists and ranges are read whole, over the ends of lines.
+func TestCitations(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		"// (decisions, 97 to 99 and\n\t// 202)":         {"97", "98", "99", "202"},
+		"-- beyond what decision 146 says, and 7 others": {"146"},
+		"(decisions, 3.1 to 3.3; decisions, 12-13)":      {"3.1", "3.3", "12", "13"},
+		"six decisions of 7 people":                      nil,
+	} {
+		assert.Equal(t, want, citations(text), text)
+	}
+}
+
+func citations(text string) []string {
+	var out []string
+	for _, m := range cited.FindAllStringSubmatch(fold.ReplaceAllString(text, " "), -1) {
+		last := ""
+		for _, n := range step.FindAllStringSubmatch(m[1], -1) {
+			if n[1] != "" {
+				out = append(out, between(last, n[2])...)
+			}
+			last = n[2]
+			out = append(out, last)
+		}
+	}
+	return out
+}
+
+// between lists the whole numbers within a range, without its ends.
+func between(from, to string) []string {
+	first, err1 := strconv.Atoi(from)
+	last, err2 := strconv.Atoi(to)
+	if err1 != nil || err2 != nil {
+		return nil
+	}
+	var out []string
+	for n := first + 1; n < last; n++ {
+		out = append(out, strconv.Itoa(n))
+	}
+	return out
+}
+
+// eachText calls f for the texts of the repository that people write.
+func eachText(t *testing.T, f func(name, text string)) {
+	t.Helper()
+	kinds := []string{".go", ".sql", ".yaml", ".yml", ".md", ".ts", ".html", ".js", ".sh", ""}
+	root := os.DirFS("..")
+	require.NoError(t, fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && slices.Contains([]string{".git", ".rail", "bin", "dist", "gen", "node_modules"}, d.Name()):
+			return fs.SkipDir
+		case !d.Type().IsRegular() || !slices.Contains(kinds, path.Ext(name)) || name == "openapi/decisions_test.go":
+			return nil
+		}
+		text, err := fs.ReadFile(root, name)
+		f(name, string(text))
+		return err
+	}))
+}
