@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// bouncerConfig is what the README tells operators, with a pool small enough that
+// bouncerConfig is what cmd/rail/README.md tells operators, with a pool small enough that
 // connections change hands all the time. What sessions ask for is left to the role.
 const bouncerConfig = `[databases]
 * = host=%s port=%d user=%s

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Why costs may grow. The first is not as it should be: README, "Scale".
+// Why costs may grow. The first is not as it should be: README.md of harness, "Scale".
 const (
 	counts  = "total_count counts what matches"
 	answers = "as many sums as partners or links had something to report on the days"

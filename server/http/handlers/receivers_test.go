@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,27 +15,37 @@ import (
 	"rail/server/outbound/webhook/verify"
 )
 
-// The receivers of the README, as programs that read a delivery and a secret.
+// What stands around the receivers of webhook's README.md, so that they are
+// programs that read a delivery and a secret.
 const (
-	nodeReceiver = `
+	nodeBefore = `
 import { readFileSync } from 'node:fs'
-import { Webhook } from 'standardwebhooks'
-const d = JSON.parse(readFileSync(0, 'utf8'))
-console.log(new Webhook(d.secret).verify(d.body, d.headers).type)`
-	pythonReceiver = `
-import hashlib, hmac, json, sys
-def verified(header, body, secret, now):
-    pairs = [p.strip().split("=", 1) for p in header.split(",")]
-    t = next(v for k, v in pairs if k == "t")
-    want = hmac.new(secret.encode(), t.encode() + b"." + body, hashlib.sha256).hexdigest()
-    return abs(now - int(t)) <= 300 and any(hmac.compare_digest(v, want) for k, v in pairs if k == "v1")
+const { secret, headers, body: rawBody } = JSON.parse(readFileSync(0, 'utf8'))
+const request = { headers }
+`
+	nodeAfter = `
+console.log(event.type)`
+	pythonBefore = `
+import json, sys
+`
+	pythonAfter = `
 d = json.load(sys.stdin)
 body = d["body"].encode()
 print(json.loads(body)["type"] if verified(d["headers"]["rail-signature"], body, d["secret"], d["now"]) else "bad")`
 )
 
-// TestReceivers: deliveries of the running server verify with what the README
-// tells receivers to use, and not with another secret. Node with the package
+// receiver is the block of code in a language that the README shows.
+func receiver(t *testing.T, language string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../outbound/webhook/README.md")
+	require.NoError(t, err)
+	found := regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllSubmatch(text, -1)
+	require.Len(t, found, 1, language)
+	return string(found[0][1])
+}
+
+// TestReceivers: deliveries of the running server verify with what webhook's
+// README.md tells receivers to use, and not with another secret. Node with the package
 // standardwebhooks, and Python, take part where they are installed.
 func TestReceivers(t *testing.T) {
 	t.Parallel()
@@ -52,7 +63,10 @@ func TestReceivers(t *testing.T) {
 	require.Error(t, verify.Signature(r.Header, []byte(r.Body), other, now))
 	root, err := filepath.Abs("../../..")
 	require.NoError(t, err)
-	for name, command := range map[string][]string{"node": {"node", "--input-type=module", "-e", nodeReceiver}, "python3": {"python3", "-c", pythonReceiver}} {
+	for name, command := range map[string][]string{
+		"node":    {"node", "--input-type=module", "-e", nodeBefore + receiver(t, "ts") + nodeAfter},
+		"python3": {"python3", "-c", pythonBefore + receiver(t, "python") + pythonAfter},
+	} {
 		if _, err := exec.LookPath(name); err != nil {
 			continue
 		}
