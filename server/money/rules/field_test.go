@@ -1,0 +1,31 @@
+package rules
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestFieldsAreDescribed compares the fields of conditions with the table of
+// them in the description.
+func TestFieldsAreDescribed(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../openapi/schemas/flows.yaml")
+	require.NoError(t, err)
+	var described []string
+	for _, row := range regexp.MustCompile(`(?m)^ +\| (`+"`"+`[^|]+) \|`).FindAllStringSubmatch(string(text), -1) {
+		for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
+			if strings.Contains(name[1], ".") {
+				described = append(described, name[1])
+			}
+		}
+	}
+	known := []string{saleMetadata + "<key>", customerMetadata + "<key>"}
+	for _, f := range fields {
+		known = append(known, f.name)
+	}
+	require.ElementsMatch(t, known, described)
+}
