@@ -53,8 +53,10 @@ WHERE e.org_id = @org_id AND e.seq > @after_seq::bigint AND e.seq < @before_seq:
 ORDER BY e.seq LIMIT @lim;
 
 -- name: AuditInsert :exec
-INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, api_key_id, request_id, reason, before, after, created_at)
-VALUES (@id, @org_id, @program_id, @action, @target_id, @api_key_id, @request_id, @reason, @before, @after, @created_at);
+INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, api_key_id, actor_type, actor_id, request_id, reason, before, after,
+    created_at)
+VALUES (@id, @org_id, @program_id, @action, @target_id, @api_key_id, @actor_type, nullif(@actor_id::text, ''), @request_id, @reason,
+    @before, @after, @created_at);
 
 -- name: RiskFlagOpen :execrows
 -- RiskFlagOpen opens nothing where the same flag is open, or was closed after

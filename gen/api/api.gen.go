@@ -312,6 +312,36 @@ func (e ApplicationSubmittedEventType) Valid() bool {
 	}
 }
 
+// Defines values for AuditLogEntryActorType.
+const (
+	AuditLogEntryActorTypeAPIKey    AuditLogEntryActorType = "api_key"
+	AuditLogEntryActorTypeImporter  AuditLogEntryActorType = "importer"
+	AuditLogEntryActorTypeJob       AuditLogEntryActorType = "job"
+	AuditLogEntryActorTypeOperator  AuditLogEntryActorType = "operator"
+	AuditLogEntryActorTypePerson    AuditLogEntryActorType = "person"
+	AuditLogEntryActorTypeProcessor AuditLogEntryActorType = "processor"
+)
+
+// Valid indicates whether the value is a known member of the AuditLogEntryActorType enum.
+func (e AuditLogEntryActorType) Valid() bool {
+	switch e {
+	case AuditLogEntryActorTypeAPIKey:
+		return true
+	case AuditLogEntryActorTypeImporter:
+		return true
+	case AuditLogEntryActorTypeJob:
+		return true
+	case AuditLogEntryActorTypeOperator:
+		return true
+	case AuditLogEntryActorTypePerson:
+		return true
+	case AuditLogEntryActorTypeProcessor:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for BalanceExpand.
 const (
 	BalanceExpandPartner BalanceExpand = "partner"
@@ -3364,10 +3394,16 @@ type AuditLogEntry struct {
 	// Action What was done, such as `commission.rejected`.
 	Action string `json:"action"`
 
+	// ActorID The key's or the person's id, or the name of the command, job, processor or import.
+	ActorID *string `json:"actor_id"`
+
+	// ActorType Who did it: an API key, a person (a partner in the portal), the operator on the server, or a job, a payment processor or an import by itself.
+	ActorType AuditLogEntryActorType `json:"actor_type"`
+
 	// After The changed fields as they became; null for a deletion.
 	After json.RawMessage `json:"after"`
 
-	// APIKeyID The API key that did it; null for the operator, for jobs, and for a partner in the portal, whom `reason` names.
+	// APIKeyID The API key that did it; null for every other actor.
 	APIKeyID *APIKeyID `json:"api_key_id"`
 
 	// Before The changed fields as they were; null for a creation.
@@ -3385,6 +3421,9 @@ type AuditLogEntry struct {
 	// TargetID The id of the object that it was done to.
 	TargetID string `json:"target_id"`
 }
+
+// AuditLogEntryActorType Who did it: an API key, a person (a partner in the portal), the operator on the server, or a job, a payment processor or an import by itself.
+type AuditLogEntryActorType string
 
 // AuditLogEntryID The id of a audit-log entry.
 //

@@ -77,7 +77,7 @@ func (q *Queries) AuditLogCursor(ctx context.Context, db DBTX, arg AuditLogCurso
 
 const auditLogPage = `-- name: AuditLogPage :many
 
-SELECT t.id, t.org_id, t.program_id, t.action, t.target_id, t.api_key_id, t.request_id, t.reason, t.before, t.after, t.created_at FROM audit_log_entries t
+SELECT t.id, t.org_id, t.program_id, t.action, t.target_id, t.api_key_id, t.request_id, t.reason, t.before, t.after, t.created_at, t.actor_type, t.actor_id FROM audit_log_entries t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.target_id = $3::text)
@@ -134,6 +134,8 @@ func (q *Queries) AuditLogPage(ctx context.Context, db DBTX, arg AuditLogPagePar
 			&i.Before,
 			&i.After,
 			&i.CreatedAt,
+			&i.ActorType,
+			&i.ActorID,
 		); err != nil {
 			return nil, err
 		}

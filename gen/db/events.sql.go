@@ -12,8 +12,10 @@ import (
 )
 
 const auditInsert = `-- name: AuditInsert :exec
-INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, api_key_id, request_id, reason, before, after, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, api_key_id, actor_type, actor_id, request_id, reason, before, after,
+    created_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, nullif($8::text, ''), $9, $10,
+    $11, $12, $13)
 `
 
 type AuditInsertParams struct {
@@ -23,6 +25,8 @@ type AuditInsertParams struct {
 	Action    string
 	TargetID  string
 	APIKeyID  *string
+	ActorType string
+	ActorID   string
 	RequestID *string
 	Reason    *string
 	Before    []byte
@@ -38,6 +42,8 @@ func (q *Queries) AuditInsert(ctx context.Context, db DBTX, arg AuditInsertParam
 		arg.Action,
 		arg.TargetID,
 		arg.APIKeyID,
+		arg.ActorType,
+		arg.ActorID,
 		arg.RequestID,
 		arg.Reason,
 		arg.Before,

@@ -56,6 +56,8 @@ type AuditLogEntry struct {
 	Before    []byte
 	After     []byte
 	CreatedAt clock.Time
+	ActorType string
+	ActorID   *string
 }
 
 type Balance struct {

@@ -99,21 +99,21 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	keys := auth.NewStore(pool, keeper, c)
 	path := middleware.New(middleware.Options{
 		Pool: pool, Keys: keys, Keeper: keeper, Clock: c, Document: document, Log: log,
-		Metrics: middleware.NewMetrics(a.metrics), TrustedProxies: cfg.TrustedProxies, AddressLimit: cfg.AddressRateLimit, Told: a.sender.Wake,
+		Metrics: middleware.NewMetrics(a.metrics), TrustedProxies: cfg.TrustedProxies, AddressLimit: cfg.AddressRateLimit, Plan: cfg.Plan(), Wake: a.sender.Wake,
 	})
 	path.Install(a.echo)
 	server := handlers.New(handlers.Options{
-		Keys: keys, Keeper: keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, Plan: cfg.Plan(), HoldOnHighRisk: cfg.HoldOnHighRisk, Guard: guard, ServiceName: cfg.ServiceName,
+		Keys: keys, Keeper: keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, HoldOnHighRisk: cfg.HoldOnHighRisk, Guard: guard, ServiceName: cfg.ServiceName,
 		Wake: a.sender.Wake, Mail: mails.Outbox,
 	})
 	gen.RegisterHandlers(middleware.Router{Echo: a.echo}, gen.NewStrictHandler(server, nil))
 	pages.Register(a.echo, ready(pool))
 	mails.Pages.Register(a.echo)
 	path.Beyond(mail.PicturePath, mail.Picture)
-	links := &handlers.Redirector{Server: server, Pool: pool, Clock: c, Log: log, Address: path.ClientAddress}
+	links := &handlers.Redirector{Server: server, Pool: pool, Clock: c, Log: log, Plan: cfg.Plan(), Wake: a.sender.Wake, Address: path.ClientAddress}
 	a.echo.Match([]string{http.MethodGet, http.MethodHead}, "/r/:slug", links.Redirect)
 	path.Beyond("/r/:slug", links.Forward)
-	partners, err := portal.New(portal.Options{Server: server, Document: document, Pool: pool, Clock: c, Address: path.ClientAddress, Told: a.sender.Wake})
+	partners, err := portal.New(portal.Options{Server: server, Document: document, Pool: pool, Clock: c, Address: path.ClientAddress, Plan: cfg.Plan(), Wake: a.sender.Wake})
 	if err != nil {
 		return nil, fmt.Errorf("portal: %w", err)
 	}

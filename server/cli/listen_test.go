@@ -52,8 +52,8 @@ func TestListen(t *testing.T) {
 	require.NoError(t, err)
 	defer pool.Close()
 	tell := func(id string) {
-		e := event.Recorder{OrgID: org, RequestID: "req_1", Now: r.now.Now()}
-		e.Record("affiliate.deleted", event.Subject{ProgramID: "prg_1", ID: id}, map[string]string{"partner_id": id})
+		e := event.Recorder{RequestID: "req_1", Now: r.now.Now()}
+		e.Record(org, "affiliate.deleted", event.Subject{ProgramID: "prg_1", ID: id}, map[string]string{"partner_id": id})
 		require.NoError(t, e.Flush(t.Context(), pool))
 	}
 	tell("part_before")

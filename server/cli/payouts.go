@@ -16,6 +16,7 @@ import (
 	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/money/payout"
+	"rail/server/work"
 )
 
 func payoutsExport(fs *flag.FlagSet) action {
@@ -44,7 +45,7 @@ func payoutsExport(fs *flag.FlagSet) action {
 				Pool: d.pool, Keeper: d.keeper, Batch: b, Format: *format, Currency: strings.ToUpper(*currency), New: *fresh,
 				HoldOnHighRisk: d.config.HoldOnHighRisk,
 			}
-			done, err := f.Write(ctx, env.Out, env.Clock.Now(), ident.New(ident.Run))
+			done, err := f.Write(ctx, byHand(env, d, "payouts export"), env.Out)
 			if summarize(env.Err, *format, done) > 0 && err == nil {
 				return errFindings
 			}
@@ -112,7 +113,7 @@ func payoutsPaid(fs *flag.FlagSet) action {
 				return err
 			}
 			sender := payout.Sender{Pool: d.pool, Keeper: d.keeper, Mail: mails.Outbox}
-			n, err := paid(ctx, d, env.Clock.Now(), sender, args[0], payment)
+			n, err := paid(ctx, d, byHand(env, d, "payouts paid"), sender, args[0], payment)
 			fmt.Fprintf(env.Out, "%d payouts are paid\n", n)
 			return err
 		})
@@ -127,28 +128,32 @@ func paidHelp() string {
 // paid ends one payout, or those of a batch, and returns how many. One that cannot
 // be ended holds up no other.
 func paid(
-	ctx context.Context, d *database, now clock.Time, sender payout.Sender, id string, payment payout.Payment,
+	ctx context.Context, d *database, u *work.Unit, sender payout.Sender, id string, payment payout.Payment,
 ) (n int, err error) {
-	run := ident.New(ident.Run)
 	if !strings.HasPrefix(id, string(ident.Batch)) {
 		p, err := processing(ctx, d, id)
 		if err != nil {
 			return 0, err
 		}
-		return 1, sender.Paid(ctx, p, payment, now, run)
+		return 1, sender.Paid(ctx, u, p, payment)
 	}
 	b, err := batchOf(ctx, d, id)
 	if err != nil {
 		return 0, err
 	}
 	err = payout.EachInFile(ctx, d.pool, b, func(p db.Payout) error {
-		if err := sender.Paid(ctx, p, payment, now, run); err != nil {
+		if err := sender.Paid(ctx, u, p, payment); err != nil {
 			return fmt.Errorf("%s: %w", p.ID, err)
 		}
 		n++
 		return nil
 	})
 	return n, err
+}
+
+// byHand is a command of the operator's as a unit of work.
+func byHand(env *Env, d *database, command string) *work.Unit {
+	return work.NewRun(d.pool, work.Actor{Kind: work.Operator, ID: command}, env.Clock.Now())
 }
 
 // payoutsFail ends a payout that a rail has in flight.
@@ -163,7 +168,7 @@ func payoutsFail(fs *flag.FlagSet) action {
 			if err != nil {
 				return err
 			}
-			return payout.Sender{Pool: d.pool, Keeper: d.keeper}.GiveUp(ctx, p, *reason, env.Clock.Now(), ident.New(ident.Run))
+			return payout.Sender{Pool: d.pool, Keeper: d.keeper}.GiveUp(ctx, byHand(env, d, "payouts fail"), p, *reason)
 		})
 	}
 }

@@ -4,7 +4,6 @@ package event
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,9 +15,8 @@ import (
 	"rail/server/postgres/pgtx"
 )
 
-// Recorder collects the events of one request or job run, in order.
+// Recorder collects the events of one transaction, in order.
 type Recorder struct {
-	OrgID     string
 	RequestID string // req_ of the API call or run_ of the job; "" when none
 	Now       clock.Time
 	rows      db.EventsInsertParams
@@ -46,9 +44,10 @@ type request struct {
 	ID *string `json:"id"`
 }
 
-// Record notes an event of a type of the catalogue with its data. Events about
-// sample rows are not kept: they are no news to anyone (decisions, 24).
-func (r *Recorder) Record(kind string, about Subject, data any) {
+// Record notes an event of an organization, of a type of the catalogue with its
+// data. Events about sample rows are not kept: they are no news to anyone
+// (decisions, 24).
+func (r *Recorder) Record(orgID, kind string, about Subject, data any) {
 	if r.err != nil || ident.IsSample(about.ProgramID) {
 		return
 	}
@@ -59,7 +58,7 @@ func (r *Recorder) Record(kind string, about Subject, data any) {
 		return
 	}
 	r.rows.Ids = append(r.rows.Ids, id)
-	r.rows.OrgIds = append(r.rows.OrgIds, r.OrgID)
+	r.rows.OrgIds = append(r.rows.OrgIds, orgID)
 	r.rows.ProgramIds = append(r.rows.ProgramIds, about.ProgramID)
 	r.rows.Types = append(r.rows.Types, kind)
 	r.rows.PartnerIds = append(r.rows.PartnerIds, about.PartnerID)
@@ -90,15 +89,6 @@ func (r *Recorder) Flush(ctx context.Context, tx pgtx.DBTX) error {
 	}
 	r.rows.RequestID, r.rows.CreatedAt = r.RequestID, r.Now
 	return db.New().EventsInsert(ctx, tx, r.rows)
-}
-
-// add takes over what another recorder has collected.
-func (r *Recorder) add(o *Recorder) {
-	r.err = cmp.Or(r.err, o.err)
-	r.rows.Ids, r.rows.OrgIds = append(r.rows.Ids, o.rows.Ids...), append(r.rows.OrgIds, o.rows.OrgIds...)
-	r.rows.ProgramIds, r.rows.Types = append(r.rows.ProgramIds, o.rows.ProgramIds...), append(r.rows.Types, o.rows.Types...)
-	r.rows.PartnerIds, r.rows.SubjectIds = append(r.rows.PartnerIds, o.rows.PartnerIds...), append(r.rows.SubjectIds, o.rows.SubjectIds...)
-	r.rows.Bodies, r.rows.PartnerBodies = append(r.rows.Bodies, o.rows.Bodies...), append(r.rows.PartnerBodies, o.rows.PartnerBodies...)
 }
 
 // IDs are those of the collected events, in order.

@@ -29,9 +29,9 @@ var now = clock.At(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
 
 // tell writes events about an object of programs.
 func tell(ctx context.Context, tx pgtx.DBTX, subject string, programs ...string) error {
-	r := event.Recorder{OrgID: "org_1", Now: now}
+	r := event.Recorder{Now: now}
 	for _, p := range programs {
-		r.Record("affiliate.updated", event.Subject{ProgramID: p, ID: subject}, map[string]string{})
+		r.Record("org_1", "affiliate.updated", event.Subject{ProgramID: p, ID: subject}, map[string]string{})
 	}
 	return r.Flush(ctx, tx)
 }

@@ -16,6 +16,7 @@ import (
 	"rail/server/money/payout"
 	"rail/server/outbound/mail"
 	"rail/server/secret"
+	"rail/server/work"
 )
 
 // Job is one kind of work. Run does all that is due at now and returns.
@@ -66,6 +67,11 @@ func All(m Means) []Job {
 		riskSweep(m),
 		cleanUp(m),
 	}
+}
+
+// unit is the run of a job as a unit of work.
+func unit(pool *pgxpool.Pool, job string, now clock.Time) *work.Unit {
+	return work.NewRun(pool, work.Actor{Kind: work.Job, ID: job}, now)
 }
 
 // Loop runs the job again and again until ctx ends. A failure is logged, and

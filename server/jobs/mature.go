@@ -8,10 +8,9 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/event"
-	"rail/server/ident"
 	"rail/server/money/ledger"
 	"rail/server/postgres/pgtx"
+	"rail/server/work"
 )
 
 // moveBatch bounds the commissions of one transaction, so that no request
@@ -23,7 +22,7 @@ func mature(pool *pgxpool.Pool) Job {
 	return Job{
 		Name: "mature-commissions", About: "make approved commissions due when their holding period has run", Every: 10 * time.Second,
 		Run: func(ctx context.Context, now clock.Time) error {
-			return move(ctx, pool, now, "approved", func(tx pgtx.DBTX) ([]db.Commission, error) {
+			return move(ctx, unit(pool, "mature-commissions", now), "approved", func(tx pgtx.DBTX) ([]db.Commission, error) {
 				return queries.CommissionsToMature(ctx, tx, db.CommissionsToMatureParams{Now: now, Lim: moveBatch})
 			})
 		},
@@ -35,7 +34,7 @@ func approve(pool *pgxpool.Pool) Job {
 	return Job{
 		Name: "approve-commissions", About: "approve pending commissions when their approval delay has run", Every: 10 * time.Second,
 		Run: func(ctx context.Context, now clock.Time) error {
-			return move(ctx, pool, now, "pending", func(tx pgtx.DBTX) ([]db.Commission, error) {
+			return move(ctx, unit(pool, "approve-commissions", now), "pending", func(tx pgtx.DBTX) ([]db.Commission, error) {
 				return queries.CommissionsToApprove(ctx, tx, db.CommissionsToApproveParams{Now: &now, Lim: moveBatch})
 			})
 		},
@@ -44,28 +43,31 @@ func approve(pool *pgxpool.Pool) Job {
 
 // move takes batches of commissions out of a state until none is left, each
 // batch with its ledger entries and events in one transaction.
-func move(ctx context.Context, pool *pgxpool.Pool, now clock.Time, previous string, take func(pgtx.DBTX) ([]db.Commission, error)) error {
-	run := ident.New(ident.Run)
-	return drain(moveBatch, func() (int, error) { return moveSome(ctx, pool, now, run, previous, take) })
+func move(ctx context.Context, u *work.Unit, previous string, take func(pgtx.DBTX) ([]db.Commission, error)) error {
+	return drain(moveBatch, func() (int, error) { return moveSome(ctx, u, previous, take) })
 }
 
-func moveSome(ctx context.Context, pool *pgxpool.Pool, now clock.Time, run, previous string, take func(pgtx.DBTX) ([]db.Commission, error)) (int, error) {
-	return event.Within(ctx, pool, run, now, func(tx *pgtx.Tx, told *event.Recorders) (int, error) {
-		taken, err := take(tx)
+func moveSome(
+	ctx context.Context, u *work.Unit, previous string, take func(pgtx.DBTX) ([]db.Commission, error),
+) (n int, err error) {
+	err = u.Within(ctx, func(u *work.Unit) error {
+		taken, err := take(u.Tx)
 		if err != nil {
-			return 0, err
+			return err
 		}
 		owned := map[string][]db.Commission{}
 		for _, k := range taken {
 			owned[k.OrgID] = append(owned[k.OrgID], k)
 		}
 		for org, rows := range owned {
-			if err := ledger.Moved(ctx, tx.Later(), told.Of(org), previous, rows...); err != nil {
-				return 0, err
+			if err := ledger.Moved(ctx, u.For(org), previous, rows...); err != nil {
+				return err
 			}
 		}
-		return len(taken), nil
+		n = len(taken)
+		return nil
 	})
+	return n, err
 }
 
 // expire retires visits whose window has run.

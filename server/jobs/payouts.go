@@ -10,10 +10,8 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/auth"
 	"rail/server/clock"
 	"rail/server/event"
-	"rail/server/ident"
 	"rail/server/money/payout"
 	"rail/server/postgres/pgtx"
 	"rail/server/work"
@@ -28,22 +26,25 @@ func payoutsDue(pool *pgxpool.Pool) Job {
 	return Job{
 		Name: "payouts-due", About: "tell of pending payouts whose day has come", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
-			run := ident.New(ident.Run)
-			return drain(moveBatch, func() (int, error) { return tellDue(ctx, pool, now, run) })
+			u := unit(pool, "payouts-due", now)
+			return drain(moveBatch, func() (int, error) { return recordDue(ctx, u) })
 		},
 	}
 }
 
-func tellDue(ctx context.Context, pool *pgxpool.Pool, now clock.Time, run string) (int, error) {
-	return event.Within(ctx, pool, run, now, func(tx *pgtx.Tx, told *event.Recorders) (int, error) {
-		due, err := queries.PayoutsDue(ctx, tx, db.PayoutsDueParams{Now: now, Lim: moveBatch})
+func recordDue(ctx context.Context, u *work.Unit) (n int, err error) {
+	err = u.Within(ctx, func(u *work.Unit) error {
+		due, err := queries.PayoutsDue(ctx, u.Tx, db.PayoutsDueParams{Now: u.Now, Lim: moveBatch})
 		for _, p := range due {
-			told.Of(p.OrgID).Record("payout.due", event.Subject{ProgramID: p.ProgramID, PartnerID: p.PartnerID, ID: p.ID}, api.PayoutDueData{
+			about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.PartnerID, ID: p.ID}
+			u.For(p.OrgID).Record("payout.due", about, api.PayoutDueData{
 				PayoutID: p.ID, PartnerID: p.PartnerID, AmountMinor: p.AmountMinor, Currency: p.Currency, DueAt: p.DueAt,
 			})
 		}
-		return len(due), err
+		n = len(due)
+		return err
 	})
+	return n, err
 }
 
 // autoPayouts makes last month's batch of each program that wants it, from ten
@@ -60,17 +61,17 @@ func autoPayouts(m Means) Job {
 				return nil
 			}
 			var failed error
-			run, end := ident.New(ident.Run), clock.At(first.Add(-time.Microsecond))
+			u, end := unit(m.Pool, "auto-payouts", now), clock.At(first.Add(-time.Microsecond))
 			for after := ""; ; {
 				programs, err := queries.ProgramsToBatch(ctx, m.Pool, db.ProgramsToBatchParams{
 					After: after, PeriodMonth: first.AddDate(0, -1, 0), Lim: moveBatch,
 				})
 				if err != nil || len(programs) == 0 {
-					return errors.Join(failed, err, runs(m).Finish(ctx, now))
+					return errors.Join(failed, err, runs(m).Finish(ctx, u))
 				}
 				for _, p := range programs {
 					after = p.ID
-					if err := makeBatch(ctx, m, now, run, p, end); err != nil {
+					if err := makeBatch(ctx, m, u, p, end); err != nil {
 						failed = errors.Join(failed, fmt.Errorf("%s: %w", p.ID, err))
 					}
 				}
@@ -81,17 +82,17 @@ func autoPayouts(m Means) Job {
 
 // makeBatch begins one program's batch in a transaction of its own. Another
 // replica that was first holds the program until its batch is there.
-func makeBatch(ctx context.Context, m Means, now clock.Time, run string, p db.ProgramsToBatchRow, end clock.Time) error {
-	return work.New(m.Pool, run, "auto-payouts", auth.Key{OrgID: p.OrgID}, now).Within(ctx, func(c *work.Call) error {
-		if _, err := c.Later().Exec(ctx, pgtx.Unhurried); err != nil {
+func makeBatch(ctx context.Context, m Means, u *work.Unit, p db.ProgramsToBatchRow, end clock.Time) error {
+	return u.For(p.OrgID).Within(ctx, func(u *work.Unit) error {
+		if _, err := u.Later().Exec(ctx, pgtx.Unhurried); err != nil {
 			return err
 		}
-		program, err := queries.ProgramLock(ctx, c.DB(), db.ProgramLockParams(p))
+		program, err := queries.ProgramLock(ctx, u.DB(), db.ProgramLockParams(p))
 		if err != nil {
 			return err
 		}
 		o := payout.Order{Program: program, PeriodEnd: end, HoldOnHighRisk: m.HoldOnHighRisk, Automatic: true}
-		_, _, err = payout.Generate(ctx, c, o)
+		_, _, err = payout.Generate(ctx, u, o)
 		return err
 	})
 }
@@ -100,7 +101,9 @@ func makeBatch(ctx context.Context, m Means, now clock.Time, run string, p db.Pr
 func generatePayouts(m Means) Job {
 	return Job{
 		Name: "generate-payouts", About: "go on with payout batches of many partners", Every: 2 * time.Second,
-		Run: func(ctx context.Context, now clock.Time) error { return runs(m).Finish(ctx, now) },
+		Run: func(ctx context.Context, now clock.Time) error {
+			return runs(m).Finish(ctx, unit(m.Pool, "generate-payouts", now))
+		},
 	}
 }
 
@@ -115,7 +118,8 @@ func sendPayouts(m Means) Job {
 			if actual := m.Clock.Now(); actual.Before(now.Time) {
 				now = actual // no money moves ahead of its time, whatever the job is told
 			}
-			return payout.Sender{Pool: m.Pool, Keeper: m.Keeper, Rails: m.Rails, Mail: m.Outbox, HoldOnHighRisk: m.HoldOnHighRisk}.Run(ctx, now, ident.New(ident.Run))
+			sender := payout.Sender{Pool: m.Pool, Keeper: m.Keeper, Rails: m.Rails, Mail: m.Outbox, HoldOnHighRisk: m.HoldOnHighRisk}
+			return sender.Run(ctx, unit(m.Pool, "send-payouts", now))
 		},
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/ident"
 	"rail/server/money/payout"
 	"rail/server/program/risk"
 )
@@ -20,7 +19,7 @@ func riskSweep(m Means) Job {
 		Name: "risk-sweep", About: "flag what looks wrong about partners over time", Every: time.Hour,
 		Run: func(ctx context.Context, now clock.Time) error {
 			failed := payout.HashRest(ctx, m.Pool, m.Keeper)
-			sweep := risk.Sweep{Pool: m.Pool, Run: ident.New(ident.Run), Now: now}
+			u := unit(m.Pool, "risk-sweep", now)
 			for after := ""; ; {
 				programs, err := queries.RiskPrograms(ctx, m.Pool, db.RiskProgramsParams{After: after, Monitored: m.FraudMonitoring, Lim: moveBatch})
 				if err != nil || len(programs) == 0 {
@@ -28,7 +27,7 @@ func riskSweep(m Means) Job {
 				}
 				for _, p := range programs {
 					after = p.ID
-					if err := sweep.Program(ctx, p); err != nil {
+					if err := risk.Sweep(ctx, u, p); err != nil {
 						failed = errors.Join(failed, fmt.Errorf("%s: %w", p.ID, err))
 					}
 				}

@@ -1,5 +1,7 @@
-// Package work is what one API call carries through the server: who calls,
-// when, under which request id, and, for a write, its transaction and events.
+// Package work is the unit of work: one tenant, one actor, one time, and, for
+// a write, one transaction with the events that it makes. A request, a form, a
+// job's run and a processor's webhook are each turned into units; the rules of
+// packages money and program run on one and know nothing of where it came from.
 package work
 
 import (
@@ -8,118 +10,154 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"rail/server/auth"
 	"rail/server/clock"
 	"rail/server/event"
+	"rail/server/ident"
 	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/quota"
 )
 
-// Call is one API call. Now is read once, so that everything a call writes
-// bears one time.
-type Call struct {
-	RequestID string
-	Key       auth.Key
+// Unit is one unit of work. Now is read once, so that everything that a unit
+// writes bears one time. A unit that only reads has no transaction.
+type Unit struct {
+	OrgID     string // the tenant: every statement is bound to it
+	Plan      quota.Plan
+	Actor     Actor
+	RequestID string // req_ of a request or run_ of a job, which the events name
 	Now       clock.Time
-	Operation string // the operationId
-	// Programs are the program_id of the query and that of the body, which every
-	// route tolerates; where the path names an object, they must be that object's
-	// (decisions, 10).
+	// Programs confine the unit: an object of any other program is absent to it.
+	// They are the program_id of a request's query and body, or a partner's own.
 	Programs []string
-	// AcceptEncoding is the header of the request, for texts that are kept compressed.
-	AcceptEncoding string
-	Tx             *pgtx.Tx
-	Events         *event.Recorder
-	pool           *pgxpool.Pool
-	committed      []func()
+	Tx       *pgtx.Tx
+	Events   *event.Recorder
+	// Wake is called after a commit that wrote events; it may be nil.
+	Wake func()
+
+	pool      *pgxpool.Pool
+	committed *[]func()
 }
 
-// New returns a call without a transaction.
-func New(pool *pgxpool.Pool, requestID, operation string, key auth.Key, now clock.Time) *Call {
-	return &Call{RequestID: requestID, Key: key, Now: now, Operation: operation, pool: pool}
+// New returns u as a unit on pool, without a transaction.
+func New(pool *pgxpool.Pool, u Unit) *Unit {
+	u.pool = pool
+	return &u
 }
 
-// WithTx returns the call as a write in tx.
-func (c *Call) WithTx(tx *pgtx.Tx) *Call {
-	w := *c
-	w.Tx = tx
-	w.Events = &event.Recorder{OrgID: c.Key.OrgID, RequestID: c.RequestID, Now: c.Now}
+// NewRun returns a unit of no tenant that runs by itself, such as a job's, under
+// a run id of its own; For makes it a tenant's.
+func NewRun(pool *pgxpool.Pool, by Actor, now clock.Time) *Unit {
+	return New(pool, Unit{Actor: by, RequestID: ident.New(ident.Run), Now: now})
+}
+
+// WithTx returns the unit as a write in tx.
+func (u *Unit) WithTx(tx *pgtx.Tx) *Unit {
+	w := *u
+	w.Tx, w.Events, w.committed = tx, &event.Recorder{RequestID: u.RequestID, Now: u.Now}, new([]func())
 	return &w
 }
 
-// DB returns what queries of this call run on: its transaction, or the pool
-// for a call that only reads.
-func (c *Call) DB() pgtx.DBTX {
-	if c.Tx != nil {
-		return c.Tx
-	}
-	return c.pool
+// For returns the unit as one of another tenant, in the same transaction: a job
+// works for many.
+func (u *Unit) For(orgID string) *Unit {
+	w := *u
+	w.OrgID = orgID
+	return &w
 }
 
-// Outside returns what reads run on that must not begin the call's transaction,
-// because what follows them takes long.
-func (c *Call) Outside() pgtx.DBTX { return c.pool }
+// DB returns what queries of this unit run on: its transaction, or the pool for
+// a unit that only reads.
+func (u *Unit) DB() pgtx.DBTX {
+	if u.Tx != nil {
+		return u.Tx
+	}
+	return u.pool
+}
 
-// Later returns what writes of this call run on when nothing depends on their
+// Outside returns the unit without its transaction, for what must not begin it
+// because what follows takes long.
+func (u *Unit) Outside() *Unit {
+	w := *u
+	w.Tx, w.Events, w.committed = nil, nil, nil
+	return &w
+}
+
+// Later returns what writes of this unit run on when nothing depends on their
 // result before the commit.
-func (c *Call) Later() pgtx.DBTX { return c.Tx.Later() }
+func (u *Unit) Later() pgtx.DBTX { return u.Tx.Later() }
 
-// OnCommit runs f once the call's transaction has been committed.
-func (c *Call) OnCommit(f func()) { c.committed = append(c.committed, f) }
+// Record notes an event of the unit's tenant, to be written with its changes.
+func (u *Unit) Record(kind string, about event.Subject, data any) {
+	u.Events.Record(u.OrgID, kind, about, data)
+}
+
+// OnCommit runs f once the unit's transaction has been committed.
+func (u *Unit) OnCommit(f func()) { *u.committed = append(*u.committed, f) }
 
 // Committed runs what was put off until the commit.
-func (c *Call) Committed() {
-	for _, f := range c.committed {
+func (u *Unit) Committed() {
+	for _, f := range *u.committed {
 		f()
+	}
+	if u.Wake != nil && u.Events.Len() > 0 {
+		u.Wake()
 	}
 }
 
-// Fits tells whether an object of a program may be shown to this call.
-func (c *Call) Fits(programID string) bool {
-	return !slices.ContainsFunc(c.Programs, func(named string) bool { return named != programID })
+// CheckProgram answers the 404 of an object whose program is not one that the
+// unit is confined to.
+func (u *Unit) CheckProgram(programID string) error {
+	if slices.ContainsFunc(u.Programs, func(named string) bool { return named != programID }) {
+		return problem.NotFound("program_id")
+	}
+	return nil
 }
 
 // Together runs reads in one round trip and returns the first error that is
 // not "no rows".
-func (c *Call) Together(ctx context.Context, reads ...pgtx.Read) error {
-	return pgtx.First(c.Each(ctx, reads...))
+func (u *Unit) Together(ctx context.Context, reads ...pgtx.Read) error {
+	return pgtx.First(u.Each(ctx, reads...))
 }
 
 // Each runs reads in one round trip and returns the error of each.
-func (c *Call) Each(ctx context.Context, reads ...pgtx.Read) []error {
-	if c.Tx != nil {
-		return c.Tx.Together(ctx, reads...)
+func (u *Unit) Each(ctx context.Context, reads ...pgtx.Read) []error {
+	if u.Tx != nil {
+		return u.Tx.Together(ctx, reads...)
 	}
-	return pgtx.Together(ctx, c.pool, reads...)
+	return pgtx.Together(ctx, u.pool, reads...)
 }
 
-// Within runs work as a write of its own: in a new transaction with the events
-// that it makes, and after the commit what was put off until then.
-func (c *Call) Within(ctx context.Context, work func(*Call) error) error {
-	var w *Call
-	err := pgtx.Within(ctx, c.pool, func(tx *pgtx.Tx) error {
-		w = c.WithTx(tx)
-		if err := work(w); err != nil {
-			return err
+// Within runs do as a write: in a transaction of its own with the events that
+// it makes, and after the commit what was put off until then. It is done again
+// where it lost a race, so do must begin anew each time.
+func (u *Unit) Within(ctx context.Context, do func(*Unit) error) error {
+	return Retry(ctx, func() error {
+		var w *Unit
+		err := pgtx.Within(ctx, u.pool, func(tx *pgtx.Tx) error {
+			w = u.WithTx(tx)
+			if err := do(w); err != nil {
+				return err
+			}
+			return w.Events.Flush(ctx, tx.Later())
+		})
+		if err == nil {
+			w.Committed()
 		}
-		return w.Events.Flush(ctx, tx.Later())
+		return err
 	})
-	if err == nil {
-		w.Committed()
-	}
-	return err
 }
 
 type key struct{}
 
-// Into returns a context that carries the call.
-func Into(ctx context.Context, c *Call) context.Context { return context.WithValue(ctx, key{}, c) }
+// Into returns a context that carries the unit.
+func Into(ctx context.Context, u *Unit) context.Context { return context.WithValue(ctx, key{}, u) }
 
-// From returns the call that ctx carries; it panics where the request path put
+// From returns the unit that ctx carries; it panics where the request path put
 // none, which is a mistake of wiring and not of a client.
-func From(ctx context.Context) *Call {
-	c, ok := ctx.Value(key{}).(*Call)
+func From(ctx context.Context) *Unit {
+	u, ok := ctx.Value(key{}).(*Unit)
 	if !ok {
-		panic("call: the context carries no call")
+		panic("work: the context carries no unit of work")
 	}
-	return c
+	return u
 }

@@ -144,9 +144,9 @@ func copied(prefix string) string { return "'" + prefix + "_0' || lpad(g::text, 
 // queue gives each receiver that hangs events to wait for.
 func (a *attacker) queue(ctx context.Context, events int) error {
 	for _, p := range a.hooked {
-		r := event.Recorder{OrgID: a.o.id, Now: clock.System{}.Now()}
+		r := event.Recorder{Now: clock.System{}.Now()}
 		for range events {
-			r.Record("affiliate.deleted", event.Subject{ProgramID: p, ID: "part_none"}, M{"partner_id": "part_none"})
+			r.Record(a.o.id, "affiliate.deleted", event.Subject{ProgramID: p, ID: "part_none"}, M{"partner_id": "part_none"})
 		}
 		tx, err := a.w.pool.Begin(ctx)
 		if err != nil {

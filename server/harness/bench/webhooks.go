@@ -111,9 +111,9 @@ func (h *hooks) programs(ctx context.Context, n int) ([]string, error) {
 
 // tell commits one event, and wakes the sender as the server does.
 func (h *hooks) tell(ctx context.Context, program string, n int) error {
-	r := event.Recorder{OrgID: h.org, RequestID: "req_bench", Now: clock.System{}.Now()}
+	r := event.Recorder{RequestID: "req_bench", Now: clock.System{}.Now()}
 	for range n {
-		r.Record("affiliate.deleted", event.Subject{ProgramID: program, ID: "part_bench"}, map[string]string{"partner_id": "part_bench"})
+		r.Record(h.org, "affiliate.deleted", event.Subject{ProgramID: program, ID: "part_bench"}, map[string]string{"partner_id": "part_bench"})
 	}
 	if err := r.Flush(ctx, h.pool); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 
 	"rail/gen/api"
@@ -11,10 +12,10 @@ import (
 
 // ListAuditLogEntries lists who did what in a program, newest first.
 func (s *Server) ListAuditLogEntries(ctx context.Context, r api.ListAuditLogEntriesRequestObject) (api.ListAuditLogEntriesResponseObject, error) {
-	c, p := work.From(ctx), r.Params
-	org := c.Key.OrgID
+	u, p := work.From(ctx), r.Params
+	org := u.OrgID
 	tallied := p.TargetID == nil
-	rows, err := list(ctx, c, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.AuditLogEntry]{
+	rows, err := list(ctx, u, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.AuditLogEntry]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
 			row, err := queries.AuditLogCursor(ctx, tx, db.AuditLogCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, TargetID: p.TargetID, Action: p.Action})
 			return position{row.CreatedAt, row.ID}, err
@@ -38,7 +39,8 @@ func (s *Server) ListAuditLogEntries(ctx context.Context, r api.ListAuditLogEntr
 
 func toAuditLogEntry(e db.AuditLogEntry) api.AuditLogEntry {
 	return api.AuditLogEntry{
-		ID: e.ID, Object: "audit_log_entry", Action: e.Action, TargetID: e.TargetID, APIKeyID: e.APIKeyID, RequestID: e.RequestID,
+		ID: e.ID, Object: "audit_log_entry", Action: e.Action, TargetID: e.TargetID, APIKeyID: e.APIKeyID,
+		ActorType: api.AuditLogEntryActorType(e.ActorType), ActorID: cmp.Or(e.ActorID, e.APIKeyID), RequestID: e.RequestID,
 		Reason: e.Reason, Before: e.Before, After: e.After, CreatedAt: e.CreatedAt,
 	}
 }

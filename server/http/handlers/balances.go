@@ -14,8 +14,8 @@ import (
 // ListBalances lists the balances of a program by partner, then currency; a
 // balance's id is its cursor.
 func (s *Server) ListBalances(ctx context.Context, r api.ListBalancesRequestObject) (api.ListBalancesResponseObject, error) {
-	c, p := work.From(ctx), r.Params
-	org := c.Key.OrgID
+	u, p := work.From(ctx), r.Params
+	org := u.OrgID
 	if p.Currency != nil {
 		currency, err := currencyOf(*p.Currency)
 		if err != nil {
@@ -23,7 +23,7 @@ func (s *Server) ListBalances(ctx context.Context, r api.ListBalancesRequestObje
 		}
 		p.Currency = &currency
 	}
-	rows, err := list(ctx, c, paging{
+	rows, err := list(ctx, u, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
 		refs: []reference{refPartner("partner_id", p.PartnerID)},
 	}, lister[db.BalanceCursorRow, db.BalancePageRow]{
@@ -48,29 +48,29 @@ func (s *Server) ListBalances(ctx context.Context, r api.ListBalancesRequestObje
 		return nil, err
 	}
 	data := mapped(rows.rows, toBalance)
-	if err := fillBalances(ctx, c, data, p.Expand); err != nil {
+	if err := fillBalances(ctx, u, data, p.Expand); err != nil {
 		return nil, err
 	}
 	return api.ListBalances200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
 }
 
-func fillBalances(ctx context.Context, c *work.Call, balances []api.Balance, expand []api.BalanceExpand) error {
-	return together(ctx, c,
-		embedPartner(ctx, c, wants(expand, api.BalanceExpandPartner), balances, func(b *api.Balance) (*string, *nullable.Nullable[api.Partner]) { return &b.PartnerID, &b.Partner }))
+func fillBalances(ctx context.Context, u *work.Unit, balances []api.Balance, expand []api.BalanceExpand) error {
+	return together(ctx, u,
+		embedPartner(ctx, u, wants(expand, api.BalanceExpandPartner), balances, func(b *api.Balance) (*string, *nullable.Nullable[api.Partner]) { return &b.PartnerID, &b.Partner }))
 }
 
 // RetrieveBalance returns one balance, exact to the last commit.
 func (s *Server) RetrieveBalance(ctx context.Context, r api.RetrieveBalanceRequestObject) (api.RetrieveBalanceResponseObject, error) {
-	c := work.From(ctx)
-	row, err := queries.BalanceGet(ctx, c.DB(), db.BalanceGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	u := work.From(ctx)
+	row, err := queries.BalanceGet(ctx, u.DB(), db.BalanceGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	if err := fits(c, row.ProgramID); err != nil {
+	if err := u.CheckProgram(row.ProgramID); err != nil {
 		return nil, err
 	}
 	one := []api.Balance{toBalance(db.BalancePageRow(row))}
-	err = fillBalances(ctx, c, one, r.Params.Expand)
+	err = fillBalances(ctx, u, one, r.Params.Expand)
 	return api.RetrieveBalance200JSONResponse(one[0]), err
 }
 

@@ -16,9 +16,9 @@ import (
 
 // ListCampaigns lists the campaigns of a program, newest first.
 func (s *Server) ListCampaigns(ctx context.Context, r api.ListCampaignsRequestObject) (api.ListCampaignsResponseObject, error) {
-	c, p := work.From(ctx), r.Params
-	org := c.Key.OrgID
-	rows, err := list(ctx, c, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.Campaign]{
+	u, p := work.From(ctx), r.Params
+	org := u.OrgID
+	rows, err := list(ctx, u, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.Campaign]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
 			row, err := queries.CampaignCursor(ctx, tx, db.CampaignCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org})
 			return position{row.CreatedAt, row.ID}, err
@@ -37,40 +37,40 @@ func (s *Server) ListCampaigns(ctx context.Context, r api.ListCampaignsRequestOb
 
 // RetrieveCampaign returns one campaign.
 func (s *Server) RetrieveCampaign(ctx context.Context, r api.RetrieveCampaignRequestObject) (api.RetrieveCampaignResponseObject, error) {
-	c := work.From(ctx)
-	row, err := queries.CampaignGet(ctx, c.DB(), db.CampaignGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	u := work.From(ctx)
+	row, err := queries.CampaignGet(ctx, u.DB(), db.CampaignGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	return api.RetrieveCampaign200JSONResponse(toCampaign(row)), fits(c, row.ProgramID)
+	return api.RetrieveCampaign200JSONResponse(toCampaign(row)), u.CheckProgram(row.ProgramID)
 }
 
 // CreateCampaign prepares a campaign.
 func (s *Server) CreateCampaign(ctx context.Context, r api.CreateCampaignRequestObject) (api.CreateCampaignResponseObject, error) {
-	c, b := work.From(ctx), r.Body
-	p, err := program(ctx, c, b.ProgramID)
+	u, b := work.From(ctx), r.Body
+	p, err := program(ctx, u, b.ProgramID)
 	if err != nil {
 		return nil, err
 	}
 	row := db.Campaign{
 		ID: ident.New(ident.Campaign), OrgID: p.OrgID, ProgramID: p.ID, Name: b.Name, Subject: b.Subject, Body: b.Body, Status: "draft",
-		CreatedAt: c.Now, UpdatedAt: c.Now,
+		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
-	if err := address(ctx, c, &row, b.Audience); err != nil {
+	if err := address(ctx, u, &row, b.Audience); err != nil {
 		return nil, err
 	}
-	if err := schedule(&row, b.ScheduledAt, c.Now); err != nil {
+	if err := schedule(&row, b.ScheduledAt, u.Now); err != nil {
 		return nil, err
 	}
-	err = queries.CampaignInsert(ctx, c.Later(), db.CampaignInsertParams{
+	err = queries.CampaignInsert(ctx, u.Later(), db.CampaignInsertParams{
 		ID: row.ID, OrgID: row.OrgID, ProgramID: row.ProgramID, Name: row.Name, Subject: row.Subject, Body: row.Body, GroupIds: row.GroupIds,
-		TagIds: row.TagIds, Statuses: row.Statuses, Status: row.Status, ScheduledAt: row.ScheduledAt, CreatedAt: c.Now, UpdatedAt: c.Now,
+		TagIds: row.TagIds, Statuses: row.Statuses, Status: row.Status, ScheduledAt: row.ScheduledAt, CreatedAt: u.Now, UpdatedAt: u.Now,
 	})
 	return api.CreateCampaign201JSONResponse(toCampaign(row)), err
 }
 
 // address sets who gets the campaign; nil means every active partner.
-func address(ctx context.Context, c *work.Call, row *db.Campaign, a *api.CampaignAudience) error {
+func address(ctx context.Context, u *work.Unit, row *db.Campaign, a *api.CampaignAudience) error {
 	if a == nil {
 		a = &api.CampaignAudience{}
 	}
@@ -79,7 +79,7 @@ func address(ctx context.Context, c *work.Call, row *db.Campaign, a *api.Campaig
 		refs[i].param = "audience." + refs[i].param
 	}
 	row.GroupIds, row.TagIds, row.Statuses = distinct(a.GroupIds), distinct(a.TagIds), distinct(texts(a.Statuses))
-	return check(ctx, c, row.ProgramID, refs...)
+	return check(ctx, u, row.ProgramID, refs...)
 }
 
 // schedule sets when the campaign goes. Without a time it waits: as a draft, or
@@ -101,8 +101,8 @@ func schedule(row *db.Campaign, at *clock.Time, now clock.Time) error {
 
 // UpdateCampaign changes what is still to be sent.
 func (s *Server) UpdateCampaign(ctx context.Context, r api.UpdateCampaignRequestObject) (api.UpdateCampaignResponseObject, error) {
-	c, b := work.From(ctx), r.Body
-	row, err := editable(ctx, c, r.ID)
+	u, b := work.From(ctx), r.Body
+	row, err := editable(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -112,36 +112,36 @@ func (s *Server) UpdateCampaign(ctx context.Context, r api.UpdateCampaignRequest
 	if b.Audience.IsSpecified() {
 		var audience *api.CampaignAudience
 		changeOrClear(&audience, b.Audience)
-		if err := address(ctx, c, &row, audience); err != nil {
+		if err := address(ctx, u, &row, audience); err != nil {
 			return nil, err
 		}
 	}
 	if b.ScheduledAt.IsSpecified() {
 		var at *clock.Time
 		changeOrClear(&at, b.ScheduledAt)
-		if err := schedule(&row, at, c.Now); err != nil {
+		if err := schedule(&row, at, u.Now); err != nil {
 			return nil, err
 		}
 	}
-	row.UpdatedAt = c.Now
-	return api.UpdateCampaign200JSONResponse(toCampaign(row)), campaign.Save(ctx, c.Later(), row)
+	row.UpdatedAt = u.Now
+	return api.UpdateCampaign200JSONResponse(toCampaign(row)), campaign.Save(ctx, u.Later(), row)
 }
 
 // DeleteCampaign removes a campaign that is not being sent and is not done.
 func (s *Server) DeleteCampaign(ctx context.Context, r api.DeleteCampaignRequestObject) (api.DeleteCampaignResponseObject, error) {
-	c := work.From(ctx)
-	row, err := editable(ctx, c, r.ID)
+	u := work.From(ctx)
+	row, err := editable(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
-	err = queries.CampaignDelete(ctx, c.Later(), db.CampaignDeleteParams{ID: row.ID, OrgID: row.OrgID})
+	err = queries.CampaignDelete(ctx, u.Later(), db.CampaignDeleteParams{ID: row.ID, OrgID: row.OrgID})
 	return api.DeleteCampaign200JSONResponse{ID: row.ID, Object: "campaign", Deleted: true}, err
 }
 
 // SendCampaign starts a draft, or goes on with a paused campaign.
 func (s *Server) SendCampaign(ctx context.Context, r api.SendCampaignRequestObject) (api.SendCampaignResponseObject, error) {
-	c := work.From(ctx)
-	row, err := lockCampaign(ctx, c, r.ID)
+	u := work.From(ctx)
+	row, err := lockCampaign(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (s *Server) SendCampaign(ctx context.Context, r api.SendCampaignRequestObje
 	if row.Status != "draft" && row.Status != "paused" {
 		return nil, problem.New(problem.CampaignNotSendable, "The campaign is %s; only a draft or a paused campaign can be sent.", row.Status)
 	}
-	if row, err = campaign.Start(ctx, c.Tx, row, c.Now); err != nil {
+	if row, err = campaign.Start(ctx, u.Tx, row, u.Now); err != nil {
 		return nil, err
 	}
 	if row.Total == 0 {
@@ -162,33 +162,33 @@ func (s *Server) SendCampaign(ctx context.Context, r api.SendCampaignRequestObje
 
 // PauseCampaign holds what has not been sent.
 func (s *Server) PauseCampaign(ctx context.Context, r api.PauseCampaignRequestObject) (api.PauseCampaignResponseObject, error) {
-	c := work.From(ctx)
-	row, err := lockCampaign(ctx, c, r.ID)
+	u := work.From(ctx)
+	row, err := lockCampaign(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
 	if row.Status != "sending" && row.Status != "scheduled" {
 		return nil, problem.New(problem.CampaignNotPausable, "The campaign is %s; only one that is being sent or scheduled can be paused.", row.Status)
 	}
-	if row, err = campaign.Pause(ctx, c.Later(), row, c.Now); err != nil {
+	if row, err = campaign.Pause(ctx, u.Later(), row, u.Now); err != nil {
 		return nil, err
 	}
-	return api.PauseCampaign200JSONResponse(toCampaign(row)), campaign.Save(ctx, c.Later(), row)
+	return api.PauseCampaign200JSONResponse(toCampaign(row)), campaign.Save(ctx, u.Later(), row)
 }
 
 // lockCampaign locks a campaign of the program that the request names, if it
 // does (decisions, 155).
-func lockCampaign(ctx context.Context, c *work.Call, id string) (db.Campaign, error) {
-	row, err := queries.CampaignLock(ctx, c.Tx, db.CampaignLockParams{ID: id, OrgID: c.Key.OrgID})
+func lockCampaign(ctx context.Context, u *work.Unit, id string) (db.Campaign, error) {
+	row, err := queries.CampaignLock(ctx, u.Tx, db.CampaignLockParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
 		return row, err
 	}
-	return row, fits(c, row.ProgramID)
+	return row, u.CheckProgram(row.ProgramID)
 }
 
 // editable locks a campaign and refuses one that is on its way or done.
-func editable(ctx context.Context, c *work.Call, id string) (db.Campaign, error) {
-	row, err := lockCampaign(ctx, c, id)
+func editable(ctx context.Context, u *work.Unit, id string) (db.Campaign, error) {
+	row, err := lockCampaign(ctx, u, id)
 	if err == nil && !slices.Contains([]string{"draft", "scheduled", "paused"}, row.Status) {
 		return row, problem.New(problem.CampaignNotEditable, "The campaign is %s; only a draft, a scheduled or a paused campaign can be changed or deleted.", row.Status)
 	}

@@ -34,7 +34,7 @@ type visit struct {
 // resolved as the browser script does: partner handles first, then custom link
 // values; the visitor joins one live referral a partner (decisions, 65 and 68).
 func (s *Server) CreateClick(ctx context.Context, r api.CreateClickRequestObject) (api.CreateClickResponseObject, error) {
-	c, b := work.From(ctx), r.Body
+	u, b := work.From(ctx), r.Body
 	from, err := referrer(b)
 	if err != nil {
 		return nil, err
@@ -43,14 +43,14 @@ func (s *Server) CreateClick(ctx context.Context, r api.CreateClickRequestObject
 	visitor := secret.HashToken(b.VisitorToken)
 	var p db.Program
 	var hit db.TrackingResolveRow
-	errs := c.Each(ctx,
+	errs := u.Each(ctx,
 		func(tx pgtx.DBTX) (err error) {
-			p, err = queries.ProgramGet(ctx, tx, db.ProgramGetParams{ID: b.ProgramID, OrgID: c.Key.OrgID})
+			p, err = queries.ProgramGet(ctx, tx, db.ProgramGetParams{ID: b.ProgramID, OrgID: u.OrgID})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
 			hit, err = queries.TrackingResolve(ctx, tx, db.TrackingResolveParams{
-				ProgramID: b.ProgramID, OrgID: c.Key.OrgID, Value: value, LandingKey: destinationKey(b.LandingURL), Visitor: visitor, Now: c.Now,
+				ProgramID: b.ProgramID, OrgID: u.OrgID, Value: value, LandingKey: destinationKey(b.LandingURL), Visitor: visitor, Now: u.Now,
 			})
 			return err
 		})
@@ -66,7 +66,7 @@ func (s *Server) CreateClick(ctx context.Context, r api.CreateClickRequestObject
 	if errs[1] != nil {
 		return nil, problem.On("value", problem.TrackingValueNotFound, "value is neither a handle of an active partner nor a link value of this program.")
 	}
-	click, err := s.record(ctx, c, visit{
+	click, err := s.record(ctx, u, visit{
 		programID: p.ID, partnerID: hit.PartnerID, linkID: hit.LinkID, referralID: hit.ReferralID, param: deref(b.Param),
 		visitor: visitor, landingURL: b.LandingURL, ip: deref(b.IP), userAgent: b.UserAgent, referer: from,
 		geo: upper(b.Country), gizmo: b.Device, cookieDays: p.CookieDays,
@@ -88,19 +88,19 @@ func referrer(b *api.ClickCreate) (*string, error) {
 
 // record writes a click and, for a visitor without a live referral, the
 // referral that it opens.
-func (s *Server) record(ctx context.Context, c *work.Call, v visit) (db.Click, error) {
+func (s *Server) record(ctx context.Context, u *work.Unit, v visit) (db.Click, error) {
 	referral := v.referralID
 	if referral == "" {
-		opened, err := open(ctx, c, v)
+		opened, err := open(ctx, u, v)
 		if err != nil {
 			return db.Click{}, err
 		}
 		referral = opened
 	}
 	click := db.Click{
-		ID: ident.New(ident.Click), OrgID: c.Key.OrgID, ProgramID: v.programID, PartnerID: v.partnerID, LinkID: orNil(v.linkID),
+		ID: ident.New(ident.Click), OrgID: u.OrgID, ProgramID: v.programID, PartnerID: v.partnerID, LinkID: orNil(v.linkID),
 		ReferralID: &referral, Param: v.param, UserAgent: v.userAgent, Referer: v.referer, Country: v.geo, Device: v.gizmo,
-		LandingURL: &v.landingURL, CreatedAt: c.Now,
+		LandingURL: &v.landingURL, CreatedAt: u.Now,
 	}
 	if click.Param == "" {
 		click.Param = "ref"
@@ -108,27 +108,27 @@ func (s *Server) record(ctx context.Context, c *work.Call, v visit) (db.Click, e
 	if risk.Tells(v.ip) {
 		click.IPHash = s.Keeper.HashIP(v.programID, v.ip)
 	}
-	if err := s.checkClick(ctx, c, v); err != nil {
+	if err := s.checkClick(ctx, u, v); err != nil {
 		return click, err
 	}
-	return click, queries.ClickInsert(ctx, c.Later(), db.ClickInsertParams(click))
+	return click, queries.ClickInsert(ctx, u.Later(), db.ClickInsertParams(click))
 }
 
 // open writes a referral; an expired one of the same visitor makes room first.
-func open(ctx context.Context, c *work.Call, v visit) (string, error) {
-	retire := db.ReferralRetireParams{ProgramID: v.programID, OrgID: c.Key.OrgID, PartnerID: v.partnerID, Visitor: v.visitor, Now: c.Now}
-	if err := queries.ReferralRetire(ctx, c.Later(), retire); err != nil {
+func open(ctx context.Context, u *work.Unit, v visit) (string, error) {
+	retire := db.ReferralRetireParams{ProgramID: v.programID, OrgID: u.OrgID, PartnerID: v.partnerID, Visitor: v.visitor, Now: u.Now}
+	if err := queries.ReferralRetire(ctx, u.Later(), retire); err != nil {
 		return "", err
 	}
 	r := db.ReferralInsertParams{
-		ID: ident.New(ident.Referral), OrgID: c.Key.OrgID, ProgramID: v.programID, PartnerID: v.partnerID, LinkID: orNil(v.linkID),
+		ID: ident.New(ident.Referral), OrgID: u.OrgID, ProgramID: v.programID, PartnerID: v.partnerID, LinkID: orNil(v.linkID),
 		Visitor: v.visitor, LandingURL: &v.landingURL, UTM: utmOf(v.landingURL), TrackedBy: "link", Status: "visit",
-		ExpiresAt: c.Now.Days(v.cookieDays), CreatedAt: c.Now, UpdatedAt: c.Now,
+		ExpiresAt: u.Now.Days(v.cookieDays), CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
-	c.Events.Record("referral.created", event.Subject{ProgramID: v.programID, PartnerID: v.partnerID, ID: r.ID}, api.ReferralCreatedData{
+	u.Record("referral.created", event.Subject{ProgramID: v.programID, PartnerID: v.partnerID, ID: r.ID}, api.ReferralCreatedData{
 		ReferralID: r.ID, PartnerID: r.PartnerID, LinkID: r.LinkID, LandingURL: r.LandingURL, TrackedBy: api.TrackedByLink, ExpiresAt: r.ExpiresAt,
 	})
-	return r.ID, queries.ReferralInsert(ctx, c.Later(), r)
+	return r.ID, queries.ReferralInsert(ctx, u.Later(), r)
 }
 
 // utmOf returns the utm_ parameters of a landing page as an object, or nil

@@ -13,9 +13,9 @@ import (
 
 // ListClicks lists the clicks of a program, newest first.
 func (s *Server) ListClicks(ctx context.Context, r api.ListClicksRequestObject) (api.ListClicksResponseObject, error) {
-	c, p := work.From(ctx), r.Params
-	org := c.Key.OrgID
-	rows, err := list(ctx, c, paging{
+	u, p := work.From(ctx), r.Params
+	org := u.OrgID
+	rows, err := list(ctx, u, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
 		refs: []reference{refPartner("partner_id", p.PartnerID), refLink("link_id", p.LinkID), refReferral("referral_id", p.ReferralID)},
 	}, lister[position, db.Click]{
@@ -44,30 +44,30 @@ func (s *Server) ListClicks(ctx context.Context, r api.ListClicksRequestObject) 
 		return nil, err
 	}
 	data := mapped(rows.rows, toClick)
-	if err := s.fillClicks(ctx, c, data, p.Expand); err != nil {
+	if err := s.fillClicks(ctx, u, data, p.Expand); err != nil {
 		return nil, err
 	}
 	return api.ListClicks200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
 }
 
-func (s *Server) fillClicks(ctx context.Context, c *work.Call, clicks []api.Click, expand []api.ClickExpand) error {
-	return together(ctx, c,
-		embedPartner(ctx, c, wants(expand, api.ClickExpandPartner), clicks, func(k *api.Click) (*string, *nullable.Nullable[api.Partner]) { return &k.PartnerID, &k.Partner }),
-		embedLink(ctx, s, c, wants(expand, api.ClickExpandLink), clicks, func(k *api.Click) (*string, *nullable.Nullable[api.Link]) { return k.LinkID, &k.Link }),
-		embedReferral(ctx, c, wants(expand, api.ClickExpandReferral), clicks, func(k *api.Click) (*string, *nullable.Nullable[api.Referral]) { return k.ReferralID, &k.Referral }))
+func (s *Server) fillClicks(ctx context.Context, u *work.Unit, clicks []api.Click, expand []api.ClickExpand) error {
+	return together(ctx, u,
+		embedPartner(ctx, u, wants(expand, api.ClickExpandPartner), clicks, func(k *api.Click) (*string, *nullable.Nullable[api.Partner]) { return &k.PartnerID, &k.Partner }),
+		embedLink(ctx, s, u, wants(expand, api.ClickExpandLink), clicks, func(k *api.Click) (*string, *nullable.Nullable[api.Link]) { return k.LinkID, &k.Link }),
+		embedReferral(ctx, u, wants(expand, api.ClickExpandReferral), clicks, func(k *api.Click) (*string, *nullable.Nullable[api.Referral]) { return k.ReferralID, &k.Referral }))
 }
 
 // RetrieveClick returns one click.
 func (s *Server) RetrieveClick(ctx context.Context, r api.RetrieveClickRequestObject) (api.RetrieveClickResponseObject, error) {
-	c := work.From(ctx)
-	click, err := queries.ClickGet(ctx, c.DB(), db.ClickGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	u := work.From(ctx)
+	click, err := queries.ClickGet(ctx, u.DB(), db.ClickGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	if err := fits(c, click.ProgramID); err != nil {
+	if err := u.CheckProgram(click.ProgramID); err != nil {
 		return nil, err
 	}
 	one := []api.Click{toClick(click)}
-	err = s.fillClicks(ctx, c, one, r.Params.Expand)
+	err = s.fillClicks(ctx, u, one, r.Params.Expand)
 	return api.RetrieveClick200JSONResponse(one[0]), err
 }

@@ -5,6 +5,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/auditlog"
 	"rail/server/money/commission"
 	"rail/server/money/ledger"
 	"rail/server/money/payout"
@@ -18,11 +19,11 @@ import (
 // CreateCommission makes a commission by hand; the reason goes to the audit log
 // (specification, Commissions; decisions, 106 and 108).
 func (s *Server) CreateCommission(ctx context.Context, r api.CreateCommissionRequestObject) (api.CreateCommissionResponseObject, error) {
-	c, b := work.From(ctx), r.Body
+	u, b := work.From(ctx), r.Body
 	if b.AmountMinor == 0 {
 		return nil, problem.Invalid("amount_minor", "amount_minor must not be 0.")
 	}
-	p, err := program(ctx, c, b.ProgramID)
+	p, err := program(ctx, u, b.ProgramID)
 	if err != nil {
 		return nil, err
 	}
@@ -32,33 +33,33 @@ func (s *Server) CreateCommission(ctx context.Context, r api.CreateCommissionReq
 			return nil, err
 		}
 	}
-	customer, err := namedCustomer(ctx, c, p.ID, b.CustomerID, b.ExternalCustomerID)
+	customer, err := namedCustomer(ctx, u, p.ID, b.CustomerID, b.ExternalCustomerID)
 	if err != nil {
 		return nil, err
 	}
-	sale, err := namedSale(ctx, c, p.ID, b.SaleID, b.ExternalChargeID)
+	sale, err := namedSale(ctx, u, p.ID, b.SaleID, b.ExternalChargeID)
 	if err != nil {
 		return nil, err
 	}
-	if err := check(ctx, c, p.ID, refPartner("partner_id", &b.PartnerID), refCustomer("customer_id", customer), refSale("sale_id", sale)); err != nil {
+	if err := check(ctx, u, p.ID, refPartner("partner_id", &b.PartnerID), refCustomer("customer_id", customer), refSale("sale_id", sale)); err != nil {
 		return nil, err
 	}
-	k, err := commission.Grant(ctx, c, commission.Manual{
+	k, err := commission.Grant(ctx, u, commission.Manual{
 		ProgramID: p.ID, PartnerID: b.PartnerID, SaleID: sale, CustomerID: customer, AmountMinor: b.AmountMinor, Currency: currency,
 		HoldingPeriodDays: p.HoldingPeriodDays,
 	})
 	if err != nil {
 		return nil, err
 	}
-	err = audit(ctx, c, entry{programID: p.ID, action: "commission.created", targetID: k.ID, reason: &b.Reason, after: toCommission(k)})
+	err = auditlog.Record(ctx, u, auditlog.Entry{ProgramID: p.ID, Action: "commission.created", TargetID: k.ID, Reason: &b.Reason, After: toCommission(k)})
 	return api.CreateCommission201JSONResponse(toCommission(k)), err
 }
 
 // ApproveCommission approves a pending commission: due where its holding period
 // has run, else approved.
 func (s *Server) ApproveCommission(ctx context.Context, r api.ApproveCommissionRequestObject) (api.ApproveCommissionResponseObject, error) {
-	c := work.From(ctx)
-	k, err := lockCommission(ctx, c, r.ID)
+	u := work.From(ctx)
+	k, err := lockCommission(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -69,15 +70,15 @@ func (s *Server) ApproveCommission(ctx context.Context, r api.ApproveCommissionR
 	if r.Body != nil {
 		reason = r.Body.Reason
 	}
-	k.Status, k.ApprovedAt = string(rules.ApprovedStatus(deref(k.MatureAt), c.Now)), &c.Now
-	err = decide(ctx, c, &k, "pending", "commission.approved", reason)
+	k.Status, k.ApprovedAt = string(rules.ApprovedStatus(deref(k.MatureAt), u.Now)), &u.Now
+	err = decide(ctx, u, &k, "pending", "commission.approved", reason)
 	return api.ApproveCommission200JSONResponse(toCommission(k)), err
 }
 
 // RejectCommission takes an unpaid commission back for good.
 func (s *Server) RejectCommission(ctx context.Context, r api.RejectCommissionRequestObject) (api.RejectCommissionResponseObject, error) {
-	c := work.From(ctx)
-	k, err := lockCommission(ctx, c, r.ID)
+	u := work.From(ctx)
+	k, err := lockCommission(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +86,7 @@ func (s *Server) RejectCommission(ctx context.Context, r api.RejectCommissionReq
 		return nil, err
 	}
 	if k.PayoutID != nil {
-		outOfReach, err := payout.Lower(ctx, c, *k.PayoutID, k.AmountMinor)
+		outOfReach, err := payout.Lower(ctx, u, *k.PayoutID, k.AmountMinor)
 		if err != nil {
 			return nil, err
 		}
@@ -95,11 +96,11 @@ func (s *Server) RejectCommission(ctx context.Context, r api.RejectCommissionReq
 		k.PayoutID = nil
 	}
 	previous := k.Status
-	k.Status, k.VoidedAt, k.VoidReason = "rejected", &c.Now, &r.Body.Reason
-	if err := report.TouchCommission(ctx, c, k); err != nil {
+	k.Status, k.VoidedAt, k.VoidReason = "rejected", &u.Now, &r.Body.Reason
+	if err := report.TouchCommission(ctx, u, k); err != nil {
 		return nil, err
 	}
-	err = decide(ctx, c, &k, previous, "commission.rejected", &r.Body.Reason)
+	err = decide(ctx, u, &k, previous, "commission.rejected", &r.Body.Reason)
 	return api.RejectCommission200JSONResponse(toCommission(k)), err
 }
 
@@ -118,41 +119,41 @@ func rejectable(k db.Commission) error {
 
 // decide writes a decision on a commission with its event, its move of money
 // and its line in the audit log.
-func decide(ctx context.Context, c *work.Call, k *db.Commission, previous, action string, reason *string) error {
-	k.UpdatedAt = c.Now
-	_, err := queries.CommissionSetStatus(ctx, c.Later(), db.CommissionSetStatusParams{
+func decide(ctx context.Context, u *work.Unit, k *db.Commission, previous, action string, reason *string) error {
+	k.UpdatedAt = u.Now
+	_, err := queries.CommissionSetStatus(ctx, u.Later(), db.CommissionSetStatusParams{
 		Status: k.Status, ApprovedAt: k.ApprovedAt, VoidedAt: k.VoidedAt, VoidReason: k.VoidReason, UpdatedAt: k.UpdatedAt, ID: k.ID,
 		OrgID: k.OrgID, Previous: previous,
 	})
 	if err != nil {
 		return err
 	}
-	if err := ledger.Moved(ctx, c.Later(), c.Events, previous, *k); err != nil {
+	if err := ledger.Moved(ctx, u, previous, *k); err != nil {
 		return err
 	}
-	return audit(ctx, c, entry{
-		programID: k.ProgramID, action: action, targetID: k.ID, reason: reason,
-		before: map[string]string{"status": previous}, after: map[string]string{"status": k.Status},
+	return auditlog.Record(ctx, u, auditlog.Entry{
+		ProgramID: k.ProgramID, Action: action, TargetID: k.ID, Reason: reason,
+		Before: map[string]string{"status": previous}, After: map[string]string{"status": k.Status},
 	})
 }
 
 // lockCommission locks the partner, then the commission, as every write of
 // money does.
-func lockCommission(ctx context.Context, c *work.Call, id string) (db.Commission, error) {
-	k, err := queries.CommissionGet(ctx, c.DB(), db.CommissionGetParams{ID: id, OrgID: c.Key.OrgID})
+func lockCommission(ctx context.Context, u *work.Unit, id string) (db.Commission, error) {
+	k, err := queries.CommissionGet(ctx, u.DB(), db.CommissionGetParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
 		return k, err
 	}
-	if err := fits(c, k.ProgramID); err != nil {
+	if err := u.CheckProgram(k.ProgramID); err != nil {
 		return k, err
 	}
-	errs := c.Each(ctx,
+	errs := u.Each(ctx,
 		func(tx pgtx.DBTX) error {
-			_, err := queries.PartnerLock(ctx, tx, db.PartnerLockParams{ID: k.PartnerID, OrgID: c.Key.OrgID})
+			_, err := queries.PartnerLock(ctx, tx, db.PartnerLockParams{ID: k.PartnerID, OrgID: u.OrgID})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			k, err = queries.CommissionLock(ctx, tx, db.CommissionLockParams{ID: id, OrgID: c.Key.OrgID})
+			k, err = queries.CommissionLock(ctx, tx, db.CommissionLockParams{ID: id, OrgID: u.OrgID})
 			return err
 		})
 	return k, errs[1]
@@ -161,14 +162,14 @@ func lockCommission(ctx context.Context, c *work.Call, id string) (db.Commission
 // ListMaturingCommissions lists the commissions whose mature_at lies in a range
 // of days or moments, both ends included, the oldest first.
 func (s *Server) ListMaturingCommissions(ctx context.Context, r api.ListMaturingCommissionsRequestObject) (api.ListMaturingCommissionsResponseObject, error) {
-	c, p := work.From(ctx), r.Params
-	org := c.Key.OrgID
+	u, p := work.From(ctx), r.Params
+	org := u.OrgID
 	from, to, err := window(p.From, p.To)
 	if err != nil {
 		return nil, err
 	}
 	status, in := choices(p.Status)
-	rows, err := list(ctx, c, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.Commission]{
+	rows, err := list(ctx, u, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.Commission]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
 			row, err := queries.CommissionMaturingCursor(ctx, tx, db.CommissionMaturingCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, FromAt: from, ToAt: to})
 			return position{row.MatureAt, row.ID}, err
@@ -187,7 +188,7 @@ func (s *Server) ListMaturingCommissions(ctx context.Context, r api.ListMaturing
 		return nil, err
 	}
 	data := mapped(rows.rows, toCommission)
-	if err := fillCommissions(ctx, c, data, p.Expand); err != nil {
+	if err := fillCommissions(ctx, u, data, p.Expand); err != nil {
 		return nil, err
 	}
 	return api.ListMaturingCommissions200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil

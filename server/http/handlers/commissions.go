@@ -14,17 +14,17 @@ import (
 
 // ListCommissions lists the commissions of a program, newest first.
 func (s *Server) ListCommissions(ctx context.Context, r api.ListCommissionsRequestObject) (api.ListCommissionsResponseObject, error) {
-	c, p := work.From(ctx), r.Params
-	org := c.Key.OrgID
+	u, p := work.From(ctx), r.Params
+	org := u.OrgID
 	status, statusIn := choices(p.Status)
 	kind, kindIn := choices(p.Kind)
-	sale, err := namedSale(ctx, c, p.ProgramID, p.SaleID, p.ExternalChargeID)
+	sale, err := namedSale(ctx, u, p.ProgramID, p.SaleID, p.ExternalChargeID)
 	if err != nil {
 		return nil, err
 	}
 	p.SaleID = sale
 	tallied := p.SaleID == nil && (p.PartnerID == nil || p.PayoutID == nil)
-	rows, err := list(ctx, c, paging{
+	rows, err := list(ctx, u, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
 		refs: []reference{refPartner("partner_id", p.PartnerID), refSale("sale_id", p.SaleID), refPayout("payout_id", p.PayoutID)},
 	}, lister[position, db.Commission]{
@@ -53,7 +53,7 @@ func (s *Server) ListCommissions(ctx context.Context, r api.ListCommissionsReque
 		return nil, err
 	}
 	data := mapped(rows.rows, toCommission)
-	if err := fillCommissions(ctx, c, data, p.Expand); err != nil {
+	if err := fillCommissions(ctx, u, data, p.Expand); err != nil {
 		return nil, err
 	}
 	return api.ListCommissions200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
@@ -61,26 +61,26 @@ func (s *Server) ListCommissions(ctx context.Context, r api.ListCommissionsReque
 
 // fillCommissions embeds what was asked for; the flow of a commission may be
 // gone, and is null then.
-func fillCommissions(ctx context.Context, c *work.Call, commissions []api.Commission, expand []api.CommissionExpand) error {
-	return together(ctx, c,
-		embedPartner(ctx, c, wants(expand, api.CommissionExpandPartner), commissions, func(k *api.Commission) (*string, *nullable.Nullable[api.Partner]) { return &k.PartnerID, &k.Partner }),
-		embedCustomer(ctx, c, wants(expand, api.CommissionExpandCustomer), commissions, func(k *api.Commission) (*string, *nullable.Nullable[api.Customer]) { return k.CustomerID, &k.Customer }),
-		embedSale(ctx, c, wants(expand, api.CommissionExpandSale), commissions, func(k *api.Commission) (*string, *nullable.Nullable[api.Sale]) { return k.SaleID, &k.Sale }),
-		embedPayout(ctx, c, wants(expand, api.CommissionExpandPayout), commissions, func(k *api.Commission) (*string, *nullable.Nullable[api.Payout]) { return k.PayoutID, &k.Payout }),
-		embedFlow(ctx, c, wants(expand, api.CommissionExpandFlow), commissions, func(k *api.Commission) (*string, *nullable.Nullable[api.Flow]) { return k.FlowID, &k.Flow }))
+func fillCommissions(ctx context.Context, u *work.Unit, commissions []api.Commission, expand []api.CommissionExpand) error {
+	return together(ctx, u,
+		embedPartner(ctx, u, wants(expand, api.CommissionExpandPartner), commissions, func(k *api.Commission) (*string, *nullable.Nullable[api.Partner]) { return &k.PartnerID, &k.Partner }),
+		embedCustomer(ctx, u, wants(expand, api.CommissionExpandCustomer), commissions, func(k *api.Commission) (*string, *nullable.Nullable[api.Customer]) { return k.CustomerID, &k.Customer }),
+		embedSale(ctx, u, wants(expand, api.CommissionExpandSale), commissions, func(k *api.Commission) (*string, *nullable.Nullable[api.Sale]) { return k.SaleID, &k.Sale }),
+		embedPayout(ctx, u, wants(expand, api.CommissionExpandPayout), commissions, func(k *api.Commission) (*string, *nullable.Nullable[api.Payout]) { return k.PayoutID, &k.Payout }),
+		embedFlow(ctx, u, wants(expand, api.CommissionExpandFlow), commissions, func(k *api.Commission) (*string, *nullable.Nullable[api.Flow]) { return k.FlowID, &k.Flow }))
 }
 
 // RetrieveCommission returns one commission.
 func (s *Server) RetrieveCommission(ctx context.Context, r api.RetrieveCommissionRequestObject) (api.RetrieveCommissionResponseObject, error) {
-	c := work.From(ctx)
-	commission, err := queries.CommissionGet(ctx, c.DB(), db.CommissionGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	u := work.From(ctx)
+	commission, err := queries.CommissionGet(ctx, u.DB(), db.CommissionGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	if err := fits(c, commission.ProgramID); err != nil {
+	if err := u.CheckProgram(commission.ProgramID); err != nil {
 		return nil, err
 	}
 	one := []api.Commission{toCommission(commission)}
-	err = fillCommissions(ctx, c, one, r.Params.Expand)
+	err = fillCommissions(ctx, u, one, r.Params.Expand)
 	return api.RetrieveCommission200JSONResponse(one[0]), err
 }

@@ -17,9 +17,9 @@ import (
 
 // ListCoupons lists the coupons of a program, newest first.
 func (s *Server) ListCoupons(ctx context.Context, r api.ListCouponsRequestObject) (api.ListCouponsResponseObject, error) {
-	c, p := work.From(ctx), r.Params
-	org := c.Key.OrgID
-	rows, err := list(ctx, c, paging{
+	u, p := work.From(ctx), r.Params
+	org := u.OrgID
+	rows, err := list(ctx, u, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
 		refs: []reference{refPartner("partner_id", p.PartnerID)},
 	}, lister[position, db.Coupon]{
@@ -41,26 +41,26 @@ func (s *Server) ListCoupons(ctx context.Context, r api.ListCouponsRequestObject
 		return nil, err
 	}
 	data := mapped(rows.rows, toCoupon)
-	if err := fillCoupons(ctx, c, data, p.Expand, p.Include); err != nil {
+	if err := fillCoupons(ctx, u, data, p.Expand, p.Include); err != nil {
 		return nil, err
 	}
 	return api.ListCoupons200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
 }
 
 // fillCoupons adds what was asked for beside the coupons themselves.
-func fillCoupons(ctx context.Context, c *work.Call, coupons []api.Coupon, expand []api.CouponExpand, include []api.CouponInclude) error {
-	return together(ctx, c,
-		embedPartner(ctx, c, wants(expand, api.CouponExpandPartner), coupons, func(k *api.Coupon) (*string, *nullable.Nullable[api.Partner]) { return k.PartnerID, &k.Partner }),
-		embedGroup(ctx, c, wants(expand, api.CouponExpandGroup), coupons, func(k *api.Coupon) (*string, *nullable.Nullable[api.Group]) { return k.GroupID, &k.Group }),
-		couponStats(ctx, c, wants(include, api.CouponIncludeStats), coupons))
+func fillCoupons(ctx context.Context, u *work.Unit, coupons []api.Coupon, expand []api.CouponExpand, include []api.CouponInclude) error {
+	return together(ctx, u,
+		embedPartner(ctx, u, wants(expand, api.CouponExpandPartner), coupons, func(k *api.Coupon) (*string, *nullable.Nullable[api.Partner]) { return k.PartnerID, &k.Partner }),
+		embedGroup(ctx, u, wants(expand, api.CouponExpandGroup), coupons, func(k *api.Coupon) (*string, *nullable.Nullable[api.Group]) { return k.GroupID, &k.Group }),
+		couponStats(ctx, u, wants(include, api.CouponIncludeStats), coupons))
 }
 
-func couponStats(ctx context.Context, c *work.Call, wanted bool, coupons []api.Coupon) pgtx.Read {
+func couponStats(ctx context.Context, u *work.Unit, wanted bool, coupons []api.Coupon) pgtx.Read {
 	if !wanted || len(coupons) == 0 {
 		return nil
 	}
 	return func(tx pgtx.DBTX) error {
-		customers, err := tallyOf(ctx, tx, c, "customers", coupons[0].ProgramID, ids(coupons, func(k *api.Coupon) string { return k.ID }))
+		customers, err := tallyOf(ctx, tx, u, "customers", coupons[0].ProgramID, ids(coupons, func(k *api.Coupon) string { return k.ID }))
 		for i := range coupons {
 			coupons[i].Stats = &api.CouponStats{Customers: customers[coupons[i].ID]}
 		}
@@ -70,32 +70,32 @@ func couponStats(ctx context.Context, c *work.Call, wanted bool, coupons []api.C
 
 // RetrieveCoupon returns one coupon.
 func (s *Server) RetrieveCoupon(ctx context.Context, r api.RetrieveCouponRequestObject) (api.RetrieveCouponResponseObject, error) {
-	c := work.From(ctx)
-	coupon, err := queries.CouponGet(ctx, c.DB(), db.CouponGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	u := work.From(ctx)
+	coupon, err := queries.CouponGet(ctx, u.DB(), db.CouponGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	if err := fits(c, coupon.ProgramID); err != nil {
+	if err := u.CheckProgram(coupon.ProgramID); err != nil {
 		return nil, err
 	}
 	one := []api.Coupon{toCoupon(coupon)}
-	err = fillCoupons(ctx, c, one, r.Params.Expand, r.Params.Include)
+	err = fillCoupons(ctx, u, one, r.Params.Expand, r.Params.Include)
 	return api.RetrieveCoupon200JSONResponse(one[0]), err
 }
 
 // CreateCoupon registers a code of the payment processor; a code that is taken,
 // whatever its case, is refused.
 func (s *Server) CreateCoupon(ctx context.Context, r api.CreateCouponRequestObject) (api.CreateCouponResponseObject, error) {
-	c, b := work.From(ctx), r.Body
-	err := check(ctx, c, b.ProgramID, refProgram("program_id", &b.ProgramID), refPartner("partner_id", b.PartnerID), refGroup("group_id", b.GroupID))
+	u, b := work.From(ctx), r.Body
+	err := check(ctx, u, b.ProgramID, refProgram("program_id", &b.ProgramID), refPartner("partner_id", b.PartnerID), refGroup("group_id", b.GroupID))
 	if err != nil {
 		return nil, err
 	}
 	coupon := db.Coupon{
-		ID: ident.New(ident.Coupon), OrgID: c.Key.OrgID, ProgramID: b.ProgramID, PartnerID: b.PartnerID, GroupID: b.GroupID, Code: b.Code,
-		ExternalID: b.ExternalID, Active: true, CreatedAt: c.Now, UpdatedAt: c.Now,
+		ID: ident.New(ident.Coupon), OrgID: u.OrgID, ProgramID: b.ProgramID, PartnerID: b.PartnerID, GroupID: b.GroupID, Code: b.Code,
+		ExternalID: b.ExternalID, Active: true, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
-	inserted, err := queries.CouponInsert(ctx, c.DB(), db.CouponInsertParams{
+	inserted, err := queries.CouponInsert(ctx, u.DB(), db.CouponInsertParams{
 		ID: coupon.ID, OrgID: coupon.OrgID, ProgramID: coupon.ProgramID, PartnerID: coupon.PartnerID, GroupID: coupon.GroupID,
 		Code: coupon.Code, ExternalID: coupon.ExternalID, CreatedAt: coupon.CreatedAt, UpdatedAt: coupon.UpdatedAt,
 	})
@@ -103,14 +103,14 @@ func (s *Server) CreateCoupon(ctx context.Context, r api.CreateCouponRequestObje
 		return nil, err
 	}
 	if inserted == 0 {
-		return nil, couponTaken(ctx, c, b.ProgramID, b.Code)
+		return nil, couponTaken(ctx, u, b.ProgramID, b.Code)
 	}
-	recordCoupon(c, "affiliate_coupon.created", coupon)
+	recordCoupon(u, "affiliate_coupon.created", coupon)
 	return api.CreateCoupon201JSONResponse(toCoupon(coupon)), nil
 }
 
-func couponTaken(ctx context.Context, c *work.Call, programID, code string) error {
-	held, err := queries.CouponByCode(ctx, c.DB(), db.CouponByCodeParams{ProgramID: programID, OrgID: c.Key.OrgID, Code: code})
+func couponTaken(ctx context.Context, u *work.Unit, programID, code string) error {
+	held, err := queries.CouponByCode(ctx, u.DB(), db.CouponByCodeParams{ProgramID: programID, OrgID: u.OrgID, Code: code})
 	if err != nil {
 		return err
 	}
@@ -119,8 +119,8 @@ func couponTaken(ctx context.Context, c *work.Call, programID, code string) erro
 
 // UpdateCoupon changes the promotion id and the partner.
 func (s *Server) UpdateCoupon(ctx context.Context, r api.UpdateCouponRequestObject) (api.UpdateCouponResponseObject, error) {
-	c, b := work.From(ctx), r.Body
-	before, err := lockCoupon(ctx, c, r.ID)
+	u, b := work.From(ctx), r.Body
+	before, err := lockCoupon(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -131,40 +131,40 @@ func (s *Server) UpdateCoupon(ctx context.Context, r api.UpdateCouponRequestObje
 		return api.UpdateCoupon200JSONResponse(toCoupon(coupon)), nil
 	}
 	if b.PartnerID.IsSpecified() {
-		if err := check(ctx, c, coupon.ProgramID, refPartner("partner_id", coupon.PartnerID)); err != nil {
+		if err := check(ctx, u, coupon.ProgramID, refPartner("partner_id", coupon.PartnerID)); err != nil {
 			return nil, err
 		}
 	}
-	coupon.UpdatedAt = c.Now
-	err = queries.CouponUpdate(ctx, c.Later(), db.CouponUpdateParams{
+	coupon.UpdatedAt = u.Now
+	err = queries.CouponUpdate(ctx, u.Later(), db.CouponUpdateParams{
 		ExternalID: coupon.ExternalID, PartnerID: coupon.PartnerID, UpdatedAt: coupon.UpdatedAt, ID: coupon.ID, OrgID: coupon.OrgID,
 	})
-	recordCoupon(c, "affiliate_coupon.updated", coupon)
+	recordCoupon(u, "affiliate_coupon.updated", coupon)
 	return api.UpdateCoupon200JSONResponse(toCoupon(coupon)), err
 }
 
 // DeleteCoupon removes a coupon; customers that it brought keep their partner.
 func (s *Server) DeleteCoupon(ctx context.Context, r api.DeleteCouponRequestObject) (api.DeleteCouponResponseObject, error) {
-	c := work.From(ctx)
-	coupon, err := lockCoupon(ctx, c, r.ID)
+	u := work.From(ctx)
+	coupon, err := lockCoupon(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
-	err = queries.CouponDelete(ctx, c.Later(), db.CouponDeleteParams{ID: coupon.ID, OrgID: coupon.OrgID})
-	c.Events.Record("affiliate_coupon.deleted", aboutCoupon(coupon), api.AffiliateCouponDeletedData{CouponID: coupon.ID, PartnerID: coupon.PartnerID})
+	err = queries.CouponDelete(ctx, u.Later(), db.CouponDeleteParams{ID: coupon.ID, OrgID: coupon.OrgID})
+	u.Record("affiliate_coupon.deleted", aboutCoupon(coupon), api.AffiliateCouponDeletedData{CouponID: coupon.ID, PartnerID: coupon.PartnerID})
 	return api.DeleteCoupon200JSONResponse{ID: coupon.ID, Object: "coupon", Deleted: true}, err
 }
 
-func lockCoupon(ctx context.Context, c *work.Call, id string) (db.Coupon, error) {
-	coupon, err := queries.CouponLock(ctx, c.DB(), db.CouponLockParams{ID: id, OrgID: c.Key.OrgID})
+func lockCoupon(ctx context.Context, u *work.Unit, id string) (db.Coupon, error) {
+	coupon, err := queries.CouponLock(ctx, u.DB(), db.CouponLockParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
 		return coupon, err
 	}
-	return coupon, fits(c, coupon.ProgramID)
+	return coupon, u.CheckProgram(coupon.ProgramID)
 }
 
-func recordCoupon(c *work.Call, kind string, k db.Coupon) {
-	c.Events.Record(kind, aboutCoupon(k), api.AffiliateCouponData{CouponID: k.ID, PartnerID: k.PartnerID, Code: k.Code, Active: k.Active})
+func recordCoupon(u *work.Unit, kind string, k db.Coupon) {
+	u.Record(kind, aboutCoupon(k), api.AffiliateCouponData{CouponID: k.ID, PartnerID: k.PartnerID, Code: k.Code, Active: k.Active})
 }
 
 func aboutCoupon(k db.Coupon) event.Subject {

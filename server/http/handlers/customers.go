@@ -8,6 +8,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/auditlog"
 	"rail/server/event"
 	"rail/server/ident"
 	"rail/server/money/commission"
@@ -21,55 +22,55 @@ import (
 // CreateCustomer attributes a customer to a partner: by name, or through the
 // click that brought the visitor (specification, Customers).
 func (s *Server) CreateCustomer(ctx context.Context, r api.CreateCustomerRequestObject) (api.CreateCustomerResponseObject, error) {
-	c, b := work.From(ctx), r.Body
-	k, inserted, err := s.enroll(ctx, c, b)
+	u, b := work.From(ctx), r.Body
+	k, inserted, err := s.enroll(ctx, u, b)
 	if err == nil && !inserted {
-		err = externalIDTaken(ctx, c, b.ProgramID, *b.ExternalCustomerID)
+		err = externalIDTaken(ctx, u, b.ProgramID, *b.ExternalCustomerID)
 	}
 	return api.CreateCustomer201JSONResponse(toCustomer(k)), err
 }
 
 // enroll attributes and writes a customer, with all that follows from a sign-up.
 // It writes nothing where the external id is taken.
-func (s *Server) enroll(ctx context.Context, c *work.Call, b *api.CustomerCreate) (k db.Customer, inserted bool, err error) {
+func (s *Server) enroll(ctx context.Context, u *work.Unit, b *api.CustomerCreate) (k db.Customer, inserted bool, err error) {
 	if err := oneRoute(b); err != nil {
 		return k, false, err
 	}
 	if p := checkMetadata(b.Metadata, "metadata"); p != nil {
 		return k, false, p
 	}
-	p, err := program(ctx, c, b.ProgramID)
+	p, err := program(ctx, u, b.ProgramID)
 	if err != nil {
 		return k, false, err
 	}
-	a, err := attribute(ctx, c, b)
+	a, err := attribute(ctx, u, b)
 	if err != nil {
 		return k, false, err
 	}
-	a.monitored = s.plan(c).FraudMonitoring
-	if err := a.allowed(ctx, c, p, b.Email); err != nil {
+	a.monitored = u.Plan.FraudMonitoring
+	if err := a.allowed(ctx, u, p, b.Email); err != nil {
 		return k, false, err
 	}
-	k = newCustomer(c, b, a)
-	if inserted, err := insertCustomer(ctx, c, k); err != nil || !inserted {
+	k = newCustomer(u, b, a)
+	if inserted, err := insertCustomer(ctx, u, k); err != nil || !inserted {
 		return k, false, err
 	}
-	return k, true, s.welcome(ctx, c, p, a, k)
+	return k, true, s.welcome(ctx, u, p, a, k)
 }
 
 // welcome does what follows from a new customer: checks, mails, its referral
 // turns into a lead, and the flows that answer a sign-up are asked.
-func (s *Server) welcome(ctx context.Context, c *work.Call, p db.Program, a attribution, k db.Customer) error {
-	if err := s.checkCustomer(ctx, c, a.partner, k); err != nil {
+func (s *Server) welcome(ctx context.Context, u *work.Unit, p db.Program, a attribution, k db.Customer) error {
+	if err := s.checkCustomer(ctx, u, a.partner, k); err != nil {
 		return err
 	}
-	if err := s.tellOfLead(ctx, c, a.partner, k); err != nil {
+	if err := s.tellOfLead(ctx, u, a.partner, k); err != nil {
 		return err
 	}
-	if err := a.lead(ctx, c, k); err != nil {
+	if err := a.lead(ctx, u, k); err != nil {
 		return err
 	}
-	return commission.Welcome(ctx, c, commission.Signup{
+	return commission.Welcome(ctx, u, commission.Signup{
 		Customer: k, ProgramCurrency: p.Currency, HoldingPeriodDays: p.HoldingPeriodDays, PartnerStatus: a.partner.Status,
 		PartnerGroupID: a.partner.GroupID, PartnerCountry: a.partner.CountryCode, ClickCountry: a.country,
 	}, a.flows)
@@ -98,12 +99,12 @@ type attribution struct {
 
 // attribute reads the partner, and the click and its referral where the route
 // is a click, and the flows that a sign-up asks.
-func attribute(ctx context.Context, c *work.Call, b *api.CustomerCreate) (attribution, error) {
+func attribute(ctx context.Context, u *work.Unit, b *api.CustomerCreate) (attribution, error) {
 	a := attribution{param: "partner_id"}
 	partnerID := deref(b.PartnerID)
 	if b.ClickID != nil {
 		a.param = "click_id"
-		click, err := queries.ClickGet(ctx, c.DB(), db.ClickGetParams{ID: *b.ClickID, OrgID: c.Key.OrgID})
+		click, err := queries.ClickGet(ctx, u.DB(), db.ClickGetParams{ID: *b.ClickID, OrgID: u.OrgID})
 		if err != nil {
 			return a, found(err, a.param)
 		}
@@ -111,24 +112,24 @@ func attribute(ctx context.Context, c *work.Call, b *api.CustomerCreate) (attrib
 	}
 	if b.CouponCode != nil {
 		a.param = "coupon_code"
-		coupon, err := creditedCoupon(ctx, c, b.ProgramID, *b.CouponCode)
+		coupon, err := creditedCoupon(ctx, u, b.ProgramID, *b.CouponCode)
 		if err != nil {
 			return a, err
 		}
 		a.couponID, partnerID = &coupon.ID, *coupon.PartnerID
 	}
 	var referral db.Referral
-	errs := c.Each(ctx,
+	errs := u.Each(ctx,
 		func(tx pgtx.DBTX) (err error) {
-			a.partner, err = queries.PartnerGet(ctx, tx, db.PartnerGetParams{ID: partnerID, OrgID: c.Key.OrgID})
+			a.partner, err = queries.PartnerGet(ctx, tx, db.PartnerGetParams{ID: partnerID, OrgID: u.OrgID})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			a.flows, err = queries.FlowsAsked(ctx, tx, commission.SignupFlows(c, partnerID))
+			a.flows, err = queries.FlowsAsked(ctx, tx, commission.SignupFlows(u, partnerID))
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			referral, err = queries.ReferralLock(ctx, tx, db.ReferralLockParams{ID: a.referralID(), OrgID: c.Key.OrgID})
+			referral, err = queries.ReferralLock(ctx, tx, db.ReferralLockParams{ID: a.referralID(), OrgID: u.OrgID})
 			return err
 		})
 	if err := found(errs[0], a.param); err != nil {
@@ -145,8 +146,8 @@ func attribute(ctx context.Context, c *work.Call, b *api.CustomerCreate) (attrib
 
 // creditedCoupon finds a coupon that can attribute a customer: an unknown code
 // and one that the processor no longer accepts are one and the same 404.
-func creditedCoupon(ctx context.Context, c *work.Call, programID, code string) (db.Coupon, error) {
-	coupon, err := queries.CouponByCode(ctx, c.DB(), db.CouponByCodeParams{ProgramID: programID, OrgID: c.Key.OrgID, Code: code})
+func creditedCoupon(ctx context.Context, u *work.Unit, programID, code string) (db.Coupon, error) {
+	coupon, err := queries.CouponByCode(ctx, u.DB(), db.CouponByCodeParams{ProgramID: programID, OrgID: u.OrgID, Code: code})
 	switch {
 	case err != nil:
 		return coupon, found(err, "coupon_code")
@@ -167,24 +168,24 @@ func (a attribution) referralID() string {
 
 // allowed judges the attribution: it fits the program, the partner is active,
 // the visit has not expired, and nobody refers themselves.
-func (a attribution) allowed(ctx context.Context, c *work.Call, p db.Program, email *string) error {
+func (a attribution) allowed(ctx context.Context, u *work.Unit, p db.Program, email *string) error {
 	if err := sameProgram(a.partner.ProgramID, p.ID, a.param); err != nil {
 		return err
 	}
 	if a.partner.Status != "active" {
 		return problem.On(a.param, problem.PartnerNotActive, "The partner is %s; only active partners get customers.", a.partner.Status)
 	}
-	if a.referral != nil && !a.referral.ExpiresAt.After(c.Now.Time) {
+	if a.referral != nil && !a.referral.ExpiresAt.After(u.Now.Time) {
 		return problem.On("click_id", problem.ReferralExpired, "The referral of this click expired at %s.", a.referral.ExpiresAt)
 	}
-	return a.selfReferral(ctx, c, p, email)
+	return a.selfReferral(ctx, u, p, email)
 }
 
-func newCustomer(c *work.Call, b *api.CustomerCreate, a attribution) db.Customer {
+func newCustomer(u *work.Unit, b *api.CustomerCreate, a attribution) db.Customer {
 	k := db.Customer{
-		ID: ident.New(ident.Customer), OrgID: c.Key.OrgID, ProgramID: b.ProgramID, PartnerID: &a.partner.ID, ClickID: b.ClickID,
+		ID: ident.New(ident.Customer), OrgID: u.OrgID, ProgramID: b.ProgramID, PartnerID: &a.partner.ID, ClickID: b.ClickID,
 		ExternalCustomerID: b.ExternalCustomerID, Email: b.Email, Name: b.Name, Identifier: b.Identifier, Status: "lead",
-		CouponID: a.couponID, Processor: ptr("api"), TrackedBy: "api", LeadAt: c.Now, Metadata: storedMetadata(b.Metadata), CreatedAt: c.Now, UpdatedAt: c.Now,
+		CouponID: a.couponID, Processor: ptr("api"), TrackedBy: "api", LeadAt: u.Now, Metadata: storedMetadata(b.Metadata), CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if b.Status != nil {
 		k.Status = string(*b.Status)
@@ -202,8 +203,8 @@ func newCustomer(c *work.Call, b *api.CustomerCreate, a attribution) db.Customer
 	return k
 }
 
-func insertCustomer(ctx context.Context, c *work.Call, k db.Customer) (bool, error) {
-	n, err := queries.CustomerInsert(ctx, c.DB(), db.CustomerInsertParams{
+func insertCustomer(ctx context.Context, u *work.Unit, k db.Customer) (bool, error) {
+	n, err := queries.CustomerInsert(ctx, u.DB(), db.CustomerInsertParams{
 		ID: k.ID, OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, ReferralID: k.ReferralID, LinkID: k.LinkID, CouponID: k.CouponID, ClickID: k.ClickID,
 		Processor: k.Processor, ExternalCustomerID: k.ExternalCustomerID, Email: k.Email, Name: k.Name, Identifier: k.Identifier, Status: k.Status,
 		TrackedBy: k.TrackedBy, LeadAt: k.LeadAt, Metadata: k.Metadata, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
@@ -211,8 +212,8 @@ func insertCustomer(ctx context.Context, c *work.Call, k db.Customer) (bool, err
 	return n == 1, err
 }
 
-func externalIDTaken(ctx context.Context, c *work.Call, programID, externalID string) error {
-	held, err := queries.CustomerByExternalID(ctx, c.DB(), db.CustomerByExternalIDParams{ProgramID: programID, OrgID: c.Key.OrgID, ExternalCustomerID: &externalID})
+func externalIDTaken(ctx context.Context, u *work.Unit, programID, externalID string) error {
+	held, err := queries.CustomerByExternalID(ctx, u.DB(), db.CustomerByExternalIDParams{ProgramID: programID, OrgID: u.OrgID, ExternalCustomerID: &externalID})
 	if err != nil {
 		return err
 	}
@@ -220,43 +221,43 @@ func externalIDTaken(ctx context.Context, c *work.Call, programID, externalID st
 }
 
 // lead moves the visit to lead, once (decisions, 72).
-func (a attribution) lead(ctx context.Context, c *work.Call, k db.Customer) error {
+func (a attribution) lead(ctx context.Context, u *work.Unit, k db.Customer) error {
 	if a.referral == nil || a.referral.Status != "visit" {
 		return nil
 	}
-	c.Events.Record("referral.lead", event.Subject{ProgramID: k.ProgramID, PartnerID: a.partner.ID, ID: a.referral.ID}, api.ReferralLeadData{
+	u.Record("referral.lead", event.Subject{ProgramID: k.ProgramID, PartnerID: a.partner.ID, ID: a.referral.ID}, api.ReferralLeadData{
 		ReferralID: a.referral.ID, CustomerID: k.ID, PartnerID: a.partner.ID, Email: k.Email, TrackedBy: api.TrackedBy(k.TrackedBy),
 	})
-	return queries.ReferralSetStatus(ctx, c.Later(), db.ReferralSetStatusParams{Status: "lead", UpdatedAt: c.Now, ID: a.referral.ID, OrgID: k.OrgID})
+	return queries.ReferralSetStatus(ctx, u.Later(), db.ReferralSetStatusParams{Status: "lead", UpdatedAt: u.Now, ID: a.referral.ID, OrgID: k.OrgID})
 }
 
 // tellOfLead mails the partner of a new lead, if the partner wants that
 // (decisions, 54).
-func (s *Server) tellOfLead(ctx context.Context, c *work.Call, p db.Partner, k db.Customer) error {
+func (s *Server) tellOfLead(ctx context.Context, u *work.Unit, p db.Partner, k db.Customer) error {
 	if s.Mail == nil || !s.Mail.Configured || !p.EmailFirstReferral && !p.EmailNewReferral {
 		return nil
 	}
-	n, err := queries.PartnerLeads(ctx, c.Tx, db.PartnerLeadsParams{ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: &p.ID})
+	n, err := queries.PartnerLeads(ctx, u.Tx, db.PartnerLeadsParams{ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: &p.ID})
 	first := n <= 1 // this one is written already
 	if err != nil || !(first && p.EmailFirstReferral || p.EmailNewReferral) {
 		return err
 	}
-	return s.Mail.Queue(ctx, c.Later(), p.OrgID, mail.NewReferral(p.Email, k.ID, first && p.EmailFirstReferral), c.Now)
+	return s.Mail.Queue(ctx, u.Later(), p.OrgID, mail.NewReferral(p.Email, k.ID, first && p.EmailFirstReferral), u.Now)
 }
 
 // UpdateCustomer changes a customer; a new partner_id reassigns it.
 func (s *Server) UpdateCustomer(ctx context.Context, r api.UpdateCustomerRequestObject) (api.UpdateCustomerResponseObject, error) {
-	c, b := work.From(ctx), r.Body
+	u, b := work.From(ctx), r.Body
 	if p := checkMetadata(b.Metadata, "metadata"); p != nil {
 		return nil, p
 	}
-	k, err := lockCustomer(ctx, c, r.ID)
+	k, err := lockCustomer(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
 	before := k
 	if b.PartnerID != nil {
-		if err := reassign(ctx, c, &k, *b.PartnerID); err != nil {
+		if err := reassign(ctx, u, &k, *b.PartnerID); err != nil {
 			return nil, err
 		}
 	}
@@ -270,12 +271,12 @@ func (s *Server) UpdateCustomer(ctx context.Context, r api.UpdateCustomerRequest
 		k.Status = string(*b.Status)
 	}
 	if deref(k.Email) != deref(before.Email) || deref(k.PartnerID) != deref(before.PartnerID) {
-		if err := s.checkAgain(ctx, c, k); err != nil {
+		if err := s.checkAgain(ctx, u, k); err != nil {
 			return nil, err
 		}
 	}
-	k.UpdatedAt = c.Now
-	err = queries.CustomerUpdate(ctx, c.Later(), db.CustomerUpdateParams{
+	k.UpdatedAt = u.Now
+	err = queries.CustomerUpdate(ctx, u.Later(), db.CustomerUpdateParams{
 		PartnerID: k.PartnerID, ReferralID: k.ReferralID, LinkID: k.LinkID, CouponID: k.CouponID, ClickID: k.ClickID, TrackedBy: k.TrackedBy,
 		Email: k.Email, Name: k.Name, Identifier: k.Identifier, Status: k.Status, Metadata: k.Metadata, UpdatedAt: k.UpdatedAt, ID: k.ID, OrgID: k.OrgID,
 	})
@@ -284,24 +285,24 @@ func (s *Server) UpdateCustomer(ctx context.Context, r api.UpdateCustomerRequest
 
 // checkAgain looks at a customer whose address or partner is another now. Nothing is
 // refused: the merchant who changes a customer knows more than the e-mail tells.
-func (s *Server) checkAgain(ctx context.Context, c *work.Call, k db.Customer) error {
-	if !s.plan(c).FraudMonitoring || k.Email == nil || k.PartnerID == nil {
+func (s *Server) checkAgain(ctx context.Context, u *work.Unit, k db.Customer) error {
+	if !u.Plan.FraudMonitoring || k.Email == nil || k.PartnerID == nil {
 		return nil
 	}
-	p, err := queries.PartnerGet(ctx, c.DB(), db.PartnerGetParams{ID: *k.PartnerID, OrgID: k.OrgID})
+	p, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: *k.PartnerID, OrgID: k.OrgID})
 	if err != nil {
 		return err
 	}
-	return s.checkCustomer(ctx, c, p, k)
+	return s.checkCustomer(ctx, u, p, k)
 }
 
 // reassign gives the customer to another partner: recorded as manual, without
 // the traces of the old way (decisions, 87). Past commissions stay.
-func reassign(ctx context.Context, c *work.Call, k *db.Customer, partnerID string) error {
+func reassign(ctx context.Context, u *work.Unit, k *db.Customer, partnerID string) error {
 	if k.PartnerID != nil && *k.PartnerID == partnerID {
 		return nil
 	}
-	p, err := queries.PartnerGet(ctx, c.DB(), db.PartnerGetParams{ID: partnerID, OrgID: c.Key.OrgID})
+	p, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: partnerID, OrgID: u.OrgID})
 	if err != nil {
 		return found(err, "partner_id")
 	}
@@ -311,15 +312,15 @@ func reassign(ctx context.Context, c *work.Call, k *db.Customer, partnerID strin
 	if p.Status != "active" {
 		return problem.On("partner_id", problem.PartnerNotActive, "The partner is %s; only active partners get customers.", p.Status)
 	}
-	if err := report.TouchCustomer(ctx, c, *k); err != nil {
+	if err := report.TouchCustomer(ctx, u, *k); err != nil {
 		return err
 	}
 	before := k.PartnerID
 	k.PartnerID, k.TrackedBy = &partnerID, "manual"
 	k.ReferralID, k.LinkID, k.CouponID, k.ClickID = nil, nil, nil, nil
-	return audit(ctx, c, entry{
-		programID: k.ProgramID, action: "customer.reassigned", targetID: k.ID,
-		before: map[string]any{"partner_id": before}, after: map[string]any{"partner_id": partnerID},
+	return auditlog.Record(ctx, u, auditlog.Entry{
+		ProgramID: k.ProgramID, Action: "customer.reassigned", TargetID: k.ID,
+		Before: map[string]any{"partner_id": before}, After: map[string]any{"partner_id": partnerID},
 	})
 }
 
@@ -328,14 +329,14 @@ func reassign(ctx context.Context, c *work.Call, k *db.Customer, partnerID strin
 // visit again
 // (decisions, 72 and 88).
 func (s *Server) DeleteCustomer(ctx context.Context, r api.DeleteCustomerRequestObject) (api.DeleteCustomerResponseObject, error) {
-	c := work.From(ctx)
-	k, err := lockCustomer(ctx, c, r.ID)
+	u := work.From(ctx)
+	k, err := lockCustomer(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
 	var history db.SaleHistoryRow
 	var signups []db.Commission
-	err = c.Together(ctx,
+	err = u.Together(ctx,
 		func(tx pgtx.DBTX) (err error) {
 			history, err = queries.SaleHistory(ctx, tx, db.SaleHistoryParams{ProgramID: k.ProgramID, OrgID: k.OrgID, CustomerID: k.ID})
 			return err
@@ -351,40 +352,40 @@ func (s *Server) DeleteCustomer(ctx context.Context, r api.DeleteCustomerRequest
 		return nil, problem.New(problem.CustomerHasSales, "The customer has sales; it cannot be deleted.")
 	}
 	for _, signup := range signups {
-		if err := voidSignup(ctx, c, signup); err != nil {
+		if err := voidSignup(ctx, u, signup); err != nil {
 			return nil, err
 		}
 	}
 	if k.ReferralID != nil {
-		back := db.ReferralReleaseParams{UpdatedAt: c.Now, ID: *k.ReferralID, OrgID: k.OrgID, CustomerID: k.ID}
-		if err := queries.ReferralRelease(ctx, c.Later(), back); err != nil {
+		back := db.ReferralReleaseParams{UpdatedAt: u.Now, ID: *k.ReferralID, OrgID: k.OrgID, CustomerID: k.ID}
+		if err := queries.ReferralRelease(ctx, u.Later(), back); err != nil {
 			return nil, err
 		}
 	}
-	if err := report.TouchCustomer(ctx, c, k); err != nil {
+	if err := report.TouchCustomer(ctx, u, k); err != nil {
 		return nil, err
 	}
-	err = queries.CustomerDelete(ctx, c.Later(), db.CustomerDeleteParams{ID: k.ID, OrgID: k.OrgID})
+	err = queries.CustomerDelete(ctx, u.Later(), db.CustomerDeleteParams{ID: k.ID, OrgID: k.OrgID})
 	return api.DeleteCustomer200JSONResponse{ID: k.ID, Object: "customer", Deleted: true}, err
 }
 
-func voidSignup(ctx context.Context, c *work.Call, k db.Commission) error {
+func voidSignup(ctx context.Context, u *work.Unit, k db.Commission) error {
 	switch k.Status {
 	case "paid":
 		return problem.New(problem.CustomerHasPaidCommissions, "The customer's sign-up commission %s is paid; the customer cannot be deleted.", k.ID)
 	case "voided", "rejected":
 		return nil
 	}
-	return commission.Void(ctx, c, k, "customer_deleted")
+	return commission.Void(ctx, u, k, "customer_deleted")
 }
 
-func lockCustomer(ctx context.Context, c *work.Call, id string) (db.Customer, error) {
-	k, err := queries.CustomerLock(ctx, c.DB(), db.CustomerLockParams{ID: id, OrgID: c.Key.OrgID})
+func lockCustomer(ctx context.Context, u *work.Unit, id string) (db.Customer, error) {
+	k, err := queries.CustomerLock(ctx, u.DB(), db.CustomerLockParams{ID: id, OrgID: u.OrgID})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return k, problem.NotFound("")
 	}
 	if err != nil {
 		return k, err
 	}
-	return k, fits(c, k.ProgramID)
+	return k, u.CheckProgram(k.ProgramID)
 }

@@ -13,12 +13,12 @@ import (
 
 // ListCustomers lists the customers of a program, newest first.
 func (s *Server) ListCustomers(ctx context.Context, r api.ListCustomersRequestObject) (api.ListCustomersResponseObject, error) {
-	c, p := work.From(ctx), r.Params
-	org := c.Key.OrgID
+	u, p := work.From(ctx), r.Params
+	org := u.OrgID
 	status, statusIn := choices(p.Status)
 	email := lower(p.Email)
 	tallied := email == nil && p.ExternalCustomerID == nil
-	rows, err := list(ctx, c, paging{
+	rows, err := list(ctx, u, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
 		refs: []reference{refPartner("partner_id", p.PartnerID)},
 	}, lister[position, db.Customer]{
@@ -45,30 +45,30 @@ func (s *Server) ListCustomers(ctx context.Context, r api.ListCustomersRequestOb
 		return nil, err
 	}
 	data := mapped(rows.rows, toCustomer)
-	if err := s.fillCustomers(ctx, c, data, p.Expand); err != nil {
+	if err := s.fillCustomers(ctx, u, data, p.Expand); err != nil {
 		return nil, err
 	}
 	return api.ListCustomers200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
 }
 
-func (s *Server) fillCustomers(ctx context.Context, c *work.Call, customers []api.Customer, expand []api.CustomerExpand) error {
-	return together(ctx, c,
-		embedPartner(ctx, c, wants(expand, api.CustomerExpandPartner), customers, func(k *api.Customer) (*string, *nullable.Nullable[api.Partner]) { return k.PartnerID, &k.Partner }),
-		embedReferral(ctx, c, wants(expand, api.CustomerExpandReferral), customers, func(k *api.Customer) (*string, *nullable.Nullable[api.Referral]) { return k.ReferralID, &k.Referral }),
-		embedLink(ctx, s, c, wants(expand, api.CustomerExpandLink), customers, func(k *api.Customer) (*string, *nullable.Nullable[api.Link]) { return k.LinkID, &k.Link }))
+func (s *Server) fillCustomers(ctx context.Context, u *work.Unit, customers []api.Customer, expand []api.CustomerExpand) error {
+	return together(ctx, u,
+		embedPartner(ctx, u, wants(expand, api.CustomerExpandPartner), customers, func(k *api.Customer) (*string, *nullable.Nullable[api.Partner]) { return k.PartnerID, &k.Partner }),
+		embedReferral(ctx, u, wants(expand, api.CustomerExpandReferral), customers, func(k *api.Customer) (*string, *nullable.Nullable[api.Referral]) { return k.ReferralID, &k.Referral }),
+		embedLink(ctx, s, u, wants(expand, api.CustomerExpandLink), customers, func(k *api.Customer) (*string, *nullable.Nullable[api.Link]) { return k.LinkID, &k.Link }))
 }
 
 // RetrieveCustomer returns one customer.
 func (s *Server) RetrieveCustomer(ctx context.Context, r api.RetrieveCustomerRequestObject) (api.RetrieveCustomerResponseObject, error) {
-	c := work.From(ctx)
-	customer, err := queries.CustomerGet(ctx, c.DB(), db.CustomerGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	u := work.From(ctx)
+	customer, err := queries.CustomerGet(ctx, u.DB(), db.CustomerGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	if err := fits(c, customer.ProgramID); err != nil {
+	if err := u.CheckProgram(customer.ProgramID); err != nil {
 		return nil, err
 	}
 	one := []api.Customer{toCustomer(customer)}
-	err = s.fillCustomers(ctx, c, one, r.Params.Expand)
+	err = s.fillCustomers(ctx, u, one, r.Params.Expand)
 	return api.RetrieveCustomer200JSONResponse(one[0]), err
 }

@@ -9,7 +9,6 @@ import (
 	"rail/openapi"
 	"rail/server/http/llms"
 	"rail/server/http/static"
-	"rail/server/work"
 )
 
 // The documents are made once, when the first of them is asked for.
@@ -44,7 +43,7 @@ type delivery struct {
 }
 
 func deliver(ctx context.Context, text *static.Text, ifNoneMatch *string) (delivery, error) {
-	return delivery{text, work.From(ctx).AcceptEncoding, deref(ifNoneMatch)}, nil
+	return delivery{text, static.Accepted(ctx), deref(ifNoneMatch)}, nil
 }
 
 func (d delivery) write(w http.ResponseWriter) error { return d.Serve(w, d.accept, d.ifNoneMatch) }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"rail/server/auth"
 	"rail/server/harness/apitest"
 	"rail/server/http/handlers"
 	"rail/server/money/payout"
@@ -118,8 +117,8 @@ func (p *provoker) switchCoupon() {
 	coupon := s.Must(201, s.Post("/v1/coupons", M{"program_id": p.program, "code": "EVERY"})).String("id")
 	active := func(on bool) {
 		p.t.Helper()
-		processor(p.t, s, func(ctx context.Context, _ *handlers.Server, c *work.Call) error {
-			return handlers.SetCouponActive(ctx, c, coupon, on)
+		processor(p.t, s, func(ctx context.Context, _ *handlers.Server, u *work.Unit) error {
+			return handlers.SetCouponActive(ctx, u, coupon, on)
 		})
 	}
 	p.step("coupon", "affiliate_coupon.created")
@@ -137,8 +136,8 @@ func (p *provoker) enrolCustomer(partner string) {
 	p.t.Helper()
 	buyer := p.s.Customer(p.program, partner, M{"email": "buyer@example.com"})
 	p.step("buyer")
-	processor(p.t, p.s, func(ctx context.Context, server *handlers.Server, c *work.Call) error {
-		_, err := server.EnrolCustomer(ctx, c, buyer)
+	processor(p.t, p.s, func(ctx context.Context, server *handlers.Server, u *work.Unit) error {
+		_, err := server.EnrolCustomer(ctx, u, buyer)
 		return err
 	})
 	p.step("enrolled", "affiliate.created", "customer.enrolled_as_partner")
@@ -165,14 +164,16 @@ func TestEveryEventIsProvoked(t *testing.T) {
 }
 
 // processor runs what an integration will run, in a transaction like a request's.
-func processor(t *testing.T, s *apitest.Server, run func(context.Context, *handlers.Server, *work.Call) error) {
+func processor(t *testing.T, s *apitest.Server, run func(context.Context, *handlers.Server, *work.Unit) error) {
 	t.Helper()
 	keeper, err := secret.New(s.Config.SecretKey)
 	require.NoError(t, err)
 	tx, err := pgtx.Begin(t.Context(), s.Pool)
 	require.NoError(t, err)
 	defer tx.Rollback()
-	c := work.New(s.Pool, "run_processor", "processor", auth.Key{OrgID: s.Org}, s.Clock.Now()).WithTx(tx)
+	c := work.New(s.Pool, work.Unit{
+		OrgID: s.Org, Actor: work.Actor{Kind: work.Processor, ID: "test"}, RequestID: "run_processor", Now: s.Clock.Now(),
+	}).WithTx(tx)
 	require.NoError(t, run(t.Context(), handlers.New(handlers.Options{Keeper: keeper, BaseURL: "https://rail.example"}), c))
 	require.NoError(t, c.Events.Flush(t.Context(), tx.Later()))
 	require.NoError(t, tx.Commit(t.Context()))

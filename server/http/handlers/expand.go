@@ -15,7 +15,7 @@ func wants[E ~string](asked []E, name E) bool { return slices.Contains(asked, na
 
 // embed loads the related objects of a page with one query and sets them.
 // ref returns the id of an object's relation ("" for none), set stores it.
-func embed[O, R, A any](ctx context.Context, tx pgtx.DBTX, c *work.Call, objects []O,
+func embed[O, R, A any](ctx context.Context, tx pgtx.DBTX, u *work.Unit, objects []O,
 	ref func(*O) *string, load func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]R, error),
 	toAPI func(R) (string, A), set func(*O, nullable.Nullable[A]),
 ) error {
@@ -27,7 +27,7 @@ func embed[O, R, A any](ctx context.Context, tx pgtx.DBTX, c *work.Call, objects
 	}
 	related := map[string]A{}
 	if len(ids) > 0 {
-		rows, err := load(ctx, tx, c.Key.OrgID, ids)
+		rows, err := load(ctx, tx, u.OrgID, ids)
 		if err != nil {
 			return err
 		}

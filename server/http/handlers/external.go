@@ -38,18 +38,18 @@ type finder func(ctx context.Context, tx pgtx.DBTX, org, externalID string) (str
 
 // resolve returns the id of the object that a request names by ours or by an
 // external id; nil where it names none. An unknown one is a 404.
-func resolve(ctx context.Context, c *work.Call, programID string, ours, external member, find finder) (*string, error) {
+func resolve(ctx context.Context, u *work.Unit, programID string, ours, external member, find finder) (*string, error) {
 	if err := atMostOne(ours, external); err != nil || external.value == nil {
 		return ours.value, err
 	}
 	var id string
-	errs := c.Each(ctx,
+	errs := u.Each(ctx,
 		func(tx pgtx.DBTX) error {
-			_, err := queries.ProgramExists(ctx, tx, db.ProgramExistsParams{ID: programID, OrgID: c.Key.OrgID})
+			_, err := queries.ProgramExists(ctx, tx, db.ProgramExistsParams{ID: programID, OrgID: u.OrgID})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			id, err = find(ctx, tx, c.Key.OrgID, *external.value)
+			id, err = find(ctx, tx, u.OrgID, *external.value)
 			return err
 		})
 	switch {
@@ -62,8 +62,8 @@ func resolve(ctx context.Context, c *work.Call, programID string, ours, external
 }
 
 // namedCustomer is resolve for customer_id and external_customer_id.
-func namedCustomer(ctx context.Context, c *work.Call, programID string, id, externalID *string) (*string, error) {
-	return resolve(ctx, c, programID, member{"customer_id", id}, member{"external_customer_id", externalID},
+func namedCustomer(ctx context.Context, u *work.Unit, programID string, id, externalID *string) (*string, error) {
+	return resolve(ctx, u, programID, member{"customer_id", id}, member{"external_customer_id", externalID},
 		func(ctx context.Context, tx pgtx.DBTX, org, external string) (string, error) {
 			k, err := queries.CustomerByExternalID(ctx, tx, db.CustomerByExternalIDParams{ProgramID: programID,
 				OrgID: org, ExternalCustomerID: &external})
@@ -72,8 +72,8 @@ func namedCustomer(ctx context.Context, c *work.Call, programID string, id, exte
 }
 
 // namedSale is resolve for sale_id and external_charge_id.
-func namedSale(ctx context.Context, c *work.Call, programID string, id, chargeID *string) (*string, error) {
-	return resolve(ctx, c, programID, member{"sale_id", id}, member{"external_charge_id", chargeID},
+func namedSale(ctx context.Context, u *work.Unit, programID string, id, chargeID *string) (*string, error) {
+	return resolve(ctx, u, programID, member{"sale_id", id}, member{"external_charge_id", chargeID},
 		func(ctx context.Context, tx pgtx.DBTX, org, charge string) (string, error) {
 			return queries.SaleByCharge(ctx, tx, db.SaleByChargeParams{ProgramID: programID, OrgID: org,
 				ExternalChargeID: charge})

@@ -34,18 +34,18 @@ const (
 
 // CreateFlow adds a commission rule. The catalogue has no event for it.
 func (s *Server) CreateFlow(ctx context.Context, r api.CreateFlowRequestObject) (api.CreateFlowResponseObject, error) {
-	c, b := work.From(ctx), r.Body
-	flow, err := newFlow(c, b)
+	u, b := work.From(ctx), r.Body
+	flow, err := newFlow(u, b)
 	if err != nil {
 		return nil, err
 	}
-	if err := check(ctx, c, b.ProgramID, append([]reference{refProgram("program_id", &b.ProgramID)}, flowRefs(flow)...)...); err != nil {
+	if err := check(ctx, u, b.ProgramID, append([]reference{refProgram("program_id", &b.ProgramID)}, flowRefs(flow)...)...); err != nil {
 		return nil, err
 	}
-	if err := s.flowRoom(ctx, c, flow); err != nil {
+	if err := s.flowRoom(ctx, u, flow); err != nil {
 		return nil, err
 	}
-	err = queries.FlowInsert(ctx, c.Later(), db.FlowInsertParams{
+	err = queries.FlowInsert(ctx, u.Later(), db.FlowInsertParams{
 		ID: flow.ID, OrgID: flow.OrgID, ProgramID: flow.ProgramID, Name: flow.Name, Description: flow.Description, GroupID: flow.GroupID,
 		PartnerID: flow.PartnerID, Trigger: flow.Trigger, Action: flow.Action, TargetGroupID: flow.TargetGroupID, RateType: flow.RateType,
 		RateValue: flow.RateValue, ApprovalMode: flow.ApprovalMode, ApprovalDelayDays: flow.ApprovalDelayDays, Priority: flow.Priority,
@@ -59,12 +59,12 @@ func (s *Server) CreateFlow(ctx context.Context, r api.CreateFlowRequestObject) 
 }
 
 // newFlow is the flow that a body describes, judged by itself.
-func newFlow(c *work.Call, b *api.FlowCreate) (db.Flow, error) {
+func newFlow(u *work.Unit, b *api.FlowCreate) (db.Flow, error) {
 	flow := db.Flow{
-		ID: ident.New(ident.Flow), OrgID: c.Key.OrgID, ProgramID: b.ProgramID, Name: b.Name, Description: b.Description, GroupID: b.GroupID,
+		ID: ident.New(ident.Flow), OrgID: u.OrgID, ProgramID: b.ProgramID, Name: b.Name, Description: b.Description, GroupID: b.GroupID,
 		PartnerID: b.PartnerID, Trigger: string(rules.NewPayment), Action: string(rules.GenerateCommission), TargetGroupID: b.TargetGroupID,
 		RateType: (*string)(b.RateType), RateValue: b.RateValue, ApprovalMode: string(rules.ApproveImmediately),
-		ApprovalDelayDays: b.ApprovalDelayDays, Priority: defaultPriority, Status: "active", CreatedAt: c.Now, UpdatedAt: c.Now,
+		ApprovalDelayDays: b.ApprovalDelayDays, Priority: defaultPriority, Status: "active", CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	setText(&flow.Trigger, b.Trigger)
 	setText(&flow.Action, b.Action)
@@ -86,8 +86,8 @@ func newFlow(c *work.Call, b *api.FlowCreate) (db.Flow, error) {
 // UpdateFlow changes a flow as a whole: what stays is judged again together
 // with what is new.
 func (s *Server) UpdateFlow(ctx context.Context, r api.UpdateFlowRequestObject) (api.UpdateFlowResponseObject, error) {
-	c := work.From(ctx)
-	before, err := lockFlow(ctx, c, r.ID)
+	u := work.From(ctx)
+	before, err := lockFlow(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +96,8 @@ func (s *Server) UpdateFlow(ctx context.Context, r api.UpdateFlowRequestObject) 
 		return nil, err
 	}
 	if !reflect.DeepEqual(flow, before) {
-		flow.UpdatedAt = c.Now
-		if err := s.saveFlow(ctx, c, before, flow); err != nil {
+		flow.UpdatedAt = u.Now
+		if err := s.saveFlow(ctx, u, before, flow); err != nil {
 			return nil, err
 		}
 	}
@@ -173,17 +173,17 @@ func setText[E ~string](field *string, given *E) {
 }
 
 // saveFlow writes a changed flow and tells of the change.
-func (s *Server) saveFlow(ctx context.Context, c *work.Call, before, f db.Flow) error {
-	if err := check(ctx, c, f.ProgramID, changedRefs(before, f)...); err != nil {
+func (s *Server) saveFlow(ctx context.Context, u *work.Unit, before, f db.Flow) error {
+	if err := check(ctx, u, f.ProgramID, changedRefs(before, f)...); err != nil {
 		return err
 	}
 	if f.Status == "active" && (before.Status != "active" || f.ConditionsBytes > before.ConditionsBytes) {
-		if err := s.flowRoom(ctx, c, f); err != nil {
+		if err := s.flowRoom(ctx, u, f); err != nil {
 			return err
 		}
 	}
-	recordFlow(c, before, f)
-	return queries.FlowUpdate(ctx, c.Later(), db.FlowUpdateParams{
+	recordFlow(u, before, f)
+	return queries.FlowUpdate(ctx, u.Later(), db.FlowUpdateParams{
 		Name: f.Name, Description: f.Description, GroupID: f.GroupID, PartnerID: f.PartnerID, Trigger: f.Trigger, Action: f.Action,
 		TargetGroupID: f.TargetGroupID, RateType: f.RateType, RateValue: f.RateValue, ApprovalMode: f.ApprovalMode,
 		ApprovalDelayDays: f.ApprovalDelayDays, Priority: f.Priority, Status: f.Status, Branches: f.Branches, UpdatedAt: f.UpdatedAt,
@@ -193,14 +193,14 @@ func (s *Server) saveFlow(ctx context.Context, c *work.Call, before, f db.Flow) 
 
 // recordFlow tells a change of status apart from every other change; one update
 // can be both (decisions, 136).
-func recordFlow(c *work.Call, before, f db.Flow) {
+func recordFlow(u *work.Unit, before, f db.Flow) {
 	other := f
 	other.Status, other.UpdatedAt = before.Status, before.UpdatedAt
 	if !reflect.DeepEqual(other, before) {
-		c.Events.Record("rule.updated", aboutFlow(f), api.RuleUpdatedData{RuleID: f.ID, Name: f.Name, Before: ruleSnapshot(before), After: ruleSnapshot(f)})
+		u.Record("rule.updated", aboutFlow(f), api.RuleUpdatedData{RuleID: f.ID, Name: f.Name, Before: ruleSnapshot(before), After: ruleSnapshot(f)})
 	}
 	if f.Status != before.Status {
-		c.Events.Record("rule.status_changed", aboutFlow(f), api.RuleStatusChangedData{RuleID: f.ID, Name: f.Name, Status: api.FlowStatus(f.Status)})
+		u.Record("rule.status_changed", aboutFlow(f), api.RuleStatusChangedData{RuleID: f.ID, Name: f.Name, Status: api.FlowStatus(f.Status)})
 	}
 }
 
@@ -231,9 +231,9 @@ func changedRefs(before, f db.Flow) []reference {
 // flowRoom refuses a flow for which there is no room beside the others of its
 // program. The lock on the program makes the counts exact: they are read after
 // it, in the same trip.
-func (s *Server) flowRoom(ctx context.Context, c *work.Call, f db.Flow) error {
+func (s *Server) flowRoom(ctx context.Context, u *work.Unit, f db.Flow) error {
 	var others db.FlowCountsRow
-	errs := c.Each(ctx,
+	errs := u.Each(ctx,
 		func(tx pgtx.DBTX) error {
 			_, err := queries.ProgramLock(ctx, tx, db.ProgramLockParams{ID: f.ProgramID, OrgID: f.OrgID})
 			return err
@@ -253,7 +253,7 @@ func (s *Server) flowRoom(ctx context.Context, c *work.Call, f db.Flow) error {
 	if f.Status != "active" {
 		return nil
 	}
-	if quota := s.plan(c).FlowQuota; quota > 0 && others.Active >= quota {
+	if quota := u.Plan.FlowQuota; quota > 0 && others.Active >= quota {
 		return problem.New(problem.FlowQuotaExceeded, "The plan allows %d active flows in a program and they are in use.", quota)
 	}
 	if total := others.ActiveBytes + f.ConditionsBytes; total > maxActiveConditions {

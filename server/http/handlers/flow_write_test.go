@@ -10,7 +10,6 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/auth"
 	"rail/server/problem"
 	"rail/server/work"
 )
@@ -19,7 +18,7 @@ func flowCreate(t *testing.T, body string) (db.Flow, error) {
 	t.Helper()
 	b := api.FlowCreate{ProgramID: "prg_1", Name: "Rule"}
 	require.NoError(t, json.Unmarshal([]byte(body), &b))
-	return newFlow(&work.Call{Key: auth.Key{OrgID: "org_1"}}, &b)
+	return newFlow(&work.Unit{OrgID: "org_1"}, &b)
 }
 
 func TestFlowRules(t *testing.T) {

@@ -14,10 +14,10 @@ import (
 // ListFlows lists the flows of a program in the order in which they are asked:
 // priority, then partner before group before program, then the oldest.
 func (s *Server) ListFlows(ctx context.Context, r api.ListFlowsRequestObject) (api.ListFlowsResponseObject, error) {
-	c, p := work.From(ctx), r.Params
-	org := c.Key.OrgID
+	u, p := work.From(ctx), r.Params
+	org := u.OrgID
 	status, statusIn := choices(p.Status)
-	rows, err := list(ctx, c, paging{
+	rows, err := list(ctx, u, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
 		refs: []reference{refGroup("group_id", p.GroupID), refPartner("partner_id", p.PartnerID)},
 	}, lister[db.FlowCursorRow, db.Flow]{
@@ -51,26 +51,26 @@ func (s *Server) ListFlows(ctx context.Context, r api.ListFlowsRequestObject) (a
 	if err != nil {
 		return nil, err
 	}
-	if err := fillFlows(ctx, c, data, p.Expand); err != nil {
+	if err := fillFlows(ctx, u, data, p.Expand); err != nil {
 		return nil, err
 	}
 	return api.ListFlows200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
 }
 
-func fillFlows(ctx context.Context, c *work.Call, flows []api.Flow, expand []api.FlowExpand) error {
-	return together(ctx, c,
-		embedGroup(ctx, c, wants(expand, api.FlowExpandGroup), flows, func(f *api.Flow) (*string, *nullable.Nullable[api.Group]) { return f.GroupID, &f.Group }),
-		embedPartner(ctx, c, wants(expand, api.FlowExpandPartner), flows, func(f *api.Flow) (*string, *nullable.Nullable[api.Partner]) { return f.PartnerID, &f.Partner }))
+func fillFlows(ctx context.Context, u *work.Unit, flows []api.Flow, expand []api.FlowExpand) error {
+	return together(ctx, u,
+		embedGroup(ctx, u, wants(expand, api.FlowExpandGroup), flows, func(f *api.Flow) (*string, *nullable.Nullable[api.Group]) { return f.GroupID, &f.Group }),
+		embedPartner(ctx, u, wants(expand, api.FlowExpandPartner), flows, func(f *api.Flow) (*string, *nullable.Nullable[api.Partner]) { return f.PartnerID, &f.Partner }))
 }
 
 // RetrieveFlow returns one flow.
 func (s *Server) RetrieveFlow(ctx context.Context, r api.RetrieveFlowRequestObject) (api.RetrieveFlowResponseObject, error) {
-	c := work.From(ctx)
-	row, err := queries.FlowGet(ctx, c.DB(), db.FlowGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	u := work.From(ctx)
+	row, err := queries.FlowGet(ctx, u.DB(), db.FlowGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	if err := fits(c, row.ProgramID); err != nil {
+	if err := u.CheckProgram(row.ProgramID); err != nil {
 		return nil, err
 	}
 	flow, err := toFlow(row)
@@ -78,26 +78,26 @@ func (s *Server) RetrieveFlow(ctx context.Context, r api.RetrieveFlowRequestObje
 		return nil, err
 	}
 	one := []api.Flow{flow}
-	err = fillFlows(ctx, c, one, r.Params.Expand)
+	err = fillFlows(ctx, u, one, r.Params.Expand)
 	return api.RetrieveFlow200JSONResponse(one[0]), err
 }
 
 // DeleteFlow removes a flow; the commissions that it made keep its id.
 func (s *Server) DeleteFlow(ctx context.Context, r api.DeleteFlowRequestObject) (api.DeleteFlowResponseObject, error) {
-	c := work.From(ctx)
-	flow, err := lockFlow(ctx, c, r.ID)
+	u := work.From(ctx)
+	flow, err := lockFlow(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
-	err = queries.FlowDelete(ctx, c.Later(), db.FlowDeleteParams{ID: flow.ID, OrgID: flow.OrgID})
-	c.Events.Record("rule.deleted", aboutFlow(flow), api.RuleDeletedData{RuleID: flow.ID, Name: flow.Name})
+	err = queries.FlowDelete(ctx, u.Later(), db.FlowDeleteParams{ID: flow.ID, OrgID: flow.OrgID})
+	u.Record("rule.deleted", aboutFlow(flow), api.RuleDeletedData{RuleID: flow.ID, Name: flow.Name})
 	return api.DeleteFlow200JSONResponse{ID: flow.ID, Object: "flow", Deleted: true}, err
 }
 
-func lockFlow(ctx context.Context, c *work.Call, id string) (db.Flow, error) {
-	flow, err := queries.FlowLock(ctx, c.DB(), db.FlowLockParams{ID: id, OrgID: c.Key.OrgID})
+func lockFlow(ctx context.Context, u *work.Unit, id string) (db.Flow, error) {
+	flow, err := queries.FlowLock(ctx, u.DB(), db.FlowLockParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
 		return flow, err
 	}
-	return flow, fits(c, flow.ProgramID)
+	return flow, u.CheckProgram(flow.ProgramID)
 }

@@ -20,9 +20,9 @@ const groupSlugMax = 64
 
 // ListGroups lists the groups of a program, newest first.
 func (s *Server) ListGroups(ctx context.Context, r api.ListGroupsRequestObject) (api.ListGroupsResponseObject, error) {
-	c, p := work.From(ctx), r.Params
-	org := c.Key.OrgID
-	rows, err := list(ctx, c, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.Group]{
+	u, p := work.From(ctx), r.Params
+	org := u.OrgID
+	rows, err := list(ctx, u, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.Group]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
 			row, err := queries.GroupCursor(ctx, tx, db.GroupCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org})
 			return position{row.CreatedAt, row.ID}, err
@@ -43,30 +43,30 @@ func (s *Server) ListGroups(ctx context.Context, r api.ListGroupsRequestObject) 
 	for i, row := range rows.rows {
 		out.Data[i] = toGroup(row)
 	}
-	return out, addGroupStats(ctx, c, out.Data, p.Include)
+	return out, addGroupStats(ctx, u, out.Data, p.Include)
 }
 
 // RetrieveGroup returns one group.
 func (s *Server) RetrieveGroup(ctx context.Context, r api.RetrieveGroupRequestObject) (api.RetrieveGroupResponseObject, error) {
-	c := work.From(ctx)
-	row, err := queries.GroupGet(ctx, c.DB(), db.GroupGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	u := work.From(ctx)
+	row, err := queries.GroupGet(ctx, u.DB(), db.GroupGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	if err := fits(c, row.ProgramID); err != nil {
+	if err := u.CheckProgram(row.ProgramID); err != nil {
 		return nil, err
 	}
 	out := []api.Group{toGroup(row)}
-	err = addGroupStats(ctx, c, out, r.Params.Include)
+	err = addGroupStats(ctx, u, out, r.Params.Include)
 	return api.RetrieveGroup200JSONResponse(out[0]), err
 }
 
 // addGroupStats sets the counters of groups where they are asked for.
-func addGroupStats(ctx context.Context, c *work.Call, groups []api.Group, include []api.GroupInclude) error {
+func addGroupStats(ctx context.Context, u *work.Unit, groups []api.Group, include []api.GroupInclude) error {
 	if !wants(include, api.GroupIncludeStats) || len(groups) == 0 {
 		return nil
 	}
-	partners, err := tallyOf(ctx, c.DB(), c, "partners", groups[0].ProgramID, ids(groups, func(g *api.Group) string { return g.ID }))
+	partners, err := tallyOf(ctx, u.DB(), u, "partners", groups[0].ProgramID, ids(groups, func(g *api.Group) string { return g.ID }))
 	for i := range groups {
 		groups[i].Stats = &api.GroupStats{Partners: partners[groups[i].ID]}
 	}
@@ -76,18 +76,18 @@ func addGroupStats(ctx context.Context, c *work.Call, groups []api.Group, includ
 // CreateGroup adds a group; a name that is taken, whatever its case, is
 // refused, while a slug that is taken gets a suffix.
 func (s *Server) CreateGroup(ctx context.Context, r api.CreateGroupRequestObject) (api.CreateGroupResponseObject, error) {
-	c, b := work.From(ctx), r.Body
+	u, b := work.From(ctx), r.Body
 	slug := slugify(b.Name, groupSlugMax)
 	if slug == "" {
 		slug = "group"
 	}
 	var held db.Group
 	var slugs []string
-	errs := c.Each(ctx,
-		func(tx pgtx.DBTX) error { return programExists(ctx, c, tx, b.ProgramID) },
-		func(tx pgtx.DBTX) (err error) { held, err = groupByName(ctx, c, tx, b.ProgramID, b.Name); return err },
+	errs := u.Each(ctx,
+		func(tx pgtx.DBTX) error { return programExists(ctx, u, tx, b.ProgramID) },
+		func(tx pgtx.DBTX) (err error) { held, err = groupByName(ctx, u, tx, b.ProgramID, b.Name); return err },
 		func(tx pgtx.DBTX) (err error) {
-			slugs, err = queries.GroupSlugs(ctx, tx, db.GroupSlugsParams{ProgramID: b.ProgramID, OrgID: c.Key.OrgID, Slug: slug})
+			slugs, err = queries.GroupSlugs(ctx, tx, db.GroupSlugsParams{ProgramID: b.ProgramID, OrgID: u.OrgID, Slug: slug})
 			return err
 		})
 	if err := pgtx.First(errs); err != nil {
@@ -97,16 +97,16 @@ func (s *Server) CreateGroup(ctx context.Context, r api.CreateGroupRequestObject
 		return nil, groupTaken(held)
 	}
 	g := db.Group{
-		ID: ident.New(ident.Group), OrgID: c.Key.OrgID, ProgramID: b.ProgramID, Name: b.Name,
+		ID: ident.New(ident.Group), OrgID: u.OrgID, ProgramID: b.ProgramID, Name: b.Name,
 		Slug: unused(slug, 2*groupSlugMax, slugs), Description: b.Description, LandingURL: b.LandingURL, IsPrivate: deref(b.IsPrivate),
-		CreatedAt: c.Now, UpdatedAt: c.Now,
+		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
-	err := queries.GroupAdd(ctx, c.Later(), db.GroupAddParams(g))
+	err := queries.GroupAdd(ctx, u.Later(), db.GroupAddParams(g))
 	return api.CreateGroup201JSONResponse(toGroup(g)), err
 }
 
-func groupByName(ctx context.Context, c *work.Call, tx pgtx.DBTX, programID, name string) (db.Group, error) {
-	return queries.GroupByName(ctx, tx, db.GroupByNameParams{ProgramID: programID, OrgID: c.Key.OrgID, Name: name})
+func groupByName(ctx context.Context, u *work.Unit, tx pgtx.DBTX, programID, name string) (db.Group, error) {
+	return queries.GroupByName(ctx, tx, db.GroupByNameParams{ProgramID: programID, OrgID: u.OrgID, Name: name})
 }
 
 func groupTaken(held db.Group) error {
@@ -115,14 +115,14 @@ func groupTaken(held db.Group) error {
 
 // UpdateGroup changes a group. The slug stays, since it is in addresses.
 func (s *Server) UpdateGroup(ctx context.Context, r api.UpdateGroupRequestObject) (api.UpdateGroupResponseObject, error) {
-	c, b := work.From(ctx), r.Body
-	before, err := lockGroup(ctx, c, r.ID)
+	u, b := work.From(ctx), r.Body
+	before, err := lockGroup(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
 	g := before
 	if b.Name != nil && *b.Name != g.Name {
-		held, err := groupByName(ctx, c, c.DB(), g.ProgramID, *b.Name)
+		held, err := groupByName(ctx, u, u.DB(), g.ProgramID, *b.Name)
 		if err == nil && held.ID != g.ID {
 			return nil, groupTaken(held)
 		}
@@ -136,22 +136,22 @@ func (s *Server) UpdateGroup(ctx context.Context, r api.UpdateGroupRequestObject
 	change(&g.IsPrivate, b.IsPrivate)
 	change(&g.IsDefault, (*bool)(b.IsDefault))
 	if !reflect.DeepEqual(before, g) {
-		g.UpdatedAt = c.Now
-		err = saveGroup(ctx, c, before, g)
+		g.UpdatedAt = u.Now
+		err = saveGroup(ctx, u, before, g)
 	}
 	return api.UpdateGroup200JSONResponse(toGroup(g)), err
 }
 
 // saveGroup writes a changed group; a new default takes the place of the old
 // one (decisions, 49).
-func saveGroup(ctx context.Context, c *work.Call, before, g db.Group) error {
+func saveGroup(ctx context.Context, u *work.Unit, before, g db.Group) error {
 	if g.IsDefault && !before.IsDefault {
-		err := queries.GroupUndefault(ctx, c.Later(), db.GroupUndefaultParams{UpdatedAt: c.Now, ProgramID: g.ProgramID, OrgID: g.OrgID, ID: g.ID})
+		err := queries.GroupUndefault(ctx, u.Later(), db.GroupUndefaultParams{UpdatedAt: u.Now, ProgramID: g.ProgramID, OrgID: g.OrgID, ID: g.ID})
 		if err != nil {
 			return err
 		}
 	}
-	return queries.GroupUpdate(ctx, c.Later(), db.GroupUpdateParams{
+	return queries.GroupUpdate(ctx, u.Later(), db.GroupUpdateParams{
 		Name: g.Name, Description: g.Description, LandingURL: g.LandingURL, IsPrivate: g.IsPrivate, IsDefault: g.IsDefault,
 		UpdatedAt: g.UpdatedAt, ID: g.ID, OrgID: g.OrgID,
 	})
@@ -160,53 +160,53 @@ func saveGroup(ctx context.Context, c *work.Call, before, g db.Group) error {
 // DeleteGroup removes a group with its flows; partners, applications and
 // coupons stay without a group (decisions, 51).
 func (s *Server) DeleteGroup(ctx context.Context, r api.DeleteGroupRequestObject) (api.DeleteGroupResponseObject, error) {
-	c := work.From(ctx)
-	g, err := lockGroup(ctx, c, r.ID)
+	u := work.From(ctx)
+	g, err := lockGroup(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
 	if g.IsDefault {
 		return nil, problem.New(problem.DefaultGroupUndeletable, "The group is the program's default; make another one the default first.")
 	}
-	flows, err := queries.GroupDeleteFlows(ctx, c.DB(), db.GroupDeleteFlowsParams{ProgramID: g.ProgramID, OrgID: g.OrgID, GroupID: &g.ID})
+	flows, err := queries.GroupDeleteFlows(ctx, u.DB(), db.GroupDeleteFlowsParams{ProgramID: g.ProgramID, OrgID: g.OrgID, GroupID: &g.ID})
 	if err != nil {
 		return nil, err
 	}
 	slices.SortFunc(flows, func(a, b db.GroupDeleteFlowsRow) int { return cmp.Compare(a.ID, b.ID) })
 	for _, f := range flows {
-		recordRuleDeleted(c, g.ProgramID, f.ID, f.Name)
+		recordRuleDeleted(u, g.ProgramID, f.ID, f.Name)
 	}
-	return api.DeleteGroup200JSONResponse{ID: g.ID, Object: "group", Deleted: true}, leaveGroup(ctx, c, g)
+	return api.DeleteGroup200JSONResponse{ID: g.ID, Object: "group", Deleted: true}, leaveGroup(ctx, u, g)
 }
 
 // leaveGroup makes everything let go of a group, and removes it.
-func leaveGroup(ctx context.Context, c *work.Call, g db.Group) error {
-	leave := db.GroupLeavePartnersParams{UpdatedAt: c.Now, ProgramID: g.ProgramID, OrgID: g.OrgID, GroupID: &g.ID}
-	if err := queries.GroupLeavePartners(ctx, c.Later(), leave); err != nil {
+func leaveGroup(ctx context.Context, u *work.Unit, g db.Group) error {
+	leave := db.GroupLeavePartnersParams{UpdatedAt: u.Now, ProgramID: g.ProgramID, OrgID: g.OrgID, GroupID: &g.ID}
+	if err := queries.GroupLeavePartners(ctx, u.Later(), leave); err != nil {
 		return err
 	}
-	if err := queries.GroupLeaveApplications(ctx, c.Later(), db.GroupLeaveApplicationsParams(leave)); err != nil {
+	if err := queries.GroupLeaveApplications(ctx, u.Later(), db.GroupLeaveApplicationsParams(leave)); err != nil {
 		return err
 	}
-	if err := queries.GroupLeaveCoupons(ctx, c.Later(), db.GroupLeaveCouponsParams(leave)); err != nil {
+	if err := queries.GroupLeaveCoupons(ctx, u.Later(), db.GroupLeaveCouponsParams(leave)); err != nil {
 		return err
 	}
-	lose := db.ResourcesLoseGroupParams{GroupID: g.ID, UpdatedAt: c.Now, ProgramID: g.ProgramID, OrgID: g.OrgID}
-	if err := queries.ResourcesLoseGroup(ctx, c.Later(), lose); err != nil {
+	lose := db.ResourcesLoseGroupParams{GroupID: g.ID, UpdatedAt: u.Now, ProgramID: g.ProgramID, OrgID: g.OrgID}
+	if err := queries.ResourcesLoseGroup(ctx, u.Later(), lose); err != nil {
 		return err
 	}
-	return queries.GroupDelete(ctx, c.Later(), db.GroupDeleteParams{ID: g.ID, OrgID: g.OrgID})
+	return queries.GroupDelete(ctx, u.Later(), db.GroupDeleteParams{ID: g.ID, OrgID: g.OrgID})
 }
 
 // recordRuleDeleted tells that a flow went together with its scope.
-func recordRuleDeleted(c *work.Call, programID, flowID, name string) {
-	c.Events.Record("rule.deleted", event.Subject{ProgramID: programID, ID: flowID}, api.RuleDeletedData{RuleID: flowID, Name: name})
+func recordRuleDeleted(u *work.Unit, programID, flowID, name string) {
+	u.Record("rule.deleted", event.Subject{ProgramID: programID, ID: flowID}, api.RuleDeletedData{RuleID: flowID, Name: name})
 }
 
-func lockGroup(ctx context.Context, c *work.Call, id string) (db.Group, error) {
-	g, err := queries.GroupLock(ctx, c.DB(), db.GroupLockParams{ID: id, OrgID: c.Key.OrgID})
+func lockGroup(ctx context.Context, u *work.Unit, id string) (db.Group, error) {
+	g, err := queries.GroupLock(ctx, u.DB(), db.GroupLockParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
 		return g, err
 	}
-	return g, fits(c, g.ProgramID)
+	return g, u.CheckProgram(g.ProgramID)
 }

@@ -12,10 +12,10 @@ import (
 // signed. While they must, the request path has seen the signature of the call
 // that turns it off (decisions, 2).
 func (s *Server) SetInboundSigning(ctx context.Context, r api.SetInboundSigningRequestObject) (api.SetInboundSigningResponseObject, error) {
-	c := work.From(ctx)
-	err := queries.APIKeySetSigning(ctx, c.Later(), db.APIKeySetSigningParams{
-		Required: r.Body.Required, Now: &c.Now, ID: c.Key.ID, OrgID: c.Key.OrgID,
+	u := work.From(ctx)
+	err := queries.APIKeySetSigning(ctx, u.Later(), db.APIKeySetSigningParams{
+		Required: r.Body.Required, Now: &u.Now, ID: u.Actor.ID, OrgID: u.OrgID,
 	})
-	c.OnCommit(s.Keys.Forget)
-	return api.SetInboundSigning200JSONResponse{Object: "inbound_signing", Required: r.Body.Required, UpdatedAt: c.Now}, err
+	u.OnCommit(s.Keys.Forget)
+	return api.SetInboundSigning200JSONResponse{Object: "inbound_signing", Required: r.Body.Required, UpdatedAt: u.Now}, err
 }

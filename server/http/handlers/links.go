@@ -27,9 +27,9 @@ const (
 
 // ListLinks lists the links of a program, newest first, without deleted ones.
 func (s *Server) ListLinks(ctx context.Context, r api.ListLinksRequestObject) (api.ListLinksResponseObject, error) {
-	c, p := work.From(ctx), r.Params
-	org := c.Key.OrgID
-	rows, err := list(ctx, c, paging{
+	u, p := work.From(ctx), r.Params
+	org := u.OrgID
+	rows, err := list(ctx, u, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
 		refs: []reference{refPartner("partner_id", p.PartnerID)},
 	}, lister[position, db.Link]{
@@ -51,25 +51,25 @@ func (s *Server) ListLinks(ctx context.Context, r api.ListLinksRequestObject) (a
 		return nil, err
 	}
 	data := mapped(rows.rows, s.toLink)
-	if err := fillLinks(ctx, c, data, p.Expand, p.Include); err != nil {
+	if err := fillLinks(ctx, u, data, p.Expand, p.Include); err != nil {
 		return nil, err
 	}
 	return api.ListLinks200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
 }
 
 // fillLinks adds what was asked for beside the links themselves.
-func fillLinks(ctx context.Context, c *work.Call, links []api.Link, expand []api.LinkExpand, include []api.LinkInclude) error {
-	return together(ctx, c,
-		embedPartner(ctx, c, wants(expand, api.LinkExpandPartner), links, func(l *api.Link) (*string, *nullable.Nullable[api.Partner]) { return &l.PartnerID, &l.Partner }),
-		linkStats(ctx, c, wants(include, api.LinkIncludeStats), links))
+func fillLinks(ctx context.Context, u *work.Unit, links []api.Link, expand []api.LinkExpand, include []api.LinkInclude) error {
+	return together(ctx, u,
+		embedPartner(ctx, u, wants(expand, api.LinkExpandPartner), links, func(l *api.Link) (*string, *nullable.Nullable[api.Partner]) { return &l.PartnerID, &l.Partner }),
+		linkStats(ctx, u, wants(include, api.LinkIncludeStats), links))
 }
 
-func linkStats(ctx context.Context, c *work.Call, wanted bool, links []api.Link) pgtx.Read {
+func linkStats(ctx context.Context, u *work.Unit, wanted bool, links []api.Link) pgtx.Read {
 	if !wanted || len(links) == 0 {
 		return nil
 	}
 	return func(tx pgtx.DBTX) error {
-		rows, err := queries.LinkStats(ctx, tx, db.LinkStatsParams{Ids: ids(links, func(l *api.Link) string { return l.ID }), OrgID: c.Key.OrgID})
+		rows, err := queries.LinkStats(ctx, tx, db.LinkStatsParams{Ids: ids(links, func(l *api.Link) string { return l.ID }), OrgID: u.OrgID})
 		stats := make(map[string]api.LinkStats, len(rows))
 		for _, r := range rows {
 			stats[r.ID] = api.LinkStats{Clicks: r.Clicks, Referrals: r.Referrals, Customers: r.Customers}
@@ -83,61 +83,61 @@ func linkStats(ctx context.Context, c *work.Call, wanted bool, links []api.Link)
 
 // RetrieveLink returns one link.
 func (s *Server) RetrieveLink(ctx context.Context, r api.RetrieveLinkRequestObject) (api.RetrieveLinkResponseObject, error) {
-	c := work.From(ctx)
-	link, err := queries.LinkGet(ctx, c.DB(), db.LinkGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	u := work.From(ctx)
+	link, err := queries.LinkGet(ctx, u.DB(), db.LinkGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	if err := fits(c, link.ProgramID); err != nil {
+	if err := u.CheckProgram(link.ProgramID); err != nil {
 		return nil, err
 	}
 	one := []api.Link{s.toLink(link)}
-	err = fillLinks(ctx, c, one, r.Params.Expand, r.Params.Include)
+	err = fillLinks(ctx, u, one, r.Params.Expand, r.Params.Include)
 	return api.RetrieveLink200JSONResponse(one[0]), err
 }
 
 // CreateLink adds a link to a partner. Its value is the partner's handle, which
 // any number of the partner's links share, or a value of its own.
 func (s *Server) CreateLink(ctx context.Context, r api.CreateLinkRequestObject) (api.CreateLinkResponseObject, error) {
-	c, b := work.From(ctx), r.Body
-	p, partner, err := linkOwner(ctx, c, b.ProgramID, b.PartnerID)
+	u, b := work.From(ctx), r.Body
+	p, partner, err := linkOwner(ctx, u, b.ProgramID, b.PartnerID)
 	if err != nil {
 		return nil, err
 	}
 	link := db.Link{
-		ID: ident.New(ident.Link), OrgID: c.Key.OrgID, ProgramID: p.ID, PartnerID: partner.ID, Param: paramOf(b, p), Value: partner.Handle,
+		ID: ident.New(ident.Link), OrgID: u.OrgID, ProgramID: p.ID, PartnerID: partner.ID, Param: paramOf(b, p), Value: partner.Handle,
 		DestinationURL: b.DestinationURL, DestinationKey: destinationKey(b.DestinationURL), ShortSlug: ptr(auth.NewSlug(slugLength)),
-		Label: b.Label, CreatedAt: c.Now, UpdatedAt: c.Now,
+		Label: b.Label, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if b.Value != nil {
 		link.Value = *b.Value
 	}
 	link.ValueKey = strings.ToLower(link.Value)
 	if link.ValueKey != partner.Handle {
-		if err := s.claimValue(ctx, c, link); err != nil {
+		if err := s.claimValue(ctx, u, link); err != nil {
 			return nil, err
 		}
 	}
-	err = queries.LinkInsert(ctx, c.Later(), db.LinkInsertParams{
+	err = queries.LinkInsert(ctx, u.Later(), db.LinkInsertParams{
 		ID: link.ID, OrgID: link.OrgID, ProgramID: link.ProgramID, PartnerID: link.PartnerID, Param: link.Param, Value: link.Value,
 		ValueKey: link.ValueKey, DestinationURL: link.DestinationURL, DestinationKey: link.DestinationKey, ShortSlug: link.ShortSlug,
 		Label: link.Label, CreatedAt: link.CreatedAt, UpdatedAt: link.UpdatedAt,
 	})
-	c.Events.Record("affiliate_link.created", aboutLink(link), api.AffiliateLinkCreatedData{
+	u.Record("affiliate_link.created", aboutLink(link), api.AffiliateLinkCreatedData{
 		LinkID: link.ID, PartnerID: link.PartnerID, URL: trackingURL(link.DestinationURL, link.Param, link.Value),
 		Param: link.Param, Value: link.Value, DestinationURL: link.DestinationURL,
 	})
 	return api.CreateLink201JSONResponse(s.toLink(link)), err
 }
 
-func linkOwner(ctx context.Context, c *work.Call, programID, partnerID string) (p db.Program, partner db.Partner, err error) {
-	errs := c.Each(ctx,
+func linkOwner(ctx context.Context, u *work.Unit, programID, partnerID string) (p db.Program, partner db.Partner, err error) {
+	errs := u.Each(ctx,
 		func(tx pgtx.DBTX) (err error) {
-			p, err = queries.ProgramGet(ctx, tx, db.ProgramGetParams{ID: programID, OrgID: c.Key.OrgID})
+			p, err = queries.ProgramGet(ctx, tx, db.ProgramGetParams{ID: programID, OrgID: u.OrgID})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			partner, err = queries.PartnerGet(ctx, tx, db.PartnerGetParams{ID: partnerID, OrgID: c.Key.OrgID})
+			partner, err = queries.PartnerGet(ctx, tx, db.PartnerGetParams{ID: partnerID, OrgID: u.OrgID})
 			return err
 		})
 	if err := found(errs[0], "program_id"); err != nil {
@@ -161,34 +161,34 @@ func paramOf(b *api.LinkCreate, p db.Program) string {
 
 // claimValue takes a value for a link. Only the partner's own handles, former
 // ones included, may be used again (decisions, 43, 44 and 74).
-func (s *Server) claimValue(ctx context.Context, c *work.Call, l db.Link) error {
-	claimed, err := queries.TrackingValueClaim(ctx, c.DB(), db.TrackingValueClaimParams{
+func (s *Server) claimValue(ctx context.Context, u *work.Unit, l db.Link) error {
+	claimed, err := queries.TrackingValueClaim(ctx, u.DB(), db.TrackingValueClaimParams{
 		OrgID: l.OrgID, ProgramID: l.ProgramID, Value: l.ValueKey, Kind: "link", PartnerID: l.PartnerID, LinkID: &l.ID,
 	})
 	if err != nil || claimed > 0 {
 		return err
 	}
-	held, err := queries.TrackingValueGet(ctx, c.DB(), db.TrackingValueGetParams{ProgramID: l.ProgramID, OrgID: l.OrgID, Value: l.ValueKey})
+	held, err := queries.TrackingValueGet(ctx, u.DB(), db.TrackingValueGetParams{ProgramID: l.ProgramID, OrgID: l.OrgID, Value: l.ValueKey})
 	if err != nil {
 		return err
 	}
 	if held.Kind == "handle" && held.PartnerID == l.PartnerID {
 		return nil
 	}
-	return s.valueTaken(ctx, c, held)
+	return s.valueTaken(ctx, u, held)
 }
 
 // valueTaken shows what holds a value: a link, deleted or not, or the partner
 // whose handle it is or was.
-func (s *Server) valueTaken(ctx context.Context, c *work.Call, held db.TrackingValue) error {
+func (s *Server) valueTaken(ctx context.Context, u *work.Unit, held db.TrackingValue) error {
 	if held.LinkID != nil {
-		link, err := queries.LinkAny(ctx, c.DB(), db.LinkAnyParams{ID: *held.LinkID, OrgID: held.OrgID})
+		link, err := queries.LinkAny(ctx, u.DB(), db.LinkAnyParams{ID: *held.LinkID, OrgID: held.OrgID})
 		if err != nil {
 			return err
 		}
 		return problem.Taken(problem.LinkValueTaken, "value", s.toLink(link), "Another link of the program has this value; the values of deleted links stay reserved.")
 	}
-	partner, err := queries.PartnerGet(ctx, c.DB(), db.PartnerGetParams{ID: held.PartnerID, OrgID: held.OrgID})
+	partner, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: held.PartnerID, OrgID: held.OrgID})
 	if err != nil {
 		return err
 	}
@@ -197,8 +197,8 @@ func (s *Server) valueTaken(ctx context.Context, c *work.Call, held db.TrackingV
 
 // UpdateLink changes destination and label; the tracking value stays.
 func (s *Server) UpdateLink(ctx context.Context, r api.UpdateLinkRequestObject) (api.UpdateLinkResponseObject, error) {
-	c, b := work.From(ctx), r.Body
-	before, err := lockLink(ctx, c, r.ID)
+	u, b := work.From(ctx), r.Body
+	before, err := lockLink(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -210,11 +210,11 @@ func (s *Server) UpdateLink(ctx context.Context, r api.UpdateLinkRequestObject) 
 	if reflect.DeepEqual(link, before) {
 		return api.UpdateLink200JSONResponse(s.toLink(link)), nil
 	}
-	link.UpdatedAt = c.Now
-	err = queries.LinkUpdate(ctx, c.Later(), db.LinkUpdateParams{
+	link.UpdatedAt = u.Now
+	err = queries.LinkUpdate(ctx, u.Later(), db.LinkUpdateParams{
 		DestinationURL: link.DestinationURL, DestinationKey: link.DestinationKey, Label: link.Label, UpdatedAt: link.UpdatedAt, ID: link.ID, OrgID: link.OrgID,
 	})
-	c.Events.Record("affiliate_link.updated", aboutLink(link), api.AffiliateLinkUpdatedData{
+	u.Record("affiliate_link.updated", aboutLink(link), api.AffiliateLinkUpdatedData{
 		LinkID: link.ID, PartnerID: link.PartnerID, URL: trackingURL(link.DestinationURL, link.Param, link.Value), DestinationURL: link.DestinationURL,
 	})
 	return api.UpdateLink200JSONResponse(s.toLink(link)), err
@@ -223,22 +223,22 @@ func (s *Server) UpdateLink(ctx context.Context, r api.UpdateLinkRequestObject) 
 // DeleteLink takes a link out of sight. It keeps its value and its address goes
 // on redirecting (decisions, 78).
 func (s *Server) DeleteLink(ctx context.Context, r api.DeleteLinkRequestObject) (api.DeleteLinkResponseObject, error) {
-	c := work.From(ctx)
-	link, err := lockLink(ctx, c, r.ID)
+	u := work.From(ctx)
+	link, err := lockLink(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
-	err = queries.LinkDelete(ctx, c.Later(), db.LinkDeleteParams{DeletedAt: &c.Now, ID: link.ID, OrgID: link.OrgID})
-	c.Events.Record("affiliate_link.deleted", aboutLink(link), api.AffiliateLinkDeletedData{LinkID: link.ID, PartnerID: link.PartnerID})
+	err = queries.LinkDelete(ctx, u.Later(), db.LinkDeleteParams{DeletedAt: &u.Now, ID: link.ID, OrgID: link.OrgID})
+	u.Record("affiliate_link.deleted", aboutLink(link), api.AffiliateLinkDeletedData{LinkID: link.ID, PartnerID: link.PartnerID})
 	return api.DeleteLink200JSONResponse{ID: link.ID, Object: "link", Deleted: true}, err
 }
 
-func lockLink(ctx context.Context, c *work.Call, id string) (db.Link, error) {
-	link, err := queries.LinkLock(ctx, c.DB(), db.LinkLockParams{ID: id, OrgID: c.Key.OrgID})
+func lockLink(ctx context.Context, u *work.Unit, id string) (db.Link, error) {
+	link, err := queries.LinkLock(ctx, u.DB(), db.LinkLockParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
 		return link, err
 	}
-	return link, fits(c, link.ProgramID)
+	return link, u.CheckProgram(link.ProgramID)
 }
 
 func aboutLink(l db.Link) event.Subject {

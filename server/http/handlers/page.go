@@ -88,7 +88,7 @@ type page[R any] struct {
 // page of a foreign program is empty anyway, since every list is bound to the
 // organization. The statements of the trip are planned for their values: a plan
 // for any value cannot know which filters are set.
-func list[P, R any](ctx context.Context, c *work.Call, p paging, l lister[P, R]) (page[R], error) {
+func list[P, R any](ctx context.Context, u *work.Unit, p paging, l lister[P, R]) (page[R], error) {
 	if p.startingAfter != nil && p.endingBefore != nil {
 		return page[R]{}, problem.On("ending_before", problem.ParametersExclusive, "starting_after and ending_before exclude each other.")
 	}
@@ -96,7 +96,7 @@ func list[P, R any](ctx context.Context, c *work.Call, p paging, l lister[P, R])
 	if p.limit != nil {
 		lim = int32(*p.limit) //nolint:gosec // the document bounds it to 100
 	}
-	after, before, err := l.place(ctx, c, p)
+	after, before, err := l.place(ctx, u, p)
 	if err != nil {
 		return page[R]{}, err
 	}
@@ -105,13 +105,13 @@ func list[P, R any](ctx context.Context, c *work.Call, p paging, l lister[P, R])
 	refs := newCheck(p.refs)
 	reads := append([]pgtx.Read{
 		func(tx pgtx.DBTX) error { return queries.PlanForValues(ctx, tx) },
-		func(tx pgtx.DBTX) error { exists = programExists(ctx, c, tx, p.programID); return nil },
+		func(tx pgtx.DBTX) error { exists = programExists(ctx, u, tx, p.programID); return nil },
 		func(tx pgtx.DBTX) (err error) { out.rows, err = l.page(ctx, tx, after, before, lim+1); return err },
 		// After the page: what is created between the two is counted, so that no page
 		// has more objects than there are in all.
 		func(tx pgtx.DBTX) (err error) { out.total, err = l.count(ctx, tx); return err },
-	}, refs.reads(ctx, c)...)
-	if err := c.Together(ctx, reads...); err != nil {
+	}, refs.reads(ctx, u)...)
+	if err := u.Together(ctx, reads...); err != nil {
 		return out, err
 	}
 	if exists != nil {
@@ -121,7 +121,7 @@ func list[P, R any](ctx context.Context, c *work.Call, p paging, l lister[P, R])
 		return out, err
 	}
 	if l.total != nil && out.total >= fewRows {
-		err := c.Together(ctx, func(tx pgtx.DBTX) error { return queries.PlanForValues(ctx, tx) },
+		err := u.Together(ctx, func(tx pgtx.DBTX) error { return queries.PlanForValues(ctx, tx) },
 			func(tx pgtx.DBTX) (err error) { out.total, err = l.total(ctx, tx); return err })
 		if err != nil {
 			return out, err
@@ -137,7 +137,7 @@ func list[P, R any](ctx context.Context, c *work.Call, p paging, l lister[P, R])
 }
 
 // place looks the cursor up.
-func (l lister[P, R]) place(ctx context.Context, c *work.Call, p paging) (after, before *P, err error) {
+func (l lister[P, R]) place(ctx context.Context, u *work.Unit, p paging) (after, before *P, err error) {
 	id, param := p.startingAfter, "starting_after"
 	if id == nil {
 		id, param = p.endingBefore, "ending_before"
@@ -147,8 +147,8 @@ func (l lister[P, R]) place(ctx context.Context, c *work.Call, p paging) (after,
 	}
 	var at P
 	var exists error
-	errs := c.Each(ctx,
-		func(tx pgtx.DBTX) error { exists = programExists(ctx, c, tx, p.programID); return nil },
+	errs := u.Each(ctx,
+		func(tx pgtx.DBTX) error { exists = programExists(ctx, u, tx, p.programID); return nil },
 		func(tx pgtx.DBTX) (err error) { at, err = l.cursor(ctx, tx, *id); return err })
 	if exists != nil {
 		return nil, nil, exists
@@ -165,11 +165,11 @@ func (l lister[P, R]) place(ctx context.Context, c *work.Call, p paging) (after,
 	return nil, &at, nil
 }
 
-func programExists(ctx context.Context, c *work.Call, tx pgtx.DBTX, programID string) error {
+func programExists(ctx context.Context, u *work.Unit, tx pgtx.DBTX, programID string) error {
 	if programID == "" {
 		return nil
 	}
-	_, err := queries.ProgramExists(ctx, tx, db.ProgramExistsParams{ID: programID, OrgID: c.Key.OrgID})
+	_, err := queries.ProgramExists(ctx, tx, db.ProgramExistsParams{ID: programID, OrgID: u.OrgID})
 	return found(err, "program_id")
 }
 

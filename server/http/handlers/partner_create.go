@@ -17,31 +17,31 @@ import (
 
 // CreatePartner adds a partner, at once or to the review queue.
 func (s *Server) CreatePartner(ctx context.Context, r api.CreatePartnerRequestObject) (api.CreatePartnerResponseObject, error) {
-	c, b := work.From(ctx), r.Body
+	u, b := work.From(ctx), r.Body
 	if p := checkMetadata(b.Metadata, "metadata"); p != nil {
 		return nil, p
 	}
 	e := admission{programID: b.ProgramID, groupID: b.GroupID, email: b.Email, handle: b.Handle, country: upper(b.CountryCode)}
-	if err := s.admit(ctx, c, &e); err != nil {
+	if err := s.admit(ctx, u, &e); err != nil {
 		return nil, err
 	}
 	p := db.Partner{
-		ID: ident.New(ident.Partner), OrgID: c.Key.OrgID, ProgramID: e.programID, GroupID: e.groupID, Email: e.email,
+		ID: ident.New(ident.Partner), OrgID: u.OrgID, ProgramID: e.programID, GroupID: e.groupID, Email: e.email,
 		FirstName: b.FirstName, LastName: b.LastName, CompanyName: b.CompanyName, WebsiteURL: b.WebsiteURL, CountryCode: e.country,
 		Handle: *e.handle, Status: string(api.PartnerCreateStatusActive), EmailFirstReferral: true, EmailNewReferral: true,
-		EmailPayoutPaid: true, Metadata: storedMetadata(b.Metadata), CreatedAt: c.Now, UpdatedAt: c.Now,
+		EmailPayoutPaid: true, Metadata: storedMetadata(b.Metadata), CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	change(&p.Status, (*string)(b.Status))
-	if err := enter(ctx, c, p); err != nil {
+	if err := enter(ctx, u, p); err != nil {
 		return nil, err
 	}
 	if e.asksTaxForms {
-		if err := tax.AskOne(ctx, c.Later(), p, c.Now); err != nil {
+		if err := tax.AskOne(ctx, u.Later(), p, u.Now); err != nil {
 			return nil, err
 		}
 	}
 	if b.Status != nil && *b.Status == api.PartnerCreateStatusPending {
-		if _, err := submit(ctx, c, p, nil); err != nil { // without it nobody could approve the partner (decisions, 46)
+		if _, err := submit(ctx, u, p, nil); err != nil { // without it nobody could approve the partner (decisions, 46)
 			return nil, err
 		}
 	}
@@ -62,7 +62,7 @@ type admission struct {
 
 // admit looks everything up in one round trip and refuses who may not enter.
 // The lock on the stem makes those who would derive the same handle take turns.
-func (s *Server) admit(ctx context.Context, c *work.Call, e *admission) error {
+func (s *Server) admit(ctx context.Context, u *work.Unit, e *admission) error {
 	var prog db.Program
 	var group db.Group
 	var held db.Partner
@@ -71,8 +71,8 @@ func (s *Server) admit(ctx context.Context, c *work.Call, e *admission) error {
 	if e.handle != nil {
 		stem, pattern = *e.handle, *e.handle
 	}
-	org := c.Key.OrgID
-	errs := c.Each(ctx,
+	org := u.OrgID
+	errs := u.Each(ctx,
 		func(tx pgtx.DBTX) error {
 			return queries.TrackingStemLock(ctx, tx, db.TrackingStemLockParams{ProgramID: e.programID, Stem: stem})
 		},
@@ -105,7 +105,7 @@ func (s *Server) admit(ctx context.Context, c *work.Call, e *admission) error {
 		return problem.Taken(problem.PartnerEmailTaken, "email", toPartner(held), "A partner with this email exists in the program.")
 	}
 	if e.handle != nil && slices.Contains(taken, stem) {
-		return s.handleTaken(ctx, c, e.programID, stem)
+		return s.handleTaken(ctx, u, e.programID, stem)
 	}
 	e.groupID, e.asksTaxForms = &group.ID, prog.RequireTaxForms
 	e.handle = ptr(unused(stem, handleMax, taken))
@@ -136,23 +136,23 @@ func mayEnter(prog db.Program, group db.Group, e *admission) error {
 
 // handleTaken answers with the object that holds a handle: a partner, by its
 // handle or a former one, or a link by its value (decisions, 43 and 181).
-func (s *Server) handleTaken(ctx context.Context, c *work.Call, programID, handle string) error {
-	held, err := queries.TrackingValueGet(ctx, c.DB(), db.TrackingValueGetParams{ProgramID: programID, OrgID: c.Key.OrgID, Value: handle})
+func (s *Server) handleTaken(ctx context.Context, u *work.Unit, programID, handle string) error {
+	held, err := queries.TrackingValueGet(ctx, u.DB(), db.TrackingValueGetParams{ProgramID: programID, OrgID: u.OrgID, Value: handle})
 	if err != nil {
 		return err
 	}
-	return s.heldBy(ctx, c, held)
+	return s.heldBy(ctx, u, held)
 }
 
-func (s *Server) heldBy(ctx context.Context, c *work.Call, held db.TrackingValue) error {
+func (s *Server) heldBy(ctx context.Context, u *work.Unit, held db.TrackingValue) error {
 	if held.LinkID != nil {
-		link, err := queries.LinkAny(ctx, c.DB(), db.LinkAnyParams{ID: *held.LinkID, OrgID: c.Key.OrgID})
+		link, err := queries.LinkAny(ctx, u.DB(), db.LinkAnyParams{ID: *held.LinkID, OrgID: u.OrgID})
 		if err != nil {
 			return err
 		}
 		return problem.Taken(problem.PartnerHandleTaken, "handle", s.toLink(link), "A link of the program has this handle as its value.")
 	}
-	partner, err := queries.PartnerGet(ctx, c.DB(), db.PartnerGetParams{ID: held.PartnerID, OrgID: c.Key.OrgID})
+	partner, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: held.PartnerID, OrgID: u.OrgID})
 	if err != nil {
 		return err
 	}
@@ -161,29 +161,29 @@ func (s *Server) heldBy(ctx context.Context, c *work.Call, held db.TrackingValue
 
 // enter writes a new partner with its handle. Where another has taken the email
 // or the handle since admit looked, a constraint makes the work run again.
-func enter(ctx context.Context, c *work.Call, p db.Partner) error {
-	if _, err := queries.PartnerInsert(ctx, c.Later(), db.PartnerInsertParams{
+func enter(ctx context.Context, u *work.Unit, p db.Partner) error {
+	if _, err := queries.PartnerInsert(ctx, u.Later(), db.PartnerInsertParams{
 		ID: p.ID, OrgID: p.OrgID, ProgramID: p.ProgramID, GroupID: p.GroupID, Email: p.Email, FirstName: p.FirstName,
 		LastName: p.LastName, CompanyName: p.CompanyName, WebsiteURL: p.WebsiteURL, CountryCode: p.CountryCode, Handle: p.Handle,
 		Status: p.Status, Metadata: p.Metadata, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
 	}); err != nil {
 		return err
 	}
-	if err := queries.PartnerUnsubscribesTake(ctx, c.Later(), db.PartnerUnsubscribesTakeParams{ProgramID: p.ProgramID, OrgID: p.OrgID, Email: p.Email, ID: p.ID}); err != nil {
+	if err := queries.PartnerUnsubscribesTake(ctx, u.Later(), db.PartnerUnsubscribesTakeParams{ProgramID: p.ProgramID, OrgID: p.OrgID, Email: p.Email, ID: p.ID}); err != nil {
 		return err
 	}
-	c.Events.Record("affiliate.created", event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}, api.AffiliateCreatedData{
+	u.Record("affiliate.created", event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}, api.AffiliateCreatedData{
 		PartnerID: p.ID, Email: p.Email, Handle: p.Handle, Status: api.PartnerCreateStatus(p.Status), GroupID: p.GroupID,
 	})
-	if err := claimHandle(ctx, c, p); err != nil || p.Status != string(api.PartnerStatusActive) {
+	if err := claimHandle(ctx, u, p); err != nil || p.Status != string(api.PartnerStatusActive) {
 		return err
 	}
-	return sequence.Welcome(ctx, c.Later(), p, c.Now)
+	return sequence.Welcome(ctx, u.Later(), p, u.Now)
 }
 
 // claimHandle takes the handle for the partner, which must be written before.
-func claimHandle(ctx context.Context, c *work.Call, p db.Partner) error {
-	return queries.TrackingValueInsert(ctx, c.Later(), db.TrackingValueInsertParams{
+func claimHandle(ctx context.Context, u *work.Unit, p db.Partner) error {
+	return queries.TrackingValueInsert(ctx, u.Later(), db.TrackingValueInsertParams{
 		OrgID: p.OrgID, ProgramID: p.ProgramID, Value: p.Handle, Kind: "handle", PartnerID: p.ID,
 	})
 }

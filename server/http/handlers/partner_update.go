@@ -20,79 +20,79 @@ import (
 // UpdatePartner changes a partner. An update that changes nothing writes and
 // tells nothing.
 func (s *Server) UpdatePartner(ctx context.Context, r api.UpdatePartnerRequestObject) (api.UpdatePartnerResponseObject, error) {
-	c, b := work.From(ctx), r.Body
+	u, b := work.From(ctx), r.Body
 	if p := checkMetadata(b.Metadata, "metadata"); p != nil {
 		return nil, p
 	}
 	if p := checkMetadata(b.PayoutDetails, "payout_details"); p != nil {
 		return nil, p
 	}
-	before, err := lockPartner(ctx, c, r.ID, b.Handle != nil)
+	before, err := lockPartner(ctx, u, r.ID, b.Handle != nil)
 	if err != nil {
 		return nil, err
 	}
-	seen, err := lookAround(ctx, c, before, b)
+	seen, err := lookAround(ctx, u, before, b)
 	if err != nil {
 		return nil, err
 	}
 	p := before
-	if err := s.patchPartner(&p, b, seen, c.Now); err != nil {
+	if err := s.patchPartner(&p, b, seen, u.Now); err != nil {
 		return nil, err
 	}
 	if b.Handle != nil && *b.Handle != p.Handle {
 		p.Handle = *b.Handle
 		if seen.holder != nil && seen.holder.PartnerID != p.ID {
-			return nil, s.heldBy(ctx, c, *seen.holder)
+			return nil, s.heldBy(ctx, u, *seen.holder)
 		}
 	}
 	retag := b.TagIds != nil && !slices.Equal(seen.tags, wantedTags(b))
 	if reflect.DeepEqual(before, p) && !retag {
 		return api.UpdatePartner200JSONResponse(toPartner(before)), nil
 	}
-	p.UpdatedAt = c.Now
-	if err := savePartner(ctx, c, p); err != nil {
+	p.UpdatedAt = u.Now
+	if err := savePartner(ctx, u, p); err != nil {
 		return nil, err
 	}
 	if p.Handle != before.Handle && seen.holder == nil { // the old handle stays the partner's (decisions, 44)
-		if err := claimHandle(ctx, c, p); err != nil {
+		if err := claimHandle(ctx, u, p); err != nil {
 			return nil, err
 		}
 	}
 	if p.Status != before.Status {
-		if err := signOut(ctx, c, p); err != nil {
+		if err := signOut(ctx, u, p); err != nil {
 			return nil, err
 		}
 	}
 	if retag {
-		err = saveTags(ctx, c, p, wantedTags(b))
+		err = saveTags(ctx, u, p, wantedTags(b))
 	}
 	return api.UpdatePartner200JSONResponse(toPartner(p)), err
 }
 
 // signOut ends what a partner has of the portal: sessions, and links that were not
 // used. Who is reinstated signs in again.
-func signOut(ctx context.Context, c *work.Call, p db.Partner) error {
+func signOut(ctx context.Context, u *work.Unit, p db.Partner) error {
 	of := db.PartnerSessionsEndParams{ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: p.ID}
-	if err := queries.PartnerSessionsEnd(ctx, c.Later(), of); err != nil {
+	if err := queries.PartnerSessionsEnd(ctx, u.Later(), of); err != nil {
 		return err
 	}
-	return queries.MagicLinkVoid(ctx, c.Later(), db.MagicLinkVoidParams(of))
+	return queries.MagicLinkVoid(ctx, u.Later(), db.MagicLinkVoidParams(of))
 }
 
 // lockPartner locks a partner for a change; a change of its handle needs the
 // stronger lock from the start, since asking for it later could deadlock.
-func lockPartner(ctx context.Context, c *work.Call, id string, key bool) (db.Partner, error) {
+func lockPartner(ctx context.Context, u *work.Unit, id string, key bool) (db.Partner, error) {
 	var p db.Partner
 	var err error
 	if key {
-		p, err = queries.PartnerLockKey(ctx, c.DB(), db.PartnerLockKeyParams{ID: id, OrgID: c.Key.OrgID})
+		p, err = queries.PartnerLockKey(ctx, u.DB(), db.PartnerLockKeyParams{ID: id, OrgID: u.OrgID})
 	} else {
-		p, err = queries.PartnerLock(ctx, c.DB(), db.PartnerLockParams{ID: id, OrgID: c.Key.OrgID})
+		p, err = queries.PartnerLock(ctx, u.DB(), db.PartnerLockParams{ID: id, OrgID: u.OrgID})
 	}
 	if err != nil {
 		return p, err
 	}
-	return p, fits(c, p.ProgramID)
+	return p, u.CheckProgram(p.ProgramID)
 }
 
 // surroundings is what an update of a partner is judged by.
@@ -104,9 +104,9 @@ type surroundings struct {
 
 // lookAround reads what the body makes necessary, and refuses a group or a tag
 // that does not exist or fit.
-func lookAround(ctx context.Context, c *work.Call, p db.Partner, b *api.PartnerUpdate) (surroundings, error) {
+func lookAround(ctx context.Context, u *work.Unit, p db.Partner, b *api.PartnerUpdate) (surroundings, error) {
 	var out surroundings
-	if err := check(ctx, c, p.ProgramID, updateRefs(b)...); err != nil {
+	if err := check(ctx, u, p.ProgramID, updateRefs(b)...); err != nil {
 		return out, err
 	}
 	var reads []pgtx.Read
@@ -139,7 +139,7 @@ func lookAround(ctx context.Context, c *work.Call, p db.Partner, b *api.PartnerU
 	if len(reads) == 0 {
 		return out, nil
 	}
-	return out, c.Together(ctx, reads...)
+	return out, u.Together(ctx, reads...)
 }
 
 func updateRefs(b *api.PartnerUpdate) []reference {
@@ -253,9 +253,9 @@ func (s *Server) sealDetails(p *db.Partner, details []byte, now clock.Time) erro
 }
 
 // savePartner writes a changed partner and tells of it.
-func savePartner(ctx context.Context, c *work.Call, p db.Partner) error {
-	tellPartnerUpdated(c, p)
-	return queries.PartnerUpdate(ctx, c.Later(), db.PartnerUpdateParams{
+func savePartner(ctx context.Context, u *work.Unit, p db.Partner) error {
+	tellPartnerUpdated(u, p)
+	return queries.PartnerUpdate(ctx, u.Later(), db.PartnerUpdateParams{
 		GroupID: p.GroupID, FirstName: p.FirstName, LastName: p.LastName, DisplayName: p.DisplayName, CompanyName: p.CompanyName,
 		WebsiteURL: p.WebsiteURL, CountryCode: p.CountryCode, Handle: p.Handle, Status: p.Status, DeclineReason: p.DeclineReason,
 		SuspensionReason: p.SuspensionReason, MinPayoutMinor: p.MinPayoutMinor, Metadata: p.Metadata, PayoutMethod: p.PayoutMethod,
@@ -263,15 +263,15 @@ func savePartner(ctx context.Context, c *work.Call, p db.Partner) error {
 	})
 }
 
-func tellPartnerUpdated(c *work.Call, p db.Partner) {
-	c.Events.Record("affiliate.updated", event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}, api.AffiliateUpdatedData{
+func tellPartnerUpdated(u *work.Unit, p db.Partner) {
+	u.Record("affiliate.updated", event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}, api.AffiliateUpdatedData{
 		PartnerID: p.ID, Status: api.PartnerStatus(p.Status), Reason: p.SuspensionReason,
 	})
 }
 
-func saveTags(ctx context.Context, c *work.Call, p db.Partner, tags []string) error {
-	if err := queries.PartnerTagsClear(ctx, c.Later(), db.PartnerTagsClearParams{PartnerID: p.ID, OrgID: p.OrgID}); err != nil {
+func saveTags(ctx context.Context, u *work.Unit, p db.Partner, tags []string) error {
+	if err := queries.PartnerTagsClear(ctx, u.Later(), db.PartnerTagsClearParams{PartnerID: p.ID, OrgID: p.OrgID}); err != nil {
 		return err
 	}
-	return queries.PartnerTagsAdd(ctx, c.Later(), db.PartnerTagsAddParams{OrgID: p.OrgID, ProgramID: p.ProgramID, PartnerID: p.ID, TagIds: tags})
+	return queries.PartnerTagsAdd(ctx, u.Later(), db.PartnerTagsAddParams{OrgID: p.OrgID, ProgramID: p.ProgramID, PartnerID: p.ID, TagIds: tags})
 }

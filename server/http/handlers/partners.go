@@ -14,12 +14,12 @@ import (
 
 // ListPartners lists the partners of a program, newest first.
 func (s *Server) ListPartners(ctx context.Context, r api.ListPartnersRequestObject) (api.ListPartnersResponseObject, error) {
-	c, p := work.From(ctx), r.Params
-	org := c.Key.OrgID
+	u, p := work.From(ctx), r.Params
+	org := u.OrgID
 	one, in := choices(p.Status)
 	email, handle, search := lower(p.Email), lower(p.Handle), containing(p.Search)
 	tallied := email == nil && handle == nil && search == nil
-	rows, err := list(ctx, c, paging{
+	rows, err := list(ctx, u, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
 		refs: []reference{refGroup("group_id", p.GroupID)},
 	}, lister[position, db.Partner]{
@@ -47,41 +47,41 @@ func (s *Server) ListPartners(ctx context.Context, r api.ListPartnersRequestObje
 	for i, row := range rows.rows {
 		out.Data[i] = toPartner(row)
 	}
-	return out, dressPartners(ctx, c, out.Data, p.Expand, p.Include)
+	return out, dressPartners(ctx, u, out.Data, p.Expand, p.Include)
 }
 
 // RetrievePartner returns one partner.
 func (s *Server) RetrievePartner(ctx context.Context, r api.RetrievePartnerRequestObject) (api.RetrievePartnerResponseObject, error) {
-	c := work.From(ctx)
-	row, err := queries.PartnerGet(ctx, c.DB(), db.PartnerGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	u := work.From(ctx)
+	row, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	if err := fits(c, row.ProgramID); err != nil {
+	if err := u.CheckProgram(row.ProgramID); err != nil {
 		return nil, err
 	}
 	out := []api.Partner{toPartner(row)}
-	err = dressPartners(ctx, c, out, r.Params.Expand, r.Params.Include)
+	err = dressPartners(ctx, u, out, r.Params.Expand, r.Params.Include)
 	return api.RetrievePartner200JSONResponse(out[0]), err
 }
 
 // dressPartners adds what is asked for besides the partners themselves, in one
 // round trip.
-func dressPartners(ctx context.Context, c *work.Call, partners []api.Partner, expand []api.PartnerExpand, include []api.PartnerInclude) error {
+func dressPartners(ctx context.Context, u *work.Unit, partners []api.Partner, expand []api.PartnerExpand, include []api.PartnerInclude) error {
 	var stats, tags pgtx.Read
 	if wants(include, api.PartnerIncludeStats) {
-		stats = func(tx pgtx.DBTX) error { return addPartnerStats(ctx, tx, c, partners) }
+		stats = func(tx pgtx.DBTX) error { return addPartnerStats(ctx, tx, u, partners) }
 	}
 	if wants(include, api.PartnerIncludeTags) {
-		tags = func(tx pgtx.DBTX) error { return addPartnerTags(ctx, tx, c, partners) }
+		tags = func(tx pgtx.DBTX) error { return addPartnerTags(ctx, tx, u, partners) }
 	}
-	group := embedGroup(ctx, c, wants(expand, api.PartnerExpandGroup), partners,
+	group := embedGroup(ctx, u, wants(expand, api.PartnerExpandGroup), partners,
 		func(p *api.Partner) (*string, *nullable.Nullable[api.Group]) { return p.GroupID, &p.Group })
-	return together(ctx, c, group, stats, tags)
+	return together(ctx, u, group, stats, tags)
 }
 
-func addPartnerStats(ctx context.Context, tx pgtx.DBTX, c *work.Call, partners []api.Partner) error {
-	rows, err := queries.PartnerStats(ctx, tx, db.PartnerStatsParams{Ids: partnerIDs(partners), OrgID: c.Key.OrgID})
+func addPartnerStats(ctx context.Context, tx pgtx.DBTX, u *work.Unit, partners []api.Partner) error {
+	rows, err := queries.PartnerStats(ctx, tx, db.PartnerStatsParams{Ids: partnerIDs(partners), OrgID: u.OrgID})
 	stats := map[string]api.PartnerStats{}
 	for _, r := range rows {
 		stats[r.ID] = api.PartnerStats{
@@ -94,8 +94,8 @@ func addPartnerStats(ctx context.Context, tx pgtx.DBTX, c *work.Call, partners [
 	return err
 }
 
-func addPartnerTags(ctx context.Context, tx pgtx.DBTX, c *work.Call, partners []api.Partner) error {
-	rows, err := queries.TagsOfPartners(ctx, tx, db.TagsOfPartnersParams{PartnerIds: partnerIDs(partners), OrgID: c.Key.OrgID})
+func addPartnerTags(ctx context.Context, tx pgtx.DBTX, u *work.Unit, partners []api.Partner) error {
+	rows, err := queries.TagsOfPartners(ctx, tx, db.TagsOfPartnersParams{PartnerIds: partnerIDs(partners), OrgID: u.OrgID})
 	tags := map[string][]api.Tag{}
 	for _, r := range rows {
 		tags[r.PartnerID] = append(tags[r.PartnerID], toTag(r.Tag))

@@ -17,14 +17,14 @@ import (
 // processor's id and is not known yet is made, where the body says who referred
 // it (decisions, 229). It returns "" where the charge is known and the customer
 // is gone: the recorded sale is the answer then.
-func (s *Server) payer(ctx context.Context, c *work.Call, b *api.SaleCreate) (string, error) {
+func (s *Server) payer(ctx context.Context, u *work.Unit, b *api.SaleCreate) (string, error) {
 	if err := onePayer(b); err != nil {
 		return "", err
 	}
 	if b.CustomerID != nil {
 		return *b.CustomerID, nil
 	}
-	id, known, err := externalPayer(ctx, c, b)
+	id, known, err := externalPayer(ctx, u, b)
 	if err != nil || id != "" || known {
 		return id, err
 	}
@@ -33,9 +33,9 @@ func (s *Server) payer(ctx context.Context, c *work.Call, b *api.SaleCreate) (st
 	if b.PartnerID == nil && b.ClickID == nil && b.CouponCode == nil {
 		return "", problem.NotFound("external_customer_id")
 	}
-	k, inserted, err := s.enroll(ctx, c, &routes)
+	k, inserted, err := s.enroll(ctx, u, &routes)
 	if err == nil && !inserted { // another request has just made it
-		id, _, err = externalPayer(ctx, c, b)
+		id, _, err = externalPayer(ctx, u, b)
 		return id, err
 	}
 	return k.ID, err
@@ -61,9 +61,9 @@ func onePayer(b *api.SaleCreate) error {
 // externalPayer finds the customer by the processor's id, "" for none, and
 // whether the charge is known. It holds the charge, so that of callers who name
 // different new customers for it one makes a customer.
-func externalPayer(ctx context.Context, c *work.Call, b *api.SaleCreate) (id string, known bool, err error) {
-	org := c.Key.OrgID
-	errs := c.Each(ctx,
+func externalPayer(ctx context.Context, u *work.Unit, b *api.SaleCreate) (id string, known bool, err error) {
+	org := u.OrgID
+	errs := u.Each(ctx,
 		func(tx pgtx.DBTX) error {
 			_, err := queries.ProgramExists(ctx, tx, db.ProgramExistsParams{ID: b.ProgramID, OrgID: org})
 			return err

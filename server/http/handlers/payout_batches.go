@@ -21,9 +21,9 @@ func refBatch(param string, id *string) reference {
 
 // ListPayoutBatches lists the batches of a program, newest first.
 func (s *Server) ListPayoutBatches(ctx context.Context, r api.ListPayoutBatchesRequestObject) (api.ListPayoutBatchesResponseObject, error) {
-	c, p := work.From(ctx), r.Params
-	org := c.Key.OrgID
-	rows, err := list(ctx, c, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.PayoutBatch]{
+	u, p := work.From(ctx), r.Params
+	org := u.OrgID
+	rows, err := list(ctx, u, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.PayoutBatch]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
 			row, err := queries.BatchCursor(ctx, tx, db.BatchCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org})
 			return position{row.CreatedAt, row.ID}, err
@@ -40,21 +40,21 @@ func (s *Server) ListPayoutBatches(ctx context.Context, r api.ListPayoutBatchesR
 	if err != nil {
 		return nil, err
 	}
-	data, err := toBatches(ctx, c, rows.rows)
+	data, err := toBatches(ctx, u, rows.rows)
 	return api.ListPayoutBatches200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, err
 }
 
 // RetrievePayoutBatch returns one batch.
 func (s *Server) RetrievePayoutBatch(ctx context.Context, r api.RetrievePayoutBatchRequestObject) (api.RetrievePayoutBatchResponseObject, error) {
-	c := work.From(ctx)
-	b, err := queries.BatchGet(ctx, c.DB(), db.BatchGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	u := work.From(ctx)
+	b, err := queries.BatchGet(ctx, u.DB(), db.BatchGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	if err := fits(c, b.ProgramID); err != nil {
+	if err := u.CheckProgram(b.ProgramID); err != nil {
 		return nil, err
 	}
-	one, err := toBatches(ctx, c, []db.PayoutBatch{b})
+	one, err := toBatches(ctx, u, []db.PayoutBatch{b})
 	if err != nil {
 		return nil, err
 	}
@@ -64,25 +64,25 @@ func (s *Server) RetrievePayoutBatch(ctx context.Context, r api.RetrievePayoutBa
 // CreatePayoutBatch generates the batch of a month: 201 for a new one, 200 for
 // a month that has one, whose totals are fresh (decisions, 118).
 func (s *Server) CreatePayoutBatch(ctx context.Context, r api.CreatePayoutBatchRequestObject) (api.CreatePayoutBatchResponseObject, error) {
-	c, b := work.From(ctx), r.Body
-	end, err := periodEnd(b.PeriodEnd, c.Now)
+	u, b := work.From(ctx), r.Body
+	end, err := periodEnd(b.PeriodEnd, u.Now)
 	if err != nil {
 		return nil, err
 	}
-	p, err := queries.ProgramLock(ctx, c.Tx, db.ProgramLockParams{ID: b.ProgramID, OrgID: c.Key.OrgID})
+	p, err := queries.ProgramLock(ctx, u.Tx, db.ProgramLockParams{ID: b.ProgramID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, found(err, "program_id")
 	}
-	if err := check(ctx, c, p.ID, refPartner("partner_id", b.PartnerID), refGroup("group_id", b.GroupID)); err != nil {
+	if err := check(ctx, u, p.ID, refPartner("partner_id", b.PartnerID), refGroup("group_id", b.GroupID)); err != nil {
 		return nil, err
 	}
-	batch, created, err := payout.Generate(ctx, c, payout.Order{
+	batch, created, err := payout.Generate(ctx, u, payout.Order{
 		Program: p, PeriodEnd: end, PartnerID: b.PartnerID, GroupID: b.GroupID, IgnoreMinimum: deref(b.IgnoreMinimum), HoldOnHighRisk: s.HoldOnHighRisk,
 	})
 	if err != nil {
 		return nil, err
 	}
-	one, err := toBatches(ctx, c, []db.PayoutBatch{batch})
+	one, err := toBatches(ctx, u, []db.PayoutBatch{batch})
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func periodEnd(given string, now clock.Time) (clock.Time, error) {
 
 // toBatches adds to batches of one program what their payouts sum to, in one round
 // trip.
-func toBatches(ctx context.Context, c *work.Call, rows []db.PayoutBatch) ([]api.PayoutBatch, error) {
+func toBatches(ctx context.Context, u *work.Unit, rows []db.PayoutBatch) ([]api.PayoutBatch, error) {
 	out := make([]api.PayoutBatch, len(rows))
 	at := map[string]*api.PayoutBatch{}
 	for i, b := range rows {
@@ -130,13 +130,13 @@ func toBatches(ctx context.Context, c *work.Call, rows []db.PayoutBatch) ([]api.
 	wanted := ids(out, func(b *api.PayoutBatch) string { return b.ID })
 	var sums []db.BatchTotalsRow
 	var generating []string
-	err := c.Together(ctx,
+	err := u.Together(ctx,
 		func(tx pgtx.DBTX) (err error) {
-			sums, err = queries.BatchTotals(ctx, tx, db.BatchTotalsParams{BatchIds: wanted, OrgID: c.Key.OrgID})
+			sums, err = queries.BatchTotals(ctx, tx, db.BatchTotalsParams{BatchIds: wanted, OrgID: u.OrgID})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			generating, err = queries.BatchesGenerating(ctx, tx, db.BatchesGeneratingParams{ProgramID: rows[0].ProgramID, Ids: wanted, OrgID: c.Key.OrgID})
+			generating, err = queries.BatchesGenerating(ctx, tx, db.BatchesGeneratingParams{ProgramID: rows[0].ProgramID, Ids: wanted, OrgID: u.OrgID})
 			return err
 		})
 	for _, s := range sums {

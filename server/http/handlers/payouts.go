@@ -8,6 +8,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/auditlog"
 	"rail/server/money/payout"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
@@ -16,11 +17,11 @@ import (
 
 // ListPayouts lists the payouts of a program, newest first.
 func (s *Server) ListPayouts(ctx context.Context, r api.ListPayoutsRequestObject) (api.ListPayoutsResponseObject, error) {
-	c, p := work.From(ctx), r.Params
-	org := c.Key.OrgID
+	u, p := work.From(ctx), r.Params
+	org := u.OrgID
 	status, in := choices(p.Status)
 	tallied := p.PartnerID == nil || p.BatchID == nil
-	rows, err := list(ctx, c, paging{
+	rows, err := list(ctx, u, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
 		refs: []reference{refPartner("partner_id", p.PartnerID), refBatch("batch_id", p.BatchID)},
 	}, lister[position, db.Payout]{
@@ -43,7 +44,7 @@ func (s *Server) ListPayouts(ctx context.Context, r api.ListPayoutsRequestObject
 		return nil, err
 	}
 	data := mapped(rows.rows, func(p db.Payout) api.Payout { return toPayout(p, 0) })
-	if err := fillPayouts(ctx, c, data, p.Expand); err != nil {
+	if err := fillPayouts(ctx, u, data, p.Expand); err != nil {
 		return nil, err
 	}
 	return api.ListPayouts200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
@@ -51,26 +52,26 @@ func (s *Server) ListPayouts(ctx context.Context, r api.ListPayoutsRequestObject
 
 // fillPayouts counts what payouts hold and embeds what was asked for, in one
 // round trip; the batches' totals cost another.
-func fillPayouts(ctx context.Context, c *work.Call, payouts []api.Payout, expand []api.PayoutExpand) error {
+func fillPayouts(ctx context.Context, u *work.Unit, payouts []api.Payout, expand []api.PayoutExpand) error {
 	var batches []db.PayoutBatch
-	reads := []pgtx.Read{func(tx pgtx.DBTX) error { return countCommissions(ctx, tx, c, payouts) }}
+	reads := []pgtx.Read{func(tx pgtx.DBTX) error { return countCommissions(ctx, tx, u, payouts) }}
 	if wants(expand, api.PayoutExpandBatch) {
 		reads = append(reads, func(tx pgtx.DBTX) (err error) {
-			batches, err = queries.BatchByIDs(ctx, tx, db.BatchByIDsParams{Ids: ids(payouts, func(p *api.Payout) string { return p.BatchID }), OrgID: c.Key.OrgID})
+			batches, err = queries.BatchByIDs(ctx, tx, db.BatchByIDsParams{Ids: ids(payouts, func(p *api.Payout) string { return p.BatchID }), OrgID: u.OrgID})
 			return err
 		})
 	}
-	if err := c.Together(ctx, reads...); err != nil {
+	if err := u.Together(ctx, reads...); err != nil {
 		return err
 	}
-	if err := together(ctx, c, embedPartner(ctx, c, wants(expand, api.PayoutExpandPartner), payouts,
+	if err := together(ctx, u, embedPartner(ctx, u, wants(expand, api.PayoutExpandPartner), payouts,
 		func(p *api.Payout) (*string, *nullable.Nullable[api.Partner]) { return &p.PartnerID, &p.Partner })); err != nil {
 		return err
 	}
 	if !wants(expand, api.PayoutExpandBatch) {
 		return nil
 	}
-	whole, err := toBatches(ctx, c, batches)
+	whole, err := toBatches(ctx, u, batches)
 	if err != nil {
 		return err
 	}
@@ -85,11 +86,11 @@ func fillPayouts(ctx context.Context, c *work.Call, payouts []api.Payout, expand
 }
 
 // countCommissions counts what payouts of one program hold.
-func countCommissions(ctx context.Context, tx pgtx.DBTX, c *work.Call, payouts []api.Payout) error {
+func countCommissions(ctx context.Context, tx pgtx.DBTX, u *work.Unit, payouts []api.Payout) error {
 	if len(payouts) == 0 {
 		return nil
 	}
-	counts, err := tallyOf(ctx, tx, c, "commissions", payouts[0].ProgramID, ids(payouts, func(p *api.Payout) string { return p.ID }))
+	counts, err := tallyOf(ctx, tx, u, "commissions", payouts[0].ProgramID, ids(payouts, func(p *api.Payout) string { return p.ID }))
 	for i := range payouts {
 		payouts[i].CommissionCount = counts[payouts[i].ID]
 	}
@@ -98,83 +99,83 @@ func countCommissions(ctx context.Context, tx pgtx.DBTX, c *work.Call, payouts [
 
 // RetrievePayout returns one payout.
 func (s *Server) RetrievePayout(ctx context.Context, r api.RetrievePayoutRequestObject) (api.RetrievePayoutResponseObject, error) {
-	c := work.From(ctx)
-	p, err := queries.PayoutGet(ctx, c.DB(), db.PayoutGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	u := work.From(ctx)
+	p, err := queries.PayoutGet(ctx, u.DB(), db.PayoutGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	if err := fits(c, p.ProgramID); err != nil {
+	if err := u.CheckProgram(p.ProgramID); err != nil {
 		return nil, err
 	}
 	one := []api.Payout{toPayout(p, 0)}
-	err = fillPayouts(ctx, c, one, r.Params.Expand)
+	err = fillPayouts(ctx, u, one, r.Params.Expand)
 	return api.RetrievePayout200JSONResponse(one[0]), err
 }
 
 // MarkPayoutPaid settles a payout that was paid outside of any rail.
 func (s *Server) MarkPayoutPaid(ctx context.Context, r api.MarkPayoutPaidRequestObject) (api.MarkPayoutPaidResponseObject, error) {
-	c := work.From(ctx)
-	p, err := lockPayout(ctx, c, r.ID)
+	u := work.From(ctx)
+	p, err := lockPayout(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
-	pay := payout.Payment{At: c.Now}
+	pay := payout.Payment{At: u.Now}
 	if b := r.Body; b != nil {
 		pay.Method, pay.ExternalID = (*string)(b.Method), b.ExternalID
 		if b.PaidAt != nil {
 			pay.At = *b.PaidAt
 		}
 	}
-	if pay.At.After(c.Now.Time) {
+	if pay.At.After(u.Now.Time) {
 		return nil, problem.Invalid("paid_at", "paid_at lies in the future.")
 	}
-	if p, err = payout.Settle(ctx, c, p, pay); err != nil {
+	if p, err = payout.Settle(ctx, u, p, pay); err != nil {
 		return nil, err
 	}
-	if err := payout.Tell(ctx, c, s.Mail, p); err != nil {
+	if err := payout.Tell(ctx, u, s.Mail, p); err != nil {
 		return nil, err
 	}
 	one := []api.Payout{toPayout(p, 0)}
-	if err := countCommissions(ctx, c.Tx, c, one); err != nil {
+	if err := countCommissions(ctx, u.Tx, u, one); err != nil {
 		return nil, err
 	}
-	err = audit(ctx, c, entry{programID: p.ProgramID, action: "payout.marked_paid", targetID: p.ID, after: map[string]any{"amount_minor": p.AmountMinor, "currency": p.Currency}})
+	err = auditlog.Record(ctx, u, auditlog.Entry{ProgramID: p.ProgramID, Action: "payout.marked_paid", TargetID: p.ID, After: map[string]any{"amount_minor": p.AmountMinor, "currency": p.Currency}})
 	return api.MarkPayoutPaid200JSONResponse(one[0]), err
 }
 
 // DeletePayout removes a payout that was not paid; its commissions are due
 // again.
 func (s *Server) DeletePayout(ctx context.Context, r api.DeletePayoutRequestObject) (api.DeletePayoutResponseObject, error) {
-	c := work.From(ctx)
-	p, err := lockPayout(ctx, c, r.ID)
+	u := work.From(ctx)
+	p, err := lockPayout(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
-	if err := payout.Remove(ctx, c, p); err != nil {
+	if err := payout.Remove(ctx, u, p); err != nil {
 		return nil, err
 	}
-	err = audit(ctx, c, entry{programID: p.ProgramID, action: "payout.deleted", targetID: p.ID, before: map[string]any{
+	err = auditlog.Record(ctx, u, auditlog.Entry{ProgramID: p.ProgramID, Action: "payout.deleted", TargetID: p.ID, Before: map[string]any{
 		"partner_id": p.PartnerID, "amount_minor": p.AmountMinor, "currency": p.Currency, "status": p.Status,
 	}})
 	return api.DeletePayout200JSONResponse{ID: p.ID, Object: "payout", Deleted: true}, err
 }
 
 // lockPayout locks the partner, then the payout.
-func lockPayout(ctx context.Context, c *work.Call, id string) (db.Payout, error) {
-	p, err := queries.PayoutGet(ctx, c.DB(), db.PayoutGetParams{ID: id, OrgID: c.Key.OrgID})
+func lockPayout(ctx context.Context, u *work.Unit, id string) (db.Payout, error) {
+	p, err := queries.PayoutGet(ctx, u.DB(), db.PayoutGetParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
 		return p, err
 	}
-	if err := fits(c, p.ProgramID); err != nil {
+	if err := u.CheckProgram(p.ProgramID); err != nil {
 		return p, err
 	}
-	errs := c.Each(ctx,
+	errs := u.Each(ctx,
 		func(tx pgtx.DBTX) error {
-			_, err := queries.PartnerLock(ctx, tx, db.PartnerLockParams{ID: p.PartnerID, OrgID: c.Key.OrgID})
+			_, err := queries.PartnerLock(ctx, tx, db.PartnerLockParams{ID: p.PartnerID, OrgID: u.OrgID})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			p, err = queries.PayoutLock(ctx, tx, db.PayoutLockParams{ID: id, OrgID: c.Key.OrgID})
+			p, err = queries.PayoutLock(ctx, tx, db.PayoutLockParams{ID: id, OrgID: u.OrgID})
 			return err
 		})
 	return p, errs[1]

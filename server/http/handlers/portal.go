@@ -8,6 +8,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/auditlog"
 	"rail/server/problem"
 	"rail/server/work"
 )
@@ -22,8 +23,8 @@ type Choices struct {
 // SavePartnerChoices sets the mails that a partner wants, for the portal: over
 // the API they are read-only. Choices that are what they were change nothing.
 func (s *Server) SavePartnerChoices(ctx context.Context, partnerID string, to Choices) error {
-	c := work.From(ctx)
-	p, err := lockSelf(ctx, c, partnerID)
+	u := work.From(ctx)
+	p, err := lockSelf(ctx, u, partnerID)
 	if err != nil {
 		return err
 	}
@@ -31,20 +32,20 @@ func (s *Server) SavePartnerChoices(ctx context.Context, partnerID string, to Ch
 	if before == to {
 		return nil
 	}
-	err = queries.PartnerSetChoices(ctx, c.Later(), db.PartnerSetChoicesParams{
-		EmailFirstReferral: to.FirstReferral, EmailNewReferral: to.NewReferral, EmailPayoutPaid: to.PayoutPaid, UpdatedAt: c.Now, ID: p.ID, OrgID: p.OrgID,
+	err = queries.PartnerSetChoices(ctx, u.Later(), db.PartnerSetChoicesParams{
+		EmailFirstReferral: to.FirstReferral, EmailNewReferral: to.NewReferral, EmailPayoutPaid: to.PayoutPaid, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
 	})
 	if err != nil {
 		return err
 	}
-	tellPartnerUpdated(c, p)
+	tellPartnerUpdated(u, p)
 	return s.AuditSelf(ctx, p, "partner.updated", p.ID, before, to)
 }
 
 // lockSelf locks the partner of a session, who may have been suspended while the
 // form was under way.
-func lockSelf(ctx context.Context, c *work.Call, id string) (db.Partner, error) {
-	p, err := lockPartner(ctx, c, id, false)
+func lockSelf(ctx context.Context, u *work.Unit, id string) (db.Partner, error) {
+	p, err := lockPartner(ctx, u, id, false)
 	if err == nil && p.Status != string(api.PartnerStatusActive) {
 		err = problem.New(problem.PartnerNotActive, "The partner is %s.", p.Status)
 	}
@@ -55,24 +56,24 @@ func lockSelf(ctx context.Context, c *work.Call, id string) (db.Partner, error) 
 // audit log, and ends the onboarding once a name and a payout method are saved
 // (decisions, 54).
 func (s *Server) UpdatePartnerSelf(ctx context.Context, partnerID string, body *api.PartnerUpdate) error {
-	c := work.From(ctx)
-	before, err := lockSelf(ctx, c, partnerID)
+	u := work.From(ctx)
+	before, err := lockSelf(ctx, u, partnerID)
 	if err != nil {
 		return err
 	}
 	if _, err := s.UpdatePartner(ctx, api.UpdatePartnerRequestObject{ID: partnerID, Body: body}); err != nil {
 		return err
 	}
-	after, err := lockPartner(ctx, c, partnerID, false)
+	after, err := lockPartner(ctx, u, partnerID, false)
 	if err != nil {
 		return err
 	}
 	if named(after) && after.PayoutMethod != nil && !after.CompletedOnboarding {
 		after.CompletedOnboarding = true
-		if c.Events.Len() == 0 { // one change, one event
-			tellPartnerUpdated(c, after)
+		if u.Events.Len() == 0 { // one change, one event
+			tellPartnerUpdated(u, after)
 		}
-		if err := queries.PartnerOnboarded(ctx, c.Later(), db.PartnerOnboardedParams{UpdatedAt: c.Now, ID: after.ID, OrgID: after.OrgID}); err != nil {
+		if err := queries.PartnerOnboarded(ctx, u.Later(), db.PartnerOnboardedParams{UpdatedAt: u.Now, ID: after.ID, OrgID: after.OrgID}); err != nil {
 			return err
 		}
 	}
@@ -120,7 +121,7 @@ func fields(v any) (out map[string]any, err error) {
 // did it, so the reason names the partner.
 func (s *Server) AuditSelf(ctx context.Context, p db.Partner, action, targetID string, before, after any) error {
 	reason := "By the partner " + p.ID + " in the portal."
-	return audit(ctx, work.From(ctx), entry{programID: p.ProgramID, action: action, targetID: targetID, reason: &reason, before: before, after: after})
+	return auditlog.Record(ctx, work.From(ctx), auditlog.Entry{ProgramID: p.ProgramID, Action: action, TargetID: targetID, Reason: &reason, Before: before, After: after})
 }
 
 // TrackingURL is a page's address with a tracking value.

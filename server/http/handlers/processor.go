@@ -16,8 +16,8 @@ import (
 
 // SetCouponActive records that the processor has turned a code off, or on again
 // (decisions, 80). The same state again is no news.
-func SetCouponActive(ctx context.Context, c *work.Call, couponID string, active bool) error {
-	coupon, err := lockCoupon(ctx, c, couponID)
+func SetCouponActive(ctx context.Context, u *work.Unit, couponID string, active bool) error {
+	coupon, err := lockCoupon(ctx, u, couponID)
 	if err != nil || coupon.Active == active {
 		return err
 	}
@@ -26,16 +26,16 @@ func SetCouponActive(ctx context.Context, c *work.Call, couponID string, active 
 	if active {
 		kind = "affiliate_coupon.activated"
 	}
-	recordCoupon(c, kind, coupon)
-	return queries.CouponSetActive(ctx, c.Later(), db.CouponSetActiveParams{Active: active, UpdatedAt: c.Now, ID: coupon.ID, OrgID: coupon.OrgID})
+	recordCoupon(u, kind, coupon)
+	return queries.CouponSetActive(ctx, u.Later(), db.CouponSetActiveParams{Active: active, UpdatedAt: u.Now, ID: coupon.ID, OrgID: coupon.OrgID})
 }
 
 // EnrolCustomer makes a partner of a customer (decisions, 89), at once active
 // and in the default group; affiliate.created tells it, and then
 // customer.enrolled_as_partner. A customer without an email, or whose email is a
 // partner's, is refused.
-func (s *Server) EnrolCustomer(ctx context.Context, c *work.Call, customerID string) (db.Partner, error) {
-	k, err := lockCustomer(ctx, c, customerID)
+func (s *Server) EnrolCustomer(ctx context.Context, u *work.Unit, customerID string) (db.Partner, error) {
+	k, err := lockCustomer(ctx, u, customerID)
 	if err != nil {
 		return db.Partner{}, err
 	}
@@ -43,17 +43,17 @@ func (s *Server) EnrolCustomer(ctx context.Context, c *work.Call, customerID str
 		return db.Partner{}, problem.Invalid("customer_id", "The customer has no email.")
 	}
 	e := admission{programID: k.ProgramID, email: *k.Email}
-	if err := s.admit(ctx, c, &e); err != nil {
+	if err := s.admit(ctx, u, &e); err != nil {
 		return db.Partner{}, err
 	}
 	p := db.Partner{
 		ID: ident.New(ident.Partner), OrgID: k.OrgID, ProgramID: k.ProgramID, GroupID: e.groupID, Email: e.email, FirstName: k.Name, Handle: *e.handle,
-		Status: string(api.PartnerCreateStatusActive), CreatedAt: c.Now, UpdatedAt: c.Now,
+		Status: string(api.PartnerCreateStatusActive), CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
-	if err := enter(ctx, c, p); err != nil {
+	if err := enter(ctx, u, p); err != nil {
 		return p, err
 	}
-	c.Events.Record("customer.enrolled_as_partner", event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: k.ID}, api.CustomerEnrolledAsPartnerData{
+	u.Record("customer.enrolled_as_partner", event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: k.ID}, api.CustomerEnrolledAsPartnerData{
 		CustomerID: k.ID, PartnerID: p.ID, Handle: p.Handle, Email: p.Email, GroupID: p.GroupID, Source: "auto_enrol",
 	})
 	return p, nil

@@ -21,9 +21,9 @@ const subdomainMax = 63
 
 // ListPrograms lists the organization's programs, newest first.
 func (s *Server) ListPrograms(ctx context.Context, r api.ListProgramsRequestObject) (api.ListProgramsResponseObject, error) {
-	c, p := work.From(ctx), r.Params
-	org := c.Key.OrgID
-	rows, err := list(ctx, c, paging{limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.Program]{
+	u, p := work.From(ctx), r.Params
+	org := u.OrgID
+	rows, err := list(ctx, u, paging{limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.Program]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
 			row, err := queries.ProgramCursor(ctx, tx, db.ProgramCursorParams{ID: id, OrgID: org})
 			return position{row.CreatedAt, row.ID}, err
@@ -42,31 +42,31 @@ func (s *Server) ListPrograms(ctx context.Context, r api.ListProgramsRequestObje
 	for i, row := range rows.rows {
 		out.Data[i] = toProgram(row)
 	}
-	return out, addProgramStats(ctx, c, out.Data, p.Include)
+	return out, addProgramStats(ctx, u, out.Data, p.Include)
 }
 
 // RetrieveProgram returns one program.
 func (s *Server) RetrieveProgram(ctx context.Context, r api.RetrieveProgramRequestObject) (api.RetrieveProgramResponseObject, error) {
-	c := work.From(ctx)
-	row, err := queries.ProgramGet(ctx, c.DB(), db.ProgramGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	u := work.From(ctx)
+	row, err := queries.ProgramGet(ctx, u.DB(), db.ProgramGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	if err := fits(c, row.ID); err != nil {
+	if err := u.CheckProgram(row.ID); err != nil {
 		return nil, err
 	}
 	out := []api.Program{toProgram(row)}
-	err = addProgramStats(ctx, c, out, r.Params.Include)
+	err = addProgramStats(ctx, u, out, r.Params.Include)
 	return api.RetrieveProgram200JSONResponse(out[0]), err
 }
 
 // addProgramStats sets the counters of programs where they are asked for.
-func addProgramStats(ctx context.Context, c *work.Call, programs []api.Program, include []api.ProgramInclude) error {
+func addProgramStats(ctx context.Context, u *work.Unit, programs []api.Program, include []api.ProgramInclude) error {
 	if !wants(include, api.ProgramIncludeStats) || len(programs) == 0 {
 		return nil
 	}
-	rows, err := queries.ProgramStats(ctx, c.DB(), db.ProgramStatsParams{
-		Ids: ids(programs, func(p *api.Program) string { return p.ID }), OrgID: c.Key.OrgID,
+	rows, err := queries.ProgramStats(ctx, u.DB(), db.ProgramStatsParams{
+		Ids: ids(programs, func(p *api.Program) string { return p.ID }), OrgID: u.OrgID,
 	})
 	stats := map[string]api.ProgramStats{}
 	for _, r := range rows {
@@ -83,32 +83,32 @@ func addProgramStats(ctx context.Context, c *work.Call, programs []api.Program, 
 
 // CreateProgram adds a program together with its Default group.
 func (s *Server) CreateProgram(ctx context.Context, r api.CreateProgramRequestObject) (api.CreateProgramResponseObject, error) {
-	c := work.From(ctx)
-	p, err := newProgram(c, r.Body)
+	u := work.From(ctx)
+	p, err := newProgram(u, r.Body)
 	if err != nil {
 		return nil, err
 	}
-	if err := queries.ProgramInsert(ctx, c.Later(), db.ProgramInsertParams(p)); err != nil {
+	if err := queries.ProgramInsert(ctx, u.Later(), db.ProgramInsertParams(p)); err != nil {
 		return nil, err
 	}
-	err = queries.GroupAdd(ctx, c.Later(), db.GroupAddParams{
+	err = queries.GroupAdd(ctx, u.Later(), db.GroupAddParams{
 		ID: ident.New(ident.Group), OrgID: p.OrgID, ProgramID: p.ID, Name: "Default", Slug: "default", IsDefault: true,
-		CreatedAt: c.Now, UpdatedAt: c.Now,
+		CreatedAt: u.Now, UpdatedAt: u.Now,
 	})
 	return api.CreateProgram201JSONResponse(toProgram(p)), err
 }
 
 // newProgram fills in what the body leaves out (decisions, 35 and 180).
-func newProgram(c *work.Call, b *api.ProgramCreate) (db.Program, error) {
+func newProgram(u *work.Unit, b *api.ProgramCreate) (db.Program, error) {
 	currency, err := currencyOf(b.Currency)
 	if err != nil {
 		return db.Program{}, err
 	}
 	p := db.Program{
-		ID: ident.New(ident.Program), OrgID: c.Key.OrgID, Name: b.Name, ProductName: b.Name, WebsiteURL: b.WebsiteURL,
+		ID: ident.New(ident.Program), OrgID: u.OrgID, Name: b.Name, ProductName: b.Name, WebsiteURL: b.WebsiteURL,
 		Currency: currency, Status: string(api.ProgramStatusActive), TermsURL: b.TermsURL, CookieDays: 30, URLParams: []string{"ref"},
 		HoldingPeriodDays: 30, PayoutTerm: "net_30", PayoutMethods: distinct(texts(b.PayoutMethods)), BlockSelfReferrals: true,
-		BlockedCountries: countries(b.BlockedCountries), Processor: ptr("api"), CreatedAt: c.Now, UpdatedAt: c.Now,
+		BlockedCountries: countries(b.BlockedCountries), Processor: ptr("api"), CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if b.URLParams != nil {
 		p.URLParams = distinct(b.URLParams)
@@ -135,12 +135,12 @@ func subdomainOf(name string) string {
 // UpdateProgram changes a program; what exists under its old settings, such as
 // the end of a referral, keeps them.
 func (s *Server) UpdateProgram(ctx context.Context, r api.UpdateProgramRequestObject) (api.UpdateProgramResponseObject, error) {
-	c := work.From(ctx)
-	before, err := queries.ProgramLock(ctx, c.DB(), db.ProgramLockParams{ID: r.ID, OrgID: c.Key.OrgID})
+	u := work.From(ctx)
+	before, err := queries.ProgramLock(ctx, u.DB(), db.ProgramLockParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	if err := fits(c, before.ID); err != nil {
+	if err := u.CheckProgram(before.ID); err != nil {
 		return nil, err
 	}
 	p := before
@@ -148,25 +148,25 @@ func (s *Server) UpdateProgram(ctx context.Context, r api.UpdateProgramRequestOb
 	if reflect.DeepEqual(before, p) {
 		return api.UpdateProgram200JSONResponse(toProgram(before)), nil
 	}
-	p.UpdatedAt = c.Now
-	err = queries.ProgramUpdate(ctx, c.Later(), db.ProgramUpdateParams{
+	p.UpdatedAt = u.Now
+	err = queries.ProgramUpdate(ctx, u.Later(), db.ProgramUpdateParams{
 		Name: p.Name, ProductName: p.ProductName, WebsiteURL: p.WebsiteURL, Status: p.Status, TermsURL: p.TermsURL, CookieDays: p.CookieDays,
 		CommissionOnNetRevenue: p.CommissionOnNetRevenue, HoldingPeriodDays: p.HoldingPeriodDays, MinPayoutMinor: p.MinPayoutMinor,
 		PayoutTerm: p.PayoutTerm, BlockSelfReferrals: p.BlockSelfReferrals, BlockedCountries: p.BlockedCountries,
 		RequireTaxForms: p.RequireTaxForms, UpdatedAt: p.UpdatedAt, ID: p.ID, OrgID: p.OrgID,
 	})
 	if err == nil && p.RequireTaxForms != before.RequireTaxForms {
-		err = askForTaxForms(ctx, c, p)
+		err = askForTaxForms(ctx, u, p)
 	}
 	return api.UpdateProgram200JSONResponse(toProgram(p)), err
 }
 
 // askForTaxForms asks all partners for a form, or no longer does (decisions, 156).
-func askForTaxForms(ctx context.Context, c *work.Call, p db.Program) error {
+func askForTaxForms(ctx context.Context, u *work.Unit, p db.Program) error {
 	if p.RequireTaxForms {
-		return tax.Ask(ctx, c.Tx, p.OrgID, p.ID, c.Now)
+		return tax.Ask(ctx, u.Tx, p.OrgID, p.ID, u.Now)
 	}
-	return tax.Excuse(ctx, c.Later(), p.OrgID, p.ID, c.Now)
+	return tax.Excuse(ctx, u.Later(), p.OrgID, p.ID, u.Now)
 }
 
 func patchProgram(p *db.Program, b *api.ProgramUpdate) {

@@ -8,7 +8,6 @@ import (
 
 	"rail/server/clock"
 	"rail/server/harness/apitest"
-	"rail/server/ident"
 	"rail/server/jobs"
 	"rail/server/money/payout"
 	"rail/server/money/payout/railtest"
@@ -221,12 +220,12 @@ func TestRaceR7MarkPaidSettlement(t *testing.T) {
 			if i%4 > 0 {
 				return s.Post("/v1/payouts/"+id+"/mark_paid", nil)
 			}
-			if err := sender.Run(t.Context(), now.Plus(time.Duration(i)*time.Minute), ident.New(ident.Run)); err != nil {
+			if err := sender.Run(t.Context(), railRun(w.s, now.Plus(time.Duration(i)*time.Minute))); err != nil {
 				t.Error(err)
 			}
 			return apitest.Answer{}
 		})
-		require.NoError(t, sender.Run(t.Context(), now.Plus(time.Hour), ident.New(ident.Run)))
+		require.NoError(t, sender.Run(t.Context(), railRun(w.s, now.Plus(time.Hour))))
 		_, status := w.payoutOf(partner)
 		require.Equal(t, "paid", status)
 		require.Equal(t, []int{1, 1}, []int{w.told(t, "payout.paid", id), w.told(t, "commission.paid", commission)})

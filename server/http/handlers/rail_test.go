@@ -8,11 +8,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rail/server/clock"
 	"rail/server/harness/apitest"
-	"rail/server/ident"
 	"rail/server/money/payout"
 	"rail/server/money/payout/railtest"
 	"rail/server/secret"
+	"rail/server/work"
 )
 
 // railed is an earner whose payouts a rail in memory pays.
@@ -41,7 +42,12 @@ func (r railed) again(t *testing.T) error {
 	keeper, err := secret.New(r.s.Config.SecretKey)
 	require.NoError(t, err)
 	sender := payout.Sender{Pool: r.s.Pool, Keeper: keeper, Rails: []payout.Rail{r.rail}, HoldOnHighRisk: r.hold}
-	return sender.Run(t.Context(), r.s.Clock.Now(), ident.New(ident.Run))
+	return sender.Run(t.Context(), railRun(r.s, r.s.Clock.Now()))
+}
+
+// railRun is a run of the job that pays out.
+func railRun(s *apitest.Server, now clock.Time) *work.Unit {
+	return work.NewRun(s.Pool, work.Actor{Kind: work.Job, ID: "send-payouts"}, now)
 }
 
 // due makes a payout that is due and returns it with its sales.
@@ -244,7 +250,7 @@ func TestRailThatHangs(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- payout.Sender{Pool: s.Pool, Keeper: keeper, Rails: []payout.Rail{hangs, ofPayPal{r.rail, "memory"}, ofPayPal{r.rail, "file"}}}.Run(ctx, s.Clock.Now(), ident.New(ident.Run))
+		ended <- payout.Sender{Pool: s.Pool, Keeper: keeper, Rails: []payout.Rail{hangs, ofPayPal{r.rail, "memory"}, ofPayPal{r.rail, "file"}}}.Run(ctx, railRun(s, s.Clock.Now()))
 	}()
 	require.Eventually(t, func() bool { return hangs.asked.Load() > 0 && r.get(id).String("status") == "paid" }, 15*time.Second, time.Millisecond)
 	cancel()

@@ -15,7 +15,6 @@ import (
 	"rail/gen/db"
 	"rail/server/auth"
 	"rail/server/clock"
-	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/quota"
 	"rail/server/secret"
@@ -41,6 +40,8 @@ type Redirector struct {
 	Pool    *pgxpool.Pool
 	Clock   clock.Clock
 	Log     *slog.Logger
+	Plan    quota.Plan                // of organizations that have none of their own
+	Wake    func()                    // called when events have been committed
 	Address func(echo.Context) string // the visitor's address, behind proxies too
 }
 
@@ -80,40 +81,36 @@ func counts(r *http.Request) bool {
 	return r.Method == http.MethodGet && !strings.Contains(strings.ToLower(purpose), "prefetch") && !robots.MatchString(r.UserAgent())
 }
 
-// record records the visit, once more where two clicks of one visitor met. A
-// visitor is sent on whatever happens to the record.
+// record records the visit like one of the API. A visitor is sent on whatever
+// happens to the record.
 func (d *Redirector) record(ctx context.Context, c echo.Context, hit db.LinkBySlugRow, landing string) {
 	visitor := secret.HashToken(d.visitor(c))
-	for range 3 {
-		err := d.click(ctx, c, hit, visitor, landing)
-		if err == nil {
-			return
-		}
-		if !pgtx.Again(err) {
-			d.Log.Error("short link click not recorded", "link", hit.Link.ID, "error", err)
-			return
-		}
+	unit := work.New(d.Pool, work.Unit{
+		OrgID: hit.Link.OrgID, Plan: d.Plan.With(quota.Own{FraudMonitoring: hit.FraudMonitoring}), Actor: work.Actor{Kind: work.Visitor},
+		RequestID: c.Response().Header().Get("Rail-Request-Id"), Now: d.Clock.Now(), Wake: d.Wake,
+	})
+	err := unit.Within(ctx, func(u *work.Unit) error { return d.click(ctx, u, c, hit, visitor, landing) })
+	if err != nil {
+		d.Log.Error("short link click not recorded", "link", hit.Link.ID, "error", err)
 	}
 }
 
-// click records the visit like one of the API.
-func (d *Redirector) click(ctx context.Context, c echo.Context, hit db.LinkBySlugRow, visitor []byte, landing string) error {
-	l, now := hit.Link, d.Clock.Now()
-	key := auth.Key{OrgID: l.OrgID, Plan: quota.Own{FraudMonitoring: hit.FraudMonitoring}}
-	agent, referer := c.Request().UserAgent(), c.Request().Referer()
-	return work.New(d.Pool, c.Response().Header().Get("Rail-Request-Id"), "redirect", key, now).Within(ctx, func(w *work.Call) error {
-		current, err := queries.TrackingResolve(ctx, w.DB(), db.TrackingResolveParams{
-			ProgramID: l.ProgramID, OrgID: l.OrgID, Value: l.ValueKey, LandingKey: l.DestinationKey, Visitor: visitor, Now: now,
-		})
-		if err != nil {
-			return ignoreNoRows(err)
-		}
-		_, err = d.Server.record(ctx, w, visit{
-			programID: l.ProgramID, partnerID: l.PartnerID, linkID: l.ID, referralID: current.ReferralID, param: l.Param, visitor: visitor,
-			landingURL: landing, asked: c.Request().URL.RawQuery, ip: d.Address(c), userAgent: orNil(clean(agent)), referer: orNil(clean(referer)), cookieDays: hit.CookieDays,
-		})
-		return err
+func (d *Redirector) click(
+	ctx context.Context, u *work.Unit, c echo.Context, hit db.LinkBySlugRow, visitor []byte, landing string,
+) error {
+	l, agent, referer := hit.Link, c.Request().UserAgent(), c.Request().Referer()
+	current, err := queries.TrackingResolve(ctx, u.DB(), db.TrackingResolveParams{
+		ProgramID: l.ProgramID, OrgID: l.OrgID, Value: l.ValueKey, LandingKey: l.DestinationKey, Visitor: visitor, Now: u.Now,
 	})
+	if err != nil {
+		return ignoreNoRows(err)
+	}
+	_, err = d.Server.record(ctx, u, visit{
+		programID: l.ProgramID, partnerID: l.PartnerID, linkID: l.ID, referralID: current.ReferralID, param: l.Param, visitor: visitor,
+		landingURL: landing, asked: c.Request().URL.RawQuery, ip: d.Address(c), userAgent: orNil(clean(agent)), referer: orNil(clean(referer)),
+		cookieDays: hit.CookieDays,
+	})
+	return err
 }
 
 // visitor returns the browser's token, making one where there is none.

@@ -13,10 +13,10 @@ import (
 
 // ListReferrals lists the referrals of a program, newest first.
 func (s *Server) ListReferrals(ctx context.Context, r api.ListReferralsRequestObject) (api.ListReferralsResponseObject, error) {
-	c, p := work.From(ctx), r.Params
-	org := c.Key.OrgID
+	u, p := work.From(ctx), r.Params
+	org := u.OrgID
 	status, statusIn := choices(p.Status)
-	rows, err := list(ctx, c, paging{
+	rows, err := list(ctx, u, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
 		refs: []reference{refPartner("partner_id", p.PartnerID)},
 	}, lister[position, db.Referral]{
@@ -41,29 +41,29 @@ func (s *Server) ListReferrals(ctx context.Context, r api.ListReferralsRequestOb
 		return nil, err
 	}
 	data := mapped(rows.rows, toReferral)
-	if err := s.fillReferrals(ctx, c, data, p.Expand); err != nil {
+	if err := s.fillReferrals(ctx, u, data, p.Expand); err != nil {
 		return nil, err
 	}
 	return api.ListReferrals200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
 }
 
-func (s *Server) fillReferrals(ctx context.Context, c *work.Call, referrals []api.Referral, expand []api.ReferralExpand) error {
-	return together(ctx, c,
-		embedPartner(ctx, c, wants(expand, api.ReferralExpandPartner), referrals, func(r *api.Referral) (*string, *nullable.Nullable[api.Partner]) { return &r.PartnerID, &r.Partner }),
-		embedLink(ctx, s, c, wants(expand, api.ReferralExpandLink), referrals, func(r *api.Referral) (*string, *nullable.Nullable[api.Link]) { return r.LinkID, &r.Link }))
+func (s *Server) fillReferrals(ctx context.Context, u *work.Unit, referrals []api.Referral, expand []api.ReferralExpand) error {
+	return together(ctx, u,
+		embedPartner(ctx, u, wants(expand, api.ReferralExpandPartner), referrals, func(r *api.Referral) (*string, *nullable.Nullable[api.Partner]) { return &r.PartnerID, &r.Partner }),
+		embedLink(ctx, s, u, wants(expand, api.ReferralExpandLink), referrals, func(r *api.Referral) (*string, *nullable.Nullable[api.Link]) { return r.LinkID, &r.Link }))
 }
 
 // RetrieveReferral returns one referral.
 func (s *Server) RetrieveReferral(ctx context.Context, r api.RetrieveReferralRequestObject) (api.RetrieveReferralResponseObject, error) {
-	c := work.From(ctx)
-	referral, err := queries.ReferralGet(ctx, c.DB(), db.ReferralGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	u := work.From(ctx)
+	referral, err := queries.ReferralGet(ctx, u.DB(), db.ReferralGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	if err := fits(c, referral.ProgramID); err != nil {
+	if err := u.CheckProgram(referral.ProgramID); err != nil {
 		return nil, err
 	}
 	one := []api.Referral{toReferral(referral)}
-	err = s.fillReferrals(ctx, c, one, r.Params.Expand)
+	err = s.fillReferrals(ctx, u, one, r.Params.Expand)
 	return api.RetrieveReferral200JSONResponse(one[0]), err
 }

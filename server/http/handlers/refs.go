@@ -36,11 +36,11 @@ func newCheck(refs []reference) *checking {
 }
 
 // reads returns one read a reference; they keep their errors for the verdict.
-func (k *checking) reads(ctx context.Context, c *work.Call) []pgtx.Read {
+func (k *checking) reads(ctx context.Context, u *work.Unit) []pgtx.Read {
 	out := make([]pgtx.Read, len(k.asked))
 	for i, r := range k.asked {
 		out[i] = func(tx pgtx.DBTX) error {
-			k.programs[i], k.errs[i] = r.find(ctx, tx, c.Key.OrgID, *r.id)
+			k.programs[i], k.errs[i] = r.find(ctx, tx, u.OrgID, *r.id)
 			return ignoreNoRows(k.errs[i])
 		}
 	}
@@ -63,12 +63,12 @@ func (k *checking) verdict(programID string) error {
 }
 
 // check judges references in a round trip of their own.
-func check(ctx context.Context, c *work.Call, programID string, refs ...reference) error {
+func check(ctx context.Context, u *work.Unit, programID string, refs ...reference) error {
 	k := newCheck(refs)
 	if len(k.asked) == 0 {
 		return nil
 	}
-	if err := c.Together(ctx, k.reads(ctx, c)...); err != nil {
+	if err := u.Together(ctx, k.reads(ctx, u)...); err != nil {
 		return err
 	}
 	return k.verdict(programID)

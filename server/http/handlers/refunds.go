@@ -8,6 +8,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/auditlog"
 	"rail/server/money/commission"
 	"rail/server/postgres/pgtx"
 	"rail/server/work"
@@ -16,19 +17,19 @@ import (
 // RefundSale refunds a sale as a whole or, with amount_minor, in part. A second
 // whole refund answers the first one's time and did nothing (decisions, 97).
 func (s *Server) RefundSale(ctx context.Context, r api.RefundSaleRequestObject) (api.RefundSaleResponseObject, error) {
-	c := work.From(ctx)
+	u := work.From(ctx)
 	body := api.SaleRefund{}
 	if r.Body != nil {
 		body = *r.Body
 	}
-	done, err := commission.GiveBack(ctx, c, commission.Refund{
+	done, err := commission.GiveBack(ctx, u, commission.Refund{
 		SaleID: r.ID, ExternalID: body.ExternalRefundID, AmountMinor: body.AmountMinor, At: body.RefundedAt,
 		Reason: body.Reason,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := auditRefund(ctx, c, done); err != nil {
+	if err := auditRefund(ctx, u, done); err != nil {
 		return nil, err
 	}
 	f, err := toRefunded(done)
@@ -45,14 +46,14 @@ func (s *Server) RefundSale(ctx context.Context, r api.RefundSaleRequestObject) 
 // 202 where it waits for its sale, 200 where it was recorded before.
 func (s *Server) CreateRefund(ctx context.Context, r api.CreateRefundRequestObject) (api.CreateRefundResponseObject,
 	error) {
-	c, b := work.From(ctx), r.Body
-	done, err := commission.GiveBackCharge(ctx, c, b.ProgramID, b.ExternalChargeID, commission.Refund{
+	u, b := work.From(ctx), r.Body
+	done, err := commission.GiveBackCharge(ctx, u, b.ProgramID, b.ExternalChargeID, commission.Refund{
 		ExternalID: &b.ExternalRefundID, AmountMinor: b.AmountMinor, At: b.RefundedAt, Reason: b.Reason,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := auditRefund(ctx, c, done); err != nil {
+	if err := auditRefund(ctx, u, done); err != nil {
 		return nil, err
 	}
 	refund, err := toRefunded(done)
@@ -68,13 +69,13 @@ func (s *Server) CreateRefund(ctx context.Context, r api.CreateRefundRequestObje
 }
 
 // auditRefund writes what a refund did into the audit log.
-func auditRefund(ctx context.Context, c *work.Call, done commission.Refunded) error {
+func auditRefund(ctx context.Context, u *work.Unit, done commission.Refunded) error {
 	if done.Repeated || done.Status != "applied" {
 		return nil
 	}
-	return audit(ctx, c, entry{
-		programID: done.ProgramID, action: "sale.refunded", targetID: *done.SaleID, reason: done.Reason,
-		after: map[string]any{
+	return auditlog.Record(ctx, u, auditlog.Entry{
+		ProgramID: done.ProgramID, Action: "sale.refunded", TargetID: *done.SaleID, Reason: done.Reason,
+		After: map[string]any{
 			"refund_id": done.ID, "amount_minor": done.AmountMinor, "voided_commissions": done.VoidedCommissions,
 			"clawback_minor": done.ClawbackMinor, "refunded_at": done.RefundedAt,
 		},
@@ -84,10 +85,10 @@ func auditRefund(ctx context.Context, c *work.Call, done commission.Refunded) er
 // ListRefunds lists the refunds of a program, newest first.
 func (s *Server) ListRefunds(ctx context.Context, r api.ListRefundsRequestObject) (api.ListRefundsResponseObject,
 	error) {
-	c, p := work.From(ctx), r.Params
-	org := c.Key.OrgID
+	u, p := work.From(ctx), r.Params
+	org := u.OrgID
 	status, in := choices(p.Status)
-	rows, err := list(ctx, c, paging{
+	rows, err := list(ctx, u, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
 		refs: []reference{refSale("sale_id", p.SaleID)},
 	}, lister[position, db.Refund]{
@@ -121,26 +122,26 @@ func (s *Server) ListRefunds(ctx context.Context, r api.ListRefundsRequestObject
 	if err != nil {
 		return nil, err
 	}
-	if err := fillRefunds(ctx, c, data, p.Expand); err != nil {
+	if err := fillRefunds(ctx, u, data, p.Expand); err != nil {
 		return nil, err
 	}
 	return api.ListRefunds200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
 }
 
-func fillRefunds(ctx context.Context, c *work.Call, refunds []api.Refund, expand []api.RefundExpand) error {
-	return together(ctx, c, embedSale(ctx, c, wants(expand, api.RefundExpandSale), refunds,
+func fillRefunds(ctx context.Context, u *work.Unit, refunds []api.Refund, expand []api.RefundExpand) error {
+	return together(ctx, u, embedSale(ctx, u, wants(expand, api.RefundExpandSale), refunds,
 		func(f *api.Refund) (*string, *nullable.Nullable[api.Sale]) { return f.SaleID, &f.Sale }))
 }
 
 // RetrieveRefund returns one refund.
 func (s *Server) RetrieveRefund(ctx context.Context,
 	r api.RetrieveRefundRequestObject) (api.RetrieveRefundResponseObject, error) {
-	c := work.From(ctx)
-	row, err := queries.RefundGet(ctx, c.DB(), db.RefundGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	u := work.From(ctx)
+	row, err := queries.RefundGet(ctx, u.DB(), db.RefundGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	if err := fits(c, row.ProgramID); err != nil {
+	if err := u.CheckProgram(row.ProgramID); err != nil {
 		return nil, err
 	}
 	refund, err := toRefund(row)
@@ -148,7 +149,7 @@ func (s *Server) RetrieveRefund(ctx context.Context,
 		return nil, err
 	}
 	one := []api.Refund{refund}
-	err = fillRefunds(ctx, c, one, r.Params.Expand)
+	err = fillRefunds(ctx, u, one, r.Params.Expand)
 	return api.RetrieveRefund200JSONResponse(one[0]), err
 }
 

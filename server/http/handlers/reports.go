@@ -21,8 +21,8 @@ const reportMonths = 12
 // RetrieveReport counts what happened in a window of days (specification,
 // Reports; decisions, 139 to 145 and 199).
 func (s *Server) RetrieveReport(ctx context.Context, r api.RetrieveReportRequestObject) (api.RetrieveReportResponseObject, error) {
-	c, p := work.From(ctx), r.Params
-	q, err := reportQuery(ctx, c, p)
+	u, p := work.From(ctx), r.Params
+	q, err := reportQuery(ctx, u, p)
 	if err != nil {
 		return nil, err
 	}
@@ -35,10 +35,10 @@ func (s *Server) RetrieveReport(ctx context.Context, r api.RetrieveReportRequest
 	if compares {
 		reads = append(reads, q.Before().Reads(ctx, &before)...)
 	}
-	if err := c.Together(ctx, reads...); err != nil {
+	if err := u.Together(ctx, reads...); err != nil {
 		return nil, err
 	}
-	labels, err := reportLabels(ctx, c, q, now.Rows, before.Rows)
+	labels, err := reportLabels(ctx, u, q, now.Rows, before.Rows)
 	if err != nil {
 		return nil, err
 	}
@@ -58,15 +58,15 @@ func (s *Server) RetrieveReport(ctx context.Context, r api.RetrieveReportRequest
 }
 
 // reportQuery reads and judges the parameters.
-func reportQuery(ctx context.Context, c *work.Call, p api.RetrieveReportParams) (report.Query, error) {
-	q := report.Query{OrgID: c.Key.OrgID, ProgramID: p.ProgramID, By: report.Partner, PartnerID: p.PartnerID, GroupID: p.GroupID, TagID: p.TagID}
+func reportQuery(ctx context.Context, u *work.Unit, p api.RetrieveReportParams) (report.Query, error) {
+	q := report.Query{OrgID: u.OrgID, ProgramID: p.ProgramID, By: report.Partner, PartnerID: p.PartnerID, GroupID: p.GroupID, TagID: p.TagID}
 	if p.Dimension != nil {
 		q.By = report.By(*p.Dimension)
 	}
-	if err := reportWindow(&q, p, c.Now); err != nil {
+	if err := reportWindow(&q, p, u.Now); err != nil {
 		return q, err
 	}
-	prog, err := program(ctx, c, p.ProgramID)
+	prog, err := program(ctx, u, p.ProgramID)
 	if err != nil {
 		return q, err
 	}
@@ -76,7 +76,7 @@ func reportQuery(ctx context.Context, c *work.Call, p api.RetrieveReportParams) 
 			return q, err
 		}
 	}
-	return q, check(ctx, c, prog.ID, refPartner("partner_id", p.PartnerID), refGroup("group_id", p.GroupID), refTag("tag_id", p.TagID))
+	return q, check(ctx, u, prog.ID, refPartner("partner_id", p.PartnerID), refGroup("group_id", p.GroupID), refTag("tag_id", p.TagID))
 }
 
 // reportWindow fills in the days and, for periods, the size of the rows.
@@ -129,7 +129,7 @@ func reportDay(param string, given *string, otherwise time.Time) (time.Time, err
 var nameless = map[report.By]string{report.Link: "Without link", report.Group: "Without group", report.Tag: "Without tag", report.Product: "Without product"}
 
 // reportLabels names what the keys of rows stand for.
-func reportLabels(ctx context.Context, c *work.Call, q report.Query, windows ...[]report.Row) (map[string]string, error) {
+func reportLabels(ctx context.Context, u *work.Unit, q report.Query, windows ...[]report.Row) (map[string]string, error) {
 	labels := map[string]string{"": nameless[q.By], report.Direct: "Direct"}
 	var ids []string
 	for _, rows := range windows {
@@ -148,7 +148,7 @@ func reportLabels(ctx context.Context, c *work.Call, q report.Query, windows ...
 	if len(ids) == 0 {
 		return labels, nil
 	}
-	rows, err := queries.ReportLabels(ctx, c.DB(), db.ReportLabelsParams{Ids: distinct(ids), OrgID: c.Key.OrgID})
+	rows, err := queries.ReportLabels(ctx, u.DB(), db.ReportLabelsParams{Ids: distinct(ids), OrgID: u.OrgID})
 	for _, r := range rows {
 		labels[r.ID] = r.Label
 	}

@@ -22,9 +22,9 @@ type shelf struct {
 // ListResources lists the shelf of a program: what is in no folder, then folder
 // by folder.
 func (s *Server) ListResources(ctx context.Context, r api.ListResourcesRequestObject) (api.ListResourcesResponseObject, error) {
-	c, p := work.From(ctx), r.Params
-	org := c.Key.OrgID
-	rows, err := list(ctx, c, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[shelf, db.Resource]{
+	u, p := work.From(ctx), r.Params
+	org := u.OrgID
+	rows, err := list(ctx, u, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[shelf, db.Resource]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (shelf, error) {
 			row, err := queries.ResourceCursor(ctx, tx, db.ResourceCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org})
 			return shelf{row.Folder, row.Position, row.ID}, err
@@ -48,37 +48,37 @@ func (s *Server) ListResources(ctx context.Context, r api.ListResourcesRequestOb
 
 // RetrieveResource returns one resource.
 func (s *Server) RetrieveResource(ctx context.Context, r api.RetrieveResourceRequestObject) (api.RetrieveResourceResponseObject, error) {
-	c := work.From(ctx)
-	row, err := queries.ResourceGet(ctx, c.DB(), db.ResourceGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	u := work.From(ctx)
+	row, err := queries.ResourceGet(ctx, u.DB(), db.ResourceGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	return api.RetrieveResource200JSONResponse(toResource(row)), fits(c, row.ProgramID)
+	return api.RetrieveResource200JSONResponse(toResource(row)), u.CheckProgram(row.ProgramID)
 }
 
 // CreateResource puts a link at the end of its folder (decisions, 152).
 func (s *Server) CreateResource(ctx context.Context, r api.CreateResourceRequestObject) (api.CreateResourceResponseObject, error) {
-	c, b := work.From(ctx), r.Body
-	p, err := queries.ProgramLock(ctx, c.Tx, db.ProgramLockParams{ID: b.ProgramID, OrgID: c.Key.OrgID})
+	u, b := work.From(ctx), r.Body
+	p, err := queries.ProgramLock(ctx, u.Tx, db.ProgramLockParams{ID: b.ProgramID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, found(err, "program_id")
 	}
-	if err := check(ctx, c, p.ID, audienceRefs(b.GroupIds, b.TagIds)...); err != nil {
+	if err := check(ctx, u, p.ID, audienceRefs(b.GroupIds, b.TagIds)...); err != nil {
 		return nil, err
 	}
 	row := db.Resource{
 		ID: ident.New(ident.Resource), OrgID: p.OrgID, ProgramID: p.ID, Kind: "link", Title: b.Title, URL: b.URL, Folder: b.Folder,
-		GroupIds: distinct(b.GroupIds), TagIds: distinct(b.TagIds), Published: b.Published == nil || *b.Published, CreatedAt: c.Now, UpdatedAt: c.Now,
+		GroupIds: distinct(b.GroupIds), TagIds: distinct(b.TagIds), Published: b.Published == nil || *b.Published, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if row.Published {
-		row.PublishedAt = &c.Now
+		row.PublishedAt = &u.Now
 	}
-	if row.Position, err = queries.ResourceEnd(ctx, c.Tx, db.ResourceEndParams{ProgramID: p.ID, OrgID: p.OrgID, Folder: deref(row.Folder)}); err != nil {
+	if row.Position, err = queries.ResourceEnd(ctx, u.Tx, db.ResourceEndParams{ProgramID: p.ID, OrgID: p.OrgID, Folder: deref(row.Folder)}); err != nil {
 		return nil, err
 	}
-	err = queries.ResourceInsert(ctx, c.Later(), db.ResourceInsertParams{
+	err = queries.ResourceInsert(ctx, u.Later(), db.ResourceInsertParams{
 		ID: row.ID, OrgID: row.OrgID, ProgramID: row.ProgramID, Kind: row.Kind, Title: row.Title, URL: row.URL, Folder: row.Folder, GroupIds: row.GroupIds,
-		TagIds: row.TagIds, Position: row.Position, Published: row.Published, PublishedAt: row.PublishedAt, CreatedAt: c.Now, UpdatedAt: c.Now,
+		TagIds: row.TagIds, Position: row.Position, Published: row.Published, PublishedAt: row.PublishedAt, CreatedAt: u.Now, UpdatedAt: u.Now,
 	})
 	return api.CreateResource201JSONResponse(toResource(row)), err
 }
@@ -98,38 +98,38 @@ func audienceRefs(groups, tags []string) []reference {
 // UpdateResource changes a resource; one that moves goes to the end of its new
 // folder.
 func (s *Server) UpdateResource(ctx context.Context, r api.UpdateResourceRequestObject) (api.UpdateResourceResponseObject, error) {
-	c, b := work.From(ctx), r.Body
-	seen, err := queries.ResourceGet(ctx, c.Tx, db.ResourceGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	u, b := work.From(ctx), r.Body
+	seen, err := queries.ResourceGet(ctx, u.Tx, db.ResourceGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	if err := fits(c, seen.ProgramID); err != nil {
+	if err := u.CheckProgram(seen.ProgramID); err != nil {
 		return nil, err
 	}
-	if err := check(ctx, c, seen.ProgramID, audienceRefs(b.GroupIds, b.TagIds)...); err != nil {
+	if err := check(ctx, u, seen.ProgramID, audienceRefs(b.GroupIds, b.TagIds)...); err != nil {
 		return nil, err
 	}
-	if _, err := queries.ProgramLock(ctx, c.Tx, db.ProgramLockParams{ID: seen.ProgramID, OrgID: c.Key.OrgID}); err != nil {
+	if _, err := queries.ProgramLock(ctx, u.Tx, db.ProgramLockParams{ID: seen.ProgramID, OrgID: u.OrgID}); err != nil {
 		return nil, err
 	}
-	row, err := queries.ResourceLock(ctx, c.Tx, db.ResourceLockParams{ID: r.ID, OrgID: c.Key.OrgID})
+	row, err := queries.ResourceLock(ctx, u.Tx, db.ResourceLockParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
 	if b.URL != nil && row.Kind == "file" {
 		return nil, problem.Invalid("url", "The url of a file does not change; only links have one of their own.")
 	}
-	if err := patchResource(ctx, c, &row, b); err != nil {
+	if err := patchResource(ctx, u, &row, b); err != nil {
 		return nil, err
 	}
-	err = queries.ResourceUpdate(ctx, c.Later(), db.ResourceUpdateParams{
+	err = queries.ResourceUpdate(ctx, u.Later(), db.ResourceUpdateParams{
 		Title: row.Title, URL: row.URL, Folder: row.Folder, GroupIds: row.GroupIds, TagIds: row.TagIds, Position: row.Position, Published: row.Published,
 		PublishedAt: row.PublishedAt, UpdatedAt: row.UpdatedAt, ID: row.ID, OrgID: row.OrgID,
 	})
 	return api.UpdateResource200JSONResponse(toResource(row)), err
 }
 
-func patchResource(ctx context.Context, c *work.Call, row *db.Resource, b *api.ResourceUpdate) (err error) {
+func patchResource(ctx context.Context, u *work.Unit, row *db.Resource, b *api.ResourceUpdate) (err error) {
 	before := deref(row.Folder)
 	change(&row.Title, b.Title)
 	change(&row.URL, b.URL)
@@ -142,26 +142,26 @@ func patchResource(ctx context.Context, c *work.Call, row *db.Resource, b *api.R
 		row.TagIds = distinct(b.TagIds)
 	}
 	if row.Published && row.PublishedAt == nil {
-		row.PublishedAt = &c.Now
+		row.PublishedAt = &u.Now
 	}
-	row.UpdatedAt = c.Now
+	row.UpdatedAt = u.Now
 	if folder := deref(row.Folder); folder != before {
-		row.Position, err = queries.ResourceEnd(ctx, c.Tx, db.ResourceEndParams{ProgramID: row.ProgramID, OrgID: row.OrgID, Folder: folder})
+		row.Position, err = queries.ResourceEnd(ctx, u.Tx, db.ResourceEndParams{ProgramID: row.ProgramID, OrgID: row.OrgID, Folder: folder})
 	}
 	return err
 }
 
 // DeleteResource takes a resource off the shelf.
 func (s *Server) DeleteResource(ctx context.Context, r api.DeleteResourceRequestObject) (api.DeleteResourceResponseObject, error) {
-	c := work.From(ctx)
-	row, err := queries.ResourceLock(ctx, c.Tx, db.ResourceLockParams{ID: r.ID, OrgID: c.Key.OrgID})
+	u := work.From(ctx)
+	row, err := queries.ResourceLock(ctx, u.Tx, db.ResourceLockParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	if err := fits(c, row.ProgramID); err != nil {
+	if err := u.CheckProgram(row.ProgramID); err != nil {
 		return nil, err
 	}
-	err = queries.ResourceDelete(ctx, c.Later(), db.ResourceDeleteParams{ID: row.ID, OrgID: row.OrgID})
+	err = queries.ResourceDelete(ctx, u.Later(), db.ResourceDeleteParams{ID: row.ID, OrgID: row.OrgID})
 	return api.DeleteResource200JSONResponse{ID: row.ID, Object: "resource", Deleted: true}, err
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 // flag opens the flag of a finding, unless the same one is open (decisions, 148).
-func flag(ctx context.Context, c *work.Call, f risk.Finding) error {
-	_, err := risk.Open(ctx, c.DB(), c.Events, f)
+func flag(ctx context.Context, u *work.Unit, f risk.Finding) error {
+	_, err := risk.Open(ctx, u, f)
 	return err
 }
 
@@ -26,18 +26,18 @@ var clickIDs = []string{"gclid", "fbclid", "msclkid", "ttclid", "twclid", "li_fa
 const dismissedFor = 30
 
 // checkClick looks for paid traffic.
-func (s *Server) checkClick(ctx context.Context, c *work.Call, v visit) error {
+func (s *Server) checkClick(ctx context.Context, u *work.Unit, v visit) error {
 	name := paidBy(v)
-	if name == "" || !s.plan(c).FraudMonitoring {
+	if name == "" || !u.Plan.FraudMonitoring {
 		return nil
 	}
-	settled, err := queries.RiskDismissed(ctx, c.DB(), db.RiskDismissedParams{
-		ProgramID: v.programID, OrgID: c.Key.OrgID, PartnerID: &v.partnerID, Kind: "paid_traffic", Since: ptr(c.Now.Days(-dismissedFor)),
+	settled, err := queries.RiskDismissed(ctx, u.DB(), db.RiskDismissedParams{
+		ProgramID: v.programID, OrgID: u.OrgID, PartnerID: &v.partnerID, Kind: "paid_traffic", Since: ptr(u.Now.Days(-dismissedFor)),
 	})
 	if err != nil || settled {
 		return err
 	}
-	return flag(ctx, c, risk.Finding{
+	return flag(ctx, u, risk.Finding{
 		ProgramID: v.programID, PartnerID: v.partnerID, Kind: "paid_traffic", Severity: "low",
 		Summary: "A visitor came through a paid advertisement.", Signals: map[string]any{"parameter": name},
 	})
@@ -61,12 +61,12 @@ func paidBy(v visit) string {
 
 // checkCustomer looks at the address of a customer that is new, or whose address
 // or partner is.
-func (s *Server) checkCustomer(ctx context.Context, c *work.Call, p db.Partner, k db.Customer) error {
-	if !s.plan(c).FraudMonitoring || k.Email == nil {
+func (s *Server) checkCustomer(ctx context.Context, u *work.Unit, p db.Partner, k db.Customer) error {
+	if !u.Plan.FraudMonitoring || k.Email == nil {
 		return nil
 	}
 	if isPartner(k.Email, p) {
-		if err := flagSelfReferral(ctx, c, p, &k.ID); err != nil {
+		if err := flagSelfReferral(ctx, u, p, &k.ID); err != nil {
 			return err
 		}
 	}
@@ -76,14 +76,14 @@ func (s *Server) checkCustomer(ctx context.Context, c *work.Call, p db.Partner, 
 			ProgramID: p.ProgramID, PartnerID: p.ID, CustomerID: &k.ID, Kind: "disposable_email", Severity: "medium",
 			Summary: "The customer's e-mail address is of a provider of throw-away addresses.", Signals: map[string]any{"domain": domain},
 		}
-		if err := flag(ctx, c, f); err != nil {
+		if err := flag(ctx, u, f); err != nil {
 			return err
 		}
 	}
 	if domain == "" || domain != own || forAll(domain) || isPartner(k.Email, p) {
 		return nil
 	}
-	return flag(ctx, c, risk.Finding{
+	return flag(ctx, u, risk.Finding{
 		ProgramID: p.ProgramID, PartnerID: p.ID, CustomerID: &k.ID, Kind: "self_referral_domain", Severity: "medium",
 		Summary: "The customer's e-mail address is of the partner's own domain.", Signals: map[string]any{"domain": domain},
 	})

@@ -5,6 +5,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/auditlog"
 	"rail/server/event"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
@@ -17,7 +18,7 @@ const riskLimit = 50
 // ListRiskFlags lists the flags of a program: the highest severity first, the
 // newest first within one.
 func (s *Server) ListRiskFlags(ctx context.Context, r api.ListRiskFlagsRequestObject) (api.ListRiskFlagsResponseObject, error) {
-	c, p := work.From(ctx), r.Params
+	u, p := work.From(ctx), r.Params
 	one, in := choices(p.Status)
 	if one != nil {
 		in = []string{*one}
@@ -34,17 +35,17 @@ func (s *Server) ListRiskFlags(ctx context.Context, r api.ListRiskFlagsRequestOb
 	var exists error
 	refs := newCheck([]reference{refPartner("partner_id", p.PartnerID)})
 	reads := append([]pgtx.Read{
-		func(tx pgtx.DBTX) error { exists = programExists(ctx, c, tx, p.ProgramID); return nil },
+		func(tx pgtx.DBTX) error { exists = programExists(ctx, u, tx, p.ProgramID); return nil },
 		func(tx pgtx.DBTX) (err error) {
-			rows, err = queries.RiskFlagList(ctx, tx, db.RiskFlagListParams{ProgramID: p.ProgramID, OrgID: c.Key.OrgID, PartnerID: p.PartnerID, StatusIn: in, Lim: limit, Skip: skip})
+			rows, err = queries.RiskFlagList(ctx, tx, db.RiskFlagListParams{ProgramID: p.ProgramID, OrgID: u.OrgID, PartnerID: p.PartnerID, StatusIn: in, Lim: limit, Skip: skip})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			total, err = queries.RiskFlagTotal(ctx, tx, db.RiskFlagTotalParams{ProgramID: p.ProgramID, OrgID: c.Key.OrgID, PartnerID: p.PartnerID, StatusIn: in})
+			total, err = queries.RiskFlagTotal(ctx, tx, db.RiskFlagTotalParams{ProgramID: p.ProgramID, OrgID: u.OrgID, PartnerID: p.PartnerID, StatusIn: in})
 			return err
 		},
-	}, refs.reads(ctx, c)...)
-	if err := c.Together(ctx, reads...); err != nil {
+	}, refs.reads(ctx, u)...)
+	if err := u.Together(ctx, reads...); err != nil {
 		return nil, err
 	}
 	if exists != nil {
@@ -63,68 +64,68 @@ func (s *Server) RetrieveRiskFlag(ctx context.Context, r api.RetrieveRiskFlagReq
 	return api.RetrieveRiskFlag200JSONResponse(f), err
 }
 
-func riskFlag(ctx context.Context, c *work.Call, id string) (api.RiskFlag, error) {
-	row, err := queries.RiskFlagGet(ctx, c.DB(), db.RiskFlagGetParams{ID: id, OrgID: c.Key.OrgID})
+func riskFlag(ctx context.Context, u *work.Unit, id string) (api.RiskFlag, error) {
+	row, err := queries.RiskFlagGet(ctx, u.DB(), db.RiskFlagGetParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
 		return api.RiskFlag{}, err
 	}
-	return toRiskFlag(row), fits(c, row.RiskFlag.ProgramID)
+	return toRiskFlag(row), u.CheckProgram(row.RiskFlag.ProgramID)
 }
 
 // ReviewRiskFlag takes an open flag into review; one in review stays there.
 func (s *Server) ReviewRiskFlag(ctx context.Context, r api.ReviewRiskFlagRequestObject) (api.ReviewRiskFlagResponseObject, error) {
-	c := work.From(ctx)
-	f, err := openFlag(ctx, c, r.ID)
+	u := work.From(ctx)
+	f, err := openFlag(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
 	if f.Status == "open" {
 		before := map[string]string{"status": f.Status}
 		f.Status = "reviewing"
-		if err := saveFlag(ctx, c, f); err != nil {
+		if err := saveFlag(ctx, u, f); err != nil {
 			return nil, err
 		}
-		e := entry{programID: f.ProgramID, action: "risk_flag.reviewing", targetID: f.ID, before: before, after: map[string]string{"status": f.Status}}
-		if err := audit(ctx, c, e); err != nil {
+		e := auditlog.Entry{ProgramID: f.ProgramID, Action: "risk_flag.reviewing", TargetID: f.ID, Before: before, After: map[string]string{"status": f.Status}}
+		if err := auditlog.Record(ctx, u, e); err != nil {
 			return nil, err
 		}
 	}
-	out, err := riskFlag(ctx, c, r.ID)
+	out, err := riskFlag(ctx, u, r.ID)
 	return api.ReviewRiskFlag200JSONResponse(out), err
 }
 
 // ResolveRiskFlag closes a flag, with a note that says why.
 func (s *Server) ResolveRiskFlag(ctx context.Context, r api.ResolveRiskFlagRequestObject) (api.ResolveRiskFlagResponseObject, error) {
-	c, b := work.From(ctx), r.Body
-	f, err := openFlag(ctx, c, r.ID)
+	u, b := work.From(ctx), r.Body
+	f, err := openFlag(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
 	before := map[string]string{"status": f.Status}
 	f.Status = string(api.RiskFlagResolutionResolved)
 	change(&f.Status, (*string)(b.Status))
-	f.ResolvedAt, f.ResolvedBy, f.ResolutionNote = &c.Now, &c.Key.UserID, &b.Note
-	if err := saveFlag(ctx, c, f); err != nil {
+	f.ResolvedAt, f.ResolvedBy, f.ResolutionNote = &u.Now, &u.Actor.User, &b.Note
+	if err := saveFlag(ctx, u, f); err != nil {
 		return nil, err
 	}
-	c.Events.Record("risk_flag.resolved", event.Subject{ProgramID: f.ProgramID, PartnerID: deref(f.PartnerID), ID: f.ID}, api.RiskFlagResolvedData{
+	u.Record("risk_flag.resolved", event.Subject{ProgramID: f.ProgramID, PartnerID: deref(f.PartnerID), ID: f.ID}, api.RiskFlagResolvedData{
 		RiskFlagID: f.ID, PartnerID: f.PartnerID, CustomerID: f.CustomerID, Kind: f.Kind, Severity: api.RiskFlagSeverity(f.Severity), Evidence: f.Evidence,
 		Status: api.RiskFlagResolution(f.Status), Note: b.Note, ResolvedBy: f.ResolvedBy,
 	})
-	if err := audit(ctx, c, entry{programID: f.ProgramID, action: "risk_flag.resolved", targetID: f.ID, reason: &b.Note, before: before, after: map[string]string{"status": f.Status}}); err != nil {
+	if err := auditlog.Record(ctx, u, auditlog.Entry{ProgramID: f.ProgramID, Action: "risk_flag.resolved", TargetID: f.ID, Reason: &b.Note, Before: before, After: map[string]string{"status": f.Status}}); err != nil {
 		return nil, err
 	}
-	out, err := riskFlag(ctx, c, r.ID)
+	out, err := riskFlag(ctx, u, r.ID)
 	return api.ResolveRiskFlag200JSONResponse(out), err
 }
 
 // openFlag locks a flag and refuses one that is closed.
-func openFlag(ctx context.Context, c *work.Call, id string) (db.RiskFlag, error) {
-	f, err := queries.RiskFlagLock(ctx, c.Tx, db.RiskFlagLockParams{ID: id, OrgID: c.Key.OrgID})
+func openFlag(ctx context.Context, u *work.Unit, id string) (db.RiskFlag, error) {
+	f, err := queries.RiskFlagLock(ctx, u.Tx, db.RiskFlagLockParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
 		return f, err
 	}
-	if err := fits(c, f.ProgramID); err != nil {
+	if err := u.CheckProgram(f.ProgramID); err != nil {
 		return f, err
 	}
 	if f.ResolvedAt != nil {
@@ -133,8 +134,8 @@ func openFlag(ctx context.Context, c *work.Call, id string) (db.RiskFlag, error)
 	return f, nil
 }
 
-func saveFlag(ctx context.Context, c *work.Call, f db.RiskFlag) error {
-	return queries.RiskFlagDecide(ctx, c.Later(), db.RiskFlagDecideParams{
+func saveFlag(ctx context.Context, u *work.Unit, f db.RiskFlag) error {
+	return queries.RiskFlagDecide(ctx, u.Later(), db.RiskFlagDecideParams{
 		Status: f.Status, ResolvedAt: f.ResolvedAt, ResolvedBy: f.ResolvedBy, ResolutionNote: f.ResolutionNote, ID: f.ID, OrgID: f.OrgID,
 	})
 }

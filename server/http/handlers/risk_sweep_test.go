@@ -10,12 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/gen/db"
+	"rail/server/clock"
 	"rail/server/config"
-	"rail/server/event"
 	"rail/server/harness/apitest"
-	"rail/server/postgres/pgtx"
 	"rail/server/program/risk"
 	"rail/server/secret"
+	"rail/server/work"
 )
 
 // watched is a program that the risk sweep passes over.
@@ -325,18 +325,7 @@ func TestSweepsAtOnce(t *testing.T) {
 	})
 	require.Len(t, w.sweep("duplicate_partner"), 2)
 	atOnce(6, func(int) apitest.Answer { // even where two looked at the same time
-		tx, err := pgtx.Begin(t.Context(), w.Pool)
-		if err == nil {
-			defer tx.Rollback()
-			events := &event.Recorder{OrgID: w.Org, Now: w.Clock.Now()}
-			_, err = risk.Open(t.Context(), tx, events, risk.Finding{ProgramID: w.program, PartnerID: ada, Kind: "click_velocity", Severity: "medium"})
-			if err == nil {
-				err = events.Flush(t.Context(), tx.Later())
-			}
-			if err == nil {
-				err = tx.Commit(t.Context())
-			}
-		}
+		_, err := w.open(t, risk.Finding{ProgramID: w.program, PartnerID: ada, Kind: "click_velocity", Severity: "medium"})
 		if err != nil {
 			t.Error(err)
 		}
@@ -350,16 +339,31 @@ func TestSweepsAtOnce(t *testing.T) {
 	}
 }
 
+// open opens the flag of a finding in a unit of work of its own.
+func (w watched) open(t *testing.T, f risk.Finding) (bool, error) {
+	return w.openAt(t, w.Clock.Now(), f)
+}
+
+func (w watched) openAt(t *testing.T, now clock.Time, f risk.Finding) (opened bool, err error) {
+	t.Helper()
+	run := work.NewRun(w.Pool, work.Actor{Kind: work.Job, ID: "test"}, now)
+	err = run.For(w.Org).Within(t.Context(), func(u *work.Unit) (err error) {
+		opened, err = risk.Open(t.Context(), u, f)
+		return err
+	})
+	return opened, err
+}
+
 // TestClosedMeanwhile: a finding of what was read before its flag was closed does
 // not open it again.
 func TestClosedMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := watch(t)
 	ada := w.Partner(w.program)
-	events := &event.Recorder{OrgID: w.Org, Now: w.Clock.Now()}
 	f := risk.Finding{ProgramID: w.program, PartnerID: ada, Kind: "click_velocity", Severity: "medium"}
+	seen := w.Clock.Now()
 	open := func() bool {
-		opened, err := risk.Open(t.Context(), w.Pool, events, f)
+		opened, err := w.openAt(t, seen, f)
 		require.NoError(t, err)
 		return opened
 	}
@@ -370,7 +374,7 @@ func TestClosedMeanwhile(t *testing.T) {
 		w.Must(200, w.Post("/v1/risk_flags/"+flag["id"].(string)+"/resolve", M{"note": "Known."}))
 	}
 	require.False(t, open())
-	events.Now = w.Clock.Now()
+	seen = w.Clock.Now()
 	require.True(t, open())
 }
 

@@ -21,20 +21,20 @@ const ahead = 5 * time.Minute
 // CreateSale records a payment: 201 for a new sale, 200 with the stored one for
 // a charge that is known (specification, Rules for POST /v1/sales).
 func (s *Server) CreateSale(ctx context.Context, r api.CreateSaleRequestObject) (api.CreateSaleResponseObject, error) {
-	c := work.From(ctx)
-	payment, err := toPayment(r.Body, c.Now)
+	u := work.From(ctx)
+	payment, err := toPayment(r.Body, u.Now)
 	if err != nil {
 		return nil, err
 	}
-	if payment.CustomerID, err = s.payer(ctx, c, r.Body); err != nil {
+	if payment.CustomerID, err = s.payer(ctx, u, r.Body); err != nil {
 		return nil, err
 	}
-	out, err := commission.Record(ctx, c, payment)
+	out, err := commission.Record(ctx, u, payment)
 	if err != nil {
 		return nil, err
 	}
 	for _, refund := range out.Refunds {
-		if err := auditRefund(ctx, c, refund); err != nil {
+		if err := auditRefund(ctx, u, refund); err != nil {
 			return nil, err
 		}
 	}

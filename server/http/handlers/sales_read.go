@@ -16,8 +16,8 @@ import (
 // ListSales lists the sales of a program, newest first by when they were
 // recorded, whenever they occurred.
 func (s *Server) ListSales(ctx context.Context, r api.ListSalesRequestObject) (api.ListSalesResponseObject, error) {
-	c, p := work.From(ctx), r.Params
-	org := c.Key.OrgID
+	u, p := work.From(ctx), r.Params
+	org := u.OrgID
 	after, err := dateFilter("occurred_after", p.OccurredAfter)
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (s *Server) ListSales(ctx context.Context, r api.ListSalesRequestObject) (a
 	if p.Refunded != nil {
 		refunded = ptr(*p.Refunded == api.SaleRefundedFilterTrue)
 	}
-	if p.CustomerID, err = namedCustomer(ctx, c, p.ProgramID, p.CustomerID, p.ExternalCustomerID); err != nil {
+	if p.CustomerID, err = namedCustomer(ctx, u, p.ProgramID, p.CustomerID, p.ExternalCustomerID); err != nil {
 		return nil, err
 	}
 	few := p.CustomerID != nil || p.ExternalChargeID != nil
@@ -39,7 +39,7 @@ func (s *Server) ListSales(ctx context.Context, r api.ListSalesRequestObject) (a
 	total := func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
 		return queries.SaleTotal(ctx, tx, db.SaleTotalParams{ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, OccurredAfter: after, OccurredBefore: before, Refunded: refunded})
 	}
-	rows, err := list(ctx, c, paging{
+	rows, err := list(ctx, u, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
 		refs: []reference{refPartner("partner_id", p.PartnerID), refCustomer("customer_id", p.CustomerID)},
 	}, lister[position, db.Sale]{
@@ -69,7 +69,7 @@ func (s *Server) ListSales(ctx context.Context, r api.ListSalesRequestObject) (a
 		return nil, err
 	}
 	data := mapped(rows.rows, toSale)
-	if err := fillSales(ctx, c, data, p.Expand); err != nil {
+	if err := fillSales(ctx, u, data, p.Expand); err != nil {
 		return nil, err
 	}
 	return api.ListSales200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
@@ -88,23 +88,23 @@ func dateFilter(param string, given *string) (*clock.Time, error) {
 	return &t, nil
 }
 
-func fillSales(ctx context.Context, c *work.Call, sales []api.Sale, expand []api.SaleExpand) error {
-	return together(ctx, c,
-		embedPartner(ctx, c, wants(expand, api.SaleExpandPartner), sales, func(k *api.Sale) (*string, *nullable.Nullable[api.Partner]) { return k.PartnerID, &k.Partner }),
-		embedCustomer(ctx, c, wants(expand, api.SaleExpandCustomer), sales, func(k *api.Sale) (*string, *nullable.Nullable[api.Customer]) { return &k.CustomerID, &k.Customer }))
+func fillSales(ctx context.Context, u *work.Unit, sales []api.Sale, expand []api.SaleExpand) error {
+	return together(ctx, u,
+		embedPartner(ctx, u, wants(expand, api.SaleExpandPartner), sales, func(k *api.Sale) (*string, *nullable.Nullable[api.Partner]) { return k.PartnerID, &k.Partner }),
+		embedCustomer(ctx, u, wants(expand, api.SaleExpandCustomer), sales, func(k *api.Sale) (*string, *nullable.Nullable[api.Customer]) { return &k.CustomerID, &k.Customer }))
 }
 
 // RetrieveSale returns one sale.
 func (s *Server) RetrieveSale(ctx context.Context, r api.RetrieveSaleRequestObject) (api.RetrieveSaleResponseObject, error) {
-	c := work.From(ctx)
-	sale, err := queries.SaleGet(ctx, c.DB(), db.SaleGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	u := work.From(ctx)
+	sale, err := queries.SaleGet(ctx, u.DB(), db.SaleGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	if err := fits(c, sale.ProgramID); err != nil {
+	if err := u.CheckProgram(sale.ProgramID); err != nil {
 		return nil, err
 	}
 	one := []api.Sale{toSale(sale)}
-	err = fillSales(ctx, c, one, r.Params.Expand)
+	err = fillSales(ctx, u, one, r.Params.Expand)
 	return api.RetrieveSale200JSONResponse(one[0]), err
 }

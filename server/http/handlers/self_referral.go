@@ -16,16 +16,16 @@ import (
 // program blocks self-referrals the call is refused, and, alone among
 // refusals, leaves effects: the referral goes and a risk flag opens
 // (decisions, 66 and 216). Otherwise the flag alone opens, for the customer.
-func (a attribution) selfReferral(ctx context.Context, c *work.Call, p db.Program, email *string) error {
+func (a attribution) selfReferral(ctx context.Context, u *work.Unit, p db.Program, email *string) error {
 	if !isPartner(email, a.partner) || !p.BlockSelfReferrals {
 		return nil
 	}
 	if a.monitored {
-		if err := flagSelfReferral(ctx, c, a.partner, nil); err != nil {
+		if err := flagSelfReferral(ctx, u, a.partner, nil); err != nil {
 			return err
 		}
 	}
-	if err := a.dropReferral(ctx, c); err != nil {
+	if err := a.dropReferral(ctx, u); err != nil {
 		return err
 	}
 	e := problem.On("email", problem.SelfReferralBlocked, "The customer's e-mail is the partner's own, and the program blocks self-referrals.")
@@ -34,17 +34,17 @@ func (a attribution) selfReferral(ctx context.Context, c *work.Call, p db.Progra
 }
 
 // dropReferral removes the visit, unless a customer came of it.
-func (a attribution) dropReferral(ctx context.Context, c *work.Call) error {
+func (a attribution) dropReferral(ctx context.Context, u *work.Unit) error {
 	if a.referral == nil || a.referral.Status != "visit" {
 		return nil
 	}
-	detach := db.ReferralDetachClicksParams{ReferralID: &a.referral.ID, OrgID: c.Key.OrgID}
-	if err := queries.ReferralDetachClicks(ctx, c.Later(), detach); err != nil {
+	detach := db.ReferralDetachClicksParams{ReferralID: &a.referral.ID, OrgID: u.OrgID}
+	if err := queries.ReferralDetachClicks(ctx, u.Later(), detach); err != nil {
 		return err
 	}
-	c.Events.Record("referral.deleted", event.Subject{ProgramID: a.partner.ProgramID, PartnerID: a.partner.ID, ID: a.referral.ID},
+	u.Record("referral.deleted", event.Subject{ProgramID: a.partner.ProgramID, PartnerID: a.partner.ID, ID: a.referral.ID},
 		api.ReferralDeletedData{ReferralID: a.referral.ID, PartnerID: a.partner.ID, Reason: "self_referral"})
-	return queries.ReferralDelete(ctx, c.Later(), db.ReferralDeleteParams{ID: a.referral.ID, OrgID: c.Key.OrgID})
+	return queries.ReferralDelete(ctx, u.Later(), db.ReferralDeleteParams{ID: a.referral.ID, OrgID: u.OrgID})
 }
 
 func isPartner(email *string, p db.Partner) bool {
@@ -53,8 +53,8 @@ func isPartner(email *string, p db.Partner) bool {
 
 // flagSelfReferral opens the flag, unless the same one is open. There is no
 // customer where it was refused.
-func flagSelfReferral(ctx context.Context, c *work.Call, partner db.Partner, customerID *string) error {
-	return flag(ctx, c, risk.Finding{
+func flagSelfReferral(ctx context.Context, u *work.Unit, partner db.Partner, customerID *string) error {
+	return flag(ctx, u, risk.Finding{
 		ProgramID: partner.ProgramID, PartnerID: partner.ID, CustomerID: customerID, Kind: "self_referral", Severity: "high",
 		Summary: "A customer has the partner's own e-mail address.",
 	})

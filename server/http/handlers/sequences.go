@@ -14,9 +14,9 @@ import (
 
 // ListSequences lists the sequences of a program, newest first.
 func (s *Server) ListSequences(ctx context.Context, r api.ListSequencesRequestObject) (api.ListSequencesResponseObject, error) {
-	c, p := work.From(ctx), r.Params
-	org := c.Key.OrgID
-	rows, err := list(ctx, c, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.Sequence]{
+	u, p := work.From(ctx), r.Params
+	org := u.OrgID
+	rows, err := list(ctx, u, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.Sequence]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
 			row, err := queries.SequenceCursor(ctx, tx, db.SequenceCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org})
 			return position{row.CreatedAt, row.ID}, err
@@ -33,14 +33,14 @@ func (s *Server) ListSequences(ctx context.Context, r api.ListSequencesRequestOb
 	if err != nil {
 		return nil, err
 	}
-	data, err := counted(ctx, c, rows.rows)
+	data, err := counted(ctx, u, rows.rows)
 	return api.ListSequences200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, err
 }
 
 // counted shows sequences with their steps and partners.
-func counted(ctx context.Context, c *work.Call, rows []db.Sequence) ([]api.Sequence, error) {
+func counted(ctx context.Context, u *work.Unit, rows []db.Sequence) ([]api.Sequence, error) {
 	ids := mapped(rows, func(r db.Sequence) string { return r.ID })
-	counts, err := queries.SequenceCounts(ctx, c.DB(), db.SequenceCountsParams{Ids: ids, OrgID: c.Key.OrgID})
+	counts, err := queries.SequenceCounts(ctx, u.DB(), db.SequenceCountsParams{Ids: ids, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
@@ -53,15 +53,15 @@ func counted(ctx context.Context, c *work.Call, rows []db.Sequence) ([]api.Seque
 
 // RetrieveSequence returns one sequence.
 func (s *Server) RetrieveSequence(ctx context.Context, r api.RetrieveSequenceRequestObject) (api.RetrieveSequenceResponseObject, error) {
-	c := work.From(ctx)
-	row, err := queries.SequenceGet(ctx, c.DB(), db.SequenceGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	u := work.From(ctx)
+	row, err := queries.SequenceGet(ctx, u.DB(), db.SequenceGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	if err := fits(c, row.ProgramID); err != nil {
+	if err := u.CheckProgram(row.ProgramID); err != nil {
 		return nil, err
 	}
-	one, err := counted(ctx, c, []db.Sequence{row})
+	one, err := counted(ctx, u, []db.Sequence{row})
 	if err != nil {
 		return nil, err
 	}
@@ -70,32 +70,32 @@ func (s *Server) RetrieveSequence(ctx context.Context, r api.RetrieveSequenceReq
 
 // CreateSequence starts a sequence; its trigger enrols partners from now on.
 func (s *Server) CreateSequence(ctx context.Context, r api.CreateSequenceRequestObject) (api.CreateSequenceResponseObject, error) {
-	c, b := work.From(ctx), r.Body
+	u, b := work.From(ctx), r.Body
 	if err := checkTriggerDays(b); err != nil {
 		return nil, err
 	}
-	p, err := program(ctx, c, b.ProgramID)
+	p, err := program(ctx, u, b.ProgramID)
 	if err != nil {
 		return nil, err
 	}
 	row := db.Sequence{
 		ID: ident.New(ident.Sequence), OrgID: p.OrgID, ProgramID: p.ID, Name: b.Name, Status: "active", Trigger: string(b.Trigger),
-		TriggerDays: b.TriggerDays, CreatedAt: c.Now, UpdatedAt: c.Now,
+		TriggerDays: b.TriggerDays, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
-	if err := queries.SequenceInsert(ctx, c.Later(), db.SequenceInsertParams{
+	if err := queries.SequenceInsert(ctx, u.Later(), db.SequenceInsertParams{
 		ID: row.ID, OrgID: row.OrgID, ProgramID: row.ProgramID, Name: row.Name, Status: row.Status, Trigger: row.Trigger, TriggerDays: row.TriggerDays,
-		CreatedAt: c.Now, UpdatedAt: c.Now,
+		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}); err != nil {
 		return nil, err
 	}
 	for i, step := range b.Steps {
-		if err := queries.SequenceStepInsert(ctx, c.Later(), db.SequenceStepInsertParams{
+		if err := queries.SequenceStepInsert(ctx, u.Later(), db.SequenceStepInsertParams{
 			SequenceID: row.ID, Position: int64(i), OrgID: row.OrgID, ProgramID: row.ProgramID, DelayDays: step.DelayDays, Subject: step.Subject, Body: step.Body,
 		}); err != nil {
 			return nil, err
 		}
 	}
-	err = noteTrigger(ctx, c, row)
+	err = noteTrigger(ctx, u, row)
 	return api.CreateSequence201JSONResponse(toSequence(row, db.SequenceCountsRow{Steps: int64(len(b.Steps))})), err
 }
 
@@ -113,28 +113,28 @@ func checkTriggerDays(b *api.SequenceCreate) error {
 
 // noteTrigger keeps the program's note on first commissions true. It looks once it
 // has the program's lock, and so sees what whoever had it before has written.
-func noteTrigger(ctx context.Context, c *work.Call, row db.Sequence) error {
+func noteTrigger(ctx context.Context, u *work.Unit, row db.Sequence) error {
 	if row.Trigger != sequence.FirstCommission {
 		return nil
 	}
-	if _, err := queries.ProgramLock(ctx, c.Tx, db.ProgramLockParams{ID: row.ProgramID, OrgID: row.OrgID}); err != nil {
+	if _, err := queries.ProgramLock(ctx, u.Tx, db.ProgramLockParams{ID: row.ProgramID, OrgID: row.OrgID}); err != nil {
 		return err
 	}
-	return queries.ProgramSetEnrols(ctx, c.Later(), db.ProgramSetEnrolsParams{ID: row.ProgramID, OrgID: row.OrgID})
+	return queries.ProgramSetEnrols(ctx, u.Later(), db.ProgramSetEnrolsParams{ID: row.ProgramID, OrgID: row.OrgID})
 }
 
 // DeleteSequence removes a sequence with its steps; whoever is in it gets no more
 // of them.
 func (s *Server) DeleteSequence(ctx context.Context, r api.DeleteSequenceRequestObject) (api.DeleteSequenceResponseObject, error) {
-	c := work.From(ctx)
-	row, err := lockSequence(ctx, c, r.ID)
+	u := work.From(ctx)
+	row, err := lockSequence(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
-	if err := queries.SequenceDelete(ctx, c.Later(), db.SequenceDeleteParams{ID: row.ID, OrgID: row.OrgID}); err != nil {
+	if err := queries.SequenceDelete(ctx, u.Later(), db.SequenceDeleteParams{ID: row.ID, OrgID: row.OrgID}); err != nil {
 		return nil, err
 	}
-	return api.DeleteSequence200JSONResponse{ID: row.ID, Object: "sequence", Deleted: true}, noteTrigger(ctx, c, row)
+	return api.DeleteSequence200JSONResponse{ID: row.ID, Object: "sequence", Deleted: true}, noteTrigger(ctx, u, row)
 }
 
 // PauseSequence stops everybody at their step.
@@ -150,31 +150,31 @@ func (s *Server) ResumeSequence(ctx context.Context, r api.ResumeSequenceRequest
 }
 
 // setSequence sets the status; one that is there already stays untouched.
-func setSequence(ctx context.Context, c *work.Call, id, status string) (api.Sequence, error) {
-	row, err := lockSequence(ctx, c, id)
+func setSequence(ctx context.Context, u *work.Unit, id, status string) (api.Sequence, error) {
+	row, err := lockSequence(ctx, u, id)
 	if err != nil {
 		return api.Sequence{}, err
 	}
 	if row.Status != status {
-		row.Status, row.UpdatedAt = status, c.Now
-		err := queries.SequenceSetStatus(ctx, c.Later(), db.SequenceSetStatusParams{Status: status, UpdatedAt: c.Now, ID: row.ID, OrgID: row.OrgID})
+		row.Status, row.UpdatedAt = status, u.Now
+		err := queries.SequenceSetStatus(ctx, u.Later(), db.SequenceSetStatusParams{Status: status, UpdatedAt: u.Now, ID: row.ID, OrgID: row.OrgID})
 		if err != nil {
 			return api.Sequence{}, err
 		}
 	}
-	one, err := counted(ctx, c, []db.Sequence{row})
+	one, err := counted(ctx, u, []db.Sequence{row})
 	if err != nil {
 		return api.Sequence{}, err
 	}
 	return one[0], nil
 }
 
-func lockSequence(ctx context.Context, c *work.Call, id string) (db.Sequence, error) {
-	row, err := queries.SequenceLock(ctx, c.Tx, db.SequenceLockParams{ID: id, OrgID: c.Key.OrgID})
+func lockSequence(ctx context.Context, u *work.Unit, id string) (db.Sequence, error) {
+	row, err := queries.SequenceLock(ctx, u.Tx, db.SequenceLockParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
 		return row, err
 	}
-	return row, fits(c, row.ProgramID)
+	return row, u.CheckProgram(row.ProgramID)
 }
 
 func toSequence(r db.Sequence, n db.SequenceCountsRow) api.Sequence {

@@ -16,7 +16,6 @@ import (
 	"rail/server/outbound/mail"
 	"rail/server/outbound/webhook"
 	"rail/server/problem"
-	"rail/server/quota"
 	"rail/server/secret"
 	"rail/server/work"
 )
@@ -27,8 +26,6 @@ type Options struct {
 	Keeper   *secret.Keeper
 	BaseURL  string // where the service is reached, without a slash at its end
 	ShortURL string // where short links live; BaseURL + "/r" where it is empty
-	// Plan is the limits of organizations that have none of their own.
-	Plan quota.Plan
 	// HoldOnHighRisk keeps partners with an open high risk flag out of payouts.
 	HoldOnHighRisk bool
 	// Mail takes the mails that changes cause; nil for none.
@@ -76,12 +73,9 @@ func found(err error, param string) error {
 	return err
 }
 
-// plan is the limits of the caller's organization.
-func (s *Server) plan(c *work.Call) quota.Plan { return s.Plan.With(c.Key.Plan) }
-
 // program returns a program of the caller's organization that a field names.
-func program(ctx context.Context, c *work.Call, id string) (db.Program, error) {
-	p, err := queries.ProgramGet(ctx, c.DB(), db.ProgramGetParams{ID: id, OrgID: c.Key.OrgID})
+func program(ctx context.Context, u *work.Unit, id string) (db.Program, error) {
+	p, err := queries.ProgramGet(ctx, u.DB(), db.ProgramGetParams{ID: id, OrgID: u.OrgID})
 	return p, found(err, "program_id")
 }
 
@@ -90,15 +84,6 @@ func program(ctx context.Context, c *work.Call, id string) (db.Program, error) {
 func sameProgram(objectProgram, programID, param string) error {
 	if objectProgram != programID {
 		return problem.On(param, problem.InvalidReference, "%s belongs to another program.", param)
-	}
-	return nil
-}
-
-// fits answers the 404 of an object whose program is not the one that the
-// query or the body names.
-func fits(c *work.Call, programID string) error {
-	if !c.Fits(programID) {
-		return problem.NotFound("program_id")
 	}
 	return nil
 }

@@ -21,8 +21,8 @@ const signInLife = 900 * time.Second
 // CreatePartnerSSO mints a sign-in link for the portal; the newest link of a
 // partner is the only one that works.
 func (s *Server) CreatePartnerSSO(ctx context.Context, r api.CreatePartnerSSORequestObject) (api.CreatePartnerSSOResponseObject, error) {
-	c := work.From(ctx)
-	p, err := lockPartner(ctx, c, r.ID, false)
+	u := work.From(ctx)
+	p, err := lockPartner(ctx, u, r.ID, false)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (s *Server) CreatePartnerSSO(ctx context.Context, r api.CreatePartnerSSOReq
 	if r.Body != nil && r.Body.TTLSeconds != nil {
 		life = time.Duration(*r.Body.TTLSeconds) * time.Second
 	}
-	url, expires, err := SignInLink(ctx, c.Later(), s.BaseURL, p, c.Now, life)
+	url, expires, err := SignInLink(ctx, u.Later(), s.BaseURL, p, u.Now, life)
 	return api.CreatePartnerSSO200JSONResponse{Object: "magic_link", PartnerID: p.ID, URL: url, ExpiresAt: expires}, err
 }
 

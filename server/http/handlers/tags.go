@@ -16,9 +16,9 @@ const defaultColor = "#64748B"
 
 // ListTags lists the tags of a program, newest first.
 func (s *Server) ListTags(ctx context.Context, r api.ListTagsRequestObject) (api.ListTagsResponseObject, error) {
-	c, p := work.From(ctx), r.Params
-	org := c.Key.OrgID
-	rows, err := list(ctx, c, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.Tag]{
+	u, p := work.From(ctx), r.Params
+	org := u.OrgID
+	rows, err := list(ctx, u, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.Tag]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
 			row, err := queries.TagCursor(ctx, tx, db.TagCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org})
 			return position{row.CreatedAt, row.ID}, err
@@ -44,29 +44,29 @@ func (s *Server) ListTags(ctx context.Context, r api.ListTagsRequestObject) (api
 
 // CreateTag adds a tag; a name that is taken, whatever its case, is refused.
 func (s *Server) CreateTag(ctx context.Context, r api.CreateTagRequestObject) (api.CreateTagResponseObject, error) {
-	c, b := work.From(ctx), r.Body
-	if _, err := program(ctx, c, b.ProgramID); err != nil {
+	u, b := work.From(ctx), r.Body
+	if _, err := program(ctx, u, b.ProgramID); err != nil {
 		return nil, err
 	}
 	tag := db.Tag{
-		ID: ident.New(ident.Tag), OrgID: c.Key.OrgID, ProgramID: b.ProgramID, Name: b.Name, Color: defaultColor,
-		CreatedAt: c.Now, UpdatedAt: c.Now,
+		ID: ident.New(ident.Tag), OrgID: u.OrgID, ProgramID: b.ProgramID, Name: b.Name, Color: defaultColor,
+		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if b.Color != nil {
 		tag.Color = *b.Color
 	}
-	inserted, err := queries.TagInsert(ctx, c.DB(), db.TagInsertParams(tag))
+	inserted, err := queries.TagInsert(ctx, u.DB(), db.TagInsertParams(tag))
 	if err != nil {
 		return nil, err
 	}
 	if inserted == 0 {
-		return nil, tagTaken(ctx, c, b.ProgramID, b.Name)
+		return nil, tagTaken(ctx, u, b.ProgramID, b.Name)
 	}
 	return api.CreateTag201JSONResponse(toTag(tag)), nil
 }
 
-func tagTaken(ctx context.Context, c *work.Call, programID, name string) error {
-	held, err := queries.TagByName(ctx, c.DB(), db.TagByNameParams{ProgramID: programID, OrgID: c.Key.OrgID, Name: name})
+func tagTaken(ctx context.Context, u *work.Unit, programID, name string) error {
+	held, err := queries.TagByName(ctx, u.DB(), db.TagByNameParams{ProgramID: programID, OrgID: u.OrgID, Name: name})
 	if err != nil {
 		return err
 	}
@@ -75,23 +75,23 @@ func tagTaken(ctx context.Context, c *work.Call, programID, name string) error {
 
 // RetrieveTag returns one tag.
 func (s *Server) RetrieveTag(ctx context.Context, r api.RetrieveTagRequestObject) (api.RetrieveTagResponseObject, error) {
-	c := work.From(ctx)
-	tag, err := queries.TagGet(ctx, c.DB(), db.TagGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	u := work.From(ctx)
+	tag, err := queries.TagGet(ctx, u.DB(), db.TagGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	return api.RetrieveTag200JSONResponse(toTag(tag)), fits(c, tag.ProgramID)
+	return api.RetrieveTag200JSONResponse(toTag(tag)), u.CheckProgram(tag.ProgramID)
 }
 
 // UpdateTag changes name and colour.
 func (s *Server) UpdateTag(ctx context.Context, r api.UpdateTagRequestObject) (api.UpdateTagResponseObject, error) {
-	c := work.From(ctx)
-	tag, err := lockTag(ctx, c, r.ID)
+	u := work.From(ctx)
+	tag, err := lockTag(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
 	if r.Body.Name != nil && *r.Body.Name != tag.Name {
-		held, err := queries.TagByName(ctx, c.DB(), db.TagByNameParams{ProgramID: tag.ProgramID, OrgID: c.Key.OrgID, Name: *r.Body.Name})
+		held, err := queries.TagByName(ctx, u.DB(), db.TagByNameParams{ProgramID: tag.ProgramID, OrgID: u.OrgID, Name: *r.Body.Name})
 		if err == nil && held.ID != tag.ID {
 			return nil, problem.Taken(problem.TagNameTaken, "name", toTag(held), "A tag with this name exists in the program.")
 		}
@@ -103,30 +103,30 @@ func (s *Server) UpdateTag(ctx context.Context, r api.UpdateTagRequestObject) (a
 	if r.Body.Color != nil {
 		tag.Color = *r.Body.Color
 	}
-	tag.UpdatedAt = c.Now
-	err = queries.TagUpdate(ctx, c.Later(), db.TagUpdateParams{Name: tag.Name, Color: tag.Color, UpdatedAt: tag.UpdatedAt, ID: tag.ID, OrgID: tag.OrgID})
+	tag.UpdatedAt = u.Now
+	err = queries.TagUpdate(ctx, u.Later(), db.TagUpdateParams{Name: tag.Name, Color: tag.Color, UpdatedAt: tag.UpdatedAt, ID: tag.ID, OrgID: tag.OrgID})
 	return api.UpdateTag200JSONResponse(toTag(tag)), err
 }
 
 // DeleteTag removes a tag from everything that carries it.
 func (s *Server) DeleteTag(ctx context.Context, r api.DeleteTagRequestObject) (api.DeleteTagResponseObject, error) {
-	c := work.From(ctx)
-	tag, err := lockTag(ctx, c, r.ID)
+	u := work.From(ctx)
+	tag, err := lockTag(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
-	lose := db.ResourcesLoseTagParams{TagID: tag.ID, UpdatedAt: c.Now, ProgramID: tag.ProgramID, OrgID: tag.OrgID}
-	if err := queries.ResourcesLoseTag(ctx, c.Later(), lose); err != nil {
+	lose := db.ResourcesLoseTagParams{TagID: tag.ID, UpdatedAt: u.Now, ProgramID: tag.ProgramID, OrgID: tag.OrgID}
+	if err := queries.ResourcesLoseTag(ctx, u.Later(), lose); err != nil {
 		return nil, err
 	}
-	err = queries.TagDelete(ctx, c.Later(), db.TagDeleteParams{ID: tag.ID, OrgID: tag.OrgID})
+	err = queries.TagDelete(ctx, u.Later(), db.TagDeleteParams{ID: tag.ID, OrgID: tag.OrgID})
 	return api.DeleteTag200JSONResponse{ID: tag.ID, Object: "tag", Deleted: true}, err
 }
 
-func lockTag(ctx context.Context, c *work.Call, id string) (db.Tag, error) {
-	tag, err := queries.TagLock(ctx, c.DB(), db.TagLockParams{ID: id, OrgID: c.Key.OrgID})
+func lockTag(ctx context.Context, u *work.Unit, id string) (db.Tag, error) {
+	tag, err := queries.TagLock(ctx, u.DB(), db.TagLockParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
 		return tag, err
 	}
-	return tag, fits(c, tag.ProgramID)
+	return tag, u.CheckProgram(tag.ProgramID)
 }

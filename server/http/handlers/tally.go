@@ -31,8 +31,8 @@ func either(one *string, several []string) []string {
 
 // tallyOf counts the rows of a list by what of one program they belong to; what has
 // none is not among them.
-func tallyOf(ctx context.Context, tx pgtx.DBTX, c *work.Call, list, programID string, owners []string) (map[string]int64, error) {
-	rows, err := queries.TallyOwners(ctx, tx, db.TallyOwnersParams{ProgramID: programID, OrgID: c.Key.OrgID, List: list, OwnerIds: owners})
+func tallyOf(ctx context.Context, tx pgtx.DBTX, u *work.Unit, list, programID string, owners []string) (map[string]int64, error) {
+	rows, err := queries.TallyOwners(ctx, tx, db.TallyOwnersParams{ProgramID: programID, OrgID: u.OrgID, List: list, OwnerIds: owners})
 	counts := make(map[string]int64, len(rows))
 	for _, r := range rows {
 		counts[r.OwnerID] = r.Total

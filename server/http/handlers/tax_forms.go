@@ -7,6 +7,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/auditlog"
 	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/money/tax"
@@ -17,10 +18,10 @@ import (
 
 // ListTaxFormStatuses lists the tax-form statuses of a program, newest first.
 func (s *Server) ListTaxFormStatuses(ctx context.Context, r api.ListTaxFormStatusesRequestObject) (api.ListTaxFormStatusesResponseObject, error) {
-	c, p := work.From(ctx), r.Params
-	org := c.Key.OrgID
+	u, p := work.From(ctx), r.Params
+	org := u.OrgID
 	status, in := choices(p.Status)
-	rows, err := list(ctx, c, paging{
+	rows, err := list(ctx, u, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
 		refs: []reference{refPartner("partner_id", p.PartnerID)},
 	}, lister[position, db.TaxFormStatus]{
@@ -42,57 +43,57 @@ func (s *Server) ListTaxFormStatuses(ctx context.Context, r api.ListTaxFormStatu
 		return nil, err
 	}
 	data := mapped(rows.rows, toTaxForm)
-	if err := fillTaxForms(ctx, c, data, p.Expand); err != nil {
+	if err := fillTaxForms(ctx, u, data, p.Expand); err != nil {
 		return nil, err
 	}
 	return api.ListTaxFormStatuses200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
 }
 
-func fillTaxForms(ctx context.Context, c *work.Call, forms []api.TaxFormStatus, expand []api.TaxFormStatusExpand) error {
-	return together(ctx, c, embedPartner(ctx, c, wants(expand, api.TaxFormStatusExpandPartner), forms,
+func fillTaxForms(ctx context.Context, u *work.Unit, forms []api.TaxFormStatus, expand []api.TaxFormStatusExpand) error {
+	return together(ctx, u, embedPartner(ctx, u, wants(expand, api.TaxFormStatusExpandPartner), forms,
 		func(f *api.TaxFormStatus) (*string, *nullable.Nullable[api.Partner]) { return &f.PartnerID, &f.Partner }))
 }
 
 // RetrieveTaxFormStatus returns one tax-form status.
 func (s *Server) RetrieveTaxFormStatus(ctx context.Context, r api.RetrieveTaxFormStatusRequestObject) (api.RetrieveTaxFormStatusResponseObject, error) {
-	c := work.From(ctx)
-	form, err := queries.TaxFormGet(ctx, c.DB(), db.TaxFormGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	u := work.From(ctx)
+	form, err := queries.TaxFormGet(ctx, u.DB(), db.TaxFormGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	if err := fits(c, form.ProgramID); err != nil {
+	if err := u.CheckProgram(form.ProgramID); err != nil {
 		return nil, err
 	}
 	one := []api.TaxFormStatus{toTaxForm(form)}
-	err = fillTaxForms(ctx, c, one, r.Params.Expand)
+	err = fillTaxForms(ctx, u, one, r.Params.Expand)
 	return api.RetrieveTaxFormStatus200JSONResponse(one[0]), err
 }
 
 // CreateTaxFormStatus records the status of a form that was collected elsewhere.
 func (s *Server) CreateTaxFormStatus(ctx context.Context, r api.CreateTaxFormStatusRequestObject) (api.CreateTaxFormStatusResponseObject, error) {
-	c, b := work.From(ctx), r.Body
+	u, b := work.From(ctx), r.Body
 	f := db.TaxFormStatus{
-		ID: ident.New(ident.TaxForm), OrgID: c.Key.OrgID, PartnerID: b.PartnerID, Type: string(b.Type), Status: string(b.Status),
-		EntityType: b.EntityType, CountryCode: upper(b.CountryCode), SignedAt: b.SignedAt, ExpiresAt: b.ExpiresAt, CreatedAt: c.Now, UpdatedAt: c.Now,
+		ID: ident.New(ident.TaxForm), OrgID: u.OrgID, PartnerID: b.PartnerID, Type: string(b.Type), Status: string(b.Status),
+		EntityType: b.EntityType, CountryCode: upper(b.CountryCode), SignedAt: b.SignedAt, ExpiresAt: b.ExpiresAt, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
-	if err := datesOf(&f, c.Now); err != nil {
+	if err := datesOf(&f, u.Now); err != nil {
 		return nil, err
 	}
-	partner, err := queries.PartnerLock(ctx, c.Tx, db.PartnerLockParams{ID: b.PartnerID, OrgID: c.Key.OrgID})
+	partner, err := queries.PartnerLock(ctx, u.Tx, db.PartnerLockParams{ID: b.PartnerID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, found(err, "partner_id")
 	}
-	if err := fits(c, partner.ProgramID); err != nil {
+	if err := u.CheckProgram(partner.ProgramID); err != nil {
 		return nil, err
 	}
 	f.ProgramID = partner.ProgramID
-	if err := supersede(ctx, c, f); err != nil {
+	if err := supersede(ctx, u, f); err != nil {
 		return nil, err
 	}
-	if err := queries.TaxFormInsert(ctx, c.Later(), db.TaxFormInsertParams(f)); err != nil {
+	if err := queries.TaxFormInsert(ctx, u.Later(), db.TaxFormInsertParams(f)); err != nil {
 		return nil, err
 	}
-	err = audit(ctx, c, entry{programID: f.ProgramID, action: "tax_form_status.created", targetID: f.ID, after: map[string]any{"partner_id": f.PartnerID, "type": f.Type, "status": f.Status}})
+	err = auditlog.Record(ctx, u, auditlog.Entry{ProgramID: f.ProgramID, Action: "tax_form_status.created", TargetID: f.ID, After: map[string]any{"partner_id": f.PartnerID, "type": f.Type, "status": f.Status}})
 	return api.CreateTaxFormStatus201JSONResponse(toTaxForm(f)), err
 }
 
@@ -126,20 +127,20 @@ func datesOf(f *db.TaxFormStatus, now clock.Time) error {
 // supersede retires what the new row replaces: a submitted form every other
 // current row of the partner, a row that asks the current one of its type, and one
 // that has run out the valid one of its type (decisions, 122).
-func supersede(ctx context.Context, c *work.Call, f db.TaxFormStatus) error {
-	p := db.TaxFormSupersedeParams{UpdatedAt: c.Now, ProgramID: f.ProgramID, OrgID: f.OrgID, PartnerID: f.PartnerID}
+func supersede(ctx context.Context, u *work.Unit, f db.TaxFormStatus) error {
+	p := db.TaxFormSupersedeParams{UpdatedAt: u.Now, ProgramID: f.ProgramID, OrgID: f.OrgID, PartnerID: f.PartnerID}
 	switch f.Status {
 	case "required", "not_required":
 		p.Type = &f.Type
 	case "submitted":
 	case "expired":
-		return queries.TaxFormRunOut(ctx, c.Later(), db.TaxFormRunOutParams{
-			UpdatedAt: c.Now, ProgramID: f.ProgramID, OrgID: f.OrgID, PartnerID: f.PartnerID, Type: f.Type, SignedAt: f.SignedAt,
+		return queries.TaxFormRunOut(ctx, u.Later(), db.TaxFormRunOutParams{
+			UpdatedAt: u.Now, ProgramID: f.ProgramID, OrgID: f.OrgID, PartnerID: f.PartnerID, Type: f.Type, SignedAt: f.SignedAt,
 		})
 	default:
 		return nil // a record of the past
 	}
-	return queries.TaxFormSupersede(ctx, c.Later(), p)
+	return queries.TaxFormSupersede(ctx, u.Later(), p)
 }
 
 func toTaxForm(f db.TaxFormStatus) api.TaxFormStatus {

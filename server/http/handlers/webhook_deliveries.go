@@ -24,12 +24,12 @@ const (
 // ListWebhookDeliveries lists the last deliveries to an endpoint, newest first,
 // each with the exact body.
 func (s *Server) ListWebhookDeliveries(ctx context.Context, r api.ListWebhookDeliveriesRequestObject) (api.ListWebhookDeliveriesResponseObject, error) {
-	c := work.From(ctx)
-	e, err := endpoint(ctx, c, r.ID)
+	u := work.From(ctx)
+	e, err := endpoint(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := queries.WebhookLog(ctx, c.DB(), db.WebhookLogParams{EndpointID: e.ID, OrgID: c.Key.OrgID, Lim: logLength})
+	rows, err := queries.WebhookLog(ctx, u.DB(), db.WebhookLogParams{EndpointID: e.ID, OrgID: u.OrgID, Lim: logLength})
 	if err != nil {
 		return nil, err
 	}
@@ -41,15 +41,15 @@ func (s *Server) ListWebhookDeliveries(ctx context.Context, r api.ListWebhookDel
 // PingWebhookEndpoint sends a test event now and tells what came of it
 // (decisions, 163). It is not tried again.
 func (s *Server) PingWebhookEndpoint(ctx context.Context, r api.PingWebhookEndpointRequestObject) (api.PingWebhookEndpointResponseObject, error) {
-	c := work.From(ctx)
-	e, err := queries.WebhookEndpointGet(ctx, c.Outside(), db.WebhookEndpointGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	u := work.From(ctx)
+	e, err := queries.WebhookEndpointGet(ctx, u.Outside().DB(), db.WebhookEndpointGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	if err := fits(c, e.ProgramID); err != nil {
+	if err := u.CheckProgram(e.ProgramID); err != nil {
 		return nil, err
 	}
-	done, err := s.mayPing(ctx, c, e)
+	done, err := s.mayPing(ctx, u, e)
 	if err != nil {
 		return nil, err
 	}
@@ -60,21 +60,21 @@ func (s *Server) PingWebhookEndpoint(ctx context.Context, r api.PingWebhookEndpo
 	}
 	d := db.WebhookDelivery{
 		ID: ident.New(ident.Delivery), OrgID: e.OrgID, ProgramID: e.ProgramID, EndpointID: e.ID, EventID: ident.New(ident.TestEvent), EventType: kind,
-		Attempts: 1, IsTest: true, LastAttemptAt: &c.Now, FinishedAt: &c.Now, CreatedAt: c.Now, Status: "delivered",
+		Attempts: 1, IsTest: true, LastAttemptAt: &u.Now, FinishedAt: &u.Now, CreatedAt: u.Now, Status: "delivered",
 	}
-	body, err := webhook.TestEvent(kind, d.EventID, c.Now, e.PartnerID != nil)
+	body, err := webhook.TestEvent(kind, d.EventID, u.Now, e.PartnerID != nil)
 	if err != nil {
 		return nil, err
 	}
-	secrets, err := webhook.Sealed{Endpoint: e.ID, Secret: e.Secret, Previous: e.PreviousSecret, PreviousExpiresAt: e.PreviousExpiresAt}.Live(s.Keeper, c.Now)
+	secrets, err := webhook.Sealed{Endpoint: e.ID, Secret: e.Secret, Previous: e.PreviousSecret, PreviousExpiresAt: e.PreviousExpiresAt}.Live(s.Keeper, u.Now)
 	if err != nil {
 		return nil, err
 	}
 	client := webhook.NewClient(s.ServiceName, s.Guard.DialContext)
 	defer client.Close()
 	o := client.Send(ctx, webhook.Message{
-		URL: e.URL, EventID: d.EventID, DeliveryID: d.ID, Type: kind, RequestID: c.RequestID, Attempt: 1, Body: body, Secrets: secrets,
-	}, c.Now.Time)
+		URL: e.URL, EventID: d.EventID, DeliveryID: d.ID, Type: kind, RequestID: u.RequestID, Attempt: 1, Body: body, Secrets: secrets,
+	}, u.Now.Time)
 	text := string(body)
 	d.Body, d.DurationMs, d.Error = &text, ptr(o.Took.Milliseconds()), orNil(o.Err)
 	if o.Code > 0 {
@@ -83,22 +83,22 @@ func (s *Server) PingWebhookEndpoint(ctx context.Context, r api.PingWebhookEndpo
 	if o.Err != "" {
 		d.Status = "failed"
 	}
-	err = insertDelivery(ctx, c, d)
+	err = insertDelivery(ctx, u, d)
 	return api.PingWebhookEndpoint200JSONResponse(toDelivery(d, text)), err
 }
 
 // mayPing bounds the pings at work: each may take ten seconds, in which the
 // transaction of its Idempotency-Key, where it has one, must not time out. None
 // waits for another, with that transaction's connection.
-func (s *Server) mayPing(ctx context.Context, c *work.Call, e db.WebhookEndpoint) (done func(), err error) {
+func (s *Server) mayPing(ctx context.Context, u *work.Unit, e db.WebhookEndpoint) (done func(), err error) {
 	done, ok := s.pings.begin(e)
 	if !ok {
 		p := problem.New(problem.RateLimitExceeded, "Other tests of endpoints wait for their receivers; try again in a moment.")
 		p.RetryAfter = 1
 		return nil, p
 	}
-	if c.Tx.Begun() {
-		if _, err := c.Tx.Exec(ctx, "SET LOCAL idle_in_transaction_session_timeout = '30s'"); err != nil {
+	if u.Tx.Begun() {
+		if _, err := u.Tx.Exec(ctx, "SET LOCAL idle_in_transaction_session_timeout = '30s'"); err != nil {
 			done()
 			return nil, err
 		}
@@ -122,8 +122,8 @@ func pingType(e db.WebhookEndpoint, b *api.PingWebhookEndpointJSONRequestBody) (
 	return "affiliate.created", nil
 }
 
-func insertDelivery(ctx context.Context, c *work.Call, d db.WebhookDelivery) error {
-	return queries.WebhookDeliveryInsert(ctx, c.Later(), db.WebhookDeliveryInsertParams{
+func insertDelivery(ctx context.Context, u *work.Unit, d db.WebhookDelivery) error {
+	return queries.WebhookDeliveryInsert(ctx, u.Later(), db.WebhookDeliveryInsertParams{
 		ID: d.ID, OrgID: d.OrgID, ProgramID: d.ProgramID, EndpointID: d.EndpointID, EventID: d.EventID, EventType: d.EventType, Body: d.Body,
 		Status: d.Status, Attempts: d.Attempts, ResponseCode: d.ResponseCode, Error: d.Error, DurationMs: d.DurationMs, IsTest: d.IsTest, ReplayOf: d.ReplayOf,
 		LastAttemptAt: d.LastAttemptAt, NextAttemptAt: d.NextAttemptAt, FinishedAt: d.FinishedAt, CreatedAt: d.CreatedAt,
@@ -133,29 +133,29 @@ func insertDelivery(ctx context.Context, c *work.Call, d db.WebhookDelivery) err
 // ReplayWebhookDelivery queues a delivery again, under a new id; the old one
 // stays as it is (decisions, 164).
 func (s *Server) ReplayWebhookDelivery(ctx context.Context, r api.ReplayWebhookDeliveryRequestObject) (api.ReplayWebhookDeliveryResponseObject, error) {
-	c := work.From(ctx)
-	row, err := queries.WebhookDeliveryGet(ctx, c.Tx, db.WebhookDeliveryGetParams{ID: r.ID, OrgID: c.Key.OrgID})
+	u := work.From(ctx)
+	row, err := queries.WebhookDeliveryGet(ctx, u.Tx, db.WebhookDeliveryGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
 	old := row.WebhookDelivery
-	if err := fits(c, old.ProgramID); err != nil {
+	if err := u.CheckProgram(old.ProgramID); err != nil {
 		return nil, err
 	}
 	switch {
 	case old.IsTest:
 		return nil, problem.New(problem.WebhookTestDelivery, "A test event is not sent again; ping the endpoint instead.")
-	case row.EventAt.Before(c.Now.Add(-replayable)) || row.Sent == "":
+	case row.EventAt.Before(u.Now.Add(-replayable)) || row.Sent == "":
 		return nil, problem.New(problem.WebhookEventExpired, "The event is older than 30 days.")
 	case !row.Enabled:
 		return nil, disabledEndpoint()
 	}
 	d := db.WebhookDelivery{
 		ID: ident.New(ident.Delivery), OrgID: old.OrgID, ProgramID: old.ProgramID, EndpointID: old.EndpointID, EventID: old.EventID, EventType: old.EventType,
-		Status: "pending", ReplayOf: &old.ID, NextAttemptAt: &webhook.AtOnce, CreatedAt: c.Now,
+		Status: "pending", ReplayOf: &old.ID, NextAttemptAt: &webhook.AtOnce, CreatedAt: u.Now,
 	}
-	c.OnCommit(s.Wake)
-	return api.ReplayWebhookDelivery202JSONResponse(toDelivery(d, row.Sent)), insertDelivery(ctx, c, d)
+	u.OnCommit(s.Wake)
+	return api.ReplayWebhookDelivery202JSONResponse(toDelivery(d, row.Sent)), insertDelivery(ctx, u, d)
 }
 
 func disabledEndpoint() error {
@@ -165,22 +165,22 @@ func disabledEndpoint() error {
 // ReplayWebhookEndpoint queues everything again that failed since a time, or
 // everything of a window (decisions, 165 and 209).
 func (s *Server) ReplayWebhookEndpoint(ctx context.Context, r api.ReplayWebhookEndpointRequestObject) (api.ReplayWebhookEndpointResponseObject, error) {
-	c := work.From(ctx)
-	p, err := replayWindow(r.Body, c.Now)
+	u := work.From(ctx)
+	p, err := replayWindow(r.Body, u.Now)
 	if err != nil {
 		return nil, err
 	}
-	e, err := lockEndpoint(ctx, c, r.ID)
+	e, err := lockEndpoint(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
 	if !e.Enabled {
 		return nil, disabledEndpoint()
 	}
-	p.OrgID, p.EndpointID, p.Now = e.OrgID, e.ID, c.Now
+	p.OrgID, p.EndpointID, p.Now = e.OrgID, e.ID, u.Now
 	p.NewID = strings.TrimPrefix(ident.New(ident.Delivery), string(ident.Delivery))
-	n, err := queries.WebhookReplayMany(ctx, c.Tx, p)
-	c.OnCommit(s.Wake)
+	n, err := queries.WebhookReplayMany(ctx, u.Tx, p)
+	u.OnCommit(s.Wake)
 	return api.ReplayWebhookEndpoint202JSONResponse{Object: "webhook_replay", Queued: n}, err
 }
 

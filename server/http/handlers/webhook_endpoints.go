@@ -25,9 +25,9 @@ const (
 
 // ListWebhookEndpoints lists the endpoints of a program, newest first.
 func (s *Server) ListWebhookEndpoints(ctx context.Context, r api.ListWebhookEndpointsRequestObject) (api.ListWebhookEndpointsResponseObject, error) {
-	c, p := work.From(ctx), r.Params
-	org := c.Key.OrgID
-	rows, err := list(ctx, c, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.WebhookEndpoint]{
+	u, p := work.From(ctx), r.Params
+	org := u.OrgID
+	rows, err := list(ctx, u, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.WebhookEndpoint]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
 			row, err := queries.WebhookEndpointCursor(ctx, tx, db.WebhookEndpointCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org})
 			return position{row.CreatedAt, row.ID}, err
@@ -50,26 +50,26 @@ func (s *Server) RetrieveWebhookEndpoint(ctx context.Context, r api.RetrieveWebh
 	return api.RetrieveWebhookEndpoint200JSONResponse(toEndpoint(e)), err
 }
 
-func endpoint(ctx context.Context, c *work.Call, id string) (db.WebhookEndpoint, error) {
-	e, err := queries.WebhookEndpointGet(ctx, c.DB(), db.WebhookEndpointGetParams{ID: id, OrgID: c.Key.OrgID})
+func endpoint(ctx context.Context, u *work.Unit, id string) (db.WebhookEndpoint, error) {
+	e, err := queries.WebhookEndpointGet(ctx, u.DB(), db.WebhookEndpointGetParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
 		return e, err
 	}
-	return e, fits(c, e.ProgramID)
+	return e, u.CheckProgram(e.ProgramID)
 }
 
-func lockEndpoint(ctx context.Context, c *work.Call, id string) (db.WebhookEndpoint, error) {
-	e, err := queries.WebhookEndpointLock(ctx, c.Tx, db.WebhookEndpointLockParams{ID: id, OrgID: c.Key.OrgID})
+func lockEndpoint(ctx context.Context, u *work.Unit, id string) (db.WebhookEndpoint, error) {
+	e, err := queries.WebhookEndpointLock(ctx, u.Tx, db.WebhookEndpointLockParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
 		return e, err
 	}
-	return e, fits(c, e.ProgramID)
+	return e, u.CheckProgram(e.ProgramID)
 }
 
 // CreateWebhookEndpoint adds an endpoint and shows its secret, this once. The
 // address is judged before anything is asked of the database.
 func (s *Server) CreateWebhookEndpoint(ctx context.Context, r api.CreateWebhookEndpointRequestObject) (api.CreateWebhookEndpointResponseObject, error) {
-	c, b := work.From(ctx), r.Body
+	u, b := work.From(ctx), r.Body
 	if err := s.checkURL(ctx, b.URL); err != nil {
 		return nil, err
 	}
@@ -77,14 +77,14 @@ func (s *Server) CreateWebhookEndpoint(ctx context.Context, r api.CreateWebhookE
 	if err := checkTypes(types, b.PartnerID != nil); err != nil {
 		return nil, err
 	}
-	p, err := queries.ProgramLock(ctx, c.Tx, db.ProgramLockParams{ID: b.ProgramID, OrgID: c.Key.OrgID})
+	p, err := queries.ProgramLock(ctx, u.Tx, db.ProgramLockParams{ID: b.ProgramID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, found(err, "program_id")
 	}
-	if err := check(ctx, c, p.ID, refPartner("partner_id", b.PartnerID)); err != nil {
+	if err := check(ctx, u, p.ID, refPartner("partner_id", b.PartnerID)); err != nil {
 		return nil, err
 	}
-	n, err := queries.WebhookEndpointsHeld(ctx, c.Tx, db.WebhookEndpointsHeldParams{ProgramID: p.ID, OrgID: c.Key.OrgID, PartnerID: b.PartnerID})
+	n, err := queries.WebhookEndpointsHeld(ctx, u.Tx, db.WebhookEndpointsHeldParams{ProgramID: p.ID, OrgID: u.OrgID, PartnerID: b.PartnerID})
 	if err != nil {
 		return nil, err
 	}
@@ -93,15 +93,15 @@ func (s *Server) CreateWebhookEndpoint(ctx context.Context, r api.CreateWebhookE
 	}
 	e := db.WebhookEndpoint{
 		ID: ident.New(ident.Endpoint), OrgID: p.OrgID, ProgramID: p.ID, PartnerID: b.PartnerID, URL: b.URL, EventTypes: types, Enabled: true,
-		CreatedAt: c.Now, UpdatedAt: c.Now,
+		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	secret := webhook.NewSecret()
 	if e.Secret, err = s.Keeper.Seal([]byte(secret), webhook.SecretPlace(e.ID, false)); err != nil {
 		return nil, err
 	}
-	err = queries.WebhookEndpointInsert(ctx, c.Later(), db.WebhookEndpointInsertParams{
+	err = queries.WebhookEndpointInsert(ctx, u.Later(), db.WebhookEndpointInsertParams{
 		ID: e.ID, OrgID: e.OrgID, ProgramID: e.ProgramID, PartnerID: e.PartnerID, URL: e.URL, EventTypes: e.EventTypes, Enabled: e.Enabled,
-		Secret: e.Secret, CreatedAt: c.Now,
+		Secret: e.Secret, CreatedAt: u.Now,
 	})
 	out := toEndpoint(e)
 	out.Secret = &secret
@@ -128,13 +128,13 @@ func checkTypes(types []string, partner bool) error {
 // UpdateWebhookEndpoint changes what is sent. An endpoint that is turned off
 // gets nothing more; turned on again, its failures count anew.
 func (s *Server) UpdateWebhookEndpoint(ctx context.Context, r api.UpdateWebhookEndpointRequestObject) (api.UpdateWebhookEndpointResponseObject, error) {
-	c, b := work.From(ctx), r.Body
+	u, b := work.From(ctx), r.Body
 	if b.URL != nil {
 		if err := s.checkURL(ctx, *b.URL); err != nil {
 			return nil, err
 		}
 	}
-	e, err := lockEndpoint(ctx, c, r.ID)
+	e, err := lockEndpoint(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -146,22 +146,22 @@ func (s *Server) UpdateWebhookEndpoint(ctx context.Context, r api.UpdateWebhookE
 		}
 	}
 	if b.Enabled != nil && *b.Enabled {
-		e.CountedSince = c.Now
+		e.CountedSince = u.Now
 	}
 	if b.Enabled != nil && *b.Enabled != e.Enabled { // off: nothing more is sent; on: nothing that waits from before
-		off := db.WebhookCancelParams{Error: ptr("The endpoint was turned off."), Now: &c.Now, EndpointID: e.ID, OrgID: e.OrgID}
-		if err := queries.WebhookCancel(ctx, c.Later(), off); err != nil {
+		off := db.WebhookCancelParams{Error: ptr("The endpoint was turned off."), Now: &u.Now, EndpointID: e.ID, OrgID: e.OrgID}
+		if err := queries.WebhookCancel(ctx, u.Later(), off); err != nil {
 			return nil, err
 		}
 	}
 	change(&e.Enabled, b.Enabled)
-	err = saveEndpoint(ctx, c, &e)
+	err = saveEndpoint(ctx, u, &e)
 	return api.UpdateWebhookEndpoint200JSONResponse(toEndpoint(e)), err
 }
 
-func saveEndpoint(ctx context.Context, c *work.Call, e *db.WebhookEndpoint) error {
-	e.UpdatedAt = c.Now
-	return queries.WebhookEndpointUpdate(ctx, c.Later(), db.WebhookEndpointUpdateParams{
+func saveEndpoint(ctx context.Context, u *work.Unit, e *db.WebhookEndpoint) error {
+	e.UpdatedAt = u.Now
+	return queries.WebhookEndpointUpdate(ctx, u.Later(), db.WebhookEndpointUpdateParams{
 		URL: e.URL, EventTypes: e.EventTypes, Enabled: e.Enabled, Secret: e.Secret, PreviousSecret: e.PreviousSecret, PreviousExpiresAt: e.PreviousExpiresAt,
 		CountedSince: e.CountedSince, UpdatedAt: e.UpdatedAt, ID: e.ID, OrgID: e.OrgID,
 	})
@@ -169,20 +169,20 @@ func saveEndpoint(ctx context.Context, c *work.Call, e *db.WebhookEndpoint) erro
 
 // DeleteWebhookEndpoint removes an endpoint with its log; nothing more is sent.
 func (s *Server) DeleteWebhookEndpoint(ctx context.Context, r api.DeleteWebhookEndpointRequestObject) (api.DeleteWebhookEndpointResponseObject, error) {
-	c := work.From(ctx)
-	e, err := lockEndpoint(ctx, c, r.ID)
+	u := work.From(ctx)
+	e, err := lockEndpoint(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
-	err = queries.WebhookEndpointDelete(ctx, c.Later(), db.WebhookEndpointDeleteParams{ID: e.ID, OrgID: e.OrgID})
+	err = queries.WebhookEndpointDelete(ctx, u.Later(), db.WebhookEndpointDeleteParams{ID: e.ID, OrgID: e.OrgID})
 	return api.DeleteWebhookEndpoint200JSONResponse{ID: e.ID, Object: "webhook_endpoint", Deleted: true}, err
 }
 
 // RotateWebhookEndpointSecret makes a new secret and shows it, this once; the
 // old one signs too for a day, so that two are live at most.
 func (s *Server) RotateWebhookEndpointSecret(ctx context.Context, r api.RotateWebhookEndpointSecretRequestObject) (api.RotateWebhookEndpointSecretResponseObject, error) {
-	c := work.From(ctx)
-	e, err := lockEndpoint(ctx, c, r.ID)
+	u := work.From(ctx)
+	e, err := lockEndpoint(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -197,8 +197,8 @@ func (s *Server) RotateWebhookEndpointSecret(ctx context.Context, r api.RotateWe
 	if e.Secret, err = s.Keeper.Seal([]byte(secret), webhook.SecretPlace(e.ID, false)); err != nil {
 		return nil, err
 	}
-	e.PreviousExpiresAt, e.CountedSince = ptr(c.Now.Plus(rotation)), c.Now
-	err = saveEndpoint(ctx, c, &e)
+	e.PreviousExpiresAt, e.CountedSince = ptr(u.Now.Plus(rotation)), u.Now
+	err = saveEndpoint(ctx, u, &e)
 	out := toEndpoint(e)
 	out.Secret = &secret
 	return api.RotateWebhookEndpointSecret200JSONResponse(out), err

@@ -30,8 +30,8 @@ func (h hooked) another() hooked {
 // tell writes an event of the program.
 func (h hooked) tell(t *testing.T, tx pgtx.DBTX) (id string) {
 	t.Helper()
-	r := event.Recorder{OrgID: h.s.Org, Now: h.s.Clock.Now()}
-	r.Record("affiliate.created", event.Subject{ProgramID: h.program, ID: "part_1"}, M{})
+	r := event.Recorder{Now: h.s.Clock.Now()}
+	r.Record(h.s.Org, "affiliate.created", event.Subject{ProgramID: h.program, ID: "part_1"}, M{})
 	require.NoError(t, r.Flush(t.Context(), tx))
 	return r.IDs()[0]
 }

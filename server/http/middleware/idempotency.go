@@ -141,7 +141,7 @@ func (f *Front) replay(c echo.Context, r *record, row db.IdempotencyKey) (*buffe
 }
 
 // keep stores the response with the work.
-func (f *Front) keep(ctx context.Context, work *work.Call, r *record, out *buffered) error {
+func (f *Front) keep(ctx context.Context, work *work.Unit, r *record, out *buffered) error {
 	sealed, err := f.Keeper.Seal(out.body.Bytes(), IdempotencyPlace(r.org, r.key))
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func (f *Front) keep(ctx context.Context, work *work.Call, r *record, out *buffe
 
 // spend takes what a large answer needs out of the organization's allowance. Where
 // that does not do, nothing is done: an answer that was given is kept, always.
-func (f *Front) spend(ctx context.Context, work *work.Call, org string, bytes int) error {
+func (f *Front) spend(ctx context.Context, work *work.Unit, org string, bytes int) error {
 	left, err := queries.RateSpend(ctx, work.DB(), db.RateSpendParams{
 		ID: "answers " + org, Size: keptAnswers, Tokens: float64(keptAnswers - bytes), Granted: int64(bytes), At: f.shared.time(work.Now),
 	})

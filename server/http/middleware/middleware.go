@@ -29,6 +29,7 @@ import (
 
 	"rail/server/auth"
 	"rail/server/clock"
+	"rail/server/quota"
 	"rail/server/secret"
 )
 
@@ -45,8 +46,10 @@ type Options struct {
 	Log            *slog.Logger
 	Metrics        *Metrics
 	TrustedProxies []netip.Prefix
-	// Told is called when events have been committed; it may be nil.
-	Told func()
+	// Plan is the limits of organizations that have none of their own.
+	Plan quota.Plan
+	// Wake is called when events have been committed; it may be nil.
+	Wake func()
 	// AddressLimit is the requests a second of one address without a valid key.
 	AddressLimit int
 	// Timeout bounds the work of one request; 8 s where it is zero.

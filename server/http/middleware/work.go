@@ -2,21 +2,16 @@ package middleware
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"math/rand/v2"
 	"net/http"
-	"time"
 
 	"github.com/labstack/echo/v4"
 
+	"rail/server/http/static"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
 )
-
-// maxAttempts bounds how often work that lost a race is done again.
-const maxAttempts = 4
 
 // buffered holds a response back until its transaction has committed.
 type buffered struct {
@@ -35,47 +30,39 @@ func (b *buffered) Write(p []byte) (int, error) { return b.body.Write(p) }
 func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
-		now := work.New(f.Pool, s.id, s.route.id, s.key, s.now)
-		now.Programs = programs(c, s.body)
-		now.AcceptEncoding = c.Request().Header.Get("Accept-Encoding")
+		ctx, base := c.Request().Context(), f.unit(c, s)
 		if s.route.Method == http.MethodGet || s.route.public {
-			c.SetRequest(c.Request().WithContext(work.Into(c.Request().Context(), now)))
+			ctx = static.Accepting(ctx, c.Request().Header.Get("Accept-Encoding"))
+			c.SetRequest(c.Request().WithContext(work.Into(ctx, base)))
 			return next(c)
 		}
 		record, err := f.newRecord(c, s)
 		if err != nil {
 			return err
 		}
-		for attempt := 1; ; attempt++ {
-			out, err := f.attempt(c, next, now, record)
-			if err != nil && pgtx.Again(err) && attempt < maxAttempts {
-				pause(c.Request().Context(), attempt)
-				continue
-			}
-			if err != nil && pgtx.Again(err) {
-				return problem.Away(err)
-			}
-			if err != nil {
-				return err
-			}
-			return send(c, out)
+		var out *buffered
+		err = work.Retry(ctx, func() (err error) {
+			out, err = f.attempt(c, next, base, record)
+			return err
+		})
+		if err != nil {
+			return err
 		}
+		return send(c, out)
 	}
 }
 
-// pause lets the winner of a race finish; it ends early with the request.
-func pause(ctx context.Context, attempt int) {
-	t := time.NewTimer(time.Duration(rand.IntN(4*attempt*attempt)+1) * time.Millisecond)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
+// unit is the request as a unit of work.
+func (f *Front) unit(c echo.Context, s *state) *work.Unit {
+	return work.New(f.Pool, work.Unit{
+		OrgID: s.key.OrgID, Plan: f.Plan.With(s.key.Plan), Actor: work.Actor{Kind: work.APIKey, ID: s.key.ID, User: s.key.UserID},
+		RequestID: s.id, Now: s.now, Programs: programs(c, s.body), Wake: f.Wake,
+	})
 }
 
 // attempt does the work once. It returns the response to send, or an error
 // after which nothing was written.
-func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, base *work.Call, r *record) (*buffered, error) {
+func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, base *work.Unit, r *record) (*buffered, error) {
 	ctx := c.Request().Context()
 	tx, err := pgtx.Begin(ctx, f.Pool)
 	if err != nil {
@@ -87,14 +74,14 @@ func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, base *work.Call, 
 			return stored, err
 		}
 	}
-	work := base.WithTx(tx)
-	out, p, err := f.capture(c, next, work)
+	u := base.WithTx(tx)
+	out, p, err := f.capture(c, next, u)
 	if err != nil {
 		return nil, err
 	}
 	done := p == nil || p.Committed
 	if done {
-		err = work.Events.Flush(ctx, work.Later())
+		err = u.Events.Flush(ctx, u.Later())
 	} else {
 		if r == nil || !storable(p) {
 			return out, nil // rolled back by the deferred call
@@ -105,7 +92,7 @@ func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, base *work.Call, 
 		return nil, err
 	}
 	if r != nil {
-		if err := f.keep(ctx, work, r, out); err != nil {
+		if err := f.keep(ctx, u, r, out); err != nil {
 			return nil, err
 		}
 	}
@@ -113,22 +100,19 @@ func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, base *work.Call, 
 		return nil, err
 	}
 	if done {
-		work.Committed()
-		if f.Told != nil && work.Events.Len() > 0 {
-			f.Told()
-		}
+		u.Committed()
 	}
 	return out, nil
 }
 
 // capture runs the handler into a buffer. A refusal is rendered there; an
 // error that may go away by another attempt is returned.
-func (f *Front) capture(c echo.Context, next echo.HandlerFunc, unit *work.Call) (*buffered, *problem.Error, error) {
+func (f *Front) capture(c echo.Context, next echo.HandlerFunc, u *work.Unit) (*buffered, *problem.Error, error) {
 	res, req := c.Response(), c.Request()
 	out := &buffered{header: res.Header().Clone(), status: http.StatusOK}
 	original := res.Writer
 	res.Writer = out
-	c.SetRequest(req.WithContext(work.Into(req.Context(), unit)))
+	c.SetRequest(req.WithContext(work.Into(req.Context(), u)))
 	rewind(req)
 	defer func() {
 		c.SetRequest(req)

@@ -22,6 +22,7 @@ import (
 	"rail/server/http/middleware"
 	"rail/server/outbound/webhook"
 	"rail/server/problem"
+	"rail/server/quota"
 )
 
 // timeout bounds the work of one request, as it does for the API.
@@ -36,8 +37,10 @@ type Options struct {
 	Pool     *pgxpool.Pool
 	Clock    clock.Clock
 	Address  func(echo.Context) string // the visitor's address, behind proxies too
-	// Told is called when events have been committed; it may be nil.
-	Told func()
+	// Plan is the limits of organizations that have none of their own.
+	Plan quota.Plan
+	// Wake is called when events have been committed; it may be nil.
+	Wake func()
 }
 
 // Portal serves everything under /portal.

@@ -147,7 +147,7 @@ func (v *visit) addPostback(url string, types []gen.EventType) (secret string, e
 	if err := v.portal.Document.Judge("WebhookEndpointCreate", &body); err != nil {
 		return "", err
 	}
-	err = v.write("createWebhookEndpoint", func(ctx context.Context) error {
+	err = v.write(func(ctx context.Context) error {
 		if err := v.noPostback(ctx); err != nil {
 			return err
 		}
@@ -164,11 +164,11 @@ func (v *visit) addPostback(url string, types []gen.EventType) (secret string, e
 
 // noPostback makes sure, past the program's lock, that the form was not sent twice.
 func (v *visit) noPostback(ctx context.Context) error {
-	c := work.From(ctx)
-	if _, err := queries.ProgramLock(ctx, c.DB(), db.ProgramLockParams{ID: v.program.ID, OrgID: v.partner.OrgID}); err != nil {
+	u := work.From(ctx)
+	if _, err := queries.ProgramLock(ctx, u.DB(), db.ProgramLockParams{ID: v.program.ID, OrgID: v.partner.OrgID}); err != nil {
 		return err
 	}
-	n, err := queries.WebhookEndpointsHeld(ctx, c.DB(), db.WebhookEndpointsHeldParams{ProgramID: v.program.ID, OrgID: v.partner.OrgID, PartnerID: &v.partner.ID})
+	n, err := queries.WebhookEndpointsHeld(ctx, u.DB(), db.WebhookEndpointsHeldParams{ProgramID: v.program.ID, OrgID: v.partner.OrgID, PartnerID: &v.partner.ID})
 	if err == nil && n > 0 {
 		err = problem.New(problem.WebhookEndpointLimit, "You have a postback already.")
 	}
@@ -183,7 +183,7 @@ func (v *visit) updatePostback(e *db.WebhookEndpoint, url string, types []gen.Ev
 	if err := v.portal.Document.Judge("WebhookEndpointUpdate", &body); err != nil {
 		return err
 	}
-	return v.write("updateWebhookEndpoint", func(ctx context.Context) error {
+	return v.write(func(ctx context.Context) error {
 		out, err := v.portal.Server.UpdateWebhookEndpoint(ctx, gen.UpdateWebhookEndpointRequestObject{ID: e.ID, Body: &body})
 		if err != nil {
 			return err
@@ -216,7 +216,7 @@ func rotatePostback(v *visit) error {
 		return err
 	}
 	secret := ""
-	err = v.write("rotateWebhookEndpointSecret", func(ctx context.Context) error {
+	err = v.write(func(ctx context.Context) error {
 		out, err := v.portal.Server.RotateWebhookEndpointSecret(ctx, gen.RotateWebhookEndpointSecretRequestObject{ID: page.Current.ID})
 		if err != nil {
 			return err
@@ -240,7 +240,7 @@ func pingPostback(v *visit) error {
 			return v.tooMany(page)
 		}
 	}
-	err = v.write("pingWebhookEndpoint", func(ctx context.Context) error {
+	err = v.write(func(ctx context.Context) error {
 		_, err := v.portal.Server.PingWebhookEndpoint(ctx, gen.PingWebhookEndpointRequestObject{ID: page.Current.ID})
 		return err
 	})
@@ -266,7 +266,7 @@ func deletePostback(v *visit) error {
 		return err
 	}
 	e := page.Current
-	err = v.write("deleteWebhookEndpoint", func(ctx context.Context) error {
+	err = v.write(func(ctx context.Context) error {
 		if _, err := v.portal.Server.DeleteWebhookEndpoint(ctx, gen.DeleteWebhookEndpointRequestObject{ID: e.ID}); err != nil {
 			return err
 		}

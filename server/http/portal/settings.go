@@ -75,7 +75,7 @@ func saveProfile(v *visit) error {
 			*to = nullable.NewNullableWithValue(given)
 		}
 	}
-	err := v.saveSelf("updatePartner", &body)
+	err := v.saveSelf(&body)
 	if err == nil {
 		return v.done("/portal/settings", "profile")
 	}
@@ -93,11 +93,11 @@ func saveProfile(v *visit) error {
 
 // saveSelf judges a change of the partner like a request of the API, and makes
 // it.
-func (v *visit) saveSelf(operation string, body *gen.PartnerUpdate) error {
+func (v *visit) saveSelf(body *gen.PartnerUpdate) error {
 	if err := v.portal.Document.Judge("PartnerUpdate", body); err != nil {
 		return err
 	}
-	return v.write(operation, func(ctx context.Context) error {
+	return v.write(func(ctx context.Context) error {
 		return v.portal.Server.UpdatePartnerSelf(ctx, v.partner.ID, body)
 	})
 }
@@ -113,7 +113,7 @@ func savePayout(v *visit) error {
 	}
 	details, wrong := page.Chosen.read(v)
 	if wrong == nil {
-		err = v.saveSelf("updatePartner", &gen.PartnerUpdate{PayoutMethod: nullable.NewNullableWithValue(page.Chosen.Name), PayoutDetails: details})
+		err = v.saveSelf(&gen.PartnerUpdate{PayoutMethod: nullable.NewNullableWithValue(page.Chosen.Name), PayoutDetails: details})
 		if err == nil {
 			return v.done("/portal/settings", "payout")
 		}
@@ -127,7 +127,7 @@ func savePayout(v *visit) error {
 
 func saveNotifications(v *visit) error {
 	to := handlers.Choices{FirstReferral: v.form.Has("first_referral"), NewReferral: v.form.Has("new_referral"), PayoutPaid: v.form.Has("payout_paid")}
-	err := v.write("updatePartner", func(ctx context.Context) error {
+	err := v.write(func(ctx context.Context) error {
 		return v.portal.Server.SavePartnerChoices(ctx, v.partner.ID, to)
 	})
 	if err != nil {

@@ -11,20 +11,14 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"rail/gen/db"
-	"rail/server/auth"
 	"rail/server/clock"
 	"rail/server/http/middleware"
-	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
 )
 
-const (
-	// maxForm is the largest form that is read, in bytes.
-	maxForm = 32 << 10
-	// maxAttempts bounds how often a change that lost a race is done again.
-	maxAttempts = 4
-)
+// maxForm is the largest form that is read, in bytes.
+const maxForm = 32 << 10
 
 // visit is one request and who makes it.
 type visit struct {
@@ -39,40 +33,21 @@ type visit struct {
 
 func (v *visit) ctx() context.Context { return v.Request().Context() }
 
-// call is this request as one of the API. No key makes it.
-func (v *visit) call(operation string) *work.Call {
-	key := auth.Key{OrgID: v.partner.OrgID, UserID: v.partner.ID}
-	c := work.New(v.portal.Pool, v.Response().Header().Get(middleware.HeaderRequestID), operation, key, v.now)
-	c.Programs = []string{v.partner.ProgramID}
-	return c
+// unit is this request as a unit of work of the partner's.
+func (v *visit) unit() *work.Unit {
+	return work.New(v.portal.Pool, work.Unit{
+		OrgID: v.partner.OrgID, Plan: v.portal.Plan, Actor: work.Actor{Kind: work.Person, ID: v.partner.ID, User: v.partner.ID},
+		RequestID: v.Response().Header().Get(middleware.HeaderRequestID), Now: v.now, Programs: []string{v.partner.ProgramID},
+		Wake: v.portal.Wake,
+	})
 }
 
 // reading is the context in which operations read.
-func (v *visit) reading() context.Context { return work.Into(v.ctx(), v.call("portal")) }
+func (v *visit) reading() context.Context { return work.Into(v.ctx(), v.unit()) }
 
-// write runs a change in one transaction with its events, once more where it
-// lost a race.
-func (v *visit) write(operation string, change func(ctx context.Context) error) error {
-	for attempt := 1; ; attempt++ {
-		err := v.attempt(operation, change)
-		switch {
-		case err == nil || !pgtx.Again(err):
-			return err
-		case attempt == maxAttempts:
-			return problem.Away(err)
-		}
-	}
-}
-
-func (v *visit) attempt(operation string, change func(ctx context.Context) error) error {
-	return v.call(operation).Within(v.ctx(), func(c *work.Call) error {
-		c.OnCommit(func() {
-			if v.portal.Told != nil && c.Events.Len() > 0 {
-				v.portal.Told()
-			}
-		})
-		return change(work.Into(v.ctx(), c))
-	})
+// write runs a change in one transaction with its events.
+func (v *visit) write(change func(ctx context.Context) error) error {
+	return v.unit().Within(v.ctx(), func(u *work.Unit) error { return change(work.Into(v.ctx(), u)) })
 }
 
 // readForm reads a form and judges its token.

@@ -4,6 +4,7 @@ package static
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
@@ -171,4 +172,18 @@ func coding(item string) (name string, weight float64) {
 		return name, 0
 	}
 	return name, weight
+}
+
+type accepts struct{}
+
+// Accepting returns a context that carries the Accept-Encoding of a request, for
+// handlers that are not given the request itself.
+func Accepting(ctx context.Context, header string) context.Context {
+	return context.WithValue(ctx, accepts{}, header)
+}
+
+// Accepted returns what Accepting put into ctx, or "".
+func Accepted(ctx context.Context) string {
+	header, _ := ctx.Value(accepts{}).(string)
+	return header
 }

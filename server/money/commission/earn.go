@@ -34,38 +34,38 @@ type earned struct {
 
 // write puts the commission, its ledger entry and its events behind the writes
 // of the call.
-func (e earned) write(ctx context.Context, c *work.Call) error {
-	status := rules.InitialStatus(e.choice.ApprovalMode, e.matureAt, c.Now)
+func (e earned) write(ctx context.Context, u *work.Unit) error {
+	status := rules.InitialStatus(e.choice.ApprovalMode, e.matureAt, u.Now)
 	k := db.Commission{
-		ID: ident.New(ident.Commission), OrgID: c.Key.OrgID, ProgramID: e.programID, PartnerID: e.partnerID, SaleID: e.saleID,
+		ID: ident.New(ident.Commission), OrgID: u.OrgID, ProgramID: e.programID, PartnerID: e.partnerID, SaleID: e.saleID,
 		CustomerID: &e.customerID, FlowID: &e.choice.FlowID, FlowBranchID: e.choice.BranchID, Kind: "referral", AmountMinor: e.amount,
 		RevenueMinor: e.base, RateType: (*string)(&e.rate.RateType), RateValue: &e.rate.RateValue, Currency: e.currency, Status: string(status),
-		MatureAt: &e.matureAt, CreatedAt: c.Now, UpdatedAt: c.Now,
+		MatureAt: &e.matureAt, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if e.choice.ApprovalMode == rules.ApproveAfterDays && e.choice.ApprovalDelayDays != nil {
-		at := rules.ApprovesAt(c.Now, *e.choice.ApprovalDelayDays)
+		at := rules.ApprovesAt(u.Now, *e.choice.ApprovalDelayDays)
 		k.ApproveAt = &at
 	}
 	if status != rules.StatusPending {
-		k.ApprovedAt = &c.Now
+		k.ApprovedAt = &u.Now
 	}
-	if err := add(ctx, c, k); err != nil || !e.enrols {
+	if err := add(ctx, u, k); err != nil || !e.enrols {
 		return err
 	}
-	return sequence.Earned(ctx, c.Later(), k)
+	return sequence.Earned(ctx, u.Later(), k)
 }
 
 // tell records commission.created, and commission.updated where the catalogue's
 // two states cannot tell the true one (decisions, 103).
-func tell(c *work.Call, k db.Commission) {
+func tell(u *work.Unit, k db.Commission) {
 	subject := event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}
 	told := rules.CreatedEventStatus(rules.Status(k.Status))
-	c.Events.Record("commission.created", subject, api.CommissionCreatedData{
+	u.Record("commission.created", subject, api.CommissionCreatedData{
 		CommissionID: k.ID, SaleID: k.SaleID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
 		Status: api.CommissionCreatedStatus(told), RuleID: k.FlowID, MatureAt: k.MatureAt,
 	})
 	if string(told) != k.Status {
-		c.Events.Record("commission.updated", subject, api.CommissionUpdatedData{
+		u.Record("commission.updated", subject, api.CommissionUpdatedData{
 			CommissionID: k.ID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
 			Status: api.CommissionStatus(k.Status), PreviousStatus: api.CommissionStatus(told),
 		})
@@ -74,15 +74,15 @@ func tell(c *work.Call, k db.Commission) {
 
 // switchGroup moves the partner where a switch_group flow says so; it takes
 // effect from the next event on (decisions, 131).
-func switchGroup(ctx context.Context, c *work.Call, programID, status string, flows []rules.Flow, f *rules.Facts) error {
+func switchGroup(ctx context.Context, u *work.Unit, programID, status string, flows []rules.Flow, f *rules.Facts) error {
 	to, fires := rules.SwitchTarget(flows, f)
 	if !fires || f.Partner.GroupID != nil && *f.Partner.GroupID == to.TargetGroupID {
 		return nil
 	}
-	err := queries.PartnerSetGroup(ctx, c.Later(), db.PartnerSetGroupParams{
-		GroupID: &to.TargetGroupID, UpdatedAt: c.Now, ID: f.Partner.ID, OrgID: c.Key.OrgID,
+	err := queries.PartnerSetGroup(ctx, u.Later(), db.PartnerSetGroupParams{
+		GroupID: &to.TargetGroupID, UpdatedAt: u.Now, ID: f.Partner.ID, OrgID: u.OrgID,
 	})
-	c.Events.Record("affiliate.updated", event.Subject{ProgramID: programID, PartnerID: f.Partner.ID, ID: f.Partner.ID},
+	u.Record("affiliate.updated", event.Subject{ProgramID: programID, PartnerID: f.Partner.ID, ID: f.Partner.ID},
 		api.AffiliateUpdatedData{PartnerID: f.Partner.ID, Status: api.PartnerStatus(status)})
 	return err
 }

@@ -29,7 +29,7 @@ func versionOf(r db.FlowsAskedRow) version { return version{string(r.BranchesDig
 // not parsed yet cost another trip, for which every flow is read anew: what
 // counts is what one statement of the transaction has seen. Flows are parsed
 // for as long as the request has time.
-func load(ctx context.Context, c *work.Call, asked db.FlowsAskedParams, rows []db.FlowsAskedRow, f *rules.Facts) ([]rules.Flow, error) {
+func load(ctx context.Context, u *work.Unit, asked db.FlowsAskedParams, rows []db.FlowsAskedRow, f *rules.Facts) ([]rules.Flow, error) {
 	held := map[version][]rules.Branch{} // what is kept for all may be given up before it is used
 	for {
 		rows, asked.Wanted = deciding(rows, f), nil
@@ -48,7 +48,7 @@ func load(ctx context.Context, c *work.Call, asked db.FlowsAskedParams, rows []d
 			return toRules(rows, held), nil
 		}
 		var err error
-		if rows, err = queries.FlowsAsked(ctx, c.DB(), asked); err != nil {
+		if rows, err = queries.FlowsAsked(ctx, u.DB(), asked); err != nil {
 			return nil, err
 		}
 	}

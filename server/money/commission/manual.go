@@ -26,33 +26,33 @@ type Manual struct {
 // Grant writes the commission. A reward is approved and waits for the holding
 // period; a clawback is due at once. One for a sale is refunded with it, so that
 // a refunded sale takes none.
-func Grant(ctx context.Context, c *work.Call, m Manual) (db.Commission, error) {
-	refunded, err := m.refundedBefore(ctx, c)
+func Grant(ctx context.Context, u *work.Unit, m Manual) (db.Commission, error) {
+	refunded, err := m.refundedBefore(ctx, u)
 	if err != nil {
 		return db.Commission{}, err
 	}
-	kind, matureAt := "reward", rules.MatureAt(c.Now, m.HoldingPeriodDays)
+	kind, matureAt := "reward", rules.MatureAt(u.Now, m.HoldingPeriodDays)
 	if m.AmountMinor < 0 {
-		kind, matureAt = "clawback", c.Now
+		kind, matureAt = "clawback", u.Now
 	}
 	k := db.Commission{
-		ID: ident.New(ident.Commission), OrgID: c.Key.OrgID, ProgramID: m.ProgramID, PartnerID: m.PartnerID, SaleID: m.SaleID,
+		ID: ident.New(ident.Commission), OrgID: u.OrgID, ProgramID: m.ProgramID, PartnerID: m.PartnerID, SaleID: m.SaleID,
 		CustomerID: m.CustomerID, Kind: kind, AmountMinor: m.AmountMinor, Currency: m.Currency,
-		Status: string(rules.InitialStatus(rules.ApproveImmediately, matureAt, c.Now)), MatureAt: &matureAt, ApprovedAt: &c.Now,
-		RefundedBeforeMinor: refunded, CreatedAt: c.Now, UpdatedAt: c.Now,
+		Status: string(rules.InitialStatus(rules.ApproveImmediately, matureAt, u.Now)), MatureAt: &matureAt, ApprovedAt: &u.Now,
+		RefundedBeforeMinor: refunded, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
-	if err := add(ctx, c, k); err != nil || kind != "reward" {
+	if err := add(ctx, u, k); err != nil || kind != "reward" {
 		return k, err
 	}
-	return k, sequence.Earned(ctx, c.Later(), k)
+	return k, sequence.Earned(ctx, u.Later(), k)
 }
 
 // refundedBefore is what was given back of the sale until now.
-func (m Manual) refundedBefore(ctx context.Context, c *work.Call) (int64, error) {
+func (m Manual) refundedBefore(ctx context.Context, u *work.Unit) (int64, error) {
 	if m.SaleID == nil {
 		return 0, nil
 	}
-	sale, err := queries.SaleShare(ctx, c.DB(), db.SaleShareParams{ID: *m.SaleID, OrgID: c.Key.OrgID})
+	sale, err := queries.SaleShare(ctx, u.DB(), db.SaleShareParams{ID: *m.SaleID, OrgID: u.OrgID})
 	if err == nil && sale.RefundedAt != nil {
 		return 0, problem.On("sale_id", problem.SaleRefunded, "The sale was refunded at %s; a commission cannot be made for it.", sale.RefundedAt)
 	}
@@ -61,8 +61,8 @@ func (m Manual) refundedBefore(ctx context.Context, c *work.Call) (int64, error)
 
 // add puts a new commission, its ledger entry and its events behind the writes
 // of the call.
-func add(ctx context.Context, c *work.Call, k db.Commission) error {
-	err := queries.CommissionInsert(ctx, c.Later(), db.CommissionInsertParams{
+func add(ctx context.Context, u *work.Unit, k db.Commission) error {
+	err := queries.CommissionInsert(ctx, u.Later(), db.CommissionInsertParams{
 		ID: k.ID, OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, SaleID: k.SaleID, CustomerID: k.CustomerID,
 		FlowID: k.FlowID, FlowBranchID: k.FlowBranchID, Kind: k.Kind, AmountMinor: k.AmountMinor, RevenueMinor: k.RevenueMinor,
 		RateType: k.RateType, RateValue: k.RateValue, Currency: k.Currency, Status: k.Status, MatureAt: k.MatureAt, ApproveAt: k.ApproveAt,
@@ -71,11 +71,11 @@ func add(ctx context.Context, c *work.Call, k db.Commission) error {
 	if err != nil {
 		return err
 	}
-	tell(c, k)
+	tell(u, k)
 	if k.Kind == "reward" && k.SaleID != nil {
-		if err := report.TouchCommission(ctx, c, k); err != nil {
+		if err := report.TouchCommission(ctx, u, k); err != nil {
 			return err
 		}
 	}
-	return ledger.Earn(ctx, c.Later(), ledger.Of(k, k.CreatedAt))
+	return ledger.Earn(ctx, u.Later(), ledger.Of(k, k.CreatedAt))
 }

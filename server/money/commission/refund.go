@@ -55,8 +55,8 @@ type refunding struct {
 // GiveBack refunds a sale (specification, Refund rules; decisions, 97 to 100 and
 // 226): unpaid commissions are voided, or shrink in proportion; a paid one
 // becomes a clawback. A sale that is refunded already is left alone.
-func GiveBack(ctx context.Context, c *work.Call, r Refund) (Refunded, error) {
-	w, err := openRefund(ctx, c, r)
+func GiveBack(ctx context.Context, u *work.Unit, r Refund) (Refunded, error) {
+	w, err := openRefund(ctx, u, r)
 	if err != nil {
 		return Refunded{}, err
 	}
@@ -67,23 +67,23 @@ func GiveBack(ctx context.Context, c *work.Call, r Refund) (Refunded, error) {
 		return Refunded{}, problem.On("external_refund_id", problem.RefundWaiting,
 			"This refund is recorded already, for the charge %s.", *w.known.ExternalChargeID)
 	case w.sale.RefundedAt != nil:
-		return w.nothingLeft(ctx, c, r)
+		return w.nothingLeft(ctx, u, r)
 	}
-	if err := w.validate(c, r); err != nil {
+	if err := w.validate(u, r); err != nil {
 		return Refunded{}, err
 	}
-	if err := w.takeSale(ctx, c); err != nil {
+	if err := w.takeSale(ctx, u); err != nil {
 		return Refunded{}, err
 	}
-	if err := report.Touch(ctx, c, w.sale.ProgramID, w.sale.OccurredAt); err != nil {
+	if err := report.Touch(ctx, u, w.sale.ProgramID, w.sale.OccurredAt); err != nil {
 		return Refunded{}, err
 	}
 	for _, k := range w.commissions {
-		if err := w.takeCommission(ctx, c, k); err != nil {
+		if err := w.takeCommission(ctx, u, k); err != nil {
 			return Refunded{}, err
 		}
 	}
-	out, err := w.record(ctx, c, r)
+	out, err := w.record(ctx, u, r)
 	if w.known != nil { // what waited is taken as it was told first
 		out.Differs = repeated(*w.known, r, w.sale.ExternalChargeID).Differs
 	}
@@ -92,17 +92,17 @@ func GiveBack(ctx context.Context, c *work.Call, r Refund) (Refunded, error) {
 
 // openRefund locks the customer, the partners, the sale and its commissions, in
 // the order of every write of money, and reads them.
-func openRefund(ctx context.Context, c *work.Call, r Refund) (refunding, error) {
-	org := c.Key.OrgID
+func openRefund(ctx context.Context, u *work.Unit, r Refund) (refunding, error) {
+	org := u.OrgID
 	var w refunding
-	seen, err := queries.SaleGet(ctx, c.DB(), db.SaleGetParams{ID: r.SaleID, OrgID: org})
+	seen, err := queries.SaleGet(ctx, u.DB(), db.SaleGetParams{ID: r.SaleID, OrgID: org})
 	if err != nil {
 		return w, err
 	}
-	if !c.Fits(seen.ProgramID) {
-		return w, problem.NotFound("program_id")
+	if err := u.CheckProgram(seen.ProgramID); err != nil {
+		return w, err
 	}
-	err = c.Together(ctx,
+	err = u.Together(ctx,
 		func(tx pgtx.DBTX) error {
 			_, err := queries.CustomerHold(ctx, tx, db.CustomerHoldParams{ID: seen.CustomerID, OrgID: org})
 			return err
@@ -157,15 +157,15 @@ func repeated(known db.Refund, r Refund, chargeID string) Refunded {
 // nothingLeft answers a refund of a sale that is refunded. One with an external
 // id is noted, so that it is known from then on; without one there is nothing to
 // tell it from the refund that left nothing.
-func (w *refunding) nothingLeft(ctx context.Context, c *work.Call, r Refund) (Refunded, error) {
+func (w *refunding) nothingLeft(ctx context.Context, u *work.Unit, r Refund) (Refunded, error) {
 	w.at = *w.sale.RefundedAt
 	if r.ExternalID != nil {
-		return w.record(ctx, c, r)
+		return w.record(ctx, u, r)
 	}
-	last, err := queries.RefundLast(ctx, c.DB(), db.RefundLastParams{SaleID: &w.sale.ID, OrgID: w.sale.OrgID})
+	last, err := queries.RefundLast(ctx, u.DB(), db.RefundLastParams{SaleID: &w.sale.ID, OrgID: w.sale.OrgID})
 	if errors.Is(err, pgx.ErrNoRows) { // a server of the release before refunded it, without a row
 		w.amount = w.sale.AmountMinor + w.sale.RefundedMinor
-		return w.record(ctx, c, r)
+		return w.record(ctx, u, r)
 	}
 	last.AmountMinor, last.VoidedCommissions, last.ClawbackMinor = new(int64), 0, 0
 	last.Effects, last.RefundedAt = []byte("[]"), w.at
@@ -175,8 +175,8 @@ func (w *refunding) nothingLeft(ctx context.Context, c *work.Call, r Refund) (Re
 // validate checks the time and the amount. What waited for its sale was answered
 // long ago and cannot be refused any more: it takes at most what is left, and
 // its time is that of the sale at the earliest.
-func (w *refunding) validate(c *work.Call, r Refund) error {
-	w.at, w.amount = later(c.Now, w.sale.OccurredAt), w.sale.AmountMinor
+func (w *refunding) validate(u *work.Unit, r Refund) error {
+	w.at, w.amount = later(u.Now, w.sale.OccurredAt), w.sale.AmountMinor
 	if w.known != nil {
 		w.at = later(w.known.RefundedAt, w.sale.OccurredAt)
 		if w.known.AmountMinor != nil {
@@ -186,7 +186,7 @@ func (w *refunding) validate(c *work.Call, r Refund) error {
 		return nil
 	}
 	switch {
-	case r.At != nil && r.At.After(c.Now.Time):
+	case r.At != nil && r.At.After(u.Now.Time):
 		return problem.Invalid("refunded_at", "refunded_at lies in the future.")
 	case r.At != nil && r.At.Before(w.sale.OccurredAt.Time):
 		return problem.Invalid("refunded_at", "refunded_at lies before the sale occurred, at %s.", w.sale.OccurredAt)
@@ -223,10 +223,10 @@ func (w *refunding) share(k db.Commission) int64 {
 
 // takeSale writes the sale, its customer and the event. The working copy keeps
 // the amounts of before, which the commissions' shares are taken of.
-func (w *refunding) takeSale(ctx context.Context, c *work.Call) error {
+func (w *refunding) takeSale(ctx context.Context, u *work.Unit) error {
 	p := db.SaleRefundParams{
 		AmountMinor: w.sale.AmountMinor, TaxMinor: w.sale.TaxMinor, RefundedMinor: w.sale.RefundedMinor,
-		UpdatedAt: c.Now, ID: w.sale.ID, OrgID: w.sale.OrgID,
+		UpdatedAt: u.Now, ID: w.sale.ID, OrgID: w.sale.OrgID,
 	}
 	subject := event.Subject{ProgramID: w.sale.ProgramID, ID: w.sale.ID}
 	if w.sale.PartnerID != nil {
@@ -234,15 +234,15 @@ func (w *refunding) takeSale(ctx context.Context, c *work.Call) error {
 	}
 	if w.whole {
 		p.RefundedAt = &w.at
-		c.Events.Record("sale.refunded", subject, api.SaleRefundedData{
+		u.Record("sale.refunded", subject, api.SaleRefundedData{
 			SaleID: w.sale.ID, CustomerID: w.sale.CustomerID, PartnerID: w.sale.PartnerID, AmountMinor: w.amount,
 			Currency: w.sale.Currency, RefundedAt: w.at,
 		})
-		customer := db.CustomerRefundedParams{UpdatedAt: c.Now, ID: w.sale.CustomerID, OrgID: w.sale.OrgID}
-		if err := queries.CustomerRefunded(ctx, c.Later(), customer); err != nil {
+		customer := db.CustomerRefundedParams{UpdatedAt: u.Now, ID: w.sale.CustomerID, OrgID: w.sale.OrgID}
+		if err := queries.CustomerRefunded(ctx, u.Later(), customer); err != nil {
 			return err
 		}
-		return queries.SaleRefund(ctx, c.Later(), p)
+		return queries.SaleRefund(ctx, u.Later(), p)
 	}
 	p.AmountMinor -= w.amount
 	p.RefundedMinor += w.amount
@@ -251,22 +251,22 @@ func (w *refunding) takeSale(ctx context.Context, c *work.Call) error {
 			p.AmountMinor)
 		p.TaxMinor = &left
 	}
-	c.Events.Record("sale.updated", subject, api.SaleUpdatedData{
+	u.Record("sale.updated", subject, api.SaleUpdatedData{
 		SaleID: w.sale.ID, PartnerID: w.sale.PartnerID, AmountMinor: p.AmountMinor, Currency: w.sale.Currency,
 		PreviousAmountMinor: w.sale.AmountMinor,
 	})
-	return queries.SaleRefund(ctx, c.Later(), p)
+	return queries.SaleRefund(ctx, u.Later(), p)
 }
 
 // record writes the refund's own row: a new one, or the one that waited.
-func (w *refunding) record(ctx context.Context, c *work.Call, r Refund) (Refunded, error) {
+func (w *refunding) record(ctx context.Context, u *work.Unit, r Refund) (Refunded, error) {
 	effects, err := json.Marshal(w.effects)
 	if err != nil || w.effects == nil {
 		effects = []byte("[]")
 	}
 	row := db.Refund{
 		ID: ident.New(ident.Refund), OrgID: w.sale.OrgID, ProgramID: w.sale.ProgramID, ExternalRefundID: r.ExternalID,
-		Reason: r.Reason, CreatedAt: c.Now,
+		Reason: r.Reason, CreatedAt: u.Now,
 	}
 	if w.known != nil {
 		row = *w.known
@@ -274,11 +274,11 @@ func (w *refunding) record(ctx context.Context, c *work.Call, r Refund) (Refunde
 	row.SaleID, row.ExternalChargeID, row.Status, row.AmountMinor, row.Currency = &w.sale.ID,
 		&w.sale.ExternalChargeID, "applied", &w.amount, &w.sale.Currency
 	row.VoidedCommissions, row.ClawbackMinor, row.Effects = w.voided, w.clawback, effects
-	row.RefundedAt, row.UpdatedAt = w.at, c.Now
+	row.RefundedAt, row.UpdatedAt = w.at, u.Now
 	if w.known == nil {
-		return Refunded{Refund: row}, errors.Join(err, queries.RefundInsert(ctx, c.Later(), db.RefundInsertParams(row)))
+		return Refunded{Refund: row}, errors.Join(err, queries.RefundInsert(ctx, u.Later(), db.RefundInsertParams(row)))
 	}
-	return Refunded{Refund: row}, errors.Join(err, queries.RefundApply(ctx, c.Later(), db.RefundApplyParams{
+	return Refunded{Refund: row}, errors.Join(err, queries.RefundApply(ctx, u.Later(), db.RefundApplyParams{
 		SaleID: row.SaleID, AmountMinor: row.AmountMinor, Currency: row.Currency,
 		VoidedCommissions: row.VoidedCommissions,
 		ClawbackMinor:     row.ClawbackMinor, Effects: row.Effects, RefundedAt: row.RefundedAt, UpdatedAt: row.UpdatedAt,

@@ -15,10 +15,10 @@ import (
 
 // GiveBackCharge refunds the sale of a charge. One that comes before its sale
 // waits for it; Record applies it then (decisions, 227).
-func GiveBackCharge(ctx context.Context, c *work.Call, programID, chargeID string, r Refund) (Refunded, error) {
-	org := c.Key.OrgID
+func GiveBackCharge(ctx context.Context, u *work.Unit, programID, chargeID string, r Refund) (Refunded, error) {
+	org := u.OrgID
 	var known *db.Refund
-	errs := c.Each(ctx,
+	errs := u.Each(ctx,
 		func(tx pgtx.DBTX) error {
 			_, err := queries.ProgramExists(ctx, tx, db.ProgramExistsParams{ID: programID, OrgID: org})
 			return err
@@ -46,9 +46,9 @@ func GiveBackCharge(ctx context.Context, c *work.Call, programID, chargeID strin
 	case known != nil && (known.Status == "applied" || r.SaleID == "" || *known.ExternalChargeID != chargeID):
 		return repeated(*known, r, chargeID), nil
 	case r.SaleID == "":
-		return wait(ctx, c, programID, chargeID, r)
+		return wait(ctx, u, programID, chargeID, r)
 	}
-	return GiveBack(ctx, c, r)
+	return GiveBack(ctx, u, r)
 }
 
 // maxWaiting bounds the refunds of one charge that wait: its sale applies them
@@ -56,16 +56,16 @@ func GiveBackCharge(ctx context.Context, c *work.Call, programID, chargeID strin
 const maxWaiting = 50
 
 // wait keeps a refund until its sale comes.
-func wait(ctx context.Context, c *work.Call, programID, chargeID string, r Refund) (Refunded, error) {
-	at := c.Now
+func wait(ctx context.Context, u *work.Unit, programID, chargeID string, r Refund) (Refunded, error) {
+	at := u.Now
 	if r.At != nil {
 		at = *r.At
 	}
-	if at.After(c.Now.Time) {
+	if at.After(u.Now.Time) {
 		return Refunded{}, problem.Invalid("refunded_at", "refunded_at lies in the future.")
 	}
-	waiting, err := queries.RefundsWaitingCount(ctx, c.DB(), db.RefundsWaitingCountParams{
-		ProgramID: programID, OrgID: c.Key.OrgID, ExternalChargeID: &chargeID,
+	waiting, err := queries.RefundsWaitingCount(ctx, u.DB(), db.RefundsWaitingCountParams{
+		ProgramID: programID, OrgID: u.OrgID, ExternalChargeID: &chargeID,
 	})
 	if err != nil {
 		return Refunded{}, err
@@ -74,29 +74,29 @@ func wait(ctx context.Context, c *work.Call, programID, chargeID string, r Refun
 		return Refunded{}, problem.On("external_charge_id", problem.RefundWaiting, "%d refunds of this charge wait for its sale already.", waiting)
 	}
 	row := db.Refund{
-		ID: ident.New(ident.Refund), OrgID: c.Key.OrgID, ProgramID: programID, ExternalChargeID: &chargeID,
+		ID: ident.New(ident.Refund), OrgID: u.OrgID, ProgramID: programID, ExternalChargeID: &chargeID,
 		ExternalRefundID: r.ExternalID, Status: "waiting", AmountMinor: r.AmountMinor, Effects: []byte("[]"),
-		Reason: r.Reason, RefundedAt: at, CreatedAt: c.Now, UpdatedAt: c.Now,
+		Reason: r.Reason, RefundedAt: at, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
-	return Refunded{Refund: row}, queries.RefundInsert(ctx, c.Later(), db.RefundInsertParams(row))
+	return Refunded{Refund: row}, queries.RefundInsert(ctx, u.Later(), db.RefundInsertParams(row))
 }
 
 // applyWaiting gives back what came before the sale, in the order in which it
 // came, and returns the sale as it is then.
-func applyWaiting(ctx context.Context, c *work.Call, sale db.Sale) (_ db.Sale, done []Refunded, err error) {
-	waiting, err := queries.RefundsWaiting(ctx, c.DB(), db.RefundsWaitingParams{
+func applyWaiting(ctx context.Context, u *work.Unit, sale db.Sale) (_ db.Sale, done []Refunded, err error) {
+	waiting, err := queries.RefundsWaiting(ctx, u.DB(), db.RefundsWaitingParams{
 		ProgramID: sale.ProgramID, OrgID: sale.OrgID, ExternalChargeID: &sale.ExternalChargeID,
 	})
 	if err != nil {
 		return sale, nil, err
 	}
 	for _, w := range waiting {
-		one, err := GiveBack(ctx, c, Refund{SaleID: sale.ID, ExternalID: w.ExternalRefundID})
+		one, err := GiveBack(ctx, u, Refund{SaleID: sale.ID, ExternalID: w.ExternalRefundID})
 		if err != nil {
 			return sale, nil, err
 		}
 		done = append(done, one)
 	}
-	sale, err = queries.SaleGet(ctx, c.DB(), db.SaleGetParams{ID: sale.ID, OrgID: sale.OrgID})
+	sale, err = queries.SaleGet(ctx, u.DB(), db.SaleGetParams{ID: sale.ID, OrgID: sale.OrgID})
 	return sale, done, err
 }

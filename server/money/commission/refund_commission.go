@@ -12,9 +12,9 @@ import (
 
 // takeCommission takes the refund's share of one commission and notes what
 // became of it.
-func (w *refunding) takeCommission(ctx context.Context, c *work.Call, k db.Commission) error {
+func (w *refunding) takeCommission(ctx context.Context, u *work.Unit, k db.Commission) error {
 	e := api.RefundedCommission{CommissionID: k.ID, PartnerID: k.PartnerID, Currency: k.Currency, Before: stateOf(k)}
-	claws, err := w.reduce(ctx, c, &k, w.share(k))
+	claws, err := w.reduce(ctx, u, &k, w.share(k))
 	if err != nil {
 		return err
 	}
@@ -37,75 +37,75 @@ func stateOf(k db.Commission) api.RefundedState {
 // reduce takes part of a commission, by its state: unpaid it is voided or
 // shrinks, and k follows; paid, or in flight to be, part is clawed back by a
 // commission of its own, which is returned.
-func (w *refunding) reduce(ctx context.Context, c *work.Call, k *db.Commission, part int64) (*db.Commission, error) {
+func (w *refunding) reduce(ctx context.Context, u *work.Unit, k *db.Commission, part int64) (*db.Commission, error) {
 	switch {
 	case part == 0 || k.Status == "rejected" || k.Status == "voided":
 		return nil, nil //nolint:nilnil // nothing to take, or no money to take it from
 	case k.Status == "paid":
-		return claw(ctx, c, *k, part)
+		return claw(ctx, u, *k, part)
 	case k.ClawedMinor != 0:
 		// Earlier refunds met it in flight. What they clawed back is netted by
 		// itself, so that this part must be too, whatever became of the payout.
-		return clawOpen(ctx, c, *k, part)
+		return clawOpen(ctx, u, *k, part)
 	case k.PayoutID != nil:
-		outOfReach, err := payout.Lower(ctx, c, *k.PayoutID, part)
+		outOfReach, err := payout.Lower(ctx, u, *k.PayoutID, part)
 		if err != nil {
 			return nil, err
 		}
 		if outOfReach { // in flight counts as paid (decisions, 100)
-			return claw(ctx, c, *k, part)
+			return claw(ctx, u, *k, part)
 		}
 	}
 	if part == k.AmountMinor {
 		w.voided++
-		err := Void(ctx, c, *k, "sale_refunded")
+		err := Void(ctx, u, *k, "sale_refunded")
 		k.Status = "voided"
 		return nil, err
 	}
-	return nil, w.shrink(ctx, c, k, part)
+	return nil, w.shrink(ctx, u, k, part)
 }
 
 // claw makes the commission that takes part of a paid one back, due at once,
 // which the partner's next payout nets.
-func claw(ctx context.Context, c *work.Call, k db.Commission, part int64) (*db.Commission, error) {
-	noted := db.CommissionClawedParams{PartMinor: part, UpdatedAt: c.Now, ID: k.ID, OrgID: k.OrgID}
-	if err := queries.CommissionClawed(ctx, c.Later(), noted); err != nil {
+func claw(ctx context.Context, u *work.Unit, k db.Commission, part int64) (*db.Commission, error) {
+	noted := db.CommissionClawedParams{PartMinor: part, UpdatedAt: u.Now, ID: k.ID, OrgID: k.OrgID}
+	if err := queries.CommissionClawed(ctx, u.Later(), noted); err != nil {
 		return nil, err
 	}
-	made := clawback(c, k, part)
-	return &made, add(ctx, c, made)
+	made := clawback(u, k, part)
+	return &made, add(ctx, u, made)
 }
 
 // clawOpen claws back from a commission that was in flight when an earlier
 // refund met it. Where its payout failed and is open, the clawback enters it, so
 // that no more is paid than is left.
-func clawOpen(ctx context.Context, c *work.Call, k db.Commission, part int64) (*db.Commission, error) {
+func clawOpen(ctx context.Context, u *work.Unit, k db.Commission, part int64) (*db.Commission, error) {
 	if k.PayoutID == nil {
-		return claw(ctx, c, k, part)
+		return claw(ctx, u, k, part)
 	}
-	open, err := payout.Enter(ctx, c, *k.PayoutID, -part)
+	open, err := payout.Enter(ctx, u, *k.PayoutID, -part)
 	if err != nil {
 		return nil, err
 	}
-	made, err := claw(ctx, c, k, part)
+	made, err := claw(ctx, u, k, part)
 	if err != nil || !open {
 		return made, err
 	}
-	return made, payout.Hold(ctx, c, *k.PayoutID, made.ID)
+	return made, payout.Hold(ctx, u, *k.PayoutID, made.ID)
 }
 
 // shrink takes a part off an unpaid commission; the revenue that it is of
 // shrinks with it (decisions, 202).
-func (w *refunding) shrink(ctx context.Context, c *work.Call, k *db.Commission, part int64) error {
-	p := db.CommissionShrinkParams{PartMinor: part, RevenueMinor: k.RevenueMinor, UpdatedAt: c.Now, ID: k.ID,
+func (w *refunding) shrink(ctx context.Context, u *work.Unit, k *db.Commission, part int64) error {
+	p := db.CommissionShrinkParams{PartMinor: part, RevenueMinor: k.RevenueMinor, UpdatedAt: u.Now, ID: k.ID,
 		OrgID: k.OrgID}
 	if k.RevenueMinor != nil {
 		left := *k.RevenueMinor - rules.RefundShare(*k.RevenueMinor, w.sale.AmountMinor, 0, w.amount, 0)
 		p.RevenueMinor = &left
 	}
 	k.AmountMinor -= part
-	if err := queries.CommissionShrink(ctx, c.Later(), p); err != nil {
+	if err := queries.CommissionShrink(ctx, u.Later(), p); err != nil {
 		return err
 	}
-	return Shrunk(ctx, c, *k, part)
+	return Shrunk(ctx, u, *k, part)
 }

@@ -52,26 +52,26 @@ type Outcome struct {
 // one round trip for everything that it reads, one more where a flow asks for
 // counters, one where this server meets flows for the first time, and none for
 // its writes, which travel with the commit.
-func Record(ctx context.Context, c *work.Call, p Payment) (Outcome, error) {
+func Record(ctx context.Context, u *work.Unit, p Payment) (Outcome, error) {
 	r := recording{Payment: p}
-	if err := r.read(ctx, c); err != nil {
+	if err := r.read(ctx, u); err != nil {
 		return Outcome{}, err
 	}
 	if r.history.ExistingID != "" {
-		stored, err := queries.SaleGet(ctx, c.DB(), db.SaleGetParams{ID: r.history.ExistingID, OrgID: c.Key.OrgID})
+		stored, err := queries.SaleGet(ctx, u.DB(), db.SaleGetParams{ID: r.history.ExistingID, OrgID: u.OrgID})
 		return Outcome{Sale: stored, Repeated: true, Differs: p.differs(stored)}, err
 	}
-	if err := r.fits(ctx, c); err != nil {
+	if err := r.fits(ctx, u); err != nil {
 		return Outcome{}, err
 	}
-	if err := r.count(ctx, c); err != nil {
+	if err := r.count(ctx, u); err != nil {
 		return Outcome{}, err
 	}
-	sale, err := r.write(ctx, c)
+	sale, err := r.write(ctx, u)
 	if err != nil || !r.history.RefundsWait {
 		return Outcome{Sale: sale}, err
 	}
-	sale, refunds, err := applyWaiting(ctx, c, sale)
+	sale, refunds, err := applyWaiting(ctx, u, sale)
 	return Outcome{Sale: sale, Refunds: refunds}, err
 }
 
@@ -123,11 +123,11 @@ type recording struct {
 
 // read locks the customer and reads everything about the payment in one round
 // trip. The later statements see what was committed before the lock was got.
-func (r *recording) read(ctx context.Context, c *work.Call) error {
-	org := c.Key.OrgID
+func (r *recording) read(ctx context.Context, u *work.Unit) error {
+	org := u.OrgID
 	asked := db.FlowsAskedParams{CustomerID: &r.CustomerID, OrgID: org, Trigger: string(rules.NewPayment)}
 	var stored []db.FlowsAskedRow
-	errs := c.Each(ctx,
+	errs := u.Each(ctx,
 		func(tx pgtx.DBTX) error {
 			return queries.ChargeLock(ctx, tx, db.ChargeLockParams{OrgID: org, ProgramID: r.ProgramID, ExternalChargeID: r.ExternalChargeID})
 		},
@@ -163,17 +163,17 @@ func (r *recording) read(ctx context.Context, c *work.Call) error {
 	}
 	r.facts = r.toFacts()
 	var err error
-	r.flows, err = load(ctx, c, asked, stored, &r.facts)
+	r.flows, err = load(ctx, u, asked, stored, &r.facts)
 	return err
 }
 
 // fits judges the references: a program of the organization, and a customer of
 // that program.
-func (r *recording) fits(ctx context.Context, c *work.Call) error {
+func (r *recording) fits(ctx context.Context, u *work.Unit) error {
 	if r.known && r.who.ProgramID == r.ProgramID {
 		return nil
 	}
-	_, err := queries.ProgramExists(ctx, c.DB(), db.ProgramExistsParams{ID: r.ProgramID, OrgID: c.Key.OrgID})
+	_, err := queries.ProgramExists(ctx, u.DB(), db.ProgramExistsParams{ID: r.ProgramID, OrgID: u.OrgID})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return problem.NotFound("program_id")
@@ -211,15 +211,15 @@ func (r *recording) toFacts() rules.Facts {
 
 // count reads the counters that the conditions ask for, with the partner
 // locked, so that two sales cannot both be the tenth (decisions, 3.4).
-func (r *recording) count(ctx context.Context, c *work.Call) error {
+func (r *recording) count(ctx context.Context, u *work.Unit) error {
 	needs := rules.NeedsOf(r.flows)
 	if !r.earns() || !needs.Has(rules.NeedCustomerCounters|rules.NeedPartnerCounters) {
 		return nil
 	}
 	var customer db.SaleCustomerCountersRow
 	var partner db.SalePartnerCountersRow
-	org, currency := c.Key.OrgID, r.who.ProgramCurrency
-	err := c.Together(ctx,
+	org, currency := u.OrgID, r.who.ProgramCurrency
+	err := u.Together(ctx,
 		func(tx pgtx.DBTX) error {
 			_, err := queries.PartnerLock(ctx, tx, db.PartnerLockParams{ID: r.facts.Partner.ID, OrgID: org})
 			return err
@@ -329,8 +329,8 @@ func optional(s string) *string {
 }
 
 // write puts the sale and all that follows from it behind the commit.
-func (r *recording) write(ctx context.Context, c *work.Call) (db.Sale, error) {
-	sale := r.sale(c)
+func (r *recording) write(ctx context.Context, u *work.Unit) (db.Sale, error) {
+	sale := r.sale(u)
 	commission, warning, err := r.decide(sale.ID)
 	if err != nil {
 		return sale, err
@@ -342,42 +342,42 @@ func (r *recording) write(ctx context.Context, c *work.Call) (db.Sale, error) {
 			return sale, err
 		}
 	}
-	if err := insert(ctx, c, sale); err != nil {
+	if err := insert(ctx, u, sale); err != nil {
 		return sale, err
 	}
-	c.Events.Record("sale.created", event.Subject{ProgramID: sale.ProgramID, PartnerID: r.facts.Partner.ID, ID: sale.ID}, api.SaleCreatedData{
+	u.Record("sale.created", event.Subject{ProgramID: sale.ProgramID, PartnerID: r.facts.Partner.ID, ID: sale.ID}, api.SaleCreatedData{
 		SaleID: sale.ID, CustomerID: sale.CustomerID, PartnerID: sale.PartnerID, AmountMinor: sale.AmountMinor, Currency: sale.Currency,
 		IsFirstSale: sale.IsFirstSale, ExternalChargeID: sale.ExternalChargeID, OccurredAt: sale.OccurredAt,
 	})
-	if err := r.convert(ctx, c, sale); err != nil {
+	if err := r.convert(ctx, u, sale); err != nil {
 		return sale, err
 	}
-	if err := report.Touch(ctx, c, sale.ProgramID, sale.OccurredAt); err != nil {
+	if err := report.Touch(ctx, u, sale.ProgramID, sale.OccurredAt); err != nil {
 		return sale, err
 	}
 	if commission != nil {
-		if err := commission.write(ctx, c); err != nil {
+		if err := commission.write(ctx, u); err != nil {
 			return sale, err
 		}
 	}
 	if !r.earns() {
 		return sale, nil
 	}
-	return sale, switchGroup(ctx, c, r.ProgramID, r.who.PartnerStatus, r.flows, &r.facts)
+	return sale, switchGroup(ctx, u, r.ProgramID, r.who.PartnerStatus, r.flows, &r.facts)
 }
 
-func (r *recording) sale(c *work.Call) db.Sale {
+func (r *recording) sale(u *work.Unit) db.Sale {
 	return db.Sale{
-		ID: ident.New(ident.Sale), OrgID: c.Key.OrgID, ProgramID: r.ProgramID, CustomerID: r.CustomerID, PartnerID: r.who.Customer.PartnerID,
+		ID: ident.New(ident.Sale), OrgID: u.OrgID, ProgramID: r.ProgramID, CustomerID: r.CustomerID, PartnerID: r.who.Customer.PartnerID,
 		ExternalChargeID: r.ExternalChargeID, ExternalPaymentIntentID: r.ExternalPaymentIntentID, Processor: r.Processor,
 		AmountMinor: r.AmountMinor, TaxMinor: r.TaxMinor, Currency: r.Currency, BillingType: r.BillingType, Interval: r.Interval,
 		ProductID: r.ProductID, ProductName: r.ProductName, IsFirstSale: !r.history.HasSales, OccurredAt: r.OccurredAt,
-		Metadata: r.Metadata, CreatedAt: c.Now, UpdatedAt: c.Now,
+		Metadata: r.Metadata, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 }
 
-func insert(ctx context.Context, c *work.Call, s db.Sale) error {
-	return queries.SaleInsert(ctx, c.Later(), db.SaleInsertParams{
+func insert(ctx context.Context, u *work.Unit, s db.Sale) error {
+	return queries.SaleInsert(ctx, u.Later(), db.SaleInsertParams{
 		ID: s.ID, OrgID: s.OrgID, ProgramID: s.ProgramID, CustomerID: s.CustomerID, PartnerID: s.PartnerID, ExternalChargeID: s.ExternalChargeID,
 		ExternalPaymentIntentID: s.ExternalPaymentIntentID, Processor: s.Processor, AmountMinor: s.AmountMinor, TaxMinor: s.TaxMinor,
 		Currency: s.Currency, BillingType: s.BillingType, Interval: s.Interval, ProductID: s.ProductID, ProductName: s.ProductName,
@@ -387,15 +387,15 @@ func insert(ctx context.Context, c *work.Call, s db.Sale) error {
 }
 
 // convert moves the customer and, once, its referral (decisions, 72 and 85).
-func (r *recording) convert(ctx context.Context, c *work.Call, sale db.Sale) error {
+func (r *recording) convert(ctx context.Context, u *work.Unit, sale db.Sale) error {
 	k := r.who.Customer
 	status := "active"
 	if k.Status == "suspended" {
 		status = k.Status
 	}
 	if status != k.Status || k.ConvertedAt == nil {
-		err := queries.CustomerPaid(ctx, c.Later(), db.CustomerPaidParams{
-			Status: status, ConvertedAt: sale.OccurredAt, UpdatedAt: c.Now, ID: k.ID, OrgID: k.OrgID,
+		err := queries.CustomerPaid(ctx, u.Later(), db.CustomerPaidParams{
+			Status: status, ConvertedAt: sale.OccurredAt, UpdatedAt: u.Now, ID: k.ID, OrgID: k.OrgID,
 		})
 		if err != nil {
 			return err
@@ -404,9 +404,9 @@ func (r *recording) convert(ctx context.Context, c *work.Call, sale db.Sale) err
 	if k.ReferralID == nil || k.PartnerID == nil || !r.lead || !sale.IsFirstSale {
 		return nil
 	}
-	c.Events.Record("referral.converted", event.Subject{ProgramID: sale.ProgramID, PartnerID: *k.PartnerID, ID: *k.ReferralID},
+	u.Record("referral.converted", event.Subject{ProgramID: sale.ProgramID, PartnerID: *k.PartnerID, ID: *k.ReferralID},
 		api.ReferralConvertedData{ReferralID: *k.ReferralID, CustomerID: k.ID, PartnerID: *k.PartnerID, SaleID: sale.ID})
-	return queries.ReferralSetStatus(ctx, c.Later(), db.ReferralSetStatusParams{
-		Status: "converted", UpdatedAt: c.Now, ID: *k.ReferralID, OrgID: k.OrgID,
+	return queries.ReferralSetStatus(ctx, u.Later(), db.ReferralSetStatusParams{
+		Status: "converted", UpdatedAt: u.Now, ID: *k.ReferralID, OrgID: k.OrgID,
 	})
 }

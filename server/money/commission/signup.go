@@ -22,31 +22,31 @@ type Signup struct {
 
 // SignupFlows returns the read of the flows that answer a sign-up with the
 // partner.
-func SignupFlows(c *work.Call, partnerID string) db.FlowsAskedParams {
-	return db.FlowsAskedParams{PartnerID: &partnerID, OrgID: c.Key.OrgID, Trigger: string(rules.NewSignup)}
+func SignupFlows(u *work.Unit, partnerID string) db.FlowsAskedParams {
+	return db.FlowsAskedParams{PartnerID: &partnerID, OrgID: u.OrgID, Trigger: string(rules.NewSignup)}
 }
 
 // Welcome asks the flows that answer a sign-up: stored is what SignupFlows has
 // read. A round trip reads the counters and tags that their conditions ask for,
 // another flows that this server meets for the first time.
-func Welcome(ctx context.Context, c *work.Call, s Signup, stored []db.FlowsAskedRow) error {
+func Welcome(ctx context.Context, u *work.Unit, s Signup, stored []db.FlowsAskedRow) error {
 	if len(stored) == 0 || s.Customer.PartnerID == nil || s.PartnerStatus != "active" || s.Customer.Status == "suspended" {
 		return nil
 	}
 	facts := s.facts()
-	flows, err := load(ctx, c, SignupFlows(c, facts.Partner.ID), stored, &facts)
+	flows, err := load(ctx, u, SignupFlows(u, facts.Partner.ID), stored, &facts)
 	if err != nil {
 		return err
 	}
-	if err := s.count(ctx, c, rules.NeedsOf(flows), &facts); err != nil {
+	if err := s.count(ctx, u, rules.NeedsOf(flows), &facts); err != nil {
 		return err
 	}
 	if choice, ok := rules.Choose(flows, &facts); ok {
-		if err := s.pay(ctx, c, choice); err != nil {
+		if err := s.pay(ctx, u, choice); err != nil {
 			return err
 		}
 	}
-	return switchGroup(ctx, c, s.Customer.ProgramID, s.PartnerStatus, flows, &facts)
+	return switchGroup(ctx, u, s.Customer.ProgramID, s.PartnerStatus, flows, &facts)
 }
 
 func (s Signup) facts() rules.Facts {
@@ -63,14 +63,14 @@ func (s Signup) facts() rules.Facts {
 
 // count reads tags and counters with the partner locked; the new customer is
 // counted as a lead.
-func (s Signup) count(ctx context.Context, c *work.Call, needs rules.Needs, f *rules.Facts) error {
+func (s Signup) count(ctx context.Context, u *work.Unit, needs rules.Needs, f *rules.Facts) error {
 	if !needs.Has(rules.NeedPartnerCounters | rules.NeedPartnerTags) {
 		return nil
 	}
 	var counted db.SalePartnerCountersRow
 	var tags []db.TagsOfPartnersRow
-	org := c.Key.OrgID
-	err := c.Together(ctx,
+	org := u.OrgID
+	err := u.Together(ctx,
 		func(tx pgtx.DBTX) error {
 			_, err := queries.PartnerLock(ctx, tx, db.PartnerLockParams{ID: f.Partner.ID, OrgID: org})
 			return err
@@ -99,14 +99,14 @@ func (s Signup) count(ctx context.Context, c *work.Call, needs rules.Needs, f *r
 }
 
 // pay writes the fixed commission of a sign-up; its hold runs from now.
-func (s Signup) pay(ctx context.Context, c *work.Call, choice rules.Choice) error {
+func (s Signup) pay(ctx context.Context, u *work.Unit, choice rules.Choice) error {
 	amount, currency, reason := rules.Compute(choice, nil, 0, s.ProgramCurrency, s.ProgramCurrency)
 	if reason != "" {
 		return nil
 	}
 	e := earned{
 		programID: s.Customer.ProgramID, partnerID: *s.Customer.PartnerID, customerID: s.Customer.ID, choice: choice,
-		rate: effective(choice, nil), amount: amount, currency: currency, matureAt: rules.MatureAt(c.Now, s.HoldingPeriodDays), enrols: true,
+		rate: effective(choice, nil), amount: amount, currency: currency, matureAt: rules.MatureAt(u.Now, s.HoldingPeriodDays), enrols: true,
 	}
-	return e.write(ctx, c)
+	return e.write(ctx, u)
 }

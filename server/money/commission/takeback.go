@@ -13,34 +13,34 @@ import (
 )
 
 // Void takes an open commission back: its row, its money and its event.
-func Void(ctx context.Context, c *work.Call, k db.Commission, reason string) error {
-	if _, err := queries.CommissionVoid(ctx, c.Later(), db.CommissionVoidParams{Now: &c.Now, Reason: &reason, ID: k.ID, OrgID: k.OrgID}); err != nil {
+func Void(ctx context.Context, u *work.Unit, k db.Commission, reason string) error {
+	if _, err := queries.CommissionVoid(ctx, u.Later(), db.CommissionVoidParams{Now: &u.Now, Reason: &reason, ID: k.ID, OrgID: k.OrgID}); err != nil {
 		return err
 	}
-	c.Events.Record("commission.voided", event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}, api.CommissionVoidedData{
+	u.Record("commission.voided", event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}, api.CommissionVoidedData{
 		CommissionID: k.ID, SaleID: k.SaleID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency, Reason: reason,
 	})
 	from := k.Status
 	k.Status = "voided"
-	return ledger.Move(ctx, c.Later(), from, ledger.Of(k, c.Now))
+	return ledger.Move(ctx, u.Later(), from, ledger.Of(k, u.Now))
 }
 
 // Shrunk writes what follows when part was taken off an unpaid commission: the
 // part's money goes to the sink, and commission.updated tells the new amount.
-func Shrunk(ctx context.Context, c *work.Call, k db.Commission, part int64) error {
-	c.Events.Record("commission.updated", event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}, api.CommissionUpdatedData{
+func Shrunk(ctx context.Context, u *work.Unit, k db.Commission, part int64) error {
+	u.Record("commission.updated", event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}, api.CommissionUpdatedData{
 		CommissionID: k.ID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
 		Status: api.CommissionStatus(k.Status), PreviousStatus: api.CommissionStatus(k.Status),
 	})
 	from := k.Status
 	k.Status, k.AmountMinor = "voided", part // of the part; the commission keeps its own
-	return ledger.Move(ctx, c.Later(), from, ledger.Of(k, c.Now))
+	return ledger.Move(ctx, u.Later(), from, ledger.Of(k, u.Now))
 }
 
 // clawback is the negative commission that takes part of a paid one back, or the
 // reward that gives part of a paid deduction back; it names its origin
 // (decisions, 108).
-func clawback(c *work.Call, k db.Commission, part int64) db.Commission {
+func clawback(u *work.Unit, k db.Commission, part int64) db.Commission {
 	kind := "clawback"
 	if part < 0 {
 		kind = "reward"
@@ -52,6 +52,6 @@ func clawback(c *work.Call, k db.Commission, part int64) db.Commission {
 	return db.Commission{
 		ID: ident.New(ident.Commission), OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, SaleID: k.SaleID, CustomerID: k.CustomerID,
 		FlowID: k.FlowID, FlowBranchID: k.FlowBranchID, Kind: kind, AmountMinor: -part, Currency: k.Currency, Status: "due",
-		MatureAt: &c.Now, ApprovedAt: &c.Now, Metadata: origin, CreatedAt: c.Now, UpdatedAt: c.Now,
+		MatureAt: &u.Now, ApprovedAt: &u.Now, Metadata: origin, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 }

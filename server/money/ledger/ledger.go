@@ -16,6 +16,7 @@ import (
 	"rail/server/event"
 	"rail/server/ident"
 	"rail/server/postgres/pgtx"
+	"rail/server/work"
 )
 
 // The buckets.
@@ -119,16 +120,16 @@ func (k Commission) entry(from, to string) Entry {
 // Moved writes what follows from commissions' change of status: the moves of their
 // money between buckets, and commission.updated. The rows themselves have been, or
 // are being, changed by the caller in the same transaction.
-func Moved(ctx context.Context, later pgtx.DBTX, events *event.Recorder, previous string, rows ...db.Commission) error {
+func Moved(ctx context.Context, u *work.Unit, previous string, rows ...db.Commission) error {
 	moved := make([]Commission, len(rows))
 	for i, k := range rows {
-		moved[i] = Of(k, events.Now)
-		events.Record("commission.updated", event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}, api.CommissionUpdatedData{
+		moved[i] = Of(k, u.Now)
+		u.Record("commission.updated", event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}, api.CommissionUpdatedData{
 			CommissionID: k.ID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
 			Status: api.CommissionStatus(k.Status), PreviousStatus: api.CommissionStatus(previous),
 		})
 	}
-	return Move(ctx, later, previous, moved...)
+	return Move(ctx, u.Later(), previous, moved...)
 }
 
 // Of is a commission's row as the ledger takes it, at the time of the move.

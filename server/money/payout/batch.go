@@ -44,56 +44,56 @@ func (o Order) dueAt() clock.Time {
 //
 // Locks are taken in the order program, run, batch, partners, so that a request
 // and the pages of Runs wait for each other in one direction only.
-func Generate(ctx context.Context, c *work.Call, o Order) (b db.PayoutBatch, created bool, err error) {
-	month := db.BatchOfMonthParams{ProgramID: o.Program.ID, OrgID: c.Key.OrgID, PeriodMonth: o.month()}
-	b, err = queries.BatchOfMonth(ctx, c.Tx, month)
+func Generate(ctx context.Context, u *work.Unit, o Order) (b db.PayoutBatch, created bool, err error) {
+	month := db.BatchOfMonthParams{ProgramID: o.Program.ID, OrgID: u.OrgID, PeriodMonth: o.month()}
+	b, err = queries.BatchOfMonth(ctx, u.Tx, month)
 	if pgtx.First([]error{err}) != nil {
 		return b, false, err
 	}
 	if err != nil {
-		if b, err = o.open(ctx, c); err != nil {
+		if b, err = o.open(ctx, u); err != nil {
 			return b, true, err
 		}
-		return b, true, o.begin(ctx, c, b)
+		return b, true, o.begin(ctx, u, b)
 	}
 	if o.Automatic && b.AutoRunAt != nil {
 		return b, false, nil // another replica was first
 	}
-	joined, err := o.join(ctx, c, b)
+	joined, err := o.join(ctx, u, b)
 	if err != nil {
 		return b, false, err
 	}
 	if o.PeriodEnd.After(b.PeriodEnd.Time) {
 		b.PeriodEnd = o.PeriodEnd
 	}
-	b.UpdatedAt = c.Now
-	touch := db.BatchTouchParams{PeriodEnd: b.PeriodEnd, UpdatedAt: c.Now, ID: b.ID, OrgID: b.OrgID}
-	err = queries.BatchTouch(ctx, c.Later(), touch)
+	b.UpdatedAt = u.Now
+	touch := db.BatchTouchParams{PeriodEnd: b.PeriodEnd, UpdatedAt: u.Now, ID: b.ID, OrgID: b.OrgID}
+	err = queries.BatchTouch(ctx, u.Later(), touch)
 	if err != nil || joined {
 		return b, false, err
 	}
-	return b, false, o.begin(ctx, c, b)
+	return b, false, o.begin(ctx, u, b)
 }
 
 // open makes the month's batch.
-func (o Order) open(ctx context.Context, c *work.Call) (db.PayoutBatch, error) {
+func (o Order) open(ctx context.Context, u *work.Unit) (db.PayoutBatch, error) {
 	p := db.BatchInsertParams{
-		ID: ident.New(ident.Batch), OrgID: c.Key.OrgID, ProgramID: o.Program.ID, PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd,
-		CreatedAt: c.Now, UpdatedAt: c.Now,
+		ID: ident.New(ident.Batch), OrgID: u.OrgID, ProgramID: o.Program.ID, PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd,
+		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	return db.PayoutBatch{
 		ID: p.ID, OrgID: p.OrgID, ProgramID: p.ProgramID, PeriodMonth: p.PeriodMonth, PeriodEnd: p.PeriodEnd,
 		CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
-	}, queries.BatchInsert(ctx, c.Later(), p)
+	}, queries.BatchInsert(ctx, u.Later(), p)
 }
 
 // join leaves the order to a run that works on the same, and tells whether there
 // is one. The order of one partner is never more than a page.
-func (o Order) join(ctx context.Context, c *work.Call, b db.PayoutBatch) (bool, error) {
+func (o Order) join(ctx context.Context, u *work.Unit, b db.PayoutBatch) (bool, error) {
 	if o.PartnerID != nil {
 		return false, nil
 	}
-	n, err := queries.PayoutRunAgain(ctx, c.Tx, db.PayoutRunAgainParams{
+	n, err := queries.PayoutRunAgain(ctx, u.Tx, db.PayoutRunAgainParams{
 		PeriodEnd: o.PeriodEnd, Automatic: o.Automatic, ProgramID: b.ProgramID, BatchID: b.ID, GroupID: text(o.GroupID),
 		IgnoreMinimum: o.IgnoreMinimum, OrgID: b.OrgID,
 	})
@@ -101,18 +101,18 @@ func (o Order) join(ctx context.Context, c *work.Call, b db.PayoutBatch) (bool, 
 }
 
 // begin does the first page, and leaves the others to a run.
-func (o Order) begin(ctx context.Context, c *work.Call, b db.PayoutBatch) error {
-	last, err := o.page(ctx, c, b, "")
+func (o Order) begin(ctx context.Context, u *work.Unit, b db.PayoutBatch) error {
+	last, err := o.page(ctx, u, b, "")
 	switch {
 	case err != nil:
 		return err
 	case last != "":
-		return queries.PayoutRunInsert(ctx, c.Later(), db.PayoutRunInsertParams{
+		return queries.PayoutRunInsert(ctx, u.Later(), db.PayoutRunInsertParams{
 			ID: ident.New(ident.Run), OrgID: b.OrgID, ProgramID: b.ProgramID, BatchID: b.ID, GroupID: text(o.GroupID),
-			IgnoreMinimum: o.IgnoreMinimum, Automatic: o.Automatic, PeriodEnd: o.PeriodEnd, AfterID: last, CreatedAt: c.Now,
+			IgnoreMinimum: o.IgnoreMinimum, Automatic: o.Automatic, PeriodEnd: o.PeriodEnd, AfterID: last, CreatedAt: u.Now,
 		})
 	case o.Automatic:
-		return queries.BatchDone(ctx, c.Later(), db.BatchDoneParams{AutoRunAt: &c.Now, UpdatedAt: c.Now, ID: b.ID, OrgID: b.OrgID})
+		return queries.BatchDone(ctx, u.Later(), db.BatchDoneParams{AutoRunAt: &u.Now, UpdatedAt: u.Now, ID: b.ID, OrgID: b.OrgID})
 	}
 	return nil
 }

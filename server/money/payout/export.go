@@ -15,8 +15,6 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/auth"
-	"rail/server/clock"
 	"rail/server/money/rules"
 	"rail/server/secret"
 	"rail/server/work"
@@ -73,7 +71,7 @@ type Left struct {
 // Write writes the file, a page of payouts at a time. A page is written once its
 // payouts are known to be on their way: whatever ends the process, another export
 // writes the same rows again, and no row is of a payout that can still be lowered.
-func (f File) Write(ctx context.Context, w io.Writer, now clock.Time, run string) (done Written, err error) {
+func (f File) Write(ctx context.Context, u *work.Unit, w io.Writer) (done Written, err error) {
 	if done.Other, err = f.unpaid(ctx); err != nil {
 		return done, err
 	}
@@ -81,9 +79,11 @@ func (f File) Write(ctx context.Context, w io.Writer, now clock.Time, run string
 	_ = out.WriteAll(headings[f.Format]) // Error tells
 	for after := ""; ; {
 		var rows [][]string
-		c := work.New(f.Pool, run, "payouts-export", auth.Key{OrgID: f.Batch.OrgID}, now)
-		err := c.Within(ctx, func(c *work.Call) (err error) {
-			rows, after, err = f.page(ctx, c, after, &done)
+		err := u.For(f.Batch.OrgID).Within(ctx, func(u *work.Unit) (err error) {
+			so, next := done, ""
+			if rows, next, err = f.page(ctx, u, after, &so); err == nil {
+				done, after = so, next
+			}
 			return err
 		})
 		if err != nil {
@@ -126,9 +126,9 @@ func (f File) unpaid(ctx context.Context) (other []db.PayoutsUnpaidRow, err erro
 
 // page takes the next payouts out of reach, and returns their rows and where to go
 // on, if anywhere.
-func (f File) page(ctx context.Context, c *work.Call, after string, done *Written) (rows [][]string, next string, err error) {
+func (f File) page(ctx context.Context, u *work.Unit, after string, done *Written) (rows [][]string, next string, err error) {
 	rail := inFile
-	payees, err := queries.PayoutsToFile(ctx, c.Tx, db.PayoutsToFileParams{
+	payees, err := queries.PayoutsToFile(ctx, u.Tx, db.PayoutsToFileParams{
 		BatchID: f.Batch.ID, OrgID: f.Batch.OrgID, After: after, Rail: &rail, Method: &f.Format, Lim: pageSize,
 	})
 	if err != nil {
@@ -150,7 +150,7 @@ func (f File) page(ctx context.Context, c *work.Call, after string, done *Writte
 			continue
 		}
 		taken = append(taken, p.Payout.ID)
-		c.Events.Record("payout.updated", about(p.Payout), api.PayoutUpdatedData{
+		u.Record("payout.updated", about(p.Payout), api.PayoutUpdatedData{
 			PayoutID: p.Payout.ID, PartnerID: p.Payout.PartnerID,
 			Status: api.PayoutStatusProcessing, PreviousStatus: api.PayoutStatus(p.Payout.Status),
 		})
@@ -162,8 +162,8 @@ func (f File) page(ctx context.Context, c *work.Call, after string, done *Writte
 	if len(taken) == 0 {
 		return rows, next, nil
 	}
-	filed := db.PayoutsFiledParams{Rail: &rail, Now: c.Now, Ids: taken, OrgID: f.Batch.OrgID}
-	return rows, next, queries.PayoutsFiled(ctx, c.Later(), filed)
+	filed := db.PayoutsFiledParams{Rail: &rail, Now: u.Now, Ids: taken, OrgID: f.Batch.OrgID}
+	return rows, next, queries.PayoutsFiled(ctx, u.Later(), filed)
 }
 
 // row is the row of a payout, or why it has none.

@@ -33,10 +33,10 @@ type purse struct{ partnerID, currency string }
 
 // page collects the partners that follow after one. It returns the last of them
 // where others follow.
-func (o Order) page(ctx context.Context, c *work.Call, b db.PayoutBatch, after string) (last string, err error) {
-	partners, err := queries.BatchPartners(ctx, c.Tx, db.BatchPartnersParams{
-		ProgramID: o.Program.ID, OrgID: c.Key.OrgID, After: after, PartnerID: o.PartnerID, GroupID: o.GroupID,
-		PeriodEnd: &o.PeriodEnd, Now: &c.Now, Lim: pageSize + 1,
+func (o Order) page(ctx context.Context, u *work.Unit, b db.PayoutBatch, after string) (last string, err error) {
+	partners, err := queries.BatchPartners(ctx, u.Tx, db.BatchPartnersParams{
+		ProgramID: o.Program.ID, OrgID: u.OrgID, After: after, PartnerID: o.PartnerID, GroupID: o.GroupID,
+		PeriodEnd: &o.PeriodEnd, Now: &u.Now, Lim: pageSize + 1,
 	})
 	if err != nil || len(partners) == 0 {
 		return "", err
@@ -45,16 +45,16 @@ func (o Order) page(ctx context.Context, c *work.Call, b db.PayoutBatch, after s
 		partners = partners[:pageSize]
 		last = partners[pageSize-1].ID
 	}
-	p, err := o.read(ctx, c, b, partners)
+	p, err := o.read(ctx, u, b, partners)
 	if err != nil {
 		return "", err
 	}
-	return last, p.write(ctx, c)
+	return last, p.write(ctx, u)
 }
 
 // read moves what has matured, and reads all that decides on the partners, in one
 // round trip.
-func (o Order) read(ctx context.Context, c *work.Call, b db.PayoutBatch, partners []db.Partner) (page, error) {
+func (o Order) read(ctx context.Context, u *work.Unit, b db.PayoutBatch, partners []db.Partner) (page, error) {
 	p := page{order: o, batch: b, partners: map[string]db.Partner{}, present: map[purse]db.Payout{}}
 	ids := make([]string, len(partners))
 	for i, partner := range partners {
@@ -63,17 +63,17 @@ func (o Order) read(ctx context.Context, c *work.Call, b db.PayoutBatch, partner
 	var matured, approved []db.Commission
 	var present []db.Payout
 	var taxed, held []string
-	program, org, first, last := o.Program.ID, c.Key.OrgID, ids[0], ids[len(ids)-1]
-	err := c.Together(ctx,
+	program, org, first, last := o.Program.ID, u.OrgID, ids[0], ids[len(ids)-1]
+	err := u.Together(ctx,
 		func(tx pgtx.DBTX) (err error) {
 			matured, err = queries.BatchMature(ctx, tx, db.BatchMatureParams{
-				Now: c.Now, ProgramID: program, OrgID: org, FirstID: first, LastID: last, PartnerIds: ids, PeriodEnd: &o.PeriodEnd,
+				Now: u.Now, ProgramID: program, OrgID: org, FirstID: first, LastID: last, PartnerIds: ids, PeriodEnd: &o.PeriodEnd,
 			})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
 			approved, err = queries.BatchApprove(ctx, tx, db.BatchApproveParams{
-				Now: &c.Now, ProgramID: program, OrgID: org, FirstID: first, LastID: last, PartnerIds: ids, PeriodEnd: &o.PeriodEnd,
+				Now: &u.Now, ProgramID: program, OrgID: org, FirstID: first, LastID: last, PartnerIds: ids, PeriodEnd: &o.PeriodEnd,
 			})
 			return err
 		},
@@ -90,7 +90,7 @@ func (o Order) read(ctx context.Context, c *work.Call, b db.PayoutBatch, partner
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			taxed, err = queries.TaxFormsValid(ctx, tx, db.TaxFormsValidParams{ProgramID: program, OrgID: org, PartnerIds: ids, Now: &c.Now})
+			taxed, err = queries.TaxFormsValid(ctx, tx, db.TaxFormsValidParams{ProgramID: program, OrgID: org, PartnerIds: ids, Now: &u.Now})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
@@ -104,10 +104,10 @@ func (o Order) read(ctx context.Context, c *work.Call, b db.PayoutBatch, partner
 		p.present[purse{y.PartnerID, y.Currency}] = y
 	}
 	p.taxed, p.held = set(taxed), set(held)
-	if err := ledger.Moved(ctx, c.Later(), c.Events, "approved", matured...); err != nil {
+	if err := ledger.Moved(ctx, u, "approved", matured...); err != nil {
 		return p, err
 	}
-	return p, ledger.Moved(ctx, c.Later(), c.Events, "pending", approved...)
+	return p, ledger.Moved(ctx, u, "pending", approved...)
 }
 
 func set(ids []string) map[string]bool {
@@ -120,7 +120,7 @@ func set(ids []string) map[string]bool {
 
 // payouts are the payouts that the page makes or judges again, each with what it
 // collects. What nets to nothing is carried on.
-func (p page) payouts(c *work.Call) (out []db.Payout, collected [][]string) {
+func (p page) payouts(u *work.Unit) (out []db.Payout, collected [][]string) {
 	o := p.order
 	for _, d := range p.due {
 		present, known := p.present[purse{d.PartnerID, d.Currency}]
@@ -128,7 +128,7 @@ func (p page) payouts(c *work.Call) (out []db.Payout, collected [][]string) {
 			continue
 		}
 		y := db.Payout{
-			ID: ident.New(ident.Payout), OrgID: c.Key.OrgID, ProgramID: o.Program.ID, PartnerID: d.PartnerID, BatchID: p.batch.ID,
+			ID: ident.New(ident.Payout), OrgID: u.OrgID, ProgramID: o.Program.ID, PartnerID: d.PartnerID, BatchID: p.batch.ID,
 			AmountMinor: d.AmountMinor, Currency: d.Currency, Status: "pending", Method: p.partners[d.PartnerID].PayoutMethod,
 			PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd, DueAt: o.dueAt(),
 		}
@@ -145,15 +145,15 @@ func (p page) payouts(c *work.Call) (out []db.Payout, collected [][]string) {
 
 // write writes the page's payouts with one statement a table: the new ones, and
 // under their own ids those of the month that were not eligible.
-func (p page) write(ctx context.Context, c *work.Call) error {
+func (p page) write(ctx context.Context, u *work.Unit) error {
 	o := p.order
 	made := db.PayoutsInsertParams{
-		OrgID: c.Key.OrgID, ProgramID: o.Program.ID, BatchID: p.batch.ID, PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd, DueAt: o.dueAt(),
-		Now: c.Now,
+		OrgID: u.OrgID, ProgramID: o.Program.ID, BatchID: p.batch.ID, PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd, DueAt: o.dueAt(),
+		Now: u.Now,
 	}
-	judged := db.PayoutsReevaluateParams{PeriodEnd: o.PeriodEnd, DueAt: o.dueAt(), Now: c.Now, OrgID: c.Key.OrgID}
-	attached := db.PayoutsAttachParams{Now: c.Now, OrgID: c.Key.OrgID}
-	payouts, collected := p.payouts(c)
+	judged := db.PayoutsReevaluateParams{PeriodEnd: o.PeriodEnd, DueAt: o.dueAt(), Now: u.Now, OrgID: u.OrgID}
+	attached := db.PayoutsAttachParams{Now: u.Now, OrgID: u.OrgID}
+	payouts, collected := p.payouts(u)
 	if len(payouts) == 0 {
 		return nil
 	}
@@ -169,15 +169,15 @@ func (p page) write(ctx context.Context, c *work.Call) error {
 				attached.PayoutIds, attached.Ids = append(attached.PayoutIds, y.ID), append(attached.Ids, id)
 			}
 		}
-		tell(c, y, text(present.Reason))
+		tell(u, y, text(present.Reason))
 	}
-	if err := queries.PayoutsInsert(ctx, c.Later(), made); err != nil {
+	if err := queries.PayoutsInsert(ctx, u.Later(), made); err != nil {
 		return err
 	}
-	if err := queries.PayoutsReevaluate(ctx, c.Later(), judged); err != nil {
+	if err := queries.PayoutsReevaluate(ctx, u.Later(), judged); err != nil {
 		return err
 	}
-	return queries.PayoutsAttach(ctx, c.Later(), attached)
+	return queries.PayoutsAttach(ctx, u.Later(), attached)
 }
 
 func add(p *db.PayoutsInsertParams, y db.Payout) {
@@ -210,16 +210,16 @@ func text(s *string) string {
 
 // tell records what became of a payout. That one is not eligible for the reason of
 // before is no news.
-func tell(c *work.Call, y db.Payout, before string) {
+func tell(u *work.Unit, y db.Payout, before string) {
 	if y.Status == "pending" {
-		c.Events.Record("payout.created", about(y), api.PayoutCreatedData{
+		u.Record("payout.created", about(y), api.PayoutCreatedData{
 			PayoutID: y.ID, BatchID: y.BatchID, PartnerID: y.PartnerID, AmountMinor: y.AmountMinor, Currency: y.Currency,
 			Status: api.PayoutStatus(y.Status), DueAt: y.DueAt,
 		})
 		return
 	}
 	if *y.Reason != before {
-		c.Events.Record("payout.not_eligible", about(y), api.PayoutNotEligibleData{
+		u.Record("payout.not_eligible", about(y), api.PayoutNotEligibleData{
 			PayoutID: y.ID, PartnerID: y.PartnerID, AmountMinor: y.AmountMinor, Currency: y.Currency,
 			Reason: api.PayoutIneligibilityReason(*y.Reason), ReasonText: *y.ReasonText,
 		})

@@ -32,11 +32,11 @@ type Payment struct {
 // Settle marks a payout as paid that is pending or failed, or has left in a file:
 // its commissions turn paid, their money moves from due to paid, and the events
 // tell so, payout.paid last. Nobody was paid before there was something to pay.
-func Settle(ctx context.Context, c *work.Call, p db.Payout, payment Payment) (db.Payout, error) {
+func Settle(ctx context.Context, u *work.Unit, p db.Payout, payment Payment) (db.Payout, error) {
 	if err := markable(p); err != nil {
 		return p, err
 	}
-	held, err := queries.PayoutCommissions(ctx, c.Tx, db.PayoutCommissionsParams{PayoutID: &p.ID, OrgID: p.OrgID})
+	held, err := queries.PayoutCommissions(ctx, u.Tx, db.PayoutCommissionsParams{PayoutID: &p.ID, OrgID: p.OrgID})
 	if err != nil {
 		return p, err
 	}
@@ -45,78 +45,78 @@ func Settle(ctx context.Context, c *work.Call, p db.Payout, payment Payment) (db
 			return p, problem.Invalid("paid_at", "paid_at lies before the oldest commission of the payout was created, at %s.", held[0].CreatedAt)
 		}
 	}
-	return pay(ctx, c, p, held, payment)
+	return pay(ctx, u, p, held, payment)
 }
 
 // pay writes that a payout has been paid, with what it holds.
-func pay(ctx context.Context, c *work.Call, p db.Payout, held []db.Commission, payment Payment) (db.Payout, error) {
-	p.Status, p.PaidAt, p.ErrorCode, p.ErrorMessage, p.UpdatedAt = "paid", &payment.At, nil, nil, c.Now
+func pay(ctx context.Context, u *work.Unit, p db.Payout, held []db.Commission, payment Payment) (db.Payout, error) {
+	p.Status, p.PaidAt, p.ErrorCode, p.ErrorMessage, p.UpdatedAt = "paid", &payment.At, nil, nil, u.Now
 	if payment.Method != nil {
 		p.Method = payment.Method
 	}
 	if payment.ExternalID != nil {
 		p.ExternalID = payment.ExternalID
 	}
-	err := queries.PayoutPaid(ctx, c.Later(), db.PayoutPaidParams{
-		Method: p.Method, ExternalID: p.ExternalID, PaidAt: p.PaidAt, UpdatedAt: c.Now, ID: p.ID, OrgID: p.OrgID,
+	err := queries.PayoutPaid(ctx, u.Later(), db.PayoutPaidParams{
+		Method: p.Method, ExternalID: p.ExternalID, PaidAt: p.PaidAt, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
 	})
 	if err != nil {
 		return p, err
 	}
-	if err := queries.PayoutSettle(ctx, c.Later(), db.PayoutSettleParams{UpdatedAt: c.Now, PayoutID: &p.ID, OrgID: p.OrgID}); err != nil {
+	if err := queries.PayoutSettle(ctx, u.Later(), db.PayoutSettleParams{UpdatedAt: u.Now, PayoutID: &p.ID, OrgID: p.OrgID}); err != nil {
 		return p, err
 	}
 	moved := make([]ledger.Commission, len(held))
 	for i, k := range held {
 		subject := event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}
-		c.Events.Record("commission.paid", subject, api.CommissionPaidData{
+		u.Record("commission.paid", subject, api.CommissionPaidData{
 			CommissionID: k.ID, PartnerID: k.PartnerID, PayoutID: p.ID, AmountMinor: k.AmountMinor, Currency: k.Currency, PaidAt: *p.PaidAt,
 		})
 		k.Status = "paid"
-		moved[i] = ledger.Of(k, c.Now)
+		moved[i] = ledger.Of(k, u.Now)
 	}
-	c.Events.Record("payout.paid", about(p), api.PayoutPaidData{
+	u.Record("payout.paid", about(p), api.PayoutPaidData{
 		PayoutID: p.ID, PartnerID: p.PartnerID, AmountMinor: p.AmountMinor, Currency: p.Currency, Method: (*api.PayoutMethod)(p.Method),
 		ExternalID: p.ExternalID, PaidAt: *p.PaidAt,
 	})
-	return p, ledger.Move(ctx, c.Later(), "due", moved...)
+	return p, ledger.Move(ctx, u.Later(), "due", moved...)
 }
 
 // Tell mails the partner that a payout was paid, if the partner wants that
 // (decisions, 54).
-func Tell(ctx context.Context, c *work.Call, outbox *mail.Outbox, p db.Payout) error {
+func Tell(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout) error {
 	if outbox == nil || !outbox.Configured {
 		return nil
 	}
-	partner, err := queries.PartnerGet(ctx, c.Tx, db.PartnerGetParams{ID: p.PartnerID, OrgID: p.OrgID})
+	partner, err := queries.PartnerGet(ctx, u.Tx, db.PartnerGetParams{ID: p.PartnerID, OrgID: p.OrgID})
 	if err != nil || !partner.EmailPayoutPaid {
 		return err
 	}
-	return outbox.Queue(ctx, c.Later(), p.OrgID, mail.PayoutPaid(partner.Email, p.ID, p.AmountMinor, p.Currency), c.Now)
+	return outbox.Queue(ctx, u.Later(), p.OrgID, mail.PayoutPaid(partner.Email, p.ID, p.AmountMinor, p.Currency), u.Now)
 }
 
 // Remove deletes a payout that was not paid and is not in flight; what it held
 // is due again.
-func Remove(ctx context.Context, c *work.Call, p db.Payout) error {
+func Remove(ctx context.Context, u *work.Unit, p db.Payout) error {
 	switch p.Status {
 	case "processing":
 		return inFlight(p)
 	case "paid":
 		return problem.New(problem.PayoutAlreadyPaid, "The payout is paid; it cannot be deleted.")
 	}
-	if err := queries.PayoutRelease(ctx, c.Later(), db.PayoutReleaseParams{UpdatedAt: c.Now, PayoutID: &p.ID, OrgID: p.OrgID}); err != nil {
+	if err := queries.PayoutRelease(ctx, u.Later(), db.PayoutReleaseParams{UpdatedAt: u.Now, PayoutID: &p.ID, OrgID: p.OrgID}); err != nil {
 		return err
 	}
-	c.Events.Record("payout.deleted", about(p), api.PayoutDeletedData{PayoutID: p.ID, PartnerID: p.PartnerID})
-	return queries.PayoutDelete(ctx, c.Later(), db.PayoutDeleteParams{ID: p.ID, OrgID: p.OrgID})
+	u.Record("payout.deleted", about(p), api.PayoutDeletedData{PayoutID: p.ID, PartnerID: p.PartnerID})
+	return queries.PayoutDelete(ctx, u.Later(), db.PayoutDeleteParams{ID: p.ID, OrgID: p.OrgID})
 }
 
 // Lower takes an amount out of the open payout that holds a commission, before
 // the commission leaves it or shrinks. A payout with nothing left goes, and
 // what else it held is due again (decisions, 100). It tells whether the money
 // is out of reach: paid, or in flight.
-func Lower(ctx context.Context, c *work.Call, payoutID string, amount int64) (outOfReach bool, err error) {
-	p, err := queries.PayoutLock(ctx, c.Tx, db.PayoutLockParams{ID: payoutID, OrgID: c.Key.OrgID})
+func Lower(ctx context.Context, u *work.Unit, payoutID string, amount int64) (outOfReach bool, err error) {
+	p, err := queries.PayoutLock(ctx, u.Tx, db.PayoutLockParams{ID: payoutID, OrgID: u.OrgID})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, nil // it went when another of its commissions left it
 	}
@@ -127,28 +127,28 @@ func Lower(ctx context.Context, c *work.Call, payoutID string, amount int64) (ou
 		return true, nil
 	}
 	if p.AmountMinor -= amount; p.AmountMinor <= 0 {
-		return false, Remove(ctx, c, p)
+		return false, Remove(ctx, u, p)
 	}
-	return false, queries.PayoutLower(ctx, c.Later(), db.PayoutLowerParams{AmountMinor: p.AmountMinor, UpdatedAt: c.Now, ID: p.ID, OrgID: p.OrgID})
+	return false, queries.PayoutLower(ctx, u.Later(), db.PayoutLowerParams{AmountMinor: p.AmountMinor, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID})
 }
 
 // Enter changes the amount of an open payout by that of a commission that Hold
 // then puts into it. It tells whether the payout is open still: one with nothing
 // left goes.
-func Enter(ctx context.Context, c *work.Call, payoutID string, amount int64) (open bool, err error) {
-	p, err := queries.PayoutLock(ctx, c.Tx, db.PayoutLockParams{ID: payoutID, OrgID: c.Key.OrgID})
+func Enter(ctx context.Context, u *work.Unit, payoutID string, amount int64) (open bool, err error) {
+	p, err := queries.PayoutLock(ctx, u.Tx, db.PayoutLockParams{ID: payoutID, OrgID: u.OrgID})
 	if err != nil || p.Status == "processing" || p.Status == "paid" {
 		return false, pgtx.First([]error{err}) // none where it went meanwhile
 	}
 	if p.AmountMinor += amount; p.AmountMinor <= 0 {
-		return false, Remove(ctx, c, p)
+		return false, Remove(ctx, u, p)
 	}
-	return true, queries.PayoutLower(ctx, c.Later(), db.PayoutLowerParams{AmountMinor: p.AmountMinor, UpdatedAt: c.Now, ID: p.ID, OrgID: p.OrgID})
+	return true, queries.PayoutLower(ctx, u.Later(), db.PayoutLowerParams{AmountMinor: p.AmountMinor, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID})
 }
 
 // Hold puts a commission that is due into a payout.
-func Hold(ctx context.Context, c *work.Call, payoutID, commissionID string) error {
-	return queries.PayoutsAttach(ctx, c.Later(), db.PayoutsAttachParams{PayoutIds: []string{payoutID}, Ids: []string{commissionID}, Now: c.Now, OrgID: c.Key.OrgID})
+func Hold(ctx context.Context, u *work.Unit, payoutID, commissionID string) error {
+	return queries.PayoutsAttach(ctx, u.Later(), db.PayoutsAttachParams{PayoutIds: []string{payoutID}, Ids: []string{commissionID}, Now: u.Now, OrgID: u.OrgID})
 }
 
 func about(p db.Payout) event.Subject {

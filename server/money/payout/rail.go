@@ -11,9 +11,6 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/auth"
-	"rail/server/clock"
-	"rail/server/event"
 	"rail/server/outbound/mail"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
@@ -103,8 +100,8 @@ type Sender struct {
 }
 
 // Run does one round with every rail. One that is slow, or fails, holds up no
-// other. run is the request id of its events.
-func (s Sender) Run(ctx context.Context, now clock.Time, run string) error {
+// other. u is the run: its events bear its request id.
+func (s Sender) Run(ctx context.Context, u *work.Unit) error {
 	errs := make([]error, len(s.Rails))
 	var wait sync.WaitGroup
 	for i, r := range s.Rails {
@@ -112,47 +109,51 @@ func (s Sender) Run(ctx context.Context, now clock.Time, run string) error {
 			errs[i] = fmt.Errorf("a payment rail cannot be called %q", inFile)
 			continue
 		}
-		wait.Go(func() { errs[i] = errors.Join(s.pickUp(ctx, r, now, run), s.follow(ctx, r, now, run)) })
+		wait.Go(func() { errs[i] = errors.Join(s.pickUp(ctx, u, r), s.follow(ctx, u, r)) })
 	}
 	wait.Wait()
 	return errors.Join(errs...)
 }
 
 // pickUp turns what is due into processing.
-func (s Sender) pickUp(ctx context.Context, r Rail, now clock.Time, run string) error {
+func (s Sender) pickUp(ctx context.Context, u *work.Unit, r Rail) error {
 	for {
-		n, err := s.take(ctx, r, now, run)
+		n, err := s.take(ctx, u, r)
 		if err != nil || n < sendBatch {
 			return err
 		}
 	}
 }
 
-func (s Sender) take(ctx context.Context, r Rail, now clock.Time, run string) (int, error) {
+func (s Sender) take(ctx context.Context, u *work.Unit, r Rail) (n int, err error) {
 	name := r.Name()
-	return event.Within(ctx, s.Pool, run, now, func(tx *pgtx.Tx, told *event.Recorders) (int, error) {
-		taken, err := queries.PayoutsToSend(ctx, tx, db.PayoutsToSendParams{Rail: &name, Now: now, Methods: r.Methods(), HoldOnHighRisk: s.HoldOnHighRisk, Lim: sendBatch})
+	err = u.Within(ctx, func(u *work.Unit) error {
+		taken, err := queries.PayoutsToSend(ctx, u.Tx, db.PayoutsToSendParams{
+			Rail: &name, Now: u.Now, Methods: r.Methods(), HoldOnHighRisk: s.HoldOnHighRisk, Lim: sendBatch,
+		})
 		for _, p := range taken {
-			told.Of(p.OrgID).Record("payout.updated", about(p), api.PayoutUpdatedData{
+			u.For(p.OrgID).Record("payout.updated", about(p), api.PayoutUpdatedData{
 				PayoutID: p.ID, PartnerID: p.PartnerID, Status: api.PayoutStatusProcessing, PreviousStatus: api.PayoutStatusPending,
 			})
 		}
-		return len(taken), err
+		n = len(taken)
+		return err
 	})
+	return n, err
 }
 
 // follow submits what the rail does not have yet, and asks about the rest. It
 // leaves a rail alone that hangs, until the next round.
-func (s Sender) follow(ctx context.Context, r Rail, now clock.Time, run string) error {
+func (s Sender) follow(ctx context.Context, u *work.Unit, r Rail) error {
 	var errs []error
-	name, before := r.Name(), now.Plus(-askEvery)
+	name, before := r.Name(), u.Now.Plus(-askEvery)
 	for {
-		asked, err := queries.PayoutsInFlight(ctx, s.Pool, db.PayoutsInFlightParams{Now: &now, Rail: &name, AskedBefore: &before, Lim: followBatch})
+		asked, err := queries.PayoutsInFlight(ctx, s.Pool, db.PayoutsInFlightParams{Now: &u.Now, Rail: &name, AskedBefore: &before, Lim: followBatch})
 		if err != nil {
 			return errors.Join(append(errs, err)...)
 		}
 		for _, p := range asked {
-			if err := s.advance(ctx, r, p, now, run); err != nil {
+			if err := s.advance(ctx, u, r, p); err != nil {
 				errs = append(errs, fmt.Errorf("rail %s, payout %s: %w", r.Name(), p.ID, err))
 			}
 		}
@@ -163,7 +164,7 @@ func (s Sender) follow(ctx context.Context, r Rail, now clock.Time, run string) 
 }
 
 // advance takes one payout a step further.
-func (s Sender) advance(ctx context.Context, r Rail, p db.Payout, now clock.Time, run string) error {
+func (s Sender) advance(ctx context.Context, u *work.Unit, r Rail, p db.Payout) error {
 	t, err := s.transfer(ctx, p)
 	if err != nil {
 		return err
@@ -172,9 +173,9 @@ func (s Sender) advance(ctx context.Context, r Rail, p db.Payout, now clock.Time
 	defer cancel()
 	if p.ExternalID == nil {
 		if t.ExternalID, err = r.Submit(call, t); err != nil {
-			return s.refused(ctx, p, err, now, run)
+			return s.refused(ctx, u, p, err)
 		}
-		if err := queries.PayoutSubmitted(ctx, s.Pool, db.PayoutSubmittedParams{ExternalID: &t.ExternalID, UpdatedAt: now, ID: p.ID, OrgID: p.OrgID}); err != nil {
+		if err := queries.PayoutSubmitted(ctx, s.Pool, db.PayoutSubmittedParams{ExternalID: &t.ExternalID, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID}); err != nil {
 			return err
 		}
 	}
@@ -185,33 +186,33 @@ func (s Sender) advance(ctx context.Context, r Rail, p db.Payout, now clock.Time
 	case status.State != Settled && status.State != Rejected && status.State != Returned:
 		return fmt.Errorf("the rail answered the unknown state %q", status.State)
 	}
-	return s.conclude(ctx, p, status, now, run)
+	return s.conclude(ctx, u, p, status)
 }
 
 // refused ends a payout whose first submission was refused. A later refusal may
 // be that of a transfer which the rail has: its answer was lost.
-func (s Sender) refused(ctx context.Context, p db.Payout, err error, now clock.Time, run string) error {
+func (s Sender) refused(ctx context.Context, u *work.Unit, p db.Payout, err error) error {
 	refusal := Refusal{}
 	if !errors.As(err, &refusal) || p.Submissions > 1 {
 		return err
 	}
-	return s.conclude(ctx, p, Status{State: Rejected, Code: refusal.Code, Message: refusal.Message}, now, run)
+	return s.conclude(ctx, u, p, Status{State: Rejected, Code: refusal.Code, Message: refusal.Message})
 }
 
 // GiveUp ends a payout as failed that a rail has in flight or that left in a file,
 // by the operator's word: it was not paid and will not be.
-func (s Sender) GiveUp(ctx context.Context, p db.Payout, why string, now clock.Time, run string) error {
-	return s.conclude(ctx, p, Status{State: Rejected, Code: "given_up", Message: why}, now, run)
+func (s Sender) GiveUp(ctx context.Context, u *work.Unit, p db.Payout, why string) error {
+	return s.conclude(ctx, u, p, Status{State: Rejected, Code: "given_up", Message: why})
 }
 
 // Paid ends a payout as paid that left in a file, by the operator's word.
-func (s Sender) Paid(ctx context.Context, p db.Payout, payment Payment, now clock.Time, run string) error {
-	return s.end(ctx, p, "payouts-paid", now, run, func(c *work.Call, p db.Payout) error {
-		p, err := Settle(ctx, c, p, payment)
+func (s Sender) Paid(ctx context.Context, u *work.Unit, p db.Payout, payment Payment) error {
+	return s.end(ctx, u, p, func(u *work.Unit, p db.Payout) error {
+		p, err := Settle(ctx, u, p, payment)
 		if err != nil {
 			return err
 		}
-		return Tell(ctx, c, s.Mail, p)
+		return Tell(ctx, u, s.Mail, p)
 	})
 }
 
@@ -233,29 +234,27 @@ func (s Sender) transfer(ctx context.Context, p db.Payout) (Transfer, error) {
 }
 
 // conclude writes the end that a rail tells of.
-func (s Sender) conclude(ctx context.Context, p db.Payout, status Status, now clock.Time, run string) error {
-	return s.end(ctx, p, "send-payouts", now, run, func(c *work.Call, p db.Payout) error {
+func (s Sender) conclude(ctx context.Context, u *work.Unit, p db.Payout, status Status) error {
+	return s.end(ctx, u, p, func(u *work.Unit, p db.Payout) error {
 		if status.State != Settled {
-			return fail(ctx, c, p, status)
+			return fail(ctx, u, p, status)
 		}
-		held, err := queries.PayoutCommissions(ctx, c.Tx, db.PayoutCommissionsParams{PayoutID: &p.ID, OrgID: p.OrgID})
+		held, err := queries.PayoutCommissions(ctx, u.Tx, db.PayoutCommissionsParams{PayoutID: &p.ID, OrgID: p.OrgID})
 		if err != nil {
 			return err
 		}
-		if p, err = pay(ctx, c, p, held, Payment{At: now}); err != nil {
+		if p, err = pay(ctx, u, p, held, Payment{At: u.Now}); err != nil {
 			return err
 		}
-		return Tell(ctx, c, s.Mail, p)
+		return Tell(ctx, u, s.Mail, p)
 	})
 }
 
 // end writes the end of a payout that is in flight, unless it has had its end
 // already.
-func (s Sender) end(
-	ctx context.Context, p db.Payout, operation string, now clock.Time, run string, write func(*work.Call, db.Payout) error,
-) error {
-	return work.New(s.Pool, run, operation, auth.Key{OrgID: p.OrgID}, now).Within(ctx, func(c *work.Call) error {
-		errs := c.Each(ctx,
+func (s Sender) end(ctx context.Context, u *work.Unit, p db.Payout, write func(*work.Unit, db.Payout) error) error {
+	return u.For(p.OrgID).Within(ctx, func(u *work.Unit) error {
+		errs := u.Each(ctx,
 			func(tx pgtx.DBTX) error {
 				_, err := queries.PartnerLock(ctx, tx, db.PartnerLockParams{ID: p.PartnerID, OrgID: p.OrgID})
 				return err
@@ -267,13 +266,13 @@ func (s Sender) end(
 		if err := errors.Join(errs...); err != nil || p.Status != "processing" {
 			return err
 		}
-		return write(c, p)
+		return write(u, p)
 	})
 }
 
 // fail records what the rail rejected or returned. The payout keeps what it
 // holds: it can be marked as paid, or deleted, which makes all of it due again.
-func fail(ctx context.Context, c *work.Call, p db.Payout, status Status) error {
+func fail(ctx context.Context, u *work.Unit, p db.Payout, status Status) error {
 	code, message := clip(status.Code, 255), clip(status.Message, 1000)
 	if code == "" {
 		code = string(status.State)
@@ -281,11 +280,11 @@ func fail(ctx context.Context, c *work.Call, p db.Payout, status Status) error {
 	if message == "" {
 		message = "The payment rail " + string(status.State) + " the transfer."
 	}
-	c.Events.Record("payout.failed", about(p), api.PayoutFailedData{
+	u.Record("payout.failed", about(p), api.PayoutFailedData{
 		PayoutID: p.ID, PartnerID: p.PartnerID, AmountMinor: p.AmountMinor, Currency: p.Currency, Method: (*api.PayoutMethod)(p.Method),
 		ErrorCode: &code, ErrorMessage: &message,
 	})
-	return queries.PayoutFailed(ctx, c.Later(), db.PayoutFailedParams{ErrorCode: &code, ErrorMessage: &message, UpdatedAt: c.Now, ID: p.ID, OrgID: p.OrgID})
+	return queries.PayoutFailed(ctx, u.Later(), db.PayoutFailedParams{ErrorCode: &code, ErrorMessage: &message, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID})
 }
 
 // markable refuses a payout that cannot be marked as paid by hand.

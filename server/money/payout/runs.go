@@ -11,8 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/gen/db"
-	"rail/server/auth"
-	"rail/server/clock"
 	"rail/server/postgres/pgtx"
 	"rail/server/work"
 )
@@ -28,10 +26,10 @@ type Runs struct {
 
 // Finish works until no run is left: a page of each in turn, so that a large
 // program lets the others go on. One that fails holds up no other.
-func (r Runs) Finish(ctx context.Context, now clock.Time) error {
+func (r Runs) Finish(ctx context.Context, u *work.Unit) error {
 	failed := map[string]error{}
 	for {
-		worked, err := r.round(ctx, now, failed)
+		worked, err := r.round(ctx, u, failed)
 		if err != nil || !worked {
 			return errors.Join(append(slices.Collect(maps.Values(failed)), err)...)
 		}
@@ -39,7 +37,7 @@ func (r Runs) Finish(ctx context.Context, now clock.Time) error {
 }
 
 // round does a page of each run that has not failed, and tells whether it did any.
-func (r Runs) round(ctx context.Context, now clock.Time, failed map[string]error) (worked bool, err error) {
+func (r Runs) round(ctx context.Context, u *work.Unit, failed map[string]error) (worked bool, err error) {
 	for after := ""; ; {
 		runs, err := queries.PayoutRuns(ctx, r.Pool, db.PayoutRunsParams{After: after, Lim: pageSize})
 		if err != nil {
@@ -50,7 +48,7 @@ func (r Runs) round(ctx context.Context, now clock.Time, failed map[string]error
 			if failed[run.ID] != nil {
 				continue
 			}
-			did, err := r.page(ctx, now, run)
+			did, err := r.page(ctx, u, run)
 			if err != nil {
 				failed[run.ID] = fmt.Errorf("%s: %w", run.ID, err)
 			}
@@ -64,13 +62,14 @@ func (r Runs) round(ctx context.Context, now clock.Time, failed map[string]error
 
 // page does the next page of a run, unless another replica does. The run's id is
 // that of the request in the events.
-func (r Runs) page(ctx context.Context, now clock.Time, of db.PayoutRunsRow) (did bool, err error) {
-	c := work.New(r.Pool, of.ID, "generate-payouts", auth.Key{OrgID: of.OrgID}, now)
-	err = c.Within(ctx, func(c *work.Call) error {
-		if _, err := c.Later().Exec(ctx, pgtx.Unhurried); err != nil {
+func (r Runs) page(ctx context.Context, u *work.Unit, of db.PayoutRunsRow) (did bool, err error) {
+	u = u.For(of.OrgID)
+	u.RequestID = of.ID
+	err = u.Within(ctx, func(u *work.Unit) error {
+		if _, err := u.Later().Exec(ctx, pgtx.Unhurried); err != nil {
 			return err
 		}
-		run, err := queries.PayoutRunTake(ctx, c.Tx, db.PayoutRunTakeParams(of))
+		run, err := queries.PayoutRunTake(ctx, u.Tx, db.PayoutRunTakeParams(of))
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
@@ -78,12 +77,12 @@ func (r Runs) page(ctx context.Context, now clock.Time, of db.PayoutRunsRow) (di
 			return err
 		}
 		did = true
-		return r.advance(ctx, c, run)
+		return r.advance(ctx, u, run)
 	})
 	return did, err
 }
 
-func (r Runs) advance(ctx context.Context, c *work.Call, run db.PayoutRun) error {
+func (r Runs) advance(ctx context.Context, u *work.Unit, run db.PayoutRun) error {
 	o := Order{
 		PeriodEnd: run.PeriodEnd, IgnoreMinimum: run.IgnoreMinimum, HoldOnHighRisk: r.HoldOnHighRisk, Automatic: run.Automatic,
 	}
@@ -91,7 +90,7 @@ func (r Runs) advance(ctx context.Context, c *work.Call, run db.PayoutRun) error
 		o.GroupID = &run.GroupID
 	}
 	var b db.PayoutBatch
-	errs := c.Each(ctx,
+	errs := u.Each(ctx,
 		func(tx pgtx.DBTX) (err error) {
 			b, err = queries.BatchLock(ctx, tx, db.BatchLockParams{ID: run.BatchID, OrgID: run.OrgID})
 			return err
@@ -103,21 +102,21 @@ func (r Runs) advance(ctx context.Context, c *work.Call, run db.PayoutRun) error
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	last, err := o.page(ctx, c, b, run.AfterID)
+	last, err := o.page(ctx, u, b, run.AfterID)
 	if err != nil {
 		return err
 	}
 	if last != "" || run.Again {
-		return queries.PayoutRunAdvance(ctx, c.Later(), db.PayoutRunAdvanceParams{
+		return queries.PayoutRunAdvance(ctx, u.Later(), db.PayoutRunAdvanceParams{
 			AfterID: last, Again: run.Again && last != "", ID: run.ID, OrgID: run.OrgID,
 		})
 	}
-	done := db.BatchDoneParams{UpdatedAt: c.Now, ID: b.ID, OrgID: b.OrgID}
+	done := db.BatchDoneParams{UpdatedAt: u.Now, ID: b.ID, OrgID: b.OrgID}
 	if run.Automatic {
 		done.AutoRunAt = &run.CreatedAt
 	}
-	if err := queries.BatchDone(ctx, c.Later(), done); err != nil {
+	if err := queries.BatchDone(ctx, u.Later(), done); err != nil {
 		return err
 	}
-	return queries.PayoutRunDelete(ctx, c.Later(), db.PayoutRunDeleteParams{ID: run.ID, OrgID: run.OrgID})
+	return queries.PayoutRunDelete(ctx, u.Later(), db.PayoutRunDeleteParams{ID: run.ID, OrgID: run.OrgID})
 }

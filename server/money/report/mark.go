@@ -34,30 +34,30 @@ func dayOf(t clock.Time) time.Time {
 }
 
 // Touch marks the day of a moment that something now written counts at.
-func Touch(ctx context.Context, c *work.Call, programID string, at clock.Time) error {
-	if !at.Before(openSince(c.Now).Time) {
+func Touch(ctx context.Context, u *work.Unit, programID string, at clock.Time) error {
+	if !at.Before(openSince(u.Now).Time) {
 		return nil
 	}
-	return queries.ReportMark(ctx, c.Later(), db.ReportMarkParams{OrgID: c.Key.OrgID, ProgramID: programID, Days: []time.Time{dayOf(at)}})
+	return queries.ReportMark(ctx, u.Later(), db.ReportMarkParams{OrgID: u.OrgID, ProgramID: programID, Days: []time.Time{dayOf(at)}})
 }
 
 // TouchCommission marks the day that a commission counts at: its sale's, or its
 // own where it has none or is a clawback (decisions, 199).
-func TouchCommission(ctx context.Context, c *work.Call, k db.Commission) error {
+func TouchCommission(ctx context.Context, u *work.Unit, k db.Commission) error {
 	if k.SaleID == nil || k.Kind == "clawback" {
-		return Touch(ctx, c, k.ProgramID, k.CreatedAt)
+		return Touch(ctx, u, k.ProgramID, k.CreatedAt)
 	}
-	return queries.ReportMarkSale(ctx, c.Later(), db.ReportMarkSaleParams{OrgID: k.OrgID, ProgramID: k.ProgramID, SaleID: *k.SaleID, OpenSince: openSince(c.Now)})
+	return queries.ReportMarkSale(ctx, u.Later(), db.ReportMarkSaleParams{OrgID: k.OrgID, ProgramID: k.ProgramID, SaleID: *k.SaleID, OpenSince: openSince(u.Now)})
 }
 
 // TouchCustomer marks the days of everything that counts under a customer's
 // partner or link, before these change or go.
-func TouchCustomer(ctx context.Context, c *work.Call, k db.Customer) error {
-	return queries.ReportMarkCustomer(ctx, c.Later(), db.ReportMarkCustomerParams{OrgID: k.OrgID, ProgramID: k.ProgramID, CustomerID: k.ID, OpenSince: openSince(c.Now)})
+func TouchCustomer(ctx context.Context, u *work.Unit, k db.Customer) error {
+	return queries.ReportMarkCustomer(ctx, u.Later(), db.ReportMarkCustomerParams{OrgID: k.OrgID, ProgramID: k.ProgramID, CustomerID: k.ID, OpenSince: openSince(u.Now)})
 }
 
 // TouchPartner marks the days of everything that counts under a partner, before
 // it goes.
-func TouchPartner(ctx context.Context, c *work.Call, p db.Partner) error {
-	return queries.ReportMarkPartner(ctx, c.Later(), db.ReportMarkPartnerParams{OrgID: p.OrgID, ProgramID: p.ProgramID, PartnerID: p.ID, OpenSince: openSince(c.Now)})
+func TouchPartner(ctx context.Context, u *work.Unit, p db.Partner) error {
+	return queries.ReportMarkPartner(ctx, u.Later(), db.ReportMarkPartnerParams{OrgID: p.OrgID, ProgramID: p.ProgramID, PartnerID: p.ID, OpenSince: openSince(u.Now)})
 }

@@ -22,8 +22,8 @@ func TestHeldFor(t *testing.T) {
 	tx, err := pool.Begin(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = tx.Rollback(context.Background()) }) // it may have ended
-	r := event.Recorder{OrgID: "org_1", Now: clock.System{}.Now()}
-	r.Record("affiliate.updated", event.Subject{ProgramID: "prg_1", ID: "part_1"}, map[string]string{})
+	r := event.Recorder{Now: clock.System{}.Now()}
+	r.Record("org_1", "affiliate.updated", event.Subject{ProgramID: "prg_1", ID: "part_1"}, map[string]string{})
 	require.NoError(t, r.Flush(t.Context(), tx))
 	held := func(since time.Duration) int {
 		for l, at := range s.horizon.seen {

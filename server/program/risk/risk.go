@@ -11,7 +11,7 @@ import (
 	"rail/gen/db"
 	"rail/server/event"
 	"rail/server/ident"
-	"rail/server/postgres/pgtx"
+	"rail/server/work"
 )
 
 var queries = db.New()
@@ -28,8 +28,8 @@ type Finding struct {
 }
 
 // Open opens the flag of a finding and tells of it, and returns whether it did: not
-// where the same flag is open, or was closed since the time of events.
-func Open(ctx context.Context, tx pgtx.DBTX, events *event.Recorder, f Finding) (bool, error) {
+// where the same flag is open, or was closed since the time of the unit of work.
+func Open(ctx context.Context, u *work.Unit, f Finding) (bool, error) {
 	facts := map[string]any{"check": f.Kind, "summary": f.Summary}
 	for name, value := range f.Signals {
 		facts[name] = value
@@ -39,14 +39,14 @@ func Open(ctx context.Context, tx pgtx.DBTX, events *event.Recorder, f Finding) 
 		return false, err
 	}
 	row := db.RiskFlagOpenParams{
-		ID: ident.New(ident.RiskFlag), OrgID: events.OrgID, ProgramID: f.ProgramID, PartnerID: &f.PartnerID, CustomerID: f.CustomerID, Kind: f.Kind,
-		Severity: f.Severity, Evidence: evidence, CreatedAt: events.Now,
+		ID: ident.New(ident.RiskFlag), OrgID: u.OrgID, ProgramID: f.ProgramID, PartnerID: &f.PartnerID, CustomerID: f.CustomerID, Kind: f.Kind,
+		Severity: f.Severity, Evidence: evidence, CreatedAt: u.Now,
 	}
-	opened, err := queries.RiskFlagOpen(ctx, tx, row)
+	opened, err := queries.RiskFlagOpen(ctx, u.DB(), row)
 	if err != nil || opened == 0 {
 		return false, err
 	}
-	events.Record("risk_flag.created", event.Subject{ProgramID: f.ProgramID, PartnerID: f.PartnerID, ID: row.ID}, api.RiskFlagCreatedData{
+	u.Record("risk_flag.created", event.Subject{ProgramID: f.ProgramID, PartnerID: f.PartnerID, ID: row.ID}, api.RiskFlagCreatedData{
 		RiskFlagID: row.ID, PartnerID: &f.PartnerID, CustomerID: f.CustomerID, Kind: f.Kind, Severity: api.RiskFlagSeverity(f.Severity), Evidence: evidence,
 	})
 	return true, nil

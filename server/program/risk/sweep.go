@@ -5,30 +5,17 @@ import (
 	"context"
 	"slices"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/event"
 	"rail/server/postgres/pgtx"
+	"rail/server/work"
 )
 
 // sweepBatch bounds the flags of one transaction.
 const sweepBatch = 500
 
-// attempts is how often a program is tried that others change meanwhile.
-const attempts = 3
-
-// Sweep is one passage of the risk sweep. Run is its id, which is the request id
-// of the events that it causes.
-type Sweep struct {
-	Pool *pgxpool.Pool
-	Run  string
-	Now  clock.Time
-}
-
 // checks are those of the sweep, each with its own definition. None sees what
-// happens after Now. A flag that was closed settles its facts: each check says
+// happens after the time of the unit of work. A flag that was closed settles its facts: each check says
 // what is new to it.
 var checks = []func(context.Context, pgtx.DBTX, passage) ([]Finding, error){
 	duplicatePartners, ownAddresses, refundRates, clickVelocity, conversionSpikes,
@@ -40,47 +27,44 @@ type passage struct {
 	now          clock.Time
 }
 
-// Program checks one program. Several sweeps at once share the programs: one that
-// another sweep is at is left to it. Should they meet all the same, the unique
-// index of open flags lets one of them open a flag and tell of it.
-func (s Sweep) Program(ctx context.Context, p db.RiskProgramsRow) error {
-	for failed := 0; ; {
-		again, err := s.some(ctx, passage{p.ID, p.OrgID, s.Now})
-		if pgtx.Again(err) && failed < attempts { // a partner was deleted, for one
-			failed++
-			continue
-		}
-		if err != nil || !again {
+// Sweep checks one program, a batch of flags in a transaction each. Several
+// sweeps at once share the programs: one that another sweep is at is left to it.
+// Should they meet all the same, the unique index of open flags lets one of them
+// open a flag and tell of it.
+func Sweep(ctx context.Context, u *work.Unit, p db.RiskProgramsRow) error {
+	for more := true; more; {
+		err := u.For(p.OrgID).Within(ctx, func(u *work.Unit) (err error) {
+			more, err = openSome(ctx, u, passage{p.ID, p.OrgID, u.Now})
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
-// some opens a batch of flags, and tells whether there may be more.
-func (s Sweep) some(ctx context.Context, p passage) (bool, error) {
-	more := false
-	opened, err := event.Within(ctx, s.Pool, s.Run, s.Now, func(tx *pgtx.Tx, told *event.Recorders) (opened int, err error) {
-		begun, err := queries.RiskBegin(ctx, tx, p.program)
-		if err != nil || !begun.Taken {
-			return 0, err
-		}
-		found, err := look(ctx, tx, p)
+// openSome opens a batch of flags, and reports whether there may be more.
+func openSome(ctx context.Context, u *work.Unit, p passage) (more bool, err error) {
+	begun, err := queries.RiskBegin(ctx, u.Tx, p.program)
+	if err != nil || !begun.Taken {
+		return false, err
+	}
+	found, err := look(ctx, u.Tx, p)
+	if err != nil {
+		return false, err
+	}
+	opened := 0
+	for _, f := range found[:min(len(found), sweepBatch)] {
+		one, err := Open(ctx, u, f)
 		if err != nil {
-			return 0, err
+			return false, err
 		}
-		more = len(found) >= sweepBatch
-		for _, f := range found[:min(len(found), sweepBatch)] {
-			one, err := Open(ctx, tx, told.Of(p.org), f)
-			if err != nil {
-				return 0, err
-			}
-			if one {
-				opened++
-			}
+		if one {
+			opened++
 		}
-		return opened, nil
-	})
-	return more && opened > 0, err
+	}
+	return opened > 0 && len(found) >= sweepBatch, nil
 }
 
 // look runs the checks. Their findings come in one order, so that two sweeps that

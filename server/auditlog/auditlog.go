@@ -1,0 +1,44 @@
+// Package auditlog writes who did what to what, in the transaction of the change.
+// Entries are never changed.
+package auditlog
+
+import (
+	"context"
+	"encoding/json"
+
+	"rail/gen/db"
+	"rail/server/ident"
+	"rail/server/work"
+)
+
+// Entry is a line of the log. Before and After hold what changed, as JSON; nil
+// for nothing.
+type Entry struct {
+	ProgramID, Action, TargetID string
+	Reason                      *string
+	Before, After               any
+}
+
+// Record writes the line with the change, under the name of the unit's actor.
+func Record(ctx context.Context, u *work.Unit, e Entry) error {
+	before, err := snapshot(e.Before)
+	if err != nil {
+		return err
+	}
+	after, err := snapshot(e.After)
+	if err != nil {
+		return err
+	}
+	return db.New().AuditInsert(ctx, u.Later(), db.AuditInsertParams{
+		ID: ident.New(ident.Audit), OrgID: u.OrgID, ProgramID: e.ProgramID, Action: e.Action, TargetID: e.TargetID,
+		APIKeyID: u.Actor.Key(), ActorType: string(u.Actor.Kind), ActorID: u.Actor.ID, RequestID: &u.RequestID,
+		Reason: e.Reason, Before: before, After: after, CreatedAt: u.Now,
+	})
+}
+
+func snapshot(v any) ([]byte, error) {
+	if v == nil {
+		return nil, nil
+	}
+	return json.Marshal(v)
+}
