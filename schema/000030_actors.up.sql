@@ -1,6 +1,7 @@
 -- The audit log names who did it: a key, a person, or something that acts by
--- itself. The release before survives this: what it writes is a key's, as nearly
--- everything is.
+-- itself.
+-- The release before survives this: it names no actor, and what it writes is
+-- a key's, as nearly everything is.
 SET LOCAL lock_timeout = '2s';
 
 ALTER TABLE audit_log_entries

@@ -97,15 +97,16 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	a.sender = webhook.NewSender(webhook.Options{Pool: pool, Session: session, Keeper: keeper, Clock: c, Log: log, Dial: guard.DialContext, Service: cfg.ServiceName, Disabled: tellOwner(mails.Outbox, c)})
 	a.echo.HideBanner, a.echo.HidePort = true, true
 	keys := auth.NewStore(pool, keeper, c)
-	path := middleware.New(middleware.Options{
-		Pool: pool, Keys: keys, Keeper: keeper, Clock: c, Document: document, Log: log,
-		Metrics: middleware.NewMetrics(a.metrics), TrustedProxies: cfg.TrustedProxies, AddressLimit: cfg.AddressRateLimit, Plan: cfg.Plan(), Wake: a.sender.Wake,
-	})
-	path.Install(a.echo)
 	server := handlers.New(handlers.Options{
 		Keys: keys, Keeper: keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, HoldOnHighRisk: cfg.HoldOnHighRisk, Guard: guard, ServiceName: cfg.ServiceName,
 		Wake: a.sender.Wake, Mail: mails.Outbox,
 	})
+	path := middleware.New(middleware.Options{
+		Pool: pool, Keys: keys, Keeper: keeper, Clock: c, Document: document, Log: log,
+		Metrics: middleware.NewMetrics(a.metrics), TrustedProxies: cfg.TrustedProxies, AddressLimit: cfg.AddressRateLimit, Plan: cfg.Plan(),
+		Existing: server.Existing, Wake: a.sender.Wake,
+	})
+	path.Install(a.echo)
 	gen.RegisterHandlers(middleware.Router{Echo: a.echo}, gen.NewStrictHandler(server, nil))
 	pages.Register(a.echo, ready(pool))
 	mails.Pages.Register(a.echo)

@@ -12,6 +12,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/ident"
+	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 )
 
@@ -52,7 +53,7 @@ func (r *Recorder) Record(orgID, kind string, about Subject, data any) {
 		return
 	}
 	id := ident.New(ident.Event)
-	body, err := encode(envelope{ID: id, Type: kind, CreatedAt: r.Now, Request: request{ID: optional(r.RequestID)}}, data)
+	body, err := encode(envelope{ID: id, Type: kind, CreatedAt: r.Now, Request: request{ID: opt.OrNil(r.RequestID)}}, data)
 	if err != nil {
 		r.err = fmt.Errorf("event %s: %w", kind, err)
 		return
@@ -75,7 +76,7 @@ func (r *Recorder) forPartner(kind, id string, data any) string {
 		return ""
 	}
 	lead.Email = nil
-	body, err := encode(envelope{ID: id, Type: kind, CreatedAt: r.Now, Request: request{ID: optional(r.RequestID)}}, lead)
+	body, err := encode(envelope{ID: id, Type: kind, CreatedAt: r.Now, Request: request{ID: opt.OrNil(r.RequestID)}}, lead)
 	if err != nil {
 		r.err = fmt.Errorf("event %s: %w", kind, err)
 	}
@@ -116,11 +117,4 @@ func plain(v any) (json.RawMessage, error) {
 		return nil, err
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

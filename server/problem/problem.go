@@ -8,7 +8,7 @@ type Error struct {
 	Code       Code
 	Message    string
 	Param      string
-	Existing   any // the colliding object of a 409, in its API form
+	Existing   any // the row that a 409 collides with; whoever answers maps it
 	RetryAfter int // seconds; 0 for none
 	Cause      error
 	// Committed marks the one kind of refusal that keeps its effects: a
@@ -55,7 +55,7 @@ func NotFound(param string) *Error {
 	return On(param, ResourceNotFound, "%s: no such object.", param)
 }
 
-// Taken returns a 409 with the object that holds the value.
+// Taken returns a 409 with the row that holds the value.
 func Taken(code Code, param string, existing any, format string, args ...any) *Error {
 	e := On(param, code, format, args...)
 	e.Existing = existing

@@ -107,16 +107,6 @@ func weighted[T any](b *builder, of []T, weight func(T) float64) T {
 	return of[len(of)-1]
 }
 
-func ptr[T any](v T) *T { return &v }
-
-// optional is nil for an empty text.
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
 func latest(times ...clock.Time) clock.Time {
 	var last clock.Time
 	for _, t := range times {

@@ -17,8 +17,8 @@ func (b *builder) contentRows() {
 		groups     []string
 	}{
 		{"Program guide", "/partners/guide", nil, nil}, {"Answers to common questions", "/partners/questions", nil, nil},
-		{"Logos", "/press/logos.zip", ptr("Brand"), nil}, {"Screenshots", "/press/screenshots.zip", ptr("Brand"), nil},
-		{"Video script", "/partners/video-script", ptr("Creators"), []string{b.creators}},
+		{"Logos", "/press/logos.zip", new("Brand"), nil}, {"Screenshots", "/press/screenshots.zip", new("Brand"), nil},
+		{"Video script", "/partners/video-script", new("Creators"), []string{b.creators}},
 	} {
 		kind := "link"
 		if strings.HasSuffix(r.url, ".zip") {
@@ -63,7 +63,7 @@ func (b *builder) campaigns() {
 		scheduled, started    *clock.Time
 	}{
 		{"Autumn offer for creators", "30 % in the first year, until November", "draft", nil, nil},
-		{"Black Friday", "40 % on everything, for one week", "scheduled", ptr(b.now.Days(30)), nil},
+		{"Black Friday", "40 % on everything, for one week", "scheduled", new(b.now.Days(30)), nil},
 		{"New logos", "New logos are on the shelf", "sending", nil, &began},
 		{"Survey", "Five questions to you", "paused", nil, &began},
 	} {

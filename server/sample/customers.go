@@ -78,7 +78,7 @@ func (b *builder) customerRow(c *customer) {
 		referral = &c.visit.id
 	}
 	if c.converted != nil {
-		subscription = ptr("sub_nw" + number(c.n, 6))
+		subscription = new("sub_nw" + number(c.n, 6))
 	}
 	b.add(b.sheets.customers, c.id, c.partner.id, referral, c.linkID, c.couponID, c.clickID, "stripe", "cus_nw"+number(c.n, 6), subscription,
 		email, first+" "+last, c.status, c.trackedBy, c.lead, c.converted, c.lead, c.updated)

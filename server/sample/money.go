@@ -115,7 +115,7 @@ func (b *builder) sale(c *customer, s *sale) {
 		return
 	}
 	if k.choice.ApprovalMode == rules.ApproveAfterDays {
-		k.approve = ptr(rules.ApprovesAt(s.at, *k.choice.ApprovalDelayDays))
+		k.approve = new(rules.ApprovesAt(s.at, *k.choice.ApprovalDelayDays))
 		k.approved = k.approve
 	} else {
 		k.approved = &s.at

@@ -8,6 +8,7 @@ import (
 	"rail/server/auth"
 	"rail/server/clock"
 	"rail/server/ident"
+	"rail/server/opt"
 )
 
 const partnerCount = 300
@@ -98,10 +99,10 @@ func (b *builder) partner(p *partner, first, last string) {
 	email := strings.ReplaceAll(p.handle, "-", ".") + "@" + pick(b, domains)
 	var company, page, decline, suspension, language *string
 	if b.chance(0.3) {
-		company = ptr(last + " " + pick(b, companies))
+		company = new(last + " " + pick(b, companies))
 	}
 	if b.chance(0.7) {
-		page = ptr("https://" + p.handle + ".example")
+		page = new("https://" + p.handle + ".example")
 	}
 	if l, ok := languages[p.country]; ok {
 		language = &l
@@ -109,18 +110,18 @@ func (b *builder) partner(p *partner, first, last string) {
 	updated, worked := p.joined, p.status == "active" || p.status == "suspended"
 	switch p.status {
 	case "declined":
-		decline, updated = ptr("The site is not about productivity."), b.between(p.joined, b.now)
+		decline, updated = new("The site is not about productivity."), b.between(p.joined, b.now)
 		if len(b.partners)%4 == 0 {
-			decline = ptr(withdrew)
+			decline = new(withdrew)
 		}
 	case "suspended":
 		p.left = b.between(p.joined.Plus((b.now.Sub(p.joined.Time))/2), b.now)
-		suspension, updated = ptr("Bids on the brand name in search ads."), p.left
+		suspension, updated = new("Bids on the brand name in search ads."), p.left
 	}
 	var accepted *clock.Time
 	var terms, method *string
 	if worked {
-		accepted, terms, method = &p.joined, ptr("2025-09"), ptr(pick(b, []string{"paypal", "paypal", "wise"}))
+		accepted, terms, method = &p.joined, new("2025-09"), new(pick(b, []string{"paypal", "paypal", "wise"}))
 		p.method = method
 	}
 	b.add(b.sheets.partners, p.id, p.groupID, email, first, last, first+" "+last, company, page, p.country, language, p.handle, p.status,
@@ -184,7 +185,7 @@ func (b *builder) link(p *partner, page, value string, at clock.Time, override b
 		rate = []byte(overrideJSON)
 	}
 	key := strings.TrimSuffix(strings.TrimPrefix(l.destination, "https://"), "/")
-	b.add(b.sheets.links, l.id, p.id, "ref", value, value, l.destination, key, auth.NewSlug(7), optional(labels[page]), rate, at, at)
+	b.add(b.sheets.links, l.id, p.id, "ref", value, value, l.destination, key, auth.NewSlug(7), opt.OrNil(labels[page]), rate, at, at)
 	if value != p.handle {
 		b.add(b.sheets.values, value, "link", p.id, l.id)
 	}

@@ -110,11 +110,11 @@ func (b *builder) outcome(m month, p *payout) {
 	switch {
 	case m.latest && n%5 == 0:
 	case m.latest && n%5 == 1:
-		p.status, p.rail = "processing", ptr("file")
+		p.status, p.rail = "processing", new("file")
 	case m.latest && n%5 == 3:
-		p.status, p.rail, p.code, p.message = "failed", ptr("file"), ptr("receiver_unregistered"), ptr("The receiver's account could not be found.")
+		p.status, p.rail, p.code, p.message = "failed", new("file"), new("receiver_unregistered"), new("The receiver's account could not be found.")
 	case b.past(m.paidOnce):
-		p.status, p.paid, p.external = "paid", &m.paidOnce, ptr("tr_nw"+number(n, 6))
+		p.status, p.paid, p.external = "paid", &m.paidOnce, new("tr_nw"+number(n, 6))
 	}
 }
 

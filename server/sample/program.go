@@ -6,6 +6,7 @@ import (
 
 	"rail/server/ident"
 	"rail/server/money/rules"
+	"rail/server/opt"
 )
 
 const addOn = "prod_ai_pack"
@@ -33,7 +34,7 @@ func (b *builder) program() {
 func (b *builder) group(name, slug, description string, private, standard bool) string {
 	id := ident.NewSample(ident.Group)
 	landing := site + "/partners/" + slug
-	b.add(b.sheets.groups, id, name, slug, optional(description), landing, private, standard, b.start, b.start)
+	b.add(b.sheets.groups, id, name, slug, opt.OrNil(description), landing, private, standard, b.start, b.start)
 	return id
 }
 
@@ -75,7 +76,7 @@ func (b *builder) flowRows() error {
 			"VIP partners", "35 % for as long as the customer stays.", "active", []branch{isAddOn(), annual(4000)}},
 		{rules.Flow{GroupID: &b.creators, Trigger: rules.NewPayment, RateType: rules.RatePercent, RateValue: 1500, ApprovalMode: rules.ApproveImmediately, Priority: 20},
 			"Creators", "30 % in a customer's first year, 15 % after.", "active", []branch{isAddOn(), firstYear(3000)}},
-		{rules.Flow{Trigger: rules.NewPayment, RateType: rules.RatePercent, RateValue: 1000, ApprovalMode: rules.ApproveAfterDays, ApprovalDelayDays: ptr(int64(14)), Priority: 100},
+		{rules.Flow{Trigger: rules.NewPayment, RateType: rules.RatePercent, RateValue: 1000, ApprovalMode: rules.ApproveAfterDays, ApprovalDelayDays: new(int64(14)), Priority: 100},
 			"Standard", "25 % on annual plans, 20 % in the first year, 10 % after.", "active", []branch{isAddOn(), annual(2500), firstYear(2000)}},
 		{rules.Flow{GroupID: &b.creators, Trigger: rules.NewSignup, RateType: rules.RateFixed, RateValue: 150, ApprovalMode: rules.ApproveManually, Priority: 50},
 			"Sign-up bounty", "1.50 USD for each new account, looked at by hand.", "active", nil},

@@ -17,10 +17,10 @@ type plan struct {
 }
 
 var plans = []plan{
-	{"prod_personal", "Personal", "subscription", ptr("month"), 900, 46, 1},
-	{"prod_personal", "Personal", "subscription", ptr("year"), 8400, 20, 12},
-	{"prod_team", "Team", "subscription", ptr("month"), 4500, 20, 1},
-	{"prod_team", "Team", "subscription", ptr("year"), 43200, 8, 12},
+	{"prod_personal", "Personal", "subscription", new("month"), 900, 46, 1},
+	{"prod_personal", "Personal", "subscription", new("year"), 8400, 20, 12},
+	{"prod_team", "Team", "subscription", new("month"), 4500, 20, 1},
+	{"prod_team", "Team", "subscription", new("year"), 43200, 8, 12},
 	{"prod_lifetime", "Personal, for life", "one_time", nil, 14900, 6, 0},
 }
 
@@ -86,10 +86,10 @@ func (b *builder) charge(c *customer, p plan, at clock.Time) {
 	switch {
 	case isEuro(c.country):
 		s.currency = "EUR"
-		s.tax = ptr((p.price*19 + 59) / 119) // 19 % within the price
+		s.tax = new((p.price*19 + 59) / 119) // 19 % within the price
 	case c.country == "JP":
 		s.currency, s.amount = "JPY", p.price*3/2
-		s.tax = ptr((s.amount*10 + 55) / 110)
+		s.tax = new((s.amount*10 + 55) / 110)
 	}
 	c.sales = append(c.sales, s)
 }

@@ -9,6 +9,7 @@ import (
 
 	"rail/server/clock"
 	"rail/server/ident"
+	"rail/server/opt"
 )
 
 const clickCount = 20_000
@@ -120,7 +121,7 @@ func (b *builder) visitRows() {
 		b.add(b.sheets.referrals, v.id, v.partner.id, v.link.id, hash(32), v.landing, v.utm, "link", v.status, first.Days(cookieDays), first, v.changed)
 		ip, device, referer := hash(16), pick(b, devices), pick(b, referers)
 		for _, k := range v.clicks {
-			b.add(b.sheets.clicks, k.id, v.partner.id, v.link.id, v.id, "ref", ip, device.agent, optional(referer), v.country, device.kind, v.landing, k.at)
+			b.add(b.sheets.clicks, k.id, v.partner.id, v.link.id, v.id, "ref", ip, device.agent, opt.OrNil(referer), v.country, device.kind, v.landing, k.at)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func (b *builder) riskRows() {
 		var closed *clock.Time
 		var note *string
 		if f.status == "resolved" || f.status == "dismissed" {
-			closed, note = ptr(at.Plus(day)), ptr("Talked to the partner.")
+			closed, note = new(at.Plus(day)), new("Talked to the partner.")
 		}
 		evidence := []byte(`{"check":"` + f.kind + `","summary":"` + f.summary + `"}`)
 		b.add(b.sheets.flags, ident.NewSample(ident.RiskFlag), b.partners[20+i].id, f.kind, f.severity, f.status, evidence, closed, note, at)
@@ -45,10 +45,10 @@ func (b *builder) formRows() {
 		at := b.now.Days(int64(i - 39))
 		var signed, expires *clock.Time
 		if f.signed != 0 {
-			signed = ptr(b.now.Days(f.signed))
+			signed = new(b.now.Days(f.signed))
 		}
 		if f.expiry != 0 {
-			expires = ptr(b.now.Days(f.expiry))
+			expires = new(b.now.Days(f.expiry))
 		}
 		p := b.partners[f.partner]
 		b.add(b.sheets.forms, ident.NewSample(ident.TaxForm), p.id, f.kind, f.status, f.entity, p.country, signed, expires, at, at)

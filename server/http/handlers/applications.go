@@ -17,6 +17,7 @@ import (
 	"rail/server/event"
 	"rail/server/ident"
 	"rail/server/money/tax"
+	"rail/server/opt"
 	"rail/server/outbound/mail"
 	"rail/server/outbound/sequence"
 	"rail/server/postgres/pgtx"
@@ -38,7 +39,7 @@ func (s *Server) ListApplications(ctx context.Context, r api.ListApplicationsReq
 	status, in := choices(p.Status)
 	rows, err := list(ctx, u, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []reference{refPartner("partner_id", p.PartnerID)},
+		refs: []work.Reference{work.PartnerRef("partner_id", p.PartnerID)},
 	}, lister[position, db.Application]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
 			row, err := queries.ApplicationCursor(ctx, tx, db.ApplicationCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID})
@@ -98,7 +99,7 @@ func (s *Server) CreateApplication(ctx context.Context, r api.CreateApplicationR
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return nil, err
 	}
-	e := admission{programID: b.ProgramID, groupID: b.GroupID, email: b.Email, handle: b.Handle, country: upper(b.CountryCode)}
+	e := admission{programID: b.ProgramID, groupID: b.GroupID, email: b.Email, handle: b.Handle, country: opt.Upper(b.CountryCode)}
 	if err := s.admit(ctx, u, &e); err != nil {
 		return nil, err
 	}
@@ -121,22 +122,22 @@ func (s *Server) CreateApplication(ctx context.Context, r api.CreateApplicationR
 // applyAgain makes a declined partner pending once more, under a new
 // application; application.submitted alone tells it (decisions, 212).
 func (s *Server) applyAgain(ctx context.Context, u *work.Unit, p db.Partner, b *api.ApplicationCreate) (db.Application, error) {
-	prog, err := program(ctx, u, b.ProgramID)
+	prog, err := u.Program(ctx, b.ProgramID)
 	if err != nil {
 		return db.Application{}, err
 	}
-	if err := check(ctx, u, prog.ID, refGroup("group_id", b.GroupID)); err != nil {
+	if err := u.Check(ctx, prog.ID, work.GroupRef("group_id", b.GroupID)); err != nil {
 		return db.Application{}, err
 	}
 	if p, err = lockPartner(ctx, u, p.ID, b.Handle != nil); err != nil {
 		return db.Application{}, err
 	}
-	e := admission{programID: prog.ID, country: upper(b.CountryCode)}
+	e := admission{programID: prog.ID, country: opt.Upper(b.CountryCode)}
 	if err := mayEnter(prog, db.Group{ProgramID: prog.ID}, &e); err != nil {
 		return db.Application{}, err
 	}
 	if p.Status != "declined" { // another application was first
-		return db.Application{}, problem.Taken(problem.PartnerEmailTaken, "email", toPartner(p), "A partner with this email exists in the program.")
+		return db.Application{}, problem.Taken(problem.PartnerEmailTaken, "email", p, "A partner with this email exists in the program.")
 	}
 	for _, f := range []struct{ field, given **string }{
 		{&p.GroupID, &b.GroupID}, {&p.FirstName, &b.FirstName}, {&p.LastName, &b.LastName}, {&p.WebsiteURL, &b.WebsiteURL}, {&p.CountryCode, &e.country},
@@ -187,7 +188,7 @@ func submit(ctx context.Context, u *work.Unit, p db.Partner, answers json.RawMes
 	}
 	a := db.Application{
 		ID: ident.New(ident.Application), OrgID: p.OrgID, ProgramID: p.ProgramID, GroupID: p.GroupID, PartnerID: &p.ID, Email: p.Email, Answers: answers,
-		Source: ptr("api"), Status: "pending", CreatedAt: u.Now, UpdatedAt: u.Now,
+		Source: new("api"), Status: "pending", CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	u.Record("application.submitted", event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: a.ID}, api.ApplicationSubmittedData{
 		ApplicationID: a.ID, PartnerID: p.ID, Email: p.Email, Handle: p.Handle, Answers: answers,
@@ -227,7 +228,7 @@ func (s *Server) meter(ctx context.Context, u *work.Unit, programID string) erro
 	if most == 0 {
 		return nil
 	}
-	prog, err := program(ctx, u, programID)
+	prog, err := u.Program(ctx, programID)
 	if err != nil {
 		return err
 	}
@@ -244,7 +245,7 @@ func (s *Server) meter(ctx context.Context, u *work.Unit, programID string) erro
 func (s *Server) RejectApplication(ctx context.Context, r api.RejectApplicationRequestObject) (api.RejectApplicationResponseObject, error) {
 	u := work.From(ctx)
 	reason := declined
-	if r.Body != nil && strings.TrimSpace(deref(r.Body.Reason)) != "" {
+	if r.Body != nil && strings.TrimSpace(opt.Value(r.Body.Reason)) != "" {
 		reason = *r.Body.Reason
 	}
 	a, p, err := s.undecided(ctx, u, r.ID)
@@ -261,7 +262,7 @@ func (s *Server) RejectApplication(ctx context.Context, r api.RejectApplicationR
 
 // tellApplicant mails the decision.
 func (s *Server) tellApplicant(ctx context.Context, u *work.Unit, a db.Application, p db.Partner, rejected *string) error {
-	prog, err := program(ctx, u, a.ProgramID)
+	prog, err := u.Program(ctx, a.ProgramID)
 	if err != nil {
 		return err
 	}
@@ -280,11 +281,11 @@ func (s *Server) WithdrawApplication(ctx context.Context, r api.WithdrawApplicat
 		return nil, err
 	}
 	a.Status, a.UpdatedAt = "withdrawn", u.Now
-	if err := saveDecision(ctx, u, a, p, "declined", ptr(withdrew)); err != nil {
+	if err := saveDecision(ctx, u, a, p, "declined", new(withdrew)); err != nil {
 		return nil, err
 	}
 	u.Record("affiliate.updated", event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}, api.AffiliateUpdatedData{
-		PartnerID: p.ID, Status: api.PartnerStatusDeclined, Reason: ptr(withdrew),
+		PartnerID: p.ID, Status: api.PartnerStatusDeclined, Reason: new(withdrew),
 	})
 	return api.WithdrawApplication200JSONResponse(toApplication(a)), nil
 }

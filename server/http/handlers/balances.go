@@ -25,7 +25,7 @@ func (s *Server) ListBalances(ctx context.Context, r api.ListBalancesRequestObje
 	}
 	rows, err := list(ctx, u, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []reference{refPartner("partner_id", p.PartnerID)},
+		refs: []work.Reference{work.PartnerRef("partner_id", p.PartnerID)},
 	}, lister[db.BalanceCursorRow, db.BalancePageRow]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (db.BalanceCursorRow, error) {
 			return queries.BalanceCursor(ctx, tx, db.BalanceCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, Currency: p.Currency})

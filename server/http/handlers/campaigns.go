@@ -48,7 +48,7 @@ func (s *Server) RetrieveCampaign(ctx context.Context, r api.RetrieveCampaignReq
 // CreateCampaign prepares a campaign.
 func (s *Server) CreateCampaign(ctx context.Context, r api.CreateCampaignRequestObject) (api.CreateCampaignResponseObject, error) {
 	u, b := work.From(ctx), r.Body
-	p, err := program(ctx, u, b.ProgramID)
+	p, err := u.Program(ctx, b.ProgramID)
 	if err != nil {
 		return nil, err
 	}
@@ -76,10 +76,10 @@ func address(ctx context.Context, u *work.Unit, row *db.Campaign, a *api.Campaig
 	}
 	refs := audienceRefs(a.GroupIds, a.TagIds)
 	for i := range refs {
-		refs[i].param = "audience." + refs[i].param
+		refs[i].Param = "audience." + refs[i].Param
 	}
 	row.GroupIds, row.TagIds, row.Statuses = distinct(a.GroupIds), distinct(a.TagIds), distinct(texts(a.Statuses))
-	return check(ctx, u, row.ProgramID, refs...)
+	return u.Check(ctx, row.ProgramID, refs...)
 }
 
 // schedule sets when the campaign goes. Without a time it waits: as a draft, or

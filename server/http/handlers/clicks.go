@@ -10,6 +10,7 @@ import (
 	"rail/gen/db"
 	"rail/server/event"
 	"rail/server/ident"
+	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/program/risk"
@@ -54,22 +55,22 @@ func (s *Server) CreateClick(ctx context.Context, r api.CreateClickRequestObject
 			})
 			return err
 		})
-	if err := found(errs[0], "program_id"); err != nil {
+	if err := work.Found(errs[0], "program_id"); err != nil {
 		return nil, err
 	}
 	if p.Status == "paused" {
 		return nil, problem.New(problem.ProgramPaused, "The program is paused; it takes no new clicks.")
 	}
-	if err := ignoreNoRows(errs[1]); err != nil {
+	if err := work.IgnoreNoRows(errs[1]); err != nil {
 		return nil, err
 	}
 	if errs[1] != nil {
 		return nil, problem.On("value", problem.TrackingValueNotFound, "value is neither a handle of an active partner nor a link value of this program.")
 	}
 	click, err := s.record(ctx, u, visit{
-		programID: p.ID, partnerID: hit.PartnerID, linkID: hit.LinkID, referralID: hit.ReferralID, param: deref(b.Param),
-		visitor: visitor, landingURL: b.LandingURL, ip: deref(b.IP), userAgent: b.UserAgent, referer: from,
-		geo: upper(b.Country), gizmo: b.Device, cookieDays: p.CookieDays,
+		programID: p.ID, partnerID: hit.PartnerID, linkID: hit.LinkID, referralID: hit.ReferralID, param: opt.Value(b.Param),
+		visitor: visitor, landingURL: b.LandingURL, ip: opt.Value(b.IP), userAgent: b.UserAgent, referer: from,
+		geo: opt.Upper(b.Country), gizmo: b.Device, cookieDays: p.CookieDays,
 	})
 	return api.CreateClick201JSONResponse(toClick(click)), err
 }
@@ -98,7 +99,7 @@ func (s *Server) record(ctx context.Context, u *work.Unit, v visit) (db.Click, e
 		referral = opened
 	}
 	click := db.Click{
-		ID: ident.New(ident.Click), OrgID: u.OrgID, ProgramID: v.programID, PartnerID: v.partnerID, LinkID: orNil(v.linkID),
+		ID: ident.New(ident.Click), OrgID: u.OrgID, ProgramID: v.programID, PartnerID: v.partnerID, LinkID: opt.OrNil(v.linkID),
 		ReferralID: &referral, Param: v.param, UserAgent: v.userAgent, Referer: v.referer, Country: v.geo, Device: v.gizmo,
 		LandingURL: &v.landingURL, CreatedAt: u.Now,
 	}
@@ -121,7 +122,7 @@ func open(ctx context.Context, u *work.Unit, v visit) (string, error) {
 		return "", err
 	}
 	r := db.ReferralInsertParams{
-		ID: ident.New(ident.Referral), OrgID: u.OrgID, ProgramID: v.programID, PartnerID: v.partnerID, LinkID: orNil(v.linkID),
+		ID: ident.New(ident.Referral), OrgID: u.OrgID, ProgramID: v.programID, PartnerID: v.partnerID, LinkID: opt.OrNil(v.linkID),
 		Visitor: v.visitor, LandingURL: &v.landingURL, UTM: utmOf(v.landingURL), TrackedBy: "link", Status: "visit",
 		ExpiresAt: u.Now.Days(v.cookieDays), CreatedAt: u.Now, UpdatedAt: u.Now,
 	}

@@ -17,7 +17,7 @@ func (s *Server) ListClicks(ctx context.Context, r api.ListClicksRequestObject) 
 	org := u.OrgID
 	rows, err := list(ctx, u, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []reference{refPartner("partner_id", p.PartnerID), refLink("link_id", p.LinkID), refReferral("referral_id", p.ReferralID)},
+		refs: []work.Reference{work.PartnerRef("partner_id", p.PartnerID), work.LinkRef("link_id", p.LinkID), work.ReferralRef("referral_id", p.ReferralID)},
 	}, lister[position, db.Click]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
 			row, err := queries.ClickCursor(ctx, tx, db.ClickCursorParams{

@@ -11,6 +11,7 @@ import (
 	"rail/server/money/payout"
 	"rail/server/money/report"
 	"rail/server/money/rules"
+	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
@@ -23,7 +24,7 @@ func (s *Server) CreateCommission(ctx context.Context, r api.CreateCommissionReq
 	if b.AmountMinor == 0 {
 		return nil, problem.Invalid("amount_minor", "amount_minor must not be 0.")
 	}
-	p, err := program(ctx, u, b.ProgramID)
+	p, err := u.Program(ctx, b.ProgramID)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +42,7 @@ func (s *Server) CreateCommission(ctx context.Context, r api.CreateCommissionReq
 	if err != nil {
 		return nil, err
 	}
-	if err := check(ctx, u, p.ID, refPartner("partner_id", &b.PartnerID), refCustomer("customer_id", customer), refSale("sale_id", sale)); err != nil {
+	if err := u.Check(ctx, p.ID, work.PartnerRef("partner_id", &b.PartnerID), work.CustomerRef("customer_id", customer), work.SaleRef("sale_id", sale)); err != nil {
 		return nil, err
 	}
 	k, err := commission.Grant(ctx, u, commission.Manual{
@@ -70,7 +71,7 @@ func (s *Server) ApproveCommission(ctx context.Context, r api.ApproveCommissionR
 	if r.Body != nil {
 		reason = r.Body.Reason
 	}
-	k.Status, k.ApprovedAt = string(rules.ApprovedStatus(deref(k.MatureAt), u.Now)), &u.Now
+	k.Status, k.ApprovedAt = string(rules.ApprovedStatus(opt.Value(k.MatureAt), u.Now)), &u.Now
 	err = decide(ctx, u, &k, "pending", "commission.approved", reason)
 	return api.ApproveCommission200JSONResponse(toCommission(k)), err
 }

@@ -26,7 +26,7 @@ func (s *Server) ListCommissions(ctx context.Context, r api.ListCommissionsReque
 	tallied := p.SaleID == nil && (p.PartnerID == nil || p.PayoutID == nil)
 	rows, err := list(ctx, u, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []reference{refPartner("partner_id", p.PartnerID), refSale("sale_id", p.SaleID), refPayout("payout_id", p.PayoutID)},
+		refs: []work.Reference{work.PartnerRef("partner_id", p.PartnerID), work.SaleRef("sale_id", p.SaleID), work.PayoutRef("payout_id", p.PayoutID)},
 	}, lister[position, db.Commission]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
 			row, err := queries.CommissionCursor(ctx, tx, db.CommissionCursorParams{

@@ -10,6 +10,7 @@ import (
 	"rail/gen/db"
 	"rail/server/event"
 	"rail/server/ident"
+	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
@@ -21,7 +22,7 @@ func (s *Server) ListCoupons(ctx context.Context, r api.ListCouponsRequestObject
 	org := u.OrgID
 	rows, err := list(ctx, u, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []reference{refPartner("partner_id", p.PartnerID)},
+		refs: []work.Reference{work.PartnerRef("partner_id", p.PartnerID)},
 	}, lister[position, db.Coupon]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
 			row, err := queries.CouponCursor(ctx, tx, db.CouponCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, Code: p.Code, ExternalID: p.ExternalID})
@@ -87,7 +88,7 @@ func (s *Server) RetrieveCoupon(ctx context.Context, r api.RetrieveCouponRequest
 // whatever its case, is refused.
 func (s *Server) CreateCoupon(ctx context.Context, r api.CreateCouponRequestObject) (api.CreateCouponResponseObject, error) {
 	u, b := work.From(ctx), r.Body
-	err := check(ctx, u, b.ProgramID, refProgram("program_id", &b.ProgramID), refPartner("partner_id", b.PartnerID), refGroup("group_id", b.GroupID))
+	err := u.Check(ctx, b.ProgramID, work.ProgramRef("program_id", &b.ProgramID), work.PartnerRef("partner_id", b.PartnerID), work.GroupRef("group_id", b.GroupID))
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ func couponTaken(ctx context.Context, u *work.Unit, programID, code string) erro
 	if err != nil {
 		return err
 	}
-	return problem.Taken(problem.CouponCodeTaken, "code", toCoupon(held), "A coupon with this code exists in the program.")
+	return problem.Taken(problem.CouponCodeTaken, "code", held, "A coupon with this code exists in the program.")
 }
 
 // UpdateCoupon changes the promotion id and the partner.
@@ -131,7 +132,7 @@ func (s *Server) UpdateCoupon(ctx context.Context, r api.UpdateCouponRequestObje
 		return api.UpdateCoupon200JSONResponse(toCoupon(coupon)), nil
 	}
 	if b.PartnerID.IsSpecified() {
-		if err := check(ctx, u, coupon.ProgramID, refPartner("partner_id", coupon.PartnerID)); err != nil {
+		if err := u.Check(ctx, coupon.ProgramID, work.PartnerRef("partner_id", coupon.PartnerID)); err != nil {
 			return nil, err
 		}
 	}
@@ -168,5 +169,5 @@ func recordCoupon(u *work.Unit, kind string, k db.Coupon) {
 }
 
 func aboutCoupon(k db.Coupon) event.Subject {
-	return event.Subject{ProgramID: k.ProgramID, PartnerID: deref(k.PartnerID), ID: k.ID}
+	return event.Subject{ProgramID: k.ProgramID, PartnerID: opt.Value(k.PartnerID), ID: k.ID}
 }

@@ -13,6 +13,7 @@ import (
 	"rail/server/ident"
 	"rail/server/money/commission"
 	"rail/server/money/report"
+	"rail/server/opt"
 	"rail/server/outbound/mail"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
@@ -39,7 +40,7 @@ func (s *Server) enroll(ctx context.Context, u *work.Unit, b *api.CustomerCreate
 	if p := checkMetadata(b.Metadata, "metadata"); p != nil {
 		return k, false, p
 	}
-	p, err := program(ctx, u, b.ProgramID)
+	p, err := u.Program(ctx, b.ProgramID)
 	if err != nil {
 		return k, false, err
 	}
@@ -101,12 +102,12 @@ type attribution struct {
 // is a click, and the flows that a sign-up asks.
 func attribute(ctx context.Context, u *work.Unit, b *api.CustomerCreate) (attribution, error) {
 	a := attribution{param: "partner_id"}
-	partnerID := deref(b.PartnerID)
+	partnerID := opt.Value(b.PartnerID)
 	if b.ClickID != nil {
 		a.param = "click_id"
 		click, err := queries.ClickGet(ctx, u.DB(), db.ClickGetParams{ID: *b.ClickID, OrgID: u.OrgID})
 		if err != nil {
-			return a, found(err, a.param)
+			return a, work.Found(err, a.param)
 		}
 		a.click, a.country, partnerID = &click, click.Country, click.PartnerID
 	}
@@ -132,7 +133,7 @@ func attribute(ctx context.Context, u *work.Unit, b *api.CustomerCreate) (attrib
 			referral, err = queries.ReferralLock(ctx, tx, db.ReferralLockParams{ID: a.referralID(), OrgID: u.OrgID})
 			return err
 		})
-	if err := found(errs[0], a.param); err != nil {
+	if err := work.Found(errs[0], a.param); err != nil {
 		return a, err
 	}
 	if err := pgtx.First(errs); err != nil {
@@ -150,7 +151,7 @@ func creditedCoupon(ctx context.Context, u *work.Unit, programID, code string) (
 	coupon, err := queries.CouponByCode(ctx, u.DB(), db.CouponByCodeParams{ProgramID: programID, OrgID: u.OrgID, Code: code})
 	switch {
 	case err != nil:
-		return coupon, found(err, "coupon_code")
+		return coupon, work.Found(err, "coupon_code")
 	case !coupon.Active:
 		return coupon, problem.NotFound("coupon_code")
 	case coupon.PartnerID == nil:
@@ -163,13 +164,13 @@ func (a attribution) referralID() string {
 	if a.click == nil {
 		return ""
 	}
-	return deref(a.click.ReferralID)
+	return opt.Value(a.click.ReferralID)
 }
 
 // allowed judges the attribution: it fits the program, the partner is active,
 // the visit has not expired, and nobody refers themselves.
 func (a attribution) allowed(ctx context.Context, u *work.Unit, p db.Program, email *string) error {
-	if err := sameProgram(a.partner.ProgramID, p.ID, a.param); err != nil {
+	if err := work.SameProgram(a.partner.ProgramID, p.ID, a.param); err != nil {
 		return err
 	}
 	if a.partner.Status != "active" {
@@ -185,7 +186,7 @@ func newCustomer(u *work.Unit, b *api.CustomerCreate, a attribution) db.Customer
 	k := db.Customer{
 		ID: ident.New(ident.Customer), OrgID: u.OrgID, ProgramID: b.ProgramID, PartnerID: &a.partner.ID, ClickID: b.ClickID,
 		ExternalCustomerID: b.ExternalCustomerID, Email: b.Email, Name: b.Name, Identifier: b.Identifier, Status: "lead",
-		CouponID: a.couponID, Processor: ptr("api"), TrackedBy: "api", LeadAt: u.Now, Metadata: storedMetadata(b.Metadata), CreatedAt: u.Now, UpdatedAt: u.Now,
+		CouponID: a.couponID, Processor: new("api"), TrackedBy: "api", LeadAt: u.Now, Metadata: storedMetadata(b.Metadata), CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if b.Status != nil {
 		k.Status = string(*b.Status)
@@ -217,7 +218,7 @@ func externalIDTaken(ctx context.Context, u *work.Unit, programID, externalID st
 	if err != nil {
 		return err
 	}
-	return problem.Taken(problem.CustomerExternalIDTaken, "external_customer_id", toCustomer(held), "A customer with this external_customer_id exists in the program.")
+	return problem.Taken(problem.CustomerExternalIDTaken, "external_customer_id", held, "A customer with this external_customer_id exists in the program.")
 }
 
 // lead moves the visit to lead, once (decisions, 72).
@@ -270,7 +271,7 @@ func (s *Server) UpdateCustomer(ctx context.Context, r api.UpdateCustomerRequest
 	if b.Status != nil {
 		k.Status = string(*b.Status)
 	}
-	if deref(k.Email) != deref(before.Email) || deref(k.PartnerID) != deref(before.PartnerID) {
+	if opt.Value(k.Email) != opt.Value(before.Email) || opt.Value(k.PartnerID) != opt.Value(before.PartnerID) {
 		if err := s.checkAgain(ctx, u, k); err != nil {
 			return nil, err
 		}
@@ -304,9 +305,9 @@ func reassign(ctx context.Context, u *work.Unit, k *db.Customer, partnerID strin
 	}
 	p, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: partnerID, OrgID: u.OrgID})
 	if err != nil {
-		return found(err, "partner_id")
+		return work.Found(err, "partner_id")
 	}
-	if err := sameProgram(p.ProgramID, k.ProgramID, "partner_id"); err != nil {
+	if err := work.SameProgram(p.ProgramID, k.ProgramID, "partner_id"); err != nil {
 		return err
 	}
 	if p.Status != "active" {

@@ -20,7 +20,7 @@ func (s *Server) ListCustomers(ctx context.Context, r api.ListCustomersRequestOb
 	tallied := email == nil && p.ExternalCustomerID == nil
 	rows, err := list(ctx, u, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []reference{refPartner("partner_id", p.PartnerID)},
+		refs: []work.Reference{work.PartnerRef("partner_id", p.PartnerID)},
 	}, lister[position, db.Customer]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
 			row, err := queries.CustomerCursor(ctx, tx, db.CustomerCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID})

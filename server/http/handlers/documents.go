@@ -9,6 +9,7 @@ import (
 	"rail/openapi"
 	"rail/server/http/llms"
 	"rail/server/http/static"
+	"rail/server/opt"
 )
 
 // The documents are made once, when the first of them is asked for.
@@ -43,7 +44,7 @@ type delivery struct {
 }
 
 func deliver(ctx context.Context, text *static.Text, ifNoneMatch *string) (delivery, error) {
-	return delivery{text, static.Accepted(ctx), deref(ifNoneMatch)}, nil
+	return delivery{text, static.Accepted(ctx), opt.Value(ifNoneMatch)}, nil
 }
 
 func (d delivery) write(w http.ResponseWriter) error { return d.Serve(w, d.accept, d.ifNoneMatch) }

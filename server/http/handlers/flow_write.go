@@ -14,6 +14,7 @@ import (
 	"rail/server/event"
 	"rail/server/ident"
 	"rail/server/money/rules"
+	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
@@ -39,7 +40,7 @@ func (s *Server) CreateFlow(ctx context.Context, r api.CreateFlowRequestObject) 
 	if err != nil {
 		return nil, err
 	}
-	if err := check(ctx, u, b.ProgramID, append([]reference{refProgram("program_id", &b.ProgramID)}, flowRefs(flow)...)...); err != nil {
+	if err := u.Check(ctx, b.ProgramID, append([]work.Reference{work.ProgramRef("program_id", &b.ProgramID)}, flowRefs(flow)...)...); err != nil {
 		return nil, err
 	}
 	if err := s.flowRoom(ctx, u, flow); err != nil {
@@ -174,7 +175,7 @@ func setText[E ~string](field *string, given *E) {
 
 // saveFlow writes a changed flow and tells of the change.
 func (s *Server) saveFlow(ctx context.Context, u *work.Unit, before, f db.Flow) error {
-	if err := check(ctx, u, f.ProgramID, changedRefs(before, f)...); err != nil {
+	if err := u.Check(ctx, f.ProgramID, changedRefs(before, f)...); err != nil {
 		return err
 	}
 	if f.Status == "active" && (before.Status != "active" || f.ConditionsBytes > before.ConditionsBytes) {
@@ -209,19 +210,19 @@ func ruleSnapshot(f db.Flow) api.RuleSnapshot {
 }
 
 func aboutFlow(f db.Flow) event.Subject {
-	return event.Subject{ProgramID: f.ProgramID, PartnerID: deref(f.PartnerID), ID: f.ID}
+	return event.Subject{ProgramID: f.ProgramID, PartnerID: opt.Value(f.PartnerID), ID: f.ID}
 }
 
-func flowRefs(f db.Flow) []reference {
-	return []reference{refGroup("group_id", f.GroupID), refPartner("partner_id", f.PartnerID), refGroup("target_group_id", f.TargetGroupID)}
+func flowRefs(f db.Flow) []work.Reference {
+	return []work.Reference{work.GroupRef("group_id", f.GroupID), work.PartnerRef("partner_id", f.PartnerID), work.GroupRef("target_group_id", f.TargetGroupID)}
 }
 
 // changedRefs leaves out what a flow refers to already.
-func changedRefs(before, f db.Flow) []reference {
-	var refs []reference
+func changedRefs(before, f db.Flow) []work.Reference {
+	var refs []work.Reference
 	old := flowRefs(before)
 	for i, r := range flowRefs(f) {
-		if !reflect.DeepEqual(r.id, old[i].id) {
+		if !reflect.DeepEqual(r.ID, old[i].ID) {
 			refs = append(refs, r)
 		}
 	}
@@ -244,7 +245,7 @@ func (s *Server) flowRoom(ctx context.Context, u *work.Unit, f db.Flow) error {
 		})
 	for _, err := range errs {
 		if err != nil {
-			return found(err, "program_id")
+			return work.Found(err, "program_id")
 		}
 	}
 	if others.Flows >= maxFlows {

@@ -95,10 +95,10 @@ func TestFlowChange(t *testing.T) {
 
 	_, err = changedFlow(before, &api.FlowUpdate{Branches: []api.FlowBranchInput{input, input}})
 	require.Equal(t, "invalid_reference branches[1].id", codeAndParam(err))
-	_, err = changedFlow(before, &api.FlowUpdate{Trigger: ptr(api.FlowTriggerNewSignup)})
+	_, err = changedFlow(before, &api.FlowUpdate{Trigger: new(api.FlowTriggerNewSignup)})
 	require.Equal(t, "parameter_invalid rate_type", codeAndParam(err))
 
-	manual, err := changedFlow(before, &api.FlowUpdate{ApprovalMode: ptr(api.FlowApprovalModeManual)})
+	manual, err := changedFlow(before, &api.FlowUpdate{ApprovalMode: new(api.FlowApprovalModeManual)})
 	require.NoError(t, err)
 	require.Nil(t, manual.ApprovalDelayDays)
 	_, err = changedFlow(before, &api.FlowUpdate{RateType: nullable.NewNullNullable[string]()})

@@ -19,7 +19,7 @@ func (s *Server) ListFlows(ctx context.Context, r api.ListFlowsRequestObject) (a
 	status, statusIn := choices(p.Status)
 	rows, err := list(ctx, u, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []reference{refGroup("group_id", p.GroupID), refPartner("partner_id", p.PartnerID)},
+		refs: []work.Reference{work.GroupRef("group_id", p.GroupID), work.PartnerRef("partner_id", p.PartnerID)},
 	}, lister[db.FlowCursorRow, db.Flow]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (db.FlowCursorRow, error) {
 			return queries.FlowCursor(ctx, tx, db.FlowCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, GroupID: p.GroupID, PartnerID: p.PartnerID})

@@ -10,6 +10,7 @@ import (
 	"rail/gen/db"
 	"rail/server/event"
 	"rail/server/ident"
+	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
@@ -98,7 +99,7 @@ func (s *Server) CreateGroup(ctx context.Context, r api.CreateGroupRequestObject
 	}
 	g := db.Group{
 		ID: ident.New(ident.Group), OrgID: u.OrgID, ProgramID: b.ProgramID, Name: b.Name,
-		Slug: unused(slug, 2*groupSlugMax, slugs), Description: b.Description, LandingURL: b.LandingURL, IsPrivate: deref(b.IsPrivate),
+		Slug: unused(slug, 2*groupSlugMax, slugs), Description: b.Description, LandingURL: b.LandingURL, IsPrivate: opt.Value(b.IsPrivate),
 		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	err := queries.GroupAdd(ctx, u.Later(), db.GroupAddParams(g))
@@ -110,7 +111,7 @@ func groupByName(ctx context.Context, u *work.Unit, tx pgtx.DBTX, programID, nam
 }
 
 func groupTaken(held db.Group) error {
-	return problem.Taken(problem.GroupNameTaken, "name", toGroup(held), "A group with this name exists in the program.")
+	return problem.Taken(problem.GroupNameTaken, "name", held, "A group with this name exists in the program.")
 }
 
 // UpdateGroup changes a group. The slug stays, since it is in addresses.
@@ -126,7 +127,7 @@ func (s *Server) UpdateGroup(ctx context.Context, r api.UpdateGroupRequestObject
 		if err == nil && held.ID != g.ID {
 			return nil, groupTaken(held)
 		}
-		if err := ignoreNoRows(err); err != nil {
+		if err := work.IgnoreNoRows(err); err != nil {
 			return nil, err
 		}
 	}

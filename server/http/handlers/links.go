@@ -31,7 +31,7 @@ func (s *Server) ListLinks(ctx context.Context, r api.ListLinksRequestObject) (a
 	org := u.OrgID
 	rows, err := list(ctx, u, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []reference{refPartner("partner_id", p.PartnerID)},
+		refs: []work.Reference{work.PartnerRef("partner_id", p.PartnerID)},
 	}, lister[position, db.Link]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
 			row, err := queries.LinkCursor(ctx, tx, db.LinkCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID})
@@ -75,7 +75,7 @@ func linkStats(ctx context.Context, u *work.Unit, wanted bool, links []api.Link)
 			stats[r.ID] = api.LinkStats{Clicks: r.Clicks, Referrals: r.Referrals, Customers: r.Customers}
 		}
 		for i := range links {
-			links[i].Stats = ptr(stats[links[i].ID])
+			links[i].Stats = new(stats[links[i].ID])
 		}
 		return err
 	}
@@ -106,7 +106,7 @@ func (s *Server) CreateLink(ctx context.Context, r api.CreateLinkRequestObject) 
 	}
 	link := db.Link{
 		ID: ident.New(ident.Link), OrgID: u.OrgID, ProgramID: p.ID, PartnerID: partner.ID, Param: paramOf(b, p), Value: partner.Handle,
-		DestinationURL: b.DestinationURL, DestinationKey: destinationKey(b.DestinationURL), ShortSlug: ptr(auth.NewSlug(slugLength)),
+		DestinationURL: b.DestinationURL, DestinationKey: destinationKey(b.DestinationURL), ShortSlug: new(auth.NewSlug(slugLength)),
 		Label: b.Label, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if b.Value != nil {
@@ -140,13 +140,13 @@ func linkOwner(ctx context.Context, u *work.Unit, programID, partnerID string) (
 			partner, err = queries.PartnerGet(ctx, tx, db.PartnerGetParams{ID: partnerID, OrgID: u.OrgID})
 			return err
 		})
-	if err := found(errs[0], "program_id"); err != nil {
+	if err := work.Found(errs[0], "program_id"); err != nil {
 		return p, partner, err
 	}
-	if err := found(errs[1], "partner_id"); err != nil {
+	if err := work.Found(errs[1], "partner_id"); err != nil {
 		return p, partner, err
 	}
-	return p, partner, sameProgram(partner.ProgramID, programID, "partner_id")
+	return p, partner, work.SameProgram(partner.ProgramID, programID, "partner_id")
 }
 
 func paramOf(b *api.LinkCreate, p db.Program) string {
@@ -186,13 +186,13 @@ func (s *Server) valueTaken(ctx context.Context, u *work.Unit, held db.TrackingV
 		if err != nil {
 			return err
 		}
-		return problem.Taken(problem.LinkValueTaken, "value", s.toLink(link), "Another link of the program has this value; the values of deleted links stay reserved.")
+		return problem.Taken(problem.LinkValueTaken, "value", link, "Another link of the program has this value; the values of deleted links stay reserved.")
 	}
 	partner, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: held.PartnerID, OrgID: held.OrgID})
 	if err != nil {
 		return err
 	}
-	return problem.Taken(problem.LinkValueTaken, "value", toPartner(partner), "The value is a handle of another partner of the program.")
+	return problem.Taken(problem.LinkValueTaken, "value", partner, "The value is a handle of another partner of the program.")
 }
 
 // UpdateLink changes destination and label; the tracking value stays.

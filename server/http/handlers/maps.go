@@ -75,9 +75,9 @@ func (s *Server) toLink(l db.Link) api.Link {
 		RateOverride: l.RateOverride, CreatedAt: l.CreatedAt, UpdatedAt: l.UpdatedAt,
 	}
 	if l.ShortSlug != nil {
-		out.ShortURL = ptr(s.ShortURL + "/" + *l.ShortSlug)
+		out.ShortURL = new(s.ShortURL + "/" + *l.ShortSlug)
 		if u, err := url.Parse(s.ShortURL); err == nil {
-			out.ShortDomain = ptr(u.Host)
+			out.ShortDomain = new(u.Host)
 		}
 	}
 	return out

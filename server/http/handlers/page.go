@@ -25,7 +25,7 @@ type paging struct {
 	limit         *int64
 	startingAfter *string
 	endingBefore  *string
-	refs          []reference // ids in filters
+	refs          []work.Reference // ids in filters
 }
 
 // bounds is where a page lies: at most one of after and before is set. Lim is
@@ -102,7 +102,7 @@ func list[P, R any](ctx context.Context, u *work.Unit, p paging, l lister[P, R])
 	}
 	var out page[R]
 	var exists error
-	refs := newCheck(p.refs)
+	refs := work.NewReferences(p.refs...)
 	reads := append([]pgtx.Read{
 		func(tx pgtx.DBTX) error { return queries.PlanForValues(ctx, tx) },
 		func(tx pgtx.DBTX) error { exists = programExists(ctx, u, tx, p.programID); return nil },
@@ -110,14 +110,14 @@ func list[P, R any](ctx context.Context, u *work.Unit, p paging, l lister[P, R])
 		// After the page: what is created between the two is counted, so that no page
 		// has more objects than there are in all.
 		func(tx pgtx.DBTX) (err error) { out.total, err = l.count(ctx, tx); return err },
-	}, refs.reads(ctx, u)...)
+	}, refs.Reads(ctx, u)...)
 	if err := u.Together(ctx, reads...); err != nil {
 		return out, err
 	}
 	if exists != nil {
 		return out, exists
 	}
-	if err := refs.verdict(p.programID); err != nil {
+	if err := refs.Verdict(p.programID); err != nil {
 		return out, err
 	}
 	if l.total != nil && out.total >= fewRows {
@@ -170,7 +170,7 @@ func programExists(ctx context.Context, u *work.Unit, tx pgtx.DBTX, programID st
 		return nil
 	}
 	_, err := queries.ProgramExists(ctx, tx, db.ProgramExistsParams{ID: programID, OrgID: u.OrgID})
-	return found(err, "program_id")
+	return work.Found(err, "program_id")
 }
 
 // byTime adapts a page function that takes bounds to a list ordered by time.
@@ -206,5 +206,5 @@ func lower(p *string) *string {
 	if p == nil {
 		return nil
 	}
-	return ptr(strings.ToLower(*p))
+	return new(strings.ToLower(*p))
 }

@@ -9,6 +9,7 @@ import (
 	"rail/server/event"
 	"rail/server/ident"
 	"rail/server/money/tax"
+	"rail/server/opt"
 	"rail/server/outbound/sequence"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
@@ -21,7 +22,7 @@ func (s *Server) CreatePartner(ctx context.Context, r api.CreatePartnerRequestOb
 	if p := checkMetadata(b.Metadata, "metadata"); p != nil {
 		return nil, p
 	}
-	e := admission{programID: b.ProgramID, groupID: b.GroupID, email: b.Email, handle: b.Handle, country: upper(b.CountryCode)}
+	e := admission{programID: b.ProgramID, groupID: b.GroupID, email: b.Email, handle: b.Handle, country: opt.Upper(b.CountryCode)}
 	if err := s.admit(ctx, u, &e); err != nil {
 		return nil, err
 	}
@@ -92,23 +93,23 @@ func (s *Server) admit(ctx context.Context, u *work.Unit, e *admission) error {
 	if err := pgtx.First(errs); err != nil {
 		return err
 	}
-	if err := found(errs[1], "program_id"); err != nil {
+	if err := work.Found(errs[1], "program_id"); err != nil {
 		return err
 	}
-	if err := found(errs[2], "group_id"); err != nil {
+	if err := work.Found(errs[2], "group_id"); err != nil {
 		return err
 	}
 	if err := mayEnter(prog, group, e); err != nil {
 		return err
 	}
 	if errs[3] == nil {
-		return problem.Taken(problem.PartnerEmailTaken, "email", toPartner(held), "A partner with this email exists in the program.")
+		return problem.Taken(problem.PartnerEmailTaken, "email", held, "A partner with this email exists in the program.")
 	}
 	if e.handle != nil && slices.Contains(taken, stem) {
 		return s.handleTaken(ctx, u, e.programID, stem)
 	}
 	e.groupID, e.asksTaxForms = &group.ID, prog.RequireTaxForms
-	e.handle = ptr(unused(stem, handleMax, taken))
+	e.handle = new(unused(stem, handleMax, taken))
 	return nil
 }
 
@@ -122,7 +123,7 @@ func entryGroup(ctx context.Context, tx pgtx.DBTX, org string, e *admission) (db
 // mayEnter refuses another program's group, a blocked country (decisions, 40)
 // and a paused program (37).
 func mayEnter(prog db.Program, group db.Group, e *admission) error {
-	if err := sameProgram(group.ProgramID, prog.ID, "group_id"); err != nil {
+	if err := work.SameProgram(group.ProgramID, prog.ID, "group_id"); err != nil {
 		return err
 	}
 	if e.country != nil && slices.Contains(prog.BlockedCountries, *e.country) {
@@ -150,13 +151,13 @@ func (s *Server) heldBy(ctx context.Context, u *work.Unit, held db.TrackingValue
 		if err != nil {
 			return err
 		}
-		return problem.Taken(problem.PartnerHandleTaken, "handle", s.toLink(link), "A link of the program has this handle as its value.")
+		return problem.Taken(problem.PartnerHandleTaken, "handle", link, "A link of the program has this handle as its value.")
 	}
 	partner, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: held.PartnerID, OrgID: u.OrgID})
 	if err != nil {
 		return err
 	}
-	return problem.Taken(problem.PartnerHandleTaken, "handle", toPartner(partner), "Another partner of the program has, or had, this handle.")
+	return problem.Taken(problem.PartnerHandleTaken, "handle", partner, "Another partner of the program has, or had, this handle.")
 }
 
 // enter writes a new partner with its handle. Where another has taken the email

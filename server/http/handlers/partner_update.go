@@ -12,6 +12,7 @@ import (
 	"rail/server/clock"
 	"rail/server/event"
 	"rail/server/money/payout"
+	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
@@ -106,7 +107,7 @@ type surroundings struct {
 // that does not exist or fit.
 func lookAround(ctx context.Context, u *work.Unit, p db.Partner, b *api.PartnerUpdate) (surroundings, error) {
 	var out surroundings
-	if err := check(ctx, u, p.ProgramID, updateRefs(b)...); err != nil {
+	if err := u.Check(ctx, p.ProgramID, updateRefs(b)...); err != nil {
 		return out, err
 	}
 	var reads []pgtx.Read
@@ -142,24 +143,17 @@ func lookAround(ctx context.Context, u *work.Unit, p db.Partner, b *api.PartnerU
 	return out, u.Together(ctx, reads...)
 }
 
-func updateRefs(b *api.PartnerUpdate) []reference {
-	var refs []reference
+func updateRefs(b *api.PartnerUpdate) []work.Reference {
+	var refs []work.Reference
 	if group, err := b.GroupID.Get(); err == nil {
-		refs = append(refs, refGroup("group_id", &group))
+		refs = append(refs, work.GroupRef("group_id", &group))
 	}
 	for i, id := range b.TagIds {
 		if !slices.Contains(b.TagIds[:i], id) {
-			refs = append(refs, refTag(fmt.Sprintf("tag_ids[%d]", i), &id))
+			refs = append(refs, work.TagRef(fmt.Sprintf("tag_ids[%d]", i), &id))
 		}
 	}
 	return refs
-}
-
-func refTag(param string, id *string) reference {
-	return reference{param, id, func(ctx context.Context, tx pgtx.DBTX, org, id string) (string, error) {
-		tag, err := queries.TagGet(ctx, tx, db.TagGetParams{ID: id, OrgID: org})
-		return tag.ProgramID, err
-	}}
 }
 
 // wantedTags returns the tags of the body; order and duplicates mean nothing
@@ -177,7 +171,7 @@ func (s *Server) patchPartner(p *db.Partner, b *api.PartnerUpdate, seen surround
 	changeOrClear(&p.CompanyName, b.CompanyName)
 	changeOrClear(&p.WebsiteURL, b.WebsiteURL)
 	changeOrClear(&p.CountryCode, b.CountryCode)
-	p.CountryCode = upper(p.CountryCode)
+	p.CountryCode = opt.Upper(p.CountryCode)
 	changeOrClear(&p.GroupID, b.GroupID)
 	changeOrClear(&p.MinPayoutMinor, b.MinPayoutMinor)
 	if b.Metadata != nil {
@@ -217,7 +211,7 @@ func (s *Server) patchPayout(p *db.Partner, b *api.PartnerUpdate, methods []stri
 	if given := p.PayoutMethod; b.PayoutMethod.IsSpecified() && given != nil && len(methods) > 0 && !slices.Contains(methods, *given) {
 		return problem.Invalid("payout_method", "payout_method must be one of the program's: %v.", methods)
 	}
-	if deref(old) != deref(p.PayoutMethod) {
+	if opt.Value(old) != opt.Value(p.PayoutMethod) {
 		p.PayoutDetails, p.PayoutDetailsHash = nil, nil
 	}
 	switch {

@@ -21,7 +21,7 @@ func (s *Server) ListPartners(ctx context.Context, r api.ListPartnersRequestObje
 	tallied := email == nil && handle == nil && search == nil
 	rows, err := list(ctx, u, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []reference{refGroup("group_id", p.GroupID)},
+		refs: []work.Reference{work.GroupRef("group_id", p.GroupID)},
 	}, lister[position, db.Partner]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
 			row, err := queries.PartnerCursor(ctx, tx, db.PartnerCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org})
@@ -89,7 +89,7 @@ func addPartnerStats(ctx context.Context, tx pgtx.DBTX, u *work.Unit, partners [
 		}
 	}
 	for i := range partners {
-		partners[i].Stats = ptr(stats[partners[i].ID])
+		partners[i].Stats = new(stats[partners[i].ID])
 	}
 	return err
 }
@@ -117,5 +117,5 @@ func containing(text *string) *string {
 	if text == nil {
 		return nil
 	}
-	return ptr("%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(*text) + "%")
+	return new("%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(*text) + "%")
 }

@@ -8,16 +8,11 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/money/payout"
+	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
 )
-
-func refBatch(param string, id *string) reference {
-	return reference{param, id, func(ctx context.Context, tx pgtx.DBTX, org, id string) (string, error) {
-		return queries.BatchProgram(ctx, tx, db.BatchProgramParams{ID: id, OrgID: org})
-	}}
-}
 
 // ListPayoutBatches lists the batches of a program, newest first.
 func (s *Server) ListPayoutBatches(ctx context.Context, r api.ListPayoutBatchesRequestObject) (api.ListPayoutBatchesResponseObject, error) {
@@ -71,13 +66,13 @@ func (s *Server) CreatePayoutBatch(ctx context.Context, r api.CreatePayoutBatchR
 	}
 	p, err := queries.ProgramLock(ctx, u.Tx, db.ProgramLockParams{ID: b.ProgramID, OrgID: u.OrgID})
 	if err != nil {
-		return nil, found(err, "program_id")
+		return nil, work.Found(err, "program_id")
 	}
-	if err := check(ctx, u, p.ID, refPartner("partner_id", b.PartnerID), refGroup("group_id", b.GroupID)); err != nil {
+	if err := u.Check(ctx, p.ID, work.PartnerRef("partner_id", b.PartnerID), work.GroupRef("group_id", b.GroupID)); err != nil {
 		return nil, err
 	}
 	batch, created, err := payout.Generate(ctx, u, payout.Order{
-		Program: p, PeriodEnd: end, PartnerID: b.PartnerID, GroupID: b.GroupID, IgnoreMinimum: deref(b.IgnoreMinimum), HoldOnHighRisk: s.HoldOnHighRisk,
+		Program: p, PeriodEnd: end, PartnerID: b.PartnerID, GroupID: b.GroupID, IgnoreMinimum: opt.Value(b.IgnoreMinimum), HoldOnHighRisk: s.HoldOnHighRisk,
 	})
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ func (s *Server) ListPayouts(ctx context.Context, r api.ListPayoutsRequestObject
 	tallied := p.PartnerID == nil || p.BatchID == nil
 	rows, err := list(ctx, u, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []reference{refPartner("partner_id", p.PartnerID), refBatch("batch_id", p.BatchID)},
+		refs: []work.Reference{work.PartnerRef("partner_id", p.PartnerID), work.BatchRef("batch_id", p.BatchID)},
 	}, lister[position, db.Payout]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
 			row, err := queries.PayoutCursor(ctx, tx, db.PayoutCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, BatchID: p.BatchID})

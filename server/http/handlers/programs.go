@@ -12,6 +12,7 @@ import (
 	"rail/gen/db"
 	"rail/server/ident"
 	"rail/server/money/tax"
+	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/work"
 )
@@ -76,7 +77,7 @@ func addProgramStats(ctx context.Context, u *work.Unit, programs []api.Program, 
 		}
 	}
 	for i := range programs {
-		programs[i].Stats = ptr(stats[programs[i].ID])
+		programs[i].Stats = new(stats[programs[i].ID])
 	}
 	return err
 }
@@ -108,12 +109,12 @@ func newProgram(u *work.Unit, b *api.ProgramCreate) (db.Program, error) {
 		ID: ident.New(ident.Program), OrgID: u.OrgID, Name: b.Name, ProductName: b.Name, WebsiteURL: b.WebsiteURL,
 		Currency: currency, Status: string(api.ProgramStatusActive), TermsURL: b.TermsURL, CookieDays: 30, URLParams: []string{"ref"},
 		HoldingPeriodDays: 30, PayoutTerm: "net_30", PayoutMethods: distinct(texts(b.PayoutMethods)), BlockSelfReferrals: true,
-		BlockedCountries: countries(b.BlockedCountries), Processor: ptr("api"), CreatedAt: u.Now, UpdatedAt: u.Now,
+		BlockedCountries: countries(b.BlockedCountries), Processor: new("api"), CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if b.URLParams != nil {
 		p.URLParams = distinct(b.URLParams)
 	}
-	if p.Subdomain = deref(b.Subdomain); p.Subdomain == "" {
+	if p.Subdomain = opt.Value(b.Subdomain); p.Subdomain == "" {
 		p.Subdomain = subdomainOf(b.Name)
 	}
 	change(&p.AutoPayoutsEnabled, b.AutoPayoutsEnabled)

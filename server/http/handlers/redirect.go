@@ -15,6 +15,7 @@ import (
 	"rail/gen/db"
 	"rail/server/auth"
 	"rail/server/clock"
+	"rail/server/opt"
 	"rail/server/problem"
 	"rail/server/quota"
 	"rail/server/secret"
@@ -103,11 +104,11 @@ func (d *Redirector) click(
 		ProgramID: l.ProgramID, OrgID: l.OrgID, Value: l.ValueKey, LandingKey: l.DestinationKey, Visitor: visitor, Now: u.Now,
 	})
 	if err != nil {
-		return ignoreNoRows(err)
+		return work.IgnoreNoRows(err)
 	}
 	_, err = d.Server.record(ctx, u, visit{
 		programID: l.ProgramID, partnerID: l.PartnerID, linkID: l.ID, referralID: current.ReferralID, param: l.Param, visitor: visitor,
-		landingURL: landing, asked: c.Request().URL.RawQuery, ip: d.Address(c), userAgent: orNil(clean(agent)), referer: orNil(clean(referer)),
+		landingURL: landing, asked: c.Request().URL.RawQuery, ip: d.Address(c), userAgent: opt.OrNil(clean(agent)), referer: opt.OrNil(clean(referer)),
 		cookieDays: hit.CookieDays,
 	})
 	return err

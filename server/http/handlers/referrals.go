@@ -18,7 +18,7 @@ func (s *Server) ListReferrals(ctx context.Context, r api.ListReferralsRequestOb
 	status, statusIn := choices(p.Status)
 	rows, err := list(ctx, u, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []reference{refPartner("partner_id", p.PartnerID)},
+		refs: []work.Reference{work.PartnerRef("partner_id", p.PartnerID)},
 	}, lister[position, db.Referral]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
 			row, err := queries.ReferralCursor(ctx, tx, db.ReferralCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID})

@@ -10,6 +10,7 @@ import (
 	"rail/gen/db"
 	"rail/server/auditlog"
 	"rail/server/money/commission"
+	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/work"
 )
@@ -34,9 +35,9 @@ func (s *Server) RefundSale(ctx context.Context, r api.RefundSaleRequestObject) 
 	}
 	f, err := toRefunded(done)
 	return api.RefundSale200JSONResponse{
-		ID: f.ID, Object: f.Object, SaleID: deref(f.SaleID), ExternalRefundID: f.ExternalRefundID, Status: f.Status,
-		AmountMinor:       deref(f.AmountMinor),
-		VoidedCommissions: f.VoidedCommissions, ClawbackMinor: f.ClawbackMinor, Currency: deref(f.Currency),
+		ID: f.ID, Object: f.Object, SaleID: opt.Value(f.SaleID), ExternalRefundID: f.ExternalRefundID, Status: f.Status,
+		AmountMinor:       opt.Value(f.AmountMinor),
+		VoidedCommissions: f.VoidedCommissions, ClawbackMinor: f.ClawbackMinor, Currency: opt.Value(f.Currency),
 		Commissions: f.Commissions,
 		Warnings:    f.Warnings, RefundedAt: f.RefundedAt,
 	}, err
@@ -90,7 +91,7 @@ func (s *Server) ListRefunds(ctx context.Context, r api.ListRefundsRequestObject
 	status, in := choices(p.Status)
 	rows, err := list(ctx, u, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []reference{refSale("sale_id", p.SaleID)},
+		refs: []work.Reference{work.SaleRef("sale_id", p.SaleID)},
 	}, lister[position, db.Refund]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
 			row, err := queries.RefundCursor(ctx, tx, db.RefundCursorParams{

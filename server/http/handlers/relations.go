@@ -104,14 +104,6 @@ func embedFlow[O any](ctx context.Context, u *work.Unit, wanted bool, objects []
 	return relate(ctx, u, wanted, objects, at, load, func(f api.Flow) (string, api.Flow) { return f.ID, f })
 }
 
-// refProgram lets the program of a body be judged in the trip of the body's
-// other references; it stands first among them.
-func refProgram(param string, id *string) reference {
-	return reference{param, id, func(ctx context.Context, tx pgtx.DBTX, org, id string) (string, error) {
-		return queries.ProgramExists(ctx, tx, db.ProgramExistsParams{ID: id, OrgID: org})
-	}}
-}
-
 // mapped maps the rows of a page.
 func mapped[R, A any](rows []R, toAPI func(R) A) []A {
 	out := make([]A, len(rows))

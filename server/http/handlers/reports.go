@@ -10,6 +10,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/money/report"
+	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
@@ -66,7 +67,7 @@ func reportQuery(ctx context.Context, u *work.Unit, p api.RetrieveReportParams) 
 	if err := reportWindow(&q, p, u.Now); err != nil {
 		return q, err
 	}
-	prog, err := program(ctx, u, p.ProgramID)
+	prog, err := u.Program(ctx, p.ProgramID)
 	if err != nil {
 		return q, err
 	}
@@ -76,7 +77,7 @@ func reportQuery(ctx context.Context, u *work.Unit, p api.RetrieveReportParams) 
 			return q, err
 		}
 	}
-	return q, check(ctx, u, prog.ID, refPartner("partner_id", p.PartnerID), refGroup("group_id", p.GroupID), refTag("tag_id", p.TagID))
+	return q, u.Check(ctx, prog.ID, work.PartnerRef("partner_id", p.PartnerID), work.GroupRef("group_id", p.GroupID), work.TagRef("tag_id", p.TagID))
 }
 
 // reportWindow fills in the days and, for periods, the size of the rows.
@@ -175,7 +176,7 @@ func toReportRows(q report.Query, rows []report.Row, labels map[string]string) [
 			label = r.Key
 		}
 		out[i] = api.ReportRow{
-			Key: orNil(r.Key), Label: label, Clicks: t.Clicks, Leads: t.Leads, Customers: t.Customers, Sales: t.Sales, Refunded: t.Refunded,
+			Key: opt.OrNil(r.Key), Label: label, Clicks: t.Clicks, Leads: t.Leads, Customers: t.Customers, Sales: t.Sales, Refunded: t.Refunded,
 			RevenueMinor: t.RevenueMinor, CommissionsMinor: t.CommissionsMinor, ConversionBps: t.ConversionBps, RefundBps: t.RefundBps,
 		}
 	}

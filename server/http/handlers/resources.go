@@ -7,6 +7,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/ident"
+	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
@@ -61,9 +62,9 @@ func (s *Server) CreateResource(ctx context.Context, r api.CreateResourceRequest
 	u, b := work.From(ctx), r.Body
 	p, err := queries.ProgramLock(ctx, u.Tx, db.ProgramLockParams{ID: b.ProgramID, OrgID: u.OrgID})
 	if err != nil {
-		return nil, found(err, "program_id")
+		return nil, work.Found(err, "program_id")
 	}
-	if err := check(ctx, u, p.ID, audienceRefs(b.GroupIds, b.TagIds)...); err != nil {
+	if err := u.Check(ctx, p.ID, audienceRefs(b.GroupIds, b.TagIds)...); err != nil {
 		return nil, err
 	}
 	row := db.Resource{
@@ -73,7 +74,7 @@ func (s *Server) CreateResource(ctx context.Context, r api.CreateResourceRequest
 	if row.Published {
 		row.PublishedAt = &u.Now
 	}
-	if row.Position, err = queries.ResourceEnd(ctx, u.Tx, db.ResourceEndParams{ProgramID: p.ID, OrgID: p.OrgID, Folder: deref(row.Folder)}); err != nil {
+	if row.Position, err = queries.ResourceEnd(ctx, u.Tx, db.ResourceEndParams{ProgramID: p.ID, OrgID: p.OrgID, Folder: opt.Value(row.Folder)}); err != nil {
 		return nil, err
 	}
 	err = queries.ResourceInsert(ctx, u.Later(), db.ResourceInsertParams{
@@ -84,13 +85,13 @@ func (s *Server) CreateResource(ctx context.Context, r api.CreateResourceRequest
 }
 
 // audienceRefs are the references of the groups and tags that something is for.
-func audienceRefs(groups, tags []string) []reference {
-	var refs []reference
+func audienceRefs(groups, tags []string) []work.Reference {
+	var refs []work.Reference
 	for i, id := range groups {
-		refs = append(refs, refGroup(fmt.Sprintf("group_ids[%d]", i), &id))
+		refs = append(refs, work.GroupRef(fmt.Sprintf("group_ids[%d]", i), &id))
 	}
 	for i, id := range tags {
-		refs = append(refs, refTag(fmt.Sprintf("tag_ids[%d]", i), &id))
+		refs = append(refs, work.TagRef(fmt.Sprintf("tag_ids[%d]", i), &id))
 	}
 	return refs
 }
@@ -106,7 +107,7 @@ func (s *Server) UpdateResource(ctx context.Context, r api.UpdateResourceRequest
 	if err := u.CheckProgram(seen.ProgramID); err != nil {
 		return nil, err
 	}
-	if err := check(ctx, u, seen.ProgramID, audienceRefs(b.GroupIds, b.TagIds)...); err != nil {
+	if err := u.Check(ctx, seen.ProgramID, audienceRefs(b.GroupIds, b.TagIds)...); err != nil {
 		return nil, err
 	}
 	if _, err := queries.ProgramLock(ctx, u.Tx, db.ProgramLockParams{ID: seen.ProgramID, OrgID: u.OrgID}); err != nil {
@@ -130,7 +131,7 @@ func (s *Server) UpdateResource(ctx context.Context, r api.UpdateResourceRequest
 }
 
 func patchResource(ctx context.Context, u *work.Unit, row *db.Resource, b *api.ResourceUpdate) (err error) {
-	before := deref(row.Folder)
+	before := opt.Value(row.Folder)
 	change(&row.Title, b.Title)
 	change(&row.URL, b.URL)
 	changeOrClear(&row.Folder, b.Folder)
@@ -145,7 +146,7 @@ func patchResource(ctx context.Context, u *work.Unit, row *db.Resource, b *api.R
 		row.PublishedAt = &u.Now
 	}
 	row.UpdatedAt = u.Now
-	if folder := deref(row.Folder); folder != before {
+	if folder := opt.Value(row.Folder); folder != before {
 		row.Position, err = queries.ResourceEnd(ctx, u.Tx, db.ResourceEndParams{ProgramID: row.ProgramID, OrgID: row.OrgID, Folder: folder})
 	}
 	return err

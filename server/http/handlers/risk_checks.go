@@ -32,7 +32,7 @@ func (s *Server) checkClick(ctx context.Context, u *work.Unit, v visit) error {
 		return nil
 	}
 	settled, err := queries.RiskDismissed(ctx, u.DB(), db.RiskDismissedParams{
-		ProgramID: v.programID, OrgID: u.OrgID, PartnerID: &v.partnerID, Kind: "paid_traffic", Since: ptr(u.Now.Days(-dismissedFor)),
+		ProgramID: v.programID, OrgID: u.OrgID, PartnerID: &v.partnerID, Kind: "paid_traffic", Since: new(u.Now.Days(-dismissedFor)),
 	})
 	if err != nil || settled {
 		return err

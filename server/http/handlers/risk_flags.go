@@ -7,6 +7,7 @@ import (
 	"rail/gen/db"
 	"rail/server/auditlog"
 	"rail/server/event"
+	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
@@ -33,7 +34,7 @@ func (s *Server) ListRiskFlags(ctx context.Context, r api.ListRiskFlagsRequestOb
 	var rows []db.RiskFlagListRow
 	var total int64
 	var exists error
-	refs := newCheck([]reference{refPartner("partner_id", p.PartnerID)})
+	refs := work.NewReferences(work.PartnerRef("partner_id", p.PartnerID))
 	reads := append([]pgtx.Read{
 		func(tx pgtx.DBTX) error { exists = programExists(ctx, u, tx, p.ProgramID); return nil },
 		func(tx pgtx.DBTX) (err error) {
@@ -44,14 +45,14 @@ func (s *Server) ListRiskFlags(ctx context.Context, r api.ListRiskFlagsRequestOb
 			total, err = queries.RiskFlagTotal(ctx, tx, db.RiskFlagTotalParams{ProgramID: p.ProgramID, OrgID: u.OrgID, PartnerID: p.PartnerID, StatusIn: in})
 			return err
 		},
-	}, refs.reads(ctx, u)...)
+	}, refs.Reads(ctx, u)...)
 	if err := u.Together(ctx, reads...); err != nil {
 		return nil, err
 	}
 	if exists != nil {
 		return nil, exists
 	}
-	if err := refs.verdict(p.ProgramID); err != nil {
+	if err := refs.Verdict(p.ProgramID); err != nil {
 		return nil, err
 	}
 	data := mapped(rows, func(r db.RiskFlagListRow) api.RiskFlag { return toRiskFlag(db.RiskFlagGetRow(r)) })
@@ -108,7 +109,7 @@ func (s *Server) ResolveRiskFlag(ctx context.Context, r api.ResolveRiskFlagReque
 	if err := saveFlag(ctx, u, f); err != nil {
 		return nil, err
 	}
-	u.Record("risk_flag.resolved", event.Subject{ProgramID: f.ProgramID, PartnerID: deref(f.PartnerID), ID: f.ID}, api.RiskFlagResolvedData{
+	u.Record("risk_flag.resolved", event.Subject{ProgramID: f.ProgramID, PartnerID: opt.Value(f.PartnerID), ID: f.ID}, api.RiskFlagResolvedData{
 		RiskFlagID: f.ID, PartnerID: f.PartnerID, CustomerID: f.CustomerID, Kind: f.Kind, Severity: api.RiskFlagSeverity(f.Severity), Evidence: f.Evidence,
 		Status: api.RiskFlagResolution(f.Status), Note: b.Note, ResolvedBy: f.ResolvedBy,
 	})
@@ -149,7 +150,7 @@ func toRiskFlag(r db.RiskFlagGetRow) api.RiskFlag {
 	}
 	if f.PartnerID != nil && r.PartnerStatus != nil {
 		out.Partner = &api.RiskFlagPartner{
-			ID: *f.PartnerID, Email: deref(r.PartnerEmail), Handle: deref(r.PartnerHandle), DisplayName: r.PartnerDisplayName, Status: api.PartnerStatus(*r.PartnerStatus),
+			ID: *f.PartnerID, Email: opt.Value(r.PartnerEmail), Handle: opt.Value(r.PartnerHandle), DisplayName: r.PartnerDisplayName, Status: api.PartnerStatus(*r.PartnerStatus),
 		}
 	}
 	if f.CustomerID != nil && r.CustomerStatus != nil {

@@ -28,7 +28,7 @@ func (s *Server) ListSales(ctx context.Context, r api.ListSalesRequestObject) (a
 	}
 	var refunded *bool
 	if p.Refunded != nil {
-		refunded = ptr(*p.Refunded == api.SaleRefundedFilterTrue)
+		refunded = new(*p.Refunded == api.SaleRefundedFilterTrue)
 	}
 	if p.CustomerID, err = namedCustomer(ctx, u, p.ProgramID, p.CustomerID, p.ExternalCustomerID); err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (s *Server) ListSales(ctx context.Context, r api.ListSalesRequestObject) (a
 	}
 	rows, err := list(ctx, u, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []reference{refPartner("partner_id", p.PartnerID), refCustomer("customer_id", p.CustomerID)},
+		refs: []work.Reference{work.PartnerRef("partner_id", p.PartnerID), work.CustomerRef("customer_id", p.CustomerID)},
 	}, lister[position, db.Sale]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
 			row, err := queries.SaleCursor(ctx, tx, db.SaleCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, CustomerID: p.CustomerID, ExternalChargeID: p.ExternalChargeID})

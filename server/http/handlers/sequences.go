@@ -74,7 +74,7 @@ func (s *Server) CreateSequence(ctx context.Context, r api.CreateSequenceRequest
 	if err := checkTriggerDays(b); err != nil {
 		return nil, err
 	}
-	p, err := program(ctx, u, b.ProgramID)
+	p, err := u.Program(ctx, b.ProgramID)
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func (s *Server) ListTags(ctx context.Context, r api.ListTagsRequestObject) (api
 // CreateTag adds a tag; a name that is taken, whatever its case, is refused.
 func (s *Server) CreateTag(ctx context.Context, r api.CreateTagRequestObject) (api.CreateTagResponseObject, error) {
 	u, b := work.From(ctx), r.Body
-	if _, err := program(ctx, u, b.ProgramID); err != nil {
+	if _, err := u.Program(ctx, b.ProgramID); err != nil {
 		return nil, err
 	}
 	tag := db.Tag{
@@ -70,7 +70,7 @@ func tagTaken(ctx context.Context, u *work.Unit, programID, name string) error {
 	if err != nil {
 		return err
 	}
-	return problem.Taken(problem.TagNameTaken, "name", toTag(held), "A tag with this name exists in the program.")
+	return problem.Taken(problem.TagNameTaken, "name", held, "A tag with this name exists in the program.")
 }
 
 // RetrieveTag returns one tag.
@@ -93,9 +93,9 @@ func (s *Server) UpdateTag(ctx context.Context, r api.UpdateTagRequestObject) (a
 	if r.Body.Name != nil && *r.Body.Name != tag.Name {
 		held, err := queries.TagByName(ctx, u.DB(), db.TagByNameParams{ProgramID: tag.ProgramID, OrgID: u.OrgID, Name: *r.Body.Name})
 		if err == nil && held.ID != tag.ID {
-			return nil, problem.Taken(problem.TagNameTaken, "name", toTag(held), "A tag with this name exists in the program.")
+			return nil, problem.Taken(problem.TagNameTaken, "name", held, "A tag with this name exists in the program.")
 		}
-		if err := ignoreNoRows(err); err != nil {
+		if err := work.IgnoreNoRows(err); err != nil {
 			return nil, err
 		}
 		tag.Name = *r.Body.Name

@@ -11,6 +11,7 @@ import (
 	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/money/tax"
+	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
@@ -23,7 +24,7 @@ func (s *Server) ListTaxFormStatuses(ctx context.Context, r api.ListTaxFormStatu
 	status, in := choices(p.Status)
 	rows, err := list(ctx, u, paging{
 		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []reference{refPartner("partner_id", p.PartnerID)},
+		refs: []work.Reference{work.PartnerRef("partner_id", p.PartnerID)},
 	}, lister[position, db.TaxFormStatus]{
 		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
 			row, err := queries.TaxFormCursor(ctx, tx, db.TaxFormCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID})
@@ -74,14 +75,14 @@ func (s *Server) CreateTaxFormStatus(ctx context.Context, r api.CreateTaxFormSta
 	u, b := work.From(ctx), r.Body
 	f := db.TaxFormStatus{
 		ID: ident.New(ident.TaxForm), OrgID: u.OrgID, PartnerID: b.PartnerID, Type: string(b.Type), Status: string(b.Status),
-		EntityType: b.EntityType, CountryCode: upper(b.CountryCode), SignedAt: b.SignedAt, ExpiresAt: b.ExpiresAt, CreatedAt: u.Now, UpdatedAt: u.Now,
+		EntityType: b.EntityType, CountryCode: opt.Upper(b.CountryCode), SignedAt: b.SignedAt, ExpiresAt: b.ExpiresAt, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if err := datesOf(&f, u.Now); err != nil {
 		return nil, err
 	}
 	partner, err := queries.PartnerLock(ctx, u.Tx, db.PartnerLockParams{ID: b.PartnerID, OrgID: u.OrgID})
 	if err != nil {
-		return nil, found(err, "partner_id")
+		return nil, work.Found(err, "partner_id")
 	}
 	if err := u.CheckProgram(partner.ProgramID); err != nil {
 		return nil, err

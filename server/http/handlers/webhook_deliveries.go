@@ -9,6 +9,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/ident"
+	"rail/server/opt"
 	"rail/server/outbound/webhook"
 	"rail/server/problem"
 	"rail/server/work"
@@ -76,9 +77,9 @@ func (s *Server) PingWebhookEndpoint(ctx context.Context, r api.PingWebhookEndpo
 		URL: e.URL, EventID: d.EventID, DeliveryID: d.ID, Type: kind, RequestID: u.RequestID, Attempt: 1, Body: body, Secrets: secrets,
 	}, u.Now.Time)
 	text := string(body)
-	d.Body, d.DurationMs, d.Error = &text, ptr(o.Took.Milliseconds()), orNil(o.Err)
+	d.Body, d.DurationMs, d.Error = &text, new(o.Took.Milliseconds()), opt.OrNil(o.Err)
 	if o.Code > 0 {
-		d.ResponseCode = ptr(int32(o.Code)) //nolint:gosec // three digits
+		d.ResponseCode = new(int32(o.Code)) //nolint:gosec // three digits
 	}
 	if o.Err != "" {
 		d.Status = "failed"
@@ -224,7 +225,7 @@ func toDelivery(d db.WebhookDelivery, sent string) api.WebhookDelivery {
 		IsTest: d.IsTest, ReplayOf: d.ReplayOf, LastAttemptAt: d.LastAttemptAt, NextAttemptAt: d.NextAttemptAt, CreatedAt: d.CreatedAt,
 	}
 	if d.ResponseCode != nil {
-		out.ResponseCode = ptr(int64(*d.ResponseCode))
+		out.ResponseCode = new(int64(*d.ResponseCode))
 	}
 	if d.NextAttemptAt != nil && d.NextAttemptAt.Before(d.CreatedAt.Time) { // it is due by every clock
 		out.NextAttemptAt = &d.CreatedAt

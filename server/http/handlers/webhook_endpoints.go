@@ -79,9 +79,9 @@ func (s *Server) CreateWebhookEndpoint(ctx context.Context, r api.CreateWebhookE
 	}
 	p, err := queries.ProgramLock(ctx, u.Tx, db.ProgramLockParams{ID: b.ProgramID, OrgID: u.OrgID})
 	if err != nil {
-		return nil, found(err, "program_id")
+		return nil, work.Found(err, "program_id")
 	}
-	if err := check(ctx, u, p.ID, refPartner("partner_id", b.PartnerID)); err != nil {
+	if err := u.Check(ctx, p.ID, work.PartnerRef("partner_id", b.PartnerID)); err != nil {
 		return nil, err
 	}
 	n, err := queries.WebhookEndpointsHeld(ctx, u.Tx, db.WebhookEndpointsHeldParams{ProgramID: p.ID, OrgID: u.OrgID, PartnerID: b.PartnerID})
@@ -149,7 +149,7 @@ func (s *Server) UpdateWebhookEndpoint(ctx context.Context, r api.UpdateWebhookE
 		e.CountedSince = u.Now
 	}
 	if b.Enabled != nil && *b.Enabled != e.Enabled { // off: nothing more is sent; on: nothing that waits from before
-		off := db.WebhookCancelParams{Error: ptr("The endpoint was turned off."), Now: &u.Now, EndpointID: e.ID, OrgID: e.OrgID}
+		off := db.WebhookCancelParams{Error: new("The endpoint was turned off."), Now: &u.Now, EndpointID: e.ID, OrgID: e.OrgID}
 		if err := queries.WebhookCancel(ctx, u.Later(), off); err != nil {
 			return nil, err
 		}
@@ -197,7 +197,7 @@ func (s *Server) RotateWebhookEndpointSecret(ctx context.Context, r api.RotateWe
 	if e.Secret, err = s.Keeper.Seal([]byte(secret), webhook.SecretPlace(e.ID, false)); err != nil {
 		return nil, err
 	}
-	e.PreviousExpiresAt, e.CountedSince = ptr(u.Now.Plus(rotation)), u.Now
+	e.PreviousExpiresAt, e.CountedSince = new(u.Now.Plus(rotation)), u.Now
 	err = saveEndpoint(ctx, u, &e)
 	out := toEndpoint(e)
 	out.Secret = &secret

@@ -65,9 +65,17 @@ func (f *Front) writeError(err error, c echo.Context) {
 	body := json.NewEncoder(c.Response())
 	body.SetEscapeHTML(false) // people read the message
 	about := errorBody{p.Type(), p.Code, brief(p.Message, maxMessage), brief(p.Param, maxParam), h.Get(HeaderRequestID)}
-	if err := body.Encode(envelope{about, p.Existing}); err != nil {
+	if err := body.Encode(envelope{about, f.existing(p.Existing)}); err != nil {
 		f.Log.Debug("response not written", "error", err)
 	}
+}
+
+// existing is the row that a conflict is with, as the API shows it.
+func (f *Front) existing(row any) any {
+	if row == nil || f.Existing == nil {
+		return nil
+	}
+	return f.Existing(row)
 }
 
 // toProblem maps any error to what the client is told.

@@ -48,6 +48,8 @@ type Options struct {
 	TrustedProxies []netip.Prefix
 	// Plan is the limits of organizations that have none of their own.
 	Plan quota.Plan
+	// Existing maps the row of a conflict to what the API shows; nil shows none.
+	Existing func(row any) any
 	// Wake is called when events have been committed; it may be nil.
 	Wake func()
 	// AddressLimit is the requests a second of one address without a valid key.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	gen "rail/gen/api"
+	"rail/server/opt"
 )
 
 // The plot's own units: the page stretches it to its width.
@@ -46,7 +47,7 @@ func newChart(rows []gen.ReportRow, currency string) chart {
 	var most, least int64
 	for _, r := range rows {
 		most, least = max(most, r.CommissionsMinor), min(least, r.CommissionsMinor)
-		c.Empty = c.Empty && r.CommissionsMinor == 0 && deref(r.Clicks) == 0
+		c.Empty = c.Empty && r.CommissionsMinor == 0 && opt.Value(r.Clicks) == 0
 	}
 	top, bottom := round(most), -round(-least)
 	span := float64(max(top-bottom, 1))
@@ -61,9 +62,9 @@ func newChart(rows []gen.ReportRow, currency string) chart {
 	slices.SortFunc(c.Marks, func(a, b mark) int { return cmp.Compare(a.Y, b.Y) })
 	step := float64(plotWidth) / float64(max(len(rows), 1))
 	for i, r := range rows {
-		name := month(deref(r.Key))
+		name := month(opt.Value(r.Key))
 		b := bar{
-			Month: name, Short: name[:min(3, len(name))], Earned: r.CommissionsMinor, Clicks: deref(r.Clicks), Customers: r.Customers,
+			Month: name, Short: name[:min(3, len(name))], Earned: r.CommissionsMinor, Clicks: opt.Value(r.Clicks), Customers: r.Customers,
 			X: float64(i)*step + step*0.18, Width: step * 0.64,
 		}
 		b.Y, b.Height = at(max(b.Earned, 0)), at(min(b.Earned, 0))-at(max(b.Earned, 0))

@@ -6,6 +6,7 @@ import (
 
 	gen "rail/gen/api"
 	"rail/server/http/handlers"
+	"rail/server/opt"
 )
 
 // recentClicks is how many of the last clicks the page of links shows.
@@ -35,7 +36,7 @@ func links(v *visit) error {
 		return err
 	}
 	found, err := v.portal.Server.ListLinks(ctx, gen.ListLinksRequestObject{Params: gen.ListLinksParams{
-		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Limit: ptr(int64(perPage)), StartingAfter: t.after, EndingBefore: t.before,
+		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Limit: new(int64(perPage)), StartingAfter: t.after, EndingBefore: t.before,
 		Include: gen.LinkIncludeParam{gen.LinkIncludeStats},
 	}})
 	if err != nil {
@@ -43,7 +44,7 @@ func links(v *visit) error {
 	}
 	list := found.(gen.ListLinks200JSONResponse)
 	clicked, err := v.portal.Server.ListClicks(ctx, gen.ListClicksRequestObject{Params: gen.ListClicksParams{
-		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Limit: ptr(int64(recentClicks)), Expand: gen.ClickExpandParam{gen.ClickExpandLink},
+		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Limit: new(int64(recentClicks)), Expand: gen.ClickExpandParam{gen.ClickExpandLink},
 	}})
 	if err != nil {
 		return err
@@ -76,7 +77,7 @@ func toClick(k gen.Click) click {
 			out.Via = *l.Label
 		}
 	}
-	if u, err := url.Parse(deref(k.Referer)); err == nil {
+	if u, err := url.Parse(opt.Value(k.Referer)); err == nil {
 		out.From = u.Hostname()
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 
 	gen "rail/gen/api"
 	"rail/gen/db"
+	"rail/server/opt"
 	"rail/server/problem"
 )
 
@@ -71,7 +72,7 @@ func customers(v *visit) error {
 		return err
 	}
 	found, err := v.portal.Server.ListCustomers(v.reading(), gen.ListCustomersRequestObject{Params: gen.ListCustomersParams{
-		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Limit: ptr(int64(perPage)), StartingAfter: t.after, EndingBefore: t.before,
+		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Limit: new(int64(perPage)), StartingAfter: t.after, EndingBefore: t.before,
 	}})
 	if err != nil {
 		return err
@@ -91,7 +92,7 @@ func commissions(v *visit) error {
 		return err
 	}
 	found, err := v.portal.Server.ListCommissions(v.reading(), gen.ListCommissionsRequestObject{Params: gen.ListCommissionsParams{
-		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Limit: ptr(int64(perPage)), StartingAfter: t.after, EndingBefore: t.before,
+		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Limit: new(int64(perPage)), StartingAfter: t.after, EndingBefore: t.before,
 	}})
 	if err != nil {
 		return err
@@ -107,7 +108,7 @@ func payouts(v *visit) error {
 		return err
 	}
 	found, err := v.portal.Server.ListPayouts(v.reading(), gen.ListPayoutsRequestObject{Params: gen.ListPayoutsParams{
-		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Limit: ptr(int64(perPage)), StartingAfter: t.after, EndingBefore: t.before,
+		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Limit: new(int64(perPage)), StartingAfter: t.after, EndingBefore: t.before,
 	}})
 	if err != nil {
 		return err
@@ -132,8 +133,8 @@ func resources(v *visit) error {
 	}
 	var folders []folder
 	for _, r := range found {
-		if n := len(folders); n == 0 || folders[n-1].Name != deref(r.Folder) {
-			folders = append(folders, folder{Name: deref(r.Folder)})
+		if n := len(folders); n == 0 || folders[n-1].Name != opt.Value(r.Folder) {
+			folders = append(folders, folder{Name: opt.Value(r.Folder)})
 		}
 		last := &folders[len(folders)-1]
 		last.Items = append(last.Items, r)

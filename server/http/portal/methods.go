@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"rail/server/money/payout"
+	"rail/server/opt"
 )
 
 // detail is one of the account details that a payout method needs. Its name is
@@ -185,7 +186,7 @@ type line struct{ Label, Text string }
 
 // stored opens the details of the partner.
 func (v *visit) stored() (*stored, error) {
-	name := deref(v.partner.PayoutMethod)
+	name := opt.Value(v.partner.PayoutMethod)
 	if name == "" {
 		return nil, nil
 	}

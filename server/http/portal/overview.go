@@ -32,7 +32,7 @@ func overview(v *visit) error {
 	}
 	h.Link = v.ownLink(h.Partner)
 	balances, err := v.portal.Server.ListBalances(ctx, gen.ListBalancesRequestObject{Params: gen.ListBalancesParams{
-		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Limit: ptr(int64(100)),
+		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Limit: new(int64(100)),
 	}})
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func overview(v *visit) error {
 		return cmp.Compare(own(b, h.Currency), own(a, h.Currency))
 	})
 	latest, err := v.portal.Server.ListCommissions(ctx, gen.ListCommissionsRequestObject{Params: gen.ListCommissionsParams{
-		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Limit: ptr(int64(5)),
+		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Limit: new(int64(5)),
 	}})
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ func TestChart(t *testing.T) {
 	t.Parallel()
 	rows := func(amounts ...int64) (out []gen.ReportRow) {
 		for _, a := range amounts {
-			out = append(out, gen.ReportRow{Key: ptr("2026-01-01"), CommissionsMinor: a})
+			out = append(out, gen.ReportRow{Key: new("2026-01-01"), CommissionsMinor: a})
 		}
 		return out
 	}
@@ -49,8 +49,8 @@ func TestWhatIsVeiled(t *testing.T) {
 	require.Equal(t, "a•••@example.com", veiled("ada@example.com"))
 	require.Equal(t, "•••• 3000", veiled("DE89370400440532013000"))
 	require.Equal(t, "É•••", veiled("Édith"))
-	require.Equal(t, "É•••", mask(nil, ptr("Édith")))
-	require.Equal(t, "•••", mask(nil, ptr("")))
+	require.Equal(t, "É•••", mask(nil, new("Édith")))
+	require.Equal(t, "•••", mask(nil, new("")))
 	require.Equal(t, "−1,234,567.89 USD", money(-123456789, "USD"))
 	require.Equal(t, "123 JPY", money(123, "JPY"))
 	require.Equal(t, "1,000 JPY", money(1000, "JPY"))

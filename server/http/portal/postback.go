@@ -11,6 +11,7 @@ import (
 
 	gen "rail/gen/api"
 	"rail/gen/db"
+	"rail/server/opt"
 	"rail/server/outbound/webhook"
 	"rail/server/problem"
 	"rail/server/work"
@@ -156,7 +157,7 @@ func (v *visit) addPostback(url string, types []gen.EventType) (secret string, e
 			return err
 		}
 		e := out.(gen.CreateWebhookEndpoint201JSONResponse)
-		secret = deref(e.Secret)
+		secret = opt.Value(e.Secret)
 		return v.audit(ctx, "webhook_endpoint.created", e.ID, nil, sketch(e.URL, e.EventTypes, e.Enabled))
 	})
 	return secret, err
@@ -221,7 +222,7 @@ func rotatePostback(v *visit) error {
 		if err != nil {
 			return err
 		}
-		secret = deref(out.(gen.RotateWebhookEndpointSecret200JSONResponse).Secret)
+		secret = opt.Value(out.(gen.RotateWebhookEndpointSecret200JSONResponse).Secret)
 		return v.audit(ctx, "webhook_endpoint.secret_rotated", page.Current.ID, nil, nil)
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	gen "rail/gen/api"
 	"rail/server/http/handlers"
+	"rail/server/opt"
 )
 
 // profileFields are those of the profile that the partner may change.
@@ -43,8 +44,8 @@ func (v *visit) settingsPage(open string) (settingsPage, error) {
 	p := v.partner
 	page := settingsPage{
 		Profile: formState{Values: map[string]string{
-			"first_name": deref(p.FirstName), "last_name": deref(p.LastName), "display_name": deref(p.DisplayName),
-			"company_name": deref(p.CompanyName), "website_url": deref(p.WebsiteURL), "country_code": deref(p.CountryCode),
+			"first_name": opt.Value(p.FirstName), "last_name": opt.Value(p.LastName), "display_name": opt.Value(p.DisplayName),
+			"company_name": opt.Value(p.CompanyName), "website_url": opt.Value(p.WebsiteURL), "country_code": opt.Value(p.CountryCode),
 		}},
 		Payout:  formState{Values: map[string]string{}},
 		Choices: handlers.Choices{FirstReferral: p.EmailFirstReferral, NewReferral: p.EmailNewReferral, PayoutPaid: p.EmailPayoutPaid},

@@ -14,6 +14,7 @@ import (
 	"rail/server/http/static"
 	"rail/server/money/payout"
 	"rail/server/money/rules"
+	"rail/server/opt"
 )
 
 //go:embed templates assets
@@ -174,21 +175,12 @@ var vocabulary = map[string]string{
 // mask shows that there is a customer, and not who.
 func mask(texts ...*string) string {
 	for _, t := range texts {
-		for _, r := range deref(t) {
+		for _, r := range opt.Value(t) {
 			return string(r) + "•••"
 		}
 	}
 	return "•••"
 }
-
-func deref[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
-}
-
-func ptr[T any](v T) *T { return &v }
 
 // month is the name of a month that a report's row begins.
 func month(key string) string {

@@ -16,6 +16,7 @@ import (
 	"rail/server/ident"
 	"rail/server/money/report"
 	"rail/server/money/rules"
+	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
@@ -196,7 +197,7 @@ func (r *recording) toFacts() rules.Facts {
 		},
 		Customer: rules.CustomerFacts{
 			ConvertedAt: k.ConvertedAt, LeadAt: &k.LeadAt, TrackedBy: k.TrackedBy, CouponID: k.CouponID, LinkID: k.LinkID,
-			Identifier: k.Identifier, Metadata: k.Metadata, Country: optional(r.who.ClickCountry),
+			Identifier: k.Identifier, Metadata: k.Metadata, Country: opt.OrNil(r.who.ClickCountry),
 		},
 		Partner: rules.PartnerFacts{GroupID: r.who.PartnerGroupID, TagIDs: r.who.TagIds, CountryCode: r.who.PartnerCountry},
 	}
@@ -319,13 +320,6 @@ func effective(c rules.Choice, override *rules.Rate) rules.Rate {
 		return *override
 	}
 	return rules.Rate{RateType: c.RateType, RateValue: c.RateValue}
-}
-
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }
 
 // write puts the sale and all that follows from it behind the commit.

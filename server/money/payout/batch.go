@@ -7,6 +7,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/ident"
+	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/work"
 )
@@ -94,7 +95,7 @@ func (o Order) join(ctx context.Context, u *work.Unit, b db.PayoutBatch) (bool, 
 		return false, nil
 	}
 	n, err := queries.PayoutRunAgain(ctx, u.Tx, db.PayoutRunAgainParams{
-		PeriodEnd: o.PeriodEnd, Automatic: o.Automatic, ProgramID: b.ProgramID, BatchID: b.ID, GroupID: text(o.GroupID),
+		PeriodEnd: o.PeriodEnd, Automatic: o.Automatic, ProgramID: b.ProgramID, BatchID: b.ID, GroupID: opt.Value(o.GroupID),
 		IgnoreMinimum: o.IgnoreMinimum, OrgID: b.OrgID,
 	})
 	return n > 0, err
@@ -108,7 +109,7 @@ func (o Order) begin(ctx context.Context, u *work.Unit, b db.PayoutBatch) error 
 		return err
 	case last != "":
 		return queries.PayoutRunInsert(ctx, u.Later(), db.PayoutRunInsertParams{
-			ID: ident.New(ident.Run), OrgID: b.OrgID, ProgramID: b.ProgramID, BatchID: b.ID, GroupID: text(o.GroupID),
+			ID: ident.New(ident.Run), OrgID: b.OrgID, ProgramID: b.ProgramID, BatchID: b.ID, GroupID: opt.Value(o.GroupID),
 			IgnoreMinimum: o.IgnoreMinimum, Automatic: o.Automatic, PeriodEnd: o.PeriodEnd, AfterID: last, CreatedAt: u.Now,
 		})
 	case o.Automatic:

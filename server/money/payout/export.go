@@ -16,6 +16,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/money/rules"
+	"rail/server/opt"
 	"rail/server/secret"
 	"rail/server/work"
 )
@@ -112,7 +113,7 @@ func (f File) unpaid(ctx context.Context) (other []db.PayoutsUnpaidRow, err erro
 	rows, err := queries.PayoutsUnpaid(ctx, f.Pool, db.PayoutsUnpaidParams{BatchID: f.Batch.ID, OrgID: f.Batch.OrgID, Rail: &rail})
 	var found []string
 	for _, r := range rows {
-		if text(r.Method) == f.Format {
+		if opt.Value(r.Method) == f.Format {
 			found = append(found, r.Currency)
 		} else {
 			other = append(other, r)
@@ -185,7 +186,7 @@ func (f File) row(p db.PayoutsToFileRow) ([]string, Left, error) {
 // leaves says why a payout is not in the file, if it is not.
 func (f File) leaves(p db.PayoutsToFileRow, to string) Left {
 	left := Left{PayoutID: p.Payout.ID}
-	made, wanted := cmp.Or(text(p.Payout.Method), "no method"), cmp.Or(text(p.Partner.PayoutMethod), "no method")
+	made, wanted := cmp.Or(opt.Value(p.Payout.Method), "no method"), cmp.Or(opt.Value(p.Partner.PayoutMethod), "no method")
 	switch {
 	case f.Currency != "" && p.Payout.Currency != f.Currency:
 		left.Why, left.Elsewhere = "it is in "+p.Payout.Currency, true

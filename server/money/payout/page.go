@@ -9,6 +9,7 @@ import (
 	"rail/gen/db"
 	"rail/server/ident"
 	"rail/server/money/ledger"
+	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/work"
 )
@@ -169,7 +170,7 @@ func (p page) write(ctx context.Context, u *work.Unit) error {
 				attached.PayoutIds, attached.Ids = append(attached.PayoutIds, y.ID), append(attached.Ids, id)
 			}
 		}
-		tell(u, y, text(present.Reason))
+		tell(u, y, opt.Value(present.Reason))
 	}
 	if err := queries.PayoutsInsert(ctx, u.Later(), made); err != nil {
 		return err
@@ -186,26 +187,18 @@ func add(p *db.PayoutsInsertParams, y db.Payout) {
 	p.Amounts = append(p.Amounts, y.AmountMinor)
 	p.Currencies = append(p.Currencies, y.Currency)
 	p.Statuses = append(p.Statuses, y.Status)
-	p.Methods = append(p.Methods, text(y.Method))
-	p.Reasons = append(p.Reasons, text(y.Reason))
-	p.ReasonTexts = append(p.ReasonTexts, text(y.ReasonText))
+	p.Methods = append(p.Methods, opt.Value(y.Method))
+	p.Reasons = append(p.Reasons, opt.Value(y.Reason))
+	p.ReasonTexts = append(p.ReasonTexts, opt.Value(y.ReasonText))
 }
 
 func judge(p *db.PayoutsReevaluateParams, y db.Payout) {
 	p.Ids = append(p.Ids, y.ID)
 	p.Amounts = append(p.Amounts, y.AmountMinor)
 	p.Statuses = append(p.Statuses, y.Status)
-	p.Methods = append(p.Methods, text(y.Method))
-	p.Reasons = append(p.Reasons, text(y.Reason))
-	p.ReasonTexts = append(p.ReasonTexts, text(y.ReasonText))
-}
-
-// text is what a column holds, or empty for nothing.
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
+	p.Methods = append(p.Methods, opt.Value(y.Method))
+	p.Reasons = append(p.Reasons, opt.Value(y.Reason))
+	p.ReasonTexts = append(p.ReasonTexts, opt.Value(y.ReasonText))
 }
 
 // tell records what became of a payout. That one is not eligible for the reason of

@@ -1,0 +1,31 @@
+// Package opt reads and makes values that may be absent, which rows and bodies
+// hold as pointers.
+package opt
+
+import "strings"
+
+// OrNil returns a pointer to v, or nil for the zero value.
+func OrNil[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
+
+// Value returns what p points to, or the zero value.
+func Value[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+// Upper returns the upper-case form of an optional code.
+func Upper(p *string) *string {
+	if p == nil {
+		return nil
+	}
+	return new(strings.ToUpper(*p))
+}

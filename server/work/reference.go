@@ -1,0 +1,184 @@
+package work
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/db"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+)
+
+var queries = db.New()
+
+// Found turns "no row" into the 404 that absent and foreign objects share.
+// param names the field that refers to the object; "" is the path.
+func Found(err error, param string) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return problem.NotFound(param)
+	}
+	return err
+}
+
+// IgnoreNoRows returns nil for "no row".
+func IgnoreNoRows(err error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	return err
+}
+
+// SameProgram refuses an object of the tenant's own other program (decisions,
+// 196): what param names must fit here.
+func SameProgram(objectProgram, programID, param string) error {
+	if objectProgram != programID {
+		return problem.On(param, problem.InvalidReference, "%s belongs to another program.", param)
+	}
+	return nil
+}
+
+// Program returns a program of the tenant's that the field program_id names.
+func (u *Unit) Program(ctx context.Context, id string) (db.Program, error) {
+	p, err := queries.ProgramGet(ctx, u.DB(), db.ProgramGetParams{ID: id, OrgID: u.OrgID})
+	return p, Found(err, "program_id")
+}
+
+// Reference is an id in a filter or a body that must be of the tenant and of the
+// program at hand. One whose ID is nil is not checked.
+type Reference struct {
+	Param string
+	ID    *string
+	// find returns the program of the object, or pgx.ErrNoRows.
+	find func(ctx context.Context, tx pgtx.DBTX, org, id string) (string, error)
+}
+
+// References checks references, in a round trip of the caller's.
+type References struct {
+	asked    []Reference
+	programs []string
+	errs     []error
+}
+
+// NewReferences returns the check of those references that are given.
+func NewReferences(refs ...Reference) *References {
+	k := &References{}
+	for _, r := range refs {
+		if r.ID != nil {
+			k.asked = append(k.asked, r)
+		}
+	}
+	k.programs, k.errs = make([]string, len(k.asked)), make([]error, len(k.asked))
+	return k
+}
+
+// Reads returns one read a reference; they keep their errors for Verdict.
+func (k *References) Reads(ctx context.Context, u *Unit) []pgtx.Read {
+	out := make([]pgtx.Read, len(k.asked))
+	for i, r := range k.asked {
+		out[i] = func(tx pgtx.DBTX) error {
+			k.programs[i], k.errs[i] = r.find(ctx, tx, u.OrgID, *r.ID)
+			return IgnoreNoRows(k.errs[i])
+		}
+	}
+	return out
+}
+
+// Verdict returns the first refusal, once the reads have run. Unknown and foreign
+// ids are one and the same 404; an id of the tenant's own other program does not
+// fit here (decisions, 22 and 196).
+func (k *References) Verdict(programID string) error {
+	for i, r := range k.asked {
+		if err := Found(k.errs[i], r.Param); err != nil {
+			return err
+		}
+		if err := SameProgram(k.programs[i], programID, r.Param); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Check checks references in a round trip of their own.
+func (u *Unit) Check(ctx context.Context, programID string, refs ...Reference) error {
+	k := NewReferences(refs...)
+	if len(k.asked) == 0 {
+		return nil
+	}
+	if err := u.Together(ctx, k.Reads(ctx, u)...); err != nil {
+		return err
+	}
+	return k.Verdict(programID)
+}
+
+// ProgramRef lets the program of a body be checked in the trip of the body's
+// other references; it stands first among them.
+func ProgramRef(param string, id *string) Reference {
+	return Reference{param, id, func(ctx context.Context, tx pgtx.DBTX, org, id string) (string, error) {
+		return queries.ProgramExists(ctx, tx, db.ProgramExistsParams{ID: id, OrgID: org})
+	}}
+}
+
+// PartnerRef is a reference to a partner.
+func PartnerRef(param string, id *string) Reference {
+	return Reference{param, id, func(ctx context.Context, tx pgtx.DBTX, org, id string) (string, error) {
+		return queries.PartnerProgram(ctx, tx, db.PartnerProgramParams{ID: id, OrgID: org})
+	}}
+}
+
+// GroupRef is a reference to a group.
+func GroupRef(param string, id *string) Reference {
+	return Reference{param, id, func(ctx context.Context, tx pgtx.DBTX, org, id string) (string, error) {
+		return queries.GroupProgram(ctx, tx, db.GroupProgramParams{ID: id, OrgID: org})
+	}}
+}
+
+// LinkRef is a reference to a link.
+func LinkRef(param string, id *string) Reference {
+	return Reference{param, id, func(ctx context.Context, tx pgtx.DBTX, org, id string) (string, error) {
+		return queries.LinkProgram(ctx, tx, db.LinkProgramParams{ID: id, OrgID: org})
+	}}
+}
+
+// ReferralRef is a reference to a referral.
+func ReferralRef(param string, id *string) Reference {
+	return Reference{param, id, func(ctx context.Context, tx pgtx.DBTX, org, id string) (string, error) {
+		return queries.ReferralProgram(ctx, tx, db.ReferralProgramParams{ID: id, OrgID: org})
+	}}
+}
+
+// CustomerRef is a reference to a customer.
+func CustomerRef(param string, id *string) Reference {
+	return Reference{param, id, func(ctx context.Context, tx pgtx.DBTX, org, id string) (string, error) {
+		return queries.CustomerProgram(ctx, tx, db.CustomerProgramParams{ID: id, OrgID: org})
+	}}
+}
+
+// SaleRef is a reference to a sale.
+func SaleRef(param string, id *string) Reference {
+	return Reference{param, id, func(ctx context.Context, tx pgtx.DBTX, org, id string) (string, error) {
+		return queries.SaleProgram(ctx, tx, db.SaleProgramParams{ID: id, OrgID: org})
+	}}
+}
+
+// PayoutRef is a reference to a payout.
+func PayoutRef(param string, id *string) Reference {
+	return Reference{param, id, func(ctx context.Context, tx pgtx.DBTX, org, id string) (string, error) {
+		return queries.PayoutProgram(ctx, tx, db.PayoutProgramParams{ID: id, OrgID: org})
+	}}
+}
+
+// TagRef is a reference to a tag.
+func TagRef(param string, id *string) Reference {
+	return Reference{param, id, func(ctx context.Context, tx pgtx.DBTX, org, id string) (string, error) {
+		return queries.TagProgram(ctx, tx, db.TagProgramParams{ID: id, OrgID: org})
+	}}
+}
+
+// BatchRef is a reference to a payout batch.
+func BatchRef(param string, id *string) Reference {
+	return Reference{param, id, func(ctx context.Context, tx pgtx.DBTX, org, id string) (string, error) {
+		return queries.BatchProgram(ctx, tx, db.BatchProgramParams{ID: id, OrgID: org})
+	}}
+}
