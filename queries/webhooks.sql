@@ -160,7 +160,8 @@ RETURNING d.id, w.enabled, w.updated_at AS version;
 
 -- name: WebhookDisable :many
 -- WebhookDisable turns off an endpoint whose last twenty deliveries all failed
--- for good, within thirty days and over at least five (specification, Delivery 3).
+-- for good, within thirty days and over at least five: a receiver that is gone, not
+-- one that has a bad day.
 UPDATE webhook_endpoints w SET enabled = false, updated_at = @now
 FROM (
     SELECT count(*) AS n, bool_and(x.status = 'failed') AS all_failed, min(x.finished_at) AS first, max(x.finished_at) AS last

@@ -10,7 +10,7 @@ import (
 	"rail/server/quota"
 )
 
-// Scopes is the closed list of the specification, Authentication 2.
+// Scopes is the closed list of what a key may be given.
 var Scopes = []string{"read", "write", "partners:write", "commissions:write", "payouts:write", "webhooks:write"}
 
 // DefaultRateLimit is the requests a second of a key, unless it was made with
@@ -32,7 +32,7 @@ type Key struct {
 }
 
 // Allows tells whether the key has one of the scopes. write satisfies every
-// scope (decisions, 1).
+// scope, reading included.
 func (k Key) Allows(alternatives []string) bool {
 	if len(alternatives) == 0 || slices.Contains(k.Scopes, "write") {
 		return true

@@ -11,7 +11,7 @@ import (
 )
 
 // Tolerance is how far a signature's time may lie from the server's clock, in
-// either direction (specification, Limits).
+// either direction: clocks differ, and a captured request is of use for as long.
 const Tolerance = 5 * time.Minute
 
 // Reasons for which a Rail-Signature is refused.

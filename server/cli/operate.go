@@ -18,7 +18,7 @@ import (
 	"rail/server/postgres/migrate"
 )
 
-// The largest rates that a flow takes too (decisions, 132).
+// The largest rates that a flow takes too.
 const (
 	maxPercent = 50_000
 	maxFixed   = 99_999_999

@@ -10,7 +10,7 @@ import (
 )
 
 // wire is RFC 3339 in UTC with milliseconds, the form of every time in a
-// response or an event (decisions, 20).
+// response or an event.
 const wire = "2006-01-02T15:04:05.000Z"
 
 // Times accepted from a client lie in [earliest, latest) (decisions, 189).

@@ -46,8 +46,7 @@ type request struct {
 }
 
 // Record notes an event of an organization, of a type of the catalogue with its
-// data. Events about sample rows are not kept: they are no news to anyone
-// (decisions, 24).
+// data. Events about sample rows are not kept: they are no news to anyone.
 func (r *Recorder) Record(orgID, kind string, about Subject, data any) {
 	if r.err != nil || ident.IsSample(about.ProgramID) {
 		return

@@ -14,7 +14,7 @@ import (
 // Prefix is the type part of an id, its underscore included.
 type Prefix string
 
-// The prefixes of the specification's table, and those of the operator's own
+// The prefixes of the API's objects, and those of the operator's own
 // objects (organizations, API keys, audit entries, job runs).
 const (
 	Organization Prefix = "org_"
@@ -87,7 +87,7 @@ func Has(id string, p Prefix) bool {
 }
 
 // BalanceID is the id of a partner's balance in a currency, made of both, so
-// that it needs no look-up (decisions, 111).
+// that it is a cursor without a look-up.
 func BalanceID(partnerID, currency string) string {
 	prefix := string(Balance)
 	if IsSample(partnerID) {

@@ -16,8 +16,8 @@ import (
 const (
 	// purgeBatch bounds the rows, and so the locks, of one statement.
 	purgeBatch = 1000
-	// minRetention is how many days events and deliveries are kept at least
-	// (decisions, 168).
+	// minRetention is how many days events and deliveries are kept at least: a
+	// replay may ask for as many.
 	minRetention = 30
 	// idleBucketDays is after how many days the bucket of a silent key is forgotten.
 	idleBucketDays = 1

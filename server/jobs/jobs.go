@@ -45,7 +45,7 @@ type Means struct {
 	RetentionDays int
 }
 
-// All returns every job (decisions, 207).
+// All returns every job.
 func All(m Means) []Job {
 	return []Job{
 		mature(m.Pool),

@@ -183,7 +183,7 @@ func (k *Keeper) FormerAPIKeyHashes(token string) [][]byte {
 func (k *Keeper) HashAPIKey(token string) []byte { return mac(k.current.apiKey, token) }
 
 // HashIP returns 16 bytes that recognize an address within a program and tell
-// nothing about it (decisions, 71), however the address is spelled. Under a new
+// nothing about it, however the address is spelled. Under a new
 // secret key all addresses are new.
 func (k *Keeper) HashIP(programID, ip string) []byte {
 	if a, err := netip.ParseAddr(ip); err == nil {

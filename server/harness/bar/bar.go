@@ -1,5 +1,5 @@
-// Package bar holds the service against the reliability bar (reliability,
-// section 2): two server processes and one PostgreSQL, under generated requests,
+// Package bar holds the service against the reliability bar, the stages G1 to
+// G11: two server processes and one PostgreSQL, under generated requests,
 // races, kills and crashes. Each stage ends with a clean audit, and fails where
 // it could not do what it says.
 package bar

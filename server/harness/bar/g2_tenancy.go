@@ -304,7 +304,8 @@ func newID(prefix string) string {
 	return id
 }
 
-// uniques: what is unique is unique within an organization (T4).
+// uniques: what is unique is unique within an organization, so that a refusal
+// tells nothing of another one's data.
 func (s *sweep) uniques(ctx context.Context, other *org) error {
 	stem := s.theirs["handle"]
 	same, err := s.w.org(ctx, "Same")

@@ -62,8 +62,8 @@ type turnstile struct {
 	refused, admitted, unknown int
 }
 
-// needs is the table of the specification, by method and resource: what the
-// description says must agree with it.
+// needs is what a key must be allowed, by method and resource, written once more
+// by hand: what the description says must agree with it.
 func needs(op *operation) []string {
 	resource, _, _ := strings.Cut(strings.TrimPrefix(op.path, "/v1/"), "/")
 	switch {

@@ -29,8 +29,25 @@ type kept struct {
 	first answer
 }
 
-// idempotency is G4: every POST through the rows of the matrix. That a request
-// which died, or failed, leaves its key free (I10, I14) is G7's.
+// idempotency is G4: every POST, and then a second one of each kind with its key.
+// A fault names the kind:
+//
+//	I1   the same request is replayed, to the byte
+//	I2   with other white space or order of members too
+//	I3   with another value it is refused, and the first still replays
+//	I4   so is another path
+//	I5   and another query
+//	I6   another organization learns nothing of the key
+//	I7   another API key of the organization gets the replay
+//	I8   one without the scope is refused before anything is looked up
+//	I9   of callers at once one does the work, and the others are told to wait
+//	I11  a day later the key is free
+//	I12  an answer that is not kept leaves the key free
+//	I13  a refusal after the work had begun is kept
+//	I15  on anything but a POST a key means nothing
+//	I16  a malformed key is refused
+//
+// That a request which died, or failed, leaves its key free is G7's.
 func idempotency(ctx context.Context, w *world, size Size) (figures, error) {
 	k := &keyed{w: w, last: map[string]kept{}}
 	if err := k.prepare(ctx); err != nil {

@@ -7,7 +7,7 @@ import (
 	"net/http"
 )
 
-// cuts is C3: the database commits, and the server never hears of it. A retry
+// cuts: the database commits, and the server never hears of it. A retry
 // with the key gets the stored answer, one without it the same sale.
 func (s *storm) cuts(ctx context.Context, n int, f *figures) (err error) {
 	proxy, dsn, err := newProxy(s.w.dsn)

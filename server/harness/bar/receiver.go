@@ -77,7 +77,9 @@ func (b *badReceiver) requests(name string) int {
 
 func say(c net.Conn, format string, args ...any) { _, _ = fmt.Fprintf(c, format, args...) }
 
-// behaviours are S1 to S37 of reliability, as far as one listener can show them.
+// behaviours are what receivers may do: every class of status, answers that are
+// late, broken, endless or no HTTP at all. Faults of TLS and of names need more
+// than one listener; tests of package webhook have them.
 func behaviours() []behaviour {
 	var out []behaviour
 	for _, status := range []int{200, 201, 202, 204, 299, 300, 301, 302, 303, 307, 308, 400, 401, 404, 410, 422, 429, 451, 500, 502, 503, 504} {

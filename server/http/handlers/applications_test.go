@@ -66,7 +66,7 @@ func TestApplicationTravels(t *testing.T) {
 	s.Refused(409, "program_paused", "", apply(s, program, "new@example.com"))
 }
 
-// R9: of approvals and rejections of an application one decides.
+// Of approvals and rejections of an application one decides.
 func TestRaceR9Application(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -137,7 +137,7 @@ func TestRiskFlags(t *testing.T) {
 	answers := atOnce(8, func(int) apitest.Answer {
 		return s.Post("/v1/risk_flags/"+id+"/resolve", M{"note": "A known one.", "status": "dismissed"})
 	})
-	require.Equal(t, []int{1, 7}, []int{statuses(answers, 200), statuses(answers, 409)}, "R19")
+	require.Equal(t, []int{1, 7}, []int{statuses(answers, 200), statuses(answers, 409)}, "one of eight decides")
 	done := s.Must(200, s.Get("/v1/risk_flags/"+id))
 	require.Equal(t, []any{"dismissed", "A known one."}, []any{done.String("status"), done.String("resolution_note")})
 	require.Regexp(t, `^usr_`, done.String("resolved_by"))

@@ -353,7 +353,7 @@ func TestCampaignWithoutMail(t *testing.T) {
 	m.Refused(404, "resource_not_found", "program_id", s.Post("/v1/campaigns/"+id+"/send", M{"program_id": other}))
 }
 
-// TestCampaignOnce: several callers start it once (R20), and several replicas
+// TestCampaignOnce: several callers start it once, and several replicas
 // send each mail once.
 func TestCampaignOnce(t *testing.T) {
 	t.Parallel()

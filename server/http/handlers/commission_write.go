@@ -18,7 +18,7 @@ import (
 )
 
 // CreateCommission makes a commission by hand; the reason goes to the audit log
-// (specification, Commissions; decisions, 106 and 108).
+// alone (decisions, 106 and 108).
 func (s *Server) CreateCommission(ctx context.Context, r api.CreateCommissionRequestObject) (api.CreateCommissionResponseObject, error) {
 	u, b := work.From(ctx), r.Body
 	if b.AmountMinor == 0 {

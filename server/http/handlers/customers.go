@@ -21,7 +21,7 @@ import (
 )
 
 // CreateCustomer attributes a customer to a partner: by name, or through the
-// click that brought the visitor (specification, Customers).
+// click that brought the visitor, or by a coupon.
 func (s *Server) CreateCustomer(ctx context.Context, r api.CreateCustomerRequestObject) (api.CreateCustomerResponseObject, error) {
 	u, b := work.From(ctx), r.Body
 	k, inserted, err := s.enroll(ctx, u, b)
@@ -327,8 +327,7 @@ func reassign(ctx context.Context, u *work.Unit, k *db.Customer, partnerID strin
 
 // DeleteCustomer removes a customer that never paid. Its sign-up commission is
 // voided unless it was paid, and its lead, when nobody else holds it, becomes a
-// visit again
-// (decisions, 72 and 88).
+// visit again (decisions, 72 and 88).
 func (s *Server) DeleteCustomer(ctx context.Context, r api.DeleteCustomerRequestObject) (api.DeleteCustomerResponseObject, error) {
 	u := work.From(ctx)
 	k, err := lockCustomer(ctx, u, r.ID)

@@ -15,8 +15,8 @@ import (
 	"rail/server/work"
 )
 
-// unprovoked are the types that only an operator's purge causes, which Rail does
-// not have (decisions, 101).
+// unprovoked are the types that only an operator's purge would cause, which Rail
+// does not have.
 var unprovoked = []string{"sale.deleted", "commission.deleted"}
 
 // provokedByResources are the types that TestEventBodies provokes.

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// maxFlows bounds the flows of a program, active or not (decisions, 137).
+	// maxFlows bounds the flows of a program, active or not: sales read them.
 	maxFlows = 500
 	// maxFlowConditions bounds the conditions of a flow, and maxActiveConditions
 	// those of a program's active flows together, in bytes of JSON (decisions, 232).
@@ -29,7 +29,7 @@ const (
 	maxActiveConditions = 256 << 10
 	// maxPercent is the highest percentage in basis points (decisions, 132).
 	maxPercent = 50_000
-	// defaultPriority leaves room on both sides (decisions, 130).
+	// defaultPriority leaves room on both sides.
 	defaultPriority = 100
 )
 

@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// slugLength is how many random characters a short link has (decisions, 76).
+	// slugLength is how many random characters a short link has: short, and too
+	// many to be guessed one after the other.
 	slugLength = 7
 	// defaultParam carries the value where the program names no parameter.
 	defaultParam = "ref"
@@ -221,7 +222,7 @@ func (s *Server) UpdateLink(ctx context.Context, r api.UpdateLinkRequestObject) 
 }
 
 // DeleteLink takes a link out of sight. It keeps its value and its address goes
-// on redirecting (decisions, 78).
+// on redirecting: links in print cannot be taken back.
 func (s *Server) DeleteLink(ctx context.Context, r api.DeleteLinkRequestObject) (api.DeleteLinkResponseObject, error) {
 	u := work.From(ctx)
 	link, err := lockLink(ctx, u, r.ID)

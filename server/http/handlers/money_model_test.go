@@ -13,7 +13,7 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// The model is money as the specification and the decisions tell it, kept in
+// The model is money as the contract and DECISIONS.md tell it, kept in
 // memory and worked out apart from the server's own rules.
 
 type modelSale struct {

@@ -23,7 +23,7 @@ import (
 )
 
 // TestNoConnections: a database that lets nobody in any more is told as 503 at once,
-// and nothing needs a restart when it does again (reliability, C10).
+// and nothing needs a restart when it does again.
 func TestNoConnections(t *testing.T) {
 	t.Parallel()
 	owner := apitest.New(t)
@@ -66,7 +66,7 @@ func TestNoConnections(t *testing.T) {
 }
 
 // TestStopsUnderLoad: a server that is told to stop finishes what it has begun: of
-// what it wrote it has told (reliability, C9).
+// what it wrote it has told.
 func TestStopsUnderLoad(t *testing.T) {
 	t.Parallel()
 	base := apitest.Real(t)
@@ -125,8 +125,7 @@ func TestStopsUnderLoad(t *testing.T) {
 }
 
 // TestStoppedReplica: a replica that stands still in the middle of a write holds
-// the others up for ten seconds at most, and writes nothing of it when it wakes
-// (reliability, C8).
+// the others up for ten seconds at most, and writes nothing of it when it wakes.
 func TestStoppedReplica(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("RAIL_TEST_FULL") != "1" {
@@ -174,7 +173,7 @@ const next = `SET LOCAL lock_timeout = '2s';
 	CREATE INDEX commissions_amount_idx ON commissions (program_id, amount_minor);`
 
 // TestMigrationUnderLoad: replicas answer while the tables of the next release are
-// put in place, and go on with them (reliability, C11).
+// put in place, and go on with them.
 func TestMigrationUnderLoad(t *testing.T) {
 	t.Parallel()
 	base := apitest.Real(t)

@@ -239,7 +239,7 @@ func TestPagingFilteredCount(t *testing.T) {
 	require.Equal(t, "pending", last.Data()[0]["status"])
 }
 
-// TestPagingBadValues: values that no list takes (reliability 2.10, P8, P11).
+// TestPagingBadValues: values that no list takes.
 func TestPagingBadValues(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

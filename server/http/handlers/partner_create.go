@@ -120,8 +120,8 @@ func entryGroup(ctx context.Context, tx pgtx.DBTX, org string, e *admission) (db
 	return queries.GroupDefault(ctx, tx, db.GroupDefaultParams{ProgramID: e.programID, OrgID: org})
 }
 
-// mayEnter refuses another program's group, a blocked country (decisions, 40)
-// and a paused program (37).
+// mayEnter refuses another program's group, a blocked country and a paused program
+// (decisions, 37 and 40).
 func mayEnter(prog db.Program, group db.Group, e *admission) error {
 	if err := work.SameProgram(group.ProgramID, prog.ID, "group_id"); err != nil {
 		return err

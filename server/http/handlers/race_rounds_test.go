@@ -86,7 +86,7 @@ func statuses(answers []apitest.Answer, status int) (n int) {
 	return n
 }
 
-// R1: refunds of one sale at once make one.
+// Refunds of one sale at once make one.
 func TestRaceR1RefundRefund(t *testing.T) {
 	t.Parallel()
 	w := newTwins(t)
@@ -105,7 +105,7 @@ func TestRaceR1RefundRefund(t *testing.T) {
 	w.tallied(t)
 }
 
-// R2, R6: a payment and refunds at once: voided and not paid, or paid and clawed
+// A payment and refunds at once: voided and not paid, or paid and clawed
 // back, once.
 func TestRaceR2R6RefundMarkPaid(t *testing.T) {
 	t.Parallel()
@@ -144,7 +144,7 @@ func ensure201(a apitest.Answer) apitest.Answer {
 	return a
 }
 
-// R3, R5: refunds and batches of one month at once: one payout a partner, which
+// Refunds and batches of one month at once: one payout a partner, which
 // holds exactly what is in it.
 func TestRaceR3R5RefundBatch(t *testing.T) {
 	t.Parallel()
@@ -165,7 +165,7 @@ func TestRaceR3R5RefundBatch(t *testing.T) {
 	}
 }
 
-// R4: a refund, approvals and the jobs at once keep one order.
+// A refund, approvals and the jobs at once keep one order.
 func TestRaceR4RefundMaturityApprove(t *testing.T) {
 	t.Parallel()
 	w := newTwins(t)
@@ -200,7 +200,7 @@ func TestRaceR4RefundMaturityApprove(t *testing.T) {
 	}
 }
 
-// R7: a payment by hand and the rail's settlement: one wins.
+// A payment by hand and the rail's settlement: one wins.
 func TestRaceR7MarkPaidSettlement(t *testing.T) {
 	t.Parallel()
 	w := newTwins(t, M{"payout_methods": []string{"paypal"}})
@@ -233,7 +233,7 @@ func TestRaceR7MarkPaidSettlement(t *testing.T) {
 	w.tallied(t)
 }
 
-// R8: of approvals and rejections one decides.
+// Of approvals and rejections one decides.
 func TestRaceR8ApproveReject(t *testing.T) {
 	t.Parallel()
 	w := newTwins(t)
@@ -255,7 +255,7 @@ func TestRaceR8ApproveReject(t *testing.T) {
 	w.tallied(t)
 }
 
-// R12: of a customer's first sales at once one is the first.
+// Of a customer's first sales at once one is the first.
 func TestRaceR12FirstSales(t *testing.T) {
 	t.Parallel()
 	w := newTwins(t)
@@ -278,7 +278,7 @@ func TestRaceR12FirstSales(t *testing.T) {
 	w.tallied(t)
 }
 
-// R13: a customer that is reassigned while it pays: sale, commission and event
+// A customer that is reassigned while it pays: sale, commission and event
 // name the same partner.
 func TestRaceR13ReassignSale(t *testing.T) {
 	t.Parallel()
@@ -301,7 +301,7 @@ func TestRaceR13ReassignSale(t *testing.T) {
 	w.tallied(t)
 }
 
-// R16: a partner that goes while its customers pay: each sale is unattributed
+// A partner that goes while its customers pay: each sale is unattributed
 // with a warning, or was complete before.
 func TestRaceR16PartnerDeleteSale(t *testing.T) {
 	t.Parallel()

@@ -31,8 +31,7 @@ var visitorToken = regexp.MustCompile(`^[A-Za-z0-9_-]{22}$`)
 // shortSlug is the form of a slug.
 var shortSlug = regexp.MustCompile(`^[0-9A-Za-z]{1,32}$`)
 
-// robots are user agents that look at links and are not visitors
-// (decisions, 69).
+// robots are user agents that look at links and are not visitors.
 var robots = regexp.MustCompile(`(?i)bot\b|crawl|spider|slurp|preview|facebookexternalhit|embedly|whatsapp|telegram|headless|monitor|curl/|wget/|python-|go-http-client|okhttp|libwww|scan`)
 
 // Redirector serves the public short links, GET /r/{slug}.

@@ -19,8 +19,8 @@ import (
 // reportMonths is how far a report looks back unless it is told.
 const reportMonths = 12
 
-// RetrieveReport counts what happened in a window of days (specification,
-// Reports; decisions, 139 to 145 and 199).
+// RetrieveReport counts what happened in a window of days (decisions, 139 to 145
+// and 199).
 func (s *Server) RetrieveReport(ctx context.Context, r api.RetrieveReportRequestObject) (api.RetrieveReportResponseObject, error) {
 	u, p := work.From(ctx), r.Params
 	q, err := reportQuery(ctx, u, p)

@@ -19,7 +19,7 @@ import (
 const ahead = 5 * time.Minute
 
 // CreateSale records a payment: 201 for a new sale, 200 with the stored one for
-// a charge that is known (specification, Rules for POST /v1/sales).
+// a charge that is known, so that a caller who is not sure may send it again.
 func (s *Server) CreateSale(ctx context.Context, r api.CreateSaleRequestObject) (api.CreateSaleResponseObject, error) {
 	u := work.From(ctx)
 	payment, err := toPayment(r.Body, u.Now)

@@ -38,13 +38,13 @@ func (h hooked) ids(path string) map[string]int {
 
 // TestDeliveriesSurviveKills: workers that are killed in the middle lose
 // nothing, what comes twice is the same, and another takes over within two
-// seconds (reliability, D1 and D9).
+// seconds.
 func TestDeliveriesSurviveKills(t *testing.T) {
 	t.Parallel()
 	h, _, start := delivering(t)
 	h.endpoint("/in")
 	h.sink.Answer = func(http.ResponseWriter, apitest.Received) { time.Sleep(3 * time.Millisecond) }
-	kills := 4 // RAIL_TEST_KILLS=50 is reliability's own figure
+	kills := 4 // RAIL_TEST_KILLS=50 is a night's run
 	if n, err := strconv.Atoi(os.Getenv("RAIL_TEST_KILLS")); err == nil {
 		kills = n
 	}
@@ -85,7 +85,7 @@ func TestDeliveriesSurviveKills(t *testing.T) {
 }
 
 // TestTakeover: the endpoint of a worker that is killed while it sends is taken
-// over at once (reliability, D9).
+// over at once.
 func TestTakeover(t *testing.T) {
 	t.Parallel()
 	h, first, start := delivering(t)
@@ -113,8 +113,7 @@ func TestTakeover(t *testing.T) {
 	require.EqualValues(t, 1, h.log(id)[0].Int("attempts"), "the attempt that was cut off is made again, not counted twice")
 }
 
-// TestFencing: a result that comes after its lease changes nothing (reliability,
-// D8).
+// TestFencing: a result that comes after its lease changes nothing.
 func TestFencing(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)
@@ -145,7 +144,7 @@ func TestFencing(t *testing.T) {
 }
 
 // TestStoppedWorker: a worker that is stopped past its lease, in the middle of
-// an attempt, changes nothing when it goes on (reliability, D8). A lease takes
+// an attempt, changes nothing when it goes on. A lease takes
 // half a minute, so that this runs with RAIL_TEST_FULL=1 only.
 func TestStoppedWorker(t *testing.T) {
 	t.Parallel()

@@ -173,7 +173,8 @@ func TestDelivery(t *testing.T) {
 }
 
 // TestRetrySchedule moves the clock through the 63 hours of a delivery that is
-// never acknowledged (reliability, D5 and D6).
+// never acknowledged: eight attempts, each at its time, and no event behind it
+// waits.
 func TestRetrySchedule(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)
@@ -339,7 +340,7 @@ func TestReplayAndPing(t *testing.T) {
 }
 
 // TestRotationByTime: after a rotation both secrets sign for a day, the new one
-// first, and never more than two (reliability, D10).
+// first, and never more than two.
 func TestRotationByTime(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)
@@ -371,7 +372,8 @@ func TestRotationByTime(t *testing.T) {
 	signed(secrets[0], secrets[1])
 }
 
-// TestAutomaticDisable is the boundary of reliability's D7.
+// TestAutomaticDisable: twenty failed for good over five days turn an endpoint
+// off, and nothing less.
 func TestAutomaticDisable(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -83,7 +83,8 @@ func bearer(c echo.Context) (string, error) {
 }
 
 // signature judges a signature whenever one is sent, and misses it where the key
-// asked for it (step 7; specification, Authentication 5).
+// asked for it (step 7): a signature that is wrong is a mistake even where none
+// is required.
 func (f *Front) signature(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if s := stateOf(c); s.keyed {

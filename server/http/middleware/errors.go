@@ -16,7 +16,7 @@ import (
 	"rail/server/problem"
 )
 
-// envelope is the body of every error (specification, Errors 1).
+// envelope is the body of every error.
 type envelope struct {
 	Error    errorBody `json:"error"`
 	Existing any       `json:"existing,omitempty"`

@@ -21,7 +21,7 @@ import (
 	"rail/server/work"
 )
 
-// HeaderIdempotencyKey names the header (specification, Conventions 7).
+// HeaderIdempotencyKey names the header under which a POST may be sent again.
 const HeaderIdempotencyKey = "Idempotency-Key"
 
 // Replay is how long a key replays its first response.

@@ -33,7 +33,7 @@ import (
 	"rail/server/secret"
 )
 
-// Version is the contract's version (specification, Versioning).
+// Version is the contract's version: a date, which additions never change.
 const Version = "2026-08-21"
 
 // Options is what the request path depends on.

@@ -52,9 +52,9 @@ type refunding struct {
 	clawback    int64
 }
 
-// GiveBack refunds a sale (specification, Refund rules; decisions, 97 to 100 and
-// 226): unpaid commissions are voided, or shrink in proportion; a paid one
-// becomes a clawback. A sale that is refunded already is left alone.
+// GiveBack refunds a sale (decisions, 97 to 100 and 226): unpaid commissions are
+// voided, or shrink in proportion; a paid one becomes a clawback. A sale that is
+// refunded already is left alone.
 func GiveBack(ctx context.Context, u *work.Unit, r Refund) (Refunded, error) {
 	w, err := openRefund(ctx, u, r)
 	if err != nil {

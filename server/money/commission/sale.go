@@ -49,7 +49,7 @@ type Outcome struct {
 }
 
 // Record records a payment: charge, sale, commission, ledger and events, in
-// the call's transaction (specification, Rules for POST /v1/sales). It costs
+// the call's transaction, so that none is ever there without the others. It costs
 // one round trip for everything that it reads, one more where a flow asks for
 // counters, one where this server meets flows for the first time, and none for
 // its writes, which travel with the commit.

@@ -13,7 +13,7 @@ import (
 // By is what a row of a report stands for.
 type By string
 
-// The dimensions of the specification; all makes one row of everything.
+// The dimensions that the API knows; all makes one row of everything.
 const (
 	Partner By = "partner"
 	Link    By = "link"
@@ -157,7 +157,7 @@ func (q Query) buckets(rows []Row) []Row {
 	return out
 }
 
-// MaxBuckets bounds the rows of a report by period (decisions, 233).
+// MaxBuckets bounds the rows of a report by period: three years of days.
 const MaxBuckets = 1100
 
 // TooLong tells whether the window has more buckets than a report may.

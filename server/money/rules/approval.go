@@ -5,7 +5,7 @@ import "rail/server/clock"
 // ApprovalMode tells how a flow's commissions are approved.
 type ApprovalMode string
 
-// The approval modes of the specification.
+// The approval modes: at once, by itself after some days, or by hand.
 const (
 	ApproveImmediately ApprovalMode = "immediate"
 	ApproveAfterDays   ApprovalMode = "after_days"
@@ -15,7 +15,7 @@ const (
 // Status is the state of a commission.
 type Status string
 
-// The states of the specification.
+// The states of a commission.
 const (
 	StatusPending  Status = "pending"
 	StatusApproved Status = "approved"

@@ -4,5 +4,5 @@
 // can be tested by itself and a dry run gives the answer of the real one.
 //
 // Money is in minor units, rates in basis points or minor units of the
-// program's currency (decisions, 92-111, 129-138 and section 3).
+// program's currency (decisions, 92 to 111, 129 to 138, and 3.1 to 3.4).
 package rules

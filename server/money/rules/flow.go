@@ -9,7 +9,7 @@ import (
 // Trigger is the event that a flow answers.
 type Trigger string
 
-// The triggers of the specification.
+// The triggers: a sale, or a customer who signs up.
 const (
 	NewPayment Trigger = "new_payment"
 	NewSignup  Trigger = "new_signup"
@@ -18,7 +18,7 @@ const (
 // Action is what a flow does.
 type Action string
 
-// The actions of the specification.
+// The actions: pay a commission, or move the partner to another group.
 const (
 	GenerateCommission Action = "generate_commission"
 	SwitchGroup        Action = "switch_group"
@@ -28,7 +28,7 @@ const (
 // units of the program's currency.
 type RateType string
 
-// The rate types of the specification.
+// The rate types: basis points of a sale, or minor units of the program's currency.
 const (
 	RatePercent RateType = "percent"
 	RateFixed   RateType = "fixed"

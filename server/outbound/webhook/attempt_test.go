@@ -37,7 +37,8 @@ func serving(t *testing.T, h http.HandlerFunc) string {
 	return s.URL
 }
 
-// TestStatuses are the sinks S1 to S22 and S40 of reliability, 2.4.
+// TestStatuses: every 2xx acknowledges, nothing else does, and no header of an
+// answer is followed or kept.
 func TestStatuses(t *testing.T) {
 	var elsewhere atomic.Int64
 	second := serving(t, func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) })
@@ -82,7 +83,8 @@ func raw(t *testing.T, do func(net.Conn)) string {
 
 func request(c net.Conn) { _, _ = http.ReadRequest(bufio.NewReader(c)) }
 
-// TestOddReceivers are the sinks S27 to S29 and S31 to S39.
+// TestOddReceivers: those that refuse, break off, speak something else, or have
+// no valid certificate or name fail, and the log says why in words.
 func TestOddReceivers(t *testing.T) {
 	t.Parallel()
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
@@ -131,8 +133,7 @@ func TestOddReceivers(t *testing.T) {
 	}
 }
 
-// TestSlowReceivers are the sinks S23 to S26 and S30: the ten seconds are those
-// of the whole attempt.
+// TestSlowReceivers: the ten seconds are those of the whole attempt.
 func TestSlowReceivers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -173,7 +174,7 @@ func TestSlowReceivers(t *testing.T) {
 	}
 }
 
-// TestBigAnswers are the sinks S31 and S32: an answer costs no memory.
+// TestBigAnswers: an answer costs no memory, however long or compressed.
 func TestBigAnswers(t *testing.T) {
 	url := serving(t, func(w http.ResponseWriter, r *http.Request) {
 		require.Empty(t, r.Header.Get("Accept-Encoding"))

@@ -118,7 +118,8 @@ func plainURL(raw string) (*url.URL, error) {
 	return u, portOf(u)
 }
 
-// portOf allows 80, 443 and 1024 to 65535 (decisions, 215).
+// portOf allows 80, 443 and 1024 to 65535: the others are those of mail, names
+// and the like, which no webhook is meant for.
 func portOf(u *url.URL) error {
 	_, after, found := strings.Cut(u.Host[strings.LastIndex(u.Host, "]")+1:], ":")
 	if !found {

@@ -13,8 +13,8 @@ const MaxAttempts = 8
 // event waits for a clock that is behind the one of its writer.
 var AtOnce = clock.At(time.Unix(0, 0))
 
-// waits are the least times from one attempt to the next (specification,
-// Delivery 2).
+// waits are the least times from one attempt to the next: a receiver that is back
+// within the hour loses little time, and one that is down for a weekend nothing.
 var waits = [MaxAttempts - 1]time.Duration{
 	time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 12 * time.Hour, 24 * time.Hour, 24 * time.Hour,
 }

@@ -1,6 +1,6 @@
 // Package webhook sends events to the endpoints that merchants and partners
 // name: signed, in the order in which they happened, one request at a time an
-// endpoint, at least once (specification, Events).
+// endpoint, at least once.
 package webhook
 
 import (
@@ -20,7 +20,7 @@ const SecretPrefix = "whsec_"
 // secretBytes is the length of what follows the prefix, before base64.
 const secretBytes = 32
 
-// NewSecret returns a fresh signing secret (decisions, 160).
+// NewSecret returns a fresh signing secret, in the form of Standard Webhooks.
 func NewSecret() string {
 	b := make([]byte, secretBytes)
 	_, _ = rand.Read(b) // never fails

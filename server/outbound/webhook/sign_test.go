@@ -10,7 +10,7 @@ import (
 	"rail/server/outbound/webhook/vectors"
 )
 
-// The vectors of reliability, 2.6.
+// TestSignatureVectors: both headers are those that others have computed.
 func TestSignatureVectors(t *testing.T) {
 	for _, c := range vectors.Signatures {
 		at := time.Unix(c.Time, 0)
@@ -22,7 +22,7 @@ func TestSignatureVectors(t *testing.T) {
 	require.Regexp(t, `^whsec_[A-Za-z0-9+/]{43}=$`, NewSecret())
 }
 
-// TestSchedule is reliability's D6: 63.4 hours.
+// TestSchedule: eight attempts in 63.4 hours.
 func TestSchedule(t *testing.T) {
 	at := clock.At(time.Date(2026, 9, 1, 12, 7, 30, 0, time.UTC))
 	var got []string

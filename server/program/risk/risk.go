@@ -17,8 +17,8 @@ import (
 var queries = db.New()
 
 // Finding is what a check found: about a partner, or one customer of a partner's.
-// Signals are flat facts beside the check and the summary; nothing personal
-// beyond what decisions 146 says.
+// Signals are flat facts beside the check and the summary; nothing personal, no
+// address of a network above all (decisions, 146).
 type Finding struct {
 	ProgramID, PartnerID string
 	CustomerID           *string

@@ -1,11 +1,26 @@
 // Package check checks the equations of money over the whole database, in one
 // snapshot, while the service runs. It changes nothing.
 //
-// The equations are those of reliability, 2.3, by their names. M14 is part of
-// M10 and M17 of M16; M24 follows from M01 to M05, M35 from foreign keys with M04.
-// M26 is a trigger of the database. M23 does not hold: the API may set the status
-// of a refunded customer. M27 to M32 speak of the API's answers, which its tests
-// compare.
+// A finding begins with the name of its equation. What that says stands beside
+// the name in equations.go, and `rail audit` prints it. Numbers without an equation
+// of their own:
+//
+//	M14  a payout that is not eligible holds nothing: part of M10
+//	M17  a paid commission of a refunded sale is clawed back in whole, once: part of M16
+//	M23  a customer all of whose sales are refunded is refunded: does not hold, since
+//	     the API may set the status afterwards
+//	M24  all that was earned is in some bucket: follows from M01 to M05
+//	M26  a paid payout never changes: a trigger of the database
+//	M27  lists of commissions sum to the balances that are shown
+//	M28  the commissions listed for a payout sum to it
+//	M29  the rows of a report sum to its totals
+//	M30  a report's previous period is the report of that period
+//	M31  the figures of include[]=stats are sums of what lists show
+//	M32  a refund's answer names what it voided and clawed back
+//	M35  a deleted partner leaves nothing but its ledger, which still adds up: foreign
+//	     keys, with M04
+//
+// M27 to M32 speak of the API's answers, which its tests compare.
 package check
 
 import (

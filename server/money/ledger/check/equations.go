@@ -16,7 +16,7 @@ var queries = db.New()
 
 // Equation is one thing that holds whatever happened.
 type Equation struct {
-	Name string   // M01 to M34 (reliability, 2.3), or a word
+	Name string   // M01 to M34, or a word
 	Says string   // what holds, in words
 	Over []string // the tables that it is computed over
 

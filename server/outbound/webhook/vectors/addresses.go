@@ -1,6 +1,5 @@
 // Package vectors holds what webhooks are held against: addresses, and
-// signatures that were computed elsewhere (reliability, 2.6 and 2.7). The tests
-// and the bar share them.
+// signatures that were computed elsewhere. The tests and the bar share them.
 package vectors
 
 // Refused are addresses that no endpoint may have.
