@@ -303,7 +303,8 @@ type WebhookDisableParams struct {
 }
 
 // WebhookDisable turns off an endpoint whose last twenty deliveries all failed
-// for good, within thirty days and over at least five (specification, Delivery 3).
+// for good, within thirty days and over at least five: a receiver that is gone, not
+// one that has a bad day.
 func (q *Queries) WebhookDisable(ctx context.Context, db DBTX, arg WebhookDisableParams) ([]WebhookEndpoint, error) {
 	rows, err := db.Query(ctx, webhookDisable, arg.Now, arg.EndpointID, arg.Since)
 	if err != nil {
