@@ -31,8 +31,8 @@ type Subject struct {
 	ID        string // the object that changed
 }
 
-// envelope is the body of an event; its members are in the order of the
-// specification (Events, Request).
+// envelope is the body of an event; its members are in the order in which the
+// contract lists them.
 type envelope struct {
 	ID        string          `json:"id"`
 	Type      string          `json:"type"`
@@ -68,7 +68,8 @@ func (r *Recorder) Record(orgID, kind string, about Subject, data any) {
 }
 
 // forPartner is the body without a customer's identity, where the event holds
-// any: a partner's postback gets that (specification, Endpoint rules 3).
+// any: a partner's postback gets that, for who a customer is is no business of
+// the partner's.
 func (r *Recorder) forPartner(kind, id string, data any) string {
 	lead, ok := data.(api.ReferralLeadData)
 	if !ok {
