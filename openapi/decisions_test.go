@@ -20,11 +20,14 @@ var (
 	cited = regexp.MustCompile(`\bdecisions?,? (\d+(?:\.\d)?(?:(?:, ?| and | to |-)\d+(?:\.\d)?)*)`)
 	// step matches one number of these and, in a range, what joins it to the one before.
 	step = regexp.MustCompile(`( to |-)?(\d+(?:\.\d)?)`)
+	// elsewhere matches a reference to one of the documents that Rail was made from.
+	elsewhere = regexp.MustCompile(`[(;] ?(?:specification|reliability|performance|findings|engineering|house)(?:, |\))`)
 	// fold is where a comment, or a text, goes on in the next line.
 	fold = regexp.MustCompile(`\n[ \t]*(?://|--|#)?[ \t]*`)
 )
 
-// TestCitedDecisions: what a file cites by number stands in DECISIONS.md, once.
+// TestCitedDecisions: what a file cites by number stands in DECISIONS.md, once, and
+// nothing is cited that is not in the tree.
 func TestCitedDecisions(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("DECISIONS.md")
@@ -37,6 +40,8 @@ func TestCitedDecisions(t *testing.T) {
 		assert.Equal(t, 1, times, "openapi/DECISIONS.md has %s more than once: give the newer one a number of its own", n)
 	}
 	eachText(t, func(name, text string) {
+		assert.Empty(t, elsewhere.FindAllString(text, -1),
+			"%s cites a document that is not in the tree: say the reason instead", name)
 		for _, n := range citations(text) {
 			assert.Positive(t, known[n], "%s cites decision %s, which openapi/DECISIONS.md lacks: "+
 				"write there what is decided and why, or say the reason in the comment instead", name, n)
