@@ -16,6 +16,7 @@ import (
 	"rail/server/auditlog"
 	"rail/server/event"
 	"rail/server/ident"
+	"rail/server/metadata"
 	"rail/server/money/tax"
 	"rail/server/opt"
 	"rail/server/outbound/mail"
@@ -88,8 +89,8 @@ func (s *Server) RetrieveApplication(ctx context.Context, r api.RetrieveApplicat
 // may apply again (decisions, 63 and 182).
 func (s *Server) CreateApplication(ctx context.Context, r api.CreateApplicationRequestObject) (api.CreateApplicationResponseObject, error) {
 	u, b := work.From(ctx), r.Body
-	if p := checkMetadata(b.Answers, "answers"); p != nil {
-		return nil, p
+	if err := metadata.Check(b.Answers, "answers"); err != nil {
+		return nil, err
 	}
 	held, err := queries.PartnerByEmail(ctx, u.Tx, db.PartnerByEmailParams{ProgramID: b.ProgramID, OrgID: u.OrgID, Email: b.Email})
 	if err == nil && held.Status == "declined" {
@@ -183,7 +184,7 @@ func (s *Server) takeHandle(ctx context.Context, u *work.Unit, p *db.Partner, ha
 
 // submit writes a pending partner's application and tells of it.
 func submit(ctx context.Context, u *work.Unit, p db.Partner, answers json.RawMessage) (db.Application, error) {
-	if noMetadata(answers) {
+	if metadata.Absent(answers) {
 		answers = json.RawMessage("{}")
 	}
 	a := db.Application{

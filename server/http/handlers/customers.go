@@ -11,6 +11,7 @@ import (
 	"rail/server/auditlog"
 	"rail/server/event"
 	"rail/server/ident"
+	"rail/server/metadata"
 	"rail/server/money/commission"
 	"rail/server/money/report"
 	"rail/server/opt"
@@ -37,8 +38,8 @@ func (s *Server) enroll(ctx context.Context, u *work.Unit, b *api.CustomerCreate
 	if err := oneRoute(b); err != nil {
 		return k, false, err
 	}
-	if p := checkMetadata(b.Metadata, "metadata"); p != nil {
-		return k, false, p
+	if err := metadata.Check(b.Metadata, "metadata"); err != nil {
+		return k, false, err
 	}
 	p, err := u.Program(ctx, b.ProgramID)
 	if err != nil {
@@ -186,7 +187,7 @@ func newCustomer(u *work.Unit, b *api.CustomerCreate, a attribution) db.Customer
 	k := db.Customer{
 		ID: ident.New(ident.Customer), OrgID: u.OrgID, ProgramID: b.ProgramID, PartnerID: &a.partner.ID, ClickID: b.ClickID,
 		ExternalCustomerID: b.ExternalCustomerID, Email: b.Email, Name: b.Name, Identifier: b.Identifier, Status: "lead",
-		CouponID: a.couponID, Processor: new("api"), TrackedBy: "api", LeadAt: u.Now, Metadata: storedMetadata(b.Metadata), CreatedAt: u.Now, UpdatedAt: u.Now,
+		CouponID: a.couponID, Processor: new("api"), TrackedBy: "api", LeadAt: u.Now, Metadata: metadata.Stored(b.Metadata), CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if b.Status != nil {
 		k.Status = string(*b.Status)
@@ -249,8 +250,8 @@ func (s *Server) tellOfLead(ctx context.Context, u *work.Unit, p db.Partner, k d
 // UpdateCustomer changes a customer; a new partner_id reassigns it.
 func (s *Server) UpdateCustomer(ctx context.Context, r api.UpdateCustomerRequestObject) (api.UpdateCustomerResponseObject, error) {
 	u, b := work.From(ctx), r.Body
-	if p := checkMetadata(b.Metadata, "metadata"); p != nil {
-		return nil, p
+	if err := metadata.Check(b.Metadata, "metadata"); err != nil {
+		return nil, err
 	}
 	k, err := lockCustomer(ctx, u, r.ID)
 	if err != nil {
@@ -266,7 +267,7 @@ func (s *Server) UpdateCustomer(ctx context.Context, r api.UpdateCustomerRequest
 	changeOrClear(&k.Name, b.Name)
 	changeOrClear(&k.Identifier, b.Identifier)
 	if b.Metadata != nil {
-		k.Metadata = storedMetadata(b.Metadata)
+		k.Metadata = metadata.Stored(b.Metadata)
 	}
 	if b.Status != nil {
 		k.Status = string(*b.Status)

@@ -13,6 +13,7 @@ import (
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
+	"rail/server/slug"
 	"rail/server/work"
 )
 
@@ -78,17 +79,14 @@ func addGroupStats(ctx context.Context, u *work.Unit, groups []api.Group, includ
 // refused, while a slug that is taken gets a suffix.
 func (s *Server) CreateGroup(ctx context.Context, r api.CreateGroupRequestObject) (api.CreateGroupResponseObject, error) {
 	u, b := work.From(ctx), r.Body
-	slug := slugify(b.Name, groupSlugMax)
-	if slug == "" {
-		slug = "group"
-	}
+	stem := cmp.Or(slug.Of(b.Name, groupSlugMax), "group")
 	var held db.Group
 	var slugs []string
 	errs := u.Each(ctx,
 		func(tx pgtx.DBTX) error { return programExists(ctx, u, tx, b.ProgramID) },
 		func(tx pgtx.DBTX) (err error) { held, err = groupByName(ctx, u, tx, b.ProgramID, b.Name); return err },
 		func(tx pgtx.DBTX) (err error) {
-			slugs, err = queries.GroupSlugs(ctx, tx, db.GroupSlugsParams{ProgramID: b.ProgramID, OrgID: u.OrgID, Slug: slug})
+			slugs, err = queries.GroupSlugs(ctx, tx, db.GroupSlugsParams{ProgramID: b.ProgramID, OrgID: u.OrgID, Slug: stem})
 			return err
 		})
 	if err := pgtx.First(errs); err != nil {
@@ -99,7 +97,7 @@ func (s *Server) CreateGroup(ctx context.Context, r api.CreateGroupRequestObject
 	}
 	g := db.Group{
 		ID: ident.New(ident.Group), OrgID: u.OrgID, ProgramID: b.ProgramID, Name: b.Name,
-		Slug: unused(slug, 2*groupSlugMax, slugs), Description: b.Description, LandingURL: b.LandingURL, IsPrivate: opt.Value(b.IsPrivate),
+		Slug: slug.Unused(stem, 2*groupSlugMax, slugs), Description: b.Description, LandingURL: b.LandingURL, IsPrivate: opt.Value(b.IsPrivate),
 		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	err := queries.GroupAdd(ctx, u.Later(), db.GroupAddParams(g))

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"rail/server/slug"
 	"regexp"
 	"slices"
 	"strings"
@@ -36,26 +37,6 @@ func TestHandleStem(t *testing.T) {
 	}
 }
 
-func TestUnused(t *testing.T) {
-	long := strings.Repeat("x", 29) + "-yz"
-	for _, test := range []struct {
-		stem  string
-		taken []string
-		want  string
-	}{
-		{"ada", nil, "ada"},
-		{"ada", []string{"ada-2"}, "ada"},
-		{"ada", []string{"ada"}, "ada-2"},
-		{"ada", []string{"ada", "ada-2", "ada-4"}, "ada-3"},
-		{long, []string{long}, strings.Repeat("x", 29) + "-2"},
-		{strings.Repeat("x", 32), []string{strings.Repeat("x", 32)}, strings.Repeat("x", 30) + "-2"},
-	} {
-		if got := unused(test.stem, handleMax, test.taken); got != test.want {
-			t.Errorf("unused(%q, %q) = %q, want %q", test.stem, test.taken, got, test.want)
-		}
-	}
-}
-
 // Whatever the stem, hundreds of handles differ, have the form, and are found
 // by the pattern with which the next one looks for what is taken.
 func TestUnusedOften(t *testing.T) {
@@ -63,7 +44,7 @@ func TestUnusedOften(t *testing.T) {
 		stem := strings.Repeat("a", n)
 		var taken []string
 		for range 300 {
-			name := unused(stem, handleMax, taken)
+			name := slug.Unused(stem, handleMax, taken)
 			prefix := strings.TrimSuffix(handlePattern(stem), "%")
 			if !handleForm.MatchString(name) || name != stem && !strings.HasPrefix(name, prefix) {
 				t.Fatalf("%q after %d: %q, looked for as %q", stem, len(taken), name, prefix)

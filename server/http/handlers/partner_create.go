@@ -8,19 +8,21 @@ import (
 	"rail/gen/db"
 	"rail/server/event"
 	"rail/server/ident"
+	"rail/server/metadata"
 	"rail/server/money/tax"
 	"rail/server/opt"
 	"rail/server/outbound/sequence"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
+	"rail/server/slug"
 	"rail/server/work"
 )
 
 // CreatePartner adds a partner, at once or to the review queue.
 func (s *Server) CreatePartner(ctx context.Context, r api.CreatePartnerRequestObject) (api.CreatePartnerResponseObject, error) {
 	u, b := work.From(ctx), r.Body
-	if p := checkMetadata(b.Metadata, "metadata"); p != nil {
-		return nil, p
+	if err := metadata.Check(b.Metadata, "metadata"); err != nil {
+		return nil, err
 	}
 	e := admission{programID: b.ProgramID, groupID: b.GroupID, email: b.Email, handle: b.Handle, country: opt.Upper(b.CountryCode)}
 	if err := s.admit(ctx, u, &e); err != nil {
@@ -30,7 +32,7 @@ func (s *Server) CreatePartner(ctx context.Context, r api.CreatePartnerRequestOb
 		ID: ident.New(ident.Partner), OrgID: u.OrgID, ProgramID: e.programID, GroupID: e.groupID, Email: e.email,
 		FirstName: b.FirstName, LastName: b.LastName, CompanyName: b.CompanyName, WebsiteURL: b.WebsiteURL, CountryCode: e.country,
 		Handle: *e.handle, Status: string(api.PartnerCreateStatusActive), EmailFirstReferral: true, EmailNewReferral: true,
-		EmailPayoutPaid: true, Metadata: storedMetadata(b.Metadata), CreatedAt: u.Now, UpdatedAt: u.Now,
+		EmailPayoutPaid: true, Metadata: metadata.Stored(b.Metadata), CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	change(&p.Status, (*string)(b.Status))
 	if err := enter(ctx, u, p); err != nil {
@@ -109,7 +111,7 @@ func (s *Server) admit(ctx context.Context, u *work.Unit, e *admission) error {
 		return s.handleTaken(ctx, u, e.programID, stem)
 	}
 	e.groupID, e.asksTaxForms = &group.ID, prog.RequireTaxForms
-	e.handle = new(unused(stem, handleMax, taken))
+	e.handle = new(slug.Unused(stem, handleMax, taken))
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/event"
+	"rail/server/metadata"
 	"rail/server/money/payout"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
@@ -22,11 +23,11 @@ import (
 // tells nothing.
 func (s *Server) UpdatePartner(ctx context.Context, r api.UpdatePartnerRequestObject) (api.UpdatePartnerResponseObject, error) {
 	u, b := work.From(ctx), r.Body
-	if p := checkMetadata(b.Metadata, "metadata"); p != nil {
-		return nil, p
+	if err := metadata.Check(b.Metadata, "metadata"); err != nil {
+		return nil, err
 	}
-	if p := checkMetadata(b.PayoutDetails, "payout_details"); p != nil {
-		return nil, p
+	if err := metadata.Check(b.PayoutDetails, "payout_details"); err != nil {
+		return nil, err
 	}
 	before, err := lockPartner(ctx, u, r.ID, b.Handle != nil)
 	if err != nil {
@@ -175,7 +176,7 @@ func (s *Server) patchPartner(p *db.Partner, b *api.PartnerUpdate, seen surround
 	changeOrClear(&p.GroupID, b.GroupID)
 	changeOrClear(&p.MinPayoutMinor, b.MinPayoutMinor)
 	if b.Metadata != nil {
-		p.Metadata = storedMetadata(b.Metadata)
+		p.Metadata = metadata.Stored(b.Metadata)
 	}
 	if err := patchStatus(p, b); err != nil {
 		return err
@@ -217,7 +218,7 @@ func (s *Server) patchPayout(p *db.Partner, b *api.PartnerUpdate, methods []stri
 	switch {
 	case b.PayoutDetails == nil:
 		return nil
-	case noMetadata(b.PayoutDetails):
+	case metadata.Absent(b.PayoutDetails):
 		p.PayoutDetails, p.PayoutDetailsHash = nil, nil
 		return nil
 	case p.PayoutMethod == nil:

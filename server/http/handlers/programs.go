@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"rail/server/money/tax"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
+	"rail/server/slug"
 	"rail/server/work"
 )
 
@@ -127,10 +129,7 @@ func newProgram(u *work.Unit, b *api.ProgramCreate) (db.Program, error) {
 }
 
 func subdomainOf(name string) string {
-	if slug := slugify(name, subdomainMax); slug != "" {
-		return slug
-	}
-	return "program"
+	return cmp.Or(slug.Of(name, subdomainMax), "program")
 }
 
 // UpdateProgram changes a program; what exists under its old settings, such as
@@ -190,20 +189,12 @@ func patchProgram(p *db.Program, b *api.ProgramUpdate) {
 
 // change sets a field that the body gives.
 func change[T any](field, given *T) {
-	if given != nil {
-		*field = *given
-	}
+	opt.Change(field, given)
 }
 
 // changeOrClear sets a field that the body gives, or clears it for null.
 func changeOrClear[T any](field **T, given nullable.Nullable[T]) {
-	switch value, err := given.Get(); {
-	case !given.IsSpecified():
-	case err != nil: // null
-		*field = nil
-	default:
-		*field = &value
-	}
+	opt.ChangeOrClear(field, given)
 }
 
 // countries returns country codes in upper case, each once.

@@ -8,6 +8,7 @@ import (
 
 	"rail/gen/api"
 	"rail/server/clock"
+	"rail/server/metadata"
 	"rail/server/money/commission"
 	"rail/server/money/rules"
 	"rail/server/problem"
@@ -93,13 +94,13 @@ func toPayment(b *api.SaleCreate, now clock.Time) (commission.Payment, error) {
 	if err != nil {
 		return commission.Payment{}, err
 	}
-	if p := checkMetadata(b.Metadata, "metadata"); p != nil {
-		return commission.Payment{}, p
+	if err := metadata.Check(b.Metadata, "metadata"); err != nil {
+		return commission.Payment{}, err
 	}
 	return commission.Payment{
 		ProgramID: b.ProgramID, ExternalChargeID: b.ExternalChargeID, Processor: "api", AmountMinor: b.AmountMinor,
 		TaxMinor: b.TaxMinor, Currency: currency, BillingType: string(billing), Interval: (*string)(b.Interval), ProductID: b.ProductID,
-		ProductName: b.ProductName, OccurredAt: occurred, Dated: b.OccurredAt != nil, Metadata: storedMetadata(b.Metadata),
+		ProductName: b.ProductName, OccurredAt: occurred, Dated: b.OccurredAt != nil, Metadata: metadata.Stored(b.Metadata),
 	}, nil
 }
 

@@ -1,4 +1,6 @@
-package handlers
+// Package metadata holds what is common to the fields that take any JSON object
+// of the caller's: metadata, answers and payout details.
+package metadata
 
 import (
 	"bytes"
@@ -7,33 +9,34 @@ import (
 	"rail/server/problem"
 )
 
-// The bounds of metadata (decisions, 188).
+// The bounds of an object (decisions, 188).
 const (
-	metadataKeys  = 50
-	metadataBytes = 16 << 10
-	metadataDepth = 5
+	maxKeys  = 50
+	maxBytes = 16 << 10
+	maxDepth = 5
 )
 
-// checkMetadata judges metadata that a body gives: an object of at most 50
-// keys, 16 KiB and 5 levels, without empty keys. Absent and null pass.
-func checkMetadata(raw json.RawMessage, param string) *problem.Error {
-	if noMetadata(raw) {
+// Check refuses what is not an object of at most 50 keys, 16 KiB and 5 levels,
+// or has an empty key. Absent and null pass. It returns nil or a
+// *problem.Error that names param.
+func Check(raw json.RawMessage, param string) error {
+	if Absent(raw) {
 		return nil
 	}
 	var top map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &top); err != nil {
 		return problem.Invalid(param, "%s must be an object.", param)
 	}
-	if len(top) > metadataKeys {
-		return problem.Invalid(param, "%s has more than %d keys.", param, metadataKeys)
+	if len(top) > maxKeys {
+		return problem.Invalid(param, "%s has more than %d keys.", param, maxKeys)
 	}
 	var compact bytes.Buffer
-	if err := json.Compact(&compact, raw); err != nil || compact.Len() > metadataBytes {
+	if err := json.Compact(&compact, raw); err != nil || compact.Len() > maxBytes {
 		return problem.Invalid(param, "%s is larger than 16 KiB.", param)
 	}
 	deepest, emptyKey := survey(compact.Bytes())
-	if deepest > metadataDepth {
-		return problem.Invalid(param, "%s is nested deeper than %d levels.", param, metadataDepth)
+	if deepest > maxDepth {
+		return problem.Invalid(param, "%s is nested deeper than %d levels.", param, maxDepth)
 	}
 	if emptyKey {
 		return problem.Invalid(param, "%s has an empty key.", param)
@@ -65,15 +68,15 @@ func survey(compact []byte) (deepest int, emptyKey bool) {
 	return deepest, emptyKey
 }
 
-// noMetadata tells whether metadata is absent or null; on a create both mean
-// the same (decisions, 222).
-func noMetadata(raw json.RawMessage) bool {
+// Absent reports whether raw is missing or null; on a create both mean the same
+// (decisions, 222).
+func Absent(raw json.RawMessage) bool {
 	return len(raw) == 0 || bytes.Equal(bytes.TrimSpace(raw), []byte("null"))
 }
 
-// storedMetadata returns what is kept of metadata: the text as given, or nil.
-func storedMetadata(raw json.RawMessage) []byte {
-	if noMetadata(raw) {
+// Stored returns what is kept of raw: the text as given, or nil.
+func Stored(raw json.RawMessage) []byte {
+	if Absent(raw) {
 		return nil
 	}
 	return raw

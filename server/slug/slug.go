@@ -1,0 +1,40 @@
+// Package slug makes the short names that stand in addresses: handles, and the
+// names of groups and programs.
+package slug
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Unused returns stem, or stem with the first suffix from -2 on that is not
+// taken. The stem is cut before the suffix is added (decisions, 178).
+func Unused(stem string, limit int, taken []string) string {
+	held := make(map[string]bool, len(taken))
+	for _, t := range taken {
+		held[t] = true
+	}
+	name := stem
+	for n := 2; held[name]; n++ {
+		suffix := "-" + strconv.Itoa(n)
+		base := stem[:min(len(stem), limit-len(suffix))]
+		name = strings.TrimRight(base, "-") + suffix
+	}
+	return name
+}
+
+// Of writes text in lower-case letters, digits and single hyphens, at most limit
+// of them and with no hyphen at either end. It may be empty.
+func Of(text string, limit int) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(text) {
+		switch {
+		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
+			b.WriteRune(r)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	slug := b.String()
+	return strings.Trim(slug[:min(len(slug), limit)], "-")
+}
