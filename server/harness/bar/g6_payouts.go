@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"rail/server/clock"
+	"rail/server/currency"
 	"rail/server/jobs"
-	"rail/server/money/rules"
 )
 
 // filed: exports, refunds, payments, deletions and batches at once. What a file has
@@ -41,7 +41,7 @@ func filed(ctx context.Context, a *arena) {
 		for _, row := range rows {
 			p := a.o.get(ctx, "/v1/payouts/"+row[3])
 			away := p.text("status") == "processing" || p.text("status") == "paid"
-			a.must(away && rules.Decimal(p.int("amount_minor"), "USD") == row[1], "a file has %v of a payout that is %s", row, p.raw)
+			a.must(away && currency.Decimal(p.int("amount_minor"), "USD") == row[1], "a file has %v of a payout that is %s", row, p.raw)
 		}
 	}
 }

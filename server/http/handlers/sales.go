@@ -8,9 +8,12 @@ import (
 
 	"rail/gen/api"
 	"rail/server/clock"
+<<<<<<< HEAD
 	"rail/server/metadata"
+=======
+	"rail/server/currency"
+>>>>>>> b81d099 (currency: the codes of ISO 4217 and decimal amounts lie on the ground)
 	"rail/server/money/commission"
-	"rail/server/money/rules"
 	"rail/server/problem"
 	"rail/server/work"
 )
@@ -105,11 +108,11 @@ func toPayment(b *api.SaleCreate, now clock.Time) (commission.Payment, error) {
 }
 
 func currencyOf(given string) (string, error) {
-	currency, ok := rules.NormalCurrency(given)
+	code, ok := currency.Normal(given)
 	if !ok {
 		return "", problem.Invalid("currency", "currency must be an ISO 4217 code such as USD.")
 	}
-	return currency, nil
+	return code, nil
 }
 
 // billingOf derives the billing type: an interval makes a subscription.

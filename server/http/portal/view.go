@@ -11,9 +11,9 @@ import (
 
 	gen "rail/gen/api"
 	"rail/server/clock"
+	"rail/server/currency"
 	"rail/server/http/static"
 	"rail/server/money/payout"
-	"rail/server/money/rules"
 	"rail/server/opt"
 )
 
@@ -38,7 +38,7 @@ var functions = template.FuncMap{
 	"moment": func(t clock.Time) string { return t.UTC().Format("2 Jan 2006, 15:04") },
 	"iso":    func(t clock.Time) string { return t.String() },
 	"words":  func(v any) string { return words(reflect.Indirect(reflect.ValueOf(v)).String()) },
-	"count":  func(n int64) string { return grouped(rules.Decimal(n, "JPY")) },
+	"count":  func(n int64) string { return grouped(currency.Decimal(n, "JPY")) },
 	"size":   size,
 	"method": func(m gen.PayoutMethod) string { return methodLabel(string(m)) },
 	"input":  newInput,
@@ -134,8 +134,8 @@ func asset(name, kind string) *static.Text {
 }
 
 // money is an amount for people, with its currency.
-func money(minor int64, currency string) string {
-	return grouped(rules.Decimal(minor, currency)) + " " + currency
+func money(minor int64, code string) string {
+	return grouped(currency.Decimal(minor, code)) + " " + code
 }
 
 // grouped puts commas between thousands.

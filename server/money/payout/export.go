@@ -15,7 +15,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/money/rules"
+	"rail/server/currency"
 	"rail/server/opt"
 	"rail/server/secret"
 	"rail/server/work"
@@ -236,7 +236,7 @@ const mailbox = "[A-Za-z0-9][A-Za-z0-9.!#$%&'*/=?^_`{|}~+-]*@[A-Za-z0-9.-]+"
 var details = map[string][]string{"paypal": {"email", "paypal_email", "payer_id"}, "wise": {"email", "wise_email"}}
 
 func cells(format string, p db.PayoutsToFileRow, email string) []string {
-	amount := rules.Decimal(p.Payout.AmountMinor, p.Payout.Currency)
+	amount := currency.Decimal(p.Payout.AmountMinor, p.Payout.Currency)
 	if format == "paypal" {
 		return []string{email, amount, p.Payout.Currency, p.Payout.ID, "", "PAYPAL"}
 	}

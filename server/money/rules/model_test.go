@@ -317,3 +317,11 @@ func TestNeedsCoverReads(t *testing.T) {
 		require.Equal(t, c.Match(w.facts()), c.Match(bare), string(raw))
 	})
 }
+
+func set(values []string) map[string]bool {
+	m := make(map[string]bool, len(values))
+	for _, v := range values {
+		m[v] = true
+	}
+	return m
+}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"rail/server/clock"
+	"rail/server/currency"
 	"rail/server/ident"
 )
 
@@ -124,7 +125,7 @@ func (f *field) accepts(s string) bool {
 	case kindEnum:
 		return slices.Contains(f.values, s)
 	case kindCurrency:
-		_, ok := NormalCurrency(s)
+		_, ok := currency.Normal(s)
 		return ok
 	case kindCountry:
 		return countryCode.MatchString(s)

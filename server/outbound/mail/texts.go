@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"rail/server/money/rules"
+	"rail/server/currency"
 )
 
 // quote is what others have written, for a mail: as it is in the plain text, and
@@ -81,7 +81,7 @@ func NewReferral(to, customerID string, first bool) Message {
 }
 
 // PayoutPaid tells a partner that money was sent.
-func PayoutPaid(to, payoutID string, amountMinor int64, currency string) Message {
+func PayoutPaid(to, payoutID string, amountMinor int64, code string) Message {
 	return Message{Purpose: "payout_paid", Key: payoutID, To: to, Subject: "Your payout was sent"}.saying(
-		"We have sent you %s %s.\n", rules.Decimal(amountMinor, currency), currency)
+		"We have sent you %s %s.\n", currency.Decimal(amountMinor, code), code)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"rail/gen/db"
+	"rail/server/currency"
 	"rail/server/keyring"
-	"rail/server/money/rules"
 	"rail/server/secret"
 )
 
@@ -64,7 +64,7 @@ func currencies(ctx context.Context, tx pgx.Tx) ([]Finding, error) {
 	}
 	var out []Finding
 	for _, code := range used {
-		if !rules.ValidCurrency(code) {
+		if !currency.Valid(code) {
 			out = append(out, Finding{What: code, Message: "is no currency of ISO 4217"})
 		}
 	}

@@ -1,4 +1,6 @@
-package rules
+// Package currency knows the currencies of ISO 4217 and how their amounts are
+// written.
+package currency
 
 import (
 	"strconv"
@@ -17,28 +19,26 @@ const active = "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD 
 	"TMT TND TOP TRY TTD TWD TZS UAH UGX USD USN UYI UYU UYW UZS VED VES VND VUV WST XAD XAF XAG " +
 	"XAU XBA XBB XBC XBD XCD XCG XDR XOF XPD XPF XPT XSU XUA YER ZAR ZMW ZWG"
 
-var currencies = set(strings.Fields(active))
-
-func set(values []string) map[string]bool {
-	m := make(map[string]bool, len(values))
-	for _, v := range values {
-		m[v] = true
+var inUse = func() map[string]bool {
+	codes := map[string]bool{}
+	for _, code := range strings.Fields(active) {
+		codes[code] = true
 	}
-	return m
-}
+	return codes
+}()
 
-// ValidCurrency tells whether code is an upper-case ISO 4217 code in use
+// Valid reports whether code is an upper-case ISO 4217 code in use
 // (decisions, 21).
-func ValidCurrency(code string) bool { return currencies[code] }
+func Valid(code string) bool { return inUse[code] }
 
-// NormalCurrency returns s in upper case, and whether it is a code in use
+// Normal returns s in upper case, and whether it is a code in use
 // (decisions, 21).
-func NormalCurrency(s string) (string, bool) {
+func Normal(s string) (string, bool) {
 	if len(s) != 3 {
 		return s, false
 	}
 	s = strings.ToUpper(s)
-	return s, ValidCurrency(s)
+	return s, Valid(s)
 }
 
 // minorDigits are the decimals of the currencies that do not have two.

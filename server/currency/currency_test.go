@@ -1,4 +1,4 @@
-package rules
+package currency
 
 import (
 	"testing"
@@ -6,25 +6,26 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestCurrency(t *testing.T) {
+func TestCodes(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{"USD", "EUR", "JPY", "XCG", "SLE", "ZWG", "VED", "XAU"} {
-		require.True(t, ValidCurrency(code), code)
+		require.True(t, Valid(code), code)
 	}
 	for _, code := range []string{"", "usd", "XXX", "XTS", "ZZZ", "HRK", "USDT", "US"} {
-		require.False(t, ValidCurrency(code), code)
+		require.False(t, Valid(code), code)
 	}
-	code, ok := NormalCurrency("uSd")
+	code, ok := Normal("uSd")
 	require.True(t, ok)
 	require.Equal(t, "USD", code)
-	_, ok = NormalCurrency("xxx")
+	_, ok = Normal("xxx")
 	require.False(t, ok)
-	for code := range currencies {
+	for code := range inUse {
 		require.Regexp(t, `^[A-Z]{3}$`, code)
 	}
 }
 
 func TestDecimal(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		minor    int64
 		currency string
@@ -37,6 +38,6 @@ func TestDecimal(t *testing.T) {
 		require.Equal(t, c.want, Decimal(c.minor, c.currency))
 	}
 	for code := range minorDigits {
-		require.True(t, ValidCurrency(code), code)
+		require.True(t, Valid(code), code)
 	}
 }
