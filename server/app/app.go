@@ -23,6 +23,7 @@ import (
 	"rail/server/clock"
 	"rail/server/config"
 	"rail/server/http/handlers"
+	"rail/server/http/mailpages"
 	"rail/server/http/middleware"
 	"rail/server/http/pages"
 	"rail/server/http/portal"
@@ -109,9 +110,11 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	path.Install(a.echo)
 	gen.RegisterHandlers(middleware.Router{Echo: a.echo}, gen.NewStrictHandler(server, nil))
 	pages.Register(a.echo, ready(pool))
-	mails.Pages.Register(a.echo)
-	path.Beyond(mail.PicturePath, mail.Picture)
-	links := &handlers.Redirector{Server: server, Pool: pool, Clock: c, Log: log, Plan: cfg.Plan(), Wake: a.sender.Wake, Address: path.ClientAddress}
+	mailpages.Pages{Pool: pool, Keeper: keeper, Clock: c}.Register(a.echo)
+	path.Beyond(mailpages.PicturePath, mailpages.Picture)
+	links := &handlers.Redirector{
+		Server: server, Pool: pool, Clock: c, Log: log, Plan: cfg.Plan(), Wake: a.sender.Wake, Address: path.ClientAddress,
+	}
 	a.echo.Match([]string{http.MethodGet, http.MethodHead}, "/r/:slug", links.Redirect)
 	path.Beyond("/r/:slug", links.Forward)
 	partners, err := portal.New(portal.Options{Server: server, Document: document, Pool: pool, Clock: c, Address: path.ClientAddress, Plan: cfg.Plan(), Wake: a.sender.Wake})

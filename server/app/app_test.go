@@ -19,7 +19,7 @@ import (
 	"rail/server/clock"
 	"rail/server/config"
 	"rail/server/harness/pgtest"
-	"rail/server/outbound/mail"
+	"rail/server/http/mailpages"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -93,7 +93,7 @@ func TestEveryPublicRouteIsLimited(t *testing.T) {
 		a.Handler().ServeHTTP(w, q)
 		return w
 	}
-	still := map[string]int{"/healthz": 200, "/readyz": 200, "/r/:slug": 404, mail.PicturePath: 200}
+	still := map[string]int{"/healthz": 200, "/readyz": 200, "/r/:slug": 404, mailpages.PicturePath: 200}
 	seen := 0
 	for i, r := range a.echo.Routes() {
 		if strings.HasPrefix(r.Path, "/v1/") && r.Path != "/v1/openapi.json" {

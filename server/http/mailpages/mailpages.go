@@ -1,7 +1,8 @@
-package mail
+// Package mailpages serves what mails link to: the page that unsubscribes, and
+// the picture that counts an opening.
+package mailpages
 
 import (
-	"context"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -17,12 +18,13 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/postgres/pgtx"
+	"rail/server/outbound/mail"
 	"rail/server/secret"
 )
 
-// Pages serves what mails lead to: the page that unsubscribes, and the picture
-// that tells of an opening.
+var queries = db.New()
+
+// Pages is what the pages need.
 type Pages struct {
 	Pool   *pgxpool.Pool
 	Keeper *secret.Keeper
@@ -36,7 +38,7 @@ func (p Pages) Register(e *echo.Echo) {
 	e.GET(PicturePath, p.opened)
 }
 
-// PicturePath is where the picture is that tells of an opening.
+// PicturePath is where the picture is that counts an opening.
 const PicturePath = "/mail/open/:campaign/:partner/:mark"
 
 //go:embed unsubscribe.html
@@ -45,7 +47,8 @@ var unsubscribePage string
 var page = template.Must(template.New("unsubscribe").Parse(unsubscribePage))
 
 // policy allows the page's own style, by its digest, and nothing else.
-var policy = "default-src 'none'; style-src 'sha256-" + styleDigest() + "'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+var policy = "default-src 'none'; style-src 'sha256-" + styleDigest() + "'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 func styleDigest() string {
 	_, rest, _ := strings.Cut(unsubscribePage, "<style>")
@@ -86,7 +89,8 @@ func (p Pages) unsubscribe(c echo.Context) error {
 	c.Request().Body = http.MaxBytesReader(c.Response(), c.Request().Body, 1<<12)
 	again, now := c.FormValue("again") == "yes", p.Clock.Now()
 	if token := c.Param("token"); mailToken.MatchString(token) {
-		if _, err := queries.PartnerUnsubscribe(c.Request().Context(), p.Pool, db.PartnerUnsubscribeParams{Subscribed: again, Now: &now, MailToken: token}); err != nil {
+		wish := db.PartnerUnsubscribeParams{Subscribed: again, Now: &now, MailToken: token}
+		if _, err := queries.PartnerUnsubscribe(c.Request().Context(), p.Pool, wish); err != nil {
 			return err
 		}
 	}
@@ -104,14 +108,15 @@ func render(c echo.Context, status int, v view) error {
 }
 
 // pixel is a transparent picture of one point.
-var pixel = []byte("GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\x00\x00\x00!\xf9\x04\x01\x00\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;")
+var pixel = []byte("GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\x00\x00\x00!\xf9\x04\x01\x00\x00\x00\x00" +
+	",\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;")
 
 // opened counts the opening, where the server made the address, and answers with
 // the picture in any case.
 func (p Pages) opened(c echo.Context) error {
 	campaign, partner := c.Param("campaign"), c.Param("partner")
 	if mark, ok := strings.CutSuffix(c.Param("mark"), ".gif"); ok && p.Keeper.Marked(campaign+" "+partner, mark) {
-		if err := p.count(c.Request().Context(), campaign, partner); err != nil {
+		if err := mail.CountOpening(c.Request().Context(), p.Pool, campaign, partner, p.Clock.Now()); err != nil {
 			return err
 		}
 	}
@@ -122,19 +127,4 @@ func (p Pages) opened(c echo.Context) error {
 func Picture(c echo.Context) error {
 	c.Response().Header().Set("Cache-Control", "no-store")
 	return c.Blob(http.StatusOK, "image/gif", pixel)
-}
-
-// count counts a mail's first opening.
-func (p Pages) count(ctx context.Context, campaign, partner string) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	return insist(ctx, p.Pool, func(ctx context.Context, tx *pgtx.Tx) error {
-		if _, err := queries.CampaignUnopened(ctx, tx, db.CampaignUnopenedParams{CampaignID: campaign, PartnerID: partner}); errors.Is(err, pgx.ErrNoRows) {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		now := p.Clock.Now()
-		return queries.CampaignOpened(ctx, tx.Later(), db.CampaignOpenedParams{Now: &now, CampaignID: campaign, PartnerID: partner})
-	})
 }

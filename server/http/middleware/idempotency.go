@@ -10,7 +10,6 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/labstack/echo/v4"
@@ -24,8 +23,8 @@ import (
 // HeaderIdempotencyKey names the header under which a POST may be sent again.
 const HeaderIdempotencyKey = "Idempotency-Key"
 
-// Replay is how long a key replays its first response.
-const Replay = 24 * time.Hour
+// replay is how long a key replays its first response.
+const replay = work.Replay
 
 const (
 	// smallAnswer is the largest answer, as it is kept, that is not counted: the work
@@ -106,7 +105,7 @@ func (f *Front) claim(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *recor
 			return err
 		},
 		func(q pgtx.DBTX) (err error) {
-			row, err = queries.IdempotencyGet(ctx, q, db.IdempotencyGetParams{OrgID: r.org, Key: r.key, ValidSince: s.now.Plus(-Replay)})
+			row, err = queries.IdempotencyGet(ctx, q, db.IdempotencyGetParams{OrgID: r.org, Key: r.key, ValidSince: s.now.Plus(-replay)})
 			return err
 		})
 	if err := pgtx.First(errs); err != nil {
@@ -167,7 +166,7 @@ func (f *Front) spend(ctx context.Context, work *work.Unit, org string, bytes in
 	}
 	e := problem.On(HeaderIdempotencyKey, problem.RateLimitExceeded, "Nothing was done: the answer is large, and of those not more than "+
 		"%d MiB a day can be kept for an organization's Idempotency-Keys. Send the request later, or without the key.", keptAnswers>>20)
-	e.RetryAfter = int(math.Ceil(-left / keptAnswers * Replay.Seconds()))
+	e.RetryAfter = int(math.Ceil(-left / keptAnswers * replay.Seconds()))
 	return e
 }
 

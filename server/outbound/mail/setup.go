@@ -22,11 +22,10 @@ type Options struct {
 	Log     *slog.Logger
 }
 
-// Set is an outbox with what sends it, and the pages that its mails lead to.
+// Set is an outbox with what sends it.
 type Set struct {
 	Outbox *Outbox
 	Sender Sender
-	Pages  Pages
 }
 
 // SetUp returns what the address of a mail server makes possible; without one the
@@ -35,7 +34,6 @@ func SetUp(o Options) (Set, error) {
 	s := Set{
 		Outbox: &Outbox{Configured: o.Address != "", Log: o.Log},
 		Sender: Sender{Pool: o.Pool, From: o.From, Name: o.Name, BaseURL: o.BaseURL, Keeper: o.Keeper, Pixel: o.Pixel, Clock: o.Clock, Log: o.Log},
-		Pages:  Pages{Pool: o.Pool, Keeper: o.Keeper, Clock: o.Clock},
 	}
 	if o.Address == "" {
 		return s, nil

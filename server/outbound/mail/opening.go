@@ -1,0 +1,29 @@
+package mail
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/postgres/pgtx"
+)
+
+// CountOpening counts the first opening of a campaign's mail to a partner.
+func CountOpening(ctx context.Context, pool *pgxpool.Pool, campaign, partner string, now clock.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return insist(ctx, pool, func(ctx context.Context, tx *pgtx.Tx) error {
+		sent := db.CampaignUnopenedParams{CampaignID: campaign, PartnerID: partner}
+		if _, err := queries.CampaignUnopened(ctx, tx, sent); errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		opened := db.CampaignOpenedParams{Now: &now, CampaignID: campaign, PartnerID: partner}
+		return queries.CampaignOpened(ctx, tx.Later(), opened)
+	})
+}
