@@ -9,8 +9,8 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/http/middleware"
 	"rail/server/program/risk"
+	"rail/server/work"
 )
 
 const (
@@ -43,7 +43,7 @@ func cleanUp(m Means) Job {
 func purges(ctx context.Context, pool *pgxpool.Pool, now, kept clock.Time) []func() (int64, error) {
 	return []func() (int64, error){
 		func() (int64, error) {
-			return queries.IdempotencyPurge(ctx, pool, db.IdempotencyPurgeParams{ValidSince: now.Plus(-middleware.Replay), Lim: purgeBatch})
+			return queries.IdempotencyPurge(ctx, pool, db.IdempotencyPurgeParams{ValidSince: now.Plus(-work.Replay), Lim: purgeBatch})
 		},
 		func() (int64, error) {
 			return queries.MagicLinksPurge(ctx, pool, db.MagicLinksPurgeParams{Now: now, Lim: purgeBatch})

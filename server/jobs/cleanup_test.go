@@ -8,7 +8,7 @@ import (
 
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
-	"rail/server/http/middleware"
+	"rail/server/work"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -19,7 +19,7 @@ func TestPurgeRemovesExpiredKeysInBatches(t *testing.T) {
 	_, err := pool.Exec(t.Context(), `WITH o AS (INSERT INTO organizations (id, name, created_at) VALUES ('org_1', 'x', $1) RETURNING id)
 		INSERT INTO idempotency_keys (org_id, key, fingerprint, status, body, created_at)
 		SELECT o.id, n::text, '', 200, '', CASE WHEN n <= $3 THEN $2 ELSE $1 END::timestamptz FROM o, generate_series(1, $3 + 5) n`,
-		now, now.Plus(-middleware.Replay), 2*purgeBatch+1)
+		now, now.Plus(-work.Replay), 2*purgeBatch+1)
 	require.NoError(t, err)
 	require.NoError(t, cleanUp(Means{Pool: pool}).Run(t.Context(), now))
 	var left int
