@@ -8,11 +8,8 @@ import (
 
 	"rail/gen/api"
 	"rail/server/clock"
-<<<<<<< HEAD
-	"rail/server/metadata"
-=======
 	"rail/server/currency"
->>>>>>> b81d099 (currency: the codes of ISO 4217 and decimal amounts lie on the ground)
+	"rail/server/metadata"
 	"rail/server/money/commission"
 	"rail/server/problem"
 	"rail/server/work"
