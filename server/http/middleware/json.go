@@ -1,0 +1,140 @@
+package middleware
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"rail/server/problem"
+)
+
+// maxDepth bounds the nesting of a body.
+const maxDepth = 32
+
+// freeform names the members whose numbers are the client's own text or are
+// validated, with a path, by the conditions' own parser.
+var freeform = map[string]bool{"metadata": true, "answers": true, "payout_details": true, "conditions": true}
+
+// CheckJSON checks the raw bytes of a body before anything decodes them, for
+// what decoders pass over in silence: bytes that are not UTF-8, NUL, lone
+// surrogates, member names given twice (also when they differ only by case),
+// trailing data, depth, and numbers such as 10.0 or 1e2 where an integer is
+// meant (decisions, 190).
+func CheckJSON(body []byte) *problem.Error {
+	if !utf8.Valid(body) {
+		return problem.New(problem.InvalidJSON, "The body is not valid UTF-8.")
+	}
+	d := jsonReader{Decoder: jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))}
+	for {
+		if err := d.next(); err != nil {
+			return err
+		}
+		if d.StackDepth() == 0 {
+			break
+		}
+	}
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+		return d.fail("data after the end of the value")
+	}
+	return nil
+}
+
+// jsonReader reads one JSON text, token by token. names are those of the
+// objects that are open, the innermost last, in lower case.
+type jsonReader struct {
+	*jsontext.Decoder
+	names []map[string]bool
+}
+
+func (d *jsonReader) fail(format string, args ...any) *problem.Error {
+	return problem.New(problem.InvalidJSON, "The body is not valid JSON: %s at byte %d.", fmt.Sprintf(format, args...), d.InputOffset())
+}
+
+func (d *jsonReader) next() *problem.Error {
+	depth := d.StackDepth()
+	token, err := d.ReadToken()
+	if err != nil {
+		return d.broken(err)
+	}
+	switch token.Kind() {
+	case '{':
+		d.names = append(d.names, nil)
+	case '}':
+		d.names = d.names[:len(d.names)-1]
+		return nil
+	case ']':
+		return nil
+	case '"':
+		if err := d.text(token.String()); err != nil {
+			return err
+		}
+	case '0':
+		if err := d.number(token.String()); err != nil {
+			return err
+		}
+	}
+	if depth > maxDepth {
+		return d.fail("more than %d levels", maxDepth)
+	}
+	return nil
+}
+
+// broken says where the text breaks off or the grammar.
+func (d *jsonReader) broken(err error) *problem.Error {
+	var syntax *jsontext.SyntacticError
+	if errors.As(err, &syntax) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return problem.New(problem.InvalidJSON, "The body is not valid JSON: %s at byte %d.", syntax.Err, syntax.ByteOffset)
+	}
+	return d.fail("it ends too early")
+}
+
+// text checks a string: PostgreSQL cannot keep NUL, and a name stands once in its
+// object.
+func (d *jsonReader) text(s string) *problem.Error {
+	if strings.IndexByte(s, 0) >= 0 {
+		return d.fail("a NUL character in a string")
+	}
+	if kind, n := d.StackIndex(d.StackDepth()); kind != '{' || n%2 == 0 {
+		return nil // a value
+	}
+	in, folded := &d.names[len(d.names)-1], strings.ToLower(s)
+	if (*in)[folded] {
+		return d.fail("the member %q is given twice", s)
+	}
+	if *in == nil {
+		*in = map[string]bool{}
+	}
+	(*in)[folded] = true
+	return nil
+}
+
+// number wants an integer, written as one, outside of free-form members.
+func (d *jsonReader) number(text string) *problem.Error {
+	if !strings.ContainsAny(text, ".eE") {
+		return nil
+	}
+	path := d.path()
+	if slices.ContainsFunc(path, func(name string) bool { return freeform[name] }) {
+		return nil
+	}
+	param := strings.TrimLeft(strings.ReplaceAll(strings.Join(path, "."), ".[", "["), ".")
+	return problem.Invalid(param, "%s must be an integer without a point or exponent, not %s.", param, text)
+}
+
+// path is where the value at hand stands, as error.param says it: its members'
+// names, and indexes in brackets.
+func (d *jsonReader) path() []string {
+	path := slices.Collect(d.StackPointer().Tokens())
+	for i := range path {
+		if kind, _ := d.StackIndex(i + 1); kind == '[' {
+			path[i] = "[" + path[i] + "]"
+		}
+	}
+	return path
+}
