@@ -33,6 +33,7 @@ import (
 	"rail/server/outbound/webhook"
 	"rail/server/postgres"
 	"rail/server/postgres/migrate"
+	"rail/server/program/partner"
 	"rail/server/secret"
 )
 
@@ -98,9 +99,10 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	a.sender = webhook.NewSender(webhook.Options{Pool: pool, Session: session, Keeper: keeper, Clock: c, Log: log, Dial: guard.DialContext, Service: cfg.ServiceName, Disabled: tellOwner(mails.Outbox, c)})
 	a.echo.HideBanner, a.echo.HidePort = true, true
 	keys := auth.NewStore(pool, keeper, c)
+	members := &partner.Service{Keeper: keeper, Mail: mails.Outbox}
 	server := handlers.New(handlers.Options{
 		Keys: keys, Keeper: keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, HoldOnHighRisk: cfg.HoldOnHighRisk, Guard: guard, ServiceName: cfg.ServiceName,
-		Wake: a.sender.Wake, Mail: mails.Outbox,
+		Wake: a.sender.Wake, Mail: mails.Outbox, Partners: members,
 	})
 	path := middleware.New(middleware.Options{
 		Pool: pool, Keys: keys, Keeper: keeper, Clock: c, Document: document, Log: log,
@@ -117,7 +119,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	}
 	a.echo.Match([]string{http.MethodGet, http.MethodHead}, "/r/:slug", links.Redirect)
 	path.Beyond("/r/:slug", links.Forward)
-	partners, err := portal.New(portal.Options{Server: server, Document: document, Pool: pool, Clock: c, Address: path.ClientAddress, Plan: cfg.Plan(), Wake: a.sender.Wake})
+	partners, err := portal.New(portal.Options{Server: server, Partners: members, Document: document, Pool: pool, Clock: c, Address: path.ClientAddress, Plan: cfg.Plan(), Wake: a.sender.Wake})
 	if err != nil {
 		return nil, fmt.Errorf("portal: %w", err)
 	}

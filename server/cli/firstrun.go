@@ -18,8 +18,8 @@ import (
 	"rail/gen/db"
 	"rail/server/auth"
 	"rail/server/config"
-	"rail/server/http/handlers"
 	"rail/server/ident"
+	"rail/server/program/partner"
 	"rail/server/sample"
 )
 
@@ -147,17 +147,17 @@ func tell(ctx context.Context, env *Env, d *database, org, key string) error {
 	try := []string{fmt.Sprintf("  curl -g %s '%s/v1/programs'", auth, base)}
 	if ok {
 		try = append(try, fmt.Sprintf("  curl -g %s '%s/v1/partners?program_id=%s'", auth, base, p.ID))
-		partner, found, err := showcase(ctx, d, p)
+		shown, found, err := showcase(ctx, d, p)
 		if err != nil {
 			return err
 		}
 		if found {
-			link, _, err := handlers.SignInLink(ctx, d.pool, base, partner, env.Clock.Now(), portalLife)
+			link, _, err := partner.SignInLink(ctx, d.pool, base, shown, env.Clock.Now(), portalLife)
 			if err != nil {
 				return err
 			}
-			look = append(look, fmt.Sprintf("Portal: %s (signs in as the partner %s, once, within an hour)", link, partner.Handle))
-			try = append(try, tryPartner(auth, base, p, partner)...)
+			look = append(look, fmt.Sprintf("Portal: %s (signs in as the partner %s, once, within an hour)", link, shown.Handle))
+			try = append(try, tryPartner(auth, base, p, shown)...)
 		}
 	}
 	if path, ok := strings.CutPrefix(d.config.SMTPURL, "dir:"); ok {

@@ -11,6 +11,7 @@ import (
 	"rail/server/money/payout"
 	"rail/server/outbound/webhook"
 	"rail/server/postgres/pgtx"
+	"rail/server/program/partner"
 	"rail/server/secret"
 	"rail/server/work"
 )
@@ -132,12 +133,12 @@ func (p *provoker) switchCoupon() {
 }
 
 // enrolCustomer makes a customer a partner, as a processor does.
-func (p *provoker) enrolCustomer(partner string) {
+func (p *provoker) enrolCustomer(referrer string) {
 	p.t.Helper()
-	buyer := p.s.Customer(p.program, partner, M{"email": "buyer@example.com"})
+	buyer := p.s.Customer(p.program, referrer, M{"email": "buyer@example.com"})
 	p.step("buyer")
-	processor(p.t, p.s, func(ctx context.Context, server *handlers.Server, u *work.Unit) error {
-		_, err := server.EnrolCustomer(ctx, u, buyer)
+	processor(p.t, p.s, func(ctx context.Context, _ *handlers.Server, u *work.Unit) error {
+		_, err := partner.EnrolCustomer(ctx, u, buyer)
 		return err
 	})
 	p.step("enrolled", "affiliate.created", "customer.enrolled_as_partner")

@@ -9,6 +9,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/postgres/pgtx"
+	"rail/server/program/partner"
 	"rail/server/work"
 )
 
@@ -63,6 +64,42 @@ func (s *Server) RetrievePartner(ctx context.Context, r api.RetrievePartnerReque
 	out := []api.Partner{toPartner(row)}
 	err = dressPartners(ctx, u, out, r.Params.Expand, r.Params.Include)
 	return api.RetrievePartner200JSONResponse(out[0]), err
+}
+
+// CreatePartner adds a partner, at once or to the review queue.
+func (s *Server) CreatePartner(
+	ctx context.Context, r api.CreatePartnerRequestObject,
+) (api.CreatePartnerResponseObject, error) {
+	b := r.Body
+	pending := b.Status != nil && *b.Status == api.PartnerCreateStatusPending
+	p, err := partner.Create(ctx, work.From(ctx), partner.Candidate{
+		ProgramID: b.ProgramID, GroupID: b.GroupID, Email: b.Email, Handle: b.Handle, FirstName: b.FirstName,
+		LastName: b.LastName, CompanyName: b.CompanyName, WebsiteURL: b.WebsiteURL, CountryCode: b.CountryCode,
+		Metadata: b.Metadata,
+	}, pending)
+	return api.CreatePartner201JSONResponse(toPartner(p)), err
+}
+
+// UpdatePartner changes a partner.
+func (s *Server) UpdatePartner(
+	ctx context.Context, r api.UpdatePartnerRequestObject,
+) (api.UpdatePartnerResponseObject, error) {
+	b := r.Body
+	p, err := s.Partners.Update(ctx, work.From(ctx), r.ID, partner.Patch{
+		FirstName: b.FirstName, LastName: b.LastName, DisplayName: b.DisplayName, CompanyName: b.CompanyName,
+		WebsiteURL: b.WebsiteURL, CountryCode: b.CountryCode, GroupID: b.GroupID, Handle: b.Handle,
+		Status: (*string)(b.Status), SuspensionReason: b.SuspensionReason, MinPayoutMinor: b.MinPayoutMinor,
+		PayoutMethod: b.PayoutMethod, PayoutDetails: b.PayoutDetails, Metadata: b.Metadata, TagIDs: b.TagIds,
+	})
+	return api.UpdatePartner200JSONResponse(toPartner(p)), err
+}
+
+// DeletePartner removes a partner.
+func (s *Server) DeletePartner(
+	ctx context.Context, r api.DeletePartnerRequestObject,
+) (api.DeletePartnerResponseObject, error) {
+	err := partner.Delete(ctx, work.From(ctx), r.ID)
+	return api.DeletePartner200JSONResponse{ID: r.ID, Object: "partner", Deleted: true}, err
 }
 
 // dressPartners adds what is asked for besides the partners themselves, in one

@@ -11,6 +11,7 @@ import (
 	"rail/server/auth"
 	"rail/server/outbound/mail"
 	"rail/server/outbound/webhook"
+	"rail/server/program/partner"
 	"rail/server/secret"
 )
 
@@ -22,6 +23,8 @@ type Options struct {
 	ShortURL string // where short links live; BaseURL + "/r" where it is empty
 	// HoldOnHighRisk keeps partners with an open high risk flag out of payouts.
 	HoldOnHighRisk bool
+	// Partners has the rules of who takes part in a program.
+	Partners *partner.Service
 	// Mail takes the mails that changes cause; nil for none.
 	Mail *mail.Outbox
 	// Guard judges the addresses of webhook endpoints; ServiceName is in their

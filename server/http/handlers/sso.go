@@ -2,16 +2,11 @@ package handlers
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
-	"fmt"
 	"time"
 
 	"rail/gen/api"
-	"rail/gen/db"
-	"rail/server/clock"
 	"rail/server/problem"
-	"rail/server/secret"
+	"rail/server/program/partner"
 	"rail/server/work"
 )
 
@@ -22,7 +17,7 @@ const signInLife = 900 * time.Second
 // partner is the only one that works.
 func (s *Server) CreatePartnerSSO(ctx context.Context, r api.CreatePartnerSSORequestObject) (api.CreatePartnerSSOResponseObject, error) {
 	u := work.From(ctx)
-	p, err := lockPartner(ctx, u, r.ID, false)
+	p, err := partner.Lock(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -33,32 +28,6 @@ func (s *Server) CreatePartnerSSO(ctx context.Context, r api.CreatePartnerSSOReq
 	if r.Body != nil && r.Body.TTLSeconds != nil {
 		life = time.Duration(*r.Body.TTLSeconds) * time.Second
 	}
-	url, expires, err := SignInLink(ctx, u.Later(), s.BaseURL, p, u.Now, life)
+	url, expires, err := partner.SignInLink(ctx, u.Later(), s.BaseURL, p, u.Now, life)
 	return api.CreatePartnerSSO200JSONResponse{Object: "magic_link", PartnerID: p.ID, URL: url, ExpiresAt: expires}, err
-}
-
-// SignInLink makes the address that signs a partner into the portal of a service,
-// once, and makes earlier ones void.
-func SignInLink(ctx context.Context, q db.DBTX, base string, p db.Partner, now clock.Time, life time.Duration) (string, clock.Time, error) {
-	expires := now.Plus(life)
-	token, err := newToken()
-	if err != nil {
-		return "", expires, err
-	}
-	if err := queries.MagicLinkVoid(ctx, q, db.MagicLinkVoidParams{ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: p.ID}); err != nil {
-		return "", expires, err
-	}
-	err = queries.MagicLinkInsert(ctx, q, db.MagicLinkInsertParams{
-		TokenHash: secret.HashToken(token), OrgID: p.OrgID, ProgramID: p.ProgramID, PartnerID: p.ID, CreatedAt: now, ExpiresAt: expires,
-	})
-	return base + "/portal/sso/" + token, expires, err
-}
-
-// newToken returns 32 random bytes in a form that an address can carry.
-func newToken() (string, error) {
-	var b [32]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		return "", fmt.Errorf("token: %w", err)
-	}
-	return base64.RawURLEncoding.EncodeToString(b[:]), nil
 }

@@ -22,6 +22,7 @@ import (
 	"rail/server/http/middleware"
 	"rail/server/outbound/webhook"
 	"rail/server/problem"
+	"rail/server/program/partner"
 	"rail/server/quota"
 )
 
@@ -33,6 +34,7 @@ var queries = db.New()
 // Options is what the portal depends on.
 type Options struct {
 	Server   *handlers.Server
+	Partners *partner.Service
 	Document *middleware.Document
 	Pool     *pgxpool.Pool
 	Clock    clock.Clock

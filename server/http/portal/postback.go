@@ -14,6 +14,7 @@ import (
 	"rail/server/opt"
 	"rail/server/outbound/webhook"
 	"rail/server/problem"
+	"rail/server/program/partner"
 	"rail/server/work"
 )
 
@@ -199,7 +200,7 @@ func sketch[S ~string](url string, types []S, enabled bool) map[string]any {
 }
 
 func (v *visit) audit(ctx context.Context, action, target string, before, after any) error {
-	return v.portal.Server.AuditSelf(ctx, v.partner, action, target, before, after)
+	return partner.AuditSelf(ctx, work.From(ctx), v.partner, action, target, before, after)
 }
 
 // current is the endpoint that a form names, with its page.

@@ -8,8 +8,9 @@ import (
 	"github.com/oapi-codegen/nullable"
 
 	gen "rail/gen/api"
-	"rail/server/http/handlers"
 	"rail/server/opt"
+	"rail/server/program/partner"
+	"rail/server/work"
 )
 
 // profileFields are those of the profile that the partner may change.
@@ -19,7 +20,7 @@ var profileFields = []string{"first_name", "last_name", "display_name", "company
 // typed with its faults.
 type settingsPage struct {
 	Profile, Payout formState
-	Choices         handlers.Choices
+	Choices         partner.Choices
 	Methods         []method // those that the program pays by
 	Chosen          *method  // whose form is open
 	Stored          *stored
@@ -48,7 +49,7 @@ func (v *visit) settingsPage(open string) (settingsPage, error) {
 			"company_name": opt.Value(p.CompanyName), "website_url": opt.Value(p.WebsiteURL), "country_code": opt.Value(p.CountryCode),
 		}},
 		Payout:  formState{Values: map[string]string{}},
-		Choices: handlers.Choices{FirstReferral: p.EmailFirstReferral, NewReferral: p.EmailNewReferral, PayoutPaid: p.EmailPayoutPaid},
+		Choices: partner.ChoicesOf(p),
 		Methods: methodsOf(v.program.PayoutMethods),
 	}
 	var err error
@@ -92,14 +93,18 @@ func saveProfile(v *visit) error {
 	return v.show(http.StatusUnprocessableEntity, "settings", "/portal/settings", "Settings", page)
 }
 
-// saveSelf judges a change of the partner like a request of the API, and makes
+// saveSelf validates a change of the partner like a request of the API, and makes
 // it.
 func (v *visit) saveSelf(body *gen.PartnerUpdate) error {
 	if err := v.portal.Document.Judge("PartnerUpdate", body); err != nil {
 		return err
 	}
 	return v.write(func(ctx context.Context) error {
-		return v.portal.Server.UpdatePartnerSelf(ctx, v.partner.ID, body)
+		return v.portal.Partners.UpdateSelf(ctx, work.From(ctx), v.partner.ID, partner.Patch{
+			FirstName: body.FirstName, LastName: body.LastName, DisplayName: body.DisplayName,
+			CompanyName: body.CompanyName, WebsiteURL: body.WebsiteURL, CountryCode: body.CountryCode,
+			PayoutMethod: body.PayoutMethod, PayoutDetails: body.PayoutDetails,
+		})
 	})
 }
 
@@ -127,9 +132,12 @@ func savePayout(v *visit) error {
 }
 
 func saveNotifications(v *visit) error {
-	to := handlers.Choices{FirstReferral: v.form.Has("first_referral"), NewReferral: v.form.Has("new_referral"), PayoutPaid: v.form.Has("payout_paid")}
+	to := partner.Choices{
+		FirstReferral: v.form.Has("first_referral"), NewReferral: v.form.Has("new_referral"),
+		PayoutPaid: v.form.Has("payout_paid"),
+	}
 	err := v.write(func(ctx context.Context) error {
-		return v.portal.Server.SavePartnerChoices(ctx, v.partner.ID, to)
+		return partner.SaveChoices(ctx, work.From(ctx), v.partner.ID, to)
 	})
 	if err != nil {
 		return err

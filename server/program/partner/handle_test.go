@@ -1,4 +1,4 @@
-package handlers
+package partner
 
 import (
 	"rail/server/slug"
@@ -11,6 +11,7 @@ import (
 var handleForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$`)
 
 func TestHandleStem(t *testing.T) {
+	t.Parallel()
 	for email, want := range map[string]string{
 		"ada@example.com":                    "ada",
 		"Ada.Lovelace@Example.com":           "ada-lovelace",
@@ -40,6 +41,7 @@ func TestHandleStem(t *testing.T) {
 // Whatever the stem, hundreds of handles differ, have the form, and are found
 // by the pattern with which the next one looks for what is taken.
 func TestUnusedOften(t *testing.T) {
+	t.Parallel()
 	for n := 2; n <= handleMax; n++ {
 		stem := strings.Repeat("a", n)
 		var taken []string

@@ -1,0 +1,183 @@
+package partner
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/event"
+	"rail/server/ident"
+	"rail/server/metadata"
+	"rail/server/money/tax"
+	"rail/server/opt"
+	"rail/server/outbound/sequence"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/slug"
+	"rail/server/work"
+)
+
+// Candidate is somebody who is to become a partner.
+type Candidate struct {
+	ProgramID string
+	GroupID   *string // nil for the program's default group
+	Email     string
+	Handle    *string // nil for one that is derived from the email
+
+	FirstName, LastName, CompanyName, WebsiteURL, CountryCode *string
+
+	Metadata json.RawMessage
+}
+
+// Create adds a partner, at once or, as a pending one, to the review queue.
+func Create(ctx context.Context, u *work.Unit, c Candidate, pending bool) (db.Partner, error) {
+	if err := metadata.Check(c.Metadata, "metadata"); err != nil {
+		return db.Partner{}, err
+	}
+	status := api.PartnerStatusActive
+	if pending {
+		status = api.PartnerStatusPending
+	}
+	p, err := enterTaxed(ctx, u, c, status)
+	if err != nil {
+		return p, err
+	}
+	if pending {
+		_, err = submit(ctx, u, p, nil) // without it nobody could approve the partner (decisions, 46)
+	}
+	return p, err
+}
+
+// enterTaxed admits and writes a partner, and asks for its tax form where the
+// program wants one.
+func enterTaxed(ctx context.Context, u *work.Unit, c Candidate, status api.PartnerStatus) (db.Partner, error) {
+	n, err := admit(ctx, u, c, status)
+	if err != nil {
+		return n.Partner, err
+	}
+	if err := enter(ctx, u, n.Partner); err != nil || !n.owesTaxForm {
+		return n.Partner, err
+	}
+	return n.Partner, tax.AskOne(ctx, u.Later(), n.Partner, u.Now)
+}
+
+// newcomer is a partner who may enter, and is not written yet.
+type newcomer struct {
+	db.Partner
+	owesTaxForm bool // the program wants a form of every partner
+}
+
+// admit looks everything up in one round trip and refuses who may not enter.
+// The lock on the stem makes those who would derive the same handle take turns.
+func admit(ctx context.Context, u *work.Unit, c Candidate, status api.PartnerStatus) (newcomer, error) {
+	var prog db.Program
+	var group db.Group
+	var held db.Partner
+	var taken []string
+	stem, pattern := handleStem(c.Email), handlePattern(handleStem(c.Email))
+	if c.Handle != nil {
+		stem, pattern = *c.Handle, *c.Handle
+	}
+	program, org := c.ProgramID, u.OrgID
+	errs := u.Each(ctx,
+		func(tx pgtx.DBTX) error {
+			return queries.TrackingStemLock(ctx, tx, db.TrackingStemLockParams{ProgramID: program, Stem: stem})
+		},
+		func(tx pgtx.DBTX) (err error) {
+			prog, err = queries.ProgramGet(ctx, tx, db.ProgramGetParams{ID: program, OrgID: org})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) { group, err = entryGroup(ctx, tx, org, c); return err },
+		func(tx pgtx.DBTX) (err error) {
+			held, err = queries.PartnerByEmail(ctx, tx, db.PartnerByEmailParams{
+				ProgramID: program, OrgID: org, Email: c.Email,
+			})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			taken, err = queries.TrackingValuesTaken(ctx, tx, db.TrackingValuesTakenParams{
+				ProgramID: program, OrgID: org, Stem: stem, Pattern: pattern,
+			})
+			return err
+		})
+	if err := pgtx.First(errs); err != nil {
+		return newcomer{}, err
+	}
+	if err := work.Found(errs[1], "program_id"); err != nil {
+		return newcomer{}, err
+	}
+	if err := work.Found(errs[2], "group_id"); err != nil {
+		return newcomer{}, err
+	}
+	c.CountryCode = opt.Upper(c.CountryCode)
+	if err := mayEnter(prog, group, c.CountryCode); err != nil {
+		return newcomer{}, err
+	}
+	if errs[3] == nil {
+		return newcomer{}, emailTaken(held)
+	}
+	if c.Handle != nil && slices.Contains(taken, stem) {
+		return newcomer{}, handleTaken(ctx, u, program, stem)
+	}
+	p := db.Partner{
+		ID: ident.New(ident.Partner), OrgID: org, ProgramID: program, GroupID: &group.ID, Email: c.Email,
+		FirstName: c.FirstName, LastName: c.LastName, CompanyName: c.CompanyName, WebsiteURL: c.WebsiteURL,
+		CountryCode: c.CountryCode, Handle: slug.Unused(stem, handleMax, taken), Status: string(status),
+		EmailFirstReferral: true, EmailNewReferral: true, EmailPayoutPaid: true, Metadata: metadata.Stored(c.Metadata),
+		CreatedAt: u.Now, UpdatedAt: u.Now,
+	}
+	return newcomer{p, prog.RequireTaxForms}, nil
+}
+
+func entryGroup(ctx context.Context, tx pgtx.DBTX, org string, c Candidate) (db.Group, error) {
+	if c.GroupID != nil {
+		return queries.GroupGet(ctx, tx, db.GroupGetParams{ID: *c.GroupID, OrgID: org})
+	}
+	return queries.GroupDefault(ctx, tx, db.GroupDefaultParams{ProgramID: c.ProgramID, OrgID: org})
+}
+
+// mayEnter refuses another program's group, a blocked country (decisions, 40)
+// and a paused program (37).
+func mayEnter(prog db.Program, group db.Group, country *string) error {
+	if err := work.SameProgram(group.ProgramID, prog.ID, "group_id"); err != nil {
+		return err
+	}
+	if country != nil && slices.Contains(prog.BlockedCountries, *country) {
+		return problem.On("country_code", problem.CountryBlocked, "The program takes no partners from %s.", *country)
+	}
+	if prog.Status == string(api.ProgramStatusPaused) {
+		return problem.New(problem.ProgramPaused, "The program is paused; it takes no new partners.")
+	}
+	return nil
+}
+
+func emailTaken(held db.Partner) error {
+	return problem.Taken(problem.PartnerEmailTaken, "email", held, "A partner with this email exists in the program.")
+}
+
+// enter writes a new partner with its handle. Where another has taken the email
+// or the handle since admit looked, a constraint makes the work run again.
+func enter(ctx context.Context, u *work.Unit, p db.Partner) error {
+	if _, err := queries.PartnerInsert(ctx, u.Later(), db.PartnerInsertParams{
+		ID: p.ID, OrgID: p.OrgID, ProgramID: p.ProgramID, GroupID: p.GroupID, Email: p.Email, FirstName: p.FirstName,
+		LastName: p.LastName, CompanyName: p.CompanyName, WebsiteURL: p.WebsiteURL, CountryCode: p.CountryCode,
+		Handle: p.Handle, Status: p.Status, Metadata: p.Metadata, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+	}); err != nil {
+		return err
+	}
+	take := db.PartnerUnsubscribesTakeParams{ProgramID: p.ProgramID, OrgID: p.OrgID, Email: p.Email, ID: p.ID}
+	if err := queries.PartnerUnsubscribesTake(ctx, u.Later(), take); err != nil {
+		return err
+	}
+	about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}
+	u.Record("affiliate.created", about, api.AffiliateCreatedData{
+		PartnerID: p.ID, Email: p.Email, Handle: p.Handle, Status: api.PartnerCreateStatus(p.Status),
+		GroupID: p.GroupID,
+	})
+	if err := claimHandle(ctx, u, p); err != nil || p.Status != string(api.PartnerStatusActive) {
+		return err
+	}
+	return sequence.Welcome(ctx, u.Later(), p, u.Now)
+}

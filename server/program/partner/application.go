@@ -1,0 +1,295 @@
+package partner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/auditlog"
+	"rail/server/event"
+	"rail/server/ident"
+	"rail/server/metadata"
+	"rail/server/opt"
+	"rail/server/outbound/mail"
+	"rail/server/outbound/sequence"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+const (
+	// declined is what an applicant reads where the reviewer gives no reason.
+	declined = "Your application was not accepted."
+	// withdrew is the reason of a partner whose application was withdrawn.
+	withdrew = "Withdrawn by the applicant."
+)
+
+// Apply puts an applicant in the review queue. Whoever was declined may apply
+// again (decisions, 63 and 182).
+func Apply(ctx context.Context, u *work.Unit, c Candidate, answers json.RawMessage) (db.Application, error) {
+	if err := metadata.Check(answers, "answers"); err != nil {
+		return db.Application{}, err
+	}
+	held, err := queries.PartnerByEmail(ctx, u.Tx, db.PartnerByEmailParams{
+		ProgramID: c.ProgramID, OrgID: u.OrgID, Email: c.Email,
+	})
+	if err == nil && held.Status == "declined" {
+		return applyAgain(ctx, u, held, c, answers)
+	}
+	if err := work.IgnoreNoRows(err); err != nil {
+		return db.Application{}, err
+	}
+	p, err := enterTaxed(ctx, u, c, api.PartnerStatusPending)
+	if err != nil {
+		return db.Application{}, err
+	}
+	return submit(ctx, u, p, answers)
+}
+
+// applyAgain makes a declined partner pending once more, under a new
+// application. Its one event is application.submitted (decisions, 212).
+func applyAgain(
+	ctx context.Context, u *work.Unit, p db.Partner, c Candidate, answers json.RawMessage,
+) (none db.Application, err error) {
+	prog, err := u.Program(ctx, c.ProgramID)
+	if err != nil {
+		return none, err
+	}
+	if err := u.Check(ctx, prog.ID, work.GroupRef("group_id", c.GroupID)); err != nil {
+		return none, err
+	}
+	if p, err = lock(ctx, u, p.ID, c.Handle != nil); err != nil {
+		return none, err
+	}
+	c.CountryCode = opt.Upper(c.CountryCode)
+	if err := mayEnter(prog, db.Group{ProgramID: prog.ID}, c.CountryCode); err != nil {
+		return none, err
+	}
+	if p.Status != "declined" { // another application was first
+		return none, emailTaken(p)
+	}
+	for _, f := range []struct{ field, given **string }{
+		{&p.GroupID, &c.GroupID}, {&p.FirstName, &c.FirstName}, {&p.LastName, &c.LastName},
+		{&p.WebsiteURL, &c.WebsiteURL}, {&p.CountryCode, &c.CountryCode},
+	} {
+		if *f.given != nil {
+			*f.field = *f.given
+		}
+	}
+	claims, err := takeHandle(ctx, u, &p, c.Handle)
+	if err != nil {
+		return none, err
+	}
+	if err := queries.PartnerReapply(ctx, u.Later(), db.PartnerReapplyParams{
+		GroupID: p.GroupID, FirstName: p.FirstName, LastName: p.LastName, WebsiteURL: p.WebsiteURL,
+		CountryCode: p.CountryCode, Handle: p.Handle, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
+	}); err != nil {
+		return none, err
+	}
+	if claims {
+		if err := claimHandle(ctx, u, p); err != nil {
+			return none, err
+		}
+	}
+	return submit(ctx, u, p, answers)
+}
+
+// submit writes a pending partner's application.
+func submit(ctx context.Context, u *work.Unit, p db.Partner, answers json.RawMessage) (db.Application, error) {
+	if metadata.Absent(answers) {
+		answers = json.RawMessage("{}")
+	}
+	a := db.Application{
+		ID: ident.New(ident.Application), OrgID: p.OrgID, ProgramID: p.ProgramID, GroupID: p.GroupID, PartnerID: &p.ID,
+		Email: p.Email, Answers: answers, Source: new("api"), Status: "pending", CreatedAt: u.Now, UpdatedAt: u.Now,
+	}
+	about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: a.ID}
+	u.Record("application.submitted", about, api.ApplicationSubmittedData{
+		ApplicationID: a.ID, PartnerID: p.ID, Email: p.Email, Handle: p.Handle, Answers: answers,
+	})
+	return a, queries.ApplicationInsert(ctx, u.Later(), db.ApplicationInsertParams{
+		ID: a.ID, OrgID: a.OrgID, ProgramID: a.ProgramID, GroupID: a.GroupID, PartnerID: a.PartnerID, Email: a.Email,
+		Answers: a.Answers, Source: a.Source, Status: a.Status, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
+	})
+}
+
+// Approve makes the applicant an active partner.
+func (s *Service) Approve(ctx context.Context, u *work.Unit, id string) (db.Application, error) {
+	a, p, err := undecided(ctx, u, id)
+	if err != nil {
+		return a, err
+	}
+	if err := meter(ctx, u, a.ProgramID); err != nil {
+		return a, err
+	}
+	a.Status = "approved"
+	if err := decide(ctx, u, &a, p, "active", nil, "application.approved"); err != nil {
+		return a, err
+	}
+	if err := s.notify(ctx, u, a, p, nil); err != nil {
+		return a, err
+	}
+	about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}
+	u.Record("affiliate.confirmed", about, api.AffiliateConfirmedData{
+		PartnerID: p.ID, Email: p.Email, Handle: p.Handle, GroupID: p.GroupID,
+	})
+	return a, nil
+}
+
+// meter refuses approvals once the month's revenue is above the plan's.
+func meter(ctx context.Context, u *work.Unit, programID string) error {
+	most := u.Plan.RevenueMeterMinor
+	if most == 0 {
+		return nil
+	}
+	prog, err := u.Program(ctx, programID)
+	if err != nil {
+		return err
+	}
+	month := u.Now
+	month.Time = time.Date(u.Now.Year(), u.Now.Month(), 1, 0, 0, 0, 0, time.UTC)
+	revenue, err := queries.ProgramRevenue(ctx, u.Tx, db.ProgramRevenueParams{
+		ProgramID: programID, OrgID: u.OrgID, Currency: prog.Currency, Since: month,
+	})
+	if err == nil && revenue > most {
+		return problem.New(problem.RevenueMeterExceeded,
+			"The program took %d %s minor units this month; the plan allows approvals up to %d.",
+			revenue, prog.Currency, most)
+	}
+	return err
+}
+
+// Reject declines the applicant, who reads the reason word for word.
+func (s *Service) Reject(ctx context.Context, u *work.Unit, id string, reason *string) (db.Application, error) {
+	if strings.TrimSpace(opt.Value(reason)) == "" {
+		reason = new(declined)
+	}
+	a, p, err := undecided(ctx, u, id)
+	if err != nil {
+		return a, err
+	}
+	a.Status, a.RejectionReason = "rejected", reason
+	if err := decide(ctx, u, &a, p, "declined", reason, "application.rejected"); err != nil {
+		return a, err
+	}
+	return a, s.notify(ctx, u, a, p, reason)
+}
+
+// notify mails the decision to the applicant.
+func (s *Service) notify(ctx context.Context, u *work.Unit, a db.Application, p db.Partner, rejected *string) error {
+	prog, err := u.Program(ctx, a.ProgramID)
+	if err != nil {
+		return err
+	}
+	m := mail.Approved(p.Email, a.ID, prog.Name)
+	if rejected != nil {
+		m = mail.Rejected(p.Email, a.ID, prog.Name, *rejected)
+	}
+	return s.Mail.Queue(ctx, u.Later(), a.OrgID, m, u.Now)
+}
+
+// Withdraw takes an application back for the applicant (decisions, 61).
+func Withdraw(ctx context.Context, u *work.Unit, id string) (db.Application, error) {
+	a, p, err := undecided(ctx, u, id)
+	if err != nil {
+		return a, err
+	}
+	a.Status, a.UpdatedAt = "withdrawn", u.Now
+	if err := saveDecision(ctx, u, a, p, "declined", new(withdrew)); err != nil {
+		return a, err
+	}
+	about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}
+	u.Record("affiliate.updated", about, api.AffiliateUpdatedData{
+		PartnerID: p.ID, Status: api.PartnerStatusDeclined, Reason: new(withdrew),
+	})
+	return a, nil
+}
+
+// undecided locks the partner and the application, and refuses one that is
+// decided.
+func undecided(ctx context.Context, u *work.Unit, id string) (a db.Application, p db.Partner, err error) {
+	if a, err = queries.ApplicationGet(ctx, u.Tx, db.ApplicationGetParams{ID: id, OrgID: u.OrgID}); err != nil {
+		return a, p, err
+	}
+	if err := u.CheckProgram(a.ProgramID); err != nil {
+		return a, p, err
+	}
+	if p, err = applicant(ctx, u, a); err != nil {
+		return a, p, err
+	}
+	if a, err = queries.ApplicationLock(ctx, u.Tx, db.ApplicationLockParams{ID: id, OrgID: u.OrgID}); err != nil {
+		return a, p, err
+	}
+	if a.Status != "pending" {
+		return a, p, problem.New(problem.ApplicationAlreadyDecided, "The application is %s already.", a.Status)
+	}
+	a.PartnerID = &p.ID
+	return a, p, nil
+}
+
+// applicant returns the application's partner, locked. An application without a
+// partner, from an import, gets the partner with its email, or a new one
+// (decisions, 62).
+func applicant(ctx context.Context, u *work.Unit, a db.Application) (db.Partner, error) {
+	if a.PartnerID != nil {
+		return queries.PartnerLock(ctx, u.Tx, db.PartnerLockParams{ID: *a.PartnerID, OrgID: a.OrgID})
+	}
+	p, err := queries.PartnerByEmail(ctx, u.Tx, db.PartnerByEmailParams{
+		ProgramID: a.ProgramID, OrgID: a.OrgID, Email: a.Email,
+	})
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return p, err
+	}
+	c := Candidate{ProgramID: a.ProgramID, GroupID: a.GroupID, Email: a.Email}
+	n, err := admit(ctx, u, c, api.PartnerStatusPending)
+	if err != nil {
+		return p, err
+	}
+	return n.Partner, enter(ctx, u, n.Partner)
+}
+
+// decide records who decided, and when.
+func decide(
+	ctx context.Context, u *work.Unit, a *db.Application, p db.Partner, partnerStatus string, reason *string,
+	kind string,
+) error {
+	a.ReviewedByUserID, a.ReviewedAt, a.UpdatedAt = &u.Actor.User, &u.Now, u.Now
+	if err := saveDecision(ctx, u, *a, p, partnerStatus, reason); err != nil {
+		return err
+	}
+	u.Record(kind, event.Subject{ProgramID: a.ProgramID, PartnerID: p.ID, ID: a.ID}, api.ApplicationDecidedData{
+		PartnerID: &p.ID, ApplicationID: a.ID, Email: a.Email, Handle: &p.Handle, ReviewedBy: a.ReviewedByUserID,
+		Reason: reason,
+	})
+	return auditlog.Record(ctx, u, auditlog.Entry{
+		ProgramID: a.ProgramID, Action: kind, TargetID: a.ID, Reason: reason,
+		Before: map[string]string{"status": "pending"}, After: map[string]string{"status": a.Status},
+	})
+}
+
+// saveDecision writes the application, and its partner unless that was settled
+// otherwise meanwhile.
+func saveDecision(
+	ctx context.Context, u *work.Unit, a db.Application, p db.Partner, partnerStatus string, reason *string,
+) error {
+	err := queries.ApplicationDecide(ctx, u.Later(), db.ApplicationDecideParams{
+		Status: a.Status, PartnerID: a.PartnerID, ReviewedByUserID: a.ReviewedByUserID, ReviewedAt: a.ReviewedAt,
+		RejectionReason: a.RejectionReason, UpdatedAt: a.UpdatedAt, ID: a.ID, OrgID: a.OrgID,
+	})
+	if err != nil || !slices.Contains([]string{"pending", "declined"}, p.Status) {
+		return err
+	}
+	err = queries.PartnerDecide(ctx, u.Later(), db.PartnerDecideParams{
+		Status: partnerStatus, DeclineReason: reason, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
+	})
+	if err != nil || partnerStatus != string(api.PartnerStatusActive) {
+		return err
+	}
+	return sequence.Welcome(ctx, u.Later(), p, u.Now)
+}

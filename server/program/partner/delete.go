@@ -1,0 +1,136 @@
+package partner
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/event"
+	"rail/server/money/report"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// Delete removes a partner and everything attributed to it, but for its sales,
+// which stay as direct ones (decisions, 56 and 177).
+func Delete(ctx context.Context, u *work.Unit, id string) error {
+	hold := db.PartnerHoldCustomersParams{PartnerID: id, OrgID: u.OrgID}
+	if err := queries.PartnerHoldCustomers(ctx, u.Later(), hold); err != nil {
+		return err
+	}
+	p, err := lock(ctx, u, id, true)
+	if err != nil {
+		return err
+	}
+	var open []string
+	var commissions []db.Commission
+	var flows []db.PartnerDeleteFlowsRow
+	if err := u.Together(ctx,
+		func(tx pgtx.DBTX) (err error) {
+			open, err = queries.PartnerOpenPayouts(ctx, tx, db.PartnerOpenPayoutsParams{
+				ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: p.ID,
+			})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			commissions, err = queries.PartnerCommissions(ctx, tx, db.PartnerCommissionsParams{
+				PartnerID: p.ID, ProgramID: p.ProgramID, OrgID: p.OrgID,
+			})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			flows, err = queries.PartnerDeleteFlows(ctx, tx, db.PartnerDeleteFlowsParams{
+				PartnerID: &p.ID, ProgramID: p.ProgramID, OrgID: p.OrgID,
+			})
+			return err
+		},
+	); err != nil {
+		return err
+	}
+	if slices.Contains(open, "processing") { // a refusal takes back what was deleted above
+		return problem.New(problem.PayoutInFlight,
+			"A payout of the partner is processing; the partner can be deleted when it has ended.")
+	}
+	recordDeparture(u, p, commissions, flows)
+	if err := report.TouchPartner(ctx, u, p); err != nil {
+		return err
+	}
+	return remove(ctx, u, p)
+}
+
+// recordDeparture records what goes with a partner, and last the partner.
+func recordDeparture(u *work.Unit, p db.Partner, commissions []db.Commission, flows []db.PartnerDeleteFlowsRow) {
+	for _, k := range commissions {
+		if k.Status != "pending" && k.Status != "approved" && k.Status != "due" {
+			continue
+		}
+		about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: k.ID}
+		u.Record("commission.voided", about, api.CommissionVoidedData{
+			CommissionID: k.ID, SaleID: k.SaleID, PartnerID: p.ID, AmountMinor: k.AmountMinor, Currency: k.Currency,
+			Reason: "partner_deleted",
+		})
+	}
+	slices.SortFunc(flows, func(a, b db.PartnerDeleteFlowsRow) int { return cmp.Compare(a.ID, b.ID) })
+	for _, f := range flows {
+		about := event.Subject{ProgramID: p.ProgramID, ID: f.ID}
+		u.Record("rule.deleted", about, api.RuleDeletedData{RuleID: f.ID, Name: f.Name})
+	}
+	about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}
+	u.Record("affiliate.deleted", about, api.AffiliateDeletedData{PartnerID: p.ID})
+}
+
+// remove puts the statements off in the order that the references among the rows
+// ask for: commissions before payouts, the partner itself last. What is not named
+// here goes with the partner's row.
+func remove(ctx context.Context, u *work.Unit, p db.Partner) error {
+	tx := u.Later()
+	for _, do := range []func() error{
+		func() error {
+			return queries.PartnerLedgerRemove(ctx, tx, db.PartnerLedgerRemoveParams{
+				CreatedAt: u.Now, PartnerID: p.ID, OrgID: p.OrgID,
+			})
+		},
+		func() error {
+			return queries.PartnerDeleteCommissions(ctx, tx, db.PartnerDeleteCommissionsParams{
+				PartnerID: p.ID, ProgramID: p.ProgramID, OrgID: p.OrgID,
+			})
+		},
+		func() error {
+			return queries.PartnerDeletePayouts(ctx, tx, db.PartnerDeletePayoutsParams{
+				PartnerID: p.ID, ProgramID: p.ProgramID, OrgID: p.OrgID,
+			})
+		},
+		func() error {
+			return queries.PartnerLeaveSales(ctx, tx, db.PartnerLeaveSalesParams{
+				UpdatedAt: u.Now, PartnerID: &p.ID, ProgramID: p.ProgramID, OrgID: p.OrgID,
+			})
+		},
+		func() error {
+			return queries.PartnerLeaveCoupons(ctx, tx, db.PartnerLeaveCouponsParams{
+				UpdatedAt: u.Now, PartnerID: &p.ID, ProgramID: p.ProgramID, OrgID: p.OrgID,
+			})
+		},
+		func() error {
+			return queries.PartnerDeleteCustomers(ctx, tx, db.PartnerDeleteCustomersParams{
+				PartnerID: &p.ID, ProgramID: p.ProgramID, OrgID: p.OrgID,
+			})
+		},
+		func() error {
+			return queries.PartnerMailsRecall(ctx, tx, db.PartnerMailsRecallParams{PartnerID: p.ID, OrgID: p.OrgID})
+		},
+		func() error {
+			return queries.PartnerUnsubscribesKeep(ctx, tx, db.PartnerUnsubscribesKeepParams{
+				ID: p.ID, OrgID: p.OrgID,
+			})
+		},
+		func() error { return queries.PartnerDelete(ctx, tx, db.PartnerDeleteParams{ID: p.ID, OrgID: p.OrgID}) },
+	} {
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

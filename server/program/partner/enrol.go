@@ -1,0 +1,42 @@
+package partner
+
+import (
+	"context"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/event"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// EnrolCustomer makes a partner of a customer (decisions, 89), at once active and
+// in the default group. A customer without an email, or whose email is a
+// partner's, is refused. A payment processor's integration calls it; no operation
+// of the API does.
+func EnrolCustomer(ctx context.Context, u *work.Unit, customerID string) (db.Partner, error) {
+	k, err := queries.CustomerLock(ctx, u.DB(), db.CustomerLockParams{ID: customerID, OrgID: u.OrgID})
+	if err := work.Found(err, ""); err != nil {
+		return db.Partner{}, err
+	}
+	if err := u.CheckProgram(k.ProgramID); err != nil {
+		return db.Partner{}, err
+	}
+	if k.Email == nil {
+		return db.Partner{}, problem.Invalid("customer_id", "The customer has no email.")
+	}
+	c := Candidate{ProgramID: k.ProgramID, Email: *k.Email, FirstName: k.Name}
+	n, err := admit(ctx, u, c, api.PartnerStatusActive)
+	if err != nil {
+		return db.Partner{}, err
+	}
+	p := n.Partner
+	if err := enter(ctx, u, p); err != nil {
+		return p, err
+	}
+	about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: k.ID}
+	u.Record("customer.enrolled_as_partner", about, api.CustomerEnrolledAsPartnerData{
+		CustomerID: k.ID, PartnerID: p.ID, Handle: p.Handle, Email: p.Email, GroupID: p.GroupID, Source: "auto_enrol",
+	})
+	return p, nil
+}

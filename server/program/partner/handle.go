@@ -1,0 +1,98 @@
+package partner
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/db"
+	"rail/server/problem"
+	"rail/server/slug"
+	"rail/server/work"
+)
+
+// handleMax is the longest handle; handleRoom leaves room for the suffix that
+// tells derived handles apart, so that those of one stem begin alike.
+const (
+	handleMax  = 32
+	handleRoom = 26
+)
+
+// handleStem derives a handle from an email: the local part without its +tag,
+// in the letters that a handle may have (decisions, 42).
+func handleStem(email string) string {
+	local := email
+	if at := strings.LastIndexByte(email, '@'); at >= 0 {
+		local = email[:at]
+	}
+	local, _, _ = strings.Cut(local, "+")
+	if stem := slug.Of(local, handleMax); len(stem) >= 2 {
+		return stem
+	}
+	return "partner"
+}
+
+// handlePattern is the LIKE pattern of the handles that a stem can lead to.
+func handlePattern(stem string) string {
+	if len(stem) > handleRoom {
+		return stem[:handleRoom] + "%"
+	}
+	return stem + "-%"
+}
+
+// handleTaken returns the refusal that shows what holds a handle: a partner, by
+// its handle or a former one, or a link by its value (decisions, 43 and 181).
+func handleTaken(ctx context.Context, u *work.Unit, programID, handle string) error {
+	held, err := queries.TrackingValueGet(ctx, u.DB(), db.TrackingValueGetParams{
+		ProgramID: programID, OrgID: u.OrgID, Value: handle,
+	})
+	if err != nil {
+		return err
+	}
+	return heldBy(ctx, u, held)
+}
+
+func heldBy(ctx context.Context, u *work.Unit, held db.TrackingValue) error {
+	const code = problem.PartnerHandleTaken
+	if held.LinkID != nil {
+		link, err := queries.LinkAny(ctx, u.DB(), db.LinkAnyParams{ID: *held.LinkID, OrgID: u.OrgID})
+		if err != nil {
+			return err
+		}
+		return problem.Taken(code, "handle", link, "A link of the program has this handle as its value.")
+	}
+	p, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: held.PartnerID, OrgID: u.OrgID})
+	if err != nil {
+		return err
+	}
+	return problem.Taken(code, "handle", p, "Another partner of the program has, or had, this handle.")
+}
+
+// takeHandle gives the partner another handle, if one is given, and reports
+// whether it must be claimed: a former one is still the partner's (decisions, 44).
+func takeHandle(ctx context.Context, u *work.Unit, p *db.Partner, handle *string) (bool, error) {
+	if handle == nil || *handle == p.Handle {
+		return false, nil
+	}
+	held, err := queries.TrackingValueGet(ctx, u.Tx, db.TrackingValueGetParams{
+		ProgramID: p.ProgramID, OrgID: p.OrgID, Value: *handle,
+	})
+	free := errors.Is(err, pgx.ErrNoRows)
+	if err != nil && !free {
+		return false, err
+	}
+	if !free && held.PartnerID != p.ID {
+		return false, heldBy(ctx, u, held)
+	}
+	p.Handle = *handle
+	return free, nil
+}
+
+// claimHandle takes the handle for the partner, which must be written before.
+func claimHandle(ctx context.Context, u *work.Unit, p db.Partner) error {
+	return queries.TrackingValueInsert(ctx, u.Later(), db.TrackingValueInsertParams{
+		OrgID: p.OrgID, ProgramID: p.ProgramID, Value: p.Handle, Kind: "handle", PartnerID: p.ID,
+	})
+}

@@ -1,0 +1,51 @@
+// Package partner has the rules of who takes part in a program: how somebody
+// becomes a partner, by being added, by an application or as a customer; what of
+// a partner may change and who changes it; and what goes with one that is deleted.
+package partner
+
+import (
+	"context"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/event"
+	"rail/server/outbound/mail"
+	"rail/server/secret"
+	"rail/server/work"
+)
+
+var queries = db.New()
+
+// Service has the rules that need more than a unit of work.
+type Service struct {
+	Keeper *secret.Keeper // seals payout details
+	Mail   *mail.Outbox   // takes the mails to applicants; nil for none
+}
+
+// Lock locks a partner for a change.
+func Lock(ctx context.Context, u *work.Unit, id string) (db.Partner, error) {
+	return lock(ctx, u, id, false)
+}
+
+// lock locks a partner for a change; a change of its handle needs the stronger
+// lock from the start, since asking for it later could deadlock.
+func lock(ctx context.Context, u *work.Unit, id string, key bool) (db.Partner, error) {
+	var p db.Partner
+	var err error
+	if key {
+		p, err = queries.PartnerLockKey(ctx, u.DB(), db.PartnerLockKeyParams{ID: id, OrgID: u.OrgID})
+	} else {
+		p, err = queries.PartnerLock(ctx, u.DB(), db.PartnerLockParams{ID: id, OrgID: u.OrgID})
+	}
+	if err != nil {
+		return p, err
+	}
+	return p, u.CheckProgram(p.ProgramID)
+}
+
+func recordUpdated(u *work.Unit, p db.Partner) {
+	about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}
+	u.Record("affiliate.updated", about, api.AffiliateUpdatedData{
+		PartnerID: p.ID, Status: api.PartnerStatus(p.Status), Reason: p.SuspensionReason,
+	})
+}

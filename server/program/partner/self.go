@@ -1,0 +1,131 @@
+package partner
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"reflect"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/auditlog"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// Choices are the mails that a partner wants (decisions, 54).
+type Choices struct {
+	FirstReferral bool `json:"email_first_referral"`
+	NewReferral   bool `json:"email_new_referral"`
+	PayoutPaid    bool `json:"email_payout_paid"`
+}
+
+// ChoicesOf returns the mails that p wants.
+func ChoicesOf(p db.Partner) Choices {
+	return Choices{p.EmailFirstReferral, p.EmailNewReferral, p.EmailPayoutPaid}
+}
+
+// SaveChoices sets the mails that a partner wants, by the partner itself: over the
+// API they are read-only. Choices that are what they were change nothing.
+func SaveChoices(ctx context.Context, u *work.Unit, partnerID string, to Choices) error {
+	p, err := lockSelf(ctx, u, partnerID)
+	if err != nil {
+		return err
+	}
+	before := ChoicesOf(p)
+	if before == to {
+		return nil
+	}
+	err = queries.PartnerSetChoices(ctx, u.Later(), db.PartnerSetChoicesParams{
+		EmailFirstReferral: to.FirstReferral, EmailNewReferral: to.NewReferral, EmailPayoutPaid: to.PayoutPaid,
+		UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
+	})
+	if err != nil {
+		return err
+	}
+	recordUpdated(u, p)
+	return AuditSelf(ctx, u, p, "partner.updated", p.ID, before, to)
+}
+
+// lockSelf locks the partner of a session, who may have been suspended while the
+// form was under way.
+func lockSelf(ctx context.Context, u *work.Unit, id string) (db.Partner, error) {
+	p, err := Lock(ctx, u, id)
+	if err == nil && p.Status != string(api.PartnerStatusActive) {
+		err = problem.New(problem.PartnerNotActive, "The partner is %s.", p.Status)
+	}
+	return p, err
+}
+
+// UpdateSelf is Update by the partner itself: it is in the audit log, and ends the
+// onboarding once a name and a payout method are saved (decisions, 54).
+func (s *Service) UpdateSelf(ctx context.Context, u *work.Unit, partnerID string, b Patch) error {
+	before, err := lockSelf(ctx, u, partnerID)
+	if err != nil {
+		return err
+	}
+	if _, err := s.Update(ctx, u, partnerID, b); err != nil {
+		return err
+	}
+	after, err := Lock(ctx, u, partnerID)
+	if err != nil {
+		return err
+	}
+	if named(after) && after.PayoutMethod != nil && !after.CompletedOnboarding {
+		after.CompletedOnboarding = true
+		if u.Events.Len() == 0 { // one change, one event
+			recordUpdated(u, after)
+		}
+		done := db.PartnerOnboardedParams{UpdatedAt: u.Now, ID: after.ID, OrgID: after.OrgID}
+		if err := queries.PartnerOnboarded(ctx, u.Later(), done); err != nil {
+			return err
+		}
+	}
+	was, is := differences(before, after)
+	if len(is) == 0 {
+		return nil
+	}
+	return AuditSelf(ctx, u, before, "partner.updated", before.ID, was, is)
+}
+
+func named(p db.Partner) bool {
+	return p.FirstName != nil || p.LastName != nil || p.DisplayName != nil || p.CompanyName != nil
+}
+
+// differences returns the fields of a partner that a change touched. Of the
+// payout details it shows only that they changed.
+func differences(before, after db.Partner) (was, is map[string]any) {
+	was, is = fields(before), fields(after)
+	for name := range is {
+		if reflect.DeepEqual(was[name], is[name]) {
+			delete(was, name)
+			delete(is, name)
+		}
+	}
+	if !bytes.Equal(before.PayoutDetails, after.PayoutDetails) {
+		is["payout_details"] = "changed"
+	}
+	return was, is
+}
+
+// fields are what an update can change, under the names of the API.
+func fields(p db.Partner) map[string]any {
+	return map[string]any{
+		"group_id": p.GroupID, "first_name": p.FirstName, "last_name": p.LastName, "display_name": p.DisplayName,
+		"company_name": p.CompanyName, "website_url": p.WebsiteURL, "country_code": p.CountryCode, "handle": p.Handle,
+		"status": p.Status, "suspension_reason": p.SuspensionReason, "min_payout_minor": p.MinPayoutMinor,
+		"completed_onboarding": p.CompletedOnboarding, "metadata": json.RawMessage(p.Metadata),
+		"payout_method": p.PayoutMethod,
+	}
+}
+
+// AuditSelf writes what a partner did itself to the audit log: no API key did it,
+// so the reason names the partner.
+func AuditSelf(
+	ctx context.Context, u *work.Unit, p db.Partner, action, targetID string, before, after any,
+) error {
+	reason := "By the partner " + p.ID + " in the portal."
+	return auditlog.Record(ctx, u, auditlog.Entry{
+		ProgramID: p.ProgramID, Action: action, TargetID: targetID, Reason: &reason, Before: before, After: after,
+	})
+}

@@ -1,0 +1,54 @@
+package partner
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"time"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/secret"
+	"rail/server/work"
+)
+
+// SignInLink makes the address that signs a partner into the portal of a service,
+// once, and makes earlier ones void.
+func SignInLink(
+	ctx context.Context, q db.DBTX, base string, p db.Partner, now clock.Time, life time.Duration,
+) (string, clock.Time, error) {
+	expires := now.Plus(life)
+	token, err := newToken()
+	if err != nil {
+		return "", expires, err
+	}
+	of := db.MagicLinkVoidParams{ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: p.ID}
+	if err := queries.MagicLinkVoid(ctx, q, of); err != nil {
+		return "", expires, err
+	}
+	err = queries.MagicLinkInsert(ctx, q, db.MagicLinkInsertParams{
+		TokenHash: secret.HashToken(token), OrgID: p.OrgID, ProgramID: p.ProgramID, PartnerID: p.ID,
+		CreatedAt: now, ExpiresAt: expires,
+	})
+	return base + "/portal/sso/" + token, expires, err
+}
+
+// newToken returns 32 random bytes in a form that an address can carry.
+func newToken() (string, error) {
+	var b [32]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return "", fmt.Errorf("token: %w", err)
+	}
+	return base64.RawURLEncoding.EncodeToString(b[:]), nil
+}
+
+// endSessions ends what a partner has of the portal: sessions, and links that
+// were not used. Who is reinstated signs in again.
+func endSessions(ctx context.Context, u *work.Unit, p db.Partner) error {
+	of := db.PartnerSessionsEndParams{ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: p.ID}
+	if err := queries.PartnerSessionsEnd(ctx, u.Later(), of); err != nil {
+		return err
+	}
+	return queries.MagicLinkVoid(ctx, u.Later(), db.MagicLinkVoidParams(of))
+}

@@ -1,0 +1,269 @@
+package partner
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/metadata"
+	"rail/server/money/payout"
+	"rail/server/opt"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/work"
+
+	"github.com/oapi-codegen/nullable"
+)
+
+// Patch is a change of a partner. A field that is not given stays; one that can
+// be null is cleared by it.
+type Patch struct {
+	FirstName, LastName, DisplayName, CompanyName, WebsiteURL, CountryCode nullable.Nullable[string]
+
+	GroupID          nullable.Nullable[string]
+	Handle           *string
+	Status           *string
+	SuspensionReason nullable.Nullable[string]
+	MinPayoutMinor   nullable.Nullable[int64]
+	PayoutMethod     nullable.Nullable[string]
+	PayoutDetails    json.RawMessage
+	Metadata         json.RawMessage
+	TagIDs           []string // all of them; nil leaves them as they are
+}
+
+// Update changes a partner. An update that changes nothing writes nothing and
+// makes no event.
+func (s *Service) Update(ctx context.Context, u *work.Unit, id string, b Patch) (db.Partner, error) {
+	if err := metadata.Check(b.Metadata, "metadata"); err != nil {
+		return db.Partner{}, err
+	}
+	if err := metadata.Check(b.PayoutDetails, "payout_details"); err != nil {
+		return db.Partner{}, err
+	}
+	before, err := lock(ctx, u, id, b.Handle != nil)
+	if err != nil {
+		return before, err
+	}
+	seen, err := lookAround(ctx, u, before, b)
+	if err != nil {
+		return before, err
+	}
+	p := before
+	if err := s.patch(&p, b, seen, u.Now); err != nil {
+		return before, err
+	}
+	if b.Handle != nil && *b.Handle != p.Handle {
+		p.Handle = *b.Handle
+		if seen.holder != nil && seen.holder.PartnerID != p.ID {
+			return before, heldBy(ctx, u, *seen.holder)
+		}
+	}
+	retag := b.TagIDs != nil && !slices.Equal(seen.tags, wantedTags(b))
+	if reflect.DeepEqual(before, p) && !retag {
+		return before, nil
+	}
+	p.UpdatedAt = u.Now
+	if err := save(ctx, u, p); err != nil {
+		return p, err
+	}
+	if p.Handle != before.Handle && seen.holder == nil { // the old handle stays the partner's (decisions, 44)
+		if err := claimHandle(ctx, u, p); err != nil {
+			return p, err
+		}
+	}
+	if p.Status != before.Status {
+		if err := endSessions(ctx, u, p); err != nil {
+			return p, err
+		}
+	}
+	if retag {
+		err = saveTags(ctx, u, p, wantedTags(b))
+	}
+	return p, err
+}
+
+// surroundings is what an update of a partner is validated against.
+type surroundings struct {
+	methods []string          // the payout methods of the program
+	tags    []string          // the partner's tags, in order of their ids
+	holder  *db.TrackingValue // who holds the new handle
+}
+
+// lookAround reads what the body makes necessary, and refuses a group or a tag
+// that does not exist or fit.
+func lookAround(ctx context.Context, u *work.Unit, p db.Partner, b Patch) (surroundings, error) {
+	var out surroundings
+	if err := u.Check(ctx, p.ProgramID, updateRefs(b)...); err != nil {
+		return out, err
+	}
+	var reads []pgtx.Read
+	if b.PayoutMethod.IsSpecified() && !b.PayoutMethod.IsNull() {
+		reads = append(reads, func(tx pgtx.DBTX) error {
+			prog, err := queries.ProgramGet(ctx, tx, db.ProgramGetParams{ID: p.ProgramID, OrgID: p.OrgID})
+			out.methods = prog.PayoutMethods
+			return err
+		})
+	}
+	if b.TagIDs != nil {
+		reads = append(reads, func(tx pgtx.DBTX) error {
+			of := db.TagsOfPartnersParams{PartnerIds: []string{p.ID}, OrgID: p.OrgID}
+			rows, err := queries.TagsOfPartners(ctx, tx, of)
+			for _, r := range rows {
+				out.tags = append(out.tags, r.Tag.ID)
+			}
+			slices.Sort(out.tags)
+			return err
+		})
+	}
+	if b.Handle != nil && *b.Handle != p.Handle {
+		reads = append(reads, func(tx pgtx.DBTX) error {
+			held, err := queries.TrackingValueGet(ctx, tx, db.TrackingValueGetParams{
+				ProgramID: p.ProgramID, OrgID: p.OrgID, Value: *b.Handle,
+			})
+			if err == nil {
+				out.holder = &held
+			}
+			return err
+		})
+	}
+	if len(reads) == 0 {
+		return out, nil
+	}
+	return out, u.Together(ctx, reads...)
+}
+
+func updateRefs(b Patch) []work.Reference {
+	var refs []work.Reference
+	if group, err := b.GroupID.Get(); err == nil {
+		refs = append(refs, work.GroupRef("group_id", &group))
+	}
+	for i, id := range b.TagIDs {
+		if !slices.Contains(b.TagIDs[:i], id) {
+			refs = append(refs, work.TagRef(fmt.Sprintf("tag_ids[%d]", i), &id))
+		}
+	}
+	return refs
+}
+
+// wantedTags returns the tags of the body; order and duplicates mean nothing
+// (decisions, 53).
+func wantedTags(b Patch) []string {
+	tags := slices.Clone(b.TagIDs)
+	slices.Sort(tags)
+	return slices.Compact(tags)
+}
+
+func (s *Service) patch(p *db.Partner, b Patch, seen surroundings, now clock.Time) error {
+	opt.ChangeOrClear(&p.FirstName, b.FirstName)
+	opt.ChangeOrClear(&p.LastName, b.LastName)
+	opt.ChangeOrClear(&p.DisplayName, b.DisplayName)
+	opt.ChangeOrClear(&p.CompanyName, b.CompanyName)
+	opt.ChangeOrClear(&p.WebsiteURL, b.WebsiteURL)
+	opt.ChangeOrClear(&p.CountryCode, b.CountryCode)
+	p.CountryCode = opt.Upper(p.CountryCode)
+	opt.ChangeOrClear(&p.GroupID, b.GroupID)
+	opt.ChangeOrClear(&p.MinPayoutMinor, b.MinPayoutMinor)
+	if b.Metadata != nil {
+		p.Metadata = metadata.Stored(b.Metadata)
+	}
+	if err := patchStatus(p, b); err != nil {
+		return err
+	}
+	return s.patchPayout(p, b, seen.methods, now)
+}
+
+// patchStatus suspends or reinstates. An update does not decide on a partner who
+// was never approved: the application does (decisions, 47).
+func patchStatus(p *db.Partner, b Patch) error {
+	if b.Status != nil {
+		if p.Status != string(api.PartnerStatusActive) && p.Status != string(api.PartnerStatusSuspended) {
+			return problem.On("status", problem.PartnerNotReviewed,
+				"The partner is %s; only its application decides that.", p.Status)
+		}
+		p.Status = string(*b.Status)
+	}
+	opt.ChangeOrClear(&p.SuspensionReason, b.SuspensionReason)
+	if p.Status == string(api.PartnerStatusSuspended) {
+		return nil
+	}
+	if b.SuspensionReason.IsSpecified() && p.SuspensionReason != nil {
+		return problem.Invalid("suspension_reason",
+			"suspension_reason is for a suspended partner; the partner is %s.", p.Status)
+	}
+	p.SuspensionReason = nil
+	return nil
+}
+
+// patchPayout sets the payout method and its details. Details belong to one
+// method: another method, or none, drops them.
+func (s *Service) patchPayout(p *db.Partner, b Patch, methods []string, now clock.Time) error {
+	old := p.PayoutMethod
+	opt.ChangeOrClear(&p.PayoutMethod, b.PayoutMethod)
+	given := p.PayoutMethod
+	if b.PayoutMethod.IsSpecified() && given != nil && len(methods) > 0 && !slices.Contains(methods, *given) {
+		return problem.Invalid("payout_method", "payout_method must be one of the program's: %v.", methods)
+	}
+	if opt.Value(old) != opt.Value(p.PayoutMethod) {
+		p.PayoutDetails, p.PayoutDetailsHash = nil, nil
+	}
+	switch {
+	case b.PayoutDetails == nil:
+		return nil
+	case metadata.Absent(b.PayoutDetails):
+		p.PayoutDetails, p.PayoutDetailsHash = nil, nil
+		return nil
+	case p.PayoutMethod == nil:
+		return problem.Invalid("payout_details", "payout_details needs a payout_method.")
+	}
+	return s.sealDetails(p, b.PayoutDetails, now)
+}
+
+// sealDetails encrypts the details, unless they are the ones already kept: a
+// new seal would look like a change.
+func (s *Service) sealDetails(p *db.Partner, details []byte, now clock.Time) error {
+	where := payout.DetailsPlace(p.ID)
+	if p.PayoutDetails != nil {
+		if kept, err := s.Keeper.Open(p.PayoutDetails, where); err == nil && bytes.Equal(kept, details) {
+			return nil
+		}
+	}
+	var err error
+	if p.PayoutDetails, err = s.Keeper.Seal(details, where); err != nil {
+		return err
+	}
+	was := p.PayoutDetailsHash
+	p.PayoutDetailsHash, err = payout.DetailsHash(s.Keeper, p.ProgramID, p.PayoutMethod, details)
+	if !bytes.Equal(was, p.PayoutDetailsHash) {
+		p.PayoutDetailsChangedAt = &now
+	}
+	return err
+}
+
+// save writes a changed partner with its event.
+func save(ctx context.Context, u *work.Unit, p db.Partner) error {
+	recordUpdated(u, p)
+	return queries.PartnerUpdate(ctx, u.Later(), db.PartnerUpdateParams{
+		GroupID: p.GroupID, FirstName: p.FirstName, LastName: p.LastName, DisplayName: p.DisplayName,
+		CompanyName: p.CompanyName, WebsiteURL: p.WebsiteURL, CountryCode: p.CountryCode, Handle: p.Handle,
+		Status: p.Status, DeclineReason: p.DeclineReason, SuspensionReason: p.SuspensionReason,
+		MinPayoutMinor: p.MinPayoutMinor, Metadata: p.Metadata, PayoutMethod: p.PayoutMethod,
+		PayoutDetails: p.PayoutDetails, PayoutDetailsHash: p.PayoutDetailsHash,
+		PayoutDetailsChangedAt: p.PayoutDetailsChangedAt, UpdatedAt: p.UpdatedAt, ID: p.ID, OrgID: p.OrgID,
+	})
+}
+
+func saveTags(ctx context.Context, u *work.Unit, p db.Partner, tags []string) error {
+	of := db.PartnerTagsClearParams{PartnerID: p.ID, OrgID: p.OrgID}
+	if err := queries.PartnerTagsClear(ctx, u.Later(), of); err != nil {
+		return err
+	}
+	return queries.PartnerTagsAdd(ctx, u.Later(), db.PartnerTagsAddParams{
+		OrgID: p.OrgID, ProgramID: p.ProgramID, PartnerID: p.ID, TagIds: tags,
+	})
+}
