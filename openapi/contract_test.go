@@ -94,21 +94,33 @@ func TestContractGuard(t *testing.T) {
 		passes bool
 		change func(d object)
 	}{
-		"nothing":                   {true, func(object) {}},
-		"an optional field more":    {true, func(d object) { at(schema(d, "PartnerCreate"), "properties")["zip"] = object{"type": "string"} }},
-		"an answer's field more":    {true, func(d object) { at(schema(d, "Partner"), "properties")["zip"] = object{"type": "string"} }},
-		"an answer's value more":    {true, func(d object) { append1(schema(d, "PartnerStatus"), "enum", "asleep") }},
-		"other words":               {true, func(d object) { schema(d, "Partner")["description"] = "Someone." }},
-		"an answer's field less":    {false, func(d object) { lose(schema(d, "Sale"), "amount_minor") }},
-		"an optional field less":    {false, func(d object) { lose(schema(d, "Partner"), "group") }},
-		"a request's field less":    {false, func(d object) { lose(schema(d, "PartnerCreate"), "handle") }},
-		"a value less":              {false, func(d object) { s := schema(d, "RateType"); s["enum"] = s["enum"].([]any)[1:] }},
-		"an error code less":        {false, func(d object) { s := schema(d, "ErrorCode"); s["enum"] = s["enum"].([]any)[1:] }},
-		"a required field more":     {false, func(d object) { requireZip(schema(d, "PartnerCreate")) }},
-		"an operation less":         {false, func(d object) { delete(at(d, "paths"), "/v1/sales/{id}/refund") }},
-		"an event less":             {false, func(d object) { delete(at(d, "webhooks"), "sale.created") }},
-		"a field of another type":   {false, func(d object) { at(schema(d, "Sale"), "properties")["amount_minor"] = object{"type": "string"} }},
-		"a field less, new version": {true, func(d object) { lose(schema(d, "Sale"), "amount_minor"); at(d, "info")["version"] = "2030-01-01" }},
+		"nothing": {true, func(object) {}},
+		"an optional field more": {
+			true, func(d object) { at(schema(d, "PartnerCreate"), "properties")["zip"] = object{"type": "string"} },
+		},
+		"an answer's field more": {
+			true, func(d object) { at(schema(d, "Partner"), "properties")["zip"] = object{"type": "string"} },
+		},
+		"an answer's value more": {true, func(d object) { append1(schema(d, "PartnerStatus"), "enum", "asleep") }},
+		"other words":            {true, func(d object) { schema(d, "Partner")["description"] = "Someone." }},
+		"an answer's field less": {false, func(d object) { lose(schema(d, "Sale"), "amount_minor") }},
+		"an optional field less": {false, func(d object) { lose(schema(d, "Partner"), "group") }},
+		"a request's field less": {false, func(d object) { lose(schema(d, "PartnerCreate"), "handle") }},
+		"a value less": {
+			false, func(d object) { s := schema(d, "RateType"); s["enum"] = s["enum"].([]any)[1:] },
+		},
+		"an error code less": {
+			false, func(d object) { s := schema(d, "ErrorCode"); s["enum"] = s["enum"].([]any)[1:] },
+		},
+		"a required field more": {false, func(d object) { requireZip(schema(d, "PartnerCreate")) }},
+		"an operation less":     {false, func(d object) { delete(at(d, "paths"), "/v1/sales/{id}/refund") }},
+		"an event less":         {false, func(d object) { delete(at(d, "webhooks"), "sale.created") }},
+		"a field of another type": {
+			false, func(d object) { at(schema(d, "Sale"), "properties")["amount_minor"] = object{"type": "string"} },
+		},
+		"a field less, new version": {
+			true, func(d object) { lose(schema(d, "Sale"), "amount_minor"); at(d, "info")["version"] = "2030-01-01" },
+		},
 	} {
 		r.write(c.change)
 		said, passed := r.judged()

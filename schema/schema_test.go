@@ -70,7 +70,8 @@ func TestUniqueIndexesBeginWithTenant(t *testing.T) {
 		_, listed := serverMade[x.Name]
 		first := x.Columns[0]
 		tenant := first == "org_id" || first == "program_id" || x.Primary && len(x.Columns) == 1 && first == "id"
-		require.NotEqual(t, tenant, listed, "%s on %s (%s): begins with the organization or program, is a primary key on id, or is listed, and one of these only",
+		require.NotEqual(t, tenant, listed,
+			"%s on %s (%s): begins with the organization or program, is a primary key on id, or is listed, and one of these only",
 			x.Name, x.Table, strings.Join(x.Columns, ", "))
 		seen[x.Name] = true
 	}
@@ -87,7 +88,8 @@ func TestEveryConstraintIsMapped(t *testing.T) {
 	raced := func(code, name string, want bool) {
 		t.Helper()
 		require.Equal(t, want, pgtx.ConstraintMeaning(name) == pgtx.Raced, "the meaning of %s", name)
-		require.Equal(t, want, pgtx.Again(fmt.Errorf("write: %w", &pgconn.PgError{Code: code, ConstraintName: name})), "%s of %s", code, name)
+		require.Equal(t, want, pgtx.Again(fmt.Errorf("write: %w", &pgconn.PgError{Code: code, ConstraintName: name})),
+			"%s of %s", code, name)
 	}
 	for _, x := range uniqueIndexes(t, pool) {
 		if !x.Primary {
@@ -246,7 +248,8 @@ func onlyAdds(sql string) bool {
 		switch {
 		case statement == "", adds.MatchString(statement):
 		case rows != nil && strings.Contains(sql, "CREATE TABLE "+rows[1]+" "):
-		case columns != nil && !strings.Contains(strings.ReplaceAll(columns[1], "NOT NULL DEFAULT", ""), "NOT NULL") && !regexp.MustCompile(`(?i), *(DROP|ALTER|ADD (CONSTRAINT|CHECK|UNIQUE|PRIMARY|FOREIGN))|UNIQUE|CHECK|REFERENCES`).MatchString(columns[1]):
+		case columns != nil && !strings.Contains(strings.ReplaceAll(columns[1], "NOT NULL DEFAULT", ""), "NOT NULL") &&
+			!regexp.MustCompile(`(?i), *(DROP|ALTER|ADD (CONSTRAINT|CHECK|UNIQUE|PRIMARY|FOREIGN))|UNIQUE|CHECK|REFERENCES`).MatchString(columns[1]):
 		default:
 			return false
 		}
@@ -266,7 +269,9 @@ func TestMigrationsServeTheReleaseBefore(t *testing.T) {
 		text, err := fs.ReadFile(schema.FS, name)
 		require.NoError(t, err)
 		if sql := string(text); number > 22 && !onlyAdds(sql) {
-			require.True(t, strings.Contains(sql, fmt.Sprintf("UPDATE schema_floor SET version = %d;", number)) || strings.Contains(sql, "-- The release before survives this:"),
+			require.True(t,
+				strings.Contains(sql, fmt.Sprintf("UPDATE schema_floor SET version = %d;", number)) ||
+					strings.Contains(sql, "-- The release before survives this:"),
 				"%s does more than add: it raises schema_floor, or says -- The release before survives this: and why", name)
 		}
 	}

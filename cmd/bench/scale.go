@@ -39,7 +39,8 @@ func load(ctx context.Context, args []string) error {
 	fs := flag.NewFlagSet("bench load", flag.ContinueOnError)
 	fs.Usage = func() {
 		full := dataset.Full
-		fmt.Fprintf(fs.Output(), loadUsage, full.Clicks, full.Customers, full.Sales, full.Partners, dataset.Big, dataset.Small)
+		fmt.Fprintf(fs.Output(), loadUsage, full.Clicks, full.Customers, full.Sales, full.Partners, dataset.Big,
+			dataset.Small)
 		fs.PrintDefaults()
 	}
 	size := fs.Float64("scale", 1, "`FACTOR` of the full size, such as 0.1")
@@ -97,7 +98,8 @@ func grow(ctx context.Context, args []string) error {
 	fs, o := flag.NewFlagSet("bench scale", flag.ContinueOnError), scale.Options{Out: os.Stdout}
 	fs.Float64Var(&o.Small, "small", 0.1, "`FACTOR` of the full size for the smaller database")
 	fs.Float64Var(&o.Full, "full", 1, "`FACTOR` of the full size for the larger one")
-	fs.StringVar(&o.SmallDSN, "small-database", "", "`URL` of a database that bench load has filled, instead of a private one")
+	fs.StringVar(&o.SmallDSN, "small-database", "",
+		"`URL` of a database that bench load has filled, instead of a private one")
 	fs.StringVar(&o.FullDSN, "full-database", "", "`URL` of another")
 	fs.StringVar(&o.Dir, "dir", "", "`DIRECTORY` for the private databases; 15 GB at the full size")
 	fs.StringVar(&o.Only, "only", "", "`PREFIX` of the requests to measure, such as listSales")

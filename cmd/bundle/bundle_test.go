@@ -54,7 +54,8 @@ x-defaults: {codes: codes.yaml, coded: {}, post: {responses: {'409': {$ref: './r
 	require.NoError(t, err)
 	require.Contains(t, text, `"409":{"description":"No. Codes: `+"`taken`, `running`."+`","content":{"application/json":`+
 		`{"schema":{"$ref":"#/components/schemas/ErrorEnvelope"},"examples":{"taken":{"$ref":"#/components/examples/taken"},"running":{"$ref":"#/components/examples/running"}}}}}`)
-	require.Contains(t, text, `"taken":{"value":{"error":{"type":"conflict_error","code":"taken","message":"Taken.","param":"name","request_id":`)
+	require.Contains(t, text,
+		`"taken":{"value":{"error":{"type":"conflict_error","code":"taken","message":"Taken.","param":"name","request_id":`)
 	_, err = made("mistyped")
 	require.ErrorContains(t, err, "mistyped")
 }

@@ -70,8 +70,9 @@ func TestTypeScriptSeesMistakes(t *testing.T) {
 	source, err := os.ReadFile(filepath.Join(dir, "main.ts"))
 	require.NoError(t, err)
 	mistakes := map[string]string{
-		"amount_minor: 4999": "amount_minor: '49.99'", "rate_type: 'percent'": "rate_type: 'share'", "balance.due_minor": "balance.owed_minor",
-		"'/v1/customers'": "'/v1/buyers'", "email: 'another@example.com'": "mail: 'another@example.com'",
+		"amount_minor: 4999": "amount_minor: '49.99'", "rate_type: 'percent'": "rate_type: 'share'",
+		"balance.due_minor": "balance.owed_minor",
+		"'/v1/customers'":   "'/v1/buyers'", "email: 'another@example.com'": "mail: 'another@example.com'",
 	}
 	for right, wrong := range mistakes {
 		require.Equal(t, 1, bytes.Count(source, []byte(right)), right)

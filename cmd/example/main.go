@@ -37,10 +37,11 @@ type outcome struct {
 }
 
 func run(ctx context.Context, out io.Writer, base, key string) error {
-	c, err := api.NewClientWithResponses(base, api.WithHTTPClient(&strict{}), api.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
-		r.Header.Set("Authorization", "Bearer "+key)
-		return nil
-	}))
+	c, err := api.NewClientWithResponses(base, api.WithHTTPClient(&strict{}),
+		api.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
+			r.Header.Set("Authorization", "Bearer "+key)
+			return nil
+		}))
 	if err != nil {
 		return err
 	}
@@ -170,7 +171,9 @@ func (j *job) refund(ctx context.Context) (err error) {
 }
 
 func (j *job) due(ctx context.Context) (int64, error) {
-	balances, err := j.client.ListBalancesWithResponse(ctx, &api.ListBalancesParams{ProgramID: j.ProgramID, PartnerID: &j.partner})
+	balances, err := j.client.ListBalancesWithResponse(ctx, &api.ListBalancesParams{
+		ProgramID: j.ProgramID, PartnerID: &j.partner,
+	})
 	if err != nil {
 		return 0, err
 	}

@@ -66,7 +66,8 @@ func installed(t *testing.T) string {
 	if _, err := exec.LookPath("npm"); err != nil {
 		t.Skip("npm is not installed: there is no Prism")
 	}
-	out, err := exec.CommandContext(t.Context(), "npm", "install", "--prefix", dir, "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts", "--loglevel=error").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "npm", "install", "--prefix", dir, "--no-audit", "--no-fund",
+		"--no-package-lock", "--ignore-scripts", "--loglevel=error").CombinedOutput()
 	if err != nil {
 		t.Skipf("npm could not install Prism: %s", out)
 	}
@@ -95,7 +96,8 @@ func (s *screen) text() string {
 // answer that it tells of.
 func (s *screen) shows(t *testing.T, pattern *regexp.Regexp) {
 	t.Helper()
-	require.Eventually(t, func() bool { return pattern.MatchString(s.text()) }, time.Minute, 10*time.Millisecond, "Prism does not log %s", pattern)
+	require.Eventually(t, func() bool { return pattern.MatchString(s.text()) }, time.Minute, 10*time.Millisecond,
+		"Prism does not log %s", pattern)
 }
 
 type proxy struct {

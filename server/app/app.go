@@ -70,7 +70,8 @@ func description(ignoreUnknown bool) (*middleware.Document, error) {
 // New wires the parts. It reads the description, so that a server with a
 // faulty one does not start; it does not touch the database. rails are the
 // operator's payment rails, if any.
-func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock, log *slog.Logger, rails ...payout.Rail) (*App, error) {
+func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock, log *slog.Logger,
+	rails ...payout.Rail) (*App, error) {
 	keeper, err := secret.New(cfg.SecretKey, cfg.FormerKeys()...)
 	if err != nil {
 		return nil, fmt.Errorf("secret key: %w", err)
@@ -84,11 +85,13 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 		return nil, err
 	}
 	a := &App{config: cfg, clock: c, log: log, echo: echo.New(), metrics: registry(pool), jobs: jobs.All(jobs.Means{
-		Pool: pool, Keeper: keeper, Rails: rails, Clock: c, RetentionDays: cfg.RetentionDays, HoldOnHighRisk: cfg.HoldOnHighRisk, FraudMonitoring: cfg.FraudMonitoring, Outbox: mails.Outbox, Mail: mails.Sender,
+		Pool: pool, Keeper: keeper, Rails: rails, Clock: c, RetentionDays: cfg.RetentionDays,
+		HoldOnHighRisk: cfg.HoldOnHighRisk, FraudMonitoring: cfg.FraudMonitoring, Outbox: mails.Outbox, Mail: mails.Sender,
 	})}
 	guard := webhook.NewGuard(cfg.WebhookAllowCIDRs, cfg.WebhookHTTPSOnly, cfg.BaseURL)
 	if len(cfg.WebhookAllowCIDRs) > 0 {
-		log.Warn("RAIL_WEBHOOK_ALLOW_CIDRS is set: webhooks can reach private networks. Use it for development only.", "networks", cfg.WebhookAllowCIDRs)
+		log.Warn("RAIL_WEBHOOK_ALLOW_CIDRS is set: webhooks can reach private networks. Use it for development only.",
+			"networks", cfg.WebhookAllowCIDRs)
 	}
 	var session *pgx.ConnConfig
 	if cfg.SessionURL != "" {
@@ -96,17 +99,22 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 			return nil, fmt.Errorf("RAIL_DATABASE_SESSION_URL: %w", err)
 		}
 	}
-	a.sender = webhook.NewSender(webhook.Options{Pool: pool, Session: session, Keeper: keeper, Clock: c, Log: log, Dial: guard.DialContext, Service: cfg.ServiceName, Disabled: tellOwner(mails.Outbox, c)})
+	a.sender = webhook.NewSender(webhook.Options{
+		Pool: pool, Session: session, Keeper: keeper, Clock: c, Log: log, Dial: guard.DialContext, Service: cfg.ServiceName,
+		Disabled: tellOwner(mails.Outbox, c),
+	})
 	a.echo.HideBanner, a.echo.HidePort = true, true
 	keys := auth.NewStore(pool, keeper, c)
 	members := &partner.Service{Keeper: keeper, Mail: mails.Outbox}
 	server := handlers.New(handlers.Options{
-		Keys: keys, Keeper: keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, HoldOnHighRisk: cfg.HoldOnHighRisk, Guard: guard, ServiceName: cfg.ServiceName,
+		Keys: keys, Keeper: keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, HoldOnHighRisk: cfg.HoldOnHighRisk,
+		Guard: guard, ServiceName: cfg.ServiceName,
 		Wake: a.sender.Wake, Mail: mails.Outbox, Partners: members,
 	})
 	path := middleware.New(middleware.Options{
 		Pool: pool, Keys: keys, Keeper: keeper, Clock: c, Document: document, Log: log,
-		Metrics: middleware.NewMetrics(a.metrics), TrustedProxies: cfg.TrustedProxies, AddressLimit: cfg.AddressRateLimit, Plan: cfg.Plan(),
+		Metrics: middleware.NewMetrics(a.metrics), TrustedProxies: cfg.TrustedProxies, AddressLimit: cfg.AddressRateLimit,
+		Plan:     cfg.Plan(),
 		Existing: server.Existing, Wake: a.sender.Wake,
 	})
 	path.Install(a.echo)
@@ -119,7 +127,10 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	}
 	a.echo.Match([]string{http.MethodGet, http.MethodHead}, "/r/:slug", links.Redirect)
 	path.Beyond("/r/:slug", links.Forward)
-	partners, err := portal.New(portal.Options{Server: server, Partners: members, Document: document, Pool: pool, Clock: c, Address: path.ClientAddress, Plan: cfg.Plan(), Wake: a.sender.Wake})
+	partners, err := portal.New(portal.Options{
+		Server: server, Partners: members, Document: document, Pool: pool, Clock: c, Address: path.ClientAddress,
+		Plan: cfg.Plan(), Wake: a.sender.Wake,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("portal: %w", err)
 	}
@@ -129,9 +140,11 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 }
 
 // Mail sets mails up as the operator configured them.
-func Mail(cfg config.Config, pool *pgxpool.Pool, keeper *secret.Keeper, c clock.Clock, log *slog.Logger) (mail.Set, error) {
+func Mail(cfg config.Config, pool *pgxpool.Pool, keeper *secret.Keeper, c clock.Clock,
+	log *slog.Logger) (mail.Set, error) {
 	mails, err := mail.SetUp(mail.Options{
-		Address: cfg.SMTPURL, From: cfg.MailSender(), Name: cfg.ServiceName, BaseURL: cfg.BaseURL, Pixel: cfg.MailPixel, Pool: pool, Keeper: keeper, Clock: c, Log: log,
+		Address: cfg.SMTPURL, From: cfg.MailSender(), Name: cfg.ServiceName, BaseURL: cfg.BaseURL, Pixel: cfg.MailPixel,
+		Pool: pool, Keeper: keeper, Clock: c, Log: log,
 	})
 	if err != nil {
 		return mails, fmt.Errorf("RAIL_SMTP_URL: %w", err)
@@ -163,7 +176,8 @@ func ready(pool *pgxpool.Pool) pages.Ready {
 	var asking singleflight.Group
 	return func(ctx context.Context) error {
 		_, err, _ := asking.Do("", func() (any, error) { return nil, migrate.Serves(ctx, pool) })
-		if err == nil || errors.Is(err, migrate.ErrOlder) || errors.Is(err, migrate.ErrNewer) || errors.Is(err, migrate.ErrDirty) {
+		if err == nil || errors.Is(err, migrate.ErrOlder) || errors.Is(err, migrate.ErrNewer) ||
+			errors.Is(err, migrate.ErrDirty) {
 			return err
 		}
 		return errors.New("the database is away or has no tables")

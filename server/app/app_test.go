@@ -86,7 +86,8 @@ func TestPagesCarryTheRequestIDOnly(t *testing.T) {
 func TestEveryPublicRouteIsLimited(t *testing.T) {
 	a := newAppBy(t, clock.NewManual(time.Now()), pgtest.New(t), nil)
 	ask := func(r *echo.Route, i int, kind string) *httptest.ResponseRecorder {
-		q := httptest.NewRequest(r.Method, strings.NewReplacer(":slug", "AAAAAAA", ":token", "x", "/*", "/sso/x").Replace(r.Path), nil)
+		q := httptest.NewRequest(r.Method,
+			strings.NewReplacer(":slug", "AAAAAAA", ":token", "x", "/*", "/sso/x").Replace(r.Path), nil)
 		q.RemoteAddr = netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}).String() + ":1"
 		q.Header.Set("Accept", kind)
 		w := httptest.NewRecorder()
@@ -113,7 +114,8 @@ func TestEveryPublicRouteIsLimited(t *testing.T) {
 		if r.Method == http.MethodHead {
 			continue
 		}
-		require.Equal(t, strings.HasPrefix(r.Path, "/v1/") || strings.HasPrefix(r.Path, "/llms"), !strings.Contains(w.Body.String(), "<h1>"), "%s %s", r.Method, r.Path)
+		require.Equal(t, strings.HasPrefix(r.Path, "/v1/") || strings.HasPrefix(r.Path, "/llms"),
+			!strings.Contains(w.Body.String(), "<h1>"), "%s %s", r.Method, r.Path)
 		require.Equal(t, "application/json", ask(r, i, "application/json").Header().Get("Content-Type"), r.Path)
 	}
 	require.Greater(t, seen, 20)
@@ -207,6 +209,7 @@ func TestMetricsListenApart(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, get(a, "/metrics").Code)
 	w := httptest.NewRecorder()
 	a.metricsHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	require.True(t, strings.Contains(w.Body.String(), `rail_requests_total{operation="retrieveOpenAPIDocument",status="200"} 1`))
+	require.True(t,
+		strings.Contains(w.Body.String(), `rail_requests_total{operation="retrieveOpenAPIDocument",status="200"} 1`))
 	require.Contains(t, w.Body.String(), "rail_db_connections ")
 }

@@ -22,7 +22,8 @@ func TestEverythingLargeIsCompressed(t *testing.T) {
 	t.Parallel()
 	a := newApp(t, pgtest.New(t), func(c *config.Config) { c.AddressRateLimit = 10_000 })
 	a.echo.GET("/list", func(c echo.Context) error { return c.JSON(http.StatusOK, strings.Repeat("one of many ", 100)) })
-	a.echo.GET("/page", func(c echo.Context) error { return c.HTML(http.StatusOK, strings.Repeat("<p>one of many</p>", 100)) })
+	a.echo.GET("/page",
+		func(c echo.Context) error { return c.HTML(http.StatusOK, strings.Repeat("<p>one of many</p>", 100)) })
 	a.echo.GET("/one", func(c echo.Context) error { return c.JSON(http.StatusOK, strings.Repeat("x", 900)) })
 	ask := func(method, path, accept string) *httptest.ResponseRecorder {
 		w, r := httptest.NewRecorder(), httptest.NewRequest(method, path, nil)
@@ -31,7 +32,10 @@ func TestEverythingLargeIsCompressed(t *testing.T) {
 		require.Equal(t, []string{"Accept-Encoding"}, w.Header().Values("Vary"), path)
 		return w
 	}
-	large := []string{"/v1/openapi.json", "/llms.txt", "/llms-full.txt", "/docs/scalar-1.72.1.js", "/portal/assets/portal.css", "/page", "/list"}
+	large := []string{
+		"/v1/openapi.json", "/llms.txt", "/llms-full.txt", "/docs/scalar-1.72.1.js", "/portal/assets/portal.css", "/page",
+		"/list",
+	}
 	for _, path := range large {
 		plain := ask("GET", path, "")
 		require.Empty(t, plain.Header().Get("Content-Encoding"), path)
@@ -53,7 +57,8 @@ func TestEverythingLargeIsCompressed(t *testing.T) {
 	}
 	for _, path := range []string{"/docs/scalar-1.72.1.js", "/portal/assets/portal.css"} {
 		require.Equal(t, 200, ask("GET", path, "gzip").Code)
-		require.Equal(t, ask("GET", path, "gzip").Header().Get("Content-Length"), ask("HEAD", path, "gzip").Header().Get("Content-Length"), path)
+		require.Equal(t, ask("GET", path, "gzip").Header().Get("Content-Length"),
+			ask("HEAD", path, "gzip").Header().Get("Content-Length"), path)
 	}
 }
 

@@ -35,7 +35,10 @@ type connections struct {
 }
 
 func newConnections(most, ofAddress int, proxies []netip.Prefix, log *slog.Logger) *connections {
-	return &connections{most: most, ofAddress: ofAddress, proxies: proxies, log: log, open: map[net.Conn]netip.Addr{}, of: map[netip.Addr]int{}}
+	return &connections{
+		most: most, ofAddress: ofAddress, proxies: proxies, log: log, open: map[net.Conn]netip.Addr{},
+		of: map[netip.Addr]int{},
+	}
 }
 
 // follow is told of each connection as it begins and ends.

@@ -21,11 +21,16 @@ func TestConnectionsAreBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		most, ofAddress int
 		proxies         []netip.Prefix
-	}{"in all": {3, 9, nil}, "of one address": {9, 3, nil}, "of a proxy": {3, 1, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}} {
+	}{
+		"in all": {3, 9, nil}, "of one address": {9, 3, nil},
+		"of a proxy": {3, 1, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bound := newConnections(c.most, c.ofAddress, c.proxies, slog.New(slog.NewTextHandler(io.Discard, nil)))
-			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = io.WriteString(w, "ok")
+			}))
 			s.Config.ConnState = bound.follow
 			s.Start()
 			t.Cleanup(s.Close)

@@ -36,7 +36,10 @@ func EaseGC(ctx context.Context) {
 
 // enough is twice what lived at the last collection, with what no collection frees.
 func enough() int64 {
-	seen := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}, {Name: "/memory/classes/metadata/other:bytes"}}
+	seen := []metrics.Sample{
+		{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"},
+		{Name: "/memory/classes/metadata/other:bytes"},
+	}
 	metrics.Read(seen)
 	live, stacks, other := seen[0].Value.Uint64(), seen[1].Value.Uint64(), seen[2].Value.Uint64()
 	return int64(2*live + stacks + other)

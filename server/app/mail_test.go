@@ -17,16 +17,21 @@ import (
 func TestOwnerIsTold(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	_, err := pool.Exec(t.Context(), "INSERT INTO organizations (id, name, owner_email, created_at) VALUES ('org_1', 'A', 'owner@example.com', now()), ('org_2', 'B', NULL, now())")
+	_, err := pool.Exec(t.Context(),
+		"INSERT INTO organizations (id, name, owner_email, created_at) VALUES ('org_1', 'A', 'owner@example.com', now()), ('org_2', 'B', NULL, now())")
 	require.NoError(t, err)
 	c := clock.NewManual(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
 	tell := tellOwner(&mail.Outbox{Configured: true}, c)
 	for range 2 {
-		require.NoError(t, tell(t.Context(), pool, db.WebhookEndpoint{ID: "whe_1", OrgID: "org_1", URL: "https://x.example", UpdatedAt: c.Now()}))
+		require.NoError(t, tell(t.Context(), pool, db.WebhookEndpoint{
+			ID: "whe_1", OrgID: "org_1", URL: "https://x.example", UpdatedAt: c.Now(),
+		}))
 	}
 	require.NoError(t, tell(t.Context(), pool, db.WebhookEndpoint{ID: "whe_2", OrgID: "org_2", UpdatedAt: c.Now()}))
 	c.Advance(time.Hour)
-	require.NoError(t, tell(t.Context(), pool, db.WebhookEndpoint{ID: "whe_1", OrgID: "org_1", URL: "https://x.example", UpdatedAt: c.Now()}))
+	require.NoError(t, tell(t.Context(), pool, db.WebhookEndpoint{
+		ID: "whe_1", OrgID: "org_1", URL: "https://x.example", UpdatedAt: c.Now(),
+	}))
 	var n int
 	var to string
 	require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*), min(recipient) FROM mails").Scan(&n, &to))

@@ -14,10 +14,13 @@ func registry(pool *pgxpool.Pool) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	gauge := func(name, help string, value func(*pgxpool.Stat) float64) {
-		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return value(pool.Stat()) }))
+		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
+			func() float64 { return value(pool.Stat()) }))
 	}
-	gauge("rail_db_connections", "Open database connections.", func(s *pgxpool.Stat) float64 { return float64(s.TotalConns()) })
-	gauge("rail_db_connections_busy", "Database connections in use.", func(s *pgxpool.Stat) float64 { return float64(s.AcquiredConns()) })
+	gauge("rail_db_connections", "Open database connections.",
+		func(s *pgxpool.Stat) float64 { return float64(s.TotalConns()) })
+	gauge("rail_db_connections_busy", "Database connections in use.",
+		func(s *pgxpool.Stat) float64 { return float64(s.AcquiredConns()) })
 	r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "rail_db_wait_seconds_total", Help: "Time spent waiting for a free database connection.",
 	}, func() float64 { return pool.Stat().EmptyAcquireWaitTime().Seconds() }))

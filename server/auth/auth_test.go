@@ -18,7 +18,11 @@ func TestInboundVectors(t *testing.T) {
 		t         int64
 		body, sum string
 	}{
-		{1767225600, `{"program_id":"prg_1","customer_id":"cus_1","external_charge_id":"ch_1","amount_minor":4999,"currency":"USD"}`, "da9ec5abf49445a36e665c8d93dc9f8e0f51f4ac602d70c507e4382bc95c5963"},
+		{
+			1767225600,
+			`{"program_id":"prg_1","customer_id":"cus_1","external_charge_id":"ch_1","amount_minor":4999,"currency":"USD"}`,
+			"da9ec5abf49445a36e665c8d93dc9f8e0f51f4ac602d70c507e4382bc95c5963",
+		},
 		{1767225600, "", "5dbcaa8fd68edba8e014606edb6ae19bd7c672aa1a7207c341957359719a97e9"},
 		{1767225601, "{ \"a\" : 1 }\n", "7efdfd2520f5fe3fad6405955a9095404a30912227ac47b4b999036386e3887c"},
 	} {
@@ -26,11 +30,15 @@ func TestInboundVectors(t *testing.T) {
 		require.Equal(t, v.sum, hex.EncodeToString(Sign(inboundKey, stamp, []byte(v.body))))
 		header, now := "t="+stamp+",v1="+v.sum, time.Unix(v.t, 0)
 		require.NoError(t, VerifySignature(header, inboundKey, []byte(v.body), now))
-		require.NoError(t, VerifySignature("x=1, v1="+strings.ToUpper(v.sum)+", v1=00,t="+stamp, inboundKey, []byte(v.body), now), "order, spaces, case, strangers")
+		require.NoError(t,
+			VerifySignature("x=1, v1="+strings.ToUpper(v.sum)+", v1=00,t="+stamp, inboundKey, []byte(v.body), now),
+			"order, spaces, case, strangers")
 		for name, bad := range map[string]string{
-			"cut": "t=" + stamp + ",v1=" + v.sum[:63], "long": "t=" + stamp + ",v1=" + v.sum + "0", "empty": "t=" + stamp + ",v1=",
-			"other version": "t=" + stamp + ",v2=" + v.sum, "no t": "v1=" + v.sum, "two t": "t=" + stamp + ",t=" + stamp + ",v1=" + v.sum,
-			"nothing": "", "no comma": "t=" + stamp + "v1=" + v.sum, "nul": "t=" + stamp + ",v1=" + v.sum + "\x00", "spaced t": "t= " + stamp + ",v1=" + v.sum,
+			"cut": "t=" + stamp + ",v1=" + v.sum[:63], "long": "t=" + stamp + ",v1=" + v.sum + "0",
+			"empty": "t=" + stamp + ",v1=", "other version": "t=" + stamp + ",v2=" + v.sum, "no t": "v1=" + v.sum,
+			"two t":   "t=" + stamp + ",t=" + stamp + ",v1=" + v.sum,
+			"nothing": "", "no comma": "t=" + stamp + "v1=" + v.sum, "nul": "t=" + stamp + ",v1=" + v.sum + "\x00",
+			"spaced t": "t= " + stamp + ",v1=" + v.sum,
 			"negative": "t=-1,v1=" + v.sum, "huge": "t=9223372036854775808,v1=" + v.sum,
 		} {
 			require.ErrorIs(t, VerifySignature(bad, inboundKey, []byte(v.body), now), ErrSignature, name)
@@ -48,7 +56,9 @@ func TestInboundVectors(t *testing.T) {
 
 func TestTokens(t *testing.T) {
 	t.Parallel()
-	for _, vector := range []string{"rail_live_000000000000000000000000000000003Fp0Jp", "rail_test_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef34Rzr1"} {
+	for _, vector := range []string{
+		"rail_live_000000000000000000000000000000003Fp0Jp", "rail_test_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef34Rzr1",
+	} {
 		require.Equal(t, vector[len(vector)-6:], checksum(vector[:len(vector)-6]))
 	}
 	seen := map[string]bool{}

@@ -74,7 +74,8 @@ func NewToken(live bool) string {
 // Every key that NewToken made has it.
 func Plausible(token string) bool {
 	body := len(token) - checksumLength
-	return body == len(livePrefix)+randomLength && (strings.HasPrefix(token, livePrefix) || IsTest(token)) && token[body:] == checksum(token[:body])
+	return body == len(livePrefix)+randomLength && (strings.HasPrefix(token, livePrefix) || IsTest(token)) &&
+		token[body:] == checksum(token[:body])
 }
 
 // IsTest reports whether a token is that of a test key.

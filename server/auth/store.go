@@ -61,7 +61,10 @@ type remembered struct {
 
 // NewStore returns a store over the database.
 func NewStore(pool *pgxpool.Pool, keeper *secret.Keeper, c clock.Clock) *Store {
-	s := &Store{pool: pool, keeper: keeper, clock: c, seen: map[string]remembered{}, strangers: map[string]remembered{}, used: map[string]time.Time{}}
+	s := &Store{
+		pool: pool, keeper: keeper, clock: c, seen: map[string]remembered{}, strangers: map[string]remembered{},
+		used: map[string]time.Time{},
+	}
 	s.ask = s.look
 	return s
 }

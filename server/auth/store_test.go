@@ -44,7 +44,10 @@ func TestPlausible(t *testing.T) {
 	for _, live := range []bool{true, false} {
 		k := NewToken(live)
 		require.True(t, Plausible(k))
-		for _, bad := range []string{"", k[1:], k + "0", k[:len(k)-1], k[:20] + string(k[20]^1) + k[21:], "rail_main_" + k[10:], "rail_live_", "rail_test_00000000"} {
+		for _, bad := range []string{
+			"", k[1:], k + "0", k[:len(k)-1], k[:20] + string(k[20]^1) + k[21:], "rail_main_" + k[10:], "rail_live_",
+			"rail_test_00000000",
+		} {
 			require.False(t, Plausible(bad), bad)
 		}
 	}

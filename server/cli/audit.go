@@ -66,7 +66,9 @@ of each kind is opened with the secret key.
 }
 
 func auditOf(r check.Report) audited {
-	out := audited{Organizations: r.Size("organizations"), TookMS: r.Took.Milliseconds(), Findings: make([]finding, len(r.Findings))}
+	out := audited{
+		Organizations: r.Size("organizations"), TookMS: r.Took.Milliseconds(), Findings: make([]finding, len(r.Findings)),
+	}
 	for _, c := range r.Checks {
 		rows := map[string]int64{}
 		for _, n := range c.Rows {
@@ -86,7 +88,8 @@ func auditTable(r check.Report) []string {
 	lines := []string{"EQUATION\tFOUND\tTIME\tWHAT HOLDS, AND OVER WHAT"}
 	var found []string
 	for _, c := range r.Checks {
-		lines = append(lines, fmt.Sprintf("%s\t%d\t%s\t%s (%s)", c.Name, c.Findings, c.Took.Round(time.Millisecond), c.Says, over(c.Rows)))
+		lines = append(lines,
+			fmt.Sprintf("%s\t%d\t%s\t%s (%s)", c.Name, c.Findings, c.Took.Round(time.Millisecond), c.Says, over(c.Rows)))
 		if c.Findings > 0 {
 			found = append(found, "", c.Name+" is broken: "+c.Says)
 		}
@@ -100,8 +103,10 @@ func auditTable(r check.Report) []string {
 	if n := len(r.Findings); n > 0 {
 		result = fmt.Sprintf("%d findings (at most 100 of each equation are listed)", n)
 	}
-	sum := fmt.Sprintf("%d checks over %d organizations, %d sales, %d commissions and %d ledger entries in %s: %s", len(r.Checks),
-		r.Size("organizations"), r.Size("sales"), r.Size("commissions"), r.Size("ledger_entries"), r.Took.Round(time.Millisecond), result)
+	sum := fmt.Sprintf("%d checks over %d organizations, %d sales, %d commissions and %d ledger entries in %s: %s",
+		len(r.Checks),
+		r.Size("organizations"), r.Size("sales"), r.Size("commissions"), r.Size("ledger_entries"),
+		r.Took.Round(time.Millisecond), result)
 	return append(append(lines, found...), "", sum)
 }
 

@@ -38,8 +38,10 @@ func backUp(fs *flag.FlagSet) action {
 			key := "with its secret key, sealed"
 			if *without {
 				key = "WITHOUT its secret key"
-				fmt.Fprintf(env.Err, "The backup will not hold the secret key (fingerprint %s, from %s). Without that key no API key\n"+
-					"works and no webhook secret or payout detail can be read: keep it in another place.\n", d.keeper.Fingerprint(), d.config.KeyFrom)
+				fmt.Fprintf(env.Err,
+					"The backup will not hold the secret key (fingerprint %s, from %s). Without that key no API key\n"+
+						"works and no webhook secret or payout detail can be read: keep it in another place.\n", d.keeper.Fingerprint(),
+					d.config.KeyFrom)
 			} else if m.Keys, err = d.sealedKeys(env, phrase); err != nil {
 				return err
 			}
@@ -199,7 +201,8 @@ func fitting(env *Env, cfg *config.Config, m backup.Manifest, phrase passphrase)
 	for _, f := range m.Fingerprints {
 		if !slices.Contains(keeper.Fingerprints(), f) {
 			return nil, nil, fmt.Errorf("%w: the backup needs %s, %s has %s; rail restore key shows what it holds, for RAIL_SECRET_KEY and "+
-				"RAIL_SECRET_KEY_PREVIOUS", keyring.ErrWrongKey, strings.Join(m.Fingerprints, " and "), cfg.KeyFrom, strings.Join(keeper.Fingerprints(), " and "))
+				"RAIL_SECRET_KEY_PREVIOUS", keyring.ErrWrongKey, strings.Join(m.Fingerprints, " and "), cfg.KeyFrom,
+				strings.Join(keeper.Fingerprints(), " and "))
 		}
 	}
 	return keeper, keep, nil
@@ -207,7 +210,8 @@ func fitting(env *Env, cfg *config.Config, m backup.Manifest, phrase passphrase)
 
 func keysOf(env *Env, m backup.Manifest, phrase passphrase) ([][32]byte, error) {
 	if m.Keys == nil {
-		return nil, fmt.Errorf("the backup does not hold its secret key, with the fingerprint %s: set RAIL_SECRET_KEY", strings.Join(m.Fingerprints, " and "))
+		return nil, fmt.Errorf("the backup does not hold its secret key, with the fingerprint %s: set RAIL_SECRET_KEY",
+			strings.Join(m.Fingerprints, " and "))
 	}
 	text, err := phrase.read(env, false)
 	if err != nil {

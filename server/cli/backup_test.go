@@ -62,7 +62,9 @@ func TestBackupUnderLoad(t *testing.T) {
 	program := s.Program()
 	s.Flow(program)
 	customer := s.Customer(program, s.Partner(program))
-	endpoint := s.Must(201, s.Post("/v1/webhook_endpoints", apitest.M{"program_id": program, "url": "https://hooks.example/"}))
+	endpoint := s.Must(201, s.Post("/v1/webhook_endpoints", apitest.M{
+		"program_id": program, "url": "https://hooks.example/",
+	}))
 	file := filepath.Join(t.TempDir(), "rail.backup")
 	before, sold := backedUp(t, s, file, func() { s.Sale(program, customer) })
 
@@ -82,7 +84,8 @@ func TestBackupUnderLoad(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, (got+1)*1000, due, "every sale, and the new one")
 	var sealed []byte
-	require.NoError(t, pool.QueryRow(t.Context(), "SELECT secret FROM webhook_endpoints WHERE id = $1", endpoint.String("id")).Scan(&sealed))
+	require.NoError(t,
+		pool.QueryRow(t.Context(), "SELECT secret FROM webhook_endpoints WHERE id = $1", endpoint.String("id")).Scan(&sealed))
 	keeper, err := secret.New(cfg.SecretKey)
 	require.NoError(t, err)
 	plain, err := keeper.Open(sealed, webhook.SecretPlace(endpoint.String("id"), false))
@@ -144,7 +147,8 @@ func contents(t *testing.T, pool *pgxpool.Pool) map[string]string {
 	add(`SELECT 'constraint ' || conrelid::regclass || ' ' || conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE connamespace = 'public'::regnamespace`)
 	add(`SELECT 'trigger ' || tgrelid::regclass || ' ' || tgname, tgenabled::text FROM pg_trigger WHERE NOT tgisinternal`)
 	add(`SELECT 'balance ' || id, concat_ws(' ', program_id, partner_id, currency, pending_minor, due_minor, paid_minor, updated_at) FROM balance_sums`)
-	rows, err := conn.Query(t.Context(), `SELECT table_name::text, string_agg(quote_ident(column_name), ', ' ORDER BY ordinal_position) FROM information_schema.columns
+	rows, err := conn.Query(t.Context(),
+		`SELECT table_name::text, string_agg(quote_ident(column_name), ', ' ORDER BY ordinal_position) FROM information_schema.columns
 		WHERE table_schema = 'public' AND udt_name <> 'xid8' AND table_name IN (SELECT relname FROM pg_class WHERE relkind = 'r' AND relpersistence = 'p')
 			AND table_name NOT IN ('balances', 'ledger_mark', 'webhook_leases', 'portal_sessions', 'magic_links', 'key_fingerprints') GROUP BY 1`)
 	require.NoError(t, err)
@@ -156,7 +160,9 @@ func contents(t *testing.T, pool *pgxpool.Pool) map[string]string {
 	})
 	require.NoError(t, err)
 	for table, list := range columns {
-		add(`SELECT 'rows of ` + table + `', count(*) || ' ' || coalesce(md5(string_agg(r::text, E'\n' ORDER BY r::text COLLATE "C")), '') FROM (SELECT ` + list + ` FROM ` + table + `) r`)
+		add(`SELECT 'rows of ` + table +
+			`', count(*) || ' ' || coalesce(md5(string_agg(r::text, E'\n' ORDER BY r::text COLLATE "C")), '') FROM (SELECT ` +
+			list + ` FROM ` + table + `) r`)
 	}
 	return out
 }
@@ -196,7 +202,9 @@ func TestBackupIsWhole(t *testing.T) {
 	}
 	require.Equal(t, last(pool), last(restored))
 	var unfolded int
-	require.NoError(t, restored.QueryRow(t.Context(), "SELECT count(*) FROM ledger_entries l JOIN balances b USING (partner_id, currency) WHERE l.created_xid >= b.folded_xid").Scan(&unfolded))
+	require.NoError(t,
+		restored.QueryRow(t.Context(),
+			"SELECT count(*) FROM ledger_entries l JOIN balances b USING (partner_id, currency) WHERE l.created_xid >= b.folded_xid").Scan(&unfolded))
 	require.Zero(t, unfolded, "the ledger is folded")
 	restored.Close()
 	status, _, errs := to.run("restore", file)
@@ -363,7 +371,8 @@ func TestBackupOfAnOlderRelease(t *testing.T) {
 	from := at(t, pgtest.DurableDSN(t), key)
 	require.NoError(t, migrate.To(t.Context(), from.environ["RAIL_DATABASE_URL"], 24))
 	pool := pgtest.Pool(t, from.environ["RAIL_DATABASE_URL"])
-	_, err := pool.Exec(t.Context(), "INSERT INTO organizations (id, name, created_at) VALUES ('org_1', E'A\\tc\\\\me\\n', now()); CREATE TABLE foreigner (x int); INSERT INTO foreigner VALUES (1)")
+	_, err := pool.Exec(t.Context(),
+		"INSERT INTO organizations (id, name, created_at) VALUES ('org_1', E'A\\tc\\\\me\\n', now()); CREATE TABLE foreigner (x int); INSERT INTO foreigner VALUES (1)")
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "rail.backup")
 	from.must("backup", file)

@@ -54,7 +54,10 @@ func commands() []command {
 		{name: "migrate version", about: "show the database's schema version", setUp: migrateVersion},
 		{name: "org create", about: "add an organization", setUp: orgCreate},
 		{name: "org list", about: "list the organizations", setUp: orgList},
-		{name: "org plan", args: "ORG_ID", about: "show or change the limits of an organization", setUp: orgPlan, more: planHelp},
+		{
+			name: "org plan", args: "ORG_ID", about: "show or change the limits of an organization", setUp: orgPlan,
+			more: planHelp,
+		},
 		{name: "key create", about: "make an API key and show it, this once", setUp: keyCreate},
 		{name: "key list", about: "list an organization's API keys", setUp: keyList},
 		{name: "key revoke", args: "KEY_ID", about: "revoke an API key", setUp: keyRevoke},
@@ -64,20 +67,50 @@ func commands() []command {
 // operations is the part of the table that works on the data.
 func operations() []command {
 	return []command{
-		{name: "link rate-override", args: "LINK_ID", about: "set the rate of one link above every rule", setUp: linkRateOverride},
+		{
+			name: "link rate-override", args: "LINK_ID", about: "set the rate of one link above every rule",
+			setUp: linkRateOverride,
+		},
 		{name: "sample load", about: "load the sample program", setUp: sampleLoad},
 		{name: "sample clear", about: "remove every sample row", setUp: sampleClear},
-		{name: "secrets rotate", about: "seal everything with the current secret key that a former one has sealed", setUp: secretsRotate, more: rotateHelp},
-		{name: "secrets adopt", about: "make the secret key that is given the one of a database that does not know its own", setUp: secretsAdopt, more: adoptHelp},
+		{
+			name: "secrets rotate", about: "seal everything with the current secret key that a former one has sealed",
+			setUp: secretsRotate, more: rotateHelp,
+		},
+		{
+			name: "secrets adopt", about: "make the secret key that is given the one of a database that does not know its own",
+			setUp: secretsAdopt, more: adoptHelp,
+		},
 		{name: "listen", about: "send an organization's events to your own machine as they happen", setUp: listen},
-		{name: "payouts export", about: "write what is left to pay of a batch as a file for PayPal or Wise", setUp: payoutsExport, more: exportHelp},
-		{name: "payouts paid", args: "PAYOUT_ID_OR_BATCH_ID", about: "end payouts that left in a file and were paid", setUp: payoutsPaid, more: paidHelp},
-		{name: "payouts fail", args: "PAYOUT_ID", about: "end a payout as failed that left in a file, or that a payment rail has in flight and will not end", setUp: payoutsFail},
+		{
+			name: "payouts export", about: "write what is left to pay of a batch as a file for PayPal or Wise",
+			setUp: payoutsExport, more: exportHelp,
+		},
+		{
+			name: "payouts paid", args: "PAYOUT_ID_OR_BATCH_ID", about: "end payouts that left in a file and were paid",
+			setUp: payoutsPaid, more: paidHelp,
+		},
+		{
+			name: "payouts fail", args: "PAYOUT_ID",
+			about: "end a payout as failed that left in a file, or that a payment rail has in flight and will not end",
+			setUp: payoutsFail,
+		},
 		{name: "job run", args: "NAME", about: "run a background job once, now", setUp: jobRun, more: jobHelp},
-		{name: "health", about: "ask a running server whether it can answer requests; status 1 when it cannot", setUp: health},
-		{name: "audit", about: "check the data against its invariants; status 1 when one is broken", setUp: runAudit, more: auditHelp},
-		{name: "backup", args: "FILE", about: "write the database, while servers use it, and its secret key into a file", setUp: backUp, more: backupHelp},
-		{name: "restore", args: "FILE", about: "fill an empty database from a backup, and check it", setUp: restore, more: restoreHelp},
+		{
+			name: "health", about: "ask a running server whether it can answer requests; status 1 when it cannot", setUp: health,
+		},
+		{
+			name: "audit", about: "check the data against its invariants; status 1 when one is broken", setUp: runAudit,
+			more: auditHelp,
+		},
+		{
+			name: "backup", args: "FILE", about: "write the database, while servers use it, and its secret key into a file",
+			setUp: backUp, more: backupHelp,
+		},
+		{
+			name: "restore", args: "FILE", about: "fill an empty database from a backup, and check it", setUp: restore,
+			more: restoreHelp,
+		},
 		{name: "restore key", args: "FILE", about: "show the secret key that a backup holds", setUp: restoreKey},
 		{name: "version", about: "show the version", setUp: showVersion},
 	}

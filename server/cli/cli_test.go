@@ -51,7 +51,9 @@ func (r rail) running() rail {
 // made makes the database as a first start of the server does.
 func (r rail) made() rail {
 	r.Helper()
-	require.NoError(r, opening{fresh: true, fill: true}.with(r.Context(), &Env{Clock: r.now, Environ: r.environ}, func(*database) error { return nil }))
+	require.NoError(r,
+		opening{fresh: true, fill: true}.with(r.Context(), &Env{Clock: r.now, Environ: r.environ},
+			func(*database) error { return nil }))
 	return r
 }
 
@@ -130,7 +132,8 @@ func TestOrganizationsAndKeys(t *testing.T) {
 	org := r.object("org", "create", "--name", "Ada & Söhne", "--owner-email", "ada@example.com")
 	require.ElementsMatch(t, []string{"id", "name", "owner_email", "created_at"}, names(org))
 	require.Equal(t, "Ada & Söhne", org["name"])
-	key := r.object("key", "create", "--org", fmt.Sprint(org["id"]), "--scope", "write,read", "--scope", "read", "--test", "--rate-limit", "7")
+	key := r.object("key", "create", "--org", fmt.Sprint(org["id"]), "--scope", "write,read", "--scope", "read", "--test",
+		"--rate-limit", "7")
 	require.ElementsMatch(t, []string{"id", "key", "scopes", "livemode", "rate_limit", "created_at"}, names(key))
 	require.Equal(t, []any{"read", "write"}, key["scopes"])
 	require.Equal(t, false, key["livemode"])
@@ -174,9 +177,11 @@ func TestNoDatabase(t *testing.T) {
 
 // needDatabase calls every command that works on a database which is there.
 var needDatabase = []string{
-	"migrate up", "migrate down --yes", "migrate version", "org create --name x", "org list", "org plan org_1", "key create --scope read", "key list", "key revoke key_1",
+	"migrate up", "migrate down --yes", "migrate version", "org create --name x", "org list", "org plan org_1",
+	"key create --scope read", "key list", "key revoke key_1",
 	"link rate-override lnk_1 --clear", "sample load", "sample clear", "secrets rotate", "secrets adopt --yes",
-	"listen --forward-to http://localhost:1", "payouts export --batch batch_1 --format wise", "payouts paid pyt_1", "payouts fail pyt_1 --reason x", "job run clean-up", "audit", "backup nowhere",
+	"listen --forward-to http://localhost:1", "payouts export --batch batch_1 --format wise", "payouts paid pyt_1",
+	"payouts fail pyt_1 --reason x", "job run clean-up", "audit", "backup nowhere",
 }
 
 // needNone are the other commands.
@@ -185,7 +190,9 @@ var needNone = []string{"serve", "health", "restore", "restore key", "version"}
 func TestCommandsAreListed(t *testing.T) {
 	t.Parallel()
 	for _, c := range commands() {
-		listed := slices.Contains(needNone, c.name) || slices.ContainsFunc(needDatabase, func(args string) bool { return args == c.name || strings.HasPrefix(args, c.name+" ") })
+		listed := slices.Contains(needNone, c.name) ||
+			slices.ContainsFunc(needDatabase,
+				func(args string) bool { return args == c.name || strings.HasPrefix(args, c.name+" ") })
 		require.True(t, listed, "%s: list it in needDatabase or needNone", c.name)
 	}
 }
@@ -205,7 +212,8 @@ func TestWrongKey(t *testing.T) {
 		}
 		status, out, errs := r.run(strings.Fields(args)...)
 		require.Equal(t, 1, status, args)
-		require.Contains(t, errs, "needs the key with the fingerprint "+file.Fingerprint()+", RAIL_SECRET_KEY has "+given.Fingerprint(), args)
+		require.Contains(t, errs,
+			"needs the key with the fingerprint "+file.Fingerprint()+", RAIL_SECRET_KEY has "+given.Fingerprint(), args)
 		require.Empty(t, out, args)
 	}
 	require.Contains(t, r.must("secrets", "adopt", "--yes"), given.Fingerprint())
@@ -273,7 +281,8 @@ func TestAudit(t *testing.T) {
 	require.Equal(t, "M01", first["equation"])
 	require.Positive(t, first["rows"].(map[string]any)["commissions"])
 	err := withDatabase(t.Context(), &Env{Environ: r.environ, Clock: r.now}, func(d *database) error {
-		_, err := d.pool.Exec(t.Context(), "UPDATE sales SET refunded_at = now() WHERE id = (SELECT sale_id FROM commissions WHERE kind = 'referral' AND status = 'approved' AND sale_id IS NOT NULL LIMIT 1)")
+		_, err := d.pool.Exec(t.Context(),
+			"UPDATE sales SET refunded_at = now() WHERE id = (SELECT sale_id FROM commissions WHERE kind = 'referral' AND status = 'approved' AND sale_id IS NOT NULL LIMIT 1)")
 		return err
 	})
 	require.NoError(t, err)

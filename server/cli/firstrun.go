@@ -172,7 +172,8 @@ func tell(ctx context.Context, env *Env, d *database, org, key string) error {
 
 // tryPartner are calls about one partner: a visit, and another sign-in link.
 func tryPartner(auth, base string, p db.Program, partner db.Partner) []string {
-	visit := fmt.Sprintf(`{"program_id":%q,"value":%q,"landing_url":%q,"visitor_token":"visitor-0001"}`, p.ID, partner.Handle, p.WebsiteURL)
+	visit := fmt.Sprintf(`{"program_id":%q,"value":%q,"landing_url":%q,"visitor_token":"visitor-0001"}`, p.ID,
+		partner.Handle, p.WebsiteURL)
 	return []string{
 		fmt.Sprintf("  curl -g %s -H 'Content-Type: application/json' '%s/v1/clicks' -d '%s'", auth, base, visit),
 		fmt.Sprintf("  curl -g %s -X POST '%s/v1/partners/%s/sso'", auth, base, partner.ID),
@@ -183,11 +184,15 @@ func tryPartner(auth, base string, p db.Program, partner db.Partner) []string {
 // currency: there is something to see in the portal.
 func showcase(ctx context.Context, d *database, p db.Program) (best db.Partner, found bool, err error) {
 	active := "active"
-	partners, err := queries.PartnerPage(ctx, d.pool, db.PartnerPageParams{ProgramID: p.ID, OrgID: p.OrgID, Status: &active, Lim: 100})
+	partners, err := queries.PartnerPage(ctx, d.pool, db.PartnerPageParams{
+		ProgramID: p.ID, OrgID: p.OrgID, Status: &active, Lim: 100,
+	})
 	if err != nil {
 		return best, false, err
 	}
-	balances, err := queries.BalancePage(ctx, d.pool, db.BalancePageParams{ProgramID: p.ID, OrgID: p.OrgID, Currency: &p.Currency, Lim: 100})
+	balances, err := queries.BalancePage(ctx, d.pool, db.BalancePageParams{
+		ProgramID: p.ID, OrgID: p.OrgID, Currency: &p.Currency, Lim: 100,
+	})
 	if err != nil || len(partners) == 0 {
 		return best, false, err
 	}
@@ -195,5 +200,6 @@ func showcase(ctx context.Context, d *database, p db.Program) (best db.Partner, 
 	for _, b := range balances {
 		earned[b.PartnerID] = b.PendingMinor + b.DueMinor + b.PaidMinor
 	}
-	return slices.MaxFunc(partners, func(a, b db.Partner) int { return cmp.Compare(earned[a.ID], earned[b.ID]) }), true, nil
+	return slices.MaxFunc(partners,
+		func(a, b db.Partner) int { return cmp.Compare(earned[a.ID], earned[b.ID]) }), true, nil
 }

@@ -38,7 +38,8 @@ func unknown(env *Env, args []string) int {
 		return exitUsage
 	}
 	name := strings.Join(args[:min(2, len(args))], " ")
-	fmt.Fprintf(env.Err, "rail: there is no command %q%s. rail help lists them.\n", name, meant("rail ", name, commandNames()))
+	fmt.Fprintf(env.Err, "rail: there is no command %q%s. rail help lists them.\n", name,
+		meant("rail ", name, commandNames()))
 	return exitUsage
 }
 

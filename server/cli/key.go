@@ -45,12 +45,17 @@ func keyCreate(fs *flag.FlagSet) action {
 			if err != nil {
 				return err
 			}
-			k, err := addKey(ctx, d.pool, d.keeper, id, newKey{Scopes: scopes, Livemode: !*test, RateLimit: *limit, CreatedAt: env.Clock.Now()})
+			k, err := addKey(ctx, d.pool, d.keeper, id, newKey{
+				Scopes: scopes, Livemode: !*test, RateLimit: *limit, CreatedAt: env.Clock.Now(),
+			})
 			if err != nil {
 				return err
 			}
 			return out.print(env.Out, k, func() []string {
-				return []string{"ID\t" + k.ID, "Key\t" + k.Key, "Scopes\t" + strings.Join(k.Scopes, ", "), "", "The key is shown this once; only a hash of it is kept."}
+				return []string{
+					"ID\t" + k.ID, "Key\t" + k.Key, "Scopes\t" + strings.Join(k.Scopes, ", "), "",
+					"The key is shown this once; only a hash of it is kept.",
+				}
 			})
 		})
 	}
@@ -78,7 +83,8 @@ func addKey(ctx context.Context, q pgtx.DBTX, keeper *secret.Keeper, org string,
 	k.Scopes = slices.Compact(k.Scopes)
 	return k, queries.APIKeyInsert(ctx, q, db.APIKeyInsertParams{
 		ID: k.ID, OrgID: org, UserID: ident.New(ident.User), Hash: keeper.HashAPIKey(k.Key), Last4: k.Key[len(k.Key)-4:],
-		Livemode: k.Livemode, Scopes: k.Scopes, RateLimit: int32(k.RateLimit), Version: middleware.Version, CreatedAt: k.CreatedAt,
+		Livemode: k.Livemode, Scopes: k.Scopes, RateLimit: int32(k.RateLimit), Version: middleware.Version,
+		CreatedAt: k.CreatedAt,
 	})
 }
 
@@ -110,7 +116,9 @@ func keyList(fs *flag.FlagSet) action {
 			}
 			keys := make([]listedKey, len(rows))
 			for i, r := range rows {
-				keys[i] = listedKey{r.ID, r.Last4, r.Scopes, r.Livemode, int(r.RateLimit), r.SigningRequired, r.CreatedAt, r.LastUsedAt, r.RevokedAt}
+				keys[i] = listedKey{
+					r.ID, r.Last4, r.Scopes, r.Livemode, int(r.RateLimit), r.SigningRequired, r.CreatedAt, r.LastUsedAt, r.RevokedAt,
+				}
 			}
 			return out.print(env.Out, keys, keyTable(keys))
 		})
@@ -131,7 +139,9 @@ func keyTable(keys []listedKey) func() []string {
 			if k.RevokedAt != nil {
 				state = "revoked"
 			}
-			rows = append(rows, fmt.Sprintf("%s\t%s…%s\t%s\t%d\t%s\t%s\t%s", k.ID, kind, k.Last4, strings.Join(k.Scopes, ","), k.RateLimit, k.CreatedAt, used, state))
+			rows = append(rows,
+				fmt.Sprintf("%s\t%s…%s\t%s\t%d\t%s\t%s\t%s", k.ID, kind, k.Last4, strings.Join(k.Scopes, ","), k.RateLimit,
+					k.CreatedAt, used, state))
 		}
 		return rows
 	}

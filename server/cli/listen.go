@@ -118,13 +118,16 @@ func (f *forwarder) next(ctx context.Context) ([]db.EventsSinceRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	return queries.EventsSince(ctx, f.d.pool, db.EventsSinceParams{OrgID: f.org, AfterSeq: f.seq, BeforeSeq: now.Lowest(), Lim: 100})
+	return queries.EventsSince(ctx, f.d.pool, db.EventsSinceParams{
+		OrgID: f.org, AfterSeq: f.seq, BeforeSeq: now.Lowest(), Lim: 100,
+	})
 }
 
 // forward sends one event and shows what came of it: type, id, status and time.
 func (f *forwarder) forward(ctx context.Context, client *webhook.Client, e db.EventsSinceRow) {
 	o := client.Send(ctx, webhook.Message{
-		URL: f.to, EventID: e.ID, DeliveryID: ident.New(ident.Delivery), Type: e.Type, RequestID: e.RequestID, Attempt: 1, Body: []byte(e.Body), Secrets: []string{f.secret},
+		URL: f.to, EventID: e.ID, DeliveryID: ident.New(ident.Delivery), Type: e.Type, RequestID: e.RequestID, Attempt: 1,
+		Body: []byte(e.Body), Secrets: []string{f.secret},
 	}, f.env.Clock.Now().Time)
 	status := fmt.Sprint(o.Code)
 	if o.Code == 0 {

@@ -71,9 +71,11 @@ func TestListen(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	out, ended := &shared{}, make(chan int)
 	go func() {
-		ended <- Run(ctx, &Env{Out: out, Err: out, Clock: r.now, Environ: r.environ}, []string{"listen", "--forward-to", sink.URL + "/hooks"})
+		env := &Env{Out: out, Err: out, Clock: r.now, Environ: r.environ}
+		ended <- Run(ctx, env, []string{"listen", "--forward-to", sink.URL + "/hooks"})
 	}()
-	require.Eventually(t, func() bool { return regexp.MustCompile(`whsec_\S+`).MatchString(out.String()) }, 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return regexp.MustCompile(`whsec_\S+`).MatchString(out.String()) }, 10*time.Second,
+		20*time.Millisecond)
 	secret := regexp.MustCompile(`whsec_\S+`).FindString(out.String())
 	tell("part_1")
 	tell("part_2")
@@ -86,7 +88,8 @@ func TestListen(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return len(regexp.MustCompile(`affiliate\.deleted +evt_\w+  204  \d+ ms`).FindAllString(out.String(), -1)) == 2
 	}, 10*time.Second, 20*time.Millisecond)
-	_, err = pool.Exec(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+	_, err = pool.Exec(t.Context(),
+		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
 	require.NoError(t, err)
 	tell("part_3")
 	require.Contains(t, string((<-arrived).body), "part_3", "a listener outlives the connection to its database")
@@ -95,9 +98,11 @@ func TestListen(t *testing.T) {
 	again, stop := context.WithCancel(t.Context())
 	out = &shared{}
 	go func() {
-		ended <- Run(again, &Env{Out: out, Err: out, Clock: r.now, Environ: r.environ}, []string{"listen", "--forward-to", sink.URL + "/hooks"})
+		env := &Env{Out: out, Err: out, Clock: r.now, Environ: r.environ}
+		ended <- Run(again, env, []string{"listen", "--forward-to", sink.URL + "/hooks"})
 	}()
-	require.Eventually(t, func() bool { return strings.Contains(out.String(), secret) }, 10*time.Second, 20*time.Millisecond, "the same secret at every start")
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), secret) }, 10*time.Second,
+		20*time.Millisecond, "the same secret at every start")
 	stop()
 	require.Zero(t, <-ended, out.String())
 	status, _, errs := r.run("listen", "--forward-to", "localhost:3000")

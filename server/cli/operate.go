@@ -67,7 +67,9 @@ func setRate(ctx context.Context, env *Env, d *database, link string, r *rules.R
 	if r == nil {
 		stored = nil
 	}
-	n, err := queries.LinkSetRateOverride(ctx, d.pool, db.LinkSetRateOverrideParams{ID: link, RateOverride: stored, UpdatedAt: env.Clock.Now()})
+	n, err := queries.LinkSetRateOverride(ctx, d.pool, db.LinkSetRateOverrideParams{
+		ID: link, RateOverride: stored, UpdatedAt: env.Clock.Now(),
+	})
 	if err != nil {
 		return err
 	}
@@ -100,7 +102,9 @@ func jobRun(fs *flag.FlagSet) action {
 				return err
 			}
 			for _, j := range jobs.All(jobs.Means{
-				Pool: d.pool, Keeper: d.keeper, Rails: env.Rails, Clock: env.Clock, RetentionDays: d.config.RetentionDays, HoldOnHighRisk: d.config.HoldOnHighRisk, FraudMonitoring: d.config.FraudMonitoring, Outbox: mails.Outbox, Mail: mails.Sender,
+				Pool: d.pool, Keeper: d.keeper, Rails: env.Rails, Clock: env.Clock, RetentionDays: d.config.RetentionDays,
+				HoldOnHighRisk: d.config.HoldOnHighRisk, FraudMonitoring: d.config.FraudMonitoring, Outbox: mails.Outbox,
+				Mail: mails.Sender,
 			}) {
 				if j.Name == args[0] {
 					return j.Run(ctx, at)

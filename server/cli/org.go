@@ -67,7 +67,9 @@ func addOrg(ctx context.Context, q pgtx.DBTX, now clock.Time, name, owner string
 	if owner != "" {
 		o.OwnerEmail = &owner
 	}
-	return o, queries.OrganizationInsert(ctx, q, db.OrganizationInsertParams{ID: o.ID, Name: o.Name, OwnerEmail: o.OwnerEmail, CreatedAt: now})
+	return o, queries.OrganizationInsert(ctx, q, db.OrganizationInsertParams{
+		ID: o.ID, Name: o.Name, OwnerEmail: o.OwnerEmail, CreatedAt: now,
+	})
 }
 
 func orgList(fs *flag.FlagSet) action {

@@ -23,7 +23,10 @@ var errNoPassphrase = errors.New("no passphrase: set " + passphraseVariable + " 
 type passphrase struct{ file *string }
 
 func passphraseFlag(fs *flag.FlagSet) passphrase {
-	return passphrase{fs.String("passphrase-file", "", "`PATH` of the passphrase of the secret key; without it "+passphraseVariable+", or a question")}
+	return passphrase{
+		fs.String("passphrase-file", "",
+			"`PATH` of the passphrase of the secret key; without it "+passphraseVariable+", or a question"),
+	}
 }
 
 // read returns the passphrase from the file, the variable or whoever sits there.

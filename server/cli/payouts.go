@@ -72,7 +72,8 @@ func summarize(w io.Writer, format string, done payout.Written) (left int) {
 	}
 	fmt.Fprintf(w, "%d payouts written, %d left out\n", done.Rows, len(done.Left))
 	if done.Again > 0 {
-		fmt.Fprintf(w, "%d of them were in an earlier file already (--new leaves them out): send them once only\n", done.Again)
+		fmt.Fprintf(w, "%d of them were in an earlier file already (--new leaves them out): send them once only\n",
+			done.Again)
 	}
 	if most := payout.FileLimits[format]; done.Rows > most {
 		fmt.Fprintf(w, "%s takes %d rows a file: split it before you send it\n", format, most)

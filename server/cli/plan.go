@@ -39,8 +39,10 @@ type planSwitch struct {
 func orgPlan(fs *flag.FlagSet) action {
 	change := db.OrganizationPlanParams{}
 	fs.Func("flow-quota", "active flows a program: `N`, none or default", limit(&change.SetFlowQuota, &change.FlowQuota))
-	fs.Func("revenue-meter-minor", "what each program may take a month in its own currency, in minor units, before its approvals stop: `N`, none or default", limit(&change.SetRevenueMeterMinor, &change.RevenueMeterMinor))
-	fs.Func("fraud-monitoring", "the risk checks: `on`, off or default", onOff(&change.SetFraudMonitoring, &change.FraudMonitoring))
+	fs.Func("revenue-meter-minor",
+		"what each program may take a month in its own currency, in minor units, before its approvals stop: `N`, none or default", limit(&change.SetRevenueMeterMinor, &change.RevenueMeterMinor))
+	fs.Func("fraud-monitoring", "the risk checks: `on`, off or default",
+		onOff(&change.SetFraudMonitoring, &change.FraudMonitoring))
 	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, args []string) error {
 		change.ID = args[0]
@@ -101,7 +103,9 @@ func onOff(set *bool, into **bool) func(string) error {
 }
 
 func inForce(o db.Organization, server quota.Plan) planOf {
-	p := server.With(quota.Own{FlowQuota: o.FlowQuota, RevenueMeterMinor: o.RevenueMeterMinor, FraudMonitoring: o.FraudMonitoring})
+	p := server.With(quota.Own{
+		FlowQuota: o.FlowQuota, RevenueMeterMinor: o.RevenueMeterMinor, FraudMonitoring: o.FraudMonitoring,
+	})
 	return planOf{
 		ID:                o.ID,
 		FlowQuota:         planLimit{source(o.FlowQuota), unlessNone(p.FlowQuota)},

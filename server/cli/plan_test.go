@@ -24,17 +24,28 @@ func TestOrgPlan(t *testing.T) {
 		require.Equal(t, v, r.object("org", "plan", org), "without flags it is only shown")
 		return v
 	}
-	want := object{"id": org, "flow_quota": limit("default", nil), "revenue_meter_minor": limit("default", 700.0), "fraud_monitoring": object{"source": "default", "on": true}}
+	want := object{
+		"id": org, "flow_quota": limit("default", nil), "revenue_meter_minor": limit("default", 700.0),
+		"fraud_monitoring": object{"source": "default", "on": true},
+	}
 	require.Equal(t, want, shown())
 
-	want["flow_quota"], want["fraud_monitoring"] = limit("organization", 5.0), object{"source": "organization", "on": false}
+	want["flow_quota"], want["fraud_monitoring"] = limit("organization", 5.0), object{
+		"source": "organization", "on": false,
+	}
 	require.Equal(t, want, shown("--flow-quota", "5", "--fraud-monitoring", "off"))
-	want["revenue_meter_minor"], want["fraud_monitoring"] = limit("organization", nil), object{"source": "organization", "on": true}
+	want["revenue_meter_minor"], want["fraud_monitoring"] = limit("organization", nil), object{
+		"source": "organization", "on": true,
+	}
 	require.Equal(t, want, shown("--revenue-meter-minor", "none", "--fraud-monitoring", "on"))
-	want["flow_quota"], want["revenue_meter_minor"], want["fraud_monitoring"] = limit("default", nil), limit("organization", 9.0), object{"source": "default", "on": true}
+	want["flow_quota"], want["revenue_meter_minor"], want["fraud_monitoring"] = limit("default",
+		nil), limit("organization", 9.0), object{"source": "default", "on": true}
 	require.Equal(t, want, shown("--flow-quota", "default", "--revenue-meter-minor", "9", "--fraud-monitoring", "default"))
-	require.Regexp(t, `(?m)^flow-quota +none +default\nrevenue-meter-minor +9 +organization\nfraud-monitoring +on +default\n$`, r.must("org", "plan", org))
-	require.Equal(t, limit("default", 700.0), r.object("org", "plan", other)["revenue_meter_minor"], "the other organization has its own")
+	require.Regexp(t,
+		`(?m)^flow-quota +none +default\nrevenue-meter-minor +9 +organization\nfraud-monitoring +on +default\n$`,
+		r.must("org", "plan", org))
+	require.Equal(t, limit("default", 700.0), r.object("org", "plan", other)["revenue_meter_minor"],
+		"the other organization has its own")
 
 	for args, says := range map[string]string{
 		"":                               "0 arguments given, 1 wanted",

@@ -46,7 +46,8 @@ the new key with its next use; one that was not used by then no longer works).
 // secretsAdopt is the way out where a database cannot know its key by itself.
 func secretsAdopt(fs *flag.FlagSet) action {
 	token := fs.String("api-key", "", "`API_KEY` of this database, as a proof of the secret key")
-	yes := toggle(fs, "yes", "without a proof: what other secret keys have sealed, and the API keys of their time, may be lost")
+	yes := toggle(fs, "yes",
+		"without a proof: what other secret keys have sealed, and the API keys of their time, may be lost")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		if (*token != "") == *yes {
 			return usagef("give --api-key or --yes")
@@ -59,7 +60,8 @@ func secretsAdopt(fs *flag.FlagSet) action {
 			}
 		}
 		return opening{admit: admit}.with(ctx, env, func(d *database) error {
-			_, err := fmt.Fprintf(env.Out, "this database's secret key is the one with the fingerprint %s, from %s\n", d.keeper.Fingerprint(), d.config.KeyFrom)
+			_, err := fmt.Fprintf(env.Out, "this database's secret key is the one with the fingerprint %s, from %s\n",
+				d.keeper.Fingerprint(), d.config.KeyFrom)
 			return err
 		})
 	}
@@ -123,12 +125,16 @@ func (r *resealing) detail(ctx context.Context, row db.PayoutDetailsSealedRow) e
 	if err != nil {
 		return err
 	}
-	return queries.PayoutDetailsReseal(ctx, r.d.pool, db.PayoutDetailsResealParams{PayoutDetails: fresh, PayoutDetailsHash: hash, ID: row.ID, Was: row.PayoutDetails})
+	return queries.PayoutDetailsReseal(ctx, r.d.pool, db.PayoutDetailsResealParams{
+		PayoutDetails: fresh, PayoutDetailsHash: hash, ID: row.ID, Was: row.PayoutDetails,
+	})
 }
 
 func (r *resealing) secrets(ctx context.Context) error {
 	for after := ""; ; {
-		rows, err := queries.WebhookSecretsSealed(ctx, r.d.pool, db.WebhookSecretsSealedParams{After: after, Lim: resealBatch})
+		rows, err := queries.WebhookSecretsSealed(ctx, r.d.pool, db.WebhookSecretsSealedParams{
+			After: after, Lim: resealBatch,
+		})
 		if err != nil || len(rows) == 0 {
 			return err
 		}
@@ -140,7 +146,9 @@ func (r *resealing) secrets(ctx context.Context) error {
 			}
 			previous, too, err := r.again(row.PreviousSecret, webhook.SecretPlace(row.ID, true))
 			if err == nil && (changed || too) {
-				err = queries.WebhookSecretsReseal(ctx, r.d.pool, db.WebhookSecretsResealParams{Secret: current, PreviousSecret: previous, ID: row.ID, Was: row.Secret})
+				err = queries.WebhookSecretsReseal(ctx, r.d.pool, db.WebhookSecretsResealParams{
+					Secret: current, PreviousSecret: previous, ID: row.ID, Was: row.Secret,
+				})
 			}
 			if err != nil {
 				return err
@@ -151,7 +159,9 @@ func (r *resealing) secrets(ctx context.Context) error {
 
 func (r *resealing) responses(ctx context.Context) error {
 	for org, key := "", ""; ; {
-		rows, err := queries.IdempotencySealed(ctx, r.d.pool, db.IdempotencySealedParams{AfterOrg: org, AfterKey: key, Lim: resealBatch})
+		rows, err := queries.IdempotencySealed(ctx, r.d.pool, db.IdempotencySealedParams{
+			AfterOrg: org, AfterKey: key, Lim: resealBatch,
+		})
 		if err != nil || len(rows) == 0 {
 			return err
 		}

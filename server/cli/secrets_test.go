@@ -147,7 +147,8 @@ func (w sealing) opens(keeper *secret.Keeper) {
 	plain, err := keeper.Open(signing, webhook.SecretPlace("whe_1", false))
 	require.NoError(w, err)
 	require.Equal(w, signingSecret, string(plain))
-	require.NoError(w, w.pool.QueryRow(w.Context(), "SELECT payout_details, payout_details_hash FROM partners").Scan(&details, &hash))
+	require.NoError(w,
+		w.pool.QueryRow(w.Context(), "SELECT payout_details, payout_details_hash FROM partners").Scan(&details, &hash))
 	plain, err = keeper.Open(details, payout.DetailsPlace("part_1"))
 	require.NoError(w, err)
 	require.Equal(w, payoutDetails, string(plain))

@@ -17,41 +17,43 @@ import (
 
 func serve(fs *flag.FlagSet) action {
 	up := toggle(fs, "migrate", "first bring the database to this binary's schema")
-	first := toggle(fs, "first-run", "while there is no organization, make one with a key and the sample program; show what to look at "+
-		"and how to call the API; write mails into RAIL_DATA_DIR unless RAIL_SMTP_URL is set")
+	first := toggle(fs, "first-run",
+		"while there is no organization, make one with a key and the sample program; show what to look at "+
+			"and how to call the API; write mails into RAIL_DATA_DIR unless RAIL_SMTP_URL is set")
 	return func(ctx context.Context, env *Env, _ []string) error {
 		logf := func(format string, args ...any) { fmt.Fprintf(env.Err, format+"\n", args...) }
-		return opening{fresh: true, fill: true, up: *up, logf: logf, before: tryAddresses}.with(ctx, env, func(d *database) error {
-			l, err := app.Listen("RAIL_ADDR", d.config.Addr)
-			if err != nil {
-				return err
-			}
-			defer l.Close() //nolint:errcheck // Serve has closed it, or nothing was served
-			d.config.BaseURL = reachable(d.config, l)
-			if *first {
-				d.config.SMTPURL = cmp.Or(d.config.SMTPURL, mailFolder(d))
-			}
-			if err := ledger.Unfold(ctx, d.pool); err != nil {
-				return err
-			}
-			app.EaseGC(ctx)
-			a, err := app.New(ctx, d.config, d.pool, env.Clock, logger(env.Err, d.config), env.Rails...)
-			if err != nil {
-				return err
-			}
-			if d.private() {
-				go d.server.Keep(ctx)
-			}
-			if *first {
-				err = firstRun(ctx, env, d)
-			} else {
-				err = greet(env.Out, d.config.BaseURL)
-			}
-			if err != nil {
-				return err
-			}
-			return a.Serve(ctx, l)
-		})
+		return opening{fresh: true, fill: true, up: *up, logf: logf, before: tryAddresses}.with(ctx, env,
+			func(d *database) error {
+				l, err := app.Listen("RAIL_ADDR", d.config.Addr)
+				if err != nil {
+					return err
+				}
+				defer l.Close() //nolint:errcheck // Serve has closed it, or nothing was served
+				d.config.BaseURL = reachable(d.config, l)
+				if *first {
+					d.config.SMTPURL = cmp.Or(d.config.SMTPURL, mailFolder(d))
+				}
+				if err := ledger.Unfold(ctx, d.pool); err != nil {
+					return err
+				}
+				app.EaseGC(ctx)
+				a, err := app.New(ctx, d.config, d.pool, env.Clock, logger(env.Err, d.config), env.Rails...)
+				if err != nil {
+					return err
+				}
+				if d.private() {
+					go d.server.Keep(ctx)
+				}
+				if *first {
+					err = firstRun(ctx, env, d)
+				} else {
+					err = greet(env.Out, d.config.BaseURL)
+				}
+				if err != nil {
+					return err
+				}
+				return a.Serve(ctx, l)
+			})
 	}
 }
 

@@ -220,7 +220,8 @@ func (c *Config) readKey(path string) error {
 		return err
 	}
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("%s can be read by others (%o): chmod 600 it, and change the key if others may have read it", path, info.Mode().Perm())
+		return fmt.Errorf("%s can be read by others (%o): chmod 600 it, and change the key if others may have read it", path,
+			info.Mode().Perm())
 	}
 	if !parseKey(strings.TrimSpace(string(raw)), &c.SecretKey) {
 		return fmt.Errorf("%s must hold %s", path, aKey)

@@ -28,11 +28,16 @@ func TestDefaults(t *testing.T) {
 func TestAllProblemsAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := Load(map[string]string{
-		"RAIL_DATABASE_URL": "postgres://x/y", "RAIL_ADDR": "nowhere", "RAIL_LOG_FORMAT": "xml", "RAIL_ADRESS": "typo", "RAIL_DATADIR": "typo",
+		"RAIL_DATABASE_URL": "postgres://x/y", "RAIL_ADDR": "nowhere", "RAIL_LOG_FORMAT": "xml", "RAIL_ADRESS": "typo",
+		"RAIL_DATADIR":      "typo",
 		"RAIL_DB_MAX_CONNS": "many", "RAIL_RETENTION_DAYS": "3", "RAIL_TRUSTED_PROXIES": "not-an-address",
 	})
 	require.Error(t, err)
-	for _, want := range []string{"RAIL_SECRET_KEY", "RAIL_ADDR", "RAIL_LOG_FORMAT", "RAIL_ADRESS is not a variable of this program", "RAIL_DATADIR is not a variable of this program: did you mean RAIL_DATA_DIR?", "RAIL_DB_MAX_CONNS", "RAIL_RETENTION_DAYS", "not-an-address"} {
+	for _, want := range []string{
+		"RAIL_SECRET_KEY", "RAIL_ADDR", "RAIL_LOG_FORMAT", "RAIL_ADRESS is not a variable of this program",
+		"RAIL_DATADIR is not a variable of this program: did you mean RAIL_DATA_DIR?", "RAIL_DB_MAX_CONNS",
+		"RAIL_RETENTION_DAYS", "not-an-address",
+	} {
 		require.Contains(t, err.Error(), want)
 	}
 }
@@ -48,34 +53,73 @@ var variables = map[string]struct {
 	says      string
 	secret    bool // the value is not told
 }{
-	"RAIL_ADDR":         {[]string{":8080", "[::1]:0", "rail:65535", ""}, []string{"nowhere", "x:99999", "x:y", "127.0.0.1", "8080"}, "must be host:port", false},
+	"RAIL_ADDR": {
+		[]string{":8080", "[::1]:0", "rail:65535", ""}, []string{"nowhere", "x:99999", "x:y", "127.0.0.1", "8080"},
+		"must be host:port", false,
+	},
 	"RAIL_METRICS_ADDR": {[]string{"127.0.0.1:9090", ""}, []string{"junk", "9090"}, "must be host:port", false},
 	"RAIL_BASE_URL": {[]string{"https://rail.example", "http://h:8080/api/", ""},
-		[]string{"shop.example", "ftp://x", "https://", "https://x?y=1", "https://x#y", "https://x?", "https://me:pw@x", "https://x:0x", "//x"}, "must be an http or https address without user, query and fragment", false},
-	"RAIL_SHORT_URL":             {[]string{"https://r.example", ""}, []string{"ftp://x", "https://x?y"}, "must be an http or https address", false},
-	"RAIL_DATABASE_URL":          {[]string{"postgres://u:p@h:5432/n", "host=h user=u"}, []string{"::::", "postgres://u:hunter2@h:port/n", "junk"}, "must be a PostgreSQL address", true},
-	"RAIL_DATABASE_SESSION_URL":  {[]string{""}, []string{"::", "postgres://u:hunter2@h:port/n"}, "must be a PostgreSQL address", true},
-	"RAIL_DATA_DIR":              {[]string{"/none/yet", "."}, []string{"config.go"}, "must be a folder", false},
-	"RAIL_SECRET_KEY":            {[]string{key, "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="}, []string{key[2:], "short", key + "07"}, "must be 32 bytes", true},
-	"RAIL_SECRET_KEY_PREVIOUS":   {[]string{key, ""}, []string{key[2:], "short"}, "must be 32 bytes", true},
-	"RAIL_LOG_FORMAT":            {[]string{"text", "json", ""}, []string{"xml", "JSON"}, "must be text or json", false},
-	"RAIL_LOG_LEVEL":             {[]string{"debug", "error"}, []string{"loud", "0"}, "must be debug, info, warn or error", false},
-	"RAIL_SERVICE_NAME":          {[]string{"Acme partners", "Söhne"}, []string{" ", "a\nb", strings.Repeat("x", 65)}, "must be one line", false},
-	"RAIL_SMTP_URL":              {[]string{"smtp://u:p@h:587", "smtps://h", "dir:mail", ""}, []string{"junk", "dir:", "smtp://", "http://h", "smtp://u:hunter2@h:x", "smtp://h:99999"}, "must be smtp://", true},
-	"RAIL_MAIL_FROM":             {[]string{"a@b.example", ""}, []string{"not an address", "rail", "A <a@b.example>", "a@b.example, c@d.example"}, "must be an e-mail address", false},
-	"RAIL_MAIL_PIXEL":            {switches, []string{"maybe", "2", "yes"}, notASwitch, false},
-	"RAIL_WEBHOOK_ALLOW_CIDRS":   {[]string{"127.0.0.0/8, ::1", ""}, []string{"here", "10.0.0.0/33", "10.0.0.0/8,"}, "must be addresses or networks", false},
+		[]string{
+			"shop.example", "ftp://x", "https://", "https://x?y=1", "https://x#y", "https://x?", "https://me:pw@x",
+			"https://x:0x", "//x",
+		}, "must be an http or https address without user, query and fragment", false},
+	"RAIL_SHORT_URL": {
+		[]string{"https://r.example", ""}, []string{"ftp://x", "https://x?y"}, "must be an http or https address", false,
+	},
+	"RAIL_DATABASE_URL": {
+		[]string{"postgres://u:p@h:5432/n", "host=h user=u"}, []string{"::::", "postgres://u:hunter2@h:port/n", "junk"},
+		"must be a PostgreSQL address", true,
+	},
+	"RAIL_DATABASE_SESSION_URL": {
+		[]string{""}, []string{"::", "postgres://u:hunter2@h:port/n"}, "must be a PostgreSQL address", true,
+	},
+	"RAIL_DATA_DIR": {[]string{"/none/yet", "."}, []string{"config.go"}, "must be a folder", false},
+	"RAIL_SECRET_KEY": {
+		[]string{key, "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="}, []string{key[2:], "short", key + "07"},
+		"must be 32 bytes", true,
+	},
+	"RAIL_SECRET_KEY_PREVIOUS": {[]string{key, ""}, []string{key[2:], "short"}, "must be 32 bytes", true},
+	"RAIL_LOG_FORMAT":          {[]string{"text", "json", ""}, []string{"xml", "JSON"}, "must be text or json", false},
+	"RAIL_LOG_LEVEL": {
+		[]string{"debug", "error"}, []string{"loud", "0"}, "must be debug, info, warn or error", false,
+	},
+	"RAIL_SERVICE_NAME": {
+		[]string{"Acme partners", "Söhne"}, []string{" ", "a\nb", strings.Repeat("x", 65)}, "must be one line", false,
+	},
+	"RAIL_SMTP_URL": {
+		[]string{"smtp://u:p@h:587", "smtps://h", "dir:mail", ""},
+		[]string{"junk", "dir:", "smtp://", "http://h", "smtp://u:hunter2@h:x", "smtp://h:99999"}, "must be smtp://", true,
+	},
+	"RAIL_MAIL_FROM": {
+		[]string{"a@b.example", ""}, []string{"not an address", "rail", "A <a@b.example>", "a@b.example, c@d.example"},
+		"must be an e-mail address", false,
+	},
+	"RAIL_MAIL_PIXEL": {switches, []string{"maybe", "2", "yes"}, notASwitch, false},
+	"RAIL_WEBHOOK_ALLOW_CIDRS": {
+		[]string{"127.0.0.0/8, ::1", ""}, []string{"here", "10.0.0.0/33", "10.0.0.0/8,"}, "must be addresses or networks",
+		false,
+	},
 	"RAIL_WEBHOOK_REQUIRE_HTTPS": {switches, []string{"maybe"}, notASwitch, false},
-	"RAIL_TRUSTED_PROXIES":       {[]string{"10.0.0.1"}, []string{"not-an-address"}, "must be addresses or networks", false},
-	"RAIL_ADDRESS_RATE_LIMIT":    {[]string{"1", "1000000"}, []string{"0", "1000001", "some", "1.5"}, "must be a whole number from 1 to 1000000", false},
-	"RAIL_FLOW_QUOTA":            {[]string{"0", "5"}, []string{"-1", "none", "1e3", "99999999999999999999"}, "must be a whole number from 0 to", false},
+	"RAIL_TRUSTED_PROXIES": {
+		[]string{"10.0.0.1"}, []string{"not-an-address"}, "must be addresses or networks", false,
+	},
+	"RAIL_ADDRESS_RATE_LIMIT": {
+		[]string{"1", "1000000"}, []string{"0", "1000001", "some", "1.5"}, "must be a whole number from 1 to 1000000", false,
+	},
+	"RAIL_FLOW_QUOTA": {
+		[]string{"0", "5"}, []string{"-1", "none", "1e3", "99999999999999999999"}, "must be a whole number from 0 to", false,
+	},
 	"RAIL_REVENUE_METER_MINOR":   {[]string{"0"}, []string{"-1", "10.00"}, "must be a whole number from 0 to", false},
 	"RAIL_FRAUD_MONITORING":      {switches, []string{"of", "maybe"}, notASwitch, false},
 	"RAIL_HOLD_ON_HIGH_RISK":     {switches, []string{"maybe"}, notASwitch, false},
 	"RAIL_IGNORE_UNKNOWN_FIELDS": {switches, []string{"maybe"}, notASwitch, false},
-	"RAIL_DB_MAX_CONNS":          {[]string{"2", "1000"}, []string{"1", "1001", "many"}, "must be a whole number from 2 to 1000", false},
-	"RAIL_SHUTDOWN_TIMEOUT":      {[]string{"1ms", "1h"}, []string{"0", "30", "-1s", "soon", "2h"}, "must be a time above 0", false},
-	"RAIL_RETENTION_DAYS":        {[]string{"30"}, []string{"29", "month"}, "must be a whole number from 30 to", false},
+	"RAIL_DB_MAX_CONNS": {
+		[]string{"2", "1000"}, []string{"1", "1001", "many"}, "must be a whole number from 2 to 1000", false,
+	},
+	"RAIL_SHUTDOWN_TIMEOUT": {
+		[]string{"1ms", "1h"}, []string{"0", "30", "-1s", "soon", "2h"}, "must be a time above 0", false,
+	},
+	"RAIL_RETENTION_DAYS": {[]string{"30"}, []string{"29", "month"}, "must be a whole number from 30 to", false},
 }
 
 var switches = []string{"on", "off", "true", "false", "1", "0", "ON", "True"}
@@ -130,7 +174,9 @@ func TestVariablesTogether(t *testing.T) {
 	require.ErrorContains(t, err, "RAIL_DATABASE_SESSION_URL must not be set without RAIL_DATABASE_URL")
 	_, err = Read(map[string]string{"RAIL_DATABASE_URL": "postgres://h/n"})
 	require.ErrorContains(t, err, "RAIL_SECRET_KEY must be set with RAIL_DATABASE_URL")
-	_, err = Read(map[string]string{"RAIL_DATABASE_URL": "postgres://h/n", "RAIL_DATABASE_SESSION_URL": "postgres://h/n", "RAIL_SECRET_KEY": key})
+	_, err = Read(map[string]string{
+		"RAIL_DATABASE_URL": "postgres://h/n", "RAIL_DATABASE_SESSION_URL": "postgres://h/n", "RAIL_SECRET_KEY": key,
+	})
 	require.NoError(t, err)
 }
 
@@ -165,7 +211,9 @@ func TestKeyFile(t *testing.T) {
 
 func TestBaseURL(t *testing.T) {
 	t.Parallel()
-	for addr, want := range map[string]string{"": "http://127.0.0.1:8080", ":8080": "http://127.0.0.1:8080", "rail:1": "http://rail:1"} {
+	for addr, want := range map[string]string{
+		"": "http://127.0.0.1:8080", ":8080": "http://127.0.0.1:8080", "rail:1": "http://rail:1",
+	} {
 		c, err := Read(map[string]string{"RAIL_ADDR": addr})
 		require.NoError(t, err)
 		require.Equal(t, want, c.BaseURL)

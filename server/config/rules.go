@@ -40,32 +40,59 @@ const (
 // refused with the same words.
 var rules = []rule{
 	{variable: "RAIL_ADDR", must: "be " + anAddress, holds: func(c *Config) bool { return listenAddress(c.Addr) }},
-	{variable: "RAIL_METRICS_ADDR", must: "be " + anAddress, holds: func(c *Config) bool { return unset(c.MetricsAddr, listenAddress) }},
-	{variable: "RAIL_BASE_URL", must: "be " + aWebSite, holds: func(c *Config) bool { return unset(c.BaseURL, webAddress) }},
-	{variable: "RAIL_SHORT_URL", must: "be " + aWebSite, holds: func(c *Config) bool { return unset(c.ShortURL, webAddress) }},
-	{variable: "RAIL_DATABASE_URL", must: "be " + aDatabase, secret: true, holds: func(c *Config) bool { return unset(c.DatabaseURL, database) }},
-	{variable: "RAIL_DATABASE_SESSION_URL", must: "be " + aDatabase, secret: true, holds: func(c *Config) bool { return unset(c.SessionURL, database) }},
-	{variable: "RAIL_DATABASE_SESSION_URL", must: "not be set without RAIL_DATABASE_URL", secret: true, holds: func(c *Config) bool {
-		return c.SessionURL == "" || c.DatabaseURL != ""
-	}},
-	{variable: "RAIL_DATA_DIR", must: "be a folder, or where one can be made", holds: func(c *Config) bool { return folder(c.DataDir) }},
+	{
+		variable: "RAIL_METRICS_ADDR", must: "be " + anAddress,
+		holds: func(c *Config) bool { return unset(c.MetricsAddr, listenAddress) },
+	},
+	{
+		variable: "RAIL_BASE_URL", must: "be " + aWebSite,
+		holds: func(c *Config) bool { return unset(c.BaseURL, webAddress) },
+	},
+	{
+		variable: "RAIL_SHORT_URL", must: "be " + aWebSite,
+		holds: func(c *Config) bool { return unset(c.ShortURL, webAddress) },
+	},
+	{
+		variable: "RAIL_DATABASE_URL", must: "be " + aDatabase, secret: true,
+		holds: func(c *Config) bool { return unset(c.DatabaseURL, database) },
+	},
+	{
+		variable: "RAIL_DATABASE_SESSION_URL", must: "be " + aDatabase, secret: true,
+		holds: func(c *Config) bool { return unset(c.SessionURL, database) },
+	},
+	{variable: "RAIL_DATABASE_SESSION_URL", must: "not be set without RAIL_DATABASE_URL", secret: true,
+		holds: func(c *Config) bool {
+			return c.SessionURL == "" || c.DatabaseURL != ""
+		}},
+	{
+		variable: "RAIL_DATA_DIR", must: "be a folder, or where one can be made",
+		holds: func(c *Config) bool { return folder(c.DataDir) },
+	},
 	{variable: "RAIL_SECRET_KEY", must: "be " + aKey, secret: true, holds: func(c *Config) bool {
 		return unset(c.SecretText, func(v string) bool { return parseKey(v, &c.SecretKey) })
 	}},
-	{variable: "RAIL_SECRET_KEY", must: "be set with RAIL_DATABASE_URL: " + aKey, secret: true, holds: func(c *Config) bool {
-		return c.SecretText != "" || c.DatabaseURL == ""
-	}},
+	{variable: "RAIL_SECRET_KEY", must: "be set with RAIL_DATABASE_URL: " + aKey, secret: true,
+		holds: func(c *Config) bool {
+			return c.SecretText != "" || c.DatabaseURL == ""
+		}},
 	{variable: "RAIL_SECRET_KEY_PREVIOUS", must: "be " + aKey, secret: true, holds: func(c *Config) bool {
 		return unset(c.PreviousText, func(v string) bool { return parseKey(v, &c.previousKey) })
 	}},
-	{variable: "RAIL_LOG_FORMAT", must: "be text or json", holds: func(c *Config) bool { return c.LogFormat == "text" || c.LogFormat == "json" }},
+	{
+		variable: "RAIL_LOG_FORMAT", must: "be text or json",
+		holds: func(c *Config) bool { return c.LogFormat == "text" || c.LogFormat == "json" },
+	},
 	{variable: "RAIL_LOG_LEVEL", must: "be debug, info, warn or error", holds: func(c *Config) bool {
 		return slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel)
 	}},
-	{variable: "RAIL_SERVICE_NAME", must: "be one line of 1 to 64 characters", holds: func(c *Config) bool { return oneLine(c.ServiceName) }},
-	{variable: "RAIL_SMTP_URL", must: "be smtp://user:password@host:port, smtps:// or dir:PATH", secret: true, holds: func(c *Config) bool {
-		return unset(c.SMTPURL, mailServer)
-	}},
+	{
+		variable: "RAIL_SERVICE_NAME", must: "be one line of 1 to 64 characters",
+		holds: func(c *Config) bool { return oneLine(c.ServiceName) },
+	},
+	{variable: "RAIL_SMTP_URL", must: "be smtp://user:password@host:port, smtps:// or dir:PATH", secret: true,
+		holds: func(c *Config) bool {
+			return unset(c.SMTPURL, mailServer)
+		}},
 	{variable: "RAIL_MAIL_FROM", must: "be an e-mail address, such as partners@shop.example", holds: func(c *Config) bool {
 		return unset(c.MailFrom, mailAddress)
 	}},
@@ -87,9 +114,10 @@ var rules = []rule{
 }
 
 func number(variable string, least, most int64, value func(*Config) int64) rule {
-	return rule{variable: variable, must: fmt.Sprintf("be a whole number from %d to %d", least, most), holds: func(c *Config) bool {
-		return value(c) >= least && value(c) <= most
-	}}
+	return rule{variable: variable, must: fmt.Sprintf("be a whole number from %d to %d", least, most),
+		holds: func(c *Config) bool {
+			return value(c) >= least && value(c) <= most
+		}}
 }
 
 // refusal names the variable, what it is and what it must be.

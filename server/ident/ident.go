@@ -93,5 +93,6 @@ func BalanceID(partnerID, currency string) string {
 	if IsSample(partnerID) {
 		prefix = sample + prefix
 	}
-	return prefix + strings.TrimPrefix(strings.TrimPrefix(partnerID, sample), string(Partner)) + "_" + strings.ToLower(currency)
+	return prefix + strings.TrimPrefix(strings.TrimPrefix(partnerID, sample), string(Partner)) + "_" +
+		strings.ToLower(currency)
 }

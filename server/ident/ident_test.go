@@ -24,7 +24,8 @@ func TestNew(t *testing.T) {
 func TestHas(t *testing.T) {
 	t.Parallel()
 	for id, ok := range map[string]bool{
-		"sale_1": true, "sample_sale_Ab9": true, "sale_": false, "part_1": false, "sale_a-b": false, "sale_\x00": false, "": false, "sample_sample_sale_1": false,
+		"sale_1": true, "sample_sale_Ab9": true, "sale_": false, "part_1": false, "sale_a-b": false, "sale_\x00": false,
+		"": false, "sample_sample_sale_1": false,
 	} {
 		require.Equal(t, ok, Has(id, Sale), id)
 	}

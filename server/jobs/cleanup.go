@@ -28,7 +28,8 @@ var queries = db.New()
 // cleanUp removes what has expired.
 func cleanUp(m Means) Job {
 	return Job{
-		Name: "clean-up", About: "remove expired Idempotency-Key records, sign-in links and sessions, and events, deliveries, mails and partners' addresses past their retention", Every: time.Minute,
+		Name:  "clean-up",
+		About: "remove expired Idempotency-Key records, sign-in links and sessions, and events, deliveries, mails and partners' addresses past their retention", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
 			failed := queries.WebhookCancelOff(ctx, m.Pool, &now)
 			for _, purge := range purges(ctx, m.Pool, now, now.Days(-int64(max(m.RetentionDays, minRetention)))) {
@@ -43,7 +44,9 @@ func cleanUp(m Means) Job {
 func purges(ctx context.Context, pool *pgxpool.Pool, now, kept clock.Time) []func() (int64, error) {
 	return []func() (int64, error){
 		func() (int64, error) {
-			return queries.IdempotencyPurge(ctx, pool, db.IdempotencyPurgeParams{ValidSince: now.Plus(-work.Replay), Lim: purgeBatch})
+			return queries.IdempotencyPurge(ctx, pool, db.IdempotencyPurgeParams{
+				ValidSince: now.Plus(-work.Replay), Lim: purgeBatch,
+			})
 		},
 		func() (int64, error) {
 			return queries.MagicLinksPurge(ctx, pool, db.MagicLinksPurgeParams{Now: now, Lim: purgeBatch})
@@ -52,7 +55,9 @@ func purges(ctx context.Context, pool *pgxpool.Pool, now, kept clock.Time) []fun
 			return queries.PortalSessionsPurge(ctx, pool, db.PortalSessionsPurgeParams{Now: now, Lim: purgeBatch})
 		},
 		func() (int64, error) {
-			return queries.PartnerAddressesPurge(ctx, pool, db.PartnerAddressesPurgeParams{Before: now.Days(-risk.AddressDays), Lim: purgeBatch})
+			return queries.PartnerAddressesPurge(ctx, pool, db.PartnerAddressesPurgeParams{
+				Before: now.Days(-risk.AddressDays), Lim: purgeBatch,
+			})
 		},
 		func() (int64, error) {
 			return queries.RatePurge(ctx, pool, db.RatePurgeParams{Before: now.Days(-idleBucketDays), Lim: purgeBatch})

@@ -16,7 +16,8 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 func TestPurgeRemovesExpiredKeysInBatches(t *testing.T) {
 	pool := pgtest.New(t)
 	now := clock.At(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
-	_, err := pool.Exec(t.Context(), `WITH o AS (INSERT INTO organizations (id, name, created_at) VALUES ('org_1', 'x', $1) RETURNING id)
+	_, err := pool.Exec(t.Context(),
+		`WITH o AS (INSERT INTO organizations (id, name, created_at) VALUES ('org_1', 'x', $1) RETURNING id)
 		INSERT INTO idempotency_keys (org_id, key, fingerprint, status, body, created_at)
 		SELECT o.id, n::text, '', 200, '', CASE WHEN n <= $3 THEN $2 ELSE $1 END::timestamptz FROM o, generate_series(1, $3 + 5) n`,
 		now, now.Plus(-work.Replay), 2*purgeBatch+1)

@@ -20,7 +20,8 @@ const moveBatch = 500
 // mature makes approved commissions due when their hold has run.
 func mature(pool *pgxpool.Pool) Job {
 	return Job{
-		Name: "mature-commissions", About: "make approved commissions due when their holding period has run", Every: 10 * time.Second,
+		Name: "mature-commissions", About: "make approved commissions due when their holding period has run",
+		Every: 10 * time.Second,
 		Run: func(ctx context.Context, now clock.Time) error {
 			return move(ctx, unit(pool, "mature-commissions", now), "approved", func(tx pgtx.DBTX) ([]db.Commission, error) {
 				return queries.CommissionsToMature(ctx, tx, db.CommissionsToMatureParams{Now: now, Lim: moveBatch})
@@ -32,7 +33,8 @@ func mature(pool *pgxpool.Pool) Job {
 // approve approves pending commissions whose delay has run.
 func approve(pool *pgxpool.Pool) Job {
 	return Job{
-		Name: "approve-commissions", About: "approve pending commissions when their approval delay has run", Every: 10 * time.Second,
+		Name: "approve-commissions", About: "approve pending commissions when their approval delay has run",
+		Every: 10 * time.Second,
 		Run: func(ctx context.Context, now clock.Time) error {
 			return move(ctx, unit(pool, "approve-commissions", now), "pending", func(tx pgtx.DBTX) ([]db.Commission, error) {
 				return queries.CommissionsToApprove(ctx, tx, db.CommissionsToApproveParams{Now: &now, Lim: moveBatch})

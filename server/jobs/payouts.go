@@ -113,12 +113,15 @@ func runs(m Means) payout.Runs { return payout.Runs{Pool: m.Pool, HoldOnHighRisk
 // there are any, and follows them to their end.
 func sendPayouts(m Means) Job {
 	return Job{
-		Name: "send-payouts", About: "give payouts that are due to payment rails, and settle what those have paid", Every: 10 * time.Second,
+		Name: "send-payouts", About: "give payouts that are due to payment rails, and settle what those have paid",
+		Every: 10 * time.Second,
 		Run: func(ctx context.Context, now clock.Time) error {
 			if actual := m.Clock.Now(); actual.Before(now.Time) {
 				now = actual // no money moves ahead of its time, whatever the job is told
 			}
-			sender := payout.Sender{Pool: m.Pool, Keeper: m.Keeper, Rails: m.Rails, Mail: m.Outbox, HoldOnHighRisk: m.HoldOnHighRisk}
+			sender := payout.Sender{
+				Pool: m.Pool, Keeper: m.Keeper, Rails: m.Rails, Mail: m.Outbox, HoldOnHighRisk: m.HoldOnHighRisk,
+			}
 			return sender.Run(ctx, unit(m.Pool, "send-payouts", now))
 		},
 	}

@@ -19,7 +19,9 @@ func expireRefunds(pool *pgxpool.Pool) Job {
 		Name: "expire-refunds", About: "give up on refunds whose sale has not come for 30 days", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
 			return drain(purgeBatch, func() (int64, error) {
-				return queries.RefundsExpire(ctx, pool, db.RefundsExpireParams{Now: now, Before: now.Days(-refundWaitDays), Lim: purgeBatch})
+				return queries.RefundsExpire(ctx, pool, db.RefundsExpireParams{
+					Now: now, Before: now.Days(-refundWaitDays), Lim: purgeBatch,
+				})
 			})
 		},
 	}

@@ -21,7 +21,9 @@ func riskSweep(m Means) Job {
 			failed := payout.HashRest(ctx, m.Pool, m.Keeper)
 			u := unit(m.Pool, "risk-sweep", now)
 			for after := ""; ; {
-				programs, err := queries.RiskPrograms(ctx, m.Pool, db.RiskProgramsParams{After: after, Monitored: m.FraudMonitoring, Lim: moveBatch})
+				programs, err := queries.RiskPrograms(ctx, m.Pool, db.RiskProgramsParams{
+					After: after, Monitored: m.FraudMonitoring, Lim: moveBatch,
+				})
 				if err != nil || len(programs) == 0 {
 					return errors.Join(failed, err)
 				}

@@ -61,7 +61,9 @@ func TestTalliesAreExact(t *testing.T) {
 	require.NoError(t, foldTallies(pool).Run(t.Context(), clock.Time{}))
 	require.NoError(t, forgetTallies(pool).Run(t.Context(), clock.Time{}))
 	var open, empty, rows int
-	require.NoError(t, pool.QueryRow(t.Context(), "SELECT (SELECT count(*) FROM tally_entries), (SELECT count(*) FROM tallies WHERE total = 0), (SELECT count(*) FROM tallies)").Scan(&open, &empty, &rows))
+	require.NoError(t,
+		pool.QueryRow(t.Context(),
+			"SELECT (SELECT count(*) FROM tally_entries), (SELECT count(*) FROM tallies WHERE total = 0), (SELECT count(*) FROM tallies)").Scan(&open, &empty, &rows))
 	require.Zero(t, open, "all is folded")
 	require.Zero(t, empty, "nothing is kept of what is gone")
 	require.NotZero(t, rows)
@@ -120,11 +122,15 @@ func compare(ctx context.Context, pool *pgxpool.Pool, times int) error {
 
 func same(ctx context.Context, tx pgx.Tx, owner string) error {
 	var want int64
-	err := tx.QueryRow(ctx, "SELECT count(*) FROM referrals WHERE status = 'lead' AND ($1 = '' OR partner_id = $1 OR link_id = $1)", owner).Scan(&want)
+	err := tx.QueryRow(ctx,
+		"SELECT count(*) FROM referrals WHERE status = 'lead' AND ($1 = '' OR partner_id = $1 OR link_id = $1)",
+		owner).Scan(&want)
 	if err != nil {
 		return err
 	}
-	got, err := queries.TallyTotal(ctx, tx, db.TallyTotalParams{ProgramID: "prg_1", OrgID: "org_1", List: "referrals", OwnerID: &owner, Statuses: []string{"lead"}})
+	got, err := queries.TallyTotal(ctx, tx, db.TallyTotalParams{
+		ProgramID: "prg_1", OrgID: "org_1", List: "referrals", OwnerID: &owner, Statuses: []string{"lead"},
+	})
 	if err == nil && got != want {
 		err = fmt.Errorf("%q: %d, but there are %d", owner, got, want)
 	}

@@ -89,7 +89,8 @@ func Rotated(ctx context.Context, pool *pgxpool.Pool, g Given) error {
 		}
 		for _, s := range sealed {
 			if s.By != g.Keeper.Fingerprint() {
-				return fmt.Errorf("%s was sealed with %s meanwhile: start every server with the new key, and run this again", s.Place, s.By)
+				return fmt.Errorf("%s was sealed with %s meanwhile: start every server with the new key, and run this again",
+					s.Place, s.By)
 			}
 		}
 		return g.only(ctx, tx)
@@ -98,7 +99,9 @@ func Rotated(ctx context.Context, pool *pgxpool.Pool, g Given) error {
 
 // only notes that nothing depends on any other key than the current one.
 func (g Given) only(ctx context.Context, tx pgx.Tx) error {
-	return queries.KeyFingerprintsReplace(ctx, tx, db.KeyFingerprintsReplaceParams{Now: &g.Now, Current: g.Keeper.Fingerprint()})
+	return queries.KeyFingerprintsReplace(ctx, tx, db.KeyFingerprintsReplaceParams{
+		Now: &g.Now, Current: g.Keeper.Fingerprint(),
+	})
 }
 
 // locked runs work in a transaction, one program at a time. What proves a key may
@@ -144,7 +147,8 @@ func (g Given) noted(known []db.KeyFingerprint) bool {
 
 // missing are those of some keys that were not given.
 func (g Given) missing(wanted []string) []string {
-	return slices.DeleteFunc(slices.Clone(wanted), func(f string) bool { return slices.Contains(g.Keeper.Fingerprints(), f) })
+	return slices.DeleteFunc(slices.Clone(wanted),
+		func(f string) bool { return slices.Contains(g.Keeper.Fingerprints(), f) })
 }
 
 // refusal says which key is wanted and which was given; nil where all are at hand.

@@ -52,10 +52,18 @@ func exec(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) {
 
 // places are where each kind is sealed, with how a value gets there.
 var places = map[string]struct{ place, sql string }{
-	"payout details":          {payout.DetailsPlace("part_1"), "UPDATE partners SET payout_method = 'wise', payout_details = $1, payout_details_hash = ''"},
-	"webhook secret":          {webhook.SecretPlace("whe_1", false), "UPDATE webhook_endpoints SET secret = $1"},
-	"previous webhook secret": {webhook.SecretPlace("whe_1", true), "UPDATE webhook_endpoints SET previous_secret = $1, previous_expires_at = now()"},
-	"stored answer":           {middleware.IdempotencyPlace("org_1", "k/1"), "INSERT INTO idempotency_keys (org_id, key, fingerprint, status, body, created_at) VALUES ('org_1', 'k/1', '', 200, $1, now())"},
+	"payout details": {
+		payout.DetailsPlace("part_1"),
+		"UPDATE partners SET payout_method = 'wise', payout_details = $1, payout_details_hash = ''",
+	},
+	"webhook secret": {webhook.SecretPlace("whe_1", false), "UPDATE webhook_endpoints SET secret = $1"},
+	"previous webhook secret": {
+		webhook.SecretPlace("whe_1", true), "UPDATE webhook_endpoints SET previous_secret = $1, previous_expires_at = now()",
+	},
+	"stored answer": {
+		middleware.IdempotencyPlace("org_1", "k/1"),
+		"INSERT INTO idempotency_keys (org_id, key, fingerprint, status, body, created_at) VALUES ('org_1', 'k/1', '', 200, $1, now())",
+	},
 }
 
 // database holds a row of each kind, and nothing that is sealed.
@@ -63,11 +71,14 @@ func database(t *testing.T) *pgxpool.Pool {
 	t.Helper()
 	pool := pgtest.New(t)
 	exec(t, pool, `INSERT INTO organizations (id, name, created_at) VALUES ('org_1', 'A', now())`)
-	exec(t, pool, `INSERT INTO programs (id, org_id, name, product_name, website_url, currency, status, subdomain, cookie_days, url_params, commission_on_net_revenue, holding_period_days,
+	exec(t, pool,
+		`INSERT INTO programs (id, org_id, name, product_name, website_url, currency, status, subdomain, cookie_days, url_params, commission_on_net_revenue, holding_period_days,
 			min_payout_minor, payout_term, payout_methods, block_self_referrals, blocked_countries, require_tax_forms, auto_payouts_enabled, created_at, updated_at)
 		VALUES ('prg_1', 'org_1', 'P', 'P', 'https://p.example', 'USD', 'active', 'p', 30, '{ref}', false, 30, 0, 'net_30', '{}', true, '{}', false, false, now(), now())`)
-	exec(t, pool, `INSERT INTO partners (id, org_id, program_id, email, handle, status, created_at, updated_at) VALUES ('part_1', 'org_1', 'prg_1', 'a@example.com', 'ada', 'active', now(), now())`)
-	exec(t, pool, `INSERT INTO webhook_endpoints (id, org_id, program_id, url, event_types, enabled, secret, counted_since, created_at, updated_at)
+	exec(t, pool,
+		`INSERT INTO partners (id, org_id, program_id, email, handle, status, created_at, updated_at) VALUES ('part_1', 'org_1', 'prg_1', 'a@example.com', 'ada', 'active', now(), now())`)
+	exec(t, pool,
+		`INSERT INTO webhook_endpoints (id, org_id, program_id, url, event_types, enabled, secret, counted_since, created_at, updated_at)
 		VALUES ('whe_1', 'org_1', 'prg_1', 'https://x.example', '{}', true, '', now(), now(), now())`)
 	return pool
 }
@@ -81,8 +92,10 @@ func seal(t *testing.T, pool *pgxpool.Pool, kind string, g keyring.Given) {
 
 func apiKey(t *testing.T, pool *pgxpool.Pool, g keyring.Given, token string) {
 	t.Helper()
-	exec(t, pool, `INSERT INTO api_keys (id, org_id, user_id, hash, last4, livemode, scopes, rate_limit, version, created_at)
-		VALUES ($1, 'org_1', 'usr_1', $2, 'last', true, '{read}', 25, '2026-08-21', now())`, "key_"+token, g.Keeper.HashAPIKey(token))
+	exec(t, pool,
+		`INSERT INTO api_keys (id, org_id, user_id, hash, last4, livemode, scopes, rate_limit, version, created_at)
+		VALUES ($1, 'org_1', 'usr_1', $2, 'last', true, '{read}', 25, '2026-08-21', now())`, "key_"+token,
+		g.Keeper.HashAPIKey(token))
 }
 
 // A new database takes the first key that may claim it, and refuses any other.
@@ -96,7 +109,10 @@ func TestNewDatabase(t *testing.T) {
 	require.NoError(t, keyring.Admit(t.Context(), pool, reader))
 	err := keyring.Admit(t.Context(), pool, given(t, 2, 3))
 	require.ErrorIs(t, err, keyring.ErrWrongKey)
-	for _, want := range []string{"needs the key with the fingerprint " + print(t, 1), "RAIL_SECRET_KEY has " + print(t, 2), "RAIL_SECRET_KEY_PREVIOUS " + print(t, 3)} {
+	for _, want := range []string{
+		"needs the key with the fingerprint " + print(t, 1), "RAIL_SECRET_KEY has " + print(t, 2),
+		"RAIL_SECRET_KEY_PREVIOUS " + print(t, 3),
+	} {
 		require.ErrorContains(t, err, want)
 	}
 }
@@ -216,7 +232,8 @@ func TestOpenLarge(t *testing.T) {
 		by := given(t, byte(n+1))
 		sealed, err := by.Keeper.Seal([]byte(strings.Repeat("large", 10_000)), middleware.IdempotencyPlace("org_1", key))
 		require.NoError(t, err)
-		exec(t, pool, "INSERT INTO idempotency_keys (org_id, key, fingerprint, status, body, created_at) VALUES ('org_1', $2, '', 200, $1, now())", sealed, key)
+		exec(t, pool,
+			"INSERT INTO idempotency_keys (org_id, key, fingerprint, status, body, created_at) VALUES ('org_1', $2, '', 200, $1, now())", sealed, key)
 	}
 	found, err := keyring.Open(t.Context(), pool, given(t, 1).Keeper)
 	require.NoError(t, err)
@@ -228,12 +245,15 @@ func TestOpenLarge(t *testing.T) {
 // Whatever is stored as bytes is a kind that is opened, or is read by nobody.
 func TestKindsAreAll(t *testing.T) {
 	t.Parallel()
-	rows, err := pgtest.New(t).Query(t.Context(), "SELECT table_name || '.' || column_name FROM information_schema.columns WHERE table_schema = 'public' AND data_type = 'bytea'")
+	rows, err := pgtest.New(t).Query(t.Context(),
+		"SELECT table_name || '.' || column_name FROM information_schema.columns WHERE table_schema = 'public' AND data_type = 'bytea'")
 	require.NoError(t, err)
 	columns, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
 	hashes := []string{"hash", "fingerprint", "visitor", "device"}
-	sealed := []string{"partners.payout_details", "webhook_endpoints.secret", "webhook_endpoints.previous_secret", "idempotency_keys.body"}
+	sealed := []string{
+		"partners.payout_details", "webhook_endpoints.secret", "webhook_endpoints.previous_secret", "idempotency_keys.body",
+	}
 	for _, column := range columns {
 		_, name, _ := strings.Cut(column, ".")
 		if !strings.HasSuffix(name, "_hash") && !strings.HasSuffix(name, "_digest") && !slices.Contains(hashes, name) {

@@ -82,7 +82,9 @@ func TestOpenFails(t *testing.T) {
 // refused at the start.
 func TestModes(t *testing.T) {
 	dsn := pgtest.DSN(t)
-	for mode, works := range map[string]bool{"cache_statement": true, "cache_describe": true, "describe_exec": true, "exec": false, "simple_protocol": false} {
+	for mode, works := range map[string]bool{
+		"cache_statement": true, "cache_describe": true, "describe_exec": true, "exec": false, "simple_protocol": false,
+	} {
 		pool, err := postgres.Open(t.Context(), dsn+"&default_query_exec_mode="+mode, postgres.Options{})
 		if err == nil {
 			pool.Close()

@@ -116,7 +116,8 @@ var classes = map[Code]class{
 
 	InvalidJSON: invalid, ParameterMissing: invalid, ParameterInvalid: invalid, ParameterUnknown: invalid,
 	ParametersExclusive: invalid, InvalidCursor: invalid, InvalidExpand: invalid, InvalidInclude: invalid,
-	InvalidReference: invalid, InvalidCondition: invalid, FlowTooLarge: invalid, RangeTooLarge: invalid, URLNotAllowed: invalid, CountryBlocked: invalid,
+	InvalidReference: invalid, InvalidCondition: invalid, FlowTooLarge: invalid, RangeTooLarge: invalid,
+	URLNotAllowed: invalid, CountryBlocked: invalid,
 	UnsupportedVersion: invalid,
 
 	MethodNotAllowed:     {"invalid_request_error", http.StatusMethodNotAllowed},
@@ -130,7 +131,8 @@ var classes = map[Code]class{
 	TagNameTaken: conflict, GroupNameTaken: conflict, CustomerExternalIDTaken: conflict,
 
 	ApplicationAlreadyDecided: conflict, CommissionNotPending: conflict, CommissionAlreadyPaid: conflict,
-	CommissionNotOpen: conflict, CommissionInPayout: conflict, SaleRefunded: conflict, RefundWaiting: conflict, CustomerHasSales: conflict,
+	CommissionNotOpen: conflict, CommissionInPayout: conflict, SaleRefunded: conflict, RefundWaiting: conflict,
+	CustomerHasSales:           conflict,
 	CustomerHasPaidCommissions: conflict, DefaultGroupUndeletable: conflict, PayoutInFlight: conflict,
 	PayoutAlreadyPaid: conflict, PayoutNotPayable: conflict, CampaignNotSendable: conflict,
 	CampaignNotPausable: conflict, CampaignNotEditable: conflict, CampaignAudienceEmpty: conflict,

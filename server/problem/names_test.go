@@ -10,10 +10,14 @@ import (
 
 func TestNearest(t *testing.T) {
 	t.Parallel()
-	known := []string{"amount_minor", "currency", "email", "external_charge_id", "first_name", "last_name", "program_id", "search", "tag_ids"}
+	known := []string{
+		"amount_minor", "currency", "email", "external_charge_id", "first_name", "last_name", "program_id", "search",
+		"tag_ids",
+	}
 	for given, meant := range map[string]string{
-		"emial": "email", "e_mail": "email", "EMAIL": "email", "programId": "program_id", "progam_id": "program_id", "curency": "currency",
-		"amount": "amount_minor", "charge_id": "external_charge_id", "tagids[]": "tag_ids", "serch": "search",
+		"emial": "email", "e_mail": "email", "EMAIL": "email", "programId": "program_id", "progam_id": "program_id",
+		"curency": "currency",
+		"amount":  "amount_minor", "charge_id": "external_charge_id", "tagids[]": "tag_ids", "serch": "search",
 		"name": "", "query": "", "x": "", "": "", "id": "", "\u00e9\u00e9": "", strings.Repeat("email", 100): "",
 	} {
 		require.Equal(t, meant, Nearest(given, known), given)
@@ -28,7 +32,8 @@ func TestNearestIsCheap(t *testing.T) { //nolint:paralleltest // allocations are
 	}
 	given := strings.Repeat("/abcdefg", 16)
 	require.Empty(t, Nearest(given, known))
-	require.Less(t, testing.AllocsPerRun(10, func() { Nearest(given, known) }), 200.0, "no name of another length is compared letter by letter")
+	require.Less(t, testing.AllocsPerRun(10, func() { Nearest(given, known) }), 200.0,
+		"no name of another length is compared letter by letter")
 }
 
 func TestNamesAreBounded(t *testing.T) {
@@ -43,5 +48,6 @@ func TestNamesAreBounded(t *testing.T) {
 	require.Contains(t, e.Message, "name49 and 10 more.")
 	require.Equal(t, "a.b is not known here.", UnknownName("a.b", "is not known here", "b", nil).Message)
 	require.Equal(t, "kind must be one.", NotOneOf("kind", "two", []string{"one"}).Message)
-	require.Equal(t, "kind must be one of one, three. Did you mean three?", NotOneOf("kind", "tree", []string{"one", "three"}).Message)
+	require.Equal(t, "kind must be one of one, three. Did you mean three?",
+		NotOneOf("kind", "tree", []string{"one", "three"}).Message)
 }

@@ -69,5 +69,7 @@ func Internal(cause error) *Error {
 
 // Away wraps an error of a database or server that will be back soon.
 func Away(cause error) *Error {
-	return &Error{Code: Unavailable, Message: "The service is unavailable for a moment; try again.", Cause: cause, RetryAfter: 1}
+	return &Error{
+		Code: Unavailable, Message: "The service is unavailable for a moment; try again.", Cause: cause, RetryAfter: 1,
+	}
 }

@@ -47,8 +47,8 @@ type builder struct {
 
 func newBuilder(orgID string, now clock.Time, keeper *secret.Keeper) *builder {
 	return &builder{
-		sheets: newSheets(), keeper: keeper, orgID: orgID, programID: ident.NewSample(ident.Program), now: now, start: now.Plus(-age),
-		rnd: rand.New(rand.NewPCG(seed, seed)), owed: map[[2]string]clock.Time{},
+		sheets: newSheets(), keeper: keeper, orgID: orgID, programID: ident.NewSample(ident.Program), now: now,
+		start: now.Plus(-age), rnd: rand.New(rand.NewPCG(seed, seed)), owed: map[[2]string]clock.Time{},
 	}
 }
 

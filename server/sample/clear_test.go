@@ -18,7 +18,8 @@ import (
 
 // ahead are the times that may lie in the future.
 var ahead = map[string]bool{
-	"mature_at": true, "approve_at": true, "expires_at": true, "due_at": true, "next_attempt_at": true, "scheduled_at": true,
+	"mature_at": true, "approve_at": true, "expires_at": true, "due_at": true, "next_attempt_at": true,
+	"scheduled_at": true,
 }
 
 func keeper(t *testing.T) *secret.Keeper {
@@ -31,7 +32,9 @@ func keeper(t *testing.T) *secret.Keeper {
 func loaded(t *testing.T) (pool *pgxpool.Pool, org string, now clock.Time) {
 	t.Helper()
 	pool, org, now = pgtest.New(t), ident.New(ident.Organization), clock.System{}.Now()
-	require.NoError(t, db.New().OrganizationInsert(t.Context(), pool, db.OrganizationInsertParams{ID: org, Name: "Demo", CreatedAt: now}))
+	require.NoError(t, db.New().OrganizationInsert(t.Context(), pool, db.OrganizationInsertParams{
+		ID: org, Name: "Demo", CreatedAt: now,
+	}))
 	require.NoError(t, sample.Load(t.Context(), pool, keeper(t), org, now))
 	return pool, org, now
 }
@@ -79,7 +82,8 @@ func TestClearTakesAll(t *testing.T) {
 	}
 	require.NoError(t, sample.Clear(ctx, pool, org))
 	for _, c := range columns(t, pool, "column_name = 'program_id'") {
-		if c[0] != "ledger_entries" && c[0] != "audit_log_entries" && c[0] != "tally_entries" { // these add up to nothing, as the audit below knows
+		// these add up to nothing, as the audit below knows
+		if c[0] != "ledger_entries" && c[0] != "audit_log_entries" && c[0] != "tally_entries" {
 			require.Zero(t, count(t, pool, "(SELECT 1 FROM "+c[0]+" WHERE program_id LIKE 'sample%')"), c[0])
 		}
 	}
@@ -94,7 +98,8 @@ func TestClearTakesAll(t *testing.T) {
 // columns lists the tables and names of columns that fit a condition.
 func columns(t *testing.T, pool *pgxpool.Pool, where string) [][2]string {
 	t.Helper()
-	rows, err := pool.Query(t.Context(), "SELECT c.table_name, c.column_name FROM information_schema.columns c JOIN information_schema.tables x USING (table_schema, table_name) WHERE c.table_schema = 'public' AND x.table_type = 'BASE TABLE' AND x.table_name <> 'schema_migrations' AND c."+where)
+	rows, err := pool.Query(t.Context(),
+		"SELECT c.table_name, c.column_name FROM information_schema.columns c JOIN information_schema.tables x USING (table_schema, table_name) WHERE c.table_schema = 'public' AND x.table_type = 'BASE TABLE' AND x.table_name <> 'schema_migrations' AND c."+where)
 	require.NoError(t, err)
 	var out [][2]string
 	var table, column string

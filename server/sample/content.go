@@ -24,7 +24,8 @@ func (b *builder) contentRows() {
 		if strings.HasSuffix(r.url, ".zip") {
 			kind = "file"
 		}
-		b.add(b.sheets.resources, ident.NewSample(ident.Resource), kind, r.title, site+r.url, r.folder, listed(r.groups), []string{}, int64(i), true, b.start, b.start, b.start)
+		b.add(b.sheets.resources, ident.NewSample(ident.Resource), kind, r.title, site+r.url, r.folder, listed(r.groups),
+			[]string{}, int64(i), true, b.start, b.start, b.start)
 	}
 	b.campaigns()
 	b.welcome()
@@ -55,7 +56,8 @@ func (b *builder) campaigns() {
 		b.add(b.sheets.recipients, sent, p.id, "sent", seen)
 	}
 	done := at.Plus(time.Hour)
-	b.add(b.sheets.campaigns, sent, "Summer news", "What is new in Northwind Notes", "Hello,\n\nthe **AI pack** is here. Show it to your readers.\n",
+	b.add(b.sheets.campaigns, sent, "Summer news", "What is new in Northwind Notes",
+		"Hello,\n\nthe **AI pack** is here. Show it to your readers.\n",
 		[]string{}, []string{}, []string{}, "sent", nil, at, done, total, total, opened, at.Plus(-day), done)
 	began, written := b.now.Plus(-20*time.Minute), b.now.Plus(-2*day)
 	for _, c := range []struct {
@@ -67,7 +69,8 @@ func (b *builder) campaigns() {
 		{"New logos", "New logos are on the shelf", "sending", nil, &began},
 		{"Survey", "Five questions to you", "paused", nil, &began},
 	} {
-		b.add(b.sheets.campaigns, ident.NewSample(ident.Campaign), c.name, c.subject, "Hello,\n\nautumn is here.\n", []string{b.creators}, []string{}, []string{},
+		b.add(b.sheets.campaigns, ident.NewSample(ident.Campaign), c.name, c.subject, "Hello,\n\nautumn is here.\n",
+			[]string{b.creators}, []string{}, []string{},
 			c.status, c.scheduled, c.started, nil, int64(0), int64(0), int64(0), written, written)
 	}
 }
@@ -78,14 +81,16 @@ func (b *builder) welcome() {
 		days          int64
 		subject, body string
 	}{
-		{0, "Welcome", "Welcome to the program.\n\nYour links are in your portal."}, {3, "Where to put your link", "Readers click where you recommend."},
+		{0, "Welcome", "Welcome to the program.\n\nYour links are in your portal."},
+		{3, "Where to put your link", "Readers click where you recommend."},
 		{11, "How you are paid", "Commissions are due 30 days after the sale."},
 	}
 	b.add(b.sheets.sequences, id, "Welcome", "active", "approved", b.start, b.start)
 	for i, s := range steps {
 		b.add(b.sheets.steps, id, int64(i), s.days, s.subject, s.body)
 	}
-	b.add(b.sheets.sequences, ident.NewSample(ident.Sequence), "After the first commission", "paused", "first_commission", b.start, b.start)
+	b.add(b.sheets.sequences, ident.NewSample(ident.Sequence), "After the first commission", "paused", "first_commission",
+		b.start, b.start)
 	for _, p := range b.partners {
 		if done := p.joined.Plus(14 * day); p.works(done) && done.Before(b.now.Time) {
 			b.add(b.sheets.enrolments, id, p.id, int64(len(steps)), p.joined, done)

@@ -31,11 +31,16 @@ type customer struct {
 func (b *builder) customerRows() {
 	for range byCoupon {
 		c := pick(b, b.coupons)
-		b.customer(&customer{partner: c.owner, couponID: &c.id, trackedBy: "coupon", country: pick(b, customerCountries), lead: b.between(c.created, b.now)})
+		b.customer(&customer{
+			partner: c.owner, couponID: &c.id, trackedBy: "coupon", country: pick(b, customerCountries),
+			lead: b.between(c.created, b.now),
+		})
 	}
 	for range byHand {
 		p := b.partnerAt(b.now)
-		b.customer(&customer{partner: p, trackedBy: "api", country: pick(b, customerCountries), lead: b.between(p.joined, b.now)})
+		b.customer(&customer{
+			partner: p, trackedBy: "api", country: pick(b, customerCountries), lead: b.between(p.joined, b.now),
+		})
 	}
 	visits := append([]*visit{}, b.visits...)
 	b.rnd.Shuffle(len(visits), func(i, j int) { visits[i], visits[j] = visits[j], visits[i] })
@@ -49,7 +54,8 @@ func (b *builder) customerRows() {
 			continue
 		}
 		b.customer(&customer{
-			partner: v.partner, visit: v, linkID: &v.link.id, clickID: &last.id, override: v.link.override, trackedBy: "link", country: v.country, lead: lead,
+			partner: v.partner, visit: v, linkID: &v.link.id, clickID: &last.id, override: v.link.override, trackedBy: "link",
+			country: v.country, lead: lead,
 		})
 	}
 }
@@ -80,6 +86,7 @@ func (b *builder) customerRow(c *customer) {
 	if c.converted != nil {
 		subscription = new("sub_nw" + number(c.n, 6))
 	}
-	b.add(b.sheets.customers, c.id, c.partner.id, referral, c.linkID, c.couponID, c.clickID, "stripe", "cus_nw"+number(c.n, 6), subscription,
+	b.add(b.sheets.customers, c.id, c.partner.id, referral, c.linkID, c.couponID, c.clickID, "stripe",
+		"cus_nw"+number(c.n, 6), subscription,
 		email, first+" "+last, c.status, c.trackedBy, c.lead, c.converted, c.lead, c.updated)
 }

@@ -83,7 +83,10 @@ func (b *builder) money() {
 // rewards are what somebody gave the best partners by hand.
 func (b *builder) rewards() {
 	for i, at := range []clock.Time{b.now.Days(-150), b.now.Days(-100), b.now.Days(-9)} {
-		b.commission(&commission{kind: "reward", currency: currency, partner: b.partners[i], amount: int64(2500 * (i + 1)), created: at, approved: &at})
+		b.commission(&commission{
+			kind: "reward", currency: currency, partner: b.partners[i], amount: int64(2500 * (i + 1)), created: at,
+			approved: &at,
+		})
 	}
 }
 
@@ -101,14 +104,18 @@ func (b *builder) sale(c *customer, s *sale) {
 		}
 		if amount, unit, _ := rules.Compute(choice, special, base, s.currency, currency); ok && amount > 0 {
 			outcome, warnings = "commission_created", "[]"
-			k = &commission{kind: "referral", currency: unit, partner: c.partner, customer: c, saleID: &s.id, sale: s, choice: choice, rate: rate, amount: amount, base: &base, created: s.at}
+			k = &commission{
+				kind: "referral", currency: unit, partner: c.partner, customer: c, saleID: &s.id, sale: s, choice: choice,
+				rate: rate, amount: amount, base: &base, created: s.at,
+			}
 		}
 	}
 	updated := s.at
 	if s.refunded != nil {
 		updated = *s.refunded
 	}
-	b.add(b.sheets.sales, s.id, c.id, c.partner.id, s.charge(), "stripe", s.amount, s.tax, s.currency, s.plan.billing, s.plan.interval,
+	b.add(b.sheets.sales, s.id, c.id, c.partner.id, s.charge(), "stripe", s.amount, s.tax, s.currency, s.plan.billing,
+		s.plan.interval,
 		s.plan.product, s.plan.name, s.first, outcome, []byte(warnings), s.at, s.refunded, s.at, updated)
 	if k == nil {
 		b.refunded(s, nil)
@@ -135,15 +142,19 @@ func (b *builder) refunded(s *sale, k *commission) {
 		var change string
 		if k.back != nil {
 			clawback = k.clawed
-			change = fmt.Sprintf(`"paid"},"after":{"amount_minor":%d,"status":"paid"},"clawback_minor":%d,"clawback_id":%q`, k.amount, k.clawed, k.back.id)
+			change = fmt.Sprintf(`"paid"},"after":{"amount_minor":%d,"status":"paid"},"clawback_minor":%d,"clawback_id":%q`,
+				k.amount, k.clawed, k.back.id)
 		} else {
 			voided = 1
-			change = fmt.Sprintf(`%q},"after":{"amount_minor":%d,"status":"voided"},"clawback_minor":0,"clawback_id":null`, k.before, k.amount)
+			change = fmt.Sprintf(`%q},"after":{"amount_minor":%d,"status":"voided"},"clawback_minor":0,"clawback_id":null`,
+				k.before, k.amount)
 		}
-		effects = fmt.Appendf(nil, `[{"commission_id":%q,"partner_id":%q,"currency":%q,"before":{"amount_minor":%d,"status":%s}]`,
+		effects = fmt.Appendf(nil,
+			`[{"commission_id":%q,"partner_id":%q,"currency":%q,"before":{"amount_minor":%d,"status":%s}]`,
 			k.id, k.partner.id, k.currency, k.amount, change)
 	}
-	b.add(b.sheets.refunds, ident.NewSample(ident.Refund), s.id, s.charge(), "re_nw"+number(s.n, 6), "applied", s.amount, s.currency, voided, clawback, effects,
+	b.add(b.sheets.refunds, ident.NewSample(ident.Refund), s.id, s.charge(), "re_nw"+number(s.n, 6), "applied", s.amount,
+		s.currency, voided, clawback, effects,
 		s.refunded, s.refunded, s.refunded)
 }
 
@@ -151,7 +162,8 @@ func (b *builder) refunded(s *sale, k *commission) {
 func (b *builder) earlyRefunds() {
 	for i, status := range []string{"waiting", "unmatched"} {
 		at := b.now.Days(-int64(35*i + 1))
-		b.add(b.sheets.refunds, ident.NewSample(ident.Refund), nil, "ch_nw_early"+number(i, 2), "re_nw_early"+number(i, 2), status, nil, nil, 0, int64(0), []byte("[]"), at, at, at)
+		b.add(b.sheets.refunds, ident.NewSample(ident.Refund), nil, "ch_nw_early"+number(i, 2), "re_nw_early"+number(i, 2),
+			status, nil, nil, 0, int64(0), []byte("[]"), at, at, at)
 	}
 }
 
@@ -161,11 +173,18 @@ func (b *builder) facts(c *customer, s *sale) *rules.Facts {
 	return &rules.Facts{
 		ProgramCurrency: currency,
 		Sale: &rules.SaleFacts{
-			AmountMinor: s.amount, NetAmountMinor: rules.Base(s.amount, s.tax, true), Currency: s.currency, ProductID: &s.plan.product,
-			ProductName: &s.plan.name, BillingType: s.plan.billing, Interval: s.plan.interval, IsFirstSale: s.first, OccurredAt: s.at,
+			AmountMinor: s.amount, NetAmountMinor: rules.Base(s.amount, s.tax, true), Currency: s.currency,
+			ProductID:   &s.plan.product,
+			ProductName: &s.plan.name, BillingType: s.plan.billing, Interval: s.plan.interval, IsFirstSale: s.first,
+			OccurredAt: s.at,
 		},
-		Customer: rules.CustomerFacts{ConvertedAt: c.converted, LeadAt: &c.lead, Country: &c.country, TrackedBy: c.trackedBy, CouponID: c.couponID, LinkID: c.linkID},
-		Partner:  rules.PartnerFacts{ID: c.partner.id, GroupID: &c.partner.groupID, TagIDs: c.partner.tagIDs, CountryCode: &c.partner.country},
+		Customer: rules.CustomerFacts{
+			ConvertedAt: c.converted, LeadAt: &c.lead, Country: &c.country, TrackedBy: c.trackedBy, CouponID: c.couponID,
+			LinkID: c.linkID,
+		},
+		Partner: rules.PartnerFacts{
+			ID: c.partner.id, GroupID: &c.partner.groupID, TagIDs: c.partner.tagIDs, CountryCode: &c.partner.country,
+		},
 	}
 }
 
@@ -182,8 +201,8 @@ func (b *builder) bounty(c *customer) {
 		return
 	}
 	k := &commission{
-		kind: "referral", currency: currency, partner: c.partner, customer: c, choice: choice, rate: rules.Rate{RateType: choice.RateType, RateValue: choice.RateValue},
-		amount: choice.RateValue, created: c.lead,
+		kind: "referral", currency: currency, partner: c.partner, customer: c, choice: choice,
+		rate: rules.Rate{RateType: choice.RateType, RateValue: choice.RateValue}, amount: choice.RateValue, created: c.lead,
 	}
 	seen := c.lead.Plus(b.within(2*day, 16*day))
 	switch {
@@ -213,8 +232,10 @@ func (b *builder) commission(k *commission) {
 // takeBack makes the clawback of a commission that was paid before it ended.
 func (b *builder) takeBack(k *commission) *commission {
 	back := &commission{
-		id: ident.NewSample(ident.Commission), kind: "clawback", currency: k.currency, partner: k.partner, customer: k.customer, saleID: k.saleID,
-		choice: k.choice, amount: -k.amount, created: *k.ended, approved: k.ended, due: k.ended, metadata: []byte(`{"commission_id":"` + k.id + `"}`),
+		id: ident.NewSample(ident.Commission), kind: "clawback", currency: k.currency, partner: k.partner,
+		customer: k.customer, saleID: k.saleID,
+		choice: k.choice, amount: -k.amount, created: *k.ended, approved: k.ended, due: k.ended,
+		metadata: []byte(`{"commission_id":"` + k.id + `"}`),
 	}
 	k.ended, k.clawed, k.back = nil, k.amount, back
 	b.commissions = append(b.commissions, back)
@@ -263,7 +284,8 @@ func (b *builder) commissionRow(k *commission) {
 	if k.kind == "referral" {
 		rateType, rateValue = (*string)(&k.rate.RateType), &k.rate.RateValue
 	}
-	b.add(b.sheets.commissions, k.id, k.partner.id, k.saleID, customerID, flowID, k.choice.BranchID, k.kind, k.amount, k.base, rateType, rateValue,
+	b.add(b.sheets.commissions, k.id, k.partner.id, k.saleID, customerID, flowID, k.choice.BranchID, k.kind, k.amount,
+		k.base, rateType, rateValue,
 		k.currency, status, matures, k.approve, k.approved, k.ended, reason, payoutID, k.metadata, k.clawed, k.created, at)
 	if k.sale != nil {
 		b.refunded(k.sale, k)

@@ -124,7 +124,8 @@ func (b *builder) partner(p *partner, first, last string) {
 		accepted, terms, method = &p.joined, new("2025-09"), new(pick(b, []string{"paypal", "paypal", "wise"}))
 		p.method = method
 	}
-	b.add(b.sheets.partners, p.id, p.groupID, email, first, last, first+" "+last, company, page, p.country, language, p.handle, p.status,
+	b.add(b.sheets.partners, p.id, p.groupID, email, first, last, first+" "+last, company, page, p.country, language,
+		p.handle, p.status,
 		decline, suspension, accepted, terms, worked, method, p.joined, updated)
 	b.add(b.sheets.values, p.handle, "handle", p.id, nil)
 	b.tagsOf(p)
@@ -157,8 +158,10 @@ func (b *builder) application(p *partner, email string, reason *string, decided 
 	case reason != nil:
 		status = "rejected"
 	}
-	answers := []byte(`{"audience":"` + pick(b, []string{"students", "teams", "writers", "founders"}) + `","followers":` + number(100*b.rnd.IntN(400)+100, 1) + `}`)
-	b.add(b.sheets.applications, ident.NewSample(ident.Application), p.groupID, p.id, email, answers, "portal", status, reviewed, reason, p.joined, decided)
+	answers := []byte(`{"audience":"` + pick(b, []string{"students", "teams", "writers", "founders"}) + `","followers":` +
+		number(100*b.rnd.IntN(400)+100, 1) + `}`)
+	b.add(b.sheets.applications, ident.NewSample(ident.Application), p.groupID, p.id, email, answers, "portal", status,
+		reviewed, reason, p.joined, decided)
 }
 
 // linksOf writes the link to the front page, and for some partners others, a
@@ -185,7 +188,8 @@ func (b *builder) link(p *partner, page, value string, at clock.Time, override b
 		rate = []byte(overrideJSON)
 	}
 	key := strings.TrimSuffix(strings.TrimPrefix(l.destination, "https://"), "/")
-	b.add(b.sheets.links, l.id, p.id, "ref", value, value, l.destination, key, auth.NewSlug(7), opt.OrNil(labels[page]), rate, at, at)
+	b.add(b.sheets.links, l.id, p.id, "ref", value, value, l.destination, key, auth.NewSlug(7), opt.OrNil(labels[page]),
+		rate, at, at)
 	if value != p.handle {
 		b.add(b.sheets.values, value, "link", p.id, l.id)
 	}

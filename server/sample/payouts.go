@@ -40,7 +40,10 @@ func (b *builder) payouts() {
 	for first := monthOf(b.start.Time); ; first = first.AddDate(0, 1, 0) {
 		end := clock.At(first.AddDate(0, 1, 0).Add(-time.Microsecond))
 		due := clock.At(first.AddDate(0, 1, -1+termDays))
-		m := month{id: ident.NewSample(ident.Batch), first: first, end: end, made: end.Plus(10 * time.Minute), due: due, paidOnce: due.Plus(26 * time.Hour)}
+		m := month{
+			id: ident.NewSample(ident.Batch), first: first, end: end, made: end.Plus(10 * time.Minute), due: due,
+			paidOnce: due.Plus(26 * time.Hour),
+		}
 		if !b.past(m.made) {
 			return
 		}
@@ -65,7 +68,8 @@ func (b *builder) batch(m month) {
 		return
 	}
 	b.add(b.sheets.batches, m.id, m.first, m.end, m.made, m.made)
-	for _, key := range slices.SortedFunc(maps.Keys(owed), func(x, y [2]string) int { return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1])) }) {
+	for _, key := range slices.SortedFunc(maps.Keys(owed),
+		func(x, y [2]string) int { return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1])) }) {
 		b.payout(m, owed[key])
 	}
 }
@@ -73,7 +77,10 @@ func (b *builder) batch(m month) {
 // payout writes the payout of one partner and currency, and takes back what was
 // refunded after it was paid; what was refunded before has left it.
 func (b *builder) payout(m month, owed []*commission) {
-	p := &payout{id: ident.NewSample(ident.Payout), partnerID: owed[0].partner.id, currency: owed[0].currency, method: owed[0].partner.method}
+	p := &payout{
+		id: ident.NewSample(ident.Payout), partnerID: owed[0].partner.id, currency: owed[0].currency,
+		method: owed[0].partner.method,
+	}
 	b.outcome(m, p)
 	until := b.now
 	if p.paid != nil {
@@ -98,7 +105,8 @@ func (b *builder) payout(m month, owed []*commission) {
 	if p.paid != nil {
 		updated = *p.paid
 	}
-	b.add(b.sheets.payouts, p.id, p.partnerID, m.id, p.amount, p.currency, p.status, p.method, p.external, p.reason, p.text, p.code, p.message,
+	b.add(b.sheets.payouts, p.id, p.partnerID, m.id, p.amount, p.currency, p.status, p.method, p.external, p.reason,
+		p.text, p.code, p.message,
 		m.first, m.end, m.due, p.paid, p.status == "paid" || p.status == "pending" && b.past(m.due), p.rail, m.made, updated)
 }
 
@@ -125,10 +133,14 @@ func (p *payout) judge(owner *partner, m month) bool {
 	case !owner.works(m.made):
 		reason, text = "partner_not_active", "The partner is suspended; only active partners are paid."
 	case p.currency == currency && p.amount < minPayout:
-		reason, text = "below_minimum", fmt.Sprintf("%d %s minor units are due; the minimum is %d.", p.amount, p.currency, minPayout)
+		reason, text = "below_minimum", fmt.Sprintf("%d %s minor units are due; the minimum is %d.", p.amount, p.currency,
+			minPayout)
 	default:
 		return true
 	}
-	*p = payout{id: p.id, partnerID: p.partnerID, currency: p.currency, amount: p.amount, status: "not_eligible", reason: &reason, text: &text}
+	*p = payout{
+		id: p.id, partnerID: p.partnerID, currency: p.currency, amount: p.amount, status: "not_eligible", reason: &reason,
+		text: &text,
+	}
 	return false
 }

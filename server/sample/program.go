@@ -15,15 +15,18 @@ const addOn = "prod_ai_pack"
 func (b *builder) program() {
 	at := b.start
 	b.sheets.programs.rows = append(b.sheets.programs.rows, []any{
-		b.orgID, b.programID, "Northwind Notes", "Northwind Notes", site, currency, "active", "northwind-notes", site + "/affiliate-terms", "2025-09",
-		int64(cookieDays), []string{"ref", "via"}, true, int64(holdingDays), int64(5000), "net_30", []string{"paypal", "wise"}, true,
+		b.orgID, b.programID, "Northwind Notes", "Northwind Notes", site, currency, "active", "northwind-notes",
+		site + "/affiliate-terms", "2025-09",
+		int64(cookieDays), []string{"ref", "via"}, true, int64(holdingDays), int64(5000), "net_30",
+		[]string{"paypal", "wise"}, true,
 		[]string{}, false, false, "stripe", at, at,
 	})
 	b.defaultGroup = b.group("Default", "default", "", false, true)
 	b.creators = b.group("Creators", "creators", "Video makers, newsletters and podcasts.", false, false)
 	b.vips = b.group("VIP Partners", "vip", "By invitation, for the partners who bring the most.", true, false)
 	for _, t := range [][2]string{
-		{"YouTube", "#DC2626"}, {"Newsletter", "#2563EB"}, {"Blog", "#059669"}, {"Podcast", "#7C3AED"}, {"Agency", "#D97706"}, {"Student ambassador", "#0891B2"},
+		{"YouTube", "#DC2626"}, {"Newsletter", "#2563EB"}, {"Blog", "#059669"}, {"Podcast", "#7C3AED"}, {"Agency", "#D97706"},
+		{"Student ambassador", "#0891B2"},
 	} {
 		id := ident.NewSample(ident.Tag)
 		b.tagIDs = append(b.tagIDs, id)
@@ -72,15 +75,31 @@ type flow struct {
 // flowRows writes the flows and keeps the active ones for deciding.
 func (b *builder) flowRows() error {
 	for i, f := range []flow{
-		{rules.Flow{GroupID: &b.vips, Trigger: rules.NewPayment, RateType: rules.RatePercent, RateValue: 3500, ApprovalMode: rules.ApproveImmediately, Priority: 10},
+		{rules.Flow{
+			GroupID: &b.vips, Trigger: rules.NewPayment, RateType: rules.RatePercent, RateValue: 3500,
+			ApprovalMode: rules.ApproveImmediately, Priority: 10,
+		},
 			"VIP partners", "35 % for as long as the customer stays.", "active", []branch{isAddOn(), annual(4000)}},
-		{rules.Flow{GroupID: &b.creators, Trigger: rules.NewPayment, RateType: rules.RatePercent, RateValue: 1500, ApprovalMode: rules.ApproveImmediately, Priority: 20},
+		{rules.Flow{
+			GroupID: &b.creators, Trigger: rules.NewPayment, RateType: rules.RatePercent, RateValue: 1500,
+			ApprovalMode: rules.ApproveImmediately, Priority: 20,
+		},
 			"Creators", "30 % in a customer's first year, 15 % after.", "active", []branch{isAddOn(), firstYear(3000)}},
-		{rules.Flow{Trigger: rules.NewPayment, RateType: rules.RatePercent, RateValue: 1000, ApprovalMode: rules.ApproveAfterDays, ApprovalDelayDays: new(int64(14)), Priority: 100},
-			"Standard", "25 % on annual plans, 20 % in the first year, 10 % after.", "active", []branch{isAddOn(), annual(2500), firstYear(2000)}},
-		{rules.Flow{GroupID: &b.creators, Trigger: rules.NewSignup, RateType: rules.RateFixed, RateValue: 150, ApprovalMode: rules.ApproveManually, Priority: 50},
+		{rules.Flow{
+			Trigger: rules.NewPayment, RateType: rules.RatePercent, RateValue: 1000, ApprovalMode: rules.ApproveAfterDays,
+			ApprovalDelayDays: new(int64(14)), Priority: 100,
+		},
+			"Standard", "25 % on annual plans, 20 % in the first year, 10 % after.", "active",
+			[]branch{isAddOn(), annual(2500), firstYear(2000)}},
+		{rules.Flow{
+			GroupID: &b.creators, Trigger: rules.NewSignup, RateType: rules.RateFixed, RateValue: 150,
+			ApprovalMode: rules.ApproveManually, Priority: 50,
+		},
 			"Sign-up bounty", "1.50 USD for each new account, looked at by hand.", "active", nil},
-		{rules.Flow{Trigger: rules.NewPayment, RateType: rules.RatePercent, RateValue: 4000, ApprovalMode: rules.ApproveImmediately, Priority: 1},
+		{rules.Flow{
+			Trigger: rules.NewPayment, RateType: rules.RatePercent, RateValue: 4000, ApprovalMode: rules.ApproveImmediately,
+			Priority: 1,
+		},
 			"Black Friday", "40 % on everything, for one week in November.", "inactive", nil},
 	} {
 		f.ID, f.Action, f.CreatedAt = ident.NewSample(ident.Flow), rules.GenerateCommission, b.start.Days(int64(i))
@@ -100,13 +119,16 @@ func (b *builder) flow(f flow) error {
 		if wrong != nil {
 			return wrong
 		}
-		f.Branches = append(f.Branches, rules.Branch{ID: x.ID, Conditions: conditions, RateType: x.RateType, RateValue: x.RateValue})
+		f.Branches = append(f.Branches, rules.Branch{
+			ID: x.ID, Conditions: conditions, RateType: x.RateType, RateValue: x.RateValue,
+		})
 	}
 	stored, err := json.Marshal(f.branches)
 	if err != nil {
 		return err
 	}
-	b.add(b.sheets.flows, f.ID, f.name, f.description, f.GroupID, string(f.Trigger), string(f.Action), string(f.RateType), f.RateValue,
+	b.add(b.sheets.flows, f.ID, f.name, f.description, f.GroupID, string(f.Trigger), string(f.Action), string(f.RateType),
+		f.RateValue,
 		string(f.ApprovalMode), f.ApprovalDelayDays, f.Priority, f.status, stored, f.CreatedAt, f.CreatedAt)
 	switch {
 	case f.status != "active":

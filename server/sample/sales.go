@@ -82,7 +82,9 @@ func (b *builder) cancel(c *customer) {
 }
 
 func (b *builder) charge(c *customer, p plan, at clock.Time) {
-	s := &sale{id: ident.NewSample(ident.Sale), plan: p, at: at, currency: currency, amount: p.price, first: len(c.sales) == 0}
+	s := &sale{
+		id: ident.NewSample(ident.Sale), plan: p, at: at, currency: currency, amount: p.price, first: len(c.sales) == 0,
+	}
 	switch {
 	case isEuro(c.country):
 		s.currency = "EUR"

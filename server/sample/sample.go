@@ -89,16 +89,22 @@ func within(ctx context.Context, pool *pgxpool.Pool, orgID string, f func(tx pgx
 // owned lists the tables with rows of a program, each after those that refer
 // to it. The ledger and the audit log are not among them: they stay.
 var owned = []string{
-	"commissions", "payouts", "payout_runs", "payout_batches", "refunds", "sales", "webhook_deliveries", "webhook_endpoints", "customers", "clicks", "referrals", "tracking_values", "links", "coupons",
-	"risk_flags", "resources", "campaign_recipients", "campaigns", "sequence_enrolments", "sequence_steps", "sequences", "mail_unsubscribes", "flows", "applications", "magic_links", "portal_sessions", "tax_form_statuses", "partner_addresses", "balances", "report_sums", "report_spans", "report_marks", "partner_tags", "partners", "tags", "groups", "events",
+	"commissions", "payouts", "payout_runs", "payout_batches", "refunds", "sales", "webhook_deliveries",
+	"webhook_endpoints", "customers", "clicks", "referrals", "tracking_values", "links", "coupons",
+	"risk_flags", "resources", "campaign_recipients", "campaigns", "sequence_enrolments", "sequence_steps", "sequences",
+	"mail_unsubscribes", "flows", "applications", "magic_links", "portal_sessions", "tax_form_statuses",
+	"partner_addresses", "balances", "report_sums", "report_spans", "report_marks", "partner_tags", "partners", "tags",
+	"groups", "events",
 }
 
 func clearProgram(ctx context.Context, tx pgx.Tx, orgID, id string) error {
-	if _, err := queries.SampleLockPartners(ctx, tx, db.SampleLockPartnersParams{ProgramID: id, OrgID: orgID}); err != nil {
+	if _, err := queries.SampleLockPartners(ctx, tx,
+		db.SampleLockPartnersParams{ProgramID: id, OrgID: orgID}); err != nil {
 		return err
 	}
 	now := clock.System{}.Now()
-	if err := queries.SampleLedgerRemove(ctx, tx, db.SampleLedgerRemoveParams{CreatedAt: now, ProgramID: id, OrgID: orgID}); err != nil {
+	if err := queries.SampleLedgerRemove(ctx, tx,
+		db.SampleLedgerRemoveParams{CreatedAt: now, ProgramID: id, OrgID: orgID}); err != nil {
 		return err
 	}
 	for _, table := range owned {

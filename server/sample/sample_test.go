@@ -24,7 +24,9 @@ func TestLoadAndClear(t *testing.T) {
 	ctx, pool := t.Context(), pgtest.New(t)
 	now := clock.At(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
 	org := ident.New(ident.Organization)
-	require.NoError(t, db.New().OrganizationInsert(ctx, pool, db.OrganizationInsertParams{ID: org, Name: "Demo", CreatedAt: now}))
+	require.NoError(t, db.New().OrganizationInsert(ctx, pool, db.OrganizationInsertParams{
+		ID: org, Name: "Demo", CreatedAt: now,
+	}))
 	require.NoError(t, sample.Load(ctx, pool, keeper(t), org, now))
 	require.ErrorIs(t, sample.Load(ctx, pool, keeper(t), org, now), sample.ErrLoaded)
 	clean(t, pool)
@@ -37,14 +39,22 @@ func TestLoadAndClear(t *testing.T) {
 		require.Positive(t, count(t, pool, "(SELECT 1 FROM commissions WHERE status = '"+status+"')"), status)
 	}
 	for _, table := range []string{"clicks", "referrals", "customers", "sales", "commissions", "partners"} {
-		require.Zero(t, count(t, pool, "(SELECT 1 FROM "+table+" WHERE created_at > '2026-09-01T12:00:00Z' OR id NOT LIKE 'sample%')"), table)
+		require.Zero(t,
+			count(t, pool, "(SELECT 1 FROM "+table+" WHERE created_at > '2026-09-01T12:00:00Z' OR id NOT LIKE 'sample%')"),
+			table)
 	}
-	require.Equal(t, []int{5, 5, 2, 3}, []int{count(t, pool, "resources"), count(t, pool, "campaigns"), count(t, pool, "sequences"), count(t, pool, "sequence_steps")})
+	require.Equal(t, []int{5, 5, 2, 3}, []int{
+		count(t, pool, "resources"), count(t, pool, "campaigns"), count(t, pool, "sequences"),
+		count(t, pool, "sequence_steps"),
+	})
 	require.Greater(t, count(t, pool, "sequence_enrolments"), 100)
 	require.NoError(t, ledger.NewFolder(pool).Fold(ctx))
 	clean(t, pool)
 	require.NoError(t, sample.Clear(ctx, pool, org))
-	for _, table := range []string{"programs", "partners", "sales", "commissions", "clicks", "balances", "resources", "campaigns", "campaign_recipients", "sequences"} {
+	for _, table := range []string{
+		"programs", "partners", "sales", "commissions", "clicks", "balances", "resources", "campaigns", "campaign_recipients",
+		"sequences",
+	} {
 		require.Zero(t, count(t, pool, table), table)
 	}
 	clean(t, pool)

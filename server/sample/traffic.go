@@ -80,7 +80,10 @@ func (b *builder) visit(at clock.Time) *visit {
 			l = other
 		}
 	}
-	v := &visit{id: ident.NewSample(ident.Referral), country: pick(b, customerCountries), partner: p, link: l, status: "visit", changed: at}
+	v := &visit{
+		id: ident.NewSample(ident.Referral), country: pick(b, customerCountries), partner: p, link: l, status: "visit",
+		changed: at,
+	}
 	v.landing, v.utm = b.landing(l)
 	for t := at; b.past(t); t = t.Plus(b.within(time.Hour, 9*day)) {
 		v.clicks = append(v.clicks, click{ident.NewSample(ident.Click), t})
@@ -118,10 +121,12 @@ func (b *builder) landing(l link) (address string, utm []byte) {
 func (b *builder) visitRows() {
 	for _, v := range b.visits {
 		first := v.clicks[0].at
-		b.add(b.sheets.referrals, v.id, v.partner.id, v.link.id, hash(32), v.landing, v.utm, "link", v.status, first.Days(cookieDays), first, v.changed)
+		b.add(b.sheets.referrals, v.id, v.partner.id, v.link.id, hash(32), v.landing, v.utm, "link", v.status,
+			first.Days(cookieDays), first, v.changed)
 		ip, device, referer := hash(16), pick(b, devices), pick(b, referers)
 		for _, k := range v.clicks {
-			b.add(b.sheets.clicks, k.id, v.partner.id, v.link.id, v.id, "ref", ip, device.agent, opt.OrNil(referer), v.country, device.kind, v.landing, k.at)
+			b.add(b.sheets.clicks, k.id, v.partner.id, v.link.id, v.id, "ref", ip, device.agent, opt.OrNil(referer), v.country,
+				device.kind, v.landing, k.at)
 		}
 	}
 }

@@ -26,7 +26,8 @@ func (b *builder) riskRows() {
 			closed, note = new(at.Plus(day)), new("Talked to the partner.")
 		}
 		evidence := []byte(`{"check":"` + f.kind + `","summary":"` + f.summary + `"}`)
-		b.add(b.sheets.flags, ident.NewSample(ident.RiskFlag), b.partners[20+i].id, f.kind, f.severity, f.status, evidence, closed, note, at)
+		b.add(b.sheets.flags, ident.NewSample(ident.RiskFlag), b.partners[20+i].id, f.kind, f.severity, f.status, evidence,
+			closed, note, at)
 	}
 }
 
@@ -39,8 +40,10 @@ func (b *builder) formRows() {
 		entity         string
 		signed, expiry int64 // days
 	}{
-		{0, "w9", "superseded", "individual", -400, 0}, {0, "w9", "submitted", "company", -40, 0}, {1, "w8ben", "submitted", "individual", -200, 895},
-		{2, "w8bene", "expired", "company", -1200, -20}, {3, "w8ben", "required", "individual", 0, 0}, {4, "w9", "not_required", "individual", 0, 0},
+		{0, "w9", "superseded", "individual", -400, 0}, {0, "w9", "submitted", "company", -40, 0},
+		{1, "w8ben", "submitted", "individual", -200, 895},
+		{2, "w8bene", "expired", "company", -1200, -20}, {3, "w8ben", "required", "individual", 0, 0},
+		{4, "w9", "not_required", "individual", 0, 0},
 	} {
 		at := b.now.Days(int64(i - 39))
 		var signed, expires *clock.Time
@@ -51,7 +54,8 @@ func (b *builder) formRows() {
 			expires = new(b.now.Days(f.expiry))
 		}
 		p := b.partners[f.partner]
-		b.add(b.sheets.forms, ident.NewSample(ident.TaxForm), p.id, f.kind, f.status, f.entity, p.country, signed, expires, at, at)
+		b.add(b.sheets.forms, ident.NewSample(ident.TaxForm), p.id, f.kind, f.status, f.entity, p.country, signed, expires,
+			at, at)
 	}
 }
 
@@ -76,7 +80,8 @@ func (b *builder) endpointRows() error {
 		problem       any
 	}{
 		{"sale.created", "delivered", 1, int32(200), nil}, {"commission.created", "delivered", 2, int32(204), nil},
-		{"payout.created", "failed", 8, int32(500), "The answer was 500."}, {"referral.created", "retrying", 3, nil, "The connection was refused."},
+		{"payout.created", "failed", 8, int32(500), "The answer was 500."},
+		{"referral.created", "retrying", 3, nil, "The connection was refused."},
 		{"sale.refunded", "pending", 0, nil, nil},
 	} {
 		made := b.now.Plus(-time.Duration(10-i) * time.Hour)
@@ -89,13 +94,15 @@ func (b *builder) endpointRows() error {
 		} else {
 			done = made.Plus(time.Minute)
 		}
-		b.add(b.sheets.deliveries, ident.NewSample(ident.Delivery), id, ident.New(ident.Event), d.event, int64(0), d.status, d.attempts, d.code, d.problem,
+		b.add(b.sheets.deliveries, ident.NewSample(ident.Delivery), id, ident.New(ident.Event), d.event, int64(0), d.status,
+			d.attempts, d.code, d.problem,
 			took, last, next, done, made)
 	}
 	return nil
 }
 
-func (b *builder) endpoint(partnerID *string, path string, types []string, enabled bool, at clock.Time) (string, error) {
+func (b *builder) endpoint(partnerID *string, path string, types []string, enabled bool,
+	at clock.Time) (string, error) {
 	id := ident.NewSample(ident.Endpoint)
 	sealed, err := b.keeper.Seal([]byte(webhook.NewSecret()), webhook.SecretPlace(id, false))
 	if err != nil {

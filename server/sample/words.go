@@ -16,21 +16,43 @@ var (
 
 	partnerCountries  = strings.Fields("US US US US GB GB CA DE DE FR JP JP NL ES IT SE BR IN AU")
 	customerCountries = strings.Fields("US US US US US US GB GB CA CA AU DE DE DE FR FR NL ES IT JP JP")
-	languages         = map[string]string{"DE": "de", "FR": "fr", "JP": "ja", "ES": "es", "IT": "it", "SE": "sv", "BR": "pt", "NL": "nl"}
-	euro              = "DE FR NL ES IT"
+	languages         = map[string]string{
+		"DE": "de", "FR": "fr", "JP": "ja", "ES": "es", "IT": "it", "SE": "sv", "BR": "pt", "NL": "nl",
+	}
+	euro = "DE FR NL ES IT"
 
 	pages  = []string{"/", "/templates", "/students", "/pricing", "/meeting-notes"}
-	labels = map[string]string{"/templates": "Template gallery", "/students": "Student offer", "/pricing": "Plans", "/meeting-notes": "Meeting notes tour"}
+	labels = map[string]string{
+		"/templates": "Template gallery", "/students": "Student offer", "/pricing": "Plans",
+		"/meeting-notes": "Meeting notes tour",
+	}
 
 	devices = []struct{ kind, agent string }{
-		{"desktop", "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Safari/605.1.15"},
-		{"desktop", "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36"},
+		{
+			"desktop",
+			"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Safari/605.1.15",
+		},
+		{
+			"desktop",
+			"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36",
+		},
 		{"desktop", "Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0"},
-		{"mobile", "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1"},
-		{"mobile", "Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Mobile Safari/537.36"},
-		{"tablet", "Mozilla/5.0 (iPad; CPU OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1"},
+		{
+			"mobile",
+			"Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1",
+		},
+		{
+			"mobile",
+			"Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Mobile Safari/537.36",
+		},
+		{
+			"tablet",
+			"Mozilla/5.0 (iPad; CPU OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1",
+		},
 	}
-	referers  = []string{"https://video.example/", "https://news.example/", "https://blog.example/", "https://search.example/", ""}
+	referers = []string{
+		"https://video.example/", "https://news.example/", "https://blog.example/", "https://search.example/", "",
+	}
 	campaigns = []string{"", "", "", "launch", "back-to-school", "review", "newsletter"}
 )
 

@@ -15,7 +15,8 @@ var packing = sync.OnceValues(func() (p struct {
 	*zstd.Encoder
 	*zstd.Decoder
 }, err error) {
-	if p.Encoder, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithAllLitEntropyCompression(true)); err != nil {
+	if p.Encoder, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithAllLitEntropyCompression(true)); err != nil {
 		return p, err
 	}
 	p.Decoder, err = zstd.NewReader(nil)

@@ -16,7 +16,10 @@ func TestSeal(t *testing.T) {
 	require.NoError(t, err)
 	noise := make([]byte, 2*packFrom)
 	_, _ = rand.Read(noise)
-	for _, plain := range []string{"", "x", "whsec_secret", strings.Repeat("one and the same ", packFrom/17), strings.Repeat("one and the same ", packFrom), string(noise)} {
+	for _, plain := range []string{
+		"", "x", "whsec_secret", strings.Repeat("one and the same ", packFrom/17),
+		strings.Repeat("one and the same ", packFrom), string(noise),
+	} {
 		sealed, err := k.Seal([]byte(plain), "here")
 		require.NoError(t, err)
 		again, err := k.Seal([]byte(plain), "here")
@@ -56,7 +59,8 @@ func TestHashes(t *testing.T) {
 	require.Equal(t, a.HashAPIKey("k"), a.HashAPIKey("k"))
 	require.NotEqual(t, a.HashAPIKey("k"), b.HashAPIKey("k"))
 	require.Len(t, a.HashIP("prg_1", "192.0.2.1"), 16)
-	require.NotEqual(t, a.HashIP("prg_1", "192.0.2.1"), a.HashIP("prg_2", "192.0.2.1"), "programs cannot be joined by address")
+	require.NotEqual(t, a.HashIP("prg_1", "192.0.2.1"), a.HashIP("prg_2", "192.0.2.1"),
+		"programs cannot be joined by address")
 	for _, same := range []string{"2001:0DB8::0001", "2001:db8:0:0::1", "2001:db8::1%eth0"} {
 		require.Equal(t, a.HashIP("prg_1", "2001:db8::1"), a.HashIP("prg_1", same), same)
 	}

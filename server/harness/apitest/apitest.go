@@ -112,7 +112,9 @@ func (s *Server) Log() string {
 func (s *Server) NewOrg(name string) string {
 	s.T.Helper()
 	id := ident.New(ident.Organization)
-	err := db.New().OrganizationInsert(context.Background(), s.Pool, db.OrganizationInsertParams{ID: id, Name: name, CreatedAt: s.Clock.Now()})
+	err := db.New().OrganizationInsert(context.Background(), s.Pool, db.OrganizationInsertParams{
+		ID: id, Name: name, CreatedAt: s.Clock.Now(),
+	})
 	require.NoError(s.T, err)
 	return id
 }
@@ -131,8 +133,8 @@ func (s *Server) NewKeyWith(org string, live bool, perSecond int32, scopes ...st
 	require.NoError(s.T, err)
 	token, id = auth.NewToken(live), ident.New(ident.APIKey)
 	err = db.New().APIKeyInsert(context.Background(), s.Pool, db.APIKeyInsertParams{
-		ID: id, OrgID: org, UserID: ident.New(ident.User), Hash: keeper.HashAPIKey(token), Last4: token[len(token)-4:], Livemode: live,
-		Scopes: scopes, RateLimit: perSecond, Version: "2026-08-21", CreatedAt: s.Clock.Now(),
+		ID: id, OrgID: org, UserID: ident.New(ident.User), Hash: keeper.HashAPIKey(token), Last4: token[len(token)-4:],
+		Livemode: live, Scopes: scopes, RateLimit: perSecond, Version: "2026-08-21", CreatedAt: s.Clock.Now(),
 	})
 	require.NoError(s.T, err)
 	return token, id
@@ -143,10 +145,11 @@ func (s *Server) NewKeyWith(org string, live bool, perSecond int32, scopes ...st
 func (s *Server) ClientFor(key string) *api.ClientWithResponses {
 	s.T.Helper()
 	h := &http.Client{Transport: &judge{t: s.T, next: http.DefaultTransport}}
-	c, err := api.NewClientWithResponses(s.URL, api.WithHTTPClient(h), api.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
-		r.Header.Set("Authorization", "Bearer "+key)
-		return nil
-	}))
+	c, err := api.NewClientWithResponses(s.URL, api.WithHTTPClient(h),
+		api.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
+			r.Header.Set("Authorization", "Bearer "+key)
+			return nil
+		}))
 	require.NoError(s.T, err)
 	return c
 }

@@ -38,7 +38,8 @@ func (s *Server) Partner(program string, more ...M) string {
 func (s *Server) PartnerObject(program string, more ...M) Answer {
 	s.T.Helper()
 	handle := Unique("partner-")
-	return s.Must(201, s.Post("/v1/partners", with(M{"program_id": program, "email": handle + "@example.com", "handle": handle}, more)))
+	return s.Must(201,
+		s.Post("/v1/partners", with(M{"program_id": program, "email": handle + "@example.com", "handle": handle}, more)))
 }
 
 // Flow creates a flow of 20 % and returns its id.
@@ -52,7 +53,8 @@ func (s *Server) Flow(program string, more ...M) string {
 func (s *Server) Click(program, value string, more ...M) Answer {
 	s.T.Helper()
 	return s.Must(201, s.Post("/v1/clicks", with(M{
-		"program_id": program, "value": value, "landing_url": "https://shop.example/?ref=" + value, "visitor_token": Unique("visitor-token-"),
+		"program_id": program, "value": value, "landing_url": "https://shop.example/?ref=" + value,
+		"visitor_token": Unique("visitor-token-"),
 	}, more)))
 }
 
@@ -65,7 +67,8 @@ func (s *Server) Customer(program, partner string, more ...M) string {
 // SaleBody is a sale of 49.99 in USD.
 func SaleBody(program, customer string, more ...M) M {
 	return with(M{
-		"program_id": program, "customer_id": customer, "external_charge_id": Unique("ch_"), "amount_minor": 4999, "currency": "USD",
+		"program_id": program, "customer_id": customer, "external_charge_id": Unique("ch_"), "amount_minor": 4999,
+		"currency": "USD",
 	}, more)
 }
 

@@ -55,8 +55,10 @@ func StartProcess(t testing.TB, s *Server, environ ...string) *Process {
 	s.adopted()
 	cmd := exec.Command(path, "serve")
 	cmd.Env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "RAIL_DATABASE_URL=" + s.DSN, "RAIL_SECRET_KEY=" + hex.EncodeToString(s.Config.SecretKey[:]),
-		"RAIL_ADDR=127.0.0.1:0", "RAIL_DATA_DIR=" + t.TempDir(), "RAIL_DB_MAX_CONNS=12", "RAIL_LOG_LEVEL=error", "RAIL_ADDRESS_RATE_LIMIT=1000000",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "RAIL_DATABASE_URL=" + s.DSN,
+		"RAIL_SECRET_KEY=" + hex.EncodeToString(s.Config.SecretKey[:]),
+		"RAIL_ADDR=127.0.0.1:0", "RAIL_DATA_DIR=" + t.TempDir(), "RAIL_DB_MAX_CONNS=12", "RAIL_LOG_LEVEL=error",
+		"RAIL_ADDRESS_RATE_LIMIT=1000000",
 	}, environ...)
 	if os.Getenv("RAIL_TEST_BOUNCER") != "" {
 		cmd.Env = append(cmd.Env, "RAIL_DATABASE_URL="+pgtest.Bouncer(t, s.DSN), "RAIL_DATABASE_SESSION_URL="+s.DSN)

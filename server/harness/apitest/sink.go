@@ -55,7 +55,9 @@ func NewSink(t testing.TB) *Sink {
 
 func (s *Sink) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body) // a request that is cut off has what it has
-	got := Received{Header: r.Header, Body: string(body), Event: decoded(string(body)), Path: r.URL.Path, Arrived: time.Now()}
+	got := Received{
+		Header: r.Header, Body: string(body), Event: decoded(string(body)), Path: r.URL.Path, Arrived: time.Now(),
+	}
 	s.mu.Lock()
 	s.now[r.URL.Path]++
 	s.most[r.URL.Path] = max(s.most[r.URL.Path], s.now[r.URL.Path])
@@ -124,7 +126,8 @@ func (s *Server) DeliverBy(dial webhook.Dial) (stop func()) {
 	keeper, err := secret.New(s.Config.SecretKey)
 	require.NoError(s.T, err)
 	sender := webhook.NewSender(webhook.Options{
-		Pool: s.Pool, Keeper: keeper, Clock: s.Clock, Log: slog.New(slog.NewTextHandler(s.log, nil)), Dial: dial, Service: "Rail",
+		Pool: s.Pool, Keeper: keeper, Clock: s.Clock, Log: slog.New(slog.NewTextHandler(s.log, nil)), Dial: dial,
+		Service: "Rail",
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

@@ -177,7 +177,8 @@ func table(out io.Writer, o Options, rows []row) {
 	if o.Smoke {
 		size = "smoke"
 	}
-	fmt.Fprintf(out, "\nBAR_SEED=%d, %s size, %.0f s; the audit was clean after every stage that passed.\n", o.Seed, size, total.Seconds())
+	fmt.Fprintf(out, "\nBAR_SEED=%d, %s size, %.0f s; the audit was clean after every stage that passed.\n", o.Seed, size,
+		total.Seconds())
 }
 
 // temporary makes a directory that PostgreSQL's account may pass through.

@@ -91,7 +91,8 @@ func property(s *openapi3.Schema, name string) *openapi3.Schema {
 
 // distinct are the members whose texts an object has for itself.
 var distinct = map[string]bool{
-	"name": true, "title": true, "handle": true, "code": true, "subdomain": true, "visitor_token": true, "external_id": true, "external_customer_id": true,
+	"name": true, "title": true, "handle": true, "code": true, "subdomain": true, "visitor_token": true,
+	"external_id": true, "external_customer_id": true,
 	"external_charge_id": true, "value": true,
 }
 

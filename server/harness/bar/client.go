@@ -134,9 +134,11 @@ func (w *world) judge(c call, r *http.Request, a answer, sent []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for text, key := range w.canary {
-		if c.key != key && bytes.Contains(a.raw, []byte(text)) && !strings.Contains(c.path, text) && !bytes.Contains(sent, []byte(text)) {
+		if c.key != key && bytes.Contains(a.raw, []byte(text)) && !strings.Contains(c.path, text) &&
+			!bytes.Contains(sent, []byte(text)) {
 			w.broken++
-			w.faults = append(w.faults, fmt.Sprintf("- %s %s shows another organization's %q: %s", c.method, c.path, text, a.raw))
+			w.faults = append(w.faults,
+				fmt.Sprintf("- %s %s shows another organization's %q: %s", c.method, c.path, text, a.raw))
 		}
 	}
 }

@@ -87,7 +87,8 @@ func sorted() []*operation {
 	return out
 }
 
-func newOperation(spec *openapi3.T, path string, item *openapi3.PathItem, method string, op *openapi3.Operation) *operation {
+func newOperation(spec *openapi3.T, path string, item *openapi3.PathItem, method string,
+	op *openapi3.Operation) *operation {
 	o := &operation{
 		id: op.OperationID, method: method, path: path, later: op.Extensions["x-unimplemented"] == true,
 		route: &routers.Route{Spec: spec, Path: path, PathItem: item, Method: method, Operation: op},
@@ -100,7 +101,9 @@ func newOperation(spec *openapi3.T, path string, item *openapi3.PathItem, method
 	}
 	for _, p := range slices.Concat(item.Parameters, op.Parameters) {
 		if p.Value.In == "query" {
-			o.query = append(o.query, parameter{p.Value.Name, p.Value.Required, p.Value.Schema.Value, p.Value.Schema.Value.Type.Is("array")})
+			o.query = append(o.query, parameter{
+				p.Value.Name, p.Value.Required, p.Value.Schema.Value, p.Value.Schema.Value.Type.Is("array"),
+			})
 		}
 	}
 	if op.RequestBody != nil {

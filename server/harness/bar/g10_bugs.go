@@ -24,19 +24,59 @@ type bug struct {
 
 func bugs() []bug {
 	return []bug{
-		{"a query without its tenant", "g2", "gen/db/sales.sql.go", "const saleGet ", "AND t.org_id = $2", "AND $2::text IS NOT NULL", false},
-		{"a malformed id reaches the database", "g2", "server/http/middleware/query.go", "func plausibleID", "if id[i] <= 0x20 || id[i] > 0x7e {", "if false {", false},
-		{"scopes not judged", "g3", "server/http/middleware/scope.go", "", "!s.key.Allows(s.route.scopes)", "!s.key.Allows(nil)", true},
-		{"answers of keys not kept", "g4", "server/http/middleware/work.go", "", "if err := f.keep(ctx, work, r, out); err != nil {", "if err := error(nil); err != nil {", false},
-		{"bodies of keys not compared", "g4", "server/http/middleware/idempotency.go", "", "!hmac.Equal(row.Fingerprint, r.fingerprint)", "!hmac.Equal(r.fingerprint, r.fingerprint)", true},
-		{"a page begins with its cursor", "g5", "gen/db/tags.sql.go", "const tagPage ", "(t.created_at, t.id) < ($3", "(t.created_at, t.id) <= ($3", false},
-		{"events of refunds lost", "g6", "server/http/middleware/work.go", "", "err = work.Events.Flush(ctx, work.Later())", "if !bytes.Contains(out.body.Bytes(), []byte(\"voided_commissions\")) {\nerr = work.Events.Flush(ctx, work.Later())\n}", false},
-		{"refunds lower what has left in a file", "g6", "server/money/payout/payout.go", "func Lower(", `if p.Status == "processing" || p.Status == "paid" {`, `if p.Status == "paid" {`, false},
-		{"an answer although the commit failed", "g7", "server/http/middleware/work.go", "", "if err := tx.Commit(ctx); err != nil {", "if err := tx.Commit(ctx); err != nil && ctx == nil {", false},
-		{"a database that is away answers 500", "g7", "server/http/middleware/errors.go", "func databaseProblem", "if away(pg.Code) {", "if away(pg.Code) && pg.Code == \"\" {", false},
-		{"redirects followed", "g8", "server/outbound/webhook/attempt.go", "CheckRedirect", "return http.ErrUseLastResponse", "return nil", false},
-		{"an endpoint's line backwards", "g8", "gen/db/webhooks.sql.go", "const webhookNext ", "ORDER BY d.event_seq, d.id", "ORDER BY d.event_seq DESC, d.id", false},
-		{"another text signed than sent", "g8", "server/outbound/webhook/sign.go", "func RailSignature", `mac([]byte(s), t, ".", string(body))`, `mac([]byte(s), t, string(body))`, false},
+		{
+			"a query without its tenant", "g2", "gen/db/sales.sql.go", "const saleGet ", "AND t.org_id = $2",
+			"AND $2::text IS NOT NULL", false,
+		},
+		{
+			"a malformed id reaches the database", "g2", "server/http/middleware/query.go", "func plausibleID",
+			"if id[i] <= 0x20 || id[i] > 0x7e {", "if false {", false,
+		},
+		{
+			"scopes not judged", "g3", "server/http/middleware/scope.go", "", "!s.key.Allows(s.route.scopes)",
+			"!s.key.Allows(nil)", true,
+		},
+		{
+			"answers of keys not kept", "g4", "server/http/middleware/work.go", "",
+			"if err := f.keep(ctx, work, r, out); err != nil {", "if err := error(nil); err != nil {", false,
+		},
+		{
+			"bodies of keys not compared", "g4", "server/http/middleware/idempotency.go", "",
+			"!hmac.Equal(row.Fingerprint, r.fingerprint)", "!hmac.Equal(r.fingerprint, r.fingerprint)", true,
+		},
+		{
+			"a page begins with its cursor", "g5", "gen/db/tags.sql.go", "const tagPage ", "(t.created_at, t.id) < ($3",
+			"(t.created_at, t.id) <= ($3", false,
+		},
+		{
+			"events of refunds lost", "g6", "server/http/middleware/work.go", "", "err = work.Events.Flush(ctx, work.Later())",
+			"if !bytes.Contains(out.body.Bytes(), []byte(\"voided_commissions\")) {\nerr = work.Events.Flush(ctx, work.Later())\n}",
+			false,
+		},
+		{
+			"refunds lower what has left in a file", "g6", "server/money/payout/payout.go", "func Lower(",
+			`if p.Status == "processing" || p.Status == "paid" {`, `if p.Status == "paid" {`, false,
+		},
+		{
+			"an answer although the commit failed", "g7", "server/http/middleware/work.go", "",
+			"if err := tx.Commit(ctx); err != nil {", "if err := tx.Commit(ctx); err != nil && ctx == nil {", false,
+		},
+		{
+			"a database that is away answers 500", "g7", "server/http/middleware/errors.go", "func databaseProblem",
+			"if away(pg.Code) {", "if away(pg.Code) && pg.Code == \"\" {", false,
+		},
+		{
+			"redirects followed", "g8", "server/outbound/webhook/attempt.go", "CheckRedirect", "return http.ErrUseLastResponse",
+			"return nil", false,
+		},
+		{
+			"an endpoint's line backwards", "g8", "gen/db/webhooks.sql.go", "const webhookNext ", "ORDER BY d.event_seq, d.id",
+			"ORDER BY d.event_seq DESC, d.id", false,
+		},
+		{
+			"another text signed than sent", "g8", "server/outbound/webhook/sign.go", "func RailSignature",
+			`mac([]byte(s), t, ".", string(body))`, `mac([]byte(s), t, string(body))`, false,
+		},
 		{"money rounded down", "g9", "server/money/rules/money.go", "func ratio", "lo, uint64(d/2), 0)", "lo, 0, 0)", false},
 	}
 }

@@ -64,7 +64,8 @@ func neighbours(ctx context.Context, w *world, size Size) (f figures, err error)
 }
 
 // siege lets the neighbour trade under the attack.
-func siege(ctx context.Context, n *neighbour, a *attacker, calm traded, size Size) (worst traded, under attacks, hanging int, err error) {
+func siege(ctx context.Context, n *neighbour, a *attacker, calm traded,
+	size Size) (worst traded, under attacks, hanging int, err error) {
 	under = a.worst()
 	attacking, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -105,11 +106,17 @@ func newNeighbour(ctx context.Context, w *world) (n *neighbour, err error) {
 	if n.o, err = w.org(ctx, "Neighbour"); err != nil {
 		return nil, err
 	}
-	n.program = n.o.made(ctx, "/v1/programs", M{"name": "Neighbour", "website_url": "https://neighbour.example", "currency": "USD", "holding_period_days": 0})
+	n.program = n.o.made(ctx, "/v1/programs", M{
+		"name": "Neighbour", "website_url": "https://neighbour.example", "currency": "USD", "holding_period_days": 0,
+	})
 	n.o.object(ctx, "/v1/flows", M{"program_id": n.program, "name": "All", "rate_type": "percent", "rate_value": 2000})
 	partner := n.o.partner(ctx, things{"prg_": n.program})
-	n.customer = n.o.made(ctx, "/v1/customers", M{"program_id": n.program, "partner_id": partner, "email": w.unique("buyer") + "@example.com"})
-	n.o.object(ctx, "/v1/webhook_endpoints", M{"program_id": n.program, "url": w.sink.keep(n.path), "event_types": []string{"sale.created"}})
+	n.customer = n.o.made(ctx, "/v1/customers", M{
+		"program_id": n.program, "partner_id": partner, "email": w.unique("buyer") + "@example.com",
+	})
+	n.o.object(ctx, "/v1/webhook_endpoints", M{
+		"program_id": n.program, "url": w.sink.keep(n.path), "event_types": []string{"sale.created"},
+	})
 	return n, nil
 }
 
@@ -132,7 +139,8 @@ func (n *neighbour) trade(ctx context.Context, length time.Duration) (out traded
 		selling.Go(func() {
 			began := time.Now()
 			a := n.o.object(ctx, "/v1/sales", M{
-				"program_id": n.program, "customer_id": n.customer, "external_charge_id": n.w.unique("ch"), "amount_minor": 5000, "currency": "USD",
+				"program_id": n.program, "customer_id": n.customer, "external_charge_id": n.w.unique("ch"), "amount_minor": 5000,
+				"currency": "USD",
 			})
 			mu.Lock()
 			defer mu.Unlock()
@@ -173,7 +181,8 @@ func (t traded) beyond(calm traded) (err error) {
 		err = fmt.Errorf("the neighbour's p99 of a sale is %s, %s in peace", t.sales.p99(), calm.sales.p99())
 	}
 	if t.hooks.p99() > mostHook+calm.hooks.p99() {
-		err = errors.Join(err, fmt.Errorf("the neighbour's p99 of a webhook is %s, %s in peace", t.hooks.p99(), calm.hooks.p99()))
+		err = errors.Join(err,
+			fmt.Errorf("the neighbour's p99 of a webhook is %s, %s in peace", t.hooks.p99(), calm.hooks.p99()))
 	}
 	return err
 }

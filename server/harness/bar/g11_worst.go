@@ -59,12 +59,18 @@ func newAttacker(ctx context.Context, w *world, size Size) (a *attacker, err err
 		return nil, err
 	}
 	program := func() string {
-		return a.o.made(ctx, "/v1/programs", M{"name": "Worst", "website_url": "https://worst.example", "currency": "USD", "holding_period_days": 0})
+		return a.o.made(ctx, "/v1/programs", M{
+			"name": "Worst", "website_url": "https://worst.example", "currency": "USD", "holding_period_days": 0,
+		})
 	}
 	a.own = things{"prg_": program()}
 	a.own["part_"] = a.o.partner(ctx, a.own)
-	a.own["cus_"] = a.o.made(ctx, "/v1/customers", M{"program_id": a.own["prg_"], "partner_id": a.own["part_"], "email": w.unique("buyer") + "@example.com"})
-	link := a.o.object(ctx, "/v1/links", M{"program_id": a.own["prg_"], "partner_id": a.own["part_"], "destination_url": "https://worst.example/"})
+	a.own["cus_"] = a.o.made(ctx, "/v1/customers", M{
+		"program_id": a.own["prg_"], "partner_id": a.own["part_"], "email": w.unique("buyer") + "@example.com",
+	})
+	link := a.o.object(ctx, "/v1/links", M{
+		"program_id": a.own["prg_"], "partner_id": a.own["part_"], "destination_url": "https://worst.example/",
+	})
 	a.slug = link.text("short_url")[strings.LastIndex(link.text("short_url"), "/")+1:]
 	a.largeFlows(ctx)
 	for a.endpoints = 0; a.endpoints < size.of(1000, 60); {
@@ -96,7 +102,10 @@ func (a *attacker) largeFlows(ctx context.Context) {
 			}
 			branches = append(branches, M{"conditions": conditions, "rate_type": "percent", "rate_value": 1000})
 		}
-		body := M{"program_id": a.own["prg_"], "name": a.w.unique("large"), "rate_type": "percent", "rate_value": 1000, "branches": branches}
+		body := M{
+			"program_id": a.own["prg_"], "name": a.w.unique("large"), "rate_type": "percent", "rate_value": 1000,
+			"branches": branches,
+		}
 		raw, _ := json.Marshal(body) // of texts and numbers
 		if answer := a.o.post(ctx, "/v1/flows", body); answer.status/100 != 2 {
 			leaves /= 2
@@ -114,16 +123,21 @@ func (a *attacker) partners(ctx context.Context) error {
 	return pgx.BeginFunc(ctx, a.w.pool, func(tx pgx.Tx) error {
 		for _, sql := range []string{
 			"SET LOCAL statement_timeout = 0",
-			"INSERT INTO partners SELECT (jsonb_populate_record(t, jsonb_build_object('id', " + copied("part") + ", 'handle', 'due-' || g, 'email', 'due-' || g || '@example.com', 'mail_token', md5('due' || g)))).*" +
+			"INSERT INTO partners SELECT (jsonb_populate_record(t, jsonb_build_object('id', " + copied("part") +
+				", 'handle', 'due-' || g, 'email', 'due-' || g || '@example.com', 'mail_token', md5('due' || g)))).*" +
 				" FROM partners t, generate_series(2, $2) g WHERE t.id = $1",
-			"INSERT INTO commissions SELECT (jsonb_populate_record(t, jsonb_build_object('id', " + copied("com") + ", 'partner_id', " + copied("part") + "))).*" +
+			"INSERT INTO commissions SELECT (jsonb_populate_record(t, jsonb_build_object('id', " + copied("com") +
+				", 'partner_id', " + copied("part") + "))).*" +
 				" FROM commissions t, generate_series(2, $2) g WHERE t.partner_id = $1",
-			"INSERT INTO audit_log_entries SELECT (jsonb_populate_record(t, jsonb_build_object('id', " + copied("aud") + ", 'target_id', " + copied("com") + "))).*" +
+			"INSERT INTO audit_log_entries SELECT (jsonb_populate_record(t, jsonb_build_object('id', " + copied("aud") +
+				", 'target_id', " + copied("com") + "))).*" +
 				" FROM commissions k JOIN audit_log_entries t ON t.target_id = k.id, generate_series(2, $2) g WHERE k.partner_id = $1 AND k.id NOT LIKE 'com_0000%'",
 			"INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)" +
-				" SELECT t.org_id, t.program_id, " + copied("part") + ", " + copied("com") + ", t.currency, t.from_bucket, t.to_bucket, t.amount_minor, t.created_at" +
+				" SELECT t.org_id, t.program_id, " + copied("part") + ", " + copied("com") +
+				", t.currency, t.from_bucket, t.to_bucket, t.amount_minor, t.created_at" +
 				" FROM ledger_entries t, generate_series(2, $2) g WHERE t.partner_id = $1",
-			"INSERT INTO balances (id, org_id, program_id, partner_id, currency, updated_at) SELECT " + copied("bal") + ", t.org_id, t.program_id, " + copied("part") + ", 'USD', t.created_at" +
+			"INSERT INTO balances (id, org_id, program_id, partner_id, currency, updated_at) SELECT " + copied("bal") +
+				", t.org_id, t.program_id, " + copied("part") + ", 'USD', t.created_at" +
 				" FROM partners t, generate_series(2, $2) g WHERE t.id = $1",
 		} {
 			args := []any{model, a.due}
@@ -207,20 +221,30 @@ func (a *attacker) worst() attacks {
 	return attacks{
 		{name: "sales over large flows", callers: 2, every: 5 * time.Second / floods, call: func() call {
 			return call{method: "POST", path: "/v1/sales", key: a.keys["sales"], body: M{
-				"program_id": a.own["prg_"], "customer_id": a.own["cus_"], "external_charge_id": a.w.unique("ch"), "amount_minor": 5000, "currency": "USD",
+				"program_id": a.own["prg_"], "customer_id": a.own["cus_"], "external_charge_id": a.w.unique("ch"),
+				"amount_minor": 5000, "currency": "USD",
 			}}
 		}},
 		{name: "batches", callers: 1, every: 5 * time.Second / floods, call: func() call {
-			return call{method: "POST", path: "/v1/payout_batches", key: a.o.key, body: M{"program_id": a.batched, "period_end": time.Now().UTC().Format(time.RFC3339Nano)}}
+			return call{
+				method: "POST", path: "/v1/payout_batches", key: a.o.key,
+				body: M{"program_id": a.batched, "period_end": time.Now().UTC().Format(time.RFC3339Nano)},
+			}
 		}},
 		{name: "reports", callers: 2, every: time.Second / floods, call: func() call { // of a century, and of three years
 			from := []string{"1926-01-01", "2024-01-01"}[a.w.turn.Load()%2]
-			return call{method: "GET", path: "/v1/reports" + program + "&dimension=period&granularity=day&to=2026-12-31&from=" + from, key: a.keys["reports"]}
+			return call{
+				method: "GET", path: "/v1/reports" + program + "&dimension=period&granularity=day&to=2026-12-31&from=" + from,
+				key: a.keys["reports"],
+			}
 		}},
 		{name: "lists", callers: 2, every: time.Second / floods, call: func() call {
 			return call{method: "GET", path: "/v1/commissions?program_id=" + a.batched + "&limit=100", key: a.keys["lists"]}
 		}},
-		{name: "short links", callers: 2, every: time.Second / floods, call: func() call { return call{method: "GET", path: "/r/" + a.slug} }},
+		{
+			name: "short links", callers: 2, every: time.Second / floods,
+			call: func() call { return call{method: "GET", path: "/r/" + a.slug} },
+		},
 		{name: "random keys", callers: 2, every: time.Second / floods, call: func() call {
 			return call{method: "GET", path: "/v1/sales" + program, key: auth.NewToken(true)}
 		}},

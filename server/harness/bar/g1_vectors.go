@@ -55,13 +55,18 @@ func (c *checks) signed() {
 	for _, v := range vectors.Signatures {
 		c.signatures++
 		at := time.Unix(v.Time, 0)
-		rail, standard := webhook.RailSignature(at, []byte(v.Body), v.Secrets...), webhook.StandardSignature(v.ID, at, []byte(v.Body), v.Secrets...)
+		rail := webhook.RailSignature(at, []byte(v.Body), v.Secrets...)
+		standard := webhook.StandardSignature(v.ID, at, []byte(v.Body), v.Secrets...)
 		if v.Rail != "" && rail != v.Rail || standard != v.Standard {
 			c.w.fault("signatures of %s: %s and %s", v.ID, rail, standard)
 		}
-		h := http.Header{"Rail-Signature": {rail}, "Webhook-Id": {v.ID}, "Webhook-Timestamp": {fmt.Sprint(v.Time)}, "Webhook-Signature": {standard}}
+		h := http.Header{
+			"Rail-Signature": {rail}, "Webhook-Id": {v.ID}, "Webhook-Timestamp": {fmt.Sprint(v.Time)},
+			"Webhook-Signature": {standard},
+		}
 		for _, secret := range v.Secrets {
-			if err := errors.Join(verify.Signature(h, []byte(v.Body), secret, at), verify.Standard(h, []byte(v.Body), secret, at)); err != nil {
+			if err := errors.Join(verify.Signature(h, []byte(v.Body), secret, at),
+				verify.Standard(h, []byte(v.Body), secret, at)); err != nil {
 				c.w.fault("%s does not verify: %v", v.ID, err)
 			}
 		}
@@ -107,7 +112,8 @@ type input struct {
 
 func saleInputs() (out []input) {
 	for _, bad := range []string{
-		"1e3", "1E0", "10.0", "1.5", `"10"`, "true", "null", "[]", "9223372036854775807", "9223372036854775808", "-9223372036854775809", "1e400", "1000000000000",
+		"1e3", "1E0", "10.0", "1.5", `"10"`, "true", "null", "[]", "9223372036854775807", "9223372036854775808",
+		"-9223372036854775809", "1e400", "1000000000000",
 		"01", "+1", "0x10", "NaN", "Infinity", "-1", "0", "-0",
 	} {
 		out = append(out, input{"amount_minor", bad, false})
@@ -119,29 +125,39 @@ func saleInputs() (out []input) {
 		out = append(out, input{"tax_minor", bad, false})
 	}
 	for _, bad := range []string{
-		"2026-02-30T00:00:00Z", "2025-02-29T00:00:00Z", "2026-01-01T23:59:60Z", "2026-01-01T24:00:00Z", "2026-01-01T00:00:00", "2026-01-01t00:00:00z", "2026-01-01T00:00:00+24:00",
-		"2026-01-01T00:00:00,5Z", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59-23:59", "10000-01-01T00:00:00Z", "1969-01-01T00:00:00Z", "1767225600", "infinity", "now", "",
+		"2026-02-30T00:00:00Z", "2025-02-29T00:00:00Z", "2026-01-01T23:59:60Z", "2026-01-01T24:00:00Z", "2026-01-01T00:00:00",
+		"2026-01-01t00:00:00z", "2026-01-01T00:00:00+24:00",
+		"2026-01-01T00:00:00,5Z", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59-23:59", "10000-01-01T00:00:00Z",
+		"1969-01-01T00:00:00Z", "1767225600", "infinity", "now", "",
 	} {
 		out = append(out, input{"occurred_at", text(bad), false})
 	}
 	for _, bad := range []string{
-		`"a\u0000b"`, "\"a\xffb\"", "\"\xc0\xaf\"", "\"\xed\xa0\x80\"", "\"\xe2\x82\"", `"\ud800"`, `"\udc00\ud800"`, `""`, text(strings.Repeat("x", 256)), "null", "1",
+		`"a\u0000b"`, "\"a\xffb\"", "\"\xc0\xaf\"", "\"\xed\xa0\x80\"", "\"\xe2\x82\"", `"\ud800"`, `"\udc00\ud800"`, `""`,
+		text(strings.Repeat("x", 256)), "null", "1",
 	} {
 		out = append(out, input{"external_charge_id", bad, false})
 	}
-	for _, good := range []string{`"\ud83d\ude00"`, text(strings.Repeat("😀", 255)), `"\u202e\u200b\u2028"`, `"e\u0301"`, `"%_\\'--$1"`} {
+	for _, good := range []string{
+		`"\ud83d\ude00"`, text(strings.Repeat("😀", 255)), `"\u202e\u200b\u2028"`, `"e\u0301"`, `"%_\\'--$1"`,
+	} {
 		out = append(out, input{"product_name", good, true})
 	}
-	return append(out, input{"amount_minor", "1", true}, input{"amount_minor", "999999999999", true}, input{"tax_minor", "0", true}, input{"tax_minor", "5000", true},
-		input{"currency", `"JPY"`, true}, input{"currency", `"usd"`, true}, input{"occurred_at", text(time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")), true}, input{"no_such_member", "1", false},
+	return append(out, input{"amount_minor", "1", true}, input{"amount_minor", "999999999999", true},
+		input{"tax_minor", "0", true}, input{"tax_minor", "5000", true},
+		input{"currency", `"JPY"`, true}, input{"currency", `"usd"`, true},
+		input{"occurred_at", text(time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")), true},
+		input{"no_such_member", "1", false},
 		input{"Amount_Minor", "5000", false})
 }
 
 // bodies are texts that are no bodies at all.
 func bodies() []string {
 	return []string{
-		"", "null", "[]", `"x"`, "{} {}", "{} x", "\ufeff{}", "{/**/}", "{'a':1}", `{"a":NaN}`, `{"a":1,}`, `{"a":`, `{"name":"a","name":"b"}`, "{\"a\":\"\n\"}",
-		strings.Repeat(`{"a":`, 33) + "1" + strings.Repeat("}", 33), strings.Repeat(`{"a":`, 100_000), strings.Repeat("[", 10_001), `{"` + strings.Repeat("k", 70_000) + `":1}`,
+		"", "null", "[]", `"x"`, "{} {}", "{} x", "\ufeff{}", "{/**/}", "{'a':1}", `{"a":NaN}`, `{"a":1,}`, `{"a":`,
+		`{"name":"a","name":"b"}`, "{\"a\":\"\n\"}",
+		strings.Repeat(`{"a":`, 33) + "1" + strings.Repeat("}", 33), strings.Repeat(`{"a":`, 100_000),
+		strings.Repeat("[", 10_001), `{"` + strings.Repeat("k", 70_000) + `":1}`,
 	}
 }
 
@@ -150,7 +166,8 @@ func (c *checks) values(ctx context.Context) {
 	for _, in := range saleInputs() {
 		c.inputs++
 		members := map[string]string{
-			"program_id": text(c.own["prg_"]), "customer_id": text(c.own["cus_"]), "external_charge_id": text(c.w.unique("ch")), "amount_minor": "5000", "currency": `"USD"`,
+			"program_id": text(c.own["prg_"]), "customer_id": text(c.own["cus_"]), "external_charge_id": text(c.w.unique("ch")),
+			"amount_minor": "5000", "currency": `"USD"`,
 		}
 		members[in.member] = in.value
 		var parts []string
@@ -199,20 +216,30 @@ func (c *checks) inbound(ctx context.Context) error {
 	v1, ts := sum(key, now, body), fmt.Sprint(now)
 	good := "t=" + ts + ",v1=" + v1
 	cases := map[string]bool{
-		good: true, "t=" + ts + ", v1=" + v1: true, "v1=" + v1 + ",t=" + ts: true, good + ",x=1": true, "t=" + ts + ",v1=" + strings.ToUpper(v1): true,
+		good: true, "t=" + ts + ", v1=" + v1: true, "v1=" + v1 + ",t=" + ts: true, good + ",x=1": true,
+		"t=" + ts + ",v1=" + strings.ToUpper(v1):                 true,
 		"t=" + ts + ",v1=" + sum(other, now, body) + ",v1=" + v1: true, good + ",v0=1": true,
-		"t=" + ts + ",v1=" + sum(other, now, body): false, "t=" + ts + ",v1=" + sum(key, now, body+"\n"): false, "t=" + ts + ",v1=" + sum(key, now, ""): false,
-		"t=" + ts + ",v1=" + sum(key[10:], now, body): false, "t=" + ts + ",v1=" + v1[:63]: false, "t=" + ts + ",v1=" + v1 + "0": false, "t=" + ts + ",v1=": false,
-		"t=" + ts + ",v0=" + v1: false, "t=" + ts + ",v2=" + v1: false, "v1=" + v1: false, "t=" + ts: false, "t=" + ts + ",t=" + ts + ",v1=" + v1: false, "": false,
-		fmt.Sprintf("t=%d,t=%d,v1=%s", now, now+1, v1): false, "t=" + ts + "v1=" + v1: false, "x": false, "t= " + ts + ",v1=" + v1: false,
+		"t=" + ts + ",v1=" + sum(other, now, body): false, "t=" + ts + ",v1=" + sum(key, now, body+"\n"): false,
+		"t=" + ts + ",v1=" + sum(key, now, ""):        false,
+		"t=" + ts + ",v1=" + sum(key[10:], now, body): false, "t=" + ts + ",v1=" + v1[:63]: false,
+		"t=" + ts + ",v1=" + v1 + "0": false, "t=" + ts + ",v1=": false,
+		"t=" + ts + ",v0=" + v1: false, "t=" + ts + ",v2=" + v1: false, "v1=" + v1: false, "t=" + ts: false,
+		"t=" + ts + ",t=" + ts + ",v1=" + v1: false, "": false,
+		fmt.Sprintf("t=%d,t=%d,v1=%s", now, now+1, v1): false, "t=" + ts + "v1=" + v1: false, "x": false,
+		"t= " + ts + ",v1=" + v1:             false,
 		fmt.Sprintf("t=%d,v1=%s", now+1, v1): false, "t=,v1=" + v1: false, "t=1.5,v1=" + v1: false,
 	}
-	for off, ok := range map[int64]bool{0: true, -290: true, 290: true, -310: false, 310: false, -86400: false, 86400: false, -now: false, -now - 1: false, 1<<63 - 1 - now: false} {
+	for off, ok := range map[int64]bool{
+		0: true, -290: true, 290: true, -310: false, 310: false, -86400: false, 86400: false, -now: false, -now - 1: false,
+		1<<63 - 1 - now: false,
+	} {
 		cases[fmt.Sprintf("t=%d,v1=%s", now+off, sum(key, now+off, body))] = ok
 	}
 	for header, ok := range cases {
 		c.headers++
-		a, err := c.w.send(ctx, call{method: "POST", path: "/v1/inbound_signing", body: body, key: key, header: http.Header{"Rail-Signature": {header}}})
+		a, err := c.w.send(ctx, call{
+			method: "POST", path: "/v1/inbound_signing", body: body, key: key, header: http.Header{"Rail-Signature": {header}},
+		})
 		if err != nil {
 			return err
 		}

@@ -240,7 +240,8 @@ func (s *sweep) judge(ctx context.Context, p place) error {
 		return err
 	}
 	same := map[string]string{"foreign": s.theirs[p.prefix], "sample": "sample_" + newID(p.prefix)}
-	if s.gone[p.prefix] != "" && (p.inPath || p.op.method != "GET") { // a list goes on behind what was deleted, and filters by it
+	// a list goes on behind what was deleted, and filters by it
+	if s.gone[p.prefix] != "" && (p.inPath || p.op.method != "GET") {
 		same["deleted"] = s.gone[p.prefix]
 	}
 	for _, kind := range slices.Sorted(maps.Keys(same)) {
@@ -275,7 +276,8 @@ func (s *sweep) named(p place) bool {
 		return false
 	}
 	c, _ := p.ask("x").body.(M)
-	return p.op.takesID() || c["program_id"] != nil || p.op.parameter("program_id") != nil && p.op.parameter("program_id").required
+	return p.op.takesID() || c["program_id"] != nil ||
+		p.op.parameter("program_id") != nil && p.op.parameter("program_id").required
 }
 
 // refused asks for an id that must be refused and returns what was to be seen,
@@ -356,7 +358,9 @@ func (w *world) rows(ctx context.Context, org string) map[string]string {
 	for _, table := range names {
 		var n int
 		var sum string
-		if err := w.pool.QueryRow(ctx, `SELECT count(*), md5(coalesce(string_agg(t::text, E'\n' ORDER BY t::text), '')) FROM `+table+` t WHERE org_id = $1`, org).Scan(&n, &sum); err != nil {
+		if err := w.pool.QueryRow(ctx,
+			`SELECT count(*), md5(coalesce(string_agg(t::text, E'\n' ORDER BY t::text), '')) FROM `+table+` t WHERE org_id = $1`,
+			org).Scan(&n, &sum); err != nil {
 			w.fault("rows of %s: %v", table, err)
 		}
 		out[table] = fmt.Sprint(n, " rows ", sum)

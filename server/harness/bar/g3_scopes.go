@@ -141,7 +141,8 @@ func (t *turnstile) judge(op *operation, has, want []string, allowed bool, a ans
 		t.w.fault("%s with %v: %d %s", op.id, has, a.status, a.raw)
 	case allowed:
 		t.admitted++
-	case a.status != 403 || a.code() != "insufficient_scope" || !strings.Contains(string(a.raw), strings.Join(want, " or ")):
+	case a.status != 403 || a.code() != "insufficient_scope" ||
+		!strings.Contains(string(a.raw), strings.Join(want, " or ")):
 		t.w.fault("%s with %v must be refused: %d %s", op.id, has, a.status, a.raw)
 	default:
 		t.refused++
@@ -166,13 +167,16 @@ func (t *turnstile) credentials(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := t.w.pool.Exec(ctx, "UPDATE api_keys SET revoked_at = now() WHERE hash = $1", t.w.keeper.HashAPIKey(revoked)); err != nil {
+	if _, err := t.w.pool.Exec(ctx, "UPDATE api_keys SET revoked_at = now() WHERE hash = $1",
+		t.w.keeper.HashAPIKey(revoked)); err != nil {
 		return err
 	}
 	k := t.o.key
 	faults := map[string][]string{
-		"none": nil, "empty": {""}, "basic": {"Basic " + k}, "bearer alone": {"Bearer"}, "unknown": {"Bearer " + auth.NewToken(true)}, "revoked": {"Bearer " + revoked},
-		"last character": {"Bearer " + k[:len(k)-1] + "~"}, "twice": {"Bearer " + k, "Bearer " + k}, "huge": {"Bearer " + strings.Repeat("x", 10_000)}, "in the query": nil,
+		"none": nil, "empty": {""}, "basic": {"Basic " + k}, "bearer alone": {"Bearer"},
+		"unknown": {"Bearer " + auth.NewToken(true)}, "revoked": {"Bearer " + revoked},
+		"last character": {"Bearer " + k[:len(k)-1] + "~"}, "twice": {"Bearer " + k, "Bearer " + k},
+		"huge": {"Bearer " + strings.Repeat("x", 10_000)}, "in the query": nil,
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(4)

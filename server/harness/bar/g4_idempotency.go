@@ -85,7 +85,10 @@ func (k *keyed) prepare(ctx context.Context) (err error) {
 	if k.own, err = k.o.populate(ctx, k.w.unique("keyed")); err != nil {
 		return err
 	}
-	k.o.object(ctx, "/v1/flows", M{"program_id": k.own["prg_"], "name": "manual", "rate_type": "percent", "rate_value": 1000, "approval_mode": "manual", "priority": 1})
+	k.o.object(ctx, "/v1/flows", M{
+		"program_id": k.own["prg_"], "name": "manual", "rate_type": "percent", "rate_value": 1000, "approval_mode": "manual",
+		"priority": 1,
+	})
 	if k.test, err = k.w.newKey(ctx, k.o.id, false, "read", "write"); err != nil {
 		return err
 	}
@@ -96,7 +99,10 @@ func (k *keyed) prepare(ctx context.Context) (err error) {
 // request is a fresh request of the operation that will succeed.
 func (k *keyed) request(ctx context.Context, op *operation, key string) call {
 	own := k.o.subject(ctx, op, k.own)
-	c := call{op: op, method: "POST", path: with(op.in(own[op.prefix]), queryOf(op, own)), key: k.o.key, header: http.Header{"Idempotency-Key": {key}}}
+	c := call{
+		op: op, method: "POST", path: with(op.in(own[op.prefix]), queryOf(op, own)), key: k.o.key,
+		header: http.Header{"Idempotency-Key": {key}},
+	}
 	if op.body != nil {
 		body := k.w.wellFormed(op, own)
 		if op.id == "createPayoutBatch" {
@@ -119,7 +125,8 @@ func (k *keyed) send(ctx context.Context, c call) answer {
 // replays asks again and expects the first answer.
 func (k *keyed) replays(ctx context.Context, row string, c call, first answer) answer {
 	a := k.send(ctx, c)
-	if a.status != first.status || !bytes.Equal(a.raw, first.raw) || !a.replayed() || a.header.Get("Rail-Request-Id") == first.header.Get("Rail-Request-Id") {
+	if a.status != first.status || !bytes.Equal(a.raw, first.raw) || !a.replayed() ||
+		a.header.Get("Rail-Request-Id") == first.header.Get("Rail-Request-Id") {
 		k.w.fault("%s %s: not the first answer: %d %s, first %d %s", row, c.op.id, a.status, a.raw, first.status, first.raw)
 	}
 	return a
@@ -213,7 +220,9 @@ func (k *keyed) otherBody(op *operation, body string) string {
 		if p == nil {
 			continue
 		}
-		if s, isText := v.(string); isText && (distinct[name] || name == "reason" || name == "label" || name == "note" || name == "description") && p.Pattern == "" && p.Format == "" && len(p.Enum) == 0 {
+		if s, isText := v.(string); isText &&
+			(distinct[name] || name == "reason" || name == "label" || name == "note" || name == "description") &&
+			p.Pattern == "" && p.Format == "" && len(p.Enum) == 0 {
 			m[name] = s + "x"
 			return text(m)
 		}
@@ -334,7 +343,8 @@ func (k *keyed) malformed(ctx context.Context, op *operation) {
 func (k *keyed) reads(ctx context.Context) {
 	var before, after int
 	count := func(n *int) {
-		if err := k.w.pool.QueryRow(ctx, "SELECT count(*) FROM idempotency_keys WHERE org_id = $1", k.o.id).Scan(n); err != nil {
+		if err := k.w.pool.QueryRow(ctx, "SELECT count(*) FROM idempotency_keys WHERE org_id = $1",
+			k.o.id).Scan(n); err != nil {
 			k.w.fault("%v", err)
 		}
 	}
@@ -347,7 +357,10 @@ func (k *keyed) reads(ctx context.Context) {
 		if op.method == "GET" {
 			own = k.own
 		}
-		c := call{op: op, method: op.method, path: with(op.in(own[op.prefix]), queryOf(op, own)), key: k.o.key, header: http.Header{"Idempotency-Key": {"read"}}}
+		c := call{
+			op: op, method: op.method, path: with(op.in(own[op.prefix]), queryOf(op, own)), key: k.o.key,
+			header: http.Header{"Idempotency-Key": {"read"}},
+		}
 		for range 2 {
 			if a := k.send(ctx, c); a.replayed() || a.status == 422 {
 				k.w.fault("I15 %s: %d %s", op.id, a.status, a.raw)
@@ -362,7 +375,8 @@ func (k *keyed) reads(ctx context.Context) {
 // age makes the keys nearly a day old, and then older (I11).
 func (k *keyed) age(ctx context.Context) error {
 	for _, step := range []string{"23:58:00", "00:03:00"} {
-		if _, err := k.w.pool.Exec(ctx, "UPDATE idempotency_keys SET created_at = created_at - $1::interval WHERE org_id = $2", step, k.o.id); err != nil {
+		if _, err := k.w.pool.Exec(ctx,
+			"UPDATE idempotency_keys SET created_at = created_at - $1::interval WHERE org_id = $2", step, k.o.id); err != nil {
 			return err
 		}
 		for id, old := range k.last {

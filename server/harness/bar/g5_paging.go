@@ -117,7 +117,8 @@ func (p *pages) write(ctx context.Context, spare bool) {
 		if !spare && pause(ctx, 10*time.Millisecond) != nil { // walks must be faster than writers
 			return
 		}
-		if spare && a.status == 201 && (op.makes == "tag_" || op.makes == "lnk_" || op.makes == "res_" || op.makes == "flw_") {
+		if spare && a.status == 201 &&
+			(op.makes == "tag_" || op.makes == "lnk_" || op.makes == "res_" || op.makes == "flw_") {
 			p.mu.Lock()
 			p.spare = append(p.spare, op.path+"/"+a.text("id"))
 			p.mu.Unlock()
@@ -144,7 +145,8 @@ func (p *pages) remove(ctx context.Context, rnd *rand.Rand) {
 }
 
 // page asks for one page.
-func (p *pages) page(ctx context.Context, op *operation, cursor, from string, limit int) (ids []string, more bool, total int64, err error) {
+func (p *pages) page(ctx context.Context, op *operation, cursor, from string,
+	limit int) (ids []string, more bool, total int64, err error) {
 	query := fmt.Sprintf("limit=%d", limit)
 	if from != "" {
 		query += "&" + cursor + "=" + from

@@ -41,7 +41,8 @@ func filed(ctx context.Context, a *arena) {
 		for _, row := range rows {
 			p := a.o.get(ctx, "/v1/payouts/"+row[3])
 			away := p.text("status") == "processing" || p.text("status") == "paid"
-			a.must(away && currency.Decimal(p.int("amount_minor"), "USD") == row[1], "a file has %v of a payout that is %s", row, p.raw)
+			a.must(away && currency.Decimal(p.int("amount_minor"), "USD") == row[1], "a file has %v of a payout that is %s", row,
+				p.raw)
 		}
 	}
 }
@@ -65,7 +66,8 @@ func (a *arena) export(ctx context.Context, i int, batch string) [][]string {
 // batches and refunds: who was due is in it, once.
 func monthEnds(ctx context.Context, a *arena) {
 	program := a.o.made(ctx, "/v1/programs", M{
-		"name": "Month", "website_url": "https://month.example", "currency": "USD", "holding_period_days": 0, "auto_payouts_enabled": true,
+		"name": "Month", "website_url": "https://month.example", "currency": "USD", "holding_period_days": 0,
+		"auto_payouts_enabled": true,
 	})
 	a.o.object(ctx, "/v1/flows", M{"program_id": program, "name": "All", "rate_type": "percent", "rate_value": 2000})
 	var partners, sales []string

@@ -97,8 +97,12 @@ func (a *arena) prepare(ctx context.Context) (err error) {
 	if a.own, err = a.o.populate(ctx, a.w.unique("races")); err != nil {
 		return err
 	}
-	a.manual = a.o.made(ctx, "/v1/programs", M{"name": "Manual", "website_url": "https://manual.example", "currency": "USD", "holding_period_days": 0})
-	a.o.object(ctx, "/v1/flows", M{"program_id": a.manual, "name": "All", "rate_type": "percent", "rate_value": 2000, "approval_mode": "manual"})
+	a.manual = a.o.made(ctx, "/v1/programs", M{
+		"name": "Manual", "website_url": "https://manual.example", "currency": "USD", "holding_period_days": 0,
+	})
+	a.o.object(ctx, "/v1/flows", M{
+		"program_id": a.manual, "name": "All", "rate_type": "percent", "rate_value": 2000, "approval_mode": "manual",
+	})
 	return nil
 }
 
@@ -113,7 +117,9 @@ func (a *arena) run(ctx context.Context, f func(i int) (method, path string, bod
 			if method == "" {
 				return
 			}
-			res, err := a.w.send(ctx, call{method: method, path: path, body: body, key: a.o.key, at: a.w.processes[i%len(a.w.processes)].addr})
+			res, err := a.w.send(ctx, call{
+				method: method, path: path, body: body, key: a.o.key, at: a.w.processes[i%len(a.w.processes)].addr,
+			})
 			if err != nil && ctx.Err() == nil {
 				a.w.fault("%s %s: %v", method, path, err)
 			}
@@ -153,7 +159,8 @@ func statuses(answers []answer) map[int]int {
 
 // told counts the events of a type about one object.
 func (a *arena) told(ctx context.Context, kind, subject string) (n int) {
-	if err := a.w.pool.QueryRow(ctx, "SELECT count(*) FROM events WHERE type = $1 AND subject_id = $2", kind, subject).Scan(&n); err != nil {
+	if err := a.w.pool.QueryRow(ctx, "SELECT count(*) FROM events WHERE type = $1 AND subject_id = $2", kind,
+		subject).Scan(&n); err != nil {
 		a.w.fault("%v", err)
 	}
 	return n
@@ -190,10 +197,12 @@ func refundRefund(ctx context.Context, a *arena) {
 	answers := a.same(ctx, "/v1/sales/"+sale+"/refund", nil)
 	var voided int64
 	for _, r := range answers {
-		a.must(r.status == 200 && r.text("refunded_at") == answers[0].text("refunded_at"), "a refund answers %d %s", r.status, r.raw)
+		a.must(r.status == 200 && r.text("refunded_at") == answers[0].text("refunded_at"), "a refund answers %d %s", r.status,
+			r.raw)
 		voided += r.int("voided_commissions")
 	}
-	a.must(voided == 1 && a.told(ctx, "sale.refunded", sale) == 1 && a.told(ctx, "commission.voided", commission) == 1, "%d refunds voided", voided)
+	a.must(voided == 1 && a.told(ctx, "sale.refunded", sale) == 1 && a.told(ctx, "commission.voided", commission) == 1,
+		"%d refunds voided", voided)
 }
 
 func refundPaid(ctx context.Context, a *arena) {
@@ -209,7 +218,8 @@ func refundPaid(ctx context.Context, a *arena) {
 	due, paid := a.balance(ctx, partner)
 	status := a.o.get(ctx, "/v1/commissions/"+commission).text("status")
 	voided := status == "voided" && due == 0 && paid == 0 && a.told(ctx, "payout.paid", payout) == 0
-	clawed := status == "paid" && due == -1000 && paid == 1000 && a.told(ctx, "payout.paid", payout) == 1 && a.told(ctx, "commission.paid", commission) == 1
+	clawed := status == "paid" && due == -1000 && paid == 1000 && a.told(ctx, "payout.paid", payout) == 1 &&
+		a.told(ctx, "commission.paid", commission) == 1
 	a.must(voided || clawed, "neither voided nor clawed back: %s, due %d, paid %d", status, due, paid)
 }
 
@@ -251,7 +261,8 @@ func refundMaturity(ctx context.Context, a *arena) {
 		return "POST", "/v1/commissions/" + commission + "/approve", nil
 	})
 	status := a.o.get(ctx, "/v1/commissions/"+commission).text("status")
-	a.must(status == "voided" && a.told(ctx, "commission.voided", commission) == 1, "a refunded sale's commission is %s", status)
+	a.must(status == "voided" && a.told(ctx, "commission.voided", commission) == 1, "a refunded sale's commission is %s",
+		status)
 }
 
 func approveReject(ctx context.Context, a *arena) {
@@ -264,7 +275,8 @@ func approveReject(ctx context.Context, a *arena) {
 	})
 	approved, rejected := statuses(answers[:racers/2])[200], statuses(answers[racers/2:])[200]
 	status := a.o.get(ctx, "/v1/commissions/"+commission).text("status")
-	a.must(approved <= 1 && rejected == 1 && status == "rejected" && a.told(ctx, "commission.updated", commission) == approved+1,
+	a.must(approved <= 1 && rejected == 1 && status == "rejected" &&
+		a.told(ctx, "commission.updated", commission) == approved+1,
 		"%d approvals and %d rejections, and it is %s", approved, rejected, status)
 }
 
@@ -274,13 +286,16 @@ func applicationDecided(ctx context.Context, a *arena) {
 		return "POST", "/v1/applications/" + id + []string{"/approve", "/reject"}[i/2%2], nil
 	})
 	status := a.o.get(ctx, "/v1/applications/"+id).text("status")
-	a.must(statuses(answers)[200] == 1 && a.told(ctx, "application."+status, id) == 1, "%v, and it is %s", statuses(answers), status)
+	a.must(statuses(answers)[200] == 1 && a.told(ctx, "application."+status, id) == 1, "%v, and it is %s",
+		statuses(answers), status)
 }
 
 func samePartner(ctx context.Context, a *arena) {
 	name := a.w.unique("same")
 	answers := a.run(ctx, func(i int) (string, string, any) {
-		return "POST", "/v1/partners", M{"program_id": a.own["prg_"], "email": []string{name, "SAME" + name[4:]}[i/2%2] + "@example.com"}
+		return "POST", "/v1/partners", M{
+			"program_id": a.own["prg_"], "email": []string{name, "SAME" + name[4:]}[i/2%2] + "@example.com",
+		}
 	})
 	a.must(statuses(answers)[201] == 1 && statuses(answers)[409] == racers-1, "partners: %v", statuses(answers))
 	var ids []string
@@ -296,7 +311,10 @@ func samePartner(ctx context.Context, a *arena) {
 }
 
 func sameLink(ctx context.Context, a *arena) {
-	answers := a.same(ctx, "/v1/links", M{"program_id": a.own["prg_"], "partner_id": a.own["part_"], "destination_url": "https://shop.example", "value": a.w.unique("link")})
+	answers := a.same(ctx, "/v1/links", M{
+		"program_id": a.own["prg_"], "partner_id": a.own["part_"], "destination_url": "https://shop.example",
+		"value": a.w.unique("link"),
+	})
 	a.must(statuses(answers)[201] == 1 && statuses(answers)[409] == racers-1, "links: %v", statuses(answers))
 }
 
@@ -310,15 +328,22 @@ func firstSales(ctx context.Context, a *arena) {
 			firsts++
 		}
 	}
-	a.must(statuses(answers)[201] == racers && firsts == 1 && a.told(ctx, "referral.converted", click.text("referral_id")) == 1, "%d first sales of %v", firsts, statuses(answers))
+	a.must(statuses(answers)[201] == racers && firsts == 1 &&
+		a.told(ctx, "referral.converted", click.text("referral_id")) == 1, "%d first sales of %v", firsts, statuses(answers))
 }
 
 func (a *arena) click(ctx context.Context) answer {
-	return a.o.object(ctx, "/v1/clicks", M{"program_id": a.own["prg_"], "value": a.own["handle"], "landing_url": "https://shop.example", "visitor_token": a.w.unique("visitor")})
+	return a.o.object(ctx, "/v1/clicks", M{
+		"program_id": a.own["prg_"], "value": a.own["handle"], "landing_url": "https://shop.example",
+		"visitor_token": a.w.unique("visitor"),
+	})
 }
 
 func (a *arena) saleOf(customer string) M {
-	return M{"program_id": a.own["prg_"], "customer_id": customer, "external_charge_id": a.w.unique("ch"), "amount_minor": 5000, "currency": "USD"}
+	return M{
+		"program_id": a.own["prg_"], "customer_id": customer, "external_charge_id": a.w.unique("ch"), "amount_minor": 5000,
+		"currency": "USD",
+	}
 }
 
 func reassigned(ctx context.Context, a *arena) {
@@ -331,8 +356,10 @@ func reassigned(ctx context.Context, a *arena) {
 		return "POST", "/v1/sales", a.saleOf(customer)
 	})
 	var wrong int
-	err := a.w.pool.QueryRow(ctx, `SELECT count(*) FROM sales s LEFT JOIN commissions k ON k.sale_id = s.id LEFT JOIN events e ON e.subject_id = s.id AND e.type = 'sale.created'
-		WHERE s.customer_id = $1 AND (s.partner_id, s.partner_id) IS DISTINCT FROM (k.partner_id, e.partner_id)`, customer).Scan(&wrong)
+	err := a.w.pool.QueryRow(ctx,
+		`SELECT count(*) FROM sales s LEFT JOIN commissions k ON k.sale_id = s.id LEFT JOIN events e ON e.subject_id = s.id AND e.type = 'sale.created'
+		WHERE s.customer_id = $1 AND (s.partner_id, s.partner_id) IS DISTINCT FROM (k.partner_id, e.partner_id)`,
+		customer).Scan(&wrong)
 	a.must(err == nil && wrong == 0, "%d sales name another partner than their commission or event: %v", wrong, err)
 }
 
@@ -350,15 +377,19 @@ func defaultGroup(ctx context.Context, a *arena) {
 				defaults++
 			}
 		}
-		a.must(defaults <= 1 && (defaults == 1 || answers[i].body["has_more"] == true), "%d default groups at one moment", defaults)
+		a.must(defaults <= 1 && (defaults == 1 || answers[i].body["has_more"] == true), "%d default groups at one moment",
+			defaults)
 	}
 	var n int
-	err := a.w.pool.QueryRow(ctx, "SELECT count(*) FROM groups WHERE program_id = $1 AND is_default", a.own["prg_"]).Scan(&n)
+	err := a.w.pool.QueryRow(ctx, "SELECT count(*) FROM groups WHERE program_id = $1 AND is_default",
+		a.own["prg_"]).Scan(&n)
 	a.must(err == nil && n == 1, "%d default groups: %v", n, err)
 }
 
 func rotated(ctx context.Context, a *arena) {
-	id := a.o.made(ctx, "/v1/webhook_endpoints", M{"program_id": a.manual, "url": a.w.sink.web.URL + "/rotated", "event_types": []string{"affiliate.created"}})
+	id := a.o.made(ctx, "/v1/webhook_endpoints", M{
+		"program_id": a.manual, "url": a.w.sink.web.URL + "/rotated", "event_types": []string{"affiliate.created"},
+	})
 	answers := a.same(ctx, "/v1/webhook_endpoints/"+id+"/rotate_secret", nil)
 	secrets := map[string]bool{}
 	for _, r := range answers {
@@ -390,11 +421,16 @@ func partnerDeleted(ctx context.Context, a *arena) {
 }
 
 func flowChanged(ctx context.Context, a *arena) {
-	program := a.o.made(ctx, "/v1/programs", M{"name": "Flow", "website_url": "https://flow.example", "currency": "USD", "holding_period_days": 0})
+	program := a.o.made(ctx, "/v1/programs", M{
+		"name": "Flow", "website_url": "https://flow.example", "currency": "USD", "holding_period_days": 0,
+	})
 	own := things{"prg_": program}
 	customer := a.o.made(ctx, "/v1/customers", M{"program_id": program, "partner_id": a.o.partner(ctx, own)})
 	branch := func(rate int) M {
-		return M{"rate_type": "percent", "rate_value": rate, "branches": []M{{"conditions": []M{}, "rate_type": "percent", "rate_value": rate}}}
+		return M{
+			"rate_type": "percent", "rate_value": rate,
+			"branches": []M{{"conditions": []M{}, "rate_type": "percent", "rate_value": rate}},
+		}
 	}
 	flow := a.o.made(ctx, "/v1/flows", merged(branch(1000), M{"program_id": program, "name": "x"}))
 	answers := a.run(ctx, func(i int) (string, string, any) {
@@ -414,11 +450,14 @@ func flowChanged(ctx context.Context, a *arena) {
 func flagResolved(ctx context.Context, a *arena) {
 	own := a.o.subject(ctx, operations()["resolveRiskFlag"], a.own)
 	answers := a.same(ctx, "/v1/risk_flags/"+own["rsk_"]+"/resolve", M{"note": "x"})
-	a.must(statuses(answers)[200] >= 1 && a.told(ctx, "risk_flag.resolved", own["rsk_"]) == 1, "%v, told %d times", statuses(answers), a.told(ctx, "risk_flag.resolved", own["rsk_"]))
+	a.must(statuses(answers)[200] >= 1 && a.told(ctx, "risk_flag.resolved", own["rsk_"]) == 1, "%v, told %d times",
+		statuses(answers), a.told(ctx, "risk_flag.resolved", own["rsk_"]))
 }
 
 func endpointDeleted(ctx context.Context, a *arena) {
-	id := a.o.made(ctx, "/v1/webhook_endpoints", M{"program_id": a.manual, "url": a.w.sink.web.URL + "/gone", "event_types": []string{"affiliate.created"}})
+	id := a.o.made(ctx, "/v1/webhook_endpoints", M{
+		"program_id": a.manual, "url": a.w.sink.web.URL + "/gone", "event_types": []string{"affiliate.created"},
+	})
 	answers := a.run(ctx, func(i int) (string, string, any) {
 		switch i % 4 {
 		case 0:
@@ -426,7 +465,9 @@ func endpointDeleted(ctx context.Context, a *arena) {
 		case 1:
 			return "POST", "/v1/webhook_endpoints/" + id, M{"enabled": false}
 		}
-		return "POST", "/v1/webhook_endpoints/" + id + "/replay", M{"failed_since": time.Now().UTC().Add(-time.Hour).Format(time.RFC3339)}
+		return "POST", "/v1/webhook_endpoints/" + id + "/replay", M{
+			"failed_since": time.Now().UTC().Add(-time.Hour).Format(time.RFC3339),
+		}
 	})
 	deleted := 0
 	for i := 0; i < racers; i += 4 {
@@ -435,18 +476,24 @@ func endpointDeleted(ctx context.Context, a *arena) {
 		}
 	}
 	var left int
-	err := a.w.pool.QueryRow(ctx, "SELECT count(*) FROM webhook_deliveries WHERE endpoint_id = $1 AND status IN ('pending', 'retrying')", id).Scan(&left)
+	err := a.w.pool.QueryRow(ctx,
+		"SELECT count(*) FROM webhook_deliveries WHERE endpoint_id = $1 AND status IN ('pending', 'retrying')",
+		id).Scan(&left)
 	a.must(err == nil && left == 0 && deleted == 1, "%d deletions, and %d deliveries wait: %v", deleted, left, err)
 }
 
 func sameVisitor(ctx context.Context, a *arena) {
 	token := a.w.unique("visitor")
-	answers := a.same(ctx, "/v1/clicks", M{"program_id": a.own["prg_"], "value": a.own["handle"], "landing_url": "https://shop.example", "visitor_token": token})
+	answers := a.same(ctx, "/v1/clicks", M{
+		"program_id": a.own["prg_"], "value": a.own["handle"], "landing_url": "https://shop.example", "visitor_token": token,
+	})
 	referrals := map[string]bool{}
 	for _, r := range answers {
 		referrals[r.text("referral_id")] = true
 	}
-	a.must(statuses(answers)[201] == racers && len(referrals) == 1 && a.told(ctx, "referral.created", answers[0].text("referral_id")) == 1, "%v, %d referrals", statuses(answers), len(referrals))
+	a.must(statuses(answers)[201] == racers && len(referrals) == 1 &&
+		a.told(ctx, "referral.created", answers[0].text("referral_id")) == 1, "%v, %d referrals", statuses(answers),
+		len(referrals))
 }
 
 func sameCharge(ctx context.Context, a *arena) {
@@ -457,7 +504,8 @@ func sameCharge(ctx context.Context, a *arena) {
 		ids[r.text("id")] = true
 	}
 	n := a.told(ctx, "sale.created", answers[0].text("id"))
-	a.must(statuses(answers)[201] == 1 && statuses(answers)[200] == racers-1 && len(ids) == 1 && n == 1, "one charge: %v, %d sales, %d events", statuses(answers), len(ids), n)
+	a.must(statuses(answers)[201] == 1 && statuses(answers)[200] == racers-1 && len(ids) == 1 && n == 1,
+		"one charge: %v, %d sales, %d events", statuses(answers), len(ids), n)
 }
 
 // sameKey: callers that follow Retry-After all end with the same bytes.

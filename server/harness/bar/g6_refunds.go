@@ -38,7 +38,8 @@ func refundMeetsSale(ctx context.Context, a *arena) {
 		}
 		return "POST", "/v1/refunds", refund
 	})
-	all := a.o.get(ctx, "/v1/refunds?program_id="+a.own["prg_"]+"&external_refund_id="+refund["external_refund_id"].(string)).data()
+	all := a.o.get(ctx,
+		"/v1/refunds?program_id="+a.own["prg_"]+"&external_refund_id="+refund["external_refund_id"].(string)).data()
 	a.must(len(all) == 1 && all[0].text("status") == "applied", "a refund and its sale: %d refunds", len(all))
 }
 

@@ -68,7 +68,9 @@ type storm struct {
 }
 
 func (s *storm) prepare(ctx context.Context) error {
-	s.program = s.o.made(ctx, "/v1/programs", M{"name": "Storm", "website_url": "https://storm.example", "currency": "USD", "holding_period_days": 0})
+	s.program = s.o.made(ctx, "/v1/programs", M{
+		"name": "Storm", "website_url": "https://storm.example", "currency": "USD", "holding_period_days": 0,
+	})
 	s.o.made(ctx, "/v1/webhook_endpoints", M{"program_id": s.program, "url": s.w.sink.keep("/storm")})
 	s.o.made(ctx, "/v1/flows", M{"program_id": s.program, "name": "All", "rate_type": "percent", "rate_value": 2000})
 	for range 12 {
@@ -98,7 +100,8 @@ func (s *storm) rage(ctx context.Context, size Size) error {
 		return err
 	}
 	if s.cut.Load() == 0 || s.unavailable.Load() == 0 {
-		return fmt.Errorf("clients saw %d cut connections and %d answers of 503: the kills hit nothing", s.cut.Load(), s.unavailable.Load())
+		return fmt.Errorf("clients saw %d cut connections and %d answers of 503: the kills hit nothing", s.cut.Load(),
+			s.unavailable.Load())
 	}
 	return nil
 }
@@ -160,7 +163,8 @@ func (s *storm) crash(ctx context.Context, postmaster bool, rnd *rand.Rand) erro
 }
 
 func (s *storm) killBackend(ctx context.Context, rnd *rand.Rand) error {
-	rows, err := s.w.pool.Query(ctx, "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'")
+	rows, err := s.w.pool.Query(ctx,
+		"SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'")
 	if err != nil {
 		return err
 	}
@@ -185,13 +189,16 @@ func (s *storm) client(ctx context.Context, n int) error {
 	var sales []string
 	for !s.quiet.Load() {
 		path, body := "/v1/sales", text(M{
-			"program_id": s.program, "customer_id": pick(rnd, s.customers), "external_charge_id": s.w.unique("ch"), "amount_minor": 1000 + rnd.IntN(9000), "currency": "USD",
+			"program_id": s.program, "customer_id": pick(rnd, s.customers), "external_charge_id": s.w.unique("ch"),
+			"amount_minor": 1000 + rnd.IntN(9000), "currency": "USD",
 		})
 		switch r := rnd.IntN(20); {
 		case r < 3 && len(sales) > 0:
 			path, body = "/v1/sales/"+pick(rnd, sales)+"/refund", "{}"
 		case r == 3:
-			path, body = "/v1/payout_batches", text(M{"program_id": s.program, "period_end": time.Now().UTC().Format(time.RFC3339Nano), "partner_id": pick(rnd, s.payees)})
+			path, body = "/v1/payout_batches", text(M{
+				"program_id": s.program, "period_end": time.Now().UTC().Format(time.RFC3339Nano), "partner_id": pick(rnd, s.payees),
+			})
 		case r == 4:
 			if id := s.payout(ctx, rnd); id != "" {
 				path, body = "/v1/payouts/"+id+"/mark_paid", "{}"
@@ -200,7 +207,9 @@ func (s *storm) client(ctx context.Context, n int) error {
 			path, body = "/v1/tags", text(M{"program_id": s.program, "name": s.w.unique("tag")})
 		}
 		key := s.w.unique("storm")
-		a, err := s.insist(ctx, call{method: "POST", path: path, key: s.o.key, body: body, header: pairs([]string{"Idempotency-Key", key})})
+		a, err := s.insist(ctx, call{
+			method: "POST", path: path, key: s.o.key, body: body, header: pairs([]string{"Idempotency-Key", key}),
+		})
 		if err != nil {
 			return err
 		}
@@ -273,13 +282,15 @@ func (s *storm) verify(ctx context.Context, f *figures) error {
 			continue
 		}
 		now := s.o.get(ctx, "/v1/sales/"+e.ID)
-		if now.text("external_charge_id") != a.text("external_charge_id") || now.int("amount_minor") != a.int("amount_minor") {
+		if now.text("external_charge_id") != a.text("external_charge_id") ||
+			now.int("amount_minor") != a.int("amount_minor") {
 			s.w.fault("a sale that was acknowledged is another: %s, %s", now.raw, a.raw)
 		}
 		charges[now.text("external_charge_id")] = true
 	}
 	var sales, told int
-	err := s.w.pool.QueryRow(ctx, `SELECT (SELECT count(*) FROM sales WHERE program_id = $1), (SELECT count(DISTINCT subject_id) FROM events WHERE program_id = $1 AND type = 'sale.created')`, s.program).Scan(&sales, &told)
+	err := s.w.pool.QueryRow(ctx,
+		`SELECT (SELECT count(*) FROM sales WHERE program_id = $1), (SELECT count(DISTINCT subject_id) FROM events WHERE program_id = $1 AND type = 'sale.created')`, s.program).Scan(&sales, &told)
 	if err != nil {
 		return err
 	}

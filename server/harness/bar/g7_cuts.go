@@ -34,7 +34,8 @@ func (s *storm) cuts(ctx context.Context, n int, f *figures) (err error) {
 		}
 		made++
 		c := call{method: "POST", path: "/v1/sales", key: s.o.key, at: p.addr, header: header, body: M{
-			"program_id": s.program, "customer_id": s.customers[0], "external_charge_id": charge, "amount_minor": 500, "currency": "USD",
+			"program_id": s.program, "customer_id": s.customers[0], "external_charge_id": charge, "amount_minor": 500,
+			"currency": "USD",
 		}}
 		proxy.armed.Store(true)
 		a, err := s.w.send(ctx, c)
@@ -46,7 +47,8 @@ func (s *storm) cuts(ctx context.Context, n int, f *figures) (err error) {
 			s.w.fault("a cut commit answers %d %s %v", a.status, a.raw, err)
 		}
 		var id string
-		if err := s.w.pool.QueryRow(ctx, "SELECT id FROM sales WHERE program_id = $1 AND external_charge_id = $2", s.program, charge).Scan(&id); err == nil {
+		if err := s.w.pool.QueryRow(ctx, "SELECT id FROM sales WHERE program_id = $1 AND external_charge_id = $2", s.program,
+			charge).Scan(&id); err == nil {
 			cut++ // it is there, and nobody was told
 		}
 		want, replayed := 200, false

@@ -73,7 +73,10 @@ func (h *hooks) prepare(ctx context.Context, size Size) (err error) {
 	}
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
-	for name, url := range map[string]string{"refused": closed.URL, "self-signed": h.tls.URL, "no TLS": "https://" + h.bad.listener.Addr().String() + "/tls", "no name": "http://no-such-host.invalid/"} {
+	for name, url := range map[string]string{
+		"refused": closed.URL, "self-signed": h.tls.URL, "no TLS": "https://" + h.bad.listener.Addr().String() + "/tls",
+		"no name": "http://no-such-host.invalid/",
+	} {
 		h.receive(ctx, behaviour{name: name}, url)
 	}
 	h.begin(ctx)
@@ -97,14 +100,17 @@ func (h *hooks) begin(ctx context.Context) {
 	if h.program != "" {
 		h.o.object(ctx, "/v1/partners", M{"program_id": h.program, "email": h.w.unique("hook") + "@example.com"})
 	}
-	h.program = h.o.made(ctx, "/v1/programs", M{"name": "Hooks", "website_url": "https://hooks.example", "currency": "USD"})
+	h.program = h.o.made(ctx, "/v1/programs", M{
+		"name": "Hooks", "website_url": "https://hooks.example", "currency": "USD",
+	})
 }
 
 // healthy sends many events to a receiver that is well while others hang: they
 // come in order, one at a time, soon, and signed.
 func (h *hooks) healthy(ctx context.Context, n int, f *figures) error {
 	h.good = h.endpoint(ctx, h.w.sink.keep("/healthy"), "affiliate.updated")
-	partner := h.o.object(ctx, "/v1/partners", M{"program_id": h.program, "email": h.w.unique("hook") + "@example.com"}).text("id")
+	partner := h.o.object(ctx, "/v1/partners",
+		M{"program_id": h.program, "email": h.w.unique("hook") + "@example.com"}).text("id")
 	for i := range n {
 		h.o.object(ctx, "/v1/partners/"+partner, M{"first_name": fmt.Sprint("Ada ", i)})
 	}
@@ -141,7 +147,8 @@ func (h *hooks) healthy(ctx context.Context, n int, f *figures) error {
 }
 
 func (h *hooks) order(ctx context.Context) ([]string, error) {
-	rows, err := h.w.pool.Query(ctx, "SELECT id FROM events WHERE program_id = $1 AND type = 'affiliate.updated' ORDER BY seq", h.program)
+	rows, err := h.w.pool.Query(ctx,
+		"SELECT id FROM events WHERE program_id = $1 AND type = 'affiliate.updated' ORDER BY seq", h.program)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +171,8 @@ func (h *hooks) signed(r received) {
 		if err := check(r.header, []byte(r.body), secret, r.arrived); err != nil {
 			h.w.fault("a delivery does not verify: %v", err)
 		}
-		if check(r.header, []byte(r.body+" "), secret, r.arrived) == nil || check(r.header, []byte(r.body), "whsec_AAAA", r.arrived) == nil {
+		if check(r.header, []byte(r.body+" "), secret, r.arrived) == nil ||
+			check(r.header, []byte(r.body), "whsec_AAAA", r.arrived) == nil {
 			h.w.fault("a changed delivery verifies")
 		}
 	}
@@ -218,7 +226,8 @@ func (h *hooks) replay(ctx context.Context) {
 	for range 250 {
 		if got := h.w.sink.got("/healthy"); len(got) > len(before) {
 			again := got[len(got)-1]
-			if again.body != first.body || again.header.Get("Rail-Event-Id") != first.header.Get("Rail-Event-Id") || again.header.Get("Rail-Delivery-Id") == first.header.Get("Rail-Delivery-Id") {
+			if again.body != first.body || again.header.Get("Rail-Event-Id") != first.header.Get("Rail-Event-Id") ||
+				again.header.Get("Rail-Delivery-Id") == first.header.Get("Rail-Delivery-Id") {
 				h.w.fault("a replay is another event: %s, first %s", again.body, first.body)
 			}
 			return

@@ -70,7 +70,10 @@ func (f *fuzzer) prepare(ctx context.Context, n int) error {
 		}
 		f.families = append(f.families, m)
 		if i%2 == 0 { // so that there are commissions to approve
-			o.object(ctx, "/v1/flows", M{"program_id": own["prg_"], "name": "manual", "rate_type": "percent", "rate_value": 1000, "approval_mode": "manual", "priority": 1})
+			o.object(ctx, "/v1/flows", M{
+				"program_id": own["prg_"], "name": "manual", "rate_type": "percent", "rate_value": 1000, "approval_mode": "manual",
+				"priority": 1,
+			})
 		}
 		if i == 1 { // so that its sales ask all that they can be made to
 			o.fillFlows(ctx, own)
@@ -258,15 +261,23 @@ func (f *fuzzer) hostile(g *generator, op *operation, c *call) {
 		}
 	case 1, 2:
 		if len(op.query) > 0 {
-			c.path = with(op.in(g.own[op.prefix]), queryOf(op, g.own), url.QueryEscape(pick(g.rnd, op.query).name)+"="+url.QueryEscape(pick(g.rnd, hostileTexts)))
+			c.path = with(op.in(g.own[op.prefix]), queryOf(op, g.own),
+				url.QueryEscape(pick(g.rnd, op.query).name)+"="+url.QueryEscape(pick(g.rnd, hostileTexts)))
 		}
 	case 3:
-		c.path = with(op.in(g.own[op.prefix]), queryOf(op, g.own), pick(g.rnd, []string{"%zz", "a;b", "x=1", "=", "&&&", "limit=1&limit=2", "expand[]=x", "include[]=x", "%00=1", "program_id=prg_x"}))
+		c.path = with(op.in(g.own[op.prefix]), queryOf(op, g.own), pick(g.rnd, []string{
+			"%zz", "a;b", "x=1", "=", "&&&", "limit=1&limit=2", "expand[]=x", "include[]=x", "%00=1", "program_id=prg_x",
+		}))
 	case 4:
 		c.header.Set("Idempotency-Key", pick(g.rnd, []string{"", strings.Repeat("k", 256), "caf\u00e9", "same", "same"}))
 	case 5:
-		name := pick(g.rnd, []string{"Content-Type", "Content-Encoding", "X-Rail-Version", "Rail-Signature", "Authorization", "If-None-Match", "Accept"})
-		c.header.Set(name, pick(g.rnd, []string{"x", "text/plain", "gzip", "application/json; charset=latin1", "t=1,v1=00", "Bearer " + pick(g.rnd, f.keys), "Basic x", "*"}))
+		name := pick(g.rnd, []string{
+			"Content-Type", "Content-Encoding", "X-Rail-Version", "Rail-Signature", "Authorization", "If-None-Match", "Accept",
+		})
+		c.header.Set(name, pick(g.rnd, []string{
+			"x", "text/plain", "gzip", "application/json; charset=latin1", "t=1,v1=00", "Bearer " + pick(g.rnd, f.keys),
+			"Basic x", "*",
+		}))
 	case 6:
 		c.op, c.method = nil, pick(g.rnd, []string{"PUT", "PATCH", "HEAD", "OPTIONS", "DELETE", "GET", "POST"})
 		if c.method == op.method || c.method == "DELETE" {
@@ -313,7 +324,9 @@ func (f *fuzzer) follow(ctx context.Context, g *generator, m *family, op *operat
 		return err
 	}
 	if op.id == "createSale" && g.oneIn(3) {
-		a, err := f.w.send(ctx, call{method: "GET", path: "/v1/commissions?program_id=" + a.text("program_id") + "&sale_id=" + id, key: m.org.key})
+		a, err := f.w.send(ctx, call{
+			method: "GET", path: "/v1/commissions?program_id=" + a.text("program_id") + "&sale_id=" + id, key: m.org.key,
+		})
 		if err != nil {
 			return err
 		}

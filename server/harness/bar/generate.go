@@ -102,7 +102,8 @@ func (g *generator) integer(s *openapi3.Schema) any {
 }
 
 var niceTexts = []string{
-	"plain", "US", "DE", "USD", "EUR", "JPY", "#0a1b2c", "a-b", "ref", "2026-08-31", "zoë", "日本語", "😀 ok", "O'Brien; --", "a%b_c\\", "x y", "\u202e right", "e\u0301", "<b>&amp;", "{}",
+	"plain", "US", "DE", "USD", "EUR", "JPY", "#0a1b2c", "a-b", "ref", "2026-08-31", "zoë", "日本語", "😀 ok", "O'Brien; --",
+	"a%b_c\\", "x y", "\u202e right", "e\u0301", "<b>&amp;", "{}",
 }
 
 func (g *generator) text(s *openapi3.Schema, name string) string {
@@ -122,7 +123,8 @@ func (g *generator) text(s *openapi3.Schema, name string) string {
 	}
 	for _, c := range append(candidates, niceTexts...) {
 		long := uint64(len([]rune(c)))
-		if (s.Pattern == "" || pattern(s.Pattern).MatchString(c)) && long >= s.MinLength && (s.MaxLength == nil || long <= *s.MaxLength) {
+		if (s.Pattern == "" || pattern(s.Pattern).MatchString(c)) && long >= s.MinLength &&
+			(s.MaxLength == nil || long <= *s.MaxLength) {
 			return c
 		}
 	}
@@ -169,7 +171,9 @@ func (g *generator) spoil(s *openapi3.Schema, body M) (raw, how string) {
 		if !p.Type.Includes("integer") {
 			return "", ""
 		}
-		body[name] = json.RawMessage(pick(g.rnd, []string{"1.5", "1e3", "10.0", `"10"`, "true", "9223372036854775808", "-9223372036854775809", "1e400", "[]"}))
+		body[name] = json.RawMessage(pick(g.rnd, []string{
+			"1.5", "1e3", "10.0", `"10"`, "true", "9223372036854775808", "-9223372036854775809", "1e400", "[]",
+		}))
 		return text(body), name + " is no integer"
 	case 6:
 		if p.Pattern == "" && idPrefix(p) == "" || len(p.OneOf) > 0 {
@@ -178,7 +182,11 @@ func (g *generator) spoil(s *openapi3.Schema, body M) (raw, how string) {
 		body[name] = "~ no match ~"
 		return text(body), name + " off its pattern"
 	case 7:
-		return pick(g.rnd, []string{"null", "[]", `"x"`, "1", text(body) + " {}", text(body)[1:], "{", "\ufeff{}", `{"a":1,"a":2}`, `{"a":"\ud800"}`, "{\"a\":\"\xff\"}", `{"a":"\u0000"}`, strings.Repeat(`{"a":`, 60) + "1" + strings.Repeat("}", 60)}), "no object"
+		return pick(g.rnd,
+			[]string{
+				"null", "[]", `"x"`, "1", text(body) + " {}", text(body)[1:], "{", "\ufeff{}", `{"a":1,"a":2}`, `{"a":"\ud800"}`,
+				"{\"a\":\"\xff\"}", `{"a":"\u0000"}`, strings.Repeat(`{"a":`, 60) + "1" + strings.Repeat("}", 60),
+			}), "no object"
 	}
 	if !p.Type.Includes("string") || len(p.OneOf) > 0 {
 		return "", ""
@@ -188,9 +196,12 @@ func (g *generator) spoil(s *openapi3.Schema, body M) (raw, how string) {
 }
 
 var hostileTexts = []string{
-	"", " ", "'", "\"", "\\", "%", "_", "$1", "--", "';DROP TABLE sales;--", "../../etc/passwd", "\u0000", "\uffff", "\ufeff", "\u2028", "\u202e", "null", "true", "-1", "1e309", "NaN",
-	"9223372036854775808", "prg_", "prg_x", "sample_prg_1", "evt_test_1", "2026-02-30", "0000-01-01", "9999-12-31T23:59:59-23:59", "10000-01-01T00:00:00Z", "infinity", "now",
-	"2026-01-01T24:00:00Z", "javascript:alert(1)", "http://127.0.0.1/", "http://[::1]/", "https://u:p@example.com", "a@b", "@", "x@y..z", "${jndi:ldap://x}", "<script>", "\r\nX: y", "%00", "%ff", "..%2f",
+	"", " ", "'", "\"", "\\", "%", "_", "$1", "--", "';DROP TABLE sales;--", "../../etc/passwd", "\u0000", "\uffff",
+	"\ufeff", "\u2028", "\u202e", "null", "true", "-1", "1e309", "NaN",
+	"9223372036854775808", "prg_", "prg_x", "sample_prg_1", "evt_test_1", "2026-02-30", "0000-01-01",
+	"9999-12-31T23:59:59-23:59", "10000-01-01T00:00:00Z", "infinity", "now",
+	"2026-01-01T24:00:00Z", "javascript:alert(1)", "http://127.0.0.1/", "http://[::1]/", "https://u:p@example.com", "a@b",
+	"@", "x@y..z", "${jndi:ldap://x}", "<script>", "\r\nX: y", "%00", "%ff", "..%2f",
 }
 
 // hostile is any value at all.
@@ -201,7 +212,9 @@ func (g *generator) hostile(depth int) any {
 	case 1:
 		return g.oneIn(2)
 	case 2:
-		return pick(g.rnd, []int64{0, -1, 1, 1 << 31, 1 << 53, 1<<63 - 1, -1 << 63, 99999999999999, 100000000000000, 999999999999})
+		return pick(g.rnd, []int64{
+			0, -1, 1, 1 << 31, 1 << 53, 1<<63 - 1, -1 << 63, 99999999999999, 100000000000000, 999999999999,
+		})
 	case 3:
 		if depth < 6 {
 			return []any{g.hostile(depth + 1), g.hostile(depth + 1)}

@@ -17,29 +17,57 @@ func (o *org) populate(ctx context.Context, stem string) (things, error) {
 		return a
 	}
 	add("prg_", "/v1/programs", M{
-		"name": stem, "website_url": "https://" + stem + ".example", "currency": "USD", "subdomain": stem, "holding_period_days": 0, "block_self_referrals": false,
+		"name": stem, "website_url": "https://" + stem + ".example", "currency": "USD", "subdomain": stem,
+		"holding_period_days": 0, "block_self_referrals": false,
 	})
 	program := own["prg_"]
-	add("whe_", "/v1/webhook_endpoints", M{"program_id": program, "url": o.w.sink.web.URL + "/" + stem, "event_types": []string{"affiliate.created"}})
+	add("whe_", "/v1/webhook_endpoints", M{
+		"program_id": program, "url": o.w.sink.web.URL + "/" + stem, "event_types": []string{"affiliate.created"},
+	})
 	add("grp_", "/v1/groups", M{"program_id": program, "name": stem})
 	add("tag_", "/v1/tags", M{"program_id": program, "name": stem})
-	add("part_", "/v1/partners", M{"program_id": program, "email": stem + "@example.com", "handle": stem, "group_id": own["grp_"], "metadata": M{"k": stem}})
+	add("part_", "/v1/partners", M{
+		"program_id": program, "email": stem + "@example.com", "handle": stem, "group_id": own["grp_"],
+		"metadata": M{"k": stem},
+	})
 	o.object(ctx, "/v1/partners/"+own["part_"], M{"tag_ids": []string{own["tag_"]}})
-	add("lnk_", "/v1/links", M{"program_id": program, "partner_id": own["part_"], "destination_url": "https://shop.example/" + stem, "value": stem + ".link"})
-	add("cpn_", "/v1/coupons", M{"program_id": program, "code": stem, "partner_id": own["part_"], "external_id": "promo_" + stem})
-	add("flw_", "/v1/flows", M{"program_id": program, "name": stem, "rate_type": "percent", "rate_value": 2000, "branches": []M{{"conditions": []M{}, "rate_type": "percent", "rate_value": 2000}}})
-	click := add("clk_", "/v1/clicks", M{"program_id": program, "value": stem + ".link", "landing_url": "https://shop.example/" + stem, "visitor_token": "visitor-" + stem})
+	add("lnk_", "/v1/links", M{
+		"program_id": program, "partner_id": own["part_"], "destination_url": "https://shop.example/" + stem,
+		"value": stem + ".link",
+	})
+	add("cpn_", "/v1/coupons", M{
+		"program_id": program, "code": stem, "partner_id": own["part_"], "external_id": "promo_" + stem,
+	})
+	add("flw_", "/v1/flows", M{
+		"program_id": program, "name": stem, "rate_type": "percent", "rate_value": 2000,
+		"branches": []M{{"conditions": []M{}, "rate_type": "percent", "rate_value": 2000}},
+	})
+	click := add("clk_", "/v1/clicks", M{
+		"program_id": program, "value": stem + ".link", "landing_url": "https://shop.example/" + stem,
+		"visitor_token": "visitor-" + stem,
+	})
 	own["ref_"] = click.text("referral_id")
-	add("cus_", "/v1/customers", M{"program_id": program, "click_id": own["clk_"], "email": "buyer@" + stem + ".example", "external_customer_id": "ext_" + stem})
-	add("sale_", "/v1/sales", M{"program_id": program, "customer_id": own["cus_"], "external_charge_id": "ch_" + stem, "amount_minor": 4999, "currency": "USD"})
-	add("com_", "/v1/commissions", M{"program_id": program, "partner_id": own["part_"], "amount_minor": 500, "reason": stem})
+	add("cus_", "/v1/customers", M{
+		"program_id": program, "click_id": own["clk_"], "email": "buyer@" + stem + ".example",
+		"external_customer_id": "ext_" + stem,
+	})
+	add("sale_", "/v1/sales", M{
+		"program_id": program, "customer_id": own["cus_"], "external_charge_id": "ch_" + stem, "amount_minor": 4999,
+		"currency": "USD",
+	})
+	add("com_", "/v1/commissions", M{
+		"program_id": program, "partner_id": own["part_"], "amount_minor": 500, "reason": stem,
+	})
 	add("tax_", "/v1/tax_form_statuses", M{"partner_id": own["part_"], "type": "w9", "status": "submitted"})
 	add("app_", "/v1/applications", M{"program_id": program, "email": "new@" + stem + ".example", "handle": stem + "-new"})
-	o.object(ctx, "/v1/customers", M{"program_id": program, "partner_id": own["part_"], "email": stem + "@example.com"}) // makes a risk flag
+	// makes a risk flag
+	o.object(ctx, "/v1/customers", M{"program_id": program, "partner_id": own["part_"], "email": stem + "@example.com"})
 	add("res_", "/v1/resources", M{"program_id": program, "title": stem, "url": "https://" + stem + ".example"})
 	payee := o.made(ctx, "/v1/partners", M{"program_id": program, "email": "payee@" + stem + ".example"})
 	o.object(ctx, "/v1/commissions", M{"program_id": program, "partner_id": payee, "amount_minor": 700, "reason": stem})
-	o.object(ctx, "/v1/payout_batches", M{"program_id": program, "period_end": time.Now().UTC().Format(time.RFC3339Nano), "partner_id": payee})
+	o.object(ctx, "/v1/payout_batches", M{
+		"program_id": program, "period_end": time.Now().UTC().Format(time.RFC3339Nano), "partner_id": payee,
+	})
 	o.others(ctx, own)
 	return own, o.found(ctx, own)
 }
@@ -57,7 +85,8 @@ func (o *org) fillFlows(ctx context.Context, own things) {
 	}
 	for i := range 16 {
 		o.object(ctx, "/v1/flows", M{
-			"program_id": own["prg_"], "name": fmt.Sprint("Full ", i), "action": "switch_group", "target_group_id": own["grp_"], "branches": branches,
+			"program_id": own["prg_"], "name": fmt.Sprint("Full ", i), "action": "switch_group", "target_group_id": own["grp_"],
+			"branches": branches,
 		})
 	}
 }
@@ -65,7 +94,8 @@ func (o *org) fillFlows(ctx context.Context, own things) {
 // others makes what the description has learnt since, by its own examples.
 func (o *org) others(ctx context.Context, own things) {
 	for _, op := range sorted() {
-		if op.method == "POST" && !op.takesID() && !op.later && op.makes != "" && own[op.makes] == "" && op.body != nil && op.id != "createPayoutBatch" {
+		if op.method == "POST" && !op.takesID() && !op.later && op.makes != "" && own[op.makes] == "" && op.body != nil &&
+			op.id != "createPayoutBatch" {
 			own[op.makes] = o.made(ctx, op.path, o.w.wellFormed(op, own))
 		}
 	}
@@ -74,7 +104,8 @@ func (o *org) others(ctx context.Context, own things) {
 // found takes what follows from other objects out of the lists.
 func (o *org) found(ctx context.Context, own things) error {
 	for _, op := range sorted() {
-		if !op.pages() && op.id != "listRiskFlags" || op.later || op.makes == "" || own[op.makes] != "" || op.takesID() && own[op.prefix] == "" {
+		if !op.pages() && op.id != "listRiskFlags" || op.later || op.makes == "" || own[op.makes] != "" ||
+			op.takesID() && own[op.prefix] == "" {
 			continue
 		}
 		for range 200 { // deliveries are made by the sender, a moment later

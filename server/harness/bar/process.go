@@ -55,8 +55,10 @@ func newInstance(binary, dsn string, key [32]byte, environ ...string) (*instance
 	}
 	p := &instance{binary: binary, addr: addr, home: home}
 	p.environ = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "RAIL_DATA_DIR=" + home, "RAIL_DATABASE_URL=" + dsn, "RAIL_SECRET_KEY=" + hex.EncodeToString(key[:]),
-		"RAIL_ADDR=" + addr, "RAIL_DB_MAX_CONNS=16", "RAIL_LOG_LEVEL=error", "RAIL_TRUSTED_PROXIES=127.0.0.0/8", "RAIL_SMTP_URL=dir:" + filepath.Join(home, "mail"),
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "RAIL_DATA_DIR=" + home, "RAIL_DATABASE_URL=" + dsn,
+		"RAIL_SECRET_KEY=" + hex.EncodeToString(key[:]),
+		"RAIL_ADDR=" + addr, "RAIL_DB_MAX_CONNS=16", "RAIL_LOG_LEVEL=error", "RAIL_TRUSTED_PROXIES=127.0.0.0/8",
+		"RAIL_SMTP_URL=dir:" + filepath.Join(home, "mail"),
 	}, environ...)
 	return p, p.start()
 }

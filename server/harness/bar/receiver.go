@@ -82,9 +82,12 @@ func say(c net.Conn, format string, args ...any) { _, _ = fmt.Fprintf(c, format,
 // than one listener; tests of package webhook have them.
 func behaviours() []behaviour {
 	var out []behaviour
-	for _, status := range []int{200, 201, 202, 204, 299, 300, 301, 302, 303, 307, 308, 400, 401, 404, 410, 422, 429, 451, 500, 502, 503, 504} {
+	for _, status := range []int{
+		200, 201, 202, 204, 299, 300, 301, 302, 303, 307, 308, 400, 401, 404, 410, 422, 429, 451, 500, 502, 503, 504,
+	} {
 		out = append(out, behaviour{fmt.Sprint("status-", status), status < 300, func(c net.Conn, b *badReceiver) {
-			say(c, "HTTP/1.1 %d X\r\nLocation: %s\r\nRetry-After: 86400\r\nRefresh: 0;url=%s\r\nSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n", status, b.to, b.to)
+			say(c,
+				"HTTP/1.1 %d X\r\nLocation: %s\r\nRetry-After: 86400\r\nRefresh: 0;url=%s\r\nSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n", status, b.to, b.to)
 		}})
 	}
 	const ok = "HTTP/1.1 200 OK\r\n"

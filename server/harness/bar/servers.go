@@ -139,7 +139,9 @@ type org struct {
 
 func (w *world) org(ctx context.Context, name string) (*org, error) {
 	o := &org{w: w, id: ident.New(ident.Organization)}
-	err := db.New().OrganizationInsert(ctx, w.pool, db.OrganizationInsertParams{ID: o.id, Name: name, CreatedAt: clock.System{}.Now()})
+	err := db.New().OrganizationInsert(ctx, w.pool, db.OrganizationInsertParams{
+		ID: o.id, Name: name, CreatedAt: clock.System{}.Now(),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +161,8 @@ func (w *world) limitedKey(ctx context.Context, org string, live bool, limit int
 		scopes = []string{}
 	}
 	return token, db.New().APIKeyInsert(ctx, w.pool, db.APIKeyInsertParams{
-		ID: ident.New(ident.APIKey), OrgID: org, UserID: ident.New(ident.User), Hash: w.keeper.HashAPIKey(token), Last4: token[len(token)-4:],
+		ID: ident.New(ident.APIKey), OrgID: org, UserID: ident.New(ident.User), Hash: w.keeper.HashAPIKey(token),
+		Last4:    token[len(token)-4:],
 		Livemode: live, Scopes: scopes, RateLimit: limit, Version: "2026-08-21", CreatedAt: clock.System{}.Now(),
 	})
 }

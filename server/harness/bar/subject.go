@@ -18,20 +18,28 @@ func (o *org) subject(ctx context.Context, op *operation, own things) things {
 		own["com_"] = o.first(ctx, "/v1/commissions?program_id="+own["prg_"]+"&sale_id="+sale)
 	case "markPayoutPaid", "deletePayout", "createPayoutBatch":
 		payee := o.partner(ctx, own)
-		o.object(ctx, "/v1/commissions", M{"program_id": own["prg_"], "partner_id": payee, "amount_minor": 700, "reason": "x"})
+		o.object(ctx, "/v1/commissions", M{
+			"program_id": own["prg_"], "partner_id": payee, "amount_minor": 700, "reason": "x",
+		})
 		if own["part_"] = payee; op.id != "createPayoutBatch" {
-			o.object(ctx, "/v1/payout_batches", M{"program_id": own["prg_"], "period_end": time.Now().UTC().Format(time.RFC3339Nano), "partner_id": payee})
+			o.object(ctx, "/v1/payout_batches", M{
+				"program_id": own["prg_"], "period_end": time.Now().UTC().Format(time.RFC3339Nano), "partner_id": payee,
+			})
 			own["pyt_"] = o.first(ctx, "/v1/payouts?program_id="+own["prg_"]+"&partner_id="+payee)
 		}
 	case "approveApplication", "rejectApplication", "withdrawApplication":
-		own["app_"] = o.made(ctx, "/v1/applications", M{"program_id": own["prg_"], "email": o.w.unique("app") + "@example.com"})
+		own["app_"] = o.made(ctx, "/v1/applications", M{
+			"program_id": own["prg_"], "email": o.w.unique("app") + "@example.com",
+		})
 	case "resolveRiskFlag", "reviewRiskFlag":
 		email := o.w.unique("self") + "@example.com"
 		partner := o.made(ctx, "/v1/partners", M{"program_id": own["prg_"], "email": email})
 		o.object(ctx, "/v1/customers", M{"program_id": own["prg_"], "partner_id": partner, "email": email})
 		own["rsk_"] = o.first(ctx, "/v1/risk_flags?program_id="+own["prg_"]+"&partner_id="+partner)
 	case "pauseCampaign":
-		own["camp_"] = o.made(ctx, "/v1/campaigns", M{"program_id": own["prg_"], "name": "x", "subject": "x", "body": "x", "scheduled_at": time.Now().UTC().Add(time.Hour)})
+		own["camp_"] = o.made(ctx, "/v1/campaigns", M{
+			"program_id": own["prg_"], "name": "x", "subject": "x", "body": "x", "scheduled_at": time.Now().UTC().Add(time.Hour),
+		})
 	default:
 		if resource := showing(); op.takesID() && !idempotentAgain[op.prefix] && resource != nil {
 			o.remake(ctx, op, own)
@@ -42,7 +50,8 @@ func (o *org) subject(ctx context.Context, op *operation, own things) things {
 
 // idempotentAgain are the types whose operations can be called again and again.
 var idempotentAgain = map[string]bool{
-	"prg_": true, "part_": true, "grp_": true, "tag_": true, "lnk_": true, "cpn_": true, "cus_": true, "flw_": true, "res_": true, "whe_": true, "whd_": true,
+	"prg_": true, "part_": true, "grp_": true, "tag_": true, "lnk_": true, "cpn_": true, "cus_": true, "flw_": true,
+	"res_": true, "whe_": true, "whd_": true,
 }
 
 // remake makes an object of a type that the bar knows nothing of.
@@ -61,7 +70,8 @@ func (o *org) partner(ctx context.Context, own things) string {
 
 func (o *org) sale(ctx context.Context, own things) string {
 	return o.made(ctx, "/v1/sales", M{
-		"program_id": own["prg_"], "customer_id": own["cus_"], "external_charge_id": o.w.unique("ch"), "amount_minor": 5000, "currency": "USD",
+		"program_id": own["prg_"], "customer_id": own["cus_"], "external_charge_id": o.w.unique("ch"), "amount_minor": 5000,
+		"currency": "USD",
 	})
 }
 

@@ -24,7 +24,10 @@ func dial(addr, key string) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client{conn: conn, in: bufio.NewReaderSize(conn, 32<<10), head: " HTTP/1.1\r\nHost: " + addr + "\r\nAuthorization: Bearer " + key + "\r\n"}, nil
+	return &client{
+		conn: conn, in: bufio.NewReaderSize(conn, 32<<10),
+		head: " HTTP/1.1\r\nHost: " + addr + "\r\nAuthorization: Bearer " + key + "\r\n",
+	}, nil
 }
 
 func (c *client) close() { _ = c.conn.Close() } // nothing is under way

@@ -54,7 +54,8 @@ func (w world) numbers() *strings.Replacer {
 		name  string
 		value int
 	}{ // longer names before those that they begin with
-		{"$programs", programs}, {"$program", programBase}, {"$partners", partners}, {"$partner", partnerBase}, {"$customers", w.Customers},
+		{"$programs", programs}, {"$program", programBase}, {"$partners", partners}, {"$partner", partnerBase},
+		{"$customers", w.Customers},
 		{"$customer", customerBase}, {"$hots", hotCustomers}, {"$hot", hotBase}, {"$sale", saleBase}, {"$rows", w.Sales},
 	} {
 		pairs = append(pairs, p.name, strconv.Itoa(p.value))
@@ -66,7 +67,8 @@ func (w world) numbers() *strings.Replacer {
 // them again.
 func dropIndexes(ctx context.Context, conn *pgx.Conn) ([]string, error) {
 	rows, err := conn.Query(ctx, `SELECT i.indexrelid::regclass::text, pg_get_indexdef(i.indexrelid) FROM pg_index i
-WHERE i.indrelid::regclass::text IN (`+bulk+`) AND NOT EXISTS (SELECT 1 FROM pg_constraint c WHERE c.conindid = i.indexrelid)`)
+WHERE i.indrelid::regclass::text IN (`+bulk+
+		`) AND NOT EXISTS (SELECT 1 FROM pg_constraint c WHERE c.conindid = i.indexrelid)`)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,9 @@ type Private struct {
 
 // settings keep a checkpoint from falling into some runs and not into others;
 // everything else is PostgreSQL's default.
-var settings = []string{"ALTER SYSTEM SET max_wal_size = '8GB'", "ALTER SYSTEM SET checkpoint_timeout = '30min'", "SELECT pg_reload_conf()"}
+var settings = []string{
+	"ALTER SYSTEM SET max_wal_size = '8GB'", "ALTER SYSTEM SET checkpoint_timeout = '30min'", "SELECT pg_reload_conf()",
+}
 
 // NewDatabase starts a server in a new directory under within (the temporary
 // directory where that is empty), with an empty database at the current schema.

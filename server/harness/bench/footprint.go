@@ -34,7 +34,8 @@ func (b *bench) footprint(ctx context.Context) error {
 	if err := process.Build(ctx, rail); err != nil {
 		return err
 	}
-	p, took, err := launch(ctx, rail, b.db.dir, "RAIL_DATABASE_URL="+b.db.DSN, "RAIL_SECRET_KEY="+hex.EncodeToString(b.config.SecretKey[:]))
+	p, took, err := launch(ctx, rail, b.db.dir, "RAIL_DATABASE_URL="+b.db.DSN,
+		"RAIL_SECRET_KEY="+hex.EncodeToString(b.config.SecretKey[:]))
 	if err != nil {
 		return err
 	}
@@ -44,7 +45,8 @@ func (b *bench) footprint(ctx context.Context) error {
 	if err := errors.Join(err, ended); err != nil {
 		return err
 	}
-	fmt.Fprintf(b.Out, "memory: at most %.0f MB resident, %d connections, %d requests of every kind\n", memory, connections, connections*each)
+	fmt.Fprintf(b.Out, "memory: at most %.0f MB resident, %d connections, %d requests of every kind\n", memory,
+		connections, connections*each)
 	if p, took, err = launch(ctx, rail, filepath.Join(b.db.dir, "fresh"), "RAIL_LOG_LEVEL=error"); err != nil {
 		return err
 	}
@@ -103,7 +105,8 @@ func launch(ctx context.Context, rail, dir string, environ ...string) (running, 
 		return running{}, 0, err
 	}
 	cmd := exec.CommandContext(ctx, rail, "serve", "--migrate")
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "RAIL_DATA_DIR=" + dir, "RAIL_ADDR=" + addr}, environ...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "RAIL_DATA_DIR=" + dir, "RAIL_ADDR=" + addr},
+		environ...)
 	var log strings.Builder
 	cmd.Stderr = &log
 	began := time.Now()
@@ -111,12 +114,14 @@ func launch(ctx context.Context, rail, dir string, environ ...string) (running, 
 		return running{}, 0, err
 	}
 	for time.Since(began) < time.Minute {
-		if res, err := http.Get("http://" + addr + "/readyz"); err == nil && res.Body.Close() == nil && res.StatusCode == http.StatusOK {
+		if res, err := http.Get("http://" + addr + "/readyz"); err == nil && res.Body.Close() == nil &&
+			res.StatusCode == http.StatusOK {
 			return running{cmd, addr}, time.Since(began), nil
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
-	return running{}, 0, errors.Join(fmt.Errorf("the server does not become ready:\n%s", log.String()), cmd.Process.Kill(), cmd.Wait())
+	return running{}, 0, errors.Join(fmt.Errorf("the server does not become ready:\n%s", log.String()), cmd.Process.Kill(),
+		cmd.Wait())
 }
 
 // end stops the binary and returns the most memory that it had, in megabytes.

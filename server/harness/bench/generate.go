@@ -53,7 +53,9 @@ func Generate(in io.Reader, out io.Writer) error {
 	elapsed := time.Since(began)
 	fmt.Fprintln(out, "done")
 	slices.Sort(took)
-	return json.NewEncoder(out).Encode(outcome{Requests: len(took), Seconds: elapsed.Seconds(), P50: at(took, 0.50), P99: at(took, 0.99)})
+	return json.NewEncoder(out).Encode(outcome{
+		Requests: len(took), Seconds: elapsed.Seconds(), P50: at(took, 0.50), P99: at(took, 0.99),
+	})
 }
 
 func at(sorted []time.Duration, quantile float64) int64 {

@@ -55,5 +55,8 @@ func askRetrieve(d draw) request {
 }
 
 func askList(d draw) request {
-	return request{Method: "GET", Path: "/v1/sales?program_id=" + id("prg", d.Program) + "&partner_id=" + id("part", d.Partner) + "&limit=25"}
+	return request{
+		Method: "GET",
+		Path:   "/v1/sales?program_id=" + id("prg", d.Program) + "&partner_id=" + id("part", d.Partner) + "&limit=25",
+	}
 }

@@ -40,7 +40,9 @@ func (p pgbench) run(ctx context.Context, name string, s script) (float64, error
 	if err := os.WriteFile(path, []byte(s.text), 0o600); err != nil {
 		return 0, err
 	}
-	args := []string{"-n", "-M", "prepared", "-c", strconv.Itoa(p.clients), "-j", "2", "-T", strconv.Itoa(p.seconds), "-f", path}
+	args := []string{
+		"-n", "-M", "prepared", "-c", strconv.Itoa(p.clients), "-j", "2", "-T", strconv.Itoa(p.seconds), "-f", path,
+	}
 	for _, d := range s.defines {
 		args = append(args, "-D", d)
 	}

@@ -56,7 +56,8 @@ func pickCustomer(w world, r *rand.Rand) draw {
 }
 
 func setCustomer(w world) string {
-	return fmt.Sprintf("\\set customer random(%d, %d)\n\\set partner %d + (:customer - %d) %% %d\n", customerBase, customerBase+w.Customers-1,
+	return fmt.Sprintf("\\set customer random(%d, %d)\n\\set partner %d + (:customer - %d) %% %d\n", customerBase,
+		customerBase+w.Customers-1,
 		partnerBase, customerBase, partners) + setProgram
 }
 
@@ -67,7 +68,8 @@ func pickHot(_ world, r *rand.Rand) draw {
 }
 
 func setHot(world) string {
-	return fmt.Sprintf("\\set customer random(%d, %d)\n\\set partner %d\n", hotBase, hotBase+hotCustomers-1, partnerBase) + setProgram
+	return fmt.Sprintf("\\set customer random(%d, %d)\n\\set partner %d\n", hotBase, hotBase+hotCustomers-1, partnerBase) +
+		setProgram
 }
 
 func pickPartner(_ world, r *rand.Rand) draw { return ofPartner(partnerBase + r.Int64N(partners)) }

@@ -39,10 +39,14 @@ var (
 // becomes random, ids that the server made become fresh ones in the same order
 // of time, and everything else is bound as it was.
 func newScript(c captured, l load, w world, clients int) script {
-	s := script{vars: map[string]string{}, made: map[string]string{}, kinds: map[string]int{}, shift: time.Since(c.at), hash: secret.HashToken(visitor(c.draw))}
+	s := script{
+		vars: map[string]string{}, made: map[string]string{}, kinds: map[string]int{}, shift: time.Since(c.at),
+		hash: secret.HashToken(visitor(c.draw)),
+	}
 	s.stem = strings.TrimPrefix(ident.New(ident.Sale), string(ident.Sale))[:10]
 	for name, n := range map[string]int64{
-		"program": c.draw.Program, "partner": c.draw.Partner, "customer": c.draw.Customer, "sale": c.draw.Sale, "f0": c.draw.Fresh,
+		"program": c.draw.Program, "partner": c.draw.Partner, "customer": c.draw.Customer, "sale": c.draw.Sale,
+		"f0": c.draw.Fresh,
 	} {
 		if n != 0 {
 			s.vars[strconv.FormatInt(n, 10)] = name
@@ -68,7 +72,8 @@ func newScript(c captured, l load, w world, clients int) script {
 // fresh sets numbers that no other transaction has, nearly in order of time.
 func (s *script) fresh(clients int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\\set seq :seq + 1\n\\set f0 %d + (:seq * %d + :client_id) * %d\n", time.Now().UnixMicro(), clients, freshStride)
+	fmt.Fprintf(&b, "\\set seq :seq + 1\n\\set f0 %d + (:seq * %d + :client_id) * %d\n", time.Now().UnixMicro(), clients,
+		freshStride)
 	most := 0
 	for _, n := range s.kinds {
 		most = max(most, n)

@@ -16,8 +16,10 @@ func (b *bench) table(results map[string][]sample) {
 	for _, l := range b.loads {
 		s := results[l.name]
 		ratio := median(s, func(s sample) float64 { return s.rps / s.tps })
-		fmt.Fprintf(w, "%s\t%.0f\t%.2f\t%.2f\t%.0f\t%.2f\t%.0f\t%d\t%d\t%s\t\n", l.title, median(s, func(s sample) float64 { return s.rps }),
-			median(s, func(s sample) float64 { return float64(s.p50) / 1000 }), median(s, func(s sample) float64 { return float64(s.p99) / 1000 }),
+		fmt.Fprintf(w, "%s\t%.0f\t%.2f\t%.2f\t%.0f\t%.2f\t%.0f\t%d\t%d\t%s\t\n", l.title,
+			median(s, func(s sample) float64 { return s.rps }),
+			median(s, func(s sample) float64 { return float64(s.p50) / 1000 }),
+			median(s, func(s sample) float64 { return float64(s.p99) / 1000 }),
 			median(s, func(s sample) float64 { return s.tps }), ratio, median(s, func(s sample) float64 { return s.cpu }),
 			len(b.sent[l.name].trips), b.statements(l), l.goal)
 	}
@@ -54,7 +56,9 @@ func (b *bench) notes() {
 		jobs = "the server's jobs run in every run, pgbench's too"
 	}
 	if b.before != "" {
-		fmt.Fprintf(b.Out, "\nload averages before the run: %s; above 0.3 something else took processor time and the figures mean little\n", b.before)
+		fmt.Fprintf(b.Out,
+			"\nload averages before the run: %s; above 0.3 something else took processor time and the figures mean little\n",
+			b.before)
 	}
 	if b.Session != "" {
 		jobs += "; session: " + b.Session
@@ -66,7 +70,8 @@ PostgreSQL %s, fsync, full_page_writes and synchronous_commit on; checkpoints ke
 pgbench sends the statements of one warm request in the same round trips, prepared, with the server's session settings; random ids are
 put together in SQL (a concatenation), NULLs are literal. The server validates, authenticates (key looked up once in 0.9 s), limits, logs
 each request to /dev/null and counts it; %s.
-`, runtime.NumCPU(), b.db.version, b.world.Sales, programs, partners, b.world.Customers+hotCustomers, b.Clients, b.Rounds, b.Seconds, jobs)
+`, runtime.NumCPU(), b.db.version, b.world.Sales, programs, partners, b.world.Customers+hotCustomers, b.Clients,
+		b.Rounds, b.Seconds, jobs)
 }
 
 // loadAverages are those of the last 1, 5 and 15 minutes; "" where the system

@@ -51,11 +51,13 @@ func (b *bench) webhooks(ctx context.Context) error {
 	h := &hooks{pool: b.server.pool, keeper: keeper, sentAt: map[string]time.Time{}, org: ident.New(ident.Organization)}
 	h.sink = httptest.NewServer(http.HandlerFunc(h.receive))
 	defer h.sink.Close()
-	if err := db.New().OrganizationInsert(ctx, h.pool, db.OrganizationInsertParams{ID: h.org, Name: "Webhooks", CreatedAt: clock.System{}.Now()}); err != nil {
+	if err := db.New().OrganizationInsert(ctx, h.pool,
+		db.OrganizationInsertParams{ID: h.org, Name: "Webhooks", CreatedAt: clock.System{}.Now()}); err != nil {
 		return err
 	}
 	h.sender = webhook.NewSender(webhook.Options{
-		Pool: h.pool, Keeper: keeper, Clock: clock.System{}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Dial: (&net.Dialer{}).DialContext, Service: "Rail",
+		Pool: h.pool, Keeper: keeper, Clock: clock.System{}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Dial: (&net.Dialer{}).DialContext, Service: "Rail",
 	})
 	for endpoints, events := range map[int]int{1: 1000, manyEndpoints: 10000} {
 		rate, err := h.drain(ctx, endpoints, events)
@@ -88,8 +90,10 @@ func (h *hooks) programs(ctx context.Context, n int) ([]string, error) {
 	for i := range out {
 		out[i] = ident.New(ident.Program)
 		err := q.ProgramInsert(ctx, h.pool, db.ProgramInsertParams{
-			ID: out[i], OrgID: h.org, Name: "P", ProductName: "P", WebsiteURL: "https://p.example", Currency: "USD", Status: "active", Subdomain: "p", CookieDays: 30,
-			URLParams: []string{}, PayoutTerm: "net_30", PayoutMethods: []string{}, BlockedCountries: []string{}, CreatedAt: now, UpdatedAt: now,
+			ID: out[i], OrgID: h.org, Name: "P", ProductName: "P", WebsiteURL: "https://p.example", Currency: "USD",
+			Status: "active", Subdomain: "p", CookieDays: 30,
+			URLParams: []string{}, PayoutTerm: "net_30", PayoutMethods: []string{}, BlockedCountries: []string{}, CreatedAt: now,
+			UpdatedAt: now,
 		})
 		if err != nil {
 			return nil, err
@@ -100,7 +104,8 @@ func (h *hooks) programs(ctx context.Context, n int) ([]string, error) {
 			return nil, err
 		}
 		err = q.WebhookEndpointInsert(ctx, h.pool, db.WebhookEndpointInsertParams{
-			ID: id, OrgID: h.org, ProgramID: out[i], URL: h.sink.URL, EventTypes: []string{}, Enabled: true, Secret: sealed, CreatedAt: now,
+			ID: id, OrgID: h.org, ProgramID: out[i], URL: h.sink.URL, EventTypes: []string{}, Enabled: true, Secret: sealed,
+			CreatedAt: now,
 		})
 		if err != nil {
 			return nil, err
@@ -113,7 +118,9 @@ func (h *hooks) programs(ctx context.Context, n int) ([]string, error) {
 func (h *hooks) tell(ctx context.Context, program string, n int) error {
 	r := event.Recorder{RequestID: "req_bench", Now: clock.System{}.Now()}
 	for range n {
-		r.Record(h.org, "affiliate.deleted", event.Subject{ProgramID: program, ID: "part_bench"}, map[string]string{"partner_id": "part_bench"})
+		r.Record(h.org, "affiliate.deleted", event.Subject{ProgramID: program, ID: "part_bench"}, map[string]string{
+			"partner_id": "part_bench",
+		})
 	}
 	if err := r.Flush(ctx, h.pool); err != nil {
 		return err

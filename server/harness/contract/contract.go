@@ -71,9 +71,11 @@ func livemode(r *http.Request, header http.Header) []error {
 }
 
 // Of judges the answer of an operation that is known.
-func Of(route *routers.Route, params map[string]string, r *http.Request, status int, header http.Header, body []byte) (faults []error) {
+func Of(route *routers.Route, params map[string]string, r *http.Request, status int, header http.Header,
+	body []byte) (faults []error) {
 	fault := func(format string, args ...any) {
-		faults = append(faults, fmt.Errorf("%s %s answered %d"+format, append([]any{r.Method, r.URL.Path, status}, args...)...))
+		faults = append(faults,
+			fmt.Errorf("%s %s answered %d"+format, append([]any{r.Method, r.URL.Path, status}, args...)...))
 	}
 	in := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route},
@@ -94,7 +96,8 @@ func Of(route *routers.Route, params map[string]string, r *http.Request, status 
 			fault(": %w", err)
 		}
 	}
-	if status != http.StatusNotModified && !strings.HasPrefix(header.Get("Content-Type"), "application/json") && strings.HasPrefix(r.URL.Path, "/v1/") {
+	if status != http.StatusNotModified && !strings.HasPrefix(header.Get("Content-Type"), "application/json") &&
+		strings.HasPrefix(r.URL.Path, "/v1/") {
 		fault(" with the type %q", header.Get("Content-Type"))
 	}
 	return append(faults, livemode(r, header)...)

@@ -37,7 +37,10 @@ const (
 // Times returns the size times a factor, but never too small to be a world.
 func (s Size) Times(factor float64) Size {
 	by := func(n, least int) int { return max(least, int(float64(n)*factor)) }
-	return Size{by(s.Partners, minPartners), by(s.Customers, minOthers), by(s.Referrals, minOthers), by(s.Clicks, minOthers), by(s.Sales, minOthers)}
+	return Size{
+		by(s.Partners, minPartners), by(s.Customers, minOthers), by(s.Referrals, minOthers), by(s.Clicks, minOthers),
+		by(s.Sales, minOthers),
+	}
 }
 
 // The organizations of a world that is loaded by hand.
@@ -67,8 +70,10 @@ func ID(prefix string, n int) string { return fmt.Sprintf("%s_01%024d", prefix, 
 // settings let two sessions fill as fast as they can: what is made is right by
 // construction, so that triggers and foreign keys rest.
 var settings = map[string]string{
-	"session_replication_role": "replica", "synchronous_commit": "off", "maintenance_work_mem": "512MB", "work_mem": "256MB", "statement_timeout": "0",
-	"idle_in_transaction_session_timeout": "0", "jit": "off", "search_path": "public, made", "max_parallel_maintenance_workers": "0", "max_parallel_workers_per_gather": "0",
+	"session_replication_role": "replica", "synchronous_commit": "off", "maintenance_work_mem": "512MB",
+	"work_mem": "256MB", "statement_timeout": "0",
+	"idle_in_transaction_session_timeout": "0", "jit": "off", "search_path": "public, made",
+	"max_parallel_maintenance_workers": "0", "max_parallel_workers_per_gather": "0",
 }
 
 const connections = 2
@@ -127,8 +132,10 @@ func Fill(ctx context.Context, dsn string, o Options) error {
 		return err
 	}
 	defer f.pool.Close()
-	f.numbers = strings.NewReplacer("#partners", fmt.Sprint(o.Partners), "#customers", fmt.Sprint(o.Customers), "#referrals", fmt.Sprint(o.Referrals),
-		"#sales", fmt.Sprint(o.Sales), "#open", ID("com", o.Sales-min(open, o.Sales/2)), "#org", o.Org, "#other", o.Other, "#until", o.Until.Format("2006-01-02 15:04:05Z"))
+	f.numbers = strings.NewReplacer("#partners", fmt.Sprint(o.Partners), "#customers", fmt.Sprint(o.Customers),
+		"#referrals", fmt.Sprint(o.Referrals),
+		"#sales", fmt.Sprint(o.Sales), "#open", ID("com", o.Sales-min(open, o.Sales/2)), "#org", o.Org, "#other", o.Other,
+		"#until", o.Until.Format("2006-01-02 15:04:05Z"))
 	return f.fill(ctx)
 }
 
@@ -222,7 +229,8 @@ func allowed(err error) error {
 
 // dropIndexes drops the indexes that no constraint owns and returns how to make them again, those of the large tables first.
 func (f *filler) dropIndexes(ctx context.Context) ([]string, error) {
-	rows, err := f.pool.Query(ctx, `SELECT pg_get_indexdef(x.indexrelid), x.indexrelid::regclass::text FROM pg_index x JOIN pg_class c ON c.oid = x.indrelid
+	rows, err := f.pool.Query(ctx,
+		`SELECT pg_get_indexdef(x.indexrelid), x.indexrelid::regclass::text FROM pg_index x JOIN pg_class c ON c.oid = x.indrelid
 		WHERE c.relnamespace = 'public'::regnamespace AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = x.indexrelid)
 		ORDER BY c.relname IN ('sales', 'commissions', 'clicks', 'ledger_entries') DESC, 1`)
 	if err != nil {

@@ -33,7 +33,8 @@ func TestWorldIsSound(t *testing.T) {
 	require.Empty(t, found)
 
 	// Foreign keys rested meanwhile: each is made once more, which checks the rows.
-	rows, err := pool.Query(t.Context(), `SELECT format('ALTER TABLE %s ADD CONSTRAINT again_%s %s', conrelid::regclass, conname, pg_get_constraintdef(oid)) FROM pg_constraint
+	rows, err := pool.Query(t.Context(),
+		`SELECT format('ALTER TABLE %s ADD CONSTRAINT again_%s %s', conrelid::regclass, conname, pg_get_constraintdef(oid)) FROM pg_constraint
 		WHERE contype = 'f' AND connamespace = 'public'::regnamespace`)
 	require.NoError(t, err)
 	keys, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -43,7 +44,9 @@ func TestWorldIsSound(t *testing.T) {
 		_, err := pool.Exec(t.Context(), sql)
 		require.NoError(t, err, sql)
 	}
-	for _, table := range []string{"clicks", "customers", "sales", "commissions", "payouts", "balances", "ledger_entries", "events", "report_sums"} {
+	for _, table := range []string{
+		"clicks", "customers", "sales", "commissions", "payouts", "balances", "ledger_entries", "events", "report_sums",
+	} {
 		var n int
 		require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&n))
 		require.Greater(t, n, 100, table)

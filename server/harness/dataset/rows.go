@@ -36,28 +36,34 @@ func events(s Size) int    { return s.Sales / 4 }         // of the last month o
 // first partner 7 % of the customers. Of the phases with g the largest is first,
 // so that both connections have work to the end.
 var phases = [][]table{{
-	{"clicks", clicks, `SELECT id('clk', n), org, prg, id('part', k.k), id('lnk', k.k), CASE WHEN n % 2 = 0 THEN id('ref', floor(r(n, 8) * #referrals)::int) END,
+	{"clicks", clicks,
+		`SELECT id('clk', n), org, prg, id('part', k.k), id('lnk', k.k), CASE WHEN n % 2 = 0 THEN id('ref', floor(r(n, 8) * #referrals)::int) END,
 		'ref', NULL, 'Mozilla/5.0', NULL, 'US', 'desktop', 'https://shop.example/', at(n, $n)
 		FROM g, LATERAL skewed(n, 9, #partners, 4) k, LATERAL program(of_partner(k.k)) p`},
 	// Sale n is what commission n is of. One in fifty is of an old charge, recorded
 	// later; one in fifty is refunded; rewards and clawbacks are of no sale's flow.
-	{"sales", sales, `SELECT id('sale', n), org, prg, id('cus', x.k), id('part', k.k), 'ch_' || n, NULL, 'api', 4999, NULL, CASE WHEN n % 10 > 0 THEN 'USD' ELSE 'EUR' END, 'one_time', NULL, NULL, 'Plan ' || n % 5,
+	{"sales", sales,
+		`SELECT id('sale', n), org, prg, id('cus', x.k), id('part', k.k), 'ch_' || n, NULL, 'api', 4999, NULL, CASE WHEN n % 10 > 0 THEN 'USD' ELSE 'EUR' END, 'one_time', NULL, NULL, 'Plan ' || n % 5,
 		row_number() OVER (PARTITION BY x.k ORDER BY n) = 1, CASE WHEN y.kind = 'referral' THEN 'commission_created' ELSE 'sale_recorded' END, '[]',
 		at(n, $n) - CASE WHEN n % 50 = 7 THEN interval '400 days' ELSE interval '1 hour' END * r(n, 12), CASE WHEN n % 50 = 11 THEN at(n, $n) END, NULL, at(n, $n), at(n, $n)
 		FROM g, LATERAL skewed(n, 11, #customers, 2) x, LATERAL of_customer(x.k) k, LATERAL program(of_partner(k.k)) p, LATERAL commission(n, $n) y`},
-	{"commissions", sales, `SELECT id('com', n), org, prg, id('part', k.k), CASE WHEN y.kind <> 'reward' THEN id('sale', n) END, id('cus', x.k), NULL, NULL,
+	{"commissions", sales,
+		`SELECT id('com', n), org, prg, id('part', k.k), CASE WHEN y.kind <> 'reward' THEN id('sale', n) END, id('cus', x.k), NULL, NULL,
 		y.kind, CASE WHEN y.kind = 'clawback' THEN -999 ELSE 1000 END, CASE WHEN y.kind = 'referral' THEN 4999 END, CASE WHEN y.kind = 'referral' THEN 'percent' END, CASE WHEN y.kind = 'referral' THEN 2000 END,
 		CASE WHEN n % 10 > 0 THEN 'USD' ELSE 'EUR' END, y.status, at(n, $n) + interval '1 day' * CASE WHEN y.status IN ('paid', 'due') THEN 30 ELSE 60 END, NULL, CASE WHEN y.status IN ('paid', 'due', 'approved') THEN at(n, $n) END,
 		CASE WHEN y.gone THEN at(n, $n) END, CASE WHEN y.gone THEN 'refunded' END, CASE WHEN y.status = 'paid' THEN id('pyt', payout(k.k, n, $n)) END, NULL, at(n, $n),
 		at(n, $n) + interval '1 day' * CASE y.status WHEN 'paid' THEN 45 WHEN 'due' THEN 30 ELSE 0 END
 		FROM g, LATERAL skewed(n, 11, #customers, 2) x, LATERAL of_customer(x.k) k, LATERAL program(of_partner(k.k)) p, LATERAL commission(n, $n) y`},
-	{"customers", customers, `SELECT id('cus', n), org, prg, id('part', k.k), CASE WHEN n < #referrals THEN id('ref', n) END, id('lnk', k.k), NULL, NULL, NULL, 'ext' || n, NULL, 'customer' || n || '@example.com', NULL, NULL,
+	{"customers", customers,
+		`SELECT id('cus', n), org, prg, id('part', k.k), CASE WHEN n < #referrals THEN id('ref', n) END, id('lnk', k.k), NULL, NULL, NULL, 'ext' || n, NULL, 'customer' || n || '@example.com', NULL, NULL,
 		CASE WHEN r(n, 10) < 0.4 THEN 'lead' WHEN r(n, 10) < 0.9 THEN 'active' WHEN r(n, 10) < 0.98 THEN 'cancelled' WHEN r(n, 10) < 0.998 THEN 'refunded' ELSE 'suspended' END,
 		'link', at(n, $n), at(n, $n), NULL, at(n, $n), at(n, $n) FROM g, LATERAL of_customer(n) k, LATERAL program(of_partner(k.k)) p`},
-	{"referrals", referrals, `SELECT id('ref', n), org, prg, id('part', k.k), id('lnk', k.k), int4send(n), at(n, $n) > timestamptz '#until' - interval '29 days', NULL, NULL, 'link',
+	{"referrals", referrals,
+		`SELECT id('ref', n), org, prg, id('part', k.k), id('lnk', k.k), int4send(n), at(n, $n) > timestamptz '#until' - interval '29 days', NULL, NULL, 'link',
 		CASE WHEN r(n, 6) < 0.7 THEN 'visit' WHEN r(n, 6) < 0.97 THEN 'lead' ELSE 'converted' END, at(n, $n) + interval '30 days', at(n, $n), at(n, $n)
 		FROM g, LATERAL skewed(n, 7, #partners, 4) k, LATERAL program(of_partner(k.k)) p`},
-	{"events (id, org_id, program_id, type, partner_id, subject_id, body, created_at)", events, `SELECT id('evt', n), org, prg, 'sale.created', id('part', k.k), id('sale', #sales - $n + n), '{"object": "event", "n": ' || n || ', "filler": "' || repeat(md5(n::text), 12) || '"}',
+	{"events (id, org_id, program_id, type, partner_id, subject_id, body, created_at)", events,
+		`SELECT id('evt', n), org, prg, 'sale.created', id('part', k.k), id('sale', #sales - $n + n), '{"object": "event", "n": ' || n || ', "filler": "' || repeat(md5(n::text), 12) || '"}',
 		late(n, $n) FROM g, LATERAL skewed(#sales - $n + n, 11, #customers, 2) x, LATERAL of_customer(x.k) k, LATERAL program(of_partner(k.k)) p`},
 	{"webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, status, attempts, response_code, last_attempt_at, finished_at, created_at)", events,
 		`SELECT id('whd', n), org, prg, id('whe', p.k + 20 * (n % 20)), id('evt', n), 'sale.created', n, 'delivered', 1, 200, late(n, $n), late(n, $n), late(n, $n)
@@ -65,58 +71,99 @@ var phases = [][]table{{
 	{"refunds (id, org_id, program_id, sale_id, external_charge_id, external_refund_id, status, amount_minor, currency, refunded_at, created_at, updated_at)", refunds,
 		`SELECT id('rfd', n), org, prg, id('sale', s), 'ch_' || s, 're_' || n, 'applied', 4999, 'USD', at(s, #sales), at(s, #sales), at(s, #sales)
 		FROM g, LATERAL (SELECT n * 50 + 11 AS s) i, LATERAL skewed(s, 11, #customers, 2) x, LATERAL of_customer(x.k) k, LATERAL program(of_partner(k.k)) p`},
-	{"partners", perPartner(1), `SELECT id('part', n), org, prg, CASE WHEN r(n, 2) < 0.8 THEN id('grp', p.k + 20 * floor(50 * r(n, 3) ^ 3)::int) END, 'partner' || n || '@example.com',
+	{"partners", perPartner(1),
+		`SELECT id('part', n), org, prg, CASE WHEN r(n, 2) < 0.8 THEN id('grp', p.k + 20 * floor(50 * r(n, 3) ^ 3)::int) END, 'partner' || n || '@example.com',
 		'First' || n % 997, 'Last' || n % 1009, NULL, CASE WHEN n % 7 = 0 THEN 'Company ' || n END, NULL, 'US', NULL, 'partner-' || n,
 		CASE WHEN r(n, 4) < 0.85 THEN 'active' WHEN r(n, 4) < 0.95 THEN 'pending' WHEN r(n, 4) < 0.98 THEN 'declined' ELSE 'suspended' END,
 		NULL, NULL, NULL, NULL, NULL, false, true, true, true, NULL, NULL, NULL, at(n, $n), at(n, $n) FROM g, LATERAL program(of_partner(n)) p`},
-	{"tracking_values (org_id, program_id, value, kind, partner_id)", perPartner(1), `SELECT org, prg, 'partner-' || n, 'handle', id('part', n) FROM g, LATERAL program(of_partner(n)) p`},
-	{"links", perPartner(1.2), `SELECT id('lnk', n), org, prg, id('part', n % #partners), 'ref', 'value' || n, 'value' || n, 'https://shop.example/', 'shop.example/', 'slug' || n, NULL, NULL,
+	{
+		"tracking_values (org_id, program_id, value, kind, partner_id)", perPartner(1),
+		`SELECT org, prg, 'partner-' || n, 'handle', id('part', n) FROM g, LATERAL program(of_partner(n)) p`,
+	},
+	{"links", perPartner(1.2),
+		`SELECT id('lnk', n), org, prg, id('part', n % #partners), 'ref', 'value' || n, 'value' || n, 'https://shop.example/', 'shop.example/', 'slug' || n, NULL, NULL,
 		at(n, $n), at(n, $n), CASE WHEN n % 20 = 7 THEN at(n, $n) END FROM g, LATERAL program(of_partner(n % #partners)) p`},
-	{"coupons", perPartner(1), `SELECT id('cpn', n), org, prg, CASE WHEN n % 10 > 0 THEN id('part', k.k) END, NULL, 'CODE' || n, NULL, true, at(n, $n), at(n, $n)
+	{"coupons", perPartner(1),
+		`SELECT id('cpn', n), org, prg, CASE WHEN n % 10 > 0 THEN id('part', k.k) END, NULL, 'CODE' || n, NULL, true, at(n, $n), at(n, $n)
 		FROM g, LATERAL skewed(n, 5, #partners, 4) k, LATERAL program(of_partner(k.k)) p`},
-	{"applications (id, org_id, program_id, partner_id, email, status, created_at, updated_at)", perPartner(1), `SELECT id('app', n), org, prg, id('part', n % #partners), 'applicant' || n || '@example.com', CASE WHEN n % 50 = 0 THEN 'withdrawn' WHEN n % 9 = 0 THEN 'pending' WHEN n % 3 = 0 THEN 'rejected' ELSE 'approved' END,
+	{"applications (id, org_id, program_id, partner_id, email, status, created_at, updated_at)", perPartner(1),
+		`SELECT id('app', n), org, prg, id('part', n % #partners), 'applicant' || n || '@example.com', CASE WHEN n % 50 = 0 THEN 'withdrawn' WHEN n % 9 = 0 THEN 'pending' WHEN n % 3 = 0 THEN 'rejected' ELSE 'approved' END,
 		at(n, $n), at(n, $n) FROM g, LATERAL program(of_partner(n % #partners)) p`},
-	{"tax_form_statuses", perPartner(1), `SELECT id('tax', n), org, prg, id('part', n % #partners), 'w9', CASE WHEN n % 50 = 0 THEN 'expired' WHEN n % 3 = 0 THEN 'required' ELSE 'submitted' END,
+	{"tax_form_statuses", perPartner(1),
+		`SELECT id('tax', n), org, prg, id('part', n % #partners), 'w9', CASE WHEN n % 50 = 0 THEN 'expired' WHEN n % 3 = 0 THEN 'required' ELSE 'submitted' END,
 		NULL, NULL, NULL, NULL, at(n, $n), at(n, $n) FROM g, LATERAL program(of_partner(n % #partners)) p`},
-	{"risk_flags (id, org_id, program_id, partner_id, kind, severity, status, evidence, resolved_at, created_at)", perPartner(0.4), `SELECT id('rf', n), org, prg, id('part', n), 'duplicate_partner',
+	{"risk_flags (id, org_id, program_id, partner_id, kind, severity, status, evidence, resolved_at, created_at)",
+		perPartner(0.4), `SELECT id('rf', n), org, prg, id('part', n), 'duplicate_partner',
 		CASE WHEN n % 20 = 0 THEN 'high' WHEN n % 5 = 0 THEN 'medium' ELSE 'low' END, CASE WHEN n % 3 = 0 THEN 'open' WHEN n % 3 = 1 THEN 'resolved' ELSE 'dismissed' END, '{}',
 		CASE WHEN n % 3 > 0 THEN at(n, $n) END, at(n, $n) FROM g, LATERAL program(of_partner(n)) p`},
 	{"resources (id, org_id, program_id, kind, title, url, folder, group_ids, tag_ids, position, published, created_at, updated_at)", perPartner(0.4), `SELECT id('res', n), org, prg, 'link', 'Title ' || n, 'https://shop.example/' || n,
 		CASE WHEN n % 3 > 0 THEN 'f' || n % 5 END, '{}', '{}', n, false, at(n, $n), at(n, $n) FROM g, LATERAL program(n % 20) p`},
 	{"campaigns (id, org_id, program_id, name, subject, body, group_ids, tag_ids, statuses, status, created_at, updated_at)", perPartner(0.4), `SELECT id('camp', n), org, prg, 'Campaign ' || n, 'Subject', 'Body', '{}', '{}', '{}', 'draft', at(n, $n), at(n, $n)
 		FROM g, LATERAL program(n % 20) p`},
-	{"sequences (id, org_id, program_id, name, status, trigger, created_at, updated_at)", perPartner(0.4), `SELECT id('seq', n), org, prg, 'Sequence ' || n, 'paused', 'approved', at(n, $n), at(n, $n) FROM g, LATERAL program(n % 20) p`},
+	{
+		"sequences (id, org_id, program_id, name, status, trigger, created_at, updated_at)", perPartner(0.4),
+		`SELECT id('seq', n), org, prg, 'Sequence ' || n, 'paused', 'approved', at(n, $n), at(n, $n) FROM g, LATERAL program(n % 20) p`,
+	},
 	{`flows (id, org_id, program_id, name, description, group_id, partner_id, trigger, action, target_group_id, rate_type, rate_value,
-		approval_mode, approval_delay_days, priority, status, branches, created_at, updated_at)`, perPartner(0.1), `SELECT id('flw', n), org, prg, 'Flow ' || n, NULL, CASE WHEN n % 7 = 1 THEN id('grp', n % 20) END, CASE WHEN n % 7 = 2 THEN id('part', n % 50) END, 'new_payment', 'generate_commission',
+		approval_mode, approval_delay_days, priority, status, branches, created_at, updated_at)`, perPartner(0.1),
+		`SELECT id('flw', n), org, prg, 'Flow ' || n, NULL, CASE WHEN n % 7 = 1 THEN id('grp', n % 20) END, CASE WHEN n % 7 = 2 THEN id('part', n % 50) END, 'new_payment', 'generate_commission',
 		NULL, 'percent', 2000, 'manual', NULL, n % 100, CASE WHEN n % 3 = 0 THEN 'active' ELSE 'inactive' END, '[]', at(n, $n), at(n, $n) FROM g, LATERAL program(CASE WHEN n % 7 = 2 THEN of_partner(n % 50) ELSE n % 20 END) p`},
-	{"tags", exactly(2000), `SELECT id('tag', n), org, prg, 'Tag ' || n, '#112233', at(n, $n), at(n, $n) FROM g, LATERAL program(n % 20) p`},
-	{"partner_tags", perPartner(0.5), `SELECT org, prg, id('part', n * 2), id('tag', p.k + 20 * (n % 100)) FROM g, LATERAL program(of_partner(n * 2)) p`},
-	{"groups", exactly(1000), `SELECT id('grp', n), org, prg, 'Group ' || n, 'group-' || n, NULL, NULL, false, n < 20, at(n, $n), at(n, $n) FROM g, LATERAL program(n % 20) p`},
+	{
+		"tags", exactly(2000),
+		`SELECT id('tag', n), org, prg, 'Tag ' || n, '#112233', at(n, $n), at(n, $n) FROM g, LATERAL program(n % 20) p`,
+	},
+	{
+		"partner_tags", perPartner(0.5),
+		`SELECT org, prg, id('part', n * 2), id('tag', p.k + 20 * (n % 100)) FROM g, LATERAL program(of_partner(n * 2)) p`,
+	},
+	{
+		"groups", exactly(1000),
+		`SELECT id('grp', n), org, prg, 'Group ' || n, 'group-' || n, NULL, NULL, false, n < 20, at(n, $n), at(n, $n) FROM g, LATERAL program(n % 20) p`,
+	},
 	{"webhook_endpoints (id, org_id, program_id, url, event_types, enabled, secret, counted_since, created_at, updated_at)", exactly(400), `SELECT id('whe', n), org, prg, 'https://hooks.example', '{}', false, '',
 		at(n, $n), at(n, $n), at(n, $n) FROM g, LATERAL program(n % 20) p`},
-	{"payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)", exactly(20 * months), `SELECT id('batch', n), org, prg, month(n / 20), month_end(n / 20), month_end(n / 20), month_end(n / 20) FROM g, LATERAL program(n % 20) p`},
-	{"programs", exactly(20), `SELECT id('prg', n), org, 'Program ' || n, 'Product', 'https://shop.example', 'USD', 'active', 's' || n, NULL, NULL, NULL,
+	{
+		"payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)", exactly(20 * months),
+		`SELECT id('batch', n), org, prg, month(n / 20), month_end(n / 20), month_end(n / 20), month_end(n / 20) FROM g, LATERAL program(n % 20) p`,
+	},
+	{"programs", exactly(20),
+		`SELECT id('prg', n), org, 'Program ' || n, 'Product', 'https://shop.example', 'USD', 'active', 's' || n, NULL, NULL, NULL,
 		30, '{ref}', false, 0, 0, 'net_15', '{paypal}', false, '{}', false, false, NULL, at(0, 1) + n * interval '1 minute', at(0, 1) FROM g, LATERAL program(n) p`},
-	{"organizations (id, name, created_at)", exactly(2), `SELECT CASE WHEN n = 0 THEN '#org' ELSE '#other' END, 'World ' || n, at(0, 1) FROM g`},
+	{
+		"organizations (id, name, created_at)", exactly(2),
+		`SELECT CASE WHEN n = 0 THEN '#org' ELSE '#other' END, 'World ' || n, at(0, 1) FROM g`,
+	},
 }, {
-	{"ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)", nil, moves + " AND k.id < '#open'"},
+	{
+		"ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)",
+		nil, moves + " AND k.id < '#open'",
+	},
 	{"payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, period_month, period_end, due_at, paid_at, created_at, updated_at, due_told)", nil,
 		`SELECT k.payout_id, k.org_id, k.program_id, k.partner_id, id('batch', m.m * 20 + substr(k.program_id, 7)::int), sum(k.amount_minor), k.currency, 'paid', month(m.m), month_end(m.m), t.t, t.t, t.t, t.t, true
 		FROM commissions k, LATERAL (SELECT substr(k.payout_id, 7)::int / 2 % 24 AS m) m, LATERAL (SELECT month_end(m.m) + substr(k.payout_id, 7)::int * interval '1 millisecond' AS t) t
 		WHERE k.payout_id LIKE 'pyt_01%' GROUP BY k.payout_id, k.org_id, k.program_id, k.partner_id, k.currency, m.m, t.t`},
 	// What happened before a program began is summed because it was marked.
-	{"report_marks (org_id, program_id, day)", nil, "SELECT DISTINCT s.org_id, s.program_id, (s.occurred_at AT TIME ZONE 'UTC')::date FROM sales s WHERE s.occurred_at < at(0, 1)"},
-	{"audit_log_entries (id, org_id, program_id, action, target_id, api_key_id, created_at)", nil, `SELECT replace(k.id, 'com', 'aud'), k.org_id, k.program_id, CASE WHEN k.status = 'rejected' THEN 'commission.rejected' ELSE 'commission.created' END, k.id, id('key', 0), k.created_at
+	{
+		"report_marks (org_id, program_id, day)", nil,
+		"SELECT DISTINCT s.org_id, s.program_id, (s.occurred_at AT TIME ZONE 'UTC')::date FROM sales s WHERE s.occurred_at < at(0, 1)",
+	},
+	{"audit_log_entries (id, org_id, program_id, action, target_id, api_key_id, created_at)", nil,
+		`SELECT replace(k.id, 'com', 'aud'), k.org_id, k.program_id, CASE WHEN k.status = 'rejected' THEN 'commission.rejected' ELSE 'commission.created' END, k.id, id('key', 0), k.created_at
 		FROM commissions k WHERE k.id LIKE 'com_01%' AND (k.kind <> 'referral' OR k.status = 'rejected')`},
 }, {
-	{"balances", nil, `SELECT id('bal', substr(e.partner_id, 8)::int * 2 + (e.currency = 'EUR')::int), e.org_id, e.program_id, e.partner_id, e.currency,
+	{"balances", nil,
+		`SELECT id('bal', substr(e.partner_id, 8)::int * 2 + (e.currency = 'EUR')::int), e.org_id, e.program_id, e.partner_id, e.currency,
 		sum(CASE WHEN e.to_bucket = 'pending' THEN e.amount_minor WHEN e.from_bucket = 'pending' THEN -e.amount_minor ELSE 0 END),
 		sum(CASE WHEN e.to_bucket = 'due' THEN e.amount_minor WHEN e.from_bucket = 'due' THEN -e.amount_minor ELSE 0 END),
 		sum(CASE WHEN e.to_bucket = 'paid' THEN e.amount_minor ELSE 0 END), pg_current_xact_id(), timestamptz '#until'
 		FROM ledger_entries e WHERE e.commission_id LIKE 'com_01%' GROUP BY e.org_id, e.program_id, e.partner_id, e.currency`},
 }, {
-	{"ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)", nil, moves + " AND k.id >= '#open'"},
-	{"balances (id, org_id, program_id, partner_id, currency, updated_at)", nil, `SELECT DISTINCT id('bal', substr(k.partner_id, 8)::int * 2 + (k.currency = 'EUR')::int), k.org_id, k.program_id, k.partner_id, k.currency, timestamptz '#until'
+	{
+		"ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)",
+		nil, moves + " AND k.id >= '#open'",
+	},
+	{"balances (id, org_id, program_id, partner_id, currency, updated_at)", nil,
+		`SELECT DISTINCT id('bal', substr(k.partner_id, 8)::int * 2 + (k.currency = 'EUR')::int), k.org_id, k.program_id, k.partner_id, k.currency, timestamptz '#until'
 		FROM commissions k WHERE k.id LIKE 'com_01%' AND k.id >= '#open' ON CONFLICT DO NOTHING`},
 }}
 

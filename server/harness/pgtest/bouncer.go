@@ -48,7 +48,8 @@ func Bouncer(t testing.TB, dsn string) string {
 	if err := os.WriteFile(ini, []byte(text), 0o644); err != nil { //nolint:gosec // PgBouncer's account reads it
 		t.Fatal(err)
 	}
-	if err := os.Chmod(filepath.Dir(filepath.Dir(ini)), 0o755); err != nil { //nolint:gosec // PgBouncer's account passes through
+	if err := os.Chmod(filepath.Dir(filepath.Dir(ini)),
+		0o755); err != nil { //nolint:gosec // PgBouncer's account passes through
 		t.Fatal(err)
 	}
 	cmd := command.Command(path, "--quiet", ini)
@@ -66,7 +67,8 @@ func Bouncer(t testing.TB, dsn string) string {
 		_ = cmd.Wait()
 		_ = log.Close()
 	})
-	url := fmt.Sprintf("postgres://%s@127.0.0.1:%d/%s?sslmode=disable&default_query_exec_mode=cache_describe", cfg.User, port, cfg.Database)
+	url := fmt.Sprintf("postgres://%s@127.0.0.1:%d/%s?sslmode=disable&default_query_exec_mode=cache_describe", cfg.User,
+		port, cfg.Database)
 	answers(t, url, log.Name())
 	return url
 }

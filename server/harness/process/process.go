@@ -17,7 +17,8 @@ var ErrEnded = errors.New("the server ended before it served")
 
 // Build builds the server at path; flags are further ones of go build.
 func Build(ctx context.Context, path string, flags ...string) error {
-	out, err := exec.CommandContext(ctx, "go", append(append([]string{"build"}, flags...), "-o", path, "rail/cmd/rail")...).CombinedOutput()
+	out, err := exec.CommandContext(ctx, "go",
+		append(append([]string{"build"}, flags...), "-o", path, "rail/cmd/rail")...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)
 	}

@@ -79,7 +79,10 @@ var values = map[string][]any{
 }
 
 // tables are the tables of lists that are not named after them.
-var tables = map[string]string{"AuditLog": "audit_log_entries", "CommissionMaturing": "commissions", "Batch": "payout_batches", "TaxForm": "tax_form_statuses", "WebhookEndpoint": "webhook_endpoints"}
+var tables = map[string]string{
+	"AuditLog": "audit_log_entries", "CommissionMaturing": "commissions", "Batch": "payout_batches",
+	"TaxForm": "tax_form_statuses", "WebhookEndpoint": "webhook_endpoints",
+}
 
 // table is the list's table.
 func (l list) table() string {
@@ -229,7 +232,8 @@ func foreign(filter map[string]any) bool {
 
 // position tells a field that says where a page begins from a filter.
 func position(field string) bool {
-	return strings.HasPrefix(field, "After") || strings.HasPrefix(field, "Before") || slices.Contains([]string{"Priority", "Specificity", "At"}, field)
+	return strings.HasPrefix(field, "After") || strings.HasPrefix(field, "Before") ||
+		slices.Contains([]string{"Priority", "Specificity", "At"}, field)
 }
 
 // filters lists the sets of filters to ask a list with.
@@ -381,18 +385,22 @@ func TestPlans(t *testing.T) {
 	filling, err := pgx.Connect(t.Context(), dsn) // without a pool's time limits
 	require.NoError(t, err)
 	defer filling.Close(t.Context()) //nolint:errcheck // nothing is lost
-	_, err = filling.Exec(t.Context(), `INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, created_at)
+	_, err = filling.Exec(t.Context(),
+		`INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, created_at)
 		SELECT 'aud_' || g, 'org_0', CASE g % 20 WHEN 0 THEN $1 WHEN 1 THEN $2 ELSE 'prg_other' END, CASE WHEN g % 3 = 0 THEN 'commission.rejected' ELSE 'commission.created' END,
-			'com_' || g, timestamptz '2026-01-01Z' + g * interval '1 minute' FROM generate_series(1, 50000) g`, id("prg", 17), id("prg", 0))
+			'com_' || g, timestamptz '2026-01-01Z' + g * interval '1 minute' FROM generate_series(1, 50000) g`, id("prg", 17),
+		id("prg", 0))
 	require.NoError(t, err)
-	_, err = filling.Exec(t.Context(), `INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)
+	_, err = filling.Exec(t.Context(),
+		`INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)
 		SELECT 'batch_' || p || g, 'org_0', p, date '1000-01-01' + g * interval '1 month', t, t, t
 		FROM (SELECT id AS p FROM programs WHERE org_id = 'org_0') o, generate_series(1, 2500) g, LATERAL (SELECT timestamptz '2020-01-01Z' + g * interval '1 day') x(t)
 		ON CONFLICT DO NOTHING`)
 	require.NoError(t, err)
 	_, err = filling.Exec(t.Context(), "ANALYZE audit_log_entries, payout_batches")
 	require.NoError(t, err)
-	rows, err := pool.Query(t.Context(), "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND reltuples >= $1", big)
+	rows, err := pool.Query(t.Context(),
+		"SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND reltuples >= $1", big)
 	require.NoError(t, err)
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
@@ -400,7 +408,9 @@ func TestPlans(t *testing.T) {
 	for _, n := range names {
 		large[n] = true
 	}
-	for _, n := range []string{"sales", "commissions", "clicks", "customers", "partners", "referrals", "links", "coupons", "balances"} {
+	for _, n := range []string{
+		"sales", "commissions", "clicks", "customers", "partners", "referrals", "links", "coupons", "balances",
+	} {
 		require.True(t, large[n], n)
 	}
 	start = time.Now()
@@ -452,8 +462,9 @@ func sameCommissions(t testing.TB, pool *pgxpool.Pool) {
 				}
 				got, err := db.New().CommissionPage(t.Context(), pool, p)
 				require.NoError(t, err)
-				rows, err := pool.Query(t.Context(), "SELECT id FROM commissions WHERE program_id = $1 AND status = ANY ($2) AND ($3::text IS NULL OR partner_id = $3) AND "+
-					where+" ORDER BY "+order+" LIMIT 26", args...)
+				rows, err := pool.Query(t.Context(),
+					"SELECT id FROM commissions WHERE program_id = $1 AND status = ANY ($2) AND ($3::text IS NULL OR partner_id = $3) AND "+
+						where+" ORDER BY "+order+" LIMIT 26", args...)
 				require.NoError(t, err)
 				want, err := pgx.CollectRows(rows, pgx.RowTo[string])
 				require.NoError(t, err)

@@ -24,6 +24,10 @@ func share() int {
 // load fills the database at dsn: the first program has a third of the partners,
 // the first partner 7 % of the customers.
 func load(t testing.TB, dsn string) {
-	size := dataset.Size{Partners: 50_000, Customers: 200_000, Referrals: 200_000, Clicks: 1_000_000, Sales: 1_000_000}.Times(1 / float64(share()))
-	require.NoError(t, dataset.Fill(t.Context(), dsn, dataset.Options{Size: size, Until: at(0), Org: "org_0", Other: "org_1"}))
+	size := dataset.Size{
+		Partners: 50_000, Customers: 200_000, Referrals: 200_000, Clicks: 1_000_000, Sales: 1_000_000,
+	}.Times(1 / float64(share()))
+	require.NoError(t, dataset.Fill(t.Context(), dsn, dataset.Options{
+		Size: size, Until: at(0), Org: "org_0", Other: "org_1",
+	}))
 }

@@ -21,13 +21,34 @@ const day = 24 * time.Hour
 // steps are run in turn. The worlds' approved commissions mature within a month
 // of the end, which is the beginning of a month.
 var steps = []step{
-	{"last month's payouts", "auto-payouts", time.Hour, "SELECT count(*) FROM payouts WHERE program_id = $2 AND created_at = $1"},
-	{"half a month's commissions mature", "mature-commissions", 15 * day, "SELECT count(*) FROM commissions WHERE program_id = $2 AND status = 'due' AND updated_at = $1"},
-	{"their balances", "fold-balances", 15 * day, "SELECT count(*) FROM commissions WHERE program_id = $2 AND status = 'due' AND updated_at = $1"},
-	{"half a month's referrals expire", "expire-referrals", 15 * day, "SELECT count(*) FROM referrals WHERE program_id = $2 AND expires_at <= $1 AND expires_at > $1::timestamptz - interval '15 days'"},
-	{"two days' reports", "sum-reports", day + 3*time.Hour, "SELECT count(*) FROM clicks WHERE program_id = $2 AND created_at > $1::timestamptz - interval '51 hours'"},
-	{"payouts due are told of", "payouts-due", 60 * day, "SELECT count(*) FROM payouts WHERE due_told AND status = 'pending' AND due_at <= $1 AND program_id = $2"},
-	{"two days' events are removed", "clean-up", 4 * day, "SELECT count(*) * 2 / 26 FROM events WHERE program_id = $2 AND created_at <= $1"},
+	{
+		"last month's payouts", "auto-payouts", time.Hour,
+		"SELECT count(*) FROM payouts WHERE program_id = $2 AND created_at = $1",
+	},
+	{
+		"half a month's commissions mature", "mature-commissions", 15 * day,
+		"SELECT count(*) FROM commissions WHERE program_id = $2 AND status = 'due' AND updated_at = $1",
+	},
+	{
+		"their balances", "fold-balances", 15 * day,
+		"SELECT count(*) FROM commissions WHERE program_id = $2 AND status = 'due' AND updated_at = $1",
+	},
+	{
+		"half a month's referrals expire", "expire-referrals", 15 * day,
+		"SELECT count(*) FROM referrals WHERE program_id = $2 AND expires_at <= $1 AND expires_at > $1::timestamptz - interval '15 days'",
+	},
+	{
+		"two days' reports", "sum-reports", day + 3*time.Hour,
+		"SELECT count(*) FROM clicks WHERE program_id = $2 AND created_at > $1::timestamptz - interval '51 hours'",
+	},
+	{
+		"payouts due are told of", "payouts-due", 60 * day,
+		"SELECT count(*) FROM payouts WHERE due_told AND status = 'pending' AND due_at <= $1 AND program_id = $2",
+	},
+	{
+		"two days' events are removed", "clean-up", 4 * day,
+		"SELECT count(*) * 2 / 26 FROM events WHERE program_id = $2 AND created_at <= $1",
+	},
 }
 
 // jobs measures what a tick of each job costs that has nothing to do, and then
@@ -43,7 +64,8 @@ func (o Options) jobs(ctx context.Context, small, full *side) ([]Figure, error) 
 		o.line(f, explained(f.Name))
 	}
 	for _, s := range []*side{small, full} {
-		if _, err := s.pool.Exec(ctx, "UPDATE programs SET auto_payouts_enabled = true WHERE id = $1", dataset.ID("prg", 0)); err != nil {
+		if _, err := s.pool.Exec(ctx, "UPDATE programs SET auto_payouts_enabled = true WHERE id = $1",
+			dataset.ID("prg", 0)); err != nil {
 			return nil, err
 		}
 	}
@@ -70,7 +92,9 @@ func compareJobs(ctx context.Context, i int, small, full *side, rounds int) (Fig
 			took[k] = append(took[k], time.Since(began))
 		}
 	}
-	return Figure{Name: "job " + small.jobs[i].Name + ", nothing to do", Small: median(took[0][1:]), Full: median(took[1][1:])}, nil
+	return Figure{
+		Name: "job " + small.jobs[i].Name + ", nothing to do", Small: median(took[0][1:]), Full: median(took[1][1:]),
+	}, nil
 }
 
 func (st step) compare(ctx context.Context, small, full *side) (Figure, error) {

@@ -121,7 +121,8 @@ func (d document) requests(path, id string, parameters []parameter) ([]request, 
 	for _, p := range parameters {
 		p = d.parameter(p)
 		switch {
-		case p.In != "query" || slices.Contains(pages, p.Name) || p.Name == "expand" || strings.Contains(always[id], p.Name+"="):
+		case p.In != "query" || slices.Contains(pages, p.Name) || p.Name == "expand" ||
+			strings.Contains(always[id], p.Name+"="):
 		case p.Required:
 			base.url += "&" + p.Name + "=" + filters[p.Name][0]
 		case p.Name != "program_id" || !strings.Contains(path, "{id}"):
@@ -138,7 +139,9 @@ func (d document) requests(path, id string, parameters []parameter) ([]request, 
 			if !placeholder.MatchString(v) {
 				v = url.QueryEscape(v)
 			}
-			out = append(out, request{id + " " + p.Name + "=" + v, base.url + "&" + url.QueryEscape(p.Name) + "=" + v + beside[p.Name]})
+			out = append(out, request{
+				id + " " + p.Name + "=" + v, base.url + "&" + url.QueryEscape(p.Name) + "=" + v + beside[p.Name],
+			})
 		}
 	}
 	return out, nil
@@ -194,19 +197,24 @@ var combined = []request{
 	list("listCommissions partner_id and status", "commissions", "partner_id", dataset.ID("part", 0), "status", "paid"),
 	list("listCommissions partner_id and kind", "commissions", "partner_id", dataset.ID("part", 0), "kind", "referral"),
 	list("listCommissions status and kind", "commissions", "status", "paid", "kind", "referral"),
-	list("listSales partner_id and a month", "sales", "partner_id", dataset.ID("part", 0), "occurred_after", "2026-07-01", "occurred_before", "2026-08-01"),
+	list("listSales partner_id and a month", "sales", "partner_id", dataset.ID("part", 0), "occurred_after", "2026-07-01",
+		"occurred_before", "2026-08-01"),
 	list("listSales partner_id and refunded", "sales", "partner_id", dataset.ID("part", 0), "refunded", "true"),
 	list("listSales a month", "sales", "occurred_after", "2026-07-01", "occurred_before", "2026-08-01"),
 	list("listSales refunded in two years", "sales", "occurred_after", "2024-07-01", "refunded", "true"),
 	list("listCustomers partner_id and status", "customers", "partner_id", dataset.ID("part", 0), "status", "active"),
-	list("listClicks partner_id and link_id", "clicks", "partner_id", dataset.ID("part", 0), "link_id", dataset.ID("lnk", 0)),
+	list("listClicks partner_id and link_id", "clicks", "partner_id", dataset.ID("part", 0), "link_id",
+		dataset.ID("lnk", 0)),
 	list("listReferrals partner_id and status", "referrals", "partner_id", dataset.ID("part", 0), "status", "visit"),
 	list("listPartners group_id and status", "partners", "group_id", dataset.ID("grp", 0), "status", "active"),
-	list("retrieveReport by partner, two years", "reports", "dimension", "partner", "from", "2024-09-02", "to", "2026-08-31"),
+	list("retrieveReport by partner, two years", "reports", "dimension", "partner", "from", "2024-09-02", "to",
+		"2026-08-31"),
 	list("retrieveReport by link, a year", "reports", "dimension", "link", "from", "2025-09-02", "to", "2026-08-31"),
 	list("retrieveReport by product, a year", "reports", "dimension", "product", "from", "2025-09-02", "to", "2026-08-31"),
-	list("retrieveReport by day, a year", "reports", "dimension", "period", "granularity", "day", "from", "2025-09-02", "to", "2026-08-31"),
-	list("retrieveReport one partner, a year", "reports", "dimension", "product", "partner_id", dataset.ID("part", 0), "from", "2025-09-02", "to", "2026-08-31"),
+	list("retrieveReport by day, a year", "reports", "dimension", "period", "granularity", "day", "from", "2025-09-02",
+		"to", "2026-08-31"),
+	list("retrieveReport one partner, a year", "reports", "dimension", "product", "partner_id", dataset.ID("part", 0),
+		"from", "2025-09-02", "to", "2026-08-31"),
 }
 
 // list asks the largest program, with pairs of parameter and value.

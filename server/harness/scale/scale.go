@@ -110,10 +110,11 @@ func (o Options) open(ctx context.Context, dsn string, factor float64) (*side, e
 	if err != nil {
 		return nil, err
 	}
-	err = dataset.Load(ctx, p.DSN, dataset.Options{Size: dataset.Full.Times(factor), Until: until, Org: dataset.Big, Other: dataset.Small,
-		Log: func(format string, args ...any) {
-			fmt.Fprintf(o.Out, "%g: "+format+"\n", append([]any{factor}, args...)...)
-		}})
+	err = dataset.Load(ctx, p.DSN,
+		dataset.Options{Size: dataset.Full.Times(factor), Until: until, Org: dataset.Big, Other: dataset.Small,
+			Log: func(format string, args ...any) {
+				fmt.Fprintf(o.Out, "%g: "+format+"\n", append([]any{factor}, args...)...)
+			}})
 	if err == nil {
 		var s *side
 		if s, err = newSide(ctx, p.DSN, p.Close); err == nil {

@@ -22,7 +22,9 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 func TestEverythingIsMeasured(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.DSN(t)
-	require.NoError(t, dataset.Fill(t.Context(), dsn, dataset.Options{Size: dataset.Full.Times(0), Until: until, Org: dataset.Big, Other: dataset.Small}))
+	require.NoError(t, dataset.Fill(t.Context(), dsn, dataset.Options{
+		Size: dataset.Full.Times(0), Until: until, Org: dataset.Big, Other: dataset.Small,
+	}))
 	pool := pgtest.Pool(t, dsn)
 	// Of the reports one month is enough to sum.
 	_, err := pool.Exec(t.Context(), "UPDATE programs SET created_at = $1", until.Days(-31))
@@ -59,11 +61,15 @@ func TestGrows(t *testing.T) {
 		figure Figure
 		want   bool
 	}{
-		"ten times as slow":         {Figure{Small: 10 * time.Millisecond, Full: 100 * time.Millisecond}, true},
-		"no slower":                 {Figure{Small: 10 * time.Millisecond, Full: 11 * time.Millisecond}, false},
-		"little of little":          {Figure{Small: time.Millisecond, Full: 3 * time.Millisecond}, false},
-		"ten times as much to do":   {Figure{Small: 10 * time.Millisecond, Full: 100 * time.Millisecond, SmallRows: 10, Rows: 100}, false},
-		"the same to do, but later": {Figure{Small: 10 * time.Millisecond, Full: 100 * time.Millisecond, SmallRows: 10, Rows: 10}, true},
+		"ten times as slow": {Figure{Small: 10 * time.Millisecond, Full: 100 * time.Millisecond}, true},
+		"no slower":         {Figure{Small: 10 * time.Millisecond, Full: 11 * time.Millisecond}, false},
+		"little of little":  {Figure{Small: time.Millisecond, Full: 3 * time.Millisecond}, false},
+		"ten times as much to do": {
+			Figure{Small: 10 * time.Millisecond, Full: 100 * time.Millisecond, SmallRows: 10, Rows: 100}, false,
+		},
+		"the same to do, but later": {
+			Figure{Small: 10 * time.Millisecond, Full: 100 * time.Millisecond, SmallRows: 10, Rows: 10}, true,
+		},
 	} {
 		require.Equal(t, c.want, c.figure.Grows(), name)
 	}
@@ -76,7 +82,8 @@ func TestAFilterCannotBeForgotten(t *testing.T) {
 	got, err := requests([]byte("{\"paths\": {\"/v1/things/{id}\": {\"get\": {\"operationId\": \"retrieveThing\", \"parameters\": [{\"name\": \"status\", \"in\": \"query\", \"description\": \"One of `old`, `new`.\"}]}}}}"))
 	require.NoError(t, err)
 	require.Equal(t, []request{
-		{"retrieveThing", "/v1/things/{things}?"}, {"retrieveThing status=old", "/v1/things/{things}?&status=old"}, {"retrieveThing status=new", "/v1/things/{things}?&status=new"},
+		{"retrieveThing", "/v1/things/{things}?"}, {"retrieveThing status=old", "/v1/things/{things}?&status=old"},
+		{"retrieveThing status=new", "/v1/things/{things}?&status=new"},
 		{"retrieveThing status=old%2Cnew", "/v1/things/{things}?&status=old%2Cnew"},
 	}, got[:4])
 }

@@ -57,12 +57,14 @@ func newSide(ctx context.Context, dsn string, end func() error) (*side, error) {
 }
 
 func (s *side) setUp(ctx context.Context) error {
-	err := s.pool.QueryRow(ctx, "SELECT created_at + interval '730 days' FROM organizations WHERE id = $1", dataset.Big).Scan(&s.now)
+	err := s.pool.QueryRow(ctx, "SELECT created_at + interval '730 days' FROM organizations WHERE id = $1",
+		dataset.Big).Scan(&s.now)
 	if err != nil {
 		return fmt.Errorf("the database does not hold the data of bench load: %w", err)
 	}
 	var sales float64
-	if err := s.pool.QueryRow(ctx, "SELECT reltuples FROM pg_class WHERE oid = 'sales'::regclass").Scan(&sales); err != nil {
+	if err := s.pool.QueryRow(ctx,
+		"SELECT reltuples FROM pg_class WHERE oid = 'sales'::regclass").Scan(&sales); err != nil {
 		return err
 	}
 	s.size = fmt.Sprintf("%.0fk", sales/1000)
@@ -87,11 +89,14 @@ func (s *side) setUp(ctx context.Context) error {
 		return err
 	}
 	s.handler, s.key = a.Handler(), auth.NewToken(true)
-	s.jobs = jobs.All(jobs.Means{Pool: s.pool, Keeper: keeper, Clock: clock.NewManual(s.now.Days(60).Time), RetentionDays: cfg.RetentionDays,
+	s.jobs = jobs.All(jobs.Means{Pool: s.pool, Keeper: keeper, Clock: clock.NewManual(s.now.Days(60).Time),
+		RetentionDays:   cfg.RetentionDays,
 		FraudMonitoring: true, Outbox: mails.Outbox, Mail: mails.Sender})
 	return db.New().APIKeyInsert(ctx, s.pool, db.APIKeyInsertParams{
-		ID: ident.New(ident.APIKey), OrgID: dataset.Big, UserID: ident.New(ident.User), Hash: keeper.HashAPIKey(s.key), Last4: s.key[len(s.key)-4:],
-		Livemode: true, Scopes: []string{"read", "write"}, RateLimit: 1_000_000, Version: middleware.Version, CreatedAt: s.now,
+		ID: ident.New(ident.APIKey), OrgID: dataset.Big, UserID: ident.New(ident.User), Hash: keeper.HashAPIKey(s.key),
+		Last4:    s.key[len(s.key)-4:],
+		Livemode: true, Scopes: []string{"read", "write"}, RateLimit: 1_000_000, Version: middleware.Version,
+		CreatedAt: s.now,
 	})
 }
 
@@ -167,7 +172,8 @@ func (s *side) value(ctx context.Context, table, column string) (string, error) 
 		program = "id"
 	}
 	var v string
-	err := s.pool.QueryRow(ctx, "SELECT min("+column+") FROM "+table+" WHERE "+program+" = $1", dataset.ID("prg", 0)).Scan(&v)
+	err := s.pool.QueryRow(ctx, "SELECT min("+column+") FROM "+table+" WHERE "+program+" = $1",
+		dataset.ID("prg", 0)).Scan(&v)
 	s.values[table+"."+column] = v
 	return v, err
 }

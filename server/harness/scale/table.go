@@ -16,13 +16,17 @@ const (
 
 // reasons are the costs that may grow, by how their names begin.
 var reasons = []struct{ prefix, why string }{
-	{"retrieveReport", answers}, {"job risk-sweep", "looks at every program's sales and clicks of its window, once an hour"},
+	{"retrieveReport", answers},
+	{"job risk-sweep", "looks at every program's sales and clicks of its window, once an hour"},
 	{"listMaturingCommissions", counts},
 	{"listSales occurred_before", "the newest sales are looked through for some that occurred so long ago"},
-	{"listPayoutBatches", batch}, {"retrievePayoutBatch", batch}, {"retrievePayout expand[]=batch", batch}, {"listPayouts expand[]=batch", batch},
+	{"listPayoutBatches", batch}, {"retrievePayoutBatch", batch}, {"retrievePayout expand[]=batch", batch},
+	{"listPayouts expand[]=batch", batch},
 	{"listBalances", counts}, {"listRiskFlags", counts}, {"listApplications", counts},
-	{"job forget-tallies", "looks at every total, once an hour"}, {"listPayouts batch_id", bounded}, {"listCommissions payout_id", bounded},
-	{"retrieveProgram include", "counts the rows of the day that is not over"}, {"listPrograms include", "the same, of every program"},
+	{"job forget-tallies", "looks at every total, once an hour"}, {"listPayouts batch_id", bounded},
+	{"listCommissions payout_id", bounded},
+	{"retrieveProgram include", "counts the rows of the day that is not over"},
+	{"listPrograms include", "the same, of every program"},
 	{"listPartners search", "a part of a name is looked for in all partners of the program"},
 	{"listLinks", counts}, {"listCoupons", counts}, {"listTaxFormStatuses", counts}, {"listRefunds", counts},
 }
@@ -37,7 +41,8 @@ func explained(name string) string {
 }
 
 func (o Options) heading(small, full *side) {
-	fmt.Fprintf(o.Out, "\n%-55s %10s %10s %7s\n", "median of "+fmt.Sprint(o.Rounds)+", milliseconds", small.size, full.size, "ratio")
+	fmt.Fprintf(o.Out, "\n%-55s %10s %10s %7s\n", "median of "+fmt.Sprint(o.Rounds)+", milliseconds", small.size,
+		full.size, "ratio")
 }
 
 func (o Options) line(f Figure, why string) {

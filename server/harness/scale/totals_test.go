@@ -18,34 +18,52 @@ func sameTotals(t *testing.T, pool *pgxpool.Pool) {
 	q, program := db.New(), dataset.ID("prg", 0)
 	count := func(table, where string, args ...any) int64 {
 		var n int64
-		require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM "+table+" WHERE program_id = $1 AND "+where, append([]any{program}, args...)...).Scan(&n))
+		sql := "SELECT count(*) FROM " + table + " WHERE program_id = $1 AND " + where
+		require.NoError(t, pool.QueryRow(t.Context(), sql, append([]any{program}, args...)...).Scan(&n))
 		return n
 	}
 	partner, other, link, yes, no := dataset.ID("part", 0), dataset.ID("part", 7), dataset.ID("lnk", 0), true, false
 	for _, of := range []*string{nil, &partner, &other} {
-		got, err := q.ClickTotal(t.Context(), pool, db.ClickTotalParams{ProgramID: program, OrgID: dataset.Big, PartnerID: of})
+		got, err := q.ClickTotal(t.Context(), pool, db.ClickTotalParams{
+			ProgramID: program, OrgID: dataset.Big, PartnerID: of,
+		})
 		require.NoError(t, err)
 		require.Equal(t, count("clicks", "($2::text IS NULL OR partner_id = $2)", of), got)
-		for list, statuses := range map[string][]string{"customers": nil, "commissions": {"due", "paid"}, "payouts": {"paid"}, "referrals": {"visit"}} {
-			got, err = q.TallyTotal(t.Context(), pool, db.TallyTotalParams{ProgramID: program, OrgID: dataset.Big, List: list, OwnerID: of, Statuses: statuses})
+		for list, statuses := range map[string][]string{
+			"customers": nil, "commissions": {"due", "paid"}, "payouts": {"paid"}, "referrals": {"visit"},
+		} {
+			got, err = q.TallyTotal(t.Context(), pool, db.TallyTotalParams{
+				ProgramID: program, OrgID: dataset.Big, List: list, OwnerID: of, Statuses: statuses,
+			})
 			require.NoError(t, err)
-			require.Equal(t, count(list, "($2::text IS NULL OR partner_id = $2) AND ($3::text[] IS NULL OR status = ANY ($3))", of, statuses), got, list)
+			require.Equal(t,
+				count(list, "($2::text IS NULL OR partner_id = $2) AND ($3::text[] IS NULL OR status = ANY ($3))", of, statuses),
+				got, list)
 		}
-		got, err = q.ClickTotal(t.Context(), pool, db.ClickTotalParams{ProgramID: program, OrgID: dataset.Big, PartnerID: of, LinkID: &link})
+		got, err = q.ClickTotal(t.Context(), pool, db.ClickTotalParams{
+			ProgramID: program, OrgID: dataset.Big, PartnerID: of, LinkID: &link,
+		})
 		require.NoError(t, err)
 		require.Equal(t, count("clicks", "($2::text IS NULL OR partner_id = $2) AND link_id = $3", of, link), got)
 		for _, after := range []*clock.Time{nil, at(-40), at(-20), at(-1)} {
 			for _, before := range []*clock.Time{nil, at(-300), at(-10), at(1)} {
 				for _, refunded := range []*bool{nil, &yes, &no} {
-					got, err := q.SaleTotal(t.Context(), pool, db.SaleTotalParams{ProgramID: program, OrgID: dataset.Big, PartnerID: of, OccurredAfter: after, OccurredBefore: before, Refunded: refunded})
+					got, err := q.SaleTotal(t.Context(), pool, db.SaleTotalParams{
+						ProgramID: program, OrgID: dataset.Big, PartnerID: of, OccurredAfter: after, OccurredBefore: before,
+						Refunded: refunded,
+					})
 					require.NoError(t, err)
-					require.Equal(t, count("sales", `($2::text IS NULL OR partner_id = $2) AND ($3::timestamptz IS NULL OR occurred_at >= $3) AND ($4::timestamptz IS NULL OR occurred_at < $4)
-						AND ($5::boolean IS NULL OR (refunded_at IS NOT NULL) = $5)`, of, after, before, refunded), got, "%v %v %v", after, before, refunded)
+					want := count("sales", `($2::text IS NULL OR partner_id = $2)
+						AND ($3::timestamptz IS NULL OR occurred_at >= $3) AND ($4::timestamptz IS NULL OR occurred_at < $4)
+						AND ($5::boolean IS NULL OR (refunded_at IS NOT NULL) = $5)`, of, after, before, refunded)
+					require.Equal(t, want, got, "%v %v %v", after, before, refunded)
 				}
 			}
 		}
 	}
-	stats, err := q.ProgramStats(t.Context(), pool, db.ProgramStatsParams{OrgID: dataset.Big, Ids: []string{program, dataset.ID("prg", 1), dataset.ID("prg", 19)}})
+	stats, err := q.ProgramStats(t.Context(), pool, db.ProgramStatsParams{
+		OrgID: dataset.Big, Ids: []string{program, dataset.ID("prg", 1), dataset.ID("prg", 19)},
+	})
 	require.NoError(t, err)
 	require.Len(t, stats, 2, "the last is another organization's")
 	for _, s := range stats {
@@ -54,8 +72,10 @@ func sameTotals(t *testing.T, pool *pgxpool.Pool) {
 		require.Equal(t, count("customers", "true"), s.Customers)
 		require.Equal(t, count("referrals", "true"), s.Referrals)
 		require.Equal(t, count("sales", "currency = 'USD' AND refunded_at IS NULL")*4999, s.SalesMinor)
-		require.Equal(t, count("commissions", "currency = 'USD' AND status NOT IN ('rejected', 'voided') AND amount_minor > 0")*1000-
-			count("commissions", "currency = 'USD' AND status NOT IN ('rejected', 'voided') AND amount_minor < 0")*999, s.CommissionsMinor)
+		require.Equal(t,
+			count("commissions", "currency = 'USD' AND status NOT IN ('rejected', 'voided') AND amount_minor > 0")*1000-
+				count("commissions", "currency = 'USD' AND status NOT IN ('rejected', 'voided') AND amount_minor < 0")*999,
+			s.CommissionsMinor)
 	}
 	program = dataset.ID("prg", 0)
 	foreign, err := q.ClickTotal(t.Context(), pool, db.ClickTotalParams{ProgramID: program, OrgID: dataset.Small})

@@ -43,7 +43,8 @@ func Parts(bundle []byte) (map[string]string, error) {
 	out := map[string]string{}
 	for _, tag := range d.Tags {
 		b := &reference{description: d, bodies: map[string]bool{}}
-		fmt.Fprintf(b, "# %s: %s\n\nVersion %s. A part of /llms-full.txt, which begins with what all operations have in common.\n\n",
+		fmt.Fprintf(b,
+			"# %s: %s\n\nVersion %s. A part of /llms-full.txt, which begins with what all operations have in common.\n\n",
 			d.Info.Title, tag.Name, d.Info.Version)
 		b.tag(tag.Name, tag.Description)
 		b.objects(d.reachable(tag.Name))
@@ -108,7 +109,8 @@ func (b *reference) operation(method, path string, op operation) {
 }
 
 func (b *reference) parameter(p parameter) {
-	fmt.Fprintf(b, "- `%s` (%s, %s%s): %s\n", p.Name, p.In, p.Schema.shape(), mark(p.Required, ", required"), oneLine(p.Description))
+	fmt.Fprintf(b, "- `%s` (%s, %s%s): %s\n", p.Name, p.In, p.Schema.shape(), mark(p.Required, ", required"),
+		oneLine(p.Description))
 }
 
 // body writes the fields of a body where it is sent.
@@ -170,7 +172,8 @@ func (b *reference) fields(s schema) {
 		if text == "" && p.Ref != "" {
 			text = b.Components.Schemas.values[name(p.Ref)].Description
 		}
-		fmt.Fprintf(b, "- `%s` (%s%s%s): %s\n", n, p.shape(), mark(slices.Contains(s.Required, n), ", required"), mark(p.Additive, ", addition"), oneLine(text))
+		fmt.Fprintf(b, "- `%s` (%s%s%s): %s\n", n, p.shape(), mark(slices.Contains(s.Required, n), ", required"),
+			mark(p.Additive, ", addition"), oneLine(text))
 	}
 }
 

@@ -41,7 +41,8 @@ func TestFullHoldsParametersFieldsAndEvents(t *testing.T) {
 	}
 	for _, want := range []string{
 		"### POST /v1/sales", "- `amount_minor` (integer, int64, 1 to 999999999999, required):",
-		"- `starting_after` (query,", "### sale.created", "### Partner\n", "Refusals: 400 BadRequest", "- `Idempotency-Key` (header,", "## Changelog",
+		"- `starting_after` (query,", "### sale.created", "### Partner\n", "Refusals: 400 BadRequest",
+		"- `Idempotency-Key` (header,", "## Changelog",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing", want)
@@ -64,7 +65,8 @@ func TestEveryOperationHasAnExample(t *testing.T) {
 	for _, told := range strings.Split(text[:strings.Index(text, "\n## Events")], "\n### ")[1:] {
 		method, _, _ := strings.Cut(told, " ")
 		_, example, found := strings.Cut(told, "\nExample:\n\n    "+method+" /")
-		if !found || strings.Contains(told, "\nBody: ") && !strings.Contains(example, "\n    {") || !strings.Contains(example, "\n    20") {
+		if !found || strings.Contains(told, "\nBody: ") && !strings.Contains(example, "\n    {") ||
+			!strings.Contains(example, "\n    20") {
 			t.Errorf("no example: %s", told)
 		}
 		if strings.Contains(example, "<nil>") {

@@ -35,7 +35,8 @@ func Short(bundle []byte) (string, error) {
 }
 
 func (d *description) head(b *strings.Builder) {
-	fmt.Fprintf(b, "# %s\n\n> %s\n\nVersion %s.\n\n## Conventions\n\n%s\n\n", d.Info.Title, d.Info.Summary, d.Info.Version, strings.TrimSpace(d.Info.Description))
+	fmt.Fprintf(b, "# %s\n\n> %s\n\nVersion %s.\n\n## Conventions\n\n%s\n\n", d.Info.Title, d.Info.Summary, d.Info.Version,
+		strings.TrimSpace(d.Info.Description))
 }
 
 // notes tells who may call the operation.

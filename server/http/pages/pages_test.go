@@ -78,7 +78,8 @@ func TestScalarUnpacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, err := io.ReadAll(z)
-	if err != nil || len(all) < 3_000_000 || !bytes.Equal(all, plain.Body.Bytes()) || plain.Header().Get("Content-Encoding") != "" {
+	if err != nil || len(all) < 3_000_000 || !bytes.Equal(all, plain.Body.Bytes()) ||
+		plain.Header().Get("Content-Encoding") != "" {
 		t.Errorf("%d bytes, %v; plain %d", len(all), err, plain.Body.Len())
 	}
 }

@@ -27,7 +27,8 @@ func healthz(c echo.Context) error {
 // readyz says whether requests can be answered, so that a balancer sends them
 // elsewhere while they cannot.
 func (r Ready) readyz(c echo.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), probeTimeout) // others may wait for the same answer
+	// others may wait for the same answer
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), probeTimeout)
 	defer cancel()
 	if err := r(ctx); err != nil {
 		return probe(c, http.StatusServiceUnavailable, condition{Status: "unavailable", Reason: err.Error()})

@@ -29,8 +29,9 @@ func TestEncodings(t *testing.T) {
 	body := strings.Repeat("one and the same ", 100)
 	x := text(body)
 	for accept, want := range map[string]string{
-		"": "", "identity": "", "br": "", "*": "", "gzip;q=0": "", "gzip; q=0.0, zstd;q=0": "", "gzip;q=x": "", "gzip;q=2": "",
-		"gzip": "gzip", "GZip": "gzip", "br, gzip;q=0.1": "gzip", "gzip, zstd;q=0.5": "gzip", "zstd;q=0, gzip": "gzip",
+		"": "", "identity": "", "br": "", "*": "", "gzip;q=0": "", "gzip; q=0.0, zstd;q=0": "", "gzip;q=x": "",
+		"gzip;q=2": "",
+		"gzip":     "gzip", "GZip": "gzip", "br, gzip;q=0.1": "gzip", "gzip, zstd;q=0.5": "gzip", "zstd;q=0, gzip": "gzip",
 		"gzip, deflate, br, zstd": "zstd", "zstd, gzip": "zstd", "gzip;q=0.5,zstd;q=0.5": "zstd", "zstd": "zstd",
 	} {
 		w := ask(t, x, accept, "")

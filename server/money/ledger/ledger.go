@@ -124,10 +124,11 @@ func Moved(ctx context.Context, u *work.Unit, previous string, rows ...db.Commis
 	moved := make([]Commission, len(rows))
 	for i, k := range rows {
 		moved[i] = Of(k, u.Now)
-		u.Record("commission.updated", event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}, api.CommissionUpdatedData{
-			CommissionID: k.ID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
-			Status: api.CommissionStatus(k.Status), PreviousStatus: api.CommissionStatus(previous),
-		})
+		u.Record("commission.updated", event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID},
+			api.CommissionUpdatedData{
+				CommissionID: k.ID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
+				Status: api.CommissionStatus(k.Status), PreviousStatus: api.CommissionStatus(previous),
+			})
 	}
 	return Move(ctx, u.Later(), previous, moved...)
 }
@@ -135,6 +136,7 @@ func Moved(ctx context.Context, u *work.Unit, previous string, rows ...db.Commis
 // Of is a commission's row as the ledger takes it, at the time of the move.
 func Of(k db.Commission, at clock.Time) Commission {
 	return Commission{
-		OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID, Currency: k.Currency, Status: k.Status, AmountMinor: k.AmountMinor, At: at,
+		OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID, Currency: k.Currency, Status: k.Status,
+		AmountMinor: k.AmountMinor, At: at,
 	}
 }

@@ -43,7 +43,8 @@ func setup(t *testing.T) *pgxpool.Pool {
 	t.Helper()
 	pool := pgtest.New(t)
 	exec(t, pool, `INSERT INTO organizations VALUES ($1, 'Ledger', NULL, now())`, orgID)
-	exec(t, pool, `INSERT INTO programs (id, org_id, name, product_name, website_url, currency, status, subdomain, cookie_days, url_params,
+	exec(t, pool,
+		`INSERT INTO programs (id, org_id, name, product_name, website_url, currency, status, subdomain, cookie_days, url_params,
 		commission_on_net_revenue, holding_period_days, min_payout_minor, payout_term, payout_methods, block_self_referrals,
 		blocked_countries, require_tax_forms, auto_payouts_enabled, created_at, updated_at)
 		VALUES ($1, $2, 'P', 'P', 'https://p.example', 'USD', 'active', 'p', 30, '{ref}', false, 30, 0, 'net_30', '{}', true, '{}', false, false, now(), now())`,
@@ -120,7 +121,10 @@ func TestBucket(t *testing.T) {
 
 func TestMoves(t *testing.T) {
 	pool := setup(t)
-	k := Commission{OrgID: orgID, ProgramID: programID, PartnerID: "part_a", ID: "com_1", Currency: "USD", Status: "pending", AmountMinor: 500, At: clock.System{}.Now()}
+	k := Commission{
+		OrgID: orgID, ProgramID: programID, PartnerID: "part_a", ID: "com_1", Currency: "USD", Status: "pending",
+		AmountMinor: 500, At: clock.System{}.Now(),
+	}
 	require.NoError(t, Earn(t.Context(), pool, k))
 	expect := func(want triple) {
 		t.Helper()
@@ -133,7 +137,8 @@ func TestMoves(t *testing.T) {
 		status string
 		want   triple
 	}{
-		{"approved", triple{pending: 500}}, {"due", triple{due: 500}}, {"paid", triple{paid: 500}}, {"due", triple{due: 500}}, {"voided", triple{}},
+		{"approved", triple{pending: 500}}, {"due", triple{due: 500}}, {"paid", triple{paid: 500}}, {"due", triple{due: 500}},
+		{"voided", triple{}},
 	} {
 		from := k.Status
 		k.Status = step.status
@@ -185,17 +190,18 @@ func until(ctx context.Context, f func() error) error {
 
 // compare looks at both sides in one snapshot.
 func compare(ctx context.Context, pool *pgxpool.Pool) error {
-	return pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		want, err := ofLedger(ctx, tx)
-		if err != nil {
+	return pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
+		func(tx pgx.Tx) error {
+			want, err := ofLedger(ctx, tx)
+			if err != nil {
+				return err
+			}
+			got, err := asRead(ctx, tx)
+			if err == nil && fmt.Sprint(want) != fmt.Sprint(got) {
+				return fmt.Errorf("read %v, ledger %v", got, want)
+			}
 			return err
-		}
-		got, err := asRead(ctx, tx)
-		if err == nil && fmt.Sprint(want) != fmt.Sprint(got) {
-			return fmt.Errorf("read %v, ledger %v", got, want)
-		}
-		return err
-	})
+		})
 }
 
 // write makes transactions of every kind; some stay open for a while, so that
@@ -327,7 +333,8 @@ func TestFoldGoesOn(t *testing.T) {
 	ctx := t.Context()
 	many := `INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
 		SELECT $1, $2, 'part_a', 'com_' || n, 'USD', 'source', 'due', 1, now() FROM generate_series(1, $3::int) n`
-	exec(t, pool, `INSERT INTO balances (id, org_id, program_id, partner_id, currency, updated_at) VALUES ('bal_a', $1, $2, 'part_a', 'USD', now())`, orgID, programID)
+	exec(t, pool,
+		`INSERT INTO balances (id, org_id, program_id, partner_id, currency, updated_at) VALUES ('bal_a', $1, $2, 'part_a', 'USD', now())`, orgID, programID)
 	exec(t, pool, many, orgID, programID, rest)
 	first := NewFolder(pool)
 	foldUntil(t, first, func() bool { return first.kept == rest })

@@ -113,7 +113,9 @@ func (o Order) begin(ctx context.Context, u *work.Unit, b db.PayoutBatch) error 
 			IgnoreMinimum: o.IgnoreMinimum, Automatic: o.Automatic, PeriodEnd: o.PeriodEnd, AfterID: last, CreatedAt: u.Now,
 		})
 	case o.Automatic:
-		return queries.BatchDone(ctx, u.Later(), db.BatchDoneParams{AutoRunAt: &u.Now, UpdatedAt: u.Now, ID: b.ID, OrgID: b.OrgID})
+		return queries.BatchDone(ctx, u.Later(), db.BatchDoneParams{
+			AutoRunAt: &u.Now, UpdatedAt: u.Now, ID: b.ID, OrgID: b.OrgID,
+		})
 	}
 	return nil
 }

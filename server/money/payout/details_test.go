@@ -33,10 +33,14 @@ func TestDetailsHash(t *testing.T) {
 	} {
 		require.NotEqual(t, base, hash("prg_1", "wise", other), other)
 	}
-	require.NotEqual(t, base, hash("prg_2", "wise", `{"iban":"DE02120300000000202051","name":"Ann Lee"}`), "programs cannot be joined by it")
-	require.Equal(t, base, hash("prg_1", "wire", `{"iban":"DE02120300000000202051","name":"Ann Lee"}`), "one account, however it is paid to")
-	require.Equal(t, hash("p", "paypal", `{"email":"Pay@example.com"}`), hash("p", "wise", `{"email":" pay@example.com","type":"x"}`))
-	require.NotEqual(t, hash("p", "wire", `{"account_number":"12345678","swift":"AAAADEFF"}`), hash("p", "wire", `{"account_number":"12345678","swift":"BBBBDEFF"}`),
+	require.NotEqual(t, base, hash("prg_2", "wise", `{"iban":"DE02120300000000202051","name":"Ann Lee"}`),
+		"programs cannot be joined by it")
+	require.Equal(t, base, hash("prg_1", "wire", `{"iban":"DE02120300000000202051","name":"Ann Lee"}`),
+		"one account, however it is paid to")
+	require.Equal(t, hash("p", "paypal", `{"email":"Pay@example.com"}`),
+		hash("p", "wise", `{"email":" pay@example.com","type":"x"}`))
+	require.NotEqual(t, hash("p", "wire", `{"account_number":"12345678","swift":"AAAADEFF"}`),
+		hash("p", "wire", `{"account_number":"12345678","swift":"BBBBDEFF"}`),
 		"a number means something at one bank only")
 	require.NotEqual(t, hash("p", "a", `{"code":"x"}`), hash("p", "b", `{"code":"x"}`))
 	for _, nothing := range []string{`{}`, `{"email":""}`, `{"iban":" ","account_number":null}`} {
@@ -45,7 +49,8 @@ func TestDetailsHash(t *testing.T) {
 		require.NotNil(t, h, "it is not hashed again and again")
 		require.Empty(t, h, nothing)
 	}
-	require.Equal(t, hash("p", "m", `{"account":12345678901234567890}`), hash("p", "m", `{"account":"1234567890-1234567890"}`))
+	require.Equal(t, hash("p", "m", `{"account":12345678901234567890}`),
+		hash("p", "m", `{"account":"1234567890-1234567890"}`))
 	require.Equal(t, hash("p", "m", `{"a":[{"b":1,"c":"X"},true]}`), hash("p", "m", `{"a":[{"c":"x","b":1},true]}`))
 	require.NotEqual(t, hash("p", "m", `{"a":["x","y"]}`), hash("p", "m", `{"a":["y","x"]}`))
 }

@@ -28,7 +28,8 @@ var Formats = []string{"paypal", "wise"}
 // headings are the first rows of a file.
 var headings = map[string][][]string{
 	"wise": {{
-		"name", "recipientEmail", "paymentReference", "receiverType", "amountCurrency", "amount", "sourceCurrency", "targetCurrency", "type",
+		"name", "recipientEmail", "paymentReference", "receiverType", "amountCurrency", "amount", "sourceCurrency",
+		"targetCurrency", "type",
 	}},
 }
 
@@ -110,7 +111,9 @@ func (f File) unpaid(ctx context.Context) (other []db.PayoutsUnpaidRow, err erro
 		return nil, err
 	}
 	rail := inFile
-	rows, err := queries.PayoutsUnpaid(ctx, f.Pool, db.PayoutsUnpaidParams{BatchID: f.Batch.ID, OrgID: f.Batch.OrgID, Rail: &rail})
+	rows, err := queries.PayoutsUnpaid(ctx, f.Pool, db.PayoutsUnpaidParams{
+		BatchID: f.Batch.ID, OrgID: f.Batch.OrgID, Rail: &rail,
+	})
 	var found []string
 	for _, r := range rows {
 		if opt.Value(r.Method) == f.Format {
@@ -120,14 +123,16 @@ func (f File) unpaid(ctx context.Context) (other []db.PayoutsUnpaidRow, err erro
 		}
 	}
 	if err == nil && f.Currency == "" && len(found) > 1 {
-		err = fmt.Errorf("the batch has payouts in %s: choose one with --currency, since a file has one", strings.Join(found, ", "))
+		err = fmt.Errorf("the batch has payouts in %s: choose one with --currency, since a file has one",
+			strings.Join(found, ", "))
 	}
 	return other, err
 }
 
 // page takes the next payouts out of reach, and returns their rows and where to go
 // on, if anywhere.
-func (f File) page(ctx context.Context, u *work.Unit, after string, done *Written) (rows [][]string, next string, err error) {
+func (f File) page(ctx context.Context, u *work.Unit, after string,
+	done *Written) (rows [][]string, next string, err error) {
 	rail := inFile
 	payees, err := queries.PayoutsToFile(ctx, u.Tx, db.PayoutsToFileParams{
 		BatchID: f.Batch.ID, OrgID: f.Batch.OrgID, After: after, Rail: &rail, Method: &f.Format, Lim: pageSize,
@@ -244,7 +249,10 @@ func cells(format string, p db.PayoutsToFileRow, email string) []string {
 	if p.Partner.CompanyName != nil {
 		kind = "INSTITUTION"
 	}
-	return []string{harmless(NameOf(p.Partner)), email, p.Payout.ID, kind, "target", amount, p.ProgramCurrency, p.Payout.Currency, "EMAIL"}
+	return []string{
+		harmless(NameOf(p.Partner)), email, p.Payout.ID, kind, "target", amount, p.ProgramCurrency, p.Payout.Currency,
+		"EMAIL",
+	}
 }
 
 // recipient is the address in the payout details, or the partner's own.

@@ -20,10 +20,37 @@ func TestRowsOfFiles(t *testing.T) {
 		return b
 	}
 	payees := []db.PayoutsToFileRow{
-		{Payout: db.Payout{ID: "pyt_1", AmountMinor: 4999}, Partner: db.Partner{ID: "part_1", Email: "ada@example.com", FirstName: ptr("Ada"), LastName: ptr(`Love, "lace"`)}, ProgramCurrency: "USD"},
-		{Payout: db.Payout{ID: "pyt_2", AmountMinor: 5}, Partner: db.Partner{ID: "part_2", Email: "b@example.com", CompanyName: ptr("=HYPERLINK(1)"), PayoutDetails: sealed("part_2", `{"email":"pay+b@example.com","n":1}`)}, ProgramCurrency: "EUR"},
-		{Payout: db.Payout{ID: "pyt_3", AmountMinor: 5}, Partner: db.Partner{ID: "part_3", Email: "c@example.com", Handle: "c", PayoutDetails: sealed("part_3", `{"email":"=cmd|' /C calc'!A0@x.com"}`)}, ProgramCurrency: "USD"},
-		{Payout: db.Payout{ID: "pyt_4", AmountMinor: 100}, Partner: db.Partner{ID: "part_4", Email: "d@example.com", Handle: "dee", PayoutDetails: sealed("part_4", `{"payer_id":"QWERTY1234567"}`)}, ProgramCurrency: "USD"},
+		{
+			Payout: db.Payout{ID: "pyt_1", AmountMinor: 4999},
+			Partner: db.Partner{
+				ID: "part_1", Email: "ada@example.com", FirstName: ptr("Ada"), LastName: ptr(`Love, "lace"`),
+			},
+			ProgramCurrency: "USD",
+		},
+		{
+			Payout: db.Payout{ID: "pyt_2", AmountMinor: 5},
+			Partner: db.Partner{
+				ID: "part_2", Email: "b@example.com", CompanyName: ptr("=HYPERLINK(1)"),
+				PayoutDetails: sealed("part_2", `{"email":"pay+b@example.com","n":1}`),
+			},
+			ProgramCurrency: "EUR",
+		},
+		{
+			Payout: db.Payout{ID: "pyt_3", AmountMinor: 5},
+			Partner: db.Partner{
+				ID: "part_3", Email: "c@example.com", Handle: "c",
+				PayoutDetails: sealed("part_3", `{"email":"=cmd|' /C calc'!A0@x.com"}`),
+			},
+			ProgramCurrency: "USD",
+		},
+		{
+			Payout: db.Payout{ID: "pyt_4", AmountMinor: 100},
+			Partner: db.Partner{
+				ID: "part_4", Email: "d@example.com", Handle: "dee",
+				PayoutDetails: sealed("part_4", `{"payer_id":"QWERTY1234567"}`),
+			},
+			ProgramCurrency: "USD",
+		},
 	}
 	rows := func(format string) (out [][]string) {
 		f := File{Keeper: keeper, Format: format}
@@ -39,7 +66,8 @@ func TestRowsOfFiles(t *testing.T) {
 		return out
 	}
 	require.Equal(t, [][]string{
-		{"ada@example.com", "49.99", "USD", "pyt_1", "", "PAYPAL"}, {"pay+b@example.com", "0.05", "USD", "pyt_2", "", "PAYPAL"}, {"QWERTY1234567", "1.00", "USD", "pyt_4", "", "PAYPAL"},
+		{"ada@example.com", "49.99", "USD", "pyt_1", "", "PAYPAL"},
+		{"pay+b@example.com", "0.05", "USD", "pyt_2", "", "PAYPAL"}, {"QWERTY1234567", "1.00", "USD", "pyt_4", "", "PAYPAL"},
 	}, rows("paypal"))
 	payees[3].Partner.PayoutDetails = nil
 	require.Equal(t, [][]string{

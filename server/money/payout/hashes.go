@@ -41,5 +41,7 @@ func hashOne(ctx context.Context, pool *pgxpool.Pool, keeper *secret.Keeper, r d
 	if err != nil {
 		return err
 	}
-	return queries.PayoutDetailsSetHash(ctx, pool, db.PayoutDetailsSetHashParams{PayoutDetailsHash: hash, ID: r.ID, Was: r.PayoutDetails})
+	return queries.PayoutDetailsSetHash(ctx, pool, db.PayoutDetailsSetHashParams{
+		PayoutDetailsHash: hash, ID: r.ID, Was: r.PayoutDetails,
+	})
 }

@@ -91,7 +91,9 @@ func (o Order) read(ctx context.Context, u *work.Unit, b db.PayoutBatch, partner
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			taxed, err = queries.TaxFormsValid(ctx, tx, db.TaxFormsValidParams{ProgramID: program, OrgID: org, PartnerIds: ids, Now: &u.Now})
+			taxed, err = queries.TaxFormsValid(ctx, tx, db.TaxFormsValidParams{
+				ProgramID: program, OrgID: org, PartnerIds: ids, Now: &u.Now,
+			})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
@@ -149,8 +151,8 @@ func (p page) payouts(u *work.Unit) (out []db.Payout, collected [][]string) {
 func (p page) write(ctx context.Context, u *work.Unit) error {
 	o := p.order
 	made := db.PayoutsInsertParams{
-		OrgID: u.OrgID, ProgramID: o.Program.ID, BatchID: p.batch.ID, PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd, DueAt: o.dueAt(),
-		Now: u.Now,
+		OrgID: u.OrgID, ProgramID: o.Program.ID, BatchID: p.batch.ID, PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd,
+		DueAt: o.dueAt(), Now: u.Now,
 	}
 	judged := db.PayoutsReevaluateParams{PeriodEnd: o.PeriodEnd, DueAt: o.dueAt(), Now: u.Now, OrgID: u.OrgID}
 	attached := db.PayoutsAttachParams{Now: u.Now, OrgID: u.OrgID}

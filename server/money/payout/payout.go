@@ -42,7 +42,8 @@ func Settle(ctx context.Context, u *work.Unit, p db.Payout, payment Payment) (db
 	}
 	for _, k := range held {
 		if payment.At.Before(k.CreatedAt.Truncate(time.Millisecond)) { // as answers show it
-			return p, problem.Invalid("paid_at", "paid_at lies before the oldest commission of the payout was created, at %s.", held[0].CreatedAt)
+			return p, problem.Invalid("paid_at", "paid_at lies before the oldest commission of the payout was created, at %s.",
+				held[0].CreatedAt)
 		}
 	}
 	return pay(ctx, u, p, held, payment)
@@ -63,21 +64,23 @@ func pay(ctx context.Context, u *work.Unit, p db.Payout, held []db.Commission, p
 	if err != nil {
 		return p, err
 	}
-	if err := queries.PayoutSettle(ctx, u.Later(), db.PayoutSettleParams{UpdatedAt: u.Now, PayoutID: &p.ID, OrgID: p.OrgID}); err != nil {
+	if err := queries.PayoutSettle(ctx, u.Later(),
+		db.PayoutSettleParams{UpdatedAt: u.Now, PayoutID: &p.ID, OrgID: p.OrgID}); err != nil {
 		return p, err
 	}
 	moved := make([]ledger.Commission, len(held))
 	for i, k := range held {
 		subject := event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}
 		u.Record("commission.paid", subject, api.CommissionPaidData{
-			CommissionID: k.ID, PartnerID: k.PartnerID, PayoutID: p.ID, AmountMinor: k.AmountMinor, Currency: k.Currency, PaidAt: *p.PaidAt,
+			CommissionID: k.ID, PartnerID: k.PartnerID, PayoutID: p.ID, AmountMinor: k.AmountMinor, Currency: k.Currency,
+			PaidAt: *p.PaidAt,
 		})
 		k.Status = "paid"
 		moved[i] = ledger.Of(k, u.Now)
 	}
 	u.Record("payout.paid", about(p), api.PayoutPaidData{
-		PayoutID: p.ID, PartnerID: p.PartnerID, AmountMinor: p.AmountMinor, Currency: p.Currency, Method: (*api.PayoutMethod)(p.Method),
-		ExternalID: p.ExternalID, PaidAt: *p.PaidAt,
+		PayoutID: p.ID, PartnerID: p.PartnerID, AmountMinor: p.AmountMinor, Currency: p.Currency,
+		Method: (*api.PayoutMethod)(p.Method), ExternalID: p.ExternalID, PaidAt: *p.PaidAt,
 	})
 	return p, ledger.Move(ctx, u.Later(), "due", moved...)
 }
@@ -104,7 +107,8 @@ func Remove(ctx context.Context, u *work.Unit, p db.Payout) error {
 	case "paid":
 		return problem.New(problem.PayoutAlreadyPaid, "The payout is paid; it cannot be deleted.")
 	}
-	if err := queries.PayoutRelease(ctx, u.Later(), db.PayoutReleaseParams{UpdatedAt: u.Now, PayoutID: &p.ID, OrgID: p.OrgID}); err != nil {
+	if err := queries.PayoutRelease(ctx, u.Later(),
+		db.PayoutReleaseParams{UpdatedAt: u.Now, PayoutID: &p.ID, OrgID: p.OrgID}); err != nil {
 		return err
 	}
 	u.Record("payout.deleted", about(p), api.PayoutDeletedData{PayoutID: p.ID, PartnerID: p.PartnerID})
@@ -129,7 +133,9 @@ func Lower(ctx context.Context, u *work.Unit, payoutID string, amount int64) (ou
 	if p.AmountMinor -= amount; p.AmountMinor <= 0 {
 		return false, Remove(ctx, u, p)
 	}
-	return false, queries.PayoutLower(ctx, u.Later(), db.PayoutLowerParams{AmountMinor: p.AmountMinor, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID})
+	return false, queries.PayoutLower(ctx, u.Later(), db.PayoutLowerParams{
+		AmountMinor: p.AmountMinor, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
+	})
 }
 
 // Enter changes the amount of an open payout by that of a commission that Hold
@@ -143,12 +149,16 @@ func Enter(ctx context.Context, u *work.Unit, payoutID string, amount int64) (op
 	if p.AmountMinor += amount; p.AmountMinor <= 0 {
 		return false, Remove(ctx, u, p)
 	}
-	return true, queries.PayoutLower(ctx, u.Later(), db.PayoutLowerParams{AmountMinor: p.AmountMinor, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID})
+	return true, queries.PayoutLower(ctx, u.Later(), db.PayoutLowerParams{
+		AmountMinor: p.AmountMinor, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
+	})
 }
 
 // Hold puts a commission that is due into a payout.
 func Hold(ctx context.Context, u *work.Unit, payoutID, commissionID string) error {
-	return queries.PayoutsAttach(ctx, u.Later(), db.PayoutsAttachParams{PayoutIds: []string{payoutID}, Ids: []string{commissionID}, Now: u.Now, OrgID: u.OrgID})
+	return queries.PayoutsAttach(ctx, u.Later(), db.PayoutsAttachParams{
+		PayoutIds: []string{payoutID}, Ids: []string{commissionID}, Now: u.Now, OrgID: u.OrgID,
+	})
 }
 
 func about(p db.Payout) event.Subject {

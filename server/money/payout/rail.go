@@ -148,7 +148,9 @@ func (s Sender) follow(ctx context.Context, u *work.Unit, r Rail) error {
 	var errs []error
 	name, before := r.Name(), u.Now.Plus(-askEvery)
 	for {
-		asked, err := queries.PayoutsInFlight(ctx, s.Pool, db.PayoutsInFlightParams{Now: &u.Now, Rail: &name, AskedBefore: &before, Lim: followBatch})
+		asked, err := queries.PayoutsInFlight(ctx, s.Pool, db.PayoutsInFlightParams{
+			Now: &u.Now, Rail: &name, AskedBefore: &before, Lim: followBatch,
+		})
 		if err != nil {
 			return errors.Join(append(errs, err)...)
 		}
@@ -175,7 +177,8 @@ func (s Sender) advance(ctx context.Context, u *work.Unit, r Rail, p db.Payout) 
 		if t.ExternalID, err = r.Submit(call, t); err != nil {
 			return s.refused(ctx, u, p, err)
 		}
-		if err := queries.PayoutSubmitted(ctx, s.Pool, db.PayoutSubmittedParams{ExternalID: &t.ExternalID, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID}); err != nil {
+		if err := queries.PayoutSubmitted(ctx, s.Pool,
+			db.PayoutSubmittedParams{ExternalID: &t.ExternalID, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID}); err != nil {
 			return err
 		}
 	}
@@ -222,7 +225,10 @@ func (s Sender) transfer(ctx context.Context, p db.Payout) (Transfer, error) {
 	if err != nil {
 		return Transfer{}, err
 	}
-	t := Transfer{ID: p.ID, AmountMinor: p.AmountMinor, Currency: p.Currency, PartnerID: partner.ID, Email: partner.Email, Name: NameOf(partner)}
+	t := Transfer{
+		ID: p.ID, AmountMinor: p.AmountMinor, Currency: p.Currency, PartnerID: partner.ID, Email: partner.Email,
+		Name: NameOf(partner),
+	}
 	if p.ExternalID != nil {
 		t.ExternalID = *p.ExternalID
 	}
@@ -281,10 +287,12 @@ func fail(ctx context.Context, u *work.Unit, p db.Payout, status Status) error {
 		message = "The payment rail " + string(status.State) + " the transfer."
 	}
 	u.Record("payout.failed", about(p), api.PayoutFailedData{
-		PayoutID: p.ID, PartnerID: p.PartnerID, AmountMinor: p.AmountMinor, Currency: p.Currency, Method: (*api.PayoutMethod)(p.Method),
-		ErrorCode: &code, ErrorMessage: &message,
+		PayoutID: p.ID, PartnerID: p.PartnerID, AmountMinor: p.AmountMinor, Currency: p.Currency,
+		Method: (*api.PayoutMethod)(p.Method), ErrorCode: &code, ErrorMessage: &message,
 	})
-	return queries.PayoutFailed(ctx, u.Later(), db.PayoutFailedParams{ErrorCode: &code, ErrorMessage: &message, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID})
+	return queries.PayoutFailed(ctx, u.Later(), db.PayoutFailedParams{
+		ErrorCode: &code, ErrorMessage: &message, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
+	})
 }
 
 // markable refuses a payout that cannot be marked as paid by hand.

@@ -84,7 +84,8 @@ func (r Runs) page(ctx context.Context, u *work.Unit, of db.PayoutRunsRow) (did 
 
 func (r Runs) advance(ctx context.Context, u *work.Unit, run db.PayoutRun) error {
 	o := Order{
-		PeriodEnd: run.PeriodEnd, IgnoreMinimum: run.IgnoreMinimum, HoldOnHighRisk: r.HoldOnHighRisk, Automatic: run.Automatic,
+		PeriodEnd: run.PeriodEnd, IgnoreMinimum: run.IgnoreMinimum, HoldOnHighRisk: r.HoldOnHighRisk,
+		Automatic: run.Automatic,
 	}
 	if run.GroupID != "" {
 		o.GroupID = &run.GroupID

@@ -38,7 +38,9 @@ func Touch(ctx context.Context, u *work.Unit, programID string, at clock.Time) e
 	if !at.Before(openSince(u.Now).Time) {
 		return nil
 	}
-	return queries.ReportMark(ctx, u.Later(), db.ReportMarkParams{OrgID: u.OrgID, ProgramID: programID, Days: []time.Time{dayOf(at)}})
+	return queries.ReportMark(ctx, u.Later(), db.ReportMarkParams{
+		OrgID: u.OrgID, ProgramID: programID, Days: []time.Time{dayOf(at)},
+	})
 }
 
 // TouchCommission marks the day that a commission counts at: its sale's, or its
@@ -47,17 +49,23 @@ func TouchCommission(ctx context.Context, u *work.Unit, k db.Commission) error {
 	if k.SaleID == nil || k.Kind == "clawback" {
 		return Touch(ctx, u, k.ProgramID, k.CreatedAt)
 	}
-	return queries.ReportMarkSale(ctx, u.Later(), db.ReportMarkSaleParams{OrgID: k.OrgID, ProgramID: k.ProgramID, SaleID: *k.SaleID, OpenSince: openSince(u.Now)})
+	return queries.ReportMarkSale(ctx, u.Later(), db.ReportMarkSaleParams{
+		OrgID: k.OrgID, ProgramID: k.ProgramID, SaleID: *k.SaleID, OpenSince: openSince(u.Now),
+	})
 }
 
 // TouchCustomer marks the days of everything that counts under a customer's
 // partner or link, before these change or go.
 func TouchCustomer(ctx context.Context, u *work.Unit, k db.Customer) error {
-	return queries.ReportMarkCustomer(ctx, u.Later(), db.ReportMarkCustomerParams{OrgID: k.OrgID, ProgramID: k.ProgramID, CustomerID: k.ID, OpenSince: openSince(u.Now)})
+	return queries.ReportMarkCustomer(ctx, u.Later(), db.ReportMarkCustomerParams{
+		OrgID: k.OrgID, ProgramID: k.ProgramID, CustomerID: k.ID, OpenSince: openSince(u.Now),
+	})
 }
 
 // TouchPartner marks the days of everything that counts under a partner, before
 // it goes.
 func TouchPartner(ctx context.Context, u *work.Unit, p db.Partner) error {
-	return queries.ReportMarkPartner(ctx, u.Later(), db.ReportMarkPartnerParams{OrgID: p.OrgID, ProgramID: p.ProgramID, PartnerID: p.ID, OpenSince: openSince(u.Now)})
+	return queries.ReportMarkPartner(ctx, u.Later(), db.ReportMarkPartnerParams{
+		OrgID: p.OrgID, ProgramID: p.ProgramID, PartnerID: p.ID, OpenSince: openSince(u.Now),
+	})
 }

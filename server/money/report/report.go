@@ -112,8 +112,10 @@ func (q Query) Reads(ctx context.Context, into *Answer) []pgtx.Read {
 
 func (q Query) params() db.ReportRowsParams {
 	return db.ReportRowsParams{
-		By: string(q.By), OrgID: q.OrgID, ProgramID: q.ProgramID, FromDay: q.From, ToDay: q.To, Months: q.By != Period || q.Bucket == "month",
-		Level: q.level(), PartnerID: q.PartnerID, Bucket: cmp.Or(q.Bucket, "day"), Currency: q.Currency, ProgramCurrency: q.ProgramCurrency, Attributed: q.filtered(), GroupID: q.GroupID, TagID: q.TagID,
+		By: string(q.By), OrgID: q.OrgID, ProgramID: q.ProgramID, FromDay: q.From, ToDay: q.To,
+		Months: q.By != Period || q.Bucket == "month",
+		Level:  q.level(), PartnerID: q.PartnerID, Bucket: cmp.Or(q.Bucket, "day"), Currency: q.Currency,
+		ProgramCurrency: q.ProgramCurrency, Attributed: q.filtered(), GroupID: q.GroupID, TagID: q.TagID,
 	}
 }
 

@@ -58,7 +58,9 @@ func TestSpeed(t *testing.T) {
 	require.NoError(t, err)
 	defer conn.Release()
 	start := time.Now()
-	for _, sql := range append([]string{"SET statement_timeout = 0", "SET jit = off", "SET work_mem = '32MB'", "SET session_replication_role = replica"}, year...) {
+	for _, sql := range append([]string{
+		"SET statement_timeout = 0", "SET jit = off", "SET work_mem = '32MB'", "SET session_replication_role = replica",
+	}, year...) {
 		_, err := conn.Exec(ctx, strings.ReplaceAll(sql, "$n", strconv.Itoa(n)), pgx.QueryExecModeSimpleProtocol)
 		require.NoError(t, err, sql)
 	}
@@ -66,7 +68,10 @@ func TestSpeed(t *testing.T) {
 	require.NoError(t, err)
 	t.Logf("filled in %s", time.Since(start))
 	end := time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)
-	q := Query{OrgID: "org_a", ProgramID: "prg_a", From: end.AddDate(-1, 0, 14), To: end, Currency: "USD", ProgramCurrency: "USD", By: Partner}
+	q := Query{
+		OrgID: "org_a", ProgramID: "prg_a", From: end.AddDate(-1, 0, 14), To: end, Currency: "USD", ProgramCurrency: "USD",
+		By: Partner,
+	}
 	t.Logf("from the rows, by partner: %s", cost(ctx, t, conn.Conn(), q))
 	start = time.Now()
 	require.NoError(t, Sum(ctx, pool, clock.At(end.AddDate(0, 0, 1).Add(3*time.Hour))))

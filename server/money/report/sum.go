@@ -48,7 +48,8 @@ type span struct {
 
 // each runs work for every span in a transaction of its own, and counts those
 // that no other replica was at.
-func each[R db.ReportDaysToSumRow | db.ReportMonthsToSumRow](ctx context.Context, pool *pgxpool.Pool, rows []R, work func(context.Context, pgtx.DBTX, span) error) (done int, err error) {
+func each[R db.ReportDaysToSumRow | db.ReportMonthsToSumRow](ctx context.Context, pool *pgxpool.Pool, rows []R,
+	work func(context.Context, pgtx.DBTX, span) error) (done int, err error) {
 	for _, r := range rows {
 		ok, e := alone(ctx, pool, spanOf(r), work)
 		if e != nil { // the others are summed all the same
@@ -72,7 +73,8 @@ func spanOf(row any) span {
 }
 
 // alone runs work unless another replica sums the same program.
-func alone(ctx context.Context, pool *pgxpool.Pool, s span, work func(context.Context, pgtx.DBTX, span) error) (done bool, err error) {
+func alone(ctx context.Context, pool *pgxpool.Pool, s span,
+	work func(context.Context, pgtx.DBTX, span) error) (done bool, err error) {
 	err = pgtx.WithinUnhurried(ctx, pool, func(tx *pgtx.Tx) error {
 		if done, err = queries.ReportLock(ctx, tx, s.ProgramID); err != nil || !done {
 			return err
@@ -96,27 +98,35 @@ func sumDay(ctx context.Context, tx pgtx.DBTX, s span) error {
 		}
 	}
 	err := queries.ReportSumDay(ctx, tx, db.ReportSumDayParams{
-		OrgID: s.OrgID, ProgramID: s.ProgramID, Day: s.Start, FromAt: clock.At(s.Start), ToAt: clock.At(s.Start.AddDate(0, 0, 1)),
+		OrgID: s.OrgID, ProgramID: s.ProgramID, Day: s.Start, FromAt: clock.At(s.Start),
+		ToAt: clock.At(s.Start.AddDate(0, 0, 1)),
 	})
 	if err != nil {
 		return err
 	}
-	return queries.ReportSpan(ctx, tx, db.ReportSpanParams{OrgID: s.OrgID, ProgramID: s.ProgramID, Span: "day", Start: s.Start})
+	return queries.ReportSpan(ctx, tx, db.ReportSpanParams{
+		OrgID: s.OrgID, ProgramID: s.ProgramID, Span: "day", Start: s.Start,
+	})
 }
 
 func sumMonth(ctx context.Context, tx pgtx.DBTX, s span) error {
 	if err := unsum(ctx, tx, s.ProgramID, "month", s.Start); err != nil {
 		return err
 	}
-	err := queries.ReportSumMonth(ctx, tx, db.ReportSumMonthParams{OrgID: s.OrgID, ProgramID: s.ProgramID, Month: s.Start, NextMonth: s.Start.AddDate(0, 1, 0)})
+	err := queries.ReportSumMonth(ctx, tx, db.ReportSumMonthParams{
+		OrgID: s.OrgID, ProgramID: s.ProgramID, Month: s.Start, NextMonth: s.Start.AddDate(0, 1, 0),
+	})
 	if err != nil {
 		return err
 	}
-	return queries.ReportSpan(ctx, tx, db.ReportSpanParams{OrgID: s.OrgID, ProgramID: s.ProgramID, Span: "month", Start: s.Start})
+	return queries.ReportSpan(ctx, tx, db.ReportSpanParams{
+		OrgID: s.OrgID, ProgramID: s.ProgramID, Span: "month", Start: s.Start,
+	})
 }
 
 func unsum(ctx context.Context, tx pgtx.DBTX, programID, kind string, start time.Time) error {
-	if err := queries.ReportUnspan(ctx, tx, db.ReportUnspanParams{ProgramID: programID, Span: kind, Start: start}); err != nil {
+	if err := queries.ReportUnspan(ctx, tx,
+		db.ReportUnspanParams{ProgramID: programID, Span: kind, Start: start}); err != nil {
 		return err
 	}
 	return queries.ReportUnsum(ctx, tx, db.ReportUnsumParams{ProgramID: programID, Span: kind, Start: start})

@@ -17,7 +17,8 @@ const (
 // and the warning says why (decisions, 95, 96 and 3.4).
 //
 // At a sign-up, base is 0 and saleCurrency is the program's.
-func Compute(c Choice, override *Rate, base int64, saleCurrency, programCurrency string) (amount int64, currency, warning string) {
+func Compute(c Choice, override *Rate, base int64,
+	saleCurrency, programCurrency string) (amount int64, currency, warning string) {
 	rate := Rate{RateType: c.RateType, RateValue: c.RateValue}
 	if override != nil {
 		rate = *override

@@ -77,12 +77,17 @@ func TestMatchMetadata(t *testing.T) {
 	t.Parallel()
 	runMatches(t, sampleFacts(), []matchCase{
 		{"sale.metadata.n", "gt", "12", true}, {"sale.metadata.n", "lt", "13", true}, {"sale.metadata.n", "eq", "12", false},
-		{"sale.metadata.n", "eq", `"12.5"`, false}, {"sale.metadata.n", "neq", `"x"`, false}, {"sale.metadata.n", "neq", "1", true},
-		{"sale.metadata.s", "eq", "12", true}, {"sale.metadata.s", "eq", `"12"`, true}, {"sale.metadata.s", "in", "[1,12]", true},
-		{"sale.metadata.t", "eq", `"gold"`, false}, {"sale.metadata.t", "contains", `"ol"`, true}, {"sale.metadata.t", "neq", "5", false},
+		{"sale.metadata.n", "eq", `"12.5"`, false}, {"sale.metadata.n", "neq", `"x"`, false},
+		{"sale.metadata.n", "neq", "1", true},
+		{"sale.metadata.s", "eq", "12", true}, {"sale.metadata.s", "eq", `"12"`, true},
+		{"sale.metadata.s", "in", "[1,12]", true},
+		{"sale.metadata.t", "eq", `"gold"`, false}, {"sale.metadata.t", "contains", `"ol"`, true},
+		{"sale.metadata.t", "neq", "5", false},
 		{"sale.metadata.t", "not_in", "[5]", false}, {"sale.metadata.t", "not_in", `["x"]`, true},
-		{"sale.metadata.pad", "eq", "7", false}, {"sale.metadata.b", "eq", `"true"`, false}, {"sale.metadata.b", "neq", `"x"`, false},
-		{"sale.metadata.b", "exists", "true", true}, {"sale.metadata.o", "exists", "true", true}, {"sale.metadata.o", "neq", `"x"`, false},
+		{"sale.metadata.pad", "eq", "7", false}, {"sale.metadata.b", "eq", `"true"`, false},
+		{"sale.metadata.b", "neq", `"x"`, false},
+		{"sale.metadata.b", "exists", "true", true}, {"sale.metadata.o", "exists", "true", true},
+		{"sale.metadata.o", "neq", `"x"`, false},
 		{"sale.metadata.z", "exists", "false", true}, {"sale.metadata.z", "neq", `"x"`, false},
 		{"sale.metadata.T", "exists", "true", false}, {"customer.metadata.a", "exists", "true", false},
 	})
@@ -110,9 +115,11 @@ func TestMatchForeignCurrency(t *testing.T) {
 	f := sampleFacts()
 	f.Sale.Currency = "EUR"
 	runMatches(t, f, []matchCase{
-		{"sale.amount_minor", "eq", "5000", false}, {"sale.amount_minor", "neq", "1", false}, {"sale.net_amount_minor", "gt", "0", false},
+		{"sale.amount_minor", "eq", "5000", false}, {"sale.amount_minor", "neq", "1", false},
+		{"sale.net_amount_minor", "gt", "0", false},
 		{"customer.total_paid_minor", "gt", "0", false}, {"partner.revenue_minor", "gt", "0", false},
-		{"partner.commissions_minor", "gt", "0", false}, {"partner.sales_count", "eq", "3", true}, {"sale.currency", "eq", `"EUR"`, true},
+		{"partner.commissions_minor", "gt", "0", false}, {"partner.sales_count", "eq", "3", true},
+		{"sale.currency", "eq", `"EUR"`, true},
 	})
 }
 
@@ -162,8 +169,10 @@ func TestMatchLongText(t *testing.T) {
 		f := sampleFacts()
 		f.Sale.Metadata = json.RawMessage(`{"t":"` + strings.Repeat("a", length) + `né"}`)
 		runMatches(t, f, []matchCase{
-			{"sale.metadata.t", "contains", `"aané"`, true}, {"sale.metadata.t", "contains", `"é"`, true}, {"sale.metadata.t", "contains", `"aan"`, true},
-			{"sale.metadata.t", "contains", `"éa"`, false}, {"sale.metadata.t", "contains", `"b"`, false}, {"sale.metadata.t", "ends_with", `"né"`, true},
+			{"sale.metadata.t", "contains", `"aané"`, true}, {"sale.metadata.t", "contains", `"é"`, true},
+			{"sale.metadata.t", "contains", `"aan"`, true},
+			{"sale.metadata.t", "contains", `"éa"`, false}, {"sale.metadata.t", "contains", `"b"`, false},
+			{"sale.metadata.t", "ends_with", `"né"`, true},
 		})
 	}
 }

@@ -61,26 +61,59 @@ var fields = []field{
 	{name: "sale.interval", kind: kindEnum, read: saleInterval, values: []string{"day", "week", "month", "year"}},
 	{name: "sale.is_first_sale", kind: kindBool, read: saleIsFirst},
 	{name: "customer.sales_count", kind: kindInt, read: customerSales, needs: NeedCustomerCounters},
-	{name: "customer.total_paid_minor", kind: kindMoney, read: inProgramCurrency(customerPaid), needs: NeedCustomerCounters},
+	{
+		name: "customer.total_paid_minor", kind: kindMoney, read: inProgramCurrency(customerPaid),
+		needs: NeedCustomerCounters,
+	},
 	{name: "customer.months_since_conversion", kind: kindInt, read: monthsSinceConversion},
 	{name: "customer.days_since_conversion", kind: kindInt, read: daysSinceConversion},
 	{name: "customer.days_since_lead", kind: kindInt, read: daysSinceLead, signup: true},
 	{name: "customer.converted_at", kind: kindDate, read: func(f *Facts) any { return given(f.Customer.ConvertedAt) }},
 	{name: "customer.lead_at", kind: kindDate, read: func(f *Facts) any { return given(f.Customer.LeadAt) }, signup: true},
-	{name: "customer.country", kind: kindCountry, read: func(f *Facts) any { return given(f.Customer.Country) }, fold: true, signup: true, needs: NeedClickCountry},
-	{name: "customer.tracked_by", kind: kindEnum, read: func(f *Facts) any { return f.Customer.TrackedBy }, values: []string{"link", "coupon", "manual", "api"}, signup: true},
-	{name: "customer.coupon_id", kind: kindID, read: func(f *Facts) any { return given(f.Customer.CouponID) }, prefix: ident.Coupon, signup: true},
-	{name: "customer.link_id", kind: kindID, read: func(f *Facts) any { return given(f.Customer.LinkID) }, prefix: ident.Link, signup: true},
-	{name: "customer.identifier", kind: kindText, read: func(f *Facts) any { return given(f.Customer.Identifier) }, signup: true},
-	{name: "partner.id", kind: kindID, read: func(f *Facts) any { return f.Partner.ID }, prefix: ident.Partner, signup: true},
-	{name: "partner.group_id", kind: kindID, read: func(f *Facts) any { return given(f.Partner.GroupID) }, prefix: ident.Group, signup: true},
+	{
+		name: "customer.country", kind: kindCountry, read: func(f *Facts) any { return given(f.Customer.Country) },
+		fold: true, signup: true, needs: NeedClickCountry,
+	},
+	{
+		name: "customer.tracked_by", kind: kindEnum, read: func(f *Facts) any { return f.Customer.TrackedBy },
+		values: []string{"link", "coupon", "manual", "api"}, signup: true,
+	},
+	{
+		name: "customer.coupon_id", kind: kindID, read: func(f *Facts) any { return given(f.Customer.CouponID) },
+		prefix: ident.Coupon, signup: true,
+	},
+	{
+		name: "customer.link_id", kind: kindID, read: func(f *Facts) any { return given(f.Customer.LinkID) },
+		prefix: ident.Link, signup: true,
+	},
+	{
+		name: "customer.identifier", kind: kindText, read: func(f *Facts) any { return given(f.Customer.Identifier) },
+		signup: true,
+	},
+	{
+		name: "partner.id", kind: kindID, read: func(f *Facts) any { return f.Partner.ID }, prefix: ident.Partner,
+		signup: true,
+	},
+	{
+		name: "partner.group_id", kind: kindID, read: func(f *Facts) any { return given(f.Partner.GroupID) },
+		prefix: ident.Group, signup: true,
+	},
 	{name: "partner.tag_ids", kind: kindIDSet, read: partnerTags, prefix: ident.Tag, signup: true, needs: NeedPartnerTags},
-	{name: "partner.country_code", kind: kindCountry, read: func(f *Facts) any { return given(f.Partner.CountryCode) }, fold: true, signup: true},
+	{
+		name: "partner.country_code", kind: kindCountry, read: func(f *Facts) any { return given(f.Partner.CountryCode) },
+		fold: true, signup: true,
+	},
 	{name: "partner.leads_count", kind: kindInt, read: partnerLeads, signup: true, needs: NeedPartnerCounters},
 	{name: "partner.customers_count", kind: kindInt, read: partnerCustomers, signup: true, needs: NeedPartnerCounters},
 	{name: "partner.sales_count", kind: kindInt, read: partnerSales, signup: true, needs: NeedPartnerCounters},
-	{name: "partner.revenue_minor", kind: kindMoney, read: inProgramCurrency(partnerRevenue), signup: true, needs: NeedPartnerCounters},
-	{name: "partner.commissions_minor", kind: kindMoney, read: inProgramCurrency(partnerCommissions), signup: true, needs: NeedPartnerCounters},
+	{
+		name: "partner.revenue_minor", kind: kindMoney, read: inProgramCurrency(partnerRevenue), signup: true,
+		needs: NeedPartnerCounters,
+	},
+	{
+		name: "partner.commissions_minor", kind: kindMoney, read: inProgramCurrency(partnerCommissions), signup: true,
+		needs: NeedPartnerCounters,
+	},
 }
 
 // fieldOf returns the field of that name for a trigger, or what is allowed.

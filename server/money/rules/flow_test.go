@@ -53,7 +53,8 @@ func TestChoose(t *testing.T) {
 	f := sampleFacts()
 	c, ok := Choose([]Flow{pays("flw_b", 2, last), pays("flw_a", 1, no, yes, last)}, f)
 	require.True(t, ok)
-	require.Equal(t, Choice{FlowID: "flw_a", BranchID: ptr("flb_yes"), RateType: RateFixed, ApprovalMode: ApproveImmediately}, c)
+	require.Equal(t,
+		Choice{FlowID: "flw_a", BranchID: ptr("flb_yes"), RateType: RateFixed, ApprovalMode: ApproveImmediately}, c)
 
 	c, ok = Choose([]Flow{pays("flw_a", 1, no), pays("flw_b", 2, last)}, f)
 	require.True(t, ok)
@@ -110,7 +111,9 @@ func TestSwitchTarget(t *testing.T) {
 	no := Branch{ID: "flb_no", Conditions: parsed(t, first1)}
 	yes := Branch{ID: "flb_yes"}
 	f := sampleFacts()
-	s, ok := SwitchTarget([]Flow{pays("flw_p", 0), move("flw_c", "grp_c", 3), move("flw_b", "grp_b", 2, no, yes), move("flw_a", "grp_a", 1, no)}, f)
+	s, ok := SwitchTarget([]Flow{
+		pays("flw_p", 0), move("flw_c", "grp_c", 3), move("flw_b", "grp_b", 2, no, yes), move("flw_a", "grp_a", 1, no),
+	}, f)
 	require.True(t, ok)
 	require.Equal(t, Switch{"flw_b", "grp_b"}, s)
 	_, ok = SwitchTarget([]Flow{pays("flw_p", 0), move("flw_a", "grp_a", 1, no)}, f)

@@ -42,12 +42,14 @@ func drawWorld(t *rapid.T) world {
 	}
 	w["sale.is_first_sale"] = rapid.Bool().Draw(t, "first")
 	drawCounters(t, w, "customer.sales_count", "customer.total_paid_minor")
-	drawCounters(t, w, "partner.leads_count", "partner.customers_count", "partner.sales_count", "partner.revenue_minor", "partner.commissions_minor")
+	drawCounters(t, w, "partner.leads_count", "partner.customers_count", "partner.sales_count", "partner.revenue_minor",
+		"partner.commissions_minor")
 	if tags := rapid.SliceOfN(rapid.SampledFrom(tagDomain), 0, 2).Draw(t, "tags"); len(tags) > 0 {
 		w["partner.tag_ids"] = tags
 	}
 	for _, name := range []string{"sale.metadata.k", "customer.metadata.k"} {
-		if raw := rapid.SampledFrom([]string{"", `"a"`, `"2"`, `"2.50"`, `2`, `2.5`, `true`, `[]`, `null`}).Draw(t, name); raw != "" {
+		if raw := rapid.SampledFrom([]string{"", `"a"`, `"2"`, `"2.50"`, `2`, `2.5`, `true`, `[]`, `null`}).Draw(t,
+			name); raw != "" {
 			w[name] = json.RawMessage(raw)
 		}
 	}
@@ -139,7 +141,8 @@ func drawValue(t *rapid.T, name, op string) any {
 		values = tagDomain
 	}
 	isText := strings.Contains("contains starts_with ends_with", op)
-	if strings.Contains(name, ".metadata.") && (isText || !strings.Contains("gte lte", op) && rapid.Bool().Draw(t, "text")) {
+	if strings.Contains(name, ".metadata.") &&
+		(isText || !strings.Contains("gte lte", op) && rapid.Bool().Draw(t, "text")) {
 		values = []string{"a", "2", "2.50"}
 	}
 	if values != nil {

@@ -31,7 +31,8 @@ func ParseConditions(raw json.RawMessage, trigger Trigger) (Conditions, *Conditi
 func (p *parser) items(raw json.RawMessage, path string, depth int) ([]node, *ConditionError) {
 	elements, ok := array(raw)
 	if !ok {
-		return nil, wrong(path, "must be an array of conditions ({field, operator, value}) and groups ({any: [...]} or {all: [...]})")
+		return nil, wrong(path,
+			"must be an array of conditions ({field, operator, value}) and groups ({any: [...]} or {all: [...]})")
 	}
 	nodes := make([]node, 0, min(len(elements), maxItems))
 	for i, element := range elements {
@@ -47,7 +48,8 @@ func (p *parser) items(raw json.RawMessage, path string, depth int) ([]node, *Co
 func (p *parser) item(raw json.RawMessage, path string, depth int) (node, *ConditionError) {
 	members, ok := object(raw)
 	if !ok {
-		return nil, wrong(path, "must be an object: a condition {field, operator, value} or a group {any: [...]} or {all: [...]}")
+		return nil, wrong(path,
+			"must be an object: a condition {field, operator, value} or a group {any: [...]} or {all: [...]}")
 	}
 	for _, name := range []string{"any", "all"} {
 		if _, ok := members[name]; ok {
@@ -62,7 +64,8 @@ func (p *parser) group(members map[string]json.RawMessage, name, path string, de
 		return nil, err
 	}
 	if depth > maxDepth {
-		return nil, wrong(path, fmt.Sprintf("is nested too deep; groups nest to depth %d, counting the outer array", maxDepth))
+		return nil, wrong(path,
+			fmt.Sprintf("is nested too deep; groups nest to depth %d, counting the outer array", maxDepth))
 	}
 	path += "." + name
 	if elements, ok := array(members[name]); ok && (len(elements) < 1 || len(elements) > maxItems) {
@@ -79,11 +82,13 @@ func (p *parser) group(members map[string]json.RawMessage, name, path string, de
 }
 
 func (p *parser) leaf(members map[string]json.RawMessage, path string) (node, *ConditionError) {
-	if err := only(members, path, "a condition has the keys field, operator and value", "field", "operator", "value"); err != nil {
+	if err := only(members, path, "a condition has the keys field, operator and value", "field", "operator",
+		"value"); err != nil {
 		return nil, err
 	}
 	if p.leaves++; p.leaves > maxLeaves {
-		return nil, wrong(path, fmt.Sprintf("is one too many; a branch has at most %d conditions, those in groups included", maxLeaves))
+		return nil, wrong(path,
+			fmt.Sprintf("is one too many; a branch has at most %d conditions, those in groups included", maxLeaves))
 	}
 	f, err := p.field(members, path+".field")
 	if err != nil {

@@ -35,14 +35,20 @@ func TestParseShape(t *testing.T) {
 		{`[{"any":[` + first1 + `]},` + many(20, first1) + `]`, "[20]", "20 conditions"},
 		{`[{"any":[` + first1 + `],"all":[` + first1 + `]}]`, "[0].all", "one key"},
 		{`[{"any":[` + first1 + `],"not":true}]`, "[0].not", "one key"},
-		{`[` + first1 + `,{"field":"sale.currency","operator":"eq","value":"USD","negate":true}]`, "[1].negate", "not allowed"},
+		{
+			`[` + first1 + `,{"field":"sale.currency","operator":"eq","value":"USD","negate":true}]`, "[1].negate",
+			"not allowed",
+		},
 		{`[{"Field":"sale.currency","operator":"eq","value":"USD"}]`, "[0].Field", "not allowed"},
 		{`[{"operator":"eq","value":"USD"}]`, "[0].field", "required"},
 		{`[{"field":"sale.currency","value":"USD"}]`, "[0].operator", "required"},
 		{`[{"field":"sale.currency","operator":"eq"}]`, "[0].value", "required"},
 		{`[{"field":3,"operator":"eq","value":"USD"}]`, "[0].field", "partner.tag_ids"},
 		{`[{"field":"sale.currency","operator":null,"value":"USD"}]`, "[0].operator", "not_in"},
-		{`[{"any":[` + first1 + `,` + first1 + `,` + cond("sale.amount_minor", "gt", "1.0") + `]}]`, "[0].any[2].value", "integer"},
+		{
+			`[{"any":[` + first1 + `,` + first1 + `,` + cond("sale.amount_minor", "gt", "1.0") + `]}]`, "[0].any[2].value",
+			"integer",
+		},
 	} {
 		check(t, c.raw, NewPayment, c.path, c.message)
 	}

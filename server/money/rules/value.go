@@ -103,7 +103,8 @@ func (l *leaf) takeScalar(raw json.RawMessage, path string) *ConditionError {
 	case l.op.textual(), opens(raw, '"'):
 		return l.takeText(raw, path)
 	}
-	return l.takeNumber(raw, path, fmt.Sprintf("must be a string of 1 to %d characters or an integer (no fraction, no exponent)", maxText))
+	return l.takeNumber(raw, path,
+		fmt.Sprintf("must be a string of 1 to %d characters or an integer (no fraction, no exponent)", maxText))
 }
 
 func (l *leaf) takeText(raw json.RawMessage, path string) *ConditionError {

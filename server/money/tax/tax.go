@@ -56,7 +56,9 @@ const askPrograms = 500
 // Ask makes a program ask its partners for forms: each without one gets a row
 // that says so. The program must be locked.
 func Ask(ctx context.Context, tx *pgtx.Tx, org, program string, now clock.Time) error {
-	asked := db.TaxFormsAskedParams{Status: "required", Previous: "not_required", UpdatedAt: now, ProgramID: program, OrgID: org}
+	asked := db.TaxFormsAskedParams{
+		Status: "required", Previous: "not_required", UpdatedAt: now, ProgramID: program, OrgID: org,
+	}
 	if err := queries.TaxFormsAsked(ctx, tx.Later(), asked); err != nil {
 		return err
 	}
@@ -64,7 +66,9 @@ func Ask(ctx context.Context, tx *pgtx.Tx, org, program string, now clock.Time) 
 }
 
 func askMissing(ctx context.Context, tx *pgtx.Tx, org, program string, now clock.Time) error {
-	missing, err := queries.TaxFormsMissing(ctx, tx, db.TaxFormsMissingParams{ProgramID: program, OrgID: org, Lim: askBatch})
+	missing, err := queries.TaxFormsMissing(ctx, tx, db.TaxFormsMissingParams{
+		ProgramID: program, OrgID: org, Lim: askBatch,
+	})
 	if err != nil || len(missing) == 0 {
 		return err
 	}
@@ -112,13 +116,16 @@ func AskOne(ctx context.Context, tx pgtx.DBTX, p db.Partner, now clock.Time) err
 
 func require(ctx context.Context, tx pgtx.DBTX, org, program, partner, form string, now clock.Time) error {
 	return queries.TaxFormsRequire(ctx, tx, db.TaxFormsRequireParams{
-		OrgID: org, ProgramID: program, CreatedAt: now, Ids: []string{ident.New(ident.TaxForm)}, PartnerIds: []string{partner}, Types: []string{form},
+		OrgID: org, ProgramID: program, CreatedAt: now, Ids: []string{ident.New(ident.TaxForm)},
+		PartnerIds: []string{partner}, Types: []string{form},
 	})
 }
 
 // Excuse makes a program stop asking.
 func Excuse(ctx context.Context, tx pgtx.DBTX, org, program string, now clock.Time) error {
-	return queries.TaxFormsAsked(ctx, tx, db.TaxFormsAskedParams{Status: "not_required", Previous: "required", UpdatedAt: now, ProgramID: program, OrgID: org})
+	return queries.TaxFormsAsked(ctx, tx, db.TaxFormsAskedParams{
+		Status: "not_required", Previous: "required", UpdatedAt: now, ProgramID: program, OrgID: org,
+	})
 }
 
 // Expire retires up to lim forms that have run out, and asks for new ones where

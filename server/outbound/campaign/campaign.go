@@ -24,7 +24,8 @@ const counted = 200_000
 // no second time. Where nobody matches Total is 0, and nothing is saved.
 func Start(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) (db.Campaign, error) {
 	n, err := queries.CampaignAudience(ctx, tx, db.CampaignAudienceParams{
-		CampaignID: c.ID, OrgID: c.OrgID, ProgramID: c.ProgramID, Statuses: statuses(c), GroupIds: c.GroupIds, TagIds: c.TagIds, Lim: counted,
+		CampaignID: c.ID, OrgID: c.OrgID, ProgramID: c.ProgramID, Statuses: statuses(c), GroupIds: c.GroupIds,
+		TagIds: c.TagIds, Lim: counted,
 	})
 	if c.Total, c.Skipped = n.Total, n.Skipped; err != nil || c.Total == 0 {
 		return c, err
@@ -58,8 +59,9 @@ func Pause(ctx context.Context, tx pgtx.DBTX, c db.Campaign, now clock.Time) (db
 // Save writes a campaign.
 func Save(ctx context.Context, tx pgtx.DBTX, c db.Campaign) error {
 	return queries.CampaignUpdate(ctx, tx, db.CampaignUpdateParams{
-		Name: c.Name, Subject: c.Subject, Body: c.Body, GroupIds: c.GroupIds, TagIds: c.TagIds, Statuses: c.Statuses, Status: c.Status,
-		ScheduledAt: c.ScheduledAt, StartedAt: c.StartedAt, Total: c.Total, Skipped: c.Skipped, AudienceAfter: c.AudienceAfter, UpdatedAt: c.UpdatedAt,
+		Name: c.Name, Subject: c.Subject, Body: c.Body, GroupIds: c.GroupIds, TagIds: c.TagIds, Statuses: c.Statuses,
+		Status: c.Status, ScheduledAt: c.ScheduledAt, StartedAt: c.StartedAt, Total: c.Total, Skipped: c.Skipped,
+		AudienceAfter: c.AudienceAfter, UpdatedAt: c.UpdatedAt,
 		ID: c.ID, OrgID: c.OrgID,
 	})
 }

@@ -39,7 +39,9 @@ func fill(ctx context.Context, pool *pgxpool.Pool, id, org string) error {
 // The last one has no end, so that it also forgets partners who are gone.
 func fillSome(ctx context.Context, tx *pgtx.Tx, c db.Campaign) (bool, error) {
 	after := *c.AudienceAfter
-	reach, err := queries.PartnersReach(ctx, tx, db.PartnersReachParams{ProgramID: c.ProgramID, OrgID: c.OrgID, AfterID: after, Lim: fillBatch})
+	reach, err := queries.PartnersReach(ctx, tx, db.PartnersReachParams{
+		ProgramID: c.ProgramID, OrgID: c.OrgID, AfterID: after, Lim: fillBatch,
+	})
 	if err != nil {
 		return false, err
 	}
@@ -48,17 +50,21 @@ func fillSome(ctx context.Context, tx *pgtx.Tx, c db.Campaign) (bool, error) {
 	if more {
 		upto = &reach.Upto
 	}
-	if err := queries.CampaignRecipientsForget(ctx, tx.Later(), db.CampaignRecipientsForgetParams{CampaignID: c.ID, OrgID: c.OrgID, AfterID: after, UptoID: upto}); err != nil {
+	if err := queries.CampaignRecipientsForget(ctx, tx.Later(),
+		db.CampaignRecipientsForgetParams{CampaignID: c.ID, OrgID: c.OrgID, AfterID: after, UptoID: upto}); err != nil {
 		return false, err
 	}
 	if err := queries.CampaignRecipientsAdd(ctx, tx.Later(), db.CampaignRecipientsAddParams{
-		CampaignID: c.ID, ProgramID: c.ProgramID, OrgID: c.OrgID, Statuses: statuses(c), GroupIds: c.GroupIds, TagIds: c.TagIds,
+		CampaignID: c.ID, ProgramID: c.ProgramID, OrgID: c.OrgID, Statuses: statuses(c), GroupIds: c.GroupIds,
+		TagIds:  c.TagIds,
 		AfterID: after, UptoID: upto, StartedAt: c.UpdatedAt, // nothing changes a campaign while it is sending
 	}); err != nil {
 		return false, err
 	}
 	if more {
-		return true, queries.CampaignReached(ctx, tx.Later(), db.CampaignReachedParams{AudienceAfter: upto, ID: c.ID, OrgID: c.OrgID})
+		return true, queries.CampaignReached(ctx, tx.Later(), db.CampaignReachedParams{
+			AudienceAfter: upto, ID: c.ID, OrgID: c.OrgID,
+		})
 	}
 	return false, queries.CampaignCounted(ctx, tx.Later(), db.CampaignCountedParams{ID: c.ID, OrgID: c.OrgID})
 }

@@ -28,7 +28,10 @@ const (
 func Run(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 	scheduled, failed := queries.CampaignsScheduled(ctx, pool, &now)
 	for _, c := range scheduled {
-		failed = errors.Join(failed, named(c.ID, within(ctx, pool, c.ID, c.OrgID, "scheduled", func(tx *pgtx.Tx, c db.Campaign) error { return begin(ctx, tx, c, now) })))
+		failed = errors.Join(failed,
+			named(c.ID,
+				within(ctx, pool, c.ID, c.OrgID, "scheduled",
+					func(tx *pgtx.Tx, c db.Campaign) error { return begin(ctx, tx, c, now) })))
 	}
 	sending, err := queries.CampaignsSending(ctx, pool)
 	failed = errors.Join(failed, err)
@@ -50,7 +53,8 @@ func move(ctx context.Context, pool *pgxpool.Pool, id, org string, now clock.Tim
 	if err := fill(ctx, pool, id, org); err != nil {
 		return err
 	}
-	if err := within(ctx, pool, id, org, "sending", func(tx *pgtx.Tx, c db.Campaign) error { return feed(ctx, tx, c, now) }); err != nil {
+	if err := within(ctx, pool, id, org, "sending",
+		func(tx *pgtx.Tx, c db.Campaign) error { return feed(ctx, tx, c, now) }); err != nil {
 		return err
 	}
 	_, err := queries.CampaignFinish(ctx, pool, db.CampaignFinishParams{Now: &now, ID: id, OrgID: org})
@@ -58,7 +62,8 @@ func move(ctx context.Context, pool *pgxpool.Pool, id, org string, now clock.Tim
 }
 
 // within works on a campaign that is still in the state and free.
-func within(ctx context.Context, pool *pgxpool.Pool, id, org, status string, work func(*pgtx.Tx, db.Campaign) error) error {
+func within(ctx context.Context, pool *pgxpool.Pool, id, org, status string,
+	work func(*pgtx.Tx, db.Campaign) error) error {
 	return pgtx.WithinUnhurried(ctx, pool, func(tx *pgtx.Tx) error {
 		c, err := queries.CampaignTake(ctx, tx, db.CampaignTakeParams{ID: id, OrgID: org, Status: status})
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -96,7 +101,9 @@ func feed(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) error
 	if err != nil || room <= 0 {
 		return err
 	}
-	next, err := queries.CampaignNext(ctx, tx, db.CampaignNextParams{CampaignID: c.ID, OrgID: c.OrgID, Lim: int32(room)}) //nolint:gosec // at most window
+	next, err := queries.CampaignNext(ctx, tx, db.CampaignNextParams{
+		CampaignID: c.ID, OrgID: c.OrgID, Lim: int32(room),
+	}) //nolint:gosec // at most window
 	if err != nil || len(next) == 0 {
 		return err
 	}
@@ -111,5 +118,7 @@ func feed(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) error
 	if err != nil {
 		return err
 	}
-	return queries.CampaignRecipientsMark(ctx, tx, db.CampaignRecipientsMarkParams{Mailed: mailed, CampaignID: c.ID, OrgID: c.OrgID, Batch: batch})
+	return queries.CampaignRecipientsMark(ctx, tx, db.CampaignRecipientsMarkParams{
+		Mailed: mailed, CampaignID: c.ID, OrgID: c.OrgID, Batch: batch,
+	})
 }

@@ -68,7 +68,9 @@ func TestOnce(t *testing.T) {
 		require.NoError(t, o.Queue(t.Context(), pool, "org_1", PayoutPaid("ada@example.com", "pyt_1", 4999, "USD"), start))
 	}
 	c := &carrier{}
-	s := Sender{Pool: pool, Transport: c, From: "rail@rail.example", Name: "Rail", Clock: clock.NewManual(start.Time), Log: quiet()}
+	s := Sender{
+		Pool: pool, Transport: c, From: "rail@rail.example", Name: "Rail", Clock: clock.NewManual(start.Time), Log: quiet(),
+	}
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() { _ = s.Run(context.Background(), start) })
@@ -77,10 +79,12 @@ func TestOnce(t *testing.T) {
 	require.Len(t, c.got, 1)
 	status, _ := state(t, pool)
 	require.Equal(t, "sent", status)
-	require.NoError(t, (&Outbox{}).Queue(t.Context(), pool, "org_1", PayoutPaid("ada@example.com", "pyt_2", 1, "USD"), start))
+	require.NoError(t,
+		(&Outbox{}).Queue(t.Context(), pool, "org_1", PayoutPaid("ada@example.com", "pyt_2", 1, "USD"), start))
 	var none *Outbox
 	require.NoError(t, none.Queue(t.Context(), pool, "org_1", PayoutPaid("ada@example.com", "pyt_2", 1, "USD"), start))
-	require.NoError(t, pool.QueryRow(t.Context(), "SELECT status FROM mails").Scan(&status), "still one: nothing is configured")
+	require.NoError(t, pool.QueryRow(t.Context(), "SELECT status FROM mails").Scan(&status),
+		"still one: nothing is configured")
 }
 
 // TestBackOff: what has surely not gone is tried again, later and later, and
@@ -89,7 +93,9 @@ func TestBackOff(t *testing.T) {
 	pool, o := outbox(t)
 	require.NoError(t, o.Queue(t.Context(), pool, "org_1", PayoutPaid("ada@example.com", "pyt_1", 1, "USD"), start))
 	c := &carrier{err: errors.New("connection refused")}
-	s := Sender{Pool: pool, Transport: c, From: "rail@rail.example", Name: "Rail", Clock: clock.NewManual(start.Time), Log: quiet()}
+	s := Sender{
+		Pool: pool, Transport: c, From: "rail@rail.example", Name: "Rail", Clock: clock.NewManual(start.Time), Log: quiet(),
+	}
 	now := start
 	for n, wait := range waits {
 		require.NoError(t, s.Run(t.Context(), now))
@@ -110,7 +116,9 @@ func TestAtMostOnce(t *testing.T) {
 	_, err := pool.Exec(t.Context(), "UPDATE mails SET status = 'sending', next_attempt_at = NULL, taken_at = $1", start)
 	require.NoError(t, err)
 	c := &carrier{}
-	s := Sender{Pool: pool, Transport: c, From: "rail@rail.example", Name: "Rail", Clock: clock.NewManual(start.Time), Log: quiet()}
+	s := Sender{
+		Pool: pool, Transport: c, From: "rail@rail.example", Name: "Rail", Clock: clock.NewManual(start.Time), Log: quiet(),
+	}
 	require.NoError(t, s.Run(t.Context(), start.Plus(lostAfter)))
 	status, _ := state(t, pool)
 	require.Equal(t, "sending", status)
@@ -125,12 +133,17 @@ func TestAtMostOnce(t *testing.T) {
 // written stays text.
 func TestFolder(t *testing.T) {
 	pool, o := outbox(t)
-	m := Rejected("ada@example.com", "app_1", "Shop *best*\nBcc: evil@example.com", "See <script>alert(1)</script> [here](http://evil.example)")
+	m := Rejected("ada@example.com", "app_1", "Shop *best*\nBcc: evil@example.com",
+		"See <script>alert(1)</script> [here](http://evil.example)")
 	require.NoError(t, o.Queue(t.Context(), pool, "org_1", m, start))
 	dir := filepath.Join(t.TempDir(), "mail")
 	carried, err := NewTransport("dir:" + dir)
 	require.NoError(t, err)
-	require.NoError(t, Sender{Pool: pool, Transport: carried, From: "rail@rail.example", Name: "Räil", Clock: clock.NewManual(start.Time), Log: quiet()}.Run(t.Context(), start))
+	require.NoError(t,
+		Sender{
+			Pool: pool, Transport: carried, From: "rail@rail.example", Name: "Räil", Clock: clock.NewManual(start.Time),
+			Log: quiet(),
+		}.Run(t.Context(), start))
 	files, err := filepath.Glob(filepath.Join(dir, "*.eml"))
 	require.NoError(t, err)
 	require.Len(t, files, 1)
@@ -192,7 +205,11 @@ func TestSMTP(t *testing.T) {
 	require.NoError(t, o.Queue(t.Context(), pool, "org_1", NewReferral("ada@example.com", "cus_1", true), start))
 	carried, err := NewTransport("smtp://" + l.Addr().String())
 	require.NoError(t, err)
-	require.NoError(t, Sender{Pool: pool, Transport: carried, From: "rail@rail.example", Name: "Rail", Clock: clock.NewManual(start.Time), Log: quiet()}.Run(t.Context(), start))
+	require.NoError(t,
+		Sender{
+			Pool: pool, Transport: carried, From: "rail@rail.example", Name: "Rail", Clock: clock.NewManual(start.Time),
+			Log: quiet(),
+		}.Run(t.Context(), start))
 	require.Contains(t, <-got, "Subject: Your first referral")
 	status, _ := state(t, pool)
 	require.Equal(t, "sent", status)
@@ -237,20 +254,27 @@ func hangUp(conn net.Conn, at string) {
 // end, and only there.
 func TestLostConnection(t *testing.T) {
 	t.Parallel()
-	for at, want := range map[string]string{"EHLO": "queued", "NOOP": "queued", "MAIL": "queued", "RCPT": "queued", "DATA": "queued", ".": "failed"} {
+	for at, want := range map[string]string{
+		"EHLO": "queued", "NOOP": "queued", "MAIL": "queued", "RCPT": "queued", "DATA": "queued", ".": "failed",
+	} {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
 			pool, o := outbox(t)
 			require.NoError(t, o.Queue(t.Context(), pool, "org_1", PayoutPaid("ada@example.com", "pyt_1", 1, "USD"), start))
 			carried, err := NewTransport(dropping(t, at))
 			require.NoError(t, err)
-			s := Sender{Pool: pool, Transport: carried, From: "rail@rail.example", Name: "Rail", Clock: clock.NewManual(start.Time), Log: quiet()}
+			s := Sender{
+				Pool: pool, Transport: carried, From: "rail@rail.example", Name: "Rail", Clock: clock.NewManual(start.Time),
+				Log: quiet(),
+			}
 			require.NoError(t, s.Run(t.Context(), start))
 			status, _ := state(t, pool)
 			require.Equal(t, want, status)
 		})
 	}
-	for code, want := range map[gomail.SendErrReason]bool{gomail.ErrWriteContent: true, gomail.ErrConnCheck: true, gomail.ErrSMTPDataClose: false} {
+	for code, want := range map[gomail.SendErrReason]bool{
+		gomail.ErrWriteContent: true, gomail.ErrConnCheck: true, gomail.ErrSMTPDataClose: false,
+	} {
 		require.Equal(t, want, again(&gomail.SendError{Reason: code}), code)
 	}
 }
@@ -294,11 +318,14 @@ func TestResultAndDeletion(t *testing.T) {
 	written := make(chan error, 1)
 	go func() {
 		s := Sender{Pool: pool, now: func() clock.Time { return start }}
-		written <- s.done(context.Background(), db.Mail{ID: "mail_1", OrgID: "org_1", Attempts: 1, PartnerID: &partner, CampaignID: &campaign}, sent, "")
+		written <- s.done(context.Background(),
+			db.Mail{ID: "mail_1", OrgID: "org_1", Attempts: 1, PartnerID: &partner, CampaignID: &campaign}, sent, "")
 	}()
 	require.Eventually(t, func() bool {
 		var waiting bool
-		require.NoError(t, pool.QueryRow(t.Context(), "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')").Scan(&waiting))
+		require.NoError(t,
+			pool.QueryRow(t.Context(),
+				"SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')").Scan(&waiting))
 		return waiting
 	}, 3*time.Second, 5*time.Millisecond)
 	_, err = changing.Exec(t.Context(), "SELECT 1 FROM campaign_recipients FOR UPDATE NOWAIT")

@@ -75,9 +75,11 @@ func (s Sender) foot(msg *gomail.Msg, m db.Mail, reader *db.MailReaderRow, page 
 	msg.SetGenHeader(gomail.HeaderListUnsubscribe, "<"+out+">")
 	msg.SetGenHeader(gomail.HeaderListUnsubscribePost, "List-Unsubscribe=One-Click")
 	why := "You get this mail as a partner of " + strings.Join(strings.Fields(reader.ProgramName), " ") + "."
-	fmt.Fprintf(page, "<hr>\n<p><small>%s <a href=\"%s\">Unsubscribe</a></small></p>\n", html.EscapeString(why), html.EscapeString(out))
+	fmt.Fprintf(page, "<hr>\n<p><small>%s <a href=\"%s\">Unsubscribe</a></small></p>\n", html.EscapeString(why),
+		html.EscapeString(out))
 	if s.Pixel && m.CampaignID != nil {
-		fmt.Fprintf(page, "<img src=\"%s\" width=\"1\" height=\"1\" alt=\"\">\n", html.EscapeString(s.pixelURL(*m.CampaignID, *m.PartnerID)))
+		fmt.Fprintf(page, "<img src=\"%s\" width=\"1\" height=\"1\" alt=\"\">\n",
+			html.EscapeString(s.pixelURL(*m.CampaignID, *m.PartnerID)))
 	}
 	return "\n\n-- \n" + why + "\nUnsubscribe: " + out + "\n"
 }

@@ -43,6 +43,7 @@ func (o *Outbox) Queue(ctx context.Context, tx pgtx.DBTX, org string, m Message,
 		return nil
 	}
 	return queries.MailInsert(ctx, tx, db.MailInsertParams{
-		ID: ident.New(ident.Mail), OrgID: org, Purpose: m.Purpose, Key: m.Key, Recipient: m.To, Subject: m.Subject, Body: m.Markdown, Plain: &m.Plain, CreatedAt: &now,
+		ID: ident.New(ident.Mail), OrgID: org, Purpose: m.Purpose, Key: m.Key, Recipient: m.To, Subject: m.Subject,
+		Body: m.Markdown, Plain: &m.Plain, CreatedAt: &now,
 	})
 }

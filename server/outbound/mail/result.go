@@ -55,7 +55,9 @@ func (s Sender) later(ctx context.Context, m db.Mail, wait time.Duration, text s
 			return s.back(ctx, tx, m)
 		}
 		next := s.now().Plus(wait)
-		return queries.MailAgain(ctx, tx.Later(), db.MailAgainParams{NextAttemptAt: &next, Error: &text, ID: m.ID, Attempts: m.Attempts})
+		return queries.MailAgain(ctx, tx.Later(), db.MailAgainParams{
+			NextAttemptAt: &next, Error: &text, ID: m.ID, Attempts: m.Attempts,
+		})
 	})
 }
 
@@ -115,5 +117,6 @@ func passing(err error) bool {
 		return true
 	}
 	class := []string{"08", "53", "57"} // connection, resources, intervention of the operator
-	return pg.Code == "55P03" || pg.Code == "25006" || slices.ContainsFunc(class, func(c string) bool { return strings.HasPrefix(pg.Code, c) })
+	return pg.Code == "55P03" || pg.Code == "25006" ||
+		slices.ContainsFunc(class, func(c string) bool { return strings.HasPrefix(pg.Code, c) })
 }

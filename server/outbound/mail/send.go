@@ -59,7 +59,8 @@ func NewTransport(address string) (Transport, error) {
 	}
 	if u.User != nil {
 		password, _ := u.User.Password()
-		options = append(options, gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover), gomail.WithUsername(u.User.Username()), gomail.WithPassword(password))
+		options = append(options, gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover), gomail.WithUsername(u.User.Username()),
+			gomail.WithPassword(password))
 	}
 	return smtp{host: u.Hostname(), options: options}, nil
 }

@@ -33,7 +33,10 @@ type Set struct {
 func SetUp(o Options) (Set, error) {
 	s := Set{
 		Outbox: &Outbox{Configured: o.Address != "", Log: o.Log},
-		Sender: Sender{Pool: o.Pool, From: o.From, Name: o.Name, BaseURL: o.BaseURL, Keeper: o.Keeper, Pixel: o.Pixel, Clock: o.Clock, Log: o.Log},
+		Sender: Sender{
+			Pool: o.Pool, From: o.From, Name: o.Name, BaseURL: o.BaseURL, Keeper: o.Keeper, Pixel: o.Pixel, Clock: o.Clock,
+			Log: o.Log,
+		},
 	}
 	if o.Address == "" {
 		return s, nil

@@ -61,13 +61,17 @@ func EndpointOff(to, endpointID, url string, key string) Message {
 
 // Approved tells an applicant the good news.
 func Approved(to, applicationID, program string) Message {
-	return Message{Purpose: "application_approved", Key: applicationID, To: to, Subject: "Welcome to " + line(program).plain}.saying(
+	return Message{
+		Purpose: "application_approved", Key: applicationID, To: to, Subject: "Welcome to " + line(program).plain,
+	}.saying(
 		"Your application to the affiliate program of %s was approved. You are a partner now.\n", line(program))
 }
 
 // Rejected tells an applicant the reason, word for word.
 func Rejected(to, applicationID, program, reason string) Message {
-	return Message{Purpose: "application_rejected", Key: applicationID, To: to, Subject: "Your application to " + line(program).plain}.saying(
+	return Message{
+		Purpose: "application_rejected", Key: applicationID, To: to, Subject: "Your application to " + line(program).plain,
+	}.saying(
 		"Your application to the affiliate program of %s was not accepted.\n\n%s\n", line(program), lines(reason))
 }
 
@@ -77,7 +81,9 @@ func NewReferral(to, customerID string, first bool) Message {
 		return Message{Purpose: "first_referral", Key: customerID, To: to, Subject: "Your first referral"}.saying(
 			"Congratulations: somebody whom you referred has just signed up, the first one.\n")
 	}
-	return Message{Purpose: "new_referral", Key: customerID, To: to, Subject: "A new referral"}.saying("Somebody whom you referred has just signed up.\n")
+	return Message{
+		Purpose: "new_referral", Key: customerID, To: to, Subject: "A new referral",
+	}.saying("Somebody whom you referred has just signed up.\n")
 }
 
 // PayoutPaid tells a partner that money was sent.

@@ -42,8 +42,9 @@ func parts(t *testing.T, m db.Mail, reader *db.MailReaderRow) (mail.Header, stri
 func TestSenderName(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
-		`a "b`: `a "b`, `Back\`: `Back\`, "Müller, GmbH (EU)": "Müller, GmbH (EU)", "Acme\r\nBcc: evil@example.com": "Acme Bcc: evil@example.com",
-		`A" <evil@example.com> "b`: `A" <evil@example.com> "b`, "a\x7fb": "a b",
+		`a "b`: `a "b`, `Back\`: `Back\`, "Müller, GmbH (EU)": "Müller, GmbH (EU)",
+		"Acme\r\nBcc: evil@example.com": "Acme Bcc: evil@example.com",
+		`A" <evil@example.com> "b`:      `A" <evil@example.com> "b`, "a\x7fb": "a b",
 	} {
 		header, _, _ := parts(t, db.Mail{Subject: "s", Body: "b"}, &db.MailReaderRow{ProgramName: name})
 		from, err := mail.ParseAddress(header.Get("From"))

@@ -37,13 +37,17 @@ var queries = db.New()
 
 // Welcome enrols a partner who has just become active.
 func Welcome(ctx context.Context, tx pgtx.DBTX, p db.Partner, now clock.Time) error {
-	return queries.SequenceEnrol(ctx, tx, db.SequenceEnrolParams{PartnerID: p.ID, Now: now, ProgramID: p.ProgramID, OrgID: p.OrgID, Trigger: Approved})
+	return queries.SequenceEnrol(ctx, tx, db.SequenceEnrolParams{
+		PartnerID: p.ID, Now: now, ProgramID: p.ProgramID, OrgID: p.OrgID, Trigger: Approved,
+	})
 }
 
 // Earned enrols the partner of a commission that is its first; the commission
 // must be written before.
 func Earned(ctx context.Context, tx pgtx.DBTX, k db.Commission) error {
-	return queries.SequenceEnrolFirst(ctx, tx, db.SequenceEnrolFirstParams{PartnerID: k.PartnerID, Now: k.CreatedAt, ProgramID: k.ProgramID, OrgID: k.OrgID, CommissionID: k.ID})
+	return queries.SequenceEnrolFirst(ctx, tx, db.SequenceEnrolFirstParams{
+		PartnerID: k.PartnerID, Now: k.CreatedAt, ProgramID: k.ProgramID, OrgID: k.OrgID, CommissionID: k.ID,
+	})
 }
 
 // Run enrols idle partners, once a day for each sequence, and then puts every
@@ -53,12 +57,14 @@ func Run(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 	before := now.Days(-1)
 	idle, failed := queries.SequencesIdle(ctx, pool, &before)
 	for _, s := range idle {
-		failed = errors.Join(failed, named(s.ID, again(ctx, pool, func(tx *pgtx.Tx) (bool, error) { return enrolIdle(ctx, tx, s.ID, s.OrgID, now) })))
+		failed = errors.Join(failed,
+			named(s.ID, again(ctx, pool, func(tx *pgtx.Tx) (bool, error) { return enrolIdle(ctx, tx, s.ID, s.OrgID, now) })))
 	}
 	active, err := queries.SequencesActive(ctx, pool, &now)
 	failed = errors.Join(failed, err)
 	for _, s := range active { // a step without a delay is due at once
-		failed = errors.Join(failed, named(s.ID, again(ctx, pool, func(tx *pgtx.Tx) (bool, error) { return advance(ctx, tx, s.ID, s.OrgID, now) })))
+		failed = errors.Join(failed,
+			named(s.ID, again(ctx, pool, func(tx *pgtx.Tx) (bool, error) { return advance(ctx, tx, s.ID, s.OrgID, now) })))
 	}
 	return failed
 }
@@ -102,7 +108,9 @@ func enrolIdle(ctx context.Context, tx *pgtx.Tx, id, org string, now clock.Time)
 	if s.IdleAfter != nil {
 		began, after = *s.IdleCheckedAt, *s.IdleAfter
 	}
-	reach, err := queries.PartnersReach(ctx, tx, db.PartnersReachParams{ProgramID: s.ProgramID, OrgID: org, AfterID: after, Lim: idleBatch})
+	reach, err := queries.PartnersReach(ctx, tx, db.PartnersReachParams{
+		ProgramID: s.ProgramID, OrgID: org, AfterID: after, Lim: idleBatch,
+	})
 	if err != nil {
 		return false, err
 	}
@@ -127,7 +135,9 @@ func advance(ctx context.Context, tx *pgtx.Tx, id, org string, now clock.Time) (
 	} else if err != nil {
 		return false, err
 	}
-	due, err := queries.SequenceTakeDue(ctx, tx, db.SequenceTakeDueParams{SequenceID: id, OrgID: org, Now: &now, Lim: batch})
+	due, err := queries.SequenceTakeDue(ctx, tx, db.SequenceTakeDueParams{
+		SequenceID: id, OrgID: org, Now: &now, Lim: batch,
+	})
 	if err != nil {
 		return false, err
 	}
@@ -143,7 +153,8 @@ func advance(ctx context.Context, tx *pgtx.Tx, id, org string, now clock.Time) (
 func step(ctx context.Context, tx pgtx.DBTX, id, org string, e db.SequenceTakeDueRow, now clock.Time) error {
 	if e.UnsubscribedAt == nil {
 		err := queries.SequenceMail(ctx, tx, db.SequenceMailParams{
-			ID: ident.New(ident.Mail), OrgID: org, Key: fmt.Sprintf("%s %d", id, e.Position), Recipient: e.Email, Subject: e.Subject, Body: e.Body,
+			ID: ident.New(ident.Mail), OrgID: org, Key: fmt.Sprintf("%s %d", id, e.Position), Recipient: e.Email,
+			Subject: e.Subject, Body: e.Body,
 			CreatedAt: &now, PartnerID: &e.PartnerID, SequenceID: &id, Position: &e.Position,
 		})
 		if err != nil {

@@ -14,10 +14,14 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // kept are the tables whose rows a backup carries over.
 var kept = []string{
-	"api_keys", "applications", "audit_log_entries", "balances", "campaign_recipients", "campaigns", "clicks", "commissions", "coupons", "customers",
-	"events", "flows", "groups", "idempotency_keys", "key_fingerprints", "ledger_entries", "links", "mail_unsubscribes", "mails", "organizations",
-	"partner_addresses", "partner_tags", "partners", "payout_batches", "payout_runs", "payouts", "programs", "referrals", "refunds", "report_marks", "report_spans",
-	"report_sums", "resources", "risk_flags", "sales", "sequence_enrolments", "sequence_steps", "sequences", "tags", "tallies", "tally_entries", "tax_form_statuses",
+	"api_keys", "applications", "audit_log_entries", "balances", "campaign_recipients", "campaigns", "clicks",
+	"commissions", "coupons", "customers",
+	"events", "flows", "groups", "idempotency_keys", "key_fingerprints", "ledger_entries", "links", "mail_unsubscribes",
+	"mails", "organizations",
+	"partner_addresses", "partner_tags", "partners", "payout_batches", "payout_runs", "payouts", "programs", "referrals",
+	"refunds", "report_marks", "report_spans",
+	"report_sums", "resources", "risk_flags", "sales", "sequence_enrolments", "sequence_steps", "sequences", "tags",
+	"tallies", "tally_entries", "tax_form_statuses",
 	"tracking_values", "webhook_deliveries", "webhook_endpoints",
 }
 
@@ -55,7 +59,10 @@ func TestEveryTable(t *testing.T) {
 	require.Empty(t, bare)
 	for _, c := range anew["balances"] {
 		var exists bool
-		require.NoError(t, conn.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM information_schema.columns WHERE table_name = 'balances' AND column_name = $1)`, c).Scan(&exists))
+		require.NoError(t,
+			conn.QueryRow(t.Context(),
+				`SELECT EXISTS (SELECT FROM information_schema.columns WHERE table_name = 'balances' AND column_name = $1)`,
+				c).Scan(&exists))
 		require.True(t, exists, c)
 	}
 }
@@ -74,7 +81,8 @@ func TestKeysAreSealed(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, sealed.Box, other.Box)
 	for _, change := range []func(*SealedKeys){
-		func(s *SealedKeys) { s.Passes = 1 << 30 }, func(s *SealedKeys) { s.MemoryKiB = 1 << 30 }, func(s *SealedKeys) { s.Threads = 0 },
+		func(s *SealedKeys) { s.Passes = 1 << 30 }, func(s *SealedKeys) { s.MemoryKiB = 1 << 30 },
+		func(s *SealedKeys) { s.Threads = 0 },
 		func(s *SealedKeys) { s.Nonce = nil },
 	} {
 		hostile := *sealed

@@ -73,7 +73,8 @@ func carried(ctx context.Context, conn *pgx.Conn) ([]Table, error) {
 	})
 	all = slices.DeleteFunc(all, func(t Table) bool { return left[t.Name] != "" || !slices.Contains(known, t.Name) })
 	for i := range all {
-		all[i].Columns = slices.DeleteFunc(all[i].Columns, func(c string) bool { return slices.Contains(anew[all[i].Name], c) })
+		all[i].Columns = slices.DeleteFunc(all[i].Columns,
+			func(c string) bool { return slices.Contains(anew[all[i].Name], c) })
 	}
 	return all, err
 }

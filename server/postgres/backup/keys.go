@@ -41,7 +41,10 @@ type SealedKeys struct {
 
 // SealKeys seals keys with a passphrase.
 func SealKeys(keys [][32]byte, passphrase string) (*SealedKeys, error) {
-	s := &SealedKeys{Passes: passes, MemoryKiB: memory, Threads: threads, Salt: make([]byte, 16), Nonce: make([]byte, chacha20poly1305.NonceSizeX)}
+	s := &SealedKeys{
+		Passes: passes, MemoryKiB: memory, Threads: threads, Salt: make([]byte, 16),
+		Nonce: make([]byte, chacha20poly1305.NonceSizeX),
+	}
 	for _, b := range [][]byte{s.Salt, s.Nonce} {
 		if _, err := rand.Read(b); err != nil {
 			return nil, err
@@ -61,7 +64,8 @@ func SealKeys(keys [][32]byte, passphrase string) (*SealedKeys, error) {
 
 // Open returns the keys, the current one first. It fails with ErrPassphrase.
 func (s *SealedKeys) Open(passphrase string) ([][32]byte, error) {
-	if s.Passes < 1 || s.Passes > maxPasses || s.MemoryKiB > maxMemory || s.Threads < 1 || len(s.Nonce) != chacha20poly1305.NonceSizeX {
+	if s.Passes < 1 || s.Passes > maxPasses || s.MemoryKiB > maxMemory || s.Threads < 1 ||
+		len(s.Nonce) != chacha20poly1305.NonceSizeX {
 		return nil, ErrDamaged
 	}
 	box, err := s.cipher(passphrase)
@@ -80,5 +84,6 @@ func (s *SealedKeys) Open(passphrase string) ([][32]byte, error) {
 }
 
 func (s *SealedKeys) cipher(passphrase string) (cipher.AEAD, error) {
-	return chacha20poly1305.NewX(argon2.IDKey([]byte(passphrase), s.Salt, s.Passes, s.MemoryKiB, s.Threads, chacha20poly1305.KeySize))
+	return chacha20poly1305.NewX(argon2.IDKey([]byte(passphrase), s.Salt, s.Passes, s.MemoryKiB, s.Threads,
+		chacha20poly1305.KeySize))
 }

@@ -55,7 +55,8 @@ func open(path string, progress Progress) (s *source, err error) {
 		return s, err
 	}
 	if s.manifest.Format != format {
-		return s, fmt.Errorf("the backup has the form %d, this program reads %d: a newer Rail made it", s.manifest.Format, format)
+		return s, fmt.Errorf("the backup has the form %d, this program reads %d: a newer Rail made it", s.manifest.Format,
+			format)
 	}
 	return s, s.next()
 }

@@ -58,7 +58,8 @@ func TestRoles(t *testing.T) {
 	require.NoError(t, f.Close())
 	require.EqualValues(t, 1, n)
 
-	owner := as(t, pgtest.DSN(t), "owner", "DROP SCHEMA public CASCADE", "CREATE SCHEMA public", "GRANT CREATE, USAGE ON SCHEMA public TO who")
+	owner := as(t, pgtest.DSN(t), "owner", "DROP SCHEMA public CASCADE", "CREATE SCHEMA public",
+		"GRANT CREATE, USAGE ON SCHEMA public TO who")
 	n, err = Restore(t.Context(), owner, path, keeper, quiet)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, n)

@@ -26,7 +26,8 @@ const piece = 1 << 20
 // Write writes the database at dsn, which takes transactions of more than one
 // statement, to w. It fills in the manifest's schema and tables, and returns how
 // many rows it has written.
-func Write(ctx context.Context, dsn string, w io.Writer, m Manifest, keeper *secret.Keeper, progress Progress) (n int64, err error) {
+func Write(ctx context.Context, dsn string, w io.Writer, m Manifest, keeper *secret.Keeper,
+	progress Progress) (n int64, err error) {
 	conn, err := connect(ctx, dsn)
 	if err != nil {
 		return 0, err
@@ -66,7 +67,10 @@ func (m *Manifest) begin(ctx context.Context, conn *pgx.Conn) error {
 	if len(names) == 0 {
 		return migrate.ErrEmpty
 	}
-	for _, sql := range []string{"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "LOCK TABLE " + strings.Join(names, ", ") + " IN ACCESS SHARE MODE"} {
+	for _, sql := range []string{
+		"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+		"LOCK TABLE " + strings.Join(names, ", ") + " IN ACCESS SHARE MODE",
+	} {
 		if _, err := conn.Exec(ctx, sql); err != nil {
 			return fmt.Errorf("lock the tables: %w", err)
 		}
@@ -141,7 +145,8 @@ func (a *archive) fill(ctx context.Context, conn *pgx.Conn, m Manifest, progress
 		e.Rows[t.Name] = tag.RowsAffected()
 	}
 	// Read last: a sequence is of no moment, and may only be ahead of the rows.
-	rows, err := conn.Query(ctx, "SELECT sequencename::text, last_value FROM pg_sequences WHERE schemaname = current_schema() AND last_value IS NOT NULL")
+	rows, err := conn.Query(ctx,
+		"SELECT sequencename::text, last_value FROM pg_sequences WHERE schemaname = current_schema() AND last_value IS NOT NULL")
 	if err != nil {
 		return nil, err
 	}

@@ -277,7 +277,9 @@ func TestNoBinaries(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	for path, want := range map[string]int{"/usr/lib/postgresql/16/bin": 16, "/opt/homebrew/opt/postgresql@9/bin": 9, "/bin": 0} {
+	for path, want := range map[string]int{
+		"/usr/lib/postgresql/16/bin": 16, "/opt/homebrew/opt/postgresql@9/bin": 9, "/bin": 0,
+	} {
 		if got := version(path); got != want {
 			t.Errorf("version(%s) = %d", path, got)
 		}

@@ -90,5 +90,6 @@ func (a *atomic) Run(migration io.Reader) error {
 func busy(err error) bool {
 	var failed database.Error
 	var refused *pgconn.PgError
-	return errors.As(err, &failed) && errors.As(failed.OrigErr, &refused) && (refused.Code == "55P03" || refused.Code == "40P01")
+	return errors.As(err, &failed) && errors.As(failed.OrigErr, &refused) &&
+		(refused.Code == "55P03" || refused.Code == "40P01")
 }

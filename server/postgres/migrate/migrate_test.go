@@ -267,7 +267,8 @@ func TestDumpMeanwhile(t *testing.T) {
 func TestUnbounded(t *testing.T) {
 	dsn, files := empty(t), two()
 	files["000007_b.up.sql"] = file("CREATE TABLE b (); SELECT pg_sleep(0.2);")
-	_, err := pgtest.Pool(t, dsn).Exec(t.Context(), `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET statement_timeout = 100', current_database()); END $$`)
+	_, err := pgtest.Pool(t, dsn).Exec(t.Context(),
+		`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET statement_timeout = 100', current_database()); END $$`)
 	ok(t, err)
 	ok(t, migrate.From(files).Up(t.Context(), dsn))
 	expect(t, dsn, 7, false)
@@ -289,7 +290,8 @@ func TestServes(t *testing.T) {
 		{1, false, 0, nil}, {3, false, 0, nil}, {1, true, 0, migrate.ErrDirty}, // the next release is being put in place
 		{1, false, 1, migrate.ErrNewer}, {2, false, 1, migrate.ErrNewer},
 	} {
-		_, err := pool.Exec(t.Context(), "UPDATE schema_migrations SET version = $1, dirty = $2", int(latest)+c.version, c.dirty)
+		_, err := pool.Exec(t.Context(), "UPDATE schema_migrations SET version = $1, dirty = $2", int(latest)+c.version,
+			c.dirty)
 		ok(t, err)
 		_, err = pool.Exec(t.Context(), "UPDATE schema_floor SET version = $1", int(latest)+c.floor)
 		ok(t, err)

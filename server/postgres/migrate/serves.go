@@ -46,7 +46,8 @@ func Serves(ctx context.Context, db Querier) error {
 		return fmt.Errorf("schema floor: %w", err)
 	}
 	if latest < floor {
-		return fmt.Errorf("%w: it is at version %d and serves programs from %d on, this one knows %d", ErrNewer, at, floor, latest)
+		return fmt.Errorf("%w: it is at version %d and serves programs from %d on, this one knows %d", ErrNewer, at, floor,
+			latest)
 	}
 	return nil
 }

@@ -29,7 +29,8 @@ func ConstraintMeaning(name string) Constraint {
 	default: // _check, _pkey, _append_only
 		if name == "tracking_values_pkey" || name == "idempotency_keys_pkey" || name == "partner_tags_pkey" ||
 			name == "report_sums_pkey" || name == "report_spans_pkey" || name == "webhook_leases_pkey" ||
-			name == "partner_addresses_pkey" || name == "campaign_recipients_pkey" || name == "sequence_steps_pkey" || name == "sequence_enrolments_pkey" || name == "mail_unsubscribes_pkey" ||
+			name == "partner_addresses_pkey" || name == "campaign_recipients_pkey" || name == "sequence_steps_pkey" ||
+			name == "sequence_enrolments_pkey" || name == "mail_unsubscribes_pkey" ||
 			name == "tallies_pkey" || name == "tally_entries_pkey" || name == "key_fingerprints_pkey" {
 			return Raced
 		}

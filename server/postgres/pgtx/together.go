@@ -51,7 +51,8 @@ func First(errs []error) error {
 
 // together starts each read up to its statement, sends all statements, and
 // then lets the reads go on one after the other, as their results come in.
-func together(ctx context.Context, reads []Read, b *pgx.Batch, skip int, send func(context.Context, *pgx.Batch) pgx.BatchResults) []error {
+func together(ctx context.Context, reads []Read, b *pgx.Batch, skip int,
+	send func(context.Context, *pgx.Batch) pgx.BatchResults) []error {
 	lanes := make([]*lane, len(reads))
 	for i, read := range reads {
 		lanes[i] = start(read)

@@ -30,7 +30,8 @@ func Tells(address string) bool {
 // SeenPartner notes that a partner was at an address, with what the browser says
 // of itself, such as on a sign-in to the portal. Only keyed hashes are kept; one
 // row an address and browser.
-func SeenPartner(ctx context.Context, tx pgtx.DBTX, keeper *secret.Keeper, p db.Partner, address, userAgent string, now clock.Time) error {
+func SeenPartner(ctx context.Context, tx pgtx.DBTX, keeper *secret.Keeper, p db.Partner, address, userAgent string,
+	now clock.Time) error {
 	if !Tells(address) {
 		return nil
 	}
@@ -39,6 +40,7 @@ func SeenPartner(ctx context.Context, tx pgtx.DBTX, keeper *secret.Keeper, p db.
 		device = keeper.HashDevice(p.ProgramID, userAgent)
 	}
 	return queries.PartnerAddressSeen(ctx, tx, db.PartnerAddressSeenParams{
-		OrgID: p.OrgID, ProgramID: p.ProgramID, PartnerID: p.ID, IPHash: keeper.HashIP(p.ProgramID, address), Device: device, SeenAt: now,
+		OrgID: p.OrgID, ProgramID: p.ProgramID, PartnerID: p.ID, IPHash: keeper.HashIP(p.ProgramID, address), Device: device,
+		SeenAt: now,
 	})
 }

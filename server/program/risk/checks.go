@@ -34,8 +34,8 @@ func ownAddresses(ctx context.Context, tx pgtx.DBTX, p passage) ([]Finding, erro
 	out := make([]Finding, len(rows))
 	for i, r := range rows {
 		out[i] = Finding{
-			ProgramID: p.program, PartnerID: r.PartnerID, CustomerID: &r.CustomerID, Kind: "self_referral_ip", Severity: "medium",
-			Summary: "The customer clicked from an address that the partner uses.",
+			ProgramID: p.program, PartnerID: r.PartnerID, CustomerID: &r.CustomerID, Kind: "self_referral_ip",
+			Severity: "medium", Summary: "The customer clicked from an address that the partner uses.",
 			Signals: map[string]any{"click_id": r.ClickID, "clicked_at": r.ClickedAt, "partner_seen_at": r.SeenAt},
 		}
 	}
@@ -57,8 +57,12 @@ func refundRates(ctx context.Context, tx pgtx.DBTX, p passage) ([]Finding, error
 		}
 		out = append(out, Finding{
 			ProgramID: p.program, PartnerID: r.PartnerID, Kind: "high_refund_rate", Severity: "medium",
-			Summary: fmt.Sprintf("Of the partner's %d customers of the last %d days %d had a sale refunded.", r.Customers, refundDays, r.Refunded),
-			Signals: map[string]any{"customers": r.Customers, "refunded_customers": r.Refunded, "refund_bps": r.Refunded * 10_000 / r.Customers, "days": refundDays},
+			Summary: fmt.Sprintf("Of the partner's %d customers of the last %d days %d had a sale refunded.", r.Customers,
+				refundDays, r.Refunded),
+			Signals: map[string]any{
+				"customers": r.Customers, "refunded_customers": r.Refunded, "refund_bps": r.Refunded * 10_000 / r.Customers,
+				"days": refundDays,
+			},
 		})
 	}
 	return out, err
@@ -89,11 +93,15 @@ func clickVelocity(ctx context.Context, tx pgtx.DBTX, p passage) ([]Finding, err
 // closed only sign-ups and sales since count, against the same mean.
 func conversionSpikes(ctx context.Context, tx pgtx.DBTX, p passage) ([]Finding, error) {
 	since, dayAgo := p.now.Days(-1-spikeDays), p.now.Days(-1)
-	signups, err := queries.RiskSignups(ctx, tx, db.RiskSignupsParams{ProgramID: p.program, OrgID: p.org, Since: since, DayAgo: dayAgo, Now: p.now, Least: spikeLeast})
+	signups, err := queries.RiskSignups(ctx, tx, db.RiskSignupsParams{
+		ProgramID: p.program, OrgID: p.org, Since: since, DayAgo: dayAgo, Now: p.now, Least: spikeLeast,
+	})
 	if err != nil {
 		return nil, err
 	}
-	sales, err := queries.RiskSales(ctx, tx, db.RiskSalesParams{ProgramID: p.program, OrgID: p.org, Since: since, DayAgo: dayAgo, Now: p.now, Least: spikeLeast})
+	sales, err := queries.RiskSales(ctx, tx, db.RiskSalesParams{
+		ProgramID: p.program, OrgID: p.org, Since: since, DayAgo: dayAgo, Now: p.now, Least: spikeLeast,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +126,11 @@ func spike(day, before int64) bool { return day >= spikeLeast && day*spikeDays >
 func spiked(p passage, partner, what string, day, before int64) Finding {
 	return Finding{
 		ProgramID: p.program, PartnerID: partner, Kind: "conversion_spike", Severity: "low",
-		Summary: fmt.Sprintf("%d %s in 24 hours are at least %d times the daily mean of the %d days before, which had %d.", day, what, spikeTimes, spikeDays, before),
-		Signals: map[string]any{"of": what, "last_24_hours": day, "days_before": spikeDays, "in_days_before": before, "at_least_times": spikeTimes, "at_least": spikeLeast},
+		Summary: fmt.Sprintf("%d %s in 24 hours are at least %d times the daily mean of the %d days before, which had %d.",
+			day, what, spikeTimes, spikeDays, before),
+		Signals: map[string]any{
+			"of": what, "last_24_hours": day, "days_before": spikeDays, "in_days_before": before, "at_least_times": spikeTimes,
+			"at_least": spikeLeast,
+		},
 	}
 }

@@ -35,11 +35,15 @@ func duplicatePartners(ctx context.Context, tx pgtx.DBTX, p passage) ([]Finding,
 	if err != nil {
 		return nil, err
 	}
-	addresses, err := queries.RiskSharedAddresses(ctx, tx, db.RiskSharedAddressesParams{ProgramID: p.program, OrgID: p.org, Since: p.now.Days(-AddressDays)})
+	addresses, err := queries.RiskSharedAddresses(ctx, tx, db.RiskSharedAddressesParams{
+		ProgramID: p.program, OrgID: p.org, Since: p.now.Days(-AddressDays),
+	})
 	if err != nil || len(details)+len(addresses) == 0 {
 		return nil, err
 	}
-	flags, err := queries.RiskFlagsOfKind(ctx, tx, db.RiskFlagsOfKindParams{ProgramID: p.program, OrgID: p.org, Kind: "duplicate_partner"})
+	flags, err := queries.RiskFlagsOfKind(ctx, tx, db.RiskFlagsOfKindParams{
+		ProgramID: p.program, OrgID: p.org, Kind: "duplicate_partner",
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +159,9 @@ func (j judged) closed(sign, one, other string) bool {
 }
 
 func duplicate(program, one string, others map[string][]string) Finding {
-	f := Finding{ProgramID: program, PartnerID: one, Kind: "duplicate_partner", Severity: "high", Signals: map[string]any{}}
+	f := Finding{
+		ProgramID: program, PartnerID: one, Kind: "duplicate_partner", Severity: "high", Signals: map[string]any{},
+	}
 	for _, sign := range []string{sameAddress, sameDetails} { // the details are named where both are the same
 		if named := others[sign]; len(named) > 0 {
 			slices.Sort(named)

@@ -25,7 +25,9 @@ func shared(groups ...string) (out []sharing) {
 // said is the findings in short.
 func said(found []Finding) (out []string) {
 	for _, f := range found {
-		out = append(out, fmt.Sprintf("%s: %v %v first %v", f.PartnerID, f.Signals[sameDetails], f.Signals[sameAddress], f.Signals["other_partner_id"]))
+		out = append(out,
+			fmt.Sprintf("%s: %v %v first %v", f.PartnerID, f.Signals[sameDetails], f.Signals[sameAddress],
+				f.Signals["other_partner_id"]))
 	}
 	return out
 }
@@ -48,7 +50,8 @@ func TestDuplicates(t *testing.T) {
 		"b's flag is open; a's with b and c is settled, but for the address")
 
 	known.changed["c"] = clock.At(now.Add(time.Hour))
-	require.Contains(t, said(known.duplicates("prg", map[string][]sharing{sameDetails: shared("a b c")})), "a: c <nil> first c",
+	require.Contains(t, said(known.duplicates("prg", map[string][]sharing{sameDetails: shared("a b c")})),
+		"a: c <nil> first c",
 		"c came to the account after the flag was closed")
 
 	var many []string

@@ -39,15 +39,18 @@ func Open(ctx context.Context, u *work.Unit, f Finding) (bool, error) {
 		return false, err
 	}
 	row := db.RiskFlagOpenParams{
-		ID: ident.New(ident.RiskFlag), OrgID: u.OrgID, ProgramID: f.ProgramID, PartnerID: &f.PartnerID, CustomerID: f.CustomerID, Kind: f.Kind,
+		ID: ident.New(ident.RiskFlag), OrgID: u.OrgID, ProgramID: f.ProgramID, PartnerID: &f.PartnerID,
+		CustomerID: f.CustomerID, Kind: f.Kind,
 		Severity: f.Severity, Evidence: evidence, CreatedAt: u.Now,
 	}
 	opened, err := queries.RiskFlagOpen(ctx, u.DB(), row)
 	if err != nil || opened == 0 {
 		return false, err
 	}
-	u.Record("risk_flag.created", event.Subject{ProgramID: f.ProgramID, PartnerID: f.PartnerID, ID: row.ID}, api.RiskFlagCreatedData{
-		RiskFlagID: row.ID, PartnerID: &f.PartnerID, CustomerID: f.CustomerID, Kind: f.Kind, Severity: api.RiskFlagSeverity(f.Severity), Evidence: evidence,
-	})
+	u.Record("risk_flag.created", event.Subject{ProgramID: f.ProgramID, PartnerID: f.PartnerID, ID: row.ID},
+		api.RiskFlagCreatedData{
+			RiskFlagID: row.ID, PartnerID: &f.PartnerID, CustomerID: f.CustomerID, Kind: f.Kind,
+			Severity: api.RiskFlagSeverity(f.Severity), Evidence: evidence,
+		})
 	return true, nil
 }

@@ -79,7 +79,8 @@ func look(ctx context.Context, tx pgtx.DBTX, p passage) ([]Finding, error) {
 		found = append(found, more...)
 	}
 	slices.SortStableFunc(found, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.PartnerID, b.PartnerID), cmp.Compare(customer(a), customer(b)))
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.PartnerID, b.PartnerID),
+			cmp.Compare(customer(a), customer(b)))
 	})
 	return found, nil
 }

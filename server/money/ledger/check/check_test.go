@@ -69,76 +69,238 @@ type corruption struct {
 }
 
 var corruptions = []corruption{
-	{"balance changed", []string{`UPDATE balances SET pending_minor = pending_minor + 1 WHERE partner_id = 'part_a'`}, []string{"M01", "M02"}},
+	{
+		"balance changed", []string{`UPDATE balances SET pending_minor = pending_minor + 1 WHERE partner_id = 'part_a'`},
+		[]string{"M01", "M02"},
+	},
 	{"balance lost", []string{`DELETE FROM balances WHERE partner_id = 'part_a'`}, []string{"M01", "M02"}},
-	{"balance of nobody", []string{`INSERT INTO balances (id, org_id, program_id, partner_id, currency, updated_at) VALUES ('bal_x', 'org_a', 'prg_a', 'part_a', 'EUR', now())`}, []string{"M01"}},
-	{"fold skipped entries", []string{`UPDATE balances SET folded_xid = pg_current_xact_id() WHERE partner_id = 'part_b'`}, []string{"M01", "M02"}},
-	{"status without a move", []string{`UPDATE commissions SET status = 'due' WHERE id = 'com_half'`}, []string{"M01", "M05"}},
+	{
+		"balance of nobody",
+		[]string{
+			`INSERT INTO balances (id, org_id, program_id, partner_id, currency, updated_at) VALUES ('bal_x', 'org_a', 'prg_a', 'part_a', 'EUR', now())`,
+		},
+		[]string{"M01"},
+	},
+	{
+		"fold skipped entries", []string{`UPDATE balances SET folded_xid = pg_current_xact_id() WHERE partner_id = 'part_b'`},
+		[]string{"M01", "M02"},
+	},
+	{
+		"status without a move", []string{`UPDATE commissions SET status = 'due' WHERE id = 'com_half'`},
+		[]string{"M01", "M05"},
+	},
 	{"commission lost", []string{`DELETE FROM commissions WHERE id = 'com_half'`}, []string{"M01", "M04", "outcome"}},
-	{"ledger lost", []string{mutable, `DELETE FROM ledger_entries WHERE commission_id = 'com_claw'`}, []string{"M01", "M05"}},
-	{"earned twice", []string{mutable, `INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
+	{
+		"ledger lost", []string{mutable, `DELETE FROM ledger_entries WHERE commission_id = 'com_claw'`},
+		[]string{"M01", "M05"},
+	},
+	{"earned twice",
+		[]string{mutable,
+			`INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
 		SELECT org_id, program_id, partner_id, commission_id, currency, 'source', 'sink', amount_minor, now() FROM ledger_entries WHERE commission_id = 'com_half'`}, []string{"M03"}},
-	{"other currency", []string{mutable, `UPDATE ledger_entries SET currency = 'EUR' WHERE commission_id = 'com_void'`}, []string{"M03"}},
-	{"other owner", []string{mutable, `UPDATE ledger_entries SET org_id = 'org_b' WHERE commission_id = 'com_half'`}, []string{"M03"}},
-	{"back to source", []string{`INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
+	{
+		"other currency", []string{mutable, `UPDATE ledger_entries SET currency = 'EUR' WHERE commission_id = 'com_void'`},
+		[]string{"M03"},
+	},
+	{
+		"other owner", []string{mutable, `UPDATE ledger_entries SET org_id = 'org_b' WHERE commission_id = 'com_half'`},
+		[]string{"M03"},
+	},
+	{"back to source",
+		[]string{`INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
 		VALUES ('org_a', 'prg_a', 'part_b', 'com_void', 'USD', 'sink', 'source', 1, now())`}, []string{"M03", "M05"}},
-	{"overdrawn", []string{`INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
+	{"overdrawn",
+		[]string{`INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
 		VALUES ('org_a', 'prg_a', 'part_a', 'com_half', 'USD', 'due', 'sink', 1, now())`}, []string{"M01", "M04", "M05"}},
-	{"money of a deleted partner left", []string{mutable, `DELETE FROM ledger_entries WHERE to_bucket = 'removed'`}, []string{"M04"}},
-	{"removed although there", []string{`INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
+	{
+		"money of a deleted partner left", []string{mutable, `DELETE FROM ledger_entries WHERE to_bucket = 'removed'`},
+		[]string{"M04"},
+	},
+	{"removed although there",
+		[]string{`INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
 		VALUES ('org_a', 'prg_a', 'part_b', 'com_void', 'USD', 'sink', 'removed', 300, now())`}, []string{"M04", "M05"}},
-	{"amount changed", []string{`UPDATE commissions SET amount_minor = 504 WHERE id = 'com_half'`}, []string{"M01", "M05", "M08"}},
-	{"charge twice", []string{`ALTER TABLE sales DROP CONSTRAINT sales_charge_key`, `UPDATE sales SET external_charge_id = 'ch_sale_1' WHERE id = 'sale_2'`}, []string{"M06"}},
-	{"two commissions of a sale", []string{`DROP INDEX commissions_sale_key`, `UPDATE commissions SET sale_id = 'sale_1' WHERE id = 'com_signup'`}, []string{"M07"}},
-	{"two commissions of a sign-up", []string{`DROP INDEX commissions_signup_key`, `UPDATE commissions SET customer_id = 'cus_9' WHERE id IN ('com_part', 'com_signup')`}, []string{"M07"}},
+	{
+		"amount changed", []string{`UPDATE commissions SET amount_minor = 504 WHERE id = 'com_half'`},
+		[]string{"M01", "M05", "M08"},
+	},
+	{
+		"charge twice",
+		[]string{
+			`ALTER TABLE sales DROP CONSTRAINT sales_charge_key`,
+			`UPDATE sales SET external_charge_id = 'ch_sale_1' WHERE id = 'sale_2'`,
+		},
+		[]string{"M06"},
+	},
+	{
+		"two commissions of a sale",
+		[]string{`DROP INDEX commissions_sale_key`, `UPDATE commissions SET sale_id = 'sale_1' WHERE id = 'com_signup'`},
+		[]string{"M07"},
+	},
+	{
+		"two commissions of a sign-up",
+		[]string{
+			`DROP INDEX commissions_signup_key`,
+			`UPDATE commissions SET customer_id = 'cus_9' WHERE id IN ('com_part', 'com_signup')`,
+		},
+		[]string{"M07"},
+	},
 	{"revenue changed", []string{`UPDATE commissions SET revenue_minor = 1006 WHERE id = 'com_half'`}, nil},
-	{"revenue changed further", []string{`UPDATE commissions SET revenue_minor = 1007 WHERE id = 'com_half'`}, []string{"M08"}},
+	{
+		"revenue changed further", []string{`UPDATE commissions SET revenue_minor = 1007 WHERE id = 'com_half'`},
+		[]string{"M08"},
+	},
 	{"no revenue", []string{`UPDATE commissions SET revenue_minor = NULL WHERE id = 'com_half'`}, []string{"M08"}},
-	{"no rate", []string{`UPDATE commissions SET rate_type = NULL, rate_value = NULL WHERE id = 'com_half'`}, []string{"M08"}},
+	{
+		"no rate", []string{`UPDATE commissions SET rate_type = NULL, rate_value = NULL WHERE id = 'com_half'`},
+		[]string{"M08"},
+	},
 	{"rate changed", []string{`UPDATE commissions SET rate_value = 49999 WHERE id = 'com_big'`}, []string{"M08"}},
 	{"fixed rate changed", []string{`UPDATE commissions SET rate_value = 251 WHERE id = 'com_signup'`}, []string{"M08"}},
 	{"fixed in another currency", []string{`UPDATE programs SET currency = 'EUR' WHERE id = 'prg_a'`}, []string{"M08"}},
 	{"part too small", []string{`UPDATE commissions SET revenue_minor = 1300 WHERE id = 'com_part'`}, []string{"M08"}},
 	{"sale in another currency", []string{`UPDATE sales SET currency = 'EUR' WHERE id = 'sale_2'`}, []string{"M09"}},
-	{"sale of another program", []string{`UPDATE sales SET partner_id = NULL, program_id = 'prg_b' WHERE id = 'sale_2'`}, []string{"M09"}},
+	{
+		"sale of another program", []string{`UPDATE sales SET partner_id = NULL, program_id = 'prg_b' WHERE id = 'sale_2'`},
+		[]string{"M09"},
+	},
 	{"payout changed", []string{unpaid, `UPDATE payouts SET amount_minor = 301 WHERE id = 'pyt_a'`}, []string{"M10"}},
-	{"ineligible payout holds money", []string{unpaid, `UPDATE payouts SET status = 'not_eligible', reason = 'x', paid_at = NULL WHERE id = 'pyt_a'`}, []string{"M10", "M13"}},
-	{"payout of another partner", []string{`ALTER TABLE commissions DROP CONSTRAINT commissions_payout_fkey`, unpaid, `UPDATE payouts SET partner_id = 'part_b' WHERE id = 'pyt_a'`}, []string{"M12"}},
-	{"payout not paid", []string{unpaid, `UPDATE payouts SET status = 'failed', paid_at = NULL WHERE id = 'pyt_a'`}, []string{"M13"}},
-	{"refund without a void", []string{`UPDATE sales SET refunded_at = now() WHERE id = 'sale_1'`}, []string{"M16", "M19", "refunds"}},
-	{"refunded, made by hand", []string{`UPDATE sales SET refunded_at = now() WHERE id = 'sale_3'`, `UPDATE commissions SET sale_id = 'sale_3', kind = 'reward', rate_type = NULL, rate_value = NULL WHERE id = 'com_signup'`}, []string{"M16", "M19", "refunds", "M33"}},
-	{"refund without a row", []string{`UPDATE sales SET refunded_minor = refunded_minor + 1 WHERE id = 'sale_2'`}, []string{"refunds"}},
+	{
+		"ineligible payout holds money",
+		[]string{unpaid, `UPDATE payouts SET status = 'not_eligible', reason = 'x', paid_at = NULL WHERE id = 'pyt_a'`},
+		[]string{"M10", "M13"},
+	},
+	{
+		"payout of another partner",
+		[]string{
+			`ALTER TABLE commissions DROP CONSTRAINT commissions_payout_fkey`, unpaid,
+			`UPDATE payouts SET partner_id = 'part_b' WHERE id = 'pyt_a'`,
+		},
+		[]string{"M12"},
+	},
+	{
+		"payout not paid", []string{unpaid, `UPDATE payouts SET status = 'failed', paid_at = NULL WHERE id = 'pyt_a'`},
+		[]string{"M13"},
+	},
+	{
+		"refund without a void", []string{`UPDATE sales SET refunded_at = now() WHERE id = 'sale_1'`},
+		[]string{"M16", "M19", "refunds"},
+	},
+	{
+		"refunded, made by hand",
+		[]string{
+			`UPDATE sales SET refunded_at = now() WHERE id = 'sale_3'`,
+			`UPDATE commissions SET sale_id = 'sale_3', kind = 'reward', rate_type = NULL, rate_value = NULL WHERE id = 'com_signup'`,
+		},
+		[]string{"M16", "M19", "refunds", "M33"},
+	},
+	{
+		"refund without a row", []string{`UPDATE sales SET refunded_minor = refunded_minor + 1 WHERE id = 'sale_2'`},
+		[]string{"refunds"},
+	},
 	{"refund of more than was given back", []string{refund}, []string{"refunds"}},
-	{"clawed by nothing", []string{`UPDATE commissions SET clawed_minor = 1 WHERE status = 'paid' AND kind = 'referral'`}, []string{"M18"}},
-	{"payout of nothing", []string{`ALTER TABLE payouts DROP CONSTRAINT payouts_amount_check`, `INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, reason, period_month, period_end, due_at, created_at, updated_at)
+	{
+		"clawed by nothing", []string{`UPDATE commissions SET clawed_minor = 1 WHERE status = 'paid' AND kind = 'referral'`},
+		[]string{"M18"},
+	},
+	{"payout of nothing",
+		[]string{`ALTER TABLE payouts DROP CONSTRAINT payouts_amount_check`,
+			`INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, reason, period_month, period_end, due_at, created_at, updated_at)
 		SELECT 'pyt_0', org_id, program_id, partner_id, batch_id, 0, 'EUR', 'not_eligible', 'x', period_month, period_end, due_at, created_at, updated_at FROM payouts`}, []string{"M11"}},
-	{"two payouts of a month", []string{`ALTER TABLE payouts DROP CONSTRAINT payouts_month_key`, `INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, reason, period_month, period_end, due_at, created_at, updated_at)
+	{"two payouts of a month",
+		[]string{`ALTER TABLE payouts DROP CONSTRAINT payouts_month_key`,
+			`INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, reason, period_month, period_end, due_at, created_at, updated_at)
 		SELECT 'pyt_0', org_id, program_id, partner_id, batch_id, 1, currency, 'not_eligible', 'x', period_month, period_end, due_at, created_at, updated_at FROM payouts`}, []string{"M15"}},
-	{"left out of a month's run", []string{`UPDATE payout_batches SET auto_run_at = now() + interval '1 hour'`, `UPDATE commissions SET mature_at = '2026-01-31T23:59:59Z' WHERE id = 'com_big'`}, []string{"left out"}},
-	{"in the month's run, not eligible", []string{`UPDATE payout_batches SET auto_run_at = now() + interval '1 hour'`, `UPDATE commissions SET mature_at = '2026-01-31T23:59:59Z' WHERE id = 'com_big'`,
-		`INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, reason, period_month, period_end, due_at, created_at, updated_at)
+	{
+		"left out of a month's run",
+		[]string{
+			`UPDATE payout_batches SET auto_run_at = now() + interval '1 hour'`,
+			`UPDATE commissions SET mature_at = '2026-01-31T23:59:59Z' WHERE id = 'com_big'`,
+		},
+		[]string{"left out"},
+	},
+	{"in the month's run, not eligible",
+		[]string{`UPDATE payout_batches SET auto_run_at = now() + interval '1 hour'`,
+			`UPDATE commissions SET mature_at = '2026-01-31T23:59:59Z' WHERE id = 'com_big'`,
+			`INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, reason, period_month, period_end, due_at, created_at, updated_at)
 		SELECT 'pyt_0', org_id, program_id, 'part_b', batch_id, 1, currency, 'not_eligible', 'x', period_month, period_end, due_at, created_at, updated_at FROM payouts`}, nil},
-	{"matured after the month", []string{`UPDATE payout_batches SET auto_run_at = now() + interval '1 hour'`, `UPDATE commissions SET mature_at = '2026-02-01T00:00:00Z' WHERE id = 'com_big'`}, nil},
-	{"void without a reason", []string{`ALTER TABLE commissions DROP CONSTRAINT commissions_void_check`, `UPDATE commissions SET void_reason = NULL WHERE id = 'com_void'`}, []string{"M21"}},
-	{"due too early", []string{`UPDATE commissions SET mature_at = updated_at + interval '1 hour' WHERE id = 'com_big'`}, []string{"M22"}},
-	{"paid twice", []string{`INSERT INTO events (id, org_id, program_id, type, subject_id, body, created_at) SELECT x, 'org_a', 'prg_a', 'commission.paid', 'com_due', '{}', now() FROM unnest('{evt_1,evt_2}'::text[]) x`}, []string{"M25"}},
+	{
+		"matured after the month",
+		[]string{
+			`UPDATE payout_batches SET auto_run_at = now() + interval '1 hour'`,
+			`UPDATE commissions SET mature_at = '2026-02-01T00:00:00Z' WHERE id = 'com_big'`,
+		},
+		nil,
+	},
+	{
+		"void without a reason",
+		[]string{
+			`ALTER TABLE commissions DROP CONSTRAINT commissions_void_check`,
+			`UPDATE commissions SET void_reason = NULL WHERE id = 'com_void'`,
+		},
+		[]string{"M21"},
+	},
+	{
+		"due too early", []string{`UPDATE commissions SET mature_at = updated_at + interval '1 hour' WHERE id = 'com_big'`},
+		[]string{"M22"},
+	},
+	{
+		"paid twice",
+		[]string{
+			`INSERT INTO events (id, org_id, program_id, type, subject_id, body, created_at) SELECT x, 'org_a', 'prg_a', 'commission.paid', 'com_due', '{}', now() FROM unnest('{evt_1,evt_2}'::text[]) x`,
+		},
+		[]string{"M25"},
+	},
 	{"made by hand, unheard", []string{`UPDATE commissions SET metadata = NULL WHERE id = 'com_claw'`}, []string{"M33"}},
 	{"rejected, unheard", []string{`UPDATE commissions SET status = 'rejected' WHERE id = 'com_void'`}, []string{"M33"}},
-	{"sale too large", []string{`ALTER TABLE sales DROP CONSTRAINT sales_amount_check`, `UPDATE sales SET amount_minor = 1000000000000 WHERE id = 'sale_4'`}, []string{"M34"}},
+	{
+		"sale too large",
+		[]string{
+			`ALTER TABLE sales DROP CONSTRAINT sales_amount_check`,
+			`UPDATE sales SET amount_minor = 1000000000000 WHERE id = 'sale_4'`,
+		},
+		[]string{"M34"},
+	},
 	{"no such currency", []string{`UPDATE sales SET currency = 'ZZZ' WHERE id = 'sale_gone'`}, []string{"currencies"}},
 	{"no first sale", []string{`UPDATE sales SET is_first_sale = false WHERE id = 'sale_1'`}, []string{"M20"}},
-	{"two first sales", []string{`DROP INDEX sales_first_sale_key`, `UPDATE sales SET is_first_sale = true WHERE id = 'sale_2'`}, []string{"M20"}},
-	{"outcome hides a commission", []string{`UPDATE sales SET activity_outcome = 'sale_recorded' WHERE id = 'sale_1'`}, []string{"outcome"}},
-	{"summed day changed", []string{summed, `UPDATE report_sums SET clicks = clicks + 1 WHERE dimension IN ('total', 'partner', 'link')`}, []string{"reports", "report levels"}},
+	{
+		"two first sales",
+		[]string{`DROP INDEX sales_first_sale_key`, `UPDATE sales SET is_first_sale = true WHERE id = 'sale_2'`},
+		[]string{"M20"},
+	},
+	{
+		"outcome hides a commission", []string{`UPDATE sales SET activity_outcome = 'sale_recorded' WHERE id = 'sale_1'`},
+		[]string{"outcome"},
+	},
+	{
+		"summed day changed",
+		[]string{summed, `UPDATE report_sums SET clicks = clicks + 1 WHERE dimension IN ('total', 'partner', 'link')`},
+		[]string{"reports", "report levels"},
+	},
 	{"summed day lost", []string{summed, `DELETE FROM report_sums`}, []string{"reports"}},
-	{"change without a mark", []string{summed, refund, `UPDATE sales SET refunded_at = now() WHERE id = 'sale_gone'`}, []string{"reports"}},
-	{"levels uneven", []string{summed, `UPDATE report_sums SET revenue_minor = revenue_minor + 1 WHERE dimension = 'total'`}, []string{"report levels"}},
-	{"month uneven", []string{summed, `INSERT INTO report_sums SELECT org_id, program_id, dimension, 'month', date_trunc('month', start)::date, partner_id, key, currency, label, clicks + 1, leads, customers, sales, refunded, revenue_minor, commissions_minor
+	{
+		"change without a mark", []string{summed, refund, `UPDATE sales SET refunded_at = now() WHERE id = 'sale_gone'`},
+		[]string{"reports"},
+	},
+	{
+		"levels uneven",
+		[]string{summed, `UPDATE report_sums SET revenue_minor = revenue_minor + 1 WHERE dimension = 'total'`},
+		[]string{"report levels"},
+	},
+	{"month uneven",
+		[]string{summed,
+			`INSERT INTO report_sums SELECT org_id, program_id, dimension, 'month', date_trunc('month', start)::date, partner_id, key, currency, label, clicks + 1, leads, customers, sales, refunded, revenue_minor, commissions_minor
 		FROM report_sums WHERE dimension = 'total' LIMIT 1`}, []string{"report levels"}},
-	{"a total changed", []string{`UPDATE tally_entries SET difference = difference + 1 WHERE id = (SELECT min(id) FROM tally_entries)`}, []string{"totals"}},
+	{
+		"a total changed",
+		[]string{`UPDATE tally_entries SET difference = difference + 1 WHERE id = (SELECT min(id) FROM tally_entries)`},
+		[]string{"totals"},
+	},
 	{"a change that was not counted", []string{`ALTER TABLE referrals DISABLE TRIGGER referrals_tally_insert`,
 		`INSERT INTO referrals (id, org_id, program_id, partner_id, visitor, tracked_by, status, expires_at, created_at, updated_at) VALUES ('ref_1', 'org_a', 'prg_a', 'part_a', 'v', 'link', 'visit', now(), now(), now())`}, []string{"totals"}},
-	{"outcome without a commission", []string{`UPDATE commissions SET sale_id = NULL WHERE id = 'com_half'`}, []string{"outcome"}},
+	{
+		"outcome without a commission", []string{`UPDATE commissions SET sale_id = NULL WHERE id = 'com_half'`},
+		[]string{"outcome"},
+	},
 }
 
 // Each corruption is caught, and by which equations.
@@ -166,7 +328,8 @@ func TestReport(t *testing.T) {
 	t.Parallel()
 	written := 0
 	for m := range reflect.TypeFor[*db.Queries]().Methods() {
-		if strings.HasPrefix(m.Name, "Audit") && m.Name != "AuditRows" && m.Name != "AuditInsert" && !strings.HasPrefix(m.Name, "AuditLog") {
+		if strings.HasPrefix(m.Name, "Audit") && m.Name != "AuditRows" && m.Name != "AuditInsert" &&
+			!strings.HasPrefix(m.Name, "AuditLog") {
 			written++
 		}
 	}
@@ -198,14 +361,21 @@ func TestSealed(t *testing.T) {
 	require.NoError(t, err)
 	answer, err := right.Seal([]byte("{}"), "elsewhere")
 	require.NoError(t, err)
-	b.exec("UPDATE partners SET payout_method = 'wise', payout_details = $1, payout_details_hash = '' WHERE id = 'part_a'", details)
+	b.exec("UPDATE partners SET payout_method = 'wise', payout_details = $1, payout_details_hash = '' WHERE id = 'part_a'",
+		details)
 	r, err := Full(t.Context(), b.pool, right)
 	require.NoError(t, err)
 	require.Empty(t, r.Findings)
 	require.Equal(t, []Rows{{"payout details", 1}}, r.Checks[len(r.Checks)-1].Rows)
 	r, err = Full(t.Context(), b.pool, other)
 	require.NoError(t, err)
-	require.Equal(t, []Finding{{"sealed", "payout_details/part_a", "one of 1 sealed with " + right.Fingerprint() + " does not open with " + other.Fingerprint()}}, r.Findings)
+	require.Equal(t,
+		[]Finding{
+			{
+				"sealed", "payout_details/part_a",
+				"one of 1 sealed with " + right.Fingerprint() + " does not open with " + other.Fingerprint(),
+			},
+		}, r.Findings)
 	b.exec("INSERT INTO idempotency_keys (org_id, key, fingerprint, status, body, created_at) VALUES ('org_a', 'k', '', 200, $1, now())", answer)
 	r, err = Full(t.Context(), b.pool, right)
 	require.NoError(t, err)
@@ -266,7 +436,8 @@ func (b *books) many(n string) {
 		`INSERT INTO commissions (id, org_id, program_id, partner_id, sale_id, kind, amount_minor, revenue_minor, rate_type, rate_value, currency, status, created_at, updated_at)
 			SELECT 'com_m' || i, 'org_a', 'prg_a', 'part_m' || i % 1000, 'sale_m' || i, 'referral', 300, 1000, 'percent', 3000, 'USD', 'due', now(), now() FROM generate_series(1, ` + n + `) i`,
 		`INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
-			SELECT 'org_a', 'prg_a', 'part_m' || i % 1000, 'com_m' || i, 'USD', f, t, 300, now() FROM generate_series(1, ` + n + `) i, (VALUES ('source', 'pending'), ('pending', 'due')) x(f, t)`,
+			SELECT 'org_a', 'prg_a', 'part_m' || i % 1000, 'com_m' || i, 'USD', f, t, 300, now() FROM generate_series(1, ` + n +
+			`) i, (VALUES ('source', 'pending'), ('pending', 'due')) x(f, t)`,
 		`INSERT INTO balances (id, org_id, program_id, partner_id, currency, updated_at) SELECT 'bal_m' || i, 'org_a', 'prg_a', 'part_m' || i, 'USD', now() FROM generate_series(0, 999) i`,
 		`ANALYZE`, `RESET statement_timeout`, `RESET session_replication_role`,
 	} {

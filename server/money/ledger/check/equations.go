@@ -24,36 +24,57 @@ type Equation struct {
 }
 
 var equations = []Equation{
-	check("M01", queries.AuditM01, "a balance is the sum of the partner's commissions, each in the bucket of its status", "balances", "commissions"),
+	check("M01", queries.AuditM01, "a balance is the sum of the partner's commissions, each in the bucket of its status",
+		"balances", "commissions"),
 	check("M02", queries.AuditM02, "a balance is the sum of the ledger", "balances", "ledger_entries"),
-	check("M03", queries.AuditM03, "a commission's money enters the ledger once, under its owner and currency", "ledger_entries", "commissions"),
-	check("M04", queries.AuditM04, "no bucket of the ledger holds more than was earned, and that of a deleted commission is removed", "ledger_entries", "commissions"),
-	check("M05", queries.AuditM05, "a commission's amount lies in the ledger's bucket of its status, and in no other", "commissions", "ledger_entries"),
+	check("M03", queries.AuditM03, "a commission's money enters the ledger once, under its owner and currency",
+		"ledger_entries", "commissions"),
+	check("M04", queries.AuditM04,
+		"no bucket of the ledger holds more than was earned, and that of a deleted commission is removed", "ledger_entries",
+		"commissions"),
+	check("M05", queries.AuditM05, "a commission's amount lies in the ledger's bucket of its status, and in no other",
+		"commissions", "ledger_entries"),
 	check("M06", queries.AuditM06, "a charge of the processor is one sale", "sales"),
 	check("M07", queries.AuditM07, "a sale, or a sign-up, earns one commission by rule", "commissions"),
-	check("M08", queries.AuditM08, "a commission's amount follows from its own rate and revenue", "commissions", "ledger_entries"),
-	check("M09", queries.AuditM09, "a commission is of its sale's program, and by rule of its currency", "commissions", "sales"),
+	check("M08", queries.AuditM08, "a commission's amount follows from its own rate and revenue", "commissions",
+		"ledger_entries"),
+	check("M09", queries.AuditM09, "a commission is of its sale's program, and by rule of its currency", "commissions",
+		"sales"),
 	check("M10", queries.AuditM10, "a payout is the sum of the commissions in it", "payouts", "commissions"),
 	check("M11", queries.AuditM11, "a payout is more than nothing", "payouts"),
-	check("M12", queries.AuditM12, "what a payout holds is of its partner, currency and program", "commissions", "payouts"),
+	check("M12", queries.AuditM12, "what a payout holds is of its partner, currency and program", "commissions",
+		"payouts"),
 	check("M13", queries.AuditM13, "a commission is paid exactly when its payout is", "commissions", "payouts"),
 	check("M15", queries.AuditM15, "a partner has one payout a currency and month", "payouts"),
-	check("M16", queries.AuditM16, "a refunded sale has no open commission, and all of a paid one is clawed back", "sales", "commissions"),
+	check("M16", queries.AuditM16, "a refunded sale has no open commission, and all of a paid one is clawed back", "sales",
+		"commissions"),
 	check("M18", queries.AuditM18, "what was clawed back of a commission is the sum of its clawbacks", "commissions"),
-	check("M19", queries.AuditM19, "what is left of the commissions of a refunded sale is nothing, for each partner and currency", "sales", "commissions"),
+	check("M19", queries.AuditM19,
+		"what is left of the commissions of a refunded sale is nothing, for each partner and currency", "sales",
+		"commissions"),
 	check("refunds", queries.AuditRefunds, "the refunds of a sale sum to what was given back of it", "sales", "refunds"),
 	check("M20", queries.AuditM20, "a customer with sales has exactly one first sale", "sales"),
 	check("M21", queries.AuditM21, "what is voided or rejected says when and why, and is in no payout", "commissions"),
 	check("M22", queries.AuditM22, "nothing is due before its holding period has run", "commissions"),
 	check("M25", queries.AuditM25, "a commission is told as paid once", "events"),
-	check("M33", queries.AuditM33, "what was made or rejected by hand has one line in the audit log, with the API key", "commissions", "audit_log_entries"),
-	check("M34", queries.AuditM34, "amounts are within their bounds, and no commission is of nothing", "commissions", "sales"),
-	{Name: "currencies", Says: "every currency is one of ISO 4217", Over: []string{"sales", "commissions", "payouts", "balances"}, find: currencies},
-	check("outcome", queries.AuditOutcome, "a sale says that it made a commission exactly when it has one", "sales", "commissions"),
-	check("left out", queries.AuditLeftOut, "what was due when a month's automatic payouts were made is in one of them", "commissions", "payouts", "payout_batches"),
-	check("reports", queries.AuditReportDays, "the sums of a day that reports read are those of its rows", "report_sums", "clicks", "customers", "sales", "commissions"),
-	check("report levels", queries.AuditReportLevels, "sums of reports are the same at every level, and a month is the sum of its days", "report_sums"),
-	check("totals", queries.AuditTallies, "the totals of lists are the numbers of their rows", "tallies", "commissions", "customers", "partners", "payouts", "referrals", "audit_log_entries"),
+	check("M33", queries.AuditM33, "what was made or rejected by hand has one line in the audit log, with the API key",
+		"commissions", "audit_log_entries"),
+	check("M34", queries.AuditM34, "amounts are within their bounds, and no commission is of nothing", "commissions",
+		"sales"),
+	{
+		Name: "currencies", Says: "every currency is one of ISO 4217",
+		Over: []string{"sales", "commissions", "payouts", "balances"}, find: currencies,
+	},
+	check("outcome", queries.AuditOutcome, "a sale says that it made a commission exactly when it has one", "sales",
+		"commissions"),
+	check("left out", queries.AuditLeftOut, "what was due when a month's automatic payouts were made is in one of them",
+		"commissions", "payouts", "payout_batches"),
+	check("reports", queries.AuditReportDays, "the sums of a day that reports read are those of its rows", "report_sums",
+		"clicks", "customers", "sales", "commissions"),
+	check("report levels", queries.AuditReportLevels,
+		"sums of reports are the same at every level, and a month is the sum of its days", "report_sums"),
+	check("totals", queries.AuditTallies, "the totals of lists are the numbers of their rows", "tallies", "commissions",
+		"customers", "partners", "payouts", "referrals", "audit_log_entries"),
 }
 
 // currencies is the part of M34 that a list decides.
@@ -98,13 +119,21 @@ func check[R ~struct {
 // sealed opens one value of each kind that is sealed, and of each secret key that
 // sealed it.
 func sealed(ctx context.Context, tx pgx.Tx, keeper *secret.Keeper) (Check, []Finding, error) {
-	c := Check{Equation: Equation{Name: "sealed", Says: "what is sealed opens with the secret key: one value of each kind, and of each key that sealed it, was opened"}}
+	c := Check{
+		Equation: Equation{
+			Name: "sealed",
+			Says: "what is sealed opens with the secret key: one value of each kind, and of each key that sealed it, was opened",
+		},
+	}
 	values, err := keyring.Open(ctx, tx, keeper)
 	var out []Finding
 	for _, v := range values {
 		c.Rows = append(c.Rows, Rows{Table: v.Kind, N: v.N})
 		if !v.Opens {
-			out = append(out, Finding{What: v.Place, Message: fmt.Sprintf("one of %d sealed with %s does not open with %s", v.N, v.By, keeper.Fingerprint())})
+			out = append(out, Finding{
+				What:    v.Place,
+				Message: fmt.Sprintf("one of %d sealed with %s does not open with %s", v.N, v.By, keeper.Fingerprint()),
+			})
 		}
 	}
 	return c, out, err

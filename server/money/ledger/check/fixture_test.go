@@ -68,16 +68,23 @@ func (b *books) fill() {
 	b.sale("sale_3", "cus_2", "part_b", true, 999)
 	b.sale("sale_4", "cus_3", "part_b", true, 999_999_999_999)
 	b.sale("sale_gone", "cus_gone", "part_gone", true, 100)
-	b.earn(commission{id: "com_due", sale: "sale_1", partner: "part_a", amount: 300, revenue: 1000, rate: 3000}, "pending", "approved", "due", "paid")
+	b.earn(commission{id: "com_due", sale: "sale_1", partner: "part_a", amount: 300, revenue: 1000, rate: 3000}, "pending",
+		"approved", "due", "paid")
 	b.exec(`UPDATE commissions SET payout_id = 'pyt_a', status = 'paid' WHERE id = 'com_due'`)
-	b.earn(commission{id: "com_half", sale: "sale_2", partner: "part_a", amount: 503, revenue: 1005, rate: 5000}, "pending")
-	b.earn(commission{id: "com_void", sale: "sale_3", partner: "part_b", amount: 300, revenue: 999, rate: 3000}, "pending", "voided")
-	b.earn(commission{id: "com_big", sale: "sale_4", partner: "part_b", amount: 4_999_999_999_995, revenue: 999_999_999_999, rate: 50000}, "due")
+	b.earn(commission{id: "com_half", sale: "sale_2", partner: "part_a", amount: 503, revenue: 1005, rate: 5000},
+		"pending")
+	b.earn(commission{id: "com_void", sale: "sale_3", partner: "part_b", amount: 300, revenue: 999, rate: 3000}, "pending",
+		"voided")
+	b.earn(commission{
+		id: "com_big", sale: "sale_4", partner: "part_b", amount: 4_999_999_999_995, revenue: 999_999_999_999, rate: 50000,
+	}, "due")
 	b.earn(commission{id: "com_signup", partner: "part_b", amount: 250}, "approved")
 	b.earn(commission{id: "com_claw", kind: "clawback", partner: "part_a", amount: -100}, "due")
 	b.exec(`UPDATE commissions SET metadata = '{"commission_id": "com_other"}' WHERE id = 'com_claw'`)
-	b.earn(commission{id: "com_gone", sale: "sale_gone", partner: "part_gone", amount: 30, revenue: 100, rate: 3000}, "due", "voided")
-	b.earn(commission{id: "com_part", kind: "referral", partner: "part_b", amount: 1000, revenue: 2000, rate: 5000}, "pending")
+	b.earn(commission{id: "com_gone", sale: "sale_gone", partner: "part_gone", amount: 30, revenue: 100, rate: 3000},
+		"due", "voided")
+	b.earn(commission{id: "com_part", kind: "referral", partner: "part_b", amount: 1000, revenue: 2000, rate: 5000},
+		"pending")
 	b.partialRefund()
 	b.deletePartner()
 }
@@ -137,7 +144,10 @@ func (b *books) earn(k commission, states ...string) {
 		p.SaleID = &k.sale
 	}
 	require.NoError(b.t, queries.CommissionInsert(b.ctx, b.pool, p))
-	l := ledger.Commission{OrgID: orgID, ProgramID: programID, PartnerID: k.partner, ID: k.id, Currency: "USD", Status: states[0], AmountMinor: k.amount, At: now}
+	l := ledger.Commission{
+		OrgID: orgID, ProgramID: programID, PartnerID: k.partner, ID: k.id, Currency: "USD", Status: states[0],
+		AmountMinor: k.amount, At: now,
+	}
 	require.NoError(b.t, ledger.Earn(b.ctx, b.pool, l))
 	for _, next := range states[1:] {
 		from := l.Status
