@@ -103,6 +103,31 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// TestPackagesAreShown: every folder of the server is linked from a page, which
+// says what it is for.
+func TestPackagesAreShown(t *testing.T) {
+	t.Parallel()
+	shown := map[string]bool{}
+	for _, p := range pages(t) {
+		for _, found := range link.FindAllStringSubmatch(p.text, -1) {
+			name := path.Join(path.Dir(p.name), found[1])
+			shown[name], shown[path.Dir(name)] = true, true
+		}
+	}
+	for _, pattern := range []string{"*", "http/*", "money/*", "outbound/*", "postgres/*", "program/*", "harness/*"} {
+		found, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		for _, name := range found {
+			if folder, err := os.Stat(name); err != nil || !folder.IsDir() {
+				continue
+			}
+			if !shown["server/"+filepath.ToSlash(name)] {
+				t.Errorf("no page links to %s: say what it is for, in server/README.md or in its layer's", name)
+			}
+		}
+	}
+}
+
 // hasHeading reports whether a page has a heading of that anchor.
 func hasHeading(all []page, name, anchor string) bool {
 	for _, p := range all {
