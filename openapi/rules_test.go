@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/stretchr/testify/require"
 
 	"rail/openapi"
@@ -272,4 +273,13 @@ func TestTagsHaveDocuments(t *testing.T) {
 		tags = append(tags, tag.(object)["name"])
 	}
 	require.Equal(t, tags, schema(d, "DocumentTag")["enum"])
+}
+
+// TestDescriptionIsValid: the server and the tools take the description for
+// valid OpenAPI.
+func TestDescriptionIsValid(t *testing.T) {
+	t.Parallel()
+	spec, err := openapi3.NewLoader().LoadFromData(openapi.Bundle)
+	require.NoError(t, err)
+	require.NoError(t, spec.Validate(t.Context(), openapi3.DisableExamplesValidation()))
 }

@@ -18,7 +18,6 @@ import (
 
 	gen "rail/gen/api"
 	"rail/gen/db"
-	"rail/openapi"
 	"rail/server/auth"
 	"rail/server/clock"
 	"rail/server/config"
@@ -53,10 +52,10 @@ type App struct {
 // changes, and reading it takes a noticeable time.
 var (
 	strict = sync.OnceValues(func() (*middleware.Document, error) {
-		return middleware.LoadDocument(openapi.Bundle, auth.Scopes, false)
+		return middleware.LoadDocument(auth.Scopes, false)
 	})
 	lenient = sync.OnceValues(func() (*middleware.Document, error) {
-		return middleware.LoadDocument(openapi.Bundle, auth.Scopes, true)
+		return middleware.LoadDocument(auth.Scopes, true)
 	})
 )
 

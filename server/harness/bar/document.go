@@ -11,6 +11,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/routers"
 
+	"rail/openapi"
 	"rail/server/harness/contract"
 )
 
@@ -63,11 +64,12 @@ func (o *operation) pages() bool {
 // operations are those of the description, by their ids.
 var operations = sync.OnceValue(func() map[string]*operation {
 	out := map[string]*operation{}
-	spec := contract.Spec()
-	for path, item := range spec.Paths.Map() {
-		for method, op := range item.Operations() {
-			out[op.OperationID] = newOperation(spec, path, item, method, op)
-		}
+	described, err := openapi.Operations(contract.Spec())
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	for _, d := range described {
+		out[d.ID] = newOperation(d)
 	}
 	for _, o := range out {
 		if o.takesID() {
@@ -87,30 +89,18 @@ func sorted() []*operation {
 	return out
 }
 
-func newOperation(spec *openapi3.T, path string, item *openapi3.PathItem, method string,
-	op *openapi3.Operation) *operation {
+func newOperation(d openapi.Operation) *operation {
 	o := &operation{
-		id: op.OperationID, method: method, path: path, later: op.Extensions["x-unimplemented"] == true,
-		route: &routers.Route{Spec: spec, Path: path, PathItem: item, Method: method, Operation: op},
+		id: d.ID, method: d.Method, path: d.Path, later: d.Operation.Extensions["x-unimplemented"] == true,
+		route: d.Route, public: d.Public, scopes: d.Scopes, body: d.Body,
 	}
-	o.public = op.Security != nil && len(*op.Security) == 0
-	if op.Security != nil {
-		for _, alternative := range *op.Security {
-			o.scopes = append(o.scopes, alternative["bearer"]...)
-		}
+	for _, p := range d.Query {
+		o.query = append(o.query, parameter{p.Name, p.Required, p.Schema.Value, p.Schema.Value.Type.Is("array")})
 	}
-	for _, p := range slices.Concat(item.Parameters, op.Parameters) {
-		if p.Value.In == "query" {
-			o.query = append(o.query, parameter{
-				p.Value.Name, p.Value.Required, p.Value.Schema.Value, p.Value.Schema.Value.Type.Is("array"),
-			})
-		}
+	if d.Body != nil {
+		o.example = exampleOf(d.Operation.RequestBody.Value.Content["application/json"])
 	}
-	if op.RequestBody != nil {
-		content := op.RequestBody.Value.Content["application/json"]
-		o.body, o.example = content.Schema.Value, exampleOf(content)
-	}
-	for status, r := range op.Responses.Map() {
+	for status, r := range d.Operation.Responses.Map() {
 		if strings.HasPrefix(status, "2") {
 			o.success = append(o.success, int(status[2]-'0')+200)
 			o.makes = madeBy(r.Value)

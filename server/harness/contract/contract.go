@@ -23,11 +23,10 @@ import (
 // Spec is the description, closed: a response member that it does not know is
 // a fault.
 var Spec = sync.OnceValue(func() *openapi3.T {
-	spec, err := openapi3.NewLoader().LoadFromData(openapi.Bundle)
+	spec, err := openapi.Read(openapi.Bundle)
 	if err != nil {
-		panic(err)
+		panic(err) // it is part of the program
 	}
-	spec.OpenAPI = "3.0.3"
 	spec.Servers = nil
 	closed := false
 	for _, s := range spec.Components.Schemas {

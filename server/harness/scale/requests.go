@@ -1,51 +1,23 @@
 package scale
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
-	"maps"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"rail/openapi"
 	"rail/server/harness/dataset"
 )
 
 // request is one thing to ask. A table's name in braces in its url stands for the
 // id, or another column, of a row of it, of the largest program.
 type request struct{ name, url string }
-
-// document is what of the description says how to read.
-type document struct {
-	Paths map[string]struct {
-		Parameters []parameter
-		Get        *operation
-	}
-	Components struct {
-		Parameters map[string]parameter
-		Schemas    map[string]schema
-	}
-}
-
-type operation struct {
-	OperationID string
-	Parameters  []parameter
-}
-
-type parameter struct {
-	Ref         string `json:"$ref"`
-	Name, In    string
-	Description string
-	Required    bool
-	Schema      schema
-}
-
-type schema struct {
-	Ref   string `json:"$ref"`
-	Enum  []any
-	Items *schema
-}
 
 // pages are the parameters that say which page; what a page holds does not change
 // its cost.
@@ -95,17 +67,21 @@ var unmeasured = []string{"retrieveOpenAPIDocument", "retrieveLLMsText", "retrie
 // requests reads the description: every operation that reads, bare, with each
 // value of each filter, and with all that can be embedded.
 func requests(bundle []byte) ([]request, error) {
-	var d document
-	if err := json.Unmarshal(bundle, &d); err != nil {
+	spec, err := openapi.Read(bundle)
+	if err != nil {
 		return nil, err
 	}
+	operations, err := openapi.Operations(spec)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(operations, func(a, b openapi.Operation) int { return cmp.Compare(a.Path, b.Path) })
 	var out []request
-	for _, path := range slices.Sorted(maps.Keys(d.Paths)) {
-		at := d.Paths[path]
-		if at.Get == nil || slices.Contains(unmeasured, at.Get.OperationID) {
+	for _, o := range operations {
+		if o.Method != http.MethodGet || slices.Contains(unmeasured, o.ID) {
 			continue
 		}
-		some, err := d.requests(path, at.Get.OperationID, slices.Concat(at.Parameters, at.Get.Parameters))
+		some, err := requestsOf(o)
 		if err != nil {
 			return nil, err
 		}
@@ -114,51 +90,35 @@ func requests(bundle []byte) ([]request, error) {
 	return append(out, combined...), nil
 }
 
-func (d document) requests(path, id string, parameters []parameter) ([]request, error) {
-	resource, _, _ := strings.Cut(strings.TrimPrefix(path, "/v1/"), "/")
-	base := request{id, strings.Replace(path, "{id}", "{"+resource+"}", 1) + "?" + always[id]}
-	var optional []parameter
-	for _, p := range parameters {
-		p = d.parameter(p)
+func requestsOf(o openapi.Operation) ([]request, error) {
+	resource, _, _ := strings.Cut(strings.TrimPrefix(o.Path, "/v1/"), "/")
+	base := request{o.ID, strings.Replace(o.Path, "{id}", "{"+resource+"}", 1) + "?" + always[o.ID]}
+	var optional []*openapi3.Parameter
+	for _, p := range o.Query {
 		switch {
-		case p.In != "query" || slices.Contains(pages, p.Name) || p.Name == "expand" ||
-			strings.Contains(always[id], p.Name+"="):
+		case slices.Contains(pages, p.Name) || p.Name == "expand" || strings.Contains(always[o.ID], p.Name+"="):
 		case p.Required:
 			base.url += "&" + p.Name + "=" + filters[p.Name][0]
-		case p.Name != "program_id" || !strings.Contains(path, "{id}"):
+		case p.Name != "program_id" || !strings.Contains(o.Path, "{id}"):
 			optional = append(optional, p)
 		}
 	}
 	out := []request{base}
 	for _, p := range optional {
-		values, err := d.values(p)
+		given, err := values(p)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", id, err)
+			return nil, fmt.Errorf("%s: %w", o.ID, err)
 		}
-		for _, v := range values {
+		for _, v := range given {
 			if !placeholder.MatchString(v) {
 				v = url.QueryEscape(v)
 			}
 			out = append(out, request{
-				id + " " + p.Name + "=" + v, base.url + "&" + url.QueryEscape(p.Name) + "=" + v + beside[p.Name],
+				o.ID + " " + p.Name + "=" + v, base.url + "&" + url.QueryEscape(p.Name) + "=" + v + beside[p.Name],
 			})
 		}
 	}
 	return out, nil
-}
-
-func (d document) parameter(p parameter) parameter {
-	if p.Ref != "" {
-		return d.Components.Parameters[p.Ref[strings.LastIndex(p.Ref, "/")+1:]]
-	}
-	return p
-}
-
-func (d document) schema(s schema) schema {
-	if s.Ref != "" {
-		return d.Components.Schemas[s.Ref[strings.LastIndex(s.Ref, "/")+1:]]
-	}
-	return s
 }
 
 // placeholder is a table's name in braces, with a column that is not the id.
@@ -168,10 +128,10 @@ var placeholder = regexp.MustCompile(`\{([a-z_]+)(?:\.([a-z_]+))?\}`)
 var word = regexp.MustCompile("`([a-z_]+)`")
 
 // values are what a filter is given.
-func (d document) values(p parameter) ([]string, error) {
-	s := d.schema(p.Schema)
+func values(p *openapi3.Parameter) ([]string, error) {
+	s := p.Schema.Value
 	if s.Items != nil {
-		s = d.schema(*s.Items)
+		s = s.Items.Value
 	}
 	var out []string
 	for _, v := range s.Enum {

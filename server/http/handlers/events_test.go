@@ -24,7 +24,7 @@ func jsonOf(t *testing.T, v any) string {
 // eventSchemas is the description's schemas, closed: an event may not hold
 // what its type does not list.
 var eventSchemas = sync.OnceValues(func() (openapi3.Schemas, error) {
-	doc, err := openapi3.NewLoader().LoadFromData(openapi.Bundle)
+	doc, err := openapi.Read(openapi.Bundle)
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func TestSampleHasEveryState(t *testing.T) {
 
 func document(t *testing.T) *openapi3.T {
 	t.Helper()
-	doc, err := openapi3.NewLoader().LoadFromData(openapi.Bundle)
+	doc, err := openapi.Read(openapi.Bundle)
 	require.NoError(t, err)
 	return doc
 }

@@ -19,7 +19,7 @@ const maxToken = 256
 func (f *Front) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
-		if s.route.public {
+		if s.route.Public {
 			return next(c)
 		}
 		err := f.identify(c, s)

@@ -17,7 +17,7 @@ func (f *Front) door(next echo.HandlerFunc) echo.HandlerFunc {
 		if len(s.body) == 0 && s.unread == nil {
 			return next(c)
 		}
-		if s.route.Operation.RequestBody == nil {
+		if s.route.Body == nil {
 			if err := f.Document.spare(s); err != nil {
 				return err
 			}

@@ -1,7 +1,6 @@
 package middleware
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,8 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/getkin/kin-openapi/routers"
 
+	"rail/openapi"
 	"rail/server/clock"
 )
 
@@ -30,12 +29,9 @@ type routeKey struct{ method, path string }
 
 // route is what the request path knows about one operation.
 type route struct {
-	*routers.Route
-	id     string
-	public bool
-	scopes []string // alternatives; empty means any key
-	query  map[string]queryParam
-	body   *openapi3.Schema
+	openapi.Operation
+	query map[string]queryParam
+	body  *openapi3.Schema // with program_id, which every body tolerates
 }
 
 type queryParam struct {
@@ -44,34 +40,31 @@ type queryParam struct {
 	commas     bool // a list of one text, such as status=due,paid
 }
 
-// LoadDocument reads the bundled description. It fails when an operation
-// declares neither a scope nor that it is public, or names a scope that does
-// not exist: a server must not start with a door that nobody closed.
-func LoadDocument(bundle []byte, knownScopes []string, ignoreUnknown bool) (*Document, error) {
+// LoadDocument reads the description. It fails when an operation declares neither
+// a scope nor that it is public, or names a scope that does not exist: a server
+// must not start with an operation that nobody closed.
+func LoadDocument(knownScopes []string, ignoreUnknown bool) (*Document, error) {
 	registerFormats.Do(defineFormats)
-	spec, err := openapi3.NewLoader().LoadFromData(bundle)
+	spec, err := openapi.Read(openapi.Bundle)
 	if err != nil {
-		return nil, fmt.Errorf("openapi: %w", err)
+		return nil, err
 	}
-	if err := spec.Validate(context.Background(), openapi3.DisableExamplesValidation()); err != nil {
-		return nil, fmt.Errorf("openapi: %w", err)
-	}
-	// A 3.1 document would be compiled anew for every value; the classic
-	// validator knows all that the document uses, at a fiftieth of the cost.
-	spec.OpenAPI = "3.0.3"
 	leaveConditions(spec)
 	if ignoreUnknown {
 		openRequestBodies(spec)
 	}
+	operations, err := openapi.Operations(spec)
+	if err != nil {
+		return nil, err
+	}
 	d := &Document{spec: spec, lenient: ignoreUnknown, routes: map[routeKey]*route{}, ids: idKinds(spec)}
-	for path, item := range spec.Paths.Map() {
-		for method, op := range item.Operations() {
-			r, err := newRoute(spec, path, method, item, op, knownScopes)
-			if err != nil {
-				return nil, err
+	for _, o := range operations {
+		for _, s := range o.Scopes {
+			if !slices.Contains(knownScopes, s) {
+				return nil, fmt.Errorf("openapi: %s names the unknown scope %q", o.ID, s)
 			}
-			d.routes[routeKey{method, echoPath(path)}] = r
 		}
+		d.routes[routeKey{o.Method, echoPath(o.Path)}] = newRoute(spec, o)
 	}
 	return d, nil
 }
@@ -89,7 +82,7 @@ func (d *Document) route(method, path string) *route {
 func (d *Document) Operations() map[string][2]string {
 	out := make(map[string][2]string, len(d.routes))
 	for k, r := range d.routes {
-		out[r.id] = [2]string{k.method, r.Path}
+		out[r.ID] = [2]string{k.method, r.Path}
 	}
 	return out
 }
@@ -98,37 +91,13 @@ func echoPath(path string) string {
 	return strings.NewReplacer("{", ":", "}", "").Replace(path)
 }
 
-func newRoute(spec *openapi3.T, path, method string, item *openapi3.PathItem, op *openapi3.Operation, known []string) (*route, error) {
-	r := &route{
-		Route: &routers.Route{Spec: spec, Path: path, PathItem: item, Method: method, Operation: op},
-		id:    op.OperationID,
-		query: map[string]queryParam{},
+func newRoute(spec *openapi3.T, o openapi.Operation) *route {
+	r := &route{Operation: o, query: map[string]queryParam{}, body: programBody(spec, o.Body)}
+	for _, p := range o.Query {
+		list, explode := p.Schema.Value.Type.Is("array"), p.Explode == nil || *p.Explode
+		r.query[p.Name] = queryParam{integer: p.Schema.Value.Type.Is("integer"), repeatable: list && explode, commas: list && !explode}
 	}
-	if op.Security == nil {
-		return nil, fmt.Errorf("openapi: %s declares no security", op.OperationID)
-	}
-	r.public = len(*op.Security) == 0
-	for _, alternative := range *op.Security {
-		for _, scopes := range alternative {
-			r.scopes = append(r.scopes, scopes...)
-		}
-	}
-	for _, s := range r.scopes {
-		if !slices.Contains(known, s) {
-			return nil, fmt.Errorf("openapi: %s names the unknown scope %q", op.OperationID, s)
-		}
-	}
-	for _, list := range []openapi3.Parameters{item.Parameters, op.Parameters} {
-		for _, p := range list {
-			if p.Value.In == openapi3.ParameterInQuery {
-				t := p.Value.Schema.Value.Type
-				explode := p.Value.Explode == nil || *p.Value.Explode
-				r.query[p.Value.Name] = queryParam{integer: t.Is("integer"), repeatable: t.Is("array") && explode, commas: t.Is("array") && !explode}
-			}
-		}
-	}
-	r.body = programBody(spec, op)
-	return r, nil
+	return r
 }
 
 // leaveConditions leaves the conditions of branches to their own parser, whose

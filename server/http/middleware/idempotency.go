@@ -77,7 +77,7 @@ func printable(key string) bool {
 func fingerprint(c echo.Context, s *state) []byte {
 	h, body := sha256.New(), s.body
 	_, _ = io.WriteString(h, c.Request().Method+" "+c.Request().URL.Path+"?"+c.QueryParams().Encode()+"\n")
-	if ActsOnKey(s.route.id) {
+	if ActsOnKey(s.route.ID) {
 		_, _ = io.WriteString(h, s.key.ID+"\n")
 	}
 	var v any

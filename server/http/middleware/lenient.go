@@ -26,17 +26,6 @@ func (r *route) checkNames(body []byte) error {
 	return namesOf(r.body, v, "")
 }
 
-func bodySchema(op *openapi3.Operation) *openapi3.Schema {
-	if op.RequestBody == nil {
-		return nil
-	}
-	content := op.RequestBody.Value.Content.Get("application/json")
-	if content == nil || content.Schema == nil {
-		return nil
-	}
-	return content.Schema.Value
-}
-
 func namesOf(schema *openapi3.Schema, v any, path string) error {
 	switch v := v.(type) {
 	case []any:

@@ -60,7 +60,7 @@ func (f *Front) limits(next echo.HandlerFunc) echo.HandlerFunc {
 // maxBody is how much of the request's body is read: of a caller without a key
 // only what tells that there is one, since no public operation takes any.
 func (s *state) maxBody() int64 {
-	if s.route.public {
+	if s.route.Public {
 		return maxPublicBody
 	}
 	return MaxBody

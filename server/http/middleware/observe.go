@@ -22,7 +22,7 @@ func (f *Front) observe(next echo.HandlerFunc) echo.HandlerFunc {
 		status := c.Response().Status
 		operation := "-"
 		if s.route != nil {
-			operation = s.route.id
+			operation = s.route.ID
 		}
 		if f.Metrics != nil {
 			f.Metrics.request(operation, status, took)

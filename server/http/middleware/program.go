@@ -17,8 +17,7 @@ import (
 
 // programBody returns the schema of an operation's body with program_id in it.
 // Where the document describes no body, that is all there can be.
-func programBody(spec *openapi3.T, op *openapi3.Operation) *openapi3.Schema {
-	body := bodySchema(op)
+func programBody(spec *openapi3.T, body *openapi3.Schema) *openapi3.Schema {
 	if body == nil {
 		body = openapi3.NewObjectSchema().WithoutAdditionalProperties()
 	}

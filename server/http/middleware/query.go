@@ -124,7 +124,7 @@ func unknownParameter(name string, r *route) error {
 	if !utf8.ValidString(name) || strings.ContainsRune(name, 0) || len(name) > 255 {
 		name = "query"
 	}
-	return problem.UnknownName(name, "is not a query parameter of "+r.id, name, slices.Sorted(maps.Keys(r.query)))
+	return problem.UnknownName(name, "is not a query parameter of "+r.ID, name, slices.Sorted(maps.Keys(r.query)))
 }
 
 func plainInteger(v string) bool {

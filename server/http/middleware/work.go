@@ -31,7 +31,7 @@ func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
 		ctx, base := c.Request().Context(), f.unit(c, s)
-		if s.route.Method == http.MethodGet || s.route.public {
+		if s.route.Method == http.MethodGet || s.route.Public {
 			ctx = static.Accepting(ctx, c.Request().Header.Get("Accept-Encoding"))
 			c.SetRequest(c.Request().WithContext(work.Into(ctx, base)))
 			return next(c)
