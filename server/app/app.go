@@ -100,7 +100,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	}
 	a.sender = webhook.NewSender(webhook.Options{
 		Pool: pool, Session: session, Keeper: keeper, Clock: c, Log: log, Dial: guard.DialContext, Service: cfg.ServiceName,
-		Disabled: tellOwner(mails.Outbox, c),
+		Disabled: notifyOwner(mails.Outbox, c),
 	})
 	a.echo.HideBanner, a.echo.HidePort = true, true
 	keys := auth.NewStore(pool, keeper, c)
@@ -151,9 +151,9 @@ func Mail(cfg config.Config, pool *pgxpool.Pool, keeper *secret.Keeper, c clock.
 	return mails, nil
 }
 
-// tellOwner mails the account's owner, where there is one, that an endpoint was
+// notifyOwner mails the account's owner, where there is one, that an endpoint was
 // turned off; the endpoint's change tells one time from another.
-func tellOwner(outbox *mail.Outbox, c clock.Clock) func(context.Context, db.DBTX, db.WebhookEndpoint) error {
+func notifyOwner(outbox *mail.Outbox, c clock.Clock) func(context.Context, db.DBTX, db.WebhookEndpoint) error {
 	return func(ctx context.Context, tx db.DBTX, e db.WebhookEndpoint) error {
 		owner, err := db.New().OrganizationOwner(ctx, tx, e.OrgID)
 		if err != nil || owner == nil {
@@ -166,7 +166,7 @@ func tellOwner(outbox *mail.Outbox, c clock.Clock) func(context.Context, db.DBTX
 // Handler returns the whole server as a handler, for tests and for embedding.
 func (a *App) Handler() http.Handler { return a.handler }
 
-// ready tells whether requests can be answered: the database is there, and at
+// ready reports whether requests can be answered: the database is there, and at
 // a version that serves this binary. The reasons are for everybody
 // to read, so they hold nothing of the connection.
 //

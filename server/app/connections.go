@@ -17,8 +17,8 @@ const (
 	// maxOfAddress is how many of them one address may have, unless it is a trusted
 	// proxy: nobody alone keeps all others out.
 	maxOfAddress = 1024
-	// tellEvery is how often the log hears of connections that were refused.
-	tellEvery = time.Minute
+	// noteEvery is how often the log hears of connections that were refused.
+	noteEvery = time.Minute
 )
 
 // connections counts the open connections of a server, and closes a new one that
@@ -28,10 +28,10 @@ type connections struct {
 	proxies         []netip.Prefix // many callers share each of their addresses
 	log             *slog.Logger
 
-	mu   sync.Mutex
-	open map[net.Conn]netip.Addr
-	of   map[netip.Addr]int
-	told time.Time
+	mu    sync.Mutex
+	open  map[net.Conn]netip.Addr
+	of    map[netip.Addr]int
+	noted time.Time
 }
 
 func newConnections(most, ofAddress int, proxies []netip.Prefix, log *slog.Logger) *connections {
@@ -64,8 +64,8 @@ func (s *connections) enter(c net.Conn) bool {
 		s.of[a]++
 		return true
 	}
-	if now := time.Now(); now.Sub(s.told) >= tellEvery {
-		s.told = now
+	if now := time.Now(); now.Sub(s.noted) >= noteEvery {
+		s.noted = now
 		s.log.Warn("connections refused", "open", len(s.open), "of this address", s.of[a])
 	}
 	return false

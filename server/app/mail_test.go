@@ -21,7 +21,7 @@ func TestOwnerIsTold(t *testing.T) {
 		"INSERT INTO organizations (id, name, owner_email, created_at) VALUES ('org_1', 'A', 'owner@example.com', now()), ('org_2', 'B', NULL, now())")
 	require.NoError(t, err)
 	c := clock.NewManual(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
-	tell := tellOwner(&mail.Outbox{Configured: true}, c)
+	tell := notifyOwner(&mail.Outbox{Configured: true}, c)
 	for range 2 {
 		require.NoError(t, tell(t.Context(), pool, db.WebhookEndpoint{
 			ID: "whe_1", OrgID: "org_1", URL: "https://x.example", UpdatedAt: c.Now(),

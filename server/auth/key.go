@@ -1,4 +1,4 @@
-// Package auth makes, recognizes and judges API keys.
+// Package auth makes, recognizes and checks API keys.
 package auth
 
 import (
@@ -31,7 +31,7 @@ type Key struct {
 	Plan quota.Own
 }
 
-// Allows tells whether the key has one of the scopes. write satisfies every
+// Allows reports whether the key has one of the scopes. write satisfies every
 // scope, reading included.
 func (k Key) Allows(alternatives []string) bool {
 	if len(alternatives) == 0 || slices.Contains(k.Scopes, "write") {

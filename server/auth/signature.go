@@ -20,8 +20,8 @@ var (
 	ErrExpired   = errors.New("Rail-Signature is more than five minutes from the server's clock")
 )
 
-// VerifySignature judges a Rail-Signature header, `t=<unix seconds>,v1=<hex>`,
-// of a request made with token. Any v1 that fits is enough; unknown pairs are
+// VerifySignature verifies a Rail-Signature header, `t=<unix seconds>,v1=<hex>`,
+// of a request made with token. Any v1 that matches is enough; unknown pairs are
 // ignored; exactly one t is needed.
 func VerifySignature(header, token string, body []byte, now time.Time) error {
 	t, sums, ok := parseSignature(header)
@@ -33,11 +33,11 @@ func VerifySignature(header, token string, body []byte, now time.Time) error {
 		return ErrSignature
 	}
 	want := Sign(token, t, body)
-	fits := false
+	matches := false
 	for _, sum := range sums {
-		fits = hmac.Equal(sum, want) || fits
+		matches = hmac.Equal(sum, want) || matches
 	}
-	if !fits {
+	if !matches {
 		return ErrSignature
 	}
 	if age := now.Unix() - seconds; age > int64(Tolerance/time.Second) || age < -int64(Tolerance/time.Second) {

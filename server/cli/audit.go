@@ -43,7 +43,7 @@ func runAudit(fs *flag.FlagSet) action {
 	}
 }
 
-// audit tells what an audit has checked, and fails where it has found something.
+// audit prints what an audit has checked, and fails where it has found something.
 func (d *database) audit(ctx context.Context, env *Env, out output) error {
 	r, err := check.Full(ctx, d.pool, d.keeper)
 	if err != nil {

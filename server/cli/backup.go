@@ -125,7 +125,7 @@ func (d *database) writeBackup(ctx context.Context, env *Env, path string, m bac
 	return n, os.Rename(f.Name(), path)
 }
 
-// progress tells of long work, every second on a terminal, else every ten.
+// progress reports long work, every second on a terminal, else every ten.
 func progress(env *Env, verb string) backup.Progress {
 	began := time.Now()
 	last, every, before, after := began, 10*time.Second, "", "\n"

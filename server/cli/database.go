@@ -39,7 +39,7 @@ func (p place) close() error {
 }
 
 // locate finds the configured database, starting the private one when nobody
-// else runs it. logf is told what the private one does; it may be nil.
+// else runs it. logf gets what the private one does; it may be nil.
 func locate(ctx context.Context, cfg config.Config, logf func(string, ...any)) (place, error) {
 	if cfg.DatabaseURL != "" {
 		return place{dsn: cfg.DatabaseURL, direct: cmp.Or(cfg.SessionURL, cfg.DatabaseURL)}, nil
@@ -70,7 +70,7 @@ type opening struct {
 	logf  func(string, ...any)
 	// before is done before anything is made or started; nil for nothing.
 	before func(config.Config) error
-	// admit judges the secret key; keyring.Admit unless set.
+	// admit checks the secret key; keyring.Admit unless set.
 	admit func(context.Context, *pgxpool.Pool, keyring.Given) error
 }
 

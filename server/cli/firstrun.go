@@ -30,7 +30,7 @@ const demoOrg = "Demo"
 func demoKey(cfg config.Config) string { return filepath.Join(cfg.DataDir, "demo.key") }
 
 // firstRun makes what one needs to try the service, while there is nothing
-// yet, and tells how to. It can be stopped anywhere and run again: the key is
+// yet, and prints how to. It can be stopped anywhere and run again: the key is
 // the last thing that it makes.
 func firstRun(ctx context.Context, env *Env, d *database) error {
 	path := demoKey(d.config)
@@ -53,7 +53,7 @@ func firstRun(ctx context.Context, env *Env, d *database) error {
 		}
 		key = k.Key
 	}
-	return tell(ctx, env, d, org, key)
+	return printFirstSteps(ctx, env, d, org, key)
 }
 
 // storedKey returns the key of an earlier run with its organization, or
@@ -135,9 +135,9 @@ func greet(w io.Writer, base string) error {
 // portalLife is how long the printed sign-in link works: as long as the API allows.
 const portalLife = time.Hour
 
-// tell prints what to look at and how to call the API, in lines that work as they
+// printFirstSteps prints what to look at and how to call the API, in lines that work as they
 // are.
-func tell(ctx context.Context, env *Env, d *database, org, key string) error {
+func printFirstSteps(ctx context.Context, env *Env, d *database, org, key string) error {
 	p, ok, err := sampleProgram(ctx, d, org)
 	if err != nil {
 		return err

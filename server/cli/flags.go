@@ -67,7 +67,7 @@ func (l *list) Set(v string) error {
 	return nil
 }
 
-// given tells which flags were set, whatever their values.
+// given returns which flags were set, whatever their values.
 func given(fs *flag.FlagSet) map[string]bool {
 	set := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { set[f.Name] = true })

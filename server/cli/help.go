@@ -25,7 +25,7 @@ func help(env *Env, args []string) int {
 	return unknown(env, args)
 }
 
-// wantsHelp tells whether somebody wants help.
+// wantsHelp reports whether somebody wants help.
 func wantsHelp(word string) bool { return word == "-h" || word == "-help" || word == "--help" }
 
 // unknown answers a name that is no command: with the sub-commands where it is

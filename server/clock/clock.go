@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Clock tells the time.
+// Clock returns the time.
 type Clock interface {
 	// Now returns the present in UTC, cut to microseconds as PostgreSQL keeps it.
 	Now() Time

@@ -1,5 +1,5 @@
 // Package config is the program's configuration: one struct, read from the
-// environment and judged as a whole before anything starts.
+// environment and checked as a whole before anything starts.
 package config
 
 import (
@@ -80,7 +80,7 @@ func Read(environ map[string]string) (Config, error) {
 		reflect.TypeFor[[]netip.Prefix](): func(v string) (any, error) { return networks(v) },
 		reflect.TypeFor[bool]():           func(v string) (any, error) { return Switch(v) },
 	}})
-	problems := append(c.judge(environ, unparsed(err)), unknown(environ)...)
+	problems := append(c.check(environ, unparsed(err)), unknown(environ)...)
 	if len(problems) > 0 {
 		return c, fmt.Errorf("configuration:\n%w", errors.Join(problems...))
 	}
@@ -103,11 +103,11 @@ func unparsed(err error) map[string]bool {
 	return out
 }
 
-// judge returns what is wrong with the values.
-func (c *Config) judge(environ map[string]string, unparsed map[string]bool) []error {
+// check returns what is wrong with the values.
+func (c *Config) check(environ map[string]string, unparsed map[string]bool) []error {
 	var out []error
 	for _, r := range rules {
-		if unparsed[r.variable] || r.holds != nil && !r.holds(c) {
+		if unparsed[r.variable] || r.valid != nil && !r.valid(c) {
 			out = append(out, r.refusal(environ[r.variable]))
 		}
 	}
@@ -194,7 +194,7 @@ func (c *Config) keyFile() (string, error) {
 	return filepath.Abs(filepath.Join(c.DataDir, "secret.key"))
 }
 
-// Fresh tells whether LoadKey would make a key: none is given, and there is no
+// Fresh reports whether LoadKey would make a key: none is given, and there is no
 // private database that needs one.
 func (c *Config) Fresh() bool {
 	path, err := c.keyFile()

@@ -19,11 +19,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// rule says what a variable must be. Its value is told with a refusal, unless it
-// may hold a password or a key.
+// rule says what a variable must be. Its value is shown with a refusal, unless it
+// may contain a password or a key.
 type rule struct {
 	variable, must string
-	holds          func(*Config) bool
+	valid          func(*Config) bool
 	secret         bool
 }
 
@@ -39,61 +39,61 @@ const (
 // rules has every variable. A value that is no number, switch or time at all is
 // refused with the same words.
 var rules = []rule{
-	{variable: "RAIL_ADDR", must: "be " + anAddress, holds: func(c *Config) bool { return listenAddress(c.Addr) }},
+	{variable: "RAIL_ADDR", must: "be " + anAddress, valid: func(c *Config) bool { return listenAddress(c.Addr) }},
 	{
 		variable: "RAIL_METRICS_ADDR", must: "be " + anAddress,
-		holds: func(c *Config) bool { return unset(c.MetricsAddr, listenAddress) },
+		valid: func(c *Config) bool { return unset(c.MetricsAddr, listenAddress) },
 	},
 	{
 		variable: "RAIL_BASE_URL", must: "be " + aWebSite,
-		holds: func(c *Config) bool { return unset(c.BaseURL, webAddress) },
+		valid: func(c *Config) bool { return unset(c.BaseURL, webAddress) },
 	},
 	{
 		variable: "RAIL_SHORT_URL", must: "be " + aWebSite,
-		holds: func(c *Config) bool { return unset(c.ShortURL, webAddress) },
+		valid: func(c *Config) bool { return unset(c.ShortURL, webAddress) },
 	},
 	{
 		variable: "RAIL_DATABASE_URL", must: "be " + aDatabase, secret: true,
-		holds: func(c *Config) bool { return unset(c.DatabaseURL, database) },
+		valid: func(c *Config) bool { return unset(c.DatabaseURL, database) },
 	},
 	{
 		variable: "RAIL_DATABASE_SESSION_URL", must: "be " + aDatabase, secret: true,
-		holds: func(c *Config) bool { return unset(c.SessionURL, database) },
+		valid: func(c *Config) bool { return unset(c.SessionURL, database) },
 	},
 	{variable: "RAIL_DATABASE_SESSION_URL", must: "not be set without RAIL_DATABASE_URL", secret: true,
-		holds: func(c *Config) bool {
+		valid: func(c *Config) bool {
 			return c.SessionURL == "" || c.DatabaseURL != ""
 		}},
 	{
 		variable: "RAIL_DATA_DIR", must: "be a folder, or where one can be made",
-		holds: func(c *Config) bool { return folder(c.DataDir) },
+		valid: func(c *Config) bool { return folder(c.DataDir) },
 	},
-	{variable: "RAIL_SECRET_KEY", must: "be " + aKey, secret: true, holds: func(c *Config) bool {
+	{variable: "RAIL_SECRET_KEY", must: "be " + aKey, secret: true, valid: func(c *Config) bool {
 		return unset(c.SecretText, func(v string) bool { return parseKey(v, &c.SecretKey) })
 	}},
 	{variable: "RAIL_SECRET_KEY", must: "be set with RAIL_DATABASE_URL: " + aKey, secret: true,
-		holds: func(c *Config) bool {
+		valid: func(c *Config) bool {
 			return c.SecretText != "" || c.DatabaseURL == ""
 		}},
-	{variable: "RAIL_SECRET_KEY_PREVIOUS", must: "be " + aKey, secret: true, holds: func(c *Config) bool {
+	{variable: "RAIL_SECRET_KEY_PREVIOUS", must: "be " + aKey, secret: true, valid: func(c *Config) bool {
 		return unset(c.PreviousText, func(v string) bool { return parseKey(v, &c.previousKey) })
 	}},
 	{
 		variable: "RAIL_LOG_FORMAT", must: "be text or json",
-		holds: func(c *Config) bool { return c.LogFormat == "text" || c.LogFormat == "json" },
+		valid: func(c *Config) bool { return c.LogFormat == "text" || c.LogFormat == "json" },
 	},
-	{variable: "RAIL_LOG_LEVEL", must: "be debug, info, warn or error", holds: func(c *Config) bool {
+	{variable: "RAIL_LOG_LEVEL", must: "be debug, info, warn or error", valid: func(c *Config) bool {
 		return slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel)
 	}},
 	{
 		variable: "RAIL_SERVICE_NAME", must: "be one line of 1 to 64 characters",
-		holds: func(c *Config) bool { return oneLine(c.ServiceName) },
+		valid: func(c *Config) bool { return oneLine(c.ServiceName) },
 	},
 	{variable: "RAIL_SMTP_URL", must: "be smtp://user:password@host:port, smtps:// or dir:PATH", secret: true,
-		holds: func(c *Config) bool {
+		valid: func(c *Config) bool {
 			return unset(c.SMTPURL, mailServer)
 		}},
-	{variable: "RAIL_MAIL_FROM", must: "be an e-mail address, such as partners@shop.example", holds: func(c *Config) bool {
+	{variable: "RAIL_MAIL_FROM", must: "be an e-mail address, such as partners@shop.example", valid: func(c *Config) bool {
 		return unset(c.MailFrom, mailAddress)
 	}},
 	{variable: "RAIL_MAIL_PIXEL", must: "be " + aSwitch},
@@ -107,7 +107,7 @@ var rules = []rule{
 	{variable: "RAIL_HOLD_ON_HIGH_RISK", must: "be " + aSwitch},
 	{variable: "RAIL_IGNORE_UNKNOWN_FIELDS", must: "be " + aSwitch},
 	number("RAIL_DB_MAX_CONNS", 2, 1000, func(c *Config) int64 { return int64(c.DBMaxConns) }),
-	{variable: "RAIL_SHUTDOWN_TIMEOUT", must: "be a time above 0 and up to 1h, such as 30s", holds: func(c *Config) bool {
+	{variable: "RAIL_SHUTDOWN_TIMEOUT", must: "be a time above 0 and up to 1h, such as 30s", valid: func(c *Config) bool {
 		return c.ShutdownTimeout > 0 && c.ShutdownTimeout <= time.Hour
 	}},
 	number("RAIL_RETENTION_DAYS", 30, 36_500, func(c *Config) int64 { return int64(c.RetentionDays) }),
@@ -115,7 +115,7 @@ var rules = []rule{
 
 func number(variable string, least, most int64, value func(*Config) int64) rule {
 	return rule{variable: variable, must: fmt.Sprintf("be a whole number from %d to %d", least, most),
-		holds: func(c *Config) bool {
+		valid: func(c *Config) bool {
 			return value(c) >= least && value(c) <= most
 		}}
 }
@@ -128,7 +128,7 @@ func (r rule) refusal(value string) error {
 	return fmt.Errorf("%s is %q: it must %s", r.variable, value, r.must)
 }
 
-// unset holds for what is not set, and else where is does.
+// unset is true for what is not set, and else where is does.
 func unset(v string, is func(string) bool) bool { return v == "" || is(v) }
 
 // Switch reads a switch as it is written in variables and flags.
@@ -168,7 +168,7 @@ func network(v string) (netip.Prefix, error) {
 	return netip.PrefixFrom(a, a.BitLen()), nil
 }
 
-// listenAddress tells whether v is host:port with a port that exists.
+// listenAddress reports whether v is host:port with a port that exists.
 func listenAddress(v string) bool {
 	_, port, err := net.SplitHostPort(v)
 	return err == nil && isPort(port)
@@ -184,13 +184,13 @@ func database(v string) bool {
 	return err == nil
 }
 
-// folder tells whether v is one, or nothing yet.
+// folder reports whether v is one, or nothing yet.
 func folder(v string) bool {
 	st, err := os.Stat(v)
 	return errors.Is(err, os.ErrNotExist) || err == nil && st.IsDir()
 }
 
-// oneLine tells whether v can stand in a header and in a mail's sender.
+// oneLine reports whether v can stand in a header and in a mail's sender.
 func oneLine(v string) bool {
 	return strings.TrimSpace(v) != "" && len([]rune(v)) <= 64 && !strings.ContainsFunc(v, unicode.IsControl)
 }
@@ -203,13 +203,13 @@ func mailServer(v string) bool {
 	return err == nil && (u.Scheme == "smtp" || u.Scheme == "smtps") && u.Hostname() != "" && unset(u.Port(), isPort)
 }
 
-// mailAddress tells whether v is an address alone, without a name.
+// mailAddress reports whether v is an address alone, without a name.
 func mailAddress(v string) bool {
 	a, err := mail.ParseAddress(v)
 	return err == nil && a.Address == v
 }
 
-// webAddress tells whether paths can be added to v.
+// webAddress reports whether paths can be added to v.
 func webAddress(v string) bool {
 	u, err := url.Parse(v)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && unset(u.Port(), isPort) &&

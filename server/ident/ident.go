@@ -67,10 +67,10 @@ func New(p Prefix) string {
 // NewSample returns a fresh id of a sample row.
 func NewSample(p Prefix) string { return sample + New(p) }
 
-// IsSample tells whether id belongs to a sample row.
+// IsSample reports whether id belongs to a sample row.
 func IsSample(id string) bool { return strings.HasPrefix(id, sample) }
 
-// Has tells whether id looks like an id of p's type. It bounds what is asked
+// Has reports whether id looks like an id of p's type. It bounds what is asked
 // of the database; it does not say that the object exists.
 func Has(id string, p Prefix) bool {
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(id, sample), string(p))

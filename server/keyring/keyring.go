@@ -138,7 +138,7 @@ func inUse(known []db.KeyFingerprint) []string {
 	return out
 }
 
-// noted tells whether there is nothing to do: the current key is in use, and every
+// noted reports whether there is nothing to do: the current key is in use, and every
 // other one that is in use was given as a former one.
 func (g Given) noted(known []db.KeyFingerprint) bool {
 	used := inUse(known)

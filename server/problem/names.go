@@ -8,7 +8,7 @@ import (
 // maxNamed bounds the known names in a message.
 const maxNamed = 50
 
-// UnknownName refuses a name that is not among the known ones, which it tells.
+// UnknownName refuses a name that is not among the known ones, and names those.
 // what says what the name is not; param is the name with the path to it.
 func UnknownName(param, what, name string, known []string) *Error {
 	message := param + " " + what + "."

@@ -2,7 +2,7 @@ package problem
 
 import "fmt"
 
-// Error is a refusal or failure that is told to the client. What happened
+// Error is a refusal or failure that the client gets. What happened
 // inside stays in Cause, which is logged and never sent.
 type Error struct {
 	Code       Code

@@ -146,7 +146,7 @@ func (k *keys) open(sealed []byte, where string) ([]byte, error) {
 	return plain, err
 }
 
-// Current tells whether a value is sealed with the current key.
+// Current reports whether a value is sealed with the current key.
 func (k *Keeper) Current(sealed []byte) bool { return SealedBy(sealed) == k.Fingerprint() }
 
 // Fingerprint names the current secret key and tells nothing about it.
@@ -193,10 +193,10 @@ func (k *Keeper) HashIP(programID, ip string) []byte {
 }
 
 // Mark returns a short proof that this server wrote text, such as an address in
-// a mail; Marked tells whether a mark is one, of a former key too.
+// a mail; Marked reports whether a mark is one, of a former key too.
 func (k *Keeper) Mark(text string) string { return k.current.marked(text) }
 
-// Marked tells whether mark is the Mark of text.
+// Marked reports whether mark is the Mark of text.
 func (k *Keeper) Marked(text, mark string) bool {
 	ok := hmac.Equal([]byte(k.current.marked(text)), []byte(mark))
 	for i := range k.former {

@@ -73,7 +73,7 @@ func (b *reference) common() {
 	b.WriteByte('\n')
 }
 
-// shared tells whether a parameter is a header that nearly every operation
+// shared reports whether a parameter is a header that nearly every operation
 // takes.
 func shared(p parameter) bool {
 	switch p.Name {

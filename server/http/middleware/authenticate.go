@@ -60,8 +60,8 @@ func (f *Front) identify(c echo.Context, s *state) error {
 	return nil
 }
 
-// markTest tells on every response that a test key asked, by the form of the key:
-// refusals before anybody looked it up tell so too.
+// markTest marks every response to a test key, which its form shows:
+// refusals before it is looked up are marked too.
 func markTest(c echo.Context) {
 	if token, err := bearer(c); err == nil && auth.IsTest(token) {
 		c.Response().Header().Set("X-Rail-Livemode", "false")
@@ -82,7 +82,7 @@ func bearer(c echo.Context) (string, error) {
 	return token, nil
 }
 
-// signature judges a signature whenever one is sent, and misses it where the key
+// signature verifies a signature whenever one is sent, and misses it where the key
 // asked for it (step 7): a signature that is wrong is a mistake even where none
 // is required.
 func (f *Front) signature(next echo.HandlerFunc) echo.HandlerFunc {
@@ -107,7 +107,7 @@ func (s *state) verifySignature(given []string) error {
 		return problem.New(problem.SignatureInvalid, "Rail-Signature is given twice.")
 	}
 	if s.unread != nil {
-		return nil // the door refuses it
+		return nil // checkBody refuses it
 	}
 	switch err := auth.VerifySignature(given[0], s.token, s.body, s.now.Time); {
 	case errors.Is(err, auth.ErrExpired):

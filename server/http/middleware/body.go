@@ -9,9 +9,9 @@ import (
 	"rail/server/problem"
 )
 
-// door lets a body in only as JSON in UTF-8 (step 10). A body on an operation
+// checkBody takes a body only as JSON in UTF-8 (step 10). A body on an operation
 // that takes none is refused rather than ignored.
-func (f *Front) door(next echo.HandlerFunc) echo.HandlerFunc {
+func (f *Front) checkBody(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
 		if len(s.body) == 0 && s.unread == nil {

@@ -20,7 +20,7 @@ import (
 // Document is the description of the API, ready to be asked about a route.
 type Document struct {
 	spec    *openapi3.T
-	lenient bool // unknown members of bodies are passed over
+	lenient bool // unknown members of bodies are ignored
 	routes  map[routeKey]*route
 	ids     []idKind
 }
@@ -122,7 +122,7 @@ func openRequestBodies(spec *openapi3.T) {
 var registerFormats sync.Once
 
 func defineFormats() {
-	// Minimum and maximum judge integers; these would refuse what is beyond
+	// Minimum and maximum check integers; these would refuse what is beyond
 	// both in words that name no bound.
 	delete(openapi3.SchemaIntegerFormats, "int32")
 	delete(openapi3.SchemaIntegerFormats, "int64")
@@ -139,7 +139,7 @@ var errEmail = errors.New("must be an e-mail address such as ada@example.com")
 
 // checkEmail asks for one @ between a local part and a domain with a dot or a
 // bracket, and for no space or control character. What else an address may
-// hold is for the mail servers to say.
+// contain is for mail servers to decide.
 func checkEmail(v string) error {
 	at := strings.LastIndexByte(v, '@')
 	if at < 1 || at > 64 || at == len(v)-1 || strings.ContainsAny(v, " <>,;\"()\\") {

@@ -30,7 +30,7 @@ type errorBody struct {
 	RequestID string       `json:"request_id"`
 }
 
-// Both hold names of members as they were sent, which may be as long as a body.
+// Both contain names of members as they were sent, which may be as long as a body.
 const (
 	maxMessage = 4 << 10
 	maxParam   = 255
@@ -78,7 +78,7 @@ func (f *Front) existing(row any) any {
 	return f.Existing(row)
 }
 
-// toProblem maps any error to what the client is told.
+// toProblem maps any error to the one that the client gets.
 func toProblem(err error) *problem.Error {
 	var p *problem.Error
 	var he *echo.HTTPError
@@ -111,7 +111,7 @@ func echoProblem(he *echo.HTTPError) *problem.Error {
 	}
 }
 
-// databaseProblem tells a database that is away from a mistake of ours.
+// databaseProblem distinguishes a database that is away from a mistake of ours.
 func databaseProblem(err error) *problem.Error {
 	var pg *pgconn.PgError
 	var connect *pgconn.ConnectError

@@ -10,10 +10,10 @@ import (
 	"rail/server/problem"
 )
 
-// Judge judges a body that did not come as a request of the API, such as a form
+// ValidateBody validates a body that did not come as a request of the API, such as a form
 // of the portal, by the schema of the request's body. What it refuses is what
 // the API would.
-func (d *Document) Judge(schema string, body any) error {
+func (d *Document) ValidateBody(schema string, body any) error {
 	s := d.spec.Components.Schemas[schema]
 	if s == nil {
 		return fmt.Errorf("the description has no schema %s", schema)
@@ -25,11 +25,11 @@ func (d *Document) Judge(schema string, body any) error {
 	if p := CheckJSON(raw); p != nil {
 		return p
 	}
-	return d.judge(s.Value, raw)
+	return d.validateBody(s.Value, raw)
 }
 
-// judge judges JSON that is well formed by a schema.
-func (d *Document) judge(schema *openapi3.Schema, raw []byte) error {
+// validateBody validates well-formed JSON against a schema.
+func (d *Document) validateBody(schema *openapi3.Schema, raw []byte) error {
 	var plain any
 	if err := json.Unmarshal(raw, &plain); err != nil {
 		return err
@@ -42,5 +42,5 @@ func (d *Document) judge(schema *openapi3.Schema, raw []byte) error {
 	return err
 }
 
-// Problem is what a client is told of any error.
+// Problem is the error that a client gets for err.
 func Problem(err error) *problem.Error { return toProblem(err) }

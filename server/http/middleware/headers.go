@@ -35,7 +35,7 @@ func (f *Front) headers(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// describedPath tells whether a path belongs to the described API or its
+// describedPath reports whether a path belongs to the described API or its
 // documents (decisions, 193).
 func describedPath(path string) bool {
 	return path == "/v1" || strings.HasPrefix(path, "/v1/") || path == "/llms.txt" || path == "/llms-full.txt"

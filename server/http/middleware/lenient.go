@@ -10,9 +10,9 @@ import (
 	"rail/server/problem"
 )
 
-// checkNames refuses, where unknown members are passed over, a member whose
+// checkNames refuses, where unknown members are ignored, a member whose
 // name differs from a known one only by case: Go would read it as the known
-// one, which the validator has not judged.
+// one, which the validator has not seen.
 func (r *route) checkNames(body []byte) error {
 	if len(body) == 0 {
 		return nil

@@ -33,8 +33,8 @@ const (
 
 // limits reads the whole body, within bounds, and bounds the time of the work
 // (step 6). The work no longer ends when the client goes away: a write that
-// has begun is finished or undone as a whole. What is wrong with a body is told
-// at the door, which knows whether the operation takes one.
+// has begun is finished or undone as a whole. What is wrong with a body is for
+// checkBody to say, which knows whether the operation takes one.
 func (f *Front) limits(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
@@ -58,7 +58,7 @@ func (f *Front) limits(next echo.HandlerFunc) echo.HandlerFunc {
 }
 
 // maxBody is how much of the request's body is read: of a caller without a key
-// only what tells that there is one, since no public operation takes any.
+// only whether there is one, since no public operation takes any.
 func (s *state) maxBody() int64 {
 	if s.route.Public {
 		return maxPublicBody

@@ -10,11 +10,11 @@
 //  7. signature                     authenticate.go
 //  8. canonical query               query.go
 //  9. scope, read from the document scope.go
-//  10. the JSON front door          jsondoor.go, jsontext.go
+//  10. the body's JSON              body.go, json.go
 //  11. validation                   validate.go, document.go
 //  12. transaction and idempotency  work.go, idempotency.go
 //
-// Who asks is judged by the headers alone: nothing that a caller without a key
+// Who asks is decided by the headers alone: nothing that a caller without a key
 // sends is kept, and a look-up in the database needs a token of the address's
 // bucket. Everything that goes wrong is written by one writer, errors.go.
 package middleware
@@ -81,5 +81,5 @@ func New(o Options) *Front {
 func (f *Front) Install(e *echo.Echo) {
 	e.HTTPErrorHandler = f.writeError
 	e.Use(head, f.begin, f.observe, f.recoverPanic, f.headers, f.match, f.authenticate, f.rateLimit, f.limits, f.signature,
-		f.canonical, f.scope, f.door, f.validate, f.work)
+		f.canonical, f.scope, f.checkBody, f.validate, f.work)
 }

@@ -18,7 +18,7 @@ var limitedPage string
 // asks too often, where it is not a refusal.
 func (f *Front) Beyond(path string, h echo.HandlerFunc) { f.beyond[path] = h }
 
-// outside serves what the description does not hold (pages, short links, probes)
+// outside serves what is not in the description (pages, short links, probes)
 // within the allowance of an address, as for requests without a valid key.
 func (f *Front) outside(c echo.Context) error {
 	s := stateOf(c)

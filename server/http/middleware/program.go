@@ -13,7 +13,7 @@ import (
 
 // Every operation tolerates program_id, in the query and in the body
 // (decisions, 10). The document does not repeat it in every body, so the schemas
-// that requests are judged by get it here.
+// that requests are validated against get it here.
 
 // programBody returns the schema of an operation's body with program_id in it.
 // Where the document describes no body, that is all there can be.
@@ -28,14 +28,14 @@ func programBody(spec *openapi3.T, body *openapi3.Schema) *openapi3.Schema {
 	return body
 }
 
-// spare judges the body of a request whose operation has no use for one: it is
+// spare checks the body of a request whose operation has no use for one: it is
 // empty or names the program.
 func (d *Document) spare(s *state) error {
 	none := problem.New(problem.ParameterUnknown, "This operation takes no body.")
 	if s.unread != nil || CheckJSON(s.body) != nil {
 		return none
 	}
-	err := d.judge(s.route.body, s.body)
+	err := d.validateBody(s.route.body, s.body)
 	var p *problem.Error
 	if errors.As(err, &p) && p.Param == "" { // no object at all
 		return none
@@ -44,7 +44,7 @@ func (d *Document) spare(s *state) error {
 }
 
 // programs returns the programs that a request names, in its query and in its
-// body. The schemas have judged them.
+// body. The schemas have validated them.
 func programs(c echo.Context, body []byte) []string {
 	var in struct {
 		ProgramID string `json:"program_id"`

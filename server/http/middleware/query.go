@@ -36,7 +36,7 @@ func (f *Front) canonical(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// plausibleID tells whether an id of a path can be asked of the database. What
+// plausibleID reports whether an id of a path can be asked of the database. What
 // cannot be an id answers like one that does not exist.
 func plausibleID(escaped string) bool {
 	id, err := url.PathUnescape(escaped) // echo keeps some paths as they came

@@ -17,7 +17,7 @@ import (
 // maxBuckets bounds the memory of a limiter.
 const maxBuckets = 50_000
 
-// budget is what the rate headers tell.
+// budget is what the rate headers say.
 type budget struct {
 	limit, remaining int
 	reset            int64 // unix seconds at which the bucket is full again

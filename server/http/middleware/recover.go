@@ -25,7 +25,7 @@ func (f *Front) recoverPanic(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// isUnexpectedEnd tells whether a connection ended in the middle of an answer.
+// isUnexpectedEnd reports whether a connection ended in the middle of an answer.
 func isUnexpectedEnd(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
 }

@@ -8,7 +8,7 @@ import (
 	"rail/server/problem"
 )
 
-// scope judges the key against the scopes that the document gives the
+// scope checks the key against the scopes that the document gives the
 // operation (step 9). It comes before any look-up, so that a refusal says
 // nothing about an object.
 func (f *Front) scope(next echo.HandlerFunc) echo.HandlerFunc {

@@ -118,7 +118,7 @@ func (l *sharedLimiter) time(now clock.Time) *clock.Time {
 	return &now
 }
 
-// budget tells what the key may still do, as far as this replica knows.
+// budget returns what the key may still do, as far as this replica knows.
 func (h *holding) budget(limit int, now time.Time) budget {
 	there := min(float64(limit), h.left+float64(h.tokens)+now.Sub(h.at).Seconds()*float64(limit))
 	return budgetOf(limit, there, now)

@@ -12,7 +12,7 @@ import (
 	"rail/server/problem"
 )
 
-// state is what the steps of one request tell each other.
+// state is what the steps of one request pass on to the next.
 type state struct {
 	id       string
 	started  time.Time

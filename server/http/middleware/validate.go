@@ -21,7 +21,7 @@ var validation = &openapi3filter.Options{
 	SkipSettingDefaults: true,
 }
 
-// validate judges the request against the description (step 11).
+// validate checks the request against the description (step 11).
 func (f *Front) validate(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)

@@ -146,7 +146,7 @@ func (v *visit) showSecret(id, secret string) error {
 // addPostback adds the one postback that a partner makes here.
 func (v *visit) addPostback(url string, types []gen.EventType) (secret string, err error) {
 	body := gen.WebhookEndpointCreate{ProgramID: v.program.ID, PartnerID: &v.partner.ID, URL: url, EventTypes: types}
-	if err := v.portal.Document.Judge("WebhookEndpointCreate", &body); err != nil {
+	if err := v.portal.Document.ValidateBody("WebhookEndpointCreate", &body); err != nil {
 		return "", err
 	}
 	err = v.write(func(ctx context.Context) error {
@@ -182,7 +182,7 @@ func (v *visit) updatePostback(e *db.WebhookEndpoint, url string, types []gen.Ev
 	if enabled != e.Enabled { // turned on again, its failures count anew
 		body.Enabled = &enabled
 	}
-	if err := v.portal.Document.Judge("WebhookEndpointUpdate", &body); err != nil {
+	if err := v.portal.Document.ValidateBody("WebhookEndpointUpdate", &body); err != nil {
 		return err
 	}
 	return v.write(func(ctx context.Context) error {

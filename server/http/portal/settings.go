@@ -96,7 +96,7 @@ func saveProfile(v *visit) error {
 // saveSelf validates a change of the partner like a request of the API, and makes
 // it.
 func (v *visit) saveSelf(body *gen.PartnerUpdate) error {
-	if err := v.portal.Document.Judge("PartnerUpdate", body); err != nil {
+	if err := v.portal.Document.ValidateBody("PartnerUpdate", body); err != nil {
 		return err
 	}
 	return v.write(func(ctx context.Context) error {

@@ -162,7 +162,7 @@ func (q Query) buckets(rows []Row) []Row {
 // MaxBuckets bounds the rows of a report by period: three years of days.
 const MaxBuckets = 1100
 
-// TooLong tells whether the window has more buckets than a report may.
+// TooLong reports whether the window has more buckets than a report may.
 func (q Query) TooLong() bool {
 	n := 0
 	for at := q.bucket(q.From); !at.After(q.To) && n <= MaxBuckets; at = q.next(at) {

@@ -19,7 +19,7 @@ type Conditions struct {
 // Needs tells which facts the conditions read that cost a query.
 func (c Conditions) Needs() Needs { return c.needs }
 
-// Match tells whether every condition holds for the facts (decisions, 3.4).
+// Match reports whether every condition holds for the facts (decisions, 3.4).
 func (c Conditions) Match(f *Facts) bool { return c.items.holds(readingOf(f)) }
 
 // ConditionError says what is wrong with conditions: the code

@@ -84,7 +84,7 @@ const (
 	NeedPartnerTags
 )
 
-// Has tells whether any of what is among the needs.
+// Has reports whether any of what is among the needs.
 func (n Needs) Has(what Needs) bool { return n&what != 0 }
 
 // trigger returns the trigger of the event that the facts describe.

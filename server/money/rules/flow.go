@@ -91,7 +91,7 @@ func (f Flow) breadth() int {
 	return 2
 }
 
-// Applies tells whether the flow's scope takes in that partner, whose group is
+// Applies reports whether the flow's scope takes in that partner, whose group is
 // null for one without (decisions, 134).
 func Applies(f Flow, partnerID string, groupID *string) bool {
 	if f.PartnerID != nil && *f.PartnerID != partnerID {

@@ -63,7 +63,7 @@ var operators = map[kind][]operator{
 	},
 }
 
-// ordered tells whether the operator asks for an order, and textual whether it
+// ordered reports whether the operator asks for an order, and textual whether it
 // looks into a text.
 func (o operator) ordered() bool { return among(o, orderOps) }
 func (o operator) textual() bool { return o == opContains || o == opStartsWith || o == opEndsWith }

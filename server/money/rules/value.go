@@ -120,7 +120,7 @@ func (l *leaf) takeText(raw json.RawMessage, path string) *ConditionError {
 	return nil
 }
 
-// accepts tells whether a string can be a value of the field.
+// accepts reports whether a string can be a value of the field.
 func (f *field) accepts(s string) bool {
 	switch f.kind {
 	case kindEnum:

@@ -51,7 +51,7 @@ func Restore(ctx context.Context, dsn, path string, keeper *secret.Keeper, progr
 	return n, err
 }
 
-// room tells whether the database may be filled.
+// room reports whether the database may be filled.
 func (s *source) room(ctx context.Context, dsn string) (err error) {
 	latest, err := migrate.Latest()
 	if err != nil {

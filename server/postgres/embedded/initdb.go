@@ -22,7 +22,7 @@ type cluster struct {
 	bin     string
 }
 
-// Exists tells whether a directory holds a cluster. A new one has its place only
+// Exists reports whether a directory holds a cluster. A new one has its place only
 // once it is whole.
 func Exists(dir string) bool {
 	_, err := os.Stat(layout{dir: dir}.made())

@@ -46,7 +46,7 @@ func parsePostmaster(text string) *postmaster {
 	return pm
 }
 
-// exists tells whether any process, even a dead one not yet reaped, has the id.
+// exists reports whether any process, even a dead one not yet reaped, has the id.
 func exists(pid int) bool {
 	return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// serves tells whether the live process pid is a server of the data directory:
+// serves reports whether the live process pid is a server of the data directory:
 // not a zombie, and working in it as every server does. It says yes in doubt.
 func serves(pid int, data string) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -20,7 +20,7 @@ type Querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// Serves tells whether this program can work with the database: nil, ErrEmpty,
+// Serves reports whether this program can work with the database: nil, ErrEmpty,
 // ErrOlder, ErrNewer or ErrDirty. A newer database serves where its migrations left what this
 // program uses.
 func Serves(ctx context.Context, db Querier) error {

@@ -38,7 +38,7 @@ func ConstraintMeaning(name string) Constraint {
 	}
 }
 
-// Again tells whether the whole work should run once more: it lost a race, a
+// Again reports whether the whole work should run once more: it lost a race, a
 // deadlock or a serialization conflict, and nothing of it was kept.
 func Again(err error) bool {
 	var pg *pgconn.PgError

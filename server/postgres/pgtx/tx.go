@@ -50,7 +50,7 @@ type statement struct {
 // the transaction with Commit or Rollback.
 func Begin(_ context.Context, pool *pgxpool.Pool) (*Tx, error) { return &Tx{pool: pool}, nil }
 
-// Begun tells whether anything has been sent.
+// Begun reports whether anything has been sent.
 func (t *Tx) Begun() bool { return t.begun }
 
 // take takes a connection.
