@@ -53,6 +53,7 @@ generate: go ## write openapi/bundle.json and gen/ anew
 	go run ./cmd/bundle openapi/openapi.yaml openapi/bundle.json
 	$(TOOL) oapi-codegen -config oapi-codegen.yaml openapi/bundle.json
 	$(TOOL) sqlc generate
+	go run ./cmd/generate
 
 .PHONY: verify
 verify: generate ## check that what is generated is committed, and the formatting

@@ -25,8 +25,10 @@ SELECT t.* FROM campaigns t WHERE t.id = @id AND t.org_id = @org_id;
 SELECT t.* FROM campaigns t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: CampaignInsert :exec
-INSERT INTO campaigns (id, org_id, program_id, name, subject, body, group_ids, tag_ids, statuses, status, scheduled_at, created_at, updated_at)
-VALUES (@id, @org_id, @program_id, @name, @subject, @body, @group_ids, @tag_ids, @statuses, @status, @scheduled_at, @created_at, @updated_at);
+INSERT INTO campaigns (id, org_id, program_id, name, subject, body, group_ids, tag_ids, statuses, status,
+    scheduled_at, started_at, sent_at, total, sent, failed, skipped, opened, created_at, updated_at, audience_after)
+VALUES (@id, @org_id, @program_id, @name, @subject, @body, @group_ids, @tag_ids, @statuses, @status, @scheduled_at,
+    @started_at, @sent_at, @total, @sent, @failed, @skipped, @opened, @created_at, @updated_at, @audience_after);
 
 -- name: CampaignUpdate :exec
 UPDATE campaigns SET name = @name, subject = @subject, body = @body, group_ids = @group_ids, tag_ids = @tag_ids, statuses = @statuses, status = @status,

@@ -70,10 +70,16 @@ SELECT t.* FROM commissions t WHERE t.id = @id AND t.org_id = @org_id;
 SELECT t.* FROM commissions t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: CommissionInsert :exec
-INSERT INTO commissions (id, org_id, program_id, partner_id, sale_id, customer_id, flow_id, flow_branch_id, kind, amount_minor, revenue_minor,
-    rate_type, rate_value, currency, status, mature_at, approve_at, approved_at, metadata, refunded_before_minor, created_at, updated_at)
-VALUES (@id, @org_id, @program_id, @partner_id, @sale_id, @customer_id, @flow_id, @flow_branch_id, @kind, @amount_minor, @revenue_minor,
-    @rate_type, @rate_value, @currency, @status, @mature_at, @approve_at, @approved_at, @metadata, @refunded_before_minor, @created_at, @updated_at);
+-- CommissionInsert writes a row as it is; a created_xid of 0 is this transaction's.
+INSERT INTO commissions (id, org_id, program_id, partner_id, sale_id, customer_id, flow_id, flow_branch_id, kind,
+    amount_minor, revenue_minor, rate_type, rate_value, currency, status, mature_at, approve_at, approved_at,
+    voided_at, void_reason, payout_id, metadata, created_at, updated_at, created_xid, shrunk_minor, clawed_minor,
+    refunded_before_minor)
+VALUES (@id, @org_id, @program_id, @partner_id, @sale_id, @customer_id, @flow_id, @flow_branch_id, @kind,
+    @amount_minor, @revenue_minor, @rate_type, @rate_value, @currency, @status, @mature_at, @approve_at, @approved_at,
+    @voided_at, @void_reason, @payout_id, @metadata, @created_at, @updated_at,
+    coalesce(nullif(@created_xid::xid8, '0'), pg_current_xact_id()), @shrunk_minor, @clawed_minor,
+    @refunded_before_minor);
 
 -- name: CommissionVoid :execrows
 -- CommissionVoid is conditional on the state that was read.

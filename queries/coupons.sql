@@ -41,8 +41,8 @@ SELECT t.* FROM coupons t WHERE t.id = @id AND t.org_id = @org_id;
 SELECT t.* FROM coupons t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: CouponInsert :execrows
-INSERT INTO coupons (id, org_id, program_id, partner_id, group_id, code, external_id, created_at, updated_at)
-VALUES (@id, @org_id, @program_id, @partner_id, @group_id, @code, @external_id, @created_at, @updated_at)
+INSERT INTO coupons (id, org_id, program_id, partner_id, group_id, code, external_id, active, created_at, updated_at)
+VALUES (@id, @org_id, @program_id, @partner_id, @group_id, @code, @external_id, @active, @created_at, @updated_at)
 ON CONFLICT DO NOTHING;
 
 -- name: CouponUpdate :exec

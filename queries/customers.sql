@@ -48,10 +48,12 @@ SELECT t.* FROM customers t WHERE t.id = @id AND t.org_id = @org_id;
 SELECT t.* FROM customers t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: CustomerInsert :execrows
-INSERT INTO customers (id, org_id, program_id, partner_id, referral_id, link_id, coupon_id, click_id, processor, external_customer_id, email, name,
-    identifier, status, tracked_by, lead_at, metadata, created_at, updated_at)
-VALUES (@id, @org_id, @program_id, @partner_id, @referral_id, @link_id, @coupon_id, @click_id, @processor, @external_customer_id, @email, @name,
-    @identifier, @status, @tracked_by, @lead_at, @metadata, @created_at, @updated_at)
+INSERT INTO customers (id, org_id, program_id, partner_id, referral_id, link_id, coupon_id, click_id, processor,
+    external_customer_id, external_subscription_id, email, name, identifier, status, tracked_by, lead_at,
+    converted_at, metadata, created_at, updated_at)
+VALUES (@id, @org_id, @program_id, @partner_id, @referral_id, @link_id, @coupon_id, @click_id, @processor,
+    @external_customer_id, @external_subscription_id, @email, @name, @identifier, @status, @tracked_by, @lead_at,
+    @converted_at, @metadata, @created_at, @updated_at)
 ON CONFLICT DO NOTHING;
 
 -- name: CustomerUpdate :exec

@@ -42,8 +42,10 @@ SELECT t.* FROM links t WHERE t.id = @id AND t.org_id = @org_id
   AND t.deleted_at IS NULL FOR NO KEY UPDATE;
 
 -- name: LinkInsert :exec
-INSERT INTO links (id, org_id, program_id, partner_id, param, value, value_key, destination_url, destination_key, short_slug, label, created_at, updated_at)
-VALUES (@id, @org_id, @program_id, @partner_id, @param, @value, @value_key, @destination_url, @destination_key, @short_slug, @label, @created_at, @updated_at);
+INSERT INTO links (id, org_id, program_id, partner_id, param, value, value_key, destination_url, destination_key,
+    short_slug, label, rate_override, created_at, updated_at, deleted_at)
+VALUES (@id, @org_id, @program_id, @partner_id, @param, @value, @value_key, @destination_url, @destination_key,
+    @short_slug, @label, @rate_override, @created_at, @updated_at, @deleted_at);
 
 -- name: LinkUpdate :exec
 UPDATE links SET destination_url = @destination_url, destination_key = @destination_key, label = @label, updated_at = @updated_at

@@ -55,10 +55,18 @@ SELECT t.* FROM partners t WHERE t.id = @id AND t.org_id = @org_id;
 SELECT t.* FROM partners t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: PartnerInsert :execrows
-INSERT INTO partners (id, org_id, program_id, group_id, email, first_name, last_name, company_name, website_url, country_code,
-    handle, status, metadata, created_at, updated_at)
-VALUES (@id, @org_id, @program_id, @group_id, @email, @first_name, @last_name, @company_name, @website_url, @country_code,
-    @handle, @status, @metadata, @created_at, @updated_at)
+-- PartnerInsert writes a row as it is, with a new mail_token where that is empty.
+INSERT INTO partners (id, org_id, program_id, group_id, email, first_name, last_name, display_name, company_name,
+    website_url, country_code, language_code, handle, status, decline_reason, suspension_reason, min_payout_minor,
+    terms_accepted_at, terms_version, completed_onboarding, email_first_referral, email_new_referral,
+    email_payout_paid, metadata, payout_method, payout_details, created_at, updated_at, mail_token, unsubscribed_at,
+    payout_details_hash, payout_details_changed_at)
+VALUES (@id, @org_id, @program_id, @group_id, @email, @first_name, @last_name, @display_name, @company_name,
+    @website_url, @country_code, @language_code, @handle, @status, @decline_reason, @suspension_reason,
+    @min_payout_minor, @terms_accepted_at, @terms_version, @completed_onboarding, @email_first_referral,
+    @email_new_referral, @email_payout_paid, @metadata, @payout_method, @payout_details, @created_at, @updated_at,
+    coalesce(nullif(@mail_token::text, ''), replace(gen_random_uuid()::text, '-', '')), @unsubscribed_at,
+    @payout_details_hash, @payout_details_changed_at)
 ON CONFLICT DO NOTHING;
 
 -- name: PartnerUpdate :exec
@@ -166,8 +174,10 @@ INSERT INTO magic_links (token_hash, org_id, program_id, partner_id, created_at,
 VALUES (@token_hash, @org_id, @program_id, @partner_id, @created_at, @expires_at);
 
 -- name: ApplicationInsert :exec
-INSERT INTO applications (id, org_id, program_id, group_id, partner_id, email, answers, source, status, created_at, updated_at)
-VALUES (@id, @org_id, @program_id, @group_id, @partner_id, @email, @answers, @source, @status, @created_at, @updated_at);
+INSERT INTO applications (id, org_id, program_id, group_id, partner_id, email, answers, source, status,
+    reviewed_by_user_id, reviewed_at, rejection_reason, created_at, updated_at)
+VALUES (@id, @org_id, @program_id, @group_id, @partner_id, @email, @answers, @source, @status, @reviewed_by_user_id,
+    @reviewed_at, @rejection_reason, @created_at, @updated_at);
 
 -- name: PartnerProgram :one
 SELECT t.program_id FROM partners t WHERE t.id = @id AND t.org_id = @org_id;

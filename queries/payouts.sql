@@ -111,8 +111,8 @@ SELECT t.program_id FROM payout_batches t WHERE t.id = @id AND t.org_id = @org_i
 SELECT t.* FROM payout_batches t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.period_month = @period_month;
 
 -- name: BatchInsert :exec
-INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)
-VALUES (@id, @org_id, @program_id, @period_month, @period_end, @created_at, @updated_at);
+INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at, auto_run_at)
+VALUES (@id, @org_id, @program_id, @period_month, @period_end, @created_at, @updated_at, @auto_run_at);
 
 -- name: BatchTouch :exec
 UPDATE payout_batches SET period_end = greatest(period_end, @period_end), updated_at = @updated_at WHERE id = @id AND org_id = @org_id;

@@ -32,8 +32,10 @@ SELECT coalesce(max(t.position) + 1, 0)::bigint AS position FROM resources t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND coalesce(t.folder, '') = @folder::text;
 
 -- name: ResourceInsert :exec
-INSERT INTO resources (id, org_id, program_id, kind, title, url, folder, group_ids, tag_ids, position, published, published_at, created_at, updated_at)
-VALUES (@id, @org_id, @program_id, @kind, @title, @url, @folder, @group_ids, @tag_ids, @position, @published, @published_at, @created_at, @updated_at);
+INSERT INTO resources (id, org_id, program_id, kind, title, url, folder, mime_type, size_bytes, group_ids, tag_ids,
+    position, published, published_at, metadata, created_at, updated_at)
+VALUES (@id, @org_id, @program_id, @kind, @title, @url, @folder, @mime_type, @size_bytes, @group_ids, @tag_ids,
+    @position, @published, @published_at, @metadata, @created_at, @updated_at);
 
 -- name: ResourceUpdate :exec
 UPDATE resources SET title = @title, url = @url, folder = @folder, group_ids = @group_ids, tag_ids = @tag_ids, position = @position, published = @published,

@@ -1,7 +1,8 @@
 -- name: RiskFlagList :many
 -- RiskFlagList lists the highest severity first, the newest first within one.
-SELECT sqlc.embed(f), p.email AS partner_email, p.handle AS partner_handle, p.display_name AS partner_display_name, p.status AS partner_status,
-    c.email AS customer_email, c.name AS customer_name, c.status AS customer_status
+SELECT sqlc.embed(f), p.email AS partner_email, p.handle AS partner_handle, p.display_name AS partner_display_name,
+    coalesce(p.status, '')::text AS partner_status, c.email AS customer_email, c.name AS customer_name,
+    coalesce(c.status, '')::text AS customer_status
 FROM risk_flags f LEFT JOIN partners p ON p.id = f.partner_id AND p.org_id = @org_id LEFT JOIN customers c ON c.id = f.customer_id AND c.org_id = @org_id
 WHERE f.program_id = @program_id AND f.org_id = @org_id
   AND (sqlc.narg('partner_id')::text IS NULL OR f.partner_id = sqlc.narg('partner_id')::text)
@@ -16,8 +17,9 @@ WHERE f.program_id = @program_id AND f.org_id = @org_id
   AND (sqlc.narg('status_in')::text[] IS NULL OR f.status = ANY (sqlc.narg('status_in')::text[]));
 
 -- name: RiskFlagGet :one
-SELECT sqlc.embed(f), p.email AS partner_email, p.handle AS partner_handle, p.display_name AS partner_display_name, p.status AS partner_status,
-    c.email AS customer_email, c.name AS customer_name, c.status AS customer_status
+SELECT sqlc.embed(f), p.email AS partner_email, p.handle AS partner_handle, p.display_name AS partner_display_name,
+    coalesce(p.status, '')::text AS partner_status, c.email AS customer_email, c.name AS customer_name,
+    coalesce(c.status, '')::text AS customer_status
 FROM risk_flags f LEFT JOIN partners p ON p.id = f.partner_id AND p.org_id = @org_id LEFT JOIN customers c ON c.id = f.customer_id AND c.org_id = @org_id
 WHERE f.id = @id AND f.org_id = @org_id;
 

@@ -118,10 +118,15 @@ SELECT t.id FROM sales t WHERE t.program_id = @program_id AND t.org_id = @org_id
 SELECT t.* FROM sales t WHERE t.id = @id AND t.org_id = @org_id FOR SHARE;
 
 -- name: SaleInsert :exec
-INSERT INTO sales (id, org_id, program_id, customer_id, partner_id, external_charge_id, external_payment_intent_id, processor, amount_minor, tax_minor,
-    currency, billing_type, interval, product_id, product_name, is_first_sale, activity_outcome, warnings, occurred_at, metadata, created_at, updated_at)
-VALUES (@id, @org_id, @program_id, @customer_id, @partner_id, @external_charge_id, @external_payment_intent_id, @processor, @amount_minor, @tax_minor,
-    @currency, @billing_type, @interval, @product_id, @product_name, @is_first_sale, @activity_outcome, @warnings, @occurred_at, @metadata, @created_at, @updated_at);
+-- SaleInsert writes a row as it is; a created_xid of 0 is this transaction's.
+INSERT INTO sales (id, org_id, program_id, customer_id, partner_id, external_charge_id, external_payment_intent_id,
+    processor, amount_minor, tax_minor, currency, billing_type, interval, product_id, product_name, is_first_sale,
+    activity_outcome, warnings, occurred_at, refunded_at, metadata, created_at, updated_at, created_xid,
+    refunded_minor)
+VALUES (@id, @org_id, @program_id, @customer_id, @partner_id, @external_charge_id, @external_payment_intent_id,
+    @processor, @amount_minor, @tax_minor, @currency, @billing_type, @interval, @product_id, @product_name,
+    @is_first_sale, @activity_outcome, @warnings, @occurred_at, @refunded_at, @metadata, @created_at, @updated_at,
+    coalesce(nullif(@created_xid::xid8, '0'), pg_current_xact_id()), @refunded_minor);
 
 -- name: SaleCustomerCounters :one
 -- SaleCustomerCounters and SalePartnerCounters are read only for flows whose

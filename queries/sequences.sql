@@ -33,8 +33,10 @@ SELECT s.id,
 FROM sequences s WHERE s.id = ANY (@ids::text[]) AND s.org_id = @org_id;
 
 -- name: SequenceInsert :exec
-INSERT INTO sequences (id, org_id, program_id, name, status, trigger, trigger_days, created_at, updated_at)
-VALUES (@id, @org_id, @program_id, @name, @status, @trigger, @trigger_days, @created_at, @updated_at);
+INSERT INTO sequences (id, org_id, program_id, name, status, trigger, trigger_days, idle_checked_at, created_at,
+    updated_at, idle_after)
+VALUES (@id, @org_id, @program_id, @name, @status, @trigger, @trigger_days, @idle_checked_at, @created_at,
+    @updated_at, @idle_after);
 
 -- name: SequenceStepInsert :exec
 INSERT INTO sequence_steps (sequence_id, position, org_id, program_id, delay_days, subject, body)

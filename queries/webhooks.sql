@@ -53,11 +53,15 @@ FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id LEFT 
 WHERE d.id = @id AND d.org_id = @org_id;
 
 -- name: WebhookDeliveryInsert :exec
--- WebhookDeliveryInsert adds a delivery behind all that wait.
-INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, body, status, attempts, response_code, error, duration_ms,
-    is_test, replay_of, last_attempt_at, next_attempt_at, finished_at, created_at)
-VALUES (@id, @org_id, @program_id, @endpoint_id, @event_id, @event_type, nextval('events_seq_seq'), @body, @status, @attempts, @response_code, @error, @duration_ms,
-    @is_test, @replay_of, @last_attempt_at, @next_attempt_at, @finished_at, @created_at);
+-- WebhookDeliveryInsert adds a delivery: behind all that wait, where its event_seq is
+-- 0. An event_xid of 0 is this transaction's.
+INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_xid, event_seq, body,
+    status, attempts, response_code, error, duration_ms, is_test, replay_of, last_attempt_at, next_attempt_at,
+    finished_at, created_at)
+VALUES (@id, @org_id, @program_id, @endpoint_id, @event_id, @event_type,
+    coalesce(nullif(@event_xid::xid8, '0'), pg_current_xact_id()),
+    coalesce(nullif(@event_seq::bigint, 0), nextval('events_seq_seq')), @body, @status, @attempts, @response_code,
+    @error, @duration_ms, @is_test, @replay_of, @last_attempt_at, @next_attempt_at, @finished_at, @created_at);
 
 -- name: WebhookReplayMany :execrows
 -- WebhookReplayMany queues deliveries of a window again, each event once, in the

@@ -43,7 +43,7 @@ var layers = map[string]layer{
 		rule: "the ground (time, ids, secrets, problems, the database) knows nothing of Rail",
 		packages: []string{"server/clock", "server/currency", "server/ident", "server/metadata", "server/opt",
 			"server/problem", "server/secret", "server/slug", "server/postgres/..."},
-		contract: []string{"schema"},
+		contract: []string{"schema", "gen/constraint"},
 		never:    []string{echo},
 	},
 	"work": {

@@ -78,7 +78,7 @@ WHERE id = $7 AND org_id = $8 AND status = 'pending'
 `
 
 type ApplicationDecideParams struct {
-	Status           string
+	Status           ApplicationStatus
 	PartnerID        *string
 	ReviewedByUserID *string
 	ReviewedAt       *clock.Time
@@ -245,7 +245,7 @@ UPDATE partners SET status = $1, decline_reason = $2, updated_at = $3 WHERE id =
 `
 
 type PartnerDecideParams struct {
-	Status        string
+	Status        PartnerStatus
 	DeclineReason *string
 	UpdatedAt     clock.Time
 	ID            string

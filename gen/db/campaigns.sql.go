@@ -189,24 +189,34 @@ func (q *Queries) CampaignGet(ctx context.Context, db DBTX, arg CampaignGetParam
 }
 
 const campaignInsert = `-- name: CampaignInsert :exec
-INSERT INTO campaigns (id, org_id, program_id, name, subject, body, group_ids, tag_ids, statuses, status, scheduled_at, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+INSERT INTO campaigns (id, org_id, program_id, name, subject, body, group_ids, tag_ids, statuses, status,
+    scheduled_at, started_at, sent_at, total, sent, failed, skipped, opened, created_at, updated_at, audience_after)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
+    $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
 `
 
 type CampaignInsertParams struct {
-	ID          string
-	OrgID       string
-	ProgramID   string
-	Name        string
-	Subject     string
-	Body        string
-	GroupIds    []string
-	TagIds      []string
-	Statuses    []string
-	Status      string
-	ScheduledAt *clock.Time
-	CreatedAt   clock.Time
-	UpdatedAt   clock.Time
+	ID            string
+	OrgID         string
+	ProgramID     string
+	Name          string
+	Subject       string
+	Body          string
+	GroupIds      []string
+	TagIds        []string
+	Statuses      []string
+	Status        CampaignStatus
+	ScheduledAt   *clock.Time
+	StartedAt     *clock.Time
+	SentAt        *clock.Time
+	Total         int64
+	Sent          int64
+	Failed        int64
+	Skipped       int64
+	Opened        int64
+	CreatedAt     clock.Time
+	UpdatedAt     clock.Time
+	AudienceAfter *string
 }
 
 func (q *Queries) CampaignInsert(ctx context.Context, db DBTX, arg CampaignInsertParams) error {
@@ -222,8 +232,16 @@ func (q *Queries) CampaignInsert(ctx context.Context, db DBTX, arg CampaignInser
 		arg.Statuses,
 		arg.Status,
 		arg.ScheduledAt,
+		arg.StartedAt,
+		arg.SentAt,
+		arg.Total,
+		arg.Sent,
+		arg.Failed,
+		arg.Skipped,
+		arg.Opened,
 		arg.CreatedAt,
 		arg.UpdatedAt,
+		arg.AudienceAfter,
 	)
 	return err
 }
@@ -599,7 +617,7 @@ SELECT c.id, c.org_id, c.program_id, c.name, c.subject, c.body, c.group_ids, c.t
 type CampaignTakeParams struct {
 	ID     string
 	OrgID  string
-	Status string
+	Status CampaignStatus
 }
 
 // CampaignTake locks a campaign for a job; one that is at work elsewhere is passed
@@ -664,7 +682,7 @@ type CampaignUpdateParams struct {
 	GroupIds      []string
 	TagIds        []string
 	Statuses      []string
-	Status        string
+	Status        CampaignStatus
 	ScheduledAt   *clock.Time
 	StartedAt     *clock.Time
 	Total         int64

@@ -167,10 +167,15 @@ func (q *Queries) CommissionGet(ctx context.Context, db DBTX, arg CommissionGetP
 }
 
 const commissionInsert = `-- name: CommissionInsert :exec
-INSERT INTO commissions (id, org_id, program_id, partner_id, sale_id, customer_id, flow_id, flow_branch_id, kind, amount_minor, revenue_minor,
-    rate_type, rate_value, currency, status, mature_at, approve_at, approved_at, metadata, refunded_before_minor, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
-    $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)
+INSERT INTO commissions (id, org_id, program_id, partner_id, sale_id, customer_id, flow_id, flow_branch_id, kind,
+    amount_minor, revenue_minor, rate_type, rate_value, currency, status, mature_at, approve_at, approved_at,
+    voided_at, void_reason, payout_id, metadata, created_at, updated_at, created_xid, shrunk_minor, clawed_minor,
+    refunded_before_minor)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
+    $10, $11, $12, $13, $14, $15, $16, $17, $18,
+    $19, $20, $21, $22, $23, $24,
+    coalesce(nullif($25::xid8, '0'), pg_current_xact_id()), $26, $27,
+    $28)
 `
 
 type CommissionInsertParams struct {
@@ -182,22 +187,29 @@ type CommissionInsertParams struct {
 	CustomerID          *string
 	FlowID              *string
 	FlowBranchID        *string
-	Kind                string
+	Kind                CommissionKind
 	AmountMinor         int64
 	RevenueMinor        *int64
 	RateType            *string
 	RateValue           *int64
 	Currency            string
-	Status              string
+	Status              CommissionStatus
 	MatureAt            *clock.Time
 	ApproveAt           *clock.Time
 	ApprovedAt          *clock.Time
+	VoidedAt            *clock.Time
+	VoidReason          *string
+	PayoutID            *string
 	Metadata            []byte
-	RefundedBeforeMinor int64
 	CreatedAt           clock.Time
 	UpdatedAt           clock.Time
+	CreatedXid          uint64
+	ShrunkMinor         int64
+	ClawedMinor         int64
+	RefundedBeforeMinor int64
 }
 
+// CommissionInsert writes a row as it is; a created_xid of 0 is this transaction's.
 func (q *Queries) CommissionInsert(ctx context.Context, db DBTX, arg CommissionInsertParams) error {
 	_, err := db.Exec(ctx, commissionInsert,
 		arg.ID,
@@ -218,10 +230,16 @@ func (q *Queries) CommissionInsert(ctx context.Context, db DBTX, arg CommissionI
 		arg.MatureAt,
 		arg.ApproveAt,
 		arg.ApprovedAt,
+		arg.VoidedAt,
+		arg.VoidReason,
+		arg.PayoutID,
 		arg.Metadata,
-		arg.RefundedBeforeMinor,
 		arg.CreatedAt,
 		arg.UpdatedAt,
+		arg.CreatedXid,
+		arg.ShrunkMinor,
+		arg.ClawedMinor,
+		arg.RefundedBeforeMinor,
 	)
 	return err
 }
@@ -568,14 +586,14 @@ WHERE id = $6 AND org_id = $7 AND status = $8
 `
 
 type CommissionSetStatusParams struct {
-	Status     string
+	Status     CommissionStatus
 	ApprovedAt *clock.Time
 	VoidedAt   *clock.Time
 	VoidReason *string
 	UpdatedAt  clock.Time
 	ID         string
 	OrgID      string
-	Previous   string
+	Previous   CommissionStatus
 }
 
 // CommissionSetStatus moves a commission from the state that was read.

@@ -149,8 +149,8 @@ func (q *Queries) CouponGet(ctx context.Context, db DBTX, arg CouponGetParams) (
 }
 
 const couponInsert = `-- name: CouponInsert :execrows
-INSERT INTO coupons (id, org_id, program_id, partner_id, group_id, code, external_id, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+INSERT INTO coupons (id, org_id, program_id, partner_id, group_id, code, external_id, active, created_at, updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 ON CONFLICT DO NOTHING
 `
 
@@ -162,6 +162,7 @@ type CouponInsertParams struct {
 	GroupID    *string
 	Code       string
 	ExternalID *string
+	Active     bool
 	CreatedAt  clock.Time
 	UpdatedAt  clock.Time
 }
@@ -175,6 +176,7 @@ func (q *Queries) CouponInsert(ctx context.Context, db DBTX, arg CouponInsertPar
 		arg.GroupID,
 		arg.Code,
 		arg.ExternalID,
+		arg.Active,
 		arg.CreatedAt,
 		arg.UpdatedAt,
 	)

@@ -226,33 +226,37 @@ func (q *Queries) CustomerGet(ctx context.Context, db DBTX, arg CustomerGetParam
 }
 
 const customerInsert = `-- name: CustomerInsert :execrows
-INSERT INTO customers (id, org_id, program_id, partner_id, referral_id, link_id, coupon_id, click_id, processor, external_customer_id, email, name,
-    identifier, status, tracked_by, lead_at, metadata, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
-    $13, $14, $15, $16, $17, $18, $19)
+INSERT INTO customers (id, org_id, program_id, partner_id, referral_id, link_id, coupon_id, click_id, processor,
+    external_customer_id, external_subscription_id, email, name, identifier, status, tracked_by, lead_at,
+    converted_at, metadata, created_at, updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
+    $10, $11, $12, $13, $14, $15, $16, $17,
+    $18, $19, $20, $21)
 ON CONFLICT DO NOTHING
 `
 
 type CustomerInsertParams struct {
-	ID                 string
-	OrgID              string
-	ProgramID          string
-	PartnerID          *string
-	ReferralID         *string
-	LinkID             *string
-	CouponID           *string
-	ClickID            *string
-	Processor          *string
-	ExternalCustomerID *string
-	Email              *string
-	Name               *string
-	Identifier         *string
-	Status             string
-	TrackedBy          string
-	LeadAt             clock.Time
-	Metadata           []byte
-	CreatedAt          clock.Time
-	UpdatedAt          clock.Time
+	ID                     string
+	OrgID                  string
+	ProgramID              string
+	PartnerID              *string
+	ReferralID             *string
+	LinkID                 *string
+	CouponID               *string
+	ClickID                *string
+	Processor              *string
+	ExternalCustomerID     *string
+	ExternalSubscriptionID *string
+	Email                  *string
+	Name                   *string
+	Identifier             *string
+	Status                 CustomerStatus
+	TrackedBy              string
+	LeadAt                 clock.Time
+	ConvertedAt            *clock.Time
+	Metadata               []byte
+	CreatedAt              clock.Time
+	UpdatedAt              clock.Time
 }
 
 func (q *Queries) CustomerInsert(ctx context.Context, db DBTX, arg CustomerInsertParams) (int64, error) {
@@ -267,12 +271,14 @@ func (q *Queries) CustomerInsert(ctx context.Context, db DBTX, arg CustomerInser
 		arg.ClickID,
 		arg.Processor,
 		arg.ExternalCustomerID,
+		arg.ExternalSubscriptionID,
 		arg.Email,
 		arg.Name,
 		arg.Identifier,
 		arg.Status,
 		arg.TrackedBy,
 		arg.LeadAt,
+		arg.ConvertedAt,
 		arg.Metadata,
 		arg.CreatedAt,
 		arg.UpdatedAt,
@@ -419,7 +425,7 @@ WHERE id = $4 AND org_id = $5
 `
 
 type CustomerPaidParams struct {
-	Status      string
+	Status      CustomerStatus
 	ConvertedAt clock.Time
 	UpdatedAt   clock.Time
 	ID          string
@@ -531,7 +537,7 @@ type CustomerUpdateParams struct {
 	Email      *string
 	Name       *string
 	Identifier *string
-	Status     string
+	Status     CustomerStatus
 	Metadata   []byte
 	UpdatedAt  clock.Time
 	ID         string

@@ -239,7 +239,7 @@ type FlowInsertParams struct {
 	ApprovalMode      string
 	ApprovalDelayDays *int64
 	Priority          int64
-	Status            string
+	Status            FlowStatus
 	Branches          []byte
 	CreatedAt         clock.Time
 	UpdatedAt         clock.Time
@@ -423,7 +423,7 @@ type FlowUpdateParams struct {
 	ApprovalMode      string
 	ApprovalDelayDays *int64
 	Priority          int64
-	Status            string
+	Status            FlowStatus
 	Branches          []byte
 	UpdatedAt         clock.Time
 	ID                string

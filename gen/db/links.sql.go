@@ -97,8 +97,8 @@ WHERE t.short_slug = $1
 
 type LinkBySlugRow struct {
 	Link            Link
-	PartnerStatus   string
-	ProgramStatus   string
+	PartnerStatus   PartnerStatus
+	ProgramStatus   ProgramStatus
 	CookieDays      int64
 	FraudMonitoring *bool
 }
@@ -234,8 +234,10 @@ func (q *Queries) LinkGet(ctx context.Context, db DBTX, arg LinkGetParams) (Link
 }
 
 const linkInsert = `-- name: LinkInsert :exec
-INSERT INTO links (id, org_id, program_id, partner_id, param, value, value_key, destination_url, destination_key, short_slug, label, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+INSERT INTO links (id, org_id, program_id, partner_id, param, value, value_key, destination_url, destination_key,
+    short_slug, label, rate_override, created_at, updated_at, deleted_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
+    $10, $11, $12, $13, $14, $15)
 `
 
 type LinkInsertParams struct {
@@ -250,8 +252,10 @@ type LinkInsertParams struct {
 	DestinationKey string
 	ShortSlug      *string
 	Label          *string
+	RateOverride   []byte
 	CreatedAt      clock.Time
 	UpdatedAt      clock.Time
+	DeletedAt      *clock.Time
 }
 
 func (q *Queries) LinkInsert(ctx context.Context, db DBTX, arg LinkInsertParams) error {
@@ -267,8 +271,10 @@ func (q *Queries) LinkInsert(ctx context.Context, db DBTX, arg LinkInsertParams)
 		arg.DestinationKey,
 		arg.ShortSlug,
 		arg.Label,
+		arg.RateOverride,
 		arg.CreatedAt,
 		arg.UpdatedAt,
+		arg.DeletedAt,
 	)
 	return err
 }

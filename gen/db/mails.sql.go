@@ -66,7 +66,7 @@ type MailCampaignParams struct {
 }
 
 type MailCampaignRow struct {
-	Status    string
+	Status    CampaignStatus
 	UpdatedAt clock.Time
 }
 

@@ -36,7 +36,7 @@ type Application struct {
 	Email            string
 	Answers          []byte
 	Source           *string
-	Status           string
+	Status           ApplicationStatus
 	ReviewedByUserID *string
 	ReviewedAt       *clock.Time
 	RejectionReason  *string
@@ -95,7 +95,7 @@ type Campaign struct {
 	GroupIds      []string
 	TagIds        []string
 	Statuses      []string
-	Status        string
+	Status        CampaignStatus
 	ScheduledAt   *clock.Time
 	StartedAt     *clock.Time
 	SentAt        *clock.Time
@@ -144,13 +144,13 @@ type Commission struct {
 	CustomerID          *string
 	FlowID              *string
 	FlowBranchID        *string
-	Kind                string
+	Kind                CommissionKind
 	AmountMinor         int64
 	RevenueMinor        *int64
 	RateType            *string
 	RateValue           *int64
 	Currency            string
-	Status              string
+	Status              CommissionStatus
 	MatureAt            *clock.Time
 	ApproveAt           *clock.Time
 	ApprovedAt          *clock.Time
@@ -194,7 +194,7 @@ type Customer struct {
 	Email                  *string
 	Name                   *string
 	Identifier             *string
-	Status                 string
+	Status                 CustomerStatus
 	TrackedBy              string
 	LeadAt                 clock.Time
 	ConvertedAt            *clock.Time
@@ -234,7 +234,7 @@ type Flow struct {
 	ApprovalMode      string
 	ApprovalDelayDays *int64
 	Priority          int64
-	Status            string
+	Status            FlowStatus
 	Branches          []byte
 	Specificity       int16
 	CreatedAt         clock.Time
@@ -327,7 +327,7 @@ type Mail struct {
 	Recipient     string
 	Subject       string
 	Body          string
-	Status        string
+	Status        MailStatus
 	Attempts      int32
 	Error         *string
 	NextAttemptAt *clock.Time
@@ -372,7 +372,7 @@ type Partner struct {
 	CountryCode            *string
 	LanguageCode           *string
 	Handle                 string
-	Status                 string
+	Status                 PartnerStatus
 	DeclineReason          *string
 	SuspensionReason       *string
 	MinPayoutMinor         *int64
@@ -417,7 +417,7 @@ type Payout struct {
 	BatchID      string
 	AmountMinor  int64
 	Currency     string
-	Status       string
+	Status       PayoutStatus
 	Method       *string
 	ExternalID   *string
 	Reason       *string
@@ -478,7 +478,7 @@ type Program struct {
 	ProductName            string
 	WebsiteURL             string
 	Currency               string
-	Status                 string
+	Status                 ProgramStatus
 	Subdomain              string
 	CustomDomain           *string
 	TermsURL               *string
@@ -519,7 +519,7 @@ type Referral struct {
 	LandingURL *string
 	UTM        []byte
 	TrackedBy  string
-	Status     string
+	Status     ReferralStatus
 	ExpiresAt  clock.Time
 	CreatedAt  clock.Time
 	UpdatedAt  clock.Time
@@ -532,7 +532,7 @@ type Refund struct {
 	SaleID            *string
 	ExternalChargeID  *string
 	ExternalRefundID  *string
-	Status            string
+	Status            RefundStatus
 	AmountMinor       *int64
 	Currency          *string
 	VoidedCommissions int64
@@ -630,7 +630,7 @@ type RiskFlag struct {
 	CustomerID     *string
 	Kind           string
 	Severity       string
-	Status         string
+	Status         RiskStatus
 	Evidence       []byte
 	ResolvedAt     *clock.Time
 	ResolvedBy     *string
@@ -676,7 +676,7 @@ type Sequence struct {
 	OrgID         string
 	ProgramID     string
 	Name          string
-	Status        string
+	Status        SequenceStatus
 	Trigger       string
 	TriggerDays   *int64
 	IdleCheckedAt *clock.Time
@@ -762,7 +762,7 @@ type TaxFormStatus struct {
 	ProgramID   string
 	PartnerID   string
 	Type        string
-	Status      string
+	Status      TaxFormState
 	EntityType  *string
 	CountryCode *string
 	SignedAt    *clock.Time
@@ -790,7 +790,7 @@ type WebhookDelivery struct {
 	EventXid      uint64
 	EventSeq      int64
 	Body          *string
-	Status        string
+	Status        DeliveryStatus
 	Attempts      int32
 	ResponseCode  *int32
 	Error         *string

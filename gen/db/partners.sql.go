@@ -12,22 +12,27 @@ import (
 )
 
 const applicationInsert = `-- name: ApplicationInsert :exec
-INSERT INTO applications (id, org_id, program_id, group_id, partner_id, email, answers, source, status, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+INSERT INTO applications (id, org_id, program_id, group_id, partner_id, email, answers, source, status,
+    reviewed_by_user_id, reviewed_at, rejection_reason, created_at, updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
+    $11, $12, $13, $14)
 `
 
 type ApplicationInsertParams struct {
-	ID        string
-	OrgID     string
-	ProgramID string
-	GroupID   *string
-	PartnerID *string
-	Email     string
-	Answers   []byte
-	Source    *string
-	Status    string
-	CreatedAt clock.Time
-	UpdatedAt clock.Time
+	ID               string
+	OrgID            string
+	ProgramID        string
+	GroupID          *string
+	PartnerID        *string
+	Email            string
+	Answers          []byte
+	Source           *string
+	Status           ApplicationStatus
+	ReviewedByUserID *string
+	ReviewedAt       *clock.Time
+	RejectionReason  *string
+	CreatedAt        clock.Time
+	UpdatedAt        clock.Time
 }
 
 func (q *Queries) ApplicationInsert(ctx context.Context, db DBTX, arg ApplicationInsertParams) error {
@@ -41,6 +46,9 @@ func (q *Queries) ApplicationInsert(ctx context.Context, db DBTX, arg Applicatio
 		arg.Answers,
 		arg.Source,
 		arg.Status,
+		arg.ReviewedByUserID,
+		arg.ReviewedAt,
+		arg.RejectionReason,
 		arg.CreatedAt,
 		arg.UpdatedAt,
 	)
@@ -495,31 +503,56 @@ func (q *Queries) PartnerHoldCustomers(ctx context.Context, db DBTX, arg Partner
 }
 
 const partnerInsert = `-- name: PartnerInsert :execrows
-INSERT INTO partners (id, org_id, program_id, group_id, email, first_name, last_name, company_name, website_url, country_code,
-    handle, status, metadata, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-    $11, $12, $13, $14, $15)
+INSERT INTO partners (id, org_id, program_id, group_id, email, first_name, last_name, display_name, company_name,
+    website_url, country_code, language_code, handle, status, decline_reason, suspension_reason, min_payout_minor,
+    terms_accepted_at, terms_version, completed_onboarding, email_first_referral, email_new_referral,
+    email_payout_paid, metadata, payout_method, payout_details, created_at, updated_at, mail_token, unsubscribed_at,
+    payout_details_hash, payout_details_changed_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
+    $10, $11, $12, $13, $14, $15, $16,
+    $17, $18, $19, $20, $21,
+    $22, $23, $24, $25, $26, $27, $28,
+    coalesce(nullif($29::text, ''), replace(gen_random_uuid()::text, '-', '')), $30,
+    $31, $32)
 ON CONFLICT DO NOTHING
 `
 
 type PartnerInsertParams struct {
-	ID          string
-	OrgID       string
-	ProgramID   string
-	GroupID     *string
-	Email       string
-	FirstName   *string
-	LastName    *string
-	CompanyName *string
-	WebsiteURL  *string
-	CountryCode *string
-	Handle      string
-	Status      string
-	Metadata    []byte
-	CreatedAt   clock.Time
-	UpdatedAt   clock.Time
+	ID                     string
+	OrgID                  string
+	ProgramID              string
+	GroupID                *string
+	Email                  string
+	FirstName              *string
+	LastName               *string
+	DisplayName            *string
+	CompanyName            *string
+	WebsiteURL             *string
+	CountryCode            *string
+	LanguageCode           *string
+	Handle                 string
+	Status                 PartnerStatus
+	DeclineReason          *string
+	SuspensionReason       *string
+	MinPayoutMinor         *int64
+	TermsAcceptedAt        *clock.Time
+	TermsVersion           *string
+	CompletedOnboarding    bool
+	EmailFirstReferral     bool
+	EmailNewReferral       bool
+	EmailPayoutPaid        bool
+	Metadata               []byte
+	PayoutMethod           *string
+	PayoutDetails          []byte
+	CreatedAt              clock.Time
+	UpdatedAt              clock.Time
+	MailToken              string
+	UnsubscribedAt         *clock.Time
+	PayoutDetailsHash      []byte
+	PayoutDetailsChangedAt *clock.Time
 }
 
+// PartnerInsert writes a row as it is, with a new mail_token where that is empty.
 func (q *Queries) PartnerInsert(ctx context.Context, db DBTX, arg PartnerInsertParams) (int64, error) {
 	result, err := db.Exec(ctx, partnerInsert,
 		arg.ID,
@@ -529,14 +562,31 @@ func (q *Queries) PartnerInsert(ctx context.Context, db DBTX, arg PartnerInsertP
 		arg.Email,
 		arg.FirstName,
 		arg.LastName,
+		arg.DisplayName,
 		arg.CompanyName,
 		arg.WebsiteURL,
 		arg.CountryCode,
+		arg.LanguageCode,
 		arg.Handle,
 		arg.Status,
+		arg.DeclineReason,
+		arg.SuspensionReason,
+		arg.MinPayoutMinor,
+		arg.TermsAcceptedAt,
+		arg.TermsVersion,
+		arg.CompletedOnboarding,
+		arg.EmailFirstReferral,
+		arg.EmailNewReferral,
+		arg.EmailPayoutPaid,
 		arg.Metadata,
+		arg.PayoutMethod,
+		arg.PayoutDetails,
 		arg.CreatedAt,
 		arg.UpdatedAt,
+		arg.MailToken,
+		arg.UnsubscribedAt,
+		arg.PayoutDetailsHash,
+		arg.PayoutDetailsChangedAt,
 	)
 	if err != nil {
 		return 0, err
@@ -722,15 +772,15 @@ type PartnerOpenPayoutsParams struct {
 
 // PartnerOpenPayouts locks what is not paid yet, so that no rail takes it while
 // its partner goes.
-func (q *Queries) PartnerOpenPayouts(ctx context.Context, db DBTX, arg PartnerOpenPayoutsParams) ([]string, error) {
+func (q *Queries) PartnerOpenPayouts(ctx context.Context, db DBTX, arg PartnerOpenPayoutsParams) ([]PayoutStatus, error) {
 	rows, err := db.Query(ctx, partnerOpenPayouts, arg.ProgramID, arg.OrgID, arg.PartnerID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []string{}
+	items := []PayoutStatus{}
 	for rows.Next() {
-		var status string
+		var status PayoutStatus
 		if err := rows.Scan(&status); err != nil {
 			return nil, err
 		}
@@ -993,7 +1043,7 @@ type PartnerUpdateParams struct {
 	WebsiteURL             *string
 	CountryCode            *string
 	Handle                 string
-	Status                 string
+	Status                 PartnerStatus
 	DeclineReason          *string
 	SuspensionReason       *string
 	MinPayoutMinor         *int64

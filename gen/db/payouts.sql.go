@@ -272,8 +272,8 @@ func (q *Queries) BatchGet(ctx context.Context, db DBTX, arg BatchGetParams) (Pa
 }
 
 const batchInsert = `-- name: BatchInsert :exec
-INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7)
+INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at, auto_run_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 `
 
 type BatchInsertParams struct {
@@ -284,6 +284,7 @@ type BatchInsertParams struct {
 	PeriodEnd   clock.Time
 	CreatedAt   clock.Time
 	UpdatedAt   clock.Time
+	AutoRunAt   *clock.Time
 }
 
 func (q *Queries) BatchInsert(ctx context.Context, db DBTX, arg BatchInsertParams) error {
@@ -295,6 +296,7 @@ func (q *Queries) BatchInsert(ctx context.Context, db DBTX, arg BatchInsertParam
 		arg.PeriodEnd,
 		arg.CreatedAt,
 		arg.UpdatedAt,
+		arg.AutoRunAt,
 	)
 	return err
 }
@@ -690,7 +692,7 @@ type BatchTotalsParams struct {
 type BatchTotalsRow struct {
 	BatchID     string
 	Currency    string
-	Status      string
+	Status      PayoutStatus
 	Payouts     int64
 	AmountMinor int64
 }

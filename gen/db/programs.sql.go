@@ -119,7 +119,7 @@ type ProgramInsertParams struct {
 	ProductName            string
 	WebsiteURL             string
 	Currency               string
-	Status                 string
+	Status                 ProgramStatus
 	Subdomain              string
 	CustomDomain           *string
 	TermsURL               *string
@@ -383,7 +383,7 @@ type ProgramUpdateParams struct {
 	Name                   string
 	ProductName            string
 	WebsiteURL             string
-	Status                 string
+	Status                 ProgramStatus
 	TermsURL               *string
 	CookieDays             int64
 	CommissionOnNetRevenue bool

@@ -195,7 +195,7 @@ type ReferralInsertParams struct {
 	LandingURL *string
 	UTM        []byte
 	TrackedBy  string
-	Status     string
+	Status     ReferralStatus
 	ExpiresAt  clock.Time
 	CreatedAt  clock.Time
 	UpdatedAt  clock.Time
@@ -400,7 +400,7 @@ UPDATE referrals SET status = $1, updated_at = $2 WHERE id = $3 AND org_id = $4
 `
 
 type ReferralSetStatusParams struct {
-	Status    string
+	Status    ReferralStatus
 	UpdatedAt clock.Time
 	ID        string
 	OrgID     string

@@ -218,7 +218,7 @@ type RefundInsertParams struct {
 	SaleID            *string
 	ExternalChargeID  *string
 	ExternalRefundID  *string
-	Status            string
+	Status            RefundStatus
 	AmountMinor       *int64
 	Currency          *string
 	VoidedCommissions int64

@@ -119,8 +119,10 @@ func (q *Queries) ResourceGet(ctx context.Context, db DBTX, arg ResourceGetParam
 }
 
 const resourceInsert = `-- name: ResourceInsert :exec
-INSERT INTO resources (id, org_id, program_id, kind, title, url, folder, group_ids, tag_ids, position, published, published_at, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+INSERT INTO resources (id, org_id, program_id, kind, title, url, folder, mime_type, size_bytes, group_ids, tag_ids,
+    position, published, published_at, metadata, created_at, updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
+    $12, $13, $14, $15, $16, $17)
 `
 
 type ResourceInsertParams struct {
@@ -131,11 +133,14 @@ type ResourceInsertParams struct {
 	Title       string
 	URL         string
 	Folder      *string
+	MimeType    *string
+	SizeBytes   *int64
 	GroupIds    []string
 	TagIds      []string
 	Position    int64
 	Published   bool
 	PublishedAt *clock.Time
+	Metadata    []byte
 	CreatedAt   clock.Time
 	UpdatedAt   clock.Time
 }
@@ -149,11 +154,14 @@ func (q *Queries) ResourceInsert(ctx context.Context, db DBTX, arg ResourceInser
 		arg.Title,
 		arg.URL,
 		arg.Folder,
+		arg.MimeType,
+		arg.SizeBytes,
 		arg.GroupIds,
 		arg.TagIds,
 		arg.Position,
 		arg.Published,
 		arg.PublishedAt,
+		arg.Metadata,
 		arg.CreatedAt,
 		arg.UpdatedAt,
 	)

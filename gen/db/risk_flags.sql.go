@@ -43,7 +43,7 @@ UPDATE risk_flags SET status = $1, resolved_at = $2, resolved_by = $3, resolutio
 `
 
 type RiskFlagDecideParams struct {
-	Status         string
+	Status         RiskStatus
 	ResolvedAt     *clock.Time
 	ResolvedBy     *string
 	ResolutionNote *string
@@ -64,8 +64,9 @@ func (q *Queries) RiskFlagDecide(ctx context.Context, db DBTX, arg RiskFlagDecid
 }
 
 const riskFlagGet = `-- name: RiskFlagGet :one
-SELECT f.id, f.org_id, f.program_id, f.partner_id, f.customer_id, f.kind, f.severity, f.status, f.evidence, f.resolved_at, f.resolved_by, f.resolution_note, f.created_at, p.email AS partner_email, p.handle AS partner_handle, p.display_name AS partner_display_name, p.status AS partner_status,
-    c.email AS customer_email, c.name AS customer_name, c.status AS customer_status
+SELECT f.id, f.org_id, f.program_id, f.partner_id, f.customer_id, f.kind, f.severity, f.status, f.evidence, f.resolved_at, f.resolved_by, f.resolution_note, f.created_at, p.email AS partner_email, p.handle AS partner_handle, p.display_name AS partner_display_name,
+    coalesce(p.status, '')::text AS partner_status, c.email AS customer_email, c.name AS customer_name,
+    coalesce(c.status, '')::text AS customer_status
 FROM risk_flags f LEFT JOIN partners p ON p.id = f.partner_id AND p.org_id = $1 LEFT JOIN customers c ON c.id = f.customer_id AND c.org_id = $1
 WHERE f.id = $2 AND f.org_id = $1
 `
@@ -80,10 +81,10 @@ type RiskFlagGetRow struct {
 	PartnerEmail       *string
 	PartnerHandle      *string
 	PartnerDisplayName *string
-	PartnerStatus      *string
+	PartnerStatus      string
 	CustomerEmail      *string
 	CustomerName       *string
-	CustomerStatus     *string
+	CustomerStatus     string
 }
 
 func (q *Queries) RiskFlagGet(ctx context.Context, db DBTX, arg RiskFlagGetParams) (RiskFlagGetRow, error) {
@@ -115,8 +116,9 @@ func (q *Queries) RiskFlagGet(ctx context.Context, db DBTX, arg RiskFlagGetParam
 }
 
 const riskFlagList = `-- name: RiskFlagList :many
-SELECT f.id, f.org_id, f.program_id, f.partner_id, f.customer_id, f.kind, f.severity, f.status, f.evidence, f.resolved_at, f.resolved_by, f.resolution_note, f.created_at, p.email AS partner_email, p.handle AS partner_handle, p.display_name AS partner_display_name, p.status AS partner_status,
-    c.email AS customer_email, c.name AS customer_name, c.status AS customer_status
+SELECT f.id, f.org_id, f.program_id, f.partner_id, f.customer_id, f.kind, f.severity, f.status, f.evidence, f.resolved_at, f.resolved_by, f.resolution_note, f.created_at, p.email AS partner_email, p.handle AS partner_handle, p.display_name AS partner_display_name,
+    coalesce(p.status, '')::text AS partner_status, c.email AS customer_email, c.name AS customer_name,
+    coalesce(c.status, '')::text AS customer_status
 FROM risk_flags f LEFT JOIN partners p ON p.id = f.partner_id AND p.org_id = $1 LEFT JOIN customers c ON c.id = f.customer_id AND c.org_id = $1
 WHERE f.program_id = $2 AND f.org_id = $1
   AND ($3::text IS NULL OR f.partner_id = $3::text)
@@ -139,10 +141,10 @@ type RiskFlagListRow struct {
 	PartnerEmail       *string
 	PartnerHandle      *string
 	PartnerDisplayName *string
-	PartnerStatus      *string
+	PartnerStatus      string
 	CustomerEmail      *string
 	CustomerName       *string
-	CustomerStatus     *string
+	CustomerStatus     string
 }
 
 // RiskFlagList lists the highest severity first, the newest first within one.

@@ -434,10 +434,14 @@ func (q *Queries) SaleHistory(ctx context.Context, db DBTX, arg SaleHistoryParam
 }
 
 const saleInsert = `-- name: SaleInsert :exec
-INSERT INTO sales (id, org_id, program_id, customer_id, partner_id, external_charge_id, external_payment_intent_id, processor, amount_minor, tax_minor,
-    currency, billing_type, interval, product_id, product_name, is_first_sale, activity_outcome, warnings, occurred_at, metadata, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-    $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)
+INSERT INTO sales (id, org_id, program_id, customer_id, partner_id, external_charge_id, external_payment_intent_id,
+    processor, amount_minor, tax_minor, currency, billing_type, interval, product_id, product_name, is_first_sale,
+    activity_outcome, warnings, occurred_at, refunded_at, metadata, created_at, updated_at, created_xid,
+    refunded_minor)
+VALUES ($1, $2, $3, $4, $5, $6, $7,
+    $8, $9, $10, $11, $12, $13, $14, $15,
+    $16, $17, $18, $19, $20, $21, $22, $23,
+    coalesce(nullif($24::xid8, '0'), pg_current_xact_id()), $25)
 `
 
 type SaleInsertParams struct {
@@ -460,11 +464,15 @@ type SaleInsertParams struct {
 	ActivityOutcome         string
 	Warnings                []byte
 	OccurredAt              clock.Time
+	RefundedAt              *clock.Time
 	Metadata                []byte
 	CreatedAt               clock.Time
 	UpdatedAt               clock.Time
+	CreatedXid              uint64
+	RefundedMinor           int64
 }
 
+// SaleInsert writes a row as it is; a created_xid of 0 is this transaction's.
 func (q *Queries) SaleInsert(ctx context.Context, db DBTX, arg SaleInsertParams) error {
 	_, err := db.Exec(ctx, saleInsert,
 		arg.ID,
@@ -486,9 +494,12 @@ func (q *Queries) SaleInsert(ctx context.Context, db DBTX, arg SaleInsertParams)
 		arg.ActivityOutcome,
 		arg.Warnings,
 		arg.OccurredAt,
+		arg.RefundedAt,
 		arg.Metadata,
 		arg.CreatedAt,
 		arg.UpdatedAt,
+		arg.CreatedXid,
+		arg.RefundedMinor,
 	)
 	return err
 }

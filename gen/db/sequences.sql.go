@@ -289,20 +289,24 @@ func (q *Queries) SequenceHold(ctx context.Context, db DBTX, arg SequenceHoldPar
 }
 
 const sequenceInsert = `-- name: SequenceInsert :exec
-INSERT INTO sequences (id, org_id, program_id, name, status, trigger, trigger_days, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+INSERT INTO sequences (id, org_id, program_id, name, status, trigger, trigger_days, idle_checked_at, created_at,
+    updated_at, idle_after)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
+    $10, $11)
 `
 
 type SequenceInsertParams struct {
-	ID          string
-	OrgID       string
-	ProgramID   string
-	Name        string
-	Status      string
-	Trigger     string
-	TriggerDays *int64
-	CreatedAt   clock.Time
-	UpdatedAt   clock.Time
+	ID            string
+	OrgID         string
+	ProgramID     string
+	Name          string
+	Status        SequenceStatus
+	Trigger       string
+	TriggerDays   *int64
+	IdleCheckedAt *clock.Time
+	CreatedAt     clock.Time
+	UpdatedAt     clock.Time
+	IdleAfter     *string
 }
 
 func (q *Queries) SequenceInsert(ctx context.Context, db DBTX, arg SequenceInsertParams) error {
@@ -314,8 +318,10 @@ func (q *Queries) SequenceInsert(ctx context.Context, db DBTX, arg SequenceInser
 		arg.Status,
 		arg.Trigger,
 		arg.TriggerDays,
+		arg.IdleCheckedAt,
 		arg.CreatedAt,
 		arg.UpdatedAt,
+		arg.IdleAfter,
 	)
 	return err
 }
@@ -474,7 +480,7 @@ UPDATE sequences SET status = $1, updated_at = $2 WHERE id = $3 AND org_id = $4
 `
 
 type SequenceSetStatusParams struct {
-	Status    string
+	Status    SequenceStatus
 	UpdatedAt clock.Time
 	ID        string
 	OrgID     string

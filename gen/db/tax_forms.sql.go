@@ -111,7 +111,7 @@ type TaxFormInsertParams struct {
 	ProgramID   string
 	PartnerID   string
 	Type        string
-	Status      string
+	Status      TaxFormState
 	EntityType  *string
 	CountryCode *string
 	SignedAt    *clock.Time
@@ -272,11 +272,11 @@ UPDATE tax_form_statuses SET status = $1, updated_at = $2 WHERE program_id = $3 
 `
 
 type TaxFormsAskedParams struct {
-	Status    string
+	Status    TaxFormState
 	UpdatedAt clock.Time
 	ProgramID string
 	OrgID     string
-	Previous  string
+	Previous  TaxFormState
 }
 
 // TaxFormsAsked turns the rows of a program that asks for forms, or no longer

@@ -232,10 +232,13 @@ func (q *Queries) WebhookDeliveryGet(ctx context.Context, db DBTX, arg WebhookDe
 }
 
 const webhookDeliveryInsert = `-- name: WebhookDeliveryInsert :exec
-INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, body, status, attempts, response_code, error, duration_ms,
-    is_test, replay_of, last_attempt_at, next_attempt_at, finished_at, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, nextval('events_seq_seq'), $7, $8, $9, $10, $11, $12,
-    $13, $14, $15, $16, $17, $18)
+INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_xid, event_seq, body,
+    status, attempts, response_code, error, duration_ms, is_test, replay_of, last_attempt_at, next_attempt_at,
+    finished_at, created_at)
+VALUES ($1, $2, $3, $4, $5, $6,
+    coalesce(nullif($7::xid8, '0'), pg_current_xact_id()),
+    coalesce(nullif($8::bigint, 0), nextval('events_seq_seq')), $9, $10, $11, $12,
+    $13, $14, $15, $16, $17, $18, $19, $20)
 `
 
 type WebhookDeliveryInsertParams struct {
@@ -245,8 +248,10 @@ type WebhookDeliveryInsertParams struct {
 	EndpointID    string
 	EventID       string
 	EventType     string
+	EventXid      uint64
+	EventSeq      int64
 	Body          *string
-	Status        string
+	Status        DeliveryStatus
 	Attempts      int32
 	ResponseCode  *int32
 	Error         *string
@@ -259,7 +264,8 @@ type WebhookDeliveryInsertParams struct {
 	CreatedAt     clock.Time
 }
 
-// WebhookDeliveryInsert adds a delivery behind all that wait.
+// WebhookDeliveryInsert adds a delivery: behind all that wait, where its event_seq is
+// 0. An event_xid of 0 is this transaction's.
 func (q *Queries) WebhookDeliveryInsert(ctx context.Context, db DBTX, arg WebhookDeliveryInsertParams) error {
 	_, err := db.Exec(ctx, webhookDeliveryInsert,
 		arg.ID,
@@ -268,6 +274,8 @@ func (q *Queries) WebhookDeliveryInsert(ctx context.Context, db DBTX, arg Webhoo
 		arg.EndpointID,
 		arg.EventID,
 		arg.EventType,
+		arg.EventXid,
+		arg.EventSeq,
 		arg.Body,
 		arg.Status,
 		arg.Attempts,

@@ -45,12 +45,12 @@ func approve(pool *pgxpool.Pool) Job {
 
 // move takes batches of commissions out of a state until none is left, each
 // batch with its ledger entries and events in one transaction.
-func move(ctx context.Context, u *work.Unit, previous string, take func(pgtx.DBTX) ([]db.Commission, error)) error {
+func move(ctx context.Context, u *work.Unit, previous db.CommissionStatus, take func(pgtx.DBTX) ([]db.Commission, error)) error {
 	return drain(moveBatch, func() (int, error) { return moveSome(ctx, u, previous, take) })
 }
 
 func moveSome(
-	ctx context.Context, u *work.Unit, previous string, take func(pgtx.DBTX) ([]db.Commission, error),
+	ctx context.Context, u *work.Unit, previous db.CommissionStatus, take func(pgtx.DBTX) ([]db.Commission, error),
 ) (n int, err error) {
 	err = u.Within(ctx, func(u *work.Unit) error {
 		taken, err := take(u.Tx)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/money/ledger"
@@ -269,7 +270,7 @@ func (b *builder) commissionRow(k *commission) {
 	}
 	k.before = status
 	if k.ended != nil {
-		b.move(k, ledger.Bucket(status), ledger.Sink, *k.ended)
+		b.move(k, ledger.Bucket(db.CommissionStatus(status)), ledger.Sink, *k.ended)
 		status, at, reason = k.endAs, *k.ended, &k.reason
 	}
 	key := [2]string{k.partner.id, k.currency}

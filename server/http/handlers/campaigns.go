@@ -62,10 +62,7 @@ func (s *Server) CreateCampaign(ctx context.Context, r api.CreateCampaignRequest
 	if err := schedule(&row, b.ScheduledAt, u.Now); err != nil {
 		return nil, err
 	}
-	err = queries.CampaignInsert(ctx, u.Later(), db.CampaignInsertParams{
-		ID: row.ID, OrgID: row.OrgID, ProgramID: row.ProgramID, Name: row.Name, Subject: row.Subject, Body: row.Body, GroupIds: row.GroupIds,
-		TagIds: row.TagIds, Statuses: row.Statuses, Status: row.Status, ScheduledAt: row.ScheduledAt, CreatedAt: u.Now, UpdatedAt: u.Now,
-	})
+	err = queries.CampaignInsert(ctx, u.Later(), db.CampaignInsertParams(row))
 	return api.CreateCampaign201JSONResponse(toCampaign(row)), err
 }
 
@@ -189,7 +186,7 @@ func lockCampaign(ctx context.Context, u *work.Unit, id string) (db.Campaign, er
 // editable locks a campaign and refuses one that is on its way or done.
 func editable(ctx context.Context, u *work.Unit, id string) (db.Campaign, error) {
 	row, err := lockCampaign(ctx, u, id)
-	if err == nil && !slices.Contains([]string{"draft", "scheduled", "paused"}, row.Status) {
+	if err == nil && !slices.Contains([]db.CampaignStatus{db.CampaignStatusDraft, db.CampaignStatusScheduled, db.CampaignStatusPaused}, row.Status) {
 		return row, problem.New(problem.CampaignNotEditable, "The campaign is %s; only a draft, a scheduled or a paused campaign can be changed or deleted.", row.Status)
 	}
 	return row, err

@@ -71,8 +71,8 @@ func (s *Server) ApproveCommission(ctx context.Context, r api.ApproveCommissionR
 	if r.Body != nil {
 		reason = r.Body.Reason
 	}
-	k.Status, k.ApprovedAt = string(rules.ApprovedStatus(opt.Value(k.MatureAt), u.Now)), &u.Now
-	err = decide(ctx, u, &k, "pending", "commission.approved", reason)
+	k.Status, k.ApprovedAt = rules.ApprovedStatus(opt.Value(k.MatureAt), u.Now), &u.Now
+	err = decide(ctx, u, &k, db.CommissionStatusPending, "commission.approved", reason)
 	return api.ApproveCommission200JSONResponse(toCommission(k)), err
 }
 
@@ -120,7 +120,7 @@ func rejectable(k db.Commission) error {
 
 // decide writes a decision on a commission with its event, its move of money
 // and its line in the audit log.
-func decide(ctx context.Context, u *work.Unit, k *db.Commission, previous, action string, reason *string) error {
+func decide(ctx context.Context, u *work.Unit, k *db.Commission, previous db.CommissionStatus, action string, reason *string) error {
 	k.UpdatedAt = u.Now
 	_, err := queries.CommissionSetStatus(ctx, u.Later(), db.CommissionSetStatusParams{
 		Status: k.Status, ApprovedAt: k.ApprovedAt, VoidedAt: k.VoidedAt, VoidReason: k.VoidReason, UpdatedAt: k.UpdatedAt, ID: k.ID,
@@ -134,7 +134,7 @@ func decide(ctx context.Context, u *work.Unit, k *db.Commission, previous, actio
 	}
 	return auditlog.Record(ctx, u, auditlog.Entry{
 		ProgramID: k.ProgramID, Action: action, TargetID: k.ID, Reason: reason,
-		Before: map[string]string{"status": previous}, After: map[string]string{"status": k.Status},
+		Before: map[string]db.CommissionStatus{"status": previous}, After: map[string]db.CommissionStatus{"status": k.Status},
 	})
 }
 

@@ -96,10 +96,7 @@ func (s *Server) CreateCoupon(ctx context.Context, r api.CreateCouponRequestObje
 		ID: ident.New(ident.Coupon), OrgID: u.OrgID, ProgramID: b.ProgramID, PartnerID: b.PartnerID, GroupID: b.GroupID, Code: b.Code,
 		ExternalID: b.ExternalID, Active: true, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
-	inserted, err := queries.CouponInsert(ctx, u.DB(), db.CouponInsertParams{
-		ID: coupon.ID, OrgID: coupon.OrgID, ProgramID: coupon.ProgramID, PartnerID: coupon.PartnerID, GroupID: coupon.GroupID,
-		Code: coupon.Code, ExternalID: coupon.ExternalID, CreatedAt: coupon.CreatedAt, UpdatedAt: coupon.UpdatedAt,
-	})
+	inserted, err := queries.CouponInsert(ctx, u.DB(), db.CouponInsertParams(coupon))
 	if err != nil {
 		return nil, err
 	}

@@ -190,7 +190,7 @@ func newCustomer(u *work.Unit, b *api.CustomerCreate, a attribution) db.Customer
 		CouponID: a.couponID, Processor: new("api"), TrackedBy: "api", LeadAt: u.Now, Metadata: metadata.Stored(b.Metadata), CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if b.Status != nil {
-		k.Status = string(*b.Status)
+		k.Status = db.CustomerStatus(*b.Status)
 	}
 	switch {
 	case a.click != nil:
@@ -206,11 +206,7 @@ func newCustomer(u *work.Unit, b *api.CustomerCreate, a attribution) db.Customer
 }
 
 func insertCustomer(ctx context.Context, u *work.Unit, k db.Customer) (bool, error) {
-	n, err := queries.CustomerInsert(ctx, u.DB(), db.CustomerInsertParams{
-		ID: k.ID, OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, ReferralID: k.ReferralID, LinkID: k.LinkID, CouponID: k.CouponID, ClickID: k.ClickID,
-		Processor: k.Processor, ExternalCustomerID: k.ExternalCustomerID, Email: k.Email, Name: k.Name, Identifier: k.Identifier, Status: k.Status,
-		TrackedBy: k.TrackedBy, LeadAt: k.LeadAt, Metadata: k.Metadata, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
-	})
+	n, err := queries.CustomerInsert(ctx, u.DB(), db.CustomerInsertParams(k))
 	return n == 1, err
 }
 
@@ -270,7 +266,7 @@ func (s *Server) UpdateCustomer(ctx context.Context, r api.UpdateCustomerRequest
 		k.Metadata = metadata.Stored(b.Metadata)
 	}
 	if b.Status != nil {
-		k.Status = string(*b.Status)
+		k.Status = db.CustomerStatus(*b.Status)
 	}
 	if opt.Value(k.Email) != opt.Value(before.Email) || opt.Value(k.PartnerID) != opt.Value(before.PartnerID) {
 		if err := s.checkAgain(ctx, u, k); err != nil {

@@ -167,9 +167,9 @@ func clearUnless[T any](field **T, given nullable.Nullable[T]) {
 }
 
 // setText sets a text that a body gives.
-func setText[E ~string](field *string, given *E) {
+func setText[F, E ~string](field *F, given *E) {
 	if given != nil {
-		*field = string(*given)
+		*field = F(*given)
 	}
 }
 

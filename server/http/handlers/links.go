@@ -119,11 +119,7 @@ func (s *Server) CreateLink(ctx context.Context, r api.CreateLinkRequestObject) 
 			return nil, err
 		}
 	}
-	err = queries.LinkInsert(ctx, u.Later(), db.LinkInsertParams{
-		ID: link.ID, OrgID: link.OrgID, ProgramID: link.ProgramID, PartnerID: link.PartnerID, Param: link.Param, Value: link.Value,
-		ValueKey: link.ValueKey, DestinationURL: link.DestinationURL, DestinationKey: link.DestinationKey, ShortSlug: link.ShortSlug,
-		Label: link.Label, CreatedAt: link.CreatedAt, UpdatedAt: link.UpdatedAt,
-	})
+	err = queries.LinkInsert(ctx, u.Later(), db.LinkInsertParams(link))
 	u.Record("affiliate_link.created", aboutLink(link), api.AffiliateLinkCreatedData{
 		LinkID: link.ID, PartnerID: link.PartnerID, URL: trackingURL(link.DestinationURL, link.Param, link.Value),
 		Param: link.Param, Value: link.Value, DestinationURL: link.DestinationURL,

@@ -109,7 +109,7 @@ func newProgram(u *work.Unit, b *api.ProgramCreate) (db.Program, error) {
 	}
 	p := db.Program{
 		ID: ident.New(ident.Program), OrgID: u.OrgID, Name: b.Name, ProductName: b.Name, WebsiteURL: b.WebsiteURL,
-		Currency: currency, Status: string(api.ProgramStatusActive), TermsURL: b.TermsURL, CookieDays: 30, URLParams: []string{"ref"},
+		Currency: currency, Status: db.ProgramStatusActive, TermsURL: b.TermsURL, CookieDays: 30, URLParams: []string{"ref"},
 		HoldingPeriodDays: 30, PayoutTerm: "net_30", PayoutMethods: distinct(texts(b.PayoutMethods)), BlockSelfReferrals: true,
 		BlockedCountries: countries(b.BlockedCountries), Processor: new("api"), CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
@@ -173,7 +173,7 @@ func patchProgram(p *db.Program, b *api.ProgramUpdate) {
 	change(&p.Name, b.Name)
 	change(&p.ProductName, b.ProductName)
 	change(&p.WebsiteURL, b.WebsiteURL)
-	change(&p.Status, (*string)(b.Status))
+	change(&p.Status, (*db.ProgramStatus)(b.Status))
 	changeOrClear(&p.TermsURL, b.TermsURL)
 	change(&p.CookieDays, b.CookieDays)
 	change(&p.CommissionOnNetRevenue, b.CommissionOnNetRevenue)

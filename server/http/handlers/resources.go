@@ -77,10 +77,7 @@ func (s *Server) CreateResource(ctx context.Context, r api.CreateResourceRequest
 	if row.Position, err = queries.ResourceEnd(ctx, u.Tx, db.ResourceEndParams{ProgramID: p.ID, OrgID: p.OrgID, Folder: opt.Value(row.Folder)}); err != nil {
 		return nil, err
 	}
-	err = queries.ResourceInsert(ctx, u.Later(), db.ResourceInsertParams{
-		ID: row.ID, OrgID: row.OrgID, ProgramID: row.ProgramID, Kind: row.Kind, Title: row.Title, URL: row.URL, Folder: row.Folder, GroupIds: row.GroupIds,
-		TagIds: row.TagIds, Position: row.Position, Published: row.Published, PublishedAt: row.PublishedAt, CreatedAt: u.Now, UpdatedAt: u.Now,
-	})
+	err = queries.ResourceInsert(ctx, u.Later(), db.ResourceInsertParams(row))
 	return api.CreateResource201JSONResponse(toResource(row)), err
 }
 

@@ -81,12 +81,12 @@ func (s *Server) ReviewRiskFlag(ctx context.Context, r api.ReviewRiskFlagRequest
 		return nil, err
 	}
 	if f.Status == "open" {
-		before := map[string]string{"status": f.Status}
+		before := map[string]db.RiskStatus{"status": f.Status}
 		f.Status = "reviewing"
 		if err := saveFlag(ctx, u, f); err != nil {
 			return nil, err
 		}
-		e := auditlog.Entry{ProgramID: f.ProgramID, Action: "risk_flag.reviewing", TargetID: f.ID, Before: before, After: map[string]string{"status": f.Status}}
+		e := auditlog.Entry{ProgramID: f.ProgramID, Action: "risk_flag.reviewing", TargetID: f.ID, Before: before, After: map[string]db.RiskStatus{"status": f.Status}}
 		if err := auditlog.Record(ctx, u, e); err != nil {
 			return nil, err
 		}
@@ -102,9 +102,9 @@ func (s *Server) ResolveRiskFlag(ctx context.Context, r api.ResolveRiskFlagReque
 	if err != nil {
 		return nil, err
 	}
-	before := map[string]string{"status": f.Status}
-	f.Status = string(api.RiskFlagResolutionResolved)
-	change(&f.Status, (*string)(b.Status))
+	before := map[string]db.RiskStatus{"status": f.Status}
+	f.Status = db.RiskStatusResolved
+	change(&f.Status, (*db.RiskStatus)(b.Status))
 	f.ResolvedAt, f.ResolvedBy, f.ResolutionNote = &u.Now, &u.Actor.User, &b.Note
 	if err := saveFlag(ctx, u, f); err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (s *Server) ResolveRiskFlag(ctx context.Context, r api.ResolveRiskFlagReque
 		RiskFlagID: f.ID, PartnerID: f.PartnerID, CustomerID: f.CustomerID, Kind: f.Kind, Severity: api.RiskFlagSeverity(f.Severity), Evidence: f.Evidence,
 		Status: api.RiskFlagResolution(f.Status), Note: b.Note, ResolvedBy: f.ResolvedBy,
 	})
-	if err := auditlog.Record(ctx, u, auditlog.Entry{ProgramID: f.ProgramID, Action: "risk_flag.resolved", TargetID: f.ID, Reason: &b.Note, Before: before, After: map[string]string{"status": f.Status}}); err != nil {
+	if err := auditlog.Record(ctx, u, auditlog.Entry{ProgramID: f.ProgramID, Action: "risk_flag.resolved", TargetID: f.ID, Reason: &b.Note, Before: before, After: map[string]db.RiskStatus{"status": f.Status}}); err != nil {
 		return nil, err
 	}
 	out, err := riskFlag(ctx, u, r.ID)
@@ -148,13 +148,13 @@ func toRiskFlag(r db.RiskFlagGetRow) api.RiskFlag {
 		ID: f.ID, Object: "risk_flag", Kind: f.Kind, Severity: api.RiskFlagSeverity(f.Severity), Status: api.RiskFlagStatus(f.Status), Evidence: f.Evidence,
 		ResolvedAt: f.ResolvedAt, ResolvedBy: f.ResolvedBy, ResolutionNote: f.ResolutionNote, CreatedAt: f.CreatedAt,
 	}
-	if f.PartnerID != nil && r.PartnerStatus != nil {
+	if f.PartnerID != nil && r.PartnerStatus != "" {
 		out.Partner = &api.RiskFlagPartner{
-			ID: *f.PartnerID, Email: opt.Value(r.PartnerEmail), Handle: opt.Value(r.PartnerHandle), DisplayName: r.PartnerDisplayName, Status: api.PartnerStatus(*r.PartnerStatus),
+			ID: *f.PartnerID, Email: opt.Value(r.PartnerEmail), Handle: opt.Value(r.PartnerHandle), DisplayName: r.PartnerDisplayName, Status: api.PartnerStatus(r.PartnerStatus),
 		}
 	}
-	if f.CustomerID != nil && r.CustomerStatus != nil {
-		out.Customer = &api.RiskFlagCustomer{ID: *f.CustomerID, Email: r.CustomerEmail, Name: r.CustomerName, Status: api.CustomerStatus(*r.CustomerStatus)}
+	if f.CustomerID != nil && r.CustomerStatus != "" {
+		out.Customer = &api.RiskFlagCustomer{ID: *f.CustomerID, Email: r.CustomerEmail, Name: r.CustomerName, Status: api.CustomerStatus(r.CustomerStatus)}
 	}
 	return out
 }

@@ -82,10 +82,7 @@ func (s *Server) CreateSequence(ctx context.Context, r api.CreateSequenceRequest
 		ID: ident.New(ident.Sequence), OrgID: p.OrgID, ProgramID: p.ID, Name: b.Name, Status: "active", Trigger: string(b.Trigger),
 		TriggerDays: b.TriggerDays, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
-	if err := queries.SequenceInsert(ctx, u.Later(), db.SequenceInsertParams{
-		ID: row.ID, OrgID: row.OrgID, ProgramID: row.ProgramID, Name: row.Name, Status: row.Status, Trigger: row.Trigger, TriggerDays: row.TriggerDays,
-		CreatedAt: u.Now, UpdatedAt: u.Now,
-	}); err != nil {
+	if err := queries.SequenceInsert(ctx, u.Later(), db.SequenceInsertParams(row)); err != nil {
 		return nil, err
 	}
 	for i, step := range b.Steps {
@@ -139,18 +136,18 @@ func (s *Server) DeleteSequence(ctx context.Context, r api.DeleteSequenceRequest
 
 // PauseSequence stops everybody at their step.
 func (s *Server) PauseSequence(ctx context.Context, r api.PauseSequenceRequestObject) (api.PauseSequenceResponseObject, error) {
-	q, err := setSequence(ctx, work.From(ctx), r.ID, "paused")
+	q, err := setSequence(ctx, work.From(ctx), r.ID, db.SequenceStatusPaused)
 	return api.PauseSequence200JSONResponse(q), err
 }
 
 // ResumeSequence lets everybody go on from their step.
 func (s *Server) ResumeSequence(ctx context.Context, r api.ResumeSequenceRequestObject) (api.ResumeSequenceResponseObject, error) {
-	q, err := setSequence(ctx, work.From(ctx), r.ID, "active")
+	q, err := setSequence(ctx, work.From(ctx), r.ID, db.SequenceStatusActive)
 	return api.ResumeSequence200JSONResponse(q), err
 }
 
 // setSequence sets the status; one that is there already stays untouched.
-func setSequence(ctx context.Context, u *work.Unit, id, status string) (api.Sequence, error) {
+func setSequence(ctx context.Context, u *work.Unit, id string, status db.SequenceStatus) (api.Sequence, error) {
 	row, err := lockSequence(ctx, u, id)
 	if err != nil {
 		return api.Sequence{}, err

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"rail/gen/api"
+	"rail/gen/db"
 	"rail/server/problem"
 	"rail/server/program/partner"
 	"rail/server/work"
@@ -21,7 +22,7 @@ func (s *Server) CreatePartnerSSO(ctx context.Context, r api.CreatePartnerSSOReq
 	if err != nil {
 		return nil, err
 	}
-	if p.Status != string(api.PartnerStatusActive) {
+	if p.Status != db.PartnerStatusActive {
 		return nil, problem.New(problem.PartnerNotActive, "The partner is %s; only an active partner can sign in.", p.Status)
 	}
 	life := signInLife

@@ -74,7 +74,7 @@ func (s *Server) RetrieveTaxFormStatus(ctx context.Context, r api.RetrieveTaxFor
 func (s *Server) CreateTaxFormStatus(ctx context.Context, r api.CreateTaxFormStatusRequestObject) (api.CreateTaxFormStatusResponseObject, error) {
 	u, b := work.From(ctx), r.Body
 	f := db.TaxFormStatus{
-		ID: ident.New(ident.TaxForm), OrgID: u.OrgID, PartnerID: b.PartnerID, Type: string(b.Type), Status: string(b.Status),
+		ID: ident.New(ident.TaxForm), OrgID: u.OrgID, PartnerID: b.PartnerID, Type: string(b.Type), Status: db.TaxFormState(b.Status),
 		EntityType: b.EntityType, CountryCode: opt.Upper(b.CountryCode), SignedAt: b.SignedAt, ExpiresAt: b.ExpiresAt, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if err := datesOf(&f, u.Now); err != nil {

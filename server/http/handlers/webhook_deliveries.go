@@ -124,11 +124,7 @@ func pingType(e db.WebhookEndpoint, b *api.PingWebhookEndpointJSONRequestBody) (
 }
 
 func insertDelivery(ctx context.Context, u *work.Unit, d db.WebhookDelivery) error {
-	return queries.WebhookDeliveryInsert(ctx, u.Later(), db.WebhookDeliveryInsertParams{
-		ID: d.ID, OrgID: d.OrgID, ProgramID: d.ProgramID, EndpointID: d.EndpointID, EventID: d.EventID, EventType: d.EventType, Body: d.Body,
-		Status: d.Status, Attempts: d.Attempts, ResponseCode: d.ResponseCode, Error: d.Error, DurationMs: d.DurationMs, IsTest: d.IsTest, ReplayOf: d.ReplayOf,
-		LastAttemptAt: d.LastAttemptAt, NextAttemptAt: d.NextAttemptAt, FinishedAt: d.FinishedAt, CreatedAt: d.CreatedAt,
-	})
+	return queries.WebhookDeliveryInsert(ctx, u.Later(), db.WebhookDeliveryInsertParams(d))
 }
 
 // ReplayWebhookDelivery queues a delivery again, under a new id; the old one

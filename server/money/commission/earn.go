@@ -38,15 +38,15 @@ func (e earned) write(ctx context.Context, u *work.Unit) error {
 	status := rules.InitialStatus(e.choice.ApprovalMode, e.matureAt, u.Now)
 	k := db.Commission{
 		ID: ident.New(ident.Commission), OrgID: u.OrgID, ProgramID: e.programID, PartnerID: e.partnerID, SaleID: e.saleID,
-		CustomerID: &e.customerID, FlowID: &e.choice.FlowID, FlowBranchID: e.choice.BranchID, Kind: "referral", AmountMinor: e.amount,
-		RevenueMinor: e.base, RateType: (*string)(&e.rate.RateType), RateValue: &e.rate.RateValue, Currency: e.currency, Status: string(status),
+		CustomerID: &e.customerID, FlowID: &e.choice.FlowID, FlowBranchID: e.choice.BranchID, Kind: db.CommissionKindReferral, AmountMinor: e.amount,
+		RevenueMinor: e.base, RateType: (*string)(&e.rate.RateType), RateValue: &e.rate.RateValue, Currency: e.currency, Status: status,
 		MatureAt: &e.matureAt, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if e.choice.ApprovalMode == rules.ApproveAfterDays && e.choice.ApprovalDelayDays != nil {
 		at := rules.ApprovesAt(u.Now, *e.choice.ApprovalDelayDays)
 		k.ApproveAt = &at
 	}
-	if status != rules.StatusPending {
+	if status != db.CommissionStatusPending {
 		k.ApprovedAt = &u.Now
 	}
 	if err := add(ctx, u, k); err != nil || !e.enrols {
@@ -59,12 +59,12 @@ func (e earned) write(ctx context.Context, u *work.Unit) error {
 // two states cannot tell the true one (decisions, 103).
 func tell(u *work.Unit, k db.Commission) {
 	subject := event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}
-	told := rules.CreatedEventStatus(rules.Status(k.Status))
+	told := rules.CreatedEventStatus(k.Status)
 	u.Record("commission.created", subject, api.CommissionCreatedData{
 		CommissionID: k.ID, SaleID: k.SaleID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
 		Status: api.CommissionCreatedStatus(told), RuleID: k.FlowID, MatureAt: k.MatureAt,
 	})
-	if string(told) != k.Status {
+	if told != k.Status {
 		u.Record("commission.updated", subject, api.CommissionUpdatedData{
 			CommissionID: k.ID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
 			Status: api.CommissionStatus(k.Status), PreviousStatus: api.CommissionStatus(told),
@@ -74,7 +74,7 @@ func tell(u *work.Unit, k db.Commission) {
 
 // switchGroup moves the partner where a switch_group flow says so; it takes
 // effect from the next event on (decisions, 131).
-func switchGroup(ctx context.Context, u *work.Unit, programID, status string, flows []rules.Flow, f *rules.Facts) error {
+func switchGroup(ctx context.Context, u *work.Unit, programID string, status db.PartnerStatus, flows []rules.Flow, f *rules.Facts) error {
 	to, fires := rules.SwitchTarget(flows, f)
 	if !fires || f.Partner.GroupID != nil && *f.Partner.GroupID == to.TargetGroupID {
 		return nil

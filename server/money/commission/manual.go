@@ -31,17 +31,17 @@ func Grant(ctx context.Context, u *work.Unit, m Manual) (db.Commission, error) {
 	if err != nil {
 		return db.Commission{}, err
 	}
-	kind, matureAt := "reward", rules.MatureAt(u.Now, m.HoldingPeriodDays)
+	kind, matureAt := db.CommissionKindReward, rules.MatureAt(u.Now, m.HoldingPeriodDays)
 	if m.AmountMinor < 0 {
-		kind, matureAt = "clawback", u.Now
+		kind, matureAt = db.CommissionKindClawback, u.Now
 	}
 	k := db.Commission{
 		ID: ident.New(ident.Commission), OrgID: u.OrgID, ProgramID: m.ProgramID, PartnerID: m.PartnerID, SaleID: m.SaleID,
 		CustomerID: m.CustomerID, Kind: kind, AmountMinor: m.AmountMinor, Currency: m.Currency,
-		Status: string(rules.InitialStatus(rules.ApproveImmediately, matureAt, u.Now)), MatureAt: &matureAt, ApprovedAt: &u.Now,
+		Status: rules.InitialStatus(rules.ApproveImmediately, matureAt, u.Now), MatureAt: &matureAt, ApprovedAt: &u.Now,
 		RefundedBeforeMinor: refunded, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
-	if err := add(ctx, u, k); err != nil || kind != "reward" {
+	if err := add(ctx, u, k); err != nil || kind != db.CommissionKindReward {
 		return k, err
 	}
 	return k, sequence.Earned(ctx, u.Later(), k)
@@ -62,17 +62,12 @@ func (m Manual) refundedBefore(ctx context.Context, u *work.Unit) (int64, error)
 // add puts a new commission, its ledger entry and its events behind the writes
 // of the call.
 func add(ctx context.Context, u *work.Unit, k db.Commission) error {
-	err := queries.CommissionInsert(ctx, u.Later(), db.CommissionInsertParams{
-		ID: k.ID, OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, SaleID: k.SaleID, CustomerID: k.CustomerID,
-		FlowID: k.FlowID, FlowBranchID: k.FlowBranchID, Kind: k.Kind, AmountMinor: k.AmountMinor, RevenueMinor: k.RevenueMinor,
-		RateType: k.RateType, RateValue: k.RateValue, Currency: k.Currency, Status: k.Status, MatureAt: k.MatureAt, ApproveAt: k.ApproveAt,
-		ApprovedAt: k.ApprovedAt, Metadata: k.Metadata, RefundedBeforeMinor: k.RefundedBeforeMinor, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
-	})
+	err := queries.CommissionInsert(ctx, u.Later(), db.CommissionInsertParams(k))
 	if err != nil {
 		return err
 	}
 	tell(u, k)
-	if k.Kind == "reward" && k.SaleID != nil {
+	if k.Kind == db.CommissionKindReward && k.SaleID != nil {
 		if err := report.TouchCommission(ctx, u, k); err != nil {
 			return err
 		}

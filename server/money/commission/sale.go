@@ -261,7 +261,7 @@ func (r *recording) counters(k db.SaleCustomerCountersRow, p db.SalePartnerCount
 
 // earns tells whether rules are asked at all (decisions, 48 and 86).
 func (r *recording) earns() bool {
-	return r.who.Customer.PartnerID != nil && r.who.PartnerStatus == "active" && r.who.Customer.Status != "suspended"
+	return r.who.Customer.PartnerID != nil && r.who.PartnerStatus == string(db.PartnerStatusActive) && r.who.Customer.Status != db.CustomerStatusSuspended
 }
 
 // decide returns the commission of the sale, or why there is none.
@@ -271,7 +271,7 @@ func (r *recording) decide(saleID string) (*earned, *api.SaleWarning, error) {
 		return nil, warn(rules.WarnNoPartner, "The customer is attributed to no partner."), nil
 	case r.who.Customer.Status == "suspended":
 		return nil, warn(rules.WarnNoCommission, "The customer is suspended; its sales pay nothing."), nil
-	case r.who.PartnerStatus != "active":
+	case r.who.PartnerStatus != string(db.PartnerStatusActive):
 		return nil, warn(rules.WarnNoCommission, "The partner is "+r.who.PartnerStatus+"; its customers' sales pay nothing."), nil
 	}
 	choice, ok := rules.Choose(r.flows, &r.facts)
@@ -357,7 +357,7 @@ func (r *recording) write(ctx context.Context, u *work.Unit) (db.Sale, error) {
 	if !r.earns() {
 		return sale, nil
 	}
-	return sale, switchGroup(ctx, u, r.ProgramID, r.who.PartnerStatus, r.flows, &r.facts)
+	return sale, switchGroup(ctx, u, r.ProgramID, db.PartnerStatus(r.who.PartnerStatus), r.flows, &r.facts)
 }
 
 func (r *recording) sale(u *work.Unit) db.Sale {
@@ -371,20 +371,14 @@ func (r *recording) sale(u *work.Unit) db.Sale {
 }
 
 func insert(ctx context.Context, u *work.Unit, s db.Sale) error {
-	return queries.SaleInsert(ctx, u.Later(), db.SaleInsertParams{
-		ID: s.ID, OrgID: s.OrgID, ProgramID: s.ProgramID, CustomerID: s.CustomerID, PartnerID: s.PartnerID, ExternalChargeID: s.ExternalChargeID,
-		ExternalPaymentIntentID: s.ExternalPaymentIntentID, Processor: s.Processor, AmountMinor: s.AmountMinor, TaxMinor: s.TaxMinor,
-		Currency: s.Currency, BillingType: s.BillingType, Interval: s.Interval, ProductID: s.ProductID, ProductName: s.ProductName,
-		IsFirstSale: s.IsFirstSale, ActivityOutcome: s.ActivityOutcome, Warnings: s.Warnings, OccurredAt: s.OccurredAt, Metadata: s.Metadata,
-		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
-	})
+	return queries.SaleInsert(ctx, u.Later(), db.SaleInsertParams(s))
 }
 
 // convert moves the customer and, once, its referral (decisions, 72 and 85).
 func (r *recording) convert(ctx context.Context, u *work.Unit, sale db.Sale) error {
 	k := r.who.Customer
-	status := "active"
-	if k.Status == "suspended" {
+	status := db.CustomerStatusActive
+	if k.Status == db.CustomerStatusSuspended {
 		status = k.Status
 	}
 	if status != k.Status || k.ConvertedAt == nil {
@@ -401,6 +395,6 @@ func (r *recording) convert(ctx context.Context, u *work.Unit, sale db.Sale) err
 	u.Record("referral.converted", event.Subject{ProgramID: sale.ProgramID, PartnerID: *k.PartnerID, ID: *k.ReferralID},
 		api.ReferralConvertedData{ReferralID: *k.ReferralID, CustomerID: k.ID, PartnerID: *k.PartnerID, SaleID: sale.ID})
 	return queries.ReferralSetStatus(ctx, u.Later(), db.ReferralSetStatusParams{
-		Status: "converted", UpdatedAt: u.Now, ID: *k.ReferralID, OrgID: k.OrgID,
+		Status: db.ReferralStatusConverted, UpdatedAt: u.Now, ID: *k.ReferralID, OrgID: k.OrgID,
 	})
 }

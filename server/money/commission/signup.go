@@ -14,7 +14,7 @@ type Signup struct {
 	Customer          db.Customer
 	ProgramCurrency   string
 	HoldingPeriodDays int64
-	PartnerStatus     string
+	PartnerStatus     db.PartnerStatus
 	PartnerGroupID    *string
 	PartnerCountry    *string
 	ClickCountry      *string
@@ -30,7 +30,7 @@ func SignupFlows(u *work.Unit, partnerID string) db.FlowsAskedParams {
 // read. A round trip reads the counters and tags that their conditions ask for,
 // another flows that this server meets for the first time.
 func Welcome(ctx context.Context, u *work.Unit, s Signup, stored []db.FlowsAskedRow) error {
-	if len(stored) == 0 || s.Customer.PartnerID == nil || s.PartnerStatus != "active" || s.Customer.Status == "suspended" {
+	if len(stored) == 0 || s.Customer.PartnerID == nil || s.PartnerStatus != db.PartnerStatusActive || s.Customer.Status == db.CustomerStatusSuspended {
 		return nil
 	}
 	facts := s.facts()

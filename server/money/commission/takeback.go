@@ -21,7 +21,7 @@ func Void(ctx context.Context, u *work.Unit, k db.Commission, reason string) err
 		CommissionID: k.ID, SaleID: k.SaleID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency, Reason: reason,
 	})
 	from := k.Status
-	k.Status = "voided"
+	k.Status = db.CommissionStatusVoided
 	return ledger.Move(ctx, u.Later(), from, ledger.Of(k, u.Now))
 }
 
@@ -33,7 +33,7 @@ func Shrunk(ctx context.Context, u *work.Unit, k db.Commission, part int64) erro
 		Status: api.CommissionStatus(k.Status), PreviousStatus: api.CommissionStatus(k.Status),
 	})
 	from := k.Status
-	k.Status, k.AmountMinor = "voided", part // of the part; the commission keeps its own
+	k.Status, k.AmountMinor = db.CommissionStatusVoided, part // of the part; the commission keeps its own
 	return ledger.Move(ctx, u.Later(), from, ledger.Of(k, u.Now))
 }
 
@@ -41,9 +41,9 @@ func Shrunk(ctx context.Context, u *work.Unit, k db.Commission, part int64) erro
 // reward that gives part of a paid deduction back; it names its origin
 // (decisions, 108).
 func clawback(u *work.Unit, k db.Commission, part int64) db.Commission {
-	kind := "clawback"
+	kind := db.CommissionKindClawback
 	if part < 0 {
-		kind = "reward"
+		kind = db.CommissionKindReward
 	}
 	origin, err := json.Marshal(map[string]string{"commission_id": k.ID})
 	if err != nil {
@@ -51,7 +51,7 @@ func clawback(u *work.Unit, k db.Commission, part int64) db.Commission {
 	}
 	return db.Commission{
 		ID: ident.New(ident.Commission), OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, SaleID: k.SaleID, CustomerID: k.CustomerID,
-		FlowID: k.FlowID, FlowBranchID: k.FlowBranchID, Kind: kind, AmountMinor: -part, Currency: k.Currency, Status: "due",
+		FlowID: k.FlowID, FlowBranchID: k.FlowBranchID, Kind: kind, AmountMinor: -part, Currency: k.Currency, Status: db.CommissionStatusDue,
 		MatureAt: &u.Now, ApprovedAt: &u.Now, Metadata: origin, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 }

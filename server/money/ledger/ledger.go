@@ -32,9 +32,10 @@ const (
 // Commission is what the ledger needs to know of a commission; Status is the
 // present one.
 type Commission struct {
-	OrgID, ProgramID, PartnerID, ID, Currency, Status string
-	AmountMinor                                       int64
-	At                                                clock.Time
+	OrgID, ProgramID, PartnerID, ID, Currency string
+	Status                                    db.CommissionStatus
+	AmountMinor                               int64
+	At                                        clock.Time
 }
 
 // Entry is one row of the ledger.
@@ -48,13 +49,13 @@ type Entry struct {
 var queries = db.New()
 
 // Bucket returns the bucket that holds the money of a commission in status.
-func Bucket(status string) string {
+func Bucket(status db.CommissionStatus) string {
 	switch status {
-	case "pending", "approved":
+	case db.CommissionStatusPending, db.CommissionStatusApproved:
 		return Pending
-	case "due":
+	case db.CommissionStatusDue:
 		return Due
-	case "paid":
+	case db.CommissionStatusPaid:
 		return Paid
 	default: // rejected, voided
 		return Sink
@@ -94,7 +95,7 @@ func Earn(ctx context.Context, tx pgtx.DBTX, k Commission) error {
 
 // Move writes what changes of status from an old one mean for the money: nothing
 // where both statuses share a bucket.
-func Move(ctx context.Context, tx pgtx.DBTX, from string, commissions ...Commission) error {
+func Move(ctx context.Context, tx pgtx.DBTX, from db.CommissionStatus, commissions ...Commission) error {
 	var entries []Entry
 	for _, k := range commissions {
 		if Bucket(from) != Bucket(k.Status) {
@@ -120,7 +121,7 @@ func (k Commission) entry(from, to string) Entry {
 // Moved writes what follows from commissions' change of status: the moves of their
 // money between buckets, and commission.updated. The rows themselves have been, or
 // are being, changed by the caller in the same transaction.
-func Moved(ctx context.Context, u *work.Unit, previous string, rows ...db.Commission) error {
+func Moved(ctx context.Context, u *work.Unit, previous db.CommissionStatus, rows ...db.Commission) error {
 	moved := make([]Commission, len(rows))
 	for i, k := range rows {
 		moved[i] = Of(k, u.Now)

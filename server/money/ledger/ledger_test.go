@@ -104,7 +104,7 @@ func stored(t *testing.T, pool *pgxpool.Pool) map[string]triple {
 	return out
 }
 
-func commission(i int, status string) Commission {
+func commission(i int, status db.CommissionStatus) Commission {
 	return Commission{
 		OrgID: orgID, ProgramID: programID, PartnerID: partnerIDs[i%len(partnerIDs)], ID: ident.New(ident.Commission),
 		Currency: []string{"USD", "EUR"}[i%2], Status: status, AmountMinor: int64(i%97 + 1), At: clock.System{}.Now(),
@@ -112,7 +112,7 @@ func commission(i int, status string) Commission {
 }
 
 func TestBucket(t *testing.T) {
-	for status, want := range map[string]string{
+	for status, want := range map[db.CommissionStatus]string{
 		"pending": Pending, "approved": Pending, "due": Due, "paid": Paid, "rejected": Sink, "voided": Sink,
 	} {
 		require.Equal(t, want, Bucket(status), status)
@@ -134,7 +134,7 @@ func TestMoves(t *testing.T) {
 	}
 	expect(triple{pending: 500})
 	for _, step := range []struct {
-		status string
+		status db.CommissionStatus
 		want   triple
 	}{
 		{"approved", triple{pending: 500}}, {"due", triple{due: 500}}, {"paid", triple{paid: 500}}, {"due", triple{due: 500}},
@@ -245,7 +245,7 @@ func one(ctx context.Context, tx *pgtx.Tx, k Commission, rnd *rand.Rand) error {
 		}
 		tx.Undo()
 	}
-	k.Status = []string{"approved", "due", "voided"}[rnd.IntN(3)]
+	k.Status = []db.CommissionStatus{"approved", "due", "voided"}[rnd.IntN(3)]
 	if err := Move(ctx, tx.Later(), "pending", k); err != nil {
 		return err
 	}

@@ -78,14 +78,11 @@ func Generate(ctx context.Context, u *work.Unit, o Order) (b db.PayoutBatch, cre
 
 // open makes the month's batch.
 func (o Order) open(ctx context.Context, u *work.Unit) (db.PayoutBatch, error) {
-	p := db.BatchInsertParams{
+	b := db.PayoutBatch{
 		ID: ident.New(ident.Batch), OrgID: u.OrgID, ProgramID: o.Program.ID, PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd,
 		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
-	return db.PayoutBatch{
-		ID: p.ID, OrgID: p.OrgID, ProgramID: p.ProgramID, PeriodMonth: p.PeriodMonth, PeriodEnd: p.PeriodEnd,
-		CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
-	}, queries.BatchInsert(ctx, u.Later(), p)
+	return b, queries.BatchInsert(ctx, u.Later(), db.BatchInsertParams(b))
 }
 
 // join leaves the order to a run that works on the same, and tells whether there

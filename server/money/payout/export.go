@@ -196,7 +196,7 @@ func (f File) leaves(p db.PayoutsToFileRow, to string) Left {
 	case f.Currency != "" && p.Payout.Currency != f.Currency:
 		left.Why, left.Elsewhere = "it is in "+p.Payout.Currency, true
 	case p.Partner.Status != "active":
-		left.Why = "its partner is " + p.Partner.Status
+		left.Why = "its partner is " + string(p.Partner.Status)
 	case made != wanted:
 		left.Why = fmt.Sprintf("it was made for %s, and its partner now wants %s", made, wanted)
 	case f.HoldOnHighRisk && p.Held:

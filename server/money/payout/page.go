@@ -188,7 +188,7 @@ func add(p *db.PayoutsInsertParams, y db.Payout) {
 	p.PartnerIds = append(p.PartnerIds, y.PartnerID)
 	p.Amounts = append(p.Amounts, y.AmountMinor)
 	p.Currencies = append(p.Currencies, y.Currency)
-	p.Statuses = append(p.Statuses, y.Status)
+	p.Statuses = append(p.Statuses, string(y.Status))
 	p.Methods = append(p.Methods, opt.Value(y.Method))
 	p.Reasons = append(p.Reasons, opt.Value(y.Reason))
 	p.ReasonTexts = append(p.ReasonTexts, opt.Value(y.ReasonText))
@@ -197,7 +197,7 @@ func add(p *db.PayoutsInsertParams, y db.Payout) {
 func judge(p *db.PayoutsReevaluateParams, y db.Payout) {
 	p.Ids = append(p.Ids, y.ID)
 	p.Amounts = append(p.Amounts, y.AmountMinor)
-	p.Statuses = append(p.Statuses, y.Status)
+	p.Statuses = append(p.Statuses, string(y.Status))
 	p.Methods = append(p.Methods, opt.Value(y.Method))
 	p.Reasons = append(p.Reasons, opt.Value(y.Reason))
 	p.ReasonTexts = append(p.ReasonTexts, opt.Value(y.ReasonText))

@@ -1,6 +1,9 @@
 package rules
 
-import "rail/server/clock"
+import (
+	"rail/gen/db"
+	"rail/server/clock"
+)
 
 // ApprovalMode tells how a flow's commissions are approved.
 type ApprovalMode string
@@ -12,36 +15,23 @@ const (
 	ApproveManually    ApprovalMode = "manual"
 )
 
-// Status is the state of a commission.
-type Status string
-
-// The states of a commission.
-const (
-	StatusPending  Status = "pending"
-	StatusApproved Status = "approved"
-	StatusDue      Status = "due"
-	StatusPaid     Status = "paid"
-	StatusRejected Status = "rejected"
-	StatusVoided   Status = "voided"
-)
-
 // InitialStatus returns the state of a new commission: pending where somebody or
 // time must approve it first, else as ApprovedStatus. A commission made by hand
 // is approved immediately (decisions, 102 and 200).
-func InitialStatus(mode ApprovalMode, matureAt, now clock.Time) Status {
+func InitialStatus(mode ApprovalMode, matureAt, now clock.Time) db.CommissionStatus {
 	if mode != ApproveImmediately {
-		return StatusPending
+		return db.CommissionStatusPending
 	}
 	return ApprovedStatus(matureAt, now)
 }
 
 // ApprovedStatus returns the state of a commission at its approval: due once the
 // holding period has run, else approved.
-func ApprovedStatus(matureAt, now clock.Time) Status {
+func ApprovedStatus(matureAt, now clock.Time) db.CommissionStatus {
 	if matureAt.After(now.Time) {
-		return StatusApproved
+		return db.CommissionStatusApproved
 	}
-	return StatusDue
+	return db.CommissionStatusDue
 }
 
 // MatureAt returns when a commission can be paid: holdingDays periods of 24
@@ -56,9 +46,9 @@ func ApprovesAt(createdAt clock.Time, delayDays int64) clock.Time { return creat
 // CreatedEventStatus returns the status that commission.created tells: due if
 // payable now, else pending. Where it differs from the true one, a
 // commission.updated follows (decisions, 103).
-func CreatedEventStatus(s Status) Status {
-	if s == StatusDue {
-		return StatusDue
+func CreatedEventStatus(s db.CommissionStatus) db.CommissionStatus {
+	if s == db.CommissionStatusDue {
+		return db.CommissionStatusDue
 	}
-	return StatusPending
+	return db.CommissionStatusPending
 }

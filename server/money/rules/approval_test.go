@@ -4,18 +4,20 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"rail/gen/db"
 )
 
 func TestInitialStatus(t *testing.T) {
 	t.Parallel()
 	now := when("2026-05-01")
 	later := now.Days(1)
-	require.Equal(t, StatusApproved, InitialStatus(ApproveImmediately, later, now))
-	require.Equal(t, StatusDue, InitialStatus(ApproveImmediately, now, now))
-	require.Equal(t, StatusDue, InitialStatus(ApproveImmediately, now, later))
-	require.Equal(t, StatusPending, InitialStatus(ApproveAfterDays, now, later))
-	require.Equal(t, StatusPending, InitialStatus(ApproveManually, now, later))
-	require.Equal(t, StatusDue, ApprovedStatus(now, now))
+	require.Equal(t, db.CommissionStatusApproved, InitialStatus(ApproveImmediately, later, now))
+	require.Equal(t, db.CommissionStatusDue, InitialStatus(ApproveImmediately, now, now))
+	require.Equal(t, db.CommissionStatusDue, InitialStatus(ApproveImmediately, now, later))
+	require.Equal(t, db.CommissionStatusPending, InitialStatus(ApproveAfterDays, now, later))
+	require.Equal(t, db.CommissionStatusPending, InitialStatus(ApproveManually, now, later))
+	require.Equal(t, db.CommissionStatusDue, ApprovedStatus(now, now))
 }
 
 func TestTimesOfApproval(t *testing.T) {
@@ -28,7 +30,7 @@ func TestTimesOfApproval(t *testing.T) {
 
 func TestCreatedEventStatus(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, StatusDue, CreatedEventStatus(StatusDue))
-	require.Equal(t, StatusPending, CreatedEventStatus(StatusPending))
-	require.Equal(t, StatusPending, CreatedEventStatus(StatusApproved))
+	require.Equal(t, db.CommissionStatusDue, CreatedEventStatus(db.CommissionStatusDue))
+	require.Equal(t, db.CommissionStatusPending, CreatedEventStatus(db.CommissionStatusPending))
+	require.Equal(t, db.CommissionStatusPending, CreatedEventStatus(db.CommissionStatusApproved))
 }

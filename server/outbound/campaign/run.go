@@ -62,8 +62,10 @@ func move(ctx context.Context, pool *pgxpool.Pool, id, org string, now clock.Tim
 }
 
 // within works on a campaign that is still in the state and free.
-func within(ctx context.Context, pool *pgxpool.Pool, id, org, status string,
-	work func(*pgtx.Tx, db.Campaign) error) error {
+func within(
+	ctx context.Context, pool *pgxpool.Pool, id, org string, status db.CampaignStatus,
+	work func(*pgtx.Tx, db.Campaign) error,
+) error {
 	return pgtx.WithinUnhurried(ctx, pool, func(tx *pgtx.Tx) error {
 		c, err := queries.CampaignTake(ctx, tx, db.CampaignTakeParams{ID: id, OrgID: org, Status: status})
 		if errors.Is(err, pgx.ErrNoRows) {

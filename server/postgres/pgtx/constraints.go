@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"rail/gen/constraint"
 )
 
 // Constraint says what a violation of a named constraint means.
@@ -19,23 +21,33 @@ const (
 	Raced
 )
 
+// raced are the primary keys that two requests can make at once; those of other
+// tables are random.
+var raced = map[constraint.Name]bool{
+	constraint.CampaignRecipientsPkey: true,
+	constraint.IdempotencyKeysPkey:    true,
+	constraint.KeyFingerprintsPkey:    true,
+	constraint.MailUnsubscribesPkey:   true,
+	constraint.PartnerAddressesPkey:   true,
+	constraint.PartnerTagsPkey:        true,
+	constraint.ReportSpansPkey:        true,
+	constraint.ReportSumsPkey:         true,
+	constraint.SequenceEnrolmentsPkey: true,
+	constraint.SequenceStepsPkey:      true,
+	constraint.TalliesPkey:            true,
+	constraint.TallyEntriesPkey:       true,
+	constraint.TrackingValuesPkey:     true,
+	constraint.WebhookLeasesPkey:      true,
+}
+
 // ConstraintMeaning maps a constraint or unique index by its name. Unique
 // values and references can be taken, or go, between a look and a write;
 // checks cannot fail unless code is wrong.
 func ConstraintMeaning(name string) Constraint {
-	switch {
-	case strings.HasSuffix(name, "_key"), strings.HasSuffix(name, "_fkey"):
+	if strings.HasSuffix(name, "_key") || strings.HasSuffix(name, "_fkey") || raced[constraint.Name(name)] {
 		return Raced
-	default: // _check, _pkey, _append_only
-		if name == "tracking_values_pkey" || name == "idempotency_keys_pkey" || name == "partner_tags_pkey" ||
-			name == "report_sums_pkey" || name == "report_spans_pkey" || name == "webhook_leases_pkey" ||
-			name == "partner_addresses_pkey" || name == "campaign_recipients_pkey" || name == "sequence_steps_pkey" ||
-			name == "sequence_enrolments_pkey" || name == "mail_unsubscribes_pkey" ||
-			name == "tallies_pkey" || name == "tally_entries_pkey" || name == "key_fingerprints_pkey" {
-			return Raced
-		}
-		return Bug
 	}
+	return Bug // _check, _pkey, _append_only, _paid_final
 }
 
 // Again reports whether the whole work should run once more: it lost a race, a

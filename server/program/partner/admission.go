@@ -36,9 +36,9 @@ func Create(ctx context.Context, u *work.Unit, c Candidate, pending bool) (db.Pa
 	if err := metadata.Check(c.Metadata, "metadata"); err != nil {
 		return db.Partner{}, err
 	}
-	status := api.PartnerStatusActive
+	status := db.PartnerStatusActive
 	if pending {
-		status = api.PartnerStatusPending
+		status = db.PartnerStatusPending
 	}
 	p, err := enterTaxed(ctx, u, c, status)
 	if err != nil {
@@ -52,7 +52,7 @@ func Create(ctx context.Context, u *work.Unit, c Candidate, pending bool) (db.Pa
 
 // enterTaxed admits and writes a partner, and asks for its tax form where the
 // program wants one.
-func enterTaxed(ctx context.Context, u *work.Unit, c Candidate, status api.PartnerStatus) (db.Partner, error) {
+func enterTaxed(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStatus) (db.Partner, error) {
 	n, err := admit(ctx, u, c, status)
 	if err != nil {
 		return n.Partner, err
@@ -71,7 +71,7 @@ type newcomer struct {
 
 // admit looks everything up in one round trip and refuses who may not enter.
 // The lock on the stem makes those who would derive the same handle take turns.
-func admit(ctx context.Context, u *work.Unit, c Candidate, status api.PartnerStatus) (newcomer, error) {
+func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStatus) (newcomer, error) {
 	var prog db.Program
 	var group db.Group
 	var held db.Partner
@@ -124,7 +124,7 @@ func admit(ctx context.Context, u *work.Unit, c Candidate, status api.PartnerSta
 	p := db.Partner{
 		ID: ident.New(ident.Partner), OrgID: org, ProgramID: program, GroupID: &group.ID, Email: c.Email,
 		FirstName: c.FirstName, LastName: c.LastName, CompanyName: c.CompanyName, WebsiteURL: c.WebsiteURL,
-		CountryCode: c.CountryCode, Handle: slug.Unused(stem, handleMax, taken), Status: string(status),
+		CountryCode: c.CountryCode, Handle: slug.Unused(stem, handleMax, taken), Status: status,
 		EmailFirstReferral: true, EmailNewReferral: true, EmailPayoutPaid: true, Metadata: metadata.Stored(c.Metadata),
 		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
@@ -147,7 +147,7 @@ func mayEnter(prog db.Program, group db.Group, country *string) error {
 	if country != nil && slices.Contains(prog.BlockedCountries, *country) {
 		return problem.On("country_code", problem.CountryBlocked, "The program takes no partners from %s.", *country)
 	}
-	if prog.Status == string(api.ProgramStatusPaused) {
+	if prog.Status == db.ProgramStatusPaused {
 		return problem.New(problem.ProgramPaused, "The program is paused; it takes no new partners.")
 	}
 	return nil
@@ -160,11 +160,7 @@ func emailTaken(held db.Partner) error {
 // enter writes a new partner with its handle. Where another has taken the email
 // or the handle since admit looked, a constraint makes the work run again.
 func enter(ctx context.Context, u *work.Unit, p db.Partner) error {
-	if _, err := queries.PartnerInsert(ctx, u.Later(), db.PartnerInsertParams{
-		ID: p.ID, OrgID: p.OrgID, ProgramID: p.ProgramID, GroupID: p.GroupID, Email: p.Email, FirstName: p.FirstName,
-		LastName: p.LastName, CompanyName: p.CompanyName, WebsiteURL: p.WebsiteURL, CountryCode: p.CountryCode,
-		Handle: p.Handle, Status: p.Status, Metadata: p.Metadata, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
-	}); err != nil {
+	if _, err := queries.PartnerInsert(ctx, u.Later(), db.PartnerInsertParams(p)); err != nil {
 		return err
 	}
 	take := db.PartnerUnsubscribesTakeParams{ProgramID: p.ProgramID, OrgID: p.OrgID, Email: p.Email, ID: p.ID}
@@ -176,7 +172,7 @@ func enter(ctx context.Context, u *work.Unit, p db.Partner) error {
 		PartnerID: p.ID, Email: p.Email, Handle: p.Handle, Status: api.PartnerCreateStatus(p.Status),
 		GroupID: p.GroupID,
 	})
-	if err := claimHandle(ctx, u, p); err != nil || p.Status != string(api.PartnerStatusActive) {
+	if err := claimHandle(ctx, u, p); err != nil || p.Status != db.PartnerStatusActive {
 		return err
 	}
 	return sequence.Welcome(ctx, u.Later(), p, u.Now)

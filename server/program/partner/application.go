@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -39,13 +38,13 @@ func Apply(ctx context.Context, u *work.Unit, c Candidate, answers json.RawMessa
 	held, err := queries.PartnerByEmail(ctx, u.Tx, db.PartnerByEmailParams{
 		ProgramID: c.ProgramID, OrgID: u.OrgID, Email: c.Email,
 	})
-	if err == nil && held.Status == "declined" {
+	if err == nil && held.Status == db.PartnerStatusDeclined {
 		return applyAgain(ctx, u, held, c, answers)
 	}
 	if err := work.IgnoreNoRows(err); err != nil {
 		return db.Application{}, err
 	}
-	p, err := enterTaxed(ctx, u, c, api.PartnerStatusPending)
+	p, err := enterTaxed(ctx, u, c, db.PartnerStatusPending)
 	if err != nil {
 		return db.Application{}, err
 	}
@@ -71,7 +70,7 @@ func applyAgain(
 	if err := mayEnter(prog, db.Group{ProgramID: prog.ID}, c.CountryCode); err != nil {
 		return none, err
 	}
-	if p.Status != "declined" { // another application was first
+	if p.Status != db.PartnerStatusDeclined { // another application was first
 		return none, emailTaken(p)
 	}
 	for _, f := range []struct{ field, given **string }{
@@ -107,16 +106,14 @@ func submit(ctx context.Context, u *work.Unit, p db.Partner, answers json.RawMes
 	}
 	a := db.Application{
 		ID: ident.New(ident.Application), OrgID: p.OrgID, ProgramID: p.ProgramID, GroupID: p.GroupID, PartnerID: &p.ID,
-		Email: p.Email, Answers: answers, Source: new("api"), Status: "pending", CreatedAt: u.Now, UpdatedAt: u.Now,
+		Email: p.Email, Answers: answers, Source: new("api"), Status: db.ApplicationStatusPending,
+		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: a.ID}
 	u.Record("application.submitted", about, api.ApplicationSubmittedData{
 		ApplicationID: a.ID, PartnerID: p.ID, Email: p.Email, Handle: p.Handle, Answers: answers,
 	})
-	return a, queries.ApplicationInsert(ctx, u.Later(), db.ApplicationInsertParams{
-		ID: a.ID, OrgID: a.OrgID, ProgramID: a.ProgramID, GroupID: a.GroupID, PartnerID: a.PartnerID, Email: a.Email,
-		Answers: a.Answers, Source: a.Source, Status: a.Status, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
-	})
+	return a, queries.ApplicationInsert(ctx, u.Later(), db.ApplicationInsertParams(a))
 }
 
 // Approve makes the applicant an active partner.
@@ -128,8 +125,8 @@ func (s *Service) Approve(ctx context.Context, u *work.Unit, id string) (db.Appl
 	if err := meter(ctx, u, a.ProgramID); err != nil {
 		return a, err
 	}
-	a.Status = "approved"
-	if err := decide(ctx, u, &a, p, "active", nil, "application.approved"); err != nil {
+	a.Status = db.ApplicationStatusApproved
+	if err := decide(ctx, u, &a, p, db.PartnerStatusActive, nil, "application.approved"); err != nil {
 		return a, err
 	}
 	if err := s.notify(ctx, u, a, p, nil); err != nil {
@@ -174,8 +171,8 @@ func (s *Service) Reject(ctx context.Context, u *work.Unit, id string, reason *s
 	if err != nil {
 		return a, err
 	}
-	a.Status, a.RejectionReason = "rejected", reason
-	if err := decide(ctx, u, &a, p, "declined", reason, "application.rejected"); err != nil {
+	a.Status, a.RejectionReason = db.ApplicationStatusRejected, reason
+	if err := decide(ctx, u, &a, p, db.PartnerStatusDeclined, reason, "application.rejected"); err != nil {
 		return a, err
 	}
 	return a, s.notify(ctx, u, a, p, reason)
@@ -200,7 +197,7 @@ func Withdraw(ctx context.Context, u *work.Unit, id string) (db.Application, err
 	if err != nil {
 		return a, err
 	}
-	a.Status, a.UpdatedAt = "withdrawn", u.Now
+	a.Status, a.UpdatedAt = db.ApplicationStatusWithdrawn, u.Now
 	if err := saveDecision(ctx, u, a, p, "declined", new(withdrew)); err != nil {
 		return a, err
 	}
@@ -226,7 +223,7 @@ func undecided(ctx context.Context, u *work.Unit, id string) (a db.Application, 
 	if a, err = queries.ApplicationLock(ctx, u.Tx, db.ApplicationLockParams{ID: id, OrgID: u.OrgID}); err != nil {
 		return a, p, err
 	}
-	if a.Status != "pending" {
+	if a.Status != db.ApplicationStatusPending {
 		return a, p, problem.New(problem.ApplicationAlreadyDecided, "The application is %s already.", a.Status)
 	}
 	a.PartnerID = &p.ID
@@ -247,7 +244,7 @@ func applicant(ctx context.Context, u *work.Unit, a db.Application) (db.Partner,
 		return p, err
 	}
 	c := Candidate{ProgramID: a.ProgramID, GroupID: a.GroupID, Email: a.Email}
-	n, err := admit(ctx, u, c, api.PartnerStatusPending)
+	n, err := admit(ctx, u, c, db.PartnerStatusPending)
 	if err != nil {
 		return p, err
 	}
@@ -256,7 +253,7 @@ func applicant(ctx context.Context, u *work.Unit, a db.Application) (db.Partner,
 
 // decide records who decided, and when.
 func decide(
-	ctx context.Context, u *work.Unit, a *db.Application, p db.Partner, partnerStatus string, reason *string,
+	ctx context.Context, u *work.Unit, a *db.Application, p db.Partner, partnerStatus db.PartnerStatus, reason *string,
 	kind string,
 ) error {
 	a.ReviewedByUserID, a.ReviewedAt, a.UpdatedAt = &u.Actor.User, &u.Now, u.Now
@@ -269,26 +266,27 @@ func decide(
 	})
 	return auditlog.Record(ctx, u, auditlog.Entry{
 		ProgramID: a.ProgramID, Action: kind, TargetID: a.ID, Reason: reason,
-		Before: map[string]string{"status": "pending"}, After: map[string]string{"status": a.Status},
+		Before: map[string]db.ApplicationStatus{"status": db.ApplicationStatusPending},
+		After:  map[string]db.ApplicationStatus{"status": a.Status},
 	})
 }
 
 // saveDecision writes the application, and its partner unless that was settled
 // otherwise meanwhile.
 func saveDecision(
-	ctx context.Context, u *work.Unit, a db.Application, p db.Partner, partnerStatus string, reason *string,
+	ctx context.Context, u *work.Unit, a db.Application, p db.Partner, partnerStatus db.PartnerStatus, reason *string,
 ) error {
 	err := queries.ApplicationDecide(ctx, u.Later(), db.ApplicationDecideParams{
 		Status: a.Status, PartnerID: a.PartnerID, ReviewedByUserID: a.ReviewedByUserID, ReviewedAt: a.ReviewedAt,
 		RejectionReason: a.RejectionReason, UpdatedAt: a.UpdatedAt, ID: a.ID, OrgID: a.OrgID,
 	})
-	if err != nil || !slices.Contains([]string{"pending", "declined"}, p.Status) {
+	if err != nil || p.Status != db.PartnerStatusPending && p.Status != db.PartnerStatusDeclined {
 		return err
 	}
 	err = queries.PartnerDecide(ctx, u.Later(), db.PartnerDecideParams{
 		Status: partnerStatus, DeclineReason: reason, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
 	})
-	if err != nil || partnerStatus != string(api.PartnerStatusActive) {
+	if err != nil || partnerStatus != db.PartnerStatusActive {
 		return err
 	}
 	return sequence.Welcome(ctx, u.Later(), p, u.Now)

@@ -25,7 +25,7 @@ func Delete(ctx context.Context, u *work.Unit, id string) error {
 	if err != nil {
 		return err
 	}
-	var open []string
+	var open []db.PayoutStatus
 	var commissions []db.Commission
 	var flows []db.PartnerDeleteFlowsRow
 	if err := u.Together(ctx,
@@ -50,7 +50,7 @@ func Delete(ctx context.Context, u *work.Unit, id string) error {
 	); err != nil {
 		return err
 	}
-	if slices.Contains(open, "processing") { // a refusal takes back what was deleted above
+	if slices.Contains(open, db.PayoutStatusProcessing) { // a refusal takes back what was deleted above
 		return problem.New(problem.PayoutInFlight,
 			"A payout of the partner is processing; the partner can be deleted when it has ended.")
 	}

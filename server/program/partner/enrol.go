@@ -26,7 +26,7 @@ func EnrolCustomer(ctx context.Context, u *work.Unit, customerID string) (db.Par
 		return db.Partner{}, problem.Invalid("customer_id", "The customer has no email.")
 	}
 	c := Candidate{ProgramID: k.ProgramID, Email: *k.Email, FirstName: k.Name}
-	n, err := admit(ctx, u, c, api.PartnerStatusActive)
+	n, err := admit(ctx, u, c, db.PartnerStatusActive)
 	if err != nil {
 		return db.Partner{}, err
 	}

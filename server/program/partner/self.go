@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"reflect"
 
-	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/auditlog"
 	"rail/server/problem"
@@ -51,7 +50,7 @@ func SaveChoices(ctx context.Context, u *work.Unit, partnerID string, to Choices
 // form was under way.
 func lockSelf(ctx context.Context, u *work.Unit, id string) (db.Partner, error) {
 	p, err := Lock(ctx, u, id)
-	if err == nil && p.Status != string(api.PartnerStatusActive) {
+	if err == nil && p.Status != db.PartnerStatusActive {
 		err = problem.New(problem.PartnerNotActive, "The partner is %s.", p.Status)
 	}
 	return p, err

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 
-	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/metadata"
@@ -182,14 +181,14 @@ func (s *Service) patch(p *db.Partner, b Patch, seen surroundings, now clock.Tim
 // was never approved: the application does (decisions, 47).
 func patchStatus(p *db.Partner, b Patch) error {
 	if b.Status != nil {
-		if p.Status != string(api.PartnerStatusActive) && p.Status != string(api.PartnerStatusSuspended) {
+		if p.Status != db.PartnerStatusActive && p.Status != db.PartnerStatusSuspended {
 			return problem.On("status", problem.PartnerNotReviewed,
 				"The partner is %s; only its application decides that.", p.Status)
 		}
-		p.Status = string(*b.Status)
+		p.Status = db.PartnerStatus(*b.Status)
 	}
 	opt.ChangeOrClear(&p.SuspensionReason, b.SuspensionReason)
-	if p.Status == string(api.PartnerStatusSuspended) {
+	if p.Status == db.PartnerStatusSuspended {
 		return nil
 	}
 	if b.SuspensionReason.IsSpecified() && p.SuspensionReason != nil {

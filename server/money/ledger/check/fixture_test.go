@@ -120,12 +120,14 @@ func (b *books) sale(id, customer, partner string, first bool, amount int64) {
 }
 
 type commission struct {
-	id, kind, sale, partner string
-	amount, revenue, rate   int64
+	id                    string
+	kind                  db.CommissionKind
+	sale, partner         string
+	amount, revenue, rate int64
 }
 
 // earn writes a commission and moves it through the states.
-func (b *books) earn(k commission, states ...string) {
+func (b *books) earn(k commission, states ...db.CommissionStatus) {
 	b.t.Helper()
 	p := db.CommissionInsertParams{
 		ID: k.id, OrgID: orgID, ProgramID: programID, PartnerID: k.partner, Kind: "referral", AmountMinor: k.amount,

@@ -1,0 +1,54 @@
+// Command generate writes the names that Go takes from the schema and from the
+// description, and that no other generator writes. It runs at the root of the
+// repository, after cmd/bundle:
+//
+//	gen/db/states.gen.go              the types of columns that take one of a few values
+//	gen/constraint/constraint.gen.go  every named constraint and unique index
+package main
+
+import (
+	"fmt"
+	"go/format"
+	"os"
+	"path/filepath"
+
+	"rail/schema"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "generate:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	tables, err := readSchema(schema.FS)
+	if err != nil {
+		return err
+	}
+	types, err := readTypes("sqlc.yaml")
+	if err != nil {
+		return err
+	}
+	states, err := writeStates(tables, types)
+	if err != nil {
+		return err
+	}
+	if err := save("gen/db/states.gen.go", states); err != nil {
+		return err
+	}
+	return save("gen/constraint/constraint.gen.go", writeConstraints(tables))
+}
+
+// save writes Go source in gofmt's form.
+func save(path string, source []byte) error {
+	formatted, err := format.Source(source)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, formatted, 0o644)
+}
