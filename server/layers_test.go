@@ -107,8 +107,8 @@ var layers = map[string]layer{
 	},
 	"tools": {
 		rule:     "a tool or an example of cmd stands alone",
-		packages: []string{"cmd/bundle", "cmd/example"},
-		contract: []string{"gen/api"},
+		packages: []string{"cmd/bundle", "cmd/example", "cmd/generate"},
+		contract: []string{"gen/api", "schema"},
 	},
 }
 
