@@ -1,7 +1,7 @@
-// Package bar holds the service against the reliability bar, the stages G1 to
-// G11: two server processes and one PostgreSQL, under generated requests,
-// races, kills and crashes. Each stage ends with a clean audit, and fails where
-// it could not do what it says.
+// Package bar tests the service against the reliability bar, the stages G1 to
+// G11: two server processes and one PostgreSQL under generated requests, races,
+// kills and crashes. Each stage ends with an audit that must find nothing. A stage
+// that could not do its work fails too: a kill that hit nothing proves nothing.
 package bar
 
 import (
@@ -22,11 +22,11 @@ type Options struct {
 	Smoke bool
 	Seed  uint64
 	Only  []string // names of stages; all when empty
-	Bug   string   // of the seeded bugs only those whose names hold this
+	Bug   string   // run only the seeded bugs whose names contain this text
 	Out   io.Writer
 }
 
-// Size tells a full run from a smoke run.
+// Size is that of a full run or of a smoke run.
 type Size struct{ Smoke bool }
 
 func (s Size) of(full, smoke int) int {
@@ -39,10 +39,10 @@ func (s Size) of(full, smoke int) int {
 // stage is one part of the bar.
 type stage struct {
 	name, title string
-	run         func(ctx context.Context, w *world, size Size) (figures, error)
+	run         func(ctx context.Context, sys *system, size Size) (figures, error)
 }
 
-// figures are what a stage did, in the order in which it tells it.
+// figures counts what a stage did, in the order of printing.
 type figures []figure
 
 type figure struct {
@@ -55,7 +55,7 @@ func (f *figures) add(what string, value any) { *f = append(*f, figure{what, fmt
 // stages lists the bar in the order in which it runs.
 func stages() []stage {
 	return []stage{
-		{"g1", "G1 vectors", vectorsHold},
+		{"g1", "G1 vectors", publishedVectors},
 		{"g2", "G2 tenancy", tenancy},
 		{"g3", "G3 scopes", scopes},
 		{"g4", "G4 idempotency", idempotency},
@@ -64,7 +64,7 @@ func stages() []stage {
 		{"g7", "G7 crashes", crashes},
 		{"g8", "G8 webhooks", webhooks},
 		{"g9", "G9 fuzz", fuzz},
-		{"g10", "G10 the bar itself", bites},
+		{"g10", "G10 the bar itself", seededBugs},
 		{"g11", "G11 neighbours", neighbours},
 	}
 }
@@ -86,8 +86,8 @@ type row struct {
 	err     error
 }
 
-// Run runs the stages and prints the table of figures. Its error holds what
-// every stage found.
+// Run runs the stages and prints the table of figures. Its error joins what all
+// stages found.
 func Run(ctx context.Context, o Options) (err error) {
 	for _, name := range o.Only {
 		if !slices.Contains(Names(), name) {
@@ -104,18 +104,18 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	w, err := newWorld(ctx, c, binary, o.Seed)
+	sys, err := newSystem(ctx, c, binary, o.Seed)
 	if err != nil {
 		return err
 	}
-	defer w.close()
-	w.bug = o.Bug
+	defer sys.close()
+	sys.bug = o.Bug
 	var rows []row
 	for _, s := range stages() {
 		if len(o.Only) > 0 && !slices.Contains(o.Only, s.name) {
 			continue
 		}
-		r := w.stage(ctx, s, Size{o.Smoke})
+		r := sys.stage(ctx, s, Size{o.Smoke})
 		fmt.Fprintln(o.Out, r)
 		rows = append(rows, r)
 		err = errors.Join(err, r.err)
@@ -124,28 +124,27 @@ func Run(ctx context.Context, o Options) (err error) {
 	return err
 }
 
-// stage runs one stage; what its answers broke and what the audit finds fail it
-// too.
-func (w *world) stage(ctx context.Context, s stage, size Size) row {
+// stage runs one stage. Faults in answers and findings of the audit fail it too.
+func (sys *system) stage(ctx context.Context, s stage, size Size) row {
 	began := time.Now()
-	w.take() // another stage's faults are told already
-	f, err := s.run(ctx, w, size)
+	sys.take() // faults of the stage before are in its own row
+	f, err := s.run(ctx, sys, size)
 	r := row{stage: s, figures: f, took: time.Since(began)}
-	if found, auditErr := check.Full(ctx, w.pool, w.keeper); auditErr != nil || len(found.Findings) > 0 {
+	if found, auditErr := check.Full(ctx, sys.pool, sys.keeper); auditErr != nil || len(found.Findings) > 0 {
 		err = errors.Join(err, auditErr, fmt.Errorf("the audit finds %d: %v", len(found.Findings), first(found.Findings, 5)))
 	}
-	if faults, n := w.take(); n > 0 {
+	if faults, n := sys.take(); n > 0 {
 		err = errors.Join(err, fmt.Errorf("%d faults:\n%s", n, strings.Join(faults, "\n")))
 	}
 	if err != nil {
-		r.err = fmt.Errorf("%s (BAR_SEED=%d): %w", s.title, w.seed, err)
+		r.err = fmt.Errorf("%s (BAR_SEED=%d): %w", s.title, sys.seed, err)
 	}
 	return r
 }
 
 func first[T any](list []T, n int) []T { return list[:min(n, len(list))] }
 
-// String is a row as it is told while the bar runs.
+// String returns the row as it is printed while the bar runs.
 func (r row) String() string {
 	if r.err != nil {
 		return fmt.Sprintf("FAIL %s, %.1f s: %v", r.stage.title, r.took.Seconds(), r.err)
@@ -153,7 +152,7 @@ func (r row) String() string {
 	return fmt.Sprintf("ok   %s, %.1f s: %s", r.stage.title, r.took.Seconds(), r.figures)
 }
 
-// String is the figures as one cell.
+// String returns the figures as one cell of the table.
 func (f figures) String() string {
 	parts := make([]string, len(f))
 	for i, one := range f {
@@ -166,11 +165,11 @@ func table(out io.Writer, o Options, rows []row) {
 	fmt.Fprint(out, "\n| stage | figures | seconds |\n|---|---|---|\n")
 	var total time.Duration
 	for _, r := range rows {
-		told := r.figures.String()
+		text := r.figures.String()
 		if r.err != nil {
-			told = "**failed** " + told
+			text = "**failed** " + text
 		}
-		fmt.Fprintf(out, "| %s | %s | %.0f |\n", r.stage.title, told, r.took.Seconds())
+		fmt.Fprintf(out, "| %s | %s | %.0f |\n", r.stage.title, text, r.took.Seconds())
 		total += r.took
 	}
 	size := "full"
@@ -181,7 +180,7 @@ func table(out io.Writer, o Options, rows []row) {
 		total.Seconds())
 }
 
-// temporary makes a directory that PostgreSQL's account may pass through.
+// temporary makes a directory with search permission for PostgreSQL's account.
 func temporary() (string, error) {
 	dir, err := os.MkdirTemp("", "rail-bar-")
 	if err != nil {

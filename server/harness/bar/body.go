@@ -12,42 +12,42 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// things are one object of each type of an organization, by prefix.
-type things map[string]string
+// objects maps the prefix of a type to the id of one object of an organization.
+type objects map[string]string
 
-// wellFormed returns the example of an operation's body with the ids of the
-// given objects, times of now and fresh names, so that the operation accepts it.
-func (w *world) wellFormed(op *operation, own things) M {
+// wellFormed returns a body that the operation accepts: its example with the ids
+// of own, current times and fresh names.
+func (sys *system) wellFormed(op *operation, own objects) M {
 	if op.body == nil {
 		return nil
 	}
-	body, _ := w.fit(op.body, clone(op.example), own, "").(M)
+	body, _ := sys.fit(op.body, clone(op.example), own, "").(M)
 	if body == nil {
 		body = M{}
 	}
 	for name, p := range op.body.Properties {
 		if p.Value.Format == "date-time" && !slices.Contains(op.body.Required, name) && len(body) > 1 {
-			delete(body, name) // a time that the example's story fits, and this world's may not
+			delete(body, name) // the example's time may not suit these objects
 		}
 	}
-	switch op.id { // what the schema cannot say
+	switch op.id { // rules that the schema cannot express
 	case "createClick":
 		body["value"] = own["handle"]
 		delete(body, "param")
 	case "createCustomer":
-		delete(body, "partner_id") // the click's
+		delete(body, "partner_id") // comes with the click
 	case "setInboundSigning":
 		body["required"] = false
 	case "updateFlow":
 		delete(body, "branches")
 	case "createWebhookEndpoint":
-		body["url"] = w.sink.web.URL + "/any"
+		body["url"] = sys.sink.web.URL + "/any"
 	}
 	return body
 }
 
-// fit walks a value by its schema.
-func (w *world) fit(s *openapi3.Schema, v any, own things, name string) any {
+// fit replaces ids, times and names in a value, guided by its schema.
+func (sys *system) fit(s *openapi3.Schema, v any, own objects, name string) any {
 	if v == nil {
 		return nil
 	}
@@ -61,22 +61,22 @@ func (w *world) fit(s *openapi3.Schema, v any, own things, name string) any {
 	case M:
 		for key := range v {
 			if p := property(s, key); p != nil {
-				v[key] = w.fit(p, v[key], own, key)
+				v[key] = sys.fit(p, v[key], own, key)
 			}
 		}
 	case []any:
 		for i := range v {
 			if s.Items != nil {
-				v[i] = w.fit(s.Items.Value, v[i], own, "")
+				v[i] = sys.fit(s.Items.Value, v[i], own, "")
 			}
 		}
 	case string:
-		return w.fresh(s, v, name)
+		return sys.fresh(s, v, name)
 	}
 	return v
 }
 
-// property is the schema of a member, in any of the schema's alternatives.
+// property returns the schema of a member, in any of the schema's alternatives.
 func property(s *openapi3.Schema, name string) *openapi3.Schema {
 	if p := s.Properties[name]; p != nil {
 		return p.Value
@@ -89,15 +89,15 @@ func property(s *openapi3.Schema, name string) *openapi3.Schema {
 	return nil
 }
 
-// distinct are the members whose texts an object has for itself.
+// distinct lists the members whose values are unique among objects.
 var distinct = map[string]bool{
 	"name": true, "title": true, "handle": true, "code": true, "subdomain": true, "visitor_token": true,
 	"external_id": true, "external_customer_id": true,
 	"external_charge_id": true, "value": true,
 }
 
-// fresh makes a text of the example one that no other object has.
-func (w *world) fresh(s *openapi3.Schema, v, name string) string {
+// fresh changes a text of the example into one that no other object has.
+func (sys *system) fresh(s *openapi3.Schema, v, name string) string {
 	if len(s.Enum) > 0 {
 		return v
 	}
@@ -107,7 +107,7 @@ func (w *world) fresh(s *openapi3.Schema, v, name string) string {
 	case "date":
 		return time.Now().UTC().Format(time.DateOnly)
 	case "email":
-		return w.unique("mail") + "@example.com"
+		return sys.unique("mail") + "@example.com"
 	case "":
 	default:
 		return v
@@ -115,7 +115,7 @@ func (w *world) fresh(s *openapi3.Schema, v, name string) string {
 	if !distinct[name] || !s.Type.Includes("string") {
 		return v
 	}
-	u := w.unique("bar")
+	u := sys.unique("bar")
 	if s.Pattern != "" && !pattern(s.Pattern).MatchString(u) || s.MaxLength != nil && uint64(len(u)) > *s.MaxLength {
 		return v
 	}
@@ -139,9 +139,9 @@ func pattern(text string) *regexp.Regexp {
 	return patterns[text]
 }
 
-// queryOf returns the query that an operation demands, with an object's program
-// and a window of time where it asks for one.
-func queryOf(op *operation, own things) string {
+// queryOf returns the query with the parameters that an operation requires, such
+// as a program and a window of time.
+func queryOf(op *operation, own objects) string {
 	var parts []string
 	for _, p := range op.query {
 		if !p.required {
@@ -174,7 +174,7 @@ func with(path string, queries ...string) string {
 func text(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // it is made of JSON
+		panic(err) // v is built of JSON types only
 	}
 	return string(raw)
 }

@@ -19,12 +19,12 @@ type M = map[string]any
 
 // call is a request. Headers with an empty list are left out.
 type call struct {
-	op           *operation // nil where the description is asked
+	op           *operation // nil: found by path in the description
 	method, path string
 	key          string
 	body         any // an M, or raw JSON as string, or nil
 	header       http.Header
-	at           string // address of a process; "" for the processes in turn
+	at           string // address of a process; "" for each process in turn
 }
 
 // answer is a response.
@@ -61,16 +61,17 @@ func (a answer) data() []answer {
 
 func (a answer) replayed() bool { return a.header.Get("Idempotent-Replayed") == "true" }
 
-// shape is what a client can see of an answer, but for the request's own id.
+// shape returns what a client sees of an answer, without the request's own id,
+// which differs each time.
 func (a answer) shape() string {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(a.header)), func(n string) bool { return n == "Rail-Request-Id" })
 	raw := strings.ReplaceAll(string(a.raw), a.header.Get("Rail-Request-Id"), "")
 	return fmt.Sprintf("%d %s %s", a.status, strings.Join(names, " "), raw)
 }
 
-// send sends a request and judges the answer: a connection that breaks is an
-// error, an answer that must not be is a fault.
-func (w *world) send(ctx context.Context, c call) (answer, error) {
+// send sends a request and checks the answer. A broken connection is an error, a
+// wrong answer is a fault.
+func (sys *system) send(ctx context.Context, c call) (answer, error) {
 	var raw []byte
 	switch b := c.body.(type) {
 	case nil:
@@ -84,7 +85,7 @@ func (w *world) send(ctx context.Context, c call) (answer, error) {
 	}
 	at := c.at
 	if at == "" {
-		at = w.processes[int(w.turn.Add(1))%len(w.processes)].addr
+		at = sys.processes[int(sys.turn.Add(1))%len(sys.processes)].addr
 	}
 	r, err := http.NewRequestWithContext(ctx, c.method, "http://"+at+c.path, bytes.NewReader(raw))
 	if err != nil {
@@ -97,25 +98,26 @@ func (w *world) send(ctx context.Context, c call) (answer, error) {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	maps.Copy(r.Header, c.header)
-	res, err := w.http.Do(r)
+	res, err := sys.http.Do(r)
 	if err != nil {
 		return answer{}, err
 	}
-	defer res.Body.Close() //nolint:errcheck // it is read to its end
+	defer res.Body.Close() //nolint:errcheck // the body is read to its end
 	a := answer{status: res.StatusCode, header: res.Header}
 	if a.raw, err = io.ReadAll(res.Body); err != nil {
 		return answer{}, err
 	}
-	w.asked.Add(1)
-	w.judge(c, r, a, raw)
+	sys.asked.Add(1)
+	sys.checkAnswer(c, r, a, raw)
 	dec := json.NewDecoder(bytes.NewReader(a.raw))
 	dec.UseNumber()
-	_ = dec.Decode(&a.body) // texts and empty bodies are no JSON
+	_ = dec.Decode(&a.body) // texts and empty bodies are not JSON
 	return a, nil
 }
 
-// judge notes what is wrong with an answer.
-func (w *world) judge(c call, r *http.Request, a answer, sent []byte) {
+// checkAnswer reports a fault for an answer that the description does not allow,
+// for a 500, and for any that shows a text of another organization.
+func (sys *system) checkAnswer(c call, r *http.Request, a answer, sent []byte) {
 	var faults []error
 	op := c.op
 	if op != nil {
@@ -126,30 +128,30 @@ func (w *world) judge(c call, r *http.Request, a answer, sent []byte) {
 		op = operations()[id]
 	}
 	for _, f := range faults {
-		w.fault("%v (sent %s)", f, sent)
+		sys.fault("%v (sent %s)", f, sent)
 	}
-	if a.status >= 500 && (a.status != 501 || op == nil || !op.later) && (a.status != 503 || !w.away.Load()) {
-		w.fault("%s %s answered %d: %s (sent %s)", c.method, c.path, a.status, a.raw, sent)
+	if a.status >= 500 && (a.status != 501 || op == nil || !op.later) && (a.status != 503 || !sys.unavailable.Load()) {
+		sys.fault("%s %s answered %d: %s (sent %s)", c.method, c.path, a.status, a.raw, sent)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for text, key := range w.canary {
+	sys.mu.Lock()
+	defer sys.mu.Unlock()
+	for text, key := range sys.canary {
 		if c.key != key && bytes.Contains(a.raw, []byte(text)) && !strings.Contains(c.path, text) &&
 			!bytes.Contains(sent, []byte(text)) {
-			w.broken++
-			w.faults = append(w.faults,
+			sys.broken++
+			sys.faults = append(sys.faults,
 				fmt.Sprintf("- %s %s shows another organization's %q: %s", c.method, c.path, text, a.raw))
 		}
 	}
 }
 
-// ask sends a request with the organization's key; a broken connection is an
+// ask sends a request with the organization's key. A broken connection gives an
 // empty answer with status 0.
 func (o *org) ask(ctx context.Context, method, path string, body any, headers ...string) answer {
 	c := call{method: method, path: path, key: o.key, body: body, header: pairs(headers)}
-	a, err := o.w.send(ctx, c)
+	a, err := o.sys.send(ctx, c)
 	if err != nil && ctx.Err() == nil {
-		o.w.fault("%s %s: %v", method, path, err)
+		o.sys.fault("%s %s: %v", method, path, err)
 	}
 	return a
 }
@@ -160,7 +162,8 @@ func (o *org) post(ctx context.Context, path string, body any, headers ...string
 	return o.ask(ctx, "POST", path, body, headers...)
 }
 
-// made posts, and notes a fault unless an object is made; it returns the id.
+// made posts a body and returns the id of the new object. Any other answer is a
+// fault.
 func (o *org) made(ctx context.Context, path string, body any) string {
 	return o.object(ctx, path, body).text("id")
 }
@@ -168,7 +171,7 @@ func (o *org) made(ctx context.Context, path string, body any) string {
 func (o *org) object(ctx context.Context, path string, body any) answer {
 	a := o.post(ctx, path, body)
 	if a.status/100 != 2 && ctx.Err() == nil {
-		o.w.fault("POST %s %v: %d %s", path, body, a.status, a.raw)
+		o.sys.fault("POST %s %v: %d %s", path, body, a.status, a.raw)
 	}
 	return a
 }

@@ -18,8 +18,8 @@ import (
 	"rail/server/postgres/migrate"
 )
 
-// cluster is a durable PostgreSQL of the bar's own, which starts again when it
-// is killed.
+// cluster is a durable PostgreSQL of the bar's own, which starts again after a
+// kill.
 type cluster struct {
 	dir       string
 	server    *embedded.Server
@@ -46,7 +46,7 @@ func (c *cluster) close() error {
 	return errors.Join(c.server.Stop(), os.RemoveAll(c.dir))
 }
 
-// database makes a database with Rail's tables.
+// database creates a database with Rail's tables and returns its DSN.
 func (c *cluster) database(ctx context.Context) (string, error) {
 	conn, err := pgx.Connect(ctx, c.server.DSN("postgres"))
 	if err != nil {
@@ -61,7 +61,7 @@ func (c *cluster) database(ctx context.Context) (string, error) {
 	return dsn, migrate.Up(ctx, dsn)
 }
 
-// killPostmaster kills the process that every other one of the cluster obeys.
+// killPostmaster kills the parent of all processes of the cluster.
 func (c *cluster) killPostmaster() error {
 	text, err := os.ReadFile(filepath.Join(c.dir, "pg", "data", "postmaster.pid"))
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *cluster) killPostmaster() error {
 	return syscall.Kill(pid, syscall.SIGKILL)
 }
 
-// answers waits until the cluster serves again.
+// answers waits until the cluster accepts connections again.
 func (c *cluster) answers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -90,7 +90,7 @@ func (c *cluster) answers(ctx context.Context) error {
 	}
 }
 
-// pause waits, and ends early with the context.
+// pause waits for d, or until the context ends.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

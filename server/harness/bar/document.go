@@ -15,14 +15,14 @@ import (
 	"rail/server/harness/contract"
 )
 
-// operation is what the stages need to know of one, read from the description.
+// operation is an operation of the description, with what the stages need of it.
 type operation struct {
 	id, method, path string
 	route            *routers.Route
 	public, later    bool
 	scopes           []string
-	prefix           string // of the id in the path
-	makes            string // prefix of the id of what it makes or shows
+	prefix           string // prefix of the id in the path
+	makes            string // prefix of the id of the object in the answer
 	body             *openapi3.Schema
 	example          M
 	query            []parameter
@@ -36,7 +36,7 @@ type parameter struct {
 	list     bool
 }
 
-// in returns the path with an id in its place.
+// in returns the path with the id filled in.
 func (o *operation) in(id string) string {
 	before, after, found := strings.Cut(o.path, "{id}")
 	if !found {
@@ -56,17 +56,17 @@ func (o *operation) parameter(name string) *parameter {
 	return nil
 }
 
-// pages tells whether the operation is a list with cursors of ids.
+// pages reports whether the operation is a list whose cursors are ids.
 func (o *operation) pages() bool {
-	return o.parameter("starting_after") != nil && o.id != "listWebhookEvents" // whose cursors are names
+	return o.parameter("starting_after") != nil && o.id != "listWebhookEvents" // its cursors are names
 }
 
-// operations are those of the description, by their ids.
+// operations returns the operations of the description by their ids.
 var operations = sync.OnceValue(func() map[string]*operation {
 	out := map[string]*operation{}
 	described, err := openapi.Operations(contract.Spec())
 	if err != nil {
-		panic(err) // it is part of the program
+		panic(err) // the description is embedded in the program
 	}
 	for _, d := range described {
 		out[d.ID] = newOperation(d)
@@ -79,7 +79,7 @@ var operations = sync.OnceValue(func() map[string]*operation {
 	return out
 })
 
-// sorted are the operations in an order that never changes.
+// sorted returns the operations in a stable order, so that a seed repeats a run.
 func sorted() []*operation {
 	all := operations()
 	var out []*operation
@@ -109,7 +109,7 @@ func newOperation(d openapi.Operation) *operation {
 	return o
 }
 
-// exampleOf is the first example of a body.
+// exampleOf returns the first example of a body.
 func exampleOf(content *openapi3.MediaType) M {
 	for _, name := range slices.Sorted(maps.Keys(content.Examples)) {
 		m, _ := clone(content.Examples[name].Value.Value).(M)
@@ -119,11 +119,11 @@ func exampleOf(content *openapi3.MediaType) M {
 	return m
 }
 
-// clone copies a JSON value; numbers keep their digits.
+// clone copies a JSON value. Numbers keep their digits.
 func clone(v any) any {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // it came out of JSON
+		panic(err) // v was decoded from JSON
 	}
 	dec := json.NewDecoder(strings.NewReader(string(raw)))
 	dec.UseNumber()
@@ -134,7 +134,7 @@ func clone(v any) any {
 	return out
 }
 
-// madeBy is the prefix of the ids of a response's objects.
+// madeBy returns the prefix of the ids of a response's objects.
 func madeBy(r *openapi3.Response) string {
 	content := r.Content["application/json"]
 	if content == nil || content.Schema == nil {
@@ -150,8 +150,8 @@ func madeBy(r *openapi3.Response) string {
 	return ""
 }
 
-// prefixOf is the prefix of the ids of a path's resource: of what is shown
-// there, or else of what its list holds.
+// prefixOf returns the prefix of the ids of a path's resource: that of the object
+// shown there, or else that of the objects in its list.
 func prefixOf(all map[string]*operation, o *operation) string {
 	resource, _, _ := strings.Cut(o.path, "/{id}")
 	for _, want := range []string{resource + "/{id}", resource} {
@@ -168,7 +168,7 @@ func sortedOf(all map[string]*operation) []*operation {
 	return slices.SortedFunc(maps.Values(all), func(a, b *operation) int { return strings.Compare(a.id, b.id) })
 }
 
-// idPrefix returns the prefix of the ids that a schema asks for, or "".
+// idPrefix returns the prefix of the ids that a schema requires, or "".
 func idPrefix(s *openapi3.Schema) string {
 	if s == nil {
 		return ""
@@ -186,18 +186,18 @@ func idPrefix(s *openapi3.Schema) string {
 	return rest[:at]
 }
 
-// slot is a place of a body that holds an id.
+// slot is a place for an id in a body.
 type slot struct {
 	path   []string // partner_id; audience, group_ids, []
 	prefix string
 }
 
-// name is the slot as a refusal's param names it.
+// name returns the slot as error.param of a refusal names it.
 func (s slot) name() string {
 	return strings.ReplaceAll(strings.Join(s.path, "."), ".[]", "[0]")
 }
 
-// slots are the places of a body's schema that hold ids.
+// slots returns the places for ids in a body's schema.
 func slots(s *openapi3.Schema, at []string) []slot {
 	if p := idPrefix(s); p != "" {
 		return []slot{{slices.Clone(at), p}}
@@ -217,7 +217,7 @@ func slots(s *openapi3.Schema, at []string) []slot {
 	return out
 }
 
-// put sets the slot of a body to an id, making what leads to it.
+// put sets the slot of a body to an id. It adds the objects and lists on the way.
 func (s slot) put(body any, id string) any {
 	if len(s.path) == 0 {
 		return id

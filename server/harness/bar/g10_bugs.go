@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// bug is a fault that the bar sows into the server's sources, and the stage that
-// must find it. Nothing of it is in the repository's own binary: the compiler is
-// given another text for one file.
+// bug is a fault in the server's sources, and the stage that must find it. The
+// repository's own binary is free of them: go build -overlay compiles another text
+// of one file.
 type bug struct {
 	name, stage  string
 	file         string
-	after        string // where to begin to look; "" for the file's beginning
+	after        string // search for from behind this text; "" searches the whole file
 	from, to     string
 	alsoForSmoke bool
 }
@@ -33,7 +33,7 @@ func bugs() []bug {
 			"if id[i] <= 0x20 || id[i] > 0x7e {", "if false {", false,
 		},
 		{
-			"scopes not judged", "g3", "server/http/middleware/scope.go", "", "!s.key.Allows(s.route.scopes)",
+			"scopes not checked", "g3", "server/http/middleware/scope.go", "", "!s.key.Allows(s.route.scopes)",
 			"!s.key.Allows(nil)", true,
 		},
 		{
@@ -81,24 +81,24 @@ func bugs() []bug {
 	}
 }
 
-// bites is G10: for each bug a faulty server is built, and the stage that must
-// find it runs on it in its small size.
-func bites(ctx context.Context, w *world, size Size) (figures, error) {
+// seededBugs is G10: it builds a faulty server for each bug, and runs on it the
+// stage that must find the bug, in its smoke size.
+func seededBugs(ctx context.Context, sys *system, size Size) (figures, error) {
 	root, err := module(ctx)
 	if err != nil {
 		return nil, err
 	}
 	caught := 0
 	for _, b := range bugs() {
-		if size.Smoke && !b.alsoForSmoke || !strings.Contains(b.name, w.bug) {
+		if size.Smoke && !b.alsoForSmoke || !strings.Contains(b.name, sys.bug) {
 			continue
 		}
-		found, err := w.bite(ctx, root, b)
+		found, err := sys.runBug(ctx, root, b)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", b.name, err)
 		}
 		if found == nil {
-			w.fault("%s did not find: %s", b.stage, b.name)
+			sys.fault("%s did not find: %s", b.stage, b.name)
 			continue
 		}
 		caught++
@@ -116,8 +116,9 @@ func module(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// bite returns what the stage found on the faulty server, nil for nothing.
-func (w *world) bite(ctx context.Context, root string, b bug) (found, err error) {
+// runBug returns the failure of the bug's stage on the faulty server. A nil found
+// means that the stage missed the bug.
+func (sys *system) runBug(ctx context.Context, root string, b bug) (found, err error) {
 	overlay, remove, err := b.sow(root)
 	if err != nil {
 		return nil, err
@@ -128,10 +129,10 @@ func (w *world) bite(ctx context.Context, root string, b bug) (found, err error)
 		return nil, err
 	}
 	defer discard()
-	if err := w.cluster.answers(ctx); err != nil { // the bug before may have left it in the middle of a crash
+	if err := sys.cluster.answers(ctx); err != nil { // the last bug may have left the cluster in recovery
 		return nil, err
 	}
-	faulty, err := newWorld(ctx, w.cluster, binary, w.seed)
+	faulty, err := newSystem(ctx, sys.cluster, binary, sys.seed)
 	if err != nil {
 		return nil, err
 	}
@@ -145,8 +146,8 @@ func (w *world) bite(ctx context.Context, root string, b bug) (found, err error)
 	return nil, fmt.Errorf("there is no stage %s", b.stage)
 }
 
-// sow writes the faulty text of the file, and the overlay that names it. It fails
-// where the line is no longer there: the bug must follow the code.
+// sow writes the faulty text of the file and an overlay for the compiler. It fails
+// where the file no longer contains the line, so that bugs are kept up with the code.
 func (b bug) sow(root string) (overlay string, remove func(), err error) {
 	path := filepath.Join(root, b.file)
 	raw, err := os.ReadFile(path)

@@ -10,29 +10,29 @@ import (
 )
 
 const (
-	// mostSale and mostHook are what a neighbour's sale, and the way of its event to
-	// its receiver, may take at p99 beyond what they take in peace: the machine may
-	// be busy with other things.
+	// mostSale and mostHook bound how much longer than in peace a neighbour's sale,
+	// and its event's way to the receiver, may take at p99. They leave room for other
+	// work of the machine.
 	mostSale = time.Second
 	mostHook = 2 * time.Second
-	// salesPerSecond is what the neighbour sells, whether or not earlier sales are
-	// answered.
+	// salesPerSecond is the neighbour's rate, which does not wait for answers: a
+	// slow server must not lower its own load.
 	salesPerSecond = 15
-	// tries is how often the neighbour may trade until it was well: the machine may
-	// be busy with other things for a while.
+	// tries is the number of measurements of which one must be within the bounds:
+	// other work may slow the machine for a while.
 	tries = 3
-	// arriving bounds the wait for the last events.
+	// arriving is the longest wait for the last events.
 	arriving = 15 * time.Second
 )
 
-// neighbours is G11: one organization does its worst, and another's sales and
-// webhooks go on as if it were not there, and lose nothing.
-func neighbours(ctx context.Context, w *world, size Size) (f figures, err error) {
-	n, err := newNeighbour(ctx, w)
+// neighbours is G11: one organization attacks with all that it is allowed, and
+// another's sales and webhooks must be neither slower nor lost.
+func neighbours(ctx context.Context, sys *system, size Size) (f figures, err error) {
+	n, err := newNeighbour(ctx, sys)
 	if err != nil {
 		return nil, err
 	}
-	a, err := newAttacker(ctx, w, size)
+	a, err := newAttacker(ctx, sys, size)
 	if err != nil {
 		return nil, err
 	}
@@ -57,13 +57,13 @@ func neighbours(ctx context.Context, w *world, size Size) (f figures, err error)
 	f.add("in peace", calm.sales.p99().Milliseconds())
 	f.add("ms p99 of a webhook", worst.hooks.p99().Milliseconds())
 	f.add("in peace", calm.hooks.p99().Milliseconds())
-	if err = errors.Join(err, worst.beyond(calm), n.complete(ctx), under.came()); hanging < 20 {
+	if err = errors.Join(err, worst.beyond(calm), n.complete(ctx), under.idle()); hanging < 20 {
 		err = errors.Join(err, fmt.Errorf("%d receivers hung: the attack is none", hanging))
 	}
 	return f, err
 }
 
-// siege lets the neighbour trade under the attack.
+// siege measures the neighbour's trade during the attack.
 func siege(ctx context.Context, n *neighbour, a *attacker, calm traded,
 	size Size) (worst traded, under attacks, hanging int, err error) {
 	under = a.worst()
@@ -75,13 +75,13 @@ func siege(ctx context.Context, n *neighbour, a *attacker, calm traded,
 			break
 		}
 	}
-	hanging = a.receiver.held()
+	hanging = a.receiver.waiting()
 	stop()
 	all.Wait()
 	return worst, under, hanging, err
 }
 
-// times are how long things took.
+// times is a list of durations.
 type times []time.Duration
 
 func (t times) p99() time.Duration {
@@ -92,40 +92,40 @@ func (t times) p99() time.Duration {
 	return sorted[len(sorted)*99/100]
 }
 
-// neighbour is the organization that must notice nothing.
+// neighbour is the organization that the attack must not slow.
 type neighbour struct {
-	w                 *world
+	sys               *system
 	o                 *org
 	program, customer string
-	path              string // of its receiver
+	path              string // path of its receiver
 	sold              int
 }
 
-func newNeighbour(ctx context.Context, w *world) (n *neighbour, err error) {
-	n = &neighbour{w: w, path: "/neighbour"}
-	if n.o, err = w.org(ctx, "Neighbour"); err != nil {
+func newNeighbour(ctx context.Context, sys *system) (n *neighbour, err error) {
+	n = &neighbour{sys: sys, path: "/neighbour"}
+	if n.o, err = sys.org(ctx, "Neighbour"); err != nil {
 		return nil, err
 	}
 	n.program = n.o.made(ctx, "/v1/programs", M{
 		"name": "Neighbour", "website_url": "https://neighbour.example", "currency": "USD", "holding_period_days": 0,
 	})
 	n.o.object(ctx, "/v1/flows", M{"program_id": n.program, "name": "All", "rate_type": "percent", "rate_value": 2000})
-	partner := n.o.partner(ctx, things{"prg_": n.program})
+	partner := n.o.partner(ctx, objects{"prg_": n.program})
 	n.customer = n.o.made(ctx, "/v1/customers", M{
-		"program_id": n.program, "partner_id": partner, "email": w.unique("buyer") + "@example.com",
+		"program_id": n.program, "partner_id": partner, "email": sys.unique("buyer") + "@example.com",
 	})
 	n.o.object(ctx, "/v1/webhook_endpoints", M{
-		"program_id": n.program, "url": w.sink.keep(n.path), "event_types": []string{"sale.created"},
+		"program_id": n.program, "url": sys.sink.keep(n.path), "event_types": []string{"sale.created"},
 	})
 	return n, nil
 }
 
-// traded is what the neighbour's sales took, and the ways of their events.
+// traded is how long sales took, and their events from the answer to the receiver.
 type traded struct{ sales, hooks times }
 
-// trade sells for a while at a steady rate and waits for the events.
+// trade records sales at a steady rate for length and waits for their events.
 func (n *neighbour) trade(ctx context.Context, length time.Duration) (out traded, err error) {
-	answered := map[string]time.Time{} // by the request
+	answered := map[string]time.Time{} // by request id
 	var mu sync.Mutex
 	var selling sync.WaitGroup
 	tick := time.NewTicker(time.Second / salesPerSecond)
@@ -139,7 +139,7 @@ func (n *neighbour) trade(ctx context.Context, length time.Duration) (out traded
 		selling.Go(func() {
 			began := time.Now()
 			a := n.o.object(ctx, "/v1/sales", M{
-				"program_id": n.program, "customer_id": n.customer, "external_charge_id": n.w.unique("ch"), "amount_minor": 5000,
+				"program_id": n.program, "customer_id": n.customer, "external_charge_id": n.sys.unique("ch"), "amount_minor": 5000,
 				"currency": "USD",
 			})
 			mu.Lock()
@@ -155,12 +155,12 @@ func (n *neighbour) trade(ctx context.Context, length time.Duration) (out traded
 	return out, err
 }
 
-// arrived waits for the events of requests, and tells how long each was on its
-// way from the answer.
+// arrived waits for the events of requests, and returns the time of each from its
+// request's answer to its arrival.
 func (n *neighbour) arrived(ctx context.Context, answered map[string]time.Time) (out times, err error) {
 	for limit := time.Now().Add(arriving); len(out) < len(answered); {
 		out = nil
-		for _, r := range n.w.sink.got(n.path) {
+		for _, r := range n.sys.sink.got(n.path) {
 			if at, mine := answered[r.header.Get("Rail-Request-Id")]; mine {
 				out = append(out, max(0, r.arrived.Sub(at)))
 			}
@@ -175,7 +175,7 @@ func (n *neighbour) arrived(ctx context.Context, answered map[string]time.Time) 
 	return out, nil
 }
 
-// beyond tells what took longer than it may, compared with peace.
+// beyond returns an error for each figure above its bound, compared with peace.
 func (t traded) beyond(calm traded) (err error) {
 	if t.sales.p99() > mostSale+calm.sales.p99() {
 		err = fmt.Errorf("the neighbour's p99 of a sale is %s, %s in peace", t.sales.p99(), calm.sales.p99())
@@ -187,7 +187,7 @@ func (t traded) beyond(calm traded) (err error) {
 	return err
 }
 
-// complete tells whether every sale that was answered is there.
+// complete returns an error unless every sale that was answered exists.
 func (n *neighbour) complete(ctx context.Context) error {
 	if total := n.o.get(ctx, "/v1/sales?program_id="+n.program).int("total_count"); total != int64(n.sold) {
 		return fmt.Errorf("the neighbour has %d sales of %d", total, n.sold)

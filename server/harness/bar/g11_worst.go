@@ -21,37 +21,37 @@ import (
 	"rail/server/event"
 )
 
-// attacker is the organization that does its worst.
+// attacker is the organization that loads the service with all that it is allowed.
 type attacker struct {
-	w                *world
+	sys              *system
 	o                *org
-	own              things // of the program whose sales meet the large flows
-	batched          string // the program with many partners to pay
+	own              objects // objects of the program with the large flows
+	batched          string  // program with many partners to pay
 	slug             string
-	hooked           []string // programs of receivers that hang
+	hooked           []string // programs whose receivers hang
 	receiver         *hole
-	keys             map[string]string // one with the usual limit for each attack that has one
+	keys             map[string]string // one with the usual rate limit for each attack with a key
 	http             *http.Client
 	endpoints, due   int
 	flows, flowBytes int
 }
 
 const (
-	endpointsEach = 20  // as many as a program may have
-	mostFlows     = 40  // where the service bounds neither their number nor their size
-	floods        = 100 // requests a second of a caller
+	endpointsEach = 20  // the most that a program may have
+	mostFlows     = 40  // a stop where the service sets no quota
+	floods        = 100 // requests a second of each caller
 )
 
-func newAttacker(ctx context.Context, w *world, size Size) (a *attacker, err error) {
-	a = &attacker{w: w, keys: map[string]string{}, http: &http.Client{
+func newAttacker(ctx context.Context, sys *system, size Size) (a *attacker, err error) {
+	a = &attacker{sys: sys, keys: map[string]string{}, http: &http.Client{
 		Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 32},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
-	if a.o, err = w.org(ctx, "Worst"); err != nil {
+	if a.o, err = sys.org(ctx, "Worst"); err != nil {
 		return nil, err
 	}
 	for _, attack := range []string{"sales", "reports", "lists"} {
-		if a.keys[attack], err = w.limitedKey(ctx, a.o.id, true, auth.DefaultRateLimit, "read", "write"); err != nil {
+		if a.keys[attack], err = sys.limitedKey(ctx, a.o.id, true, auth.DefaultRateLimit, "read", "write"); err != nil {
 			return nil, err
 		}
 	}
@@ -63,10 +63,10 @@ func newAttacker(ctx context.Context, w *world, size Size) (a *attacker, err err
 			"name": "Worst", "website_url": "https://worst.example", "currency": "USD", "holding_period_days": 0,
 		})
 	}
-	a.own = things{"prg_": program()}
+	a.own = objects{"prg_": program()}
 	a.own["part_"] = a.o.partner(ctx, a.own)
 	a.own["cus_"] = a.o.made(ctx, "/v1/customers", M{
-		"program_id": a.own["prg_"], "partner_id": a.own["part_"], "email": w.unique("buyer") + "@example.com",
+		"program_id": a.own["prg_"], "partner_id": a.own["part_"], "email": sys.unique("buyer") + "@example.com",
 	})
 	link := a.o.object(ctx, "/v1/links", M{
 		"program_id": a.own["prg_"], "partner_id": a.own["part_"], "destination_url": "https://worst.example/",
@@ -86,8 +86,8 @@ func newAttacker(ctx context.Context, w *world, size Size) (a *attacker, err err
 	return a, a.partners(ctx)
 }
 
-// largeFlows adds flows as large, and as many, as the service takes: what it
-// refuses is made smaller.
+// largeFlows adds as many flows as the service accepts, each as large as it
+// accepts: a refused flow is tried again at a smaller size.
 func (a *attacker) largeFlows(ctx context.Context) {
 	for leaves := 200; leaves > 0 && a.flows < mostFlows; {
 		branches := []M{}
@@ -103,10 +103,10 @@ func (a *attacker) largeFlows(ctx context.Context) {
 			branches = append(branches, M{"conditions": conditions, "rate_type": "percent", "rate_value": 1000})
 		}
 		body := M{
-			"program_id": a.own["prg_"], "name": a.w.unique("large"), "rate_type": "percent", "rate_value": 1000,
+			"program_id": a.own["prg_"], "name": a.sys.unique("large"), "rate_type": "percent", "rate_value": 1000,
 			"branches": branches,
 		}
-		raw, _ := json.Marshal(body) // of texts and numbers
+		raw, _ := json.Marshal(body) // texts and numbers always encode
 		if answer := a.o.post(ctx, "/v1/flows", body); answer.status/100 != 2 {
 			leaves /= 2
 			continue
@@ -115,12 +115,12 @@ func (a *attacker) largeFlows(ctx context.Context) {
 	}
 }
 
-// partners are made of one that the API has made and that has a commission due,
-// with all that belongs to it, by SQL: forty thousand by requests take minutes.
+// partners copies, by SQL, a partner that the API created and that has a due
+// commission, with all rows of it: 40,000 by requests take minutes.
 func (a *attacker) partners(ctx context.Context) error {
-	model := a.o.partner(ctx, things{"prg_": a.batched})
+	model := a.o.partner(ctx, objects{"prg_": a.batched})
 	a.o.object(ctx, "/v1/commissions", M{"program_id": a.batched, "partner_id": model, "amount_minor": 700, "reason": "x"})
-	return pgx.BeginFunc(ctx, a.w.pool, func(tx pgx.Tx) error {
+	return pgx.BeginFunc(ctx, a.sys.pool, func(tx pgx.Tx) error {
 		for _, sql := range []string{
 			"SET LOCAL statement_timeout = 0",
 			"INSERT INTO partners SELECT (jsonb_populate_record(t, jsonb_build_object('id', " + copied("part") +
@@ -152,17 +152,17 @@ func (a *attacker) partners(ctx context.Context) error {
 	})
 }
 
-// copied is the id of the gth copy.
+// copied returns the SQL of the id of the gth copy.
 func copied(prefix string) string { return "'" + prefix + "_0' || lpad(g::text, 25, '0')" }
 
-// queue gives each receiver that hangs events to wait for.
+// queue gives each hanging receiver a queue of events.
 func (a *attacker) queue(ctx context.Context, events int) error {
 	for _, p := range a.hooked {
 		r := event.Recorder{Now: clock.System{}.Now()}
 		for range events {
 			r.Record(a.o.id, "affiliate.deleted", event.Subject{ProgramID: p, ID: "part_none"}, M{"partner_id": "part_none"})
 		}
-		tx, err := a.w.pool.Begin(ctx)
+		tx, err := a.sys.pool.Begin(ctx)
 		if err != nil {
 			return err
 		}
@@ -177,27 +177,27 @@ func (a *attacker) queue(ctx context.Context, events int) error {
 	return nil
 }
 
-// close ends what still hangs.
+// close ends the connections that still hang.
 func (a *attacker) close(ctx context.Context) error {
 	a.receiver.close()
-	_, err := a.w.pool.Exec(ctx, "UPDATE webhook_endpoints SET enabled = false WHERE org_id = $1", a.o.id)
+	_, err := a.sys.pool.Exec(ctx, "UPDATE webhook_endpoints SET enabled = false WHERE org_id = $1", a.o.id)
 	return err
 }
 
-// attack is one thing that callers do again and again, each at most so often.
+// attack is one kind of request that callers repeat, each at most once per every.
 type attack struct {
 	name    string
 	callers int
 	every   time.Duration
 	call    func() call
-	// what came of it: answers, refusals, and 503 for what takes too long
-	done, refused, away atomic.Int64
+	// successes, refusals, and 503 for requests that take too long
+	done, refused, unavailable atomic.Int64
 }
 
 type attacks []*attack
 
-// attack goes on until ctx ends; in a smoke run with one caller each, at a third
-// of the pace.
+// attack runs the attacks until ctx ends. A smoke run has one caller of each, at a
+// third of the rate.
 func (a *attacker) attack(ctx context.Context, list attacks, size Size) {
 	var all sync.WaitGroup
 	for _, one := range list {
@@ -207,7 +207,7 @@ func (a *attacker) attack(ctx context.Context, list attacks, size Size) {
 				for ctx.Err() == nil {
 					began := time.Now()
 					a.hit(ctx, one)
-					_ = pause(ctx, one.every-time.Since(began)) // the loop sees the end
+					_ = pause(ctx, one.every-time.Since(began)) // the loop checks ctx
 				}
 			})
 		}
@@ -221,7 +221,7 @@ func (a *attacker) worst() attacks {
 	return attacks{
 		{name: "sales over large flows", callers: 2, every: 5 * time.Second / floods, call: func() call {
 			return call{method: "POST", path: "/v1/sales", key: a.keys["sales"], body: M{
-				"program_id": a.own["prg_"], "customer_id": a.own["cus_"], "external_charge_id": a.w.unique("ch"),
+				"program_id": a.own["prg_"], "customer_id": a.own["cus_"], "external_charge_id": a.sys.unique("ch"),
 				"amount_minor": 5000, "currency": "USD",
 			}}
 		}},
@@ -231,8 +231,8 @@ func (a *attacker) worst() attacks {
 				body: M{"program_id": a.batched, "period_end": time.Now().UTC().Format(time.RFC3339Nano)},
 			}
 		}},
-		{name: "reports", callers: 2, every: time.Second / floods, call: func() call { // of a century, and of three years
-			from := []string{"1926-01-01", "2024-01-01"}[a.w.turn.Load()%2]
+		{name: "reports", callers: 2, every: time.Second / floods, call: func() call {
+			from := []string{"1926-01-01", "2024-01-01"}[a.sys.turn.Load()%2] // a century and three years
 			return call{
 				method: "GET", path: "/v1/reports" + program + "&dimension=period&granularity=day&to=2026-12-31&from=" + from,
 				key: a.keys["reports"],
@@ -254,8 +254,8 @@ func (a *attacker) worst() attacks {
 	}
 }
 
-// hit sends one request of an attack. The attacker may be refused, and away is
-// what it gets for what takes too long; it must never cause an error.
+// hit sends one request of an attack. The attacker may be refused, also with 503
+// for a request that takes too long, but must not cause any other 5xx.
 func (a *attacker) hit(ctx context.Context, one *attack) {
 	c := one.call()
 	var raw []byte
@@ -264,12 +264,12 @@ func (a *attacker) hit(ctx context.Context, one *attack) {
 	case string:
 		raw = []byte(b)
 	default:
-		raw, _ = json.Marshal(b) // of texts and numbers
+		raw, _ = json.Marshal(b) // texts and numbers always encode
 	}
-	at := a.w.processes[int(a.w.turn.Add(1))%len(a.w.processes)].addr
+	at := a.sys.processes[int(a.sys.turn.Add(1))%len(a.sys.processes)].addr
 	r, err := http.NewRequestWithContext(ctx, c.method, "http://"+at+c.path, bytes.NewReader(raw))
 	if err != nil {
-		a.w.fault("%s: %v", one.name, err)
+		a.sys.fault("%s: %v", one.name, err)
 		return
 	}
 	r.Header.Set("X-Forwarded-For", "198.51.100.7")
@@ -280,17 +280,17 @@ func (a *attacker) hit(ctx context.Context, one *attack) {
 	res, err := a.http.Do(r)
 	if err != nil {
 		if ctx.Err() == nil {
-			one.refused.Add(1) // a body that nobody reads ends its connection
+			one.refused.Add(1) // the server closes a connection whose body it does not read
 		}
 		return
 	}
-	defer res.Body.Close()               //nolint:errcheck // it is read to its end
-	_, _ = io.Copy(io.Discard, res.Body) // the end of the attack cuts it off
+	defer res.Body.Close()               //nolint:errcheck // the body is read to its end
+	_, _ = io.Copy(io.Discard, res.Body) // the end of the attack may cut the body off
 	switch {
 	case res.StatusCode == http.StatusServiceUnavailable:
-		one.away.Add(1)
+		one.unavailable.Add(1)
 	case res.StatusCode >= 500:
-		a.w.fault("%s answered %d", one.name, res.StatusCode)
+		a.sys.fault("%s answered %d", one.name, res.StatusCode)
 	case res.StatusCode >= 400:
 		one.refused.Add(1)
 	default:
@@ -298,22 +298,22 @@ func (a *attacker) hit(ctx context.Context, one *attack) {
 	}
 }
 
-// String is what came of an attack.
+// String returns the three counts.
 func (one *attack) String() string {
-	return fmt.Sprintf("%d, %d, %d", one.done.Load(), one.refused.Load(), one.away.Load())
+	return fmt.Sprintf("%d, %d, %d", one.done.Load(), one.refused.Load(), one.unavailable.Load())
 }
 
-// came tells which attacks came to nothing.
-func (list attacks) came() (err error) {
+// idle returns an error for each attack that had no answer.
+func (list attacks) idle() (err error) {
 	for _, one := range list {
-		if one.done.Load()+one.refused.Load()+one.away.Load() == 0 {
+		if one.done.Load()+one.refused.Load()+one.unavailable.Load() == 0 {
 			err = errors.Join(err, fmt.Errorf("no attack by %s was answered", one.name))
 		}
 	}
 	return err
 }
 
-// hole takes connections and never answers.
+// hole accepts connections and never answers.
 type hole struct {
 	listener net.Listener
 	mu       sync.Mutex
@@ -341,7 +341,7 @@ func (h *hole) serve() {
 		h.open[c] = true
 		h.mu.Unlock()
 		go func() {
-			_, _ = io.Copy(io.Discard, c) // until the sender gives up
+			_, _ = io.Copy(io.Discard, c) // until the sender closes
 			_ = c.Close()
 			h.mu.Lock()
 			defer h.mu.Unlock()
@@ -350,8 +350,8 @@ func (h *hole) serve() {
 	}
 }
 
-// held is how many wait for an answer now.
-func (h *hole) held() int {
+// waiting returns how many connections wait for an answer now.
+func (h *hole) waiting() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.open)

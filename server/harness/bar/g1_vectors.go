@@ -15,27 +15,28 @@ import (
 	"rail/server/outbound/webhook/verify"
 )
 
-// checks is G1 at work.
+// checks is the state of G1.
 type checks struct {
-	w                                 *world
+	sys                               *system
 	o                                 *org
-	own                               things
-	at                                string // a process that lets webhooks reach nothing private
+	own                               objects
+	at                                string // a process without RAIL_WEBHOOK_ALLOW_CIDRS
 	signatures, urls, inputs, headers int
 }
 
-// vectorsHold is G1: published signatures, addresses, inputs and headers.
-func vectorsHold(ctx context.Context, w *world, _ Size) (f figures, err error) {
-	p, err := w.process(w.dsn)
+// publishedVectors is G1: signatures, addresses, inputs and headers with known
+// results.
+func publishedVectors(ctx context.Context, sys *system, _ Size) (f figures, err error) {
+	p, err := sys.process(sys.dsn)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, p.end()) }()
-	c := &checks{w: w, at: p.addr}
-	if c.o, err = w.org(ctx, "Vectors"); err != nil {
+	c := &checks{sys: sys, at: p.addr}
+	if c.o, err = sys.org(ctx, "Vectors"); err != nil {
 		return nil, err
 	}
-	if c.own, err = c.o.populate(ctx, w.unique("vectors")); err != nil {
+	if c.own, err = c.o.populate(ctx, sys.unique("vectors")); err != nil {
 		return nil, err
 	}
 	c.signed()
@@ -58,7 +59,7 @@ func (c *checks) signed() {
 		rail := webhook.RailSignature(at, []byte(v.Body), v.Secrets...)
 		standard := webhook.StandardSignature(v.ID, at, []byte(v.Body), v.Secrets...)
 		if v.Rail != "" && rail != v.Rail || standard != v.Standard {
-			c.w.fault("signatures of %s: %s and %s", v.ID, rail, standard)
+			c.sys.fault("signatures of %s: %s and %s", v.ID, rail, standard)
 		}
 		h := http.Header{
 			"Rail-Signature": {rail}, "Webhook-Id": {v.ID}, "Webhook-Timestamp": {fmt.Sprint(v.Time)},
@@ -67,44 +68,45 @@ func (c *checks) signed() {
 		for _, secret := range v.Secrets {
 			if err := errors.Join(verify.Signature(h, []byte(v.Body), secret, at),
 				verify.Standard(h, []byte(v.Body), secret, at)); err != nil {
-				c.w.fault("%s does not verify: %v", v.ID, err)
+				c.sys.fault("%s does not verify: %v", v.ID, err)
 			}
 		}
 	}
 }
 
 func (c *checks) post(ctx context.Context, path string, body any, headers ...string) answer {
-	a, err := c.w.send(ctx, call{method: "POST", path: path, body: body, key: c.o.key, at: c.at, header: pairs(headers)})
+	a, err := c.sys.send(ctx, call{method: "POST", path: path, body: body, key: c.o.key, at: c.at, header: pairs(headers)})
 	if err != nil && ctx.Err() == nil {
-		c.w.fault("%s: %v", path, err)
+		c.sys.fault("%s: %v", path, err)
 	}
 	return a
 }
 
-// addresses names each as an endpoint's: refused ones all answer the same.
+// addresses creates an endpoint at each address, which must be refused or accepted
+// as published.
 func (c *checks) addresses(ctx context.Context) {
 	for _, u := range vectors.Refused {
 		if strings.Contains(strings.ToLower(u), "rail.example.org") {
-			continue // the test's own host
+			continue // the host of the server in the other test
 		}
 		c.urls++
 		a := c.post(ctx, "/v1/webhook_endpoints", M{"program_id": c.own["prg_"], "url": u})
 		if a.status != 400 || a.param() != "url" && a.code() != "invalid_json" {
-			c.w.fault("the address %q: %d %s", u, a.status, a.raw)
+			c.sys.fault("the address %q: %d %s", u, a.status, a.raw)
 		}
 	}
 	for _, u := range vectors.Accepted {
 		c.urls++
 		a := c.post(ctx, "/v1/webhook_endpoints", M{"program_id": c.own["prg_"], "url": u})
 		if a.status != 201 {
-			c.w.fault("the address %q: %d %s", u, a.status, a.raw)
+			c.sys.fault("the address %q: %d %s", u, a.status, a.raw)
 			continue
 		}
 		c.o.ask(ctx, "DELETE", "/v1/webhook_endpoints/"+a.text("id"), nil)
 	}
 }
 
-// input is a value of a member and whether it is taken.
+// input is a value of a member and whether the service accepts it.
 type input struct {
 	member, value string // JSON
 	ok            bool
@@ -151,7 +153,7 @@ func saleInputs() (out []input) {
 		input{"Amount_Minor", "5000", false})
 }
 
-// bodies are texts that are no bodies at all.
+// bodies returns texts that are not JSON objects.
 func bodies() []string {
 	return []string{
 		"", "null", "[]", `"x"`, "{} {}", "{} x", "\ufeff{}", "{/**/}", "{'a':1}", `{"a":NaN}`, `{"a":1,}`, `{"a":`,
@@ -161,13 +163,14 @@ func bodies() []string {
 	}
 }
 
-// values sends each input as part of a sale that is right otherwise.
+// values sends each input in a sale that is valid otherwise.
 func (c *checks) values(ctx context.Context) {
 	for _, in := range saleInputs() {
 		c.inputs++
 		members := map[string]string{
-			"program_id": text(c.own["prg_"]), "customer_id": text(c.own["cus_"]), "external_charge_id": text(c.w.unique("ch")),
-			"amount_minor": "5000", "currency": `"USD"`,
+			"program_id": text(c.own["prg_"]), "customer_id": text(c.own["cus_"]),
+			"external_charge_id": text(c.sys.unique("ch")),
+			"amount_minor":       "5000", "currency": `"USD"`,
 		}
 		members[in.member] = in.value
 		var parts []string
@@ -176,16 +179,16 @@ func (c *checks) values(ctx context.Context) {
 		}
 		a := c.post(ctx, "/v1/sales", "{"+strings.Join(parts, ",")+"}")
 		if (a.status == 201) != in.ok || !in.ok && a.status != 400 {
-			c.w.fault("%s of %.80s: %d %s", in.member, in.value, a.status, a.raw)
+			c.sys.fault("%s of %.80s: %d %s", in.member, in.value, a.status, a.raw)
 		}
 		if in.ok && in.member == "product_name" && text(a.text("product_name")) != text(unquoted(in.value)) {
-			c.w.fault("product_name of %.80s comes back as %q", in.value, a.text("product_name"))
+			c.sys.fault("product_name of %.80s comes back as %q", in.value, a.text("product_name"))
 		}
 	}
 	for _, body := range bodies() {
 		c.inputs++
 		if a := c.post(ctx, "/v1/tags", body, "Content-Type", "application/json"); a.status != 400 {
-			c.w.fault("the body %.80q: %d %s", body, a.status, a.raw)
+			c.sys.fault("the body %.80q: %d %s", body, a.status, a.raw)
 		}
 	}
 }
@@ -198,13 +201,13 @@ func unquoted(value string) string {
 	return s
 }
 
-// inbound sends signatures of a request as a client would, right and wrong ones.
+// inbound signs requests as a client does, with right and wrong signatures.
 func (c *checks) inbound(ctx context.Context) error {
-	key, err := c.w.newKey(ctx, c.o.id, true, "write")
+	key, err := c.sys.newKey(ctx, c.o.id, true, "write")
 	if err != nil {
 		return err
 	}
-	other, err := c.w.newKey(ctx, c.o.id, true, "write")
+	other, err := c.sys.newKey(ctx, c.o.id, true, "write")
 	if err != nil {
 		return err
 	}
@@ -237,14 +240,14 @@ func (c *checks) inbound(ctx context.Context) error {
 	}
 	for header, ok := range cases {
 		c.headers++
-		a, err := c.w.send(ctx, call{
+		a, err := c.sys.send(ctx, call{
 			method: "POST", path: "/v1/inbound_signing", body: body, key: key, header: http.Header{"Rail-Signature": {header}},
 		})
 		if err != nil {
 			return err
 		}
 		if ok && a.status != 200 || !ok && a.status != 401 {
-			c.w.fault("Rail-Signature %q: %d %s", header, a.status, a.raw)
+			c.sys.fault("Rail-Signature %q: %d %s", header, a.status, a.raw)
 		}
 	}
 	return nil

@@ -11,19 +11,19 @@ import (
 	"rail/server/ident"
 )
 
-// canary begins every text of the organization that nobody else may see.
+// canary is the prefix of every text of the organization that no other may see.
 const canary = "cnry"
 
-// sweep asks for ids in every place of the description where one can stand.
+// sweep sends ids in every place for an id in the description.
 type sweep struct {
-	w                              *world
-	own, elsewhere, theirs, gone   things
+	sys                            *system
+	own, elsewhere, theirs, gone   objects
 	ours                           *org
 	slots, calls, controls, denied int
 	weak                           []string
 }
 
-// place is where an id stands in requests of an operation.
+// place is a place for an id in requests of an operation.
 type place struct {
 	op     *operation
 	name   string
@@ -32,22 +32,23 @@ type place struct {
 	ask    func(id string) call
 }
 
-// tenancy is G2: another organization's id and one that never existed answer the
-// same bytes everywhere, and nothing of the other organization shows or changes.
-func tenancy(ctx context.Context, w *world, size Size) (figures, error) {
-	s, other, err := newSweep(ctx, w)
+// tenancy is G2: another organization's id and an id that never existed get the
+// same bytes in every place, and the other organization's data neither shows nor
+// changes.
+func tenancy(ctx context.Context, sys *system, size Size) (figures, error) {
+	s, other, err := newSweep(ctx, sys)
 	if err != nil {
 		return nil, err
 	}
-	before, err := w.settledRows(ctx, other.id)
+	before, err := sys.settledRows(ctx, other.id)
 	if err != nil {
 		return nil, err
 	}
 	for _, op := range sorted() {
-		if op.public || op.later || op.id == "listWebhookEvents" { // the catalogue is of no program
+		if op.public || op.later || op.id == "listWebhookEvents" { // the catalogue of event types has no tenant
 			continue
 		}
-		if op.prefix == "camp_" { // one that is being sent takes no change
+		if op.prefix == "camp_" { // a campaign that is being sent cannot change
 			s.own = s.ours.subject(ctx, op, s.own)
 		}
 		for _, p := range s.places(op) {
@@ -55,14 +56,14 @@ func tenancy(ctx context.Context, w *world, size Size) (figures, error) {
 			if size.Smoke && s.slots%2 == 0 && !p.inPath {
 				continue
 			}
-			if err := s.judge(ctx, p); err != nil {
+			if err := s.checkPlace(ctx, p); err != nil {
 				return nil, err
 			}
 		}
 	}
-	for table, rows := range w.rows(ctx, other.id) {
+	for table, rows := range sys.rows(ctx, other.id) {
 		if rows != before[table] {
-			w.fault("rows of %s of the other organization changed: %s, before %s", table, rows, before[table])
+			sys.fault("rows of %s of the other organization changed: %s, before %s", table, rows, before[table])
 		}
 	}
 	if err := s.uniques(ctx, other); err != nil {
@@ -82,32 +83,32 @@ func tenancy(ctx context.Context, w *world, size Size) (figures, error) {
 	return f, nil
 }
 
-func newSweep(ctx context.Context, w *world) (*sweep, *org, error) {
-	ours, err := w.org(ctx, "Ours")
+func newSweep(ctx context.Context, sys *system) (*sweep, *org, error) {
+	ours, err := sys.org(ctx, "Ours")
 	if err != nil {
 		return nil, nil, err
 	}
-	other, err := w.org(ctx, "Theirs")
+	other, err := sys.org(ctx, "Theirs")
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &sweep{w: w, ours: ours, gone: things{}}
-	if s.own, err = ours.populate(ctx, w.unique("ours")); err != nil {
+	s := &sweep{sys: sys, ours: ours, gone: objects{}}
+	if s.own, err = ours.populate(ctx, sys.unique("ours")); err != nil {
 		return nil, nil, err
 	}
-	if s.elsewhere, err = ours.populate(ctx, w.unique("elsewhere")); err != nil {
+	if s.elsewhere, err = ours.populate(ctx, sys.unique("elsewhere")); err != nil {
 		return nil, nil, err
 	}
-	stem := w.unique(canary)
-	w.guard(stem, other.key)
+	stem := sys.unique(canary)
+	sys.guard(stem, other.key)
 	if s.theirs, err = other.populate(ctx, stem); err != nil {
 		return nil, nil, err
 	}
-	return s, other, s.bury(ctx)
+	return s, other, s.deleteEach(ctx)
 }
 
-// bury makes an object of each type that can be deleted, and deletes it.
-func (s *sweep) bury(ctx context.Context) error {
+// deleteEach creates and deletes an object of each type that can be deleted.
+func (s *sweep) deleteEach(ctx context.Context) error {
 	for _, op := range sorted() {
 		if op.method != "DELETE" || op.later {
 			continue
@@ -115,7 +116,7 @@ func (s *sweep) bury(ctx context.Context) error {
 		resource, _, _ := strings.Cut(op.path, "/{id}")
 		for _, maker := range sorted() {
 			if maker.method == "POST" && maker.path == resource && maker.makes == op.prefix {
-				body := s.w.wellFormed(maker, s.own)
+				body := s.sys.wellFormed(maker, s.own)
 				delete(body, "is_default")
 				id := s.ours.made(ctx, maker.path, body)
 				if a := s.ours.ask(ctx, "DELETE", op.in(id), nil); a.status != 200 {
@@ -131,7 +132,7 @@ func (s *sweep) bury(ctx context.Context) error {
 	return nil
 }
 
-// places are where ids stand in an operation's requests.
+// places returns the places for ids in an operation's requests.
 func (s *sweep) places(op *operation) []place {
 	var out []place
 	base := func(query, body any) call {
@@ -144,7 +145,7 @@ func (s *sweep) places(op *operation) []place {
 	}
 	if op.takesID() {
 		out = append(out, place{op, "{id}", op.prefix, true, func(id string) call {
-			c := base("", s.w.wellFormed(op, s.own))
+			c := base("", s.sys.wellFormed(op, s.own))
 			c.path = with(op.in(id), queryOf(op, s.own))
 			return c
 		}})
@@ -158,7 +159,7 @@ func (s *sweep) places(op *operation) []place {
 			continue
 		}
 		out = append(out, place{op, p.name, prefix, false, func(id string) call {
-			c := base("", s.w.wellFormed(op, s.own))
+			c := base("", s.sys.wellFormed(op, s.own))
 			own := maps.Clone(s.own)
 			if p.required {
 				own[prefix] = id
@@ -172,7 +173,7 @@ func (s *sweep) places(op *operation) []place {
 	if op.body != nil {
 		for _, sl := range slots(op.body, nil) {
 			if sl.prefix == "flb_" && !op.takesID() {
-				continue // a new flow has no branch that could be named
+				continue // a new flow has no branch to name
 			}
 			out = append(out, place{op, sl.name(), sl.prefix, false, func(id string) call {
 				return base("", sl.put(s.bodyFor(op, sl), id))
@@ -182,21 +183,22 @@ func (s *sweep) places(op *operation) []place {
 	return out
 }
 
-// bodyFor is a body in which the slot can stand: what excludes it is left out.
+// bodyFor returns a body that accepts the slot, without the members that exclude
+// it.
 func (s *sweep) bodyFor(op *operation, sl slot) M {
-	body := s.w.wellFormed(op, s.own)
+	body := s.sys.wellFormed(op, s.own)
 	for _, pair := range [][2]string{{"partner_id", "group_id"}, {"partner_id", "click_id"}} {
 		for i, name := range pair {
 			if sl.path[0] == name && !slices.Contains(op.body.Required, pair[1-i]) {
 				delete(body, pair[1-i])
 				if op.id == "updateFlow" && op.body.Properties[pair[1-i]] != nil {
-					body[pair[1-i]] = nil // what stands would stay
+					body[pair[1-i]] = nil // null, or an update would keep the other one
 				}
 			}
 		}
 	}
 	if op.id == "createWebhookEndpoint" {
-		body["event_types"] = []any{"commission.created"} // a partner's may take these
+		body["event_types"] = []any{"commission.created"} // one that endpoints of partners may subscribe to
 	}
 	if sl.path[0] == "target_group_id" {
 		for _, name := range []string{"rate_type", "rate_value", "branches"} {
@@ -212,19 +214,20 @@ func (s *sweep) bodyFor(op *operation, sl slot) M {
 	}
 	if sl.path[0] == "branches" {
 		body["branches"] = []any{M{"conditions": []any{}, "rate_type": "percent", "rate_value": 1}}
-		body["rate_type"], body["rate_value"], body["action"], body["target_group_id"] = "percent", 1, "generate_commission", nil
+		body["rate_type"], body["rate_value"] = "percent", 1
+		body["action"], body["target_group_id"] = "generate_commission", nil
 	}
 	return body
 }
 
 func (s *sweep) send(ctx context.Context, c call) (answer, error) {
 	s.calls++
-	return s.w.send(ctx, c)
+	return s.sys.send(ctx, c)
 }
 
-// judge asks for every kind of id in one place.
-func (s *sweep) judge(ctx context.Context, p place) error {
-	if p.op.method != "DELETE" { // bury has shown that these work
+// checkPlace sends every kind of id in one place.
+func (s *sweep) checkPlace(ctx context.Context, p place) error {
+	if p.op.method != "DELETE" { // deleteEach has tested the deletions
 		a, err := s.send(ctx, p.ask(s.own[p.prefix]))
 		if err != nil {
 			return err
@@ -240,7 +243,7 @@ func (s *sweep) judge(ctx context.Context, p place) error {
 		return err
 	}
 	same := map[string]string{"foreign": s.theirs[p.prefix], "sample": "sample_" + newID(p.prefix)}
-	// a list goes on behind what was deleted, and filters by it
+	// A list accepts a deleted object as a cursor and as a filter.
 	if s.gone[p.prefix] != "" && (p.inPath || p.op.method != "GET") {
 		same["deleted"] = s.gone[p.prefix]
 	}
@@ -250,7 +253,7 @@ func (s *sweep) judge(ctx context.Context, p place) error {
 			return err
 		}
 		if got != unknown {
-			s.w.fault("%s %s: a %s id answers\n%s, an unknown one\n%s", p.op.id, p.name, kind, got, unknown)
+			s.sys.fault("%s %s: a %s id answers\n%s, an unknown one\n%s", p.op.id, p.name, kind, got, unknown)
 		}
 		s.denied++
 	}
@@ -269,8 +272,8 @@ func (s *sweep) judge(ctx context.Context, p place) error {
 	return nil
 }
 
-// named tells whether the request names a program that an object of another one
-// cannot be of.
+// named reports whether the request names a program, so that objects of other
+// programs must be refused.
 func (s *sweep) named(p place) bool {
 	if p.prefix == "prg_" || p.inPath || p.prefix == "tax_" {
 		return false
@@ -280,11 +283,11 @@ func (s *sweep) named(p place) bool {
 		p.op.parameter("program_id") != nil && p.op.parameter("program_id").required
 }
 
-// refused asks for an id that must be refused and returns what was to be seen,
-// with the id taken out.
+// refused sends an id that must be refused and returns the shape of the answer
+// without the id.
 func (s *sweep) refused(ctx context.Context, p place, id string) (string, error) {
 	c := p.ask(id)
-	if p.inPath { // as it is: some are escaped already
+	if p.inPath { // unescaped: some ids are escaped already
 		c.path = strings.Replace(c.path, p.op.in(id), strings.Replace(p.op.path, "{id}", id, 1), 1)
 	}
 	a, err := s.send(ctx, c)
@@ -292,12 +295,12 @@ func (s *sweep) refused(ctx context.Context, p place, id string) (string, error)
 		return "", err
 	}
 	if a.status != 404 && a.status != 400 {
-		s.w.fault("%s %s: %q answers %d %s", p.op.id, p.name, id, a.status, a.raw)
+		s.sys.fault("%s %s: %q answers %d %s", p.op.id, p.name, id, a.status, a.raw)
 	}
 	return strings.ReplaceAll(a.shape(), id, "ID"), nil
 }
 
-// newID is an id of a type that no object has.
+// newID returns an id of a type that no object has.
 func newID(prefix string) string {
 	id := ident.New(ident.Prefix(prefix))
 	if prefix == "bal_" {
@@ -306,24 +309,24 @@ func newID(prefix string) string {
 	return id
 }
 
-// uniques: what is unique is unique within an organization, so that a refusal
-// tells nothing of another one's data.
+// uniques checks that values need to be unique within their organization only, so
+// that a refusal shows nothing of another organization's data.
 func (s *sweep) uniques(ctx context.Context, other *org) error {
 	stem := s.theirs["handle"]
-	same, err := s.w.org(ctx, "Same")
+	same, err := s.sys.org(ctx, "Same")
 	if err != nil {
 		return err
 	}
-	s.w.mu.Lock()
-	delete(s.w.canary, stem) // what they send themselves comes back
-	s.w.mu.Unlock()
+	s.sys.mu.Lock()
+	delete(s.sys.canary, stem) // the other organization gets back what it sends
+	s.sys.mu.Unlock()
 	own, err := same.populate(ctx, stem)
 	if err != nil {
 		return err
 	}
 	for prefix, id := range s.theirs {
 		if prefix != "handle" && own[prefix] == id {
-			s.w.fault("two organizations share %s", id)
+			s.sys.fault("two organizations share %s", id)
 		}
 	}
 	keyed := func(o *org, program string) answer {
@@ -331,26 +334,27 @@ func (s *sweep) uniques(ctx context.Context, other *org) error {
 	}
 	first, second := keyed(other, s.theirs["prg_"]), keyed(same, own["prg_"])
 	if first.status != 201 || second.status != 201 || second.replayed() || first.text("id") == second.text("id") {
-		s.w.fault("an Idempotency-Key is shared: %d %s, %d %s", first.status, first.raw, second.status, second.raw)
+		s.sys.fault("an Idempotency-Key is shared: %d %s, %d %s", first.status, first.raw, second.status, second.raw)
 	}
 	return nil
 }
 
-// rows is a fingerprint of everything that an organization owns, by table, but
-// for what jobs write (balances are folded from ledger entries, which count).
-func (w *world) rows(ctx context.Context, org string) map[string]string {
+// rows returns a fingerprint of each table's rows of an organization. It leaves
+// out what jobs write: balances, for example, are folded from ledger entries.
+func (sys *system) rows(ctx context.Context, org string) map[string]string {
 	out := map[string]string{}
-	tables, err := w.pool.Query(ctx, `SELECT DISTINCT table_name::text FROM information_schema.columns
-		WHERE table_schema = 'public' AND column_name = 'org_id' AND table_name NOT IN ('api_keys', 'balances', 'mails', 'report_days', 'report_sums')`)
+	tables, err := sys.pool.Query(ctx, `SELECT DISTINCT table_name::text FROM information_schema.columns
+		WHERE table_schema = 'public' AND column_name = 'org_id'
+			AND table_name NOT IN ('api_keys', 'balances', 'mails', 'report_days', 'report_sums')`)
 	if err != nil {
-		w.fault("rows: %v", err)
+		sys.fault("rows: %v", err)
 		return out
 	}
 	var names []string
 	for tables.Next() {
 		var name string
 		if err := tables.Scan(&name); err != nil {
-			w.fault("rows: %v", err)
+			sys.fault("rows: %v", err)
 		}
 		names = append(names, name)
 	}
@@ -358,25 +362,25 @@ func (w *world) rows(ctx context.Context, org string) map[string]string {
 	for _, table := range names {
 		var n int
 		var sum string
-		if err := w.pool.QueryRow(ctx,
+		if err := sys.pool.QueryRow(ctx,
 			`SELECT count(*), md5(coalesce(string_agg(t::text, E'\n' ORDER BY t::text), '')) FROM `+table+` t WHERE org_id = $1`,
 			org).Scan(&n, &sum); err != nil {
-			w.fault("rows of %s: %v", table, err)
+			sys.fault("rows of %s: %v", table, err)
 		}
 		out[table] = fmt.Sprint(n, " rows ", sum)
 	}
 	return out
 }
 
-// settledRows waits until the jobs have done what the organization gave them.
-func (w *world) settledRows(ctx context.Context, org string) (map[string]string, error) {
-	last := w.rows(ctx, org)
+// settledRows waits until the jobs have nothing left to do for the organization.
+func (sys *system) settledRows(ctx context.Context, org string) (map[string]string, error) {
+	last := sys.rows(ctx, org)
 	for range 20 {
 		if err := pause(ctx, 500*time.Millisecond); err != nil {
 			return nil, err
 		}
-		now := w.rows(ctx, org)
-		if maps.Equal(now, last) && strings.HasPrefix(now["tally_entries"], "0 ") { // a busy fold comes late
+		now := sys.rows(ctx, org)
+		if maps.Equal(now, last) && strings.HasPrefix(now["tally_entries"], "0 ") { // a busy fold is late
 			return now, nil
 		}
 		last = now

@@ -12,36 +12,37 @@ import (
 	"rail/server/auth"
 )
 
-// scopes is G3: every operation with every set of scopes and every fault of a
-// credential answers as the table says, and what is refused changes nothing.
-func scopes(ctx context.Context, w *world, size Size) (figures, error) {
-	o, err := w.org(ctx, "Scopes")
+// scopes is G3: every operation is admitted or refused as the table of needs says,
+// for every set of scopes and every fault of a credential, and a refused call
+// changes nothing.
+func scopes(ctx context.Context, sys *system, size Size) (figures, error) {
+	o, err := sys.org(ctx, "Scopes")
 	if err != nil {
 		return nil, err
 	}
-	own, err := o.populate(ctx, w.unique("scopes"))
+	own, err := o.populate(ctx, sys.unique("scopes"))
 	if err != nil {
 		return nil, err
 	}
 	for _, op := range sorted() {
 		if op.takesID() && own[op.prefix] == "" {
-			own[op.prefix] = newID(op.prefix) // of what answers 501
+			own[op.prefix] = newID(op.prefix) // for operations that answer 501
 		}
 	}
-	before, err := w.settledRows(ctx, o.id)
+	before, err := sys.settledRows(ctx, o.id)
 	if err != nil {
 		return nil, err
 	}
-	t := &turnstile{w: w, o: o, own: own}
+	t := &scopeCheck{sys: sys, o: o, own: own}
 	if err := t.sets(ctx, size.of(1, 4)); err != nil {
 		return nil, err
 	}
 	if err := t.credentials(ctx); err != nil {
 		return nil, err
 	}
-	for table, rows := range w.rows(ctx, o.id) {
+	for table, rows := range sys.rows(ctx, o.id) {
 		if rows != before[table] && table != "idempotency_keys" {
-			w.fault("refused calls changed %s: %s, before %s", table, rows, before[table])
+			sys.fault("refused calls changed %s: %s, before %s", table, rows, before[table])
 		}
 	}
 	if t.refused == 0 || t.admitted == 0 || t.unknown == 0 {
@@ -54,16 +55,16 @@ func scopes(ctx context.Context, w *world, size Size) (figures, error) {
 	return f, nil
 }
 
-// turnstile counts who is let in.
-type turnstile struct {
-	w                          *world
+// scopeCheck is the state of G3.
+type scopeCheck struct {
+	sys                        *system
 	o                          *org
-	own                        things
+	own                        objects
 	refused, admitted, unknown int
 }
 
-// needs is what a key must be allowed, by method and resource, written once more
-// by hand: what the description says must agree with it.
+// needs returns the scopes of which a key must have one. The rules are written here
+// by hand, so that a mistake in the description is found.
 func needs(op *operation) []string {
 	resource, _, _ := strings.Cut(strings.TrimPrefix(op.path, "/v1/"), "/")
 	switch {
@@ -85,8 +86,8 @@ func needs(op *operation) []string {
 	return []string{"write"}
 }
 
-// sets asks with one key for each set of scopes.
-func (t *turnstile) sets(ctx context.Context, step int) error {
+// sets calls every operation with a key of each set of scopes.
+func (t *scopeCheck) sets(ctx context.Context, step int) error {
 	for bits := 0; bits < 1<<len(auth.Scopes); bits += step {
 		var has []string
 		for i, s := range auth.Scopes {
@@ -94,7 +95,7 @@ func (t *turnstile) sets(ctx context.Context, step int) error {
 				has = append(has, s)
 			}
 		}
-		key, err := t.w.newKey(ctx, t.o.id, true, has...)
+		key, err := t.sys.newKey(ctx, t.o.id, true, has...)
 		if err != nil {
 			return err
 		}
@@ -105,53 +106,53 @@ func (t *turnstile) sets(ctx context.Context, step int) error {
 	return nil
 }
 
-func (t *turnstile) ops(ctx context.Context, has []string, key string) error {
+func (t *scopeCheck) ops(ctx context.Context, has []string, key string) error {
 	for _, op := range sorted() {
 		if op.public {
 			continue
 		}
 		want := needs(op)
 		if !slices.Equal(want, op.scopes) {
-			t.w.fault("%s needs %v, and the description says %v", op.id, want, op.scopes)
+			t.sys.fault("%s needs %v, and the description says %v", op.id, want, op.scopes)
 		}
 		allowed := auth.Key{Scopes: has}.Allows(want)
 		own := t.own
-		if allowed && op.method != "GET" { // let in, but to nothing that could change
-			own = nobodys(t.own)
+		if allowed && op.method != "GET" { // admitted, but without an object that it could change
+			own = unknownIDs(t.own)
 		}
 		c := call{op: op, method: op.method, path: with(op.in(own[op.prefix]), queryOf(op, own)), key: key}
 		if op.body != nil {
-			c.body = t.w.wellFormed(op, own)
+			c.body = t.sys.wellFormed(op, own)
 		}
 		if allowed && op.id == "createProgram" {
 			c.body = M{}
 		}
-		a, err := t.w.send(ctx, c)
+		a, err := t.sys.send(ctx, c)
 		if err != nil {
 			return err
 		}
-		t.judge(op, has, want, allowed, a)
+		t.checkDecision(op, has, want, allowed, a)
 	}
 	return nil
 }
 
-func (t *turnstile) judge(op *operation, has, want []string, allowed bool, a answer) {
+func (t *scopeCheck) checkDecision(op *operation, has, want []string, allowed bool, a answer) {
 	switch {
 	case allowed && (a.status == 401 || a.status == 403):
-		t.w.fault("%s with %v: %d %s", op.id, has, a.status, a.raw)
+		t.sys.fault("%s with %v: %d %s", op.id, has, a.status, a.raw)
 	case allowed:
 		t.admitted++
 	case a.status != 403 || a.code() != "insufficient_scope" ||
 		!strings.Contains(string(a.raw), strings.Join(want, " or ")):
-		t.w.fault("%s with %v must be refused: %d %s", op.id, has, a.status, a.raw)
+		t.sys.fault("%s with %v must be refused: %d %s", op.id, has, a.status, a.raw)
 	default:
 		t.refused++
 	}
 }
 
-// nobodys are ids of objects that do not exist.
-func nobodys(own things) things {
-	out := things{"handle": "nobody-at-all"}
+// unknownIDs returns an id of no object for each type of own.
+func unknownIDs(own objects) objects {
+	out := objects{"handle": "nobody-at-all"}
 	for prefix := range own {
 		if prefix != "handle" {
 			out[prefix] = newID(prefix)
@@ -160,15 +161,16 @@ func nobodys(own things) things {
 	return out
 }
 
-// credentials asks every operation with every fault of a credential. Each call
-// comes from an address of its own: strangers are allowed few calls a second.
-func (t *turnstile) credentials(ctx context.Context) error {
-	revoked, err := t.w.newKey(ctx, t.o.id, true, "write")
+// credentials calls every operation with every fault of a credential. Each call
+// comes from an address of its own, since callers without a key are limited by
+// address.
+func (t *scopeCheck) credentials(ctx context.Context) error {
+	revoked, err := t.sys.newKey(ctx, t.o.id, true, "write")
 	if err != nil {
 		return err
 	}
-	if _, err := t.w.pool.Exec(ctx, "UPDATE api_keys SET revoked_at = now() WHERE hash = $1",
-		t.w.keeper.HashAPIKey(revoked)); err != nil {
+	if _, err := t.sys.pool.Exec(ctx, "UPDATE api_keys SET revoked_at = now() WHERE hash = $1",
+		t.sys.keeper.HashAPIKey(revoked)); err != nil {
 		return err
 	}
 	k := t.o.key
@@ -196,12 +198,12 @@ func (t *turnstile) credentials(ctx context.Context) error {
 				c.path = with(op.in(t.own[op.prefix]), queryOf(op, t.own), "api_key="+k)
 			}
 			if op.body != nil {
-				c.body = t.w.wellFormed(op, t.own)
+				c.body = t.sys.wellFormed(op, t.own)
 			}
 			g.Go(func() error {
-				a, err := t.w.send(ctx, c)
+				a, err := t.sys.send(ctx, c)
 				if err == nil && (a.status != 401 || a.header.Get("WWW-Authenticate") != "Bearer") {
-					t.w.fault("%s with a credential that is %s: %d %s", op.id, name, a.status, a.raw)
+					t.sys.fault("%s with a credential that is %s: %d %s", op.id, name, a.status, a.raw)
 				}
 				return err
 			})

@@ -13,43 +13,43 @@ import (
 	"rail/server/http/middleware"
 )
 
-// keyed is the idempotency matrix at work.
+// keyed is the state of G4.
 type keyed struct {
-	w                *world
+	sys              *system
 	o, other         *org
-	own              things
+	own              objects
 	test, scopeless  string
 	ops, cases, runs int
-	last             map[string]kept // by operation, for the end of the day
+	last             map[string]kept // by operation, for age
 }
 
-// kept is a request whose key is to grow old.
+// kept is a request whose key age lets expire.
 type kept struct {
 	call  call
 	first answer
 }
 
-// idempotency is G4: every POST, and then a second one of each kind with its key.
-// A fault names the kind:
+// idempotency is G4: every POST, followed by further ones with the same key. A fault
+// names the case:
 //
-//	I1   the same request is replayed, to the byte
-//	I2   with other white space or order of members too
-//	I3   with another value it is refused, and the first still replays
-//	I4   so is another path
-//	I5   and another query
+//	I1   the same request gets the same bytes
+//	I2   also with other white space or another order of members
+//	I3   another value is refused, and the first request still replays
+//	I4   another path is refused
+//	I5   another query is refused
 //	I6   another organization learns nothing of the key
 //	I7   another API key of the organization gets the replay
-//	I8   one without the scope is refused before anything is looked up
-//	I9   of callers at once one does the work, and the others are told to wait
-//	I11  a day later the key is free
-//	I12  an answer that is not kept leaves the key free
-//	I13  a refusal after the work had begun is kept
-//	I15  on anything but a POST a key means nothing
+//	I8   an API key without the scope is refused before the key is looked up
+//	I9   of simultaneous callers one does the work, the others get its answer or 409
+//	I11  after 24 hours the key is free
+//	I12  an answer that is not stored leaves the key free
+//	I13  a refusal after the work had begun is stored
+//	I15  a key on any other method than POST is ignored
 //	I16  a malformed key is refused
 //
-// That a request which died, or failed, leaves its key free is G7's.
-func idempotency(ctx context.Context, w *world, size Size) (figures, error) {
-	k := &keyed{w: w, last: map[string]kept{}}
+// G7 tests that a request that was cut off, or failed, leaves its key free.
+func idempotency(ctx context.Context, sys *system, size Size) (figures, error) {
+	k := &keyed{sys: sys, last: map[string]kept{}}
 	if err := k.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -76,27 +76,27 @@ func idempotency(ctx context.Context, w *world, size Size) (figures, error) {
 }
 
 func (k *keyed) prepare(ctx context.Context) (err error) {
-	if k.o, err = k.w.org(ctx, "Keyed"); err != nil {
+	if k.o, err = k.sys.org(ctx, "Keyed"); err != nil {
 		return err
 	}
-	if k.other, err = k.w.org(ctx, "Other"); err != nil {
+	if k.other, err = k.sys.org(ctx, "Other"); err != nil {
 		return err
 	}
-	if k.own, err = k.o.populate(ctx, k.w.unique("keyed")); err != nil {
+	if k.own, err = k.o.populate(ctx, k.sys.unique("keyed")); err != nil {
 		return err
 	}
 	k.o.object(ctx, "/v1/flows", M{
 		"program_id": k.own["prg_"], "name": "manual", "rate_type": "percent", "rate_value": 1000, "approval_mode": "manual",
 		"priority": 1,
 	})
-	if k.test, err = k.w.newKey(ctx, k.o.id, false, "read", "write"); err != nil {
+	if k.test, err = k.sys.newKey(ctx, k.o.id, false, "read", "write"); err != nil {
 		return err
 	}
-	k.scopeless, err = k.w.newKey(ctx, k.o.id, true)
+	k.scopeless, err = k.sys.newKey(ctx, k.o.id, true)
 	return err
 }
 
-// request is a fresh request of the operation that will succeed.
+// request returns a new request of the operation that will succeed.
 func (k *keyed) request(ctx context.Context, op *operation, key string) call {
 	own := k.o.subject(ctx, op, k.own)
 	c := call{
@@ -104,7 +104,7 @@ func (k *keyed) request(ctx context.Context, op *operation, key string) call {
 		header: http.Header{"Idempotency-Key": {key}},
 	}
 	if op.body != nil {
-		body := k.w.wellFormed(op, own)
+		body := k.sys.wellFormed(op, own)
 		if op.id == "createPayoutBatch" {
 			body["partner_id"] = own["part_"]
 		}
@@ -115,19 +115,19 @@ func (k *keyed) request(ctx context.Context, op *operation, key string) call {
 
 func (k *keyed) send(ctx context.Context, c call) answer {
 	k.cases++
-	a, err := k.w.send(ctx, c)
+	a, err := k.sys.send(ctx, c)
 	if err != nil && ctx.Err() == nil {
-		k.w.fault("%s: %v", c.path, err)
+		k.sys.fault("%s: %v", c.path, err)
 	}
 	return a
 }
 
-// replays asks again and expects the first answer.
+// replays repeats a request and expects the first answer.
 func (k *keyed) replays(ctx context.Context, row string, c call, first answer) answer {
 	a := k.send(ctx, c)
 	if a.status != first.status || !bytes.Equal(a.raw, first.raw) || !a.replayed() ||
 		a.header.Get("Rail-Request-Id") == first.header.Get("Rail-Request-Id") {
-		k.w.fault("%s %s: not the first answer: %d %s, first %d %s", row, c.op.id, a.status, a.raw, first.status, first.raw)
+		k.sys.fault("%s %s: not the first answer: %d %s, first %d %s", row, c.op.id, a.status, a.raw, first.status, first.raw)
 	}
 	return a
 }
@@ -135,17 +135,17 @@ func (k *keyed) replays(ctx context.Context, row string, c call, first answer) a
 func (k *keyed) refused(ctx context.Context, row string, c call, status int, code string) {
 	a := k.send(ctx, c)
 	if a.status != status || a.code() != code || a.replayed() {
-		k.w.fault("%s %s %s: want %d %s, got %d %s", row, c.op.id, c.path, status, code, a.status, a.raw)
+		k.sys.fault("%s %s %s: want %d %s, got %d %s", row, c.op.id, c.path, status, code, a.status, a.raw)
 	}
 }
 
-// rows runs an operation through the matrix.
+// rows runs every case with an operation.
 func (k *keyed) rows(ctx context.Context, op *operation) error {
-	key := k.w.unique("key") + strings.Repeat("k", 255)
+	key := k.sys.unique("key") + strings.Repeat("k", 255)
 	c := k.request(ctx, op, key[:255])
 	first := k.send(ctx, c)
 	if first.status/100 != 2 || first.replayed() {
-		k.w.fault("%s: the first of a key answers %d %s", op.id, first.status, first.raw)
+		k.sys.fault("%s: the first of a key answers %d %s", op.id, first.status, first.raw)
 		return ctx.Err()
 	}
 	k.runs++
@@ -162,7 +162,7 @@ func (k *keyed) rows(ctx context.Context, op *operation) error {
 		return err
 	}
 	if after != before {
-		k.w.fault("%s: replays and refusals wrote %d events", op.id, after-before)
+		k.sys.fault("%s: replays and refusals wrote %d events", op.id, after-before)
 	}
 	k.last[op.id] = kept{c, first}
 	k.unstored(ctx, op)
@@ -173,11 +173,12 @@ func (k *keyed) rows(ctx context.Context, op *operation) error {
 }
 
 func (k *keyed) events(ctx context.Context) (n int, err error) {
-	err = k.w.pool.QueryRow(ctx, "SELECT count(*) FROM events WHERE org_id = $1", k.o.id).Scan(&n)
+	err = k.sys.pool.QueryRow(ctx, "SELECT count(*) FROM events WHERE org_id = $1", k.o.id).Scan(&n)
 	return n, err
 }
 
-// changed: the same request in another form replays, another one is refused.
+// changed checks that the same request in another form is replayed (I2), and that
+// another request is refused (I3 to I5).
 func (k *keyed) changed(ctx context.Context, op *operation, c call, first answer) {
 	if body, ok := c.body.(string); ok {
 		var indented bytes.Buffer
@@ -209,7 +210,7 @@ func (k *keyed) changed(ctx context.Context, op *operation, c call, first answer
 	}
 }
 
-// otherBody is the body with one value changed, which must still be well formed.
+// otherBody returns the body with one value changed, still well formed.
 func (k *keyed) otherBody(op *operation, body string) string {
 	var m M
 	if json.Unmarshal([]byte(body), &m) != nil {
@@ -230,19 +231,19 @@ func (k *keyed) otherBody(op *operation, body string) string {
 	return ""
 }
 
-// callers: who asks with the key.
+// callers sends the key as another organization and with other API keys (I6 to I8).
 func (k *keyed) callers(ctx context.Context, op *operation, c call, first answer) {
 	stranger := c
 	stranger.key = k.other.key
 	if a := k.send(ctx, stranger); a.replayed() || a.status == 422 {
-		k.w.fault("I6 %s: another organization learns of the key: %d %s", op.id, a.status, a.raw)
+		k.sys.fault("I6 %s: another organization learns of the key: %d %s", op.id, a.status, a.raw)
 	}
 	colleague := c
 	colleague.key = k.test
 	if middleware.ActsOnKey(op.id) {
 		k.refused(ctx, "I7", colleague, 422, "idempotency_key_reused")
 	} else if a := k.replays(ctx, "I7", colleague, first); a.header.Get("X-Rail-Livemode") != "false" {
-		k.w.fault("I7 %s: the replay is not marked as a test key's", op.id)
+		k.sys.fault("I7 %s: the replay is not marked as a test key's", op.id)
 	}
 	if len(op.scopes) > 0 {
 		c.key = k.scopeless
@@ -250,9 +251,9 @@ func (k *keyed) callers(ctx context.Context, op *operation, c call, first answer
 	}
 }
 
-// unstored: answers that are not kept leave the key free (I12).
+// unstored checks that answers that are not stored leave the key free (I12).
 func (k *keyed) unstored(ctx context.Context, op *operation) {
-	c := k.request(ctx, op, k.w.unique("free"))
+	c := k.request(ctx, op, k.sys.unique("free"))
 	stranger := c
 	stranger.key = auth.NewToken(true)
 	stranger.header = c.header.Clone()
@@ -267,20 +268,20 @@ func (k *keyed) unstored(ctx context.Context, op *operation) {
 		bad := c
 		bad.body = `{"no_such_member":1}`
 		if a := k.send(ctx, bad); a.status != 400 {
-			k.w.fault("I12 %s: %d %s", op.id, a.status, a.raw)
+			k.sys.fault("I12 %s: %d %s", op.id, a.status, a.raw)
 		}
 		bad.body, bad.header = c.body, c.header.Clone()
 		bad.header.Set("Content-Type", "text/plain")
 		k.refused(ctx, "I12", bad, 415, "unsupported_media_type")
 	}
 	if a := k.send(ctx, c); a.status/100 != 2 || a.replayed() {
-		k.w.fault("I12 %s: the key was taken by an answer that is not kept: %d %s", op.id, a.status, a.raw)
+		k.sys.fault("I12 %s: the key was taken by an answer that is not kept: %d %s", op.id, a.status, a.raw)
 	}
 }
 
-// stored: a refusal after the work had begun is kept (I13).
+// stored checks that a refusal after the work had begun is stored (I13).
 func (k *keyed) stored(ctx context.Context, op *operation) {
-	c := k.request(ctx, op, k.w.unique("refusal"))
+	c := k.request(ctx, op, k.sys.unique("refusal"))
 	if op.takesID() {
 		c.path = op.in(newID(op.prefix))
 	} else if body, ok := c.body.(string); ok && strings.Contains(body, k.own["prg_"]) {
@@ -290,21 +291,21 @@ func (k *keyed) stored(ctx context.Context, op *operation) {
 	}
 	first := k.send(ctx, c)
 	if first.status != 404 {
-		k.w.fault("I13 %s: %d %s", op.id, first.status, first.raw)
+		k.sys.fault("I13 %s: %d %s", op.id, first.status, first.raw)
 	}
 	k.replays(ctx, "I13", c, first)
 }
 
-// atOnce: of callers at once one does the work (I9).
+// atOnce checks that one of simultaneous callers does the work (I9).
 func (k *keyed) atOnce(ctx context.Context, op *operation) {
-	c := k.request(ctx, op, k.w.unique("once"))
+	c := k.request(ctx, op, k.sys.unique("once"))
 	answers := make([]answer, 8)
 	var wg sync.WaitGroup
 	for i := range answers {
 		wg.Go(func() {
-			a, err := k.w.send(ctx, c)
+			a, err := k.sys.send(ctx, c)
 			if err != nil && ctx.Err() == nil {
-				k.w.fault("I9 %s: %v", op.id, err)
+				k.sys.fault("I9 %s: %v", op.id, err)
 			}
 			answers[i] = a
 		})
@@ -319,33 +320,33 @@ func (k *keyed) atOnce(ctx context.Context, op *operation) {
 		case a.status/100 == 2:
 		case a.status == 409 && a.code() == "idempotency_in_progress" && a.header.Get("Retry-After") >= "1":
 		default:
-			k.w.fault("I9 %s: %d %s", op.id, a.status, a.raw)
+			k.sys.fault("I9 %s: %d %s", op.id, a.status, a.raw)
 		}
 	}
 	if did != 1 {
-		k.w.fault("I9 %s: %d of %d callers at once did the work", op.id, did, len(answers))
+		k.sys.fault("I9 %s: %d of %d callers at once did the work", op.id, did, len(answers))
 	}
 }
 
-// malformed keys are refused (I16).
+// malformed checks that malformed keys are refused (I16).
 func (k *keyed) malformed(ctx context.Context, op *operation) {
 	c := k.request(ctx, op, "")
 	for _, bad := range [][]string{{""}, {strings.Repeat("k", 256)}, {"caf\u00e9"}, {"a\tb"}, {"one", "two"}} {
 		c.header = http.Header{"Idempotency-Key": bad}
 		a := k.send(ctx, c)
 		if a.status != 400 || a.param() != "Idempotency-Key" {
-			k.w.fault("I16 %s %q: %d %s", op.id, bad, a.status, a.raw)
+			k.sys.fault("I16 %s %q: %d %s", op.id, bad, a.status, a.raw)
 		}
 	}
 }
 
-// reads: a key on anything but a POST means nothing (I15).
+// reads checks that a key on any other method than POST is ignored (I15).
 func (k *keyed) reads(ctx context.Context) {
 	var before, after int
 	count := func(n *int) {
-		if err := k.w.pool.QueryRow(ctx, "SELECT count(*) FROM idempotency_keys WHERE org_id = $1",
+		if err := k.sys.pool.QueryRow(ctx, "SELECT count(*) FROM idempotency_keys WHERE org_id = $1",
 			k.o.id).Scan(n); err != nil {
-			k.w.fault("%v", err)
+			k.sys.fault("%v", err)
 		}
 	}
 	count(&before)
@@ -353,7 +354,7 @@ func (k *keyed) reads(ctx context.Context) {
 		if op.method == "POST" || op.public || op.later {
 			continue
 		}
-		own := nobodys(k.own)
+		own := unknownIDs(k.own)
 		if op.method == "GET" {
 			own = k.own
 		}
@@ -363,32 +364,32 @@ func (k *keyed) reads(ctx context.Context) {
 		}
 		for range 2 {
 			if a := k.send(ctx, c); a.replayed() || a.status == 422 {
-				k.w.fault("I15 %s: %d %s", op.id, a.status, a.raw)
+				k.sys.fault("I15 %s: %d %s", op.id, a.status, a.raw)
 			}
 		}
 	}
 	if count(&after); after != before {
-		k.w.fault("I15: reads and deletions stored %d keys", after-before)
+		k.sys.fault("I15: reads and deletions stored %d keys", after-before)
 	}
 }
 
-// age makes the keys nearly a day old, and then older (I11).
+// age makes the keys nearly 24 hours old, and then older (I11).
 func (k *keyed) age(ctx context.Context) error {
 	for _, step := range []string{"23:58:00", "00:03:00"} {
-		if _, err := k.w.pool.Exec(ctx,
+		if _, err := k.sys.pool.Exec(ctx,
 			"UPDATE idempotency_keys SET created_at = created_at - $1::interval WHERE org_id = $2", step, k.o.id); err != nil {
 			return err
 		}
 		for id, old := range k.last {
 			if step == "23:58:00" {
 				if a := k.send(ctx, old.call); !bytes.Equal(a.raw, old.first.raw) || !a.replayed() {
-					k.w.fault("I11 %s: two minutes before the day is over: %d %s", id, a.status, a.raw)
+					k.sys.fault("I11 %s: two minutes before the day is over: %d %s", id, a.status, a.raw)
 				}
 				continue
 			}
 			a := k.send(ctx, old.call)
 			if a.replayed() || id == "createSale" && (a.status != 200 || a.text("id") != old.first.text("id")) {
-				k.w.fault("I11 %s: after a day: %d %s", id, a.status, a.raw)
+				k.sys.fault("I11 %s: after a day: %d %s", id, a.status, a.raw)
 			}
 		}
 	}

@@ -14,11 +14,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// paging is G5: every list is walked in both directions while others write.
-// What was there all the time is met exactly once, what came or went at most
-// once.
-func paging(ctx context.Context, w *world, size Size) (figures, error) {
-	p := &pages{w: w, gone: map[string]bool{}, base: map[string][]string{}}
+// paging is G5: every list is walked in both directions while others write. A walk
+// meets an object that existed throughout exactly once, and one that was created or
+// deleted meanwhile at most once.
+func paging(ctx context.Context, sys *system, size Size) (figures, error) {
+	p := &pages{sys: sys, gone: map[string]bool{}, base: map[string][]string{}}
 	if err := p.prepare(ctx, size.of(60, 12)); err != nil {
 		return nil, err
 	}
@@ -47,15 +47,15 @@ func paging(ctx context.Context, w *world, size Size) (figures, error) {
 }
 
 type pages struct {
-	w              *world
+	sys            *system
 	o              *org
-	own            things
-	base           map[string][]string // by list, what is there at the start
+	own            objects
+	base           map[string][]string // ids at the start, by list
 	mu             sync.Mutex
 	gone           map[string]bool
 	spare          []string // objects that a writer may delete
 	walks, written atomic.Int64
-	resumed        atomic.Int64 // walks whose cursor was deleted
+	resumed        atomic.Int64 // number of cursors deleted under a walk
 	over           atomic.Bool
 }
 
@@ -66,8 +66,8 @@ func (p *pages) count() (n int) {
 	return n
 }
 
-// lists are those with cursors, but for the last fifty deliveries, out of which
-// rows fall while they are read.
+// lists returns the lists with cursors, without the last fifty deliveries: rows
+// leave that list while it is read.
 func (p *pages) lists() []*operation {
 	var out []*operation
 	for _, op := range sorted() {
@@ -78,12 +78,13 @@ func (p *pages) lists() []*operation {
 	return out
 }
 
-// prepare fills the lists, a few objects to each moment.
+// prepare fills the lists. A few objects share each time of creation, so that ids
+// must break ties.
 func (p *pages) prepare(ctx context.Context, n int) (err error) {
-	if p.o, err = p.w.org(ctx, "Pages"); err != nil {
+	if p.o, err = p.sys.org(ctx, "Pages"); err != nil {
 		return err
 	}
-	if p.own, err = p.o.populate(ctx, p.w.unique("pages")); err != nil {
+	if p.own, err = p.o.populate(ctx, p.sys.unique("pages")); err != nil {
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)
@@ -94,7 +95,7 @@ func (p *pages) prepare(ctx context.Context, n int) (err error) {
 	return g.Wait()
 }
 
-// write makes one object for each list that one can be made for.
+// write calls each operation that creates an object.
 func (p *pages) write(ctx context.Context, spare bool) {
 	for _, op := range sorted() {
 		if op.method != "POST" || op.takesID() || op.later || op.makes == "" || op.id == "createWebhookEndpoint" {
@@ -104,17 +105,17 @@ func (p *pages) write(ctx context.Context, spare bool) {
 		if op.id == "createPayoutBatch" {
 			own = p.o.subject(ctx, op, p.own)
 		}
-		body := p.w.wellFormed(op, own)
+		body := p.sys.wellFormed(op, own)
 		if op.id == "createPayoutBatch" {
 			body["partner_id"] = own["part_"]
 		}
 		a := p.o.post(ctx, op.path, body)
 		if a.status/100 != 2 && a.status != 409 && ctx.Err() == nil {
-			p.w.fault("%s: %d %s", op.id, a.status, a.raw)
+			p.sys.fault("%s: %d %s", op.id, a.status, a.raw)
 			continue
 		}
 		p.written.Add(1)
-		if !spare && pause(ctx, 10*time.Millisecond) != nil { // walks must be faster than writers
+		if !spare && pause(ctx, 10*time.Millisecond) != nil { // a walk must be able to overtake the writers
 			return
 		}
 		if spare && a.status == 201 &&
@@ -126,8 +127,8 @@ func (p *pages) write(ctx context.Context, spare bool) {
 	}
 }
 
-// remove deletes one of the objects that were there at the start; from before
-// the call on it may be missing.
+// remove deletes one of the objects of the start. It is noted before the call, since
+// a walk may miss it from then on.
 func (p *pages) remove(ctx context.Context, rnd *rand.Rand) {
 	p.mu.Lock()
 	if len(p.spare) < 4 {
@@ -140,11 +141,11 @@ func (p *pages) remove(ctx context.Context, rnd *rand.Rand) {
 	p.gone[path[strings.LastIndex(path, "/")+1:]] = true
 	p.mu.Unlock()
 	if a := p.o.ask(ctx, "DELETE", path, nil); a.status != 200 && ctx.Err() == nil {
-		p.w.fault("DELETE %s: %d %s", path, a.status, a.raw)
+		p.sys.fault("DELETE %s: %d %s", path, a.status, a.raw)
 	}
 }
 
-// page asks for one page.
+// page requests one page.
 func (p *pages) page(ctx context.Context, op *operation, cursor, from string,
 	limit int) (ids []string, more bool, total int64, err error) {
 	query := fmt.Sprintf("limit=%d", limit)
@@ -155,7 +156,7 @@ func (p *pages) page(ctx context.Context, op *operation, cursor, from string,
 		query = strings.Replace(query, fmt.Sprint("limit=", limit), fmt.Sprint("limit=", int(*q.schema.Max)), 1)
 	}
 	c := call{op: op, method: "GET", path: with(op.in(p.own[op.prefix]), p.window(op), query), key: p.o.key}
-	a, err := p.w.send(ctx, c)
+	a, err := p.sys.send(ctx, c)
 	if err != nil {
 		return nil, false, 0, err
 	}
@@ -171,12 +172,12 @@ func (p *pages) page(ctx context.Context, op *operation, cursor, from string,
 	more, _ = a.body["has_more"].(bool)
 	total = a.int("total_count")
 	if _, counted := a.body["total_count"]; counted && int64(len(ids)) > total {
-		p.w.fault("%s: %d objects on a page of %d in all", c.path, len(ids), total)
+		p.sys.fault("%s: %d objects on a page of %d in all", c.path, len(ids), total)
 	}
 	return ids, more, total, nil
 }
 
-// window is the query that the list demands, over all of its time.
+// window returns the query that the list requires, over its whole time.
 func (p *pages) window(op *operation) string {
 	q := queryOf(op, p.own)
 	if at := strings.Index(q, "to="); at >= 0 {
@@ -185,8 +186,8 @@ func (p *pages) window(op *operation) string {
 	return q
 }
 
-// walk follows a cursor to the list's end and returns the ids in the list's
-// order.
+// walk follows a cursor to the end of the list and returns the ids in the order of
+// the list.
 func (p *pages) walk(ctx context.Context, op *operation, cursor, from string, limit int) ([]string, error) {
 	var all []string
 	start := from
@@ -215,8 +216,8 @@ func (p *pages) walk(ctx context.Context, op *operation, cursor, from string, li
 	return nil, fmt.Errorf("the walk of %s does not end", op.id)
 }
 
-// errGone says that the cursor's object was deleted: it is refused (decisions,
-// 26), and a client goes on from the one before.
+// errGone is returned for a cursor whose object was deleted. The service refuses
+// it, and a client goes on from the object before.
 var errGone = errors.New("the cursor is gone")
 
 func (p *pages) isGone(id string) bool {
@@ -225,7 +226,7 @@ func (p *pages) isGone(id string) bool {
 	return p.gone[id]
 }
 
-// stepBack is the last object of a walk that is still there.
+// stepBack returns the last object of a walk that is not deleted.
 func (p *pages) stepBack(all []string, cursor, start string) string {
 	p.resumed.Add(1)
 	if cursor == "starting_after" {
@@ -240,8 +241,8 @@ func (p *pages) stepBack(all []string, cursor, start string) string {
 	return start
 }
 
-// quiet: while nobody writes, total_count is exact, has_more tells the truth, and
-// both directions are one list.
+// quiet checks that total_count and has_more are exact while nobody writes, and
+// that both directions give the same list.
 func (p *pages) quiet(ctx context.Context, op *operation, ids []string) {
 	n := len(ids)
 	if n < 2 {
@@ -253,16 +254,16 @@ func (p *pages) quiet(ctx context.Context, op *operation, ids []string) {
 		}
 		page, more, total, err := p.page(ctx, op, "", "", limit)
 		if err != nil || total != int64(n) || len(page) != min(limit, n) || more != (limit < n) {
-			p.w.fault("%s of %d by %d: %d, more %v, in all %d, %v", op.id, n, limit, len(page), more, total, err)
+			p.sys.fault("%s of %d by %d: %d, more %v, in all %d, %v", op.id, n, limit, len(page), more, total, err)
 		}
 	}
 	forth, err := p.walk(ctx, op, "starting_after", "", 7)
 	if err != nil || !slices.Equal(forth, ids) {
-		p.w.fault("%s by 7 is another list (%d and %d): %v", op.id, len(forth), n, err)
+		p.sys.fault("%s by 7 is another list (%d and %d): %v", op.id, len(forth), n, err)
 	}
 	back, err := p.walk(ctx, op, "ending_before", ids[n-1], 7)
 	if err != nil || !slices.Equal(back, ids[:n-1]) {
-		p.w.fault("%s backwards is another list (%d and %d): %v", op.id, len(back), n-1, err)
+		p.sys.fault("%s backwards is another list (%d and %d): %v", op.id, len(back), n-1, err)
 	}
 }
 
@@ -271,7 +272,7 @@ func (p *pages) underWriters(ctx context.Context, times int) error {
 	g, run := errgroup.WithContext(ctx)
 	for i := range 4 {
 		g.Go(func() error {
-			rnd := p.w.random("g5", i)
+			rnd := p.sys.random("g5", i)
 			for !p.over.Load() && run.Err() == nil {
 				p.write(run, false)
 				p.remove(run, rnd)
@@ -285,11 +286,11 @@ func (p *pages) underWriters(ctx context.Context, times int) error {
 		for _, op := range p.lists() {
 			for _, limit := range []int{1, 7, 100} {
 				if limit == 1 && n != 1 {
-					continue // hundreds of requests a walk
+					continue // would take hundreds of requests
 				}
 				for _, cursor := range []string{"starting_after", "ending_before"} {
 					if limit == 1 && cursor == "ending_before" {
-						continue // a walk towards the newest one by one never catches up with the writers
+						continue // pages of one towards the newest never catch up with the writers
 					}
 					walkers.Go(func() error { return p.moving(walking, op, cursor, limit) })
 				}
@@ -304,7 +305,7 @@ func (p *pages) underWriters(ctx context.Context, times int) error {
 	return err
 }
 
-// moving is one walk while others write.
+// moving checks one walk while others write.
 func (p *pages) moving(ctx context.Context, op *operation, cursor string, limit int) error {
 	base, from := p.base[op.id], ""
 	if cursor == "ending_before" {
@@ -324,14 +325,14 @@ func (p *pages) moving(ctx context.Context, op *operation, cursor string, limit 
 	times := map[string]int{}
 	for _, id := range seen {
 		if times[id]++; times[id] > 1 {
-			p.w.fault("%s by %d, %s: %s twice", op.id, limit, cursor, id)
+			p.sys.fault("%s by %d, %s: %s twice", op.id, limit, cursor, id)
 		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, id := range base {
 		if times[id] == 0 && !p.gone[id] {
-			p.w.fault("%s by %d, %s: %s was there all the time and is missing", op.id, limit, cursor, id)
+			p.sys.fault("%s by %d, %s: %s was there all the time and is missing", op.id, limit, cursor, id)
 		}
 	}
 	return nil

@@ -12,19 +12,19 @@ import (
 	"rail/server/jobs"
 )
 
-// filed: exports, refunds, payments, deletions and batches at once. What a file has
-// is what the books say: no row of a payout that was lowered, deleted or is not on
-// its way.
-func filed(ctx context.Context, a *arena) {
-	partner, _, sale, _ := a.sold(ctx, a.own["prg_"])
-	a.o.object(ctx, "/v1/partners/"+partner, M{"payout_method": "paypal"})
-	batch := a.o.object(ctx, "/v1/payout_batches", a.batch(partner)).text("id")
-	payout := a.o.first(ctx, "/v1/payouts?program_id="+a.own["prg_"]+"&partner_id="+partner)
+// filed runs exports, refunds, payments, deletions and batches at once. A file must
+// agree with the books: no row of a payout that was lowered, was deleted or is not
+// being paid.
+func filed(ctx context.Context, fx *raceFixture) {
+	partner, _, sale, _ := fx.newSale(ctx, fx.own["prg_"])
+	fx.o.object(ctx, "/v1/partners/"+partner, M{"payout_method": "paypal"})
+	batch := fx.o.object(ctx, "/v1/payout_batches", fx.batch(partner)).text("id")
+	payout := fx.o.first(ctx, "/v1/payouts?program_id="+fx.own["prg_"]+"&partner_id="+partner)
 	files := make([][][]string, racers)
-	a.run(ctx, func(i int) (string, string, any) {
+	fx.run(ctx, func(i int) (string, string, any) {
 		switch i % 8 {
 		case 0, 5:
-			files[i] = a.export(ctx, i, batch)
+			files[i] = fx.export(ctx, i, batch)
 			return "", "", nil
 		case 1:
 			return "POST", "/v1/sales/" + sale + "/refund", M{"amount_minor": 1000}
@@ -33,60 +33,61 @@ func filed(ctx context.Context, a *arena) {
 		case 3:
 			return "DELETE", "/v1/payouts/" + payout, nil
 		}
-		return "POST", "/v1/payout_batches", a.batch(partner)
+		return "POST", "/v1/payout_batches", fx.batch(partner)
 	})
-	files = append(files, a.export(ctx, 0, batch))
-	a.o.object(ctx, "/v1/sales/"+sale+"/refund", M{"amount_minor": 1000}) // an export is slower than any request
+	files = append(files, fx.export(ctx, 0, batch))
+	// The last export is slower than any request of the race.
+	fx.o.object(ctx, "/v1/sales/"+sale+"/refund", M{"amount_minor": 1000})
 	for _, rows := range files {
 		for _, row := range rows {
-			p := a.o.get(ctx, "/v1/payouts/"+row[3])
-			away := p.text("status") == "processing" || p.text("status") == "paid"
-			a.must(away && currency.Decimal(p.int("amount_minor"), "USD") == row[1], "a file has %v of a payout that is %s", row,
-				p.raw)
+			p := fx.o.get(ctx, "/v1/payouts/"+row[3])
+			leaving := p.text("status") == "processing" || p.text("status") == "paid"
+			fx.must(leaving && currency.Decimal(p.int("amount_minor"), "USD") == row[1],
+				"a file has %v of a payout that is %s", row, p.raw)
 		}
 	}
 }
 
-// export runs the operator's command and returns the rows of its file.
-func (a *arena) export(ctx context.Context, i int, batch string) [][]string {
-	p := a.w.processes[i%len(a.w.processes)]
+// export runs rail export and returns the rows of its file.
+func (fx *raceFixture) export(ctx context.Context, i int, batch string) [][]string {
+	p := fx.sys.processes[i%len(fx.sys.processes)]
 	cmd := exec.CommandContext(ctx, p.binary, "payouts", "export", "--batch", batch, "--format", "paypal")
 	var errs bytes.Buffer
 	cmd.Env, cmd.Stderr = p.environ, &errs
 	out, err := cmd.Output()
 	if err != nil && ctx.Err() == nil {
-		a.w.fault("the export ends with %v: %s", err, errs.String())
+		fx.sys.fault("the export ends with %v: %s", err, errs.String())
 	}
 	rows, err := csv.NewReader(bytes.NewReader(out)).ReadAll()
-	a.must(err == nil, "the file cannot be read: %v", err)
+	fx.must(err == nil, "the file cannot be read: %v", err)
 	return rows
 }
 
-// monthEnds: the month's own run, on several replicas, while somebody asks for
-// batches and refunds: who was due is in it, once.
-func monthEnds(ctx context.Context, a *arena) {
-	program := a.o.made(ctx, "/v1/programs", M{
+// monthEnds runs the monthly batch on several replicas beside requests for batches
+// and refunds. Every partner with a due balance must be in the batch once.
+func monthEnds(ctx context.Context, fx *raceFixture) {
+	program := fx.o.made(ctx, "/v1/programs", M{
 		"name": "Month", "website_url": "https://month.example", "currency": "USD", "holding_period_days": 0,
 		"auto_payouts_enabled": true,
 	})
-	a.o.object(ctx, "/v1/flows", M{"program_id": program, "name": "All", "rate_type": "percent", "rate_value": 2000})
+	fx.o.object(ctx, "/v1/flows", M{"program_id": program, "name": "All", "rate_type": "percent", "rate_value": 2000})
 	var partners, sales []string
 	for range 4 {
-		partner, _, sale, _ := a.sold(ctx, program)
+		partner, _, sale, _ := fx.newSale(ctx, program)
 		partners, sales = append(partners, partner), append(sales, sale)
 	}
 	now := time.Now().UTC()
 	later := clock.At(time.Date(now.Year(), now.Month()+1, 1, 0, 10, 0, 0, time.UTC))
 	body := M{"program_id": program, "period_end": now.Format(time.RFC3339Nano)}
-	a.run(ctx, func(i int) (string, string, any) {
+	fx.run(ctx, func(i int) (string, string, any) {
 		switch i % 4 {
 		case 0:
-			for _, j := range jobs.All(jobs.Means{Pool: a.w.pool, Clock: clock.System{}}) {
+			for _, j := range jobs.All(jobs.Means{Pool: fx.sys.pool, Clock: clock.System{}}) {
 				if j.Name != "auto-payouts" {
 					continue
 				}
 				if err := j.Run(ctx, later); err != nil && ctx.Err() == nil {
-					a.w.fault("%s: %v", j.Name, err)
+					fx.sys.fault("%s: %v", j.Name, err)
 				}
 			}
 			return "", "", nil
@@ -98,7 +99,7 @@ func monthEnds(ctx context.Context, a *arena) {
 		return "POST", "/v1/payout_batches", body
 	})
 	for _, p := range partners {
-		n := len(a.o.get(ctx, "/v1/payouts?program_id="+program+"&partner_id="+p).data())
-		a.must(n == 1, "%d payouts of a partner at the month's end", n)
+		n := len(fx.o.get(ctx, "/v1/payouts?program_id="+program+"&partner_id="+p).data())
+		fx.must(n == 1, "%d payouts of a partner at the month's end", n)
 	}
 }

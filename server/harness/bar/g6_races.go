@@ -12,56 +12,57 @@ import (
 	"rail/server/jobs"
 )
 
-// racers is how many callers take part in a race.
+// racers is the number of callers in a race.
 const racers = 16
 
-// race is one of them: a round sets up, lets the callers go at once through both
-// processes, and tells what must hold.
+// race is a race between callers. A round prepares, starts all callers at once
+// through both processes, and checks the outcome.
 type race struct {
 	name  string
-	round func(ctx context.Context, a *arena)
+	round func(ctx context.Context, fx *raceFixture)
 }
 
-// races is G6. A payment by hand against a rail's settlement needs a payment rail,
-// which no process of this bar has, a sign-in link that many follow a portal, and a
-// key that is revoked in use a few seconds: tests of their own run these.
-func races(ctx context.Context, w *world, size Size) (figures, error) {
-	a := &arena{w: w}
-	if err := a.prepare(ctx); err != nil {
+// races is G6. Three races have tests of their own: a manual payment against the
+// settlement of a payment rail and many requests with one sign-in link, since these
+// processes have neither rail nor portal, and the revocation of a key in use, which
+// takes seconds.
+func races(ctx context.Context, sys *system, size Size) (figures, error) {
+	fx := &raceFixture{sys: sys}
+	if err := fx.prepare(ctx); err != nil {
 		return nil, err
 	}
 	list := []race{
 		{"R1", refundRefund},       // a sale is refunded once
 		{"R2 R6", refundPaid},      // a payout is paid once; a refund voids or claws back, never both
-		{"R3 R5", refundBatch},     // a partner has one payout a month, which holds nothing refunded
-		{"R4", refundMaturity},     // refund, approval and maturity come in one order
-		{"R8", approveReject},      // a commission is rejected once, and each decision is told
+		{"R3 R5", refundBatch},     // a partner has one payout a month, without refunded commissions
+		{"R4", refundMaturity},     // refund, approval and maturity happen one after the other
+		{"R8", approveReject},      // a commission is rejected once, with one event for each decision
 		{"R9", applicationDecided}, // an application is decided once
-		{"R10", samePartner},       // an email is one partner's
-		{"R11", sameLink},          // a value is one link's
+		{"R10", samePartner},       // one partner has an email
+		{"R11", sameLink},          // one link has a value
 		{"R12", firstSales},        // a customer has one first sale
 		{"R13", reassigned},        // sale, commission and event name the same partner
-		{"R14", defaultGroup},      // there is one default group at every moment
+		{"R14", defaultGroup},      // there is always one default group
 		{"R15", rotated},           // an endpoint has at most two secrets
-		{"R16", partnerDeleted},    // a sale is before the deletion or after it, never half
-		{"R18", flowChanged},       // a commission comes of one whole version of its flow
+		{"R16", partnerDeleted},    // a sale is before the deletion or after it, never in part
+		{"R18", flowChanged},       // a commission follows one version of its flow
 		{"R19", flagResolved},      // a flag is resolved once
 		{"R22", endpointDeleted},   // nothing is sent after the deletion
 		{"R24", sameVisitor},       // a visitor's clicks open one referral
 		{"C4", sameCharge},         // a charge is one sale
 		{"C5", sameKey},            // an Idempotency-Key does its work once
-		{"files", filed},           // a file has what the books say
-		{"month's end", monthEnds}, // who is due is in the month's batch, once
-		{"C6", sameRefund},         // a refund of the processor's is taken once
+		{"files", filed},           // a file agrees with the books
+		{"month's end", monthEnds}, // each due partner is in the month's batch once
+		{"C6", sameRefund},         // a processor's refund is recorded once
 		{"C7", refundMeetsSale},    // a refund and its sale never miss each other
-		{"C8", grantMeetsRefund},   // what is granted for a sale is refunded with it
+		{"C8", grantMeetsRefund},   // a commission granted for a sale is refunded with the sale
 	}
 	rounds := size.of(20, 3)
 	for _, r := range list {
 		for range rounds {
-			before := w.count()
-			if r.round(ctx, a); w.count() > before {
-				w.fault("%s does not hold", r.name)
+			before := sys.count()
+			if r.round(ctx, fx); sys.count() > before {
+				sys.fault("%s does not hold", r.name)
 				break
 			}
 		}
@@ -69,45 +70,45 @@ func races(ctx context.Context, w *world, size Size) (figures, error) {
 			return nil, ctx.Err()
 		}
 	}
-	if a.winners == 0 || a.losers == 0 {
-		return nil, fmt.Errorf("%d calls won and %d lost: nothing raced", a.winners, a.losers)
+	if fx.winners == 0 || fx.losers == 0 {
+		return nil, fmt.Errorf("%d calls won and %d lost: nothing raced", fx.winners, fx.losers)
 	}
 	var f figures
 	f.add("races", len(list))
 	f.add("rounds each", rounds)
 	f.add("callers", racers)
-	f.add("calls that won", a.winners)
-	f.add("that were refused", a.losers)
+	f.add("calls that won", fx.winners)
+	f.add("that were refused", fx.losers)
 	return f, nil
 }
 
-// arena is what the races run on.
-type arena struct {
-	w               *world
+// raceFixture is the organization in which the races run, and their counts.
+type raceFixture struct {
+	sys             *system
 	o               *org
-	own             things
+	own             objects
 	manual          string // a program whose commissions wait for approval
 	winners, losers int
 }
 
-func (a *arena) prepare(ctx context.Context) (err error) {
-	if a.o, err = a.w.org(ctx, "Races"); err != nil {
+func (fx *raceFixture) prepare(ctx context.Context) (err error) {
+	if fx.o, err = fx.sys.org(ctx, "Races"); err != nil {
 		return err
 	}
-	if a.own, err = a.o.populate(ctx, a.w.unique("races")); err != nil {
+	if fx.own, err = fx.o.populate(ctx, fx.sys.unique("races")); err != nil {
 		return err
 	}
-	a.manual = a.o.made(ctx, "/v1/programs", M{
+	fx.manual = fx.o.made(ctx, "/v1/programs", M{
 		"name": "Manual", "website_url": "https://manual.example", "currency": "USD", "holding_period_days": 0,
 	})
-	a.o.object(ctx, "/v1/flows", M{
-		"program_id": a.manual, "name": "All", "rate_type": "percent", "rate_value": 2000, "approval_mode": "manual",
+	fx.o.object(ctx, "/v1/flows", M{
+		"program_id": fx.manual, "name": "All", "rate_type": "percent", "rate_value": 2000, "approval_mode": "manual",
 	})
 	return nil
 }
 
-// go sends the calls of all racers at once, each through one of the processes.
-func (a *arena) run(ctx context.Context, f func(i int) (method, path string, body any)) []answer {
+// run sends one call of each racer at once, through the processes in turn.
+func (fx *raceFixture) run(ctx context.Context, f func(i int) (method, path string, body any)) []answer {
 	out := make([]answer, racers)
 	ready, wait := make(chan struct{}), sync.WaitGroup{}
 	for i := range out {
@@ -117,11 +118,11 @@ func (a *arena) run(ctx context.Context, f func(i int) (method, path string, bod
 			if method == "" {
 				return
 			}
-			res, err := a.w.send(ctx, call{
-				method: method, path: path, body: body, key: a.o.key, at: a.w.processes[i%len(a.w.processes)].addr,
+			res, err := fx.sys.send(ctx, call{
+				method: method, path: path, body: body, key: fx.o.key, at: fx.sys.processes[i%len(fx.sys.processes)].addr,
 			})
 			if err != nil && ctx.Err() == nil {
-				a.w.fault("%s %s: %v", method, path, err)
+				fx.sys.fault("%s %s: %v", method, path, err)
 			}
 			out[i] = res
 		})
@@ -130,22 +131,22 @@ func (a *arena) run(ctx context.Context, f func(i int) (method, path string, bod
 	wait.Wait()
 	for _, res := range out {
 		if res.status/100 == 2 {
-			a.winners++
+			fx.winners++
 		} else if res.status != 0 {
-			a.losers++
+			fx.losers++
 		}
 	}
 	return out
 }
 
-// same lets every racer post the same.
-func (a *arena) same(ctx context.Context, path string, body any) []answer {
-	return a.run(ctx, func(int) (string, string, any) { return "POST", path, body })
+// same lets every racer post the same body.
+func (fx *raceFixture) same(ctx context.Context, path string, body any) []answer {
+	return fx.run(ctx, func(int) (string, string, any) { return "POST", path, body })
 }
 
-func (a *arena) must(holds bool, format string, args ...any) {
+func (fx *raceFixture) must(holds bool, format string, args ...any) {
 	if !holds {
-		a.w.fault(format, args...)
+		fx.sys.fault(format, args...)
 	}
 }
 
@@ -157,102 +158,103 @@ func statuses(answers []answer) map[int]int {
 	return out
 }
 
-// told counts the events of a type about one object.
-func (a *arena) told(ctx context.Context, kind, subject string) (n int) {
-	if err := a.w.pool.QueryRow(ctx, "SELECT count(*) FROM events WHERE type = $1 AND subject_id = $2", kind,
+// events counts the events of a type about one object.
+func (fx *raceFixture) events(ctx context.Context, kind, subject string) (n int) {
+	if err := fx.sys.pool.QueryRow(ctx, "SELECT count(*) FROM events WHERE type = $1 AND subject_id = $2", kind,
 		subject).Scan(&n); err != nil {
-		a.w.fault("%v", err)
+		fx.sys.fault("%v", err)
 	}
 	return n
 }
 
-// sold returns a partner of a program, its customer, a sale and its commission.
-func (a *arena) sold(ctx context.Context, program string) (partner, customer, sale, commission string) {
-	own := maps.Clone(a.own)
+// newSale records a sale and returns its partner, customer, id and commission.
+func (fx *raceFixture) newSale(ctx context.Context, program string) (partner, customer, sale, commission string) {
+	own := maps.Clone(fx.own)
 	own["prg_"] = program
-	partner = a.o.partner(ctx, own)
-	customer = a.o.made(ctx, "/v1/customers", M{"program_id": program, "partner_id": partner})
+	partner = fx.o.partner(ctx, own)
+	customer = fx.o.made(ctx, "/v1/customers", M{"program_id": program, "partner_id": partner})
 	own["cus_"] = customer
-	sale = a.o.sale(ctx, own)
-	return partner, customer, sale, a.o.first(ctx, "/v1/commissions?program_id="+program+"&sale_id="+sale)
+	sale = fx.o.sale(ctx, own)
+	return partner, customer, sale, fx.o.first(ctx, "/v1/commissions?program_id="+program+"&sale_id="+sale)
 }
 
-func (a *arena) batch(partner string) M {
-	body := M{"program_id": a.own["prg_"], "period_end": time.Now().UTC().Format(time.RFC3339Nano)}
+func (fx *raceFixture) batch(partner string) M {
+	body := M{"program_id": fx.own["prg_"], "period_end": time.Now().UTC().Format(time.RFC3339Nano)}
 	if partner != "" {
 		body["partner_id"] = partner
 	}
 	return body
 }
 
-func (a *arena) balance(ctx context.Context, partner string) (due, paid int64) {
-	for _, b := range a.o.get(ctx, "/v1/balances?program_id="+a.own["prg_"]+"&currency=USD&partner_id="+partner).data() {
+func (fx *raceFixture) balance(ctx context.Context, partner string) (due, paid int64) {
+	for _, b := range fx.o.get(ctx, "/v1/balances?program_id="+fx.own["prg_"]+"&currency=USD&partner_id="+partner).data() {
 		return b.int("due_minor"), b.int("paid_minor")
 	}
 	return 0, 0
 }
 
-func refundRefund(ctx context.Context, a *arena) {
-	_, _, sale, commission := a.sold(ctx, a.own["prg_"])
-	answers := a.same(ctx, "/v1/sales/"+sale+"/refund", nil)
+func refundRefund(ctx context.Context, fx *raceFixture) {
+	_, _, sale, commission := fx.newSale(ctx, fx.own["prg_"])
+	answers := fx.same(ctx, "/v1/sales/"+sale+"/refund", nil)
 	var voided int64
 	for _, r := range answers {
-		a.must(r.status == 200 && r.text("refunded_at") == answers[0].text("refunded_at"), "a refund answers %d %s", r.status,
-			r.raw)
+		fx.must(r.status == 200 && r.text("refunded_at") == answers[0].text("refunded_at"),
+			"a refund answers %d %s", r.status, r.raw)
 		voided += r.int("voided_commissions")
 	}
-	a.must(voided == 1 && a.told(ctx, "sale.refunded", sale) == 1 && a.told(ctx, "commission.voided", commission) == 1,
+	fx.must(voided == 1 && fx.events(ctx, "sale.refunded", sale) == 1 &&
+		fx.events(ctx, "commission.voided", commission) == 1,
 		"%d refunds voided", voided)
 }
 
-func refundPaid(ctx context.Context, a *arena) {
-	partner, _, sale, commission := a.sold(ctx, a.own["prg_"])
-	a.o.object(ctx, "/v1/payout_batches", a.batch(partner))
-	payout := a.o.first(ctx, "/v1/payouts?program_id="+a.own["prg_"]+"&partner_id="+partner)
-	a.run(ctx, func(i int) (string, string, any) {
+func refundPaid(ctx context.Context, fx *raceFixture) {
+	partner, _, sale, commission := fx.newSale(ctx, fx.own["prg_"])
+	fx.o.object(ctx, "/v1/payout_batches", fx.batch(partner))
+	payout := fx.o.first(ctx, "/v1/payouts?program_id="+fx.own["prg_"]+"&partner_id="+partner)
+	fx.run(ctx, func(i int) (string, string, any) {
 		if i%4 == 0 {
 			return "POST", "/v1/sales/" + sale + "/refund", nil
 		}
 		return "POST", "/v1/payouts/" + payout + "/mark_paid", nil
 	})
-	due, paid := a.balance(ctx, partner)
-	status := a.o.get(ctx, "/v1/commissions/"+commission).text("status")
-	voided := status == "voided" && due == 0 && paid == 0 && a.told(ctx, "payout.paid", payout) == 0
-	clawed := status == "paid" && due == -1000 && paid == 1000 && a.told(ctx, "payout.paid", payout) == 1 &&
-		a.told(ctx, "commission.paid", commission) == 1
-	a.must(voided || clawed, "neither voided nor clawed back: %s, due %d, paid %d", status, due, paid)
+	due, paid := fx.balance(ctx, partner)
+	status := fx.o.get(ctx, "/v1/commissions/"+commission).text("status")
+	voided := status == "voided" && due == 0 && paid == 0 && fx.events(ctx, "payout.paid", payout) == 0
+	clawed := status == "paid" && due == -1000 && paid == 1000 && fx.events(ctx, "payout.paid", payout) == 1 &&
+		fx.events(ctx, "commission.paid", commission) == 1
+	fx.must(voided || clawed, "neither voided nor clawed back: %s, due %d, paid %d", status, due, paid)
 }
 
-func refundBatch(ctx context.Context, a *arena) {
-	partner, _, sale, _ := a.sold(ctx, a.own["prg_"])
-	other, _, _, kept := a.sold(ctx, a.own["prg_"])
-	a.run(ctx, func(i int) (string, string, any) {
+func refundBatch(ctx context.Context, fx *raceFixture) {
+	partner, _, sale, _ := fx.newSale(ctx, fx.own["prg_"])
+	other, _, _, kept := fx.newSale(ctx, fx.own["prg_"])
+	fx.run(ctx, func(i int) (string, string, any) {
 		switch {
 		case i%4 == 0:
 			return "POST", "/v1/sales/" + sale + "/refund", M{"amount_minor": 1000}
 		case i%2 == 0:
-			return "POST", "/v1/payout_batches", a.batch(partner)
+			return "POST", "/v1/payout_batches", fx.batch(partner)
 		}
-		return "POST", "/v1/payout_batches", a.batch(other)
+		return "POST", "/v1/payout_batches", fx.batch(other)
 	})
 	for _, p := range []string{partner, other} {
-		n := len(a.o.get(ctx, "/v1/payouts?program_id="+a.own["prg_"]+"&partner_id="+p).data())
-		a.must(n == 1, "%d payouts of a partner", n)
+		n := len(fx.o.get(ctx, "/v1/payouts?program_id="+fx.own["prg_"]+"&partner_id="+p).data())
+		fx.must(n == 1, "%d payouts of a partner", n)
 	}
-	a.must(a.o.get(ctx, "/v1/commissions/"+kept).text("payout_id") != "", "a commission was left out of its batch")
+	fx.must(fx.o.get(ctx, "/v1/commissions/"+kept).text("payout_id") != "", "a commission was left out of its batch")
 }
 
-func refundMaturity(ctx context.Context, a *arena) {
-	_, _, sale, commission := a.sold(ctx, a.manual)
-	a.run(ctx, func(i int) (string, string, any) {
+func refundMaturity(ctx context.Context, fx *raceFixture) {
+	_, _, sale, commission := fx.newSale(ctx, fx.manual)
+	fx.run(ctx, func(i int) (string, string, any) {
 		switch {
 		case i == 5:
 			return "POST", "/v1/sales/" + sale + "/refund", nil
 		case i%3 == 0:
-			for _, j := range jobs.All(jobs.Means{Pool: a.w.pool, Clock: clock.System{}}) {
+			for _, j := range jobs.All(jobs.Means{Pool: fx.sys.pool, Clock: clock.System{}}) {
 				if j.Name == "mature-commissions" || j.Name == "approve-commissions" {
 					if err := j.Run(ctx, clock.System{}.Now()); err != nil {
-						a.w.fault("%s: %v", j.Name, err)
+						fx.sys.fault("%s: %v", j.Name, err)
 					}
 				}
 			}
@@ -260,44 +262,46 @@ func refundMaturity(ctx context.Context, a *arena) {
 		}
 		return "POST", "/v1/commissions/" + commission + "/approve", nil
 	})
-	status := a.o.get(ctx, "/v1/commissions/"+commission).text("status")
-	a.must(status == "voided" && a.told(ctx, "commission.voided", commission) == 1, "a refunded sale's commission is %s",
-		status)
+	status := fx.o.get(ctx, "/v1/commissions/"+commission).text("status")
+	fx.must(status == "voided" && fx.events(ctx, "commission.voided", commission) == 1,
+		"a refunded sale's commission is %s", status)
 }
 
-func approveReject(ctx context.Context, a *arena) {
-	_, _, _, commission := a.sold(ctx, a.manual)
-	answers := a.run(ctx, func(i int) (string, string, any) {
+func approveReject(ctx context.Context, fx *raceFixture) {
+	_, _, _, commission := fx.newSale(ctx, fx.manual)
+	answers := fx.run(ctx, func(i int) (string, string, any) {
 		if i < racers/2 {
 			return "POST", "/v1/commissions/" + commission + "/approve", nil
 		}
 		return "POST", "/v1/commissions/" + commission + "/reject", M{"reason": "x"}
 	})
 	approved, rejected := statuses(answers[:racers/2])[200], statuses(answers[racers/2:])[200]
-	status := a.o.get(ctx, "/v1/commissions/"+commission).text("status")
-	a.must(approved <= 1 && rejected == 1 && status == "rejected" &&
-		a.told(ctx, "commission.updated", commission) == approved+1,
+	status := fx.o.get(ctx, "/v1/commissions/"+commission).text("status")
+	fx.must(approved <= 1 && rejected == 1 && status == "rejected" &&
+		fx.events(ctx, "commission.updated", commission) == approved+1,
 		"%d approvals and %d rejections, and it is %s", approved, rejected, status)
 }
 
-func applicationDecided(ctx context.Context, a *arena) {
-	id := a.o.made(ctx, "/v1/applications", M{"program_id": a.own["prg_"], "email": a.w.unique("app") + "@example.com"})
-	answers := a.run(ctx, func(i int) (string, string, any) {
+func applicationDecided(ctx context.Context, fx *raceFixture) {
+	id := fx.o.made(ctx, "/v1/applications", M{
+		"program_id": fx.own["prg_"], "email": fx.sys.unique("app") + "@example.com",
+	})
+	answers := fx.run(ctx, func(i int) (string, string, any) {
 		return "POST", "/v1/applications/" + id + []string{"/approve", "/reject"}[i/2%2], nil
 	})
-	status := a.o.get(ctx, "/v1/applications/"+id).text("status")
-	a.must(statuses(answers)[200] == 1 && a.told(ctx, "application."+status, id) == 1, "%v, and it is %s",
+	status := fx.o.get(ctx, "/v1/applications/"+id).text("status")
+	fx.must(statuses(answers)[200] == 1 && fx.events(ctx, "application."+status, id) == 1, "%v, and it is %s",
 		statuses(answers), status)
 }
 
-func samePartner(ctx context.Context, a *arena) {
-	name := a.w.unique("same")
-	answers := a.run(ctx, func(i int) (string, string, any) {
+func samePartner(ctx context.Context, fx *raceFixture) {
+	name := fx.sys.unique("same")
+	answers := fx.run(ctx, func(i int) (string, string, any) {
 		return "POST", "/v1/partners", M{
-			"program_id": a.own["prg_"], "email": []string{name, "SAME" + name[4:]}[i/2%2] + "@example.com",
+			"program_id": fx.own["prg_"], "email": []string{name, "SAME" + name[4:]}[i/2%2] + "@example.com",
 		}
 	})
-	a.must(statuses(answers)[201] == 1 && statuses(answers)[409] == racers-1, "partners: %v", statuses(answers))
+	fx.must(statuses(answers)[201] == 1 && statuses(answers)[409] == racers-1, "partners: %v", statuses(answers))
 	var ids []string
 	for _, r := range answers {
 		if r.status == 201 {
@@ -307,68 +311,71 @@ func samePartner(ctx context.Context, a *arena) {
 		}
 	}
 	slices.Sort(ids)
-	a.must(len(ids) == racers && len(slices.Compact(ids)) == 1, "conflicts name %v", ids)
+	fx.must(len(ids) == racers && len(slices.Compact(ids)) == 1, "conflicts name %v", ids)
 }
 
-func sameLink(ctx context.Context, a *arena) {
-	answers := a.same(ctx, "/v1/links", M{
-		"program_id": a.own["prg_"], "partner_id": a.own["part_"], "destination_url": "https://shop.example",
-		"value": a.w.unique("link"),
+func sameLink(ctx context.Context, fx *raceFixture) {
+	answers := fx.same(ctx, "/v1/links", M{
+		"program_id": fx.own["prg_"], "partner_id": fx.own["part_"], "destination_url": "https://shop.example",
+		"value": fx.sys.unique("link"),
 	})
-	a.must(statuses(answers)[201] == 1 && statuses(answers)[409] == racers-1, "links: %v", statuses(answers))
+	fx.must(statuses(answers)[201] == 1 && statuses(answers)[409] == racers-1, "links: %v", statuses(answers))
 }
 
-func firstSales(ctx context.Context, a *arena) {
-	click := a.click(ctx)
-	customer := a.o.made(ctx, "/v1/customers", M{"program_id": a.own["prg_"], "click_id": click.text("id")})
-	answers := a.run(ctx, func(int) (string, string, any) { return "POST", "/v1/sales", a.saleOf(customer) })
+func firstSales(ctx context.Context, fx *raceFixture) {
+	click := fx.click(ctx)
+	customer := fx.o.made(ctx, "/v1/customers", M{"program_id": fx.own["prg_"], "click_id": click.text("id")})
+	answers := fx.run(ctx, func(int) (string, string, any) { return "POST", "/v1/sales", fx.saleOf(customer) })
 	firsts := 0
 	for _, r := range answers {
 		if r.body["is_first_sale"] == true {
 			firsts++
 		}
 	}
-	a.must(statuses(answers)[201] == racers && firsts == 1 &&
-		a.told(ctx, "referral.converted", click.text("referral_id")) == 1, "%d first sales of %v", firsts, statuses(answers))
+	fx.must(statuses(answers)[201] == racers && firsts == 1 &&
+		fx.events(ctx, "referral.converted", click.text("referral_id")) == 1,
+		"%d first sales of %v", firsts, statuses(answers))
 }
 
-func (a *arena) click(ctx context.Context) answer {
-	return a.o.object(ctx, "/v1/clicks", M{
-		"program_id": a.own["prg_"], "value": a.own["handle"], "landing_url": "https://shop.example",
-		"visitor_token": a.w.unique("visitor"),
+func (fx *raceFixture) click(ctx context.Context) answer {
+	return fx.o.object(ctx, "/v1/clicks", M{
+		"program_id": fx.own["prg_"], "value": fx.own["handle"], "landing_url": "https://shop.example",
+		"visitor_token": fx.sys.unique("visitor"),
 	})
 }
 
-func (a *arena) saleOf(customer string) M {
+func (fx *raceFixture) saleOf(customer string) M {
 	return M{
-		"program_id": a.own["prg_"], "customer_id": customer, "external_charge_id": a.w.unique("ch"), "amount_minor": 5000,
-		"currency": "USD",
+		"program_id": fx.own["prg_"], "customer_id": customer, "external_charge_id": fx.sys.unique("ch"),
+		"amount_minor": 5000,
+		"currency":     "USD",
 	}
 }
 
-func reassigned(ctx context.Context, a *arena) {
-	ada, bob := a.o.partner(ctx, a.own), a.o.partner(ctx, a.own)
-	customer := a.o.made(ctx, "/v1/customers", M{"program_id": a.own["prg_"], "partner_id": ada})
-	a.run(ctx, func(i int) (string, string, any) {
+func reassigned(ctx context.Context, fx *raceFixture) {
+	ada, bob := fx.o.partner(ctx, fx.own), fx.o.partner(ctx, fx.own)
+	customer := fx.o.made(ctx, "/v1/customers", M{"program_id": fx.own["prg_"], "partner_id": ada})
+	fx.run(ctx, func(i int) (string, string, any) {
 		if i%4 == 0 {
 			return "POST", "/v1/customers/" + customer, M{"partner_id": []string{ada, bob}[i/4%2]}
 		}
-		return "POST", "/v1/sales", a.saleOf(customer)
+		return "POST", "/v1/sales", fx.saleOf(customer)
 	})
 	var wrong int
-	err := a.w.pool.QueryRow(ctx,
-		`SELECT count(*) FROM sales s LEFT JOIN commissions k ON k.sale_id = s.id LEFT JOIN events e ON e.subject_id = s.id AND e.type = 'sale.created'
+	err := fx.sys.pool.QueryRow(ctx,
+		`SELECT count(*) FROM sales s LEFT JOIN commissions k ON k.sale_id = s.id
+		LEFT JOIN events e ON e.subject_id = s.id AND e.type = 'sale.created'
 		WHERE s.customer_id = $1 AND (s.partner_id, s.partner_id) IS DISTINCT FROM (k.partner_id, e.partner_id)`,
 		customer).Scan(&wrong)
-	a.must(err == nil && wrong == 0, "%d sales name another partner than their commission or event: %v", wrong, err)
+	fx.must(err == nil && wrong == 0, "%d sales name another partner than their commission or event: %v", wrong, err)
 }
 
-func defaultGroup(ctx context.Context, a *arena) {
-	answers := a.run(ctx, func(i int) (string, string, any) {
+func defaultGroup(ctx context.Context, fx *raceFixture) {
+	answers := fx.run(ctx, func(i int) (string, string, any) {
 		if i%4 == 3 {
-			return "GET", "/v1/groups?limit=100&program_id=" + a.own["prg_"], nil
+			return "GET", "/v1/groups?limit=100&program_id=" + fx.own["prg_"], nil
 		}
-		return "POST", "/v1/groups", M{"program_id": a.own["prg_"], "name": a.w.unique("group"), "is_default": true}
+		return "POST", "/v1/groups", M{"program_id": fx.own["prg_"], "name": fx.sys.unique("group"), "is_default": true}
 	})
 	for i := 3; i < racers; i += 4 {
 		defaults := 0
@@ -377,88 +384,89 @@ func defaultGroup(ctx context.Context, a *arena) {
 				defaults++
 			}
 		}
-		a.must(defaults <= 1 && (defaults == 1 || answers[i].body["has_more"] == true), "%d default groups at one moment",
+		fx.must(defaults <= 1 && (defaults == 1 || answers[i].body["has_more"] == true), "%d default groups at one moment",
 			defaults)
 	}
 	var n int
-	err := a.w.pool.QueryRow(ctx, "SELECT count(*) FROM groups WHERE program_id = $1 AND is_default",
-		a.own["prg_"]).Scan(&n)
-	a.must(err == nil && n == 1, "%d default groups: %v", n, err)
+	err := fx.sys.pool.QueryRow(ctx, "SELECT count(*) FROM groups WHERE program_id = $1 AND is_default",
+		fx.own["prg_"]).Scan(&n)
+	fx.must(err == nil && n == 1, "%d default groups: %v", n, err)
 }
 
-func rotated(ctx context.Context, a *arena) {
-	id := a.o.made(ctx, "/v1/webhook_endpoints", M{
-		"program_id": a.manual, "url": a.w.sink.web.URL + "/rotated", "event_types": []string{"affiliate.created"},
+func rotated(ctx context.Context, fx *raceFixture) {
+	id := fx.o.made(ctx, "/v1/webhook_endpoints", M{
+		"program_id": fx.manual, "url": fx.sys.sink.web.URL + "/rotated", "event_types": []string{"affiliate.created"},
 	})
-	answers := a.same(ctx, "/v1/webhook_endpoints/"+id+"/rotate_secret", nil)
+	answers := fx.same(ctx, "/v1/webhook_endpoints/"+id+"/rotate_secret", nil)
 	secrets := map[string]bool{}
 	for _, r := range answers {
-		a.must(r.status == 200 || r.status == 409, "a rotation answers %d %s", r.status, r.raw)
+		fx.must(r.status == 200 || r.status == 409, "a rotation answers %d %s", r.status, r.raw)
 		if r.status == 200 {
 			secrets[r.text("secret")] = true
 		}
 	}
-	a.must(len(secrets) == statuses(answers)[200] && len(secrets) > 0, "%d secrets of %v", len(secrets), statuses(answers))
-	a.o.ask(ctx, "DELETE", "/v1/webhook_endpoints/"+id, nil)
+	fx.must(len(secrets) == statuses(answers)[200] && len(secrets) > 0,
+		"%d secrets of %v", len(secrets), statuses(answers))
+	fx.o.ask(ctx, "DELETE", "/v1/webhook_endpoints/"+id, nil)
 }
 
-func partnerDeleted(ctx context.Context, a *arena) {
-	partner := a.o.partner(ctx, a.own)
-	customer := a.o.made(ctx, "/v1/customers", M{"program_id": a.own["prg_"], "partner_id": partner})
-	answers := a.run(ctx, func(i int) (string, string, any) {
+func partnerDeleted(ctx context.Context, fx *raceFixture) {
+	partner := fx.o.partner(ctx, fx.own)
+	customer := fx.o.made(ctx, "/v1/customers", M{"program_id": fx.own["prg_"], "partner_id": partner})
+	answers := fx.run(ctx, func(i int) (string, string, any) {
 		if i == 7 {
 			return "DELETE", "/v1/partners/" + partner, nil
 		}
-		return "POST", "/v1/sales", a.saleOf(customer)
+		return "POST", "/v1/sales", fx.saleOf(customer)
 	})
-	a.must(answers[7].status == 200, "the deletion answers %d %s", answers[7].status, answers[7].raw)
+	fx.must(answers[7].status == 200, "the deletion answers %d %s", answers[7].status, answers[7].raw)
 	for i, r := range answers {
 		if i != 7 && r.status != 404 {
-			sale := a.o.get(ctx, "/v1/sales/"+r.text("id"))
-			a.must(r.status == 201 && sale.status == 200 && sale.body["partner_id"] == nil, "half a sale: %s", sale.raw)
+			sale := fx.o.get(ctx, "/v1/sales/"+r.text("id"))
+			fx.must(r.status == 201 && sale.status == 200 && sale.body["partner_id"] == nil, "half a sale: %s", sale.raw)
 		}
 	}
 }
 
-func flowChanged(ctx context.Context, a *arena) {
-	program := a.o.made(ctx, "/v1/programs", M{
+func flowChanged(ctx context.Context, fx *raceFixture) {
+	program := fx.o.made(ctx, "/v1/programs", M{
 		"name": "Flow", "website_url": "https://flow.example", "currency": "USD", "holding_period_days": 0,
 	})
-	own := things{"prg_": program}
-	customer := a.o.made(ctx, "/v1/customers", M{"program_id": program, "partner_id": a.o.partner(ctx, own)})
+	own := objects{"prg_": program}
+	customer := fx.o.made(ctx, "/v1/customers", M{"program_id": program, "partner_id": fx.o.partner(ctx, own)})
 	branch := func(rate int) M {
 		return M{
 			"rate_type": "percent", "rate_value": rate,
 			"branches": []M{{"conditions": []M{}, "rate_type": "percent", "rate_value": rate}},
 		}
 	}
-	flow := a.o.made(ctx, "/v1/flows", merged(branch(1000), M{"program_id": program, "name": "x"}))
-	answers := a.run(ctx, func(i int) (string, string, any) {
+	flow := fx.o.made(ctx, "/v1/flows", merged(branch(1000), M{"program_id": program, "name": "x"}))
+	answers := fx.run(ctx, func(i int) (string, string, any) {
 		if i%4 == 0 {
 			return "POST", "/v1/flows/" + flow, branch(1000 * (1 + i/4))
 		}
-		return "POST", "/v1/sales", merged(a.saleOf(customer), M{"program_id": program})
+		return "POST", "/v1/sales", merged(fx.saleOf(customer), M{"program_id": program})
 	})
 	for _, r := range answers {
-		a.must(r.status/100 == 2, "%d %s", r.status, r.raw)
+		fx.must(r.status/100 == 2, "%d %s", r.status, r.raw)
 	}
-	for _, k := range a.o.get(ctx, "/v1/commissions?limit=100&program_id="+program).data() {
-		a.must(k.int("amount_minor")%500 == 0 && k.int("amount_minor") > 0, "a commission of no version: %v", k.body)
+	for _, k := range fx.o.get(ctx, "/v1/commissions?limit=100&program_id="+program).data() {
+		fx.must(k.int("amount_minor")%500 == 0 && k.int("amount_minor") > 0, "a commission of no version: %v", k.body)
 	}
 }
 
-func flagResolved(ctx context.Context, a *arena) {
-	own := a.o.subject(ctx, operations()["resolveRiskFlag"], a.own)
-	answers := a.same(ctx, "/v1/risk_flags/"+own["rsk_"]+"/resolve", M{"note": "x"})
-	a.must(statuses(answers)[200] >= 1 && a.told(ctx, "risk_flag.resolved", own["rsk_"]) == 1, "%v, told %d times",
-		statuses(answers), a.told(ctx, "risk_flag.resolved", own["rsk_"]))
+func flagResolved(ctx context.Context, fx *raceFixture) {
+	own := fx.o.subject(ctx, operations()["resolveRiskFlag"], fx.own)
+	answers := fx.same(ctx, "/v1/risk_flags/"+own["rsk_"]+"/resolve", M{"note": "x"})
+	fx.must(statuses(answers)[200] >= 1 && fx.events(ctx, "risk_flag.resolved", own["rsk_"]) == 1, "%v, %d events",
+		statuses(answers), fx.events(ctx, "risk_flag.resolved", own["rsk_"]))
 }
 
-func endpointDeleted(ctx context.Context, a *arena) {
-	id := a.o.made(ctx, "/v1/webhook_endpoints", M{
-		"program_id": a.manual, "url": a.w.sink.web.URL + "/gone", "event_types": []string{"affiliate.created"},
+func endpointDeleted(ctx context.Context, fx *raceFixture) {
+	id := fx.o.made(ctx, "/v1/webhook_endpoints", M{
+		"program_id": fx.manual, "url": fx.sys.sink.web.URL + "/gone", "event_types": []string{"affiliate.created"},
 	})
-	answers := a.run(ctx, func(i int) (string, string, any) {
+	answers := fx.run(ctx, func(i int) (string, string, any) {
 		switch i % 4 {
 		case 0:
 			return "DELETE", "/v1/webhook_endpoints/" + id, nil
@@ -476,48 +484,49 @@ func endpointDeleted(ctx context.Context, a *arena) {
 		}
 	}
 	var left int
-	err := a.w.pool.QueryRow(ctx,
+	err := fx.sys.pool.QueryRow(ctx,
 		"SELECT count(*) FROM webhook_deliveries WHERE endpoint_id = $1 AND status IN ('pending', 'retrying')",
 		id).Scan(&left)
-	a.must(err == nil && left == 0 && deleted == 1, "%d deletions, and %d deliveries wait: %v", deleted, left, err)
+	fx.must(err == nil && left == 0 && deleted == 1, "%d deletions, and %d deliveries wait: %v", deleted, left, err)
 }
 
-func sameVisitor(ctx context.Context, a *arena) {
-	token := a.w.unique("visitor")
-	answers := a.same(ctx, "/v1/clicks", M{
-		"program_id": a.own["prg_"], "value": a.own["handle"], "landing_url": "https://shop.example", "visitor_token": token,
+func sameVisitor(ctx context.Context, fx *raceFixture) {
+	token := fx.sys.unique("visitor")
+	answers := fx.same(ctx, "/v1/clicks", M{
+		"program_id": fx.own["prg_"], "value": fx.own["handle"], "landing_url": "https://shop.example",
+		"visitor_token": token,
 	})
 	referrals := map[string]bool{}
 	for _, r := range answers {
 		referrals[r.text("referral_id")] = true
 	}
-	a.must(statuses(answers)[201] == racers && len(referrals) == 1 &&
-		a.told(ctx, "referral.created", answers[0].text("referral_id")) == 1, "%v, %d referrals", statuses(answers),
+	fx.must(statuses(answers)[201] == racers && len(referrals) == 1 &&
+		fx.events(ctx, "referral.created", answers[0].text("referral_id")) == 1, "%v, %d referrals", statuses(answers),
 		len(referrals))
 }
 
-func sameCharge(ctx context.Context, a *arena) {
-	_, customer, _, _ := a.sold(ctx, a.own["prg_"])
-	answers := a.same(ctx, "/v1/sales", a.saleOf(customer))
+func sameCharge(ctx context.Context, fx *raceFixture) {
+	_, customer, _, _ := fx.newSale(ctx, fx.own["prg_"])
+	answers := fx.same(ctx, "/v1/sales", fx.saleOf(customer))
 	ids := map[string]bool{}
 	for _, r := range answers {
 		ids[r.text("id")] = true
 	}
-	n := a.told(ctx, "sale.created", answers[0].text("id"))
-	a.must(statuses(answers)[201] == 1 && statuses(answers)[200] == racers-1 && len(ids) == 1 && n == 1,
+	n := fx.events(ctx, "sale.created", answers[0].text("id"))
+	fx.must(statuses(answers)[201] == 1 && statuses(answers)[200] == racers-1 && len(ids) == 1 && n == 1,
 		"one charge: %v, %d sales, %d events", statuses(answers), len(ids), n)
 }
 
-// sameKey: callers that follow Retry-After all end with the same bytes.
-func sameKey(ctx context.Context, a *arena) {
-	_, customer, _, _ := a.sold(ctx, a.own["prg_"])
-	body, key := a.saleOf(customer), a.w.unique("race")
+// sameKey checks that callers that retry after Retry-After all get the same bytes.
+func sameKey(ctx context.Context, fx *raceFixture) {
+	_, customer, _, _ := fx.newSale(ctx, fx.own["prg_"])
+	body, key := fx.saleOf(customer), fx.sys.unique("race")
 	bodies := make([]string, racers)
 	var wg sync.WaitGroup
 	for i := range bodies {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				r := a.o.post(ctx, "/v1/sales", body, "Idempotency-Key", key)
+				r := fx.o.post(ctx, "/v1/sales", body, "Idempotency-Key", key)
 				if r.status == 409 && r.code() == "idempotency_in_progress" && r.header.Get("Retry-After") == "1" {
 					continue
 				}
@@ -528,5 +537,5 @@ func sameKey(ctx context.Context, a *arena) {
 	}
 	wg.Wait()
 	slices.Sort(bodies)
-	a.must(len(slices.Compact(bodies)) == 1 && bodies[0][:3] == "201", "one key, many answers: %v", first(bodies, 2))
+	fx.must(len(slices.Compact(bodies)) == 1 && bodies[0][:3] == "201", "one key, many answers: %v", first(bodies, 2))
 }

@@ -14,28 +14,28 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// stuck is how long a write may be without a definite answer, crashes included.
+// stuck is the longest that a write may wait for a definite answer, crashes included.
 const stuck = 15 * time.Second
 
-// crashes is G7: processes and the database are killed under load, commits are
-// cut off from their answers, and nothing that was acknowledged is lost.
-func crashes(ctx context.Context, w *world, size Size) (figures, error) {
+// crashes is G7: processes and the database are killed under load, and connections
+// are cut between a commit and its answer. No acknowledged write may be lost.
+func crashes(ctx context.Context, sys *system, size Size) (figures, error) {
 	dir, err := temporary()
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // temporary
-	o, err := w.org(ctx, "Crashes")
+	o, err := sys.org(ctx, "Crashes")
 	if err != nil {
 		return nil, err
 	}
-	s := &storm{w: w, o: o, dir: dir}
+	s := &storm{sys: sys, o: o, dir: dir}
 	if err := s.prepare(ctx); err != nil {
 		return nil, err
 	}
-	w.away.Store(true)
+	sys.unavailable.Store(true)
 	err = s.rage(ctx, size)
-	w.away.Store(false)
+	sys.unavailable.Store(false)
 	if err != nil {
 		return nil, err
 	}
@@ -49,16 +49,16 @@ func crashes(ctx context.Context, w *world, size Size) (figures, error) {
 	return f, s.cuts(ctx, size.of(500, 25), &f)
 }
 
-// storm is the load, and what kills under it.
+// storm is the state of G7: the load and the kills under it.
 type storm struct {
-	w         *world
+	sys       *system
 	o         *org
 	dir       string
 	program   string
 	payees    []string
 	customers []string
 	journals  []*journal
-	quiet     atomic.Bool // the killing is over; clients end what they began
+	quiet     atomic.Bool // no more kills; clients finish their writes
 
 	kills, crashes   int
 	cut, unavailable atomic.Int64 // answers seen by clients
@@ -71,10 +71,10 @@ func (s *storm) prepare(ctx context.Context) error {
 	s.program = s.o.made(ctx, "/v1/programs", M{
 		"name": "Storm", "website_url": "https://storm.example", "currency": "USD", "holding_period_days": 0,
 	})
-	s.o.made(ctx, "/v1/webhook_endpoints", M{"program_id": s.program, "url": s.w.sink.keep("/storm")})
+	s.o.made(ctx, "/v1/webhook_endpoints", M{"program_id": s.program, "url": s.sys.sink.keep("/storm")})
 	s.o.made(ctx, "/v1/flows", M{"program_id": s.program, "name": "All", "rate_type": "percent", "rate_value": 2000})
 	for range 12 {
-		payee := s.o.made(ctx, "/v1/partners", M{"program_id": s.program, "email": s.w.unique("storm") + "@example.com"})
+		payee := s.o.made(ctx, "/v1/partners", M{"program_id": s.program, "email": s.sys.unique("storm") + "@example.com"})
 		s.payees = append(s.payees, payee)
 		s.customers = append(s.customers, s.o.made(ctx, "/v1/customers", M{"program_id": s.program, "partner_id": payee}))
 	}
@@ -88,13 +88,13 @@ func (s *storm) prepare(ctx context.Context) error {
 	return nil
 }
 
-// rage runs the clients while processes and the database are killed.
+// rage runs the clients during the kills.
 func (s *storm) rage(ctx context.Context, size Size) error {
 	g, run := errgroup.WithContext(ctx)
 	for i := range s.journals {
 		g.Go(func() error { return s.client(run, i) })
 	}
-	err := s.kill(run, size.of(100, 6), size.of(20, 2), s.w.random("g7", 1000))
+	err := s.kill(run, size.of(100, 6), size.of(20, 2), s.sys.random("g7", 1000))
 	s.quiet.Store(true)
 	if err := errors.Join(err, g.Wait()); err != nil {
 		return err
@@ -106,19 +106,19 @@ func (s *storm) rage(ctx context.Context, size Size) error {
 	return nil
 }
 
-// kill kills processes and the database in turn, a quarter of the latter's
-// crashes at the postmaster.
+// kill kills processes and the database in turn. A quarter of the database's crashes
+// kill the postmaster.
 func (s *storm) kill(ctx context.Context, kills, crashes int, rnd *rand.Rand) error {
 	for n := range kills {
 		if err := pause(ctx, time.Duration(200+rnd.IntN(400))*time.Millisecond); err != nil {
 			return err
 		}
-		p := s.w.processes[rnd.IntN(len(s.w.processes))]
+		p := s.sys.processes[rnd.IntN(len(s.sys.processes))]
 		if err := p.kill(); err != nil {
 			return err
 		}
 		s.kills++
-		if (n+1)*crashes/kills > s.crashes { // while a process is down, too
+		if (n+1)*crashes/kills > s.crashes { // also while a process is down
 			if err := s.crash(ctx, s.crashes%4 == 3, rnd); err != nil {
 				return err
 			}
@@ -135,22 +135,22 @@ func (s *storm) kill(ctx context.Context, kills, crashes int, rnd *rand.Rand) er
 
 func (s *storm) crash(ctx context.Context, postmaster bool, rnd *rand.Rand) error {
 	if postmaster {
-		if err := s.w.cluster.killPostmaster(); err != nil {
+		if err := s.sys.cluster.killPostmaster(); err != nil {
 			return err
 		}
 	} else if err := s.killBackend(ctx, rnd); err != nil {
 		return err
 	}
 	s.crashes++
-	if err := pause(ctx, 50*time.Millisecond); err != nil { // so that it has begun to fall
+	if err := pause(ctx, 50*time.Millisecond); err != nil { // the crash must have begun
 		return err
 	}
-	if err := s.w.cluster.answers(ctx); err != nil {
+	if err := s.sys.cluster.answers(ctx); err != nil {
 		return err
 	}
 	up := time.Now()
 	for {
-		a, err := s.w.send(ctx, call{method: "GET", path: "/v1/programs", key: s.o.key})
+		a, err := s.sys.send(ctx, call{method: "GET", path: "/v1/programs", key: s.o.key})
 		if err == nil && a.status == 200 {
 			break
 		}
@@ -163,8 +163,9 @@ func (s *storm) crash(ctx context.Context, postmaster bool, rnd *rand.Rand) erro
 }
 
 func (s *storm) killBackend(ctx context.Context, rnd *rand.Rand) error {
-	rows, err := s.w.pool.Query(ctx,
-		"SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'")
+	rows, err := s.sys.pool.Query(ctx,
+		`SELECT pid FROM pg_stat_activity
+		WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'`)
 	if err != nil {
 		return err
 	}
@@ -182,14 +183,14 @@ func (s *storm) killBackend(ctx context.Context, rnd *rand.Rand) error {
 	return syscall.Kill(pick(rnd, pids), syscall.SIGKILL)
 }
 
-// client writes until the storm is over and notes what it was told.
+// client writes until the storm is over, and keeps a journal of acknowledged writes.
 func (s *storm) client(ctx context.Context, n int) error {
-	rnd := s.w.random("g7", n)
+	rnd := s.sys.random("g7", n)
 	j := s.journals[n]
 	var sales []string
 	for !s.quiet.Load() {
 		path, body := "/v1/sales", text(M{
-			"program_id": s.program, "customer_id": pick(rnd, s.customers), "external_charge_id": s.w.unique("ch"),
+			"program_id": s.program, "customer_id": pick(rnd, s.customers), "external_charge_id": s.sys.unique("ch"),
 			"amount_minor": 1000 + rnd.IntN(9000), "currency": "USD",
 		})
 		switch r := rnd.IntN(20); {
@@ -204,10 +205,10 @@ func (s *storm) client(ctx context.Context, n int) error {
 				path, body = "/v1/payouts/"+id+"/mark_paid", "{}"
 			}
 		case r < 8:
-			path, body = "/v1/tags", text(M{"program_id": s.program, "name": s.w.unique("tag")})
+			path, body = "/v1/tags", text(M{"program_id": s.program, "name": s.sys.unique("tag")})
 		}
-		key := s.w.unique("storm")
-		a, err := s.insist(ctx, call{
+		key := s.sys.unique("storm")
+		a, err := s.retry(ctx, call{
 			method: "POST", path: path, key: s.o.key, body: body, header: pairs([]string{"Idempotency-Key", key}),
 		})
 		if err != nil {
@@ -224,25 +225,27 @@ func (s *storm) client(ctx context.Context, n int) error {
 }
 
 func (s *storm) payout(ctx context.Context, rnd *rand.Rand) string {
-	a, err := s.w.send(ctx, call{method: "GET", path: "/v1/payouts?status=pending&program_id=" + s.program, key: s.o.key})
+	a, err := s.sys.send(ctx, call{
+		method: "GET", path: "/v1/payouts?status=pending&program_id=" + s.program, key: s.o.key,
+	})
 	if err != nil || a.status != 200 || len(a.data()) == 0 {
 		return ""
 	}
 	return pick(rnd, a.data()).text("id")
 }
 
-// insist repeats a request, with its key, until the answer is definite.
-func (s *storm) insist(ctx context.Context, c call) (answer, error) {
+// retry repeats a request with its Idempotency-Key until the answer is definite.
+func (s *storm) retry(ctx context.Context, c call) (answer, error) {
 	began := time.Now()
 	for {
-		a, err := s.w.send(ctx, c)
+		a, err := s.sys.send(ctx, c)
 		switch {
 		case err != nil:
 			s.cut.Add(1)
 		case a.status == 503:
 			s.unavailable.Add(1)
 			if a.header.Get("Retry-After") == "" {
-				s.w.fault("503 without Retry-After: %s", a.raw)
+				s.sys.fault("503 without Retry-After: %s", a.raw)
 			}
 		case a.status == 409 && a.code() == "idempotency_in_progress":
 		default:
@@ -260,8 +263,8 @@ func (s *storm) insist(ctx context.Context, c call) (answer, error) {
 	}
 }
 
-// verify holds the clients' journals against the service: each acknowledged
-// write replays the same bytes, each sale is there once, with its event.
+// verify compares the clients' journals with the service: each acknowledged write
+// replays the same bytes, and each sale exists once with its event.
 func (s *storm) verify(ctx context.Context, f *figures) error {
 	var all []entry
 	for _, j := range s.journals {
@@ -276,7 +279,7 @@ func (s *storm) verify(ctx context.Context, f *figures) error {
 		a := s.o.post(ctx, e.Path, e.Body, "Idempotency-Key", e.Key)
 		if e.Status != 400 && (a.status != e.Status || hashOf(a.raw) != e.Hash || !a.replayed()) {
 			lost++
-			s.w.fault("acknowledged and lost: %s %s was %d, is %d %s", e.Path, e.Body, e.Status, a.status, a.raw)
+			s.sys.fault("acknowledged and lost: %s %s was %d, is %d %s", e.Path, e.Body, e.Status, a.status, a.raw)
 		}
 		if e.Path != "/v1/sales" || e.Status != 201 {
 			continue
@@ -284,18 +287,20 @@ func (s *storm) verify(ctx context.Context, f *figures) error {
 		now := s.o.get(ctx, "/v1/sales/"+e.ID)
 		if now.text("external_charge_id") != a.text("external_charge_id") ||
 			now.int("amount_minor") != a.int("amount_minor") {
-			s.w.fault("a sale that was acknowledged is another: %s, %s", now.raw, a.raw)
+			s.sys.fault("a sale that was acknowledged is another: %s, %s", now.raw, a.raw)
 		}
 		charges[now.text("external_charge_id")] = true
 	}
-	var sales, told int
-	err := s.w.pool.QueryRow(ctx,
-		`SELECT (SELECT count(*) FROM sales WHERE program_id = $1), (SELECT count(DISTINCT subject_id) FROM events WHERE program_id = $1 AND type = 'sale.created')`, s.program).Scan(&sales, &told)
+	var sales, recorded int
+	err := s.sys.pool.QueryRow(ctx,
+		`SELECT (SELECT count(*) FROM sales WHERE program_id = $1),
+			(SELECT count(DISTINCT subject_id) FROM events WHERE program_id = $1 AND type = 'sale.created')`,
+		s.program).Scan(&sales, &recorded)
 	if err != nil {
 		return err
 	}
-	if sales != len(charges) || told != sales || sales == 0 {
-		s.w.fault("%d sales and %d events of them for %d acknowledged charges", sales, told, len(charges))
+	if sales != len(charges) || recorded != sales || sales == 0 {
+		s.sys.fault("%d sales and %d events of them for %d acknowledged charges", sales, recorded, len(charges))
 	}
 	f.add("API kills", s.kills)
 	f.add("database crashes", s.crashes)
@@ -308,8 +313,8 @@ func (s *storm) verify(ctx context.Context, f *figures) error {
 	return nil
 }
 
-// delivered waits until every event of the storm has arrived, and judges what
-// came, and when.
+// delivered waits until every event of the storm has arrived, and checks their order,
+// repetitions and delays.
 func (s *storm) delivered(ctx context.Context, f *figures) error {
 	order, err := s.events(ctx)
 	if err != nil {
@@ -319,7 +324,7 @@ func (s *storm) delivered(ctx context.Context, f *figures) error {
 	var got []received
 	bodies := map[string]string{}
 	for len(bodies) < len(order) && time.Since(began) < time.Minute {
-		got = s.w.sink.got("/storm")
+		got = s.sys.sink.got("/storm")
 		clear(bodies)
 		for _, r := range got {
 			bodies[r.header.Get("Rail-Event-Id")] = r.body
@@ -336,43 +341,47 @@ func (s *storm) delivered(ctx context.Context, f *figures) error {
 		}
 	}
 	if missing > 0 {
-		s.w.fault("%d of %d events never arrived: %s", missing, len(order), s.standing(ctx))
+		s.sys.fault("%d of %d events never arrived: %s", missing, len(order), s.undelivered(ctx))
 	}
 	f.add("events delivered", len(bodies))
 	f.add("twice", len(got)-len(bodies))
-	if order, err = s.events(ctx); err != nil { // jobs tell things while the storm settles
+	if order, err = s.events(ctx); err != nil { // jobs record events after the storm
 		return err
 	}
 	f.add("out of order", s.inversions(got, order))
 	longest := longestPause(got)
 	f.add("ms the longest pause between two", longest.Milliseconds())
 	f.add("ms until the last, from the end of the storm", arrived.Milliseconds())
-	if longest > 45*time.Second { // a lease that was taken as the database died runs out after half a minute
-		s.w.fault("an endpoint of senders that live stood still for %s", longest)
+	if longest > 45*time.Second { // a lease taken as the database died ends after half a minute
+		s.sys.fault("an endpoint of senders that live stood still for %s", longest)
 	}
-	if most := s.w.sink.atOnce("/storm"); most > 1+s.kills+s.crashes {
-		s.w.fault("%d requests at once to one endpoint", most)
+	if most := s.sys.sink.atOnce("/storm"); most > 1+s.kills+s.crashes {
+		s.sys.fault("%d requests at once to one endpoint", most)
 	}
 	return nil
 }
 
-// standing tells where the deliveries are that have not come.
-func (s *storm) standing(ctx context.Context) (told string) {
-	err := s.w.pool.QueryRow(ctx, `SELECT format('%s events without a delivery; deliveries %s; leases %s; activity %s',
-		(SELECT count(*) FROM events e WHERE e.program_id = $1 AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.event_id = e.id)),
-		(SELECT json_object_agg(x.status, x.n) FROM (SELECT d.status, count(*) || ' next ' || coalesce(min(d.next_attempt_at)::text, 'never') || ' ' || coalesce(min(d.error), '') AS n
+// undelivered describes the state of the deliveries that have not arrived.
+func (s *storm) undelivered(ctx context.Context) (report string) {
+	err := s.sys.pool.QueryRow(ctx, `SELECT format('%s events without a delivery; deliveries %s; leases %s; activity %s',
+		(SELECT count(*) FROM events e
+			WHERE e.program_id = $1 AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.event_id = e.id)),
+		(SELECT json_object_agg(x.status, x.n) FROM (
+			SELECT d.status, count(*) || ' next ' || coalesce(min(d.next_attempt_at)::text, 'never') ||
+				' ' || coalesce(min(d.error), '') AS n
 			FROM webhook_deliveries d WHERE d.program_id = $1 GROUP BY 1) x),
 		(SELECT json_agg(l) FROM webhook_leases l JOIN webhook_endpoints w ON w.id = l.endpoint_id WHERE w.program_id = $1),
-		(SELECT json_agg(json_build_array(a.state, now() - a.xact_start, left(a.query, 80))) FROM pg_stat_activity a WHERE a.xact_start IS NOT NULL AND a.pid <> pg_backend_pid()))`, s.program).Scan(&told)
+		(SELECT json_agg(json_build_array(a.state, now() - a.xact_start, left(a.query, 80))) FROM pg_stat_activity a
+			WHERE a.xact_start IS NOT NULL AND a.pid <> pg_backend_pid()))`, s.program).Scan(&report)
 	if err != nil {
 		return err.Error()
 	}
-	return told
+	return report
 }
 
-// events are the storm's, with their places in the order of their commits.
+// events maps the ids of the storm's events to their positions in the event order.
 func (s *storm) events(ctx context.Context) (map[string]int, error) {
-	rows, err := s.w.pool.Query(ctx, "SELECT id FROM events WHERE program_id = $1 ORDER BY seq", s.program)
+	rows, err := s.sys.pool.Query(ctx, "SELECT id FROM events WHERE program_id = $1 ORDER BY seq", s.program)
 	if err != nil {
 		return nil, err
 	}
@@ -387,22 +396,22 @@ func (s *storm) events(ctx context.Context) (map[string]int, error) {
 	return order, rows.Err()
 }
 
-// inversions counts first arrivals that came after one of a later event; what
-// came twice must be the same.
+// inversions counts first arrivals behind that of a later event. Repeated deliveries
+// must have the same bytes.
 func (s *storm) inversions(got []received, order map[string]int) (n int) {
 	last, seen := -1, map[string]string{}
 	for _, r := range got {
 		id := r.header.Get("Rail-Event-Id")
 		if before, again := seen[id]; again {
 			if before != r.body {
-				s.w.fault("event %s came twice with other bytes", id)
+				s.sys.fault("event %s came twice with other bytes", id)
 			}
 			continue
 		}
 		seen[id] = r.body
 		at, known := order[id]
 		if !known {
-			s.w.fault("event %s arrived and is not there", id)
+			s.sys.fault("event %s arrived and is not there", id)
 		}
 		if at < last {
 			n++
@@ -412,8 +421,8 @@ func (s *storm) inversions(got []received, order map[string]int) (n int) {
 	return n
 }
 
-// longestPause is the longest time between two arrivals; where the last never
-// came, missing tells.
+// longestPause returns the longest time between two arrivals. Events that never
+// arrived are counted by delivered.
 func longestPause(got []received) (longest time.Duration) {
 	for i := 1; i < len(got); i++ {
 		longest = max(longest, got[i].arrived.Sub(got[i-1].arrived))

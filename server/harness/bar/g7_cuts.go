@@ -7,28 +7,28 @@ import (
 	"net/http"
 )
 
-// cuts: the database commits, and the server never hears of it. A retry
-// with the key gets the stored answer, one without it the same sale.
+// cuts cuts the connection between a commit and its answer to the server. A retry
+// with the Idempotency-Key must get the stored answer, one without it the same sale.
 func (s *storm) cuts(ctx context.Context, n int, f *figures) (err error) {
-	proxy, dsn, err := newProxy(s.w.dsn)
+	proxy, dsn, err := newProxy(s.sys.dsn)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, proxy.close()) }()
-	p, err := s.w.process(dsn)
+	p, err := s.sys.process(dsn)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.end()) }()
-	s.w.away.Store(true)
-	defer s.w.away.Store(false)
+	s.sys.unavailable.Store(true)
+	defer s.sys.unavailable.Store(false)
 	before, made := s.sales(ctx), 0
 	cut := 0
 	for cut < n {
 		if made > 3*n {
 			return fmt.Errorf("only %d of %d commits were cut off in %d requests", cut, n, made)
 		}
-		charge, header := s.w.unique("cut"), http.Header{}
+		charge, header := s.sys.unique("cut"), http.Header{}
 		if made%2 == 0 {
 			header.Set("Idempotency-Key", charge)
 		}
@@ -38,41 +38,43 @@ func (s *storm) cuts(ctx context.Context, n int, f *figures) (err error) {
 			"currency": "USD",
 		}}
 		proxy.armed.Store(true)
-		a, err := s.w.send(ctx, c)
+		a, err := s.sys.send(ctx, c)
 		proxy.armed.Store(false)
 		if err == nil && a.status == 201 {
-			continue // a job's commit was cut instead
+			continue // the commit of a job was cut instead
 		}
 		if a.status != 503 {
-			s.w.fault("a cut commit answers %d %s %v", a.status, a.raw, err)
+			s.sys.fault("a cut commit answers %d %s %v", a.status, a.raw, err)
 		}
 		var id string
-		if err := s.w.pool.QueryRow(ctx, "SELECT id FROM sales WHERE program_id = $1 AND external_charge_id = $2", s.program,
+		if err := s.sys.pool.QueryRow(ctx,
+			"SELECT id FROM sales WHERE program_id = $1 AND external_charge_id = $2", s.program,
 			charge).Scan(&id); err == nil {
-			cut++ // it is there, and nobody was told
+			cut++ // committed, and not acknowledged
 		}
 		want, replayed := 200, false
 		if header.Get("Idempotency-Key") != "" {
 			want, replayed = 201, true
 		}
-		again, err := s.insist(ctx, c)
+		again, err := s.retry(ctx, c)
 		if err != nil {
 			return err
 		}
 		if id != "" && (again.status != want || again.replayed() != replayed || again.text("id") != id) {
-			s.w.fault("after a cut commit of %s the retry answers %d %s", id, again.status, again.raw)
+			s.sys.fault("after a cut commit of %s the retry answers %d %s", id, again.status, again.raw)
 		}
 	}
 	if now := s.sales(ctx); now-before != made {
-		s.w.fault("%d sales of %d requests whose commits were cut", now-before, made)
+		s.sys.fault("%d sales of %d requests whose commits were cut", now-before, made)
 	}
 	f.add("commits cut from their answers", cut)
 	return nil
 }
 
 func (s *storm) sales(ctx context.Context) (n int) {
-	if err := s.w.pool.QueryRow(ctx, "SELECT count(*) FROM sales WHERE program_id = $1", s.program).Scan(&n); err != nil {
-		s.w.fault("%v", err)
+	if err := s.sys.pool.QueryRow(ctx,
+		"SELECT count(*) FROM sales WHERE program_id = $1", s.program).Scan(&n); err != nil {
+		s.sys.fault("%v", err)
 	}
 	return n
 }

@@ -15,10 +15,10 @@ import (
 )
 
 // webhooks is G8: receivers of every kind, order, one request at a time, and
-// signatures. That nothing is lost over kills is G7's; the schedule of 63 hours
-// needs a moved clock, and is a test of its own.
-func webhooks(ctx context.Context, w *world, size Size) (figures, error) {
-	h := &hooks{w: w, endpoints: map[string]string{}}
+// signatures. G7 tests deliveries over kills; the retry schedule of 63 hours needs a
+// manual clock and has a test of its own.
+func webhooks(ctx context.Context, sys *system, size Size) (figures, error) {
+	h := &hooks{sys: sys, endpoints: map[string]string{}}
 	if err := h.prepare(ctx, size); err != nil {
 		return nil, err
 	}
@@ -35,14 +35,14 @@ func webhooks(ctx context.Context, w *world, size Size) (figures, error) {
 }
 
 type hooks struct {
-	w         *world
+	sys       *system
 	o         *org
 	program   string
 	bad       *badReceiver
 	tls       *httptest.Server
 	expected  []behaviour
-	endpoints map[string]string // of behaviours, by name
-	good      answer            // the endpoint of the healthy receiver
+	endpoints map[string]string // ids, by the name of the behaviour
+	good      answer            // endpoint of the healthy receiver
 }
 
 func (h *hooks) close() {
@@ -54,20 +54,20 @@ func (h *hooks) endpoint(ctx context.Context, url string, types ...string) answe
 	return h.o.object(ctx, "/v1/webhook_endpoints", M{"program_id": h.program, "url": url, "event_types": types})
 }
 
-// prepare names a receiver of each kind and gives each one event.
+// prepare creates an endpoint for a receiver of each kind, with one event for each.
 func (h *hooks) prepare(ctx context.Context, size Size) (err error) {
-	if h.o, err = h.w.org(ctx, "Hooks"); err != nil {
+	if h.o, err = h.sys.org(ctx, "Hooks"); err != nil {
 		return err
 	}
-	if h.bad, err = newReceiver(h.w.sink.keep("/redirected")); err != nil {
+	if h.bad, err = newReceiver(h.sys.sink.keep("/redirected")); err != nil {
 		return err
 	}
 	h.tls = httptest.NewUnstartedServer(http.NotFoundHandler())
-	h.tls.Config.ErrorLog = log.New(io.Discard, "", 0) // that nobody trusts it is the point
+	h.tls.Config.ErrorLog = log.New(io.Discard, "", 0) // no caller trusts its certificate, on purpose
 	h.tls.StartTLS()
 	for _, b := range behaviours() {
 		if size.Smoke && (b.name == "late" || b.name == "too-late" || b.name == "silent" || b.name == "drip") {
-			continue // ten seconds each
+			continue // takes ten seconds each
 		}
 		h.receive(ctx, b, h.bad.url(b.name))
 	}
@@ -83,7 +83,7 @@ func (h *hooks) prepare(ctx context.Context, size Size) (err error) {
 	return nil
 }
 
-// perProgram keeps below the most endpoints that a program may have.
+// perProgram is below the quota of endpoints of a program.
 const perProgram = 15
 
 func (h *hooks) receive(ctx context.Context, b behaviour, url string) {
@@ -94,23 +94,23 @@ func (h *hooks) receive(ctx context.Context, b behaviour, url string) {
 	h.endpoints[b.name] = h.endpoint(ctx, url, "affiliate.created").text("id")
 }
 
-// begin gives the receivers of the program, if there is one, their event, and
-// makes the next program.
+// begin records an event in the program, if there is one, and creates the next
+// program.
 func (h *hooks) begin(ctx context.Context) {
 	if h.program != "" {
-		h.o.object(ctx, "/v1/partners", M{"program_id": h.program, "email": h.w.unique("hook") + "@example.com"})
+		h.o.object(ctx, "/v1/partners", M{"program_id": h.program, "email": h.sys.unique("hook") + "@example.com"})
 	}
 	h.program = h.o.made(ctx, "/v1/programs", M{
 		"name": "Hooks", "website_url": "https://hooks.example", "currency": "USD",
 	})
 }
 
-// healthy sends many events to a receiver that is well while others hang: they
-// come in order, one at a time, soon, and signed.
+// healthy sends many events to a healthy receiver while others hang. They must
+// arrive in order, one at a time, soon and signed.
 func (h *hooks) healthy(ctx context.Context, n int, f *figures) error {
-	h.good = h.endpoint(ctx, h.w.sink.keep("/healthy"), "affiliate.updated")
+	h.good = h.endpoint(ctx, h.sys.sink.keep("/healthy"), "affiliate.updated")
 	partner := h.o.object(ctx, "/v1/partners",
-		M{"program_id": h.program, "email": h.w.unique("hook") + "@example.com"}).text("id")
+		M{"program_id": h.program, "email": h.sys.unique("hook") + "@example.com"}).text("id")
 	for i := range n {
 		h.o.object(ctx, "/v1/partners/"+partner, M{"first_name": fmt.Sprint("Ada ", i)})
 	}
@@ -118,7 +118,7 @@ func (h *hooks) healthy(ctx context.Context, n int, f *figures) error {
 	limit := time.Now().Add(30 * time.Second)
 	began := time.Now()
 	for len(got) < n && time.Now().Before(limit) {
-		got = h.w.sink.got("/healthy")
+		got = h.sys.sink.got("/healthy")
 		if err := pause(ctx, 20*time.Millisecond); err != nil {
 			return err
 		}
@@ -126,8 +126,8 @@ func (h *hooks) healthy(ctx context.Context, n int, f *figures) error {
 	if len(got) != n {
 		return fmt.Errorf("%d of %d events arrived at a receiver that is well", len(got), n)
 	}
-	if most := h.w.sink.atOnce("/healthy"); most != 1 {
-		h.w.fault("%d requests at once to one endpoint", most)
+	if most := h.sys.sink.atOnce("/healthy"); most != 1 {
+		h.sys.fault("%d requests at once to one endpoint", most)
 	}
 	order, err := h.order(ctx)
 	if err != nil {
@@ -139,7 +139,7 @@ func (h *hooks) healthy(ctx context.Context, n int, f *figures) error {
 		h.signed(r)
 	}
 	if !slices.Equal(arrived, order) {
-		h.w.fault("events came out of order")
+		h.sys.fault("events came out of order")
 	}
 	f.add("events in order, one at a time, signed", n)
 	f.add("ms until the last arrived", time.Since(began).Milliseconds())
@@ -147,7 +147,7 @@ func (h *hooks) healthy(ctx context.Context, n int, f *figures) error {
 }
 
 func (h *hooks) order(ctx context.Context) ([]string, error) {
-	rows, err := h.w.pool.Query(ctx,
+	rows, err := h.sys.pool.Query(ctx,
 		"SELECT id FROM events WHERE program_id = $1 AND type = 'affiliate.updated' ORDER BY seq", h.program)
 	if err != nil {
 		return nil, err
@@ -163,27 +163,27 @@ func (h *hooks) order(ctx context.Context) ([]string, error) {
 	return out, rows.Err()
 }
 
-// signed checks both signatures of what arrived, and that neither fits anything
-// else.
+// signed checks both signatures of a delivery, that neither verifies another body
+// or secret, and that no header carries credentials.
 func (h *hooks) signed(r received) {
 	secret := h.good.text("secret")
 	for _, check := range []func(http.Header, []byte, string, time.Time) error{verify.Signature, verify.Standard} {
 		if err := check(r.header, []byte(r.body), secret, r.arrived); err != nil {
-			h.w.fault("a delivery does not verify: %v", err)
+			h.sys.fault("a delivery does not verify: %v", err)
 		}
 		if check(r.header, []byte(r.body+" "), secret, r.arrived) == nil ||
 			check(r.header, []byte(r.body), "whsec_AAAA", r.arrived) == nil {
-			h.w.fault("a changed delivery verifies")
+			h.sys.fault("a changed delivery verifies")
 		}
 	}
 	for _, name := range []string{"Authorization", "Cookie", "Accept-Encoding"} {
 		if r.header.Get(name) == "gzip" || name != "Accept-Encoding" && r.header.Get(name) != "" {
-			h.w.fault("a delivery carries %s", name)
+			h.sys.fault("a delivery carries %s", name)
 		}
 	}
 }
 
-// outcomes waits for the first attempt at every receiver.
+// outcomes waits for the first attempt at each receiver and checks its result.
 func (h *hooks) outcomes(ctx context.Context, f *figures) error {
 	limit := time.Now().Add(25 * time.Second)
 	delivered := 0
@@ -201,7 +201,7 @@ func (h *hooks) outcomes(ctx context.Context, f *figures) error {
 			}
 		}
 		if (d.text("status") == "delivered") != b.delivered {
-			h.w.fault("a receiver that is %q: %v", b.name, d.body)
+			h.sys.fault("a receiver that is %q: %v", b.name, d.body)
 		}
 		if b.delivered {
 			delivered++
@@ -210,25 +210,25 @@ func (h *hooks) outcomes(ctx context.Context, f *figures) error {
 			return errors.New("nothing came to " + b.name)
 		}
 	}
-	if n := len(h.w.sink.got("/redirected")); n > 0 {
-		h.w.fault("%d redirects were followed", n)
+	if n := len(h.sys.sink.got("/redirected")); n > 0 {
+		h.sys.fault("%d redirects were followed", n)
 	}
 	f.add("kinds of receivers", len(h.expected))
 	f.add("of them delivered to", delivered)
 	return nil
 }
 
-// replay sends a delivery again: a new delivery of the same bytes.
+// replay checks that a replay is a new delivery of the same bytes.
 func (h *hooks) replay(ctx context.Context) {
-	before := h.w.sink.got("/healthy")
+	before := h.sys.sink.got("/healthy")
 	first := before[len(before)-1]
 	h.o.post(ctx, "/v1/webhook_deliveries/"+first.header.Get("Rail-Delivery-Id")+"/replay", nil)
 	for range 250 {
-		if got := h.w.sink.got("/healthy"); len(got) > len(before) {
+		if got := h.sys.sink.got("/healthy"); len(got) > len(before) {
 			again := got[len(got)-1]
 			if again.body != first.body || again.header.Get("Rail-Event-Id") != first.header.Get("Rail-Event-Id") ||
 				again.header.Get("Rail-Delivery-Id") == first.header.Get("Rail-Delivery-Id") {
-				h.w.fault("a replay is another event: %s, first %s", again.body, first.body)
+				h.sys.fault("a replay is another event: %s, first %s", again.body, first.body)
 			}
 			return
 		}
@@ -236,5 +236,5 @@ func (h *hooks) replay(ctx context.Context) {
 			return
 		}
 	}
-	h.w.fault("a replay never came")
+	h.sys.fault("a replay never came")
 }

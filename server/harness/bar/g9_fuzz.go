@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// fuzz is G9: generated requests, none of which the server may answer with 500
-// or above, and all of whose answers the description must hold.
-func fuzz(ctx context.Context, w *world, size Size) (figures, error) {
-	f := &fuzzer{w: w, made: map[string]map[int]int{}, kinds: map[string]int{}}
+// fuzz is G9: generated requests. No answer may be 500 or above, and the description
+// must allow every answer.
+func fuzz(ctx context.Context, sys *system, size Size) (figures, error) {
+	f := &fuzzer{sys: sys, made: map[string]map[int]int{}, kinds: map[string]int{}}
 	if err := f.prepare(ctx, size.of(6, 2)); err != nil {
 		return nil, err
 	}
@@ -32,10 +32,10 @@ func fuzz(ctx context.Context, w *world, size Size) (figures, error) {
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	return f.told(size, total, time.Since(began))
+	return f.figures(size, total, time.Since(began))
 }
 
-// family is one program's objects, which grow.
+// family is the growing pool of one program's objects.
 type family struct {
 	org    *org
 	mu     sync.Mutex
@@ -44,9 +44,9 @@ type family struct {
 }
 
 type fuzzer struct {
-	w        *world
+	sys      *system
 	families []*family
-	keys     []string // with some scopes each
+	keys     []string // keys with some of the scopes
 	mu       sync.Mutex
 	made     map[string]map[int]int // answers by operation and status
 	kinds    map[string]int
@@ -56,11 +56,11 @@ type fuzzer struct {
 
 func (f *fuzzer) prepare(ctx context.Context, n int) error {
 	for i := range n {
-		o, err := f.w.org(ctx, "Fuzz")
+		o, err := f.sys.org(ctx, "Fuzz")
 		if err != nil {
 			return err
 		}
-		own, err := o.populate(ctx, f.w.unique("fuzz"))
+		own, err := o.populate(ctx, f.sys.unique("fuzz"))
 		if err != nil {
 			return err
 		}
@@ -69,18 +69,18 @@ func (f *fuzzer) prepare(ctx context.Context, n int) error {
 			m.pool[prefix] = []string{id}
 		}
 		f.families = append(f.families, m)
-		if i%2 == 0 { // so that there are commissions to approve
+		if i%2 == 0 { // for commissions to approve
 			o.object(ctx, "/v1/flows", M{
 				"program_id": own["prg_"], "name": "manual", "rate_type": "percent", "rate_value": 1000, "approval_mode": "manual",
 				"priority": 1,
 			})
 		}
-		if i == 1 { // so that its sales ask all that they can be made to
+		if i == 1 { // for sales that evaluate the most conditions
 			o.fillFlows(ctx, own)
 		}
 		if i == 0 {
 			for _, scope := range []string{"read", "partners:write", "commissions:write", "payouts:write", "webhooks:write"} {
-				key, err := f.w.newKey(ctx, o.id, i%2 == 0, scope)
+				key, err := f.sys.newKey(ctx, o.id, i%2 == 0, scope)
 				if err != nil {
 					return err
 				}
@@ -91,21 +91,21 @@ func (f *fuzzer) prepare(ctx context.Context, n int) error {
 	return nil
 }
 
-// own picks one object of each type.
-func (m *family) own(g *generator) things {
+// own picks one object of each type from the pool.
+func (m *family) own(g *generator) objects {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	out := things{"handle": m.handle}
+	out := objects{"handle": m.handle}
 	for _, prefix := range slices.Sorted(maps.Keys(m.pool)) {
 		if prefix != "handle" {
 			out[prefix] = pick(g.rnd, m.pool[prefix])
 		}
 	}
-	out["prg_"] = m.pool["prg_"][0] // of which the others are
+	out["prg_"] = m.pool["prg_"][0] // the program of the other objects
 	return out
 }
 
-// add remembers a new object; the first ones stay.
+// add puts a new object into the pool. The first ones are never replaced.
 func (m *family) add(g *generator, prefix, id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -120,7 +120,7 @@ func (m *family) add(g *generator, prefix, id string) {
 	}
 }
 
-// remove forgets an object that is gone, unless it is the last.
+// remove takes a deleted object from the pool, unless it is the last.
 func (m *family) remove(prefix, id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -135,17 +135,19 @@ func (m *family) many(prefix string, n int) bool {
 	return len(m.pool[prefix]) >= n
 }
 
-// weight: what is large or rests on one row is asked less often.
+// weight returns how often an operation is called: large answers, and operations
+// that contend for one row, less often.
 func weight(op *operation) int {
 	switch op.id {
-	case "retrieveOpenAPIDocument", "retrieveLLMsFullText", "retrieveLLMsText", "deletePartner", "pingWebhookEndpoint", "createPayoutBatch":
+	case "retrieveOpenAPIDocument", "retrieveLLMsFullText", "retrieveLLMsText", "deletePartner",
+		"pingWebhookEndpoint", "createPayoutBatch":
 		return 1
 	}
 	return 6
 }
 
 func (f *fuzzer) work(ctx context.Context, part, n int) error {
-	g := &generator{w: f.w, rnd: f.w.random("g9", part)}
+	g := &generator{sys: f.sys, rnd: f.sys.random("g9", part)}
 	var deck []*operation
 	for _, op := range sorted() {
 		for range weight(op) {
@@ -160,7 +162,8 @@ func (f *fuzzer) work(ctx context.Context, part, n int) error {
 	return nil
 }
 
-// one makes one request, sends it, and judges what only its maker can.
+// one makes and sends one request. Only here it is known that a body breaks its
+// schema, so that it must be refused.
 func (f *fuzzer) one(ctx context.Context, g *generator, op *operation) error {
 	m := pick(g.rnd, f.families)
 	g.own = m.own(g)
@@ -172,31 +175,32 @@ func (f *fuzzer) one(ctx context.Context, g *generator, op *operation) error {
 	}
 	switch n := g.rnd.IntN(20); {
 	case n < 6 && op.body != nil:
-		if raw, broken := g.spoil(op.body, maps.Clone(c.body.(M))); broken != "" { //nolint:forcetypeassert // body makes it
+		valid := maps.Clone(c.body.(M)) //nolint:forcetypeassert // body returns an M
+		if raw, broken := g.spoil(op.body, valid); broken != "" {
 			kind, how, c.body = "wrong", broken, raw
 		}
 	case n < 11:
 		kind = "hostile"
-		f.hostile(g, op, &c)
+		f.malform(g, op, &c)
 	}
 	if op.public || g.oneIn(30) {
 		c.header.Set("X-Forwarded-For", fmt.Sprintf("10.%d.%d.%d", g.rnd.IntN(256), g.rnd.IntN(256), g.rnd.IntN(256)))
 	}
-	if op.id == "setInboundSigning" { // it may close the key
-		key, err := f.w.newKey(ctx, m.org.id, true, "write")
+	if op.id == "setInboundSigning" { // it may make the key unusable
+		key, err := f.sys.newKey(ctx, m.org.id, true, "write")
 		if err != nil {
 			return err
 		}
 		c.key = key
 	}
 	began := time.Now()
-	a, err := f.w.send(ctx, c)
+	a, err := f.sys.send(ctx, c)
 	if err != nil {
 		return fmt.Errorf("%s: %w", op.id, err)
 	}
 	f.note(op, kind, a.status, time.Since(began))
 	if kind == "wrong" && !op.later && (a.status < 400 || a.status > 499) {
-		f.w.fault("%s with a body %s answers %d: %v", op.id, how, a.status, c.body)
+		f.sys.fault("%s with a body %s answers %d: %v", op.id, how, a.status, c.body)
 	}
 	if c.method != op.method {
 		return nil
@@ -205,7 +209,7 @@ func (f *fuzzer) one(ctx context.Context, g *generator, op *operation) error {
 }
 
 func (f *fuzzer) body(g *generator, op *operation) M {
-	body := f.w.wellFormed(op, g.own)
+	body := f.sys.wellFormed(op, g.own)
 	if g.oneIn(2) {
 		made := g.object(op.body, 0)
 		if g.oneIn(2) {
@@ -213,20 +217,20 @@ func (f *fuzzer) body(g *generator, op *operation) M {
 		}
 		body = made
 	}
-	switch op.id { // what would close the way for the requests to come
+	switch op.id { // operations that would make later requests fail
 	case "updateProgram":
 		if !g.oneIn(50) {
 			delete(body, "status")
 		}
 	case "createWebhookEndpoint", "updateWebhookEndpoint":
 		if body["url"] != nil {
-			body["url"] = f.w.sink.web.URL + "/fuzz"
+			body["url"] = f.sys.sink.web.URL + "/fuzz"
 		}
 	}
 	return body
 }
 
-// query adds parameters that the operation takes.
+// query adds optional parameters of the operation.
 func (f *fuzzer) query(g *generator, op *operation) string {
 	q := url.Values{}
 	for _, p := range op.query {
@@ -251,18 +255,18 @@ func (f *fuzzer) query(g *generator, op *operation) string {
 	return q.Encode()
 }
 
-// hostile spoils any part of a request in any way.
-func (f *fuzzer) hostile(g *generator, op *operation, c *call) {
+// malform makes any part of a request invalid in any way.
+func (f *fuzzer) malform(g *generator, op *operation, c *call) {
 	switch g.rnd.IntN(9) {
 	case 0:
 		if op.takesID() {
-			c.op = nil // the path may be another
-			c.path = with(op.in(pick(g.rnd, append(hostileTexts, strings.Repeat("x", 300), newID("prg_")))), queryOf(op, g.own))
+			c.op = nil // the path may be that of another operation
+			c.path = with(op.in(pick(g.rnd, append(oddTexts, strings.Repeat("x", 300), newID("prg_")))), queryOf(op, g.own))
 		}
 	case 1, 2:
 		if len(op.query) > 0 {
 			c.path = with(op.in(g.own[op.prefix]), queryOf(op, g.own),
-				url.QueryEscape(pick(g.rnd, op.query).name)+"="+url.QueryEscape(pick(g.rnd, hostileTexts)))
+				url.QueryEscape(pick(g.rnd, op.query).name)+"="+url.QueryEscape(pick(g.rnd, oddTexts)))
 		}
 	case 3:
 		c.path = with(op.in(g.own[op.prefix]), queryOf(op, g.own), pick(g.rnd, []string{
@@ -288,7 +292,7 @@ func (f *fuzzer) hostile(g *generator, op *operation, c *call) {
 			body = maps.Clone(body)
 			names := slices.Sorted(maps.Keys(op.body.Properties))
 			for range 1 + g.rnd.IntN(3) {
-				body[pick(g.rnd, names)] = g.hostile(0)
+				body[pick(g.rnd, names)] = g.anyValue(0)
 			}
 			c.body = body
 		} else {
@@ -297,7 +301,8 @@ func (f *fuzzer) hostile(g *generator, op *operation, c *call) {
 	}
 }
 
-// follow looks after what an answer made or took away.
+// follow updates the pool after an answer. It checks that a deleted object is gone,
+// and now and then that a created one exists.
 func (f *fuzzer) follow(ctx context.Context, g *generator, m *family, op *operation, a answer) error {
 	id := a.text("id")
 	if a.status/100 != 2 || id == "" {
@@ -319,12 +324,12 @@ func (f *fuzzer) follow(ctx context.Context, g *generator, m *family, op *operat
 			return err
 		}
 	}
-	if op.id == "createWebhookEndpoint" && m.many("whe_", 4) { // or each event would go to hundreds
-		_, err := f.w.send(ctx, call{method: "DELETE", path: op.path + "/" + id, key: m.org.key})
+	if op.id == "createWebhookEndpoint" && m.many("whe_", 4) { // each event would go to hundreds of them
+		_, err := f.sys.send(ctx, call{method: "DELETE", path: op.path + "/" + id, key: m.org.key})
 		return err
 	}
 	if op.id == "createSale" && g.oneIn(3) {
-		a, err := f.w.send(ctx, call{
+		a, err := f.sys.send(ctx, call{
 			method: "GET", path: "/v1/commissions?program_id=" + a.text("program_id") + "&sale_id=" + id, key: m.org.key,
 		})
 		if err != nil {
@@ -352,15 +357,15 @@ var showing = sync.OnceValue(func() map[string]string {
 
 func (f *fuzzer) shows(resource string) string { return showing()[resource] }
 
-// expect asks for an object that nobody else can have touched.
+// expect retrieves an object that no other request can have changed.
 func (f *fuzzer) expect(ctx context.Context, m *family, show *operation, id string, status int) error {
-	own := things{show.prefix: id}
+	own := objects{show.prefix: id}
 	m.mu.Lock()
 	own["prg_"] = m.pool["prg_"][0]
 	m.mu.Unlock()
-	a, err := f.w.send(ctx, call{op: show, method: "GET", path: with(show.in(id), queryOf(show, own)), key: m.org.key})
+	a, err := f.sys.send(ctx, call{op: show, method: "GET", path: with(show.in(id), queryOf(show, own)), key: m.org.key})
 	if err == nil && a.status != status {
-		f.w.fault("%s of %s answers %d, not %d: %s", show.id, id, a.status, status, a.raw)
+		f.sys.fault("%s of %s answers %d, not %d: %s", show.id, id, a.status, status, a.raw)
 	}
 	f.mu.Lock()
 	f.followed++
@@ -376,12 +381,12 @@ func (f *fuzzer) note(op *operation, kind string, status int, took time.Duration
 	}
 	f.made[op.id][status]++
 	f.kinds[kind]++
-	if op.id != "pingWebhookEndpoint" { // which waits for the receiver
+	if op.id != "pingWebhookEndpoint" { // it waits for the receiver
 		f.took = append(f.took, took)
 	}
 }
 
-func (f *fuzzer) told(size Size, total int, took time.Duration) (figures, error) {
+func (f *fuzzer) figures(size Size, total int, took time.Duration) (figures, error) {
 	var err error
 	answers, least := 0, total
 	for _, op := range sorted() {
@@ -405,7 +410,7 @@ func (f *fuzzer) told(size Size, total int, took time.Duration) (figures, error)
 	var out figures
 	out.add("requests", answers)
 	out.add("to follow them up", f.followed)
-	out.add("answers of 500 or above or against the description", f.w.count())
+	out.add("answers of 500 or above or against the description", f.sys.count())
 	out.add("right", f.kinds["right"])
 	out.add("wrong by schema, all refused", f.kinds["wrong"])
 	out.add("hostile", f.kinds["hostile"])

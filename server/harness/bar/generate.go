@@ -11,11 +11,11 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// generator makes values of schemas, right ones and wrong ones.
+// generator makes values for schemas, valid and invalid ones.
 type generator struct {
-	w   *world
+	sys *system
 	rnd *rand.Rand
-	own things
+	own objects
 }
 
 // oneIn is true once in n times.
@@ -23,7 +23,7 @@ func (g *generator) oneIn(n int) bool { return g.rnd.IntN(n) == 0 }
 
 func pick[T any](rnd *rand.Rand, list []T) T { return list[rnd.IntN(len(list))] }
 
-// value is one that the schema holds.
+// value returns a value that the schema allows.
 func (g *generator) value(s *openapi3.Schema, name string, depth int) any {
 	if p := idPrefix(s); p != "" && g.own[p] != "" {
 		return g.own[p]
@@ -61,7 +61,7 @@ func (g *generator) object(s *openapi3.Schema, depth int) M {
 	}
 	if len(s.Properties) == 0 {
 		for range g.rnd.IntN(4) {
-			out[g.w.unique("k")] = pick(g.rnd, niceTexts)
+			out[g.sys.unique("k")] = pick(g.rnd, niceTexts)
 		}
 	}
 	return out
@@ -113,11 +113,11 @@ func (g *generator) text(s *openapi3.Schema, name string) string {
 	case "date":
 		return time.Now().UTC().AddDate(0, 0, -g.rnd.IntN(60)).Format(time.DateOnly)
 	case "email":
-		return g.w.unique("fuzz") + "@example.com"
+		return g.sys.unique("fuzz") + "@example.com"
 	case "uri":
-		return "https://shop.example/" + g.w.unique("page")
+		return "https://shop.example/" + g.sys.unique("page")
 	}
-	candidates := append([]string{g.w.unique("fuzz")}, pick(g.rnd, niceTexts), pick(g.rnd, niceTexts))
+	candidates := append([]string{g.sys.unique("fuzz")}, pick(g.rnd, niceTexts), pick(g.rnd, niceTexts))
 	if !distinct[name] {
 		g.rnd.Shuffle(len(candidates), func(i, j int) { candidates[i], candidates[j] = candidates[j], candidates[i] })
 	}
@@ -131,10 +131,11 @@ func (g *generator) text(s *openapi3.Schema, name string) string {
 	if s.MaxLength != nil && s.Pattern == "" {
 		return strings.Repeat("é", int(*s.MaxLength))
 	}
-	return g.w.unique("fuzz")
+	return g.sys.unique("fuzz")
 }
 
-// spoil breaks a body's schema in one place and says how, or "" where it cannot.
+// spoil returns the body with one violation of its schema, and what that is. Both
+// are "" where the chosen violation does not apply.
 func (g *generator) spoil(s *openapi3.Schema, body M) (raw, how string) {
 	names := slices.Sorted(maps.Keys(s.Properties))
 	name := pick(g.rnd, names)
@@ -147,7 +148,7 @@ func (g *generator) spoil(s *openapi3.Schema, body M) (raw, how string) {
 		delete(body, pick(g.rnd, s.Required))
 		return text(body), "without a required member"
 	case 1:
-		body[g.w.unique("member")] = 1
+		body[g.sys.unique("member")] = 1
 		return text(body), "an unknown member"
 	case 2:
 		if p.Type.Includes("object") || len(p.OneOf) > 0 {
@@ -195,7 +196,7 @@ func (g *generator) spoil(s *openapi3.Schema, body M) (raw, how string) {
 	return text(body), name + " with a NUL"
 }
 
-var hostileTexts = []string{
+var oddTexts = []string{
 	"", " ", "'", "\"", "\\", "%", "_", "$1", "--", "';DROP TABLE sales;--", "../../etc/passwd", "\u0000", "\uffff",
 	"\ufeff", "\u2028", "\u202e", "null", "true", "-1", "1e309", "NaN",
 	"9223372036854775808", "prg_", "prg_x", "sample_prg_1", "evt_test_1", "2026-02-30", "0000-01-01",
@@ -204,8 +205,8 @@ var hostileTexts = []string{
 	"@", "x@y..z", "${jndi:ldap://x}", "<script>", "\r\nX: y", "%00", "%ff", "..%2f",
 }
 
-// hostile is any value at all.
-func (g *generator) hostile(depth int) any {
+// anyValue returns a value of any type.
+func (g *generator) anyValue(depth int) any {
 	switch g.rnd.IntN(9) {
 	case 0:
 		return nil
@@ -217,16 +218,16 @@ func (g *generator) hostile(depth int) any {
 		})
 	case 3:
 		if depth < 6 {
-			return []any{g.hostile(depth + 1), g.hostile(depth + 1)}
+			return []any{g.anyValue(depth + 1), g.anyValue(depth + 1)}
 		}
 	case 4:
 		if depth < 6 {
-			return M{pick(g.rnd, hostileTexts): g.hostile(depth + 1)}
+			return M{pick(g.rnd, oddTexts): g.anyValue(depth + 1)}
 		}
 	case 5:
 		return strings.Repeat(pick(g.rnd, []string{"x", "é", "😀", "a\u0301", "'"}), 1<<g.rnd.IntN(12))
 	case 6:
 		return g.own[pick(g.rnd, slices.Sorted(maps.Keys(g.own)))]
 	}
-	return pick(g.rnd, hostileTexts)
+	return pick(g.rnd, oddTexts)
 }

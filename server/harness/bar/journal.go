@@ -8,14 +8,14 @@ import (
 	"path/filepath"
 )
 
-// entry is one write that was acknowledged.
+// entry is one acknowledged write.
 type entry struct {
 	Key, Path, Body string
 	Status          int
 	Hash, ID        string
 }
 
-// journal is what a client was told, flushed before its next call.
+// journal lists the acknowledged writes of a client, flushed before its next call.
 type journal struct {
 	file *os.File
 }
@@ -33,7 +33,7 @@ func (j *journal) add(key, path, body string, a answer) error {
 	return j.file.Sync()
 }
 
-// read returns what is on the disk.
+// read returns the entries on disk.
 func (j *journal) read() ([]entry, error) {
 	raw, err := os.Open(j.file.Name())
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// populate makes one object of every type; everything unique in it is made of
-// stem, and so is every text.
-func (o *org) populate(ctx context.Context, stem string) (things, error) {
-	own := things{"handle": stem}
+// populate creates one object of every type. All texts and unique values begin with
+// stem, so that a leak is found by it.
+func (o *org) populate(ctx context.Context, stem string) (objects, error) {
+	own := objects{"handle": stem}
 	add := func(prefix, path string, body M) answer {
 		a := o.object(ctx, path, body)
 		own[prefix] = a.text("id")
@@ -22,7 +22,7 @@ func (o *org) populate(ctx context.Context, stem string) (things, error) {
 	})
 	program := own["prg_"]
 	add("whe_", "/v1/webhook_endpoints", M{
-		"program_id": program, "url": o.w.sink.web.URL + "/" + stem, "event_types": []string{"affiliate.created"},
+		"program_id": program, "url": o.sys.sink.web.URL + "/" + stem, "event_types": []string{"affiliate.created"},
 	})
 	add("grp_", "/v1/groups", M{"program_id": program, "name": stem})
 	add("tag_", "/v1/tags", M{"program_id": program, "name": stem})
@@ -60,7 +60,7 @@ func (o *org) populate(ctx context.Context, stem string) (things, error) {
 	})
 	add("tax_", "/v1/tax_form_statuses", M{"partner_id": own["part_"], "type": "w9", "status": "submitted"})
 	add("app_", "/v1/applications", M{"program_id": program, "email": "new@" + stem + ".example", "handle": stem + "-new"})
-	// makes a risk flag
+	// The email is the partner's own, which opens a risk flag.
 	o.object(ctx, "/v1/customers", M{"program_id": program, "partner_id": own["part_"], "email": stem + "@example.com"})
 	add("res_", "/v1/resources", M{"program_id": program, "title": stem, "url": "https://" + stem + ".example"})
 	payee := o.made(ctx, "/v1/partners", M{"program_id": program, "email": "payee@" + stem + ".example"})
@@ -72,9 +72,9 @@ func (o *org) populate(ctx context.Context, stem string) (things, error) {
 	return own, o.found(ctx, own)
 }
 
-// fillFlows gives a program as many conditions as its active flows may have.
-// Every sale must ask them all: they would move the partner, and none holds.
-func (o *org) fillFlows(ctx context.Context, own things) {
+// fillFlows gives a program as many conditions as its active flows may have. Every
+// sale evaluates all of them: each would move the partner, and none is true.
+func (o *org) fillFlows(ctx context.Context, own objects) {
 	leaves := make([]M, 10)
 	for i := range leaves {
 		leaves[i] = M{"field": "sale.product_name", "operator": "contains", "value": strings.Repeat("none ", 35)}
@@ -91,24 +91,26 @@ func (o *org) fillFlows(ctx context.Context, own things) {
 	}
 }
 
-// others makes what the description has learnt since, by its own examples.
-func (o *org) others(ctx context.Context, own things) {
+// others creates an object of each type that populate does not know, by the example
+// in the description.
+func (o *org) others(ctx context.Context, own objects) {
 	for _, op := range sorted() {
 		if op.method == "POST" && !op.takesID() && !op.later && op.makes != "" && own[op.makes] == "" && op.body != nil &&
 			op.id != "createPayoutBatch" {
-			own[op.makes] = o.made(ctx, op.path, o.w.wellFormed(op, own))
+			own[op.makes] = o.made(ctx, op.path, o.sys.wellFormed(op, own))
 		}
 	}
 }
 
-// found takes what follows from other objects out of the lists.
-func (o *org) found(ctx context.Context, own things) error {
+// found adds objects that the service itself created, such as commissions, from
+// their lists.
+func (o *org) found(ctx context.Context, own objects) error {
 	for _, op := range sorted() {
 		if !op.pages() && op.id != "listRiskFlags" || op.later || op.makes == "" || own[op.makes] != "" ||
 			op.takesID() && own[op.prefix] == "" {
 			continue
 		}
-		for range 200 { // deliveries are made by the sender, a moment later
+		for range 200 { // the sender makes deliveries a moment later
 			if list := o.get(ctx, with(op.in(own[op.prefix]), queryOf(op, own))).data(); len(list) > 0 {
 				own[op.makes] = list[0].text("id")
 				break
@@ -125,7 +127,7 @@ func (o *org) found(ctx context.Context, own things) error {
 	}
 	for _, op := range sorted() {
 		if op.takesID() && !op.later && own[op.prefix] == "" {
-			return fmt.Errorf("the world has no %q for %s", op.prefix, op.id)
+			return fmt.Errorf("the organization has no %q for %s", op.prefix, op.id)
 		}
 	}
 	return nil

@@ -16,13 +16,14 @@ import (
 	"rail/server/harness/process"
 )
 
-// build builds the server, with replaced sources where overlay names them.
+// build builds the server. overlay is empty, or the flag of go build that replaces
+// sources.
 func build(ctx context.Context, overlay []string) (path string, remove func(), err error) {
 	dir, err := temporary()
 	if err != nil {
 		return "", nil, err
 	}
-	remove = func() { _ = os.RemoveAll(dir) } // what stays is a temporary file
+	remove = func() { _ = os.RemoveAll(dir) } // a temporary file may stay
 	path = filepath.Join(dir, "rail")
 	if err := process.Build(ctx, path, overlay...); err != nil {
 		remove()
@@ -31,8 +32,7 @@ func build(ctx context.Context, overlay []string) (path string, remove func(), e
 	return path, remove, nil
 }
 
-// instance is a server process that can be killed and started again at the same
-// address.
+// instance is a server process that can be killed and restarted at the same address.
 type instance struct {
 	binary, addr, home string
 	environ            []string
@@ -63,7 +63,7 @@ func newInstance(binary, dsn string, key [32]byte, environ ...string) (*instance
 	return p, p.start()
 }
 
-// start returns when the process answers.
+// start starts the process and waits until it serves.
 func (p *instance) start() error {
 	cmd := exec.Command(p.binary, "serve")
 	cmd.Env, cmd.Stderr = p.environ, &p.log
@@ -74,7 +74,7 @@ func (p *instance) start() error {
 	return nil
 }
 
-// kill ends the process at once; what it was doing is cut off.
+// kill kills the process; its requests are cut off.
 func (p *instance) kill() error {
 	if err := p.cmd.Process.Kill(); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (p *instance) kill() error {
 	return nil
 }
 
-// again starts the process once more, for as long as the database is away too.
+// again restarts the process. It retries while the database is down.
 func (p *instance) again(ctx context.Context) error {
 	for {
 		err := p.start()
@@ -99,24 +99,24 @@ func (p *instance) again(ctx context.Context) error {
 	}
 }
 
-// end asks the process to finish, and says whether it did so well.
+// end stops the process and returns an error unless it shut down cleanly.
 func (p *instance) end() error {
 	defer os.RemoveAll(p.home) //nolint:errcheck // temporary
 	_ = p.cmd.Process.Signal(syscall.SIGCONT)
-	_ = p.cmd.Process.Signal(syscall.SIGTERM) // Wait tells if it was gone
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // Wait returns the error if it had ended
 	if err := p.cmd.Wait(); err != nil {
 		return fmt.Errorf("the server did not end well: %w\n%s", err, p.log.String())
 	}
 	return nil
 }
 
-// tail keeps the end of a log.
+// tail is a writer that keeps the end of a log.
 type tail struct {
 	mu   sync.Mutex
 	text []byte
 }
 
-// Write adds to the log.
+// Write appends to the log.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -127,7 +127,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is the end of the log.
+// String returns the end of the log.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

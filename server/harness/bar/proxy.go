@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 )
 
-// proxy stands between a server and the database. Once it is armed, it lets the
-// next COMMIT through and cuts the connection before its answer.
+// proxy is between a server and the database. Once armed, it forwards the next
+// COMMIT and cuts the connection before the answer.
 type proxy struct {
 	listener net.Listener
 	dir, to  string
@@ -22,8 +22,7 @@ type proxy struct {
 	cuts     atomic.Int64
 }
 
-// newProxy returns a proxy and the address at which a server finds the database
-// through it.
+// newProxy returns a proxy and the DSN of the database through it.
 func newProxy(dsn string) (*proxy, string, error) {
 	u, err := url.Parse(dsn)
 	if err != nil {
@@ -63,10 +62,10 @@ func (p *proxy) serve() {
 	}
 }
 
-// committed is the answer to a COMMIT: a type, a length and a text.
+// committed is the text of the answer to a COMMIT, behind a type and a length.
 const committed = "COMMIT\x00"
 
-// answers passes messages on, and ends where it is to cut.
+// answers forwards the database's messages, and returns where it must cut.
 func (p *proxy) answers(database io.Reader, client io.Writer) {
 	in, out := bufio.NewReader(database), bufio.NewWriter(client)
 	for {
@@ -82,7 +81,7 @@ func (p *proxy) answers(database io.Reader, client io.Writer) {
 			p.cuts.Add(1)
 			return
 		}
-		_, _ = out.Write(append(head, body...)) // Flush tells
+		_, _ = out.Write(append(head, body...)) // Flush returns the error
 		if in.Buffered() == 0 && out.Flush() != nil {
 			return
 		}

@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// behaviour is what a receiver does with a request, and whether the delivery
-// counts as delivered.
+// behaviour is how a receiver answers, and whether the delivery then succeeds.
 type behaviour struct {
 	name      string
 	delivered bool
@@ -22,7 +21,7 @@ type behaviour struct {
 // badReceiver answers as receivers should not.
 type badReceiver struct {
 	listener net.Listener
-	to       string // where redirects point
+	to       string // target of redirects
 	mu       sync.Mutex
 	got      map[string]int
 }
@@ -51,7 +50,7 @@ func (b *badReceiver) serve() {
 }
 
 func (b *badReceiver) one(c net.Conn) {
-	defer c.Close() //nolint:errcheck // it may be gone
+	defer c.Close() //nolint:errcheck // the sender may have closed it
 	r, err := http.ReadRequest(bufio.NewReader(c))
 	if err != nil {
 		return
@@ -68,7 +67,7 @@ func (b *badReceiver) one(c net.Conn) {
 	}
 }
 
-// requests is how many came for a behaviour.
+// requests returns the number of requests for a behaviour.
 func (b *badReceiver) requests(name string) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -77,9 +76,9 @@ func (b *badReceiver) requests(name string) int {
 
 func say(c net.Conn, format string, args ...any) { _, _ = fmt.Fprintf(c, format, args...) }
 
-// behaviours are what receivers may do: every class of status, answers that are
-// late, broken, endless or no HTTP at all. Faults of TLS and of names need more
-// than one listener; tests of package webhook have them.
+// behaviours lists the faults of receivers: every class of status, and answers that
+// are late, broken, endless or not HTTP. Faults of TLS and names need more than one
+// listener: package webhook tests them.
 func behaviours() []behaviour {
 	var out []behaviour
 	for _, status := range []int{
@@ -116,7 +115,7 @@ func behaviours() []behaviour {
 			chunk := strings.Repeat("x", 1<<20)
 			for range 200 {
 				if _, err := io.WriteString(c, chunk); err != nil {
-					return // it reads no further
+					return // the sender has stopped reading
 				}
 			}
 		}},

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// received is one request that a sink got.
+// received is one request to a sink.
 type received struct {
 	header  http.Header
 	body    string
@@ -16,12 +16,12 @@ type received struct {
 	arrived time.Time
 }
 
-// sink is a receiver of webhooks that answers 200 and keeps what it got where
-// it is told to.
+// sink is a receiver of webhooks that answers 200. It keeps the requests of the
+// paths of keep.
 type sink struct {
 	web   *httptest.Server
 	mu    sync.Mutex
-	kept  map[string][]received // by path; only paths that keep named
+	kept  map[string][]received // by path; only the paths of keep
 	now   map[string]int
 	most  map[string]int
 	delay time.Duration
@@ -35,7 +35,7 @@ func newSink() *sink {
 
 func (s *sink) close() { s.web.Close() }
 
-// keep makes the sink remember what arrives on a path, and returns its address.
+// keep keeps the requests to a path and returns its URL.
 func (s *sink) keep(path string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,7 +44,7 @@ func (s *sink) keep(path string) string {
 }
 
 func (s *sink) serve(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body) // what is cut off comes again
+	body, _ := io.ReadAll(r.Body) // the sender repeats a request that is cut off
 	path := r.URL.Path
 	s.mu.Lock()
 	if _, kept := s.kept[path]; kept {
@@ -61,14 +61,14 @@ func (s *sink) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 }
 
-// got returns what arrived on a path.
+// got returns the kept requests to a path.
 func (s *sink) got(path string) []received {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]received(nil), s.kept[path]...)
 }
 
-// atOnce is the highest number of requests in flight on a path.
+// atOnce returns the highest number of requests in flight on a path.
 func (s *sink) atOnce(path string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// subject returns the objects for one request of an operation that changes the
-// state of what its path names: a fresh one in the state that it asks for.
-func (o *org) subject(ctx context.Context, op *operation, own things) things {
+// subject returns the objects for one request of an operation that changes the state
+// of the object in its path: a new one in the state that the operation requires.
+func (o *org) subject(ctx context.Context, op *operation, own objects) objects {
 	own = maps.Clone(own)
 	switch op.id {
 	case "refundSale":
@@ -29,10 +29,10 @@ func (o *org) subject(ctx context.Context, op *operation, own things) things {
 		}
 	case "approveApplication", "rejectApplication", "withdrawApplication":
 		own["app_"] = o.made(ctx, "/v1/applications", M{
-			"program_id": own["prg_"], "email": o.w.unique("app") + "@example.com",
+			"program_id": own["prg_"], "email": o.sys.unique("app") + "@example.com",
 		})
 	case "resolveRiskFlag", "reviewRiskFlag":
-		email := o.w.unique("self") + "@example.com"
+		email := o.sys.unique("self") + "@example.com"
 		partner := o.made(ctx, "/v1/partners", M{"program_id": own["prg_"], "email": email})
 		o.object(ctx, "/v1/customers", M{"program_id": own["prg_"], "partner_id": partner, "email": email})
 		own["rsk_"] = o.first(ctx, "/v1/risk_flags?program_id="+own["prg_"]+"&partner_id="+partner)
@@ -48,39 +48,39 @@ func (o *org) subject(ctx context.Context, op *operation, own things) things {
 	return own
 }
 
-// idempotentAgain are the types whose operations can be called again and again.
+// idempotentAgain lists the types whose operations succeed again on the same object.
 var idempotentAgain = map[string]bool{
 	"prg_": true, "part_": true, "grp_": true, "tag_": true, "lnk_": true, "cpn_": true, "cus_": true, "flw_": true,
 	"res_": true, "whe_": true, "whd_": true,
 }
 
-// remake makes an object of a type that the bar knows nothing of.
-func (o *org) remake(ctx context.Context, op *operation, own things) {
+// remake creates an object of a type that subject does not know.
+func (o *org) remake(ctx context.Context, op *operation, own objects) {
 	for _, maker := range sorted() {
 		if maker.method == "POST" && !maker.takesID() && !maker.later && maker.makes == op.prefix && maker.body != nil {
-			own[op.prefix] = o.made(ctx, maker.path, o.w.wellFormed(maker, own))
+			own[op.prefix] = o.made(ctx, maker.path, o.sys.wellFormed(maker, own))
 			return
 		}
 	}
 }
 
-func (o *org) partner(ctx context.Context, own things) string {
-	return o.made(ctx, "/v1/partners", M{"program_id": own["prg_"], "email": o.w.unique("p") + "@example.com"})
+func (o *org) partner(ctx context.Context, own objects) string {
+	return o.made(ctx, "/v1/partners", M{"program_id": own["prg_"], "email": o.sys.unique("p") + "@example.com"})
 }
 
-func (o *org) sale(ctx context.Context, own things) string {
+func (o *org) sale(ctx context.Context, own objects) string {
 	return o.made(ctx, "/v1/sales", M{
-		"program_id": own["prg_"], "customer_id": own["cus_"], "external_charge_id": o.w.unique("ch"), "amount_minor": 5000,
+		"program_id": own["prg_"], "customer_id": own["cus_"], "external_charge_id": o.sys.unique("ch"), "amount_minor": 5000,
 		"currency": "USD",
 	})
 }
 
-// first is the id of the first object of a list, which must have one.
+// first returns the id of the first object of a list. An empty list is a fault.
 func (o *org) first(ctx context.Context, path string) string {
 	a := o.get(ctx, path)
 	if list := a.data(); len(list) > 0 {
 		return list[0].text("id")
 	}
-	o.w.fault("nothing in %s: %d %s", path, a.status, a.raw)
+	o.sys.fault("nothing in %s: %d %s", path, a.status, a.raw)
 	return ""
 }
