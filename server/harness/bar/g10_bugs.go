@@ -33,7 +33,7 @@ func bugs() []bug {
 			"if id[i] <= 0x20 || id[i] > 0x7e {", "if false {", false,
 		},
 		{
-			"scopes not checked", "g3", "server/http/middleware/scope.go", "", "!s.key.Allows(s.route.scopes)",
+			"scopes not checked", "g3", "server/http/middleware/scope.go", "", "!s.key.Allows(s.route.Scopes)",
 			"!s.key.Allows(nil)", true,
 		},
 		{
