@@ -8,6 +8,7 @@ package pgtest
 import (
 	"context"
 	"crypto/rand"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,3 +94,27 @@ func drop(t testing.TB, admin, name string) {
 }
 
 func quote(name string) string { return pgx.Identifier{name}.Sanitize() }
+
+// Scratch is New for Examples, which are given no test: the caller closes the
+// pool and drops the database with done. It panics where there is no PostgreSQL.
+func Scratch(ctx context.Context) (pool *pgxpool.Pool, done func()) {
+	must := func(err error) {
+		if err != nil {
+			panic(err)
+		}
+	}
+	admin, err := private.dsn(ctx)
+	must(err)
+	tpl, err := template(ctx, admin, migrate.Schema())
+	must(err)
+	name := "rail_example_" + strings.ToLower(rand.Text()[:16])
+	must(exec(ctx, admin, "CREATE DATABASE "+quote(name)+" TEMPLATE "+quote(tpl)))
+	dsn, err := withDatabase(admin, name)
+	must(err)
+	pool, err = postgres.Open(ctx, dsn, postgres.Options{MaxConns: 10})
+	must(err)
+	return pool, func() {
+		pool.Close()
+		must(exec(ctx, admin, "DROP DATABASE "+quote(name)))
+	}
+}
