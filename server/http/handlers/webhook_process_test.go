@@ -43,7 +43,7 @@ func TestDeliveriesSurviveKills(t *testing.T) {
 	t.Parallel()
 	h, _, start := delivering(t)
 	h.endpoint("/in")
-	h.sink.Answer = func(http.ResponseWriter, apitest.Received) { time.Sleep(3 * time.Millisecond) }
+	h.sink.Answer = func(http.ResponseWriter, apitest.Received) { apitest.Linger(3 * time.Millisecond) }
 	kills := 4 // RAIL_TEST_KILLS=50 is a night's run
 	if n, err := strconv.Atoi(os.Getenv("RAIL_TEST_KILLS")); err == nil {
 		kills = n
@@ -59,16 +59,13 @@ func TestDeliveriesSurviveKills(t *testing.T) {
 	})
 	for range kills {
 		victim := start()
-		time.Sleep(150 * time.Millisecond)
+		apitest.Linger(150 * time.Millisecond)
 		require.NoError(t, victim.Cmd.Process.Kill())
 		_ = victim.Cmd.Wait() // killed
 	}
 	wg.Wait()
 	want := steady.Events(h.program)
-	limit := time.Now().Add(time.Minute)
-	for len(h.ids("/in")) < len(want) && time.Now().Before(limit) {
-		time.Sleep(50 * time.Millisecond)
-	}
+	apitest.Eventually(t, func() bool { return len(h.ids("/in")) >= len(want) }, "nothing is lost")
 	got := h.ids("/in")
 	require.Len(t, got, len(want), "nothing is lost")
 	doubles := 0
@@ -98,7 +95,7 @@ func TestTakeover(t *testing.T) {
 		hangs = false
 		mu.Unlock()
 		if hang {
-			time.Sleep(4 * time.Second)
+			apitest.Linger(4 * time.Second)
 		}
 	}
 	h.s.Partner(h.program)
@@ -167,16 +164,11 @@ func TestStoppedWorker(t *testing.T) {
 	h.sink.Wait(t, "/in", 1)
 	require.NoError(t, first.Cmd.Process.Signal(syscall.SIGSTOP))
 	h.s = start().Server
-	for range 45 {
-		if len(h.sink.Got("/in")) == 2 {
-			break
-		}
-		time.Sleep(time.Second)
-	}
+	apitest.Eventually(t, func() bool { return len(h.sink.Got("/in")) == 2 }, "another process takes over")
 	before := h.settled(t, id, "delivered", 1)[0]
 	require.NoError(t, first.Cmd.Process.Signal(syscall.SIGCONT))
 	close(answer)
-	time.Sleep(2 * time.Second)
+	require.Never(t, func() bool { return len(h.sink.Got("/in")) != 2 }, 2*time.Second, 100*time.Millisecond)
 	require.Equal(t, before.Body, h.log(id)[0].Body)
 	require.Len(t, h.sink.Got("/in"), 2)
 }

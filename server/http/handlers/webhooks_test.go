@@ -3,6 +3,7 @@ package handlers_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -50,20 +51,12 @@ func (h hooked) log(endpoint string) (out []apitest.Answer) {
 // settled waits until an endpoint's newest n deliveries are in a status.
 func (h hooked) settled(t *testing.T, endpoint, status string, n int) []apitest.Answer {
 	t.Helper()
-	for range 400 {
-		if log := h.log(endpoint); len(log) >= n {
-			all := true
-			for _, d := range log[:n] {
-				all = all && d.String("status") == status
-			}
-			if all {
-				return log
-			}
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	require.FailNow(t, "never "+status, "%v", h.log(endpoint))
-	return nil
+	var log []apitest.Answer
+	apitest.Eventually(t, func() bool {
+		log = h.log(endpoint)
+		return len(log) >= n && !slices.ContainsFunc(log[:n], func(d apitest.Answer) bool { return d.String("status") != status })
+	}, "%d deliveries %s", n, status)
+	return log
 }
 
 func TestWebhookEndpoint(t *testing.T) {
@@ -221,15 +214,13 @@ func TestRetrySchedule(t *testing.T) {
 // last waits until the oldest delivery of an endpoint has had n attempts.
 func (h hooked) last(t *testing.T, id string, n int, status string) apitest.Answer {
 	t.Helper()
-	for range 400 {
+	var d apitest.Answer
+	apitest.Eventually(t, func() bool {
 		log := h.log(id)
-		if d := log[len(log)-1]; d.Int("attempts") == int64(n) && d.String("status") == status {
-			return d
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	require.FailNow(t, "the attempt was not written", "%v", h.log(id))
-	return apitest.Answer{}
+		d = log[len(log)-1]
+		return d.Int("attempts") == int64(n) && d.String("status") == status
+	}, "attempt %d is written as %s", n, status)
+	return d
 }
 
 // TestOneInFlight: several senders send to an endpoint one after the other, and
@@ -245,11 +236,11 @@ func TestOneInFlight(t *testing.T) {
 	var busy atomic.Int64
 	h.sink.Answer = func(_ http.ResponseWriter, r apitest.Received) {
 		if strings.HasPrefix(r.Path, "/hangs") {
-			time.Sleep(3 * time.Second)
+			apitest.Linger(3 * time.Second)
 			return
 		}
 		busy.Add(1)
-		time.Sleep(time.Millisecond)
+		apitest.Linger(time.Millisecond)
 	}
 	for range 3 {
 		h.s.Deliver()
@@ -426,19 +417,9 @@ func TestAutomaticDisable(t *testing.T) {
 // last2 waits until nothing of an endpoint waits any longer.
 func (h hooked) last2(t *testing.T, id string) {
 	t.Helper()
-	for range 400 {
-		open := 0
-		for _, d := range h.log(id) {
-			if d.Body["next_attempt_at"] != nil {
-				open++
-			}
-		}
-		if open == 0 {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	require.FailNow(t, "something waits")
+	apitest.Eventually(t, func() bool {
+		return !slices.ContainsFunc(h.log(id), func(d apitest.Answer) bool { return d.Body["next_attempt_at"] != nil })
+	}, "nothing waits")
 }
 
 // TestPingOfWhatHangs: a ping tells of a receiver that does not answer, with and
@@ -452,7 +433,7 @@ func TestPingOfWhatHangs(t *testing.T) {
 	own, first, second, third := h.endpoint("/hangs", M{"event_types": []string{"payout.paid"}}).String("id"), postback(), postback(), postback()
 	h.sink.Answer = func(_ http.ResponseWriter, r apitest.Received) {
 		if r.Path == "/hangs" {
-			time.Sleep(11 * time.Second)
+			apitest.Linger(11 * time.Second)
 		}
 	}
 	ping := func(id string, headers ...string) apitest.Answer {

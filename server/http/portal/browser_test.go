@@ -105,17 +105,10 @@ func (b *tab) submit(form string, fields map[string]string) {
 // reads waits until the page says something.
 func (b *tab) reads(text string) {
 	b.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for {
+	apitest.Eventually(b.t, func() bool {
 		said, err := chromedp.Run(b.ctx, chromedp.Evaluate[string]("document.body.innerText"))
-		if err == nil && strings.Contains(said, text) {
-			return
-		}
-		if time.Now().After(deadline) {
-			require.Contains(b.t, said, text, "%v", err)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+		return err == nil && strings.Contains(said, text)
+	}, "the page says %q", text)
 }
 
 // picture keeps what the page looks like, where RAIL_TEST_SCREENSHOTS names a

@@ -1,0 +1,30 @@
+package apitest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// waitLimit bounds what a test waits for, on however busy a machine.
+const waitLimit = 60 * time.Second
+
+// Eventually returns once done reports true, and fails the test where it never
+// does. It asks often, so that a test takes no longer than what it waits for.
+func Eventually(t testing.TB, done func() bool, format string, args ...any) {
+	t.Helper()
+	limit := time.After(waitLimit)
+	ask := time.NewTicker(10 * time.Millisecond)
+	defer ask.Stop()
+	for !done() {
+		select {
+		case <-ask.C:
+		case <-limit:
+			require.FailNow(t, "not in time", append([]any{format}, args...)...)
+		}
+	}
+}
+
+// Linger takes its time, as a slow receiver does.
+func Linger(d time.Duration) { <-time.After(d) }
