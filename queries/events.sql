@@ -31,7 +31,7 @@ INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, e
 SELECT 'whd_' || substr(e.id, 5) || w.number, e.org_id, e.program_id, w.id, e.id, e.type, e.seq, 'pending', 'epoch', e.created_at
 FROM e JOIN webhook_endpoints w ON w.program_id = e.program_id AND w.org_id = e.org_id
 WHERE w.enabled AND (w.event_types = '{}' OR e.type = ANY (w.event_types))
-  AND (w.partner_id IS NULL OR w.partner_id = e.partner_id AND split_part(e.type, '.', 1) IN ('referral', 'commission', 'payout'));
+  AND (w.partner_id IS NULL OR w.partner_id = e.partner_id AND e.type = ANY (@partner_types::text[]));
 
 -- name: EventsDrawn :one
 -- EventsDrawn is the last number that an event, or what EventsInsert locks, has

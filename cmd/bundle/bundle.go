@@ -69,20 +69,6 @@ func (b *bundler) placePaths(paths *yaml.Node, file string) error {
 	return nil
 }
 
-// placeWebhooks puts the file that the root's webhooks refer to in their place.
-func (b *bundler) placeWebhooks(root *yaml.Node, file string) error {
-	ref := get(get(root, "webhooks"), "$ref")
-	if ref == nil {
-		return nil
-	}
-	hooks, err := b.load(filepath.Join(filepath.Dir(file), ref.Value))
-	if err != nil {
-		return err
-	}
-	set(root, "webhooks", hooks)
-	return nil
-}
-
 // rebase rewrites the relative references under n from one folder to another.
 func rebase(n *yaml.Node, from, to string) {
 	if n.Kind == yaml.MappingNode {

@@ -4,6 +4,7 @@
 //
 //	gen/db/states.gen.go              the types of columns that take one of a few values
 //	gen/constraint/constraint.gen.go  every named constraint and unique index
+//	gen/events/events.gen.go          a function for each type of event, and their catalogue
 package main
 
 import (
@@ -38,7 +39,14 @@ func run() error {
 	if err := save("gen/db/states.gen.go", states); err != nil {
 		return err
 	}
-	return save("gen/constraint/constraint.gen.go", writeConstraints(tables))
+	if err := save("gen/constraint/constraint.gen.go", writeConstraints(tables)); err != nil {
+		return err
+	}
+	hooks, err := readWebhooks("openapi/bundle.json")
+	if err != nil {
+		return err
+	}
+	return save("gen/events/events.gen.go", writeEvents(hooks))
 }
 
 // save writes Go source in gofmt's form.

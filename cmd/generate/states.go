@@ -90,7 +90,8 @@ func writeConstraints(tables map[string]table) []byte {
 	}
 	slices.Sort(names)
 	var w bytes.Buffer
-	w.WriteString(notice + "// Package constraint names the constraints and unique indexes of the schema.\npackage constraint\n\n")
+	w.WriteString(notice + "// Package constraint names the constraints and unique indexes of the schema.\n")
+	w.WriteString("package constraint\n\n")
 	w.WriteString("// Name is the name of a constraint or of a unique index.\ntype Name string\n\n")
 	w.WriteString("// All that the migrations leave.\nconst (\n")
 	for _, name := range names {

@@ -104,13 +104,13 @@ const eventsInsert = `-- name: EventsInsert :exec
 
 WITH held AS MATERIALIZED (
     SELECT pg_advisory_xact_lock(c.class, nextval('events_seq_seq')::bit(32)::integer) FROM (
-        SELECT DISTINCT CASE WHEN (SELECT count(DISTINCT n.id) FROM unnest($1::text[]) n (id)) <= 16 THEN hashtext(p.id) ELSE 0 END AS class
-        FROM unnest($1::text[]) p (id)
+        SELECT DISTINCT CASE WHEN (SELECT count(DISTINCT n.id) FROM unnest($2::text[]) n (id)) <= 16 THEN hashtext(p.id) ELSE 0 END AS class
+        FROM unnest($2::text[]) p (id)
     ) c
 ), e AS (
     INSERT INTO events (id, org_id, program_id, type, partner_id, subject_id, request_id, body, partner_body, created_at)
-    SELECT unnest($2::text[]), unnest($3::text[]), unnest($1::text[]), unnest($4::text[]), nullif(unnest($5::text[]), ''),
-        unnest($6::text[]), nullif($7::text, ''), unnest($8::text[]), nullif(unnest($9::text[]), ''), $10
+    SELECT unnest($3::text[]), unnest($4::text[]), unnest($2::text[]), unnest($5::text[]), nullif(unnest($6::text[]), ''),
+        unnest($7::text[]), nullif($8::text, ''), unnest($9::text[]), nullif(unnest($10::text[]), ''), $11
     FROM (SELECT count(*) FROM held) locked
     RETURNING id, org_id, program_id, type, partner_id, seq, created_at
 )
@@ -118,10 +118,11 @@ INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, e
 SELECT 'whd_' || substr(e.id, 5) || w.number, e.org_id, e.program_id, w.id, e.id, e.type, e.seq, 'pending', 'epoch', e.created_at
 FROM e JOIN webhook_endpoints w ON w.program_id = e.program_id AND w.org_id = e.org_id
 WHERE w.enabled AND (w.event_types = '{}' OR e.type = ANY (w.event_types))
-  AND (w.partner_id IS NULL OR w.partner_id = e.partner_id AND split_part(e.type, '.', 1) IN ('referral', 'commission', 'payout'))
+  AND (w.partner_id IS NULL OR w.partner_id = e.partner_id AND e.type = ANY ($1::text[]))
 `
 
 type EventsInsertParams struct {
+	PartnerTypes  []string
 	ProgramIds    []string
 	Ids           []string
 	OrgIds        []string
@@ -151,6 +152,7 @@ type EventsInsertParams struct {
 // lock in class 0, which is every program's, to be modest with the lock table.
 func (q *Queries) EventsInsert(ctx context.Context, db DBTX, arg EventsInsertParams) error {
 	_, err := db.Exec(ctx, eventsInsert,
+		arg.PartnerTypes,
 		arg.ProgramIds,
 		arg.Ids,
 		arg.OrgIds,

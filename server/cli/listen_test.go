@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rail/gen/api"
+	"rail/gen/events"
 	"rail/server/config"
 	"rail/server/event"
 	"rail/server/outbound/webhook/verify"
@@ -53,7 +55,8 @@ func TestListen(t *testing.T) {
 	defer pool.Close()
 	tell := func(id string) {
 		e := event.Recorder{RequestID: "req_1", Now: r.now.Now()}
-		e.Record(org, "affiliate.deleted", event.Subject{ProgramID: "prg_1", ID: id}, map[string]string{"partner_id": id})
+		about := event.Subject{ProgramID: "prg_1", ID: id}
+		e.Record(org, about, events.AffiliateDeleted(api.AffiliateDeletedData{PartnerID: id}))
 		require.NoError(t, e.Flush(t.Context(), pool))
 	}
 	tell("part_before")

@@ -8,8 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/opt"
@@ -45,14 +45,14 @@ type request struct {
 	ID *string `json:"id"`
 }
 
-// Record notes an event of an organization, of a type of the catalogue with its
-// data. Events about sample rows are not kept: they are no news to anyone.
-func (r *Recorder) Record(orgID, kind string, about Subject, data any) {
+// Record notes an event of an organization. Events about sample rows are not
+// kept: they are no news to anyone.
+func (r *Recorder) Record(orgID string, about Subject, e events.Event) {
 	if r.err != nil || ident.IsSample(about.ProgramID) {
 		return
 	}
-	id := ident.New(ident.Event)
-	body, err := encode(envelope{ID: id, Type: kind, CreatedAt: r.Now, Request: request{ID: opt.OrNil(r.RequestID)}}, data)
+	id, kind := ident.New(ident.Event), string(e.Type())
+	body, partnerBody, err := r.bodies(id, kind, e.Data())
 	if err != nil {
 		r.err = fmt.Errorf("event %s: %w", kind, err)
 		return
@@ -64,23 +64,25 @@ func (r *Recorder) Record(orgID, kind string, about Subject, data any) {
 	r.rows.PartnerIds = append(r.rows.PartnerIds, about.PartnerID)
 	r.rows.SubjectIds = append(r.rows.SubjectIds, about.ID)
 	r.rows.Bodies = append(r.rows.Bodies, body)
-	r.rows.PartnerBodies = append(r.rows.PartnerBodies, r.forPartner(kind, id, data))
+	r.rows.PartnerBodies = append(r.rows.PartnerBodies, partnerBody)
 }
 
-// forPartner is the body without a customer's identity, where the event holds
-// any: a partner's postback gets that, for who a customer is is no business of
-// the partner's.
-func (r *Recorder) forPartner(kind, id string, data any) string {
-	lead, ok := data.(api.ReferralLeadData)
-	if !ok {
-		return ""
-	}
-	lead.Email = nil
-	body, err := encode(envelope{ID: id, Type: kind, CreatedAt: r.Now, Request: request{ID: opt.OrNil(r.RequestID)}}, lead)
+// bodies returns the body of an event, and the one for partners where that
+// differs, else "".
+func (r *Recorder) bodies(id, kind string, data any) (body, partnerBody string, err error) {
+	whole, err := plain(data)
 	if err != nil {
-		r.err = fmt.Errorf("event %s: %w", kind, err)
+		return "", "", err
 	}
-	return body
+	e := envelope{ID: id, Type: kind, CreatedAt: r.Now, Data: whole, Request: request{ID: opt.OrNil(r.RequestID)}}
+	if body, err = e.encode(); err != nil || !hides(kind) {
+		return body, "", err
+	}
+	if e.Data, err = ForPartner(kind, whole); err != nil {
+		return "", "", err
+	}
+	partnerBody, err = e.encode()
+	return body, partnerBody, err
 }
 
 // Flush writes the collected events with one statement.
@@ -88,7 +90,7 @@ func (r *Recorder) Flush(ctx context.Context, tx pgtx.DBTX) error {
 	if r.err != nil || len(r.rows.Ids) == 0 {
 		return r.err
 	}
-	r.rows.RequestID, r.rows.CreatedAt = r.RequestID, r.Now
+	r.rows.RequestID, r.rows.CreatedAt, r.rows.PartnerTypes = r.RequestID, r.Now, partnerTypes
 	return db.New().EventsInsert(ctx, tx, r.rows)
 }
 
@@ -98,13 +100,8 @@ func (r *Recorder) IDs() []string { return r.rows.Ids }
 // Len returns how many events are collected.
 func (r *Recorder) Len() int { return len(r.rows.Ids) }
 
-// encode writes the body without HTML escapes: what is signed is what is sent.
-func encode(e envelope, data any) (string, error) {
-	raw, err := plain(data)
-	if err != nil {
-		return "", err
-	}
-	e.Data = raw
+// encode returns the body without HTML escapes: what is signed is what is sent.
+func (e envelope) encode() (string, error) {
 	b, err := plain(e)
 	return string(b), err
 }

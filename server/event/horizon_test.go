@@ -16,7 +16,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/clock"
 	"rail/server/event"
 	"rail/server/harness/pgtest"
@@ -31,7 +33,7 @@ var now = clock.At(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
 func tell(ctx context.Context, tx pgtx.DBTX, subject string, programs ...string) error {
 	r := event.Recorder{Now: now}
 	for _, p := range programs {
-		r.Record("org_1", "affiliate.updated", event.Subject{ProgramID: p, ID: subject}, map[string]string{})
+		r.Record("org_1", event.Subject{ProgramID: p, ID: subject}, events.AffiliateUpdated(api.AffiliateUpdatedData{}))
 	}
 	return r.Flush(ctx, tx)
 }

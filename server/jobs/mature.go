@@ -23,7 +23,7 @@ func mature(pool *pgxpool.Pool) Job {
 		Name: "mature-commissions", About: "make approved commissions due when their holding period has run",
 		Every: 10 * time.Second,
 		Run: func(ctx context.Context, now clock.Time) error {
-			return move(ctx, unit(pool, "mature-commissions", now), "approved", func(tx pgtx.DBTX) ([]db.Commission, error) {
+			return move(ctx, unit(pool, "mature-commissions", now), db.CommissionStatusApproved, func(tx pgtx.DBTX) ([]db.Commission, error) {
 				return queries.CommissionsToMature(ctx, tx, db.CommissionsToMatureParams{Now: now, Lim: moveBatch})
 			})
 		},
@@ -36,7 +36,7 @@ func approve(pool *pgxpool.Pool) Job {
 		Name: "approve-commissions", About: "approve pending commissions when their approval delay has run",
 		Every: 10 * time.Second,
 		Run: func(ctx context.Context, now clock.Time) error {
-			return move(ctx, unit(pool, "approve-commissions", now), "pending", func(tx pgtx.DBTX) ([]db.Commission, error) {
+			return move(ctx, unit(pool, "approve-commissions", now), db.CommissionStatusPending, func(tx pgtx.DBTX) ([]db.Commission, error) {
 				return queries.CommissionsToApprove(ctx, tx, db.CommissionsToApproveParams{Now: &now, Lim: moveBatch})
 			})
 		},

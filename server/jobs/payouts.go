@@ -10,6 +10,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/clock"
 	"rail/server/event"
 	"rail/server/money/payout"
@@ -37,9 +38,9 @@ func recordDue(ctx context.Context, u *work.Unit) (n int, err error) {
 		due, err := queries.PayoutsDue(ctx, u.Tx, db.PayoutsDueParams{Now: u.Now, Lim: moveBatch})
 		for _, p := range due {
 			about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.PartnerID, ID: p.ID}
-			u.For(p.OrgID).Record("payout.due", about, api.PayoutDueData{
+			u.For(p.OrgID).Record(about, events.PayoutDue(api.PayoutDueData{
 				PayoutID: p.ID, PartnerID: p.PartnerID, AmountMinor: p.AmountMinor, Currency: p.Currency, DueAt: p.DueAt,
-			})
+			}))
 		}
 		n = len(due)
 		return err

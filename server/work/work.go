@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"rail/gen/events"
 	"rail/server/clock"
 	"rail/server/event"
 	"rail/server/ident"
@@ -87,8 +88,8 @@ func (u *Unit) Outside() *Unit {
 func (u *Unit) Later() pgtx.DBTX { return u.Tx.Later() }
 
 // Record notes an event of the unit's tenant, to be written with its changes.
-func (u *Unit) Record(kind string, about event.Subject, data any) {
-	u.Events.Record(u.OrgID, kind, about, data)
+func (u *Unit) Record(about event.Subject, e events.Event) {
+	u.Events.Record(u.OrgID, about, e)
 }
 
 // OnCommit runs f once the unit's transaction has been committed.

@@ -16,6 +16,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"rail/gen/api"
+	"rail/gen/events"
 	"rail/server/auth"
 	"rail/server/clock"
 	"rail/server/event"
@@ -156,11 +158,12 @@ func (a *attacker) partners(ctx context.Context) error {
 func copied(prefix string) string { return "'" + prefix + "_0' || lpad(g::text, 25, '0')" }
 
 // queue gives each hanging receiver a queue of events.
-func (a *attacker) queue(ctx context.Context, events int) error {
+func (a *attacker) queue(ctx context.Context, count int) error {
 	for _, p := range a.hooked {
 		r := event.Recorder{Now: clock.System{}.Now()}
-		for range events {
-			r.Record(a.o.id, "affiliate.deleted", event.Subject{ProgramID: p, ID: "part_none"}, M{"partner_id": "part_none"})
+		for range count {
+			about := event.Subject{ProgramID: p, ID: "part_none"}
+			r.Record(a.o.id, about, events.AffiliateDeleted(api.AffiliateDeletedData{PartnerID: "part_none"}))
 		}
 		tx, err := a.sys.pool.Begin(ctx)
 		if err != nil {

@@ -15,7 +15,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/clock"
 	"rail/server/event"
 	"rail/server/ident"
@@ -118,9 +120,9 @@ func (h *hooks) programs(ctx context.Context, n int) ([]string, error) {
 func (h *hooks) tell(ctx context.Context, program string, n int) error {
 	r := event.Recorder{RequestID: "req_bench", Now: clock.System{}.Now()}
 	for range n {
-		r.Record(h.org, "affiliate.deleted", event.Subject{ProgramID: program, ID: "part_bench"}, map[string]string{
-			"partner_id": "part_bench",
-		})
+		r.Record(h.org, event.Subject{ProgramID: program, ID: "part_bench"}, events.AffiliateDeleted(api.AffiliateDeletedData{
+			PartnerID: "part_bench",
+		}))
 	}
 	if err := r.Flush(ctx, h.pool); err != nil {
 		return err

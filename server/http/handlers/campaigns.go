@@ -53,7 +53,7 @@ func (s *Server) CreateCampaign(ctx context.Context, r api.CreateCampaignRequest
 		return nil, err
 	}
 	row := db.Campaign{
-		ID: ident.New(ident.Campaign), OrgID: p.OrgID, ProgramID: p.ID, Name: b.Name, Subject: b.Subject, Body: b.Body, Status: "draft",
+		ID: ident.New(ident.Campaign), OrgID: p.OrgID, ProgramID: p.ID, Name: b.Name, Subject: b.Subject, Body: b.Body, Status: db.CampaignStatusDraft,
 		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if err := address(ctx, u, &row, b.Audience); err != nil {
@@ -87,11 +87,11 @@ func schedule(row *db.Campaign, at *clock.Time, now clock.Time) error {
 	case at != nil && !at.After(now.Time):
 		return problem.Invalid("scheduled_at", "scheduled_at must lie in the future; send the campaign to send it now.")
 	case at != nil:
-		row.Status = "scheduled"
-	case row.Status == "scheduled" && row.StartedAt == nil:
-		row.Status = "draft"
-	case row.Status == "scheduled":
-		row.Status = "paused"
+		row.Status = db.CampaignStatusScheduled
+	case row.Status == db.CampaignStatusScheduled && row.StartedAt == nil:
+		row.Status = db.CampaignStatusDraft
+	case row.Status == db.CampaignStatusScheduled:
+		row.Status = db.CampaignStatusPaused
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func (s *Server) SendCampaign(ctx context.Context, r api.SendCampaignRequestObje
 	if !s.Mail.Ready() {
 		return nil, problem.New(problem.EmailNotConfigured, "This server sends no mail: its operator has not set RAIL_SMTP_URL.")
 	}
-	if row.Status != "draft" && row.Status != "paused" {
+	if row.Status != db.CampaignStatusDraft && row.Status != db.CampaignStatusPaused {
 		return nil, problem.New(problem.CampaignNotSendable, "The campaign is %s; only a draft or a paused campaign can be sent.", row.Status)
 	}
 	if row, err = campaign.Start(ctx, u.Tx, row, u.Now); err != nil {
@@ -164,7 +164,7 @@ func (s *Server) PauseCampaign(ctx context.Context, r api.PauseCampaignRequestOb
 	if err != nil {
 		return nil, err
 	}
-	if row.Status != "sending" && row.Status != "scheduled" {
+	if row.Status != db.CampaignStatusSending && row.Status != db.CampaignStatusScheduled {
 		return nil, problem.New(problem.CampaignNotPausable, "The campaign is %s; only one that is being sent or scheduled can be paused.", row.Status)
 	}
 	if row, err = campaign.Pause(ctx, u.Later(), row, u.Now); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/event"
 	"rail/server/ident"
 	"rail/server/opt"
@@ -58,7 +59,7 @@ func (s *Server) CreateClick(ctx context.Context, r api.CreateClickRequestObject
 	if err := work.Found(errs[0], "program_id"); err != nil {
 		return nil, err
 	}
-	if p.Status == "paused" {
+	if p.Status == db.ProgramStatusPaused {
 		return nil, problem.New(problem.ProgramPaused, "The program is paused; it takes no new clicks.")
 	}
 	if err := work.IgnoreNoRows(errs[1]); err != nil {
@@ -123,12 +124,12 @@ func open(ctx context.Context, u *work.Unit, v visit) (string, error) {
 	}
 	r := db.ReferralInsertParams{
 		ID: ident.New(ident.Referral), OrgID: u.OrgID, ProgramID: v.programID, PartnerID: v.partnerID, LinkID: opt.OrNil(v.linkID),
-		Visitor: v.visitor, LandingURL: &v.landingURL, UTM: utmOf(v.landingURL), TrackedBy: "link", Status: "visit",
+		Visitor: v.visitor, LandingURL: &v.landingURL, UTM: utmOf(v.landingURL), TrackedBy: "link", Status: db.ReferralStatusVisit,
 		ExpiresAt: u.Now.Days(v.cookieDays), CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
-	u.Record("referral.created", event.Subject{ProgramID: v.programID, PartnerID: v.partnerID, ID: r.ID}, api.ReferralCreatedData{
+	u.Record(event.Subject{ProgramID: v.programID, PartnerID: v.partnerID, ID: r.ID}, events.ReferralCreated(api.ReferralCreatedData{
 		ReferralID: r.ID, PartnerID: r.PartnerID, LinkID: r.LinkID, LandingURL: r.LandingURL, TrackedBy: api.TrackedByLink, ExpiresAt: r.ExpiresAt,
-	})
+	}))
 	return r.ID, queries.ReferralInsert(ctx, u.Later(), r)
 }
 

@@ -64,7 +64,7 @@ func (s *Server) ApproveCommission(ctx context.Context, r api.ApproveCommissionR
 	if err != nil {
 		return nil, err
 	}
-	if k.Status != "pending" {
+	if k.Status != db.CommissionStatusPending {
 		return nil, problem.New(problem.CommissionNotPending, "The commission is %s; only pending commissions can be approved.", k.Status)
 	}
 	var reason *string
@@ -97,7 +97,7 @@ func (s *Server) RejectCommission(ctx context.Context, r api.RejectCommissionReq
 		k.PayoutID = nil
 	}
 	previous := k.Status
-	k.Status, k.VoidedAt, k.VoidReason = "rejected", &u.Now, &r.Body.Reason
+	k.Status, k.VoidedAt, k.VoidReason = db.CommissionStatusRejected, &u.Now, &r.Body.Reason
 	if err := report.TouchCommission(ctx, u, k); err != nil {
 		return nil, err
 	}
@@ -107,9 +107,9 @@ func (s *Server) RejectCommission(ctx context.Context, r api.RejectCommissionReq
 
 func rejectable(k db.Commission) error {
 	switch {
-	case k.Status == "paid":
+	case k.Status == db.CommissionStatusPaid:
 		return problem.New(problem.CommissionAlreadyPaid, "The commission is paid; only unpaid commissions can be rejected.")
-	case k.Status == "rejected" || k.Status == "voided":
+	case k.Status == db.CommissionStatusRejected || k.Status == db.CommissionStatusVoided:
 		return problem.New(problem.CommissionNotOpen, "The commission is %s already.", k.Status)
 	}
 	if k.ClawedMinor != 0 { // below 0 of a deduction, which a reward undid

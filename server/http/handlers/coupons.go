@@ -8,6 +8,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/event"
 	"rail/server/ident"
 	"rail/server/opt"
@@ -103,7 +104,7 @@ func (s *Server) CreateCoupon(ctx context.Context, r api.CreateCouponRequestObje
 	if inserted == 0 {
 		return nil, couponTaken(ctx, u, b.ProgramID, b.Code)
 	}
-	recordCoupon(u, "affiliate_coupon.created", coupon)
+	recordCoupon(u, events.AffiliateCouponCreated, coupon)
 	return api.CreateCoupon201JSONResponse(toCoupon(coupon)), nil
 }
 
@@ -137,7 +138,7 @@ func (s *Server) UpdateCoupon(ctx context.Context, r api.UpdateCouponRequestObje
 	err = queries.CouponUpdate(ctx, u.Later(), db.CouponUpdateParams{
 		ExternalID: coupon.ExternalID, PartnerID: coupon.PartnerID, UpdatedAt: coupon.UpdatedAt, ID: coupon.ID, OrgID: coupon.OrgID,
 	})
-	recordCoupon(u, "affiliate_coupon.updated", coupon)
+	recordCoupon(u, events.AffiliateCouponUpdated, coupon)
 	return api.UpdateCoupon200JSONResponse(toCoupon(coupon)), err
 }
 
@@ -149,7 +150,7 @@ func (s *Server) DeleteCoupon(ctx context.Context, r api.DeleteCouponRequestObje
 		return nil, err
 	}
 	err = queries.CouponDelete(ctx, u.Later(), db.CouponDeleteParams{ID: coupon.ID, OrgID: coupon.OrgID})
-	u.Record("affiliate_coupon.deleted", aboutCoupon(coupon), api.AffiliateCouponDeletedData{CouponID: coupon.ID, PartnerID: coupon.PartnerID})
+	u.Record(aboutCoupon(coupon), events.AffiliateCouponDeleted(api.AffiliateCouponDeletedData{CouponID: coupon.ID, PartnerID: coupon.PartnerID}))
 	return api.DeleteCoupon200JSONResponse{ID: coupon.ID, Object: "coupon", Deleted: true}, err
 }
 
@@ -161,8 +162,11 @@ func lockCoupon(ctx context.Context, u *work.Unit, id string) (db.Coupon, error)
 	return coupon, u.CheckProgram(coupon.ProgramID)
 }
 
-func recordCoupon(u *work.Unit, kind string, k db.Coupon) {
-	u.Record(kind, aboutCoupon(k), api.AffiliateCouponData{CouponID: k.ID, PartnerID: k.PartnerID, Code: k.Code, Active: k.Active})
+// recordCoupon notes one of the events that tell all of a coupon.
+func recordCoupon(u *work.Unit, of func(api.AffiliateCouponData) events.Event, k db.Coupon) {
+	u.Record(aboutCoupon(k), of(api.AffiliateCouponData{
+		CouponID: k.ID, PartnerID: k.PartnerID, Code: k.Code, Active: k.Active,
+	}))
 }
 
 func aboutCoupon(k db.Coupon) event.Subject {

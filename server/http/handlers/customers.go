@@ -8,6 +8,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/auditlog"
 	"rail/server/event"
 	"rail/server/ident"
@@ -174,7 +175,7 @@ func (a attribution) allowed(ctx context.Context, u *work.Unit, p db.Program, em
 	if err := work.SameProgram(a.partner.ProgramID, p.ID, a.param); err != nil {
 		return err
 	}
-	if a.partner.Status != "active" {
+	if a.partner.Status != db.PartnerStatusActive {
 		return problem.On(a.param, problem.PartnerNotActive, "The partner is %s; only active partners get customers.", a.partner.Status)
 	}
 	if a.referral != nil && !a.referral.ExpiresAt.After(u.Now.Time) {
@@ -186,7 +187,7 @@ func (a attribution) allowed(ctx context.Context, u *work.Unit, p db.Program, em
 func newCustomer(u *work.Unit, b *api.CustomerCreate, a attribution) db.Customer {
 	k := db.Customer{
 		ID: ident.New(ident.Customer), OrgID: u.OrgID, ProgramID: b.ProgramID, PartnerID: &a.partner.ID, ClickID: b.ClickID,
-		ExternalCustomerID: b.ExternalCustomerID, Email: b.Email, Name: b.Name, Identifier: b.Identifier, Status: "lead",
+		ExternalCustomerID: b.ExternalCustomerID, Email: b.Email, Name: b.Name, Identifier: b.Identifier, Status: db.CustomerStatusLead,
 		CouponID: a.couponID, Processor: new("api"), TrackedBy: "api", LeadAt: u.Now, Metadata: metadata.Stored(b.Metadata), CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if b.Status != nil {
@@ -220,13 +221,13 @@ func externalIDTaken(ctx context.Context, u *work.Unit, programID, externalID st
 
 // lead moves the visit to lead, once (decisions, 72).
 func (a attribution) lead(ctx context.Context, u *work.Unit, k db.Customer) error {
-	if a.referral == nil || a.referral.Status != "visit" {
+	if a.referral == nil || a.referral.Status != db.ReferralStatusVisit {
 		return nil
 	}
-	u.Record("referral.lead", event.Subject{ProgramID: k.ProgramID, PartnerID: a.partner.ID, ID: a.referral.ID}, api.ReferralLeadData{
+	u.Record(event.Subject{ProgramID: k.ProgramID, PartnerID: a.partner.ID, ID: a.referral.ID}, events.ReferralLead(api.ReferralLeadData{
 		ReferralID: a.referral.ID, CustomerID: k.ID, PartnerID: a.partner.ID, Email: k.Email, TrackedBy: api.TrackedBy(k.TrackedBy),
-	})
-	return queries.ReferralSetStatus(ctx, u.Later(), db.ReferralSetStatusParams{Status: "lead", UpdatedAt: u.Now, ID: a.referral.ID, OrgID: k.OrgID})
+	}))
+	return queries.ReferralSetStatus(ctx, u.Later(), db.ReferralSetStatusParams{Status: db.ReferralStatusLead, UpdatedAt: u.Now, ID: a.referral.ID, OrgID: k.OrgID})
 }
 
 // tellOfLead mails the partner of a new lead, if the partner wants that
@@ -307,7 +308,7 @@ func reassign(ctx context.Context, u *work.Unit, k *db.Customer, partnerID strin
 	if err := work.SameProgram(p.ProgramID, k.ProgramID, "partner_id"); err != nil {
 		return err
 	}
-	if p.Status != "active" {
+	if p.Status != db.PartnerStatusActive {
 		return problem.On("partner_id", problem.PartnerNotActive, "The partner is %s; only active partners get customers.", p.Status)
 	}
 	if err := report.TouchCustomer(ctx, u, *k); err != nil {
@@ -368,9 +369,9 @@ func (s *Server) DeleteCustomer(ctx context.Context, r api.DeleteCustomerRequest
 
 func voidSignup(ctx context.Context, u *work.Unit, k db.Commission) error {
 	switch k.Status {
-	case "paid":
+	case db.CommissionStatusPaid:
 		return problem.New(problem.CustomerHasPaidCommissions, "The customer's sign-up commission %s is paid; the customer cannot be deleted.", k.ID)
-	case "voided", "rejected":
+	case db.CommissionStatusVoided, db.CommissionStatusRejected:
 		return nil
 	}
 	return commission.Void(ctx, u, k, "customer_deleted")

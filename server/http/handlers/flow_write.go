@@ -11,6 +11,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/event"
 	"rail/server/ident"
 	"rail/server/money/rules"
@@ -65,7 +66,7 @@ func newFlow(u *work.Unit, b *api.FlowCreate) (db.Flow, error) {
 		ID: ident.New(ident.Flow), OrgID: u.OrgID, ProgramID: b.ProgramID, Name: b.Name, Description: b.Description, GroupID: b.GroupID,
 		PartnerID: b.PartnerID, Trigger: string(rules.NewPayment), Action: string(rules.GenerateCommission), TargetGroupID: b.TargetGroupID,
 		RateType: (*string)(b.RateType), RateValue: b.RateValue, ApprovalMode: string(rules.ApproveImmediately),
-		ApprovalDelayDays: b.ApprovalDelayDays, Priority: defaultPriority, Status: "active", CreatedAt: u.Now, UpdatedAt: u.Now,
+		ApprovalDelayDays: b.ApprovalDelayDays, Priority: defaultPriority, Status: db.FlowStatusActive, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	setText(&flow.Trigger, b.Trigger)
 	setText(&flow.Action, b.Action)
@@ -178,7 +179,7 @@ func (s *Server) saveFlow(ctx context.Context, u *work.Unit, before, f db.Flow) 
 	if err := u.Check(ctx, f.ProgramID, changedRefs(before, f)...); err != nil {
 		return err
 	}
-	if f.Status == "active" && (before.Status != "active" || f.ConditionsBytes > before.ConditionsBytes) {
+	if f.Status == db.FlowStatusActive && (before.Status != db.FlowStatusActive || f.ConditionsBytes > before.ConditionsBytes) {
 		if err := s.flowRoom(ctx, u, f); err != nil {
 			return err
 		}
@@ -198,10 +199,10 @@ func recordFlow(u *work.Unit, before, f db.Flow) {
 	other := f
 	other.Status, other.UpdatedAt = before.Status, before.UpdatedAt
 	if !reflect.DeepEqual(other, before) {
-		u.Record("rule.updated", aboutFlow(f), api.RuleUpdatedData{RuleID: f.ID, Name: f.Name, Before: ruleSnapshot(before), After: ruleSnapshot(f)})
+		u.Record(aboutFlow(f), events.RuleUpdated(api.RuleUpdatedData{RuleID: f.ID, Name: f.Name, Before: ruleSnapshot(before), After: ruleSnapshot(f)}))
 	}
 	if f.Status != before.Status {
-		u.Record("rule.status_changed", aboutFlow(f), api.RuleStatusChangedData{RuleID: f.ID, Name: f.Name, Status: api.FlowStatus(f.Status)})
+		u.Record(aboutFlow(f), events.RuleStatusChanged(api.RuleStatusChangedData{RuleID: f.ID, Name: f.Name, Status: api.FlowStatus(f.Status)}))
 	}
 }
 
@@ -251,7 +252,7 @@ func (s *Server) flowRoom(ctx context.Context, u *work.Unit, f db.Flow) error {
 	if others.Flows >= maxFlows {
 		return problem.New(problem.FlowQuotaExceeded, "A program has at most %d flows; delete one first.", maxFlows)
 	}
-	if f.Status != "active" {
+	if f.Status != db.FlowStatusActive {
 		return nil
 	}
 	if quota := u.Plan.FlowQuota; quota > 0 && others.Active >= quota {

@@ -7,6 +7,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/postgres/pgtx"
 	"rail/server/work"
 )
@@ -90,7 +91,7 @@ func (s *Server) DeleteFlow(ctx context.Context, r api.DeleteFlowRequestObject) 
 		return nil, err
 	}
 	err = queries.FlowDelete(ctx, u.Later(), db.FlowDeleteParams{ID: flow.ID, OrgID: flow.OrgID})
-	u.Record("rule.deleted", aboutFlow(flow), api.RuleDeletedData{RuleID: flow.ID, Name: flow.Name})
+	u.Record(aboutFlow(flow), events.RuleDeleted(api.RuleDeletedData{RuleID: flow.ID, Name: flow.Name}))
 	return api.DeleteFlow200JSONResponse{ID: flow.ID, Object: "flow", Deleted: true}, err
 }
 

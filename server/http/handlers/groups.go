@@ -8,6 +8,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/event"
 	"rail/server/ident"
 	"rail/server/opt"
@@ -199,7 +200,7 @@ func leaveGroup(ctx context.Context, u *work.Unit, g db.Group) error {
 
 // recordRuleDeleted tells that a flow went together with its scope.
 func recordRuleDeleted(u *work.Unit, programID, flowID, name string) {
-	u.Record("rule.deleted", event.Subject{ProgramID: programID, ID: flowID}, api.RuleDeletedData{RuleID: flowID, Name: name})
+	u.Record(event.Subject{ProgramID: programID, ID: flowID}, events.RuleDeleted(api.RuleDeletedData{RuleID: flowID, Name: name}))
 }
 
 func lockGroup(ctx context.Context, u *work.Unit, id string) (db.Group, error) {

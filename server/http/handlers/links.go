@@ -10,6 +10,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/auth"
 	"rail/server/event"
 	"rail/server/ident"
@@ -120,10 +121,10 @@ func (s *Server) CreateLink(ctx context.Context, r api.CreateLinkRequestObject) 
 		}
 	}
 	err = queries.LinkInsert(ctx, u.Later(), db.LinkInsertParams(link))
-	u.Record("affiliate_link.created", aboutLink(link), api.AffiliateLinkCreatedData{
+	u.Record(aboutLink(link), events.AffiliateLinkCreated(api.AffiliateLinkCreatedData{
 		LinkID: link.ID, PartnerID: link.PartnerID, URL: trackingURL(link.DestinationURL, link.Param, link.Value),
 		Param: link.Param, Value: link.Value, DestinationURL: link.DestinationURL,
-	})
+	}))
 	return api.CreateLink201JSONResponse(s.toLink(link)), err
 }
 
@@ -211,9 +212,9 @@ func (s *Server) UpdateLink(ctx context.Context, r api.UpdateLinkRequestObject) 
 	err = queries.LinkUpdate(ctx, u.Later(), db.LinkUpdateParams{
 		DestinationURL: link.DestinationURL, DestinationKey: link.DestinationKey, Label: link.Label, UpdatedAt: link.UpdatedAt, ID: link.ID, OrgID: link.OrgID,
 	})
-	u.Record("affiliate_link.updated", aboutLink(link), api.AffiliateLinkUpdatedData{
+	u.Record(aboutLink(link), events.AffiliateLinkUpdated(api.AffiliateLinkUpdatedData{
 		LinkID: link.ID, PartnerID: link.PartnerID, URL: trackingURL(link.DestinationURL, link.Param, link.Value), DestinationURL: link.DestinationURL,
-	})
+	}))
 	return api.UpdateLink200JSONResponse(s.toLink(link)), err
 }
 
@@ -226,7 +227,7 @@ func (s *Server) DeleteLink(ctx context.Context, r api.DeleteLinkRequestObject) 
 		return nil, err
 	}
 	err = queries.LinkDelete(ctx, u.Later(), db.LinkDeleteParams{DeletedAt: &u.Now, ID: link.ID, OrgID: link.OrgID})
-	u.Record("affiliate_link.deleted", aboutLink(link), api.AffiliateLinkDeletedData{LinkID: link.ID, PartnerID: link.PartnerID})
+	u.Record(aboutLink(link), events.AffiliateLinkDeleted(api.AffiliateLinkDeletedData{LinkID: link.ID, PartnerID: link.PartnerID}))
 	return api.DeleteLink200JSONResponse{ID: link.ID, Object: "link", Deleted: true}, err
 }
 

@@ -146,12 +146,12 @@ func toBatches(ctx context.Context, u *work.Unit, rows []db.PayoutBatch) ([]api.
 // addTotal counts one currency and state of a batch's payouts; a batch is
 // completed when none of its payouts waits (decisions, 115 and 198).
 func addTotal(b *api.PayoutBatch, s db.BatchTotalsRow) {
-	if s.Status == "not_eligible" {
+	if s.Status == db.PayoutStatusNotEligible {
 		b.NotEligibleCount += s.Payouts
 		return
 	}
 	b.PayoutCount += s.Payouts
-	if s.Status != "paid" {
+	if s.Status != db.PayoutStatusPaid {
 		b.Status = api.PayoutBatchStatusOpen
 	}
 	last := len(b.Totals) - 1

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/work"
 )
 
@@ -18,10 +19,10 @@ func SetCouponActive(ctx context.Context, u *work.Unit, couponID string, active 
 		return err
 	}
 	coupon.Active = active
-	kind := "affiliate_coupon.deactivated"
+	told := events.AffiliateCouponDeactivated
 	if active {
-		kind = "affiliate_coupon.activated"
+		told = events.AffiliateCouponActivated
 	}
-	recordCoupon(u, kind, coupon)
+	recordCoupon(u, told, coupon)
 	return queries.CouponSetActive(ctx, u.Later(), db.CouponSetActiveParams{Active: active, UpdatedAt: u.Now, ID: coupon.ID, OrgID: coupon.OrgID})
 }

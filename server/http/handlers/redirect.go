@@ -67,7 +67,7 @@ func (d *Redirector) redirect(c echo.Context, record bool) error {
 		return err
 	}
 	target := trackingURL(hit.Link.DestinationURL, hit.Link.Param, hit.Link.Value)
-	if record && counts(c.Request()) && hit.PartnerStatus == "active" && hit.ProgramStatus == "active" {
+	if record && counts(c.Request()) && hit.PartnerStatus == db.PartnerStatusActive && hit.ProgramStatus == db.ProgramStatusActive {
 		d.record(ctx, c, hit, target)
 	}
 	c.Response().Header().Set("Cache-Control", "private, no-store")

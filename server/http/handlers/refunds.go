@@ -63,7 +63,7 @@ func (s *Server) CreateRefund(ctx context.Context, r api.CreateRefundRequestObje
 		return nil, err
 	case done.Repeated:
 		return api.CreateRefund200JSONResponse(refund), nil
-	case done.Status == "waiting":
+	case done.Status == db.RefundStatusWaiting:
 		return api.CreateRefund202JSONResponse(refund), nil
 	}
 	return api.CreateRefund201JSONResponse(refund), nil
@@ -71,7 +71,7 @@ func (s *Server) CreateRefund(ctx context.Context, r api.CreateRefundRequestObje
 
 // auditRefund writes what a refund did into the audit log.
 func auditRefund(ctx context.Context, u *work.Unit, done commission.Refunded) error {
-	if done.Repeated || done.Status != "applied" {
+	if done.Repeated || done.Status != db.RefundStatusApplied {
 		return nil
 	}
 	return auditlog.Record(ctx, u, auditlog.Entry{

@@ -5,6 +5,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/auditlog"
 	"rail/server/event"
 	"rail/server/opt"
@@ -80,9 +81,9 @@ func (s *Server) ReviewRiskFlag(ctx context.Context, r api.ReviewRiskFlagRequest
 	if err != nil {
 		return nil, err
 	}
-	if f.Status == "open" {
+	if f.Status == db.RiskStatusOpen {
 		before := map[string]db.RiskStatus{"status": f.Status}
-		f.Status = "reviewing"
+		f.Status = db.RiskStatusReviewing
 		if err := saveFlag(ctx, u, f); err != nil {
 			return nil, err
 		}
@@ -109,10 +110,10 @@ func (s *Server) ResolveRiskFlag(ctx context.Context, r api.ResolveRiskFlagReque
 	if err := saveFlag(ctx, u, f); err != nil {
 		return nil, err
 	}
-	u.Record("risk_flag.resolved", event.Subject{ProgramID: f.ProgramID, PartnerID: opt.Value(f.PartnerID), ID: f.ID}, api.RiskFlagResolvedData{
+	u.Record(event.Subject{ProgramID: f.ProgramID, PartnerID: opt.Value(f.PartnerID), ID: f.ID}, events.RiskFlagResolved(api.RiskFlagResolvedData{
 		RiskFlagID: f.ID, PartnerID: f.PartnerID, CustomerID: f.CustomerID, Kind: f.Kind, Severity: api.RiskFlagSeverity(f.Severity), Evidence: f.Evidence,
 		Status: api.RiskFlagResolution(f.Status), Note: b.Note, ResolvedBy: f.ResolvedBy,
-	})
+	}))
 	if err := auditlog.Record(ctx, u, auditlog.Entry{ProgramID: f.ProgramID, Action: "risk_flag.resolved", TargetID: f.ID, Reason: &b.Note, Before: before, After: map[string]db.RiskStatus{"status": f.Status}}); err != nil {
 		return nil, err
 	}

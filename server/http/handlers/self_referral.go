@@ -6,6 +6,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/event"
 	"rail/server/problem"
 	"rail/server/program/risk"
@@ -35,15 +36,15 @@ func (a attribution) selfReferral(ctx context.Context, u *work.Unit, p db.Progra
 
 // dropReferral removes the visit, unless a customer came of it.
 func (a attribution) dropReferral(ctx context.Context, u *work.Unit) error {
-	if a.referral == nil || a.referral.Status != "visit" {
+	if a.referral == nil || a.referral.Status != db.ReferralStatusVisit {
 		return nil
 	}
 	detach := db.ReferralDetachClicksParams{ReferralID: &a.referral.ID, OrgID: u.OrgID}
 	if err := queries.ReferralDetachClicks(ctx, u.Later(), detach); err != nil {
 		return err
 	}
-	u.Record("referral.deleted", event.Subject{ProgramID: a.partner.ProgramID, PartnerID: a.partner.ID, ID: a.referral.ID},
-		api.ReferralDeletedData{ReferralID: a.referral.ID, PartnerID: a.partner.ID, Reason: "self_referral"})
+	u.Record(event.Subject{ProgramID: a.partner.ProgramID, PartnerID: a.partner.ID, ID: a.referral.ID},
+		events.ReferralDeleted(api.ReferralDeletedData{ReferralID: a.referral.ID, PartnerID: a.partner.ID, Reason: "self_referral"}))
 	return queries.ReferralDelete(ctx, u.Later(), db.ReferralDeleteParams{ID: a.referral.ID, OrgID: u.OrgID})
 }
 

@@ -79,7 +79,7 @@ func (s *Server) CreateSequence(ctx context.Context, r api.CreateSequenceRequest
 		return nil, err
 	}
 	row := db.Sequence{
-		ID: ident.New(ident.Sequence), OrgID: p.OrgID, ProgramID: p.ID, Name: b.Name, Status: "active", Trigger: string(b.Trigger),
+		ID: ident.New(ident.Sequence), OrgID: p.OrgID, ProgramID: p.ID, Name: b.Name, Status: db.SequenceStatusActive, Trigger: string(b.Trigger),
 		TriggerDays: b.TriggerDays, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if err := queries.SequenceInsert(ctx, u.Later(), db.SequenceInsertParams(row)); err != nil {

@@ -100,7 +100,7 @@ func (s *Server) CreateTaxFormStatus(ctx context.Context, r api.CreateTaxFormSta
 
 // datesOf judges the dates of a form, and fills in when a valid one runs out.
 func datesOf(f *db.TaxFormStatus, now clock.Time) error {
-	asked := f.Status == "required" || f.Status == "not_required"
+	asked := f.Status == db.TaxFormStateRequired || f.Status == db.TaxFormStateNotRequired
 	switch {
 	case asked && f.SignedAt != nil:
 		return problem.Invalid("signed_at", "A form that is %s has not been signed.", f.Status)
@@ -109,7 +109,7 @@ func datesOf(f *db.TaxFormStatus, now clock.Time) error {
 	case f.SignedAt != nil && f.SignedAt.After(now.Time):
 		return problem.Invalid("signed_at", "signed_at lies in the future.")
 	}
-	if f.Status == "submitted" && f.ExpiresAt == nil {
+	if f.Status == db.TaxFormStateSubmitted && f.ExpiresAt == nil {
 		signed := now
 		if f.SignedAt != nil {
 			signed = *f.SignedAt
@@ -119,7 +119,7 @@ func datesOf(f *db.TaxFormStatus, now clock.Time) error {
 	switch {
 	case f.SignedAt != nil && f.ExpiresAt != nil && !f.ExpiresAt.After(f.SignedAt.Time):
 		return problem.Invalid("expires_at", "expires_at must lie after signed_at.")
-	case f.Status == "submitted" && f.ExpiresAt != nil && !f.ExpiresAt.After(now.Time):
+	case f.Status == db.TaxFormStateSubmitted && f.ExpiresAt != nil && !f.ExpiresAt.After(now.Time):
 		return problem.Invalid("expires_at", "The form ran out at %s; record it as expired.", f.ExpiresAt)
 	}
 	return nil
@@ -131,10 +131,10 @@ func datesOf(f *db.TaxFormStatus, now clock.Time) error {
 func supersede(ctx context.Context, u *work.Unit, f db.TaxFormStatus) error {
 	p := db.TaxFormSupersedeParams{UpdatedAt: u.Now, ProgramID: f.ProgramID, OrgID: f.OrgID, PartnerID: f.PartnerID}
 	switch f.Status {
-	case "required", "not_required":
+	case db.TaxFormStateRequired, db.TaxFormStateNotRequired:
 		p.Type = &f.Type
-	case "submitted":
-	case "expired":
+	case db.TaxFormStateSubmitted:
+	case db.TaxFormStateExpired:
 		return queries.TaxFormRunOut(ctx, u.Later(), db.TaxFormRunOutParams{
 			UpdatedAt: u.Now, ProgramID: f.ProgramID, OrgID: f.OrgID, PartnerID: f.PartnerID, Type: f.Type, SignedAt: f.SignedAt,
 		})

@@ -8,6 +8,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/event"
 	"rail/server/ident"
 	"rail/server/opt"
 	"rail/server/outbound/webhook"
@@ -61,7 +62,7 @@ func (s *Server) PingWebhookEndpoint(ctx context.Context, r api.PingWebhookEndpo
 	}
 	d := db.WebhookDelivery{
 		ID: ident.New(ident.Delivery), OrgID: e.OrgID, ProgramID: e.ProgramID, EndpointID: e.ID, EventID: ident.New(ident.TestEvent), EventType: kind,
-		Attempts: 1, IsTest: true, LastAttemptAt: &u.Now, FinishedAt: &u.Now, CreatedAt: u.Now, Status: "delivered",
+		Attempts: 1, IsTest: true, LastAttemptAt: &u.Now, FinishedAt: &u.Now, CreatedAt: u.Now, Status: db.DeliveryStatusDelivered,
 	}
 	body, err := webhook.TestEvent(kind, d.EventID, u.Now, e.PartnerID != nil)
 	if err != nil {
@@ -82,7 +83,7 @@ func (s *Server) PingWebhookEndpoint(ctx context.Context, r api.PingWebhookEndpo
 		d.ResponseCode = new(int32(o.Code)) //nolint:gosec // three digits
 	}
 	if o.Err != "" {
-		d.Status = "failed"
+		d.Status = db.DeliveryStatusFailed
 	}
 	err = insertDelivery(ctx, u, d)
 	return api.PingWebhookEndpoint200JSONResponse(toDelivery(d, text)), err
@@ -111,7 +112,7 @@ func (s *Server) mayPing(ctx context.Context, u *work.Unit, e db.WebhookEndpoint
 func pingType(e db.WebhookEndpoint, b *api.PingWebhookEndpointJSONRequestBody) (string, error) {
 	switch {
 	case b != nil && b.EventType != nil:
-		if e.PartnerID != nil && !webhook.PartnerEligible(string(*b.EventType)) {
+		if e.PartnerID != nil && !event.PartnerVisible(string(*b.EventType)) {
 			return "", problem.Invalid("event_type", "A postback takes referral.*, commission.* and payout.* types only.")
 		}
 		return string(*b.EventType), nil
@@ -149,7 +150,7 @@ func (s *Server) ReplayWebhookDelivery(ctx context.Context, r api.ReplayWebhookD
 	}
 	d := db.WebhookDelivery{
 		ID: ident.New(ident.Delivery), OrgID: old.OrgID, ProgramID: old.ProgramID, EndpointID: old.EndpointID, EventID: old.EventID, EventType: old.EventType,
-		Status: "pending", ReplayOf: &old.ID, NextAttemptAt: &webhook.AtOnce, CreatedAt: u.Now,
+		Status: db.DeliveryStatusPending, ReplayOf: &old.ID, NextAttemptAt: &webhook.AtOnce, CreatedAt: u.Now,
 	}
 	u.OnCommit(s.Wake)
 	return api.ReplayWebhookDelivery202JSONResponse(toDelivery(d, row.Sent)), insertDelivery(ctx, u, d)

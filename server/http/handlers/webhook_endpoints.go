@@ -8,6 +8,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/event"
 	"rail/server/ident"
 	"rail/server/outbound/webhook"
 	"rail/server/postgres/pgtx"
@@ -118,7 +119,7 @@ func (s *Server) checkURL(ctx context.Context, url string) error {
 // checkTypes refuses what a partner's postback may not get (decisions, 159).
 func checkTypes(types []string, partner bool) error {
 	for i, kind := range types {
-		if partner && !webhook.PartnerEligible(kind) {
+		if partner && !event.PartnerVisible(kind) {
 			return problem.Invalid(fmt.Sprintf("event_types[%d]", i), "A postback takes referral.*, commission.* and payout.* types only.")
 		}
 	}

@@ -9,7 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rail/gen/api"
 	"rail/gen/db"
+	catalogue "rail/gen/events"
 	"rail/server/clock"
 	"rail/server/event"
 	"rail/server/harness/apitest"
@@ -31,7 +33,7 @@ func (h hooked) another() hooked {
 func (h hooked) tell(t *testing.T, tx pgtx.DBTX) (id string) {
 	t.Helper()
 	r := event.Recorder{Now: h.s.Clock.Now()}
-	r.Record(h.s.Org, "affiliate.created", event.Subject{ProgramID: h.program, ID: "part_1"}, M{})
+	r.Record(h.s.Org, event.Subject{ProgramID: h.program, ID: "part_1"}, catalogue.AffiliateCreated(api.AffiliateCreatedData{}))
 	require.NoError(t, r.Flush(t.Context(), tx))
 	return r.IDs()[0]
 }

@@ -9,6 +9,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/clock"
 	"rail/server/event"
 	"rail/server/ident"
@@ -39,8 +40,8 @@ func (e earned) write(ctx context.Context, u *work.Unit) error {
 	k := db.Commission{
 		ID: ident.New(ident.Commission), OrgID: u.OrgID, ProgramID: e.programID, PartnerID: e.partnerID, SaleID: e.saleID,
 		CustomerID: &e.customerID, FlowID: &e.choice.FlowID, FlowBranchID: e.choice.BranchID, Kind: db.CommissionKindReferral, AmountMinor: e.amount,
-		RevenueMinor: e.base, RateType: (*string)(&e.rate.RateType), RateValue: &e.rate.RateValue, Currency: e.currency, Status: status,
-		MatureAt: &e.matureAt, CreatedAt: u.Now, UpdatedAt: u.Now,
+		RevenueMinor: e.base, RateType: (*string)(&e.rate.RateType), RateValue: &e.rate.RateValue, Currency: e.currency,
+		Status: status, MatureAt: &e.matureAt, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if e.choice.ApprovalMode == rules.ApproveAfterDays && e.choice.ApprovalDelayDays != nil {
 		at := rules.ApprovesAt(u.Now, *e.choice.ApprovalDelayDays)
@@ -60,21 +61,23 @@ func (e earned) write(ctx context.Context, u *work.Unit) error {
 func tell(u *work.Unit, k db.Commission) {
 	subject := event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}
 	told := rules.CreatedEventStatus(k.Status)
-	u.Record("commission.created", subject, api.CommissionCreatedData{
+	u.Record(subject, events.CommissionCreated(api.CommissionCreatedData{
 		CommissionID: k.ID, SaleID: k.SaleID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
 		Status: api.CommissionCreatedStatus(told), RuleID: k.FlowID, MatureAt: k.MatureAt,
-	})
+	}))
 	if told != k.Status {
-		u.Record("commission.updated", subject, api.CommissionUpdatedData{
+		u.Record(subject, events.CommissionUpdated(api.CommissionUpdatedData{
 			CommissionID: k.ID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
 			Status: api.CommissionStatus(k.Status), PreviousStatus: api.CommissionStatus(told),
-		})
+		}))
 	}
 }
 
 // switchGroup moves the partner where a switch_group flow says so; it takes
 // effect from the next event on (decisions, 131).
-func switchGroup(ctx context.Context, u *work.Unit, programID string, status db.PartnerStatus, flows []rules.Flow, f *rules.Facts) error {
+func switchGroup(
+	ctx context.Context, u *work.Unit, programID string, status db.PartnerStatus, flows []rules.Flow, f *rules.Facts,
+) error {
 	to, fires := rules.SwitchTarget(flows, f)
 	if !fires || f.Partner.GroupID != nil && *f.Partner.GroupID == to.TargetGroupID {
 		return nil
@@ -82,7 +85,7 @@ func switchGroup(ctx context.Context, u *work.Unit, programID string, status db.
 	err := queries.PartnerSetGroup(ctx, u.Later(), db.PartnerSetGroupParams{
 		GroupID: &to.TargetGroupID, UpdatedAt: u.Now, ID: f.Partner.ID, OrgID: u.OrgID,
 	})
-	u.Record("affiliate.updated", event.Subject{ProgramID: programID, PartnerID: f.Partner.ID, ID: f.Partner.ID},
-		api.AffiliateUpdatedData{PartnerID: f.Partner.ID, Status: api.PartnerStatus(status)})
+	u.Record(event.Subject{ProgramID: programID, PartnerID: f.Partner.ID, ID: f.Partner.ID},
+		events.AffiliateUpdated(api.AffiliateUpdatedData{PartnerID: f.Partner.ID, Status: api.PartnerStatus(status)}))
 	return err
 }

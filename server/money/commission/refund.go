@@ -9,6 +9,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/clock"
 	"rail/server/event"
 	"rail/server/ident"
@@ -61,7 +62,7 @@ func GiveBack(ctx context.Context, u *work.Unit, r Refund) (Refunded, error) {
 		return Refunded{}, err
 	}
 	switch {
-	case w.known != nil && w.known.Status == "applied":
+	case w.known != nil && w.known.Status == db.RefundStatusApplied:
 		return repeated(*w.known, r, w.sale.ExternalChargeID), nil
 	case w.known != nil && *w.known.ExternalChargeID != w.sale.ExternalChargeID:
 		return Refunded{}, problem.On("external_refund_id", problem.RefundWaiting,
@@ -234,10 +235,10 @@ func (w *refunding) takeSale(ctx context.Context, u *work.Unit) error {
 	}
 	if w.whole {
 		p.RefundedAt = &w.at
-		u.Record("sale.refunded", subject, api.SaleRefundedData{
+		u.Record(subject, events.SaleRefunded(api.SaleRefundedData{
 			SaleID: w.sale.ID, CustomerID: w.sale.CustomerID, PartnerID: w.sale.PartnerID, AmountMinor: w.amount,
 			Currency: w.sale.Currency, RefundedAt: w.at,
-		})
+		}))
 		customer := db.CustomerRefundedParams{UpdatedAt: u.Now, ID: w.sale.CustomerID, OrgID: w.sale.OrgID}
 		if err := queries.CustomerRefunded(ctx, u.Later(), customer); err != nil {
 			return err
@@ -251,10 +252,10 @@ func (w *refunding) takeSale(ctx context.Context, u *work.Unit) error {
 			p.AmountMinor)
 		p.TaxMinor = &left
 	}
-	u.Record("sale.updated", subject, api.SaleUpdatedData{
+	u.Record(subject, events.SaleUpdated(api.SaleUpdatedData{
 		SaleID: w.sale.ID, PartnerID: w.sale.PartnerID, AmountMinor: p.AmountMinor, Currency: w.sale.Currency,
 		PreviousAmountMinor: w.sale.AmountMinor,
-	})
+	}))
 	return queries.SaleRefund(ctx, u.Later(), p)
 }
 
@@ -272,7 +273,7 @@ func (w *refunding) record(ctx context.Context, u *work.Unit, r Refund) (Refunde
 		row = *w.known
 	}
 	row.SaleID, row.ExternalChargeID, row.Status, row.AmountMinor, row.Currency = &w.sale.ID,
-		&w.sale.ExternalChargeID, "applied", &w.amount, &w.sale.Currency
+		&w.sale.ExternalChargeID, db.RefundStatusApplied, &w.amount, &w.sale.Currency
 	row.VoidedCommissions, row.ClawbackMinor, row.Effects = w.voided, w.clawback, effects
 	row.RefundedAt, row.UpdatedAt = w.at, u.Now
 	if w.known == nil {

@@ -43,7 +43,7 @@ func GiveBackCharge(ctx context.Context, u *work.Unit, programID, chargeID strin
 		return Refunded{}, err
 	}
 	switch {
-	case known != nil && (known.Status == "applied" || r.SaleID == "" || *known.ExternalChargeID != chargeID):
+	case known != nil && (known.Status == db.RefundStatusApplied || r.SaleID == "" || *known.ExternalChargeID != chargeID):
 		return repeated(*known, r, chargeID), nil
 	case r.SaleID == "":
 		return wait(ctx, u, programID, chargeID, r)
@@ -75,7 +75,7 @@ func wait(ctx context.Context, u *work.Unit, programID, chargeID string, r Refun
 	}
 	row := db.Refund{
 		ID: ident.New(ident.Refund), OrgID: u.OrgID, ProgramID: programID, ExternalChargeID: &chargeID,
-		ExternalRefundID: r.ExternalID, Status: "waiting", AmountMinor: r.AmountMinor, Effects: []byte("[]"),
+		ExternalRefundID: r.ExternalID, Status: db.RefundStatusWaiting, AmountMinor: r.AmountMinor, Effects: []byte("[]"),
 		Reason: r.Reason, RefundedAt: at, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	return Refunded{Refund: row}, queries.RefundInsert(ctx, u.Later(), db.RefundInsertParams(row))

@@ -20,7 +20,7 @@ func (w *refunding) takeCommission(ctx context.Context, u *work.Unit, k db.Commi
 	}
 	if e.After = stateOf(k); claws != nil {
 		e.ClawbackMinor, e.ClawbackID = -claws.AmountMinor, &claws.ID
-		if claws.Kind == "clawback" && claws.Currency == w.sale.Currency {
+		if claws.Kind == db.CommissionKindClawback && claws.Currency == w.sale.Currency {
 			w.clawback -= claws.AmountMinor
 		}
 	}
@@ -39,9 +39,9 @@ func stateOf(k db.Commission) api.RefundedState {
 // commission of its own, which is returned.
 func (w *refunding) reduce(ctx context.Context, u *work.Unit, k *db.Commission, part int64) (*db.Commission, error) {
 	switch {
-	case part == 0 || k.Status == "rejected" || k.Status == "voided":
+	case part == 0 || k.Status == db.CommissionStatusRejected || k.Status == db.CommissionStatusVoided:
 		return nil, nil //nolint:nilnil // nothing to take, or no money to take it from
-	case k.Status == "paid":
+	case k.Status == db.CommissionStatusPaid:
 		return claw(ctx, u, *k, part)
 	case k.ClawedMinor != 0:
 		// Earlier refunds met it in flight. What they clawed back is netted by
@@ -59,7 +59,7 @@ func (w *refunding) reduce(ctx context.Context, u *work.Unit, k *db.Commission, 
 	if part == k.AmountMinor {
 		w.voided++
 		err := Void(ctx, u, *k, "sale_refunded")
-		k.Status = "voided"
+		k.Status = db.CommissionStatusVoided
 		return nil, err
 	}
 	return nil, w.shrink(ctx, u, k, part)

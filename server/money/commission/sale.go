@@ -11,6 +11,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/clock"
 	"rail/server/event"
 	"rail/server/ident"
@@ -261,7 +262,8 @@ func (r *recording) counters(k db.SaleCustomerCountersRow, p db.SalePartnerCount
 
 // earns tells whether rules are asked at all (decisions, 48 and 86).
 func (r *recording) earns() bool {
-	return r.who.Customer.PartnerID != nil && r.who.PartnerStatus == string(db.PartnerStatusActive) && r.who.Customer.Status != db.CustomerStatusSuspended
+	return r.who.Customer.PartnerID != nil && r.who.PartnerStatus == string(db.PartnerStatusActive) &&
+		r.who.Customer.Status != db.CustomerStatusSuspended
 }
 
 // decide returns the commission of the sale, or why there is none.
@@ -269,7 +271,7 @@ func (r *recording) decide(saleID string) (*earned, *api.SaleWarning, error) {
 	switch {
 	case r.who.Customer.PartnerID == nil:
 		return nil, warn(rules.WarnNoPartner, "The customer is attributed to no partner."), nil
-	case r.who.Customer.Status == "suspended":
+	case r.who.Customer.Status == db.CustomerStatusSuspended:
 		return nil, warn(rules.WarnNoCommission, "The customer is suspended; its sales pay nothing."), nil
 	case r.who.PartnerStatus != string(db.PartnerStatusActive):
 		return nil, warn(rules.WarnNoCommission, "The partner is "+r.who.PartnerStatus+"; its customers' sales pay nothing."), nil
@@ -339,10 +341,11 @@ func (r *recording) write(ctx context.Context, u *work.Unit) (db.Sale, error) {
 	if err := insert(ctx, u, sale); err != nil {
 		return sale, err
 	}
-	u.Record("sale.created", event.Subject{ProgramID: sale.ProgramID, PartnerID: r.facts.Partner.ID, ID: sale.ID}, api.SaleCreatedData{
+	about := event.Subject{ProgramID: sale.ProgramID, PartnerID: r.facts.Partner.ID, ID: sale.ID}
+	u.Record(about, events.SaleCreated(api.SaleCreatedData{
 		SaleID: sale.ID, CustomerID: sale.CustomerID, PartnerID: sale.PartnerID, AmountMinor: sale.AmountMinor, Currency: sale.Currency,
 		IsFirstSale: sale.IsFirstSale, ExternalChargeID: sale.ExternalChargeID, OccurredAt: sale.OccurredAt,
-	})
+	}))
 	if err := r.convert(ctx, u, sale); err != nil {
 		return sale, err
 	}
@@ -392,8 +395,10 @@ func (r *recording) convert(ctx context.Context, u *work.Unit, sale db.Sale) err
 	if k.ReferralID == nil || k.PartnerID == nil || !r.lead || !sale.IsFirstSale {
 		return nil
 	}
-	u.Record("referral.converted", event.Subject{ProgramID: sale.ProgramID, PartnerID: *k.PartnerID, ID: *k.ReferralID},
-		api.ReferralConvertedData{ReferralID: *k.ReferralID, CustomerID: k.ID, PartnerID: *k.PartnerID, SaleID: sale.ID})
+	u.Record(event.Subject{ProgramID: sale.ProgramID, PartnerID: *k.PartnerID, ID: *k.ReferralID},
+		events.ReferralConverted(api.ReferralConvertedData{
+			ReferralID: *k.ReferralID, CustomerID: k.ID, PartnerID: *k.PartnerID, SaleID: sale.ID,
+		}))
 	return queries.ReferralSetStatus(ctx, u.Later(), db.ReferralSetStatusParams{
 		Status: db.ReferralStatusConverted, UpdatedAt: u.Now, ID: *k.ReferralID, OrgID: k.OrgID,
 	})

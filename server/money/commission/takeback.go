@@ -6,6 +6,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/event"
 	"rail/server/ident"
 	"rail/server/money/ledger"
@@ -17,9 +18,10 @@ func Void(ctx context.Context, u *work.Unit, k db.Commission, reason string) err
 	if _, err := queries.CommissionVoid(ctx, u.Later(), db.CommissionVoidParams{Now: &u.Now, Reason: &reason, ID: k.ID, OrgID: k.OrgID}); err != nil {
 		return err
 	}
-	u.Record("commission.voided", event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}, api.CommissionVoidedData{
+	about := event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}
+	u.Record(about, events.CommissionVoided(api.CommissionVoidedData{
 		CommissionID: k.ID, SaleID: k.SaleID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency, Reason: reason,
-	})
+	}))
 	from := k.Status
 	k.Status = db.CommissionStatusVoided
 	return ledger.Move(ctx, u.Later(), from, ledger.Of(k, u.Now))
@@ -28,10 +30,11 @@ func Void(ctx context.Context, u *work.Unit, k db.Commission, reason string) err
 // Shrunk writes what follows when part was taken off an unpaid commission: the
 // part's money goes to the sink, and commission.updated tells the new amount.
 func Shrunk(ctx context.Context, u *work.Unit, k db.Commission, part int64) error {
-	u.Record("commission.updated", event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}, api.CommissionUpdatedData{
+	about := event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}
+	u.Record(about, events.CommissionUpdated(api.CommissionUpdatedData{
 		CommissionID: k.ID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
 		Status: api.CommissionStatus(k.Status), PreviousStatus: api.CommissionStatus(k.Status),
-	})
+	}))
 	from := k.Status
 	k.Status, k.AmountMinor = db.CommissionStatusVoided, part // of the part; the commission keeps its own
 	return ledger.Move(ctx, u.Later(), from, ledger.Of(k, u.Now))
@@ -51,7 +54,7 @@ func clawback(u *work.Unit, k db.Commission, part int64) db.Commission {
 	}
 	return db.Commission{
 		ID: ident.New(ident.Commission), OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, SaleID: k.SaleID, CustomerID: k.CustomerID,
-		FlowID: k.FlowID, FlowBranchID: k.FlowBranchID, Kind: kind, AmountMinor: -part, Currency: k.Currency, Status: db.CommissionStatusDue,
-		MatureAt: &u.Now, ApprovedAt: &u.Now, Metadata: origin, CreatedAt: u.Now, UpdatedAt: u.Now,
+		FlowID: k.FlowID, FlowBranchID: k.FlowBranchID, Kind: kind, AmountMinor: -part, Currency: k.Currency,
+		Status: db.CommissionStatusDue, MatureAt: &u.Now, ApprovedAt: &u.Now, Metadata: origin, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/clock"
 	"rail/server/event"
 	"rail/server/ident"
@@ -125,11 +126,11 @@ func Moved(ctx context.Context, u *work.Unit, previous db.CommissionStatus, rows
 	moved := make([]Commission, len(rows))
 	for i, k := range rows {
 		moved[i] = Of(k, u.Now)
-		u.Record("commission.updated", event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID},
-			api.CommissionUpdatedData{
+		u.Record(event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID},
+			events.CommissionUpdated(api.CommissionUpdatedData{
 				CommissionID: k.ID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
 				Status: api.CommissionStatus(k.Status), PreviousStatus: api.CommissionStatus(previous),
-			})
+			}))
 	}
 	return Move(ctx, u.Later(), previous, moved...)
 }

@@ -15,6 +15,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/currency"
 	"rail/server/opt"
 	"rail/server/secret"
@@ -156,10 +157,10 @@ func (f File) page(ctx context.Context, u *work.Unit, after string,
 			continue
 		}
 		taken = append(taken, p.Payout.ID)
-		u.Record("payout.updated", about(p.Payout), api.PayoutUpdatedData{
+		u.Record(about(p.Payout), events.PayoutUpdated(api.PayoutUpdatedData{
 			PayoutID: p.Payout.ID, PartnerID: p.Payout.PartnerID,
 			Status: api.PayoutStatusProcessing, PreviousStatus: api.PayoutStatus(p.Payout.Status),
-		})
+		}))
 	}
 	done.Rows += len(rows)
 	if len(payees) == pageSize {
@@ -195,7 +196,7 @@ func (f File) leaves(p db.PayoutsToFileRow, to string) Left {
 	switch {
 	case f.Currency != "" && p.Payout.Currency != f.Currency:
 		left.Why, left.Elsewhere = "it is in "+p.Payout.Currency, true
-	case p.Partner.Status != "active":
+	case p.Partner.Status != db.PartnerStatusActive:
 		left.Why = "its partner is " + string(p.Partner.Status)
 	case made != wanted:
 		left.Why = fmt.Sprintf("it was made for %s, and its partner now wants %s", made, wanted)

@@ -7,6 +7,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/ident"
 	"rail/server/money/ledger"
 	"rail/server/opt"
@@ -107,10 +108,10 @@ func (o Order) read(ctx context.Context, u *work.Unit, b db.PayoutBatch, partner
 		p.present[purse{y.PartnerID, y.Currency}] = y
 	}
 	p.taxed, p.held = set(taxed), set(held)
-	if err := ledger.Moved(ctx, u, "approved", matured...); err != nil {
+	if err := ledger.Moved(ctx, u, db.CommissionStatusApproved, matured...); err != nil {
 		return p, err
 	}
-	return p, ledger.Moved(ctx, u, "pending", approved...)
+	return p, ledger.Moved(ctx, u, db.CommissionStatusPending, approved...)
 }
 
 func set(ids []string) map[string]bool {
@@ -127,19 +128,19 @@ func (p page) payouts(u *work.Unit) (out []db.Payout, collected [][]string) {
 	o := p.order
 	for _, d := range p.due {
 		present, known := p.present[purse{d.PartnerID, d.Currency}]
-		if d.AmountMinor <= 0 || known && present.Status != "not_eligible" {
+		if d.AmountMinor <= 0 || known && present.Status != db.PayoutStatusNotEligible {
 			continue
 		}
 		y := db.Payout{
 			ID: ident.New(ident.Payout), OrgID: u.OrgID, ProgramID: o.Program.ID, PartnerID: d.PartnerID, BatchID: p.batch.ID,
-			AmountMinor: d.AmountMinor, Currency: d.Currency, Status: "pending", Method: p.partners[d.PartnerID].PayoutMethod,
+			AmountMinor: d.AmountMinor, Currency: d.Currency, Status: db.PayoutStatusPending, Method: p.partners[d.PartnerID].PayoutMethod,
 			PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd, DueAt: o.dueAt(),
 		}
 		if known {
 			y.ID = present.ID
 		}
 		if reason, text := p.verdict(d); reason != "" {
-			y.Status, y.Reason, y.ReasonText = "not_eligible", &reason, &text
+			y.Status, y.Reason, y.ReasonText = db.PayoutStatusNotEligible, &reason, &text
 		}
 		out, collected = append(out, y), append(collected, d.Ids)
 	}
@@ -167,7 +168,7 @@ func (p page) write(ctx context.Context, u *work.Unit) error {
 		} else {
 			add(&made, y)
 		}
-		if y.Status == "pending" {
+		if y.Status == db.PayoutStatusPending {
 			for _, id := range collected[i] {
 				attached.PayoutIds, attached.Ids = append(attached.PayoutIds, y.ID), append(attached.Ids, id)
 			}
@@ -206,18 +207,18 @@ func judge(p *db.PayoutsReevaluateParams, y db.Payout) {
 // tell records what became of a payout. That one is not eligible for the reason of
 // before is no news.
 func tell(u *work.Unit, y db.Payout, before string) {
-	if y.Status == "pending" {
-		u.Record("payout.created", about(y), api.PayoutCreatedData{
+	if y.Status == db.PayoutStatusPending {
+		u.Record(about(y), events.PayoutCreated(api.PayoutCreatedData{
 			PayoutID: y.ID, BatchID: y.BatchID, PartnerID: y.PartnerID, AmountMinor: y.AmountMinor, Currency: y.Currency,
 			Status: api.PayoutStatus(y.Status), DueAt: y.DueAt,
-		})
+		}))
 		return
 	}
 	if *y.Reason != before {
-		u.Record("payout.not_eligible", about(y), api.PayoutNotEligibleData{
+		u.Record(about(y), events.PayoutNotEligible(api.PayoutNotEligibleData{
 			PayoutID: y.ID, PartnerID: y.PartnerID, AmountMinor: y.AmountMinor, Currency: y.Currency,
 			Reason: api.PayoutIneligibilityReason(*y.Reason), ReasonText: *y.ReasonText,
-		})
+		}))
 	}
 }
 
@@ -232,7 +233,7 @@ func (p page) verdict(d db.BatchCommissionsRow) (reason, text string) {
 	due := fmt.Sprintf("%d %s minor units are due", d.AmountMinor, d.Currency)
 	method := partner.PayoutMethod
 	switch {
-	case partner.Status != "active":
+	case partner.Status != db.PartnerStatusActive:
 		return "partner_not_active", fmt.Sprintf("The partner is %s; only active partners are paid.", partner.Status)
 	case !o.IgnoreMinimum && d.Currency == o.Program.Currency && d.AmountMinor < least:
 		return "below_minimum", fmt.Sprintf("%s; the minimum is %d.", due, least)

@@ -12,6 +12,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/clock"
 	"rail/server/event"
 	"rail/server/money/ledger"
@@ -51,7 +52,7 @@ func Settle(ctx context.Context, u *work.Unit, p db.Payout, payment Payment) (db
 
 // pay writes that a payout has been paid, with what it holds.
 func pay(ctx context.Context, u *work.Unit, p db.Payout, held []db.Commission, payment Payment) (db.Payout, error) {
-	p.Status, p.PaidAt, p.ErrorCode, p.ErrorMessage, p.UpdatedAt = "paid", &payment.At, nil, nil, u.Now
+	p.Status, p.PaidAt, p.ErrorCode, p.ErrorMessage, p.UpdatedAt = db.PayoutStatusPaid, &payment.At, nil, nil, u.Now
 	if payment.Method != nil {
 		p.Method = payment.Method
 	}
@@ -71,18 +72,18 @@ func pay(ctx context.Context, u *work.Unit, p db.Payout, held []db.Commission, p
 	moved := make([]ledger.Commission, len(held))
 	for i, k := range held {
 		subject := event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}
-		u.Record("commission.paid", subject, api.CommissionPaidData{
+		u.Record(subject, events.CommissionPaid(api.CommissionPaidData{
 			CommissionID: k.ID, PartnerID: k.PartnerID, PayoutID: p.ID, AmountMinor: k.AmountMinor, Currency: k.Currency,
 			PaidAt: *p.PaidAt,
-		})
-		k.Status = "paid"
+		}))
+		k.Status = db.CommissionStatusPaid
 		moved[i] = ledger.Of(k, u.Now)
 	}
-	u.Record("payout.paid", about(p), api.PayoutPaidData{
+	u.Record(about(p), events.PayoutPaid(api.PayoutPaidData{
 		PayoutID: p.ID, PartnerID: p.PartnerID, AmountMinor: p.AmountMinor, Currency: p.Currency,
 		Method: (*api.PayoutMethod)(p.Method), ExternalID: p.ExternalID, PaidAt: *p.PaidAt,
-	})
-	return p, ledger.Move(ctx, u.Later(), "due", moved...)
+	}))
+	return p, ledger.Move(ctx, u.Later(), db.CommissionStatusDue, moved...)
 }
 
 // Tell mails the partner that a payout was paid, if the partner wants that
@@ -102,16 +103,16 @@ func Tell(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout) e
 // is due again.
 func Remove(ctx context.Context, u *work.Unit, p db.Payout) error {
 	switch p.Status {
-	case "processing":
+	case db.PayoutStatusProcessing:
 		return inFlight(p)
-	case "paid":
+	case db.PayoutStatusPaid:
 		return problem.New(problem.PayoutAlreadyPaid, "The payout is paid; it cannot be deleted.")
 	}
 	if err := queries.PayoutRelease(ctx, u.Later(),
 		db.PayoutReleaseParams{UpdatedAt: u.Now, PayoutID: &p.ID, OrgID: p.OrgID}); err != nil {
 		return err
 	}
-	u.Record("payout.deleted", about(p), api.PayoutDeletedData{PayoutID: p.ID, PartnerID: p.PartnerID})
+	u.Record(about(p), events.PayoutDeleted(api.PayoutDeletedData{PayoutID: p.ID, PartnerID: p.PartnerID}))
 	return queries.PayoutDelete(ctx, u.Later(), db.PayoutDeleteParams{ID: p.ID, OrgID: p.OrgID})
 }
 
@@ -127,7 +128,7 @@ func Lower(ctx context.Context, u *work.Unit, payoutID string, amount int64) (ou
 	if err != nil {
 		return false, err
 	}
-	if p.Status == "processing" || p.Status == "paid" {
+	if p.Status == db.PayoutStatusProcessing || p.Status == db.PayoutStatusPaid {
 		return true, nil
 	}
 	if p.AmountMinor -= amount; p.AmountMinor <= 0 {
@@ -143,7 +144,7 @@ func Lower(ctx context.Context, u *work.Unit, payoutID string, amount int64) (ou
 // left goes.
 func Enter(ctx context.Context, u *work.Unit, payoutID string, amount int64) (open bool, err error) {
 	p, err := queries.PayoutLock(ctx, u.Tx, db.PayoutLockParams{ID: payoutID, OrgID: u.OrgID})
-	if err != nil || p.Status == "processing" || p.Status == "paid" {
+	if err != nil || p.Status == db.PayoutStatusProcessing || p.Status == db.PayoutStatusPaid {
 		return false, pgtx.First([]error{err}) // none where it went meanwhile
 	}
 	if p.AmountMinor += amount; p.AmountMinor <= 0 {

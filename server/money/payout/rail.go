@@ -11,6 +11,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/outbound/mail"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
@@ -132,9 +133,9 @@ func (s Sender) take(ctx context.Context, u *work.Unit, r Rail) (n int, err erro
 			Rail: &name, Now: u.Now, Methods: r.Methods(), HoldOnHighRisk: s.HoldOnHighRisk, Lim: sendBatch,
 		})
 		for _, p := range taken {
-			u.For(p.OrgID).Record("payout.updated", about(p), api.PayoutUpdatedData{
+			u.For(p.OrgID).Record(about(p), events.PayoutUpdated(api.PayoutUpdatedData{
 				PayoutID: p.ID, PartnerID: p.PartnerID, Status: api.PayoutStatusProcessing, PreviousStatus: api.PayoutStatusPending,
-			})
+			}))
 		}
 		n = len(taken)
 		return err
@@ -269,7 +270,7 @@ func (s Sender) end(ctx context.Context, u *work.Unit, p db.Payout, write func(*
 				p, err = queries.PayoutLock(ctx, tx, db.PayoutLockParams{ID: p.ID, OrgID: p.OrgID})
 				return err
 			})
-		if err := errors.Join(errs...); err != nil || p.Status != "processing" {
+		if err := errors.Join(errs...); err != nil || p.Status != db.PayoutStatusProcessing {
 			return err
 		}
 		return write(u, p)
@@ -286,10 +287,10 @@ func fail(ctx context.Context, u *work.Unit, p db.Payout, status Status) error {
 	if message == "" {
 		message = "The payment rail " + string(status.State) + " the transfer."
 	}
-	u.Record("payout.failed", about(p), api.PayoutFailedData{
+	u.Record(about(p), events.PayoutFailed(api.PayoutFailedData{
 		PayoutID: p.ID, PartnerID: p.PartnerID, AmountMinor: p.AmountMinor, Currency: p.Currency,
 		Method: (*api.PayoutMethod)(p.Method), ErrorCode: &code, ErrorMessage: &message,
-	})
+	}))
 	return queries.PayoutFailed(ctx, u.Later(), db.PayoutFailedParams{
 		ErrorCode: &code, ErrorMessage: &message, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID,
 	})
@@ -298,11 +299,11 @@ func fail(ctx context.Context, u *work.Unit, p db.Payout, status Status) error {
 // markable refuses a payout that cannot be marked as paid by hand.
 func markable(p db.Payout) error {
 	switch {
-	case p.Status == "processing" && !filed(p):
+	case p.Status == db.PayoutStatusProcessing && !filed(p):
 		return inFlight(p)
-	case p.Status == "paid":
+	case p.Status == db.PayoutStatusPaid:
 		return problem.New(problem.PayoutAlreadyPaid, "The payout is paid already.")
-	case p.Status == "not_eligible":
+	case p.Status == db.PayoutStatusNotEligible:
 		return problem.New(problem.PayoutNotPayable,
 			"The payout is not eligible; only pending and failed payouts, and those that left in a file, can be marked as paid.")
 	}
@@ -313,7 +314,9 @@ func markable(p db.Payout) error {
 const inFile = "file"
 
 // filed tells whether a payout left in a file and has had no end yet.
-func filed(p db.Payout) bool { return p.Status == "processing" && p.Rail != nil && *p.Rail == inFile }
+func filed(p db.Payout) bool {
+	return p.Status == db.PayoutStatusProcessing && p.Rail != nil && *p.Rail == inFile
+}
 
 // inFlight is the refusal of what cannot be done with a payout that is processing.
 func inFlight(p db.Payout) error {

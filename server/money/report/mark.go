@@ -46,7 +46,7 @@ func Touch(ctx context.Context, u *work.Unit, programID string, at clock.Time) e
 // TouchCommission marks the day that a commission counts at: its sale's, or its
 // own where it has none or is a clawback (decisions, 199).
 func TouchCommission(ctx context.Context, u *work.Unit, k db.Commission) error {
-	if k.SaleID == nil || k.Kind == "clawback" {
+	if k.SaleID == nil || k.Kind == db.CommissionKindClawback {
 		return Touch(ctx, u, k.ProgramID, k.CreatedAt)
 	}
 	return queries.ReportMarkSale(ctx, u.Later(), db.ReportMarkSaleParams{

@@ -57,7 +57,7 @@ const askPrograms = 500
 // that says so. The program must be locked.
 func Ask(ctx context.Context, tx *pgtx.Tx, org, program string, now clock.Time) error {
 	asked := db.TaxFormsAskedParams{
-		Status: "required", Previous: "not_required", UpdatedAt: now, ProgramID: program, OrgID: org,
+		Status: db.TaxFormStateRequired, Previous: db.TaxFormStateNotRequired, UpdatedAt: now, ProgramID: program, OrgID: org,
 	}
 	if err := queries.TaxFormsAsked(ctx, tx.Later(), asked); err != nil {
 		return err
@@ -124,7 +124,7 @@ func require(ctx context.Context, tx pgtx.DBTX, org, program, partner, form stri
 // Excuse makes a program stop asking.
 func Excuse(ctx context.Context, tx pgtx.DBTX, org, program string, now clock.Time) error {
 	return queries.TaxFormsAsked(ctx, tx, db.TaxFormsAskedParams{
-		Status: "not_required", Previous: "required", UpdatedAt: now, ProgramID: program, OrgID: org,
+		Status: db.TaxFormStateNotRequired, Previous: db.TaxFormStateRequired, UpdatedAt: now, ProgramID: program, OrgID: org,
 	})
 }
 

@@ -33,7 +33,7 @@ func Start(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) (db.
 	if c.StartedAt == nil {
 		c.StartedAt = &now
 	}
-	c.Status, c.UpdatedAt, c.AudienceAfter = "sending", now, new(string) // from the first on
+	c.Status, c.UpdatedAt, c.AudienceAfter = db.CampaignStatusSending, now, new(string) // from the first on
 	if err := Save(ctx, tx.Later(), c); err != nil {
 		return c, err
 	}
@@ -52,7 +52,7 @@ func statuses(c db.Campaign) []string {
 // Pause holds a locked campaign, and takes back from the outbox what is not being
 // sent. The campaign is not yet saved.
 func Pause(ctx context.Context, tx pgtx.DBTX, c db.Campaign, now clock.Time) (db.Campaign, error) {
-	c.Status, c.UpdatedAt = "paused", now
+	c.Status, c.UpdatedAt = db.CampaignStatusPaused, now
 	return c, queries.CampaignRecall(ctx, tx, db.CampaignRecallParams{CampaignID: c.ID, OrgID: c.OrgID})
 }
 

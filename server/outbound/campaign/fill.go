@@ -21,7 +21,7 @@ const (
 func fill(ctx context.Context, pool *pgxpool.Pool, id, org string) error {
 	for range fillRun {
 		more := false
-		err := within(ctx, pool, id, org, "sending", func(tx *pgtx.Tx, c db.Campaign) (err error) {
+		err := within(ctx, pool, id, org, db.CampaignStatusSending, func(tx *pgtx.Tx, c db.Campaign) (err error) {
 			if c.AudienceAfter == nil {
 				return nil
 			}

@@ -30,7 +30,7 @@ func Run(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 	for _, c := range scheduled {
 		failed = errors.Join(failed,
 			named(c.ID,
-				within(ctx, pool, c.ID, c.OrgID, "scheduled",
+				within(ctx, pool, c.ID, c.OrgID, db.CampaignStatusScheduled,
 					func(tx *pgtx.Tx, c db.Campaign) error { return begin(ctx, tx, c, now) })))
 	}
 	sending, err := queries.CampaignsSending(ctx, pool)
@@ -53,7 +53,7 @@ func move(ctx context.Context, pool *pgxpool.Pool, id, org string, now clock.Tim
 	if err := fill(ctx, pool, id, org); err != nil {
 		return err
 	}
-	if err := within(ctx, pool, id, org, "sending",
+	if err := within(ctx, pool, id, org, db.CampaignStatusSending,
 		func(tx *pgtx.Tx, c db.Campaign) error { return feed(ctx, tx, c, now) }); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func begin(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) erro
 	if c.StartedAt == nil {
 		c.StartedAt = &now
 	}
-	c.Status, c.UpdatedAt = "paused", now
+	c.Status, c.UpdatedAt = db.CampaignStatusPaused, now
 	return Save(ctx, tx, c)
 }
 

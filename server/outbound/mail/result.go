@@ -51,7 +51,7 @@ func (s Sender) later(ctx context.Context, m db.Mail, wait time.Duration, text s
 		if err != nil {
 			return err
 		}
-		if c != nil && (c.Status != "sending" || c.UpdatedAt.After(m.CreatedAt.Time)) {
+		if c != nil && (c.Status != db.CampaignStatusSending || c.UpdatedAt.After(m.CreatedAt.Time)) {
 			return s.back(ctx, tx, m)
 		}
 		next := s.now().Plus(wait)

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"sync"
 
 	"rail/openapi"
 	"rail/server/clock"
+	"rail/server/event"
 )
 
 // EventType is an entry of the catalogue. Example is a whole event body.
@@ -61,17 +61,11 @@ func readCatalogue(bundle []byte) ([]EventType, error) {
 			return nil, fmt.Errorf("%v: %w", name, err)
 		}
 		out = append(out, EventType{
-			Type: fmt.Sprint(name), Description: item.Post.Description, PartnerEligible: PartnerEligible(fmt.Sprint(name)),
+			Type: fmt.Sprint(name), Description: item.Post.Description, PartnerEligible: event.PartnerVisible(fmt.Sprint(name)),
 			Example: item.Post.RequestBody.Content["application/json"].Examples["ok"].Value,
 		})
 	}
 	return out, nil
-}
-
-// PartnerEligible tells whether a partner's postback may get a type.
-func PartnerEligible(kind string) bool {
-	family, _, _ := strings.Cut(kind, ".")
-	return family == "referral" || family == "commission" || family == "payout"
 }
 
 // TestEvent is the body of a test event of a type: its example under a new id,
@@ -89,7 +83,10 @@ func TestEvent(kind, id string, at clock.Time, partner bool) ([]byte, error) {
 			return nil, err
 		}
 		if partner {
-			example.Data = forPartner(kind, example.Data)
+			var err error
+			if example.Data, err = event.ForPartner(kind, example.Data); err != nil {
+				return nil, err
+			}
 		}
 		return plain(struct {
 			ID        string          `json:"id"`
@@ -99,22 +96,6 @@ func TestEvent(kind, id string, at clock.Time, partner bool) ([]byte, error) {
 		}{id, kind, at, example.Data})
 	}
 	return nil, fmt.Errorf("no event type %q", kind)
-}
-
-func forPartner(kind string, data json.RawMessage) json.RawMessage {
-	if kind != "referral.lead" {
-		return data
-	}
-	members := map[string]json.RawMessage{}
-	if json.Unmarshal(data, &members) != nil {
-		return data
-	}
-	delete(members, "email")
-	out, err := plain(members)
-	if err != nil {
-		return data
-	}
-	return out
 }
 
 // plain writes JSON without HTML escapes: what is signed is what is sent.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rail/gen/api"
+	"rail/gen/events"
 	"rail/server/clock"
 	"rail/server/event"
 	"rail/server/harness/pgtest"
@@ -23,7 +25,7 @@ func TestHeldFor(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = tx.Rollback(context.Background()) }) // it may have ended
 	r := event.Recorder{Now: clock.System{}.Now()}
-	r.Record("org_1", "affiliate.updated", event.Subject{ProgramID: "prg_1", ID: "part_1"}, map[string]string{})
+	r.Record("org_1", event.Subject{ProgramID: "prg_1", ID: "part_1"}, events.AffiliateUpdated(api.AffiliateUpdatedData{}))
 	require.NoError(t, r.Flush(t.Context(), tx))
 	held := func(since time.Duration) int {
 		for l, at := range s.horizon.seen {

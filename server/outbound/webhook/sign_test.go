@@ -1,12 +1,15 @@
 package webhook
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"rail/gen/events"
 	"rail/server/clock"
+	"rail/server/event"
 	"rail/server/outbound/webhook/vectors"
 )
 
@@ -47,6 +50,39 @@ func TestCatalogue(t *testing.T) {
 		require.NotContains(t, string(body), `"request"`)
 		if c.PartnerEligible {
 			require.NotContains(t, string(body), "email", c.Type)
+		}
+	}
+}
+
+// TestPartnersSeeNothingHidden holds the example of every type, which the type that
+// the service emits is checked against, to what is hidden from partners anywhere.
+func TestPartnersSeeNothingHidden(t *testing.T) {
+	hidden := map[string]bool{}
+	for _, row := range events.Catalogue {
+		for _, name := range row.HiddenFromPartners {
+			hidden[name] = true
+		}
+	}
+	require.NotEmpty(t, hidden)
+	for i, row := range events.Catalogue {
+		c := Catalogue()[i]
+		require.Equal(t, string(row.Type), c.Type)
+		require.Equal(t, row.PartnerVisible, c.PartnerEligible)
+		if !row.PartnerVisible {
+			continue
+		}
+		var example struct{ Data json.RawMessage }
+		require.NoError(t, json.Unmarshal(c.Example, &example))
+		shown, err := event.ForPartner(c.Type, example.Data)
+		require.NoError(t, err)
+		var whole, left map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal(example.Data, &whole))
+		require.NoError(t, json.Unmarshal(shown, &left))
+		for name := range whole {
+			require.Equal(t, !hidden[name], left[name] != nil, "%s: %s", c.Type, name)
+		}
+		for _, name := range row.HiddenFromPartners {
+			require.Contains(t, whole, name, "the example of %s does not have what it hides", c.Type)
 		}
 	}
 }

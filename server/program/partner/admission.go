@@ -7,6 +7,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/event"
 	"rail/server/ident"
 	"rail/server/metadata"
@@ -168,10 +169,10 @@ func enter(ctx context.Context, u *work.Unit, p db.Partner) error {
 		return err
 	}
 	about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}
-	u.Record("affiliate.created", about, api.AffiliateCreatedData{
+	u.Record(about, events.AffiliateCreated(api.AffiliateCreatedData{
 		PartnerID: p.ID, Email: p.Email, Handle: p.Handle, Status: api.PartnerCreateStatus(p.Status),
 		GroupID: p.GroupID,
-	})
+	}))
 	if err := claimHandle(ctx, u, p); err != nil || p.Status != db.PartnerStatusActive {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/auditlog"
 	"rail/server/event"
 	"rail/server/ident"
@@ -110,9 +111,9 @@ func submit(ctx context.Context, u *work.Unit, p db.Partner, answers json.RawMes
 		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: a.ID}
-	u.Record("application.submitted", about, api.ApplicationSubmittedData{
+	u.Record(about, events.ApplicationSubmitted(api.ApplicationSubmittedData{
 		ApplicationID: a.ID, PartnerID: p.ID, Email: p.Email, Handle: p.Handle, Answers: answers,
-	})
+	}))
 	return a, queries.ApplicationInsert(ctx, u.Later(), db.ApplicationInsertParams(a))
 }
 
@@ -126,16 +127,16 @@ func (s *Service) Approve(ctx context.Context, u *work.Unit, id string) (db.Appl
 		return a, err
 	}
 	a.Status = db.ApplicationStatusApproved
-	if err := decide(ctx, u, &a, p, db.PartnerStatusActive, nil, "application.approved"); err != nil {
+	if err := decide(ctx, u, &a, p, db.PartnerStatusActive, nil, events.ApplicationApproved); err != nil {
 		return a, err
 	}
 	if err := s.notify(ctx, u, a, p, nil); err != nil {
 		return a, err
 	}
 	about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}
-	u.Record("affiliate.confirmed", about, api.AffiliateConfirmedData{
+	u.Record(about, events.AffiliateConfirmed(api.AffiliateConfirmedData{
 		PartnerID: p.ID, Email: p.Email, Handle: p.Handle, GroupID: p.GroupID,
-	})
+	}))
 	return a, nil
 }
 
@@ -172,7 +173,7 @@ func (s *Service) Reject(ctx context.Context, u *work.Unit, id string, reason *s
 		return a, err
 	}
 	a.Status, a.RejectionReason = db.ApplicationStatusRejected, reason
-	if err := decide(ctx, u, &a, p, db.PartnerStatusDeclined, reason, "application.rejected"); err != nil {
+	if err := decide(ctx, u, &a, p, db.PartnerStatusDeclined, reason, events.ApplicationRejected); err != nil {
 		return a, err
 	}
 	return a, s.notify(ctx, u, a, p, reason)
@@ -198,13 +199,13 @@ func Withdraw(ctx context.Context, u *work.Unit, id string) (db.Application, err
 		return a, err
 	}
 	a.Status, a.UpdatedAt = db.ApplicationStatusWithdrawn, u.Now
-	if err := saveDecision(ctx, u, a, p, "declined", new(withdrew)); err != nil {
+	if err := saveDecision(ctx, u, a, p, db.PartnerStatusDeclined, new(withdrew)); err != nil {
 		return a, err
 	}
 	about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}
-	u.Record("affiliate.updated", about, api.AffiliateUpdatedData{
+	u.Record(about, events.AffiliateUpdated(api.AffiliateUpdatedData{
 		PartnerID: p.ID, Status: api.PartnerStatusDeclined, Reason: new(withdrew),
-	})
+	}))
 	return a, nil
 }
 
@@ -254,18 +255,19 @@ func applicant(ctx context.Context, u *work.Unit, a db.Application) (db.Partner,
 // decide records who decided, and when.
 func decide(
 	ctx context.Context, u *work.Unit, a *db.Application, p db.Partner, partnerStatus db.PartnerStatus, reason *string,
-	kind string,
+	told func(api.ApplicationDecidedData) events.Event,
 ) error {
 	a.ReviewedByUserID, a.ReviewedAt, a.UpdatedAt = &u.Actor.User, &u.Now, u.Now
 	if err := saveDecision(ctx, u, *a, p, partnerStatus, reason); err != nil {
 		return err
 	}
-	u.Record(kind, event.Subject{ProgramID: a.ProgramID, PartnerID: p.ID, ID: a.ID}, api.ApplicationDecidedData{
+	decided := told(api.ApplicationDecidedData{
 		PartnerID: &p.ID, ApplicationID: a.ID, Email: a.Email, Handle: &p.Handle, ReviewedBy: a.ReviewedByUserID,
 		Reason: reason,
 	})
+	u.Record(event.Subject{ProgramID: a.ProgramID, PartnerID: p.ID, ID: a.ID}, decided)
 	return auditlog.Record(ctx, u, auditlog.Entry{
-		ProgramID: a.ProgramID, Action: kind, TargetID: a.ID, Reason: reason,
+		ProgramID: a.ProgramID, Action: string(decided.Type()), TargetID: a.ID, Reason: reason,
 		Before: map[string]db.ApplicationStatus{"status": db.ApplicationStatusPending},
 		After:  map[string]db.ApplicationStatus{"status": a.Status},
 	})

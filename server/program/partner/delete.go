@@ -7,6 +7,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/event"
 	"rail/server/money/report"
 	"rail/server/postgres/pgtx"
@@ -64,22 +65,22 @@ func Delete(ctx context.Context, u *work.Unit, id string) error {
 // recordDeparture records what goes with a partner, and last the partner.
 func recordDeparture(u *work.Unit, p db.Partner, commissions []db.Commission, flows []db.PartnerDeleteFlowsRow) {
 	for _, k := range commissions {
-		if k.Status != "pending" && k.Status != "approved" && k.Status != "due" {
+		if k.Status != db.CommissionStatusPending && k.Status != db.CommissionStatusApproved && k.Status != db.CommissionStatusDue {
 			continue
 		}
 		about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: k.ID}
-		u.Record("commission.voided", about, api.CommissionVoidedData{
+		u.Record(about, events.CommissionVoided(api.CommissionVoidedData{
 			CommissionID: k.ID, SaleID: k.SaleID, PartnerID: p.ID, AmountMinor: k.AmountMinor, Currency: k.Currency,
 			Reason: "partner_deleted",
-		})
+		}))
 	}
 	slices.SortFunc(flows, func(a, b db.PartnerDeleteFlowsRow) int { return cmp.Compare(a.ID, b.ID) })
 	for _, f := range flows {
 		about := event.Subject{ProgramID: p.ProgramID, ID: f.ID}
-		u.Record("rule.deleted", about, api.RuleDeletedData{RuleID: f.ID, Name: f.Name})
+		u.Record(about, events.RuleDeleted(api.RuleDeletedData{RuleID: f.ID, Name: f.Name}))
 	}
 	about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}
-	u.Record("affiliate.deleted", about, api.AffiliateDeletedData{PartnerID: p.ID})
+	u.Record(about, events.AffiliateDeleted(api.AffiliateDeletedData{PartnerID: p.ID}))
 }
 
 // remove puts the statements off in the order that the references among the rows

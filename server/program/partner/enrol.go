@@ -5,6 +5,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/event"
 	"rail/server/problem"
 	"rail/server/work"
@@ -35,8 +36,8 @@ func EnrolCustomer(ctx context.Context, u *work.Unit, customerID string) (db.Par
 		return p, err
 	}
 	about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: k.ID}
-	u.Record("customer.enrolled_as_partner", about, api.CustomerEnrolledAsPartnerData{
+	u.Record(about, events.CustomerEnrolledAsPartner(api.CustomerEnrolledAsPartnerData{
 		CustomerID: k.ID, PartnerID: p.ID, Handle: p.Handle, Email: p.Email, GroupID: p.GroupID, Source: "auto_enrol",
-	})
+	}))
 	return p, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/event"
 	"rail/server/outbound/mail"
 	"rail/server/secret"
@@ -45,7 +46,7 @@ func lock(ctx context.Context, u *work.Unit, id string, key bool) (db.Partner, e
 
 func recordUpdated(u *work.Unit, p db.Partner) {
 	about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}
-	u.Record("affiliate.updated", about, api.AffiliateUpdatedData{
+	u.Record(about, events.AffiliateUpdated(api.AffiliateUpdatedData{
 		PartnerID: p.ID, Status: api.PartnerStatus(p.Status), Reason: p.SuspensionReason,
-	})
+	}))
 }

@@ -9,6 +9,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/gen/events"
 	"rail/server/event"
 	"rail/server/ident"
 	"rail/server/work"
@@ -47,10 +48,10 @@ func Open(ctx context.Context, u *work.Unit, f Finding) (bool, error) {
 	if err != nil || opened == 0 {
 		return false, err
 	}
-	u.Record("risk_flag.created", event.Subject{ProgramID: f.ProgramID, PartnerID: f.PartnerID, ID: row.ID},
-		api.RiskFlagCreatedData{
+	u.Record(event.Subject{ProgramID: f.ProgramID, PartnerID: f.PartnerID, ID: row.ID},
+		events.RiskFlagCreated(api.RiskFlagCreatedData{
 			RiskFlagID: row.ID, PartnerID: &f.PartnerID, CustomerID: f.CustomerID, Kind: f.Kind,
 			Severity: api.RiskFlagSeverity(f.Severity), Evidence: evidence,
-		})
+		}))
 	return true, nil
 }

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// webhook is what the description says of an event.
+type webhook struct {
+	Type    string
+	Data    string // the schema of its data
+	Visible bool   // partners may receive it
+	Hidden  []string
+}
+
+// reference is a $ref to a schema.
+type reference struct {
+	Ref string `json:"$ref"`
+}
+
+func (r reference) name() string { return strings.TrimPrefix(r.Ref, "#/components/schemas/") }
+
+// described is an event as the description has it.
+type described struct {
+	Post struct {
+		Visible     bool     `json:"x-partner-visible"`
+		Hidden      []string `json:"x-hidden-from-partners"`
+		RequestBody struct {
+			Content map[string]struct {
+				Schema reference `json:"schema"`
+			} `json:"content"`
+		} `json:"requestBody"`
+	} `json:"post"`
+}
+
+// readWebhooks reads the events of a bundled description, in its order.
+func readWebhooks(path string) ([]webhook, error) {
+	source, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var doc struct {
+		Webhooks   json.RawMessage `json:"webhooks"`
+		Components struct {
+			Schemas map[string]struct {
+				Properties map[string]reference `json:"properties"`
+			} `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(source, &doc); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	items := json.NewDecoder(bytes.NewReader(doc.Webhooks))
+	if _, err := items.Token(); err != nil {
+		return nil, err
+	}
+	var out []webhook
+	for items.More() {
+		name, err := items.Token()
+		if err != nil {
+			return nil, err
+		}
+		var item described
+		if err := items.Decode(&item); err != nil {
+			return nil, fmt.Errorf("%v: %w", name, err)
+		}
+		body := doc.Components.Schemas[item.Post.RequestBody.Content["application/json"].Schema.name()]
+		w := webhook{
+			Type: fmt.Sprint(name), Data: body.Properties["data"].name(),
+			Visible: item.Post.Visible, Hidden: item.Post.Hidden,
+		}
+		if w.Data == "" || len(w.Hidden) > 0 && !w.Visible {
+			return nil, fmt.Errorf("%s: no schema of its data, or something hidden of what partners do not see", w.Type)
+		}
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+const eventsHead = notice + `// Package events is the catalogue of events: a function for each type, which takes
+// the data of that type and no other, and what partners may see of it.
+package events
+
+import "rail/gen/api"
+
+// Event is a type of event with its data. Only the functions below make one.
+type Event struct {
+	kind api.EventType
+	data any
+}
+
+// Type returns the type of the event.
+func (e Event) Type() api.EventType { return e.kind }
+
+// Data returns the data of the event, one of the types of package api.
+func (e Event) Data() any { return e.data }
+
+// Type is an entry of the catalogue.
+type Type struct {
+	Type               api.EventType
+	PartnerVisible     bool     // postbacks of partners may receive it,
+	HiddenFromPartners []string // without these members of its data
+}
+
+`
+
+// writeEvents writes a function for each event, and the catalogue.
+func writeEvents(hooks []webhook) []byte {
+	var w bytes.Buffer
+	w.WriteString(eventsHead)
+	w.WriteString("// Catalogue is every type of event, in the order of the description.\nvar Catalogue = []Type{\n")
+	for _, h := range hooks {
+		fmt.Fprintf(&w, "{Type: %q", h.Type)
+		if h.Visible {
+			w.WriteString(", PartnerVisible: true")
+		}
+		if len(h.Hidden) > 0 {
+			fmt.Fprintf(&w, ", HiddenFromPartners: %#v", h.Hidden)
+		}
+		w.WriteString("},\n")
+	}
+	w.WriteString("}\n")
+	for _, h := range hooks {
+		name := camel(strings.ReplaceAll(h.Type, ".", "_"))
+		fmt.Fprintf(&w, "\n// %s is the event %s.\n", name, h.Type)
+		fmt.Fprintf(&w, "func %s(d api.%s) Event { return Event{%q, d} }\n", name, h.Data, h.Type)
+	}
+	return w.Bytes()
+}
