@@ -1,12 +1,15 @@
 package portal
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 
 	gen "rail/gen/api"
+	"rail/gen/db"
 	"rail/server/http/handlers"
 	"rail/server/opt"
+	"rail/server/work"
 )
 
 // recentClicks is how many of the last clicks the page of links shows.
@@ -31,7 +34,7 @@ func links(v *visit) error {
 		return err
 	}
 	ctx := v.reading()
-	self, err := v.self(ctx)
+	own, err := v.ownLink()
 	if err != nil {
 		return err
 	}
@@ -49,7 +52,7 @@ func links(v *visit) error {
 	if err != nil {
 		return err
 	}
-	page := linkPage{Own: v.ownLink(self), Links: listed(v, t, list.Data, list.HasMore, list.TotalCount, func(l gen.Link) string { return l.ID })}
+	page := linkPage{Own: own, Links: listed(v, t, list.Data, list.HasMore, list.TotalCount, func(l gen.Link) string { return l.ID })}
 	for _, k := range clicked.(gen.ListClicks200JSONResponse).Data {
 		page.Clicks = append(page.Clicks, toClick(k))
 	}
@@ -58,15 +61,20 @@ func links(v *visit) error {
 
 // ownLink is the link that every partner has: the handle on the page that the
 // group names (decisions, 50), or else on the program's own.
-func (v *visit) ownLink(self gen.Partner) string {
+func (v *visit) ownLink() (string, error) {
 	page, param := v.program.WebsiteURL, "ref"
-	if group, err := self.Group.Get(); err == nil && group.LandingURL != nil {
-		page = *group.LandingURL
+	if v.partner.GroupID != nil {
+		of := db.GroupGetParams{ID: *v.partner.GroupID, OrgID: v.partner.OrgID}
+		group, err := queries.GroupGet(v.ctx(), v.portal.Pool, of)
+		if err := work.IgnoreNoRows(err); err != nil {
+			return "", err
+		}
+		page = cmp.Or(opt.Value(group.LandingURL), page)
 	}
 	if len(v.program.URLParams) > 0 {
 		param = v.program.URLParams[0]
 	}
-	return handlers.TrackingURL(page, param, self.Handle)
+	return handlers.TrackingURL(page, param, v.partner.Handle), nil
 }
 
 func toClick(k gen.Click) click {

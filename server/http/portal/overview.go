@@ -8,11 +8,13 @@ import (
 	"time"
 
 	gen "rail/gen/api"
+	"rail/gen/db"
+	"rail/server/program/partner"
 )
 
 // home is what the overview shows.
 type home struct {
-	Partner     gen.Partner
+	Stats       db.PartnerStatsRow
 	Balances    []gen.Balance
 	WasPaid     bool
 	Commissions []gen.Commission
@@ -27,10 +29,12 @@ func overview(v *visit) error {
 	ctx := v.reading()
 	h := home{Currency: v.program.Currency, Steps: v.steps()}
 	var err error
-	if h.Partner, err = v.self(ctx); err != nil {
+	if h.Stats, err = v.counters(); err != nil {
 		return err
 	}
-	h.Link = v.ownLink(h.Partner)
+	if h.Link, err = v.ownLink(); err != nil {
+		return err
+	}
 	balances, err := v.portal.Server.ListBalances(ctx, gen.ListBalancesRequestObject{Params: gen.ListBalancesParams{
 		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Limit: new(int64(100)),
 	}})
@@ -63,15 +67,15 @@ func own(b gen.Balance, currency string) int {
 	return 0
 }
 
-// self is the partner with its group and its counters.
-func (v *visit) self(ctx context.Context) (gen.Partner, error) {
-	found, err := v.portal.Server.RetrievePartner(ctx, gen.RetrievePartnerRequestObject{ID: v.partner.ID, Params: gen.RetrievePartnerParams{
-		Expand: gen.PartnerExpandParam{gen.PartnerExpandGroup}, Include: gen.PartnerIncludeParam{gen.PartnerIncludeStats},
-	}})
-	if err != nil {
-		return gen.Partner{}, err
+// counters are what a partner has brought so far.
+func (v *visit) counters() (db.PartnerStatsRow, error) {
+	rows, err := queries.PartnerStats(v.ctx(), v.portal.Pool, db.PartnerStatsParams{
+		Ids: []string{v.partner.ID}, OrgID: v.partner.OrgID,
+	})
+	if err != nil || len(rows) == 0 {
+		return db.PartnerStatsRow{}, err
 	}
-	return gen.Partner(found.(gen.RetrievePartner200JSONResponse)), nil
+	return rows[0], nil
 }
 
 // steps are what a new partner has still to do.
@@ -80,7 +84,7 @@ func (v *visit) steps() (out []section) {
 	if p.CompletedOnboarding {
 		return nil
 	}
-	if p.FirstName == nil && p.LastName == nil && p.DisplayName == nil && p.CompanyName == nil {
+	if !partner.Named(p) {
 		out = append(out, section{"/portal/settings#profile", "Save your name"})
 	}
 	if p.PayoutMethod == nil {

@@ -70,7 +70,7 @@ func (s *Service) UpdateSelf(ctx context.Context, u *work.Unit, partnerID string
 	if err != nil {
 		return err
 	}
-	if named(after) && after.PayoutMethod != nil && !after.CompletedOnboarding {
+	if Named(after) && after.PayoutMethod != nil && !after.CompletedOnboarding {
 		after.CompletedOnboarding = true
 		if u.Events.Len() == 0 { // one change, one event
 			recordUpdated(u, after)
@@ -87,7 +87,8 @@ func (s *Service) UpdateSelf(ctx context.Context, u *work.Unit, partnerID string
 	return AuditSelf(ctx, u, before, "partner.updated", before.ID, was, is)
 }
 
-func named(p db.Partner) bool {
+// Named reports whether a partner has said what it is called.
+func Named(p db.Partner) bool {
 	return p.FirstName != nil || p.LastName != nil || p.DisplayName != nil || p.CompanyName != nil
 }
 
