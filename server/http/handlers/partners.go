@@ -88,7 +88,7 @@ func (s *Server) UpdatePartner(
 	p, err := s.Partners.Update(ctx, work.From(ctx), r.ID, partner.Patch{
 		FirstName: b.FirstName, LastName: b.LastName, DisplayName: b.DisplayName, CompanyName: b.CompanyName,
 		WebsiteURL: b.WebsiteURL, CountryCode: b.CountryCode, GroupID: b.GroupID, Handle: b.Handle,
-		Status: (*string)(b.Status), SuspensionReason: b.SuspensionReason, MinPayoutMinor: b.MinPayoutMinor,
+		Status: (*db.PartnerStatus)(b.Status), SuspensionReason: b.SuspensionReason, MinPayoutMinor: b.MinPayoutMinor,
 		PayoutMethod: b.PayoutMethod, PayoutDetails: b.PayoutDetails, Metadata: b.Metadata, TagIDs: b.TagIds,
 	})
 	return api.UpdatePartner200JSONResponse(toPartner(p)), err

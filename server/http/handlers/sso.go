@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"rail/gen/api"
-	"rail/gen/db"
-	"rail/server/problem"
 	"rail/server/program/partner"
 	"rail/server/work"
 )
@@ -16,19 +14,13 @@ const signInLife = 900 * time.Second
 
 // CreatePartnerSSO mints a sign-in link for the portal; the newest link of a
 // partner is the only one that works.
-func (s *Server) CreatePartnerSSO(ctx context.Context, r api.CreatePartnerSSORequestObject) (api.CreatePartnerSSOResponseObject, error) {
-	u := work.From(ctx)
-	p, err := partner.Lock(ctx, u, r.ID)
-	if err != nil {
-		return nil, err
-	}
-	if p.Status != db.PartnerStatusActive {
-		return nil, problem.New(problem.PartnerNotActive, "The partner is %s; only an active partner can sign in.", p.Status)
-	}
+func (s *Server) CreatePartnerSSO(
+	ctx context.Context, r api.CreatePartnerSSORequestObject,
+) (api.CreatePartnerSSOResponseObject, error) {
 	life := signInLife
 	if r.Body != nil && r.Body.TTLSeconds != nil {
 		life = time.Duration(*r.Body.TTLSeconds) * time.Second
 	}
-	url, expires, err := partner.SignInLink(ctx, u.Later(), s.BaseURL, p, u.Now, life)
-	return api.CreatePartnerSSO200JSONResponse{Object: "magic_link", PartnerID: p.ID, URL: url, ExpiresAt: expires}, err
+	url, expires, err := partner.SignIn(ctx, work.From(ctx), s.BaseURL, r.ID, life)
+	return api.CreatePartnerSSO200JSONResponse{Object: "magic_link", PartnerID: r.ID, URL: url, ExpiresAt: expires}, err
 }

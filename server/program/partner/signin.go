@@ -9,9 +9,25 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/problem"
 	"rail/server/secret"
 	"rail/server/work"
 )
+
+// SignIn is SignInLink for an active partner.
+func SignIn(
+	ctx context.Context, u *work.Unit, base, id string, life time.Duration,
+) (string, clock.Time, error) {
+	p, err := Lock(ctx, u, id)
+	if err != nil {
+		return "", clock.Time{}, err
+	}
+	if p.Status != db.PartnerStatusActive {
+		return "", clock.Time{}, problem.New(problem.PartnerNotActive,
+			"The partner is %s; only an active partner can sign in.", p.Status)
+	}
+	return SignInLink(ctx, u.Later(), base, p, u.Now, life)
+}
 
 // SignInLink makes the address that signs a partner into the portal of a service,
 // once, and makes earlier ones void.

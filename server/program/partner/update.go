@@ -27,7 +27,7 @@ type Patch struct {
 
 	GroupID          nullable.Nullable[string]
 	Handle           *string
-	Status           *string
+	Status           *db.PartnerStatus
 	SuspensionReason nullable.Nullable[string]
 	MinPayoutMinor   nullable.Nullable[int64]
 	PayoutMethod     nullable.Nullable[string]
@@ -185,7 +185,7 @@ func patchStatus(p *db.Partner, b Patch) error {
 			return problem.On("status", problem.PartnerNotReviewed,
 				"The partner is %s; only its application decides that.", p.Status)
 		}
-		p.Status = db.PartnerStatus(*b.Status)
+		p.Status = *b.Status
 	}
 	opt.ChangeOrClear(&p.SuspensionReason, b.SuspensionReason)
 	if p.Status == db.PartnerStatusSuspended {
