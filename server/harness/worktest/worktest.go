@@ -1,0 +1,133 @@
+// Package worktest gives tests of the rules below HTTP a tenant with a program
+// and partners, and units of work on them.
+package worktest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/harness/pgtest"
+	"rail/server/ident"
+	"rail/server/problem"
+	"rail/server/quota"
+	"rail/server/work"
+)
+
+var queries = db.New()
+
+// Tenant is an organization with one program, on a database of its own. Its
+// units of work are done at Now, which a test may change.
+type Tenant struct {
+	testing.TB
+	Pool    *pgxpool.Pool
+	OrgID   string
+	Program db.Program
+	Now     clock.Time
+}
+
+// New returns a tenant that ends with the test. change alters its program, which
+// has dollars, cookies of 30 days and a holding period of 30 days, before it is
+// written.
+func New(t testing.TB, change ...func(*db.Program)) *Tenant {
+	t.Helper()
+	now := clock.At(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
+	x := &Tenant{TB: t, Pool: pgtest.New(t), OrgID: ident.New(ident.Organization), Now: now}
+	require.NoError(t, queries.OrganizationInsert(t.Context(), x.Pool, db.OrganizationInsertParams{
+		ID: x.OrgID, Name: "Tenant", CreatedAt: now,
+	}))
+	x.Program = x.NewProgram(change...)
+	return x
+}
+
+// NewProgram makes another program like the tenant's own.
+func (x *Tenant) NewProgram(change ...func(*db.Program)) db.Program {
+	x.Helper()
+	p := db.Program{
+		ID: ident.New(ident.Program), OrgID: x.OrgID, Name: "Program", ProductName: "Product",
+		WebsiteURL: "https://shop.example", Currency: "USD", Status: "active", Subdomain: "program", CookieDays: 30,
+		URLParams: []string{"ref"}, HoldingPeriodDays: 30, PayoutTerm: "net_30", PayoutMethods: []string{"paypal"},
+		BlockSelfReferrals: true, BlockedCountries: []string{}, CreatedAt: x.Now, UpdatedAt: x.Now,
+	}
+	for _, c := range change {
+		c(&p)
+	}
+	require.NoError(x, queries.ProgramInsert(x.Context(), x.Pool, db.ProgramInsertParams{
+		ID: p.ID, OrgID: p.OrgID, Name: p.Name, ProductName: p.ProductName, WebsiteURL: p.WebsiteURL,
+		Currency: p.Currency, Status: p.Status, Subdomain: p.Subdomain, CookieDays: p.CookieDays, URLParams: p.URLParams,
+		CommissionOnNetRevenue: p.CommissionOnNetRevenue, HoldingPeriodDays: p.HoldingPeriodDays,
+		MinPayoutMinor: p.MinPayoutMinor, PayoutTerm: p.PayoutTerm, PayoutMethods: p.PayoutMethods,
+		BlockSelfReferrals: p.BlockSelfReferrals, BlockedCountries: p.BlockedCountries,
+		RequireTaxForms: p.RequireTaxForms, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+	}))
+	return p
+}
+
+// Partner makes an active partner of the program with a handle, whose address is
+// at partners.example.
+func (x *Tenant) Partner(handle string, change ...func(*db.Partner)) db.Partner {
+	x.Helper()
+	p := db.Partner{
+		ID: ident.New(ident.Partner), OrgID: x.OrgID, ProgramID: x.Program.ID, Email: handle + "@partners.example",
+		Handle: handle, Status: "active", CreatedAt: x.Now, UpdatedAt: x.Now,
+	}
+	for _, c := range change {
+		c(&p)
+	}
+	_, err := queries.PartnerInsert(x.Context(), x.Pool, db.PartnerInsertParams{
+		ID: p.ID, OrgID: p.OrgID, ProgramID: p.ProgramID, GroupID: p.GroupID, Email: p.Email, FirstName: p.FirstName,
+		Handle: p.Handle, Status: p.Status, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+	})
+	require.NoError(x, err)
+	require.NoError(x, queries.TrackingValueInsert(x.Context(), x.Pool, db.TrackingValueInsertParams{
+		OrgID: p.OrgID, ProgramID: p.ProgramID, Value: p.Handle, Kind: "handle", PartnerID: p.ID,
+	}))
+	return p
+}
+
+// Do runs a write of the tenant's and returns its error; the unit's risk checks
+// are on.
+func (x *Tenant) Do(do func(ctx context.Context, u *work.Unit) error) error {
+	x.Helper()
+	u := work.New(x.Pool, work.Unit{
+		OrgID: x.OrgID, Plan: quota.Plan{FraudMonitoring: true}, Actor: work.Actor{Kind: work.Operator},
+		RequestID: ident.New(ident.Run), Now: x.Now,
+	})
+	return u.Within(x.Context(), func(u *work.Unit) error { return do(x.Context(), u) })
+}
+
+// Must is Do for what must succeed.
+func (x *Tenant) Must(do func(ctx context.Context, u *work.Unit) error) {
+	x.Helper()
+	require.NoError(x, x.Do(do))
+}
+
+// Refused runs a write that must be refused with a code and a parameter.
+func (x *Tenant) Refused(code problem.Code, param string, do func(ctx context.Context, u *work.Unit) error) {
+	x.Helper()
+	var p *problem.Error
+	require.ErrorAs(x, x.Do(do), &p)
+	require.Equal(x, []any{code, param}, []any{p.Code, p.Param})
+}
+
+// Events returns the types of the tenant's events, the oldest first.
+func (x *Tenant) Events() []string {
+	x.Helper()
+	return Rows[string](x, "SELECT type FROM events WHERE org_id = $1 ORDER BY seq", x.OrgID)
+}
+
+// Rows returns what a query finds, one value a row.
+func Rows[T any](x *Tenant, sql string, args ...any) []T {
+	x.Helper()
+	rows, err := x.Pool.Query(x.Context(), sql, args...)
+	require.NoError(x, err)
+	out, err := pgx.CollectRows(rows, pgx.RowTo[T])
+	require.NoError(x, err)
+	return out
+}

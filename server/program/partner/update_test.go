@@ -1,0 +1,158 @@
+package partner
+
+import (
+	"context"
+	"testing"
+
+	"github.com/oapi-codegen/nullable"
+	"github.com/stretchr/testify/require"
+
+	"rail/gen/db"
+	"rail/server/harness/worktest"
+	"rail/server/money/payout"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+func given(s string) nullable.Nullable[string] { return nullable.NewNullableWithValue(s) }
+
+var null = nullable.NewNullNullable[string]()
+
+// refusedUpdate is an update that must be refused.
+func (x *fixture) refusedUpdate(code problem.Code, param, id string, b Patch) {
+	x.Helper()
+	x.Refused(code, param, func(ctx context.Context, u *work.Unit) error {
+		_, err := x.Update(ctx, u, id, b)
+		return err
+	})
+}
+
+// Payout details are kept sealed and belong to one method.
+func TestPayoutDetails(t *testing.T) {
+	t.Parallel()
+	x := newFixture(t, func(p *db.Program) { p.PayoutMethods = []string{"paypal", "wise"} })
+	id := x.create(x.candidate("ada@example.com")).ID
+	details := []byte(`{"email":"ada@bank.example"}`)
+	x.refusedUpdate(problem.ParameterInvalid, "payout_details", id, Patch{PayoutDetails: details})
+	x.refusedUpdate(problem.ParameterInvalid, "payout_method", id, Patch{PayoutMethod: given("crypto")})
+	x.refusedUpdate(problem.ParameterInvalid, "payout_details", id,
+		Patch{PayoutMethod: given("wise"), PayoutDetails: []byte("[]")})
+
+	set := Patch{PayoutMethod: given("paypal"), PayoutDetails: details}
+	x.update(id, set)
+	p := x.stored(id)
+	require.NotContains(t, string(p.PayoutDetails), "bank.example")
+	opened, err := payout.DetailsOf(x.Keeper, p)
+	require.NoError(t, err)
+	require.Equal(t, details, opened)
+	require.Equal(t, x.Now, *p.PayoutDetailsChangedAt)
+
+	events := len(x.Events())
+	x.update(id, set)
+	require.Equal(t, p, x.stored(id), "the same details are no change, though a new seal would differ")
+	require.Len(t, x.Events(), events)
+
+	x.update(id, Patch{PayoutMethod: given("wise")})
+	require.Nil(t, x.stored(id).PayoutDetails, "another method drops them")
+	x.update(id, set)
+	x.update(id, Patch{PayoutDetails: []byte("null")})
+	require.Nil(t, x.stored(id).PayoutDetails)
+	require.Nil(t, x.stored(id).PayoutDetailsHash)
+	require.Equal(t, "paypal", *x.stored(id).PayoutMethod)
+}
+
+func TestUpdateStatus(t *testing.T) {
+	t.Parallel()
+	x := newFixture(t)
+	id := x.create(x.candidate("ada@example.com")).ID
+	x.sql(`INSERT INTO portal_sessions (token_hash, org_id, program_id, partner_id, created_at, expires_at)
+		VALUES ('\x01', $1, $2, $3, now(), now())`, x.OrgID, x.Program.ID, id)
+	x.refusedUpdate(problem.ParameterInvalid, "suspension_reason", id, Patch{SuspensionReason: given("Spam")})
+	p := x.update(id, Patch{Status: new(db.PartnerStatusSuspended), SuspensionReason: given("Spam")})
+	require.Equal(t, []any{db.PartnerStatusSuspended, "Spam"}, []any{p.Status, *p.SuspensionReason})
+	sessions := worktest.Rows[string](x.Tenant, "SELECT partner_id FROM portal_sessions")
+	require.Empty(t, sessions, "who is suspended is signed out")
+	p = x.update(id, Patch{Status: new(db.PartnerStatusActive)})
+	require.Nil(t, p.SuspensionReason)
+
+	pending := x.apply(x.candidate("bob@example.com"))
+	reinstate := Patch{Status: new(db.PartnerStatusActive)}
+	x.refusedUpdate(problem.PartnerNotReviewed, "status", *pending.PartnerID, reinstate)
+}
+
+// A former handle stays the partner's: it may return to it, and nobody else has it.
+func TestUpdateHandle(t *testing.T) {
+	t.Parallel()
+	x := newFixture(t)
+	ada, bob := x.create(x.candidate("ada@example.com")), x.create(x.candidate("bob@example.com"))
+	x.update(ada.ID, Patch{Handle: new("lovelace")})
+	x.refusedUpdate(problem.PartnerHandleTaken, "handle", bob.ID, Patch{Handle: new("ada")})
+	x.refusedUpdate(problem.PartnerHandleTaken, "handle", bob.ID, Patch{Handle: new("lovelace")})
+	require.Equal(t, "ada", x.update(ada.ID, Patch{Handle: new("ada")}).Handle)
+}
+
+func TestUpdateProfile(t *testing.T) {
+	t.Parallel()
+	x := newFixture(t)
+	p := x.create(x.candidate("ada@example.com", func(c *Candidate) { c.FirstName, c.LastName = new("Ada"), new("L") }))
+	tags := []string{"tag_2", "tag_1"}
+	for _, id := range tags {
+		_, err := queries.TagInsert(t.Context(), x.Pool, db.TagInsertParams{
+			ID: id, OrgID: x.OrgID, ProgramID: x.Program.ID, Name: id, Color: "#000000", CreatedAt: x.Now,
+			UpdatedAt: x.Now,
+		})
+		require.NoError(t, err)
+	}
+	q := x.update(p.ID, Patch{LastName: null, CountryCode: given("at"), TagIDs: append(tags, "tag_2")})
+	require.Equal(t, []any{"Ada", "AT"}, []any{*q.FirstName, *q.CountryCode})
+	require.Nil(t, q.LastName)
+	events := len(x.Events())
+	x.update(p.ID, Patch{FirstName: given("Ada"), TagIDs: []string{"tag_1", "tag_2"}})
+	require.Len(t, x.Events(), events, "what is as it was makes no event")
+	x.refusedUpdate(problem.ResourceNotFound, "tag_ids[1]", p.ID, Patch{TagIDs: []string{"tag_1", "tag_none"}})
+	x.update(p.ID, Patch{TagIDs: []string{}})
+	require.Empty(t, worktest.Rows[string](x.Tenant, "SELECT tag_id FROM partner_tags"))
+}
+
+// What a partner saves itself is in the audit log, without its payout details,
+// and ends the onboarding.
+func TestUpdateSelf(t *testing.T) {
+	t.Parallel()
+	x := newFixture(t)
+	id := x.create(x.candidate("ada@example.com")).ID
+	save := func(b Patch) func(ctx context.Context, u *work.Unit) error {
+		return func(ctx context.Context, u *work.Unit) error { return x.UpdateSelf(ctx, u, id, b) }
+	}
+	x.Must(save(Patch{FirstName: given("Ada")}))
+	require.False(t, x.stored(id).CompletedOnboarding)
+	x.Must(save(Patch{PayoutMethod: given("paypal"), PayoutDetails: []byte(`{"email":"ada@bank.example"}`)}))
+	require.True(t, x.stored(id).CompletedOnboarding)
+	x.Must(save(Patch{FirstName: given("Ada")}))
+	lines := worktest.Rows[string](x.Tenant,
+		"SELECT before::text || ' ' || after::text FROM audit_log_entries ORDER BY after::text DESC")
+	require.Equal(t, []string{
+		`{"first_name":null} {"first_name":"Ada"}`,
+		`{"completed_onboarding":false,"payout_method":null} ` +
+			`{"completed_onboarding":true,"payout_details":"changed","payout_method":"paypal"}`,
+	}, lines)
+	require.Equal(t, []string{"affiliate.created", "affiliate.updated", "affiliate.updated"}, x.Events())
+
+	x.update(id, Patch{Status: new(db.PartnerStatusSuspended)})
+	x.Refused(problem.PartnerNotActive, "", save(Patch{FirstName: given("Bo")}))
+}
+
+func TestSaveChoices(t *testing.T) {
+	t.Parallel()
+	x := newFixture(t)
+	p := x.create(x.candidate("ada@example.com"))
+	save := func(to Choices) {
+		x.Must(func(ctx context.Context, u *work.Unit) error { return SaveChoices(ctx, u, p.ID, to) })
+	}
+	require.Equal(t, Choices{true, true, true}, ChoicesOf(p))
+	save(Choices{true, true, true})
+	require.Equal(t, []string{"affiliate.created"}, x.Events())
+	save(Choices{PayoutPaid: true})
+	require.Equal(t, Choices{PayoutPaid: true}, ChoicesOf(x.stored(p.ID)))
+	require.Equal(t, []string{"By the partner " + p.ID + " in the portal."},
+		worktest.Rows[string](x.Tenant, "SELECT reason FROM audit_log_entries"))
+}
