@@ -65,10 +65,16 @@ func writeStates(tables map[string]table, types []state) ([]byte, error) {
 		for _, c := range s.Columns {
 			of, column, _ := strings.Cut(c, ".")
 			listed := tables[of].values(column)
-			if listed == nil || values != nil && !slices.Equal(values, listed) {
-				return nil, fmt.Errorf("%s: no CHECK lists its values, or another list than %v", c, values)
+			if listed == nil { // it is checked in another way; the list is another column's
+				continue
+			}
+			if values != nil && !slices.Equal(values, listed) {
+				return nil, fmt.Errorf("%s: its CHECK lists %v, and not %v as those of %s before", c, listed, values, s.Name)
 			}
 			values = listed
+		}
+		if values == nil {
+			return nil, fmt.Errorf("no CHECK lists the values of %s", strings.Join(s.Columns, " or "))
 		}
 		fmt.Fprintf(&w, "// %s is what %s can be.\ntype %s string\n\n", s.Name, strings.Join(s.Columns, " and "), s.Name)
 		fmt.Fprintf(&w, "// The values of %s.\nconst (\n", s.Name)

@@ -251,7 +251,7 @@ type CustomerInsertParams struct {
 	Name                   *string
 	Identifier             *string
 	Status                 CustomerStatus
-	TrackedBy              string
+	TrackedBy              TrackedBy
 	LeadAt                 clock.Time
 	ConvertedAt            *clock.Time
 	Metadata               []byte
@@ -533,7 +533,7 @@ type CustomerUpdateParams struct {
 	LinkID     *string
 	CouponID   *string
 	ClickID    *string
-	TrackedBy  string
+	TrackedBy  TrackedBy
 	Email      *string
 	Name       *string
 	Identifier *string

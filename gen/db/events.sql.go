@@ -25,7 +25,7 @@ type AuditInsertParams struct {
 	Action    string
 	TargetID  string
 	APIKeyID  *string
-	ActorType string
+	ActorType ActorType
 	ActorID   string
 	RequestID *string
 	Reason    *string

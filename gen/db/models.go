@@ -35,7 +35,7 @@ type Application struct {
 	PartnerID        *string
 	Email            string
 	Answers          []byte
-	Source           *string
+	Source           *ApplicationSource
 	Status           ApplicationStatus
 	ReviewedByUserID *string
 	ReviewedAt       *clock.Time
@@ -56,7 +56,7 @@ type AuditLogEntry struct {
 	Before    []byte
 	After     []byte
 	CreatedAt clock.Time
-	ActorType string
+	ActorType ActorType
 	ActorID   *string
 }
 
@@ -195,7 +195,7 @@ type Customer struct {
 	Name                   *string
 	Identifier             *string
 	Status                 CustomerStatus
-	TrackedBy              string
+	TrackedBy              TrackedBy
 	LeadAt                 clock.Time
 	ConvertedAt            *clock.Time
 	Metadata               []byte
@@ -488,7 +488,7 @@ type Program struct {
 	CommissionOnNetRevenue bool
 	HoldingPeriodDays      int64
 	MinPayoutMinor         int64
-	PayoutTerm             string
+	PayoutTerm             PayoutTerm
 	PayoutMethods          []string
 	BlockSelfReferrals     bool
 	BlockedCountries       []string
@@ -518,7 +518,7 @@ type Referral struct {
 	Current    bool
 	LandingURL *string
 	UTM        []byte
-	TrackedBy  string
+	TrackedBy  TrackedBy
 	Status     ReferralStatus
 	ExpiresAt  clock.Time
 	CreatedAt  clock.Time
@@ -606,7 +606,7 @@ type Resource struct {
 	ID          string
 	OrgID       string
 	ProgramID   string
-	Kind        string
+	Kind        ResourceKind
 	Title       string
 	URL         string
 	Folder      *string
@@ -629,7 +629,7 @@ type RiskFlag struct {
 	PartnerID      *string
 	CustomerID     *string
 	Kind           string
-	Severity       string
+	Severity       RiskSeverity
 	Status         RiskStatus
 	Evidence       []byte
 	ResolvedAt     *clock.Time
@@ -655,7 +655,7 @@ type Sale struct {
 	ProductID               *string
 	ProductName             *string
 	IsFirstSale             bool
-	ActivityOutcome         string
+	ActivityOutcome         SaleOutcome
 	Warnings                []byte
 	OccurredAt              clock.Time
 	RefundedAt              *clock.Time
@@ -677,7 +677,7 @@ type Sequence struct {
 	ProgramID     string
 	Name          string
 	Status        SequenceStatus
-	Trigger       string
+	Trigger       SequenceTrigger
 	TriggerDays   *int64
 	IdleCheckedAt *clock.Time
 	CreatedAt     clock.Time
@@ -761,7 +761,7 @@ type TaxFormStatus struct {
 	OrgID       string
 	ProgramID   string
 	PartnerID   string
-	Type        string
+	Type        TaxFormType
 	Status      TaxFormState
 	EntityType  *string
 	CountryCode *string
@@ -775,7 +775,7 @@ type TrackingValue struct {
 	OrgID     string
 	ProgramID string
 	Value     string
-	Kind      string
+	Kind      TrackingKind
 	PartnerID string
 	LinkID    *string
 }

@@ -26,7 +26,7 @@ type ApplicationInsertParams struct {
 	PartnerID        *string
 	Email            string
 	Answers          []byte
-	Source           *string
+	Source           *ApplicationSource
 	Status           ApplicationStatus
 	ReviewedByUserID *string
 	ReviewedAt       *clock.Time

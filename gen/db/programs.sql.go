@@ -129,7 +129,7 @@ type ProgramInsertParams struct {
 	CommissionOnNetRevenue bool
 	HoldingPeriodDays      int64
 	MinPayoutMinor         int64
-	PayoutTerm             string
+	PayoutTerm             PayoutTerm
 	PayoutMethods          []string
 	BlockSelfReferrals     bool
 	BlockedCountries       []string
@@ -389,7 +389,7 @@ type ProgramUpdateParams struct {
 	CommissionOnNetRevenue bool
 	HoldingPeriodDays      int64
 	MinPayoutMinor         int64
-	PayoutTerm             string
+	PayoutTerm             PayoutTerm
 	BlockSelfReferrals     bool
 	BlockedCountries       []string
 	RequireTaxForms        bool

@@ -194,7 +194,7 @@ type ReferralInsertParams struct {
 	Visitor    []byte
 	LandingURL *string
 	UTM        []byte
-	TrackedBy  string
+	TrackedBy  TrackedBy
 	Status     ReferralStatus
 	ExpiresAt  clock.Time
 	CreatedAt  clock.Time

@@ -129,7 +129,7 @@ type ResourceInsertParams struct {
 	ID          string
 	OrgID       string
 	ProgramID   string
-	Kind        string
+	Kind        ResourceKind
 	Title       string
 	URL         string
 	Folder      *string

@@ -461,7 +461,7 @@ type SaleInsertParams struct {
 	ProductID               *string
 	ProductName             *string
 	IsFirstSale             bool
-	ActivityOutcome         string
+	ActivityOutcome         SaleOutcome
 	Warnings                []byte
 	OccurredAt              clock.Time
 	RefundedAt              *clock.Time

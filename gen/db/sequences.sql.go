@@ -164,7 +164,7 @@ type SequenceEnrolParams struct {
 	Now       clock.Time
 	ProgramID string
 	OrgID     string
-	Trigger   string
+	Trigger   SequenceTrigger
 }
 
 // SequenceEnrol puts a partner at the first step of the sequences of a trigger.
@@ -301,7 +301,7 @@ type SequenceInsertParams struct {
 	ProgramID     string
 	Name          string
 	Status        SequenceStatus
-	Trigger       string
+	Trigger       SequenceTrigger
 	TriggerDays   *int64
 	IdleCheckedAt *clock.Time
 	CreatedAt     clock.Time

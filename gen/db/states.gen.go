@@ -175,3 +175,105 @@ const (
 	MailStatusSent    MailStatus = "sent"
 	MailStatusFailed  MailStatus = "failed"
 )
+
+// SaleOutcome is what sales.activity_outcome can be.
+type SaleOutcome string
+
+// The values of SaleOutcome.
+const (
+	SaleOutcomeCommissionCreated SaleOutcome = "commission_created"
+	SaleOutcomeSaleRecorded      SaleOutcome = "sale_recorded"
+)
+
+// TrackedBy is what referrals.tracked_by and customers.tracked_by can be.
+type TrackedBy string
+
+// The values of TrackedBy.
+const (
+	TrackedByLink   TrackedBy = "link"
+	TrackedByCoupon TrackedBy = "coupon"
+	TrackedByManual TrackedBy = "manual"
+	TrackedByAPI    TrackedBy = "api"
+)
+
+// TrackingKind is what tracking_values.kind can be.
+type TrackingKind string
+
+// The values of TrackingKind.
+const (
+	TrackingKindHandle TrackingKind = "handle"
+	TrackingKindLink   TrackingKind = "link"
+)
+
+// TaxFormType is what tax_form_statuses.type can be.
+type TaxFormType string
+
+// The values of TaxFormType.
+const (
+	TaxFormTypeW9     TaxFormType = "w9"
+	TaxFormTypeW8ben  TaxFormType = "w8ben"
+	TaxFormTypeW8bene TaxFormType = "w8bene"
+)
+
+// PayoutTerm is what programs.payout_term can be.
+type PayoutTerm string
+
+// The values of PayoutTerm.
+const (
+	PayoutTermNet15 PayoutTerm = "net_15"
+	PayoutTermNet30 PayoutTerm = "net_30"
+	PayoutTermNet60 PayoutTerm = "net_60"
+)
+
+// ApplicationSource is what applications.source can be.
+type ApplicationSource string
+
+// The values of ApplicationSource.
+const (
+	ApplicationSourcePortal        ApplicationSource = "portal"
+	ApplicationSourceAPI           ApplicationSource = "api"
+	ApplicationSourceImport        ApplicationSource = "import"
+	ApplicationSourceCustomerEnrol ApplicationSource = "customer_enrol"
+)
+
+// SequenceTrigger is what sequences.trigger can be.
+type SequenceTrigger string
+
+// The values of SequenceTrigger.
+const (
+	SequenceTriggerApproved        SequenceTrigger = "approved"
+	SequenceTriggerIdle            SequenceTrigger = "idle"
+	SequenceTriggerFirstCommission SequenceTrigger = "first_commission"
+)
+
+// ResourceKind is what resources.kind can be.
+type ResourceKind string
+
+// The values of ResourceKind.
+const (
+	ResourceKindFile ResourceKind = "file"
+	ResourceKindLink ResourceKind = "link"
+)
+
+// RiskSeverity is what risk_flags.severity can be.
+type RiskSeverity string
+
+// The values of RiskSeverity.
+const (
+	RiskSeverityHigh   RiskSeverity = "high"
+	RiskSeverityMedium RiskSeverity = "medium"
+	RiskSeverityLow    RiskSeverity = "low"
+)
+
+// ActorType is what audit_log_entries.actor_type can be.
+type ActorType string
+
+// The values of ActorType.
+const (
+	ActorTypeAPIKey    ActorType = "api_key"
+	ActorTypePerson    ActorType = "person"
+	ActorTypeOperator  ActorType = "operator"
+	ActorTypeJob       ActorType = "job"
+	ActorTypeProcessor ActorType = "processor"
+	ActorTypeImporter  ActorType = "importer"
+)

@@ -110,7 +110,7 @@ type TaxFormInsertParams struct {
 	OrgID       string
 	ProgramID   string
 	PartnerID   string
-	Type        string
+	Type        TaxFormType
 	Status      TaxFormState
 	EntityType  *string
 	CountryCode *string
@@ -223,7 +223,7 @@ type TaxFormRunOutParams struct {
 	ProgramID string
 	OrgID     string
 	PartnerID string
-	Type      string
+	Type      TaxFormType
 	SignedAt  *clock.Time
 }
 
@@ -309,7 +309,7 @@ type TaxFormsExpireRow struct {
 	OrgID     string
 	ProgramID string
 	PartnerID string
-	Type      string
+	Type      TaxFormType
 	Asks      bool
 }
 

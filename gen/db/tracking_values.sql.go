@@ -79,7 +79,7 @@ type TrackingValueClaimParams struct {
 	OrgID     string
 	ProgramID string
 	Value     string
-	Kind      string
+	Kind      TrackingKind
 	PartnerID string
 	LinkID    *string
 }
@@ -136,7 +136,7 @@ type TrackingValueInsertParams struct {
 	OrgID     string
 	ProgramID string
 	Value     string
-	Kind      string
+	Kind      TrackingKind
 	PartnerID string
 	LinkID    *string
 }

@@ -31,7 +31,7 @@ func Record(ctx context.Context, u *work.Unit, e Entry) error {
 	}
 	return db.New().AuditInsert(ctx, u.Later(), db.AuditInsertParams{
 		ID: ident.New(ident.Audit), OrgID: u.OrgID, ProgramID: e.ProgramID, Action: e.Action, TargetID: e.TargetID,
-		APIKeyID: u.Actor.Key(), ActorType: string(u.Actor.Kind), ActorID: u.Actor.ID, RequestID: &u.RequestID,
+		APIKeyID: u.Actor.Key(), ActorType: db.ActorType(u.Actor.Kind), ActorID: u.Actor.ID, RequestID: &u.RequestID,
 		Reason: e.Reason, Before: before, After: after, CreatedAt: u.Now,
 	})
 }

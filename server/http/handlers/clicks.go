@@ -124,7 +124,7 @@ func open(ctx context.Context, u *work.Unit, v visit) (string, error) {
 	}
 	r := db.ReferralInsertParams{
 		ID: ident.New(ident.Referral), OrgID: u.OrgID, ProgramID: v.programID, PartnerID: v.partnerID, LinkID: opt.OrNil(v.linkID),
-		Visitor: v.visitor, LandingURL: &v.landingURL, UTM: utmOf(v.landingURL), TrackedBy: "link", Status: db.ReferralStatusVisit,
+		Visitor: v.visitor, LandingURL: &v.landingURL, UTM: utmOf(v.landingURL), TrackedBy: db.TrackedByLink, Status: db.ReferralStatusVisit,
 		ExpiresAt: u.Now.Days(v.cookieDays), CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	u.Record(event.Subject{ProgramID: v.programID, PartnerID: v.partnerID, ID: r.ID}, events.ReferralCreated(api.ReferralCreatedData{

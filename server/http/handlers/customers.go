@@ -188,16 +188,16 @@ func newCustomer(u *work.Unit, b *api.CustomerCreate, a attribution) db.Customer
 	k := db.Customer{
 		ID: ident.New(ident.Customer), OrgID: u.OrgID, ProgramID: b.ProgramID, PartnerID: &a.partner.ID, ClickID: b.ClickID,
 		ExternalCustomerID: b.ExternalCustomerID, Email: b.Email, Name: b.Name, Identifier: b.Identifier, Status: db.CustomerStatusLead,
-		CouponID: a.couponID, Processor: new("api"), TrackedBy: "api", LeadAt: u.Now, Metadata: metadata.Stored(b.Metadata), CreatedAt: u.Now, UpdatedAt: u.Now,
+		CouponID: a.couponID, Processor: new("api"), TrackedBy: db.TrackedByAPI, LeadAt: u.Now, Metadata: metadata.Stored(b.Metadata), CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if b.Status != nil {
 		k.Status = db.CustomerStatus(*b.Status)
 	}
 	switch {
 	case a.click != nil:
-		k.TrackedBy, k.LinkID = "link", a.click.LinkID
+		k.TrackedBy, k.LinkID = db.TrackedByLink, a.click.LinkID
 	case a.couponID != nil:
-		k.TrackedBy = "coupon"
+		k.TrackedBy = db.TrackedByCoupon
 	}
 	if a.referral != nil {
 		k.ReferralID = &a.referral.ID
@@ -315,7 +315,7 @@ func reassign(ctx context.Context, u *work.Unit, k *db.Customer, partnerID strin
 		return err
 	}
 	before := k.PartnerID
-	k.PartnerID, k.TrackedBy = &partnerID, "manual"
+	k.PartnerID, k.TrackedBy = &partnerID, db.TrackedByManual
 	k.ReferralID, k.LinkID, k.CouponID, k.ClickID = nil, nil, nil, nil
 	return auditlog.Record(ctx, u, auditlog.Entry{
 		ProgramID: k.ProgramID, Action: "customer.reassigned", TargetID: k.ID,

@@ -161,7 +161,7 @@ func paramOf(b *api.LinkCreate, p db.Program) string {
 // ones included, may be used again (decisions, 43, 44 and 74).
 func (s *Server) claimValue(ctx context.Context, u *work.Unit, l db.Link) error {
 	claimed, err := queries.TrackingValueClaim(ctx, u.DB(), db.TrackingValueClaimParams{
-		OrgID: l.OrgID, ProgramID: l.ProgramID, Value: l.ValueKey, Kind: "link", PartnerID: l.PartnerID, LinkID: &l.ID,
+		OrgID: l.OrgID, ProgramID: l.ProgramID, Value: l.ValueKey, Kind: db.TrackingKindLink, PartnerID: l.PartnerID, LinkID: &l.ID,
 	})
 	if err != nil || claimed > 0 {
 		return err
@@ -170,7 +170,7 @@ func (s *Server) claimValue(ctx context.Context, u *work.Unit, l db.Link) error 
 	if err != nil {
 		return err
 	}
-	if held.Kind == "handle" && held.PartnerID == l.PartnerID {
+	if held.Kind == db.TrackingKindHandle && held.PartnerID == l.PartnerID {
 		return nil
 	}
 	return s.valueTaken(ctx, u, held)

@@ -110,7 +110,7 @@ func newProgram(u *work.Unit, b *api.ProgramCreate) (db.Program, error) {
 	p := db.Program{
 		ID: ident.New(ident.Program), OrgID: u.OrgID, Name: b.Name, ProductName: b.Name, WebsiteURL: b.WebsiteURL,
 		Currency: currency, Status: db.ProgramStatusActive, TermsURL: b.TermsURL, CookieDays: 30, URLParams: []string{"ref"},
-		HoldingPeriodDays: 30, PayoutTerm: "net_30", PayoutMethods: distinct(texts(b.PayoutMethods)), BlockSelfReferrals: true,
+		HoldingPeriodDays: 30, PayoutTerm: db.PayoutTermNet30, PayoutMethods: distinct(texts(b.PayoutMethods)), BlockSelfReferrals: true,
 		BlockedCountries: countries(b.BlockedCountries), Processor: new("api"), CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if b.URLParams != nil {
@@ -179,7 +179,7 @@ func patchProgram(p *db.Program, b *api.ProgramUpdate) {
 	change(&p.CommissionOnNetRevenue, b.CommissionOnNetRevenue)
 	change(&p.HoldingPeriodDays, b.HoldingPeriodDays)
 	change(&p.MinPayoutMinor, b.MinPayoutMinor)
-	change(&p.PayoutTerm, (*string)(b.PayoutTerm))
+	change(&p.PayoutTerm, (*db.PayoutTerm)(b.PayoutTerm))
 	change(&p.BlockSelfReferrals, b.BlockSelfReferrals)
 	change(&p.RequireTaxForms, b.RequireTaxForms)
 	if b.BlockedCountries != nil {

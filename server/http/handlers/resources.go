@@ -68,7 +68,7 @@ func (s *Server) CreateResource(ctx context.Context, r api.CreateResourceRequest
 		return nil, err
 	}
 	row := db.Resource{
-		ID: ident.New(ident.Resource), OrgID: p.OrgID, ProgramID: p.ID, Kind: "link", Title: b.Title, URL: b.URL, Folder: b.Folder,
+		ID: ident.New(ident.Resource), OrgID: p.OrgID, ProgramID: p.ID, Kind: db.ResourceKindLink, Title: b.Title, URL: b.URL, Folder: b.Folder,
 		GroupIds: distinct(b.GroupIds), TagIds: distinct(b.TagIds), Published: b.Published == nil || *b.Published, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if row.Published {
@@ -114,7 +114,7 @@ func (s *Server) UpdateResource(ctx context.Context, r api.UpdateResourceRequest
 	if err != nil {
 		return nil, err
 	}
-	if b.URL != nil && row.Kind == "file" {
+	if b.URL != nil && row.Kind == db.ResourceKindFile {
 		return nil, problem.Invalid("url", "The url of a file does not change; only links have one of their own.")
 	}
 	if err := patchResource(ctx, u, &row, b); err != nil {

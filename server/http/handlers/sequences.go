@@ -6,7 +6,6 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/ident"
-	"rail/server/outbound/sequence"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
@@ -79,7 +78,7 @@ func (s *Server) CreateSequence(ctx context.Context, r api.CreateSequenceRequest
 		return nil, err
 	}
 	row := db.Sequence{
-		ID: ident.New(ident.Sequence), OrgID: p.OrgID, ProgramID: p.ID, Name: b.Name, Status: db.SequenceStatusActive, Trigger: string(b.Trigger),
+		ID: ident.New(ident.Sequence), OrgID: p.OrgID, ProgramID: p.ID, Name: b.Name, Status: db.SequenceStatusActive, Trigger: db.SequenceTrigger(b.Trigger),
 		TriggerDays: b.TriggerDays, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if err := queries.SequenceInsert(ctx, u.Later(), db.SequenceInsertParams(row)); err != nil {
@@ -99,7 +98,7 @@ func (s *Server) CreateSequence(ctx context.Context, r api.CreateSequenceRequest
 // checkTriggerDays asks for days of an idle sequence, and of no other
 // (decisions, 154).
 func checkTriggerDays(b *api.SequenceCreate) error {
-	switch idle := b.Trigger == sequence.Idle; {
+	switch idle := b.Trigger == api.SequenceTriggerIdle; {
 	case idle && b.TriggerDays == nil:
 		return problem.On("trigger_days", problem.ParameterMissing, "trigger_days is required for the trigger idle.")
 	case !idle && b.TriggerDays != nil:
@@ -111,7 +110,7 @@ func checkTriggerDays(b *api.SequenceCreate) error {
 // noteTrigger keeps the program's note on first commissions true. It looks once it
 // has the program's lock, and so sees what whoever had it before has written.
 func noteTrigger(ctx context.Context, u *work.Unit, row db.Sequence) error {
-	if row.Trigger != sequence.FirstCommission {
+	if row.Trigger != db.SequenceTriggerFirstCommission {
 		return nil
 	}
 	if _, err := queries.ProgramLock(ctx, u.Tx, db.ProgramLockParams{ID: row.ProgramID, OrgID: row.OrgID}); err != nil {

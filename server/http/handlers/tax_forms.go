@@ -74,7 +74,7 @@ func (s *Server) RetrieveTaxFormStatus(ctx context.Context, r api.RetrieveTaxFor
 func (s *Server) CreateTaxFormStatus(ctx context.Context, r api.CreateTaxFormStatusRequestObject) (api.CreateTaxFormStatusResponseObject, error) {
 	u, b := work.From(ctx), r.Body
 	f := db.TaxFormStatus{
-		ID: ident.New(ident.TaxForm), OrgID: u.OrgID, PartnerID: b.PartnerID, Type: string(b.Type), Status: db.TaxFormState(b.Status),
+		ID: ident.New(ident.TaxForm), OrgID: u.OrgID, PartnerID: b.PartnerID, Type: db.TaxFormType(b.Type), Status: db.TaxFormState(b.Status),
 		EntityType: b.EntityType, CountryCode: opt.Upper(b.CountryCode), SignedAt: b.SignedAt, ExpiresAt: b.ExpiresAt, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if err := datesOf(&f, u.Now); err != nil {
@@ -132,7 +132,7 @@ func supersede(ctx context.Context, u *work.Unit, f db.TaxFormStatus) error {
 	p := db.TaxFormSupersedeParams{UpdatedAt: u.Now, ProgramID: f.ProgramID, OrgID: f.OrgID, PartnerID: f.PartnerID}
 	switch f.Status {
 	case db.TaxFormStateRequired, db.TaxFormStateNotRequired:
-		p.Type = &f.Type
+		p.Type = (*string)(&f.Type)
 	case db.TaxFormStateSubmitted:
 	case db.TaxFormStateExpired:
 		return queries.TaxFormRunOut(ctx, u.Later(), db.TaxFormRunOutParams{

@@ -197,7 +197,7 @@ func (r *recording) toFacts() rules.Facts {
 			IsFirstSale: !r.history.HasSales, Metadata: r.Metadata, OccurredAt: r.OccurredAt,
 		},
 		Customer: rules.CustomerFacts{
-			ConvertedAt: k.ConvertedAt, LeadAt: &k.LeadAt, TrackedBy: k.TrackedBy, CouponID: k.CouponID, LinkID: k.LinkID,
+			ConvertedAt: k.ConvertedAt, LeadAt: &k.LeadAt, TrackedBy: string(k.TrackedBy), CouponID: k.CouponID, LinkID: k.LinkID,
 			Identifier: k.Identifier, Metadata: k.Metadata, Country: opt.OrNil(r.who.ClickCountry),
 		},
 		Partner: rules.PartnerFacts{GroupID: r.who.PartnerGroupID, TagIDs: r.who.TagIds, CountryCode: r.who.PartnerCountry},
@@ -331,9 +331,9 @@ func (r *recording) write(ctx context.Context, u *work.Unit) (db.Sale, error) {
 	if err != nil {
 		return sale, err
 	}
-	sale.ActivityOutcome, sale.Warnings = string(api.SaleActivityOutcomeCommissionCreated), []byte("[]")
+	sale.ActivityOutcome, sale.Warnings = db.SaleOutcomeCommissionCreated, []byte("[]")
 	if warning != nil {
-		sale.ActivityOutcome = string(api.SaleActivityOutcomeSaleRecorded)
+		sale.ActivityOutcome = db.SaleOutcomeSaleRecorded
 		if sale.Warnings, err = json.Marshal([]api.SaleWarning{*warning}); err != nil {
 			return sale, err
 		}

@@ -54,7 +54,7 @@ func (s Signup) facts() rules.Facts {
 	return rules.Facts{
 		ProgramCurrency: s.ProgramCurrency,
 		Customer: rules.CustomerFacts{
-			LeadAt: &k.LeadAt, TrackedBy: k.TrackedBy, CouponID: k.CouponID, LinkID: k.LinkID, Identifier: k.Identifier,
+			LeadAt: &k.LeadAt, TrackedBy: string(k.TrackedBy), CouponID: k.CouponID, LinkID: k.LinkID, Identifier: k.Identifier,
 			Metadata: k.Metadata, Country: s.ClickCountry,
 		},
 		Partner: rules.PartnerFacts{ID: *k.PartnerID, GroupID: s.PartnerGroupID, CountryCode: s.PartnerCountry},

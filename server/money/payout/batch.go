@@ -23,7 +23,7 @@ type Order struct {
 }
 
 // terms are the days from the period's end to the day on which payouts are due.
-var terms = map[string]int{"net_15": 15, "net_30": 30, "net_60": 60}
+var terms = map[db.PayoutTerm]int{db.PayoutTermNet15: 15, db.PayoutTermNet30: 30, db.PayoutTermNet60: 60}
 
 // month is the first day of the period's month, which makes a batch idempotent.
 func (o Order) month() time.Time {

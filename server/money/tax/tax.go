@@ -19,28 +19,22 @@ import (
 
 var queries = db.New()
 
-// Form types.
-const (
-	w9     = "w9"     // US persons
-	w8ben  = "w8ben"  // other people
-	w8bene = "w8bene" // other companies
-)
-
-// FormOf is the form that a partner must hand in.
-func FormOf(country, company *string) string {
+// FormOf is the form that a partner must hand in: one for US persons, one for other
+// companies and one for other people.
+func FormOf(country, company *string) db.TaxFormType {
 	switch {
 	case country != nil && *country == "US":
-		return w9
+		return db.TaxFormTypeW9
 	case company != nil:
-		return w8bene
+		return db.TaxFormTypeW8bene
 	}
-	return w8ben
+	return db.TaxFormTypeW8ben
 }
 
 // Expiry is when a form of a type runs out: a W-9 never, a W-8 on the last
 // moment of the third calendar year after it was signed.
-func Expiry(form string, signed clock.Time) *clock.Time {
-	if form == w9 {
+func Expiry(form db.TaxFormType, signed clock.Time) *clock.Time {
+	if form == db.TaxFormTypeW9 {
 		return nil
 	}
 	end := clock.At(time.Date(signed.Year()+4, 1, 1, 0, 0, 0, 0, time.UTC).Add(-time.Millisecond))
@@ -76,7 +70,7 @@ func askMissing(ctx context.Context, tx *pgtx.Tx, org, program string, now clock
 	for _, m := range missing {
 		p.Ids = append(p.Ids, ident.New(ident.TaxForm))
 		p.PartnerIds = append(p.PartnerIds, m.ID)
-		p.Types = append(p.Types, FormOf(m.CountryCode, m.CompanyName))
+		p.Types = append(p.Types, string(FormOf(m.CountryCode, m.CompanyName)))
 	}
 	return queries.TaxFormsRequire(ctx, tx.Later(), p)
 }
@@ -114,10 +108,10 @@ func AskOne(ctx context.Context, tx pgtx.DBTX, p db.Partner, now clock.Time) err
 	return require(ctx, tx, p.OrgID, p.ProgramID, p.ID, FormOf(p.CountryCode, p.CompanyName), now)
 }
 
-func require(ctx context.Context, tx pgtx.DBTX, org, program, partner, form string, now clock.Time) error {
+func require(ctx context.Context, tx pgtx.DBTX, org, program, partner string, form db.TaxFormType, now clock.Time) error {
 	return queries.TaxFormsRequire(ctx, tx, db.TaxFormsRequireParams{
 		OrgID: org, ProgramID: program, CreatedAt: now, Ids: []string{ident.New(ident.TaxForm)},
-		PartnerIds: []string{partner}, Types: []string{form},
+		PartnerIds: []string{partner}, Types: []string{string(form)},
 	})
 }
 

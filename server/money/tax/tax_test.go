@@ -20,11 +20,11 @@ var now = clock.At(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
 
 func TestFormOf(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "w9", tax.FormOf(new("US"), nil))
-	require.Equal(t, "w9", tax.FormOf(new("US"), new("Ada Ltd")))
-	require.Equal(t, "w8bene", tax.FormOf(new("GB"), new("Ada Ltd")))
-	require.Equal(t, "w8ben", tax.FormOf(new("GB"), nil))
-	require.Equal(t, "w8ben", tax.FormOf(nil, nil))
+	require.Equal(t, db.TaxFormTypeW9, tax.FormOf(new("US"), nil))
+	require.Equal(t, db.TaxFormTypeW9, tax.FormOf(new("US"), new("Ada Ltd")))
+	require.Equal(t, db.TaxFormTypeW8bene, tax.FormOf(new("GB"), new("Ada Ltd")))
+	require.Equal(t, db.TaxFormTypeW8ben, tax.FormOf(new("GB"), nil))
+	require.Equal(t, db.TaxFormTypeW8ben, tax.FormOf(nil, nil))
 }
 
 func TestExpiry(t *testing.T) {

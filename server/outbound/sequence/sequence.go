@@ -17,13 +17,6 @@ import (
 	"rail/server/postgres/pgtx"
 )
 
-// The triggers.
-const (
-	Approved        = "approved"
-	Idle            = "idle"
-	FirstCommission = "first_commission"
-)
-
 const (
 	// batch bounds the partners that advance in one transaction.
 	batch = 200
@@ -38,7 +31,7 @@ var queries = db.New()
 // Welcome enrols a partner who has just become active.
 func Welcome(ctx context.Context, tx pgtx.DBTX, p db.Partner, now clock.Time) error {
 	return queries.SequenceEnrol(ctx, tx, db.SequenceEnrolParams{
-		PartnerID: p.ID, Now: now, ProgramID: p.ProgramID, OrgID: p.OrgID, Trigger: Approved,
+		PartnerID: p.ID, Now: now, ProgramID: p.ProgramID, OrgID: p.OrgID, Trigger: db.SequenceTriggerApproved,
 	})
 }
 

@@ -17,7 +17,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 var now = clock.At(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
 
 // two writes a sequence of two mails, the second two days after the first.
-func two(t *testing.T, pool *pgxpool.Pool, trigger string, days *int64) {
+func two(t *testing.T, pool *pgxpool.Pool, trigger db.SequenceTrigger, days *int64) {
 	t.Helper()
 	require.NoError(t, db.New().SequenceInsert(t.Context(), pool, db.SequenceInsertParams{
 		ID: "seq_1", OrgID: "org_1", ProgramID: "prg_1", Name: "S", Status: db.SequenceStatusActive, Trigger: trigger,
@@ -50,7 +50,7 @@ func TestSteps(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
 	pgtest.Program(t, pool, 3)
-	two(t, pool, Approved, nil)
+	two(t, pool, db.SequenceTriggerApproved, nil)
 	for _, id := range []string{"part_1", "part_1", "part_2", "part_3"} {
 		require.NoError(t, Welcome(t.Context(), pool, partner(id), now))
 	}
@@ -75,7 +75,7 @@ func TestPaused(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
 	pgtest.Program(t, pool, 1)
-	two(t, pool, FirstCommission, nil)
+	two(t, pool, db.SequenceTriggerFirstCommission, nil)
 	require.NoError(t, Welcome(t.Context(), pool, partner("part_1"), now))
 	require.NoError(t, Run(t.Context(), pool, now))
 	require.Empty(t, mailed(t, pool))
@@ -95,7 +95,7 @@ func TestIdle(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
 	pgtest.Program(t, pool, 2)
-	two(t, pool, Idle, new(int64(30)))
+	two(t, pool, db.SequenceTriggerIdle, new(int64(30)))
 	exec(t, pool, `INSERT INTO clicks (id, org_id, program_id, partner_id, param, created_at)
 		VALUES ('clk_1', 'org_1', 'prg_1', 'part_2', 'ref', '2026-08-20Z')`)
 	require.NoError(t, Run(t.Context(), pool, now))

@@ -107,7 +107,7 @@ func submit(ctx context.Context, u *work.Unit, p db.Partner, answers json.RawMes
 	}
 	a := db.Application{
 		ID: ident.New(ident.Application), OrgID: p.OrgID, ProgramID: p.ProgramID, GroupID: p.GroupID, PartnerID: &p.ID,
-		Email: p.Email, Answers: answers, Source: new("api"), Status: db.ApplicationStatusPending,
+		Email: p.Email, Answers: answers, Source: new(db.ApplicationSourceAPI), Status: db.ApplicationStatusPending,
 		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: a.ID}

@@ -93,6 +93,6 @@ func takeHandle(ctx context.Context, u *work.Unit, p *db.Partner, handle *string
 // claimHandle takes the handle for the partner, which must be written before.
 func claimHandle(ctx context.Context, u *work.Unit, p db.Partner) error {
 	return queries.TrackingValueInsert(ctx, u.Later(), db.TrackingValueInsertParams{
-		OrgID: p.OrgID, ProgramID: p.ProgramID, Value: p.Handle, Kind: "handle", PartnerID: p.ID,
+		OrgID: p.OrgID, ProgramID: p.ProgramID, Value: p.Handle, Kind: db.TrackingKindHandle, PartnerID: p.ID,
 	})
 }
