@@ -183,7 +183,7 @@ func tryPartner(auth, base string, p db.Program, partner db.Partner) []string {
 // showcase returns the active partner of a program who earned the most of its
 // currency: there is something to see in the portal.
 func showcase(ctx context.Context, d *database, p db.Program) (best db.Partner, found bool, err error) {
-	active := "active"
+	active := string(db.PartnerStatusActive)
 	partners, err := queries.PartnerPage(ctx, d.pool, db.PartnerPageParams{
 		ProgramID: p.ID, OrgID: p.OrgID, Status: &active, Lim: 100,
 	})

@@ -7,22 +7,21 @@ import (
 	"rail/gen/events"
 )
 
-// What partners may see of events: the types, and the members of the data that
-// are hidden from them, such as who a customer is. The description says both.
-var (
-	partnerTypes []string
-	hidden       = map[string][]string{}
-)
+// partnerTypes are the types that partners may see, and hidden the members of the
+// data that they do not, such as who a customer is. The description says both.
+var partnerTypes, hidden = partnersView(events.Catalogue)
 
-func init() {
-	for _, t := range events.Catalogue {
+func partnersView(catalogue []events.Type) (visible []string, without map[string][]string) {
+	without = map[string][]string{}
+	for _, t := range catalogue {
 		if t.PartnerVisible {
-			partnerTypes = append(partnerTypes, string(t.Type))
+			visible = append(visible, string(t.Type))
 		}
 		if len(t.HiddenFromPartners) > 0 {
-			hidden[string(t.Type)] = t.HiddenFromPartners
+			without[string(t.Type)] = t.HiddenFromPartners
 		}
 	}
+	return visible, without
 }
 
 // PartnerVisible reports whether partners may receive events of a type.

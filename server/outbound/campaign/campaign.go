@@ -44,7 +44,7 @@ func Start(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) (db.
 // statuses are those of the audience.
 func statuses(c db.Campaign) []string {
 	if len(c.Statuses) == 0 {
-		return []string{"active"}
+		return []string{string(db.PartnerStatusActive)}
 	}
 	return c.Statuses
 }

@@ -24,7 +24,7 @@ type result struct {
 	lease   lease
 	d       db.WebhookNextRow
 	outcome Outcome
-	status  string
+	status  db.DeliveryStatus
 	next    clock.Time
 	at      clock.Time // when it ended
 	done    chan verdict
@@ -108,7 +108,7 @@ func (s *Sender) sendOne(ctx context.Context, client *Client, l lease, d db.Webh
 		s.Log.Error("webhooks: the secret does not open", "endpoint", l.endpoint, "error", err)
 		return verdict{}
 	}
-	r := result{lease: l, d: d, status: "delivered", done: make(chan verdict, 1)}
+	r := result{lease: l, d: d, status: db.DeliveryStatusDelivered, done: make(chan verdict, 1)}
 	r.outcome = client.Send(context.WithoutCancel(ctx), Message{
 		URL: d.URL, EventID: d.EventID, DeliveryID: d.ID, Type: d.EventType, RequestID: d.RequestID, Attempt: int(d.Attempts) + 1,
 		Body: []byte(d.Body), Secrets: secrets,
@@ -116,9 +116,9 @@ func (s *Sender) sendOne(ctx context.Context, client *Client, l lease, d db.Webh
 	if r.at = s.Clock.Now(); r.outcome.Err != "" {
 		var again bool
 		if r.next, again = Next(int(d.Attempts)+1, now); again {
-			r.status = "retrying"
+			r.status = db.DeliveryStatusRetrying
 		} else {
-			r.status = "failed"
+			r.status = db.DeliveryStatusFailed
 		}
 	}
 	s.results <- r
@@ -206,7 +206,7 @@ func (s *Sender) storeAll(ctx context.Context, batch []result) map[string]db.Web
 		}
 	}
 	for _, r := range batch {
-		if _, ok := held[r.d.ID]; ok && r.status == "failed" {
+		if _, ok := held[r.d.ID]; ok && r.status == db.DeliveryStatusFailed {
 			if err := s.judge(ctx, r); err != nil {
 				s.Log.Error("webhooks: turning off", "endpoint", r.lease.endpoint, "error", err)
 			}
@@ -219,7 +219,7 @@ func (s *Sender) storeAll(ctx context.Context, batch []result) map[string]db.Web
 func (s *Sender) store(ctx context.Context, batch []result) (map[string]db.WebhookResultsRow, error) {
 	p := db.WebhookResultsParams{Owner: s.owner}
 	for _, r := range batch {
-		p.Ids, p.Tokens, p.Statuses = append(p.Ids, r.d.ID), append(p.Tokens, r.lease.token), append(p.Statuses, r.status)
+		p.Ids, p.Tokens, p.Statuses = append(p.Ids, r.d.ID), append(p.Tokens, r.lease.token), append(p.Statuses, string(r.status))
 		p.Attempts, p.ResponseCodes = append(p.Attempts, r.d.Attempts+1), append(p.ResponseCodes, int32(r.outcome.Code)) //nolint:gosec // three digits
 		p.Errors, p.Durations = append(p.Errors, r.outcome.Err), append(p.Durations, r.outcome.Took.Milliseconds())
 		p.Attempted, p.Next, p.Finished = append(p.Attempted, clock.At(r.outcome.Start)), append(p.Next, r.next), append(p.Finished, r.at)
