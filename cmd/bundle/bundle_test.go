@@ -111,3 +111,48 @@ func TestEveryOperationHasTheDefaults(t *testing.T) {
 		}
 	}
 }
+
+// TestEvents: of what an event has of its own, its webhook, its body, the lists of
+// types and bodies and the catalogue are made.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"openapi.yaml": `{paths: {/types: {get: {operationId: types, security: [], responses: {'200': {description: Yes.,
+  x-list: !events [], x-count: !events 0}}}}}, components: {}, webhooks: {$ref: './webhooks.yaml'},
+  x-defaults: {codes: codes.yaml, coded: {}, webhook: {schemas: ./schemas/events.yaml, tags: [Events], security: [],
+  example: {id: evt_1, created_at: now, request: req_1}, responses: {'200': {description: Taken.}}}}}`,
+		"codes.yaml":     "{}\n",
+		"responses.yaml": "{}\n",
+		"webhooks.yaml": `{egg.laid: {summary: An egg, description: It is there., x-partner-visible: true, data: {size: 3}},
+  egg.sold: {summary: Gone, description: It is not., schema: Sold, data: {}, request: run_1}}`,
+		"schemas/events.yaml": `{x-event: {description: 'A {type}.', data: {$ref: '#/{schema}'}},
+  EventType: {enum: []}, Event: {oneOf: [], discriminator: {mapping: {}}},
+  EggLaidData: {type: object}, Sold: {type: object}}`,
+		"schemas/errors.yaml": "ErrorEnvelope: {type: object}\n",
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	out := filepath.Join(dir, "bundle.json")
+	require.NoError(t, run(filepath.Join(dir, "openapi.yaml"), out))
+	text, err := os.ReadFile(out)
+	require.NoError(t, err)
+	var flat bytes.Buffer
+	require.NoError(t, json.Compact(&flat, text))
+	for _, want := range []string{
+		`"egg.laid":{"post":{"operationId":"onEggLaid","summary":"An egg","description":"It is there.",` +
+			`"x-partner-visible":true,"tags":["Events"],"security":[],"requestBody":{"required":true,` +
+			`"content":{"application/json":` +
+			`{"schema":{"$ref":"#/components/schemas/EggLaidEvent"},"examples":{"ok":{"value":{"id":"evt_1","type":"egg.laid",` +
+			`"created_at":"now","data":{"size":3},"request":{"id":"req_1"}}}}}}}`,
+		`"EggLaidEvent":{"description":"A egg.laid.","data":{"$ref":"#/components/schemas/EggLaidData"}}`,
+		`"EggSoldEvent":{"description":"A egg.sold.","data":{"$ref":"#/components/schemas/Sold"}}`,
+		`"data":{},"request":{"id":"run_1"}`,
+		`{"object":"webhook_event_type","type":"egg.sold","description":"It is not.","partner_eligible":false,` +
+			`"example":{"id":"evt_1",`,
+		`"x-count":2`,
+	} {
+		require.Contains(t, flat.String(), want)
+	}
+}

@@ -6,7 +6,8 @@
 // folder (schemas/partners.yaml) or the base name (responses.yaml) of FILE; a
 // referenced path item is put in its place. What every operation has in common
 // (headers, refusals) stands once, under x-defaults of the root, and is laid
-// over the operations here, so that no operation can forget it.
+// over the operations here, so that no operation can forget it. The same goes for
+// events: webhooks.yaml has what each has of its own.
 package main
 
 import (
