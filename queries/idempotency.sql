@@ -1,4 +1,5 @@
--- The record of an Idempotency-Key is written in the transaction of its work.
+-- The record of an Idempotency-Key is written in the transaction of its work. Work
+-- during which none is open commits a claim before it: a record with the status 102.
 
 -- name: IdempotencyLock :one
 -- IdempotencyLock is a statement of its own: the row must be read after the
@@ -13,6 +14,10 @@ INSERT INTO idempotency_keys (org_id, key, fingerprint, status, body, created_at
 VALUES (@org_id, @key, @fingerprint, @status, @body, @created_at)
 ON CONFLICT (org_id, key) DO UPDATE
 SET fingerprint = excluded.fingerprint, status = excluded.status, body = excluded.body, created_at = excluded.created_at;
+
+-- name: IdempotencyRelease :exec
+-- IdempotencyRelease gives up a claim that no answer follows.
+DELETE FROM idempotency_keys WHERE org_id = @org_id AND key = @key AND status = 102;
 
 -- name: IdempotencyPurge :execrows
 -- IdempotencyPurge removes at most lim expired records.

@@ -60,7 +60,7 @@ UPDATE webhook_endpoints SET secret = @secret, previous_secret = @previous_secre
 SELECT t.org_id, t.key, t.body FROM idempotency_keys t WHERE (t.org_id, t.key) > (@after_org::text, @after_key::text) ORDER BY t.org_id, t.key LIMIT @lim;
 
 -- name: IdempotencyReseal :exec
-UPDATE idempotency_keys SET body = @body WHERE org_id = @org_id AND key = @key;
+UPDATE idempotency_keys SET body = @body WHERE org_id = @org_id AND key = @key AND body = @was;
 
 -- name: APIKeyRevoke :execrows
 UPDATE api_keys SET revoked_at = @revoked_at WHERE id = @id AND revoked_at IS NULL;

@@ -45,7 +45,8 @@ type IdempotencyLockParams struct {
 	Key   string
 }
 
-// The record of an Idempotency-Key is written in the transaction of its work.
+// The record of an Idempotency-Key is written in the transaction of its work. Work
+// during which none is open commits a claim before it: a record with the status 102.
 // IdempotencyLock is a statement of its own: the row must be read after the
 // lock is held, in a later snapshot.
 func (q *Queries) IdempotencyLock(ctx context.Context, db DBTX, arg IdempotencyLockParams) (bool, error) {
@@ -100,5 +101,20 @@ func (q *Queries) IdempotencyPut(ctx context.Context, db DBTX, arg IdempotencyPu
 		arg.Body,
 		arg.CreatedAt,
 	)
+	return err
+}
+
+const idempotencyRelease = `-- name: IdempotencyRelease :exec
+DELETE FROM idempotency_keys WHERE org_id = $1 AND key = $2 AND status = 102
+`
+
+type IdempotencyReleaseParams struct {
+	OrgID string
+	Key   string
+}
+
+// IdempotencyRelease gives up a claim that no answer follows.
+func (q *Queries) IdempotencyRelease(ctx context.Context, db DBTX, arg IdempotencyReleaseParams) error {
+	_, err := db.Exec(ctx, idempotencyRelease, arg.OrgID, arg.Key)
 	return err
 }

@@ -193,17 +193,23 @@ func (q *Queries) APIKeyUsed(ctx context.Context, db DBTX, arg APIKeyUsedParams)
 }
 
 const idempotencyReseal = `-- name: IdempotencyReseal :exec
-UPDATE idempotency_keys SET body = $1 WHERE org_id = $2 AND key = $3
+UPDATE idempotency_keys SET body = $1 WHERE org_id = $2 AND key = $3 AND body = $4
 `
 
 type IdempotencyResealParams struct {
 	Body  []byte
 	OrgID string
 	Key   string
+	Was   []byte
 }
 
 func (q *Queries) IdempotencyReseal(ctx context.Context, db DBTX, arg IdempotencyResealParams) error {
-	_, err := db.Exec(ctx, idempotencyReseal, arg.Body, arg.OrgID, arg.Key)
+	_, err := db.Exec(ctx, idempotencyReseal,
+		arg.Body,
+		arg.OrgID,
+		arg.Key,
+		arg.Was,
+	)
 	return err
 }
 

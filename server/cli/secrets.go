@@ -169,7 +169,9 @@ func (r *resealing) responses(ctx context.Context) error {
 			org, key = row.OrgID, row.Key
 			fresh, changed, err := r.again(row.Body, middleware.IdempotencyPlace(org, key))
 			if err == nil && changed {
-				err = queries.IdempotencyReseal(ctx, r.d.pool, db.IdempotencyResealParams{Body: fresh, OrgID: org, Key: key})
+				err = queries.IdempotencyReseal(ctx, r.d.pool, db.IdempotencyResealParams{
+					Body: fresh, OrgID: org, Key: key, Was: row.Body,
+				})
 			}
 			if err != nil {
 				return err

@@ -40,6 +40,10 @@ type queryParam struct {
 	commas     bool // a list of one text, such as status=due,paid
 }
 
+// waits reports whether an operation waits for somebody else's server. No
+// transaction is open meanwhile, and the work has the longer for it.
+func (r *route) waits() bool { return r.ID == "pingWebhookEndpoint" }
+
 // LoadDocument reads the description. It fails when an operation declares neither
 // a scope nor that it is public, or names a scope that does not exist: a server
 // must not start with an operation that nobody closed.

@@ -15,6 +15,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"rail/gen/db"
+	"rail/server/clock"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
@@ -25,6 +26,16 @@ const HeaderIdempotencyKey = "Idempotency-Key"
 
 // replay is how long a key replays its first response.
 const replay = work.Replay
+
+const (
+	// inFlight is the status of a claim that is committed before its answer.
+	inFlight = http.StatusProcessing
+	// claimTerm is how long such a claim holds its key, where its server has ended
+	// meanwhile: longer than the work may take.
+	claimTerm = 30 * time.Second
+	// releaseTimeout bounds giving a claim up when the request's time is over.
+	releaseTimeout = time.Second
+)
 
 const (
 	// smallAnswer is the largest answer, as it is kept, that is not counted: the work
@@ -41,6 +52,8 @@ var queries = db.New()
 type record struct {
 	org, key    string
 	fingerprint []byte
+	ahead       bool // its claim is committed before the work begins
+	held        bool // the claim is committed, and no answer yet
 }
 
 // newRecord returns the claim of a POST that carries a key, or nil.
@@ -52,7 +65,7 @@ func (f *Front) newRecord(c echo.Context, s *state) (*record, error) {
 	if len(given) > 1 || !printable(given[0]) {
 		return nil, problem.Invalid(HeaderIdempotencyKey, "Idempotency-Key must be one key of 1 to 255 printable ASCII characters.")
 	}
-	return &record{org: s.key.OrgID, key: given[0], fingerprint: fingerprint(c, s)}, nil
+	return &record{org: s.key.OrgID, key: given[0], fingerprint: fingerprint(c, s), ahead: s.route.waits()}, nil
 }
 
 // ActsOnKey reports whether what an operation does, it does to the API key that
@@ -92,6 +105,49 @@ func fingerprint(c echo.Context, s *state) []byte {
 	return h.Sum(nil)
 }
 
+// take takes the key for work in tx, once, or returns the stored response of the
+// first request.
+func (f *Front) take(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *record) (*buffered, error) {
+	switch {
+	case r.held:
+		return nil, nil //nolint:nilnil // claimed by an attempt before
+	case r.ahead:
+		return f.claimAhead(ctx, c, r)
+	}
+	return f.claim(ctx, tx, c, r)
+}
+
+// claimAhead takes the key in a transaction of its own, for work during which none
+// is open, or returns the stored response of the first request. A crash before the
+// answer leaves the claim behind, for as long as claimTerm.
+func (f *Front) claimAhead(ctx context.Context, c echo.Context, r *record) (stored *buffered, err error) {
+	err = pgtx.Within(ctx, f.Pool, func(tx *pgtx.Tx) error {
+		if stored, err = f.claim(ctx, tx, c, r); err != nil || stored != nil {
+			return err
+		}
+		none, err := f.Keeper.Seal(nil, IdempotencyPlace(r.org, r.key))
+		if err != nil {
+			return err
+		}
+		return put(ctx, tx.Later(), r, inFlight, none, stateOf(c).now)
+	})
+	r.held = err == nil && stored == nil
+	return stored, err
+}
+
+// release gives up a claim that no answer followed, as if the key were new. Where
+// the database does not hear of it, the claim ends by itself.
+func (f *Front) release(ctx context.Context, r *record) {
+	if r == nil || !r.held {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	if err := queries.IdempotencyRelease(ctx, f.Pool, db.IdempotencyReleaseParams{OrgID: r.org, Key: r.key}); err != nil {
+		f.Log.Warn("An Idempotency-Key stays claimed for a while.", "org_id", r.org, "error", err)
+	}
+}
+
 // claim takes the key for this transaction, in one round trip with its BEGIN,
 // or returns the stored response of the first request. The lock vanishes with
 // the connection, so that a crash leaves nothing behind.
@@ -111,15 +167,15 @@ func (f *Front) claim(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *recor
 	if err := pgtx.First(errs); err != nil {
 		return nil, err
 	}
-	if !errors.Is(errs[1], pgx.ErrNoRows) {
+	found := !errors.Is(errs[1], pgx.ErrNoRows)
+	switch {
+	case found && row.Status != inFlight:
 		return f.replay(c, r, row)
-	}
-	if !locked {
+	case !locked, found && row.CreatedAt.After(s.now.Add(-claimTerm)):
 		e := problem.New(problem.IdempotencyInProgress, "The first request with this Idempotency-Key is still running.")
 		e.RetryAfter = 1
 		return nil, e
 	}
-	tx.Savepoint()
 	return nil, nil //nolint:nilnil // claimed: there is nothing to replay
 }
 
@@ -150,8 +206,12 @@ func (f *Front) keep(ctx context.Context, work *work.Unit, r *record, out *buffe
 			return err
 		}
 	}
-	return queries.IdempotencyPut(ctx, work.Later(), db.IdempotencyPutParams{
-		OrgID: r.org, Key: r.key, Fingerprint: r.fingerprint, Status: int32(out.status), Body: sealed, CreatedAt: work.Now,
+	return put(ctx, work.Later(), r, out.status, sealed, work.Now)
+}
+
+func put(ctx context.Context, to pgtx.DBTX, r *record, status int, sealed []byte, at clock.Time) error {
+	return queries.IdempotencyPut(ctx, to, db.IdempotencyPutParams{
+		OrgID: r.org, Key: r.key, Fingerprint: r.fingerprint, Status: int32(status), Body: sealed, CreatedAt: at,
 	})
 }
 

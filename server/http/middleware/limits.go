@@ -46,7 +46,7 @@ func (f *Front) limits(next echo.HandlerFunc) echo.HandlerFunc {
 			s.unread = err
 		}
 		s.body = body
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), f.timeout(c.Request().URL.Path))
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), f.timeout(s.route))
 		defer cancel()
 		r := c.Request().WithContext(ctx)
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -68,8 +68,8 @@ func (s *state) maxBody() int64 {
 
 // timeout is that of the work, or what a receiver's answer to a ping may take
 // on top of it.
-func (f *Front) timeout(path string) time.Duration {
-	if strings.HasSuffix(path, "/ping") {
+func (f *Front) timeout(r *route) time.Duration {
+	if r.waits() {
 		return f.Timeout + webhook.Deadline
 	}
 	return f.Timeout

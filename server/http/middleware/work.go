@@ -26,7 +26,9 @@ func (b *buffered) Write(p []byte) (int, error) { return b.body.Write(p) }
 
 // work runs the handler (step 12). A read gets the pool; a write gets one
 // transaction that holds its changes, its events and its idempotency record,
-// and its response leaves only after the commit.
+// and its response leaves only after the commit. An operation that waits for
+// somebody else's server claims its key in a transaction before that one, which
+// then begins when the wait is over.
 func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
@@ -40,6 +42,7 @@ func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
+		defer f.release(ctx, record)
 		var out *buffered
 		err = work.Retry(ctx, func() (err error) {
 			out, err = f.attempt(c, next, base, record)
@@ -70,9 +73,10 @@ func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, base *work.Unit, 
 	}
 	defer tx.Rollback()
 	if r != nil {
-		if stored, err := f.claim(ctx, tx, c, r); err != nil || stored != nil {
+		if stored, err := f.take(ctx, tx, c, r); err != nil || stored != nil {
 			return stored, err
 		}
+		tx.Savepoint()
 	}
 	u := base.WithTx(tx)
 	out, p, err := f.capture(c, next, u)
@@ -98,6 +102,9 @@ func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, base *work.Unit, 
 	}
 	if err := tx.Commit(ctx); err != nil {
 		return nil, err
+	}
+	if r != nil {
+		r.held = false
 	}
 	if done {
 		u.Committed()

@@ -1,0 +1,109 @@
+package handlers_test
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/harness/apitest"
+)
+
+// hanging has receivers wait until answer is called, or the test ends.
+func (h hooked) hanging(t *testing.T) (answer func()) {
+	t.Helper()
+	gate := make(chan struct{})
+	answer = sync.OnceFunc(func() { close(gate) })
+	t.Cleanup(answer)
+	h.sink.Answer = func(http.ResponseWriter, apitest.Received) { <-gate }
+	return answer
+}
+
+// ping sends a test to an endpoint, with an Idempotency-Key where one is given.
+func (h hooked) ping(endpoint string, key ...string) apitest.Answer {
+	var headers []string
+	if len(key) > 0 {
+		headers = []string{"Idempotency-Key", key[0]}
+	}
+	return h.s.Do("POST", "/v1/webhook_endpoints/"+endpoint+"/ping", h.s.Key, nil, headers...)
+}
+
+// TestPingHoldsNoTransaction: while a receiver takes its time, no session of the
+// database has a transaction open. A key is in flight meanwhile, and afterwards
+// gives the one answer again.
+func TestPingHoldsNoTransaction(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	bare, keyed := h.endpoint("/bare").String("id"), h.endpoint("/keyed").String("id")
+	answer := h.hanging(t)
+	answers := make(chan apitest.Answer, 1)
+	go h.ping(bare)
+	go func() { answers <- h.ping(keyed, "k") }()
+	open := func() (n int) {
+		require.NoError(t, h.s.Pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL`).Scan(&n))
+		return n
+	}
+	h.sink.Wait(t, "/bare", 1)
+	h.sink.Wait(t, "/keyed", 1)
+	require.Eventually(t, func() bool { return open() == 0 }, 5*time.Second, time.Millisecond)
+	require.Equal(t, "1", h.s.Refused(409, "idempotency_in_progress", "", h.ping(keyed, "k")).Header.Get("Retry-After"))
+	other := h.s.Do("POST", "/v1/webhook_endpoints/"+keyed, h.s.Key, M{"enabled": false}, "Idempotency-Key", "k")
+	h.s.Refused(409, "idempotency_in_progress", "", other)
+	answer()
+
+	first := h.s.Must(200, <-answers)
+	again := h.s.Must(200, h.ping(keyed, "k"))
+	require.Equal(t, "true", again.Header.Get("Idempotent-Replayed"))
+	require.Equal(t, string(first.Raw), string(again.Raw))
+	require.Len(t, h.sink.Got("/keyed"), 1)
+	require.Equal(t, first.String("id"), h.log(keyed)[0].String("id"))
+	h.s.Refused(422, "idempotency_key_reused", "Idempotency-Key", h.ping(bare, "k"))
+}
+
+// TestPingRace: of many at once with one key, one pings.
+func TestPingRace(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	id := h.endpoint("/in").String("id")
+	answer := h.hanging(t)
+	const many = 8
+	answers := make(chan apitest.Answer, many)
+	for range many {
+		go func() { answers <- h.ping(id, "k") }()
+	}
+	for range many - 1 {
+		h.s.Refused(409, "idempotency_in_progress", "", <-answers)
+	}
+	answer()
+	h.s.Must(200, <-answers)
+	require.Len(t, h.sink.Got("/in"), 1)
+	require.Len(t, h.log(id), 1)
+}
+
+// TestClaimOfACrash: a key whose server ended before the answer is free again
+// after half a minute; one whose request was not answered for good, at once.
+func TestClaimOfACrash(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	id := h.endpoint("/in").String("id")
+	first := h.s.Must(200, h.ping(id, "k"))
+	_, err := h.s.Pool.Exec(t.Context(), "UPDATE idempotency_keys SET status = 102")
+	require.NoError(t, err)
+	h.s.Clock.Advance(29 * time.Second)
+	h.s.Refused(409, "idempotency_in_progress", "", h.ping(id, "k"))
+	h.s.Clock.Advance(time.Second)
+	second := h.s.Must(200, h.ping(id, "k"))
+	require.NotEqual(t, first.String("id"), second.String("id"))
+	require.Equal(t, string(second.Raw), string(h.ping(id, "k").Raw))
+	require.Len(t, h.sink.Got("/in"), 2)
+
+	h.s.Refused(404, "resource_not_found", "", h.ping("whe_0", "none"))
+	require.Equal(t, "true", h.ping("whe_0", "none").Header.Get("Idempotent-Replayed"))
+	reader := *h.s
+	reader.Key = h.s.NewKey(h.s.Org, true, "read")
+	require.Equal(t, 403, hooked{earner{&reader, h.program}, h.sink}.ping(id, "scope").Status)
+	h.s.Must(200, h.ping(id, "scope"))
+}
