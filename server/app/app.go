@@ -105,10 +105,10 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	a.echo.HideBanner, a.echo.HidePort = true, true
 	keys := auth.NewStore(pool, keeper, c)
 	members := &partner.Service{Keeper: keeper, Mail: mails.Outbox}
+	endpoints := &webhook.Endpoints{Keeper: keeper, Guard: guard, Service: cfg.ServiceName, Wake: a.sender.Wake}
 	server := handlers.New(handlers.Options{
 		Keys: keys, Keeper: keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, HoldOnHighRisk: cfg.HoldOnHighRisk,
-		Guard: guard, ServiceName: cfg.ServiceName,
-		Wake: a.sender.Wake, Mail: mails.Outbox, Partners: members,
+		Mail: mails.Outbox, Webhooks: endpoints, Partners: members,
 	})
 	path := middleware.New(middleware.Options{
 		Pool: pool, Keys: keys, Keeper: keeper, Clock: c, Document: document, Log: log,
@@ -128,7 +128,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	path.Beyond("/r/:slug", links.Forward)
 	partners, err := portal.New(portal.Options{
 		Server: server, Partners: members, Document: document, Pool: pool, Clock: c, Address: path.ClientAddress,
-		Plan: cfg.Plan(), Wake: a.sender.Wake,
+		Plan: cfg.Plan(), Wake: a.sender.Wake, Service: cfg.ServiceName, Webhooks: endpoints,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("portal: %w", err)

@@ -26,19 +26,13 @@ type Options struct {
 	// Partners has the rules of who takes part in a program.
 	Partners *partner.Service
 	// Mail takes the mails that changes cause; nil for none.
-	Mail *mail.Outbox
-	// Guard judges the addresses of webhook endpoints; ServiceName is in their
-	// User-Agent.
-	Guard       *webhook.Guard
-	ServiceName string
-	// Wake tells the webhook sender that there is work.
-	Wake func()
+	Mail     *mail.Outbox
+	Webhooks *webhook.Endpoints
 }
 
 // Server implements the generated strict-server interface.
 type Server struct {
 	Options
-	pings pings
 }
 
 // New returns the operations.
@@ -48,13 +42,7 @@ func New(o Options) *Server {
 	if o.ShortURL == "" {
 		o.ShortURL = o.BaseURL + "/r"
 	}
-	if o.Guard == nil {
-		o.Guard = webhook.NewGuard(nil, false, o.BaseURL)
-	}
-	if o.Wake == nil {
-		o.Wake = func() {}
-	}
-	return &Server{Options: o, pings: pings{atWork: map[string]int{}}}
+	return &Server{Options: o}
 }
 
 var _ api.StrictServerInterface = (*Server)(nil)

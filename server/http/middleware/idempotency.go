@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/labstack/echo/v4"

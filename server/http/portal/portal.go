@@ -37,6 +37,8 @@ type Options struct {
 	Partners *partner.Service
 	Document *middleware.Document
 	Pool     *pgxpool.Pool
+	Webhooks *webhook.Endpoints
+	Service  string // the product's name
 	Clock    clock.Clock
 	Address  func(echo.Context) string // the visitor's address, behind proxies too
 	// Plan is the limits of organizations that have none of their own.

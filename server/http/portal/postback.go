@@ -9,9 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	gen "rail/gen/api"
 	"rail/gen/db"
-	"rail/server/opt"
 	"rail/server/outbound/webhook"
 	"rail/server/problem"
 	"rail/server/program/partner"
@@ -36,7 +34,7 @@ type postbackPage struct {
 	Form       formState
 	Enabled    bool
 	Secret     string // shown once
-	Deliveries []gen.WebhookDelivery
+	Deliveries []db.WebhookLogRow
 }
 
 func postback(v *visit) error {
@@ -54,7 +52,9 @@ func (v *visit) showPostback(status int, page postbackPage) error {
 // postbackPage is the page with what is stored of one endpoint, the first where
 // none is named. Another's is as absent as one that never was.
 func (v *visit) postbackPage(id string) (postbackPage, error) {
-	found, err := queries.PortalEndpoints(v.ctx(), v.portal.Pool, db.PortalEndpointsParams{ProgramID: v.program.ID, OrgID: v.partner.OrgID, PartnerID: v.partner.ID})
+	found, err := queries.PortalEndpoints(v.ctx(), v.portal.Pool, db.PortalEndpointsParams{
+		ProgramID: v.program.ID, OrgID: v.partner.OrgID, PartnerID: v.partner.ID,
+	})
 	if err != nil {
 		return postbackPage{}, err
 	}
@@ -71,22 +71,29 @@ func (v *visit) postbackPage(id string) (postbackPage, error) {
 	page.Current, page.Enabled = e, e.Enabled
 	page.Form.Values = map[string]string{"url": e.URL}
 	page.choose(e.EventTypes)
-	log, err := v.portal.Server.ListWebhookDeliveries(v.reading(), gen.ListWebhookDeliveriesRequestObject{ID: e.ID})
-	if err != nil {
-		return page, err
-	}
-	page.Deliveries = log.(gen.ListWebhookDeliveries200JSONResponse).Data
-	return page, nil
+	page.Deliveries, err = webhook.Log(v.ctx(), v.unit(), e.ID)
+	return page, err
 }
 
 // meanings are the types in words for partners, where the description's are
 // about the API.
 var meanings = map[string]string{
-	"referral.created": "somebody came by your link", "referral.lead": "a visitor of yours signed up", "referral.converted": "a referral paid for the first time",
-	"referral.deleted": "a referral was taken back", "commission.created": "you earned, or money was taken back", "commission.updated": "a commission changed its state or amount",
-	"commission.paid": "a commission was paid", "commission.voided": "an unpaid commission fell away", "commission.deleted": "a commission was removed",
-	"payout.created": "a payout was made ready", "payout.updated": "a payout changed its state", "payout.due": "a payout's day has come", "payout.paid": "a payout was sent",
-	"payout.failed": "a payout did not arrive", "payout.not_eligible": "a payout cannot be made yet", "payout.deleted": "a payout was withdrawn; its money is due again",
+	"referral.created":    "somebody came by your link",
+	"referral.lead":       "a visitor of yours signed up",
+	"referral.converted":  "a referral paid for the first time",
+	"referral.deleted":    "a referral was taken back",
+	"commission.created":  "you earned, or money was taken back",
+	"commission.updated":  "a commission changed its state or amount",
+	"commission.paid":     "a commission was paid",
+	"commission.voided":   "an unpaid commission fell away",
+	"commission.deleted":  "a commission was removed",
+	"payout.created":      "a payout was made ready",
+	"payout.updated":      "a payout changed its state",
+	"payout.due":          "a payout's day has come",
+	"payout.paid":         "a payout was sent",
+	"payout.failed":       "a payout did not arrive",
+	"payout.not_eligible": "a payout cannot be made yet",
+	"payout.deleted":      "a payout was withdrawn; its money is due again",
 }
 
 // choose lists the types that a postback may take; none chosen means all.
@@ -94,7 +101,8 @@ func (p *postbackPage) choose(chosen []string) {
 	p.Types = nil
 	for _, t := range webhook.Catalogue() {
 		if t.PartnerEligible {
-			p.Types = append(p.Types, eventChoice{t.Type, cmp.Or(meanings[t.Type], t.Description), slices.Contains(chosen, t.Type)})
+			about := cmp.Or(meanings[t.Type], t.Description)
+			p.Types = append(p.Types, eventChoice{t.Type, about, slices.Contains(chosen, t.Type)})
 		}
 	}
 }
@@ -108,11 +116,7 @@ func savePostback(v *visit) error {
 		page.Form.Errors = fieldErrors{"": "You have a postback already."}
 		return v.showPostback(http.StatusUnprocessableEntity, page)
 	}
-	types := make([]gen.EventType, 0, len(v.form["event_types"]))
-	for _, t := range v.form["event_types"] {
-		types = append(types, gen.EventType(t))
-	}
-	secret := ""
+	types, secret := append([]string{}, v.form["event_types"]...), ""
 	if page.Current == nil {
 		secret, err = v.addPostback(v.value("url"), types)
 	} else {
@@ -144,22 +148,23 @@ func (v *visit) showSecret(id, secret string) error {
 }
 
 // addPostback adds the one postback that a partner makes here.
-func (v *visit) addPostback(url string, types []gen.EventType) (secret string, err error) {
-	body := gen.WebhookEndpointCreate{ProgramID: v.program.ID, PartnerID: &v.partner.ID, URL: url, EventTypes: types}
-	if err := v.portal.Document.ValidateBody("WebhookEndpointCreate", &body); err != nil {
+func (v *visit) addPostback(url string, types []string) (secret string, err error) {
+	body := map[string]any{"program_id": v.program.ID, "partner_id": v.partner.ID, "url": url, "event_types": types}
+	if err := v.portal.Document.ValidateBody("WebhookEndpointCreate", body); err != nil {
 		return "", err
 	}
 	err = v.write(func(ctx context.Context) error {
 		if err := v.noPostback(ctx); err != nil {
 			return err
 		}
-		out, err := v.portal.Server.CreateWebhookEndpoint(ctx, gen.CreateWebhookEndpointRequestObject{Body: &body})
+		e, made, err := v.portal.Webhooks.Create(ctx, work.From(ctx), webhook.NewEndpoint{
+			ProgramID: v.program.ID, PartnerID: &v.partner.ID, URL: url, EventTypes: types,
+		})
 		if err != nil {
 			return err
 		}
-		e := out.(gen.CreateWebhookEndpoint201JSONResponse)
-		secret = opt.Value(e.Secret)
-		return v.audit(ctx, "webhook_endpoint.created", e.ID, nil, sketch(e.URL, e.EventTypes, e.Enabled))
+		secret = made
+		return v.audit(ctx, "webhook_endpoint.created", e.ID, nil, sketch(e))
 	})
 	return secret, err
 }
@@ -167,38 +172,43 @@ func (v *visit) addPostback(url string, types []gen.EventType) (secret string, e
 // noPostback makes sure, past the program's lock, that the form was not sent twice.
 func (v *visit) noPostback(ctx context.Context) error {
 	u := work.From(ctx)
-	if _, err := queries.ProgramLock(ctx, u.DB(), db.ProgramLockParams{ID: v.program.ID, OrgID: v.partner.OrgID}); err != nil {
+	lock := db.ProgramLockParams{ID: v.program.ID, OrgID: v.partner.OrgID}
+	if _, err := queries.ProgramLock(ctx, u.DB(), lock); err != nil {
 		return err
 	}
-	n, err := queries.WebhookEndpointsHeld(ctx, u.DB(), db.WebhookEndpointsHeldParams{ProgramID: v.program.ID, OrgID: v.partner.OrgID, PartnerID: &v.partner.ID})
+	n, err := queries.WebhookEndpointsHeld(ctx, u.DB(), db.WebhookEndpointsHeldParams{
+		ProgramID: v.program.ID, OrgID: v.partner.OrgID, PartnerID: &v.partner.ID,
+	})
 	if err == nil && n > 0 {
 		err = problem.New(problem.WebhookEndpointLimit, "You have a postback already.")
 	}
 	return err
 }
 
-func (v *visit) updatePostback(e *db.WebhookEndpoint, url string, types []gen.EventType, enabled bool) error {
-	body := gen.WebhookEndpointUpdate{URL: &url, EventTypes: types}
+func (v *visit) updatePostback(e *db.WebhookEndpoint, url string, types []string, enabled bool) error {
+	to := webhook.EndpointChange{URL: &url, EventTypes: types}
 	if enabled != e.Enabled { // turned on again, its failures count anew
-		body.Enabled = &enabled
+		to.Enabled = &enabled
 	}
-	if err := v.portal.Document.ValidateBody("WebhookEndpointUpdate", &body); err != nil {
+	body := map[string]any{"url": url, "event_types": types}
+	if err := v.portal.Document.ValidateBody("WebhookEndpointUpdate", body); err != nil {
 		return err
 	}
 	return v.write(func(ctx context.Context) error {
-		out, err := v.portal.Server.UpdateWebhookEndpoint(ctx, gen.UpdateWebhookEndpointRequestObject{ID: e.ID, Body: &body})
+		now, err := v.portal.Webhooks.Update(ctx, work.From(ctx), e.ID, to)
 		if err != nil {
 			return err
 		}
-		now := out.(gen.UpdateWebhookEndpoint200JSONResponse)
-		return v.audit(ctx, "webhook_endpoint.updated", e.ID, sketch(e.URL, e.EventTypes, e.Enabled), sketch(now.URL, now.EventTypes, now.Enabled))
+		return v.audit(ctx, "webhook_endpoint.updated", e.ID, sketch(*e), sketch(now))
 	})
 }
 
-func sketch[S ~string](url string, types []S, enabled bool) map[string]any {
-	return map[string]any{"url": url, "event_types": types, "enabled": enabled}
+// sketch is what the audit log tells of an endpoint.
+func sketch(e db.WebhookEndpoint) map[string]any {
+	return map[string]any{"url": e.URL, "event_types": e.EventTypes, "enabled": e.Enabled}
 }
 
+// audit notes what the partner did.
 func (v *visit) audit(ctx context.Context, action, target string, before, after any) error {
 	return partner.AuditSelf(ctx, work.From(ctx), v.partner, action, target, before, after)
 }
@@ -219,11 +229,11 @@ func rotatePostback(v *visit) error {
 	}
 	secret := ""
 	err = v.write(func(ctx context.Context) error {
-		out, err := v.portal.Server.RotateWebhookEndpointSecret(ctx, gen.RotateWebhookEndpointSecretRequestObject{ID: page.Current.ID})
+		_, made, err := v.portal.Webhooks.Rotate(ctx, work.From(ctx), page.Current.ID)
 		if err != nil {
 			return err
 		}
-		secret = opt.Value(out.(gen.RotateWebhookEndpointSecret200JSONResponse).Secret)
+		secret = made
 		return v.audit(ctx, "webhook_endpoint.secret_rotated", page.Current.ID, nil, nil)
 	})
 	if err != nil {
@@ -237,13 +247,14 @@ func pingPostback(v *visit) error {
 	if err != nil {
 		return err
 	}
-	for _, d := range page.Deliveries {
+	for _, row := range page.Deliveries {
+		d := row.WebhookDelivery
 		if left := betweenTests - v.now.Sub(d.CreatedAt.Time); d.IsTest && left > 0 {
 			return v.tooMany(page)
 		}
 	}
 	err = v.write(func(ctx context.Context) error {
-		_, err := v.portal.Server.PingWebhookEndpoint(ctx, gen.PingWebhookEndpointRequestObject{ID: page.Current.ID})
+		_, err := v.portal.Webhooks.Ping(ctx, work.From(ctx), page.Current.ID, "")
 		return err
 	})
 	var refused *problem.Error
@@ -269,10 +280,10 @@ func deletePostback(v *visit) error {
 	}
 	e := page.Current
 	err = v.write(func(ctx context.Context) error {
-		if _, err := v.portal.Server.DeleteWebhookEndpoint(ctx, gen.DeleteWebhookEndpointRequestObject{ID: e.ID}); err != nil {
+		if err := webhook.Delete(ctx, work.From(ctx), e.ID); err != nil {
 			return err
 		}
-		return v.audit(ctx, "webhook_endpoint.deleted", e.ID, sketch(e.URL, e.EventTypes, e.Enabled), nil)
+		return v.audit(ctx, "webhook_endpoint.deleted", e.ID, sketch(*e), nil)
 	})
 	if err != nil {
 		return err

@@ -111,7 +111,7 @@ func (v *visit) show(status int, name, nav, title string, data any) error {
 
 // note writes a page that only says something. It tells of nobody.
 func (v *visit) note(status int, title, text string) error {
-	return v.render(status, "note", frame{Title: title, Program: v.portal.Server.ServiceName, Data: text})
+	return v.render(status, "note", frame{Title: title, Program: v.portal.Service, Data: text})
 }
 
 // render makes the whole page before anything of it leaves.
