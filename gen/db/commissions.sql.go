@@ -190,7 +190,7 @@ type CommissionInsertParams struct {
 	Kind                CommissionKind
 	AmountMinor         int64
 	RevenueMinor        *int64
-	RateType            *string
+	RateType            *RateType
 	RateValue           *int64
 	Currency            string
 	Status              CommissionStatus

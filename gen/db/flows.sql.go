@@ -231,12 +231,12 @@ type FlowInsertParams struct {
 	Description       *string
 	GroupID           *string
 	PartnerID         *string
-	Trigger           string
-	Action            string
+	Trigger           FlowTrigger
+	Action            FlowAction
 	TargetGroupID     *string
-	RateType          *string
+	RateType          *RateType
 	RateValue         *int64
-	ApprovalMode      string
+	ApprovalMode      ApprovalMode
 	ApprovalDelayDays *int64
 	Priority          int64
 	Status            FlowStatus
@@ -415,12 +415,12 @@ type FlowUpdateParams struct {
 	Description       *string
 	GroupID           *string
 	PartnerID         *string
-	Trigger           string
-	Action            string
+	Trigger           FlowTrigger
+	Action            FlowAction
 	TargetGroupID     *string
-	RateType          *string
+	RateType          *RateType
 	RateValue         *int64
-	ApprovalMode      string
+	ApprovalMode      ApprovalMode
 	ApprovalDelayDays *int64
 	Priority          int64
 	Status            FlowStatus
@@ -468,19 +468,19 @@ type FlowsAskedParams struct {
 	PartnerID  *string
 	CustomerID *string
 	OrgID      string
-	Trigger    string
+	Trigger    FlowTrigger
 }
 
 type FlowsAskedRow struct {
 	ID                string
 	GroupID           *string
 	PartnerID         *string
-	Trigger           string
-	Action            string
+	Trigger           FlowTrigger
+	Action            FlowAction
 	TargetGroupID     *string
-	RateType          *string
+	RateType          *RateType
 	RateValue         *int64
-	ApprovalMode      string
+	ApprovalMode      ApprovalMode
 	ApprovalDelayDays *int64
 	Priority          int64
 	CreatedAt         clock.Time

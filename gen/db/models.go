@@ -147,7 +147,7 @@ type Commission struct {
 	Kind                CommissionKind
 	AmountMinor         int64
 	RevenueMinor        *int64
-	RateType            *string
+	RateType            *RateType
 	RateValue           *int64
 	Currency            string
 	Status              CommissionStatus
@@ -226,12 +226,12 @@ type Flow struct {
 	Description       *string
 	GroupID           *string
 	PartnerID         *string
-	Trigger           string
-	Action            string
+	Trigger           FlowTrigger
+	Action            FlowAction
 	TargetGroupID     *string
-	RateType          *string
+	RateType          *RateType
 	RateValue         *int64
-	ApprovalMode      string
+	ApprovalMode      ApprovalMode
 	ApprovalDelayDays *int64
 	Priority          int64
 	Status            FlowStatus

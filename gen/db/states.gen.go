@@ -277,3 +277,40 @@ const (
 	ActorTypeProcessor ActorType = "processor"
 	ActorTypeImporter  ActorType = "importer"
 )
+
+// FlowTrigger is what flows.trigger can be.
+type FlowTrigger string
+
+// The values of FlowTrigger.
+const (
+	FlowTriggerNewPayment FlowTrigger = "new_payment"
+	FlowTriggerNewSignup  FlowTrigger = "new_signup"
+)
+
+// FlowAction is what flows.action can be.
+type FlowAction string
+
+// The values of FlowAction.
+const (
+	FlowActionGenerateCommission FlowAction = "generate_commission"
+	FlowActionSwitchGroup        FlowAction = "switch_group"
+)
+
+// ApprovalMode is what flows.approval_mode can be.
+type ApprovalMode string
+
+// The values of ApprovalMode.
+const (
+	ApprovalModeImmediate ApprovalMode = "immediate"
+	ApprovalModeAfterDays ApprovalMode = "after_days"
+	ApprovalModeManual    ApprovalMode = "manual"
+)
+
+// RateType is what commissions.rate_type and flows.rate_type can be.
+type RateType string
+
+// The values of RateType.
+const (
+	RateTypePercent RateType = "percent"
+	RateTypeFixed   RateType = "fixed"
+)

@@ -64,8 +64,8 @@ func (s *Server) CreateFlow(ctx context.Context, r api.CreateFlowRequestObject) 
 func newFlow(u *work.Unit, b *api.FlowCreate) (db.Flow, error) {
 	flow := db.Flow{
 		ID: ident.New(ident.Flow), OrgID: u.OrgID, ProgramID: b.ProgramID, Name: b.Name, Description: b.Description, GroupID: b.GroupID,
-		PartnerID: b.PartnerID, Trigger: string(rules.NewPayment), Action: string(rules.GenerateCommission), TargetGroupID: b.TargetGroupID,
-		RateType: (*string)(b.RateType), RateValue: b.RateValue, ApprovalMode: string(rules.ApproveImmediately),
+		PartnerID: b.PartnerID, Trigger: rules.NewPayment, Action: rules.GenerateCommission, TargetGroupID: b.TargetGroupID,
+		RateType: (*db.RateType)(b.RateType), RateValue: b.RateValue, ApprovalMode: rules.ApproveImmediately,
 		ApprovalDelayDays: b.ApprovalDelayDays, Priority: defaultPriority, Status: db.FlowStatusActive, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	setText(&flow.Trigger, b.Trigger)
@@ -140,7 +140,9 @@ func patchFlow(f *db.Flow, b *api.FlowUpdate) {
 	changeOrClear(&f.GroupID, b.GroupID)
 	changeOrClear(&f.PartnerID, b.PartnerID)
 	changeOrClear(&f.TargetGroupID, b.TargetGroupID)
-	changeOrClear(&f.RateType, b.RateType)
+	rateType := (*string)(f.RateType)
+	changeOrClear(&rateType, b.RateType)
+	f.RateType = (*db.RateType)(rateType)
 	changeOrClear(&f.RateValue, b.RateValue)
 	changeOrClear(&f.ApprovalDelayDays, b.ApprovalDelayDays)
 }
@@ -149,19 +151,19 @@ func patchFlow(f *db.Flow, b *api.FlowUpdate) {
 // mode has taken the meaning from: nobody should have to name it to be rid of it.
 func dropMeaningless(f *db.Flow, before db.Flow, b *api.FlowUpdate) {
 	if f.Action != before.Action {
-		if f.Action == string(rules.SwitchGroup) {
+		if f.Action == rules.SwitchGroup {
 			clearUnless(&f.RateType, b.RateType)
 			clearUnless(&f.RateValue, b.RateValue)
 		} else {
 			clearUnless(&f.TargetGroupID, b.TargetGroupID)
 		}
 	}
-	if f.ApprovalMode != before.ApprovalMode && f.ApprovalMode != string(rules.ApproveAfterDays) {
+	if f.ApprovalMode != before.ApprovalMode && f.ApprovalMode != rules.ApproveAfterDays {
 		clearUnless(&f.ApprovalDelayDays, b.ApprovalDelayDays)
 	}
 }
 
-func clearUnless[T any](field **T, given nullable.Nullable[T]) {
+func clearUnless[T, G any](field **T, given nullable.Nullable[G]) {
 	if !given.IsSpecified() {
 		*field = nil
 	}
@@ -360,7 +362,7 @@ func flowWarnings(f api.Flow) []api.FlowWarning {
 // judgeAction demands what the action needs and refuses what it has no use for
 // (decisions, 130 and 131).
 func judgeAction(f db.Flow) *problem.Error {
-	if f.Action == string(rules.SwitchGroup) {
+	if f.Action == rules.SwitchGroup {
 		switch {
 		case f.TargetGroupID == nil:
 			return problem.On("target_group_id", problem.ParameterMissing, "target_group_id is required for the action switch_group.")
@@ -383,11 +385,11 @@ func judgeAction(f db.Flow) *problem.Error {
 }
 
 // judgeRate bounds a rate; the document bounds fixed ones (decisions, 132).
-func judgeRate(f db.Flow, path, rateType string, value int64) *problem.Error {
-	if rateType != string(rules.RatePercent) {
+func judgeRate(f db.Flow, path string, rateType db.RateType, value int64) *problem.Error {
+	if rateType != rules.RatePercent {
 		return nil
 	}
-	if f.Trigger == string(rules.NewSignup) {
+	if f.Trigger == rules.NewSignup {
 		return problem.Invalid(path+"rate_type", "%srate_type must be fixed for the trigger new_signup: there is no amount to take a percentage of.", path)
 	}
 	if value > maxPercent {
@@ -397,7 +399,7 @@ func judgeRate(f db.Flow, path, rateType string, value int64) *problem.Error {
 }
 
 func judgeApproval(f db.Flow) *problem.Error {
-	after := f.ApprovalMode == string(rules.ApproveAfterDays)
+	after := f.ApprovalMode == rules.ApproveAfterDays
 	switch {
 	case after && f.ApprovalDelayDays == nil:
 		return problem.On("approval_delay_days", problem.ParameterMissing, "approval_delay_days is required for the approval mode after_days.")
@@ -408,10 +410,10 @@ func judgeApproval(f db.Flow) *problem.Error {
 }
 
 func judgeBranch(f db.Flow, path string, b api.FlowBranch) *problem.Error {
-	if p := judgeRate(f, path, string(b.RateType), b.RateValue); p != nil {
+	if p := judgeRate(f, path, db.RateType(b.RateType), b.RateValue); p != nil {
 		return p
 	}
-	if _, wrong := rules.ParseConditions(b.Conditions, rules.Trigger(f.Trigger)); wrong != nil {
+	if _, wrong := rules.ParseConditions(b.Conditions, f.Trigger); wrong != nil {
 		param := path + "conditions" + wrong.Path
 		return problem.On(param, problem.InvalidCondition, "%s %s.", param, wrong.Message)
 	}

@@ -40,7 +40,7 @@ func (e earned) write(ctx context.Context, u *work.Unit) error {
 	k := db.Commission{
 		ID: ident.New(ident.Commission), OrgID: u.OrgID, ProgramID: e.programID, PartnerID: e.partnerID, SaleID: e.saleID,
 		CustomerID: &e.customerID, FlowID: &e.choice.FlowID, FlowBranchID: e.choice.BranchID, Kind: db.CommissionKindReferral, AmountMinor: e.amount,
-		RevenueMinor: e.base, RateType: (*string)(&e.rate.RateType), RateValue: &e.rate.RateValue, Currency: e.currency,
+		RevenueMinor: e.base, RateType: &e.rate.RateType, RateValue: &e.rate.RateValue, Currency: e.currency,
 		Status: status, MatureAt: &e.matureAt, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if e.choice.ApprovalMode == rules.ApproveAfterDays && e.choice.ApprovalDelayDays != nil {

@@ -21,7 +21,10 @@ type branch struct {
 
 // version names what the branches of a flow say: equal ones parse alike,
 // whoever wrote them.
-type version struct{ digest, trigger string }
+type version struct {
+	digest  string
+	trigger rules.Trigger
+}
 
 func versionOf(r db.FlowsAskedRow) version { return version{string(r.BranchesDigest), r.Trigger} }
 
@@ -63,7 +66,7 @@ func deciding(rows []db.FlowsAskedRow, f *rules.Facts) []db.FlowsAskedRow {
 		if !rules.Applies(rules.Flow{GroupID: r.GroupID, PartnerID: r.PartnerID}, f.Partner.ID, f.Partner.GroupID) {
 			continue
 		}
-		if rules.Action(r.Action) == rules.GenerateCommission {
+		if r.Action == rules.GenerateCommission {
 			if pays {
 				continue
 			}
@@ -104,7 +107,7 @@ func parse(r db.FlowsAskedRow) ([]rules.Branch, error) {
 	}
 	out := make([]rules.Branch, len(stored))
 	for i, b := range stored {
-		conditions, err := rules.ParseConditions(b.Conditions, rules.Trigger(r.Trigger))
+		conditions, err := rules.ParseConditions(b.Conditions, r.Trigger)
 		if err != nil {
 			return nil, err
 		}
@@ -117,12 +120,12 @@ func toRules(rows []db.FlowsAskedRow, held map[version][]rules.Branch) []rules.F
 	out := make([]rules.Flow, len(rows))
 	for i, r := range rows {
 		out[i] = rules.Flow{
-			ID: r.ID, GroupID: r.GroupID, PartnerID: r.PartnerID, Trigger: rules.Trigger(r.Trigger), Action: rules.Action(r.Action),
-			TargetGroupID: r.TargetGroupID, ApprovalMode: rules.ApprovalMode(r.ApprovalMode), ApprovalDelayDays: r.ApprovalDelayDays,
+			ID: r.ID, GroupID: r.GroupID, PartnerID: r.PartnerID, Trigger: r.Trigger, Action: r.Action,
+			TargetGroupID: r.TargetGroupID, ApprovalMode: r.ApprovalMode, ApprovalDelayDays: r.ApprovalDelayDays,
 			Priority: r.Priority, CreatedAt: r.CreatedAt, Branches: held[versionOf(r)],
 		}
 		if r.RateType != nil && r.RateValue != nil {
-			out[i].RateType, out[i].RateValue = rules.RateType(*r.RateType), *r.RateValue
+			out[i].RateType, out[i].RateValue = *r.RateType, *r.RateValue
 		}
 	}
 	return out

@@ -127,7 +127,7 @@ type recording struct {
 // trip. The later statements see what was committed before the lock was got.
 func (r *recording) read(ctx context.Context, u *work.Unit) error {
 	org := u.OrgID
-	asked := db.FlowsAskedParams{CustomerID: &r.CustomerID, OrgID: org, Trigger: string(rules.NewPayment)}
+	asked := db.FlowsAskedParams{CustomerID: &r.CustomerID, OrgID: org, Trigger: rules.NewPayment}
 	var stored []db.FlowsAskedRow
 	errs := u.Each(ctx,
 		func(tx pgtx.DBTX) error {

@@ -23,7 +23,7 @@ type Signup struct {
 // SignupFlows returns the read of the flows that answer a sign-up with the
 // partner.
 func SignupFlows(u *work.Unit, partnerID string) db.FlowsAskedParams {
-	return db.FlowsAskedParams{PartnerID: &partnerID, OrgID: u.OrgID, Trigger: string(rules.NewSignup)}
+	return db.FlowsAskedParams{PartnerID: &partnerID, OrgID: u.OrgID, Trigger: rules.NewSignup}
 }
 
 // Welcome asks the flows that answer a sign-up: stored is what SignupFlows has

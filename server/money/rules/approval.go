@@ -6,13 +6,13 @@ import (
 )
 
 // ApprovalMode tells how a flow's commissions are approved.
-type ApprovalMode string
+type ApprovalMode = db.ApprovalMode
 
 // The approval modes: at once, by itself after some days, or by hand.
 const (
-	ApproveImmediately ApprovalMode = "immediate"
-	ApproveAfterDays   ApprovalMode = "after_days"
-	ApproveManually    ApprovalMode = "manual"
+	ApproveImmediately = db.ApprovalModeImmediate
+	ApproveAfterDays   = db.ApprovalModeAfterDays
+	ApproveManually    = db.ApprovalModeManual
 )
 
 // InitialStatus returns the state of a new commission: pending where somebody or

@@ -3,35 +3,36 @@ package rules
 import (
 	"cmp"
 
+	"rail/gen/db"
 	"rail/server/clock"
 )
 
 // Trigger is the event that a flow answers.
-type Trigger string
+type Trigger = db.FlowTrigger
 
 // The triggers: a sale, or a customer who signs up.
 const (
-	NewPayment Trigger = "new_payment"
-	NewSignup  Trigger = "new_signup"
+	NewPayment = db.FlowTriggerNewPayment
+	NewSignup  = db.FlowTriggerNewSignup
 )
 
 // Action is what a flow does.
-type Action string
+type Action = db.FlowAction
 
 // The actions: pay a commission, or move the partner to another group.
 const (
-	GenerateCommission Action = "generate_commission"
-	SwitchGroup        Action = "switch_group"
+	GenerateCommission = db.FlowActionGenerateCommission
+	SwitchGroup        = db.FlowActionSwitchGroup
 )
 
 // RateType tells what a rate's value counts: basis points of the base, or minor
 // units of the program's currency.
-type RateType string
+type RateType = db.RateType
 
 // The rate types: basis points of a sale, or minor units of the program's currency.
 const (
-	RatePercent RateType = "percent"
-	RateFixed   RateType = "fixed"
+	RatePercent = db.RateTypePercent
+	RateFixed   = db.RateTypeFixed
 )
 
 // Rate is a rate by itself, such as a link's rate_override (decisions, 77).

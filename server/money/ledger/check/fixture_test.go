@@ -133,7 +133,7 @@ func (b *books) earn(k commission, states ...db.CommissionStatus) {
 		ID: k.id, OrgID: orgID, ProgramID: programID, PartnerID: k.partner, Kind: "referral", AmountMinor: k.amount,
 		Currency: "USD", Status: states[0], CreatedAt: now, UpdatedAt: now,
 	}
-	percent, fixed := "percent", "fixed"
+	percent, fixed := db.RateTypePercent, db.RateTypeFixed
 	switch {
 	case k.kind == "clawback":
 		p.Kind = k.kind
