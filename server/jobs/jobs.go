@@ -39,7 +39,7 @@ type Means struct {
 	HoldOnHighRisk bool
 	// FraudMonitoring is whether organizations are swept that do not say so themselves.
 	FraudMonitoring bool
-	// Mail sends what the outbox holds, where a way to send is configured.
+	// Mail sends the mails of the outbox, where a way to send is configured.
 	Mail mail.Sender
 	// RetentionDays is how long events and deliveries are kept; at least 30.
 	RetentionDays int

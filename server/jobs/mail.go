@@ -9,7 +9,7 @@ import (
 	"rail/server/outbound/sequence"
 )
 
-// sendMail sends what the outbox holds.
+// sendMail sends the mails of the outbox.
 func sendMail(m Means) Job {
 	return Job{
 		Name: "send-mail", About: "send the mails of the outbox", Every: 5 * time.Second,

@@ -17,7 +17,7 @@ import (
 // waits long for a row that a job holds.
 const moveBatch = 500
 
-// mature makes approved commissions due when their hold has run.
+// mature makes approved commissions due when their holding period has run.
 func mature(pool *pgxpool.Pool) Job {
 	return Job{
 		Name: "mature-commissions", About: "make approved commissions due when their holding period has run",

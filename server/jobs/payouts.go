@@ -22,7 +22,7 @@ import (
 // made (decisions, 124).
 const batchDelay = 10 * time.Minute
 
-// payoutsDue tells, once, that a payout's day has come.
+// payoutsDue records, once, that a payout's day has come.
 func payoutsDue(pool *pgxpool.Pool) Job {
 	return Job{
 		Name: "payouts-due", About: "tell of pending payouts whose day has come", Every: time.Minute,
@@ -52,7 +52,7 @@ func recordDue(ctx context.Context, u *work.Unit) (n int, err error) {
 // minutes into the month on. What decides is whether the month's automatic run was
 // made, not whether there is a batch: one that somebody asked for may lack partners.
 // Any number of replicas, and a late start, make each run once. A program that fails
-// holds up no other, and is tried again.
+// delays no other, and is tried again.
 func autoPayouts(m Means) Job {
 	return Job{
 		Name: "auto-payouts", About: "make last month's payout batch of programs that want it", Every: time.Minute,
@@ -118,7 +118,7 @@ func sendPayouts(m Means) Job {
 		Every: 10 * time.Second,
 		Run: func(ctx context.Context, now clock.Time) error {
 			if actual := m.Clock.Now(); actual.Before(now.Time) {
-				now = actual // no money moves ahead of its time, whatever the job is told
+				now = actual // no money moves ahead of its time, whatever time the job is given
 			}
 			sender := payout.Sender{
 				Pool: m.Pool, Keeper: m.Keeper, Rails: m.Rails, Mail: m.Outbox, HoldOnHighRisk: m.HoldOnHighRisk,

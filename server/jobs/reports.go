@@ -9,7 +9,7 @@ import (
 )
 
 // sumReports keeps reports fast. A day is summed when it is over, so that this
-// job never runs ahead of the true time, whatever it is told.
+// job never runs ahead of the true time, whatever time it is given.
 func sumReports(m Means) Job {
 	return Job{
 		Name: "sum-reports", About: "sum the days and months that reports are read from", Every: 30 * time.Second,

@@ -13,7 +13,7 @@ import (
 )
 
 // riskSweep makes the risk checks that no request makes, in every program of an
-// organization that is monitored. A program that fails holds up no other.
+// organization that is monitored. A program that fails delays no other.
 func riskSweep(m Means) Job {
 	return Job{
 		Name: "risk-sweep", About: "flag what looks wrong about partners over time", Every: time.Hour,

@@ -87,7 +87,7 @@ func (b *builder) within(least, most time.Duration) time.Duration {
 	return least + time.Duration(b.rnd.Int64N(int64(most-least)))
 }
 
-// past tells whether a moment is over.
+// past reports whether a moment is over.
 func (b *builder) past(t clock.Time) bool { return t.Before(b.now.Time) }
 
 func pick[T any](b *builder, of []T) T { return of[b.rnd.IntN(len(of))] }

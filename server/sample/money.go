@@ -293,7 +293,7 @@ func (b *builder) commissionRow(k *commission) {
 	}
 }
 
-// reached tells whether a moment has come, and came before the end.
+// reached reports whether a moment has come, and came before the end.
 func (b *builder) reached(at, end *clock.Time) bool {
 	return at != nil && b.past(*at) && (end == nil || at.Before(end.Time))
 }

@@ -38,7 +38,7 @@ type coupon struct {
 	created clock.Time
 }
 
-// works tells whether a partner was active at a time.
+// works reports whether a partner was active at a time.
 func (p *partner) works(t clock.Time) bool {
 	return p.joined.Before(t.Time) && (p.status == "active" || p.status == "suspended" && t.Before(p.left.Time))
 }

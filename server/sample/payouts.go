@@ -126,7 +126,7 @@ func (b *builder) outcome(m month, p *payout) {
 	}
 }
 
-// judge tells whether the partner is paid, as a batch does.
+// judge reports whether the partner is paid, as a batch does.
 func (p *payout) judge(owner *partner, m month) bool {
 	var reason, text string
 	switch {

@@ -107,7 +107,7 @@ func (s *Server) record(ctx context.Context, u *work.Unit, v visit) (db.Click, e
 	if click.Param == "" {
 		click.Param = "ref"
 	}
-	if risk.Tells(v.ip) {
+	if risk.Identifies(v.ip) {
 		click.IPHash = s.Keeper.HashIP(v.programID, v.ip)
 	}
 	if err := s.checkClick(ctx, u, v); err != nil {

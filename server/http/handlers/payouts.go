@@ -132,7 +132,7 @@ func (s *Server) MarkPayoutPaid(ctx context.Context, r api.MarkPayoutPaidRequest
 	if p, err = payout.Settle(ctx, u, p, pay); err != nil {
 		return nil, err
 	}
-	if err := payout.Tell(ctx, u, s.Mail, p); err != nil {
+	if err := payout.Notify(ctx, u, s.Mail, p); err != nil {
 		return nil, err
 	}
 	one := []api.Payout{toPayout(p, 0)}

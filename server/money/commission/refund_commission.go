@@ -91,7 +91,7 @@ func clawOpen(ctx context.Context, u *work.Unit, k db.Commission, part int64) (*
 	if err != nil || !open {
 		return made, err
 	}
-	return made, payout.Hold(ctx, u, *k.PayoutID, made.ID)
+	return made, payout.Attach(ctx, u, *k.PayoutID, made.ID)
 }
 
 // shrink takes a part off an unpaid commission; the revenue that it is of

@@ -103,7 +103,7 @@ func equal[T comparable](a, b *T) bool {
 	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }
 
-// sameJSON tells whether two documents say the same, in whatever order and spacing.
+// sameJSON reports whether two documents say the same, in whatever order and spacing.
 func sameJSON(a, b []byte) bool {
 	if bytes.Equal(a, b) || a == nil || b == nil {
 		return bytes.Equal(a, b)
@@ -260,7 +260,7 @@ func (r *recording) counters(k db.SaleCustomerCountersRow, p db.SalePartnerCount
 		}
 }
 
-// earns tells whether rules are asked at all (decisions, 48 and 86).
+// earns reports whether rules are asked at all (decisions, 48 and 86).
 func (r *recording) earns() bool {
 	return r.who.Customer.PartnerID != nil && r.who.PartnerStatus == string(db.PartnerStatusActive) &&
 		r.who.Customer.Status != db.CustomerStatusSuspended

@@ -37,10 +37,10 @@ func (o Order) dueAt() clock.Time {
 }
 
 // Generate turns what is due into payouts, one a partner and currency, and
-// returns the month's batch; created tells whether it is new. The call's
+// returns the month's batch; created reports whether it is new. The call's
 // transaction has the first page of partners; what follows is left to Runs. The
 // program must be locked. Partners that have a payout this month are passed over,
-// and those that were not eligible are judged again (decisions, 115 to 122). No
+// and those that were not eligible are evaluated again (decisions, 115 to 122). No
 // money moves.
 //
 // Locks are taken in the order program, run, batch, partners, so that a request
@@ -85,7 +85,7 @@ func (o Order) open(ctx context.Context, u *work.Unit) (db.PayoutBatch, error) {
 	return b, queries.BatchInsert(ctx, u.Later(), db.BatchInsertParams(b))
 }
 
-// join leaves the order to a run that works on the same, and tells whether there
+// join leaves the order to a run that works on the same, and reports whether there
 // is one. The order of one partner is never more than a page.
 func (o Order) join(ctx context.Context, u *work.Unit, b db.PayoutBatch) (bool, error) {
 	if o.PartnerID != nil {

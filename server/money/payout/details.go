@@ -10,7 +10,7 @@ import (
 	"rail/server/secret"
 )
 
-// DetailsHash tells whether two partners of a program are paid to the same place:
+// DetailsHash recognizes that two partners of a program are paid to the same place:
 // a keyed hash of what names the place in the payout details, however it is
 // spelled. Who holds the account, and what the bank is called, name nothing. Empty
 // where the details name no place.
@@ -64,7 +64,7 @@ func place(members map[string]any) []any {
 	return nil
 }
 
-// first is the first member of those names that holds something.
+// first is the first member of those names that is not empty.
 func first(members map[string]any, names []string) string {
 	for _, name := range names {
 		for given, value := range members {

@@ -22,7 +22,7 @@ import (
 	"rail/server/work"
 )
 
-// Formats are the files that there are; each holds the payouts of
+// Formats are the files that there are; each has the payouts of
 // the method of its name.
 var Formats = []string{"paypal", "wise"}
 
@@ -56,7 +56,7 @@ type File struct {
 	HoldOnHighRisk bool
 }
 
-// Written tells what a file has and has not.
+// Written says what a file has and has not.
 type Written struct {
 	Rows  int
 	Again int // of these, how many an earlier file had already
@@ -79,7 +79,7 @@ func (f File) Write(ctx context.Context, u *work.Unit, w io.Writer) (done Writte
 		return done, err
 	}
 	out := csv.NewWriter(w)
-	_ = out.WriteAll(headings[f.Format]) // Error tells
+	_ = out.WriteAll(headings[f.Format]) // Error returns it
 	for after := ""; ; {
 		var rows [][]string
 		err := u.For(f.Batch.OrgID).Within(ctx, func(u *work.Unit) (err error) {
@@ -92,7 +92,7 @@ func (f File) Write(ctx context.Context, u *work.Unit, w io.Writer) (done Writte
 		if err != nil {
 			return done, err
 		}
-		_ = out.WriteAll(rows) // Error tells
+		_ = out.WriteAll(rows) // Error returns it
 		if err := out.Error(); err != nil || after == "" {
 			return done, err
 		}
@@ -209,7 +209,7 @@ func (f File) leaves(p db.PayoutsToFileRow, to string) Left {
 }
 
 // EachInFile does work on each payout of a batch that left in a file and has had no
-// end yet. One that fails holds up no other.
+// end yet. One that fails delays no other.
 func EachInFile(ctx context.Context, pool *pgxpool.Pool, b db.PayoutBatch, work func(db.Payout) error) error {
 	rail := inFile
 	var failed []error
@@ -233,12 +233,12 @@ var addresses = map[string]*regexp.Regexp{
 	"wise":   regexp.MustCompile(`^` + mailbox + `$`),
 }
 
-// Payable tells whether a service, a key of FileLimits, pays to such an address.
+// Payable reports whether a service, a key of FileLimits, pays to such an address.
 func Payable(service, address string) bool { return addresses[service].MatchString(address) }
 
 const mailbox = "[A-Za-z0-9][A-Za-z0-9.!#$%&'*/=?^_`{|}~+-]*@[A-Za-z0-9.-]+"
 
-// details are the members of the payout details that may hold the address.
+// details are the members of the payout details that may be the address.
 var details = map[string][]string{"paypal": {"email", "paypal_email", "payer_id"}, "wise": {"email", "wise_email"}}
 
 func cells(format string, p db.PayoutsToFileRow, email string) []string {

@@ -15,7 +15,7 @@ import (
 const hashBatch = 500
 
 // HashRest hashes payout details that were stored before their hashes were. What
-// does not open is left, and told.
+// does not open is left, and reported.
 func HashRest(ctx context.Context, pool *pgxpool.Pool, keeper *secret.Keeper) error {
 	var failed []error
 	for after := ""; ; {

@@ -22,12 +22,12 @@ const pageSize = 500
 
 // page is what one page of a batch has read. Its partners are locked.
 type page struct {
-	order       Order
-	batch       db.PayoutBatch
-	partners    map[string]db.Partner
-	due         []db.BatchCommissionsRow // by partner and currency
-	present     map[purse]db.Payout      // of this month
-	taxed, held map[string]bool          // who has a valid tax form; who has an open high risk flag
+	order          Order
+	batch          db.PayoutBatch
+	partners       map[string]db.Partner
+	due            []db.BatchCommissionsRow // by partner and currency
+	present        map[purse]db.Payout      // of this month
+	taxed, flagged map[string]bool          // who has a valid tax form; who has an open high risk flag
 }
 
 // purse is what has one payout a month.
@@ -64,7 +64,7 @@ func (o Order) read(ctx context.Context, u *work.Unit, b db.PayoutBatch, partner
 	}
 	var matured, approved []db.Commission
 	var present []db.Payout
-	var taxed, held []string
+	var taxed, flagged []string
 	program, org, first, last := o.Program.ID, u.OrgID, ids[0], ids[len(ids)-1]
 	err := u.Together(ctx,
 		func(tx pgtx.DBTX) (err error) {
@@ -98,7 +98,7 @@ func (o Order) read(ctx context.Context, u *work.Unit, b db.PayoutBatch, partner
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			held, err = queries.RiskHeld(ctx, tx, db.RiskHeldParams{ProgramID: program, OrgID: org, PartnerIds: ids})
+			flagged, err = queries.RiskHeld(ctx, tx, db.RiskHeldParams{ProgramID: program, OrgID: org, PartnerIds: ids})
 			return err
 		})
 	if err != nil {
@@ -107,7 +107,7 @@ func (o Order) read(ctx context.Context, u *work.Unit, b db.PayoutBatch, partner
 	for _, y := range present {
 		p.present[purse{y.PartnerID, y.Currency}] = y
 	}
-	p.taxed, p.held = set(taxed), set(held)
+	p.taxed, p.flagged = set(taxed), set(flagged)
 	if err := ledger.Moved(ctx, u, db.CommissionStatusApproved, matured...); err != nil {
 		return p, err
 	}
@@ -122,7 +122,7 @@ func set(ids []string) map[string]bool {
 	return out
 }
 
-// payouts are the payouts that the page makes or judges again, each with what it
+// payouts are the payouts that the page makes or evaluates again, each with what it
 // collects. What nets to nothing is carried on.
 func (p page) payouts(u *work.Unit) (out []db.Payout, collected [][]string) {
 	o := p.order
@@ -155,7 +155,7 @@ func (p page) write(ctx context.Context, u *work.Unit) error {
 		OrgID: u.OrgID, ProgramID: o.Program.ID, BatchID: p.batch.ID, PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd,
 		DueAt: o.dueAt(), Now: u.Now,
 	}
-	judged := db.PayoutsReevaluateParams{PeriodEnd: o.PeriodEnd, DueAt: o.dueAt(), Now: u.Now, OrgID: u.OrgID}
+	again := db.PayoutsReevaluateParams{PeriodEnd: o.PeriodEnd, DueAt: o.dueAt(), Now: u.Now, OrgID: u.OrgID}
 	attached := db.PayoutsAttachParams{Now: u.Now, OrgID: u.OrgID}
 	payouts, collected := p.payouts(u)
 	if len(payouts) == 0 {
@@ -164,7 +164,7 @@ func (p page) write(ctx context.Context, u *work.Unit) error {
 	for i, y := range payouts {
 		present, known := p.present[purse{y.PartnerID, y.Currency}]
 		if known {
-			judge(&judged, y)
+			reevaluate(&again, y)
 		} else {
 			add(&made, y)
 		}
@@ -173,12 +173,12 @@ func (p page) write(ctx context.Context, u *work.Unit) error {
 				attached.PayoutIds, attached.Ids = append(attached.PayoutIds, y.ID), append(attached.Ids, id)
 			}
 		}
-		tell(u, y, opt.Value(present.Reason))
+		recordOutcome(u, y, opt.Value(present.Reason))
 	}
 	if err := queries.PayoutsInsert(ctx, u.Later(), made); err != nil {
 		return err
 	}
-	if err := queries.PayoutsReevaluate(ctx, u.Later(), judged); err != nil {
+	if err := queries.PayoutsReevaluate(ctx, u.Later(), again); err != nil {
 		return err
 	}
 	return queries.PayoutsAttach(ctx, u.Later(), attached)
@@ -195,7 +195,7 @@ func add(p *db.PayoutsInsertParams, y db.Payout) {
 	p.ReasonTexts = append(p.ReasonTexts, opt.Value(y.ReasonText))
 }
 
-func judge(p *db.PayoutsReevaluateParams, y db.Payout) {
+func reevaluate(p *db.PayoutsReevaluateParams, y db.Payout) {
 	p.Ids = append(p.Ids, y.ID)
 	p.Amounts = append(p.Amounts, y.AmountMinor)
 	p.Statuses = append(p.Statuses, string(y.Status))
@@ -204,9 +204,9 @@ func judge(p *db.PayoutsReevaluateParams, y db.Payout) {
 	p.ReasonTexts = append(p.ReasonTexts, opt.Value(y.ReasonText))
 }
 
-// tell records what became of a payout. That one is not eligible for the reason of
+// recordOutcome records what became of a payout. That one is not eligible for the reason of
 // before is no news.
-func tell(u *work.Unit, y db.Payout, before string) {
+func recordOutcome(u *work.Unit, y db.Payout, before string) {
 	if y.Status == db.PayoutStatusPending {
 		u.Record(about(y), events.PayoutCreated(api.PayoutCreatedData{
 			PayoutID: y.ID, BatchID: y.BatchID, PartnerID: y.PartnerID, AmountMinor: y.AmountMinor, Currency: y.Currency,
@@ -241,7 +241,7 @@ func (p page) verdict(d db.BatchCommissionsRow) (reason, text string) {
 		return "no_payout_method", due + ", but the partner has chosen none of the program's payout methods."
 	case o.Program.RequireTaxForms && !p.taxed[d.PartnerID]:
 		return "tax_form_missing", due + ", but the partner has no valid tax form."
-	case o.HoldOnHighRisk && p.held[d.PartnerID]:
+	case o.HoldOnHighRisk && p.flagged[d.PartnerID]:
 		return "risk_review", due + ", but a high risk flag of the partner is open."
 	}
 	return "", ""

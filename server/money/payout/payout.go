@@ -32,26 +32,26 @@ type Payment struct {
 
 // Settle marks a payout as paid that is pending or failed, or has left in a file:
 // its commissions turn paid, their money moves from due to paid, and the events
-// tell so, payout.paid last. Nobody was paid before there was something to pay.
+// record it, payout.paid last. Nobody was paid before there was something to pay.
 func Settle(ctx context.Context, u *work.Unit, p db.Payout, payment Payment) (db.Payout, error) {
 	if err := markable(p); err != nil {
 		return p, err
 	}
-	held, err := queries.PayoutCommissions(ctx, u.Tx, db.PayoutCommissionsParams{PayoutID: &p.ID, OrgID: p.OrgID})
+	commissions, err := queries.PayoutCommissions(ctx, u.Tx, db.PayoutCommissionsParams{PayoutID: &p.ID, OrgID: p.OrgID})
 	if err != nil {
 		return p, err
 	}
-	for _, k := range held {
+	for _, k := range commissions {
 		if payment.At.Before(k.CreatedAt.Truncate(time.Millisecond)) { // as answers show it
 			return p, problem.Invalid("paid_at", "paid_at lies before the oldest commission of the payout was created, at %s.",
-				held[0].CreatedAt)
+				commissions[0].CreatedAt)
 		}
 	}
-	return pay(ctx, u, p, held, payment)
+	return pay(ctx, u, p, commissions, payment)
 }
 
-// pay writes that a payout has been paid, with what it holds.
-func pay(ctx context.Context, u *work.Unit, p db.Payout, held []db.Commission, payment Payment) (db.Payout, error) {
+// pay writes that a payout has been paid, with its commissions.
+func pay(ctx context.Context, u *work.Unit, p db.Payout, commissions []db.Commission, payment Payment) (db.Payout, error) {
 	p.Status, p.PaidAt, p.ErrorCode, p.ErrorMessage, p.UpdatedAt = db.PayoutStatusPaid, &payment.At, nil, nil, u.Now
 	if payment.Method != nil {
 		p.Method = payment.Method
@@ -69,8 +69,8 @@ func pay(ctx context.Context, u *work.Unit, p db.Payout, held []db.Commission, p
 		db.PayoutSettleParams{UpdatedAt: u.Now, PayoutID: &p.ID, OrgID: p.OrgID}); err != nil {
 		return p, err
 	}
-	moved := make([]ledger.Commission, len(held))
-	for i, k := range held {
+	moved := make([]ledger.Commission, len(commissions))
+	for i, k := range commissions {
 		subject := event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}
 		u.Record(subject, events.CommissionPaid(api.CommissionPaidData{
 			CommissionID: k.ID, PartnerID: k.PartnerID, PayoutID: p.ID, AmountMinor: k.AmountMinor, Currency: k.Currency,
@@ -86,9 +86,9 @@ func pay(ctx context.Context, u *work.Unit, p db.Payout, held []db.Commission, p
 	return p, ledger.Move(ctx, u.Later(), db.CommissionStatusDue, moved...)
 }
 
-// Tell mails the partner that a payout was paid, if the partner wants that
+// Notify mails the partner that a payout was paid, if the partner wants that
 // (decisions, 54).
-func Tell(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout) error {
+func Notify(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout) error {
 	if outbox == nil || !outbox.Configured {
 		return nil
 	}
@@ -99,7 +99,7 @@ func Tell(ctx context.Context, u *work.Unit, outbox *mail.Outbox, p db.Payout) e
 	return outbox.Queue(ctx, u.Later(), p.OrgID, mail.PayoutPaid(partner.Email, p.ID, p.AmountMinor, p.Currency), u.Now)
 }
 
-// Remove deletes a payout that was not paid and is not in flight; what it held
+// Remove deletes a payout that was not paid and is not in flight; what was attached
 // is due again.
 func Remove(ctx context.Context, u *work.Unit, p db.Payout) error {
 	switch p.Status {
@@ -116,9 +116,9 @@ func Remove(ctx context.Context, u *work.Unit, p db.Payout) error {
 	return queries.PayoutDelete(ctx, u.Later(), db.PayoutDeleteParams{ID: p.ID, OrgID: p.OrgID})
 }
 
-// Lower takes an amount out of the open payout that holds a commission, before
+// Lower takes an amount out of the open payout of a commission, before
 // the commission leaves it or shrinks. A payout with nothing left goes, and
-// what else it held is due again (decisions, 100). It tells whether the money
+// what else is attached is due again (decisions, 100). It reports whether the money
 // is out of reach: paid, or in flight.
 func Lower(ctx context.Context, u *work.Unit, payoutID string, amount int64) (outOfReach bool, err error) {
 	p, err := queries.PayoutLock(ctx, u.Tx, db.PayoutLockParams{ID: payoutID, OrgID: u.OrgID})
@@ -139,8 +139,8 @@ func Lower(ctx context.Context, u *work.Unit, payoutID string, amount int64) (ou
 	})
 }
 
-// Enter changes the amount of an open payout by that of a commission that Hold
-// then puts into it. It tells whether the payout is open still: one with nothing
+// Enter changes the amount of an open payout by that of a commission that Attach
+// then puts into it. It reports whether the payout is open still: one with nothing
 // left goes.
 func Enter(ctx context.Context, u *work.Unit, payoutID string, amount int64) (open bool, err error) {
 	p, err := queries.PayoutLock(ctx, u.Tx, db.PayoutLockParams{ID: payoutID, OrgID: u.OrgID})
@@ -155,8 +155,8 @@ func Enter(ctx context.Context, u *work.Unit, payoutID string, amount int64) (op
 	})
 }
 
-// Hold puts a commission that is due into a payout.
-func Hold(ctx context.Context, u *work.Unit, payoutID, commissionID string) error {
+// Attach puts a commission that is due into a payout.
+func Attach(ctx context.Context, u *work.Unit, payoutID, commissionID string) error {
 	return queries.PayoutsAttach(ctx, u.Later(), db.PayoutsAttachParams{
 		PayoutIds: []string{payoutID}, Ids: []string{commissionID}, Now: u.Now, OrgID: u.OrgID,
 	})

@@ -35,7 +35,7 @@ type Rail interface {
 	// Refusal of the first submission ends the payout as failed; any other error,
 	// and every refusal after the first, is tried again.
 	Submit(ctx context.Context, t Transfer) (externalID string, err error)
-	// Status tells how a transfer stands that was submitted.
+	// Status returns how a transfer stands that was submitted.
 	Status(ctx context.Context, t Transfer) (Status, error)
 }
 
@@ -216,7 +216,7 @@ func (s Sender) Paid(ctx context.Context, u *work.Unit, p db.Payout, payment Pay
 		if err != nil {
 			return err
 		}
-		return Tell(ctx, u, s.Mail, p)
+		return Notify(ctx, u, s.Mail, p)
 	})
 }
 
@@ -240,20 +240,20 @@ func (s Sender) transfer(ctx context.Context, p db.Payout) (Transfer, error) {
 	return t, err
 }
 
-// conclude writes the end that a rail tells of.
+// conclude writes the end that a rail reports.
 func (s Sender) conclude(ctx context.Context, u *work.Unit, p db.Payout, status Status) error {
 	return s.end(ctx, u, p, func(u *work.Unit, p db.Payout) error {
 		if status.State != Settled {
 			return fail(ctx, u, p, status)
 		}
-		held, err := queries.PayoutCommissions(ctx, u.Tx, db.PayoutCommissionsParams{PayoutID: &p.ID, OrgID: p.OrgID})
+		commissions, err := queries.PayoutCommissions(ctx, u.Tx, db.PayoutCommissionsParams{PayoutID: &p.ID, OrgID: p.OrgID})
 		if err != nil {
 			return err
 		}
-		if p, err = pay(ctx, u, p, held, Payment{At: u.Now}); err != nil {
+		if p, err = pay(ctx, u, p, commissions, Payment{At: u.Now}); err != nil {
 			return err
 		}
-		return Tell(ctx, u, s.Mail, p)
+		return Notify(ctx, u, s.Mail, p)
 	})
 }
 
@@ -278,7 +278,7 @@ func (s Sender) end(ctx context.Context, u *work.Unit, p db.Payout, write func(*
 }
 
 // fail records what the rail rejected or returned. The payout keeps what it
-// holds: it can be marked as paid, or deleted, which makes all of it due again.
+// has attached: it can be marked as paid, or deleted, which makes all of it due again.
 func fail(ctx context.Context, u *work.Unit, p db.Payout, status Status) error {
 	code, message := clip(status.Code, 255), clip(status.Message, 1000)
 	if code == "" {
@@ -313,7 +313,7 @@ func markable(p db.Payout) error {
 // inFile stands in the place of the rail's name for a payout that left in a file.
 const inFile = "file"
 
-// filed tells whether a payout left in a file and has had no end yet.
+// filed reports whether a payout left in a file and has had no end yet.
 func filed(p db.Payout) bool {
 	return p.Status == db.PayoutStatusProcessing && p.Rail != nil && *p.Rail == inFile
 }

@@ -25,7 +25,7 @@ type Runs struct {
 }
 
 // Finish works until no run is left: a page of each in turn, so that a large
-// program lets the others go on. One that fails holds up no other.
+// program lets the others go on. One that fails delays no other.
 func (r Runs) Finish(ctx context.Context, u *work.Unit) error {
 	failed := map[string]error{}
 	for {
@@ -36,7 +36,7 @@ func (r Runs) Finish(ctx context.Context, u *work.Unit) error {
 	}
 }
 
-// round does a page of each run that has not failed, and tells whether it did any.
+// round does a page of each run that has not failed, and reports whether it did any.
 func (r Runs) round(ctx context.Context, u *work.Unit, failed map[string]error) (worked bool, err error) {
 	for after := ""; ; {
 		runs, err := queries.PayoutRuns(ctx, r.Pool, db.PayoutRunsParams{After: after, Lim: pageSize})

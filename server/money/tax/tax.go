@@ -76,7 +76,7 @@ func askMissing(ctx context.Context, tx *pgtx.Tx, org, program string, now clock
 }
 
 // AskRest asks the partners whom Ask left for later, or who came meanwhile, each
-// program in transactions of its own. One that fails holds up no other.
+// program in transactions of its own. One that fails delays no other.
 func AskRest(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 	var failed []error
 	for after := ""; ; {

@@ -1,6 +1,6 @@
 // Package campaign sends one mail to many partners. Starting a campaign counts
 // who gets it, and writes them down: the first batch at once, a job the others. It
-// then moves them into the outbox a few at a time, so that a pause takes hold at
+// then moves them into the outbox a few at a time, so that a pause takes effect at
 // once, no body is stored a thousand times, and no statement grows with the
 // program.
 package campaign

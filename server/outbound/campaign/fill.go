@@ -35,7 +35,7 @@ func fill(ctx context.Context, pool *pgxpool.Pool, id, org string) error {
 	return nil
 }
 
-// fillSome writes down who of a batch matches, and tells whether there are more.
+// fillSome writes down who of a batch matches, and reports whether there are more.
 // The last one has no end, so that it also forgets partners who are gone.
 func fillSome(ctx context.Context, tx *pgtx.Tx, c db.Campaign) (bool, error) {
 	after := *c.AudienceAfter

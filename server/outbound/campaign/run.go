@@ -24,7 +24,7 @@ const (
 
 // Run starts the campaigns whose time has come, writes audiences down, moves
 // recipients into the outbox and ends campaigns whose last mail is out. Any number
-// of replicas may run it. A campaign that fails holds up no other.
+// of replicas may run it. A campaign that fails delays no other.
 func Run(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 	scheduled, failed := queries.CampaignsScheduled(ctx, pool, &now)
 	for _, c := range scheduled {

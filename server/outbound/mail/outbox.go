@@ -1,4 +1,4 @@
-// Package mail writes mails into the outbox, with the change that they tell of,
+// Package mail writes mails into the outbox, with the change that they announce,
 // and sends them from there: each at most once per recipient and purpose, on any
 // number of replicas and through crashes.
 package mail
@@ -31,10 +31,10 @@ type Outbox struct {
 	Log        *slog.Logger
 }
 
-// Ready tells whether mails can be sent.
+// Ready reports whether mails can be sent.
 func (o *Outbox) Ready() bool { return o != nil && o.Configured }
 
-// Queue writes a mail in the transaction of what it tells.
+// Queue writes a mail in the transaction of what it announces.
 func (o *Outbox) Queue(ctx context.Context, tx pgtx.DBTX, org string, m Message, now clock.Time) error {
 	if !o.Ready() {
 		if o != nil && o.Log != nil {

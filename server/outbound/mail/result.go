@@ -109,7 +109,7 @@ func insist(ctx context.Context, pool *pgxpool.Pool, work func(context.Context, 
 	}
 }
 
-// passing tells whether an error of the database may go away by itself: a lost
+// passing reports whether an error of the database may go away by itself: a lost
 // race, a lock or a statement that took too long, a connection, a fail-over.
 func passing(err error) bool {
 	var pg *pgconn.PgError

@@ -89,7 +89,7 @@ func (f folder) Send(_ context.Context, m *gomail.Msg) error {
 	return m.WriteToFile(filepath.Join(string(f), strings.Trim(m.GetMessageID(), "<>")+".eml"))
 }
 
-// Sender sends what the outbox holds.
+// Sender sends the mails of the outbox.
 type Sender struct {
 	Pool      *pgxpool.Pool
 	Transport Transport
@@ -97,7 +97,7 @@ type Sender struct {
 	Name      string // shown beside the address
 	BaseURL   string // where the pages of mails are reached, without a slash at its end
 	Keeper    *secret.Keeper
-	// Pixel puts a picture into campaigns that tells of their opening.
+	// Pixel puts a picture into campaigns that shows their opening.
 	Pixel bool
 	Clock clock.Clock
 	Log   *slog.Logger
@@ -191,7 +191,7 @@ func (s Sender) send(ctx context.Context, m db.Mail) error {
 	return s.done(ctx, m, failed, err.Error())
 }
 
-// again tells whether a mail has surely not gone and may go later: not after the
+// again reports whether a mail has surely not gone and may go later: not after the
 // server had all of it, and not where the server refuses it for good.
 func again(err error) bool {
 	var refused *gomail.SendError

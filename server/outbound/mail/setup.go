@@ -15,7 +15,7 @@ type Options struct {
 	From    string // address of the sender
 	Name    string // shown beside it
 	BaseURL string // where the service is reached, without a slash at its end
-	Pixel   bool   // whether campaigns tell of their opening
+	Pixel   bool   // whether campaigns show their opening
 	Pool    *pgxpool.Pool
 	Keeper  *secret.Keeper
 	Clock   clock.Clock

@@ -52,14 +52,14 @@ func (m Message) saying(format string, args ...any) Message {
 	return m
 }
 
-// EndpointOff tells the account's owner that an endpoint was turned off.
+// EndpointOff notifies the account's owner that an endpoint was turned off.
 func EndpointOff(to, endpointID, url string, key string) Message {
 	return Message{Purpose: "endpoint_off", Key: key, To: to, Subject: "A webhook endpoint was turned off"}.saying(
 		"The last 20 events sent to the webhook endpoint %s (%s) all failed, over at least five days. It was turned off and gets nothing more.\n\n"+
 			"Turn it on again once the receiver works; events of the last 30 days can be replayed.\n", endpointID, line(url))
 }
 
-// Approved tells an applicant the good news.
+// Approved notifies an applicant of the approval.
 func Approved(to, applicationID, program string) Message {
 	return Message{
 		Purpose: "application_approved", Key: applicationID, To: to, Subject: "Welcome to " + line(program).plain,
@@ -67,7 +67,7 @@ func Approved(to, applicationID, program string) Message {
 		"Your application to the affiliate program of %s was approved. You are a partner now.\n", line(program))
 }
 
-// Rejected tells an applicant the reason, word for word.
+// Rejected notifies an applicant of the reason, word for word.
 func Rejected(to, applicationID, program, reason string) Message {
 	return Message{
 		Purpose: "application_rejected", Key: applicationID, To: to, Subject: "Your application to " + line(program).plain,
@@ -75,7 +75,7 @@ func Rejected(to, applicationID, program, reason string) Message {
 		"Your application to the affiliate program of %s was not accepted.\n\n%s\n", line(program), lines(reason))
 }
 
-// NewReferral tells a partner of a new lead; first says that it is the first.
+// NewReferral notifies a partner of a new lead; first says that it is the first.
 func NewReferral(to, customerID string, first bool) Message {
 	if first {
 		return Message{Purpose: "first_referral", Key: customerID, To: to, Subject: "Your first referral"}.saying(
@@ -86,7 +86,7 @@ func NewReferral(to, customerID string, first bool) Message {
 	}.saying("Somebody whom you referred has just signed up.\n")
 }
 
-// PayoutPaid tells a partner that money was sent.
+// PayoutPaid notifies a partner that money was sent.
 func PayoutPaid(to, payoutID string, amountMinor int64, code string) Message {
 	return Message{Purpose: "payout_paid", Key: payoutID, To: to, Subject: "Your payout was sent"}.saying(
 		"We have sent you %s %s.\n", currency.Decimal(amountMinor, code), code)

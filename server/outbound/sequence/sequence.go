@@ -45,7 +45,7 @@ func Earned(ctx context.Context, tx pgtx.DBTX, k db.Commission) error {
 
 // Run enrols idle partners, once a day for each sequence, and then puts every
 // mail that is due into the outbox. Any number of replicas may run it. A sequence
-// that fails holds up no other.
+// that fails delays no other.
 func Run(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 	before := now.Days(-1)
 	idle, failed := queries.SequencesIdle(ctx, pool, &before)
@@ -85,7 +85,7 @@ func again(ctx context.Context, pool *pgxpool.Pool, work func(*pgtx.Tx) (bool, e
 	return nil
 }
 
-// enrolIdle enrols the idle ones of a batch of the program's partners, and tells
+// enrolIdle enrols the idle ones of a batch of the program's partners, and reports
 // whether there are more partners to look at. Whoever goes on with a search that
 // was broken off judges by the time at which it began.
 func enrolIdle(ctx context.Context, tx *pgtx.Tx, id, org string, now clock.Time) (bool, error) {
@@ -119,7 +119,7 @@ func enrolIdle(ctx context.Context, tx *pgtx.Tx, id, org string, now clock.Time)
 	return progress.IdleAfter != nil, queries.SequenceReached(ctx, tx.Later(), progress)
 }
 
-// advance moves a batch of partners on by one step and tells whether there may
+// advance moves a batch of partners on by one step and reports whether there may
 // be more. Delays run from the step that goes out, so that steps missed in a pause
 // do not all come at once.
 func advance(ctx context.Context, tx *pgtx.Tx, id, org string, now clock.Time) (bool, error) {

@@ -27,7 +27,7 @@ const (
 	maxDialled = 3
 )
 
-// Guard keeps webhooks from reaching anything but the public internet: it judges
+// Guard keeps webhooks from reaching anything but the public internet: it checks
 // an address when it is saved, and every address that is dialled, at the moment
 // of dialling. The zero value allows nothing but public addresses.
 type Guard struct {
@@ -56,7 +56,7 @@ func NewGuard(allow []netip.Prefix, httpsOnly bool, baseURL string) *Guard {
 	}
 }
 
-// safe tells whether an address may be dialled.
+// safe reports whether an address may be dialled.
 func (g *Guard) safe(a netip.Addr) bool {
 	if slices.ContainsFunc(g.Allow, func(p netip.Prefix) bool { return p.Contains(a.Unmap()) }) {
 		return true
@@ -64,7 +64,7 @@ func (g *Guard) safe(a netip.Addr) bool {
 	return !a.Is4In6() && a.Zone() == "" && g.public.SafeAddr(a) == nil
 }
 
-// Check judges an address that is to be saved. The error is a sentence for the
+// Check validates an address that is to be saved. The error is a sentence for the
 // client; a name that does not resolve is accepted.
 func (g *Guard) Check(ctx context.Context, raw string) error {
 	u, err := plainURL(raw)
@@ -160,7 +160,7 @@ func hostOf(u *url.URL) (name string, literal netip.Addr, err error) {
 	return name, literal, nil
 }
 
-// numeric tells whether a last label makes a host an IPv4 address, in whatever
+// numeric reports whether a last label makes a host an IPv4 address, in whatever
 // spelling.
 func numeric(label string) bool {
 	if strings.HasPrefix(label, "0x") {
@@ -185,8 +185,8 @@ func internal(name string) bool {
 	return slices.ContainsFunc(locals, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
 }
 
-// DialContext resolves, judges every answer, and dials the first few; each
-// address is judged once more at the moment of dialling.
+// DialContext resolves, checks every answer, and dials the first few; each
+// address is checked once more at the moment of dialling.
 func (g *Guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

@@ -31,7 +31,7 @@ const (
 	// last one took, so that looking takes no more than a fifth of the time.
 	spacing = 20 * time.Millisecond
 	// again is how often work is looked for after a wake where a transaction that
-	// had not ended held something back.
+	// had not ended delayed something.
 	again = 4
 	// maxBusy bounds the endpoints that one sender sends to at once; each costs a
 	// goroutine, so that a receiver which hangs slows no other. WebhookClaim shares
@@ -58,14 +58,14 @@ const (
 type Options struct {
 	Pool *pgxpool.Pool
 	// Session is how to reach the database past a pooler of transactions; nil where
-	// there is none. The lock that tells that this sender lives needs a session.
+	// there is none. The lock by which others see that this sender lives needs a session.
 	Session *pgx.ConnConfig
 	Keeper  *secret.Keeper
 	Clock   clock.Clock
 	Log     *slog.Logger
 	Dial    Dial
 	Service string // the product's name, for User-Agent
-	// Disabled is told of an endpoint that was turned off for lasting failure, in
+	// Disabled is called for an endpoint that was turned off for lasting failure, in
 	// the transaction that does it; nil for nobody.
 	Disabled func(ctx context.Context, tx db.DBTX, e db.WebhookEndpoint) error
 }
@@ -80,7 +80,7 @@ type Sender struct {
 	results chan result
 	horizon horizon
 	working sync.WaitGroup
-	alive   atomic.Bool // the lock that tells so is held
+	alive   atomic.Bool // the lock that shows it is taken
 }
 
 // NewSender returns a sender; Run makes it work.
@@ -93,7 +93,7 @@ func NewSender(o Options) *Sender {
 	}
 }
 
-// Wake tells that events have been committed.
+// Wake wakes the sender: events have been committed.
 func (s *Sender) Wake() {
 	select {
 	case s.wake <- struct{}{}:
@@ -109,7 +109,7 @@ func (s *Sender) Run(ctx context.Context) {
 		writer.Go(func() { s.write(writing) })
 	}
 	var living sync.WaitGroup
-	living.Go(func() { s.live(writing) }) // as long as anything is in flight
+	living.Go(func() { s.heartbeat(writing) }) // as long as anything is in flight
 	s.look(ctx)
 	s.working.Wait()
 	stop()
@@ -121,10 +121,10 @@ func (s *Sender) Run(ctx context.Context) {
 func (s *Sender) look(ctx context.Context) {
 	for left := 0; ; left-- {
 		began := time.Now()
-		held := s.claim(ctx)
+		delayed := s.claim(ctx)
 		rest := min(max(spacing, 4*time.Since(began)), poll)
 		wait := poll
-		if held && left > 0 {
+		if delayed && left > 0 {
 			wait = rest
 		}
 		ended := time.Now()
@@ -141,8 +141,8 @@ func (s *Sender) look(ctx context.Context) {
 
 // claim leases endpoints and gives each to a goroutine. It takes half of the free
 // places at a time, so that organizations which come together share them too. It
-// tells whether transactions held anything back.
-func (s *Sender) claim(ctx context.Context) (held bool) {
+// reports whether transactions delayed anything.
+func (s *Sender) claim(ctx context.Context) (delayed bool) {
 	free := maxBusy - len(s.slots)
 	if free == 0 || ctx.Err() != nil || !s.alive.Load() {
 		return false
@@ -174,21 +174,21 @@ func (s *Sender) claim(ctx context.Context) (held bool) {
 	return len(h.Held) > 0
 }
 
-// live holds the lock that tells the others that this sender lives, and takes
+// heartbeat keeps the lock by which the others see that this sender lives, and takes
 // the leases of those that no longer do.
-func (s *Sender) live(ctx context.Context) {
+func (s *Sender) heartbeat(ctx context.Context) {
 	for ctx.Err() == nil {
-		if err := s.hold(ctx); err != nil && ctx.Err() == nil {
+		if err := s.keepLock(ctx); err != nil && ctx.Err() == nil {
 			s.Log.Error("webhooks: lock", "error", err)
 			sleep(ctx, 50*time.Millisecond)
 		}
 	}
 }
 
-// hold keeps the lock on a connection of its own. Leases are taken only from
+// keepLock keeps the lock on a connection of its own. Leases are taken only from
 // owners that lacked their lock twice in a row: one that has lost its connection
 // gets another at once.
-func (s *Sender) hold(ctx context.Context) error {
+func (s *Sender) keepLock(ctx context.Context) error {
 	conn, err := pgx.ConnectConfig(ctx, cmp.Or(s.Session, s.Pool.Config().ConnConfig))
 	if err != nil {
 		return err
@@ -200,7 +200,7 @@ func (s *Sender) hold(ctx context.Context) error {
 	}
 	s.alive.Store(true)
 	s.Wake()
-	var suspects []int64
+	var missing []int64
 	for ctx.Err() == nil {
 		absent, err := queries.WebhookAbsent(ctx, conn)
 		if err != nil {
@@ -209,8 +209,8 @@ func (s *Sender) hold(ctx context.Context) error {
 		if slices.Contains(absent, s.owner) {
 			return errLockLost
 		}
-		dead := slices.DeleteFunc(slices.Clone(absent), func(owner int64) bool { return !slices.Contains(suspects, owner) })
-		if suspects = absent; len(dead) > 0 {
+		dead := slices.DeleteFunc(slices.Clone(absent), func(owner int64) bool { return !slices.Contains(missing, owner) })
+		if missing = absent; len(dead) > 0 {
 			if err := queries.WebhookBury(ctx, conn, dead); err != nil {
 				return err
 			}

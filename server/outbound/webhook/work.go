@@ -9,8 +9,8 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/postgres/pgtx"
 	"rail/server/secret"
+	"rail/server/work"
 )
 
 // lease is the right to send to an endpoint.
@@ -30,13 +30,13 @@ type result struct {
 	done    chan verdict
 }
 
-// verdict is what the writer found: held is false where the lease was lost, or
+// verdict is what the writer found: stands is false where the lease was lost, or
 // the endpoint is off or gone; same where nothing of the endpoint has changed;
 // quick where the receiver acknowledged, and soon.
-type verdict struct{ held, same, quick bool }
+type verdict struct{ stands, same, quick bool }
 
 // work takes a turn at one endpoint: it sends until nothing is due, the turn is
-// over or the lease is lost, or an attempt has failed or taken long. It tells
+// over or the lease is lost, or an attempt has failed or taken long. It reports
 // whether more may be due.
 func (s *Sender) work(ctx context.Context, l lease) (more bool) {
 	client := NewClient(s.Service, s.Dial)
@@ -50,7 +50,7 @@ func (s *Sender) work(ctx context.Context, l lease) (more bool) {
 			break
 		}
 		v := s.sendAll(ctx, client, l, due, began)
-		if last, more = &v.quick, v.held; !v.quick {
+		if last, more = &v.quick, v.stands; !v.quick {
 			break
 		}
 	}
@@ -72,7 +72,7 @@ func (s *Sender) next(ctx context.Context, l lease) ([]db.WebhookNextRow, error)
 
 // release gives a lease back. While the database is away it tries again: nobody
 // takes the lease of a sender that lives, and its endpoint would wait until the
-// lease has run out. quick tells how the last attempt went, where one was made.
+// lease has run out. quick says how the last attempt went, where one was made.
 func (s *Sender) release(ctx context.Context, l lease, quick *bool) {
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), Deadline)
 	defer cancel()
@@ -93,7 +93,7 @@ func (s *Sender) sendAll(ctx context.Context, client *Client, l lease, due []db.
 		if i > 0 && (ctx.Err() != nil || time.Since(began) >= turn) {
 			break
 		}
-		if v = s.sendOne(ctx, client, l, d); !v.held || !v.same || !v.quick {
+		if v = s.sendOne(ctx, client, l, d); !v.stands || !v.same || !v.quick {
 			break
 		}
 	}
@@ -172,10 +172,10 @@ func (s *Sender) write(ctx context.Context) {
 				more = false
 			}
 		}
-		held := s.storeAll(ctx, batch)
+		leased := s.storeAll(ctx, batch)
 		for _, r := range batch {
-			row, ok := held[r.d.ID]
-			r.done <- verdict{held: ok && row.Enabled, same: ok && row.Version.Equal(r.d.Version.Time)}
+			row, ok := leased[r.d.ID]
+			r.done <- verdict{stands: ok && row.Enabled, same: ok && row.Version.Equal(r.d.Version.Time)}
 		}
 	}
 }
@@ -184,35 +184,36 @@ func (s *Sender) write(ctx context.Context) {
 const releaseEvery = 100 * time.Millisecond
 
 // storeTimeout bounds the writing of results: a connection that hangs must not
-// hold every endpoint up.
+// delay every endpoint.
 const storeTimeout = 10 * time.Second
 
 // storeAll writes results together; where that fails, one by one, so that one
 // that cannot be written takes no other with it.
 func (s *Sender) storeAll(ctx context.Context, batch []result) map[string]db.WebhookResultsRow {
-	held, err := s.store(ctx, batch)
-	if err != nil && pgtx.Again(err) {
-		held, err = s.store(ctx, batch)
-	}
+	var leased map[string]db.WebhookResultsRow
+	err := work.Retry(ctx, func() (err error) {
+		leased, err = s.store(ctx, batch)
+		return err
+	})
 	if err != nil {
 		s.Log.Error("webhooks: results", "error", err)
-		held = map[string]db.WebhookResultsRow{}
+		leased = map[string]db.WebhookResultsRow{}
 		for _, r := range batch {
 			one, err := s.store(ctx, []result{r})
 			if err != nil {
 				s.Log.Error("webhooks: result", "delivery", r.d.ID, "error", err)
 			}
-			maps.Copy(held, one)
+			maps.Copy(leased, one)
 		}
 	}
 	for _, r := range batch {
-		if _, ok := held[r.d.ID]; ok && r.status == db.DeliveryStatusFailed {
-			if err := s.judge(ctx, r); err != nil {
+		if _, ok := leased[r.d.ID]; ok && r.status == db.DeliveryStatusFailed {
+			if err := s.turnOff(ctx, r); err != nil {
 				s.Log.Error("webhooks: turning off", "endpoint", r.lease.endpoint, "error", err)
 			}
 		}
 	}
-	return held
+	return leased
 }
 
 // store writes results in one statement.
@@ -227,17 +228,17 @@ func (s *Sender) store(ctx context.Context, batch []result) (map[string]db.Webho
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	rows, err := queries.WebhookResults(ctx, s.Pool, p)
-	held := map[string]db.WebhookResultsRow{}
+	leased := map[string]db.WebhookResultsRow{}
 	for _, row := range rows {
-		held[row.ID] = row
+		leased[row.ID] = row
 	}
-	return held, err
+	return leased, err
 }
 
-// judge turns the endpoint of a delivery off that failed for good, where it is
+// turnOff turns the endpoint of a delivery off that failed for good, where it is
 // the twentieth in a row over days. It locks the endpoint before the deliveries,
 // as the operations do.
-func (s *Sender) judge(ctx context.Context, r result) error {
+func (s *Sender) turnOff(ctx context.Context, r result) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	return pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {

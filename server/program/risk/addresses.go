@@ -16,9 +16,9 @@ const AddressDays = 90
 // carriers is the range of networks that carriers share (RFC 6598).
 var carriers = netip.MustParsePrefix("100.64.0.0/10")
 
-// Tells is whether an address tells anything of who was there. One of a private
+// Identifies reports whether an address says anything of who was there. One of a private
 // network is that of a proxy, or of everybody behind it.
-func Tells(address string) bool {
+func Identifies(address string) bool {
 	a, err := netip.ParseAddr(address)
 	if err != nil {
 		return false
@@ -32,7 +32,7 @@ func Tells(address string) bool {
 // row an address and browser.
 func SeenPartner(ctx context.Context, tx pgtx.DBTX, keeper *secret.Keeper, p db.Partner, address, userAgent string,
 	now clock.Time) error {
-	if !Tells(address) {
+	if !Identifies(address) {
 		return nil
 	}
 	device := []byte{}

@@ -27,7 +27,7 @@ const velocityWindow = 3 * time.Hour
 // ownAddresses finds customers who clicked from an address at which their partner
 // was seen, both within 90 days (self_referral_ip). The click tells, however late
 // the partner is seen there. A customer is flagged for it once, ever.
-func ownAddresses(ctx context.Context, tx pgtx.DBTX, p passage) ([]Finding, error) {
+func ownAddresses(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding, error) {
 	rows, err := queries.RiskOwnAddresses(ctx, tx, db.RiskOwnAddressesParams{
 		ProgramID: p.program, OrgID: p.org, Since: p.now.Days(-AddressDays), Now: p.now, Lim: sweepBatch,
 	})
@@ -46,7 +46,7 @@ func ownAddresses(ctx context.Context, tx pgtx.DBTX, p passage) ([]Finding, erro
 // at least four, at least a quarter had such a sale refunded in whole
 // (high_refund_rate). After a flag was closed only refunds since count, still of
 // all these customers.
-func refundRates(ctx context.Context, tx pgtx.DBTX, p passage) ([]Finding, error) {
+func refundRates(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding, error) {
 	rows, err := queries.RiskRefundRates(ctx, tx, db.RiskRefundRatesParams{
 		ProgramID: p.program, OrgID: p.org, Since: p.now.Days(-refundDays), Now: &p.now, Least: refundCustomers,
 	})
@@ -71,7 +71,7 @@ func refundRates(ctx context.Context, tx pgtx.DBTX, p passage) ([]Finding, error
 // clickVelocity finds partners with more than 50 clicks from one address within
 // one hour, of the last three (click_velocity). After a flag was closed only
 // clicks since count.
-func clickVelocity(ctx context.Context, tx pgtx.DBTX, p passage) ([]Finding, error) {
+func clickVelocity(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding, error) {
 	rows, err := queries.RiskClickVelocity(ctx, tx, db.RiskClickVelocityParams{
 		ProgramID: p.program, OrgID: p.org, Since: p.now.Plus(-velocityWindow), Now: p.now, Most: velocityClicks,
 	})
@@ -91,7 +91,7 @@ func clickVelocity(ctx context.Context, tx pgtx.DBTX, p passage) ([]Finding, err
 // the 28 days before these (conversion_spike). A partner without any in those days
 // has a mean of 0, so that a start from nothing is a spike. After a flag was
 // closed only sign-ups and sales since count, against the same mean.
-func conversionSpikes(ctx context.Context, tx pgtx.DBTX, p passage) ([]Finding, error) {
+func conversionSpikes(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding, error) {
 	since, dayAgo := p.now.Days(-1-spikeDays), p.now.Days(-1)
 	signups, err := queries.RiskSignups(ctx, tx, db.RiskSignupsParams{
 		ProgramID: p.program, OrgID: p.org, Since: since, DayAgo: dayAgo, Now: p.now, Least: spikeLeast,
@@ -106,15 +106,15 @@ func conversionSpikes(ctx context.Context, tx pgtx.DBTX, p passage) ([]Finding, 
 		return nil, err
 	}
 	var out []Finding
-	told := map[string]bool{}
+	flagged := map[string]bool{}
 	for _, r := range signups {
 		if spike(r.Number, r.Before) {
-			told[r.PartnerID] = true
+			flagged[r.PartnerID] = true
 			out = append(out, spiked(p, r.PartnerID, "sign-ups", r.Number, r.Before))
 		}
 	}
 	for _, r := range sales {
-		if spike(r.Number, r.Before) && !told[r.PartnerID] {
+		if spike(r.Number, r.Before) && !flagged[r.PartnerID] {
 			out = append(out, spiked(p, r.PartnerID, "sales", r.Number, r.Before))
 		}
 	}
@@ -123,7 +123,7 @@ func conversionSpikes(ctx context.Context, tx pgtx.DBTX, p passage) ([]Finding, 
 
 func spike(day, before int64) bool { return day >= spikeLeast && day*spikeDays >= before*spikeTimes }
 
-func spiked(p passage, partner, what string, day, before int64) Finding {
+func spiked(p snapshot, partner, what string, day, before int64) Finding {
 	return Finding{
 		ProgramID: p.program, PartnerID: partner, Kind: "conversion_spike", Severity: "low",
 		Summary: fmt.Sprintf("%d %s in 24 hours are at least %d times the daily mean of the %d days before, which had %d.",

@@ -30,7 +30,7 @@ type sharing struct{ partner, value string }
 // (duplicate_partner). Each of them gets a flag that names the others. A flag that
 // was closed settles its sign with the partners that it names: only another sign,
 // another partner, or details that came later are new.
-func duplicatePartners(ctx context.Context, tx pgtx.DBTX, p passage) ([]Finding, error) {
+func duplicatePartners(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding, error) {
 	details, err := queries.RiskSharedDetails(ctx, tx, db.RiskSharedDetailsParams{ProgramID: p.program, OrgID: p.org})
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func duplicatePartners(ctx context.Context, tx pgtx.DBTX, p passage) ([]Finding,
 	if err != nil {
 		return nil, err
 	}
-	known, err := judge(flags)
+	known, err := readHistory(flags)
 	if err != nil {
 		return nil, err
 	}
@@ -64,9 +64,9 @@ func duplicatePartners(ctx context.Context, tx pgtx.DBTX, p passage) ([]Finding,
 	return known.duplicates(p.program, signs), nil
 }
 
-// judged is what flags say already: of whom one is open, and when which pairs were
+// history is what flags say already: of whom one is open, and when which pairs were
 // settled, a sign. changed is when a partner's payout details came.
-type judged struct {
+type history struct {
 	open    map[string]bool
 	settled map[pair]clock.Time
 	changed map[string]clock.Time
@@ -74,8 +74,8 @@ type judged struct {
 
 type pair struct{ sign, partner, other string }
 
-func judge(flags []db.RiskFlagsOfKindRow) (judged, error) {
-	out := judged{map[string]bool{}, map[pair]clock.Time{}, map[string]clock.Time{}}
+func readHistory(flags []db.RiskFlagsOfKindRow) (history, error) {
+	out := history{map[string]bool{}, map[pair]clock.Time{}, map[string]clock.Time{}}
 	for _, f := range flags {
 		if f.ResolvedAt == nil {
 			out.open[*f.PartnerID] = true
@@ -98,18 +98,18 @@ func judge(flags []db.RiskFlagsOfKindRow) (judged, error) {
 }
 
 // duplicates makes one finding a partner of all that is new about it.
-func (j judged) duplicates(program string, signs map[string][]sharing) []Finding {
+func (h history) duplicates(program string, signs map[string][]sharing) []Finding {
 	others := map[string]map[string][]string{} // a partner, a sign
 	for sign, all := range signs {
 		for _, group := range groups(all) {
 			for _, one := range group {
-				if j.open[one] {
+				if h.open[one] {
 					continue
 				}
 				if others[one] == nil {
 					others[one] = map[string][]string{}
 				}
-				others[one][sign] = j.fresh(others[one][sign], sign, one, group)
+				others[one][sign] = h.fresh(others[one][sign], sign, one, group)
 			}
 		}
 	}
@@ -137,23 +137,23 @@ func groups(all []sharing) [][]string {
 }
 
 // fresh adds to named the partners of a group that are not settled with one.
-func (j judged) fresh(named []string, sign, one string, group []string) []string {
+func (h history) fresh(named []string, sign, one string, group []string) []string {
 	for _, other := range group {
 		if len(named) >= maxOthers {
 			break
 		}
-		if other != one && !slices.Contains(named, other) && !j.closed(sign, one, other) {
+		if other != one && !slices.Contains(named, other) && !h.closed(sign, one, other) {
 			named = append(named, other)
 		}
 	}
 	return named
 }
 
-// closed tells whether a sign that two partners share is settled.
-func (j judged) closed(sign, one, other string) bool {
-	at, settled := j.settled[pair{sign, one, other}]
+// closed reports whether a sign that two partners share is settled.
+func (h history) closed(sign, one, other string) bool {
+	at, settled := h.settled[pair{sign, one, other}]
 	if sign == sameDetails && settled {
-		return !j.changed[one].After(at.Time) && !j.changed[other].After(at.Time)
+		return !h.changed[one].After(at.Time) && !h.changed[other].After(at.Time)
 	}
 	return settled
 }

@@ -34,13 +34,13 @@ func said(found []Finding) (out []string) {
 
 func TestDuplicates(t *testing.T) {
 	t.Parallel()
-	nothing, err := judge(nil)
+	nothing, err := readHistory(nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{"a: b c first b", "b: a <nil> first a", "c: <nil> a first a"},
 		said(nothing.duplicates("prg", map[string][]sharing{sameDetails: shared("b a"), sameAddress: shared("a c", "c a")})))
 
 	a, b, now := "a", "b", clock.At(time.Unix(1, 0))
-	known, err := judge([]db.RiskFlagsOfKindRow{
+	known, err := readHistory([]db.RiskFlagsOfKindRow{
 		{PartnerID: &a, ResolvedAt: &now, Evidence: []byte(`{"check":"duplicate_partner","same_payout_details_as":"b,c"}`)},
 		{PartnerID: &b, Evidence: []byte(`{"same_payout_details_as":"a"}`)},
 	})

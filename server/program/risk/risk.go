@@ -1,4 +1,4 @@
-// Package risk tells what looks wrong about partners and their customers. A
+// Package risk flags what looks wrong about partners and their customers. A
 // request opens the flags that it shows by itself; Sweep, run by a job, those
 // that only show over time (decisions, 146 to 149).
 package risk
@@ -28,7 +28,7 @@ type Finding struct {
 	Signals              map[string]any
 }
 
-// Open opens the flag of a finding and tells of it, and returns whether it did: not
+// Open opens the flag of a finding, records it, and reports whether it did: not
 // where the same flag is open, or was closed since the time of the unit of work.
 func Open(ctx context.Context, u *work.Unit, f Finding) (bool, error) {
 	facts := map[string]any{"check": f.Kind, "summary": f.Summary}

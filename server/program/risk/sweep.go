@@ -17,12 +17,12 @@ const sweepBatch = 500
 // checks are those of the sweep, each with its own definition. None sees what
 // happens after the time of the unit of work. A flag that was closed settles its facts: each check says
 // what is new to it.
-var checks = []func(context.Context, pgtx.DBTX, passage) ([]Finding, error){
+var checks = []func(context.Context, pgtx.DBTX, snapshot) ([]Finding, error){
 	duplicatePartners, ownAddresses, refundRates, clickVelocity, conversionSpikes,
 }
 
-// passage is a program with the time at which it is looked at.
-type passage struct {
+// snapshot is a program at the time of a sweep.
+type snapshot struct {
 	program, org string
 	now          clock.Time
 }
@@ -30,11 +30,11 @@ type passage struct {
 // Sweep checks one program, a batch of flags in a transaction each. Several
 // sweeps at once share the programs: one that another sweep is at is left to it.
 // Should they meet all the same, the unique index of open flags lets one of them
-// open a flag and tell of it.
+// open a flag and record it.
 func Sweep(ctx context.Context, u *work.Unit, p db.RiskProgramsRow) error {
 	for more := true; more; {
 		err := u.For(p.OrgID).Within(ctx, func(u *work.Unit) (err error) {
-			more, err = openSome(ctx, u, passage{p.ID, p.OrgID, u.Now})
+			more, err = openSome(ctx, u, snapshot{p.ID, p.OrgID, u.Now})
 			return err
 		})
 		if err != nil {
@@ -45,7 +45,7 @@ func Sweep(ctx context.Context, u *work.Unit, p db.RiskProgramsRow) error {
 }
 
 // openSome opens a batch of flags, and reports whether there may be more.
-func openSome(ctx context.Context, u *work.Unit, p passage) (more bool, err error) {
+func openSome(ctx context.Context, u *work.Unit, p snapshot) (more bool, err error) {
 	begun, err := queries.RiskBegin(ctx, u.Tx, p.program)
 	if err != nil || !begun.Taken {
 		return false, err
@@ -69,7 +69,7 @@ func openSome(ctx context.Context, u *work.Unit, p passage) (more bool, err erro
 
 // look runs the checks. Their findings come in one order, so that two sweeps that
 // open flags at once wait for each other and never in a circle.
-func look(ctx context.Context, tx pgtx.DBTX, p passage) ([]Finding, error) {
+func look(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding, error) {
 	var found []Finding
 	for _, check := range checks {
 		more, err := check(ctx, tx, p)
