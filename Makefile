@@ -52,6 +52,7 @@ bar-smoke: go ## the same in small sizes, as make test runs it
 generate: go ## write openapi/bundle.json and gen/ anew
 	go run ./cmd/bundle openapi/openapi.yaml openapi/bundle.json
 	$(TOOL) oapi-codegen -config oapi-codegen.yaml openapi/bundle.json
+	go run ./cmd/lists gen/db
 	$(TOOL) sqlc generate
 	go run ./cmd/generate
 

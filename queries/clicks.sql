@@ -1,35 +1,3 @@
--- clicks_list_idx and one index a filter serve the page and the count.
--- Every list is bound to the organization by the one-time check of its program;
--- the page runs in either direction (LIMIT is one more than asked for).
-
--- name: ClickPage :many
-SELECT t.* FROM clicks t
-WHERE t.program_id = @program_id
-  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
-  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
-  AND (sqlc.narg('link_id')::text IS NULL OR t.link_id = sqlc.narg('link_id')::text)
-  AND (sqlc.narg('referral_id')::text IS NULL OR t.referral_id = sqlc.narg('referral_id')::text)
-  AND (sqlc.narg('after_at')::timestamptz IS NULL OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
-  AND (sqlc.narg('before_at')::timestamptz IS NULL OR (t.created_at, t.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
-ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.created_at END,
-         CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END,
-         t.created_at DESC, t.id DESC
-LIMIT @lim;
-
--- name: ClickCount :one
--- ClickCount counts up to a bound, above which ClickTotal is asked. The order
--- keeps it from gathering all clicks of a link before it counts some; all of them
--- are of the link's partner.
-SELECT count(*) FROM (SELECT 1 FROM clicks t
-WHERE t.program_id = @program_id
-  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
-  AND (sqlc.narg('partner_id')::text IS NULL OR CASE WHEN sqlc.narg('link_id')::text IS NULL THEN t.partner_id
-      ELSE (SELECT l.partner_id FROM links l WHERE l.id = sqlc.narg('link_id')::text AND l.org_id = @org_id) END = sqlc.narg('partner_id')::text)
-  AND (sqlc.narg('link_id')::text IS NULL OR t.link_id = sqlc.narg('link_id')::text)
-  AND (sqlc.narg('referral_id')::text IS NULL OR t.referral_id = sqlc.narg('referral_id')::text)
-  ORDER BY t.created_at DESC
-  LIMIT @most) few;
-
 -- name: ClickTotal :one
 -- ClickTotal adds what reports have summed to a count of the rest, so that it
 -- does not take longer while clicks gather: months and days that nothing has
@@ -58,15 +26,6 @@ WITH covered AS MATERIALIZED (
 )
 SELECT coalesce(sum(p.n), 0)::bigint AS total FROM parts p
 WHERE EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id);
-
--- name: ClickCursor :one
--- ClickCursor applies the filters by identity only: a row whose state has left
--- the filter still marks its place, so that a walk goes on while rows change.
-SELECT t.created_at, t.id FROM clicks t
-WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
-  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
-  AND (sqlc.narg('link_id')::text IS NULL OR t.link_id = sqlc.narg('link_id')::text)
-  AND (sqlc.narg('referral_id')::text IS NULL OR t.referral_id = sqlc.narg('referral_id')::text);
 
 -- name: ClickGet :one
 SELECT t.* FROM clicks t WHERE t.id = @id AND t.org_id = @org_id;

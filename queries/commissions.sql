@@ -1,67 +1,3 @@
--- commissions_list_idx and one index a filter serve the page and the count.
--- Every list is bound to the organization by the one-time check of its program;
--- the page runs in either direction (LIMIT is one more than asked for).
-
--- name: CommissionPage :many
--- CommissionPage takes of each of several statuses the first rows and orders
--- these: statuses go with age, so that a walk in the list's order would pass
--- most of a program to find the few that are pending.
-SELECT t.* FROM commissions t
-WHERE t.program_id = @program_id
-  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
-  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
-  AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
-  AND (sqlc.narg('status_in')::text[] IS NULL OR t.id = ANY (ARRAY(
-    SELECT y.id FROM unnest(sqlc.narg('status_in')::text[]) v(status) CROSS JOIN LATERAL (
-      SELECT k.id FROM commissions k
-      WHERE k.program_id = @program_id AND k.status = v.status
-        AND (sqlc.narg('partner_id')::text IS NULL OR k.partner_id = sqlc.narg('partner_id')::text)
-        AND (sqlc.narg('sale_id')::text IS NULL OR k.sale_id = sqlc.narg('sale_id')::text)
-        AND (sqlc.narg('payout_id')::text IS NULL OR k.payout_id = sqlc.narg('payout_id')::text)
-        AND (sqlc.narg('kind')::text IS NULL OR k.kind = sqlc.narg('kind')::text)
-        AND (sqlc.narg('kind_in')::text[] IS NULL OR k.kind = ANY (sqlc.narg('kind_in')::text[]))
-        AND (sqlc.narg('after_at')::timestamptz IS NULL OR (k.created_at, k.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
-        AND (sqlc.narg('before_at')::timestamptz IS NULL OR (k.created_at, k.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
-      ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN k.created_at END,
-               CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN k.id END,
-               k.created_at DESC, k.id DESC
-      LIMIT @lim
-    ) y)))
-  AND (sqlc.narg('sale_id')::text IS NULL OR t.sale_id = sqlc.narg('sale_id')::text)
-  AND (sqlc.narg('payout_id')::text IS NULL OR t.payout_id = sqlc.narg('payout_id')::text)
-  AND (sqlc.narg('kind')::text IS NULL OR t.kind = sqlc.narg('kind')::text)
-  AND (sqlc.narg('kind_in')::text[] IS NULL OR t.kind = ANY (sqlc.narg('kind_in')::text[]))
-  AND (sqlc.narg('after_at')::timestamptz IS NULL OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
-  AND (sqlc.narg('before_at')::timestamptz IS NULL OR (t.created_at, t.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
-ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.created_at END,
-         CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END,
-         t.created_at DESC, t.id DESC
-LIMIT @lim;
-
--- name: CommissionCount :one
--- CommissionCount counts up to a bound, above which TallyTotal is asked.
-SELECT count(*) FROM (SELECT 1 FROM commissions t
-WHERE t.program_id = @program_id
-  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
-  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
-  AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
-  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
-  AND (sqlc.narg('sale_id')::text IS NULL OR t.sale_id = sqlc.narg('sale_id')::text)
-  AND (sqlc.narg('payout_id')::text IS NULL OR t.payout_id = sqlc.narg('payout_id')::text)
-  AND (sqlc.narg('kind')::text IS NULL OR t.kind = sqlc.narg('kind')::text)
-  AND (sqlc.narg('kind_in')::text[] IS NULL OR t.kind = ANY (sqlc.narg('kind_in')::text[]))
-  LIMIT @most) few;
-
--- name: CommissionCursor :one
--- CommissionCursor applies the filters by identity only: a row whose state has left
--- the filter still marks its place, so that a walk goes on while rows change.
-SELECT t.created_at, t.id FROM commissions t
-WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
-  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
-  AND (sqlc.narg('sale_id')::text IS NULL OR t.sale_id = sqlc.narg('sale_id')::text)
-  AND (sqlc.narg('kind')::text IS NULL OR t.kind = sqlc.narg('kind')::text)
-  AND (sqlc.narg('kind_in')::text[] IS NULL OR t.kind = ANY (sqlc.narg('kind_in')::text[]));
-
 -- name: CommissionGet :one
 SELECT t.* FROM commissions t WHERE t.id = @id AND t.org_id = @org_id;
 
@@ -103,8 +39,6 @@ UPDATE commissions SET status = @status, approved_at = @approved_at, voided_at =
     payout_id = CASE WHEN @status::text IN ('rejected', 'voided') THEN NULL ELSE payout_id END, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id AND status = @previous;
 
--- name: CommissionMaturingPage :many
--- CommissionMaturingPage lists by maturity, the oldest first;
 -- commissions_mature_idx serves the range and the order, and passes other
 -- states by itself. Of several states it takes the first rows of each, as
 -- CommissionPage does.
@@ -130,18 +64,6 @@ ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.mature
          CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END DESC,
          t.mature_at, t.id
 LIMIT @lim;
-
--- name: CommissionMaturingCount :one
-SELECT count(*) FROM commissions t
-WHERE t.program_id = @program_id
-  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
-  AND t.mature_at >= @from_at::timestamptz AND t.mature_at <= @to_at::timestamptz
-  AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
-  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]));
-
--- name: CommissionMaturingCursor :one
-SELECT t.mature_at::timestamptz AS mature_at, t.id FROM commissions t
-WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id AND t.mature_at >= @from_at::timestamptz AND t.mature_at <= @to_at::timestamptz;
 
 -- name: CommissionsToMature :many
 -- CommissionsToMature takes the next commissions whose hold has run; other

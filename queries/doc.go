@@ -1,3 +1,3 @@
-// Package queries holds the SQL from which sqlc generates gen/db; it has no Go
-// code, only a test that every statement is bound to its organization.
+// Package queries holds the SQL from which sqlc generates gen/db, and the
+// declaration of the API's lists, from which cmd/lists generates theirs.
 package queries

@@ -1,29 +1,3 @@
--- groups_list_idx serves the page and the count.
--- Every list is bound to the organization by the one-time check of its program;
--- the page runs in either direction (LIMIT is one more than asked for).
-
--- name: GroupPage :many
-SELECT t.* FROM groups t
-WHERE t.program_id = @program_id
-  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
-  AND (sqlc.narg('after_at')::timestamptz IS NULL OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
-  AND (sqlc.narg('before_at')::timestamptz IS NULL OR (t.created_at, t.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
-ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.created_at END,
-         CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END,
-         t.created_at DESC, t.id DESC
-LIMIT @lim;
-
--- name: GroupCount :one
-SELECT count(*) FROM groups t
-WHERE t.program_id = @program_id
-  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id);
-
--- name: GroupCursor :one
--- GroupCursor applies the filters by identity only: a row whose state has left
--- the filter still marks its place, so that a walk goes on while rows change.
-SELECT t.created_at, t.id FROM groups t
-WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id;
-
 -- name: GroupByIDs :many
 SELECT t.* FROM groups t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
 

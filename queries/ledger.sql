@@ -13,36 +13,6 @@ INSERT INTO balances (id, org_id, program_id, partner_id, currency, updated_at)
 VALUES (@id, @org_id, @program_id, @partner_id, @currency, @updated_at)
 ON CONFLICT DO NOTHING;
 
--- name: BalancePage :many
--- BalancePage is exact to the last commit, in one snapshot.
--- balances_partner_key and balances_currency_idx serve the order.
-SELECT t.id, t.partner_id, t.program_id, t.currency, t.pending_minor::bigint AS pending_minor, t.due_minor::bigint AS due_minor, t.paid_minor::bigint AS paid_minor,
-    t.updated_at::timestamptz AS updated_at
-FROM balance_sums t
-WHERE t.program_id = @program_id
-  AND EXISTS (SELECT 1 FROM programs p WHERE p.id = @program_id AND p.org_id = @org_id)
-  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
-  AND (sqlc.narg('currency')::text IS NULL OR t.currency = sqlc.narg('currency')::text)
-  AND (sqlc.narg('after_partner')::text IS NULL OR (t.partner_id, t.currency) > (sqlc.narg('after_partner')::text, sqlc.narg('after_currency')::text))
-  AND (sqlc.narg('before_partner')::text IS NULL OR (t.partner_id, t.currency) < (sqlc.narg('before_partner')::text, sqlc.narg('before_currency')::text))
-ORDER BY CASE WHEN sqlc.narg('before_partner')::text IS NOT NULL THEN t.partner_id END DESC,
-         CASE WHEN sqlc.narg('before_partner')::text IS NOT NULL THEN t.currency END DESC,
-         t.partner_id, t.currency
-LIMIT @lim;
-
--- name: BalanceCount :one
-SELECT count(*) FROM balances t
-WHERE t.program_id = @program_id
-  AND EXISTS (SELECT 1 FROM programs p WHERE p.id = @program_id AND p.org_id = @org_id)
-  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
-  AND (sqlc.narg('currency')::text IS NULL OR t.currency = sqlc.narg('currency')::text);
-
--- name: BalanceCursor :one
-SELECT t.partner_id, t.currency FROM balances t
-WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
-  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
-  AND (sqlc.narg('currency')::text IS NULL OR t.currency = sqlc.narg('currency')::text);
-
 -- name: BalanceGet :one
 -- BalanceGet is one row of BalancePage.
 SELECT t.id, t.partner_id, t.program_id, t.currency, t.pending_minor::bigint AS pending_minor, t.due_minor::bigint AS due_minor, t.paid_minor::bigint AS paid_minor,

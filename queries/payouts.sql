@@ -1,37 +1,3 @@
--- payouts_list_idx and one index a filter serve the page and the count.
-
--- name: PayoutPage :many
-SELECT t.* FROM payouts t
-WHERE t.program_id = @program_id
-  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
-  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
-  AND (sqlc.narg('batch_id')::text IS NULL OR t.batch_id = sqlc.narg('batch_id')::text)
-  AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
-  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
-  AND (sqlc.narg('after_at')::timestamptz IS NULL OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
-  AND (sqlc.narg('before_at')::timestamptz IS NULL OR (t.created_at, t.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
-ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.created_at END,
-         CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END,
-         t.created_at DESC, t.id DESC
-LIMIT @lim;
-
--- name: PayoutCount :one
--- PayoutCount counts up to a bound, above which TallyTotal is asked.
-SELECT count(*) FROM (SELECT 1 FROM payouts t
-WHERE t.program_id = @program_id
-  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
-  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
-  AND (sqlc.narg('batch_id')::text IS NULL OR t.batch_id = sqlc.narg('batch_id')::text)
-  AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
-  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
-  LIMIT @most) few;
-
--- name: PayoutCursor :one
-SELECT t.created_at, t.id FROM payouts t
-WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
-  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
-  AND (sqlc.narg('batch_id')::text IS NULL OR t.batch_id = sqlc.narg('batch_id')::text);
-
 -- name: PayoutGet :one
 SELECT t.* FROM payouts t WHERE t.id = @id AND t.org_id = @org_id;
 
@@ -79,24 +45,6 @@ UPDATE commissions SET payout_id = NULL, updated_at = @updated_at WHERE payout_i
 
 -- name: PayoutSettle :exec
 UPDATE commissions SET status = 'paid', updated_at = @updated_at WHERE payout_id = @payout_id AND org_id = @org_id AND status = 'due';
-
--- name: BatchPage :many
-SELECT t.* FROM payout_batches t
-WHERE t.program_id = @program_id
-  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
-  AND (sqlc.narg('after_at')::timestamptz IS NULL OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
-  AND (sqlc.narg('before_at')::timestamptz IS NULL OR (t.created_at, t.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
-ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.created_at END,
-         CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END,
-         t.created_at DESC, t.id DESC
-LIMIT @lim;
-
--- name: BatchCount :one
-SELECT count(*) FROM payout_batches t
-WHERE t.program_id = @program_id AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id);
-
--- name: BatchCursor :one
-SELECT t.created_at, t.id FROM payout_batches t WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id;
 
 -- name: BatchGet :one
 SELECT t.* FROM payout_batches t WHERE t.id = @id AND t.org_id = @org_id;

@@ -1,21 +1,3 @@
--- programs_list_idx serves the page and the count.
-
--- name: ProgramPage :many
-SELECT t.* FROM programs t
-WHERE t.org_id = @org_id
-  AND (sqlc.narg('after_at')::timestamptz IS NULL OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
-  AND (sqlc.narg('before_at')::timestamptz IS NULL OR (t.created_at, t.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
-ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.created_at END,
-         CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END,
-         t.created_at DESC, t.id DESC
-LIMIT @lim;
-
--- name: ProgramCount :one
-SELECT count(*) FROM programs t WHERE t.org_id = @org_id;
-
--- name: ProgramCursor :one
-SELECT t.created_at, t.id FROM programs t WHERE t.id = @id AND t.org_id = @org_id;
-
 -- name: ProgramGet :one
 SELECT t.* FROM programs t WHERE t.id = @id AND t.org_id = @org_id;
 

@@ -126,7 +126,7 @@ func statements(t testing.TB) map[string]string {
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	out := map[string]string{}
-	for _, name := range files {
+	for _, name := range append(files, "../gen/db/lists.sql") {
 		raw, err := os.ReadFile(name)
 		require.NoError(t, err)
 		text := string(raw)

@@ -1,25 +1,3 @@
--- The list's order is the shelf's: what is in no folder, then folder by folder.
--- resources_list_idx serves the page and the count.
-
--- name: ResourcePage :many
-SELECT t.* FROM resources t
-WHERE t.program_id = @program_id
-  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
-  AND (sqlc.narg('after_id')::text IS NULL OR (coalesce(t.folder, ''), t.position, t.id) > (sqlc.narg('after_folder')::text, sqlc.narg('after_position')::bigint, sqlc.narg('after_id')::text))
-  AND (sqlc.narg('before_id')::text IS NULL OR (coalesce(t.folder, ''), t.position, t.id) < (sqlc.narg('before_folder')::text, sqlc.narg('before_position')::bigint, sqlc.narg('before_id')::text))
-ORDER BY CASE WHEN sqlc.narg('before_id')::text IS NOT NULL THEN coalesce(t.folder, '') END DESC,
-         CASE WHEN sqlc.narg('before_id')::text IS NOT NULL THEN t.position END DESC,
-         CASE WHEN sqlc.narg('before_id')::text IS NOT NULL THEN t.id END DESC,
-         coalesce(t.folder, ''), t.position, t.id
-LIMIT @lim;
-
--- name: ResourceCount :one
-SELECT count(*) FROM resources t
-WHERE t.program_id = @program_id AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id);
-
--- name: ResourceCursor :one
-SELECT coalesce(t.folder, '')::text AS folder, t.position, t.id FROM resources t WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id;
-
 -- name: ResourceGet :one
 SELECT t.* FROM resources t WHERE t.id = @id AND t.org_id = @org_id;
 

@@ -1,37 +1,3 @@
--- sales_list_idx and one index a filter serve the page and the count.
--- Every list is bound to the organization by the one-time check of its program;
--- the page runs in either direction (LIMIT is one more than asked for).
-
--- name: SalePage :many
-SELECT t.* FROM sales t
-WHERE t.program_id = @program_id
-  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
-  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
-  AND (sqlc.narg('customer_id')::text IS NULL OR t.customer_id = sqlc.narg('customer_id')::text)
-  AND (sqlc.narg('external_charge_id')::text IS NULL OR t.external_charge_id = sqlc.narg('external_charge_id')::text)
-  AND (sqlc.narg('occurred_after')::timestamptz IS NULL OR t.occurred_at >= sqlc.narg('occurred_after')::timestamptz)
-  AND (sqlc.narg('occurred_before')::timestamptz IS NULL OR t.occurred_at < sqlc.narg('occurred_before')::timestamptz)
-  AND (sqlc.narg('refunded')::boolean IS NULL OR (t.refunded_at IS NOT NULL) = sqlc.narg('refunded')::boolean)
-  AND (sqlc.narg('after_at')::timestamptz IS NULL OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
-  AND (sqlc.narg('before_at')::timestamptz IS NULL OR (t.created_at, t.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
-ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.created_at END,
-         CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END,
-         t.created_at DESC, t.id DESC
-LIMIT @lim;
-
--- name: SaleCount :one
--- SaleCount counts up to a bound, above which SaleTotal is asked.
-SELECT count(*) FROM (SELECT 1 FROM sales t
-WHERE t.program_id = @program_id
-  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
-  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
-  AND (sqlc.narg('customer_id')::text IS NULL OR t.customer_id = sqlc.narg('customer_id')::text)
-  AND (sqlc.narg('external_charge_id')::text IS NULL OR t.external_charge_id = sqlc.narg('external_charge_id')::text)
-  AND (sqlc.narg('occurred_after')::timestamptz IS NULL OR t.occurred_at >= sqlc.narg('occurred_after')::timestamptz)
-  AND (sqlc.narg('occurred_before')::timestamptz IS NULL OR t.occurred_at < sqlc.narg('occurred_before')::timestamptz)
-  AND (sqlc.narg('refunded')::boolean IS NULL OR (t.refunded_at IS NOT NULL) = sqlc.narg('refunded')::boolean)
-  LIMIT @most) few;
-
 -- name: SaleTotal :one
 -- SaleTotal counts as ClickTotal does, in a window or without one. The partner's
 -- index, which has not the time in this order, is kept out of the gaps.
@@ -71,15 +37,6 @@ WITH touched AS MATERIALIZED (
 )
 SELECT coalesce(sum(p.n), 0)::bigint AS total FROM parts p
 WHERE EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id);
-
--- name: SaleCursor :one
--- SaleCursor applies the filters by identity only: a row whose state has left
--- the filter still marks its place, so that a walk goes on while rows change.
-SELECT t.created_at, t.id FROM sales t
-WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
-  AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
-  AND (sqlc.narg('customer_id')::text IS NULL OR t.customer_id = sqlc.narg('customer_id')::text)
-  AND (sqlc.narg('external_charge_id')::text IS NULL OR t.external_charge_id = sqlc.narg('external_charge_id')::text);
 
 -- name: SaleByIDs :many
 SELECT t.* FROM sales t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;

@@ -1,21 +1,3 @@
--- name: WebhookEndpointPage :many
-SELECT t.* FROM webhook_endpoints t
-WHERE t.program_id = @program_id
-  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
-  AND (sqlc.narg('after_at')::timestamptz IS NULL OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
-  AND (sqlc.narg('before_at')::timestamptz IS NULL OR (t.created_at, t.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
-ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.created_at END,
-         CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END,
-         t.created_at DESC, t.id DESC
-LIMIT @lim;
-
--- name: WebhookEndpointCount :one
-SELECT count(*) FROM webhook_endpoints t
-WHERE t.program_id = @program_id AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id);
-
--- name: WebhookEndpointCursor :one
-SELECT t.created_at, t.id FROM webhook_endpoints t WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id;
-
 -- name: WebhookEndpointGet :one
 SELECT t.* FROM webhook_endpoints t WHERE t.id = @id AND t.org_id = @org_id;
 

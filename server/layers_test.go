@@ -49,7 +49,7 @@ var layers = map[string]layer{
 	"work": {
 		rule: "a unit of work has a tenant, a time, a transaction and events, and knows no rule on them",
 		packages: []string{"server/work", "server/event", "server/auditlog", "server/auth", "server/keyring",
-			"server/quota"},
+			"server/quota", "server/count", "server/page"},
 		below:    []string{"ground"},
 		contract: []string{"gen/api", "gen/db", "gen/events"},
 		never:    []string{echo, netHTTP},
@@ -107,8 +107,8 @@ var layers = map[string]layer{
 	},
 	"tools": {
 		rule:     "a tool or an example of cmd stands alone",
-		packages: []string{"cmd/bundle", "cmd/example", "cmd/generate"},
-		contract: []string{"gen/api", "schema"},
+		packages: []string{"cmd/bundle", "cmd/example", "cmd/generate", "cmd/lists"},
+		contract: []string{"gen/api", "queries", "schema"},
 	},
 }
 

@@ -55,23 +55,6 @@ func (q *Queries) CampaignAudience(ctx context.Context, db DBTX, arg CampaignAud
 	return i, err
 }
 
-const campaignCount = `-- name: CampaignCount :one
-SELECT count(*) FROM campaigns t
-WHERE t.program_id = $1 AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
-`
-
-type CampaignCountParams struct {
-	ProgramID string
-	OrgID     string
-}
-
-func (q *Queries) CampaignCount(ctx context.Context, db DBTX, arg CampaignCountParams) (int64, error) {
-	row := db.QueryRow(ctx, campaignCount, arg.ProgramID, arg.OrgID)
-	var count int64
-	err := row.Scan(&count)
-	return count, err
-}
-
 const campaignCounted = `-- name: CampaignCounted :exec
 UPDATE campaigns c SET audience_after = NULL, total = n.total, skipped = n.skipped, opened = least(c.opened, n.total)
 FROM (SELECT count(*) AS total, count(*) FILTER (WHERE r.status = 'skipped') AS skipped FROM campaign_recipients r
@@ -88,28 +71,6 @@ type CampaignCountedParams struct {
 func (q *Queries) CampaignCounted(ctx context.Context, db DBTX, arg CampaignCountedParams) error {
 	_, err := db.Exec(ctx, campaignCounted, arg.ID, arg.OrgID)
 	return err
-}
-
-const campaignCursor = `-- name: CampaignCursor :one
-SELECT t.created_at, t.id FROM campaigns t WHERE t.id = $1 AND t.program_id = $2 AND t.org_id = $3
-`
-
-type CampaignCursorParams struct {
-	ID        string
-	ProgramID string
-	OrgID     string
-}
-
-type CampaignCursorRow struct {
-	CreatedAt clock.Time
-	ID        string
-}
-
-func (q *Queries) CampaignCursor(ctx context.Context, db DBTX, arg CampaignCursorParams) (CampaignCursorRow, error) {
-	row := db.QueryRow(ctx, campaignCursor, arg.ID, arg.ProgramID, arg.OrgID)
-	var i CampaignCursorRow
-	err := row.Scan(&i.CreatedAt, &i.ID)
-	return i, err
 }
 
 const campaignDelete = `-- name: CampaignDelete :exec
@@ -411,80 +372,6 @@ type CampaignOpenedParams struct {
 func (q *Queries) CampaignOpened(ctx context.Context, db DBTX, arg CampaignOpenedParams) error {
 	_, err := db.Exec(ctx, campaignOpened, arg.Now, arg.CampaignID, arg.PartnerID)
 	return err
-}
-
-const campaignPage = `-- name: CampaignPage :many
-
-SELECT t.id, t.org_id, t.program_id, t.name, t.subject, t.body, t.group_ids, t.tag_ids, t.statuses, t.status, t.scheduled_at, t.started_at, t.sent_at, t.total, t.sent, t.failed, t.skipped, t.opened, t.created_at, t.updated_at, t.audience_after FROM campaigns t
-WHERE t.program_id = $1
-  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
-  AND ($3::timestamptz IS NULL OR (t.created_at, t.id) < ($3::timestamptz, $4::text))
-  AND ($5::timestamptz IS NULL OR (t.created_at, t.id) > ($5::timestamptz, $6::text))
-ORDER BY CASE WHEN $5::timestamptz IS NOT NULL THEN t.created_at END,
-         CASE WHEN $5::timestamptz IS NOT NULL THEN t.id END,
-         t.created_at DESC, t.id DESC
-LIMIT $7
-`
-
-type CampaignPageParams struct {
-	ProgramID string
-	OrgID     string
-	AfterAt   *clock.Time
-	AfterID   *string
-	BeforeAt  *clock.Time
-	BeforeID  *string
-	Lim       int32
-}
-
-// campaigns_list_idx serves the page and the count.
-func (q *Queries) CampaignPage(ctx context.Context, db DBTX, arg CampaignPageParams) ([]Campaign, error) {
-	rows, err := db.Query(ctx, campaignPage,
-		arg.ProgramID,
-		arg.OrgID,
-		arg.AfterAt,
-		arg.AfterID,
-		arg.BeforeAt,
-		arg.BeforeID,
-		arg.Lim,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Campaign{}
-	for rows.Next() {
-		var i Campaign
-		if err := rows.Scan(
-			&i.ID,
-			&i.OrgID,
-			&i.ProgramID,
-			&i.Name,
-			&i.Subject,
-			&i.Body,
-			&i.GroupIds,
-			&i.TagIds,
-			&i.Statuses,
-			&i.Status,
-			&i.ScheduledAt,
-			&i.StartedAt,
-			&i.SentAt,
-			&i.Total,
-			&i.Sent,
-			&i.Failed,
-			&i.Skipped,
-			&i.Opened,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.AudienceAfter,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const campaignReached = `-- name: CampaignReached :exec

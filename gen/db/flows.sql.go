@@ -63,39 +63,6 @@ func (q *Queries) FlowByIDs(ctx context.Context, db DBTX, arg FlowByIDsParams) (
 	return items, nil
 }
 
-const flowCount = `-- name: FlowCount :one
-SELECT count(*) FROM flows t
-WHERE t.program_id = $1
-  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
-  AND ($3::text IS NULL OR t.status = $3::text)
-  AND ($4::text[] IS NULL OR t.status = ANY ($4::text[]))
-  AND ($5::text IS NULL OR t.group_id = $5::text)
-  AND ($6::text IS NULL OR t.partner_id = $6::text)
-`
-
-type FlowCountParams struct {
-	ProgramID string
-	OrgID     string
-	Status    *string
-	StatusIn  []string
-	GroupID   *string
-	PartnerID *string
-}
-
-func (q *Queries) FlowCount(ctx context.Context, db DBTX, arg FlowCountParams) (int64, error) {
-	row := db.QueryRow(ctx, flowCount,
-		arg.ProgramID,
-		arg.OrgID,
-		arg.Status,
-		arg.StatusIn,
-		arg.GroupID,
-		arg.PartnerID,
-	)
-	var count int64
-	err := row.Scan(&count)
-	return count, err
-}
-
 const flowCounts = `-- name: FlowCounts :one
 SELECT count(*) AS flows, count(*) FILTER (WHERE t.status = 'active') AS active,
     coalesce(sum(t.conditions_bytes) FILTER (WHERE t.status = 'active'), 0)::bigint AS active_bytes
@@ -120,46 +87,6 @@ func (q *Queries) FlowCounts(ctx context.Context, db DBTX, arg FlowCountsParams)
 	row := db.QueryRow(ctx, flowCounts, arg.ProgramID, arg.OrgID, arg.ID)
 	var i FlowCountsRow
 	err := row.Scan(&i.Flows, &i.Active, &i.ActiveBytes)
-	return i, err
-}
-
-const flowCursor = `-- name: FlowCursor :one
-SELECT t.priority, t.specificity, t.created_at, t.id FROM flows t
-WHERE t.id = $1 AND t.program_id = $2 AND t.org_id = $3
-  AND ($4::text IS NULL OR t.group_id = $4::text)
-  AND ($5::text IS NULL OR t.partner_id = $5::text)
-`
-
-type FlowCursorParams struct {
-	ID        string
-	ProgramID string
-	OrgID     string
-	GroupID   *string
-	PartnerID *string
-}
-
-type FlowCursorRow struct {
-	Priority    int64
-	Specificity int16
-	CreatedAt   clock.Time
-	ID          string
-}
-
-func (q *Queries) FlowCursor(ctx context.Context, db DBTX, arg FlowCursorParams) (FlowCursorRow, error) {
-	row := db.QueryRow(ctx, flowCursor,
-		arg.ID,
-		arg.ProgramID,
-		arg.OrgID,
-		arg.GroupID,
-		arg.PartnerID,
-	)
-	var i FlowCursorRow
-	err := row.Scan(
-		&i.Priority,
-		&i.Specificity,
-		&i.CreatedAt,
-		&i.ID,
-	)
 	return i, err
 }
 
@@ -307,100 +234,6 @@ func (q *Queries) FlowLock(ctx context.Context, db DBTX, arg FlowLockParams) (Fl
 		&i.BranchesDigest,
 	)
 	return i, err
-}
-
-const flowPage = `-- name: FlowPage :many
-
-SELECT t.id, t.org_id, t.program_id, t.name, t.description, t.group_id, t.partner_id, t.trigger, t.action, t.target_group_id, t.rate_type, t.rate_value, t.approval_mode, t.approval_delay_days, t.priority, t.status, t.branches, t.specificity, t.created_at, t.updated_at, t.conditions_bytes, t.branches_digest FROM flows t
-WHERE t.program_id = $1
-  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
-  AND ($3::text IS NULL OR t.status = $3::text)
-  AND ($4::text[] IS NULL OR t.status = ANY ($4::text[]))
-  AND ($5::text IS NULL OR t.group_id = $5::text)
-  AND ($6::text IS NULL OR t.partner_id = $6::text)
-  AND ($7::text IS NULL OR (t.priority, t.specificity, t.created_at, t.id)
-    > ($8::bigint, $9::smallint, $10::timestamptz, $7::text))
-  AND ($11::text IS NULL OR (t.priority, t.specificity, t.created_at, t.id)
-    < ($8::bigint, $9::smallint, $10::timestamptz, $11::text))
-ORDER BY CASE WHEN $11::text IS NOT NULL THEN t.priority END DESC,
-         CASE WHEN $11::text IS NOT NULL THEN t.specificity END DESC,
-         CASE WHEN $11::text IS NOT NULL THEN t.created_at END DESC,
-         CASE WHEN $11::text IS NOT NULL THEN t.id END DESC,
-         t.priority, t.specificity, t.created_at, t.id
-LIMIT $12
-`
-
-type FlowPageParams struct {
-	ProgramID   string
-	OrgID       string
-	Status      *string
-	StatusIn    []string
-	GroupID     *string
-	PartnerID   *string
-	AfterID     *string
-	Priority    *int64
-	Specificity *int16
-	At          *clock.Time
-	BeforeID    *string
-	Lim         int32
-}
-
-// flows_list_idx serves the list in the order in which flows are asked:
-// priority, then specificity (partner, group, program), then the oldest.
-func (q *Queries) FlowPage(ctx context.Context, db DBTX, arg FlowPageParams) ([]Flow, error) {
-	rows, err := db.Query(ctx, flowPage,
-		arg.ProgramID,
-		arg.OrgID,
-		arg.Status,
-		arg.StatusIn,
-		arg.GroupID,
-		arg.PartnerID,
-		arg.AfterID,
-		arg.Priority,
-		arg.Specificity,
-		arg.At,
-		arg.BeforeID,
-		arg.Lim,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Flow{}
-	for rows.Next() {
-		var i Flow
-		if err := rows.Scan(
-			&i.ID,
-			&i.OrgID,
-			&i.ProgramID,
-			&i.Name,
-			&i.Description,
-			&i.GroupID,
-			&i.PartnerID,
-			&i.Trigger,
-			&i.Action,
-			&i.TargetGroupID,
-			&i.RateType,
-			&i.RateValue,
-			&i.ApprovalMode,
-			&i.ApprovalDelayDays,
-			&i.Priority,
-			&i.Status,
-			&i.Branches,
-			&i.Specificity,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.ConditionsBytes,
-			&i.BranchesDigest,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const flowUpdate = `-- name: FlowUpdate :exec

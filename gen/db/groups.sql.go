@@ -119,49 +119,6 @@ func (q *Queries) GroupByName(ctx context.Context, db DBTX, arg GroupByNameParam
 	return i, err
 }
 
-const groupCount = `-- name: GroupCount :one
-SELECT count(*) FROM groups t
-WHERE t.program_id = $1
-  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
-`
-
-type GroupCountParams struct {
-	ProgramID string
-	OrgID     string
-}
-
-func (q *Queries) GroupCount(ctx context.Context, db DBTX, arg GroupCountParams) (int64, error) {
-	row := db.QueryRow(ctx, groupCount, arg.ProgramID, arg.OrgID)
-	var count int64
-	err := row.Scan(&count)
-	return count, err
-}
-
-const groupCursor = `-- name: GroupCursor :one
-SELECT t.created_at, t.id FROM groups t
-WHERE t.id = $1 AND t.program_id = $2 AND t.org_id = $3
-`
-
-type GroupCursorParams struct {
-	ID        string
-	ProgramID string
-	OrgID     string
-}
-
-type GroupCursorRow struct {
-	CreatedAt clock.Time
-	ID        string
-}
-
-// GroupCursor applies the filters by identity only: a row whose state has left
-// the filter still marks its place, so that a walk goes on while rows change.
-func (q *Queries) GroupCursor(ctx context.Context, db DBTX, arg GroupCursorParams) (GroupCursorRow, error) {
-	row := db.QueryRow(ctx, groupCursor, arg.ID, arg.ProgramID, arg.OrgID)
-	var i GroupCursorRow
-	err := row.Scan(&i.CreatedAt, &i.ID)
-	return i, err
-}
-
 const groupDefault = `-- name: GroupDefault :one
 SELECT t.id, t.org_id, t.program_id, t.name, t.slug, t.description, t.landing_url, t.is_private, t.is_default, t.created_at, t.updated_at FROM groups t WHERE t.program_id = $1 AND t.org_id = $2 AND t.is_default
 `
@@ -358,72 +315,6 @@ func (q *Queries) GroupLock(ctx context.Context, db DBTX, arg GroupLockParams) (
 		&i.UpdatedAt,
 	)
 	return i, err
-}
-
-const groupPage = `-- name: GroupPage :many
-
-SELECT t.id, t.org_id, t.program_id, t.name, t.slug, t.description, t.landing_url, t.is_private, t.is_default, t.created_at, t.updated_at FROM groups t
-WHERE t.program_id = $1
-  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
-  AND ($3::timestamptz IS NULL OR (t.created_at, t.id) < ($3::timestamptz, $4::text))
-  AND ($5::timestamptz IS NULL OR (t.created_at, t.id) > ($5::timestamptz, $6::text))
-ORDER BY CASE WHEN $5::timestamptz IS NOT NULL THEN t.created_at END,
-         CASE WHEN $5::timestamptz IS NOT NULL THEN t.id END,
-         t.created_at DESC, t.id DESC
-LIMIT $7
-`
-
-type GroupPageParams struct {
-	ProgramID string
-	OrgID     string
-	AfterAt   *clock.Time
-	AfterID   *string
-	BeforeAt  *clock.Time
-	BeforeID  *string
-	Lim       int32
-}
-
-// groups_list_idx serves the page and the count.
-// Every list is bound to the organization by the one-time check of its program;
-// the page runs in either direction (LIMIT is one more than asked for).
-func (q *Queries) GroupPage(ctx context.Context, db DBTX, arg GroupPageParams) ([]Group, error) {
-	rows, err := db.Query(ctx, groupPage,
-		arg.ProgramID,
-		arg.OrgID,
-		arg.AfterAt,
-		arg.AfterID,
-		arg.BeforeAt,
-		arg.BeforeID,
-		arg.Lim,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Group{}
-	for rows.Next() {
-		var i Group
-		if err := rows.Scan(
-			&i.ID,
-			&i.OrgID,
-			&i.ProgramID,
-			&i.Name,
-			&i.Slug,
-			&i.Description,
-			&i.LandingURL,
-			&i.IsPrivate,
-			&i.IsDefault,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const groupProgram = `-- name: GroupProgram :one

@@ -11,38 +11,6 @@ import (
 	clock "rail/server/clock"
 )
 
-const programCount = `-- name: ProgramCount :one
-SELECT count(*) FROM programs t WHERE t.org_id = $1
-`
-
-func (q *Queries) ProgramCount(ctx context.Context, db DBTX, orgID string) (int64, error) {
-	row := db.QueryRow(ctx, programCount, orgID)
-	var count int64
-	err := row.Scan(&count)
-	return count, err
-}
-
-const programCursor = `-- name: ProgramCursor :one
-SELECT t.created_at, t.id FROM programs t WHERE t.id = $1 AND t.org_id = $2
-`
-
-type ProgramCursorParams struct {
-	ID    string
-	OrgID string
-}
-
-type ProgramCursorRow struct {
-	CreatedAt clock.Time
-	ID        string
-}
-
-func (q *Queries) ProgramCursor(ctx context.Context, db DBTX, arg ProgramCursorParams) (ProgramCursorRow, error) {
-	row := db.QueryRow(ctx, programCursor, arg.ID, arg.OrgID)
-	var i ProgramCursorRow
-	err := row.Scan(&i.CreatedAt, &i.ID)
-	return i, err
-}
-
 const programExists = `-- name: ProgramExists :one
 SELECT t.id FROM programs t WHERE t.id = $1 AND t.org_id = $2
 `
@@ -214,82 +182,6 @@ func (q *Queries) ProgramLock(ctx context.Context, db DBTX, arg ProgramLockParam
 		&i.EnrolsFirstCommission,
 	)
 	return i, err
-}
-
-const programPage = `-- name: ProgramPage :many
-
-SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission FROM programs t
-WHERE t.org_id = $1
-  AND ($2::timestamptz IS NULL OR (t.created_at, t.id) < ($2::timestamptz, $3::text))
-  AND ($4::timestamptz IS NULL OR (t.created_at, t.id) > ($4::timestamptz, $5::text))
-ORDER BY CASE WHEN $4::timestamptz IS NOT NULL THEN t.created_at END,
-         CASE WHEN $4::timestamptz IS NOT NULL THEN t.id END,
-         t.created_at DESC, t.id DESC
-LIMIT $6
-`
-
-type ProgramPageParams struct {
-	OrgID    string
-	AfterAt  *clock.Time
-	AfterID  *string
-	BeforeAt *clock.Time
-	BeforeID *string
-	Lim      int32
-}
-
-// programs_list_idx serves the page and the count.
-func (q *Queries) ProgramPage(ctx context.Context, db DBTX, arg ProgramPageParams) ([]Program, error) {
-	rows, err := db.Query(ctx, programPage,
-		arg.OrgID,
-		arg.AfterAt,
-		arg.AfterID,
-		arg.BeforeAt,
-		arg.BeforeID,
-		arg.Lim,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Program{}
-	for rows.Next() {
-		var i Program
-		if err := rows.Scan(
-			&i.ID,
-			&i.OrgID,
-			&i.Name,
-			&i.ProductName,
-			&i.WebsiteURL,
-			&i.Currency,
-			&i.Status,
-			&i.Subdomain,
-			&i.CustomDomain,
-			&i.TermsURL,
-			&i.TermsVersion,
-			&i.CookieDays,
-			&i.URLParams,
-			&i.CommissionOnNetRevenue,
-			&i.HoldingPeriodDays,
-			&i.MinPayoutMinor,
-			&i.PayoutTerm,
-			&i.PayoutMethods,
-			&i.BlockSelfReferrals,
-			&i.BlockedCountries,
-			&i.RequireTaxForms,
-			&i.AutoPayoutsEnabled,
-			&i.Processor,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.EnrolsFirstCommission,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const programStats = `-- name: ProgramStats :many

@@ -11,46 +11,6 @@ import (
 	clock "rail/server/clock"
 )
 
-const resourceCount = `-- name: ResourceCount :one
-SELECT count(*) FROM resources t
-WHERE t.program_id = $1 AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
-`
-
-type ResourceCountParams struct {
-	ProgramID string
-	OrgID     string
-}
-
-func (q *Queries) ResourceCount(ctx context.Context, db DBTX, arg ResourceCountParams) (int64, error) {
-	row := db.QueryRow(ctx, resourceCount, arg.ProgramID, arg.OrgID)
-	var count int64
-	err := row.Scan(&count)
-	return count, err
-}
-
-const resourceCursor = `-- name: ResourceCursor :one
-SELECT coalesce(t.folder, '')::text AS folder, t.position, t.id FROM resources t WHERE t.id = $1 AND t.program_id = $2 AND t.org_id = $3
-`
-
-type ResourceCursorParams struct {
-	ID        string
-	ProgramID string
-	OrgID     string
-}
-
-type ResourceCursorRow struct {
-	Folder   string
-	Position int64
-	ID       string
-}
-
-func (q *Queries) ResourceCursor(ctx context.Context, db DBTX, arg ResourceCursorParams) (ResourceCursorRow, error) {
-	row := db.QueryRow(ctx, resourceCursor, arg.ID, arg.ProgramID, arg.OrgID)
-	var i ResourceCursorRow
-	err := row.Scan(&i.Folder, &i.Position, &i.ID)
-	return i, err
-}
-
 const resourceDelete = `-- name: ResourceDelete :exec
 DELETE FROM resources WHERE id = $1 AND org_id = $2
 `
@@ -200,82 +160,6 @@ func (q *Queries) ResourceLock(ctx context.Context, db DBTX, arg ResourceLockPar
 		&i.UpdatedAt,
 	)
 	return i, err
-}
-
-const resourcePage = `-- name: ResourcePage :many
-
-SELECT t.id, t.org_id, t.program_id, t.kind, t.title, t.url, t.folder, t.mime_type, t.size_bytes, t.group_ids, t.tag_ids, t.position, t.published, t.published_at, t.metadata, t.created_at, t.updated_at FROM resources t
-WHERE t.program_id = $1
-  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
-  AND ($3::text IS NULL OR (coalesce(t.folder, ''), t.position, t.id) > ($4::text, $5::bigint, $3::text))
-  AND ($6::text IS NULL OR (coalesce(t.folder, ''), t.position, t.id) < ($7::text, $8::bigint, $6::text))
-ORDER BY CASE WHEN $6::text IS NOT NULL THEN coalesce(t.folder, '') END DESC,
-         CASE WHEN $6::text IS NOT NULL THEN t.position END DESC,
-         CASE WHEN $6::text IS NOT NULL THEN t.id END DESC,
-         coalesce(t.folder, ''), t.position, t.id
-LIMIT $9
-`
-
-type ResourcePageParams struct {
-	ProgramID      string
-	OrgID          string
-	AfterID        *string
-	AfterFolder    *string
-	AfterPosition  *int64
-	BeforeID       *string
-	BeforeFolder   *string
-	BeforePosition *int64
-	Lim            int32
-}
-
-// The list's order is the shelf's: what is in no folder, then folder by folder.
-// resources_list_idx serves the page and the count.
-func (q *Queries) ResourcePage(ctx context.Context, db DBTX, arg ResourcePageParams) ([]Resource, error) {
-	rows, err := db.Query(ctx, resourcePage,
-		arg.ProgramID,
-		arg.OrgID,
-		arg.AfterID,
-		arg.AfterFolder,
-		arg.AfterPosition,
-		arg.BeforeID,
-		arg.BeforeFolder,
-		arg.BeforePosition,
-		arg.Lim,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Resource{}
-	for rows.Next() {
-		var i Resource
-		if err := rows.Scan(
-			&i.ID,
-			&i.OrgID,
-			&i.ProgramID,
-			&i.Kind,
-			&i.Title,
-			&i.URL,
-			&i.Folder,
-			&i.MimeType,
-			&i.SizeBytes,
-			&i.GroupIds,
-			&i.TagIds,
-			&i.Position,
-			&i.Published,
-			&i.PublishedAt,
-			&i.Metadata,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const resourceUpdate = `-- name: ResourceUpdate :exec

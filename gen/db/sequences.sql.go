@@ -52,23 +52,6 @@ func (q *Queries) SequenceAdvance(ctx context.Context, db DBTX, arg SequenceAdva
 	return err
 }
 
-const sequenceCount = `-- name: SequenceCount :one
-SELECT count(*) FROM sequences t
-WHERE t.program_id = $1 AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
-`
-
-type SequenceCountParams struct {
-	ProgramID string
-	OrgID     string
-}
-
-func (q *Queries) SequenceCount(ctx context.Context, db DBTX, arg SequenceCountParams) (int64, error) {
-	row := db.QueryRow(ctx, sequenceCount, arg.ProgramID, arg.OrgID)
-	var count int64
-	err := row.Scan(&count)
-	return count, err
-}
-
 const sequenceCounts = `-- name: SequenceCounts :many
 SELECT s.id,
     (SELECT count(*) FROM sequence_steps t WHERE t.sequence_id = s.id) AS steps,
@@ -113,28 +96,6 @@ func (q *Queries) SequenceCounts(ctx context.Context, db DBTX, arg SequenceCount
 		return nil, err
 	}
 	return items, nil
-}
-
-const sequenceCursor = `-- name: SequenceCursor :one
-SELECT t.created_at, t.id FROM sequences t WHERE t.id = $1 AND t.program_id = $2 AND t.org_id = $3
-`
-
-type SequenceCursorParams struct {
-	ID        string
-	ProgramID string
-	OrgID     string
-}
-
-type SequenceCursorRow struct {
-	CreatedAt clock.Time
-	ID        string
-}
-
-func (q *Queries) SequenceCursor(ctx context.Context, db DBTX, arg SequenceCursorParams) (SequenceCursorRow, error) {
-	row := db.QueryRow(ctx, sequenceCursor, arg.ID, arg.ProgramID, arg.OrgID)
-	var i SequenceCursorRow
-	err := row.Scan(&i.CreatedAt, &i.ID)
-	return i, err
 }
 
 const sequenceDelete = `-- name: SequenceDelete :exec
@@ -387,70 +348,6 @@ func (q *Queries) SequenceMail(ctx context.Context, db DBTX, arg SequenceMailPar
 		arg.Position,
 	)
 	return err
-}
-
-const sequencePage = `-- name: SequencePage :many
-
-SELECT t.id, t.org_id, t.program_id, t.name, t.status, t.trigger, t.trigger_days, t.idle_checked_at, t.created_at, t.updated_at, t.idle_after FROM sequences t
-WHERE t.program_id = $1
-  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
-  AND ($3::timestamptz IS NULL OR (t.created_at, t.id) < ($3::timestamptz, $4::text))
-  AND ($5::timestamptz IS NULL OR (t.created_at, t.id) > ($5::timestamptz, $6::text))
-ORDER BY CASE WHEN $5::timestamptz IS NOT NULL THEN t.created_at END,
-         CASE WHEN $5::timestamptz IS NOT NULL THEN t.id END,
-         t.created_at DESC, t.id DESC
-LIMIT $7
-`
-
-type SequencePageParams struct {
-	ProgramID string
-	OrgID     string
-	AfterAt   *clock.Time
-	AfterID   *string
-	BeforeAt  *clock.Time
-	BeforeID  *string
-	Lim       int32
-}
-
-// sequences_list_idx serves the page and the count.
-func (q *Queries) SequencePage(ctx context.Context, db DBTX, arg SequencePageParams) ([]Sequence, error) {
-	rows, err := db.Query(ctx, sequencePage,
-		arg.ProgramID,
-		arg.OrgID,
-		arg.AfterAt,
-		arg.AfterID,
-		arg.BeforeAt,
-		arg.BeforeID,
-		arg.Lim,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Sequence{}
-	for rows.Next() {
-		var i Sequence
-		if err := rows.Scan(
-			&i.ID,
-			&i.OrgID,
-			&i.ProgramID,
-			&i.Name,
-			&i.Status,
-			&i.Trigger,
-			&i.TriggerDays,
-			&i.IdleCheckedAt,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.IdleAfter,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const sequenceReached = `-- name: SequenceReached :exec

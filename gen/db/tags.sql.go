@@ -72,49 +72,6 @@ func (q *Queries) TagByName(ctx context.Context, db DBTX, arg TagByNameParams) (
 	return i, err
 }
 
-const tagCount = `-- name: TagCount :one
-SELECT count(*) FROM tags t
-WHERE t.program_id = $1
-  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
-`
-
-type TagCountParams struct {
-	ProgramID string
-	OrgID     string
-}
-
-func (q *Queries) TagCount(ctx context.Context, db DBTX, arg TagCountParams) (int64, error) {
-	row := db.QueryRow(ctx, tagCount, arg.ProgramID, arg.OrgID)
-	var count int64
-	err := row.Scan(&count)
-	return count, err
-}
-
-const tagCursor = `-- name: TagCursor :one
-SELECT t.created_at, t.id FROM tags t
-WHERE t.id = $1 AND t.program_id = $2 AND t.org_id = $3
-`
-
-type TagCursorParams struct {
-	ID        string
-	ProgramID string
-	OrgID     string
-}
-
-type TagCursorRow struct {
-	CreatedAt clock.Time
-	ID        string
-}
-
-// TagCursor applies the filters by identity only: a row whose state has left
-// the filter still marks its place, so that a walk goes on while rows change.
-func (q *Queries) TagCursor(ctx context.Context, db DBTX, arg TagCursorParams) (TagCursorRow, error) {
-	row := db.QueryRow(ctx, tagCursor, arg.ID, arg.ProgramID, arg.OrgID)
-	var i TagCursorRow
-	err := row.Scan(&i.CreatedAt, &i.ID)
-	return i, err
-}
-
 const tagDelete = `-- name: TagDelete :exec
 DELETE FROM tags WHERE id = $1 AND org_id = $2
 `
@@ -208,68 +165,6 @@ func (q *Queries) TagLock(ctx context.Context, db DBTX, arg TagLockParams) (Tag,
 		&i.UpdatedAt,
 	)
 	return i, err
-}
-
-const tagPage = `-- name: TagPage :many
-
-SELECT t.id, t.org_id, t.program_id, t.name, t.color, t.created_at, t.updated_at FROM tags t
-WHERE t.program_id = $1
-  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
-  AND ($3::timestamptz IS NULL OR (t.created_at, t.id) < ($3::timestamptz, $4::text))
-  AND ($5::timestamptz IS NULL OR (t.created_at, t.id) > ($5::timestamptz, $6::text))
-ORDER BY CASE WHEN $5::timestamptz IS NOT NULL THEN t.created_at END,
-         CASE WHEN $5::timestamptz IS NOT NULL THEN t.id END,
-         t.created_at DESC, t.id DESC
-LIMIT $7
-`
-
-type TagPageParams struct {
-	ProgramID string
-	OrgID     string
-	AfterAt   *clock.Time
-	AfterID   *string
-	BeforeAt  *clock.Time
-	BeforeID  *string
-	Lim       int32
-}
-
-// tags_list_idx serves the page and the count.
-// Every list is bound to the organization by the one-time check of its program;
-// the page runs in either direction (LIMIT is one more than asked for).
-func (q *Queries) TagPage(ctx context.Context, db DBTX, arg TagPageParams) ([]Tag, error) {
-	rows, err := db.Query(ctx, tagPage,
-		arg.ProgramID,
-		arg.OrgID,
-		arg.AfterAt,
-		arg.AfterID,
-		arg.BeforeAt,
-		arg.BeforeID,
-		arg.Lim,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Tag{}
-	for rows.Next() {
-		var i Tag
-		if err := rows.Scan(
-			&i.ID,
-			&i.OrgID,
-			&i.ProgramID,
-			&i.Name,
-			&i.Color,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const tagProgram = `-- name: TagProgram :one

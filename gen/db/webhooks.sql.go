@@ -348,45 +348,6 @@ func (q *Queries) WebhookDisable(ctx context.Context, db DBTX, arg WebhookDisabl
 	return items, nil
 }
 
-const webhookEndpointCount = `-- name: WebhookEndpointCount :one
-SELECT count(*) FROM webhook_endpoints t
-WHERE t.program_id = $1 AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
-`
-
-type WebhookEndpointCountParams struct {
-	ProgramID string
-	OrgID     string
-}
-
-func (q *Queries) WebhookEndpointCount(ctx context.Context, db DBTX, arg WebhookEndpointCountParams) (int64, error) {
-	row := db.QueryRow(ctx, webhookEndpointCount, arg.ProgramID, arg.OrgID)
-	var count int64
-	err := row.Scan(&count)
-	return count, err
-}
-
-const webhookEndpointCursor = `-- name: WebhookEndpointCursor :one
-SELECT t.created_at, t.id FROM webhook_endpoints t WHERE t.id = $1 AND t.program_id = $2 AND t.org_id = $3
-`
-
-type WebhookEndpointCursorParams struct {
-	ID        string
-	ProgramID string
-	OrgID     string
-}
-
-type WebhookEndpointCursorRow struct {
-	CreatedAt clock.Time
-	ID        string
-}
-
-func (q *Queries) WebhookEndpointCursor(ctx context.Context, db DBTX, arg WebhookEndpointCursorParams) (WebhookEndpointCursorRow, error) {
-	row := db.QueryRow(ctx, webhookEndpointCursor, arg.ID, arg.ProgramID, arg.OrgID)
-	var i WebhookEndpointCursorRow
-	err := row.Scan(&i.CreatedAt, &i.ID)
-	return i, err
-}
-
 const webhookEndpointDelete = `-- name: WebhookEndpointDelete :exec
 DELETE FROM webhook_endpoints WHERE id = $1 AND org_id = $2
 `
@@ -493,71 +454,6 @@ func (q *Queries) WebhookEndpointLock(ctx context.Context, db DBTX, arg WebhookE
 		&i.UpdatedAt,
 	)
 	return i, err
-}
-
-const webhookEndpointPage = `-- name: WebhookEndpointPage :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.number, t.url, t.event_types, t.enabled, t.secret, t.previous_secret, t.previous_expires_at, t.counted_since, t.created_at, t.updated_at FROM webhook_endpoints t
-WHERE t.program_id = $1
-  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
-  AND ($3::timestamptz IS NULL OR (t.created_at, t.id) < ($3::timestamptz, $4::text))
-  AND ($5::timestamptz IS NULL OR (t.created_at, t.id) > ($5::timestamptz, $6::text))
-ORDER BY CASE WHEN $5::timestamptz IS NOT NULL THEN t.created_at END,
-         CASE WHEN $5::timestamptz IS NOT NULL THEN t.id END,
-         t.created_at DESC, t.id DESC
-LIMIT $7
-`
-
-type WebhookEndpointPageParams struct {
-	ProgramID string
-	OrgID     string
-	AfterAt   *clock.Time
-	AfterID   *string
-	BeforeAt  *clock.Time
-	BeforeID  *string
-	Lim       int32
-}
-
-func (q *Queries) WebhookEndpointPage(ctx context.Context, db DBTX, arg WebhookEndpointPageParams) ([]WebhookEndpoint, error) {
-	rows, err := db.Query(ctx, webhookEndpointPage,
-		arg.ProgramID,
-		arg.OrgID,
-		arg.AfterAt,
-		arg.AfterID,
-		arg.BeforeAt,
-		arg.BeforeID,
-		arg.Lim,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []WebhookEndpoint{}
-	for rows.Next() {
-		var i WebhookEndpoint
-		if err := rows.Scan(
-			&i.ID,
-			&i.OrgID,
-			&i.ProgramID,
-			&i.PartnerID,
-			&i.Number,
-			&i.URL,
-			&i.EventTypes,
-			&i.Enabled,
-			&i.Secret,
-			&i.PreviousSecret,
-			&i.PreviousExpiresAt,
-			&i.CountedSince,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const webhookEndpointUpdate = `-- name: WebhookEndpointUpdate :exec

@@ -29,3 +29,11 @@ func Upper(p *string) *string {
 	}
 	return new(strings.ToUpper(*p))
 }
+
+// Lower returns the lower-case form of an optional text.
+func Lower(p *string) *string {
+	if p == nil {
+		return nil
+	}
+	return new(strings.ToLower(*p))
+}

@@ -45,6 +45,13 @@ func (u *Unit) Program(ctx context.Context, id string) (db.Program, error) {
 	return p, Found(err, "program_id")
 }
 
+// ProgramExists returns the 404 of a program that is not the tenant's, which the
+// field program_id names.
+func (u *Unit) ProgramExists(ctx context.Context, tx pgtx.DBTX, id string) error {
+	_, err := queries.ProgramExists(ctx, tx, db.ProgramExistsParams{ID: id, OrgID: u.OrgID})
+	return Found(err, "program_id")
+}
+
 // Reference is an id in a filter or a body that must be of the tenant and of the
 // program at hand. One whose ID is nil is not checked.
 type Reference struct {
@@ -110,6 +117,13 @@ func (u *Unit) Check(ctx context.Context, programID string, refs ...Reference) e
 		return err
 	}
 	return k.Verdict(programID)
+}
+
+// ListRef is a reference in a list's filter.
+func ListRef(r db.Ref) Reference {
+	return Reference{r.Param, r.ID, func(ctx context.Context, tx pgtx.DBTX, org, id string) (string, error) {
+		return r.Program(ctx, tx, org, id)
+	}}
 }
 
 // ProgramRef lets the program of a body be checked in the trip of the body's

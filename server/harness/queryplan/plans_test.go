@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/gen/db"
+	"rail/queries"
 	"rail/server/clock"
 	"rail/server/harness/dataset"
 	"rail/server/harness/pgtest"
@@ -76,20 +77,6 @@ var values = map[string][]any{
 	"TaxForm.StatusIn":     {[]string{"required", "expired"}, []string{"submitted", "superseded"}},
 	"Action":               {"commission.rejected"},
 	"Flow.StatusIn":        {[]string{"active", "inactive"}},
-}
-
-// tables are the tables of lists that are not named after them.
-var tables = map[string]string{
-	"AuditLog": "audit_log_entries", "CommissionMaturing": "commissions", "Batch": "payout_batches",
-	"TaxForm": "tax_form_statuses", "WebhookEndpoint": "webhook_endpoints",
-}
-
-// table is the list's table.
-func (l list) table() string {
-	if t, ok := tables[l.resource]; ok {
-		return t
-	}
-	return strings.ToLower(l.resource) + "s"
 }
 
 // together are filters that clients combine.
@@ -232,8 +219,7 @@ func foreign(filter map[string]any) bool {
 
 // position tells a field that says where a page begins from a filter.
 func position(field string) bool {
-	return strings.HasPrefix(field, "After") || strings.HasPrefix(field, "Before") ||
-		slices.Contains([]string{"Priority", "Specificity", "At"}, field)
+	return strings.HasPrefix(field, "After") || strings.HasPrefix(field, "Before")
 }
 
 // filters lists the sets of filters to ask a list with.
@@ -260,49 +246,51 @@ func (l list) filters(t testing.TB) []map[string]any {
 }
 
 // places are where pages begin, by the share of the list that lies before.
-func (l list) places(t testing.TB, pool *pgxpool.Pool, table, program string) []map[string]any {
-	if !l.page {
-		return []map[string]any{{}}
-	}
+func (l list) places(t testing.TB, pool *pgxpool.Pool, program string) []map[string]any {
 	out := []map[string]any{{}}
+	if !l.page {
+		return out
+	}
+	d := l.declared(t)
+	where := "t.program_id = $1"
+	if d.OfOrganization {
+		where, program = "t.org_id = $1", "org_0"
+	}
+	keys, descends := d.Keys()
+	var columns, order []string
+	for _, k := range keys {
+		columns, order = append(columns, k.Column()), append(order, k.Column())
+		if descends {
+			order[len(order)-1] += " DESC"
+		}
+	}
 	for _, share := range []float64{0.5, 0.98} {
+		row := pool.QueryRow(t.Context(), "SELECT "+strings.Join(columns, ", ")+" FROM "+d.Table+" t WHERE "+where+
+			" ORDER BY "+strings.Join(order, ", ")+
+			" OFFSET (SELECT floor(count(*) * $2::float8)::bigint FROM "+d.Table+" t WHERE "+where+") LIMIT 1", program, share)
+		at := make([]any, len(keys))
+		for i, k := range keys {
+			at[i] = map[string]any{"text": new(string), "bigint": new(int64), "smallint": new(int16), "timestamptz": new(clock.Time)}[k.Type]
+		}
+		require.NoError(t, row.Scan(at...), l.method)
 		for _, way := range []string{"After", "Before"} {
-			where, key := "t.program_id = $1", "t.created_at, t.id"
-			if l.resource == "Program" {
-				where, program = "t.org_id = $1", "org_0"
-			}
-			order, columns := key+" DESC", key
-			switch l.resource {
-			case "Flow":
-				order, columns = "t.priority, t.specificity, t.created_at, t.id", "t.created_at, t.id, t.priority, t.specificity"
-			case "Balance":
-				order, columns = "t.partner_id, t.currency", "t.partner_id, t.currency"
-			}
-			row := pool.QueryRow(t.Context(), "SELECT "+columns+" FROM "+table+" t WHERE "+where+" ORDER BY "+order+
-				" OFFSET (SELECT floor(count(*) * $2::float8)::bigint FROM "+table+" t WHERE "+where+") LIMIT 1", program, share)
 			place := map[string]any{}
-			switch l.resource {
-			case "Flow":
-				var at clock.Time
-				var id string
-				var priority int64
-				var specificity int16
-				require.NoError(t, row.Scan(&at, &id, &priority, &specificity), l.method)
-				place["At"], place[way+"ID"], place["Priority"], place["Specificity"] = at, id, priority, specificity
-			case "Balance":
-				var partner, currency string
-				require.NoError(t, row.Scan(&partner, &currency), l.method)
-				place[way+"Partner"], place[way+"Currency"] = partner, currency
-			default:
-				var at clock.Time
-				var id string
-				require.NoError(t, row.Scan(&at, &id), l.method)
-				place[way+"At"], place[way+"ID"] = at, id
+			for i, k := range keys {
+				place[way+queries.GoName(k.Place())] = reflect.ValueOf(at[i]).Elem().Interface()
 			}
 			out = append(out, place)
 		}
 	}
 	return out
+}
+
+// declared is the declaration of the list.
+func (l list) declared(t testing.TB) queries.List {
+	all, err := queries.Lists()
+	require.NoError(t, err)
+	i := slices.IndexFunc(all, func(d queries.List) bool { return d.Name == l.resource })
+	require.GreaterOrEqual(t, i, 0, "%s is of no list in queries/lists.yaml", l.method)
+	return all[i]
 }
 
 // call returns the statement of a list.
@@ -416,9 +404,8 @@ func TestPlans(t *testing.T) {
 	start = time.Now()
 	ran := 0
 	for _, l := range lists(t) {
-		table := l.table()
 		for _, program := range []string{id("prg", 0), id("prg", 17)} { // the largest and a small one
-			for _, place := range l.places(t, pool, table, program) {
+			for _, place := range l.places(t, pool, program) {
 				for _, filter := range l.filters(t) {
 					if program != id("prg", 0) && foreign(filter) {
 						continue // the API refuses it before
@@ -446,7 +433,7 @@ func TestPlans(t *testing.T) {
 func sameCommissions(t testing.TB, pool *pgxpool.Pool) {
 	l := list{resource: "Commission", page: true}
 	program, partner := id("prg", 0), id("part", 0)
-	for _, place := range l.places(t, pool, "commissions", program) {
+	for _, place := range l.places(t, pool, program) {
 		for _, status := range [][]string{{"pending", "approved"}, {"rejected", "voided", "due"}, {"paid", "due"}} {
 			for _, of := range []*string{nil, &partner} {
 				p := db.CommissionPageParams{ProgramID: program, OrgID: "org_0", StatusIn: status, PartnerID: of, Lim: 26}

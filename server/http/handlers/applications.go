@@ -7,40 +7,24 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/postgres/pgtx"
+	"rail/server/page"
 	"rail/server/program/partner"
 	"rail/server/work"
 )
 
 // ListApplications lists the applications of a program, newest first.
-func (s *Server) ListApplications(ctx context.Context, r api.ListApplicationsRequestObject) (api.ListApplicationsResponseObject, error) {
+func (s *Server) ListApplications(ctx context.Context,
+	r api.ListApplicationsRequestObject) (api.ListApplicationsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	org := u.OrgID
-	status, in := choices(p.Status)
-	rows, err := list(ctx, u, paging{
-		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []work.Reference{work.PartnerRef("partner_id", p.PartnerID)},
-	}, lister[position, db.Application]{
-		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
-			row, err := queries.ApplicationCursor(ctx, tx, db.ApplicationCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID})
-			return position{row.CreatedAt, row.ID}, err
-		},
-		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.Application, error) {
-			return queries.ApplicationPage(ctx, tx, db.ApplicationPageParams{
-				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, Status: status, StatusIn: in,
-				AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
-			})
-		}),
-		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			return queries.ApplicationCount(ctx, tx, db.ApplicationCountParams{ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, Status: status, StatusIn: in})
-		},
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.ApplicationList{
+		PartnerID: p.PartnerID, Status: page.Any(p.Status),
 	})
 	if err != nil {
 		return nil, err
 	}
-	data := mapped(rows.rows, toApplication)
+	data := mapped(rows.Rows, toApplication)
 	err = fillApplications(ctx, u, data, p.Expand)
-	return api.ListApplications200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, err
+	return api.ListApplications200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, err
 }
 
 func fillApplications(ctx context.Context, u *work.Unit, applications []api.Application, expand []api.ApplicationExpand) error {

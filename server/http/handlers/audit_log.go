@@ -6,35 +6,23 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/postgres/pgtx"
+	"rail/server/page"
 	"rail/server/work"
 )
 
 // ListAuditLogEntries lists who did what in a program, newest first.
-func (s *Server) ListAuditLogEntries(ctx context.Context, r api.ListAuditLogEntriesRequestObject) (api.ListAuditLogEntriesResponseObject, error) {
+func (s *Server) ListAuditLogEntries(ctx context.Context,
+	r api.ListAuditLogEntriesRequestObject) (api.ListAuditLogEntriesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	org := u.OrgID
-	tallied := p.TargetID == nil
-	rows, err := list(ctx, u, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.AuditLogEntry]{
-		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
-			row, err := queries.AuditLogCursor(ctx, tx, db.AuditLogCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, TargetID: p.TargetID, Action: p.Action})
-			return position{row.CreatedAt, row.ID}, err
-		},
-		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.AuditLogEntry, error) {
-			return queries.AuditLogPage(ctx, tx, db.AuditLogPageParams{
-				ProgramID: p.ProgramID, OrgID: org, TargetID: p.TargetID, Action: p.Action,
-				AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
-			})
-		}),
-		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			return queries.AuditLogCount(ctx, tx, db.AuditLogCountParams{ProgramID: p.ProgramID, OrgID: org, TargetID: p.TargetID, Action: p.Action, Most: atMost(tallied)})
-		},
-		total: when(tallied, rowsOf{"audit_log_entries", p.ProgramID, org, nil, either(p.Action, nil), nil}.count),
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.AuditLogList{
+		TargetID: p.TargetID, Action: p.Action,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return api.ListAuditLogEntries200JSONResponse{Data: mapped(rows.rows, toAuditLogEntry), HasMore: rows.hasMore, TotalCount: rows.total}, nil
+	return api.ListAuditLogEntries200JSONResponse{
+		Data: mapped(rows.Rows, toAuditLogEntry), HasMore: rows.HasMore, TotalCount: rows.Total,
+	}, nil
 }
 
 func toAuditLogEntry(e db.AuditLogEntry) api.AuditLogEntry {

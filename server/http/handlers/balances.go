@@ -7,15 +7,15 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/postgres/pgtx"
+	"rail/server/page"
 	"rail/server/work"
 )
 
 // ListBalances lists the balances of a program by partner, then currency; a
 // balance's id is its cursor.
-func (s *Server) ListBalances(ctx context.Context, r api.ListBalancesRequestObject) (api.ListBalancesResponseObject, error) {
+func (s *Server) ListBalances(ctx context.Context,
+	r api.ListBalancesRequestObject) (api.ListBalancesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	org := u.OrgID
 	if p.Currency != nil {
 		currency, err := currencyOf(*p.Currency)
 		if err != nil {
@@ -23,35 +23,17 @@ func (s *Server) ListBalances(ctx context.Context, r api.ListBalancesRequestObje
 		}
 		p.Currency = &currency
 	}
-	rows, err := list(ctx, u, paging{
-		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []work.Reference{work.PartnerRef("partner_id", p.PartnerID)},
-	}, lister[db.BalanceCursorRow, db.BalancePageRow]{
-		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (db.BalanceCursorRow, error) {
-			return queries.BalanceCursor(ctx, tx, db.BalanceCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, Currency: p.Currency})
-		},
-		page: func(ctx context.Context, tx pgtx.DBTX, after, before *db.BalanceCursorRow, lim int32) ([]db.BalancePageRow, error) {
-			q := db.BalancePageParams{ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, Currency: p.Currency, Lim: lim}
-			if after != nil {
-				q.AfterPartner, q.AfterCurrency = &after.PartnerID, &after.Currency
-			}
-			if before != nil {
-				q.BeforePartner, q.BeforeCurrency = &before.PartnerID, &before.Currency
-			}
-			return queries.BalancePage(ctx, tx, q)
-		},
-		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			return queries.BalanceCount(ctx, tx, db.BalanceCountParams{ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, Currency: p.Currency})
-		},
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.BalanceList{
+		PartnerID: p.PartnerID, Currency: p.Currency,
 	})
 	if err != nil {
 		return nil, err
 	}
-	data := mapped(rows.rows, toBalance)
+	data := mapped(rows.Rows, toBalance)
 	if err := fillBalances(ctx, u, data, p.Expand); err != nil {
 		return nil, err
 	}
-	return api.ListBalances200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
+	return api.ListBalances200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
 func fillBalances(ctx context.Context, u *work.Unit, balances []api.Balance, expand []api.BalanceExpand) error {

@@ -9,30 +9,19 @@ import (
 	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/outbound/campaign"
-	"rail/server/postgres/pgtx"
+	"rail/server/page"
 	"rail/server/problem"
 	"rail/server/work"
 )
 
 // ListCampaigns lists the campaigns of a program, newest first.
-func (s *Server) ListCampaigns(ctx context.Context, r api.ListCampaignsRequestObject) (api.ListCampaignsResponseObject, error) {
+func (s *Server) ListCampaigns(ctx context.Context,
+	r api.ListCampaignsRequestObject) (api.ListCampaignsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	org := u.OrgID
-	rows, err := list(ctx, u, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.Campaign]{
-		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
-			row, err := queries.CampaignCursor(ctx, tx, db.CampaignCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org})
-			return position{row.CreatedAt, row.ID}, err
-		},
-		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.Campaign, error) {
-			return queries.CampaignPage(ctx, tx, db.CampaignPageParams{
-				ProgramID: p.ProgramID, OrgID: org, AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
-			})
-		}),
-		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			return queries.CampaignCount(ctx, tx, db.CampaignCountParams{ProgramID: p.ProgramID, OrgID: org})
-		},
-	})
-	return api.ListCampaigns200JSONResponse{Data: mapped(rows.rows, toCampaign), HasMore: rows.hasMore, TotalCount: rows.total}, err
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.CampaignList{})
+	return api.ListCampaigns200JSONResponse{
+		Data: mapped(rows.Rows, toCampaign), HasMore: rows.HasMore, TotalCount: rows.Total,
+	}, err
 }
 
 // RetrieveCampaign returns one campaign.

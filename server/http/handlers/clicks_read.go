@@ -7,47 +7,25 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/postgres/pgtx"
+	"rail/server/page"
 	"rail/server/work"
 )
 
 // ListClicks lists the clicks of a program, newest first.
-func (s *Server) ListClicks(ctx context.Context, r api.ListClicksRequestObject) (api.ListClicksResponseObject, error) {
+func (s *Server) ListClicks(ctx context.Context,
+	r api.ListClicksRequestObject) (api.ListClicksResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	org := u.OrgID
-	rows, err := list(ctx, u, paging{
-		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []work.Reference{work.PartnerRef("partner_id", p.PartnerID), work.LinkRef("link_id", p.LinkID), work.ReferralRef("referral_id", p.ReferralID)},
-	}, lister[position, db.Click]{
-		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
-			row, err := queries.ClickCursor(ctx, tx, db.ClickCursorParams{
-				ID: id, ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, LinkID: p.LinkID, ReferralID: p.ReferralID,
-			})
-			return position{row.CreatedAt, row.ID}, err
-		},
-		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.Click, error) {
-			return queries.ClickPage(ctx, tx, db.ClickPageParams{
-				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, LinkID: p.LinkID, ReferralID: p.ReferralID,
-				AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
-			})
-		}),
-		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			return queries.ClickCount(ctx, tx, db.ClickCountParams{
-				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, LinkID: p.LinkID, ReferralID: p.ReferralID, Most: atMost(p.ReferralID == nil),
-			})
-		},
-		total: when(p.ReferralID == nil, func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			return queries.ClickTotal(ctx, tx, db.ClickTotalParams{ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, LinkID: p.LinkID})
-		}),
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.ClickList{
+		PartnerID: p.PartnerID, LinkID: p.LinkID, ReferralID: p.ReferralID,
 	})
 	if err != nil {
 		return nil, err
 	}
-	data := mapped(rows.rows, toClick)
+	data := mapped(rows.Rows, toClick)
 	if err := s.fillClicks(ctx, u, data, p.Expand); err != nil {
 		return nil, err
 	}
-	return api.ListClicks200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
+	return api.ListClicks200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
 func (s *Server) fillClicks(ctx context.Context, u *work.Unit, clicks []api.Click, expand []api.ClickExpand) error {

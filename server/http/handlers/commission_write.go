@@ -12,6 +12,7 @@ import (
 	"rail/server/money/report"
 	"rail/server/money/rules"
 	"rail/server/opt"
+	"rail/server/page"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
@@ -162,35 +163,22 @@ func lockCommission(ctx context.Context, u *work.Unit, id string) (db.Commission
 
 // ListMaturingCommissions lists the commissions whose mature_at lies in a range
 // of days or moments, both ends included, the oldest first.
-func (s *Server) ListMaturingCommissions(ctx context.Context, r api.ListMaturingCommissionsRequestObject) (api.ListMaturingCommissionsResponseObject, error) {
+func (s *Server) ListMaturingCommissions(ctx context.Context,
+	r api.ListMaturingCommissionsRequestObject) (api.ListMaturingCommissionsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	org := u.OrgID
 	from, to, err := window(p.From, p.To)
 	if err != nil {
 		return nil, err
 	}
-	status, in := choices(p.Status)
-	rows, err := list(ctx, u, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.Commission]{
-		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
-			row, err := queries.CommissionMaturingCursor(ctx, tx, db.CommissionMaturingCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, FromAt: from, ToAt: to})
-			return position{row.MatureAt, row.ID}, err
-		},
-		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.Commission, error) {
-			return queries.CommissionMaturingPage(ctx, tx, db.CommissionMaturingPageParams{
-				ProgramID: p.ProgramID, OrgID: org, FromAt: from, ToAt: to, Status: status, StatusIn: in,
-				AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
-			})
-		}),
-		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			return queries.CommissionMaturingCount(ctx, tx, db.CommissionMaturingCountParams{ProgramID: p.ProgramID, OrgID: org, FromAt: from, ToAt: to, Status: status, StatusIn: in})
-		},
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.CommissionMaturingList{
+		FromAt: from, ToAt: to, Status: page.Any(p.Status),
 	})
 	if err != nil {
 		return nil, err
 	}
-	data := mapped(rows.rows, toCommission)
+	data := mapped(rows.Rows, toCommission)
 	if err := fillCommissions(ctx, u, data, p.Expand); err != nil {
 		return nil, err
 	}
-	return api.ListMaturingCommissions200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
+	return api.ListMaturingCommissions200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }

@@ -1,62 +1,35 @@
 package handlers
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/oapi-codegen/nullable"
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/postgres/pgtx"
+	"rail/server/page"
 	"rail/server/work"
 )
 
 // ListCommissions lists the commissions of a program, newest first.
-func (s *Server) ListCommissions(ctx context.Context, r api.ListCommissionsRequestObject) (api.ListCommissionsResponseObject, error) {
+func (s *Server) ListCommissions(ctx context.Context,
+	r api.ListCommissionsRequestObject) (api.ListCommissionsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	org := u.OrgID
-	status, statusIn := choices(p.Status)
-	kind, kindIn := choices(p.Kind)
 	sale, err := namedSale(ctx, u, p.ProgramID, p.SaleID, p.ExternalChargeID)
 	if err != nil {
 		return nil, err
 	}
-	p.SaleID = sale
-	tallied := p.SaleID == nil && (p.PartnerID == nil || p.PayoutID == nil)
-	rows, err := list(ctx, u, paging{
-		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []work.Reference{work.PartnerRef("partner_id", p.PartnerID), work.SaleRef("sale_id", p.SaleID), work.PayoutRef("payout_id", p.PayoutID)},
-	}, lister[position, db.Commission]{
-		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
-			row, err := queries.CommissionCursor(ctx, tx, db.CommissionCursorParams{
-				ID: id, ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, SaleID: p.SaleID, Kind: kind, KindIn: kindIn,
-			})
-			return position{row.CreatedAt, row.ID}, err
-		},
-		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.Commission, error) {
-			return queries.CommissionPage(ctx, tx, db.CommissionPageParams{
-				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, Status: status, StatusIn: statusIn, SaleID: p.SaleID,
-				PayoutID: p.PayoutID, Kind: kind, KindIn: kindIn,
-				AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
-			})
-		}),
-		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			return queries.CommissionCount(ctx, tx, db.CommissionCountParams{
-				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, Status: status, StatusIn: statusIn, SaleID: p.SaleID,
-				PayoutID: p.PayoutID, Kind: kind, KindIn: kindIn, Most: atMost(tallied),
-			})
-		},
-		total: when(tallied, rowsOf{"commissions", p.ProgramID, org, cmp.Or(p.PartnerID, p.PayoutID), either(status, statusIn), either(kind, kindIn)}.count),
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.CommissionList{
+		PartnerID: p.PartnerID, Status: page.Any(p.Status), SaleID: sale, PayoutID: p.PayoutID, Kind: page.Any(p.Kind),
 	})
 	if err != nil {
 		return nil, err
 	}
-	data := mapped(rows.rows, toCommission)
+	data := mapped(rows.Rows, toCommission)
 	if err := fillCommissions(ctx, u, data, p.Expand); err != nil {
 		return nil, err
 	}
-	return api.ListCommissions200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
+	return api.ListCommissions200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
 // fillCommissions embeds what was asked for; the flow of a commission may be

@@ -9,44 +9,31 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
+	"rail/server/count"
 	"rail/server/event"
 	"rail/server/ident"
 	"rail/server/opt"
+	"rail/server/page"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
 )
 
 // ListCoupons lists the coupons of a program, newest first.
-func (s *Server) ListCoupons(ctx context.Context, r api.ListCouponsRequestObject) (api.ListCouponsResponseObject, error) {
+func (s *Server) ListCoupons(ctx context.Context,
+	r api.ListCouponsRequestObject) (api.ListCouponsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	org := u.OrgID
-	rows, err := list(ctx, u, paging{
-		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []work.Reference{work.PartnerRef("partner_id", p.PartnerID)},
-	}, lister[position, db.Coupon]{
-		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
-			row, err := queries.CouponCursor(ctx, tx, db.CouponCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, Code: p.Code, ExternalID: p.ExternalID})
-			return position{row.CreatedAt, row.ID}, err
-		},
-		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.Coupon, error) {
-			return queries.CouponPage(ctx, tx, db.CouponPageParams{
-				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, Code: p.Code, ExternalID: p.ExternalID,
-				AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
-			})
-		}),
-		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			return queries.CouponCount(ctx, tx, db.CouponCountParams{ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, Code: p.Code, ExternalID: p.ExternalID})
-		},
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.CouponList{
+		PartnerID: p.PartnerID, Code: p.Code, ExternalID: p.ExternalID,
 	})
 	if err != nil {
 		return nil, err
 	}
-	data := mapped(rows.rows, toCoupon)
+	data := mapped(rows.Rows, toCoupon)
 	if err := fillCoupons(ctx, u, data, p.Expand, p.Include); err != nil {
 		return nil, err
 	}
-	return api.ListCoupons200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
+	return api.ListCoupons200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
 // fillCoupons adds what was asked for beside the coupons themselves.
@@ -62,7 +49,8 @@ func couponStats(ctx context.Context, u *work.Unit, wanted bool, coupons []api.C
 		return nil
 	}
 	return func(tx pgtx.DBTX) error {
-		customers, err := tallyOf(ctx, tx, u, "customers", coupons[0].ProgramID, ids(coupons, func(k *api.Coupon) string { return k.ID }))
+		customers, err := count.By(ctx, tx, "customers", db.Scope{ProgramID: coupons[0].ProgramID, OrgID: u.OrgID},
+			ids(coupons, func(k *api.Coupon) string { return k.ID }))
 		for i := range coupons {
 			coupons[i].Stats = &api.CouponStats{Customers: customers[coupons[i].ID]}
 		}

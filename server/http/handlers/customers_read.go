@@ -7,48 +7,27 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/postgres/pgtx"
+	"rail/server/opt"
+	"rail/server/page"
 	"rail/server/work"
 )
 
 // ListCustomers lists the customers of a program, newest first.
-func (s *Server) ListCustomers(ctx context.Context, r api.ListCustomersRequestObject) (api.ListCustomersResponseObject, error) {
+func (s *Server) ListCustomers(ctx context.Context,
+	r api.ListCustomersRequestObject) (api.ListCustomersResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	org := u.OrgID
-	status, statusIn := choices(p.Status)
-	email := lower(p.Email)
-	tallied := email == nil && p.ExternalCustomerID == nil
-	rows, err := list(ctx, u, paging{
-		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []work.Reference{work.PartnerRef("partner_id", p.PartnerID)},
-	}, lister[position, db.Customer]{
-		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
-			row, err := queries.CustomerCursor(ctx, tx, db.CustomerCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID})
-			return position{row.CreatedAt, row.ID}, err
-		},
-		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.Customer, error) {
-			return queries.CustomerPage(ctx, tx, db.CustomerPageParams{
-				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, Status: status, StatusIn: statusIn, Email: email,
-				ExternalCustomerID: p.ExternalCustomerID,
-				AfterAt:            b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
-			})
-		}),
-		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			return queries.CustomerCount(ctx, tx, db.CustomerCountParams{
-				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, Status: status, StatusIn: statusIn, Email: email,
-				ExternalCustomerID: p.ExternalCustomerID, Most: atMost(tallied),
-			})
-		},
-		total: when(tallied, rowsOf{"customers", p.ProgramID, org, p.PartnerID, either(status, statusIn), nil}.count),
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.CustomerList{
+		PartnerID: p.PartnerID, Status: page.Any(p.Status),
+		Email: opt.Lower(p.Email), ExternalCustomerID: p.ExternalCustomerID,
 	})
 	if err != nil {
 		return nil, err
 	}
-	data := mapped(rows.rows, toCustomer)
+	data := mapped(rows.Rows, toCustomer)
 	if err := s.fillCustomers(ctx, u, data, p.Expand); err != nil {
 		return nil, err
 	}
-	return api.ListCustomers200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
+	return api.ListCustomers200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
 func (s *Server) fillCustomers(ctx context.Context, u *work.Unit, customers []api.Customer, expand []api.CustomerExpand) error {

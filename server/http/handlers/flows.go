@@ -8,7 +8,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
-	"rail/server/postgres/pgtx"
+	"rail/server/page"
 	"rail/server/work"
 )
 
@@ -16,46 +16,20 @@ import (
 // priority, then partner before group before program, then the oldest.
 func (s *Server) ListFlows(ctx context.Context, r api.ListFlowsRequestObject) (api.ListFlowsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	org := u.OrgID
-	status, statusIn := choices(p.Status)
-	rows, err := list(ctx, u, paging{
-		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []work.Reference{work.GroupRef("group_id", p.GroupID), work.PartnerRef("partner_id", p.PartnerID)},
-	}, lister[db.FlowCursorRow, db.Flow]{
-		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (db.FlowCursorRow, error) {
-			return queries.FlowCursor(ctx, tx, db.FlowCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, GroupID: p.GroupID, PartnerID: p.PartnerID})
-		},
-		page: func(ctx context.Context, tx pgtx.DBTX, after, before *db.FlowCursorRow, lim int32) ([]db.Flow, error) {
-			q := db.FlowPageParams{ProgramID: p.ProgramID, OrgID: org, Status: status, StatusIn: statusIn, GroupID: p.GroupID, PartnerID: p.PartnerID, Lim: lim}
-			at := after
-			if after != nil {
-				q.AfterID = &after.ID
-			}
-			if before != nil {
-				at, q.BeforeID = before, &before.ID
-			}
-			if at != nil {
-				q.Priority, q.Specificity, q.At = &at.Priority, &at.Specificity, &at.CreatedAt
-			}
-			return queries.FlowPage(ctx, tx, q)
-		},
-		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			return queries.FlowCount(ctx, tx, db.FlowCountParams{
-				ProgramID: p.ProgramID, OrgID: org, Status: status, StatusIn: statusIn, GroupID: p.GroupID, PartnerID: p.PartnerID,
-			})
-		},
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.FlowList{
+		Status: page.Any(p.Status), GroupID: p.GroupID, PartnerID: p.PartnerID,
 	})
 	if err != nil {
 		return nil, err
 	}
-	data, err := mappedAll(rows.rows, toFlow)
+	data, err := mappedAll(rows.Rows, toFlow)
 	if err != nil {
 		return nil, err
 	}
 	if err := fillFlows(ctx, u, data, p.Expand); err != nil {
 		return nil, err
 	}
-	return api.ListFlows200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
+	return api.ListFlows200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
 func fillFlows(ctx context.Context, u *work.Unit, flows []api.Flow, expand []api.FlowExpand) error {

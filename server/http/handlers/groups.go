@@ -9,9 +9,11 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
+	"rail/server/count"
 	"rail/server/event"
 	"rail/server/ident"
 	"rail/server/opt"
+	"rail/server/page"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/slug"
@@ -22,31 +24,16 @@ import (
 const groupSlugMax = 64
 
 // ListGroups lists the groups of a program, newest first.
-func (s *Server) ListGroups(ctx context.Context, r api.ListGroupsRequestObject) (api.ListGroupsResponseObject, error) {
+func (s *Server) ListGroups(ctx context.Context,
+	r api.ListGroupsRequestObject) (api.ListGroupsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	org := u.OrgID
-	rows, err := list(ctx, u, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.Group]{
-		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
-			row, err := queries.GroupCursor(ctx, tx, db.GroupCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org})
-			return position{row.CreatedAt, row.ID}, err
-		},
-		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.Group, error) {
-			return queries.GroupPage(ctx, tx, db.GroupPageParams{
-				ProgramID: p.ProgramID, OrgID: org, AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
-			})
-		}),
-		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			return queries.GroupCount(ctx, tx, db.GroupCountParams{ProgramID: p.ProgramID, OrgID: org})
-		},
-	})
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.GroupList{})
 	if err != nil {
 		return nil, err
 	}
-	out := api.ListGroups200JSONResponse{Data: make([]api.Group, len(rows.rows)), HasMore: rows.hasMore, TotalCount: rows.total}
-	for i, row := range rows.rows {
-		out.Data[i] = toGroup(row)
-	}
-	return out, addGroupStats(ctx, u, out.Data, p.Include)
+	data := mapped(rows.Rows, toGroup)
+	err = addGroupStats(ctx, u, data, p.Include)
+	return api.ListGroups200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, err
 }
 
 // RetrieveGroup returns one group.
@@ -69,7 +56,8 @@ func addGroupStats(ctx context.Context, u *work.Unit, groups []api.Group, includ
 	if !wants(include, api.GroupIncludeStats) || len(groups) == 0 {
 		return nil
 	}
-	partners, err := tallyOf(ctx, u.DB(), u, "partners", groups[0].ProgramID, ids(groups, func(g *api.Group) string { return g.ID }))
+	partners, err := count.By(ctx, u.DB(), "partners", db.Scope{ProgramID: groups[0].ProgramID, OrgID: u.OrgID},
+		ids(groups, func(g *api.Group) string { return g.ID }))
 	for i := range groups {
 		groups[i].Stats = &api.GroupStats{Partners: partners[groups[i].ID]}
 	}
@@ -84,7 +72,7 @@ func (s *Server) CreateGroup(ctx context.Context, r api.CreateGroupRequestObject
 	var held db.Group
 	var slugs []string
 	errs := u.Each(ctx,
-		func(tx pgtx.DBTX) error { return programExists(ctx, u, tx, b.ProgramID) },
+		func(tx pgtx.DBTX) error { return u.ProgramExists(ctx, tx, b.ProgramID) },
 		func(tx pgtx.DBTX) (err error) { held, err = groupByName(ctx, u, tx, b.ProgramID, b.Name); return err },
 		func(tx pgtx.DBTX) (err error) {
 			slugs, err = queries.GroupSlugs(ctx, tx, db.GroupSlugsParams{ProgramID: b.ProgramID, OrgID: u.OrgID, Slug: stem})

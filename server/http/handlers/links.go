@@ -14,6 +14,7 @@ import (
 	"rail/server/auth"
 	"rail/server/event"
 	"rail/server/ident"
+	"rail/server/page"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
@@ -30,33 +31,17 @@ const (
 // ListLinks lists the links of a program, newest first, without deleted ones.
 func (s *Server) ListLinks(ctx context.Context, r api.ListLinksRequestObject) (api.ListLinksResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	org := u.OrgID
-	rows, err := list(ctx, u, paging{
-		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []work.Reference{work.PartnerRef("partner_id", p.PartnerID)},
-	}, lister[position, db.Link]{
-		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
-			row, err := queries.LinkCursor(ctx, tx, db.LinkCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID})
-			return position{row.CreatedAt, row.ID}, err
-		},
-		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.Link, error) {
-			return queries.LinkPage(ctx, tx, db.LinkPageParams{
-				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID,
-				AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
-			})
-		}),
-		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			return queries.LinkCount(ctx, tx, db.LinkCountParams{ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID})
-		},
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.LinkList{
+		PartnerID: p.PartnerID,
 	})
 	if err != nil {
 		return nil, err
 	}
-	data := mapped(rows.rows, s.toLink)
+	data := mapped(rows.Rows, s.toLink)
 	if err := fillLinks(ctx, u, data, p.Expand, p.Include); err != nil {
 		return nil, err
 	}
-	return api.ListLinks200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
+	return api.ListLinks200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
 // fillLinks adds what was asked for beside the links themselves.

@@ -8,47 +8,27 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/opt"
+	"rail/server/page"
 	"rail/server/postgres/pgtx"
 	"rail/server/program/partner"
 	"rail/server/work"
 )
 
 // ListPartners lists the partners of a program, newest first.
-func (s *Server) ListPartners(ctx context.Context, r api.ListPartnersRequestObject) (api.ListPartnersResponseObject, error) {
+func (s *Server) ListPartners(ctx context.Context,
+	r api.ListPartnersRequestObject) (api.ListPartnersResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	org := u.OrgID
-	one, in := choices(p.Status)
-	email, handle, search := lower(p.Email), lower(p.Handle), containing(p.Search)
-	tallied := email == nil && handle == nil && search == nil
-	rows, err := list(ctx, u, paging{
-		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []work.Reference{work.GroupRef("group_id", p.GroupID)},
-	}, lister[position, db.Partner]{
-		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
-			row, err := queries.PartnerCursor(ctx, tx, db.PartnerCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org})
-			return position{row.CreatedAt, row.ID}, err
-		},
-		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.Partner, error) {
-			return queries.PartnerPage(ctx, tx, db.PartnerPageParams{
-				ProgramID: p.ProgramID, OrgID: org, Status: one, StatusIn: in, GroupID: p.GroupID, Email: email, Handle: handle, Search: search,
-				AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
-			})
-		}),
-		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			return queries.PartnerCount(ctx, tx, db.PartnerCountParams{
-				ProgramID: p.ProgramID, OrgID: org, Status: one, StatusIn: in, GroupID: p.GroupID, Email: email, Handle: handle, Search: search, Most: atMost(tallied),
-			})
-		},
-		total: when(tallied, rowsOf{"partners", p.ProgramID, org, p.GroupID, either(one, in), nil}.count),
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.PartnerList{
+		Status: page.Any(p.Status), GroupID: p.GroupID,
+		Email: opt.Lower(p.Email), Handle: opt.Lower(p.Handle), Search: containing(p.Search),
 	})
 	if err != nil {
 		return nil, err
 	}
-	out := api.ListPartners200JSONResponse{Data: make([]api.Partner, len(rows.rows)), HasMore: rows.hasMore, TotalCount: rows.total}
-	for i, row := range rows.rows {
-		out.Data[i] = toPartner(row)
-	}
-	return out, dressPartners(ctx, u, out.Data, p.Expand, p.Include)
+	data := mapped(rows.Rows, toPartner)
+	err = dressPartners(ctx, u, data, p.Expand, p.Include)
+	return api.ListPartners200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, err
 }
 
 // RetrievePartner returns one partner.

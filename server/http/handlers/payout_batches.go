@@ -9,34 +9,22 @@ import (
 	"rail/server/clock"
 	"rail/server/money/payout"
 	"rail/server/opt"
+	"rail/server/page"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
 )
 
 // ListPayoutBatches lists the batches of a program, newest first.
-func (s *Server) ListPayoutBatches(ctx context.Context, r api.ListPayoutBatchesRequestObject) (api.ListPayoutBatchesResponseObject, error) {
+func (s *Server) ListPayoutBatches(ctx context.Context,
+	r api.ListPayoutBatchesRequestObject) (api.ListPayoutBatchesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	org := u.OrgID
-	rows, err := list(ctx, u, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.PayoutBatch]{
-		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
-			row, err := queries.BatchCursor(ctx, tx, db.BatchCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org})
-			return position{row.CreatedAt, row.ID}, err
-		},
-		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.PayoutBatch, error) {
-			return queries.BatchPage(ctx, tx, db.BatchPageParams{
-				ProgramID: p.ProgramID, OrgID: org, AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
-			})
-		}),
-		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			return queries.BatchCount(ctx, tx, db.BatchCountParams{ProgramID: p.ProgramID, OrgID: org})
-		},
-	})
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.BatchList{})
 	if err != nil {
 		return nil, err
 	}
-	data, err := toBatches(ctx, u, rows.rows)
-	return api.ListPayoutBatches200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, err
+	data, err := toBatches(ctx, u, rows.Rows)
+	return api.ListPayoutBatches200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, err
 }
 
 // RetrievePayoutBatch returns one batch.

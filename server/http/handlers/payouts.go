@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/oapi-codegen/nullable"
@@ -9,45 +8,29 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/auditlog"
+	"rail/server/count"
 	"rail/server/money/payout"
+	"rail/server/page"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
 )
 
 // ListPayouts lists the payouts of a program, newest first.
-func (s *Server) ListPayouts(ctx context.Context, r api.ListPayoutsRequestObject) (api.ListPayoutsResponseObject, error) {
+func (s *Server) ListPayouts(ctx context.Context,
+	r api.ListPayoutsRequestObject) (api.ListPayoutsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	org := u.OrgID
-	status, in := choices(p.Status)
-	tallied := p.PartnerID == nil || p.BatchID == nil
-	rows, err := list(ctx, u, paging{
-		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []work.Reference{work.PartnerRef("partner_id", p.PartnerID), work.BatchRef("batch_id", p.BatchID)},
-	}, lister[position, db.Payout]{
-		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
-			row, err := queries.PayoutCursor(ctx, tx, db.PayoutCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, BatchID: p.BatchID})
-			return position{row.CreatedAt, row.ID}, err
-		},
-		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.Payout, error) {
-			return queries.PayoutPage(ctx, tx, db.PayoutPageParams{
-				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, BatchID: p.BatchID, Status: status, StatusIn: in,
-				AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
-			})
-		}),
-		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			return queries.PayoutCount(ctx, tx, db.PayoutCountParams{ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, BatchID: p.BatchID, Status: status, StatusIn: in, Most: atMost(tallied)})
-		},
-		total: when(tallied, rowsOf{"payouts", p.ProgramID, org, cmp.Or(p.PartnerID, p.BatchID), either(status, in), nil}.count),
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.PayoutList{
+		PartnerID: p.PartnerID, BatchID: p.BatchID, Status: page.Any(p.Status),
 	})
 	if err != nil {
 		return nil, err
 	}
-	data := mapped(rows.rows, func(p db.Payout) api.Payout { return toPayout(p, 0) })
+	data := mapped(rows.Rows, func(p db.Payout) api.Payout { return toPayout(p, 0) })
 	if err := fillPayouts(ctx, u, data, p.Expand); err != nil {
 		return nil, err
 	}
-	return api.ListPayouts200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
+	return api.ListPayouts200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
 // fillPayouts counts what payouts hold and embeds what was asked for, in one
@@ -90,7 +73,8 @@ func countCommissions(ctx context.Context, tx pgtx.DBTX, u *work.Unit, payouts [
 	if len(payouts) == 0 {
 		return nil
 	}
-	counts, err := tallyOf(ctx, tx, u, "commissions", payouts[0].ProgramID, ids(payouts, func(p *api.Payout) string { return p.ID }))
+	counts, err := count.By(ctx, tx, "commissions", db.Scope{ProgramID: payouts[0].ProgramID, OrgID: u.OrgID},
+		ids(payouts, func(p *api.Payout) string { return p.ID }))
 	for i := range payouts {
 		payouts[i].CommissionCount = counts[payouts[i].ID]
 	}

@@ -14,7 +14,7 @@ import (
 	"rail/server/ident"
 	"rail/server/money/tax"
 	"rail/server/opt"
-	"rail/server/postgres/pgtx"
+	"rail/server/page"
 	"rail/server/slug"
 	"rail/server/work"
 )
@@ -23,29 +23,16 @@ import (
 const subdomainMax = 63
 
 // ListPrograms lists the organization's programs, newest first.
-func (s *Server) ListPrograms(ctx context.Context, r api.ListProgramsRequestObject) (api.ListProgramsResponseObject, error) {
+func (s *Server) ListPrograms(ctx context.Context,
+	r api.ListProgramsRequestObject) (api.ListProgramsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	org := u.OrgID
-	rows, err := list(ctx, u, paging{limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.Program]{
-		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
-			row, err := queries.ProgramCursor(ctx, tx, db.ProgramCursorParams{ID: id, OrgID: org})
-			return position{row.CreatedAt, row.ID}, err
-		},
-		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.Program, error) {
-			return queries.ProgramPage(ctx, tx, db.ProgramPageParams{
-				OrgID: org, AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
-			})
-		}),
-		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) { return queries.ProgramCount(ctx, tx, org) },
-	})
+	rows, err := page.Of(ctx, u, page.In("", p.Limit, p.StartingAfter, p.EndingBefore), db.ProgramList{})
 	if err != nil {
 		return nil, err
 	}
-	out := api.ListPrograms200JSONResponse{Data: make([]api.Program, len(rows.rows)), HasMore: rows.hasMore, TotalCount: rows.total}
-	for i, row := range rows.rows {
-		out.Data[i] = toProgram(row)
-	}
-	return out, addProgramStats(ctx, u, out.Data, p.Include)
+	data := mapped(rows.Rows, toProgram)
+	err = addProgramStats(ctx, u, data, p.Include)
+	return api.ListPrograms200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, err
 }
 
 // RetrieveProgram returns one program.

@@ -7,44 +7,25 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/postgres/pgtx"
+	"rail/server/page"
 	"rail/server/work"
 )
 
 // ListReferrals lists the referrals of a program, newest first.
-func (s *Server) ListReferrals(ctx context.Context, r api.ListReferralsRequestObject) (api.ListReferralsResponseObject, error) {
+func (s *Server) ListReferrals(ctx context.Context,
+	r api.ListReferralsRequestObject) (api.ListReferralsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	org := u.OrgID
-	status, statusIn := choices(p.Status)
-	rows, err := list(ctx, u, paging{
-		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []work.Reference{work.PartnerRef("partner_id", p.PartnerID)},
-	}, lister[position, db.Referral]{
-		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
-			row, err := queries.ReferralCursor(ctx, tx, db.ReferralCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID})
-			return position{row.CreatedAt, row.ID}, err
-		},
-		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.Referral, error) {
-			return queries.ReferralPage(ctx, tx, db.ReferralPageParams{
-				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, Status: status, StatusIn: statusIn,
-				AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
-			})
-		}),
-		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			return queries.ReferralCount(ctx, tx, db.ReferralCountParams{
-				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, Status: status, StatusIn: statusIn, Most: fewRows,
-			})
-		},
-		total: rowsOf{"referrals", p.ProgramID, org, p.PartnerID, either(status, statusIn), nil}.count,
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.ReferralList{
+		PartnerID: p.PartnerID, Status: page.Any(p.Status),
 	})
 	if err != nil {
 		return nil, err
 	}
-	data := mapped(rows.rows, toReferral)
+	data := mapped(rows.Rows, toReferral)
 	if err := s.fillReferrals(ctx, u, data, p.Expand); err != nil {
 		return nil, err
 	}
-	return api.ListReferrals200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
+	return api.ListReferrals200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
 func (s *Server) fillReferrals(ctx context.Context, u *work.Unit, referrals []api.Referral, expand []api.ReferralExpand) error {

@@ -11,7 +11,7 @@ import (
 	"rail/server/auditlog"
 	"rail/server/money/commission"
 	"rail/server/opt"
-	"rail/server/postgres/pgtx"
+	"rail/server/page"
 	"rail/server/work"
 )
 
@@ -87,46 +87,21 @@ func auditRefund(ctx context.Context, u *work.Unit, done commission.Refunded) er
 func (s *Server) ListRefunds(ctx context.Context, r api.ListRefundsRequestObject) (api.ListRefundsResponseObject,
 	error) {
 	u, p := work.From(ctx), r.Params
-	org := u.OrgID
-	status, in := choices(p.Status)
-	rows, err := list(ctx, u, paging{
-		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []work.Reference{work.SaleRef("sale_id", p.SaleID)},
-	}, lister[position, db.Refund]{
-		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
-			row, err := queries.RefundCursor(ctx, tx, db.RefundCursorParams{
-				ID: id, ProgramID: p.ProgramID, OrgID: org, SaleID: p.SaleID, ExternalChargeID: p.ExternalChargeID,
-				ExternalRefundID: p.ExternalRefundID,
-			})
-			return position{row.CreatedAt, row.ID}, err
-		},
-		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.Refund, error) {
-			return queries.RefundPage(ctx, tx, db.RefundPageParams{
-				ProgramID: p.ProgramID, OrgID: org, SaleID: p.SaleID, ExternalChargeID: p.ExternalChargeID,
-				ExternalRefundID: p.ExternalRefundID,
-				Status:           status, StatusIn: in,
-				AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
-			})
-		}),
-		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			return queries.RefundCount(ctx, tx, db.RefundCountParams{
-				ProgramID: p.ProgramID, OrgID: org, SaleID: p.SaleID, ExternalChargeID: p.ExternalChargeID,
-				ExternalRefundID: p.ExternalRefundID,
-				Status:           status, StatusIn: in,
-			})
-		},
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.RefundList{
+		SaleID: p.SaleID, ExternalChargeID: p.ExternalChargeID, ExternalRefundID: p.ExternalRefundID,
+		Status: page.Any(p.Status),
 	})
 	if err != nil {
 		return nil, err
 	}
-	data, err := mappedAll(rows.rows, toRefund)
+	data, err := mappedAll(rows.Rows, toRefund)
 	if err != nil {
 		return nil, err
 	}
 	if err := fillRefunds(ctx, u, data, p.Expand); err != nil {
 		return nil, err
 	}
-	return api.ListRefunds200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
+	return api.ListRefunds200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
 func fillRefunds(ctx context.Context, u *work.Unit, refunds []api.Refund, expand []api.RefundExpand) error {

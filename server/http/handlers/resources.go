@@ -8,7 +8,7 @@ import (
 	"rail/gen/db"
 	"rail/server/ident"
 	"rail/server/opt"
-	"rail/server/postgres/pgtx"
+	"rail/server/page"
 	"rail/server/problem"
 	"rail/server/work"
 )
@@ -22,29 +22,13 @@ type shelf struct {
 
 // ListResources lists the shelf of a program: what is in no folder, then folder
 // by folder.
-func (s *Server) ListResources(ctx context.Context, r api.ListResourcesRequestObject) (api.ListResourcesResponseObject, error) {
+func (s *Server) ListResources(ctx context.Context,
+	r api.ListResourcesRequestObject) (api.ListResourcesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	org := u.OrgID
-	rows, err := list(ctx, u, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[shelf, db.Resource]{
-		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (shelf, error) {
-			row, err := queries.ResourceCursor(ctx, tx, db.ResourceCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org})
-			return shelf{row.Folder, row.Position, row.ID}, err
-		},
-		page: func(ctx context.Context, tx pgtx.DBTX, after, before *shelf, lim int32) ([]db.Resource, error) {
-			q := db.ResourcePageParams{ProgramID: p.ProgramID, OrgID: org, Lim: lim}
-			if after != nil {
-				q.AfterFolder, q.AfterPosition, q.AfterID = &after.folder, &after.position, &after.id
-			}
-			if before != nil {
-				q.BeforeFolder, q.BeforePosition, q.BeforeID = &before.folder, &before.position, &before.id
-			}
-			return queries.ResourcePage(ctx, tx, q)
-		},
-		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			return queries.ResourceCount(ctx, tx, db.ResourceCountParams{ProgramID: p.ProgramID, OrgID: org})
-		},
-	})
-	return api.ListResources200JSONResponse{Data: mapped(rows.rows, toResource), HasMore: rows.hasMore, TotalCount: rows.total}, err
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.ResourceList{})
+	return api.ListResources200JSONResponse{
+		Data: mapped(rows.Rows, toResource), HasMore: rows.HasMore, TotalCount: rows.Total,
+	}, err
 }
 
 // RetrieveResource returns one resource.

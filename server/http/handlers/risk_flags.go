@@ -9,22 +9,22 @@ import (
 	"rail/server/auditlog"
 	"rail/server/event"
 	"rail/server/opt"
+	"rail/server/page"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
 )
 
-// riskLimit is the page size of risk flags, which page by offset.
+// riskLimit is the page size of risk flags, which page by offset: a severity,
+// which orders them, is no place to go on from.
 const riskLimit = 50
 
 // ListRiskFlags lists the flags of a program: the highest severity first, the
 // newest first within one.
-func (s *Server) ListRiskFlags(ctx context.Context, r api.ListRiskFlagsRequestObject) (api.ListRiskFlagsResponseObject, error) {
+func (s *Server) ListRiskFlags(ctx context.Context,
+	r api.ListRiskFlagsRequestObject) (api.ListRiskFlagsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	one, in := choices(p.Status)
-	if one != nil {
-		in = []string{*one}
-	}
+	statuses := page.Any(p.Status)
 	limit, skip := int32(riskLimit), int32(0)
 	if p.Limit != nil {
 		limit = int32(*p.Limit) //nolint:gosec // the document bounds both
@@ -34,30 +34,26 @@ func (s *Server) ListRiskFlags(ctx context.Context, r api.ListRiskFlagsRequestOb
 	}
 	var rows []db.RiskFlagListRow
 	var total int64
-	var exists error
-	refs := work.NewReferences(work.PartnerRef("partner_id", p.PartnerID))
-	reads := append([]pgtx.Read{
-		func(tx pgtx.DBTX) error { exists = programExists(ctx, u, tx, p.ProgramID); return nil },
+	err := page.Read(ctx, u, p.ProgramID, []work.Reference{work.PartnerRef("partner_id", p.PartnerID)},
 		func(tx pgtx.DBTX) (err error) {
-			rows, err = queries.RiskFlagList(ctx, tx, db.RiskFlagListParams{ProgramID: p.ProgramID, OrgID: u.OrgID, PartnerID: p.PartnerID, StatusIn: in, Lim: limit, Skip: skip})
+			rows, err = queries.RiskFlagList(ctx, tx, db.RiskFlagListParams{
+				ProgramID: p.ProgramID, OrgID: u.OrgID, PartnerID: p.PartnerID, StatusIn: statuses, Lim: limit, Skip: skip,
+			})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			total, err = queries.RiskFlagTotal(ctx, tx, db.RiskFlagTotalParams{ProgramID: p.ProgramID, OrgID: u.OrgID, PartnerID: p.PartnerID, StatusIn: in})
+			total, err = queries.RiskFlagTotal(ctx, tx, db.RiskFlagTotalParams{
+				ProgramID: p.ProgramID, OrgID: u.OrgID, PartnerID: p.PartnerID, StatusIn: statuses,
+			})
 			return err
-		},
-	}, refs.Reads(ctx, u)...)
-	if err := u.Together(ctx, reads...); err != nil {
+		})
+	if err != nil {
 		return nil, err
 	}
-	if exists != nil {
-		return nil, exists
-	}
-	if err := refs.Verdict(p.ProgramID); err != nil {
-		return nil, err
-	}
-	data := mapped(rows, func(r db.RiskFlagListRow) api.RiskFlag { return toRiskFlag(db.RiskFlagGetRow(r)) })
-	return api.ListRiskFlags200JSONResponse{Data: data, HasMore: int64(skip)+int64(len(rows)) < total, TotalCount: total}, nil
+	return api.ListRiskFlags200JSONResponse{
+		Data:    mapped(rows, func(r db.RiskFlagListRow) api.RiskFlag { return toRiskFlag(db.RiskFlagGetRow(r)) }),
+		HasMore: int64(skip)+int64(len(rows)) < total, TotalCount: total,
+	}, nil
 }
 
 // RetrieveRiskFlag returns one flag.

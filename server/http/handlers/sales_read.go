@@ -8,7 +8,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/postgres/pgtx"
+	"rail/server/page"
 	"rail/server/problem"
 	"rail/server/work"
 )
@@ -17,7 +17,6 @@ import (
 // recorded, whenever they occurred.
 func (s *Server) ListSales(ctx context.Context, r api.ListSalesRequestObject) (api.ListSalesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	org := u.OrgID
 	after, err := dateFilter("occurred_after", p.OccurredAfter)
 	if err != nil {
 		return nil, err
@@ -30,49 +29,22 @@ func (s *Server) ListSales(ctx context.Context, r api.ListSalesRequestObject) (a
 	if p.Refunded != nil {
 		refunded = new(*p.Refunded == api.SaleRefundedFilterTrue)
 	}
-	if p.CustomerID, err = namedCustomer(ctx, u, p.ProgramID, p.CustomerID, p.ExternalCustomerID); err != nil {
+	customer, err := namedCustomer(ctx, u, p.ProgramID, p.CustomerID, p.ExternalCustomerID)
+	if err != nil {
 		return nil, err
 	}
-	few := p.CustomerID != nil || p.ExternalChargeID != nil
-	// Few of many sales may pass these: to look for some would be to pass over all.
-	picky := after != nil || before != nil || refunded != nil
-	total := func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-		return queries.SaleTotal(ctx, tx, db.SaleTotalParams{ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, OccurredAfter: after, OccurredBefore: before, Refunded: refunded})
-	}
-	rows, err := list(ctx, u, paging{
-		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []work.Reference{work.PartnerRef("partner_id", p.PartnerID), work.CustomerRef("customer_id", p.CustomerID)},
-	}, lister[position, db.Sale]{
-		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
-			row, err := queries.SaleCursor(ctx, tx, db.SaleCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, CustomerID: p.CustomerID, ExternalChargeID: p.ExternalChargeID})
-			return position{row.CreatedAt, row.ID}, err
-		},
-		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.Sale, error) {
-			return queries.SalePage(ctx, tx, db.SalePageParams{
-				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, CustomerID: p.CustomerID, ExternalChargeID: p.ExternalChargeID, OccurredAfter: after,
-				OccurredBefore: before, Refunded: refunded,
-				AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
-			})
-		}),
-		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			if picky && !few {
-				return total(ctx, tx)
-			}
-			return queries.SaleCount(ctx, tx, db.SaleCountParams{
-				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, CustomerID: p.CustomerID, ExternalChargeID: p.ExternalChargeID, OccurredAfter: after,
-				OccurredBefore: before, Refunded: refunded, Most: atMost(!few),
-			})
-		},
-		total: when(!picky && !few, total),
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.SaleList{
+		PartnerID: p.PartnerID, CustomerID: customer, ExternalChargeID: p.ExternalChargeID,
+		OccurredAfter: after, OccurredBefore: before, Refunded: refunded,
 	})
 	if err != nil {
 		return nil, err
 	}
-	data := mapped(rows.rows, toSale)
+	data := mapped(rows.Rows, toSale)
 	if err := fillSales(ctx, u, data, p.Expand); err != nil {
 		return nil, err
 	}
-	return api.ListSales200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
+	return api.ListSales200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
 // dateFilter reads a filter that takes an ISO date, which is its midnight in

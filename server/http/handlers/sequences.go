@@ -6,34 +6,21 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/ident"
-	"rail/server/postgres/pgtx"
+	"rail/server/page"
 	"rail/server/problem"
 	"rail/server/work"
 )
 
 // ListSequences lists the sequences of a program, newest first.
-func (s *Server) ListSequences(ctx context.Context, r api.ListSequencesRequestObject) (api.ListSequencesResponseObject, error) {
+func (s *Server) ListSequences(ctx context.Context,
+	r api.ListSequencesRequestObject) (api.ListSequencesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	org := u.OrgID
-	rows, err := list(ctx, u, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.Sequence]{
-		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
-			row, err := queries.SequenceCursor(ctx, tx, db.SequenceCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org})
-			return position{row.CreatedAt, row.ID}, err
-		},
-		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.Sequence, error) {
-			return queries.SequencePage(ctx, tx, db.SequencePageParams{
-				ProgramID: p.ProgramID, OrgID: org, AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
-			})
-		}),
-		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			return queries.SequenceCount(ctx, tx, db.SequenceCountParams{ProgramID: p.ProgramID, OrgID: org})
-		},
-	})
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.SequenceList{})
 	if err != nil {
 		return nil, err
 	}
-	data, err := counted(ctx, u, rows.rows)
-	return api.ListSequences200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, err
+	data, err := counted(ctx, u, rows.Rows)
+	return api.ListSequences200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, err
 }
 
 // counted shows sequences with their steps and partners.

@@ -6,7 +6,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/ident"
-	"rail/server/postgres/pgtx"
+	"rail/server/page"
 	"rail/server/problem"
 	"rail/server/work"
 )
@@ -17,29 +17,13 @@ const defaultColor = "#64748B"
 // ListTags lists the tags of a program, newest first.
 func (s *Server) ListTags(ctx context.Context, r api.ListTagsRequestObject) (api.ListTagsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	org := u.OrgID
-	rows, err := list(ctx, u, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.Tag]{
-		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
-			row, err := queries.TagCursor(ctx, tx, db.TagCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org})
-			return position{row.CreatedAt, row.ID}, err
-		},
-		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.Tag, error) {
-			return queries.TagPage(ctx, tx, db.TagPageParams{
-				ProgramID: p.ProgramID, OrgID: org, AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
-			})
-		}),
-		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			return queries.TagCount(ctx, tx, db.TagCountParams{ProgramID: p.ProgramID, OrgID: org})
-		},
-	})
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.TagList{})
 	if err != nil {
 		return nil, err
 	}
-	out := api.ListTags200JSONResponse{Data: make([]api.Tag, len(rows.rows)), HasMore: rows.hasMore, TotalCount: rows.total}
-	for i, row := range rows.rows {
-		out.Data[i] = toTag(row)
-	}
-	return out, nil
+	return api.ListTags200JSONResponse{
+		Data: mapped(rows.Rows, toTag), HasMore: rows.HasMore, TotalCount: rows.Total,
+	}, nil
 }
 
 // CreateTag adds a tag; a name that is taken, whatever its case, is refused.

@@ -12,42 +12,26 @@ import (
 	"rail/server/ident"
 	"rail/server/money/tax"
 	"rail/server/opt"
-	"rail/server/postgres/pgtx"
+	"rail/server/page"
 	"rail/server/problem"
 	"rail/server/work"
 )
 
 // ListTaxFormStatuses lists the tax-form statuses of a program, newest first.
-func (s *Server) ListTaxFormStatuses(ctx context.Context, r api.ListTaxFormStatusesRequestObject) (api.ListTaxFormStatusesResponseObject, error) {
+func (s *Server) ListTaxFormStatuses(ctx context.Context,
+	r api.ListTaxFormStatusesRequestObject) (api.ListTaxFormStatusesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	org := u.OrgID
-	status, in := choices(p.Status)
-	rows, err := list(ctx, u, paging{
-		programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore,
-		refs: []work.Reference{work.PartnerRef("partner_id", p.PartnerID)},
-	}, lister[position, db.TaxFormStatus]{
-		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
-			row, err := queries.TaxFormCursor(ctx, tx, db.TaxFormCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID})
-			return position{row.CreatedAt, row.ID}, err
-		},
-		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.TaxFormStatus, error) {
-			return queries.TaxFormPage(ctx, tx, db.TaxFormPageParams{
-				ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, Status: status, StatusIn: in,
-				AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
-			})
-		}),
-		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			return queries.TaxFormCount(ctx, tx, db.TaxFormCountParams{ProgramID: p.ProgramID, OrgID: org, PartnerID: p.PartnerID, Status: status, StatusIn: in})
-		},
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.TaxFormList{
+		PartnerID: p.PartnerID, Status: page.Any(p.Status),
 	})
 	if err != nil {
 		return nil, err
 	}
-	data := mapped(rows.rows, toTaxForm)
+	data := mapped(rows.Rows, toTaxForm)
 	if err := fillTaxForms(ctx, u, data, p.Expand); err != nil {
 		return nil, err
 	}
-	return api.ListTaxFormStatuses200JSONResponse{Data: data, HasMore: rows.hasMore, TotalCount: rows.total}, nil
+	return api.ListTaxFormStatuses200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
 func fillTaxForms(ctx context.Context, u *work.Unit, forms []api.TaxFormStatus, expand []api.TaxFormStatusExpand) error {

@@ -7,6 +7,7 @@ import (
 	"rail/gen/db"
 	"rail/server/opt"
 	"rail/server/outbound/webhook"
+	"rail/server/page"
 	"rail/server/work"
 )
 
@@ -21,8 +22,10 @@ func (s *Server) ListWebhookDeliveries(
 	}
 	all, p := mapped(rows, toDelivery), r.Params
 	id := func(d api.WebhookDelivery) string { return d.ID }
-	data, more, err := within(all, id, p.Limit, webhook.LogLength, p.StartingAfter, p.EndingBefore)
-	return api.ListWebhookDeliveries200JSONResponse{Data: data, HasMore: more, TotalCount: int64(len(all))}, err
+	found, err := page.Slice(all, id, webhook.LogLength, page.In("", p.Limit, p.StartingAfter, p.EndingBefore))
+	return api.ListWebhookDeliveries200JSONResponse{
+		Data: found.Rows, HasMore: found.HasMore, TotalCount: found.Total,
+	}, err
 }
 
 // PingWebhookEndpoint sends a test event now and returns what came of it.

@@ -2,13 +2,11 @@ package handlers
 
 import (
 	"context"
-	"slices"
 
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/outbound/webhook"
-	"rail/server/postgres/pgtx"
-	"rail/server/problem"
+	"rail/server/page"
 	"rail/server/work"
 )
 
@@ -17,22 +15,10 @@ func (s *Server) ListWebhookEndpoints(
 	ctx context.Context, r api.ListWebhookEndpointsRequestObject,
 ) (api.ListWebhookEndpointsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	org := u.OrgID
-	rows, err := list(ctx, u, paging{programID: p.ProgramID, limit: p.Limit, startingAfter: p.StartingAfter, endingBefore: p.EndingBefore}, lister[position, db.WebhookEndpoint]{
-		cursor: func(ctx context.Context, tx pgtx.DBTX, id string) (position, error) {
-			row, err := queries.WebhookEndpointCursor(ctx, tx, db.WebhookEndpointCursorParams{ID: id, ProgramID: p.ProgramID, OrgID: org})
-			return position{row.CreatedAt, row.ID}, err
-		},
-		page: byTime(func(ctx context.Context, tx pgtx.DBTX, b bounds) ([]db.WebhookEndpoint, error) {
-			return queries.WebhookEndpointPage(ctx, tx, db.WebhookEndpointPageParams{
-				ProgramID: p.ProgramID, OrgID: org, AfterAt: b.afterAt, AfterID: b.afterID, BeforeAt: b.beforeAt, BeforeID: b.beforeID, Lim: b.lim,
-			})
-		}),
-		count: func(ctx context.Context, tx pgtx.DBTX) (int64, error) {
-			return queries.WebhookEndpointCount(ctx, tx, db.WebhookEndpointCountParams{ProgramID: p.ProgramID, OrgID: org})
-		},
-	})
-	return api.ListWebhookEndpoints200JSONResponse{Data: mapped(rows.rows, toEndpoint), HasMore: rows.hasMore, TotalCount: rows.total}, err
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.WebhookEndpointList{})
+	return api.ListWebhookEndpoints200JSONResponse{
+		Data: mapped(rows.Rows, toEndpoint), HasMore: rows.HasMore, TotalCount: rows.Total,
+	}, err
 }
 
 // RetrieveWebhookEndpoint returns one endpoint, without its secret.
@@ -91,46 +77,11 @@ func (s *Server) ListWebhookEvents(
 ) (api.ListWebhookEventsResponseObject, error) {
 	types, p := webhook.Catalogue(), r.Params
 	id := func(t webhook.EventType) string { return t.Type }
-	rows, more, err := within(types, id, p.Limit, 100, (*string)(p.StartingAfter), (*string)(p.EndingBefore))
+	asked := page.In("", p.Limit, (*string)(p.StartingAfter), (*string)(p.EndingBefore))
+	rows, err := page.Slice(types, id, 100, asked)
 	return api.ListWebhookEvents200JSONResponse{
-		Data: mapped(rows, toEventType), HasMore: more, TotalCount: int64(len(types)),
+		Data: mapped(rows.Rows, toEventType), HasMore: rows.HasMore, TotalCount: rows.Total,
 	}, err
-}
-
-// within is a page of a list that is at hand.
-func within[T any](
-	all []T, id func(T) string, limit *int64, most int, after, before *string,
-) (page []T, more bool, err error) {
-	if after != nil && before != nil {
-		return nil, false, problem.On("ending_before", problem.ParametersExclusive, "starting_after and ending_before exclude each other.")
-	}
-	n := most
-	if limit != nil {
-		n = int(*limit)
-	}
-	place := func(param string, cursor *string) (int, error) {
-		at := slices.IndexFunc(all, func(t T) bool { return id(t) == *cursor })
-		if at < 0 {
-			return 0, problem.On(param, problem.InvalidCursor, "%s is not an object of this list.", param)
-		}
-		return at, nil
-	}
-	switch {
-	case after != nil:
-		at, err := place("starting_after", after)
-		if err != nil {
-			return nil, false, err
-		}
-		all = all[at+1:]
-	case before != nil:
-		at, err := place("ending_before", before)
-		if err != nil {
-			return nil, false, err
-		}
-		from := max(0, at-n)
-		return all[from:at], from > 0, nil
-	}
-	return all[:min(n, len(all))], len(all) > n, nil
 }
 
 func toEndpoint(e db.WebhookEndpoint) api.WebhookEndpoint {

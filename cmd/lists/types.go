@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"go/format"
+	"slices"
+	"strings"
+	"text/template"
+
+	"rail/queries"
+)
+
+//go:embed types.go.tmpl
+var source string
+
+// types returns the Go of all lists.
+func types(lists []queries.List) ([]byte, error) {
+	t, err := template.New("types").Funcs(template.FuncMap{
+		"camel": queries.GoName, "local": local, "field": field, "keys": keys, "refs": refs, "params": params,
+		"several": several, "impossible": impossible, "some": some,
+	}).Parse(source)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, lists); err != nil {
+		return nil, err
+	}
+	code, err := format.Source(b.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("%w in\n%s", err, b.Bytes())
+	}
+	return code, nil
+}
+
+func local(name string) string { return strings.ToLower(name[:1]) + queries.GoName(name)[1:] }
+
+func keys(l queries.List) []queries.Key {
+	k, _ := l.Keys()
+	return k
+}
+
+// field returns the type of a filter.
+func field(f queries.Filter) string {
+	is := map[string]string{"text": "string", "timestamptz": "clock.Time", "boolean": "bool"}[f.Type]
+	switch {
+	case f.Several:
+		return "[]" + is
+	case f.Required:
+		return is
+	}
+	return "*" + is
+}
+
+// refs are the kinds of objects that filters refer to.
+func refs(lists []queries.List) []string {
+	var out []string
+	for _, l := range lists {
+		for _, f := range l.Filters {
+			if f.Refers != "" && !slices.Contains(out, f.Refers) {
+				out = append(out, f.Refers)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// several returns the filters that take several values, of those that a statement has.
+func several(l queries.List, statement string) []queries.Filter {
+	return slices.DeleteFunc(slices.Clone(l.Filters), func(f queries.Filter) bool { return !f.Several || !has(f, statement) })
+}
+
+func has(f queries.Filter, statement string) bool {
+	return statement != "Cursor" || f.Identity || f.Required
+}
+
+// params writes the parameters of a statement.
+func params(l queries.List, statement string) string {
+	var given []string
+	if !l.OfOrganization {
+		given = append(given, "ProgramID: in.ProgramID")
+	}
+	given = append(given, "OrgID: in.OrgID")
+	switch {
+	case statement == "Cursor":
+		given = append(given, "ID: id")
+	case statement == "Page":
+		given = append(given, "Lim: lim")
+	case l.Total != nil:
+		given = append(given, "Most: most")
+	case len(given) == 1 && len(l.Filters) == 0: // sqlc makes no struct for one
+		return "in.OrgID"
+	}
+	for _, f := range l.Filters {
+		switch {
+		case !has(f, statement):
+		case f.Several:
+			given = append(given, queries.GoName(f.Name)+": "+local(f.Name), queries.GoName(f.Name)+"In: "+local(f.Name)+"In")
+		default:
+			given = append(given, queries.GoName(f.Name)+": l."+queries.GoName(f.Name))
+		}
+	}
+	return l.Name + statement + "Params{\n" + strings.Join(given, ",\n") + ",\n}"
+}
+
+// impossible is the condition on which a list's total cannot be asked.
+func impossible(l queries.List) string {
+	var out []string
+	for _, f := range l.Filters {
+		if !l.Total.Knows(f.Name) {
+			out = append(out, given(f))
+		}
+	}
+	for i, a := range l.Total.Owners {
+		for _, b := range l.Total.Owners[i+1:] {
+			out = append(out, given(*l.Filter(a))+" && "+given(*l.Filter(b)))
+		}
+	}
+	return strings.Join(out, " || ")
+}
+
+// some is the condition that any of some filters is given.
+func some(l queries.List, names []string) string {
+	var out []string
+	for _, name := range names {
+		out = append(out, given(*l.Filter(name)))
+	}
+	return strings.Join(out, " || ")
+}
+
+func given(f queries.Filter) string {
+	if f.Several {
+		return "len(l." + queries.GoName(f.Name) + ") > 0"
+	}
+	return "l." + queries.GoName(f.Name) + " != nil"
+}

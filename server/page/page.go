@@ -1,0 +1,209 @@
+// Package page reads one page of a list: its rows in the list's order, whether
+// more follow, and how many there are in all. It lies below http because the API
+// and the portal page alike; what it refuses names the parameters of both.
+package page
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/db"
+	"rail/server/count"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// defaultLimit is the page size where none is asked for.
+const defaultLimit = 25
+
+var queries = db.New()
+
+// Asked is the part of a request that every list has.
+type Asked struct {
+	ProgramID     string // "" where the list is an organization's
+	Limit         *int64 // the document bounds it to 100
+	StartingAfter *string
+	EndingBefore  *string
+}
+
+// In returns what is asked of a list of a program.
+func In(programID string, limit *int64, startingAfter, endingBefore *string) Asked {
+	return Asked{programID, limit, startingAfter, endingBefore}
+}
+
+// Page is one page of rows, in list order.
+type Page[R any] struct {
+	Rows    []R
+	HasMore bool
+	Total   int64
+}
+
+// List is a list with its filters, such as db.SaleList. P is the place of a row
+// in the list's order, R a row.
+type List[P, R any] interface {
+	count.List
+	// Page returns the first rows after a place, or the last before one in reverse.
+	Page(ctx context.Context, tx db.DBTX, in db.Scope, after, before *P, lim int32) ([]R, error)
+	// Cursor returns the place of a row, or pgx.ErrNoRows.
+	Cursor(ctx context.Context, tx db.DBTX, in db.Scope, id string) (P, error)
+	// Refs are the ids of other objects that the filters were given.
+	Refs() []db.Ref
+}
+
+// Of reads a page in one round trip, and one more each where a cursor must be
+// looked up first and where a long list is counted. The statements of the trip are
+// planned for their values: a plan for any value cannot know which filters are set.
+func Of[P, R any](ctx context.Context, u *work.Unit, asked Asked, list List[P, R]) (Page[R], error) {
+	var out Page[R]
+	after, before, err := place(ctx, u, asked, list)
+	if err != nil {
+		return out, err
+	}
+	lim := int32(defaultLimit)
+	if asked.Limit != nil {
+		lim = int32(*asked.Limit)
+	}
+	in := db.Scope{ProgramID: asked.ProgramID, OrgID: u.OrgID}
+	counted := count.Of(list, in)
+	err = Read(ctx, u, asked.ProgramID, references(list.Refs()),
+		func(tx pgtx.DBTX) error { return queries.PlanForValues(ctx, tx) },
+		func(tx pgtx.DBTX) (err error) {
+			out.Rows, err = list.Page(ctx, tx, in, after, before, lim+1)
+			return err
+		},
+		// After the page: what is created between the two is counted, so that no page
+		// has more objects than there are in all.
+		counted.First(ctx))
+	if err != nil {
+		return out, err
+	}
+	if err := counted.Rest(ctx, u); err != nil {
+		return out, err
+	}
+	out.Total = counted.Rows()
+	if len(out.Rows) > int(lim) {
+		out.Rows, out.HasMore = out.Rows[:lim], true
+	}
+	if before != nil {
+		slices.Reverse(out.Rows)
+	}
+	return out, nil
+}
+
+// Read runs the reads of a list in one round trip with the checks of its program
+// and of the ids in its filters. A page of a foreign program is empty anyway,
+// since every list is bound to the organization.
+func Read(ctx context.Context, u *work.Unit, programID string, refs []work.Reference, reads ...pgtx.Read) error {
+	var exists error
+	checks := work.NewReferences(refs...)
+	first := func(tx pgtx.DBTX) error { exists = programExists(ctx, u, tx, programID); return nil }
+	err := u.Together(ctx, slices.Concat([]pgtx.Read{first}, reads, checks.Reads(ctx, u))...)
+	if err != nil {
+		return err
+	}
+	if exists != nil {
+		return exists
+	}
+	return checks.Verdict(programID)
+}
+
+func references(refs []db.Ref) []work.Reference {
+	out := make([]work.Reference, len(refs))
+	for i, r := range refs {
+		out[i] = work.ListRef(r)
+	}
+	return out
+}
+
+// place looks the cursor up.
+func place[P, R any](ctx context.Context, u *work.Unit, asked Asked, list List[P, R]) (after, before *P, err error) {
+	id, param, err := cursor(asked.StartingAfter, asked.EndingBefore)
+	if id == nil || err != nil {
+		return nil, nil, err
+	}
+	var at P
+	var exists error
+	errs := u.Each(ctx,
+		func(tx pgtx.DBTX) error { exists = programExists(ctx, u, tx, asked.ProgramID); return nil },
+		func(tx pgtx.DBTX) (err error) {
+			at, err = list.Cursor(ctx, tx, db.Scope{ProgramID: asked.ProgramID, OrgID: u.OrgID}, *id)
+			return err
+		})
+	if exists != nil {
+		return nil, nil, exists
+	}
+	if err := errs[1]; err != nil {
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil, nil, notOfList(param)
+		}
+		return nil, nil, err
+	}
+	if param == startingAfter {
+		return &at, nil, nil
+	}
+	return nil, &at, nil
+}
+
+const startingAfter, endingBefore = "starting_after", "ending_before"
+
+// cursor returns the one cursor that is given, with its parameter.
+func cursor(after, before *string) (id *string, param string, err error) {
+	switch {
+	case after != nil && before != nil:
+		return nil, "", problem.On(endingBefore, problem.ParametersExclusive,
+			"starting_after and ending_before exclude each other.")
+	case after != nil:
+		return after, startingAfter, nil
+	}
+	return before, endingBefore, nil
+}
+
+func notOfList(param string) error {
+	return problem.On(param, problem.InvalidCursor, "%s is not an object of this list.", param)
+}
+
+func programExists(ctx context.Context, u *work.Unit, tx pgtx.DBTX, programID string) error {
+	if programID == "" {
+		return nil
+	}
+	return u.ProgramExists(ctx, tx, programID)
+}
+
+// Slice returns a page of a list that is at hand, of at most most rows.
+func Slice[R any](all []R, id func(R) string, most int, asked Asked) (Page[R], error) {
+	out := Page[R]{Total: int64(len(all))}
+	n := most
+	if asked.Limit != nil {
+		n = int(*asked.Limit)
+	}
+	row, param, err := cursor(asked.StartingAfter, asked.EndingBefore)
+	if err != nil {
+		return out, err
+	}
+	if row != nil {
+		at := slices.IndexFunc(all, func(r R) bool { return id(r) == *row })
+		if at < 0 {
+			return out, notOfList(param)
+		}
+		if param == endingBefore {
+			from := max(0, at-n)
+			out.Rows, out.HasMore = all[from:at], from > 0
+			return out, nil
+		}
+		all = all[at+1:]
+	}
+	out.Rows, out.HasMore = all[:min(n, len(all))], len(all) > n
+	return out, nil
+}
+
+// Any returns the values of a filter as text, and nil for none.
+func Any[T ~string](values []T) (out []string) {
+	for _, v := range values {
+		out = append(out, string(v))
+	}
+	return out
+}
