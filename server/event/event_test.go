@@ -38,7 +38,8 @@ func TestBodies(t *testing.T) {
 	require.NoError(t, r.Flush(t.Context(), pool))
 	require.Len(t, r.IDs(), 2)
 
-	start := `{"id":"` + r.IDs()[0] + `","type":"referral.lead","created_at":"2026-09-01T12:00:00.000Z","data":{"customer_id":"cus_1",`
+	start := `{"id":"` + r.IDs()[0] + `","type":"referral.lead","created_at":"2026-09-01T12:00:00.000Z",` +
+		`"data":{"customer_id":"cus_1",`
 	end := `"partner_id":"part_1","referral_id":"ref_1","tracked_by":"link"},"request":{"id":"req_1"}}`
 	body, partnerBody := written(t, pool, r.IDs()[0])
 	require.Equal(t, start+`"email":"a<b>&c@example.com",`+end, body)

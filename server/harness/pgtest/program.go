@@ -22,7 +22,8 @@ func Program(t testing.TB, pool *pgxpool.Pool, partners int) {
 		_, err := pool.Exec(t.Context(), sql)
 		require.NoError(t, err)
 	}
-	_, err := pool.Exec(t.Context(), `INSERT INTO partners (id, org_id, program_id, email, handle, status, created_at, updated_at)
+	_, err := pool.Exec(t.Context(), `
+		INSERT INTO partners (id, org_id, program_id, email, handle, status, created_at, updated_at)
 		SELECT 'part_' || n, 'org_1', 'prg_1', n || '@example.com', 'part-' || n, 'active', '2026-01-01Z', '2026-01-01Z'
 		FROM generate_series(1, $1::int) n`, partners)
 	require.NoError(t, err)

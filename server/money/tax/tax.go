@@ -108,7 +108,9 @@ func AskOne(ctx context.Context, tx pgtx.DBTX, p db.Partner, now clock.Time) err
 	return require(ctx, tx, p.OrgID, p.ProgramID, p.ID, FormOf(p.CountryCode, p.CompanyName), now)
 }
 
-func require(ctx context.Context, tx pgtx.DBTX, org, program, partner string, form db.TaxFormType, now clock.Time) error {
+func require(
+	ctx context.Context, tx pgtx.DBTX, org, program, partner string, form db.TaxFormType, now clock.Time,
+) error {
 	return queries.TaxFormsRequire(ctx, tx, db.TaxFormsRequireParams{
 		OrgID: org, ProgramID: program, CreatedAt: now, Ids: []string{ident.New(ident.TaxForm)},
 		PartnerIds: []string{partner}, Types: []string{string(form)},

@@ -49,7 +49,8 @@ func exec(t *testing.T, pool *pgxpool.Pool, sql string) {
 // recipients are who gets the campaign and how each fares.
 func recipients(t *testing.T, pool *pgxpool.Pool) string {
 	t.Helper()
-	return pgtest.Text(t, pool, `SELECT string_agg(partner_id || ' ' || status, ', ' ORDER BY partner_id) FROM campaign_recipients`)
+	return pgtest.Text(t, pool, `SELECT string_agg(partner_id || ' ' || status, ', ' ORDER BY partner_id)
+		FROM campaign_recipients`)
 }
 
 func status(t *testing.T, pool *pgxpool.Pool) string {

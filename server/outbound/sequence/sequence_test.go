@@ -25,7 +25,8 @@ func two(t *testing.T, pool *pgxpool.Pool, trigger db.SequenceTrigger, days *int
 	}))
 	for i, delay := range []int64{0, 2} {
 		require.NoError(t, db.New().SequenceStepInsert(t.Context(), pool, db.SequenceStepInsertParams{
-			SequenceID: "seq_1", Position: int64(i), OrgID: "org_1", ProgramID: "prg_1", DelayDays: delay, Subject: "S", Body: "B",
+			SequenceID: "seq_1", Position: int64(i), OrgID: "org_1", ProgramID: "prg_1", DelayDays: delay,
+			Subject: "S", Body: "B",
 		}))
 	}
 }
@@ -39,7 +40,8 @@ func exec(t *testing.T, pool *pgxpool.Pool, sql string) {
 // mailed are the mails in the outbox as "partner step".
 func mailed(t *testing.T, pool *pgxpool.Pool) string {
 	t.Helper()
-	return pgtest.Text(t, pool, `SELECT string_agg(partner_id || ' ' || position, ', ' ORDER BY partner_id, position) FROM mails`)
+	return pgtest.Text(t, pool, `SELECT string_agg(partner_id || ' ' || position, ', ' ORDER BY partner_id, position)
+		FROM mails`)
 }
 
 func partner(id string) db.Partner { return db.Partner{ID: id, OrgID: "org_1", ProgramID: "prg_1"} }
