@@ -67,11 +67,10 @@ fmt-check:
 	@unformatted=$$($(GO_FILES) | while read -r f; do [ ! -f "$$f" ] || echo "$$f"; done | xargs gofmt -l); if [ -n "$$unformatted" ]; then echo 'not formatted (gofmt -w):' >&2; echo "$$unformatted" >&2; exit 1; fi
 
 .PHONY: lint
-lint: go fmt-check contract clients ## vet and staticcheck the code; judge the image's files, and the description where npm is
+lint: go fmt-check contract clients ## run vet and golangci-lint; judge the image's files, and the description where npm is
 	go vet ./...
-	go tool -modfile=.ci/lint.mod staticcheck ./cmd/... ./server/...
+	go tool -modfile=.ci/golangci.mod golangci-lint run
 	go run -modfile=.ci/image.mod ./.ci/image
-	@if command -v golangci-lint >/dev/null; then golangci-lint run; fi
 	@if ! command -v npm >/dev/null; then echo 'npm is not installed: the description is not linted'; \
 	elif ! $(MAKE) --no-print-directory packages; then echo 'npm could not install the linters: the description is not linted'; \
 	else $(MAKE) --no-print-directory lint-description; fi

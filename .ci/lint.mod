@@ -2,10 +2,7 @@ module rail/lint
 
 go 1.26.0
 
-tool (
-	github.com/oasdiff/oasdiff
-	honnef.co/go/tools/cmd/staticcheck
-)
+tool github.com/oasdiff/oasdiff
 
 require (
 	cloud.google.com/go v0.123.0 // indirect
