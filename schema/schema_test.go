@@ -242,7 +242,7 @@ var (
 // nothing: tables, their first rows, indexes, views, and columns that may be left
 // out.
 func onlyAdds(sql string) bool {
-	for _, statement := range strings.Split(comment.ReplaceAllString(sql, ""), ";") {
+	for statement := range strings.SplitSeq(comment.ReplaceAllString(sql, ""), ";") {
 		statement = strings.TrimSpace(statement)
 		rows, columns := firstRows.FindStringSubmatch(statement), newColumns.FindStringSubmatch(statement)
 		switch {

@@ -64,13 +64,13 @@ type job struct {
 // begin makes the program, its partner and its rule of 20 %.
 func (j *job) begin(ctx context.Context) error {
 	program, err := j.client.CreateProgramWithResponse(ctx, api.ProgramCreate{
-		Name: "Acme partners", WebsiteURL: "https://acme.example", Currency: "USD", HoldingPeriodDays: ptr(int64(0)),
+		Name: "Acme partners", WebsiteURL: "https://acme.example", Currency: "USD", HoldingPeriodDays: new(int64(0)),
 	})
 	if err != nil {
 		return err
 	}
 	j.ProgramID = program.JSON201.ID
-	ada := api.PartnerCreate{ProgramID: j.ProgramID, Email: "ada@example.com", Handle: ptr("ada")}
+	ada := api.PartnerCreate{ProgramID: j.ProgramID, Email: "ada@example.com", Handle: new("ada")}
 	partner, err := j.client.CreatePartnerWithResponse(ctx, ada)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (j *job) begin(ctx context.Context) error {
 		return fmt.Errorf("a handle was given away twice: %w", err)
 	}
 	_, err = j.client.CreateFlowWithResponse(ctx, api.FlowCreate{
-		ProgramID: j.ProgramID, Name: "Everyone", RateType: ptr(api.RateTypePercent), RateValue: ptr(int64(2000)),
+		ProgramID: j.ProgramID, Name: "Everyone", RateType: new(api.RateTypePercent), RateValue: new(int64(2000)),
 	})
 	return err
 }
@@ -96,7 +96,7 @@ func (j *job) refer(ctx context.Context) error {
 		return err
 	}
 	customer, err := j.client.CreateCustomerWithResponse(ctx, api.CustomerCreate{
-		ProgramID: j.ProgramID, ClickID: &click.JSON201.ID, Email: ptr("buyer@example.org"),
+		ProgramID: j.ProgramID, ClickID: &click.JSON201.ID, Email: new("buyer@example.org"),
 	})
 	if err == nil {
 		j.customer = customer.JSON201.ID
@@ -143,7 +143,7 @@ func (j *job) charge(ctx context.Context, charge string) (*api.RecordedSale, err
 
 // list walks the sales two at a time.
 func (j *job) list(ctx context.Context) error {
-	params := api.ListSalesParams{ProgramID: j.ProgramID, Limit: ptr(int64(2))}
+	params := api.ListSalesParams{ProgramID: j.ProgramID, Limit: new(int64(2))}
 	for more := true; more; {
 		page, err := j.client.ListSalesWithResponse(ctx, &params)
 		if err != nil {
@@ -192,5 +192,3 @@ func (j *job) miss(ctx context.Context) error {
 	}
 	return nil
 }
-
-func ptr[T any](v T) *T { return &v }

@@ -36,7 +36,7 @@ func newAppBy(t *testing.T, now clock.Clock, pool *pgxpool.Pool, change func(*co
 	if change != nil {
 		change(&cfg)
 	}
-	a, err := New(t.Context(), cfg, pool, now, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	a, err := New(t.Context(), cfg, pool, now, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	return a
 }
@@ -171,7 +171,7 @@ func TestStopFinishesWhatRuns(t *testing.T) {
 			answer <- err.Error()
 			return
 		}
-		defer res.Body.Close() //nolint:errcheck // only read
+		defer res.Body.Close() // only read
 		body, _ := io.ReadAll(res.Body)
 		answer <- string(body)
 	}()
@@ -209,7 +209,7 @@ func TestMetricsListenApart(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, get(a, "/metrics").Code)
 	w := httptest.NewRecorder()
 	a.metricsHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	require.True(t,
-		strings.Contains(w.Body.String(), `rail_requests_total{operation="retrieveOpenAPIDocument",status="200"} 1`))
+	require.Contains(t,
+		w.Body.String(), `rail_requests_total{operation="retrieveOpenAPIDocument",status="200"} 1`)
 	require.Contains(t, w.Body.String(), "rail_db_connections ")
 }

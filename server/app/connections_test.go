@@ -27,7 +27,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bound := newConnections(c.most, c.ofAddress, c.proxies, slog.New(slog.NewTextHandler(io.Discard, nil)))
+			bound := newConnections(c.most, c.ofAddress, c.proxies, slog.New(slog.DiscardHandler))
 			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				_, _ = io.WriteString(w, "ok")
 			}))

@@ -57,7 +57,7 @@ func Sign(key, t string, body []byte) []byte {
 
 func parseSignature(header string) (t string, sums [][]byte, ok bool) {
 	times := 0
-	for _, pair := range strings.Split(header, ",") {
+	for pair := range strings.SplitSeq(header, ",") {
 		name, value, found := strings.Cut(strings.TrimPrefix(pair, " "), "=")
 		if !found {
 			return "", nil, false

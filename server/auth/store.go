@@ -77,7 +77,7 @@ func (s *Store) Find(ctx context.Context, token string, mayAsk func() bool) (Key
 		return Key{}, ErrUnknown
 	}
 	hash := string(s.keeper.HashAPIKey(token))
-	began := time.Now()
+	began := clock.Real()
 	r, known := s.recall(hash)
 	for began.Sub(r.at) >= remember { // also where the look-up of another request began too long ago
 		found, err, _ := s.group.Do(hash, func() (any, error) {
@@ -108,7 +108,7 @@ func (s *Store) recall(hash string) (remembered, bool) {
 func (s *Store) load(ctx context.Context, token, hash string) (any, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	r := remembered{at: time.Now()}
+	r := remembered{at: clock.Real()}
 	row, err := s.ask(ctx, token, []byte(hash))
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):

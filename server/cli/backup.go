@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/term"
 
+	"rail/server/clock"
 	"rail/server/config"
 	"rail/server/keyring"
 	"rail/server/money/ledger"
@@ -127,13 +128,13 @@ func (d *database) writeBackup(ctx context.Context, env *Env, path string, m bac
 
 // progress reports long work, every second on a terminal, else every ten.
 func progress(env *Env, verb string) backup.Progress {
-	began := time.Now()
+	began := clock.Real()
 	last, every, before, after := began, 10*time.Second, "", "\n"
 	if f, ok := env.Err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		every, before, after = time.Second, "\r\x1b[K", ""
 	}
 	return func(what string, bytes int64) {
-		if now := time.Now(); now.Sub(last) >= every {
+		if now := clock.Real(); now.Sub(last) >= every {
 			last = now
 			fmt.Fprintf(env.Err, "%s%s: %s, %d MB %s%s", before, now.Sub(began).Round(time.Second), what, bytes>>20, verb, after)
 		}

@@ -55,7 +55,7 @@ func (r rail) serving() (printed string, end func()) {
 		if err != nil {
 			return false
 		}
-		defer res.Body.Close() //nolint:errcheck // only read
+		defer res.Body.Close() // only read
 		return res.StatusCode == http.StatusOK
 	}
 	end = sync.OnceFunc(func() {
@@ -104,7 +104,7 @@ func (r rail) opens(printed string) {
 	require.NoError(r, err)
 	res, err := (&http.Client{Jar: jar}).Get(regexp.MustCompile(`http\S+/portal/sso/\S+`).FindString(printed))
 	require.NoError(r, err)
-	defer res.Body.Close() //nolint:errcheck // only read
+	defer res.Body.Close() // only read
 	page, err := io.ReadAll(res.Body)
 	require.NoError(r, err)
 	require.Equal(r, http.StatusOK, res.StatusCode)
@@ -160,7 +160,7 @@ func TestKeepReplacesAsAWhole(t *testing.T) {
 	require.NoError(t, keep(path, "two"))
 	f, err := os.Open(path)
 	require.NoError(t, err)
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close() // only read
 	text, err := io.ReadAll(f)
 	require.NoError(t, err)
 	require.Equal(t, "two\n", string(text))

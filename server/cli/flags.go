@@ -59,7 +59,7 @@ func (l *list) String() string { return strings.Join(*l, ",") }
 
 // Set adds the values of one flag.
 func (l *list) Set(v string) error {
-	for _, s := range strings.Split(v, ",") {
+	for s := range strings.SplitSeq(v, ",") {
 		if s = strings.TrimSpace(s); s != "" {
 			*l = append(*l, s)
 		}

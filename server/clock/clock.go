@@ -19,6 +19,10 @@ type System struct{}
 // Now returns the machine's time.
 func (System) Now() Time { return At(time.Now()) }
 
+// Real returns the machine's time with what its monotonic clock reads. It is for
+// measuring how long something takes; what is decided by time takes a Clock.
+func Real() time.Time { return time.Now() }
+
 // Manual is a clock that stands until it is moved. Safe for concurrent use.
 type Manual struct {
 	mu  sync.Mutex

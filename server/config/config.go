@@ -94,8 +94,7 @@ func unparsed(err error) map[string]bool {
 	var all env.AggregateError
 	errors.As(err, &all)
 	for _, one := range all.Errors {
-		var failed env.ParseError
-		if errors.As(one, &failed) {
+		if failed, ok := errors.AsType[env.ParseError](one); ok {
 			f, _ := reflect.TypeFor[Config]().FieldByName(failed.Name)
 			out[f.Tag.Get("env")] = true
 		}

@@ -145,7 +145,7 @@ func Switch(v string) (bool, error) {
 // networks reads networks with commas between.
 func networks(v string) ([]netip.Prefix, error) {
 	var out []netip.Prefix
-	for _, one := range strings.Split(v, ",") {
+	for one := range strings.SplitSeq(v, ",") {
 		n, err := network(one)
 		if err != nil {
 			return nil, err

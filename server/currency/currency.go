@@ -21,7 +21,7 @@ const active = "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD 
 
 var inUse = func() map[string]bool {
 	codes := map[string]bool{}
-	for _, code := range strings.Fields(active) {
+	for code := range strings.FieldsSeq(active) {
 		codes[code] = true
 	}
 	return codes

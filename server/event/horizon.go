@@ -37,7 +37,7 @@ func ReadHorizon(ctx context.Context, pool *pgxpool.Pool) (h Horizon, err error)
 	h.End = drawn + 1
 	for _, l := range locks {
 		// The difference fits 32 bits; what was drawn since is negative, and above End.
-		if since := int32(drawn) - l.Number; since >= 0 { //nolint:gosec // modulo 2^32 on purpose
+		if since := int32(drawn) - l.Number; since >= 0 { // modulo 2^32 on purpose
 			h.Held = append(h.Held, Held{Class: l.Class, Below: drawn - int64(since)})
 		}
 	}

@@ -77,7 +77,7 @@ func Has(id string, p Prefix) bool {
 	if !ok || rest == "" || len(id) > 64 {
 		return false
 	}
-	for i := 0; i < len(rest); i++ {
+	for i := range len(rest) {
 		c := rest[i]
 		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
 			return false

@@ -114,7 +114,7 @@ func (k *Keeper) Seal(plain []byte, where string) ([]byte, error) {
 	if _, err := rand.Read(nonce); err != nil {
 		return nil, fmt.Errorf("secret: %w", err)
 	}
-	return box.Seal(out, nonce, plain, place(where, version)), nil
+	return box.Seal(out, nonce, plain, place(where, version)), nil //nolint:gosec // the nonce is random
 }
 
 // Open decrypts what Seal made for the same place, under the current key or a

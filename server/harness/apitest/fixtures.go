@@ -2,6 +2,7 @@ package apitest
 
 import (
 	"fmt"
+	"maps"
 	"sync/atomic"
 )
 
@@ -13,9 +14,7 @@ func Unique(stem string) string { return fmt.Sprintf("%s%d", stem, counter.Add(1
 // with returns base with the members of more over it.
 func with(base M, more []M) M {
 	for _, m := range more {
-		for k, v := range m {
-			base[k] = v
-		}
+		maps.Copy(base, m)
 	}
 	return base
 }

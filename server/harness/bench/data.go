@@ -32,7 +32,7 @@ func fill(ctx context.Context, dsn string, w world) error {
 	if _, err := conn.Exec(ctx, "SET session_replication_role = replica"); err != nil {
 		return err
 	}
-	for _, block := range strings.Split(w.numbers().Replace(dataSQL), "\n;;\n") {
+	for block := range strings.SplitSeq(w.numbers().Replace(dataSQL), "\n;;\n") {
 		if _, err := conn.Exec(ctx, block); err != nil {
 			return fmt.Errorf("%w in %.200s", err, block)
 		}

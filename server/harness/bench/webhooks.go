@@ -58,7 +58,7 @@ func (b *bench) webhooks(ctx context.Context) error {
 		return err
 	}
 	h.sender = webhook.NewSender(webhook.Options{
-		Pool: h.pool, Keeper: keeper, Clock: clock.System{}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Pool: h.pool, Keeper: keeper, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler),
 		Dial: (&net.Dialer{}).DialContext, Service: "Rail",
 	})
 	for endpoints, events := range map[int]int{1: 1000, manyEndpoints: 10000} {

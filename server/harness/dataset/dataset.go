@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -124,9 +125,7 @@ func Fill(ctx context.Context, dsn string, o Options) error {
 		return err
 	}
 	cfg.MaxConns = connections
-	for name, value := range settings {
-		cfg.ConnConfig.RuntimeParams[name] = value
-	}
+	maps.Copy(cfg.ConnConfig.RuntimeParams, settings)
 	f := &filler{Options: o}
 	if f.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
 		return err

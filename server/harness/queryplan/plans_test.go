@@ -228,8 +228,8 @@ func (l list) filters(t testing.TB) []map[string]any {
 		return together[l.resource] // the range must be given
 	}
 	out := []map[string]any{{}}
-	for i := range l.params.NumField() {
-		name := l.params.Field(i).Name
+	for field := range l.params.Fields() {
+		name := field.Name
 		if name == "ProgramID" || name == "OrgID" || name == "Lim" || name == "Most" || position(name) {
 			continue
 		}
@@ -372,7 +372,7 @@ func TestPlans(t *testing.T) {
 	pool := pgtest.Pool(t, dsn)
 	filling, err := pgx.Connect(t.Context(), dsn) // without a pool's time limits
 	require.NoError(t, err)
-	defer filling.Close(t.Context()) //nolint:errcheck // nothing is lost
+	defer filling.Close(t.Context()) // nothing is lost
 	_, err = filling.Exec(t.Context(),
 		`INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, created_at)
 		SELECT 'aud_' || g, 'org_0', CASE g % 20 WHEN 0 THEN $1 WHEN 1 THEN $2 ELSE 'prg_other' END, CASE WHEN g % 3 = 0 THEN 'commission.rejected' ELSE 'commission.created' END,

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -79,7 +78,7 @@ func (s *side) setUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	still, log := clock.NewManual(s.now.Time), slog.New(slog.NewTextHandler(io.Discard, nil))
+	still, log := clock.NewManual(s.now.Time), slog.New(slog.DiscardHandler)
 	a, err := app.New(ctx, cfg, s.pool, still, log)
 	if err != nil {
 		return err

@@ -1,7 +1,9 @@
 package handlers_test
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,7 +37,7 @@ func named(t *testing.T, op operation) (query, body []string) {
 	t.Helper()
 	item := contract.Spec().Paths.Find(op.path)
 	described := item.GetOperation(op.method)
-	for _, p := range append(item.Parameters[:len(item.Parameters):len(item.Parameters)], described.Parameters...) {
+	for _, p := range append(slices.Clip(item.Parameters), described.Parameters...) {
 		if p.Value.In == "query" {
 			query = append(query, p.Value.Name)
 		}
@@ -171,9 +173,7 @@ func TestWords(t *testing.T) {
 		{"programs", M{"name": "x", "website_url": "https://x.example", "currency": "USD", "cookie_days": 0}, "cookie_days must be at least 1."},
 	} {
 		body := M{"program_id": program}
-		for k, v := range c.body {
-			body[k] = v
-		}
+		maps.Copy(body, c.body)
 		a := s.Post("/v1/"+c.path, body)
 		require.Equal(t, 400, a.Status, "%s", a.Raw)
 		require.Equal(t, c.text, message(a))

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,9 +13,7 @@ import (
 func apply(s *apitest.Server, program, email string, more ...M) apitest.Answer {
 	body := M{"program_id": program, "email": email}
 	for _, m := range more {
-		for k, v := range m {
-			body[k] = v
-		}
+		maps.Copy(body, m)
 	}
 	return s.Post("/v1/applications", body)
 }

@@ -41,7 +41,7 @@ func TestBalanceList(t *testing.T) {
 
 	one := s.Must(200, s.Get("/v1/balances/"+bal(a, "usd")))
 	for name, want := range map[string]int64{"pending_minor": 0, "due_minor": 2000, "paid_minor": 0} {
-		require.EqualValues(t, want, one.Int(name), name)
+		require.Equal(t, want, one.Int(name), name)
 		delete(one.Body, name)
 	}
 	require.Equal(t, M{

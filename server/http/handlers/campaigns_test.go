@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -75,7 +76,7 @@ func (m mailing) sender(by mail.Transport) mail.Sender {
 	require.NoError(m.T, err)
 	return mail.Sender{
 		Pool: m.Pool, Transport: by, From: "rail@rail.example", Name: "Rail", BaseURL: m.URL, Keeper: keeper, Pixel: true, Clock: m.Clock,
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Log: slog.New(slog.DiscardHandler),
 	}
 }
 
@@ -100,9 +101,7 @@ func (m mailing) campaign(more ...M) string {
 	m.T.Helper()
 	body := M{"program_id": m.program, "name": "Autumn", "subject": "News", "body": "Hello, **autumn** is here."}
 	for _, x := range more {
-		for k, v := range x {
-			body[k] = v
-		}
+		maps.Copy(body, x)
 	}
 	return m.Must(201, m.Post("/v1/campaigns", body)).String("id")
 }

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -64,9 +65,7 @@ func TestClickResolution(t *testing.T) {
 	link := func(partner, destination string, more M) string {
 		s.Clock.Advance(time.Minute)
 		body := M{"program_id": program, "partner_id": partner, "destination_url": destination}
-		for k, v := range more {
-			body[k] = v
-		}
+		maps.Copy(body, more)
 		return s.Must(201, s.Post("/v1/links", body)).String("id")
 	}
 	oldest := link(ann, "https://shop.example/a", nil)
@@ -117,9 +116,7 @@ func TestClickRefusals(t *testing.T) {
 	stranger := apitest.On(t, s.DSN, s.Clock)
 	post := func(more M) apitest.Answer {
 		body := M{"program_id": program, "value": "ann", "landing_url": "https://shop.example/", "visitor_token": "visitor-token"}
-		for k, v := range more {
-			body[k] = v
-		}
+		maps.Copy(body, more)
 		return s.Post("/v1/clicks", body)
 	}
 	for _, c := range []struct {

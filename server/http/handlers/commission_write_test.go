@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -44,9 +45,7 @@ func balanced(t *testing.T, s *apitest.Server) {
 func grant(s *apitest.Server, program, partner string, more ...M) apitest.Answer {
 	body := M{"program_id": program, "partner_id": partner, "amount_minor": 500, "reason": "A good year."}
 	for _, m := range more {
-		for k, v := range m {
-			body[k] = v
-		}
+		maps.Copy(body, m)
 	}
 	return s.Post("/v1/commissions", body)
 }

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -86,9 +87,7 @@ func TestCouponRefusals(t *testing.T) {
 		{M{"code": "tAKEN"}, 409, "coupon_code_taken", "code"},
 	} {
 		body := M{"program_id": program}
-		for k, v := range c.body {
-			body[k] = v
-		}
+		maps.Copy(body, c.body)
 		a := s.Refused(c.status, c.code, c.param, s.Post("/v1/coupons", body))
 		if c.status == 409 {
 			require.Equal(t, held.Body, a.Body["existing"])

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -71,9 +72,7 @@ func TestCustomerRefusals(t *testing.T) {
 		{M{"click_id": click.String("id"), "external_customer_id": "ext_1"}, 409, "customer_external_id_taken", "external_customer_id"},
 	} {
 		body := M{"program_id": program}
-		for k, v := range c.body {
-			body[k] = v
-		}
+		maps.Copy(body, c.body)
 		a := s.Refused(c.status, c.code, c.param, s.Post("/v1/customers", body))
 		if c.code == "customer_external_id_taken" {
 			require.Equal(t, held.Body, a.Body["existing"])
@@ -100,9 +99,7 @@ func TestSelfReferral(t *testing.T) {
 	before := len(s.Events(program))
 	blocked := func(more M) apitest.Answer {
 		body := M{"program_id": program, "email": "annlee+shop@GoogleMail.com"}
-		for k, v := range more {
-			body[k] = v
-		}
+		maps.Copy(body, more)
 		return s.Refused(409, "self_referral_blocked", "email", s.Post("/v1/customers", body))
 	}
 	through := blocked(M{"click_id": click.String("id")})

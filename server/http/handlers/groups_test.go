@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -177,9 +178,7 @@ func TestGroupRefusals(t *testing.T) {
 	} {
 		s.Refused(400, "parameter_invalid", c.param, s.Post("/v1/groups/"+group, c.body))
 		create := M{"program_id": program, "name": "h"}
-		for k, v := range c.body {
-			create[k] = v
-		}
+		maps.Copy(create, c.body)
 		s.Refused(400, "parameter_invalid", c.param, s.Post("/v1/groups", create))
 	}
 	s.Refused(400, "parameter_unknown", "slug", s.Post("/v1/groups/"+group, M{"slug": "x"}))

@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -28,9 +29,7 @@ func TestLinks(t *testing.T) {
 	ann, bob := s.Partner(program, M{"handle": "ann"}), s.Partner(program, M{"handle": "bob"})
 	post := func(partner string, more M) apitest.Answer {
 		body := M{"program_id": program, "partner_id": partner, "destination_url": "https://example.com/Pricing?ref=x#top"}
-		for k, v := range more {
-			body[k] = v
-		}
+		maps.Copy(body, more)
 		return s.Post("/v1/links", body)
 	}
 	link := s.Must(201, post(ann, M{"value": "Summer.24", "label": "L"}))
@@ -94,9 +93,7 @@ func TestFlows(t *testing.T) {
 	other := s.Program()
 	post := func(more M) apitest.Answer {
 		body := M{"program_id": program, "name": "Rule", "rate_type": "percent", "rate_value": 1000}
-		for k, v := range more {
-			body[k] = v
-		}
+		maps.Copy(body, more)
 		return s.Post("/v1/flows", body)
 	}
 	wide := s.Must(201, post(nil)).String("id")

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -98,9 +99,7 @@ func TestLinkRefusals(t *testing.T) {
 	foreign := stranger.Partner(stranger.Program())
 	body := func(more M) M {
 		b := M{"program_id": program, "partner_id": eve, "destination_url": "https://shop.example/"}
-		for k, v := range more {
-			b[k] = v
-		}
+		maps.Copy(b, more)
 		return b
 	}
 	before := len(s.Events(program))

@@ -403,7 +403,7 @@ func TestFirstCommissionNoted(t *testing.T) {
 	old := m.sequence(M{"trigger": "first_commission"})
 	creating, err := m.Pool.Begin(t.Context())
 	require.NoError(t, err)
-	defer creating.Rollback(context.Background()) //nolint:errcheck // after its end
+	defer creating.Rollback(context.Background()) // after its end
 	_, err = creating.Exec(t.Context(), "SELECT 1 FROM programs WHERE id = $1 FOR NO KEY UPDATE", m.program)
 	require.NoError(t, err)
 	_, err = creating.Exec(t.Context(), "INSERT INTO sequences SELECT (jsonb_populate_record(s, '{\"id\": \"seq_new\"}')).* FROM sequences s")

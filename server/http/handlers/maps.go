@@ -90,7 +90,7 @@ func trackingURL(destination, param, value string) string {
 	base, fragment, hasFragment := strings.Cut(destination, "#")
 	path, query, _ := strings.Cut(base, "?")
 	kept := []string{}
-	for _, pair := range strings.Split(query, "&") {
+	for pair := range strings.SplitSeq(query, "&") {
 		name, _, _ := strings.Cut(pair, "=")
 		if plain, err := url.QueryUnescape(name); pair != "" && (err != nil || plain != param) {
 			kept = append(kept, pair)

@@ -85,7 +85,7 @@ func TestStopsUnderLoad(t *testing.T) {
 				client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 				for n := 0; ; n++ {
 					body := fmt.Sprintf(`{"program_id":%q,"email":"p%d-%d@example.com"}`, program, i, n)
-					r, err := http.NewRequestWithContext(t.Context(), "POST", p.URL+"/v1/partners", strings.NewReader(body))
+					r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.URL+"/v1/partners", strings.NewReader(body))
 					if err != nil {
 						t.Error(err)
 						return
@@ -96,10 +96,10 @@ func TestStopsUnderLoad(t *testing.T) {
 					if err != nil {
 						return // it takes no connections any more
 					}
-					if res.Body.Close() != nil || res.StatusCode == 429 {
+					if res.Body.Close() != nil || res.StatusCode == http.StatusTooManyRequests {
 						continue
 					}
-					if res.StatusCode != 201 {
+					if res.StatusCode != http.StatusCreated {
 						t.Errorf("%d while it stops", res.StatusCode)
 					}
 					if told[i]++; told[i] == 3 {

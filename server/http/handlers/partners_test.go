@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -303,9 +304,7 @@ func TestPartnerRefusals(t *testing.T) {
 	before := rows(s, s.Org)
 	create := func(more M) apitest.Answer {
 		body := M{"program_id": program, "email": "new@example.com"}
-		for k, v := range more {
-			body[k] = v
-		}
+		maps.Copy(body, more)
 		return s.Post("/v1/partners", body)
 	}
 	update := func(body M) apitest.Answer { return s.Post("/v1/partners/"+partner, body) }

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"maps"
 	"strconv"
 	"testing"
 	"time"
@@ -38,9 +39,7 @@ func TestSaleOfANewCustomer(t *testing.T) {
 		body := M{"program_id": program, "external_customer_id": external, "external_charge_id": "ch_" + external,
 			"amount_minor": 5000, "currency": "USD"}
 		s.Refused(404, "resource_not_found", "external_customer_id", s.Post("/v1/sales", body))
-		for k, v := range c.route {
-			body[k] = v
-		}
+		maps.Copy(body, c.route)
 		sale := s.Must(201, s.Post("/v1/sales", body))
 		require.Equal(t, []any{"commission_created", partner.String("id"), true},
 			[]any{sale.String("activity_outcome"), sale.String("partner_id"), sale.Body["is_first_sale"]})

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -36,9 +37,7 @@ func (e earner) partner(amounts ...int) (partner string, sales []string) {
 func (e earner) batch(status int, more ...M) apitest.Answer {
 	body := M{"program_id": e.program, "period_end": "2026-09-01"}
 	for _, m := range more {
-		for k, v := range m {
-			body[k] = v
-		}
+		maps.Copy(body, m)
 	}
 	return e.s.Must(status, e.s.Post("/v1/payout_batches", body))
 }
@@ -134,7 +133,7 @@ func TestPayoutEligibility(t *testing.T) {
 	e.batch(200)
 	require.Equal(t, "below_minimum", reason(bare))
 	e.batch(200, M{"ignore_minimum": true})
-	require.Equal(t, "", reason(bare))
+	require.Empty(t, reason(bare))
 	e.tallied(t)
 }
 
@@ -197,9 +196,7 @@ func TestBatchRefusals(t *testing.T) {
 		{M{"partner_id": e.s.Partner(other)}, 400, "invalid_reference", "partner_id"},
 	} {
 		body := M{"program_id": e.program, "period_end": "2026-08-31"}
-		for k, v := range c.body {
-			body[k] = v
-		}
+		maps.Copy(body, c.body)
 		e.s.Refused(c.status, c.code, c.param, e.s.Post("/v1/payout_batches", body))
 	}
 }

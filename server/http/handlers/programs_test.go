@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -98,16 +99,12 @@ func TestProgramRefusals(t *testing.T) {
 	} {
 		s.Refused(400, "parameter_invalid", c.param, s.Post("/v1/programs/"+program, c.body))
 		create := M{"name": "n", "website_url": "https://acme.example", "currency": "USD"}
-		for k, v := range c.body {
-			create[k] = v
-		}
+		maps.Copy(create, c.body)
 		s.Refused(400, "parameter_invalid", c.param, s.Post("/v1/programs", create))
 	}
 	create := func(more M) apitest.Answer {
 		body := M{"name": "n", "website_url": "https://acme.example", "currency": "USD"}
-		for k, v := range more {
-			body[k] = v
-		}
+		maps.Copy(body, more)
 		return s.Post("/v1/programs", body)
 	}
 	for _, currency := range []any{"XXX", "US", "USDX", "", nil, 1, "€€€"} {

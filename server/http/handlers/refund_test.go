@@ -3,6 +3,7 @@ package handlers_test
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -35,8 +36,8 @@ func (w sold) refund(body any) apitest.Answer { return w.s.Post("/v1/sales/"+w.s
 // commissions returns those of the sale, oldest first.
 func (w sold) commissions() (out []apitest.Answer) {
 	data := w.s.Must(200, w.s.Get("/v1/commissions?program_id="+w.program+"&sale_id="+w.saleID)).Data()
-	for i := len(data) - 1; i >= 0; i-- {
-		out = append(out, apitest.Answer{Body: data[i]})
+	for _, d := range slices.Backward(data) {
+		out = append(out, apitest.Answer{Body: d})
 	}
 	return out
 }
@@ -201,7 +202,7 @@ func TestPartsAtOnce(t *testing.T) {
 	w := sell(t, 9973)
 	parts, left := []int64{}, int64(9973)
 	for left > 0 {
-		p := min(left, 1+rand.Int64N(1500)) //nolint:gosec // any parts will do
+		p := min(left, 1+rand.Int64N(1500)) // any parts will do
 		parts, left = append(parts, p), left-p
 	}
 	half := len(parts) / 2

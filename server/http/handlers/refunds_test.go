@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -12,9 +13,7 @@ import (
 func refundBody(program, charge, refund string, more ...M) M {
 	body := M{"program_id": program, "external_charge_id": charge, "external_refund_id": refund}
 	for _, m := range more {
-		for k, v := range m {
-			body[k] = v
-		}
+		maps.Copy(body, m)
 	}
 	return body
 }

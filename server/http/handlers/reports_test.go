@@ -371,7 +371,7 @@ func TestReportsAreExact(t *testing.T) {
 	}
 	var months, marks int
 	require.NoError(t, w.Pool.QueryRow(t.Context(), "SELECT count(*) FILTER (WHERE span = 'month'), (SELECT count(*) FROM report_marks) FROM report_spans").Scan(&months, &marks))
-	require.Greater(t, months, 0)
+	require.Positive(t, months)
 	require.Zero(t, marks)
 }
 
@@ -379,7 +379,7 @@ func TestReportsAreExact(t *testing.T) {
 func same(t *testing.T, want, have []string, format string, args ...any) {
 	t.Helper()
 	for i := range want {
-		require.Equal(t, want[i], have[i], fmt.Sprintf(format, args...))
+		require.Equal(t, want[i], have[i], format, args)
 	}
 }
 
@@ -409,7 +409,7 @@ func TestReportsWhileSummed(t *testing.T) {
 			return s.Sale(program, customer, M{"amount_minor": 100, "occurred_at": s.Clock.Now().Days(-int64(i)).String()})
 		})
 		sales := s.Get("/v1/sales?program_id=" + program + "&limit=1").Int("total_count")
-		require.EqualValues(t, fmt.Sprint(sales*100), fmt.Sprint(reported(s, program, "&compare=none").Body["totals"].(M)["revenue_minor"]))
+		require.Equal(t, fmt.Sprint(sales*100), fmt.Sprint(reported(s, program, "&compare=none").Body["totals"].(M)["revenue_minor"]))
 	}
 	sumReports(t, s)
 	balanced(t, s)

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,9 +17,7 @@ func TestResources(t *testing.T) {
 	tag := s.Must(201, s.Post("/v1/tags", M{"program_id": program, "name": "T"})).String("id")
 	add := func(title string, more M) apitest.Answer {
 		body := M{"program_id": program, "title": title, "url": "https://brand.example/" + title}
-		for k, v := range more {
-			body[k] = v
-		}
+		maps.Copy(body, more)
 		return s.Must(201, s.Post("/v1/resources", body))
 	}
 	logo := add("logo", M{"folder": "Brand", "group_ids": []string{group, group}, "tag_ids": []string{tag}})
@@ -64,9 +63,7 @@ func TestResources(t *testing.T) {
 		{M{"position": 1}, 400, "parameter_unknown", "position"},
 	} {
 		body := M{"program_id": program, "title": "x", "url": "https://x.example"}
-		for k, v := range c.body {
-			body[k] = v
-		}
+		maps.Copy(body, c.body)
 		s.Refused(c.status, c.code, c.param, s.Post("/v1/resources", body))
 	}
 	s.Must(200, s.Delete("/v1/resources/"+logo.String("id")))

@@ -27,10 +27,10 @@ func (s *Server) ListRiskFlags(ctx context.Context,
 	statuses := page.Any(p.Status)
 	limit, skip := int32(riskLimit), int32(0)
 	if p.Limit != nil {
-		limit = int32(*p.Limit) //nolint:gosec // the document bounds both
+		limit = int32(*p.Limit) // the document bounds both
 	}
 	if p.Offset != nil {
-		skip = int32(*p.Offset) //nolint:gosec // the document bounds both
+		skip = int32(*p.Offset) // the document bounds both
 	}
 	var rows []db.RiskFlagListRow
 	var total int64

@@ -286,7 +286,7 @@ func TestSweepDuplicatePartners(t *testing.T) {
 	flags = w.sweep("duplicate_partner")
 	require.Len(t, flags, 2)
 	for _, f := range flags {
-		require.Equal(t, nil, f["evidence"].(M)["same_payout_details_as"])
+		require.Nil(t, f["evidence"].(M)["same_payout_details_as"])
 		require.Equal(t, other[f["partner"].(M)["id"].(string)], f["evidence"].(M)["same_address_as"])
 		w.resolve(f)
 	}
@@ -403,7 +403,7 @@ func TestSweepKeepsApart(t *testing.T) {
 			one.seen(p, "192.0.2.1", browser)
 		}
 		mine, theirs := len(w.sweep("duplicate_partner")), len(o.sweep("duplicate_partner"))
-		require.Equal(t, map[bool][]int{true: {2, 0}, false: {0, 2}}[on], []int{mine, theirs})
+		require.Equal(t, []int{mine, theirs}, map[bool][]int{true: {2, 0}, false: {0, 2}}[on])
 		require.Equal(t, []int{mine, theirs}, []int{tally(w.Server, w.program, "risk_flag.created"), tally(&other, o.program, "risk_flag.created")})
 	}
 }

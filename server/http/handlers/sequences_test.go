@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"maps"
 	"sync"
 	"testing"
 	"time"
@@ -15,9 +16,7 @@ func (m mailing) sequence(more M) string {
 	body := M{"program_id": m.program, "name": "Welcome", "trigger": "approved", "steps": []M{
 		{"delay_days": 0, "subject": "One", "body": "1"}, {"delay_days": 2, "subject": "Two", "body": "2"}, {"delay_days": 0, "subject": "Three", "body": "3"},
 	}}
-	for k, v := range more {
-		body[k] = v
-	}
+	maps.Copy(body, more)
 	return m.Must(201, m.Post("/v1/sequences", body)).String("id")
 }
 
@@ -162,9 +161,7 @@ func TestSequenceRefusals(t *testing.T) {
 		{M{"program_id": "prg_none"}, 404, "resource_not_found", "program_id"}, {M{"trigger": "other"}, 400, "parameter_invalid", "trigger"},
 	} {
 		body := M{"program_id": program, "name": "x", "trigger": "approved", "steps": []M{step}}
-		for k, v := range c.body {
-			body[k] = v
-		}
+		maps.Copy(body, c.body)
 		s.Refused(c.status, c.code, c.param, s.Post("/v1/sequences", body))
 	}
 	id := s.Must(201, s.Post("/v1/sequences", M{"program_id": program, "name": "x", "trigger": "approved", "steps": []M{step}})).String("id")

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -65,9 +66,7 @@ func TestTagRefusals(t *testing.T) {
 	before := rows(s, s.Org)
 	create := func(more M) apitest.Answer {
 		body := M{"program_id": program, "name": "two"}
-		for k, v := range more {
-			body[k] = v
-		}
+		maps.Copy(body, more)
 		return s.Post("/v1/tags", body)
 	}
 	for _, c := range []struct {

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -12,9 +13,7 @@ import (
 func taxForm(partner string, more ...M) M {
 	body := M{"partner_id": partner, "type": "w8ben", "status": "submitted"}
 	for _, m := range more {
-		for k, v := range m {
-			body[k] = v
-		}
+		maps.Copy(body, m)
 	}
 	return body
 }

@@ -123,7 +123,7 @@ func TestFencing(t *testing.T) {
 		if first {
 			close(arrived)
 			<-answer
-			w.WriteHeader(500)
+			w.WriteHeader(http.StatusInternalServerError)
 		}
 	}
 	stop := h.s.Deliver()
@@ -157,7 +157,7 @@ func TestStoppedWorker(t *testing.T) {
 		once.Do(func() { stopped = true })
 		if stopped {
 			<-answer
-			w.WriteHeader(500)
+			w.WriteHeader(http.StatusInternalServerError)
 		}
 	}
 	h.s.Partner(h.program)

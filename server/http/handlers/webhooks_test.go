@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -34,9 +35,7 @@ func newHooked(t *testing.T) hooked {
 func (h hooked) endpoint(path string, more ...M) apitest.Answer {
 	body := M{"program_id": h.program, "url": h.sink.URL + path}
 	for _, m := range more {
-		for k, v := range m {
-			body[k] = v
-		}
+		maps.Copy(body, m)
 	}
 	return h.s.Must(201, h.s.Post("/v1/webhook_endpoints", body))
 }
@@ -97,9 +96,7 @@ func TestWebhookEndpoint(t *testing.T) {
 		{M{"program_id": "prg_none"}, 404, "resource_not_found", "program_id"},
 	} {
 		body := M{"program_id": program, "url": "https://hooks.example/"}
-		for k, v := range c.body {
-			body[k] = v
-		}
+		maps.Copy(body, c.body)
 		s.Refused(c.status, c.code, c.param, s.Post("/v1/webhook_endpoints", body))
 	}
 	s.Refused(400, "parameter_invalid", "event_types[0]", s.Post("/v1/webhook_endpoints/"+postback.String("id"), M{"event_types": []string{"sale.created"}}))
@@ -177,7 +174,7 @@ func TestRetrySchedule(t *testing.T) {
 	first := ""
 	h.sink.Answer = func(w http.ResponseWriter, r apitest.Received) {
 		if r.Event.String("id") == first {
-			w.WriteHeader(503)
+			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	}
 	s.Partner(h.program)
@@ -383,7 +380,7 @@ func TestAutomaticDisable(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			h := newHooked(t)
-			h.sink.Answer = func(w http.ResponseWriter, _ apitest.Received) { w.WriteHeader(500) }
+			h.sink.Answer = func(w http.ResponseWriter, _ apitest.Received) { w.WriteHeader(http.StatusInternalServerError) }
 			id := h.endpoint("/in", M{"event_types": []string{"affiliate.created"}}).String("id")
 			h.s.Clock.Advance(40 * 24 * time.Hour)
 			h.s.Partner(h.program)

@@ -34,9 +34,8 @@ func (d *Document) validateBody(schema *openapi3.Schema, raw []byte) error {
 	if err := json.Unmarshal(raw, &plain); err != nil {
 		return err
 	}
-	var se *openapi3.SchemaError
 	err := schema.VisitJSON(plain, openapi3.VisitAsRequest())
-	if errors.As(err, &se) {
+	if se, ok := errors.AsType[*openapi3.SchemaError](err); ok {
 		return d.schemaRefusal(deepest(se), "")
 	}
 	return err

@@ -157,7 +157,7 @@ func TestAuthentication(t *testing.T) {
 		require.Equal(t, "Bearer", a.Header.Get("WWW-Authenticate"), name)
 	}
 	s.Must(200, ask("Authorization", "bearer "+s.Key))
-	twice, err := http.NewRequestWithContext(t.Context(), "GET", s.URL+"/v1/programs", nil)
+	twice, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/v1/programs", nil)
 	require.NoError(t, err)
 	twice.Header["Authorization"] = []string{"Bearer " + s.Key, "Bearer " + s.Key}
 	refuse(t, 401, "authentication_error", "api_key_invalid", s.Send(twice))

@@ -77,7 +77,7 @@ func printable(key string) bool {
 	if len(key) < 1 || len(key) > 255 {
 		return false
 	}
-	for i := 0; i < len(key); i++ {
+	for i := range len(key) {
 		if key[i] < 0x20 || key[i] > 0x7e {
 			return false
 		}

@@ -43,7 +43,7 @@ func plausibleID(escaped string) bool {
 	if err != nil || id == "" || len(id) > 128 {
 		return false
 	}
-	for i := 0; i < len(id); i++ {
+	for i := range len(id) {
 		if id[i] <= 0x20 || id[i] > 0x7e {
 			return false
 		}
@@ -54,14 +54,14 @@ func plausibleID(escaped string) bool {
 // mergeList joins name and name[] into name[], split at commas, without
 // repetitions.
 func mergeList(q url.Values, name string) {
-	given := append(q[name+"[]"], q[name]...)
+	given := slices.Concat(q[name+"[]"], q[name])
 	delete(q, name)
 	if len(given) == 0 {
 		return
 	}
 	out := make([]string, 0, len(given))
 	for _, v := range given {
-		for _, part := range strings.Split(v, ",") {
+		for part := range strings.SplitSeq(v, ",") {
 			if part = strings.TrimSpace(part); part != "" && !slices.Contains(out, part) {
 				out = append(out, part)
 			}

@@ -1,10 +1,9 @@
 package middleware
 
 import (
-	"time"
-
 	"github.com/labstack/echo/v4"
 
+	"rail/server/clock"
 	"rail/server/ident"
 )
 
@@ -14,7 +13,7 @@ const HeaderRequestID = "Rail-Request-Id"
 // begin gives the request its id (step 1).
 func (f *Front) begin(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		s := &state{id: ident.New(ident.Request), started: time.Now(), now: f.Clock.Now()}
+		s := &state{id: ident.New(ident.Request), started: clock.Real(), now: f.Clock.Now()}
 		c.Set(stateKey, s)
 		c.Response().Header().Set(HeaderRequestID, s.id)
 		return next(c)

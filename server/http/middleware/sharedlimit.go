@@ -112,7 +112,7 @@ func (l *sharedLimiter) ask(ctx context.Context, h *holding, id string, limit in
 // time is nil for the database's own, which all replicas share; a clock that is not
 // the machine's goes on to the database.
 func (l *sharedLimiter) time(now clock.Time) *clock.Time {
-	if _, real := l.clock.(clock.System); real {
+	if _, system := l.clock.(clock.System); system {
 		return nil
 	}
 	return &now

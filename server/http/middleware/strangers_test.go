@@ -105,13 +105,13 @@ func withoutBody(t *testing.T, s *apitest.Server, method, path, key string) int 
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 	require.NoError(t, err)
-	defer conn.Close() //nolint:errcheck // nothing is under way
+	defer conn.Close() // nothing is under way
 	require.NoError(t, conn.SetDeadline(time.Now().Add(30*time.Second)))
 	_, err = fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 1048575\r\n\r\n", method, path, key)
 	require.NoError(t, err)
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	require.NoError(t, err, "the server waits for the body")
-	defer res.Body.Close() //nolint:errcheck // it is read
+	defer res.Body.Close() // it is read
 	_, _ = io.Copy(io.Discard, res.Body)
 	return res.StatusCode
 }

@@ -52,9 +52,8 @@ func pathParams(c echo.Context) map[string]string {
 
 // refusal turns the validator's error into one that names the parameter.
 func (d *Document) refusal(err error) *problem.Error {
-	var re *openapi3filter.RequestError
 	param := ""
-	if errors.As(err, &re) {
+	if re, ok := errors.AsType[*openapi3filter.RequestError](err); ok {
 		if early := requestRefusal(re); early != nil {
 			return early
 		}
@@ -62,8 +61,7 @@ func (d *Document) refusal(err error) *problem.Error {
 			param = re.Parameter.Name
 		}
 	}
-	var se *openapi3.SchemaError
-	if errors.As(err, &se) {
+	if se, ok := errors.AsType[*openapi3.SchemaError](err); ok {
 		return d.schemaRefusal(deepest(se), param)
 	}
 	var pe *openapi3filter.ParseError

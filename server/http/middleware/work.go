@@ -3,6 +3,7 @@ package middleware
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -154,9 +155,7 @@ func rewind(req *http.Request) {
 // send writes a response that was held back.
 func send(c echo.Context, out *buffered) error {
 	h := c.Response().Header()
-	for k, v := range out.header {
-		h[k] = v
-	}
+	maps.Copy(h, out.header)
 	c.Response().WriteHeader(out.status)
 	if _, err := c.Response().Write(out.body.Bytes()); err != nil && !errors.Is(err, http.ErrBodyNotAllowed) {
 		return nil // the client is gone; the work stands

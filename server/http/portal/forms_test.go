@@ -139,7 +139,7 @@ func TestNotifications(t *testing.T) {
 	require.Equal(t, []M{
 		{"email_first_referral": false, "email_new_referral": false, "email_payout_paid": true}, {"email_first_referral": false, "email_new_referral": true, "email_payout_paid": true},
 	}, after)
-	require.Equal(t, 1, len(regexp.MustCompile(`name="first_referral">`).FindAllString(b.get("/portal/settings"), -1)))
+	require.Len(t, regexp.MustCompile(`name="first_referral">`).FindAllString(b.get("/portal/settings"), -1), 1)
 }
 
 var secretForm = regexp.MustCompile(`whsec_[A-Za-z0-9+/=]+`)

@@ -2,6 +2,7 @@ package portal_test
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"testing"
 	"time"
@@ -145,9 +146,7 @@ func TestResourcesAreForTheirPartners(t *testing.T) {
 	tag := s.Must(201, s.Post("/v1/tags", M{"program_id": program, "name": "Video"})).String("id")
 	add := func(title string, more M) {
 		body := M{"program_id": program, "title": title, "url": "https://files.example/" + title, "published": true}
-		for k, v := range more {
-			body[k] = v
-		}
+		maps.Copy(body, more)
 		s.Must(201, s.Post("/v1/resources", body))
 	}
 	add("everybody", nil)

@@ -132,7 +132,7 @@ func (f forms) tag(encoding string) string {
 // matches reports whether an If-None-Match header names one of the ETags. The
 // comparison is weak, as RFC 9110 asks for here.
 func (f forms) matches(header string) bool {
-	for _, tag := range strings.Split(header, ",") {
+	for tag := range strings.SplitSeq(header, ",") {
 		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
 		if tag == "*" {
 			return true
@@ -150,7 +150,7 @@ func (f forms) matches(header string) bool {
 // that there are; zstd, which is smaller, where it weighs as much as gzip.
 func (f forms) choose(header string) string {
 	best, most := "", 0.0
-	for _, item := range strings.Split(header, ",") {
+	for item := range strings.SplitSeq(header, ",") {
 		name, weight := coding(item)
 		if _, ok := f.by[name]; ok && name != "" && (weight > most || weight == most && weight > 0 && name == "zstd") {
 			best, most = name, weight

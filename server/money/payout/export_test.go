@@ -9,8 +9,6 @@ import (
 	"rail/server/secret"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 func TestRowsOfFiles(t *testing.T) {
 	keeper, err := secret.New([32]byte{1})
 	require.NoError(t, err)
@@ -23,14 +21,14 @@ func TestRowsOfFiles(t *testing.T) {
 		{
 			Payout: db.Payout{ID: "pyt_1", AmountMinor: 4999},
 			Partner: db.Partner{
-				ID: "part_1", Email: "ada@example.com", FirstName: ptr("Ada"), LastName: ptr(`Love, "lace"`),
+				ID: "part_1", Email: "ada@example.com", FirstName: new("Ada"), LastName: new(`Love, "lace"`),
 			},
 			ProgramCurrency: "USD",
 		},
 		{
 			Payout: db.Payout{ID: "pyt_2", AmountMinor: 5},
 			Partner: db.Partner{
-				ID: "part_2", Email: "b@example.com", CompanyName: ptr("=HYPERLINK(1)"),
+				ID: "part_2", Email: "b@example.com", CompanyName: new("=HYPERLINK(1)"),
 				PayoutDetails: sealed("part_2", `{"email":"pay+b@example.com","n":1}`),
 			},
 			ProgramCurrency: "EUR",

@@ -70,7 +70,7 @@ type Status struct {
 }
 
 // Refusal is an error of Submit that is final.
-type Refusal struct{ Code, Message string }
+type Refusal struct{ Code, Message string } //nolint:errname // the word of the API
 
 // Error returns the rail's message.
 func (r Refusal) Error() string { return r.Code + ": " + r.Message }

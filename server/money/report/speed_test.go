@@ -46,7 +46,7 @@ var year = []string{
 		SELECT 'com_' || i, 'org_a', 'prg_a', 'part_' || pg_temp.of(i / 5), 'sale_' || i, 'cus_' || i / 5, 'referral', 999, 4999, 'percent', 2000, 'USD', 'due', now(), now() FROM generate_series(0, $n - 1) i`,
 }
 
-// TestSpeed measures: RAIL_TEST_REPORT_ROWS=1000000 go test -v -run Speed ./server/money/report
+// TestSpeed measures: RAIL_TEST_REPORT_ROWS=1000000 go test -v -run Speed ./server/money/report.
 func TestSpeed(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv("RAIL_TEST_REPORT_ROWS"))
 	if err != nil {

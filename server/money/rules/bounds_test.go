@@ -34,7 +34,7 @@ var heavy = map[string]func(i int) string{
 func heavyFacts() *Facts {
 	f := sampleFacts()
 	f.Sale.Metadata = json.RawMessage(`{"n":` + strings.Repeat("9", 8<<10) + `,"t":"` + strings.Repeat("a", 8<<10) + `"}`)
-	f.Sale.ProductName = ptr(strings.Repeat("É", maxText))
+	f.Sale.ProductName = new(strings.Repeat("É", maxText))
 	f.Partner.TagIDs = nil
 	for i := range 50 {
 		f.Partner.TagIDs = append(f.Partner.TagIDs, fmt.Sprintf("tag_%024d", i))
@@ -47,7 +47,7 @@ func heavyFacts() *Facts {
 func heavyFlows(t testing.TB, leaf func(i int) string) []Flow {
 	var flows []Flow
 	for total, n := 0, 0; ; {
-		f := Flow{ID: fmt.Sprint("flw_", len(flows)), Trigger: NewPayment, Action: SwitchGroup, TargetGroupID: ptr("grp_b")}
+		f := Flow{ID: fmt.Sprint("flw_", len(flows)), Trigger: NewPayment, Action: SwitchGroup, TargetGroupID: new("grp_b")}
 		for size := 0; ; {
 			var leaves []string
 			for range maxLeaves / 2 {

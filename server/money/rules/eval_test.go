@@ -8,24 +8,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 // sampleFacts is a second payment with every fact given.
 func sampleFacts() *Facts {
 	return &Facts{
 		ProgramCurrency: "USD",
 		Sale: &SaleFacts{
-			AmountMinor: 5000, NetAmountMinor: 4000, Currency: "USD", ProductID: ptr("Pro"), ProductName: ptr("Pro Plan"),
-			BillingType: "subscription", Interval: ptr("year"), OccurredAt: when("2026-03-31T12:00:00Z"),
+			AmountMinor: 5000, NetAmountMinor: 4000, Currency: "USD", ProductID: new("Pro"), ProductName: new("Pro Plan"),
+			BillingType: "subscription", Interval: new("year"), OccurredAt: when("2026-03-31T12:00:00Z"),
 			Metadata: json.RawMessage(`{"n" : 12.5 , "s":"12","t":"Gold","b":true,"z":null,"o":{"a":1},"pad":"007"}`),
 		},
 		Customer: CustomerFacts{
-			ConvertedAt: ptr(when("2026-01-31T18:00:00Z")), LeadAt: ptr(when("2026-01-01")), Country: ptr("de"),
-			TrackedBy: "link", LinkID: ptr("lnk_a"), Identifier: ptr("Ann"), Metadata: json.RawMessage(`{"a.b":"x"}`),
+			ConvertedAt: new(when("2026-01-31T18:00:00Z")), LeadAt: new(when("2026-01-01")), Country: new("de"),
+			TrackedBy: "link", LinkID: new("lnk_a"), Identifier: new("Ann"), Metadata: json.RawMessage(`{"a.b":"x"}`),
 			Counters: &CustomerCounters{SalesCount: 2, TotalPaidMinor: 9000},
 		},
 		Partner: PartnerFacts{
-			ID: "part_a", GroupID: ptr("grp_a"), TagIDs: []string{"tag_a", "tag_b"}, CountryCode: ptr("US"),
+			ID: "part_a", GroupID: new("grp_a"), TagIDs: []string{"tag_a", "tag_b"}, CountryCode: new("US"),
 			Counters: &PartnerCounters{LeadsCount: 1, CustomersCount: 2, SalesCount: 3, RevenueMinor: 400, CommissionsMinor: 50},
 		},
 	}

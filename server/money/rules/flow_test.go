@@ -14,8 +14,8 @@ func TestLess(t *testing.T) {
 	old, young := when("2026-01-01"), when("2026-01-02")
 	ascending := []Flow{
 		{ID: "flw_z", Priority: 1, CreatedAt: young},
-		{ID: "flw_y", Priority: 2, PartnerID: ptr("part_a"), CreatedAt: young},
-		{ID: "flw_x", Priority: 2, GroupID: ptr("grp_a"), CreatedAt: young},
+		{ID: "flw_y", Priority: 2, PartnerID: new("part_a"), CreatedAt: young},
+		{ID: "flw_x", Priority: 2, GroupID: new("grp_a"), CreatedAt: young},
 		{ID: "flw_w", Priority: 2, CreatedAt: old},
 		{ID: "flw_a", Priority: 2, CreatedAt: young},
 		{ID: "flw_b", Priority: 2, CreatedAt: young},
@@ -30,11 +30,11 @@ func TestLess(t *testing.T) {
 func TestApplies(t *testing.T) {
 	t.Parallel()
 	require.True(t, Applies(Flow{}, "part_a", nil))
-	require.True(t, Applies(Flow{PartnerID: ptr("part_a")}, "part_a", nil))
-	require.False(t, Applies(Flow{PartnerID: ptr("part_b")}, "part_a", nil))
-	require.True(t, Applies(Flow{GroupID: ptr("grp_a")}, "part_a", ptr("grp_a")))
-	require.False(t, Applies(Flow{GroupID: ptr("grp_a")}, "part_a", ptr("grp_b")))
-	require.False(t, Applies(Flow{GroupID: ptr("grp_a")}, "part_a", nil))
+	require.True(t, Applies(Flow{PartnerID: new("part_a")}, "part_a", nil))
+	require.False(t, Applies(Flow{PartnerID: new("part_b")}, "part_a", nil))
+	require.True(t, Applies(Flow{GroupID: new("grp_a")}, "part_a", new("grp_a")))
+	require.False(t, Applies(Flow{GroupID: new("grp_a")}, "part_a", new("grp_b")))
+	require.False(t, Applies(Flow{GroupID: new("grp_a")}, "part_a", nil))
 }
 
 // pays is a flow for payments with branches.
@@ -54,7 +54,7 @@ func TestChoose(t *testing.T) {
 	c, ok := Choose([]Flow{pays("flw_b", 2, last), pays("flw_a", 1, no, yes, last)}, f)
 	require.True(t, ok)
 	require.Equal(t,
-		Choice{FlowID: "flw_a", BranchID: ptr("flb_yes"), RateType: RateFixed, ApprovalMode: ApproveImmediately}, c)
+		Choice{FlowID: "flw_a", BranchID: new("flb_yes"), RateType: RateFixed, ApprovalMode: ApproveImmediately}, c)
 
 	c, ok = Choose([]Flow{pays("flw_a", 1, no), pays("flw_b", 2, last)}, f)
 	require.True(t, ok)
@@ -105,7 +105,7 @@ func TestSwitchTarget(t *testing.T) {
 	t.Parallel()
 	move := func(id, target string, priority int64, branches ...Branch) Flow {
 		f := pays(id, priority, branches...)
-		f.Action, f.TargetGroupID = SwitchGroup, ptr(target)
+		f.Action, f.TargetGroupID = SwitchGroup, new(target)
 		return f
 	}
 	no := Branch{ID: "flb_no", Conditions: parsed(t, first1)}
@@ -130,9 +130,9 @@ func drawFlow(t *rapid.T, n int, branch Conditions) Flow {
 	f.Action = rapid.SampledFrom([]Action{GenerateCommission, GenerateCommission, SwitchGroup}).Draw(t, "action")
 	switch rapid.IntRange(0, 2).Draw(t, "scope") {
 	case 1:
-		f.GroupID = ptr(rapid.SampledFrom([]string{"grp_a", "grp_b"}).Draw(t, "group"))
+		f.GroupID = new(rapid.SampledFrom([]string{"grp_a", "grp_b"}).Draw(t, "group"))
 	case 2:
-		f.PartnerID = ptr(rapid.SampledFrom([]string{"part_a", "part_b"}).Draw(t, "partner"))
+		f.PartnerID = new(rapid.SampledFrom([]string{"part_a", "part_b"}).Draw(t, "partner"))
 	}
 	if rapid.Bool().Draw(t, "branch") {
 		f.Branches = []Branch{{ID: "flb_x", Conditions: branch, RateType: RateFixed, RateValue: 1}}

@@ -1,5 +1,7 @@
 package rules
 
+import "slices"
+
 import "strings"
 
 // operator is what a leaf does with its field and its value.
@@ -70,12 +72,7 @@ func (o operator) textual() bool { return o == opContains || o == opStartsWith |
 func (o operator) many() bool    { return o == opIn || o == opNotIn }
 
 func among[T comparable](v T, list []T) bool {
-	for _, x := range list {
-		if x == v {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(list, v)
 }
 
 // listing joins names for a message.

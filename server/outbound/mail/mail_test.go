@@ -53,7 +53,7 @@ func (c *carrier) Send(_ context.Context, m *gomail.Msg) error {
 	return c.err
 }
 
-func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func state(t *testing.T, pool *pgxpool.Pool) (status string, attempts int) {
 	t.Helper()
@@ -164,14 +164,14 @@ func TestFolder(t *testing.T) {
 func TestSMTP(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	defer l.Close() //nolint:errcheck // a test's
+	defer l.Close() // a test's
 	got := make(chan string, 1)
 	go func() {
 		conn, err := l.Accept()
 		if err != nil {
 			return
 		}
-		defer conn.Close() //nolint:errcheck // a test's
+		defer conn.Close() // a test's
 		in := bufio.NewReader(conn)
 		say := func(s string) { _, _ = io.WriteString(conn, s+"\r\n") }
 		say("220 test")
@@ -234,7 +234,7 @@ func dropping(t *testing.T, at string) string {
 }
 
 func hangUp(conn net.Conn, at string) {
-	defer conn.Close() //nolint:errcheck // a test's
+	defer conn.Close() // a test's
 	in := bufio.NewScanner(conn)
 	_, _ = io.WriteString(conn, "220 test\r\n")
 	for reading := false; in.Scan() && !strings.HasPrefix(in.Text(), at); {
@@ -311,7 +311,7 @@ func TestResultAndDeletion(t *testing.T) {
 	}
 	changing, err := pool.Begin(t.Context())
 	require.NoError(t, err)
-	defer changing.Rollback(context.Background()) //nolint:errcheck // after its end
+	defer changing.Rollback(context.Background()) // after its end
 	_, err = changing.Exec(t.Context(), "SELECT 1 FROM campaigns FOR NO KEY UPDATE")
 	require.NoError(t, err)
 	partner, campaign := "part_1", "camp_1"

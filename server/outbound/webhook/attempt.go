@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"rail/server/clock"
 )
 
 const (
@@ -73,7 +75,7 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 func (c *Client) Send(ctx context.Context, m Message, now time.Time) Outcome {
 	ctx, cancel := context.WithTimeout(ctx, Deadline)
 	defer cancel()
-	start := time.Now()
+	start := clock.Real()
 	code, err := c.post(ctx, m, now)
 	o := Outcome{Code: code, Took: time.Since(start), Start: now}
 	switch {

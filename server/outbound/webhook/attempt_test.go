@@ -73,7 +73,7 @@ func raw(t *testing.T, do func(net.Conn)) string {
 				return
 			}
 			go func() {
-				defer conn.Close() //nolint:errcheck // a test's
+				defer conn.Close() // a test's
 				do(conn)
 			}()
 		}
@@ -93,7 +93,7 @@ func TestOddReceivers(t *testing.T) {
 	selfSigned := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(selfSigned.Close)
 	old := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	old.TLS = &tls.Config{MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10} //nolint:gosec // what is refused
+	old.TLS = &tls.Config{MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10} // what is refused
 	old.StartTLS()
 	t.Cleanup(old.Close)
 	for _, c := range []struct{ name, url, want string }{

@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/netip"
 	"strings"
@@ -86,5 +85,5 @@ func TestGuardJudgesWhatIsDialled(t *testing.T) {
 	require.Error(t, open.Check(t.Context(), "http://10.0.0.1:3000/hooks"))
 	_, err := g.DialContext(t.Context(), "tcp", "no.such.name:80")
 	var dns *net.DNSError
-	require.True(t, errors.As(err, &dns))
+	require.ErrorAs(t, err, &dns)
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"rail/server/clock"
 	"rail/server/event"
 )
 
@@ -24,14 +25,14 @@ type horizon struct {
 // a transaction holds back for longer than heldFor wait no more: they go before
 // what it may still commit.
 func (s *Sender) settled(ctx context.Context, age time.Duration) (event.Horizon, error) {
-	asked := time.Now()
+	asked := clock.Real()
 	h := &s.horizon
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.at.Before(asked.Add(-age)) {
 		return h.last, nil
 	}
-	at := time.Now()
+	at := clock.Real()
 	last, err := event.ReadHorizon(ctx, s.Pool)
 	if err != nil {
 		return last, err

@@ -88,7 +88,7 @@ func NewSender(o Options) *Sender {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return &Sender{
-		Options: o, owner: int64(binary.BigEndian.Uint64(b[:]) >> 1), //nolint:gosec // 63 bits
+		Options: o, owner: int64(binary.BigEndian.Uint64(b[:]) >> 1), // 63 bits
 		wake: make(chan struct{}, 1), slots: make(chan struct{}, maxBusy), results: make(chan result),
 	}
 }
@@ -120,14 +120,14 @@ func (s *Sender) Run(ctx context.Context) {
 // look claims work when woken, and now and then.
 func (s *Sender) look(ctx context.Context) {
 	for left := 0; ; left-- {
-		began := time.Now()
+		began := clock.Real()
 		delayed := s.claim(ctx)
 		rest := min(max(spacing, 4*time.Since(began)), poll)
 		wait := poll
 		if delayed && left > 0 {
 			wait = rest
 		}
-		ended := time.Now()
+		ended := clock.Real()
 		select {
 		case <-ctx.Done():
 			return

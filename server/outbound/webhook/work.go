@@ -41,7 +41,7 @@ type verdict struct{ stands, same, quick bool }
 func (s *Sender) work(ctx context.Context, l lease) (more bool) {
 	client := NewClient(s.Service, s.Dial)
 	defer client.Close()
-	began := time.Now()
+	began := clock.Real()
 	var last *bool // whether the last attempt was quick
 	for more = true; more && ctx.Err() == nil && time.Since(began) < turn; {
 		due, err := s.next(ctx, l)

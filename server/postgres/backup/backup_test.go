@@ -31,7 +31,7 @@ func TestEveryTable(t *testing.T) {
 	t.Parallel()
 	conn, err := connect(t.Context(), pgtest.DSN(t))
 	require.NoError(t, err)
-	defer conn.Close(t.Context()) //nolint:errcheck // the test is over
+	defer conn.Close(t.Context()) // the test is over
 	tables, err := carried(t.Context(), conn)
 	require.NoError(t, err)
 	var names []string

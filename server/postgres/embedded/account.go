@@ -52,8 +52,8 @@ func (a account) blockedBy(path string) string {
 	if a.credential == nil {
 		return ""
 	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
 	}
 	blocked := ""
 	for dir := path; ; dir = filepath.Dir(dir) {

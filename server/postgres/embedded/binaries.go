@@ -66,7 +66,7 @@ func installed() []string {
 		}
 	}
 	// pg_config comes with libpq-dev too, so its directory may have no server.
-	if out, err := exec.Command("pg_config", "--bindir").Output(); err == nil {
+	if out, err := exec.Command("pg_config", "--bindir").Output(); err == nil { //nolint:noctx // it prints and ends
 		dirs = append(dirs, strings.TrimSpace(string(out)))
 	}
 	return append(dirs, packaged()...)

@@ -71,13 +71,13 @@ func makeOpen(dir string) error {
 			return err
 		}
 	}
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	if err := os.Mkdir(dir, 0o755); err != nil { //nolint:gosec // other accounts pass through
 		if errors.Is(err, fs.ErrExist) {
 			return nil // another process that starts at this moment
 		}
 		return err
 	}
-	return os.Chmod(dir, 0o755)
+	return os.Chmod(dir, 0o755) //nolint:gosec // as above
 }
 
 // makePrivate makes a directory for the account alone. One that is there must

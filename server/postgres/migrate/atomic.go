@@ -32,9 +32,9 @@ var ErrBusy = errors.New("the tables that a migration changes were in use all th
 // waits for whoever reads the version, a dump too, and stops every other reader.
 type atomic struct {
 	database.Driver
-	ctx  context.Context
-	next int // the version that Run is to reach
-	at   int // the version that Run has noted
+	ctx  context.Context //nolint:containedctx // the methods of a driver take none
+	next int             // the version that Run is to reach
+	at   int             // the version that Run has noted
 }
 
 // SetVersion does nothing where Run notes the version, or has noted it.

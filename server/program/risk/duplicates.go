@@ -87,7 +87,7 @@ func readHistory(flags []db.RiskFlagsOfKindRow) (history, error) {
 		}
 		for _, sign := range []string{sameDetails, sameAddress} {
 			named, _ := evidence[sign].(string)
-			for _, other := range strings.Split(named, ",") {
+			for other := range strings.SplitSeq(named, ",") {
 				if of := (pair{sign, *f.PartnerID, other}); f.ResolvedAt.After(out.settled[of].Time) {
 					out.settled[of] = *f.ResolvedAt
 				}

@@ -15,7 +15,7 @@ import (
 // shared makes partners that share one value each.
 func shared(groups ...string) (out []sharing) {
 	for i, g := range groups {
-		for _, partner := range strings.Fields(g) {
+		for partner := range strings.FieldsSeq(g) {
 			out = append(out, sharing{partner, fmt.Sprint(i)})
 		}
 	}

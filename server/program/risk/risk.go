@@ -6,6 +6,7 @@ package risk
 import (
 	"context"
 	"encoding/json"
+	"maps"
 
 	"rail/gen/api"
 	"rail/gen/db"
@@ -32,9 +33,7 @@ type Finding struct {
 // where the same flag is open, or was closed since the time of the unit of work.
 func Open(ctx context.Context, u *work.Unit, f Finding) (bool, error) {
 	facts := map[string]any{"check": f.Kind, "summary": f.Summary}
-	for name, value := range f.Signals {
-		facts[name] = value
-	}
+	maps.Copy(facts, f.Signals)
 	evidence, err := json.Marshal(facts)
 	if err != nil {
 		return false, err

@@ -32,6 +32,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"rail/server/clock"
 	"rail/server/secret"
 )
 
@@ -94,7 +95,7 @@ func Full(ctx context.Context, pool *pgxpool.Pool, keeper *secret.Keeper) (Repor
 }
 
 func full(ctx context.Context, tx pgx.Tx, keeper *secret.Keeper) (r Report, err error) {
-	begun := time.Now()
+	begun := clock.Real()
 	if _, err := tx.Exec(ctx, timeout); err != nil {
 		return r, err
 	}
@@ -107,7 +108,7 @@ func full(ctx context.Context, tx pgx.Tx, keeper *secret.Keeper) (r Report, err 
 		}
 	}
 	if keeper != nil {
-		start := time.Now()
+		start := clock.Real()
 		c, found, err := sealed(ctx, tx, keeper)
 		if err != nil {
 			return r, fmt.Errorf("audit %s: %w", c.Name, err)
@@ -129,7 +130,7 @@ func count(ctx context.Context, tx pgx.Tx) ([]Rows, error) {
 }
 
 func (r *Report) check(ctx context.Context, tx pgx.Tx, e Equation) error {
-	start := time.Now()
+	start := clock.Real()
 	found, err := e.find(ctx, tx)
 	if err != nil {
 		return fmt.Errorf("audit %s: %w", e.Name, err)

@@ -67,7 +67,7 @@ func parse(values []string) (t string, entries []string, err error) {
 	if len(values) > 1 {
 		return "", nil, ErrMalformed
 	}
-	for _, pair := range strings.Split(values[0], ",") {
+	for pair := range strings.SplitSeq(values[0], ",") {
 		name, value, found := strings.Cut(strings.TrimPrefix(pair, " "), "=")
 		switch {
 		case !found || name == "t" && t != "":
