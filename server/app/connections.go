@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"rail/server/clock"
 )
 
 const (
@@ -64,7 +66,7 @@ func (s *connections) enter(c net.Conn) bool {
 		s.of[a]++
 		return true
 	}
-	if now := time.Now(); now.Sub(s.noted) >= noteEvery {
+	if now := clock.Real(); now.Sub(s.noted) >= noteEvery {
 		s.noted = now
 		s.log.Warn("connections refused", "open", len(s.open), "of this address", s.of[a])
 	}
