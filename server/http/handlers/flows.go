@@ -7,8 +7,8 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/gen/events"
 	"rail/server/page"
+	"rail/server/program/flow"
 	"rail/server/work"
 )
 
@@ -48,31 +48,68 @@ func (s *Server) RetrieveFlow(ctx context.Context, r api.RetrieveFlowRequestObje
 	if err := u.CheckProgram(row.ProgramID); err != nil {
 		return nil, err
 	}
-	flow, err := toFlow(row)
+	shown, err := toFlow(row)
 	if err != nil {
 		return nil, err
 	}
-	one := []api.Flow{flow}
+	one := []api.Flow{shown}
 	err = fillFlows(ctx, u, one, r.Params.Expand)
 	return api.RetrieveFlow200JSONResponse(one[0]), err
 }
 
-// DeleteFlow removes a flow; the commissions that it made keep its id.
-func (s *Server) DeleteFlow(ctx context.Context, r api.DeleteFlowRequestObject) (api.DeleteFlowResponseObject, error) {
-	u := work.From(ctx)
-	flow, err := lockFlow(ctx, u, r.ID)
+// CreateFlow adds a commission rule.
+func (s *Server) CreateFlow(
+	ctx context.Context, r api.CreateFlowRequestObject,
+) (api.CreateFlowResponseObject, error) {
+	b := r.Body
+	row, err := flow.Create(ctx, work.From(ctx), flow.New{
+		ProgramID: b.ProgramID, Name: b.Name, Description: b.Description, GroupID: b.GroupID, PartnerID: b.PartnerID,
+		TargetGroupID: b.TargetGroupID, Trigger: (*string)(b.Trigger), Action: (*string)(b.Action),
+		ApprovalMode: (*string)(b.ApprovalMode), Status: (*string)(b.Status), RateType: (*string)(b.RateType),
+		RateValue: b.RateValue, ApprovalDelayDays: b.ApprovalDelayDays, Priority: b.Priority,
+		Branches: branchInputs(b.Branches),
+	})
 	if err != nil {
 		return nil, err
 	}
-	err = queries.FlowDelete(ctx, u.Later(), db.FlowDeleteParams{ID: flow.ID, OrgID: flow.OrgID})
-	u.Record(aboutFlow(flow), events.RuleDeleted(api.RuleDeletedData{RuleID: flow.ID, Name: flow.Name}))
-	return api.DeleteFlow200JSONResponse{ID: flow.ID, Object: "flow", Deleted: true}, err
+	out, err := toSavedFlow(row)
+	return api.CreateFlow201JSONResponse(out), err
 }
 
-func lockFlow(ctx context.Context, u *work.Unit, id string) (db.Flow, error) {
-	flow, err := queries.FlowLock(ctx, u.DB(), db.FlowLockParams{ID: id, OrgID: u.OrgID})
+// UpdateFlow changes a flow.
+func (s *Server) UpdateFlow(
+	ctx context.Context, r api.UpdateFlowRequestObject,
+) (api.UpdateFlowResponseObject, error) {
+	b := r.Body
+	row, err := flow.Update(ctx, work.From(ctx), r.ID, flow.Change{
+		Name: b.Name, Trigger: (*string)(b.Trigger), Action: (*string)(b.Action), ApprovalMode: (*string)(b.ApprovalMode),
+		Status: (*string)(b.Status), Priority: b.Priority, Description: b.Description, GroupID: b.GroupID,
+		PartnerID: b.PartnerID, TargetGroupID: b.TargetGroupID, RateType: b.RateType, RateValue: b.RateValue,
+		ApprovalDelayDays: b.ApprovalDelayDays, Branches: branchInputs(b.Branches),
+	})
 	if err != nil {
-		return flow, err
+		return nil, err
 	}
-	return flow, u.CheckProgram(flow.ProgramID)
+	out, err := toSavedFlow(row)
+	return api.UpdateFlow200JSONResponse(out), err
+}
+
+// branchInputs are the branches of a body; nil stays nil.
+func branchInputs(given []api.FlowBranchInput) []flow.BranchInput {
+	if given == nil {
+		return nil
+	}
+	return mapped(given, func(b api.FlowBranchInput) flow.BranchInput {
+		return flow.BranchInput{
+			ID: b.ID, Label: b.Label, Conditions: b.Conditions, RateType: string(b.RateType), RateValue: b.RateValue,
+		}
+	})
+}
+
+// DeleteFlow removes a flow; the commissions that it made keep its id.
+func (s *Server) DeleteFlow(
+	ctx context.Context, r api.DeleteFlowRequestObject,
+) (api.DeleteFlowResponseObject, error) {
+	err := flow.Delete(ctx, work.From(ctx), r.ID)
+	return api.DeleteFlow200JSONResponse{ID: r.ID, Object: "flow", Deleted: true}, err
 }

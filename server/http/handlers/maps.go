@@ -7,6 +7,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/program/flow"
 )
 
 // The mappers from rows to the generated types are total: a row that the
@@ -181,12 +182,20 @@ func toFlow(f db.Flow) (api.Flow, error) {
 // toSavedFlow is a flow with what looks unusual about it.
 func toSavedFlow(row db.Flow) (api.SavedFlow, error) {
 	f, err := toFlow(row)
+	if err != nil {
+		return api.SavedFlow{}, err
+	}
+	unusual, err := flow.Warnings(row)
 	return api.SavedFlow{
 		ID: f.ID, Object: f.Object, ProgramID: f.ProgramID, Name: f.Name, Description: f.Description, GroupID: f.GroupID,
 		PartnerID: f.PartnerID, Trigger: f.Trigger, Action: f.Action, TargetGroupID: f.TargetGroupID, RateType: f.RateType,
 		RateValue: f.RateValue, ApprovalMode: f.ApprovalMode, ApprovalDelayDays: f.ApprovalDelayDays, Priority: f.Priority,
-		Status: f.Status, Branches: f.Branches, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, Warnings: flowWarnings(f),
+		Status: f.Status, Branches: f.Branches, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, Warnings: mapped(unusual, toWarning),
 	}, err
+}
+
+func toWarning(w flow.Warning) api.FlowWarning {
+	return api.FlowWarning{Code: api.FlowWarningCodeRateUnusual, Message: w.Param + ": " + w.Message}
 }
 
 func toPayout(p db.Payout, commissions int64) api.Payout {

@@ -1,4 +1,4 @@
-package handlers
+package flow
 
 import (
 	"encoding/json"
@@ -8,17 +8,56 @@ import (
 	"github.com/oapi-codegen/nullable"
 	"github.com/stretchr/testify/require"
 
-	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/problem"
 	"rail/server/work"
 )
 
-func flowCreate(t *testing.T, body string) (db.Flow, error) {
+// described is New as the requests of the API spell it.
+type described struct {
+	ProgramID         string        `json:"-"`
+	Name              string        `json:"-"`
+	Description       *string       `json:"description"`
+	GroupID           *string       `json:"group_id"`
+	PartnerID         *string       `json:"partner_id"`
+	TargetGroupID     *string       `json:"target_group_id"`
+	Trigger           *string       `json:"trigger"`
+	Action            *string       `json:"action"`
+	ApprovalMode      *string       `json:"approval_mode"`
+	Status            *string       `json:"status"`
+	RateType          *string       `json:"rate_type"`
+	RateValue         *int64        `json:"rate_value"`
+	ApprovalDelayDays *int64        `json:"approval_delay_days"`
+	Priority          *int64        `json:"priority"`
+	Branches          []branchInput `json:"branches"`
+}
+
+type branchInput struct {
+	ID         *string         `json:"id"`
+	Label      *string         `json:"label"`
+	Conditions json.RawMessage `json:"conditions"`
+	RateType   string          `json:"rate_type"`
+	RateValue  int64           `json:"rate_value"`
+}
+
+func create(t *testing.T, body string) (db.Flow, error) {
 	t.Helper()
-	b := api.FlowCreate{ProgramID: "prg_1", Name: "Rule"}
-	require.NoError(t, json.Unmarshal([]byte(body), &b))
-	return newFlow(&work.Unit{OrgID: "org_1"}, &b)
+	var d described
+	require.NoError(t, json.Unmarshal([]byte(body), &d))
+	n := New{
+		"prg_1", "Rule", d.Description, d.GroupID, d.PartnerID, d.TargetGroupID, d.Trigger, d.Action, d.ApprovalMode,
+		d.Status, d.RateType, d.RateValue, d.ApprovalDelayDays, d.Priority, nil,
+	}
+	for _, b := range d.Branches {
+		n.Branches = append(n.Branches, BranchInput(b))
+	}
+	return newFlow(&work.Unit{OrgID: "org_1"}, n)
+}
+
+func branchesOf(t *testing.T, f db.Flow) (out []Branch) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal(f.Branches, &out))
+	return out
 }
 
 func TestFlowRules(t *testing.T) {
@@ -45,7 +84,7 @@ func TestFlowRules(t *testing.T) {
 		`{"rate_type":"fixed","rate_value":1,"branches":[{"conditions":{}}]}`:                                          "invalid_condition branches[0].conditions",
 		`{"rate_type":"fixed","rate_value":1,"branches":[{"conditions":[],"rate_type":"percent","rate_value":60000}]}`: "parameter_invalid branches[0].rate_value",
 	} {
-		_, err := flowCreate(t, body)
+		_, err := create(t, body)
 		require.Equal(t, want, codeAndParam(err), body)
 	}
 }
@@ -62,48 +101,45 @@ func codeAndParam(err error) string {
 func TestFlowBranchesKeepConditions(t *testing.T) {
 	t.Parallel()
 	given := `[ {"field":"sale.product_name" , "value":"<A&B> \u00e9","operator":"eq"} ]`
-	flow, err := flowCreate(t, `{"rate_type":"fixed","rate_value":1,"branches":[{"label":"a \"b\"","conditions":`+given+`,"rate_type":"percent","rate_value":5}]}`)
+	flow, err := create(t, `{"rate_type":"fixed","rate_value":1,"branches":[{"label":"a \"b\"","conditions":`+given+`,"rate_type":"percent","rate_value":5}]}`)
 	require.NoError(t, err)
-	out, err := toFlow(flow)
-	require.NoError(t, err)
-	require.Equal(t, given, string(out.Branches[0].Conditions))
-	require.Equal(t, `a "b"`, *out.Branches[0].Label)
-	require.Regexp(t, `^flb_`, out.Branches[0].ID)
+	out := branchesOf(t, flow)
+	require.Equal(t, given, string(out[0].Conditions))
+	require.Equal(t, `a "b"`, *out[0].Label)
+	require.Regexp(t, `^flb_`, out[0].ID)
 }
 
 func TestFlowChange(t *testing.T) {
 	t.Parallel()
-	before, err := flowCreate(t, `{"rate_type":"percent","rate_value":1000,"approval_mode":"after_days","approval_delay_days":3,
+	before, err := create(t, `{"rate_type":"percent","rate_value":1000,"approval_mode":"after_days","approval_delay_days":3,
 		"branches":[{"conditions":[],"rate_type":"percent","rate_value":5},{"conditions":[],"rate_type":"percent","rate_value":6}]}`)
 	require.NoError(t, err)
-	stored, err := toFlow(before)
-	require.NoError(t, err)
+	stored := branchesOf(t, before)
 
-	same, err := changedFlow(before, &api.FlowUpdate{})
+	same, err := changed(before, Change{})
 	require.NoError(t, err)
 	require.Equal(t, before, same)
 
-	keep := stored.Branches[1].ID
-	input := api.FlowBranchInput{ID: &keep, Conditions: json.RawMessage(`[]`), RateType: "percent", RateValue: 6}
-	changed, err := changedFlow(before, &api.FlowUpdate{Branches: []api.FlowBranchInput{input, {Conditions: json.RawMessage(`[]`), RateType: "fixed", RateValue: 7}}})
+	keep := stored[1].ID
+	input := BranchInput{ID: &keep, Conditions: json.RawMessage(`[]`), RateType: "percent", RateValue: 6}
+	updated, err := changed(before, Change{Branches: []BranchInput{input, {Conditions: json.RawMessage(`[]`), RateType: "fixed", RateValue: 7}}})
 	require.NoError(t, err)
-	after, err := toFlow(changed)
-	require.NoError(t, err)
-	require.Len(t, after.Branches, 2)
-	require.Equal(t, stored.Branches[1], after.Branches[0])
-	require.NotContains(t, []string{stored.Branches[0].ID, keep}, after.Branches[1].ID)
+	after := branchesOf(t, updated)
+	require.Len(t, after, 2)
+	require.Equal(t, stored[1], after[0])
+	require.NotContains(t, []string{stored[0].ID, keep}, after[1].ID)
 
-	_, err = changedFlow(before, &api.FlowUpdate{Branches: []api.FlowBranchInput{input, input}})
+	_, err = changed(before, Change{Branches: []BranchInput{input, input}})
 	require.Equal(t, "invalid_reference branches[1].id", codeAndParam(err))
-	_, err = changedFlow(before, &api.FlowUpdate{Trigger: new(api.FlowTriggerNewSignup)})
+	_, err = changed(before, Change{Trigger: new("new_signup")})
 	require.Equal(t, "parameter_invalid rate_type", codeAndParam(err))
 
-	manual, err := changedFlow(before, &api.FlowUpdate{ApprovalMode: new(api.FlowApprovalModeManual)})
+	manual, err := changed(before, Change{ApprovalMode: new("manual")})
 	require.NoError(t, err)
 	require.Nil(t, manual.ApprovalDelayDays)
-	_, err = changedFlow(before, &api.FlowUpdate{RateType: nullable.NewNullNullable[string]()})
+	_, err = changed(before, Change{RateType: nullable.NewNullNullable[string]()})
 	require.Equal(t, "parameter_missing rate_type", codeAndParam(err))
-	none, err := changedFlow(before, &api.FlowUpdate{Branches: []api.FlowBranchInput{}})
+	none, err := changed(before, Change{Branches: []BranchInput{}})
 	require.NoError(t, err)
 	require.Equal(t, "[]", string(none.Branches))
 }

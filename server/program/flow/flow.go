@@ -1,0 +1,498 @@
+// Package flow has the rules of commission flows: what one may say, how many a
+// program has room for, and which events a change makes.
+package flow
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/oapi-codegen/nullable"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/gen/events"
+	"rail/server/event"
+	"rail/server/ident"
+	"rail/server/money/rules"
+	"rail/server/opt"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+const (
+	// maxFlows bounds the flows of a program, active or not: sales read them.
+	maxFlows = 500
+	// maxConditions bounds the conditions of a flow, and maxActiveConditions
+	// those of a program's active flows together, in bytes of JSON (decisions, 232).
+	maxConditions       = 16 << 10
+	maxActiveConditions = 256 << 10
+	// maxPercent is the highest percentage in basis points (decisions, 132).
+	maxPercent = 50_000
+	// defaultPriority leaves room on both sides.
+	defaultPriority = 100
+)
+
+var queries = db.New()
+
+// New is a flow to be added; what is nil has its default.
+type New struct {
+	ProgramID, Name                                string
+	Description, GroupID, PartnerID, TargetGroupID *string
+	Trigger, Action, ApprovalMode, Status          *string
+	RateType                                       *string
+	RateValue, ApprovalDelayDays, Priority         *int64
+	Branches                                       []BranchInput
+}
+
+// Change is a change of a flow; what is nil or not specified stays.
+type Change struct {
+	Name, Trigger, Action, ApprovalMode, Status              *string
+	Priority                                                 *int64
+	Description, GroupID, PartnerID, TargetGroupID, RateType nullable.Nullable[string]
+	RateValue, ApprovalDelayDays                             nullable.Nullable[int64]
+	Branches                                                 []BranchInput
+}
+
+// BranchInput is a branch as it is given: one that names a stored branch takes its
+// place, one without an id is new.
+type BranchInput struct {
+	ID, Label  *string
+	Conditions json.RawMessage
+	RateType   string
+	RateValue  int64
+}
+
+// Branch is a stored branch.
+type Branch struct {
+	ID         string          `json:"id"`
+	Label      *string         `json:"label"`
+	Conditions json.RawMessage `json:"conditions"`
+	RateType   db.RateType     `json:"rate_type"`
+	RateValue  int64           `json:"rate_value"`
+}
+
+// Create adds a commission rule. The catalogue has no event for it.
+func Create(ctx context.Context, u *work.Unit, n New) (db.Flow, error) {
+	flow, err := newFlow(u, n)
+	if err != nil {
+		return flow, err
+	}
+	references := append([]work.Reference{work.ProgramRef("program_id", &n.ProgramID)}, refs(flow)...)
+	if err := u.Check(ctx, n.ProgramID, references...); err != nil {
+		return flow, err
+	}
+	if err := checkQuota(ctx, u, flow); err != nil {
+		return flow, err
+	}
+	return flow, queries.FlowInsert(ctx, u.Later(), db.FlowInsertParams{
+		ID: flow.ID, OrgID: flow.OrgID, ProgramID: flow.ProgramID, Name: flow.Name, Description: flow.Description,
+		GroupID: flow.GroupID, PartnerID: flow.PartnerID, Trigger: flow.Trigger, Action: flow.Action,
+		TargetGroupID: flow.TargetGroupID, RateType: flow.RateType, RateValue: flow.RateValue,
+		ApprovalMode: flow.ApprovalMode, ApprovalDelayDays: flow.ApprovalDelayDays, Priority: flow.Priority,
+		Status: flow.Status, Branches: flow.Branches, CreatedAt: flow.CreatedAt, UpdatedAt: flow.UpdatedAt,
+	})
+}
+
+// newFlow is the flow that is described, checked by itself.
+func newFlow(u *work.Unit, b New) (db.Flow, error) {
+	flow := db.Flow{
+		ID: ident.New(ident.Flow), OrgID: u.OrgID, ProgramID: b.ProgramID, Name: b.Name, Description: b.Description,
+		GroupID: b.GroupID, PartnerID: b.PartnerID, Trigger: rules.NewPayment,
+		Action: rules.GenerateCommission, TargetGroupID: b.TargetGroupID, RateType: (*db.RateType)(b.RateType),
+		RateValue: b.RateValue, ApprovalMode: rules.ApproveImmediately, ApprovalDelayDays: b.ApprovalDelayDays,
+		Priority: defaultPriority, Status: db.FlowStatusActive, CreatedAt: u.Now, UpdatedAt: u.Now,
+	}
+	setText(&flow.Trigger, b.Trigger)
+	setText(&flow.Action, b.Action)
+	setText(&flow.ApprovalMode, b.ApprovalMode)
+	setText(&flow.Status, b.Status)
+	if b.Priority != nil {
+		flow.Priority = *b.Priority
+	}
+	branches, err := newBranches(b.Branches, nil)
+	if err != nil {
+		return flow, err
+	}
+	if err = setBranches(&flow, branches); err != nil {
+		return flow, err
+	}
+	return flow, validate(flow, branches)
+}
+
+// Update changes a flow as a whole: what stays is checked again together with what
+// is new.
+func Update(ctx context.Context, u *work.Unit, id string, to Change) (db.Flow, error) {
+	before, err := lock(ctx, u, id)
+	if err != nil {
+		return before, err
+	}
+	flow, err := changed(before, to)
+	if err != nil || reflect.DeepEqual(flow, before) {
+		return flow, err
+	}
+	flow.UpdatedAt = u.Now
+	return flow, save(ctx, u, before, flow)
+}
+
+// Delete removes a flow; the commissions that it made keep its id.
+func Delete(ctx context.Context, u *work.Unit, id string) error {
+	flow, err := lock(ctx, u, id)
+	if err != nil {
+		return err
+	}
+	err = queries.FlowDelete(ctx, u.Later(), db.FlowDeleteParams{ID: flow.ID, OrgID: flow.OrgID})
+	u.Record(about(flow), events.RuleDeleted(api.RuleDeletedData{RuleID: flow.ID, Name: flow.Name}))
+	return err
+}
+
+func lock(ctx context.Context, u *work.Unit, id string) (db.Flow, error) {
+	flow, err := queries.FlowLock(ctx, u.DB(), db.FlowLockParams{ID: id, OrgID: u.OrgID})
+	if err != nil {
+		return flow, err
+	}
+	return flow, u.CheckProgram(flow.ProgramID)
+}
+
+func changed(before db.Flow, b Change) (db.Flow, error) {
+	flow, stored := before, []Branch{}
+	if err := json.Unmarshal(before.Branches, &stored); err != nil {
+		return flow, err
+	}
+	patch(&flow, b)
+	dropMeaningless(&flow, before, b)
+	branches := stored
+	if b.Branches != nil {
+		var err error
+		if branches, err = newBranches(b.Branches, stored); err != nil {
+			return flow, err
+		}
+		if err = setBranches(&flow, branches); err != nil {
+			return flow, err
+		}
+	}
+	return flow, validate(flow, branches)
+}
+
+func patch(f *db.Flow, b Change) {
+	setText(&f.Name, b.Name)
+	setText(&f.Trigger, b.Trigger)
+	setText(&f.Action, b.Action)
+	setText(&f.ApprovalMode, b.ApprovalMode)
+	setText(&f.Status, b.Status)
+	if b.Priority != nil {
+		f.Priority = *b.Priority
+	}
+	opt.ChangeOrClear(&f.Description, b.Description)
+	opt.ChangeOrClear(&f.GroupID, b.GroupID)
+	opt.ChangeOrClear(&f.PartnerID, b.PartnerID)
+	opt.ChangeOrClear(&f.TargetGroupID, b.TargetGroupID)
+	rateType := (*string)(f.RateType)
+	opt.ChangeOrClear(&rateType, b.RateType)
+	f.RateType = (*db.RateType)(rateType)
+	opt.ChangeOrClear(&f.RateValue, b.RateValue)
+	opt.ChangeOrClear(&f.ApprovalDelayDays, b.ApprovalDelayDays)
+}
+
+// dropMeaningless clears what the body leaves out and what a change of action or
+// mode has taken the meaning from: nobody should have to name it to be rid of it.
+func dropMeaningless(f *db.Flow, before db.Flow, b Change) {
+	if f.Action != before.Action {
+		if f.Action == rules.SwitchGroup {
+			clearUnless(&f.RateType, b.RateType)
+			clearUnless(&f.RateValue, b.RateValue)
+		} else {
+			clearUnless(&f.TargetGroupID, b.TargetGroupID)
+		}
+	}
+	if f.ApprovalMode != before.ApprovalMode && f.ApprovalMode != rules.ApproveAfterDays {
+		clearUnless(&f.ApprovalDelayDays, b.ApprovalDelayDays)
+	}
+}
+
+func clearUnless[T, G any](field **T, given nullable.Nullable[G]) {
+	if !given.IsSpecified() {
+		*field = nil
+	}
+}
+
+// setText sets a text that a body gives.
+func setText[F, E ~string](field *F, given *E) {
+	if given != nil {
+		*field = F(*given)
+	}
+}
+
+// save writes a changed flow and tells of the change.
+func save(ctx context.Context, u *work.Unit, before, f db.Flow) error {
+	if err := u.Check(ctx, f.ProgramID, newRefs(before, f)...); err != nil {
+		return err
+	}
+	grown := before.Status != db.FlowStatusActive || f.ConditionsBytes > before.ConditionsBytes
+	if f.Status == db.FlowStatusActive && grown {
+		if err := checkQuota(ctx, u, f); err != nil {
+			return err
+		}
+	}
+	record(u, before, f)
+	return queries.FlowUpdate(ctx, u.Later(), db.FlowUpdateParams{
+		Name: f.Name, Description: f.Description, GroupID: f.GroupID, PartnerID: f.PartnerID, Trigger: f.Trigger,
+		Action: f.Action, TargetGroupID: f.TargetGroupID, RateType: f.RateType, RateValue: f.RateValue,
+		ApprovalMode: f.ApprovalMode, ApprovalDelayDays: f.ApprovalDelayDays, Priority: f.Priority, Status: f.Status,
+		Branches: f.Branches, UpdatedAt: f.UpdatedAt, ID: f.ID, OrgID: f.OrgID,
+	})
+}
+
+// record tells a change of status apart from every other change; one update
+// can be both (decisions, 136).
+func record(u *work.Unit, before, f db.Flow) {
+	other := f
+	other.Status, other.UpdatedAt = before.Status, before.UpdatedAt
+	if !reflect.DeepEqual(other, before) {
+		u.Record(about(f), events.RuleUpdated(api.RuleUpdatedData{
+			RuleID: f.ID, Name: f.Name, Before: snapshot(before), After: snapshot(f),
+		}))
+	}
+	if f.Status != before.Status {
+		u.Record(about(f), events.RuleStatusChanged(api.RuleStatusChangedData{
+			RuleID: f.ID, Name: f.Name, Status: api.FlowStatus(f.Status),
+		}))
+	}
+}
+
+func snapshot(f db.Flow) api.RuleSnapshot {
+	return api.RuleSnapshot{
+		RateType: (*api.RateType)(f.RateType), RateValue: f.RateValue, Priority: f.Priority,
+		Status: api.FlowStatus(f.Status),
+	}
+}
+
+func about(f db.Flow) event.Subject {
+	return event.Subject{ProgramID: f.ProgramID, PartnerID: opt.Value(f.PartnerID), ID: f.ID}
+}
+
+func refs(f db.Flow) []work.Reference {
+	return []work.Reference{
+		work.GroupRef("group_id", f.GroupID), work.PartnerRef("partner_id", f.PartnerID),
+		work.GroupRef("target_group_id", f.TargetGroupID),
+	}
+}
+
+// newRefs leaves out what a flow refers to already.
+func newRefs(before, f db.Flow) []work.Reference {
+	var out []work.Reference
+	old := refs(before)
+	for i, r := range refs(f) {
+		if !reflect.DeepEqual(r.ID, old[i].ID) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// checkQuota refuses a flow for which there is no room beside the others of its
+// program. The lock on the program makes the counts exact: they are read after
+// it, in the same trip.
+func checkQuota(ctx context.Context, u *work.Unit, f db.Flow) error {
+	var others db.FlowCountsRow
+	errs := u.Each(ctx,
+		func(tx pgtx.DBTX) error {
+			_, err := queries.ProgramLock(ctx, tx, db.ProgramLockParams{ID: f.ProgramID, OrgID: f.OrgID})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			others, err = queries.FlowCounts(ctx, tx, db.FlowCountsParams{ProgramID: f.ProgramID, OrgID: f.OrgID, ID: f.ID})
+			return err
+		})
+	for _, err := range errs {
+		if err != nil {
+			return work.Found(err, "program_id")
+		}
+	}
+	if others.Flows >= maxFlows {
+		return problem.New(problem.FlowQuotaExceeded, "A program has at most %d flows; delete one first.", maxFlows)
+	}
+	if f.Status != db.FlowStatusActive {
+		return nil
+	}
+	if quota := u.Plan.FlowQuota; quota > 0 && others.Active >= quota {
+		return problem.New(problem.FlowQuotaExceeded,
+			"The plan allows %d active flows in a program and they are in use.", quota)
+	}
+	if total := others.ActiveBytes + f.ConditionsBytes; total > maxActiveConditions {
+		return problem.On("branches", problem.FlowTooLarge,
+			"The conditions of the program's active flows would take %d bytes together; they may take %d.",
+			total, maxActiveConditions)
+	}
+	return nil
+}
+
+// newBranches turns the branches of a body into stored ones: those that name a
+// stored branch keep its id, the others get one.
+func newBranches(given []BranchInput, stored []Branch) ([]Branch, error) {
+	known := map[string]bool{}
+	for _, b := range stored {
+		known[b.ID] = true
+	}
+	out := make([]Branch, len(given))
+	for i, b := range given {
+		out[i] = Branch{Label: b.Label, Conditions: b.Conditions, RateType: db.RateType(b.RateType), RateValue: b.RateValue}
+		if b.ID == nil {
+			out[i].ID = ident.New(ident.Branch)
+			continue
+		}
+		if !known[*b.ID] {
+			param := fmt.Sprintf("branches[%d].id", i)
+			return nil, problem.On(param, problem.InvalidReference,
+				"%s is not a branch of this flow, or is named twice; leave the id out for a new branch.", param)
+		}
+		known[*b.ID] = false
+		out[i].ID = *b.ID
+	}
+	return out, nil
+}
+
+// setBranches gives a flow its branches.
+func setBranches(f *db.Flow, branches []Branch) (err error) {
+	f.ConditionsBytes = 0
+	for _, b := range branches {
+		f.ConditionsBytes += int64(len(b.Conditions))
+	}
+	f.Branches, err = encodeBranches(branches)
+	return err
+}
+
+// encodeBranches writes branches for storage. Conditions are copied byte for
+// byte, which an encoder would not do: they are shown as they were given.
+func encodeBranches(branches []Branch) ([]byte, error) {
+	var out bytes.Buffer
+	out.WriteByte('[')
+	for i, b := range branches {
+		label, err := json.Marshal(b.Label)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		fmt.Fprintf(&out, `{"id":%q,"label":%s,"conditions":%s,"rate_type":%q,"rate_value":%d}`,
+			b.ID, label, b.Conditions, b.RateType, b.RateValue)
+	}
+	out.WriteByte(']')
+	return out.Bytes(), nil
+}
+
+// validate refuses what the document cannot: rules between fields.
+func validate(f db.Flow, branches []Branch) error {
+	if f.GroupID != nil && f.PartnerID != nil {
+		return problem.On("partner_id", problem.ParametersExclusive,
+			"group_id and partner_id exclude each other; set one of them to null.")
+	}
+	for _, check := range []func(db.Flow) *problem.Error{checkAction, checkApproval} {
+		if p := check(f); p != nil {
+			return p
+		}
+	}
+	if f.ConditionsBytes > maxConditions {
+		return problem.On("branches", problem.FlowTooLarge,
+			"The conditions of a flow's branches take %d bytes together; they may take %d.", f.ConditionsBytes, maxConditions)
+	}
+	for i, b := range branches {
+		if p := checkBranch(f, fmt.Sprintf("branches[%d].", i), b); p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// Warning is what looks unusual about a flow: a rate, by the field that holds it.
+type Warning struct{ Param, Message string }
+
+// Warnings returns the unusual rates of a flow.
+func Warnings(f db.Flow) ([]Warning, error) {
+	branches, warnings := []Branch{}, []Warning{}
+	if err := json.Unmarshal(f.Branches, &branches); err != nil {
+		return nil, err
+	}
+	look := func(param string, rateType db.RateType, value int64) {
+		if words := rules.Unusual(rules.Rate{RateType: rateType, RateValue: value}); words != "" {
+			warnings = append(warnings, Warning{param, words})
+		}
+	}
+	if f.RateType != nil && f.RateValue != nil {
+		look("rate_value", *f.RateType, *f.RateValue)
+	}
+	for i, b := range branches {
+		look(fmt.Sprintf("branches[%d].rate_value", i), b.RateType, b.RateValue)
+	}
+	return warnings, nil
+}
+
+// checkAction demands what the action needs and refuses what it has no use for
+// (decisions, 130 and 131).
+func checkAction(f db.Flow) *problem.Error {
+	if f.Action == rules.SwitchGroup {
+		switch {
+		case f.TargetGroupID == nil:
+			return problem.On("target_group_id", problem.ParameterMissing,
+				"target_group_id is required for the action switch_group.")
+		case f.RateType != nil:
+			return problem.Invalid("rate_type", "rate_type must be null for the action switch_group.")
+		case f.RateValue != nil:
+			return problem.Invalid("rate_value", "rate_value must be null for the action switch_group.")
+		}
+		return nil
+	}
+	switch {
+	case f.TargetGroupID != nil:
+		return problem.Invalid("target_group_id", "target_group_id is only for the action switch_group.")
+	case f.RateType == nil:
+		return problem.On("rate_type", problem.ParameterMissing, "rate_type is required for the action generate_commission.")
+	case f.RateValue == nil:
+		return problem.On("rate_value", problem.ParameterMissing,
+			"rate_value is required for the action generate_commission.")
+	}
+	return checkRate(f, "", *f.RateType, *f.RateValue)
+}
+
+// checkRate bounds a rate; the document bounds fixed ones (decisions, 132).
+func checkRate(f db.Flow, path string, rateType db.RateType, value int64) *problem.Error {
+	if rateType != rules.RatePercent {
+		return nil
+	}
+	if f.Trigger == rules.NewSignup {
+		return problem.Invalid(path+"rate_type",
+			"%srate_type must be fixed for the trigger new_signup: there is no amount to take a percentage of.", path)
+	}
+	if value > maxPercent {
+		return problem.Invalid(path+"rate_value", "%srate_value must be at most %d basis points for percent.", path, maxPercent)
+	}
+	return nil
+}
+
+func checkApproval(f db.Flow) *problem.Error {
+	after := f.ApprovalMode == rules.ApproveAfterDays
+	switch {
+	case after && f.ApprovalDelayDays == nil:
+		return problem.On("approval_delay_days", problem.ParameterMissing,
+			"approval_delay_days is required for the approval mode after_days.")
+	case !after && f.ApprovalDelayDays != nil:
+		return problem.Invalid("approval_delay_days",
+			"approval_delay_days must be null unless the approval mode is after_days.")
+	}
+	return nil
+}
+
+func checkBranch(f db.Flow, path string, b Branch) *problem.Error {
+	if p := checkRate(f, path, b.RateType, b.RateValue); p != nil {
+		return p
+	}
+	if _, wrong := rules.ParseConditions(b.Conditions, f.Trigger); wrong != nil {
+		param := path + "conditions" + wrong.Path
+		return problem.On(param, problem.InvalidCondition, "%s %s.", param, wrong.Message)
+	}
+	return nil
+}
