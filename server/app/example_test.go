@@ -38,10 +38,11 @@ func Example() {
 	defer web.Close()
 
 	key := newKey(ctx, pool, cfg) // rail key create, or what `rail serve --first-run` printed
-	client, err := api.NewClientWithResponses(web.URL, api.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
-		r.Header.Set("Authorization", "Bearer "+key)
-		return nil
-	}))
+	client, err := api.NewClientWithResponses(web.URL,
+		api.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
+			r.Header.Set("Authorization", "Bearer "+key)
+			return nil
+		}))
 	check(err)
 
 	made, err := client.CreateProgramWithResponse(ctx, api.ProgramCreate{

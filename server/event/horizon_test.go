@@ -39,13 +39,15 @@ func tell(ctx context.Context, tx pgtx.DBTX, subject string, programs ...string)
 }
 
 // follow reads events of a program below the horizon, as the sender does.
-func follow(ctx context.Context, pool *pgxpool.Pool, program string, after int64) (subjects []string, seqs []int64, err error) {
+func follow(ctx context.Context, pool *pgxpool.Pool, program string,
+	after int64) (subjects []string, seqs []int64, err error) {
 	h, err := event.ReadHorizon(ctx, pool)
 	if err != nil {
 		return nil, nil, err
 	}
 	classes, belows := h.Arrays()
-	rows, err := pool.Query(ctx, `SELECT subject_id, seq FROM events WHERE program_id = $1 AND seq > $2 AND seq < least($3::bigint,
+	rows, err := pool.Query(ctx,
+		`SELECT subject_id, seq FROM events WHERE program_id = $1 AND seq > $2 AND seq < least($3::bigint,
 		(SELECT min(x.below) FROM unnest($4::integer[], $5::bigint[]) x (class, below) WHERE x.class IN (0, hashtext($1)))) ORDER BY seq`, program, after, h.End, classes, belows)
 	if err != nil {
 		return nil, nil, err
@@ -106,7 +108,8 @@ func TestOrder(t *testing.T) {
 	const writers, rounds = 8, 60
 	pool := pgtest.New(t)
 	near(t, pool)
-	_, err := pool.Exec(t.Context(), "CREATE TABLE objects (id int PRIMARY KEY, n int NOT NULL); INSERT INTO objects SELECT g, 0 FROM generate_series(0, 2) g")
+	_, err := pool.Exec(t.Context(),
+		"CREATE TABLE objects (id int PRIMARY KEY, n int NOT NULL); INSERT INTO objects SELECT g, 0 FROM generate_series(0, 2) g")
 	require.NoError(t, err)
 	ended := make(chan struct{})
 	var writing, reading sync.WaitGroup
@@ -190,7 +193,9 @@ func TestHeld(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, h.Held, c.locks)
 			require.Equal(t, []int{1, 1 + c.others}, []int{count("prg_0"), count("prg_other")})
-			listened, err := db.New().EventsSince(t.Context(), pool, db.EventsSinceParams{OrgID: "org_1", BeforeSeq: h.Lowest(), Lim: 100})
+			listened, err := db.New().EventsSince(t.Context(), pool, db.EventsSinceParams{
+				OrgID: "org_1", BeforeSeq: h.Lowest(), Lim: 100,
+			})
 			require.NoError(t, err)
 			require.Len(t, listened, 2, "who follows all programs waits for all")
 			require.NoError(t, tx.Commit(t.Context()))

@@ -23,9 +23,10 @@ func mature(pool *pgxpool.Pool) Job {
 		Name: "mature-commissions", About: "make approved commissions due when their holding period has run",
 		Every: 10 * time.Second,
 		Run: func(ctx context.Context, now clock.Time) error {
-			return move(ctx, unit(pool, "mature-commissions", now), db.CommissionStatusApproved, func(tx pgtx.DBTX) ([]db.Commission, error) {
-				return queries.CommissionsToMature(ctx, tx, db.CommissionsToMatureParams{Now: now, Lim: moveBatch})
-			})
+			return move(ctx, unit(pool, "mature-commissions", now), db.CommissionStatusApproved,
+				func(tx pgtx.DBTX) ([]db.Commission, error) {
+					return queries.CommissionsToMature(ctx, tx, db.CommissionsToMatureParams{Now: now, Lim: moveBatch})
+				})
 		},
 	}
 }
@@ -36,16 +37,18 @@ func approve(pool *pgxpool.Pool) Job {
 		Name: "approve-commissions", About: "approve pending commissions when their approval delay has run",
 		Every: 10 * time.Second,
 		Run: func(ctx context.Context, now clock.Time) error {
-			return move(ctx, unit(pool, "approve-commissions", now), db.CommissionStatusPending, func(tx pgtx.DBTX) ([]db.Commission, error) {
-				return queries.CommissionsToApprove(ctx, tx, db.CommissionsToApproveParams{Now: &now, Lim: moveBatch})
-			})
+			return move(ctx, unit(pool, "approve-commissions", now), db.CommissionStatusPending,
+				func(tx pgtx.DBTX) ([]db.Commission, error) {
+					return queries.CommissionsToApprove(ctx, tx, db.CommissionsToApproveParams{Now: &now, Lim: moveBatch})
+				})
 		},
 	}
 }
 
 // move takes batches of commissions out of a state until none is left, each
 // batch with its ledger entries and events in one transaction.
-func move(ctx context.Context, u *work.Unit, previous db.CommissionStatus, take func(pgtx.DBTX) ([]db.Commission, error)) error {
+func move(ctx context.Context, u *work.Unit, previous db.CommissionStatus,
+	take func(pgtx.DBTX) ([]db.Commission, error)) error {
 	return drain(moveBatch, func() (int, error) { return moveSome(ctx, u, previous, take) })
 }
 

@@ -99,7 +99,9 @@ func newRoute(spec *openapi3.T, o openapi.Operation) *route {
 	r := &route{Operation: o, query: map[string]queryParam{}, body: programBody(spec, o.Body)}
 	for _, p := range o.Query {
 		list, explode := p.Schema.Value.Type.Is("array"), p.Explode == nil || *p.Explode
-		r.query[p.Name] = queryParam{integer: p.Schema.Value.Type.Is("integer"), repeatable: list && explode, commas: list && !explode}
+		r.query[p.Name] = queryParam{
+			integer: p.Schema.Value.Type.Is("integer"), repeatable: list && explode, commas: list && !explode,
+		}
 	}
 	return r
 }
@@ -150,7 +152,8 @@ func checkEmail(v string) error {
 		return errEmail
 	}
 	local, domain := v[:at], v[at+1:]
-	if strings.Contains(local, "@") || !strings.Contains(domain, ".") || strings.HasPrefix(domain, ".") || strings.HasSuffix(domain, ".") {
+	if strings.Contains(local, "@") || !strings.Contains(domain, ".") || strings.HasPrefix(domain, ".") ||
+		strings.HasSuffix(domain, ".") {
 		return errEmail
 	}
 	for _, r := range v {

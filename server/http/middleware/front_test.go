@@ -53,19 +53,26 @@ func TestRefusalsOfThePath(t *testing.T) {
 	a := s.Do(http.MethodPut, "/v1/programs", s.Key, nil)
 	refuse(t, 405, "invalid_request_error", "method_not_allowed", a)
 	require.Equal(t, "GET, HEAD, POST", a.Header.Get("Allow"))
-	refuse(t, 413, "invalid_request_error", "payload_too_large", s.Post("/v1/tags", `{"name":"`+strings.Repeat("x", 1<<20)+`"}`))
-	for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1", ""} {
-		refuse(t, 415, "invalid_request_error", "unsupported_media_type", s.Do("POST", "/v1/tags", s.Key, tag, "Content-Type", kind))
+	refuse(t, 413, "invalid_request_error", "payload_too_large",
+		s.Post("/v1/tags", `{"name":"`+strings.Repeat("x", 1<<20)+`"}`))
+	for _, kind := range []string{
+		"text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1", "",
+	} {
+		refuse(t, 415, "invalid_request_error", "unsupported_media_type",
+			s.Do("POST", "/v1/tags", s.Key, tag, "Content-Type", kind))
 	}
-	refuse(t, 415, "invalid_request_error", "unsupported_media_type", s.Do("POST", "/v1/tags", s.Key, tag, "Content-Encoding", "gzip"))
+	refuse(t, 415, "invalid_request_error", "unsupported_media_type",
+		s.Do("POST", "/v1/tags", s.Key, tag, "Content-Encoding", "gzip"))
 	// An operation without a body answers as the description says, whatever body is sent.
 	s.Must(200, s.Do("GET", "/v1/programs", s.Key, nil, "Content-Encoding", "gzip"))
 	for _, body := range []string{`{"a":1}`, `"` + strings.Repeat("x", 1<<20) + `"`} {
-		refuse(t, 400, "invalid_request_error", "parameter_unknown", s.Do("POST", "/v1/applications/app_1/approve", s.Key, body, "Content-Encoding", "gzip"))
+		refuse(t, 400, "invalid_request_error", "parameter_unknown",
+			s.Do("POST", "/v1/applications/app_1/approve", s.Key, body, "Content-Encoding", "gzip"))
 		refuse(t, 401, "authentication_error", "api_key_missing", s.Do("POST", "/v1/applications/app_1/approve", "", body))
 	}
 	refuse(t, 400, "invalid_request_error", "parameter_unknown", s.Do("GET", "/llms.txt?x=1", "", nil))
-	refuse(t, 400, "invalid_request_error", "unsupported_version", s.Do("GET", "/v1/programs", s.Key, nil, "X-Rail-Version", "2020-01-01"))
+	refuse(t, 400, "invalid_request_error", "unsupported_version",
+		s.Do("GET", "/v1/programs", s.Key, nil, "X-Rail-Version", "2020-01-01"))
 }
 
 func TestBadBodies(t *testing.T) {
@@ -73,19 +80,26 @@ func TestBadBodies(t *testing.T) {
 	s := apitest.New(t)
 	program := s.Program()
 	for name, body := range map[string]string{
-		"nothing": ``, "no object": `[]`, "null": `null`, "text": `"x"`, "trailing": `{"program_id":"p"} {}`, "cut": `{"a":`, "comma": `{"a":1,}`,
-		"twice": `{"name":"a","name":"b"}`, "case": `{"name":"a","Name":"b"}`, "nul": `{"name":"a\u0000b"}`, "surrogate": `{"name":"\ud800"}`,
-		"utf8": "{\"name\":\"a\xffb\"}", "deep": strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 40), "bom": "\ufeff{}", "comment": `{/**/}`,
+		"nothing": ``, "no object": `[]`, "null": `null`, "text": `"x"`, "trailing": `{"program_id":"p"} {}`, "cut": `{"a":`,
+		"comma": `{"a":1,}`,
+		"twice": `{"name":"a","name":"b"}`, "case": `{"name":"a","Name":"b"}`, "nul": `{"name":"a\u0000b"}`,
+		"surrogate": `{"name":"\ud800"}`,
+		"utf8":      "{\"name\":\"a\xffb\"}", "deep": strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 40),
+		"bom": "\ufeff{}", "comment": `{/**/}`,
 		"control": "{\"name\":\"a\nb\"}", "nan": `{"a":NaN}`, "leading": `{"a":01}`,
 	} {
 		a := s.Post("/v1/tags", body)
 		require.Equal(t, 400, a.Status, "%s: %s", name, a.Raw)
 		require.Equal(t, "invalid_json", a.Code(), "%s: %s", name, a.Raw)
 	}
-	s.Refused(400, "parameter_invalid", "holding_period_days", s.Post("/v1/programs/"+program, `{"holding_period_days":1.0}`))
-	s.Refused(400, "parameter_invalid", "holding_period_days", s.Post("/v1/programs/"+program, `{"holding_period_days":1e1}`))
+	s.Refused(400, "parameter_invalid", "holding_period_days",
+		s.Post("/v1/programs/"+program, `{"holding_period_days":1.0}`))
+	s.Refused(400, "parameter_invalid", "holding_period_days",
+		s.Post("/v1/programs/"+program, `{"holding_period_days":1e1}`))
 	s.Refused(400, "parameter_missing", "name", s.Post("/v1/tags", M{"program_id": program}))
-	s.Refused(400, "parameter_unknown", "colour", s.Post("/v1/tags", M{"program_id": program, "name": "x", "colour": "red"}))
+	s.Refused(400, "parameter_unknown", "colour", s.Post("/v1/tags", M{
+		"program_id": program, "name": "x", "colour": "red",
+	}))
 	s.Must(201, s.Post("/v1/tags", `{"program_id":"`+program+`","name":"\ud83d\ude00 ok"}`))
 }
 
@@ -98,7 +112,10 @@ func TestOddNames(t *testing.T) {
 	s.Refused(400, "parameter_invalid", "x[0].", s.Post("/v1/programs", `{"x":[{"":1e3}]}`))
 	s.Refused(400, "parameter_unknown", "a\n\"b", s.Post("/v1/programs", M{"name": "x", "a\n\"b": 1}))
 	long := strings.Repeat("é", 200_000)
-	for _, body := range []string{`{"name":"x","` + long + `":1}`, `{"` + long + `":1.5}`, `{"` + long + `":1,"` + long + `":1}`, `{"name":1.` + strings.Repeat("1", 400_000) + `}`} {
+	for _, body := range []string{
+		`{"name":"x","` + long + `":1}`, `{"` + long + `":1.5}`, `{"` + long + `":1,"` + long + `":1}`,
+		`{"name":1.` + strings.Repeat("1", 400_000) + `}`,
+	} {
 		a := s.Post("/v1/programs", body)
 		require.Equal(t, 400, a.Status)
 		require.Less(t, len(a.Raw), 6<<10)
@@ -111,7 +128,9 @@ func TestBadQueries(t *testing.T) {
 	s := apitest.New(t)
 	program := s.Program()
 	get := func(query string) apitest.Answer { return s.Get("/v1/partners?program_id=" + program + query) }
-	for _, limit := range []string{"0", "101", "-1", "1.5", "abc", "", "%2B5", "%205", "5%3B", "%EF%BC%95", "99999999999999999999"} {
+	for _, limit := range []string{
+		"0", "101", "-1", "1.5", "abc", "", "%2B5", "%205", "5%3B", "%EF%BC%95", "99999999999999999999",
+	} {
 		require.Equal(t, 400, get("&limit="+limit).Status, limit)
 		require.Equal(t, "limit", get("&limit="+limit).Param(), limit)
 	}
@@ -122,7 +141,9 @@ func TestBadQueries(t *testing.T) {
 		s.Refused(400, "parameter_invalid", "status", get("&status="+status))
 	}
 	s.Must(200, get("&status=active,%20pending,active"))
-	for _, path := range []string{"/v1/sales?occurred_after=", "/v1/commissions/maturing?to=2026-09-01&from=", "/v1/reports?from="} {
+	for _, path := range []string{
+		"/v1/sales?occurred_after=", "/v1/commissions/maturing?to=2026-09-01&from=", "/v1/reports?from=",
+	} {
 		for _, day := range []string{"", "2026", "2026-02-31", "01.09.2026", "2026-9-1", "2026-09-01%2012:00:00"} {
 			a := s.Get(path + day + "&program_id=" + program)
 			require.Equal(t, 400, a.Status, path+day)
@@ -149,8 +170,9 @@ func TestAuthentication(t *testing.T) {
 	ask := func(headers ...string) apitest.Answer { return s.Do("GET", "/v1/programs", "", nil, headers...) }
 	for name, c := range map[string][2]string{
 		"none": {"", "api_key_missing"}, "basic": {"Basic eA==", "api_key_invalid"}, "bearer alone": {"Bearer", "api_key_invalid"},
-		"unknown": {"Bearer " + auth.NewToken(true), "api_key_invalid"}, "changed": {"Bearer " + s.Key[:len(s.Key)-1] + "~", "api_key_invalid"},
-		"huge": {"Bearer " + strings.Repeat("x", 10_000), "api_key_invalid"},
+		"unknown": {"Bearer " + auth.NewToken(true), "api_key_invalid"},
+		"changed": {"Bearer " + s.Key[:len(s.Key)-1] + "~", "api_key_invalid"},
+		"huge":    {"Bearer " + strings.Repeat("x", 10_000), "api_key_invalid"},
 	} {
 		a := ask("Authorization", c[0])
 		refuse(t, 401, "authentication_error", c[1], a)
@@ -182,7 +204,8 @@ func TestRevoked(t *testing.T) {
 	require.NoError(t, err)
 	revoked := time.Now()
 	for _, r := range both {
-		require.Eventually(t, func() bool { return r.Do("GET", "/v1/programs", key, nil).Status == 401 }, 5*time.Second, 20*time.Millisecond)
+		require.Eventually(t, func() bool { return r.Do("GET", "/v1/programs", key, nil).Status == 401 }, 5*time.Second,
+			20*time.Millisecond)
 	}
 	require.Less(t, time.Since(revoked), 3*time.Second, "a second, and some for a busy machine")
 	refuse(t, 401, "authentication_error", "api_key_revoked", s.Do("GET", "/v1/programs", key, nil))
@@ -215,7 +238,8 @@ func TestNoServerTakesARevokedKey(t *testing.T) {
 	}
 	var out, errs bytes.Buffer
 	status := cli.Run(t.Context(), &cli.Env{Out: &out, Err: &errs, Clock: clock.System{}, Environ: map[string]string{
-		"RAIL_DATABASE_URL": s.DSN, "RAIL_SECRET_KEY": hex.EncodeToString(s.Config.SecretKey[:]), "RAIL_DATA_DIR": t.TempDir(),
+		"RAIL_DATABASE_URL": s.DSN, "RAIL_SECRET_KEY": hex.EncodeToString(s.Config.SecretKey[:]),
+		"RAIL_DATA_DIR": t.TempDir(),
 	}}, []string{"key", "revoke", id})
 	close(revoked)
 	require.Zero(t, status, errs.String())
@@ -246,7 +270,10 @@ func TestSignedRequests(t *testing.T) {
 	for _, ok := range []int64{0, 299, -299, 300, -300} {
 		s.Must(200, post(sign(now+ok, body), body))
 	}
-	for _, bad := range []string{"x", "t=1", "v1=00", "t=" + fmt.Sprint(now) + ",v1=", "t=1.5,v1=00", sign(now, body) + ",t=1", strings.Replace(sign(now, body), "v1=", "v0=", 1)} {
+	for _, bad := range []string{
+		"x", "t=1", "v1=00", "t=" + fmt.Sprint(now) + ",v1=", "t=1.5,v1=00", sign(now, body) + ",t=1",
+		strings.Replace(sign(now, body), "v1=", "v0=", 1),
+	} {
 		refuse(t, 401, "authentication_error", "signature_invalid", post(bad, body))
 	}
 	s.Must(200, post("x=1, "+strings.ToUpper(sign(now, body)[:0])+sign(now, body), body))
@@ -331,7 +358,8 @@ func TestIdempotency(t *testing.T) {
 		s.Refused(400, "parameter_invalid", "Idempotency-Key", post(bad, body))
 	}
 	stranger := s.NewKey(s.NewOrg("Other"), true, "read", "write")
-	require.Equal(t, 404, s.Do("POST", "/v1/tags", stranger, body, key("k1")...).Status, "another organization's key is its own")
+	require.Equal(t, 404, s.Do("POST", "/v1/tags", stranger, body, key("k1")...).Status,
+		"another organization's key is its own")
 	s.Clock.Advance(24*time.Hour + time.Second)
 	s.Refused(409, "tag_name_taken", "name", post("k1", body))
 }
@@ -360,7 +388,10 @@ func TestKeptAnswersAreBounded(t *testing.T) {
 	large := func(name string) apitest.Answer {
 		noise := make([]byte, 6<<10)
 		_, _ = rand.Read(noise)
-		body := M{"program_id": program, "partner_id": partner, "external_customer_id": name, "metadata": M{"noise": hex.EncodeToString(noise)}}
+		body := M{
+			"program_id": program, "partner_id": partner, "external_customer_id": name,
+			"metadata": M{"noise": hex.EncodeToString(noise)},
+		}
 		first := s.Do("POST", "/v1/customers", s.Key, body, "Idempotency-Key", name)
 		if first.Status == 201 {
 			again := s.Must(201, s.Do("POST", "/v1/customers", s.Key, body, "Idempotency-Key", name))
@@ -371,7 +402,8 @@ func TestKeptAnswersAreBounded(t *testing.T) {
 	}
 	s.Must(201, large("first"))
 	var kept int
-	require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT octet_length(body) FROM idempotency_keys WHERE key = 'first'").Scan(&kept))
+	require.NoError(t,
+		s.Pool.QueryRow(t.Context(), "SELECT octet_length(body) FROM idempotency_keys WHERE key = 'first'").Scan(&kept))
 	require.Less(t, kept, 8<<10, "compressed before it is sealed")
 	left, err := s.Pool.Exec(t.Context(), "UPDATE rate_buckets SET tokens = $1 WHERE id = $2", 3*kept/2, "answers "+s.Org)
 	require.NoError(t, err)
@@ -418,12 +450,15 @@ func TestScopes(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	for scope, allowed := range map[string][]string{
-		"read": {"GET /v1/programs"}, "partners:write": {"POST /v1/tags"}, "commissions:write": {"POST /v1/clicks", "POST /v1/sales"},
-		"payouts:write": nil, "webhooks:write": nil,
+		"read": {"GET /v1/programs"}, "partners:write": {"POST /v1/tags"},
+		"commissions:write": {"POST /v1/clicks", "POST /v1/sales"},
+		"payouts:write":     nil, "webhooks:write": nil,
 		"write": {"GET /v1/programs", "POST /v1/tags", "POST /v1/clicks", "POST /v1/sales", "POST /v1/programs"},
 	} {
 		key := s.NewKey(s.Org, true, scope)
-		for _, op := range []string{"GET /v1/programs", "POST /v1/tags", "POST /v1/clicks", "POST /v1/sales", "POST /v1/programs"} {
+		for _, op := range []string{
+			"GET /v1/programs", "POST /v1/tags", "POST /v1/clicks", "POST /v1/sales", "POST /v1/programs",
+		} {
 			method, path, _ := strings.Cut(op, " ")
 			var body any
 			if method == "POST" {

@@ -64,7 +64,8 @@ func (f *Front) newRecord(c echo.Context, s *state) (*record, error) {
 		return nil, nil //nolint:nilnil // no key is not an error
 	}
 	if len(given) > 1 || !printable(given[0]) {
-		return nil, problem.Invalid(HeaderIdempotencyKey, "Idempotency-Key must be one key of 1 to 255 printable ASCII characters.")
+		return nil, problem.Invalid(HeaderIdempotencyKey,
+			"Idempotency-Key must be one key of 1 to 255 printable ASCII characters.")
 	}
 	return &record{org: s.key.OrgID, key: given[0], fingerprint: fingerprint(c, s), ahead: s.route.waits()}, nil
 }
@@ -162,7 +163,9 @@ func (f *Front) claim(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *recor
 			return err
 		},
 		func(q pgtx.DBTX) (err error) {
-			row, err = queries.IdempotencyGet(ctx, q, db.IdempotencyGetParams{OrgID: r.org, Key: r.key, ValidSince: s.now.Plus(-replay)})
+			row, err = queries.IdempotencyGet(ctx, q, db.IdempotencyGetParams{
+				OrgID: r.org, Key: r.key, ValidSince: s.now.Plus(-replay),
+			})
 			return err
 		})
 	if err := pgtx.First(errs); err != nil {
@@ -182,7 +185,8 @@ func (f *Front) claim(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *recor
 
 func (f *Front) replay(c echo.Context, r *record, row db.IdempotencyKey) (*buffered, error) {
 	if !hmac.Equal(row.Fingerprint, r.fingerprint) {
-		return nil, problem.On(HeaderIdempotencyKey, problem.IdempotencyKeyReused, "This Idempotency-Key was used with a different request.")
+		return nil, problem.On(HeaderIdempotencyKey, problem.IdempotencyKeyReused,
+			"This Idempotency-Key was used with a different request.")
 	}
 	body, err := f.Keeper.Open(row.Body, IdempotencyPlace(r.org, r.key))
 	if err != nil {
@@ -220,13 +224,16 @@ func put(ctx context.Context, to pgtx.DBTX, r *record, status int, sealed []byte
 // that does not do, nothing is done: an answer that was given is kept, always.
 func (f *Front) spend(ctx context.Context, work *work.Unit, org string, bytes int) error {
 	left, err := queries.RateSpend(ctx, work.DB(), db.RateSpendParams{
-		ID: "answers " + org, Size: keptAnswers, Tokens: float64(keptAnswers - bytes), Granted: int64(bytes), At: f.shared.time(work.Now),
+		ID: "answers " + org, Size: keptAnswers, Tokens: float64(keptAnswers - bytes), Granted: int64(bytes),
+		At: f.shared.time(work.Now),
 	})
 	if err != nil || left >= 0 {
 		return err
 	}
-	e := problem.On(HeaderIdempotencyKey, problem.RateLimitExceeded, "Nothing was done: the answer is large, and of those not more than "+
-		"%d MiB a day can be kept for an organization's Idempotency-Keys. Send the request later, or without the key.", keptAnswers>>20)
+	e := problem.On(HeaderIdempotencyKey, problem.RateLimitExceeded,
+		"Nothing was done: the answer is large, and of those not more than "+
+			"%d MiB a day can be kept for an organization's Idempotency-Keys. Send the request later, or without the key.",
+		keptAnswers>>20)
 	e.RetryAfter = int(math.Ceil(-left / keptAnswers * replay.Seconds()))
 	return e
 }

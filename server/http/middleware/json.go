@@ -53,7 +53,8 @@ type jsonReader struct {
 }
 
 func (d *jsonReader) fail(format string, args ...any) *problem.Error {
-	return problem.New(problem.InvalidJSON, "The body is not valid JSON: %s at byte %d.", fmt.Sprintf(format, args...), d.InputOffset())
+	return problem.New(problem.InvalidJSON, "The body is not valid JSON: %s at byte %d.", fmt.Sprintf(format, args...),
+		d.InputOffset())
 }
 
 func (d *jsonReader) next() *problem.Error {

@@ -37,7 +37,8 @@ func (f *Front) logLine(c echo.Context, s *state, operation string, status int, 
 	attrs := make([]slog.Attr, 0, 12)
 	attrs = append(attrs,
 		slog.String("request_id", s.id), slog.String("method", c.Request().Method), slog.String("route", c.Path()),
-		slog.String("operation", operation), slog.Int("status", status), slog.Duration("took", took), slog.Int64("bytes", c.Response().Size))
+		slog.String("operation", operation), slog.Int("status", status), slog.Duration("took", took),
+		slog.Int64("bytes", c.Response().Size))
 	if s.keyed {
 		attrs = append(attrs, slog.String("key", s.key.ID), slog.String("org", s.key.OrgID))
 	}

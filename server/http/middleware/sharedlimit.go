@@ -98,7 +98,9 @@ func (l *sharedLimiter) ask(ctx context.Context, h *holding, id string, limit in
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 	defer cancel()
 	want := max(1, min(2*h.taken, limit/portion))
-	got, err := queries.RateTake(ctx, l.pool, db.RateTakeParams{ID: id, Size: float64(limit), Tokens: float64(limit - want), Granted: int64(want), At: l.time(now)})
+	got, err := queries.RateTake(ctx, l.pool, db.RateTakeParams{
+		ID: id, Size: float64(limit), Tokens: float64(limit - want), Granted: int64(want), At: l.time(now),
+	})
 	if err != nil {
 		return err
 	}

@@ -93,7 +93,8 @@ func TestBodiesOfStrangersAreNotRead(t *testing.T) {
 		key    string
 		status int
 	}{
-		{"", 401}, {junk(true), 401}, {auth.NewToken(true), 401}, {revoked, 401}, {"", 429}, {auth.NewToken(true), 429}, {slow, 429},
+		{"", 401}, {junk(true), 401}, {auth.NewToken(true), 401}, {revoked, 401}, {"", 429}, {auth.NewToken(true), 429},
+		{slow, 429},
 	} {
 		require.Equal(t, c.status, withoutBody(t, s, "POST", "/v1/sales", c.key), c.key)
 	}
@@ -107,7 +108,8 @@ func withoutBody(t *testing.T, s *apitest.Server, method, path, key string) int 
 	require.NoError(t, err)
 	defer conn.Close() // nothing is under way
 	require.NoError(t, conn.SetDeadline(time.Now().Add(30*time.Second)))
-	_, err = fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 1048575\r\n\r\n", method, path, key)
+	_, err = fmt.Fprintf(conn,
+		"%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 1048575\r\n\r\n", method, path, key)
 	require.NoError(t, err)
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	require.NoError(t, err, "the server waits for the body")

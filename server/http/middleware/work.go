@@ -59,7 +59,8 @@ func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
 // unit is the request as a unit of work.
 func (f *Front) unit(c echo.Context, s *state) *work.Unit {
 	return work.New(f.Pool, work.Unit{
-		OrgID: s.key.OrgID, Plan: f.Plan.With(s.key.Plan), Actor: work.Actor{Kind: work.APIKey, ID: s.key.ID, User: s.key.UserID},
+		OrgID: s.key.OrgID, Plan: f.Plan.With(s.key.Plan),
+		Actor:     work.Actor{Kind: work.APIKey, ID: s.key.ID, User: s.key.UserID},
 		RequestID: s.id, Now: s.now, Programs: programs(c, s.body), Wake: f.Wake,
 	})
 }

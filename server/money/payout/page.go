@@ -133,7 +133,8 @@ func (p page) payouts(u *work.Unit) (out []db.Payout, collected [][]string) {
 		}
 		y := db.Payout{
 			ID: ident.New(ident.Payout), OrgID: u.OrgID, ProgramID: o.Program.ID, PartnerID: d.PartnerID, BatchID: p.batch.ID,
-			AmountMinor: d.AmountMinor, Currency: d.Currency, Status: db.PayoutStatusPending, Method: p.partners[d.PartnerID].PayoutMethod,
+			AmountMinor: d.AmountMinor, Currency: d.Currency, Status: db.PayoutStatusPending,
+			Method:      p.partners[d.PartnerID].PayoutMethod,
 			PeriodMonth: o.month(), PeriodEnd: o.PeriodEnd, DueAt: o.dueAt(),
 		}
 		if known {

@@ -51,7 +51,8 @@ func Settle(ctx context.Context, u *work.Unit, p db.Payout, payment Payment) (db
 }
 
 // pay writes that a payout has been paid, with its commissions.
-func pay(ctx context.Context, u *work.Unit, p db.Payout, commissions []db.Commission, payment Payment) (db.Payout, error) {
+func pay(ctx context.Context, u *work.Unit, p db.Payout, commissions []db.Commission,
+	payment Payment) (db.Payout, error) {
 	p.Status, p.PaidAt, p.ErrorCode, p.ErrorMessage, p.UpdatedAt = db.PayoutStatusPaid, &payment.At, nil, nil, u.Now
 	if payment.Method != nil {
 		p.Method = payment.Method

@@ -62,7 +62,8 @@ func NewClient(service string, dial Dial) *Client {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			Transport: &http.Transport{
 				Proxy: nil, DialContext: dial, DisableCompression: true, MaxResponseHeaderBytes: maxHeaders, MaxIdleConnsPerHost: 1,
-				TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{},
+				TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+				TLSNextProto:    map[string]func(string, *tls.Conn) http.RoundTripper{},
 			},
 		},
 	}

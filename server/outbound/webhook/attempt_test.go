@@ -27,7 +27,11 @@ func send(t *testing.T, url string) Outcome {
 	t.Helper()
 	c := NewClient("Rail", direct)
 	defer c.Close()
-	return c.Send(t.Context(), Message{URL: url, EventID: "evt_1", DeliveryID: "whd_1", Type: "sale.created", Attempt: 1, Body: []byte("{}"), Secrets: []string{vectors.Secret1}}, time.Now())
+	return c.Send(t.Context(),
+		Message{
+			URL: url, EventID: "evt_1", DeliveryID: "whd_1", Type: "sale.created", Attempt: 1, Body: []byte("{}"),
+			Secrets: []string{vectors.Secret1},
+		}, time.Now())
 }
 
 func serving(t *testing.T, h http.HandlerFunc) string {
@@ -49,7 +53,10 @@ func TestStatuses(t *testing.T) {
 			continue
 		}
 		o := send(t, serving(t, func(w http.ResponseWriter, _ *http.Request) {
-			for name, value := range map[string]string{"Location": second, "Retry-After": "86400", "Set-Cookie": "a=b", "Alt-Svc": `h2="127.0.0.1:80"`, "Refresh": "0;url=" + second} {
+			for name, value := range map[string]string{
+				"Location": second, "Retry-After": "86400", "Set-Cookie": "a=b", "Alt-Svc": `h2="127.0.0.1:80"`,
+				"Refresh": "0;url=" + second,
+			} {
 				w.Header().Set(name, value)
 			}
 			w.WriteHeader(status)
@@ -98,7 +105,10 @@ func TestOddReceivers(t *testing.T) {
 	t.Cleanup(old.Close)
 	for _, c := range []struct{ name, url, want string }{
 		{"refused", "http://" + closed.Addr().String(), "The connection was refused."},
-		{"reset", raw(t, func(c net.Conn) { request(c); _ = c.(*net.TCPConn).SetLinger(0) }), "The connection was closed without an answer."},
+		{
+			"reset", raw(t, func(c net.Conn) { request(c); _ = c.(*net.TCPConn).SetLinger(0) }),
+			"The connection was closed without an answer.",
+		},
 		{"closed", raw(t, request), "The connection was closed without an answer."},
 		{"huge headers", raw(t, func(c net.Conn) {
 			request(c)
@@ -118,7 +128,10 @@ func TestOddReceivers(t *testing.T) {
 			time.Sleep(5 * time.Second) // it keeps the connection open
 		}), "answered 101"},
 		{"not HTTP", raw(t, func(c net.Conn) { _, _ = io.WriteString(c, "SSH-2.0-x\r\n"); request(c) }), "could not be read"},
-		{"HTTP/0.9", raw(t, func(c net.Conn) { request(c); _, _ = io.WriteString(c, "<html>hello</html>") }), "could not be read"},
+		{
+			"HTTP/0.9", raw(t, func(c net.Conn) { request(c); _, _ = io.WriteString(c, "<html>hello</html>") }),
+			"could not be read",
+		},
 		{"self-signed", selfSigned.URL, "certificate is not valid"},
 		{"TLS 1.1", old.URL, "TLS"},
 		{"no such name", "http://nothing.invalid/", "did not resolve"},

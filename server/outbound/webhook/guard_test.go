@@ -52,7 +52,8 @@ func TestGuardAccepts(t *testing.T) {
 // it is saved and when it is dialled, and the error names no address.
 func TestGuardResolves(t *testing.T) {
 	for _, answers := range [][]string{
-		{"127.0.0.1"}, {"169.254.169.254"}, {"::1"}, {"fd00:ec2::254"}, {"::ffff:10.0.0.1"}, {"64:ff9b::a9fe:a9fe"}, {"0.0.0.0"}, {"::"},
+		{"127.0.0.1"}, {"169.254.169.254"}, {"::1"}, {"fd00:ec2::254"}, {"::ffff:10.0.0.1"}, {"64:ff9b::a9fe:a9fe"},
+		{"0.0.0.0"}, {"::"},
 		{"8.8.8.8", "10.0.0.1"}, {"10.0.0.1", "8.8.8.8"}, {"8.8.8.8", "::1"},
 	} {
 		g := guarded(names{"hooks.example.com": answers})
@@ -71,7 +72,10 @@ func TestGuardResolves(t *testing.T) {
 // refused at the moment of dialling.
 func TestGuardJudgesWhatIsDialled(t *testing.T) {
 	g := guarded(nil)
-	for _, at := range []string{"127.0.0.1:80", "[::1]:80", "169.254.169.254:80", "10.1.2.3:443", "[::ffff:10.0.0.1]:80", "[fe80::1%lo]:80", "nonsense"} {
+	for _, at := range []string{
+		"127.0.0.1:80", "[::1]:80", "169.254.169.254:80", "10.1.2.3:443", "[::ffff:10.0.0.1]:80", "[fe80::1%lo]:80",
+		"nonsense",
+	} {
 		require.ErrorIs(t, g.control("tcp", at, nil), ErrRefused, at)
 		if !strings.Contains(at, "%") && at != "nonsense" {
 			_, err := g.DialContext(t.Context(), "tcp", at)

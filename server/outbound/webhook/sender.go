@@ -151,7 +151,9 @@ func (s *Sender) claim(ctx context.Context) (delayed bool) {
 	var leases []db.WebhookClaimRow
 	if err == nil {
 		now := s.Clock.Now()
-		p := db.WebhookClaimParams{Owner: s.owner, Unused: int64(free), Now: &now, Horizon: h.End, Lim: int32((free + 1) / 2)} //nolint:gosec // at most maxBusy
+		p := db.WebhookClaimParams{
+			Owner: s.owner, Unused: int64(free), Now: &now, Horizon: h.End, Lim: int32((free + 1) / 2),
+		} //nolint:gosec // at most maxBusy
 		p.Classes, p.Belows = h.Arrays()
 		leases, err = queries.WebhookClaim(ctx, s.Pool, p)
 	}

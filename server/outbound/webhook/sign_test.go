@@ -37,7 +37,9 @@ func TestSchedule(t *testing.T) {
 		}
 		got, at = append(got, next.Format("02T15:04:05")), next
 	}
-	require.Equal(t, []string{"01T12:31:00", "01T13:01:00", "01T13:31:00", "01T15:31:00", "02T03:31:00", "03T03:31:00", "04T03:31:00"}, got)
+	require.Equal(t,
+		[]string{"01T12:31:00", "01T13:01:00", "01T13:31:00", "01T15:31:00", "02T03:31:00", "03T03:31:00", "04T03:31:00"},
+		got)
 }
 
 // TestCatalogue: every type has its description and an example of itself.

@@ -65,7 +65,9 @@ func (s *Sender) next(ctx context.Context, l lease) ([]db.WebhookNextRow, error)
 		return nil, err
 	}
 	now := s.Clock.Now()
-	p := db.WebhookNextParams{EndpointID: l.endpoint, Owner: s.owner, Token: l.token, Now: &now, Horizon: h.End, Lim: ahead}
+	p := db.WebhookNextParams{
+		EndpointID: l.endpoint, Owner: s.owner, Token: l.token, Now: &now, Horizon: h.End, Lim: ahead,
+	}
 	p.Classes, p.Belows = h.Arrays()
 	return queries.WebhookNext(ctx, s.Pool, p)
 }
@@ -77,7 +79,9 @@ func (s *Sender) release(ctx context.Context, l lease, quick *bool) {
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), Deadline)
 	defer cancel()
 	for {
-		err := queries.WebhookRelease(limit, s.Pool, db.WebhookReleaseParams{Quick: quick, EndpointID: l.endpoint, Owner: s.owner, Token: l.token})
+		err := queries.WebhookRelease(limit, s.Pool, db.WebhookReleaseParams{
+			Quick: quick, EndpointID: l.endpoint, Owner: s.owner, Token: l.token,
+		})
 		if err == nil || ctx.Err() != nil || limit.Err() != nil {
 			return
 		}
@@ -88,7 +92,8 @@ func (s *Sender) release(ctx context.Context, l lease, quick *bool) {
 // sendAll sends what was read, one after the other, and returns what came of the
 // last. It stops early where that was not quick, the endpoint has changed
 // meanwhile or the turn, which began then, is over.
-func (s *Sender) sendAll(ctx context.Context, client *Client, l lease, due []db.WebhookNextRow, began time.Time) (v verdict) {
+func (s *Sender) sendAll(ctx context.Context, client *Client, l lease, due []db.WebhookNextRow,
+	began time.Time) (v verdict) {
 	for i, d := range due {
 		if i > 0 && (ctx.Err() != nil || time.Since(began) >= turn) {
 			break
@@ -103,15 +108,18 @@ func (s *Sender) sendAll(ctx context.Context, client *Client, l lease, due []db.
 // sendOne makes one attempt and has its result written.
 func (s *Sender) sendOne(ctx context.Context, client *Client, l lease, d db.WebhookNextRow) verdict {
 	now := s.Clock.Now()
-	secrets, err := Sealed{Endpoint: l.endpoint, Secret: d.Secret, Previous: d.PreviousSecret, PreviousExpiresAt: d.PreviousExpiresAt}.Live(s.Keeper, now)
+	secrets, err := Sealed{
+		Endpoint: l.endpoint, Secret: d.Secret, Previous: d.PreviousSecret, PreviousExpiresAt: d.PreviousExpiresAt,
+	}.Live(s.Keeper, now)
 	if err != nil {
 		s.Log.Error("webhooks: the secret does not open", "endpoint", l.endpoint, "error", err)
 		return verdict{}
 	}
 	r := result{lease: l, d: d, status: db.DeliveryStatusDelivered, done: make(chan verdict, 1)}
 	r.outcome = client.Send(context.WithoutCancel(ctx), Message{
-		URL: d.URL, EventID: d.EventID, DeliveryID: d.ID, Type: d.EventType, RequestID: d.RequestID, Attempt: int(d.Attempts) + 1,
-		Body: []byte(d.Body), Secrets: secrets,
+		URL: d.URL, EventID: d.EventID, DeliveryID: d.ID, Type: d.EventType, RequestID: d.RequestID,
+		Attempt: int(d.Attempts) + 1,
+		Body:    []byte(d.Body), Secrets: secrets,
 	}, now.Time)
 	if r.at = s.Clock.Now(); r.outcome.Err != "" {
 		var again bool
@@ -220,10 +228,13 @@ func (s *Sender) storeAll(ctx context.Context, batch []result) map[string]db.Web
 func (s *Sender) store(ctx context.Context, batch []result) (map[string]db.WebhookResultsRow, error) {
 	p := db.WebhookResultsParams{Owner: s.owner}
 	for _, r := range batch {
-		p.Ids, p.Tokens, p.Statuses = append(p.Ids, r.d.ID), append(p.Tokens, r.lease.token), append(p.Statuses, string(r.status))
-		p.Attempts, p.ResponseCodes = append(p.Attempts, r.d.Attempts+1), append(p.ResponseCodes, int32(r.outcome.Code)) //nolint:gosec // three digits
+		p.Ids, p.Tokens, p.Statuses = append(p.Ids,
+			r.d.ID), append(p.Tokens, r.lease.token), append(p.Statuses, string(r.status))
+		p.Attempts, p.ResponseCodes = append(p.Attempts,
+			r.d.Attempts+1), append(p.ResponseCodes, int32(r.outcome.Code)) //nolint:gosec // three digits
 		p.Errors, p.Durations = append(p.Errors, r.outcome.Err), append(p.Durations, r.outcome.Took.Milliseconds())
-		p.Attempted, p.Next, p.Finished = append(p.Attempted, clock.At(r.outcome.Start)), append(p.Next, r.next), append(p.Finished, r.at)
+		p.Attempted, p.Next, p.Finished = append(p.Attempted,
+			clock.At(r.outcome.Start)), append(p.Next, r.next), append(p.Finished, r.at)
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -242,11 +253,14 @@ func (s *Sender) turnOff(ctx context.Context, r result) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	return pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
-		off, err := queries.WebhookDisable(ctx, tx, db.WebhookDisableParams{Now: r.at, EndpointID: r.lease.endpoint, Since: r.at.Days(-30)})
+		off, err := queries.WebhookDisable(ctx, tx, db.WebhookDisableParams{
+			Now: r.at, EndpointID: r.lease.endpoint, Since: r.at.Days(-30),
+		})
 		for _, e := range off {
 			reason := "The endpoint was turned off: its last 20 events all failed, over five days."
 			s.Log.Warn("webhooks: endpoint turned off after lasting failure", "endpoint", e.ID, "program", e.ProgramID)
-			if err := queries.WebhookCancel(ctx, tx, db.WebhookCancelParams{Error: &reason, Now: &r.at, EndpointID: e.ID, OrgID: e.OrgID}); err != nil {
+			if err := queries.WebhookCancel(ctx, tx,
+				db.WebhookCancelParams{Error: &reason, Now: &r.at, EndpointID: e.ID, OrgID: e.OrgID}); err != nil {
 				return err
 			}
 			if s.Disabled != nil {

@@ -26,7 +26,9 @@ type Rail struct {
 
 // New returns a rail that holds every transfer in flight.
 func New() *Rail {
-	return &Rail{transfers: map[string]payout.Transfer{}, statuses: map[string]payout.Status{}, submitted: map[string]int{}}
+	return &Rail{
+		transfers: map[string]payout.Transfer{}, statuses: map[string]payout.Status{}, submitted: map[string]int{},
+	}
 }
 
 // Name returns "memory".

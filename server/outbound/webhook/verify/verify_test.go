@@ -85,13 +85,18 @@ func TestStandard(t *testing.T) {
 		ok   bool
 	}{
 		{"as sent", headers("evt_1", "1767225600", signature), true},
-		{"rotated", headers("evt_1", "1767225600", webhook.StandardSignature("evt_1", at, []byte(body), other, secret)), true},
+		{
+			"rotated", headers("evt_1", "1767225600", webhook.StandardSignature("evt_1", at, []byte(body), other, secret)), true,
+		},
 		{"id changed", headers("evt_2", "1767225600", signature), false},
 		{"time changed", headers("evt_1", "1767225601", signature), false},
 		{"time with a space", headers("evt_1", " 1767225600", signature), false},
 		{"v1a", headers("evt_1", "1767225600", strings.Replace(signature, "v1", "v1a", 1)), false},
 		{"unpadded", headers("evt_1", "1767225600", strings.TrimRight(signature, "=")), false},
-		{"url alphabet", headers("evt_1", "1767225600", strings.NewReplacer("+", "-", "/", "_").Replace(signature)+"x"), false},
+		{
+			"url alphabet", headers("evt_1", "1767225600", strings.NewReplacer("+", "-", "/", "_").Replace(signature)+"x"),
+			false,
+		},
 		{"none", http.Header{}, false},
 	} {
 		require.Equal(t, c.ok, verify.Standard(c.h, []byte(body), secret, at) == nil, c.name)
