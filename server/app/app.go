@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
@@ -26,13 +27,17 @@ import (
 	"rail/server/http/middleware"
 	"rail/server/http/pages"
 	"rail/server/http/portal"
+	"rail/server/http/redirect"
 	"rail/server/jobs"
 	"rail/server/money/payout"
+	"rail/server/money/sale"
 	"rail/server/outbound/mail"
 	"rail/server/outbound/webhook"
 	"rail/server/postgres"
 	"rail/server/postgres/migrate"
+	"rail/server/program/customer"
 	"rail/server/program/partner"
+	"rail/server/program/tracking"
 	"rail/server/secret"
 )
 
@@ -106,9 +111,11 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	keys := auth.NewStore(pool, keeper, c)
 	members := &partner.Service{Keeper: keeper, Mail: mails.Outbox}
 	endpoints := &webhook.Endpoints{Keeper: keeper, Guard: guard, Service: cfg.ServiceName, Wake: a.sender.Wake}
+	visits, customers := tracking.Service{Keeper: keeper}, customer.Service{Mail: mails.Outbox}
 	server := handlers.New(handlers.Options{
 		Keys: keys, Keeper: keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, HoldOnHighRisk: cfg.HoldOnHighRisk,
-		Mail: mails.Outbox, Webhooks: endpoints, Partners: members,
+		Mail: mails.Outbox, Webhooks: endpoints, Partners: members, Tracking: visits,
+		Customers: customers, Sales: sale.Service{Customers: customers},
 	})
 	path := middleware.New(middleware.Options{
 		Pool: pool, Keys: keys, Keeper: keeper, Clock: c, Document: document, Log: log,
@@ -121,9 +128,10 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	pages.Register(a.echo, ready(pool))
 	mailpages.Pages{Pool: pool, Keeper: keeper, Clock: c}.Register(a.echo)
 	path.Beyond(mailpages.PicturePath, mailpages.Picture)
-	links := &handlers.Redirector{
-		Server: server, Pool: pool, Clock: c, Log: log, Plan: cfg.Plan(), Wake: a.sender.Wake, Address: path.ClientAddress,
-	}
+	links := redirect.New(redirect.Options{
+		Tracking: visits, Pool: pool, Clock: c, Log: log, Plan: cfg.Plan(), Wake: a.sender.Wake,
+		Address: path.ClientAddress, Secure: strings.HasPrefix(cfg.BaseURL, "https:"),
+	})
 	a.echo.Match([]string{http.MethodGet, http.MethodHead}, "/r/:slug", links.Redirect)
 	path.Beyond("/r/:slug", links.Forward)
 	partners, err := portal.New(portal.Options{

@@ -5,6 +5,8 @@ package currency
 import (
 	"strconv"
 	"strings"
+
+	"rail/server/problem"
 )
 
 // active is the list of ISO 4217 codes in use, without XXX (no currency) and
@@ -39,6 +41,15 @@ func Normal(s string) (string, bool) {
 	}
 	s = strings.ToUpper(s)
 	return s, Valid(s)
+}
+
+// Parse returns the code of the field currency in upper case, or a *problem.Error.
+func Parse(given string) (string, error) {
+	code, ok := Normal(given)
+	if !ok {
+		return "", problem.Invalid("currency", "currency must be an ISO 4217 code such as USD.")
+	}
+	return code, nil
 }
 
 // minorDigits are the decimals of the currencies that do not have two.

@@ -51,21 +51,15 @@ func (x *Tenant) NewProgram(change ...func(*db.Program)) db.Program {
 	x.Helper()
 	p := db.Program{
 		ID: ident.New(ident.Program), OrgID: x.OrgID, Name: "Program", ProductName: "Product",
-		WebsiteURL: "https://shop.example", Currency: "USD", Status: "active", Subdomain: "program", CookieDays: 30,
-		URLParams: []string{"ref"}, HoldingPeriodDays: 30, PayoutTerm: "net_30", PayoutMethods: []string{"paypal"},
+		WebsiteURL: "https://shop.example", Currency: "USD", Status: db.ProgramStatusActive, Subdomain: "program",
+		CookieDays: 30,
+		URLParams:  []string{"ref"}, HoldingPeriodDays: 30, PayoutTerm: db.PayoutTermNet30, PayoutMethods: []string{"paypal"},
 		BlockSelfReferrals: true, BlockedCountries: []string{}, CreatedAt: x.Now, UpdatedAt: x.Now,
 	}
 	for _, c := range change {
 		c(&p)
 	}
-	require.NoError(x, queries.ProgramInsert(x.Context(), x.Pool, db.ProgramInsertParams{
-		ID: p.ID, OrgID: p.OrgID, Name: p.Name, ProductName: p.ProductName, WebsiteURL: p.WebsiteURL,
-		Currency: p.Currency, Status: p.Status, Subdomain: p.Subdomain, CookieDays: p.CookieDays, URLParams: p.URLParams,
-		CommissionOnNetRevenue: p.CommissionOnNetRevenue, HoldingPeriodDays: p.HoldingPeriodDays,
-		MinPayoutMinor: p.MinPayoutMinor, PayoutTerm: p.PayoutTerm, PayoutMethods: p.PayoutMethods,
-		BlockSelfReferrals: p.BlockSelfReferrals, BlockedCountries: p.BlockedCountries,
-		RequireTaxForms: p.RequireTaxForms, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
-	}))
+	require.NoError(x, queries.ProgramInsert(x.Context(), x.Pool, db.ProgramInsertParams(p)))
 	return p
 }
 
@@ -75,7 +69,7 @@ func (x *Tenant) Partner(handle string, change ...func(*db.Partner)) db.Partner 
 	x.Helper()
 	p := db.Partner{
 		ID: ident.New(ident.Partner), OrgID: x.OrgID, ProgramID: x.Program.ID, Email: handle + "@partners.example",
-		Handle: handle, Status: "active", CreatedAt: x.Now, UpdatedAt: x.Now,
+		Handle: handle, Status: db.PartnerStatusActive, CreatedAt: x.Now, UpdatedAt: x.Now,
 	}
 	for _, c := range change {
 		c(&p)
@@ -130,4 +124,22 @@ func Rows[T any](x *Tenant, sql string, args ...any) []T {
 	out, err := pgx.CollectRows(rows, pgx.RowTo[T])
 	require.NoError(x, err)
 	return out
+}
+
+// Flow makes an active flow of the program that pays commissions for a trigger at
+// once: a percentage in basis points of a percent, or a fixed amount.
+func (x *Tenant) Flow(
+	trigger db.FlowTrigger, rateType db.RateType, rate int64, change ...func(*db.FlowInsertParams),
+) string {
+	x.Helper()
+	f := db.FlowInsertParams{
+		ID: ident.New(ident.Flow), OrgID: x.OrgID, ProgramID: x.Program.ID, Name: string(trigger), Trigger: trigger,
+		Action: "generate_commission", RateType: &rateType, RateValue: &rate, ApprovalMode: "immediate",
+		Status: db.FlowStatusActive, Branches: []byte("[]"), CreatedAt: x.Now, UpdatedAt: x.Now,
+	}
+	for _, c := range change {
+		c(&f)
+	}
+	require.NoError(x, queries.FlowInsert(x.Context(), x.Pool, f))
+	return f.ID
 }

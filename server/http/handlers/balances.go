@@ -7,6 +7,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/currency"
 	"rail/server/page"
 	"rail/server/work"
 )
@@ -17,11 +18,11 @@ func (s *Server) ListBalances(ctx context.Context,
 	r api.ListBalancesRequestObject) (api.ListBalancesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
 	if p.Currency != nil {
-		currency, err := currencyOf(*p.Currency)
+		code, err := currency.Parse(*p.Currency)
 		if err != nil {
 			return nil, err
 		}
-		p.Currency = &currency
+		p.Currency = &code
 	}
 	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.BalanceList{
 		PartnerID: p.PartnerID, Currency: p.Currency,

@@ -7,6 +7,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/money/commission"
 	"rail/server/page"
 	"rail/server/work"
 )
@@ -15,7 +16,7 @@ import (
 func (s *Server) ListCommissions(ctx context.Context,
 	r api.ListCommissionsRequestObject) (api.ListCommissionsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
-	sale, err := namedSale(ctx, u, p.ProgramID, p.SaleID, p.ExternalChargeID)
+	sale, err := u.Sale(ctx, p.ProgramID, p.SaleID, p.ExternalChargeID)
 	if err != nil {
 		return nil, err
 	}
@@ -46,14 +47,69 @@ func fillCommissions(ctx context.Context, u *work.Unit, commissions []api.Commis
 // RetrieveCommission returns one commission.
 func (s *Server) RetrieveCommission(ctx context.Context, r api.RetrieveCommissionRequestObject) (api.RetrieveCommissionResponseObject, error) {
 	u := work.From(ctx)
-	commission, err := queries.CommissionGet(ctx, u.DB(), db.CommissionGetParams{ID: r.ID, OrgID: u.OrgID})
+	row, err := queries.CommissionGet(ctx, u.DB(), db.CommissionGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}
-	if err := u.CheckProgram(commission.ProgramID); err != nil {
+	if err := u.CheckProgram(row.ProgramID); err != nil {
 		return nil, err
 	}
-	one := []api.Commission{toCommission(commission)}
+	one := []api.Commission{toCommission(row)}
 	err = fillCommissions(ctx, u, one, r.Params.Expand)
 	return api.RetrieveCommission200JSONResponse(one[0]), err
+}
+
+// ListMaturingCommissions lists the commissions whose mature_at lies in a range
+// of days or moments, both ends included, the oldest first.
+func (s *Server) ListMaturingCommissions(ctx context.Context,
+	r api.ListMaturingCommissionsRequestObject) (api.ListMaturingCommissionsResponseObject, error) {
+	u, p := work.From(ctx), r.Params
+	from, to, err := window(p.From, p.To)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.CommissionMaturingList{
+		FromAt: from, ToAt: to, Status: page.Any(p.Status),
+	})
+	if err != nil {
+		return nil, err
+	}
+	data := mapped(rows.Rows, toCommission)
+	if err := fillCommissions(ctx, u, data, p.Expand); err != nil {
+		return nil, err
+	}
+	return api.ListMaturingCommissions200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
+}
+
+// CreateCommission makes a commission by hand.
+func (s *Server) CreateCommission(
+	ctx context.Context, r api.CreateCommissionRequestObject,
+) (api.CreateCommissionResponseObject, error) {
+	b := r.Body
+	k, err := commission.Grant(ctx, work.From(ctx), commission.Manual{
+		ProgramID: b.ProgramID, PartnerID: b.PartnerID, Reason: b.Reason, SaleID: b.SaleID,
+		ExternalChargeID: b.ExternalChargeID, CustomerID: b.CustomerID, ExternalCustomerID: b.ExternalCustomerID,
+		AmountMinor: b.AmountMinor, Currency: b.Currency,
+	})
+	return api.CreateCommission201JSONResponse(toCommission(k)), err
+}
+
+// ApproveCommission approves a pending commission.
+func (s *Server) ApproveCommission(
+	ctx context.Context, r api.ApproveCommissionRequestObject,
+) (api.ApproveCommissionResponseObject, error) {
+	var reason *string
+	if r.Body != nil {
+		reason = r.Body.Reason
+	}
+	k, err := commission.Approve(ctx, work.From(ctx), r.ID, reason)
+	return api.ApproveCommission200JSONResponse(toCommission(k)), err
+}
+
+// RejectCommission takes an unpaid commission back for good.
+func (s *Server) RejectCommission(
+	ctx context.Context, r api.RejectCommissionRequestObject,
+) (api.RejectCommissionResponseObject, error) {
+	k, err := commission.Reject(ctx, work.From(ctx), r.ID, r.Body.Reason)
+	return api.RejectCommission200JSONResponse(toCommission(k)), err
 }

@@ -2,20 +2,15 @@ package handlers
 
 import (
 	"context"
-	"reflect"
 
 	"github.com/oapi-codegen/nullable"
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/gen/events"
 	"rail/server/count"
-	"rail/server/event"
-	"rail/server/ident"
-	"rail/server/opt"
 	"rail/server/page"
 	"rail/server/postgres/pgtx"
-	"rail/server/problem"
+	"rail/server/program/tracking"
 	"rail/server/work"
 )
 
@@ -73,90 +68,31 @@ func (s *Server) RetrieveCoupon(ctx context.Context, r api.RetrieveCouponRequest
 	return api.RetrieveCoupon200JSONResponse(one[0]), err
 }
 
-// CreateCoupon registers a code of the payment processor; a code that is taken,
-// whatever its case, is refused.
-func (s *Server) CreateCoupon(ctx context.Context, r api.CreateCouponRequestObject) (api.CreateCouponResponseObject, error) {
-	u, b := work.From(ctx), r.Body
-	err := u.Check(ctx, b.ProgramID, work.ProgramRef("program_id", &b.ProgramID), work.PartnerRef("partner_id", b.PartnerID), work.GroupRef("group_id", b.GroupID))
-	if err != nil {
-		return nil, err
-	}
-	coupon := db.Coupon{
-		ID: ident.New(ident.Coupon), OrgID: u.OrgID, ProgramID: b.ProgramID, PartnerID: b.PartnerID, GroupID: b.GroupID, Code: b.Code,
-		ExternalID: b.ExternalID, Active: true, CreatedAt: u.Now, UpdatedAt: u.Now,
-	}
-	inserted, err := queries.CouponInsert(ctx, u.DB(), db.CouponInsertParams(coupon))
-	if err != nil {
-		return nil, err
-	}
-	if inserted == 0 {
-		return nil, couponTaken(ctx, u, b.ProgramID, b.Code)
-	}
-	recordCoupon(u, events.AffiliateCouponCreated, coupon)
-	return api.CreateCoupon201JSONResponse(toCoupon(coupon)), nil
-}
-
-func couponTaken(ctx context.Context, u *work.Unit, programID, code string) error {
-	held, err := queries.CouponByCode(ctx, u.DB(), db.CouponByCodeParams{ProgramID: programID, OrgID: u.OrgID, Code: code})
-	if err != nil {
-		return err
-	}
-	return problem.Taken(problem.CouponCodeTaken, "code", held, "A coupon with this code exists in the program.")
+// CreateCoupon registers a code of the payment processor.
+func (s *Server) CreateCoupon(
+	ctx context.Context, r api.CreateCouponRequestObject,
+) (api.CreateCouponResponseObject, error) {
+	b := r.Body
+	coupon, err := tracking.CreateCoupon(ctx, work.From(ctx), tracking.CouponInput{
+		ProgramID: b.ProgramID, Code: b.Code, PartnerID: b.PartnerID, GroupID: b.GroupID, ExternalID: b.ExternalID,
+	})
+	return api.CreateCoupon201JSONResponse(toCoupon(coupon)), err
 }
 
 // UpdateCoupon changes the promotion id and the partner.
-func (s *Server) UpdateCoupon(ctx context.Context, r api.UpdateCouponRequestObject) (api.UpdateCouponResponseObject, error) {
-	u, b := work.From(ctx), r.Body
-	before, err := lockCoupon(ctx, u, r.ID)
-	if err != nil {
-		return nil, err
-	}
-	coupon := before
-	changeOrClear(&coupon.ExternalID, b.ExternalID)
-	changeOrClear(&coupon.PartnerID, b.PartnerID)
-	if reflect.DeepEqual(coupon, before) {
-		return api.UpdateCoupon200JSONResponse(toCoupon(coupon)), nil
-	}
-	if b.PartnerID.IsSpecified() {
-		if err := u.Check(ctx, coupon.ProgramID, work.PartnerRef("partner_id", coupon.PartnerID)); err != nil {
-			return nil, err
-		}
-	}
-	coupon.UpdatedAt = u.Now
-	err = queries.CouponUpdate(ctx, u.Later(), db.CouponUpdateParams{
-		ExternalID: coupon.ExternalID, PartnerID: coupon.PartnerID, UpdatedAt: coupon.UpdatedAt, ID: coupon.ID, OrgID: coupon.OrgID,
+func (s *Server) UpdateCoupon(
+	ctx context.Context, r api.UpdateCouponRequestObject,
+) (api.UpdateCouponResponseObject, error) {
+	coupon, err := tracking.UpdateCoupon(ctx, work.From(ctx), r.ID, tracking.CouponChanges{
+		ExternalID: r.Body.ExternalID, PartnerID: r.Body.PartnerID,
 	})
-	recordCoupon(u, events.AffiliateCouponUpdated, coupon)
 	return api.UpdateCoupon200JSONResponse(toCoupon(coupon)), err
 }
 
-// DeleteCoupon removes a coupon; customers that it brought keep their partner.
-func (s *Server) DeleteCoupon(ctx context.Context, r api.DeleteCouponRequestObject) (api.DeleteCouponResponseObject, error) {
-	u := work.From(ctx)
-	coupon, err := lockCoupon(ctx, u, r.ID)
-	if err != nil {
-		return nil, err
-	}
-	err = queries.CouponDelete(ctx, u.Later(), db.CouponDeleteParams{ID: coupon.ID, OrgID: coupon.OrgID})
-	u.Record(aboutCoupon(coupon), events.AffiliateCouponDeleted(api.AffiliateCouponDeletedData{CouponID: coupon.ID, PartnerID: coupon.PartnerID}))
-	return api.DeleteCoupon200JSONResponse{ID: coupon.ID, Object: "coupon", Deleted: true}, err
-}
-
-func lockCoupon(ctx context.Context, u *work.Unit, id string) (db.Coupon, error) {
-	coupon, err := queries.CouponLock(ctx, u.DB(), db.CouponLockParams{ID: id, OrgID: u.OrgID})
-	if err != nil {
-		return coupon, err
-	}
-	return coupon, u.CheckProgram(coupon.ProgramID)
-}
-
-// recordCoupon notes one of the events that tell all of a coupon.
-func recordCoupon(u *work.Unit, of func(api.AffiliateCouponData) events.Event, k db.Coupon) {
-	u.Record(aboutCoupon(k), of(api.AffiliateCouponData{
-		CouponID: k.ID, PartnerID: k.PartnerID, Code: k.Code, Active: k.Active,
-	}))
-}
-
-func aboutCoupon(k db.Coupon) event.Subject {
-	return event.Subject{ProgramID: k.ProgramID, PartnerID: opt.Value(k.PartnerID), ID: k.ID}
+// DeleteCoupon removes a coupon.
+func (s *Server) DeleteCoupon(
+	ctx context.Context, r api.DeleteCouponRequestObject,
+) (api.DeleteCouponResponseObject, error) {
+	err := tracking.DeleteCoupon(ctx, work.From(ctx), r.ID)
+	return api.DeleteCoupon200JSONResponse{ID: r.ID, Object: "coupon", Deleted: true}, err
 }

@@ -12,6 +12,7 @@ import (
 	"rail/server/outbound/webhook"
 	"rail/server/postgres/pgtx"
 	"rail/server/program/partner"
+	"rail/server/program/tracking"
 	"rail/server/secret"
 	"rail/server/work"
 )
@@ -119,7 +120,7 @@ func (p *provoker) switchCoupon() {
 	active := func(on bool) {
 		p.t.Helper()
 		processor(p.t, s, func(ctx context.Context, _ *handlers.Server, u *work.Unit) error {
-			return handlers.SetCouponActive(ctx, u, coupon, on)
+			return tracking.SetCouponActive(ctx, u, coupon, on)
 		})
 	}
 	p.step("coupon", "affiliate_coupon.created")

@@ -3,11 +3,12 @@ package handlers
 import (
 	"encoding/json"
 	"net/url"
-	"strings"
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/money/commission"
 	"rail/server/program/flow"
+	"rail/server/program/tracking"
 )
 
 // The mappers from rows to the generated types are total: a row that the
@@ -72,7 +73,7 @@ func toPartner(p db.Partner) api.Partner {
 func (s *Server) toLink(l db.Link) api.Link {
 	out := api.Link{
 		ID: l.ID, Object: "link", PartnerID: l.PartnerID, Param: l.Param, Value: l.Value, DestinationURL: l.DestinationURL,
-		URL: trackingURL(l.DestinationURL, l.Param, l.Value), ShortSlug: l.ShortSlug, Label: l.Label,
+		URL: tracking.URL(l.DestinationURL, l.Param, l.Value), ShortSlug: l.ShortSlug, Label: l.Label,
 		RateOverride: l.RateOverride, CreatedAt: l.CreatedAt, UpdatedAt: l.UpdatedAt,
 	}
 	if l.ShortSlug != nil {
@@ -80,27 +81,6 @@ func (s *Server) toLink(l db.Link) api.Link {
 		if u, err := url.Parse(s.ShortURL); err == nil {
 			out.ShortDomain = new(u.Host)
 		}
-	}
-	return out
-}
-
-// trackingURL is the destination with the tracking parameter applied: a
-// parameter of that name is replaced, the rest of the query and the fragment
-// stay as they are (decisions, 75).
-func trackingURL(destination, param, value string) string {
-	base, fragment, hasFragment := strings.Cut(destination, "#")
-	path, query, _ := strings.Cut(base, "?")
-	kept := []string{}
-	for pair := range strings.SplitSeq(query, "&") {
-		name, _, _ := strings.Cut(pair, "=")
-		if plain, err := url.QueryUnescape(name); pair != "" && (err != nil || plain != param) {
-			kept = append(kept, pair)
-		}
-	}
-	kept = append(kept, url.QueryEscape(param)+"="+url.QueryEscape(value))
-	out := path + "?" + strings.Join(kept, "&")
-	if hasFragment {
-		out += "#" + fragment
 	}
 	return out
 }
@@ -158,15 +138,7 @@ func toSale(k db.Sale) api.Sale {
 	}
 }
 
-func toCommission(k db.Commission) api.Commission {
-	return api.Commission{
-		ID: k.ID, Object: "commission", ProgramID: k.ProgramID, PartnerID: k.PartnerID, SaleID: k.SaleID, CustomerID: k.CustomerID,
-		FlowID: k.FlowID, FlowBranchID: k.FlowBranchID, Kind: api.CommissionKind(k.Kind), AmountMinor: k.AmountMinor,
-		RevenueMinor: k.RevenueMinor, Currency: k.Currency, Status: api.CommissionStatus(k.Status), MatureAt: k.MatureAt,
-		ApprovedAt: k.ApprovedAt, VoidedAt: k.VoidedAt, VoidReason: k.VoidReason, PayoutID: k.PayoutID, Metadata: k.Metadata,
-		CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
-	}
-}
+func toCommission(k db.Commission) api.Commission { return commission.Shown(k) }
 
 func toFlow(f db.Flow) (api.Flow, error) {
 	out := api.Flow{

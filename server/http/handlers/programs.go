@@ -11,6 +11,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/currency"
 	"rail/server/ident"
 	"rail/server/money/tax"
 	"rail/server/opt"
@@ -90,13 +91,13 @@ func (s *Server) CreateProgram(ctx context.Context, r api.CreateProgramRequestOb
 
 // newProgram fills in what the body leaves out (decisions, 35 and 180).
 func newProgram(u *work.Unit, b *api.ProgramCreate) (db.Program, error) {
-	currency, err := currencyOf(b.Currency)
+	code, err := currency.Parse(b.Currency)
 	if err != nil {
 		return db.Program{}, err
 	}
 	p := db.Program{
 		ID: ident.New(ident.Program), OrgID: u.OrgID, Name: b.Name, ProductName: b.Name, WebsiteURL: b.WebsiteURL,
-		Currency: currency, Status: db.ProgramStatusActive, TermsURL: b.TermsURL, CookieDays: 30, URLParams: []string{"ref"},
+		Currency: code, Status: db.ProgramStatusActive, TermsURL: b.TermsURL, CookieDays: 30, URLParams: []string{"ref"},
 		HoldingPeriodDays: 30, PayoutTerm: db.PayoutTermNet30, PayoutMethods: distinct(texts(b.PayoutMethods)), BlockSelfReferrals: true,
 		BlockedCountries: countries(b.BlockedCountries), Processor: new("api"), CreatedAt: u.Now, UpdatedAt: u.Now,
 	}

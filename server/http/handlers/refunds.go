@@ -8,8 +8,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/auditlog"
-	"rail/server/money/commission"
+	"rail/server/money/sale"
 	"rail/server/opt"
 	"rail/server/page"
 	"rail/server/work"
@@ -18,19 +17,15 @@ import (
 // RefundSale refunds a sale as a whole or, with amount_minor, in part. A second
 // whole refund answers the first one's time and did nothing (decisions, 97).
 func (s *Server) RefundSale(ctx context.Context, r api.RefundSaleRequestObject) (api.RefundSaleResponseObject, error) {
-	u := work.From(ctx)
 	body := api.SaleRefund{}
 	if r.Body != nil {
 		body = *r.Body
 	}
-	done, err := commission.GiveBack(ctx, u, commission.Refund{
+	done, err := sale.Refund(ctx, work.From(ctx), sale.RefundInput{
 		SaleID: r.ID, ExternalID: body.ExternalRefundID, AmountMinor: body.AmountMinor, At: body.RefundedAt,
 		Reason: body.Reason,
 	})
 	if err != nil {
-		return nil, err
-	}
-	if err := auditRefund(ctx, u, done); err != nil {
 		return nil, err
 	}
 	f, err := toRefunded(done)
@@ -47,14 +42,11 @@ func (s *Server) RefundSale(ctx context.Context, r api.RefundSaleRequestObject) 
 // 202 where it waits for its sale, 200 where it was recorded before.
 func (s *Server) CreateRefund(ctx context.Context, r api.CreateRefundRequestObject) (api.CreateRefundResponseObject,
 	error) {
-	u, b := work.From(ctx), r.Body
-	done, err := commission.GiveBackCharge(ctx, u, b.ProgramID, b.ExternalChargeID, commission.Refund{
+	b := r.Body
+	done, err := sale.RefundCharge(ctx, work.From(ctx), b.ProgramID, b.ExternalChargeID, sale.RefundInput{
 		ExternalID: &b.ExternalRefundID, AmountMinor: b.AmountMinor, At: b.RefundedAt, Reason: b.Reason,
 	})
 	if err != nil {
-		return nil, err
-	}
-	if err := auditRefund(ctx, u, done); err != nil {
 		return nil, err
 	}
 	refund, err := toRefunded(done)
@@ -67,20 +59,6 @@ func (s *Server) CreateRefund(ctx context.Context, r api.CreateRefundRequestObje
 		return api.CreateRefund202JSONResponse(refund), nil
 	}
 	return api.CreateRefund201JSONResponse(refund), nil
-}
-
-// auditRefund writes what a refund did into the audit log.
-func auditRefund(ctx context.Context, u *work.Unit, done commission.Refunded) error {
-	if done.Repeated || done.Status != db.RefundStatusApplied {
-		return nil
-	}
-	return auditlog.Record(ctx, u, auditlog.Entry{
-		ProgramID: done.ProgramID, Action: "sale.refunded", TargetID: *done.SaleID, Reason: done.Reason,
-		After: map[string]any{
-			"refund_id": done.ID, "amount_minor": done.AmountMinor, "voided_commissions": done.VoidedCommissions,
-			"clawback_minor": done.ClawbackMinor, "refunded_at": done.RefundedAt,
-		},
-	})
 }
 
 // ListRefunds lists the refunds of a program, newest first.
@@ -130,7 +108,7 @@ func (s *Server) RetrieveRefund(ctx context.Context,
 }
 
 // toRefunded is a refund as the call that asked for it is answered.
-func toRefunded(done commission.Refunded) (api.Refund, error) {
+func toRefunded(done sale.Refunded) (api.Refund, error) {
 	refund, err := toRefund(done.Refund)
 	if len(done.Differs) > 0 {
 		refund.Warnings = append(refund.Warnings, api.RefundWarning{Code: api.RefundWarningCodeDiffersFromRecorded,

@@ -9,6 +9,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/currency"
 	"rail/server/money/report"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
@@ -73,7 +74,7 @@ func reportQuery(ctx context.Context, u *work.Unit, p api.RetrieveReportParams) 
 	}
 	q.Currency, q.ProgramCurrency = prog.Currency, prog.Currency
 	if p.Currency != nil {
-		if q.Currency, err = currencyOf(*p.Currency); err != nil {
+		if q.Currency, err = currency.Parse(*p.Currency); err != nil {
 			return q, err
 		}
 	}

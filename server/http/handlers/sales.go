@@ -4,49 +4,113 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
-	"time"
+
+	"github.com/oapi-codegen/nullable"
 
 	"rail/gen/api"
+	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/currency"
-	"rail/server/metadata"
-	"rail/server/money/commission"
+	"rail/server/money/sale"
+	"rail/server/page"
 	"rail/server/problem"
+	"rail/server/program/customer"
+	"rail/server/program/tracking"
 	"rail/server/work"
 )
 
-// ahead is how far in the future a sale may have occurred: clocks differ
-// (decisions, 90).
-const ahead = 5 * time.Minute
+// ListSales lists the sales of a program, newest first by when they were
+// recorded, whenever they occurred.
+func (s *Server) ListSales(ctx context.Context, r api.ListSalesRequestObject) (api.ListSalesResponseObject, error) {
+	u, p := work.From(ctx), r.Params
+	after, err := dateFilter("occurred_after", p.OccurredAfter)
+	if err != nil {
+		return nil, err
+	}
+	before, err := dateFilter("occurred_before", p.OccurredBefore)
+	if err != nil {
+		return nil, err
+	}
+	var refunded *bool
+	if p.Refunded != nil {
+		refunded = new(*p.Refunded == api.SaleRefundedFilterTrue)
+	}
+	customer, err := u.Customer(ctx, p.ProgramID, p.CustomerID, p.ExternalCustomerID)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.SaleList{
+		PartnerID: p.PartnerID, CustomerID: customer, ExternalChargeID: p.ExternalChargeID,
+		OccurredAfter: after, OccurredBefore: before, Refunded: refunded,
+	})
+	if err != nil {
+		return nil, err
+	}
+	data := mapped(rows.Rows, toSale)
+	if err := fillSales(ctx, u, data, p.Expand); err != nil {
+		return nil, err
+	}
+	return api.ListSales200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
+}
+
+// dateFilter reads a filter that takes an ISO date, which is its midnight in
+// UTC, or a date-time (decisions, 29).
+func dateFilter(param string, given *string) (*clock.Time, error) {
+	if given == nil {
+		return nil, nil
+	}
+	t, _, err := clock.ParseDate(*given)
+	if err != nil {
+		return nil, problem.Invalid(param, "%s %s.", param, err)
+	}
+	return &t, nil
+}
+
+func fillSales(ctx context.Context, u *work.Unit, sales []api.Sale, expand []api.SaleExpand) error {
+	return together(ctx, u,
+		embedPartner(ctx, u, wants(expand, api.SaleExpandPartner), sales, func(k *api.Sale) (*string, *nullable.Nullable[api.Partner]) { return k.PartnerID, &k.Partner }),
+		embedCustomer(ctx, u, wants(expand, api.SaleExpandCustomer), sales, func(k *api.Sale) (*string, *nullable.Nullable[api.Customer]) { return &k.CustomerID, &k.Customer }))
+}
+
+// RetrieveSale returns one sale.
+func (s *Server) RetrieveSale(ctx context.Context, r api.RetrieveSaleRequestObject) (api.RetrieveSaleResponseObject, error) {
+	u := work.From(ctx)
+	row, err := queries.SaleGet(ctx, u.DB(), db.SaleGetParams{ID: r.ID, OrgID: u.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	if err := u.CheckProgram(row.ProgramID); err != nil {
+		return nil, err
+	}
+	one := []api.Sale{toSale(row)}
+	err = fillSales(ctx, u, one, r.Params.Expand)
+	return api.RetrieveSale200JSONResponse(one[0]), err
+}
 
 // CreateSale records a payment: 201 for a new sale, 200 with the stored one for
-// a charge that is known, so that a caller who is not sure may send it again.
+// a charge that is known.
 func (s *Server) CreateSale(ctx context.Context, r api.CreateSaleRequestObject) (api.CreateSaleResponseObject, error) {
-	u := work.From(ctx)
-	payment, err := toPayment(r.Body, u.Now)
+	b := r.Body
+	out, err := s.Sales.Record(ctx, work.From(ctx), sale.Payment{
+		ProgramID: b.ProgramID, ExternalChargeID: b.ExternalChargeID, Processor: "api", AmountMinor: b.AmountMinor,
+		TaxMinor: b.TaxMinor, Currency: b.Currency, BillingType: (*string)(b.BillingType),
+		Interval: (*string)(b.Interval), ProductID: b.ProductID, ProductName: b.ProductName, OccurredAt: b.OccurredAt,
+		Metadata: b.Metadata,
+		Payer: customer.Payer{
+			CustomerID: b.CustomerID, ExternalCustomerID: b.ExternalCustomerID,
+			Route: tracking.Route{PartnerID: b.PartnerID, ClickID: b.ClickID, CouponCode: b.CouponCode},
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
-	if payment.CustomerID, err = s.payer(ctx, u, r.Body); err != nil {
-		return nil, err
-	}
-	out, err := commission.Record(ctx, u, payment)
-	if err != nil {
-		return nil, err
-	}
-	for _, refund := range out.Refunds {
-		if err := auditRefund(ctx, u, refund); err != nil {
-			return nil, err
-		}
-	}
-	sale, err := toRecordedSale(out)
+	recorded, err := toRecordedSale(out)
 	if err != nil {
 		return nil, err
 	}
 	if out.Repeated {
-		return api.CreateSale200JSONResponse(sale), nil
+		return api.CreateSale200JSONResponse(recorded), nil
 	}
-	return api.CreateSale201JSONResponse(sale), nil
+	return api.CreateSale201JSONResponse(recorded), nil
 }
 
 // differs says what a repeat told otherwise than the first time.
@@ -55,7 +119,7 @@ func differs(what string, members []string) string {
 }
 
 // toRecordedSale is a sale with what followed from it.
-func toRecordedSale(out commission.Outcome) (api.RecordedSale, error) {
+func toRecordedSale(out sale.Outcome) (api.RecordedSale, error) {
 	s := toSale(out.Sale)
 	recorded := api.RecordedSale{
 		ID: s.ID, Object: s.Object, ProgramID: s.ProgramID, CustomerID: s.CustomerID, PartnerID: s.PartnerID,
@@ -63,64 +127,16 @@ func toRecordedSale(out commission.Outcome) (api.RecordedSale, error) {
 		AmountMinor: s.AmountMinor, ChargedMinor: s.ChargedMinor, RefundedMinor: s.RefundedMinor, TaxMinor: s.TaxMinor,
 		Currency: s.Currency, BillingType: s.BillingType, Interval: s.Interval, ProductID: s.ProductID, ProductName: s.ProductName,
 		IsFirstSale: s.IsFirstSale, OccurredAt: s.OccurredAt, RefundedAt: s.RefundedAt, Metadata: s.Metadata,
-		ActivityOutcome: api.SaleActivityOutcome(out.Sale.ActivityOutcome), Warnings: []api.SaleWarning{}, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
+		ActivityOutcome: api.SaleActivityOutcome(out.Sale.ActivityOutcome), Warnings: []api.SaleWarning{},
+		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
 	}
 	if err := json.Unmarshal(out.Sale.Warnings, &recorded.Warnings); err != nil {
 		return recorded, err
 	}
 	if len(out.Differs) > 0 {
-		recorded.Warnings = append(recorded.Warnings, api.SaleWarning{Code: api.SaleWarningCodeDiffersFromRecorded, Message: differs("charge", out.Differs)})
+		recorded.Warnings = append(recorded.Warnings, api.SaleWarning{
+			Code: api.SaleWarningCodeDiffersFromRecorded, Message: differs("charge", out.Differs),
+		})
 	}
 	return recorded, nil
-}
-
-// toPayment judges what the document cannot say of a body.
-func toPayment(b *api.SaleCreate, now clock.Time) (commission.Payment, error) {
-	currency, err := currencyOf(b.Currency)
-	if err != nil {
-		return commission.Payment{}, err
-	}
-	if b.TaxMinor != nil && *b.TaxMinor > b.AmountMinor {
-		return commission.Payment{}, problem.Invalid("tax_minor", "tax_minor must be at most amount_minor.")
-	}
-	occurred := now
-	if b.OccurredAt != nil {
-		occurred = *b.OccurredAt
-	}
-	if occurred.After(now.Add(ahead)) {
-		return commission.Payment{}, problem.Invalid("occurred_at", "occurred_at lies in the future.")
-	}
-	billing, err := billingOf(b)
-	if err != nil {
-		return commission.Payment{}, err
-	}
-	if err := metadata.Check(b.Metadata, "metadata"); err != nil {
-		return commission.Payment{}, err
-	}
-	return commission.Payment{
-		ProgramID: b.ProgramID, ExternalChargeID: b.ExternalChargeID, Processor: "api", AmountMinor: b.AmountMinor,
-		TaxMinor: b.TaxMinor, Currency: currency, BillingType: string(billing), Interval: (*string)(b.Interval), ProductID: b.ProductID,
-		ProductName: b.ProductName, OccurredAt: occurred, Dated: b.OccurredAt != nil, Metadata: metadata.Stored(b.Metadata),
-	}, nil
-}
-
-func currencyOf(given string) (string, error) {
-	code, ok := currency.Normal(given)
-	if !ok {
-		return "", problem.Invalid("currency", "currency must be an ISO 4217 code such as USD.")
-	}
-	return code, nil
-}
-
-// billingOf derives the billing type: an interval makes a subscription.
-func billingOf(b *api.SaleCreate) (api.BillingType, error) {
-	switch {
-	case b.BillingType == nil && b.Interval != nil:
-		return api.BillingTypeSubscription, nil
-	case b.BillingType == nil:
-		return api.BillingTypeOneTime, nil
-	case *b.BillingType == api.BillingTypeOneTime && b.Interval != nil:
-		return "", problem.Invalid("interval", "interval needs billing_type subscription.")
-	}
-	return *b.BillingType, nil
 }

@@ -9,9 +9,12 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/auth"
+	"rail/server/money/sale"
 	"rail/server/outbound/mail"
 	"rail/server/outbound/webhook"
+	"rail/server/program/customer"
 	"rail/server/program/partner"
+	"rail/server/program/tracking"
 	"rail/server/secret"
 )
 
@@ -25,6 +28,11 @@ type Options struct {
 	HoldOnHighRisk bool
 	// Partners has the rules of who takes part in a program.
 	Partners *partner.Service
+	// Tracking records the visits that partners bring.
+	Tracking tracking.Service
+	// Customers signs up who was referred; Sales records what they pay.
+	Customers customer.Service
+	Sales     sale.Service
 	// Mail takes the mails that changes cause; nil for none.
 	Mail     *mail.Outbox
 	Webhooks *webhook.Endpoints

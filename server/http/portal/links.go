@@ -7,8 +7,8 @@ import (
 
 	gen "rail/gen/api"
 	"rail/gen/db"
-	"rail/server/http/handlers"
 	"rail/server/opt"
+	"rail/server/program/tracking"
 	"rail/server/work"
 )
 
@@ -74,7 +74,7 @@ func (v *visit) ownLink() (string, error) {
 	if len(v.program.URLParams) > 0 {
 		param = v.program.URLParams[0]
 	}
-	return handlers.TrackingURL(page, param, v.partner.Handle), nil
+	return tracking.URL(page, param, v.partner.Handle), nil
 }
 
 func toClick(k gen.Click) click {

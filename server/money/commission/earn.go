@@ -1,7 +1,7 @@
-// Package commission turns what happened (a payment, a sign-up) into money: it reads
-// what the rules ask for, lets package rules decide, and writes the sale, the
-// commission, the ledger and the events in the transaction of the call. The
-// API and processor integrations share it.
+// Package commission makes what partners earn, and takes it back: the commission
+// that flows decide, for a sale or a sign-up, one made by hand, its approval and
+// rejection, and what voids, shrinks or claws it back. Each writes the row, the
+// ledger and the events in the transaction of its unit of work.
 package commission
 
 import (
@@ -20,45 +20,46 @@ import (
 
 var queries = db.New()
 
-// earned is a commission that rules made.
-type earned struct {
-	programID, partnerID, customerID string
-	saleID                           *string
-	choice                           rules.Choice
-	rate                             rules.Rate // the rate that counted, a link's override included
-	amount                           int64
-	base                             *int64 // what a percentage was taken of
-	currency                         string
-	matureAt                         clock.Time
-	enrols                           bool // a first commission starts a sequence
+// Earned is a commission that rules made.
+type Earned struct {
+	ProgramID, PartnerID, CustomerID string
+	SaleID                           *string
+	Choice                           rules.Choice
+	Rate                             rules.Rate // the rate that counted, a link's override included
+	Amount                           int64
+	Base                             *int64 // what a percentage was taken of
+	Currency                         string
+	MatureAt                         clock.Time
+	Enrols                           bool // a first commission starts a sequence
 }
 
-// write puts the commission, its ledger entry and its events behind the writes
-// of the call.
-func (e earned) write(ctx context.Context, u *work.Unit) error {
-	status := rules.InitialStatus(e.choice.ApprovalMode, e.matureAt, u.Now)
+// Write puts the commission, its ledger entry and its events behind the writes
+// of the unit.
+func (e Earned) Write(ctx context.Context, u *work.Unit) error {
+	status := rules.InitialStatus(e.Choice.ApprovalMode, e.MatureAt, u.Now)
 	k := db.Commission{
-		ID: ident.New(ident.Commission), OrgID: u.OrgID, ProgramID: e.programID, PartnerID: e.partnerID, SaleID: e.saleID,
-		CustomerID: &e.customerID, FlowID: &e.choice.FlowID, FlowBranchID: e.choice.BranchID, Kind: db.CommissionKindReferral, AmountMinor: e.amount,
-		RevenueMinor: e.base, RateType: &e.rate.RateType, RateValue: &e.rate.RateValue, Currency: e.currency,
-		Status: status, MatureAt: &e.matureAt, CreatedAt: u.Now, UpdatedAt: u.Now,
+		ID: ident.New(ident.Commission), OrgID: u.OrgID, ProgramID: e.ProgramID, PartnerID: e.PartnerID, SaleID: e.SaleID,
+		CustomerID: &e.CustomerID, FlowID: &e.Choice.FlowID, FlowBranchID: e.Choice.BranchID,
+		Kind: db.CommissionKindReferral, AmountMinor: e.Amount, RevenueMinor: e.Base,
+		RateType: &e.Rate.RateType, RateValue: &e.Rate.RateValue, Currency: e.Currency, Status: status,
+		MatureAt: &e.MatureAt, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
-	if e.choice.ApprovalMode == rules.ApproveAfterDays && e.choice.ApprovalDelayDays != nil {
-		at := rules.ApprovesAt(u.Now, *e.choice.ApprovalDelayDays)
+	if e.Choice.ApprovalMode == rules.ApproveAfterDays && e.Choice.ApprovalDelayDays != nil {
+		at := rules.ApprovesAt(u.Now, *e.Choice.ApprovalDelayDays)
 		k.ApproveAt = &at
 	}
 	if status != db.CommissionStatusPending {
 		k.ApprovedAt = &u.Now
 	}
-	if err := add(ctx, u, k); err != nil || !e.enrols {
+	if err := add(ctx, u, k); err != nil || !e.Enrols {
 		return err
 	}
 	return sequence.Earned(ctx, u.Later(), k)
 }
 
-// tell records commission.created, and commission.updated where the catalogue's
+// recordCreated records commission.created, and commission.updated where the catalogue's
 // two states cannot tell the true one (decisions, 103).
-func tell(u *work.Unit, k db.Commission) {
+func recordCreated(u *work.Unit, k db.Commission) {
 	subject := event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}
 	told := rules.CreatedEventStatus(k.Status)
 	u.Record(subject, events.CommissionCreated(api.CommissionCreatedData{
@@ -73,9 +74,9 @@ func tell(u *work.Unit, k db.Commission) {
 	}
 }
 
-// switchGroup moves the partner where a switch_group flow says so; it takes
+// SwitchGroup moves the partner where a switch_group flow says so; it takes
 // effect from the next event on (decisions, 131).
-func switchGroup(
+func SwitchGroup(
 	ctx context.Context, u *work.Unit, programID string, status db.PartnerStatus, flows []rules.Flow, f *rules.Facts,
 ) error {
 	to, fires := rules.SwitchTarget(flows, f)

@@ -28,11 +28,13 @@ type version struct {
 
 func versionOf(r db.FlowsAskedRow) version { return version{string(r.BranchesDigest), r.Trigger} }
 
-// load returns the flows of rows that can decide. Branches that this server has
+// LoadFlows returns the flows of rows that can decide. Branches that this server has
 // not parsed yet cost another trip, for which every flow is read anew: what
 // counts is what one statement of the transaction has seen. Flows are parsed
 // for as long as the request has time.
-func load(ctx context.Context, u *work.Unit, asked db.FlowsAskedParams, rows []db.FlowsAskedRow, f *rules.Facts) ([]rules.Flow, error) {
+func LoadFlows(
+	ctx context.Context, u *work.Unit, asked db.FlowsAskedParams, rows []db.FlowsAskedRow, f *rules.Facts,
+) ([]rules.Flow, error) {
 	held := map[version][]rules.Branch{} // what is kept for all may be given up before it is used
 	for {
 		rows, asked.Wanted = deciding(rows, f), nil

@@ -20,8 +20,9 @@ func drawFlows(t *rapid.T) []db.FlowsAskedRow {
 	rows := make([]db.FlowsAskedRow, rapid.IntRange(0, 6).Draw(t, "flows"))
 	for i := range rows {
 		r := db.FlowsAskedRow{
-			ID: fmt.Sprint("flw_", i), Trigger: rules.NewPayment, Action: rules.GenerateCommission, ApprovalMode: rules.ApproveImmediately,
-			Priority: int64(i), CreatedAt: clock.Time{}, RateType: new(rules.RatePercent), RateValue: new(int64(i)),
+			ID: fmt.Sprint("flw_", i), Trigger: rules.NewPayment, Action: rules.GenerateCommission,
+			ApprovalMode: rules.ApproveImmediately,
+			Priority:     int64(i), CreatedAt: clock.Time{}, RateType: new(rules.RatePercent), RateValue: new(int64(i)),
 		}
 		if rapid.Bool().Draw(t, "switches") {
 			r.Action, r.RateType, r.RateValue, r.TargetGroupID = rules.SwitchGroup, nil, nil, groupOf(i)

@@ -3,7 +3,10 @@ package commission
 import (
 	"context"
 
+	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/auditlog"
+	"rail/server/currency"
 	"rail/server/ident"
 	"rail/server/money/ledger"
 	"rail/server/money/report"
@@ -13,38 +16,88 @@ import (
 	"rail/server/work"
 )
 
-// Manual is a commission made by hand: a reward, or, with a negative amount in
-// minor units, a clawback (decisions, 106). Its references were judged.
+// Manual is a commission to make by hand: a reward, or, with a negative amount in
+// minor units, a clawback (decisions, 106). Currency is nil for the program's.
 type Manual struct {
-	ProgramID, PartnerID string
-	SaleID, CustomerID   *string
-	AmountMinor          int64
-	Currency             string
-	HoldingPeriodDays    int64
+	ProgramID, PartnerID, Reason   string
+	SaleID, ExternalChargeID       *string
+	CustomerID, ExternalCustomerID *string
+	AmountMinor                    int64
+	Currency                       *string
 }
 
-// Grant writes the commission. A reward is approved and waits for the holding
-// period; a clawback is due at once. One for a sale is refunded with it, so that
-// a refunded sale takes none.
+// Grant writes the commission, its reason into the audit log (decisions, 108). A
+// reward is approved and waits for the holding period; a clawback is due at once.
+// One for a sale is refunded with it, so that a refunded sale takes none.
 func Grant(ctx context.Context, u *work.Unit, m Manual) (db.Commission, error) {
+	if m.AmountMinor == 0 {
+		return db.Commission{}, problem.Invalid("amount_minor", "amount_minor must not be 0.")
+	}
+	p, err := u.Program(ctx, m.ProgramID)
+	if err != nil {
+		return db.Commission{}, err
+	}
+	code := p.Currency
+	if m.Currency != nil {
+		if code, err = currency.Parse(*m.Currency); err != nil {
+			return db.Commission{}, err
+		}
+	}
+	if err := m.resolve(ctx, u); err != nil {
+		return db.Commission{}, err
+	}
+	k, err := m.write(ctx, u, p, code)
+	if err != nil {
+		return k, err
+	}
+	return k, auditlog.Record(ctx, u, auditlog.Entry{
+		ProgramID: p.ID, Action: "commission.created", TargetID: k.ID, Reason: &m.Reason, After: Shown(k),
+	})
+}
+
+// resolve finds what external ids name, and checks all references.
+func (m *Manual) resolve(ctx context.Context, u *work.Unit) (err error) {
+	if m.CustomerID, err = u.Customer(ctx, m.ProgramID, m.CustomerID, m.ExternalCustomerID); err != nil {
+		return err
+	}
+	if m.SaleID, err = u.Sale(ctx, m.ProgramID, m.SaleID, m.ExternalChargeID); err != nil {
+		return err
+	}
+	return u.Check(ctx, m.ProgramID, work.PartnerRef("partner_id", &m.PartnerID),
+		work.CustomerRef("customer_id", m.CustomerID), work.SaleRef("sale_id", m.SaleID))
+}
+
+func (m Manual) write(ctx context.Context, u *work.Unit, p db.Program, currency string) (db.Commission, error) {
 	refunded, err := m.refundedBefore(ctx, u)
 	if err != nil {
 		return db.Commission{}, err
 	}
-	kind, matureAt := db.CommissionKindReward, rules.MatureAt(u.Now, m.HoldingPeriodDays)
+	kind, matureAt := db.CommissionKindReward, rules.MatureAt(u.Now, p.HoldingPeriodDays)
 	if m.AmountMinor < 0 {
 		kind, matureAt = db.CommissionKindClawback, u.Now
 	}
 	k := db.Commission{
 		ID: ident.New(ident.Commission), OrgID: u.OrgID, ProgramID: m.ProgramID, PartnerID: m.PartnerID, SaleID: m.SaleID,
-		CustomerID: m.CustomerID, Kind: kind, AmountMinor: m.AmountMinor, Currency: m.Currency,
-		Status: rules.InitialStatus(rules.ApproveImmediately, matureAt, u.Now), MatureAt: &matureAt, ApprovedAt: &u.Now,
-		RefundedBeforeMinor: refunded, CreatedAt: u.Now, UpdatedAt: u.Now,
+		CustomerID: m.CustomerID, Kind: kind, AmountMinor: m.AmountMinor, Currency: currency,
+		Status:   rules.InitialStatus(rules.ApproveImmediately, matureAt, u.Now),
+		MatureAt: &matureAt, ApprovedAt: &u.Now, RefundedBeforeMinor: refunded, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if err := add(ctx, u, k); err != nil || kind != db.CommissionKindReward {
 		return k, err
 	}
 	return k, sequence.Earned(ctx, u.Later(), k)
+}
+
+// Shown returns a commission as the API and the audit log show it.
+func Shown(k db.Commission) api.Commission {
+	return api.Commission{
+		ID: k.ID, Object: "commission", ProgramID: k.ProgramID, PartnerID: k.PartnerID, SaleID: k.SaleID,
+		CustomerID: k.CustomerID, FlowID: k.FlowID, FlowBranchID: k.FlowBranchID, Kind: api.CommissionKind(k.Kind),
+		AmountMinor:  k.AmountMinor,
+		RevenueMinor: k.RevenueMinor, Currency: k.Currency, Status: api.CommissionStatus(k.Status), MatureAt: k.MatureAt,
+		ApprovedAt: k.ApprovedAt, VoidedAt: k.VoidedAt, VoidReason: k.VoidReason, PayoutID: k.PayoutID, Metadata: k.Metadata,
+		CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
+	}
 }
 
 // refundedBefore is what was given back of the sale until now.
@@ -54,7 +107,8 @@ func (m Manual) refundedBefore(ctx context.Context, u *work.Unit) (int64, error)
 	}
 	sale, err := queries.SaleShare(ctx, u.DB(), db.SaleShareParams{ID: *m.SaleID, OrgID: u.OrgID})
 	if err == nil && sale.RefundedAt != nil {
-		return 0, problem.On("sale_id", problem.SaleRefunded, "The sale was refunded at %s; a commission cannot be made for it.", sale.RefundedAt)
+		return 0, problem.On("sale_id", problem.SaleRefunded,
+			"The sale was refunded at %s; a commission cannot be made for it.", sale.RefundedAt)
 	}
 	return sale.RefundedMinor, err
 }
@@ -66,7 +120,7 @@ func add(ctx context.Context, u *work.Unit, k db.Commission) error {
 	if err != nil {
 		return err
 	}
-	tell(u, k)
+	recordCreated(u, k)
 	if k.Kind == db.CommissionKindReward && k.SaleID != nil {
 		if err := report.TouchCommission(ctx, u, k); err != nil {
 			return err

@@ -26,15 +26,16 @@ func SignupFlows(u *work.Unit, partnerID string) db.FlowsAskedParams {
 	return db.FlowsAskedParams{PartnerID: &partnerID, OrgID: u.OrgID, Trigger: rules.NewSignup}
 }
 
-// Welcome asks the flows that answer a sign-up: stored is what SignupFlows has
+// ForSignup asks the flows that answer a sign-up: stored is what SignupFlows has
 // read. A round trip reads the counters and tags that their conditions ask for,
 // another flows that this server meets for the first time.
-func Welcome(ctx context.Context, u *work.Unit, s Signup, stored []db.FlowsAskedRow) error {
-	if len(stored) == 0 || s.Customer.PartnerID == nil || s.PartnerStatus != db.PartnerStatusActive || s.Customer.Status == db.CustomerStatusSuspended {
+func ForSignup(ctx context.Context, u *work.Unit, s Signup, stored []db.FlowsAskedRow) error {
+	if len(stored) == 0 || s.Customer.PartnerID == nil || s.PartnerStatus != db.PartnerStatusActive ||
+		s.Customer.Status == db.CustomerStatusSuspended {
 		return nil
 	}
 	facts := s.facts()
-	flows, err := load(ctx, u, SignupFlows(u, facts.Partner.ID), stored, &facts)
+	flows, err := LoadFlows(ctx, u, SignupFlows(u, facts.Partner.ID), stored, &facts)
 	if err != nil {
 		return err
 	}
@@ -46,7 +47,7 @@ func Welcome(ctx context.Context, u *work.Unit, s Signup, stored []db.FlowsAsked
 			return err
 		}
 	}
-	return switchGroup(ctx, u, s.Customer.ProgramID, s.PartnerStatus, flows, &facts)
+	return SwitchGroup(ctx, u, s.Customer.ProgramID, s.PartnerStatus, flows, &facts)
 }
 
 func (s Signup) facts() rules.Facts {
@@ -104,9 +105,10 @@ func (s Signup) pay(ctx context.Context, u *work.Unit, choice rules.Choice) erro
 	if reason != "" {
 		return nil
 	}
-	e := earned{
-		programID: s.Customer.ProgramID, partnerID: *s.Customer.PartnerID, customerID: s.Customer.ID, choice: choice,
-		rate: effective(choice, nil), amount: amount, currency: currency, matureAt: rules.MatureAt(u.Now, s.HoldingPeriodDays), enrols: true,
+	e := Earned{
+		ProgramID: s.Customer.ProgramID, PartnerID: *s.Customer.PartnerID, CustomerID: s.Customer.ID, Choice: choice,
+		Rate: rules.Rate{RateType: choice.RateType, RateValue: choice.RateValue}, Amount: amount, Currency: currency,
+		MatureAt: rules.MatureAt(u.Now, s.HoldingPeriodDays), Enrols: true,
 	}
-	return e.write(ctx, u)
+	return e.Write(ctx, u)
 }

@@ -10,17 +10,20 @@ import (
 	"rail/server/event"
 	"rail/server/ident"
 	"rail/server/money/ledger"
+	"rail/server/money/payout"
 	"rail/server/work"
 )
 
 // Void takes an open commission back: its row, its money and its event.
 func Void(ctx context.Context, u *work.Unit, k db.Commission, reason string) error {
-	if _, err := queries.CommissionVoid(ctx, u.Later(), db.CommissionVoidParams{Now: &u.Now, Reason: &reason, ID: k.ID, OrgID: k.OrgID}); err != nil {
+	voided := db.CommissionVoidParams{Now: &u.Now, Reason: &reason, ID: k.ID, OrgID: k.OrgID}
+	if _, err := queries.CommissionVoid(ctx, u.Later(), voided); err != nil {
 		return err
 	}
 	about := event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}
 	u.Record(about, events.CommissionVoided(api.CommissionVoidedData{
-		CommissionID: k.ID, SaleID: k.SaleID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency, Reason: reason,
+		CommissionID: k.ID, SaleID: k.SaleID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor,
+		Currency: k.Currency, Reason: reason,
 	}))
 	from := k.Status
 	k.Status = db.CommissionStatusVoided
@@ -53,8 +56,39 @@ func clawback(u *work.Unit, k db.Commission, part int64) db.Commission {
 		origin = nil // a map of text always marshals
 	}
 	return db.Commission{
-		ID: ident.New(ident.Commission), OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, SaleID: k.SaleID, CustomerID: k.CustomerID,
-		FlowID: k.FlowID, FlowBranchID: k.FlowBranchID, Kind: kind, AmountMinor: -part, Currency: k.Currency,
-		Status: db.CommissionStatusDue, MatureAt: &u.Now, ApprovedAt: &u.Now, Metadata: origin, CreatedAt: u.Now, UpdatedAt: u.Now,
+		ID: ident.New(ident.Commission), OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, SaleID: k.SaleID,
+		CustomerID: k.CustomerID, FlowID: k.FlowID, FlowBranchID: k.FlowBranchID, Kind: kind,
+		AmountMinor: -part, Currency: k.Currency,
+		Status: db.CommissionStatusDue, MatureAt: &u.Now, ApprovedAt: &u.Now, Metadata: origin,
+		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
+}
+
+// Claw makes the commission that takes part of a paid one back, due at once,
+// which the partner's next payout nets.
+func Claw(ctx context.Context, u *work.Unit, k db.Commission, part int64) (*db.Commission, error) {
+	noted := db.CommissionClawedParams{PartMinor: part, UpdatedAt: u.Now, ID: k.ID, OrgID: k.OrgID}
+	if err := queries.CommissionClawed(ctx, u.Later(), noted); err != nil {
+		return nil, err
+	}
+	made := clawback(u, k, part)
+	return &made, add(ctx, u, made)
+}
+
+// ClawOpen claws back from a commission that was in flight when an earlier
+// refund met it. Where its payout failed and is open, the clawback enters it, so
+// that no more is paid than is left.
+func ClawOpen(ctx context.Context, u *work.Unit, k db.Commission, part int64) (*db.Commission, error) {
+	if k.PayoutID == nil {
+		return Claw(ctx, u, k, part)
+	}
+	open, err := payout.Enter(ctx, u, *k.PayoutID, -part)
+	if err != nil {
+		return nil, err
+	}
+	made, err := Claw(ctx, u, k, part)
+	if err != nil || !open {
+		return made, err
+	}
+	return made, payout.Attach(ctx, u, *k.PayoutID, made.ID)
 }

@@ -1,10 +1,7 @@
-package commission
+package sale
 
 import (
 	"context"
-	"errors"
-
-	"github.com/jackc/pgx/v5"
 
 	"rail/gen/db"
 	"rail/server/ident"
@@ -13,16 +10,14 @@ import (
 	"rail/server/work"
 )
 
-// GiveBackCharge refunds the sale of a charge. One that comes before its sale
+// RefundCharge refunds the sale of a charge, and notes it in the audit log. One that comes before its sale
 // waits for it; Record applies it then (decisions, 227).
-func GiveBackCharge(ctx context.Context, u *work.Unit, programID, chargeID string, r Refund) (Refunded, error) {
+func RefundCharge(
+	ctx context.Context, u *work.Unit, programID, chargeID string, r RefundInput,
+) (Refunded, error) {
 	org := u.OrgID
 	var known *db.Refund
-	errs := u.Each(ctx,
-		func(tx pgtx.DBTX) error {
-			_, err := queries.ProgramExists(ctx, tx, db.ProgramExistsParams{ID: programID, OrgID: org})
-			return err
-		},
+	err := u.InProgram(ctx, programID,
 		func(tx pgtx.DBTX) error {
 			return queries.ChargeLock(ctx, tx, db.ChargeLockParams{OrgID: org, ProgramID: programID,
 				ExternalChargeID: chargeID})
@@ -36,10 +31,7 @@ func GiveBackCharge(ctx context.Context, u *work.Unit, programID, chargeID strin
 			known, err = refundKnown(ctx, tx, org, programID, r.ExternalID)
 			return err
 		})
-	if errors.Is(errs[0], pgx.ErrNoRows) {
-		return Refunded{}, problem.NotFound("program_id")
-	}
-	if err := pgtx.First(errs); err != nil {
+	if err != nil {
 		return Refunded{}, err
 	}
 	switch {
@@ -48,7 +40,7 @@ func GiveBackCharge(ctx context.Context, u *work.Unit, programID, chargeID strin
 	case r.SaleID == "":
 		return wait(ctx, u, programID, chargeID, r)
 	}
-	return GiveBack(ctx, u, r)
+	return Refund(ctx, u, r)
 }
 
 // maxWaiting bounds the refunds of one charge that wait: its sale applies them
@@ -56,7 +48,7 @@ func GiveBackCharge(ctx context.Context, u *work.Unit, programID, chargeID strin
 const maxWaiting = 50
 
 // wait keeps a refund until its sale comes.
-func wait(ctx context.Context, u *work.Unit, programID, chargeID string, r Refund) (Refunded, error) {
+func wait(ctx context.Context, u *work.Unit, programID, chargeID string, r RefundInput) (Refunded, error) {
 	at := u.Now
 	if r.At != nil {
 		at = *r.At
@@ -71,7 +63,8 @@ func wait(ctx context.Context, u *work.Unit, programID, chargeID string, r Refun
 		return Refunded{}, err
 	}
 	if waiting >= maxWaiting {
-		return Refunded{}, problem.On("external_charge_id", problem.RefundWaiting, "%d refunds of this charge wait for its sale already.", waiting)
+		return Refunded{}, problem.On("external_charge_id", problem.RefundWaiting,
+			"%d refunds of this charge wait for its sale already.", waiting)
 	}
 	row := db.Refund{
 		ID: ident.New(ident.Refund), OrgID: u.OrgID, ProgramID: programID, ExternalChargeID: &chargeID,
@@ -91,7 +84,7 @@ func applyWaiting(ctx context.Context, u *work.Unit, sale db.Sale) (_ db.Sale, d
 		return sale, nil, err
 	}
 	for _, w := range waiting {
-		one, err := GiveBack(ctx, u, Refund{SaleID: sale.ID, ExternalID: w.ExternalRefundID})
+		one, err := refund(ctx, u, RefundInput{SaleID: sale.ID, ExternalID: w.ExternalRefundID})
 		if err != nil {
 			return sale, nil, err
 		}

@@ -1,4 +1,6 @@
-package commission
+// Package sale records payments as sales, once a charge, with all that follows
+// from them, and refunds them. The API and processor integrations share it.
+package sale
 
 import (
 	"bytes"
@@ -12,31 +14,23 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
-	"rail/server/clock"
 	"rail/server/event"
 	"rail/server/ident"
+	"rail/server/money/commission"
 	"rail/server/money/report"
 	"rail/server/money/rules"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
+	"rail/server/program/customer"
 	"rail/server/work"
 )
 
-// Payment is a charge to record. Its amounts are minor units of Currency, an
-// upper-case ISO 4217 code; AmountMinor is gross, TaxMinor at most that.
-type Payment struct {
-	ProgramID, CustomerID, ExternalChargeID string
-	ExternalPaymentIntentID                 *string
-	Processor                               string
-	AmountMinor                             int64
-	TaxMinor                                *int64
-	Currency                                string
-	BillingType                             string
-	Interval, ProductID, ProductName        *string
-	OccurredAt                              clock.Time
-	Dated                                   bool // OccurredAt was told, not assumed
-	Metadata                                json.RawMessage
+var queries = db.New()
+
+// Service records payments. Customers finds who paid, or signs them up.
+type Service struct {
+	Customers customer.Service
 }
 
 // Outcome is a recorded sale. Repeated is whether the charge was known: the sale
@@ -49,21 +43,42 @@ type Outcome struct {
 	Refunds  []Refunded
 }
 
-// Record records a payment: charge, sale, commission, ledger and events, in
-// the call's transaction, so that none is ever there without the others. It costs
-// one round trip for everything that it reads, one more where a flow asks for
-// counters, one where this server meets flows for the first time, and none for
-// its writes, which travel with the commit.
-func Record(ctx context.Context, u *work.Unit, p Payment) (Outcome, error) {
-	r := recording{Payment: p}
+// Record records a payment: charge, customer, sale, commission, ledger and events,
+// in the unit's transaction. A charge that is known is the stored sale. Beside
+// finding the customer by an external id it costs one round trip for everything
+// that it reads, one more where a flow asks for counters, one where this server
+// meets flows for the first time, and none for its writes, which travel with the
+// commit.
+func (s Service) Record(ctx context.Context, u *work.Unit, p Payment) (Outcome, error) {
+	c, err := p.validate(u.Now)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if c.CustomerID, err = s.Customers.Payer(ctx, u, p.ProgramID, p.ExternalChargeID, p.Payer); err != nil {
+		return Outcome{}, err
+	}
+	out, err := record(ctx, u, c)
+	if err != nil {
+		return out, err
+	}
+	for _, refunded := range out.Refunds {
+		if err := refunded.audit(ctx, u); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+func record(ctx context.Context, u *work.Unit, c charge) (Outcome, error) {
+	r := recording{charge: c}
 	if err := r.read(ctx, u); err != nil {
 		return Outcome{}, err
 	}
 	if r.history.ExistingID != "" {
 		stored, err := queries.SaleGet(ctx, u.DB(), db.SaleGetParams{ID: r.history.ExistingID, OrgID: u.OrgID})
-		return Outcome{Sale: stored, Repeated: true, Differs: p.differs(stored)}, err
+		return Outcome{Sale: stored, Repeated: true, Differs: c.differs(stored)}, err
 	}
-	if err := r.fits(ctx, u); err != nil {
+	if err := r.validate(ctx, u); err != nil {
 		return Outcome{}, err
 	}
 	if err := r.count(ctx, u); err != nil {
@@ -79,23 +94,23 @@ func Record(ctx context.Context, u *work.Unit, p Payment) (Outcome, error) {
 
 // differs names the members in which a payment is not the recorded one. What
 // refunds have changed since, and what was left to the server, is not compared.
-func (p Payment) differs(s db.Sale) []string {
+func (c charge) differs(s db.Sale) []string {
 	var out []string
 	note := func(same bool, member string) {
 		if !same {
 			out = append(out, member)
 		}
 	}
-	note(p.CustomerID == s.CustomerID, "the customer")
-	note(p.AmountMinor == s.AmountMinor+s.RefundedMinor, "amount_minor")
-	note(p.Currency == s.Currency, "currency")
-	note(s.RefundedMinor > 0 || equal(p.TaxMinor, s.TaxMinor), "tax_minor")
-	note(p.BillingType == s.BillingType, "billing_type")
-	note(equal(p.Interval, s.Interval), "interval")
-	note(equal(p.ProductID, s.ProductID), "product_id")
-	note(equal(p.ProductName, s.ProductName), "product_name")
-	note(!p.Dated || p.OccurredAt.Equal(s.OccurredAt.Time), "occurred_at")
-	note(sameJSON(p.Metadata, s.Metadata), "metadata")
+	note(c.CustomerID == s.CustomerID, "the customer")
+	note(c.AmountMinor == s.AmountMinor+s.RefundedMinor, "amount_minor")
+	note(c.Currency == s.Currency, "currency")
+	note(s.RefundedMinor > 0 || equal(c.TaxMinor, s.TaxMinor), "tax_minor")
+	note(c.BillingType == s.BillingType, "billing_type")
+	note(equal(c.Interval, s.Interval), "interval")
+	note(equal(c.ProductID, s.ProductID), "product_id")
+	note(equal(c.ProductName, s.ProductName), "product_name")
+	note(!c.Dated || c.OccurredAt.Equal(s.OccurredAt.Time), "occurred_at")
+	note(sameJSON(c.Metadata, s.Metadata), "metadata")
 	return out
 }
 
@@ -114,7 +129,7 @@ func sameJSON(a, b []byte) bool {
 
 // recording is what is known of one payment while it is recorded.
 type recording struct {
-	Payment
+	charge
 	known   bool // the customer exists
 	lead    bool // its referral waits for a first sale
 	who     db.SaleCustomerRow
@@ -131,7 +146,9 @@ func (r *recording) read(ctx context.Context, u *work.Unit) error {
 	var stored []db.FlowsAskedRow
 	errs := u.Each(ctx,
 		func(tx pgtx.DBTX) error {
-			return queries.ChargeLock(ctx, tx, db.ChargeLockParams{OrgID: org, ProgramID: r.ProgramID, ExternalChargeID: r.ExternalChargeID})
+			return queries.ChargeLock(ctx, tx, db.ChargeLockParams{
+				OrgID: org, ProgramID: r.ProgramID, ExternalChargeID: r.ExternalChargeID,
+			})
 		},
 		func(tx pgtx.DBTX) error {
 			_, err := queries.CustomerHold(ctx, tx, db.CustomerHoldParams{ID: r.CustomerID, OrgID: org})
@@ -165,13 +182,13 @@ func (r *recording) read(ctx context.Context, u *work.Unit) error {
 	}
 	r.facts = r.toFacts()
 	var err error
-	r.flows, err = load(ctx, u, asked, stored, &r.facts)
+	r.flows, err = commission.LoadFlows(ctx, u, asked, stored, &r.facts)
 	return err
 }
 
-// fits judges the references: a program of the organization, and a customer of
+// validate checks the references: a program of the organization, and a customer of
 // that program.
-func (r *recording) fits(ctx context.Context, u *work.Unit) error {
+func (r *recording) validate(ctx context.Context, u *work.Unit) error {
 	if r.known && r.who.ProgramID == r.ProgramID {
 		return nil
 	}
@@ -227,7 +244,9 @@ func (r *recording) count(ctx context.Context, u *work.Unit) error {
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			customer, err = queries.SaleCustomerCounters(ctx, tx, db.SaleCustomerCountersParams{Currency: currency, CustomerID: r.CustomerID, OrgID: org})
+			customer, err = queries.SaleCustomerCounters(ctx, tx, db.SaleCustomerCountersParams{
+				Currency: currency, CustomerID: r.CustomerID, OrgID: org,
+			})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
@@ -244,7 +263,9 @@ func (r *recording) count(ctx context.Context, u *work.Unit) error {
 }
 
 // counters adds this sale to what was counted.
-func (r *recording) counters(k db.SaleCustomerCountersRow, p db.SalePartnerCountersRow) (*rules.CustomerCounters, *rules.PartnerCounters) {
+func (r *recording) counters(
+	k db.SaleCustomerCountersRow, p db.SalePartnerCountersRow,
+) (*rules.CustomerCounters, *rules.PartnerCounters) {
 	here := int64(0)
 	if r.Currency == r.who.ProgramCurrency {
 		here = r.AmountMinor
@@ -267,14 +288,15 @@ func (r *recording) earns() bool {
 }
 
 // decide returns the commission of the sale, or why there is none.
-func (r *recording) decide(saleID string) (*earned, *api.SaleWarning, error) {
+func (r *recording) decide(saleID string) (*commission.Earned, *api.SaleWarning, error) {
 	switch {
 	case r.who.Customer.PartnerID == nil:
 		return nil, warn(rules.WarnNoPartner, "The customer is attributed to no partner."), nil
 	case r.who.Customer.Status == db.CustomerStatusSuspended:
 		return nil, warn(rules.WarnNoCommission, "The customer is suspended; its sales pay nothing."), nil
 	case r.who.PartnerStatus != string(db.PartnerStatusActive):
-		return nil, warn(rules.WarnNoCommission, "The partner is "+r.who.PartnerStatus+"; its customers' sales pay nothing."), nil
+		return nil, warn(rules.WarnNoCommission,
+			"The partner is "+r.who.PartnerStatus+"; its customers' sales pay nothing."), nil
 	}
 	choice, ok := rules.Choose(r.flows, &r.facts)
 	if !ok {
@@ -289,10 +311,10 @@ func (r *recording) decide(saleID string) (*earned, *api.SaleWarning, error) {
 	if reason != "" {
 		return nil, warn(reason, warningTexts[reason]), nil
 	}
-	return &earned{
-		programID: r.ProgramID, partnerID: r.facts.Partner.ID, customerID: r.CustomerID, saleID: &saleID, choice: choice,
-		rate: effective(choice, override), amount: amount, base: &base, currency: currency,
-		matureAt: rules.MatureAt(r.OccurredAt, r.who.HoldingPeriodDays), enrols: r.who.EnrolsFirstCommission,
+	return &commission.Earned{
+		ProgramID: r.ProgramID, PartnerID: r.facts.Partner.ID, CustomerID: r.CustomerID, SaleID: &saleID, Choice: choice,
+		Rate: effective(choice, override), Amount: amount, Base: &base, Currency: currency,
+		MatureAt: rules.MatureAt(r.OccurredAt, r.who.HoldingPeriodDays), Enrols: r.who.EnrolsFirstCommission,
 	}, nil, nil
 }
 
@@ -327,7 +349,7 @@ func effective(c rules.Choice, override *rules.Rate) rules.Rate {
 // write puts the sale and all that follows from it behind the commit.
 func (r *recording) write(ctx context.Context, u *work.Unit) (db.Sale, error) {
 	sale := r.sale(u)
-	commission, warning, err := r.decide(sale.ID)
+	earned, warning, err := r.decide(sale.ID)
 	if err != nil {
 		return sale, err
 	}
@@ -343,8 +365,9 @@ func (r *recording) write(ctx context.Context, u *work.Unit) (db.Sale, error) {
 	}
 	about := event.Subject{ProgramID: sale.ProgramID, PartnerID: r.facts.Partner.ID, ID: sale.ID}
 	u.Record(about, events.SaleCreated(api.SaleCreatedData{
-		SaleID: sale.ID, CustomerID: sale.CustomerID, PartnerID: sale.PartnerID, AmountMinor: sale.AmountMinor, Currency: sale.Currency,
-		IsFirstSale: sale.IsFirstSale, ExternalChargeID: sale.ExternalChargeID, OccurredAt: sale.OccurredAt,
+		SaleID: sale.ID, CustomerID: sale.CustomerID, PartnerID: sale.PartnerID, AmountMinor: sale.AmountMinor,
+		Currency: sale.Currency, IsFirstSale: sale.IsFirstSale, ExternalChargeID: sale.ExternalChargeID,
+		OccurredAt: sale.OccurredAt,
 	}))
 	if err := r.convert(ctx, u, sale); err != nil {
 		return sale, err
@@ -352,23 +375,25 @@ func (r *recording) write(ctx context.Context, u *work.Unit) (db.Sale, error) {
 	if err := report.Touch(ctx, u, sale.ProgramID, sale.OccurredAt); err != nil {
 		return sale, err
 	}
-	if commission != nil {
-		if err := commission.write(ctx, u); err != nil {
+	if earned != nil {
+		if err := earned.Write(ctx, u); err != nil {
 			return sale, err
 		}
 	}
 	if !r.earns() {
 		return sale, nil
 	}
-	return sale, switchGroup(ctx, u, r.ProgramID, db.PartnerStatus(r.who.PartnerStatus), r.flows, &r.facts)
+	return sale, commission.SwitchGroup(ctx, u, r.ProgramID, db.PartnerStatus(r.who.PartnerStatus), r.flows, &r.facts)
 }
 
 func (r *recording) sale(u *work.Unit) db.Sale {
 	return db.Sale{
-		ID: ident.New(ident.Sale), OrgID: u.OrgID, ProgramID: r.ProgramID, CustomerID: r.CustomerID, PartnerID: r.who.Customer.PartnerID,
-		ExternalChargeID: r.ExternalChargeID, ExternalPaymentIntentID: r.ExternalPaymentIntentID, Processor: r.Processor,
-		AmountMinor: r.AmountMinor, TaxMinor: r.TaxMinor, Currency: r.Currency, BillingType: r.BillingType, Interval: r.Interval,
-		ProductID: r.ProductID, ProductName: r.ProductName, IsFirstSale: !r.history.HasSales, OccurredAt: r.OccurredAt,
+		ID: ident.New(ident.Sale), OrgID: u.OrgID, ProgramID: r.ProgramID, CustomerID: r.CustomerID,
+		PartnerID: r.who.Customer.PartnerID, ExternalChargeID: r.ExternalChargeID,
+		ExternalPaymentIntentID: r.ExternalPaymentIntentID, Processor: r.Processor,
+		AmountMinor: r.AmountMinor, TaxMinor: r.TaxMinor, Currency: r.Currency, BillingType: r.BillingType,
+		Interval: r.Interval, ProductID: r.ProductID, ProductName: r.ProductName,
+		IsFirstSale: !r.history.HasSales, OccurredAt: r.OccurredAt,
 		Metadata: r.Metadata, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 }

@@ -1,4 +1,4 @@
-package handlers
+package tracking
 
 import (
 	"testing"
@@ -34,7 +34,7 @@ func TestDestinationKey(t *testing.T) {
 	}
 }
 
-func TestTrackingURL(t *testing.T) {
+func TestURL(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ destination, param, value, want string }{
 		{"https://example.com", "ref", "ann", "https://example.com?ref=ann"},
@@ -49,9 +49,12 @@ func TestTrackingURL(t *testing.T) {
 		{"https://example.com/p#top", "ref", "ann", "https://example.com/p?ref=ann#top"},
 		{"https://example.com/p?a=1#top?ref=x", "ref", "ann", "https://example.com/p?a=1&ref=ann#top?ref=x"},
 		{"https://example.com/p#", "ref", "ann", "https://example.com/p?ref=ann#"},
-		{"https://example.com/p?a=%20+b&c=%zz&%zz=1", "via", "An.n_1-x", "https://example.com/p?a=%20+b&c=%zz&%zz=1&via=An.n_1-x"},
+		{
+			"https://example.com/p?a=%20+b&c=%zz&%zz=1", "via", "An.n_1-x",
+			"https://example.com/p?a=%20+b&c=%zz&%zz=1&via=An.n_1-x",
+		},
 		{"https://example.com/p?q=a?b=c", "ref", "ann", "https://example.com/p?q=a?b=c&ref=ann"},
 	} {
-		require.Equal(t, c.want, trackingURL(c.destination, c.param, c.value), c.destination)
+		require.Equal(t, c.want, URL(c.destination, c.param, c.value), c.destination)
 	}
 }

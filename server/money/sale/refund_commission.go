@@ -1,10 +1,11 @@
-package commission
+package sale
 
 import (
 	"context"
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/money/commission"
 	"rail/server/money/payout"
 	"rail/server/money/rules"
 	"rail/server/work"
@@ -42,56 +43,27 @@ func (w *refunding) reduce(ctx context.Context, u *work.Unit, k *db.Commission, 
 	case part == 0 || k.Status == db.CommissionStatusRejected || k.Status == db.CommissionStatusVoided:
 		return nil, nil //nolint:nilnil // nothing to take, or no money to take it from
 	case k.Status == db.CommissionStatusPaid:
-		return claw(ctx, u, *k, part)
+		return commission.Claw(ctx, u, *k, part)
 	case k.ClawedMinor != 0:
 		// Earlier refunds met it in flight. What they clawed back is netted by
 		// itself, so that this part must be too, whatever became of the payout.
-		return clawOpen(ctx, u, *k, part)
+		return commission.ClawOpen(ctx, u, *k, part)
 	case k.PayoutID != nil:
 		outOfReach, err := payout.Lower(ctx, u, *k.PayoutID, part)
 		if err != nil {
 			return nil, err
 		}
 		if outOfReach { // in flight counts as paid (decisions, 100)
-			return claw(ctx, u, *k, part)
+			return commission.Claw(ctx, u, *k, part)
 		}
 	}
 	if part == k.AmountMinor {
 		w.voided++
-		err := Void(ctx, u, *k, "sale_refunded")
+		err := commission.Void(ctx, u, *k, "sale_refunded")
 		k.Status = db.CommissionStatusVoided
 		return nil, err
 	}
 	return nil, w.shrink(ctx, u, k, part)
-}
-
-// claw makes the commission that takes part of a paid one back, due at once,
-// which the partner's next payout nets.
-func claw(ctx context.Context, u *work.Unit, k db.Commission, part int64) (*db.Commission, error) {
-	noted := db.CommissionClawedParams{PartMinor: part, UpdatedAt: u.Now, ID: k.ID, OrgID: k.OrgID}
-	if err := queries.CommissionClawed(ctx, u.Later(), noted); err != nil {
-		return nil, err
-	}
-	made := clawback(u, k, part)
-	return &made, add(ctx, u, made)
-}
-
-// clawOpen claws back from a commission that was in flight when an earlier
-// refund met it. Where its payout failed and is open, the clawback enters it, so
-// that no more is paid than is left.
-func clawOpen(ctx context.Context, u *work.Unit, k db.Commission, part int64) (*db.Commission, error) {
-	if k.PayoutID == nil {
-		return claw(ctx, u, k, part)
-	}
-	open, err := payout.Enter(ctx, u, *k.PayoutID, -part)
-	if err != nil {
-		return nil, err
-	}
-	made, err := claw(ctx, u, k, part)
-	if err != nil || !open {
-		return made, err
-	}
-	return made, payout.Attach(ctx, u, *k.PayoutID, made.ID)
 }
 
 // shrink takes a part off an unpaid commission; the revenue that it is of
@@ -107,5 +79,5 @@ func (w *refunding) shrink(ctx context.Context, u *work.Unit, k *db.Commission, 
 	if err := queries.CommissionShrink(ctx, u.Later(), p); err != nil {
 		return err
 	}
-	return Shrunk(ctx, u, *k, part)
+	return commission.Shrunk(ctx, u, *k, part)
 }

@@ -1,4 +1,4 @@
-package commission
+package sale
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/gen/events"
+	"rail/server/auditlog"
 	"rail/server/clock"
 	"rail/server/event"
 	"rail/server/ident"
@@ -20,10 +21,10 @@ import (
 	"rail/server/work"
 )
 
-// Refund is money given back of a sale: AmountMinor, in minor units of its
+// RefundInput is money given back of a sale: AmountMinor, in minor units of its
 // currency, of what is left of it, or all of that where it is nil. At is nil for
 // now. ExternalID is the processor's id, under which it is taken once.
-type Refund struct {
+type RefundInput struct {
 	SaleID      string
 	ExternalID  *string
 	AmountMinor *int64
@@ -53,10 +54,34 @@ type refunding struct {
 	clawback    int64
 }
 
-// GiveBack refunds a sale (decisions, 97 to 100 and 226): unpaid commissions are
+// Refund refunds a sale as a whole or in part and notes it in the audit log. A
+// second whole refund answers the first one's time and did nothing.
+func Refund(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) {
+	done, err := refund(ctx, u, r)
+	if err != nil {
+		return done, err
+	}
+	return done, done.audit(ctx, u)
+}
+
+// audit writes what a refund did into the audit log.
+func (f Refunded) audit(ctx context.Context, u *work.Unit) error {
+	if f.Repeated || f.Status != db.RefundStatusApplied {
+		return nil
+	}
+	return auditlog.Record(ctx, u, auditlog.Entry{
+		ProgramID: f.ProgramID, Action: "sale.refunded", TargetID: *f.SaleID, Reason: f.Reason,
+		After: map[string]any{
+			"refund_id": f.ID, "amount_minor": f.AmountMinor, "voided_commissions": f.VoidedCommissions,
+			"clawback_minor": f.ClawbackMinor, "refunded_at": f.RefundedAt,
+		},
+	})
+}
+
+// refund refunds a sale (decisions, 97 to 100 and 226): unpaid commissions are
 // voided, or shrink in proportion; a paid one becomes a clawback. A sale that is
 // refunded already is left alone.
-func GiveBack(ctx context.Context, u *work.Unit, r Refund) (Refunded, error) {
+func refund(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) {
 	w, err := openRefund(ctx, u, r)
 	if err != nil {
 		return Refunded{}, err
@@ -93,7 +118,7 @@ func GiveBack(ctx context.Context, u *work.Unit, r Refund) (Refunded, error) {
 
 // openRefund locks the customer, the partners, the sale and its commissions, in
 // the order of every write of money, and reads them.
-func openRefund(ctx context.Context, u *work.Unit, r Refund) (refunding, error) {
+func openRefund(ctx context.Context, u *work.Unit, r RefundInput) (refunding, error) {
 	org := u.OrgID
 	var w refunding
 	seen, err := queries.SaleGet(ctx, u.DB(), db.SaleGetParams{ID: r.SaleID, OrgID: org})
@@ -142,7 +167,7 @@ func refundKnown(ctx context.Context, tx pgtx.DBTX, org, programID string, exter
 }
 
 // repeated answers a refund that was recorded before.
-func repeated(known db.Refund, r Refund, chargeID string) Refunded {
+func repeated(known db.Refund, r RefundInput, chargeID string) Refunded {
 	out := Refunded{Refund: known, Repeated: true}
 	note := func(differs bool, member string) {
 		if differs {
@@ -158,7 +183,7 @@ func repeated(known db.Refund, r Refund, chargeID string) Refunded {
 // nothingLeft answers a refund of a sale that is refunded. One with an external
 // id is noted, so that it is known from then on; without one there is nothing to
 // tell it from the refund that left nothing.
-func (w *refunding) nothingLeft(ctx context.Context, u *work.Unit, r Refund) (Refunded, error) {
+func (w *refunding) nothingLeft(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) {
 	w.at = *w.sale.RefundedAt
 	if r.ExternalID != nil {
 		return w.record(ctx, u, r)
@@ -176,7 +201,7 @@ func (w *refunding) nothingLeft(ctx context.Context, u *work.Unit, r Refund) (Re
 // validate checks the time and the amount. What waited for its sale was answered
 // long ago and cannot be refused any more: it takes at most what is left, and
 // its time is that of the sale at the earliest.
-func (w *refunding) validate(u *work.Unit, r Refund) error {
+func (w *refunding) validate(u *work.Unit, r RefundInput) error {
 	w.at, w.amount = later(u.Now, w.sale.OccurredAt), w.sale.AmountMinor
 	if w.known != nil {
 		w.at = later(w.known.RefundedAt, w.sale.OccurredAt)
@@ -260,7 +285,7 @@ func (w *refunding) takeSale(ctx context.Context, u *work.Unit) error {
 }
 
 // record writes the refund's own row: a new one, or the one that waited.
-func (w *refunding) record(ctx context.Context, u *work.Unit, r Refund) (Refunded, error) {
+func (w *refunding) record(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) {
 	effects, err := json.Marshal(w.effects)
 	if err != nil || w.effects == nil {
 		effects = []byte("[]")

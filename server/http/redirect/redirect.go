@@ -1,0 +1,122 @@
+// Package redirect serves the public short links, GET /r/{slug}: it sends visitors
+// on and records their clicks.
+package redirect
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/labstack/echo/v4"
+
+	"rail/server/auth"
+	"rail/server/clock"
+	"rail/server/problem"
+	"rail/server/program/tracking"
+	"rail/server/quota"
+	"rail/server/work"
+)
+
+// visitorCookie recognizes a browser that followed a short link before.
+const visitorCookie = "rail_visitor"
+
+// visitorToken is the form of the cookie's value; anything else is replaced.
+var visitorToken = regexp.MustCompile(`^[A-Za-z0-9_-]{22}$`)
+
+// shortSlug is the form of a slug.
+var shortSlug = regexp.MustCompile(`^[0-9A-Za-z]{1,32}$`)
+
+// robots are user agents that look at links and are not visitors.
+var robots = regexp.MustCompile(`(?i)bot\b|crawl|spider|slurp|preview|facebookexternalhit|embedly|whatsapp|telegram|` +
+	`headless|monitor|curl/|wget/|python-|go-http-client|okhttp|libwww|scan`)
+
+// Options is what short links depend on.
+type Options struct {
+	Tracking tracking.Service
+	Pool     *pgxpool.Pool
+	Clock    clock.Clock
+	Log      *slog.Logger
+	Plan     quota.Plan                // of organizations that have none of their own
+	Wake     func()                    // called when events have been committed
+	Address  func(echo.Context) string // the visitor's address, behind proxies too
+	Secure   bool                      // the service is reached over HTTPS only
+}
+
+// Redirector serves the short links.
+type Redirector struct{ Options }
+
+// New returns the handlers of short links.
+func New(o Options) *Redirector { return &Redirector{o} }
+
+// Redirect sends the visitor on and records the click. It always redirects a
+// known slug, also of a deleted link, a paused program or a partner that is not
+// active; of the last two it records nothing.
+func (d *Redirector) Redirect(c echo.Context) error { return d.redirect(c, true) }
+
+// Forward sends the visitor on and records nothing.
+func (d *Redirector) Forward(c echo.Context) error { return d.redirect(c, false) }
+
+func (d *Redirector) redirect(c echo.Context, record bool) error {
+	ctx := c.Request().Context()
+	slug := c.Param("slug")
+	if !shortSlug.MatchString(slug) {
+		return problem.New(problem.RouteNotFound, "No such link.")
+	}
+	link, err := tracking.BySlug(ctx, d.Pool, slug)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return problem.New(problem.RouteNotFound, "No such link.")
+	}
+	if err != nil {
+		return err
+	}
+	if record && isVisit(c.Request()) && link.Counts() {
+		d.record(ctx, c, link)
+	}
+	c.Response().Header().Set("Cache-Control", "private, no-store")
+	return c.Redirect(http.StatusFound, link.Target)
+}
+
+// isVisit reports whether a request is a visitor's: HEAD, prefetches and known
+// robots only look.
+func isVisit(r *http.Request) bool {
+	purpose := r.Header.Get("Purpose") + r.Header.Get("Sec-Purpose") + r.Header.Get("X-Moz")
+	return r.Method == http.MethodGet && !strings.Contains(strings.ToLower(purpose), "prefetch") &&
+		!robots.MatchString(r.UserAgent())
+}
+
+// record records the visit like one of the API. A visitor is sent on whatever
+// happens to the record.
+func (d *Redirector) record(ctx context.Context, c echo.Context, link tracking.ShortLink) {
+	r := c.Request()
+	visit := tracking.Visit{
+		VisitorToken: d.visitor(c), Query: r.URL.RawQuery, IP: d.Address(c),
+		UserAgent: new(r.UserAgent()), Referer: new(r.Referer()),
+	}
+	unit := work.New(d.Pool, work.Unit{
+		OrgID: link.Link.OrgID, Plan: d.Plan.With(quota.Own{FraudMonitoring: link.FraudMonitoring}),
+		Actor: work.Actor{Kind: work.Visitor}, RequestID: c.Response().Header().Get("Rail-Request-Id"),
+		Now: d.Clock.Now(), Wake: d.Wake,
+	})
+	err := unit.Within(ctx, func(u *work.Unit) error { return d.Tracking.Follow(ctx, u, link, visit) })
+	if err != nil {
+		d.Log.Error("short link click not recorded", "link", link.Link.ID, "error", err)
+	}
+}
+
+// visitor returns the browser's token, making one where there is none.
+func (d *Redirector) visitor(c echo.Context) string {
+	if k, err := c.Cookie(visitorCookie); err == nil && visitorToken.MatchString(k.Value) {
+		return k.Value
+	}
+	token := auth.NewSlug(22)
+	c.SetCookie(&http.Cookie{
+		Name: visitorCookie, Value: token, Path: "/r/", MaxAge: 365 * 24 * 3600, HttpOnly: true,
+		SameSite: http.SameSiteLaxMode, Secure: d.Secure,
+	})
+	return token
+}

@@ -1,0 +1,93 @@
+package sale
+
+import (
+	"encoding/json"
+	"time"
+
+	"rail/gen/api"
+	"rail/server/clock"
+	"rail/server/currency"
+	"rail/server/metadata"
+	"rail/server/problem"
+	"rail/server/program/customer"
+)
+
+// Payment is a charge to record, as its processor or a merchant tells of it. Its
+// amounts are minor units of Currency, an ISO 4217 code; AmountMinor is gross.
+type Payment struct {
+	ProgramID, ExternalChargeID      string
+	Payer                            customer.Payer
+	ExternalPaymentIntentID          *string
+	Processor                        string
+	AmountMinor                      int64
+	TaxMinor                         *int64
+	Currency                         string
+	BillingType                      *string // nil for what Interval says
+	Interval, ProductID, ProductName *string
+	OccurredAt                       *clock.Time // nil for now
+	Metadata                         json.RawMessage
+}
+
+// ahead is how far in the future a sale may have occurred: clocks differ
+// (decisions, 90).
+const ahead = 5 * time.Minute
+
+// charge is a payment that was validated, and who paid it.
+type charge struct {
+	ProgramID, CustomerID, ExternalChargeID string
+	ExternalPaymentIntentID                 *string
+	Processor                               string
+	AmountMinor                             int64
+	TaxMinor                                *int64
+	Currency                                string
+	BillingType                             string
+	Interval, ProductID, ProductName        *string
+	OccurredAt                              clock.Time
+	Dated                                   bool // OccurredAt was told, not assumed
+	Metadata                                json.RawMessage
+}
+
+// validate returns the charge of a payment whose members fit one another.
+func (p Payment) validate(now clock.Time) (charge, error) {
+	code, err := currency.Parse(p.Currency)
+	if err != nil {
+		return charge{}, err
+	}
+	if p.TaxMinor != nil && *p.TaxMinor > p.AmountMinor {
+		return charge{}, problem.Invalid("tax_minor", "tax_minor must be at most amount_minor.")
+	}
+	occurred := now
+	if p.OccurredAt != nil {
+		occurred = *p.OccurredAt
+	}
+	if occurred.After(now.Add(ahead)) {
+		return charge{}, problem.Invalid("occurred_at", "occurred_at lies in the future.")
+	}
+	billing, err := p.billing()
+	if err != nil {
+		return charge{}, err
+	}
+	if err := metadata.Check(p.Metadata, "metadata"); err != nil {
+		return charge{}, err
+	}
+	return charge{
+		ProgramID: p.ProgramID, ExternalChargeID: p.ExternalChargeID,
+		ExternalPaymentIntentID: p.ExternalPaymentIntentID, Processor: p.Processor, AmountMinor: p.AmountMinor,
+		TaxMinor: p.TaxMinor, Currency: code, BillingType: billing, Interval: p.Interval, ProductID: p.ProductID,
+		ProductName: p.ProductName, OccurredAt: occurred, Dated: p.OccurredAt != nil,
+		Metadata: metadata.Stored(p.Metadata),
+	}, nil
+}
+
+// billing derives the billing type: an interval makes a subscription.
+func (p Payment) billing() (string, error) {
+	switch {
+	case p.BillingType == nil && p.Interval != nil:
+		return string(api.BillingTypeSubscription), nil
+	case p.BillingType == nil:
+		return string(api.BillingTypeOneTime), nil
+	case *p.BillingType == string(api.BillingTypeOneTime) && p.Interval != nil:
+		return "", problem.Invalid("interval", "interval needs billing_type subscription.")
+	}
+	return *p.BillingType, nil
+}

@@ -1,0 +1,144 @@
+// Package customer has the rules of who was referred: how a customer is signed
+// up and attributed to a partner, found as a payer, changed and deleted.
+package customer
+
+import (
+	"context"
+	"encoding/json"
+
+	"rail/gen/db"
+	"rail/server/ident"
+	"rail/server/metadata"
+	"rail/server/money/commission"
+	"rail/server/outbound/mail"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/program/risk"
+	"rail/server/program/tracking"
+	"rail/server/work"
+)
+
+var queries = db.New()
+
+// Service has the rules that need more than a unit of work.
+type Service struct {
+	Mail *mail.Outbox // takes the mails to partners; nil for none
+}
+
+// Input is a customer to sign up. Status is nil for a lead.
+type Input struct {
+	ProgramID                                           string
+	Route                                               tracking.Route
+	ExternalCustomerID, Email, Name, Identifier, Status *string
+	Metadata                                            json.RawMessage
+}
+
+// Create signs a customer up and attributes it to a partner: by name, or through
+// the click or the coupon that brought it.
+func (s Service) Create(ctx context.Context, u *work.Unit, in Input) (db.Customer, error) {
+	k, inserted, err := s.signUp(ctx, u, in)
+	if err == nil && !inserted {
+		err = externalIDTaken(ctx, u, in.ProgramID, *in.ExternalCustomerID)
+	}
+	return k, err
+}
+
+// signUp attributes and writes a customer, with all that follows from it. It
+// writes nothing where the external id is taken.
+func (s Service) signUp(ctx context.Context, u *work.Unit, in Input) (k db.Customer, inserted bool, err error) {
+	if err := in.Route.Validate(); err != nil {
+		return k, false, err
+	}
+	if err := metadata.Check(in.Metadata, "metadata"); err != nil {
+		return k, false, err
+	}
+	p, err := u.Program(ctx, in.ProgramID)
+	if err != nil {
+		return k, false, err
+	}
+	var flows []db.FlowsAskedRow
+	a, err := tracking.Attribute(ctx, u, in.ProgramID, in.Route, func(partnerID string) pgtx.Read {
+		return func(tx pgtx.DBTX) (err error) {
+			flows, err = queries.FlowsAsked(ctx, tx, commission.SignupFlows(u, partnerID))
+			return err
+		}
+	})
+	if err != nil {
+		return k, false, err
+	}
+	if err := a.Validate(ctx, u, p, in.Email); err != nil {
+		return k, false, err
+	}
+	k = newCustomer(u, in, a)
+	if inserted, err := insert(ctx, u, k); err != nil || !inserted {
+		return k, false, err
+	}
+	return k, true, s.welcome(ctx, u, p, a, k, flows)
+}
+
+// welcome does what follows from a new customer: checks, mails, its referral
+// turns into a lead, and the flows that answer a sign-up are asked.
+func (s Service) welcome(
+	ctx context.Context, u *work.Unit, p db.Program, a tracking.Attribution, k db.Customer, flows []db.FlowsAskedRow,
+) error {
+	if err := risk.CheckCustomer(ctx, u, a.Partner, k); err != nil {
+		return err
+	}
+	if err := s.notifyOfLead(ctx, u, a.Partner, k); err != nil {
+		return err
+	}
+	if err := a.Lead(ctx, u, k); err != nil {
+		return err
+	}
+	return commission.ForSignup(ctx, u, commission.Signup{
+		Customer: k, ProgramCurrency: p.Currency, HoldingPeriodDays: p.HoldingPeriodDays,
+		PartnerStatus: a.Partner.Status, PartnerGroupID: a.Partner.GroupID, PartnerCountry: a.Partner.CountryCode,
+		ClickCountry: a.Country(),
+	}, flows)
+}
+
+func newCustomer(u *work.Unit, in Input, a tracking.Attribution) db.Customer {
+	k := db.Customer{
+		ID: ident.New(ident.Customer), OrgID: u.OrgID, ProgramID: in.ProgramID, Email: in.Email, Name: in.Name,
+		ExternalCustomerID: in.ExternalCustomerID, Identifier: in.Identifier, Status: db.CustomerStatusLead,
+		Processor: new("api"), LeadAt: u.Now, Metadata: metadata.Stored(in.Metadata), CreatedAt: u.Now, UpdatedAt: u.Now,
+	}
+	if in.Status != nil {
+		k.Status = db.CustomerStatus(*in.Status)
+	}
+	a.Apply(&k)
+	return k
+}
+
+func insert(ctx context.Context, u *work.Unit, k db.Customer) (bool, error) {
+	n, err := queries.CustomerInsert(ctx, u.DB(), db.CustomerInsertParams(k))
+	return n == 1, err
+}
+
+func externalIDTaken(ctx context.Context, u *work.Unit, programID, externalID string) error {
+	held, err := queries.CustomerByExternalID(ctx, u.DB(), db.CustomerByExternalIDParams{
+		ProgramID: programID, OrgID: u.OrgID, ExternalCustomerID: &externalID,
+	})
+	if err != nil {
+		return err
+	}
+	return problem.Taken(problem.CustomerExternalIDTaken, "external_customer_id", held,
+		"A customer with this external_customer_id exists in the program.")
+}
+
+// notifyOfLead mails the partner of a new lead, if the partner wants that
+// (decisions, 54).
+func (s Service) notifyOfLead(ctx context.Context, u *work.Unit, p db.Partner, k db.Customer) error {
+	if s.Mail == nil || !s.Mail.Configured || !p.EmailFirstReferral && !p.EmailNewReferral {
+		return nil
+	}
+	n, err := queries.PartnerLeads(ctx, u.Tx, db.PartnerLeadsParams{
+		ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: &p.ID,
+	})
+	first := n <= 1 // this one is written already
+	if err != nil || !(first && p.EmailFirstReferral || p.EmailNewReferral) {
+		return err
+	}
+	return s.Mail.Queue(ctx, u.Later(), p.OrgID,
+		mail.NewReferral(p.Email, k.ID, first && p.EmailFirstReferral), u.Now)
+}

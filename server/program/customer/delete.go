@@ -1,0 +1,69 @@
+package customer
+
+import (
+	"context"
+
+	"rail/gen/db"
+	"rail/server/money/commission"
+	"rail/server/money/report"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// Delete removes a customer that never paid. Its sign-up commission is voided
+// unless it was paid, and its lead, when it is nobody else's, becomes a visit again
+// (decisions, 72 and 88).
+func Delete(ctx context.Context, u *work.Unit, id string) error {
+	k, err := lock(ctx, u, id)
+	if err != nil {
+		return err
+	}
+	var history db.SaleHistoryRow
+	var signups []db.Commission
+	err = u.Together(ctx,
+		func(tx pgtx.DBTX) (err error) {
+			history, err = queries.SaleHistory(ctx, tx, db.SaleHistoryParams{
+				ProgramID: k.ProgramID, OrgID: k.OrgID, CustomerID: k.ID,
+			})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			signups, err = queries.CustomerSignupCommissions(ctx, tx, db.CustomerSignupCommissionsParams{
+				CustomerID: &k.ID, ProgramID: k.ProgramID, OrgID: k.OrgID,
+			})
+			return err
+		})
+	if err != nil {
+		return err
+	}
+	if history.HasSales {
+		return problem.New(problem.CustomerHasSales, "The customer has sales; it cannot be deleted.")
+	}
+	for _, signup := range signups {
+		if err := voidSignup(ctx, u, signup); err != nil {
+			return err
+		}
+	}
+	if k.ReferralID != nil {
+		back := db.ReferralReleaseParams{UpdatedAt: u.Now, ID: *k.ReferralID, OrgID: k.OrgID, CustomerID: k.ID}
+		if err := queries.ReferralRelease(ctx, u.Later(), back); err != nil {
+			return err
+		}
+	}
+	if err := report.TouchCustomer(ctx, u, k); err != nil {
+		return err
+	}
+	return queries.CustomerDelete(ctx, u.Later(), db.CustomerDeleteParams{ID: k.ID, OrgID: k.OrgID})
+}
+
+func voidSignup(ctx context.Context, u *work.Unit, k db.Commission) error {
+	switch k.Status {
+	case db.CommissionStatusPaid:
+		return problem.New(problem.CustomerHasPaidCommissions,
+			"The customer's sign-up commission %s is paid; the customer cannot be deleted.", k.ID)
+	case db.CommissionStatusVoided, db.CommissionStatusRejected:
+		return nil
+	}
+	return commission.Void(ctx, u, k, "customer_deleted")
+}

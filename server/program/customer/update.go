@@ -1,0 +1,109 @@
+package customer
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/oapi-codegen/nullable"
+
+	"rail/gen/db"
+	"rail/server/auditlog"
+	"rail/server/metadata"
+	"rail/server/money/report"
+	"rail/server/opt"
+	"rail/server/problem"
+	"rail/server/program/risk"
+	"rail/server/work"
+)
+
+// Changes are the changes of a customer; what is nil or unspecified stays.
+type Changes struct {
+	PartnerID, Status       *string
+	Email, Name, Identifier nullable.Nullable[string]
+	Metadata                json.RawMessage
+}
+
+// Update changes a customer; another partner reassigns it.
+func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Customer, error) {
+	if err := metadata.Check(to.Metadata, "metadata"); err != nil {
+		return db.Customer{}, err
+	}
+	k, err := lock(ctx, u, id)
+	if err != nil {
+		return k, err
+	}
+	before := k
+	if to.PartnerID != nil {
+		if err := reassign(ctx, u, &k, *to.PartnerID); err != nil {
+			return k, err
+		}
+	}
+	opt.ChangeOrClear(&k.Email, to.Email)
+	opt.ChangeOrClear(&k.Name, to.Name)
+	opt.ChangeOrClear(&k.Identifier, to.Identifier)
+	if to.Metadata != nil {
+		k.Metadata = metadata.Stored(to.Metadata)
+	}
+	opt.Change(&k.Status, (*db.CustomerStatus)(to.Status))
+	if opt.Value(k.Email) != opt.Value(before.Email) || opt.Value(k.PartnerID) != opt.Value(before.PartnerID) {
+		if err := checkAgain(ctx, u, k); err != nil {
+			return k, err
+		}
+	}
+	k.UpdatedAt = u.Now
+	return k, queries.CustomerUpdate(ctx, u.Later(), db.CustomerUpdateParams{
+		PartnerID: k.PartnerID, ReferralID: k.ReferralID, LinkID: k.LinkID, CouponID: k.CouponID, ClickID: k.ClickID,
+		TrackedBy: k.TrackedBy, Email: k.Email, Name: k.Name, Identifier: k.Identifier, Status: k.Status,
+		Metadata: k.Metadata, UpdatedAt: k.UpdatedAt, ID: k.ID, OrgID: k.OrgID,
+	})
+}
+
+// checkAgain looks at a customer whose address or partner is another now. Nothing
+// is refused: the merchant who changes a customer knows more than the e-mail says.
+func checkAgain(ctx context.Context, u *work.Unit, k db.Customer) error {
+	if !u.Plan.FraudMonitoring || k.Email == nil || k.PartnerID == nil {
+		return nil
+	}
+	p, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: *k.PartnerID, OrgID: k.OrgID})
+	if err != nil {
+		return err
+	}
+	return risk.CheckCustomer(ctx, u, p, k)
+}
+
+// reassign gives the customer to another partner: recorded as manual, without
+// the traces of the old way (decisions, 87). Past commissions stay.
+func reassign(ctx context.Context, u *work.Unit, k *db.Customer, partnerID string) error {
+	if k.PartnerID != nil && *k.PartnerID == partnerID {
+		return nil
+	}
+	p, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: partnerID, OrgID: u.OrgID})
+	if err != nil {
+		return work.Found(err, "partner_id")
+	}
+	if err := work.SameProgram(p.ProgramID, k.ProgramID, "partner_id"); err != nil {
+		return err
+	}
+	if p.Status != db.PartnerStatusActive {
+		return problem.On("partner_id", problem.PartnerNotActive,
+			"The partner is %s; only active partners get customers.", p.Status)
+	}
+	if err := report.TouchCustomer(ctx, u, *k); err != nil {
+		return err
+	}
+	before := k.PartnerID
+	k.PartnerID, k.TrackedBy = &partnerID, db.TrackedByManual
+	k.ReferralID, k.LinkID, k.CouponID, k.ClickID = nil, nil, nil, nil
+	return auditlog.Record(ctx, u, auditlog.Entry{
+		ProgramID: k.ProgramID, Action: "customer.reassigned", TargetID: k.ID,
+		Before: map[string]any{"partner_id": before}, After: map[string]any{"partner_id": partnerID},
+	})
+}
+
+func lock(ctx context.Context, u *work.Unit, id string) (db.Customer, error) {
+	k, err := queries.CustomerLock(ctx, u.DB(), db.CustomerLockParams{ID: id, OrgID: u.OrgID})
+	if err != nil {
+		return k, work.Found(err, "")
+	}
+	return k, u.CheckProgram(k.ProgramID)
+}

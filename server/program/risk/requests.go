@@ -1,0 +1,133 @@
+package risk
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+
+	"rail/gen/db"
+	"rail/server/work"
+)
+
+// clickIDs are the parameters by which advertising networks mark paid clicks
+// (decisions, 147).
+var clickIDs = []string{"gclid", "fbclid", "msclkid", "ttclid", "twclid", "li_fat_id"}
+
+// dismissedFor is for how many days no paid click opens a flag again that was
+// dismissed: every one of them would.
+const dismissedFor = 30
+
+// CheckClick looks for paid traffic in the click of a partner's visitor: in the
+// address of the page where the visitor arrived and in the query of the short
+// link, "" for none.
+func CheckClick(ctx context.Context, u *work.Unit, programID, partnerID, landingURL, query string) error {
+	name := paidBy(landingURL, query)
+	if name == "" || !u.Plan.FraudMonitoring {
+		return nil
+	}
+	settled, err := queries.RiskDismissed(ctx, u.DB(), db.RiskDismissedParams{
+		ProgramID: programID, OrgID: u.OrgID, PartnerID: &partnerID, Kind: "paid_traffic",
+		Since: new(u.Now.Days(-dismissedFor)),
+	})
+	if err != nil || settled {
+		return err
+	}
+	return flag(ctx, u, Finding{
+		ProgramID: programID, PartnerID: partnerID, Kind: "paid_traffic", Severity: "low",
+		Summary: "A visitor came through a paid advertisement.", Signals: map[string]any{"parameter": name},
+	})
+}
+
+// flag opens the flag of a finding, unless the same one is open (decisions, 148).
+func flag(ctx context.Context, u *work.Unit, f Finding) error {
+	_, err := Open(ctx, u, f)
+	return err
+}
+
+// paidBy returns the parameter by which a network marked the click, or "".
+func paidBy(landingURL, asked string) string {
+	_, query, _ := strings.Cut(landingURL, "?")
+	query, _, _ = strings.Cut(query, "#")
+	if query += "&" + asked; !strings.Contains(query, "cl") && !strings.Contains(query, "li_fat_id") {
+		return "" // most clicks, at the least cost
+	}
+	given, _ := url.ParseQuery(query) // what cannot be read marks nothing
+	for _, name := range clickIDs {
+		if given.Has(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// CheckCustomer looks at the e-mail address of a customer of the partner's that
+// is new, or whose address or partner is.
+func CheckCustomer(ctx context.Context, u *work.Unit, p db.Partner, k db.Customer) error {
+	if !u.Plan.FraudMonitoring || k.Email == nil {
+		return nil
+	}
+	if SamePerson(*k.Email, p.Email) {
+		if err := FlagSelfReferral(ctx, u, p, &k.ID); err != nil {
+			return err
+		}
+	}
+	domain, own := domainOf(*k.Email), domainOf(p.Email)
+	if slices.Contains(disposable, domain) {
+		f := Finding{
+			ProgramID: p.ProgramID, PartnerID: p.ID, CustomerID: &k.ID, Kind: "disposable_email", Severity: "medium",
+			Summary: "The customer's e-mail address is of a provider of throw-away addresses.",
+			Signals: map[string]any{"domain": domain},
+		}
+		if err := flag(ctx, u, f); err != nil {
+			return err
+		}
+	}
+	if domain == "" || domain != own || forAll(domain) || SamePerson(*k.Email, p.Email) {
+		return nil
+	}
+	return flag(ctx, u, Finding{
+		ProgramID: p.ProgramID, PartnerID: p.ID, CustomerID: &k.ID, Kind: "self_referral_domain", Severity: "medium",
+		Summary: "The customer's e-mail address is of the partner's own domain.",
+		Signals: map[string]any{"domain": domain},
+	})
+}
+
+// FlagSelfReferral opens the flag of a partner whose customer has the partner's
+// own address. customerID is nil where the customer was refused.
+func FlagSelfReferral(ctx context.Context, u *work.Unit, partner db.Partner, customerID *string) error {
+	return flag(ctx, u, Finding{
+		ProgramID: partner.ProgramID, PartnerID: partner.ID, CustomerID: customerID, Kind: "self_referral",
+		Severity: "high", Summary: "A customer has the partner's own e-mail address.",
+	})
+}
+
+// SamePerson reports whether two e-mail addresses are one person's.
+func SamePerson(a, b string) bool { return normalEmail(a) == normalEmail(b) }
+
+// normalEmail returns the form in which two addresses are one person's: lower
+// case, without +tag, and without dots where the provider ignores them.
+func normalEmail(email string) string {
+	email = strings.ToLower(email)
+	at := strings.LastIndexByte(email, '@')
+	if at < 0 {
+		return email
+	}
+	local, domain := email[:at], email[at+1:]
+	local, _, _ = strings.Cut(local, "+")
+	if domain == "gmail.com" || domain == "googlemail.com" {
+		local, domain = strings.ReplaceAll(local, ".", ""), "gmail.com"
+	}
+	return local + "@" + domain
+}
+
+// forAll reports whether a domain has addresses for everybody, which say nothing
+// of who belongs together. Some providers have one domain a country.
+func forAll(domain string) bool {
+	provider, _, _ := strings.Cut(domain, ".")
+	return slices.Contains(free, domain) || slices.Contains(families, provider) && strings.Count(domain, ".") <= 2
+}
+
+func domainOf(email string) string {
+	return strings.ToLower(email[strings.LastIndexByte(email, '@')+1:])
+}

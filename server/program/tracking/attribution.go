@@ -1,0 +1,214 @@
+package tracking
+
+import (
+	"context"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/gen/events"
+	"rail/server/event"
+	"rail/server/opt"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/program/risk"
+	"rail/server/work"
+)
+
+// Route is how a customer came to a partner: exactly one of its members is given.
+type Route struct {
+	PartnerID, ClickID, CouponCode *string
+}
+
+// Given reports whether any way is.
+func (r Route) Given() bool { return r.PartnerID != nil || r.ClickID != nil || r.CouponCode != nil }
+
+// Members are the ways by their names in a request.
+func (r Route) Members() []work.Member {
+	return []work.Member{{Name: "partner_id", Value: r.PartnerID}, {Name: "click_id", Value: r.ClickID},
+		{Name: "coupon_code", Value: r.CouponCode}}
+}
+
+// Validate asks for exactly one of the ways (decisions, 83 and 230).
+func (r Route) Validate() error {
+	if !r.Given() {
+		return problem.On("partner_id", problem.ParameterMissing,
+			"One of partner_id, click_id and coupon_code is required.")
+	}
+	return work.AtMostOne(r.Members()...)
+}
+
+// Attribution is where a customer comes from.
+type Attribution struct {
+	Partner  db.Partner
+	Click    *db.Click    // nil for another way
+	Referral *db.Referral // of the click, locked; nil where it is gone
+	CouponID *string
+	param    string // the field that named the way
+}
+
+// Attribute reads the partner to whom a route leads, and the click and its
+// referral where it is a click. also are reads about the partner that share the
+// round trip.
+func Attribute(
+	ctx context.Context, u *work.Unit, programID string, r Route, also ...func(partnerID string) pgtx.Read,
+) (Attribution, error) {
+	a := Attribution{param: "partner_id"}
+	partnerID := opt.Value(r.PartnerID)
+	if r.ClickID != nil {
+		a.param = "click_id"
+		click, err := queries.ClickGet(ctx, u.DB(), db.ClickGetParams{ID: *r.ClickID, OrgID: u.OrgID})
+		if err != nil {
+			return a, work.Found(err, a.param)
+		}
+		a.Click, partnerID = &click, click.PartnerID
+	}
+	if r.CouponCode != nil {
+		a.param = "coupon_code"
+		coupon, err := creditedCoupon(ctx, u, programID, *r.CouponCode)
+		if err != nil {
+			return a, err
+		}
+		a.CouponID, partnerID = &coupon.ID, *coupon.PartnerID
+	}
+	var referral db.Referral
+	reads := []pgtx.Read{
+		func(tx pgtx.DBTX) (err error) {
+			a.Partner, err = queries.PartnerGet(ctx, tx, db.PartnerGetParams{ID: partnerID, OrgID: u.OrgID})
+			return err
+		},
+	}
+	for _, read := range also {
+		reads = append(reads, read(partnerID))
+	}
+	errs := u.Each(ctx, append(reads, func(tx pgtx.DBTX) (err error) {
+		referral, err = queries.ReferralLock(ctx, tx, db.ReferralLockParams{ID: a.referralID(), OrgID: u.OrgID})
+		return err
+	})...)
+	if err := work.Found(errs[0], a.param); err != nil {
+		return a, err
+	}
+	if err := pgtx.First(errs); err != nil {
+		return a, err
+	}
+	if errs[len(errs)-1] == nil {
+		a.Referral = &referral
+	}
+	return a, nil
+}
+
+// creditedCoupon finds a coupon that can attribute a customer: an unknown code
+// and one that the processor no longer accepts are one and the same 404.
+func creditedCoupon(ctx context.Context, u *work.Unit, programID, code string) (db.Coupon, error) {
+	coupon, err := queries.CouponByCode(ctx, u.DB(), db.CouponByCodeParams{
+		ProgramID: programID, OrgID: u.OrgID, Code: code,
+	})
+	switch {
+	case err != nil:
+		return coupon, work.Found(err, "coupon_code")
+	case !coupon.Active:
+		return coupon, problem.NotFound("coupon_code")
+	case coupon.PartnerID == nil:
+		return coupon, problem.On("coupon_code", problem.InvalidReference, "The coupon credits no partner.")
+	}
+	return coupon, nil
+}
+
+func (a Attribution) referralID() string {
+	if a.Click == nil {
+		return ""
+	}
+	return opt.Value(a.Click.ReferralID)
+}
+
+// Country returns where the visitor clicked; nil where nobody knows.
+func (a Attribution) Country() *string {
+	if a.Click == nil {
+		return nil
+	}
+	return a.Click.Country
+}
+
+// Validate refuses an attribution that does not fit the program, to a partner who
+// is not active, or by a visit that has expired, and a customer with an e-mail
+// address who is the partner.
+func (a Attribution) Validate(ctx context.Context, u *work.Unit, p db.Program, email *string) error {
+	if err := work.SameProgram(a.Partner.ProgramID, p.ID, a.param); err != nil {
+		return err
+	}
+	if a.Partner.Status != db.PartnerStatusActive {
+		return problem.On(a.param, problem.PartnerNotActive,
+			"The partner is %s; only active partners get customers.", a.Partner.Status)
+	}
+	if a.Referral != nil && !a.Referral.ExpiresAt.After(u.Now.Time) {
+		return problem.On("click_id", problem.ReferralExpired,
+			"The referral of this click expired at %s.", a.Referral.ExpiresAt)
+	}
+	return a.refuseSelf(ctx, u, p, email)
+}
+
+// refuseSelf compares the customer's e-mail with the partner's. Where the program
+// blocks self-referrals the work is refused, and, alone among refusals, leaves
+// effects: the referral goes and a risk flag opens (decisions, 66 and 216).
+// Otherwise the flag alone opens, for the customer.
+func (a Attribution) refuseSelf(ctx context.Context, u *work.Unit, p db.Program, email *string) error {
+	if email == nil || !risk.SamePerson(*email, a.Partner.Email) || !p.BlockSelfReferrals {
+		return nil
+	}
+	if u.Plan.FraudMonitoring {
+		if err := risk.FlagSelfReferral(ctx, u, a.Partner, nil); err != nil {
+			return err
+		}
+	}
+	if err := a.dropReferral(ctx, u); err != nil {
+		return err
+	}
+	e := problem.On("email", problem.SelfReferralBlocked,
+		"The customer's e-mail is the partner's own, and the program blocks self-referrals.")
+	e.Committed = true
+	return e
+}
+
+// dropReferral removes the visit, unless a customer came of it.
+func (a Attribution) dropReferral(ctx context.Context, u *work.Unit) error {
+	if a.Referral == nil || a.Referral.Status != db.ReferralStatusVisit {
+		return nil
+	}
+	detach := db.ReferralDetachClicksParams{ReferralID: &a.Referral.ID, OrgID: u.OrgID}
+	if err := queries.ReferralDetachClicks(ctx, u.Later(), detach); err != nil {
+		return err
+	}
+	u.Record(event.Subject{ProgramID: a.Partner.ProgramID, PartnerID: a.Partner.ID, ID: a.Referral.ID},
+		events.ReferralDeleted(api.ReferralDeletedData{
+			ReferralID: a.Referral.ID, PartnerID: a.Partner.ID, Reason: "self_referral",
+		}))
+	return queries.ReferralDelete(ctx, u.Later(), db.ReferralDeleteParams{ID: a.Referral.ID, OrgID: u.OrgID})
+}
+
+// Apply writes into a new customer whose it is, and by what.
+func (a Attribution) Apply(k *db.Customer) {
+	k.PartnerID, k.CouponID, k.TrackedBy = &a.Partner.ID, a.CouponID, db.TrackedByAPI
+	switch {
+	case a.Click != nil:
+		k.TrackedBy, k.ClickID, k.LinkID = db.TrackedByLink, &a.Click.ID, a.Click.LinkID
+	case a.CouponID != nil:
+		k.TrackedBy = db.TrackedByCoupon
+	}
+	if a.Referral != nil {
+		k.ReferralID, k.LinkID = &a.Referral.ID, a.Referral.LinkID
+	}
+}
+
+// Lead moves the visit of a new customer to lead, once (decisions, 72).
+func (a Attribution) Lead(ctx context.Context, u *work.Unit, k db.Customer) error {
+	if a.Referral == nil || a.Referral.Status != db.ReferralStatusVisit {
+		return nil
+	}
+	u.Record(event.Subject{ProgramID: k.ProgramID, PartnerID: a.Partner.ID, ID: a.Referral.ID},
+		events.ReferralLead(api.ReferralLeadData{
+			ReferralID: a.Referral.ID, CustomerID: k.ID, PartnerID: a.Partner.ID, Email: k.Email,
+			TrackedBy: api.TrackedBy(k.TrackedBy),
+		}))
+	return queries.ReferralSetStatus(ctx, u.Later(), db.ReferralSetStatusParams{
+		Status: db.ReferralStatusLead, UpdatedAt: u.Now, ID: a.Referral.ID, OrgID: k.OrgID,
+	})
+}

@@ -1,0 +1,51 @@
+package tracking
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/gen/db"
+	"rail/server/problem"
+)
+
+func TestRouteIsOne(t *testing.T) {
+	t.Parallel()
+	given := new("x")
+	for _, r := range []Route{{PartnerID: given}, {ClickID: given}, {CouponCode: given}} {
+		require.NoError(t, r.Validate())
+	}
+	for param, r := range map[string]Route{
+		"partner_id":  {},
+		"click_id":    {PartnerID: given, ClickID: given},
+		"coupon_code": {ClickID: given, CouponCode: given},
+	} {
+		p, ok := errors.AsType[*problem.Error](r.Validate())
+		require.True(t, ok)
+		require.Equal(t, param, p.Param)
+	}
+}
+
+// The first of click, coupon and name says by what a customer is tracked; the
+// link is that of the referral, which the visitor followed first.
+func TestApply(t *testing.T) {
+	t.Parallel()
+	a := Attribution{Partner: db.Partner{ID: "part_1"}}
+	apply := func() (k db.Customer) {
+		a.Apply(&k)
+		return k
+	}
+	require.Equal(t, db.Customer{PartnerID: new("part_1"), TrackedBy: "api"}, apply())
+	a.CouponID = new("cpn_1")
+	require.Equal(t, db.Customer{PartnerID: new("part_1"), TrackedBy: "coupon", CouponID: a.CouponID}, apply())
+	a.CouponID, a.Click = nil, &db.Click{ID: "clk_1", LinkID: new("lnk_last"), Country: new("DE")}
+	clicked := db.Customer{
+		PartnerID: new("part_1"), TrackedBy: "link", ClickID: new("clk_1"), LinkID: new("lnk_last"),
+	}
+	require.Equal(t, clicked, apply())
+	a.Referral = &db.Referral{ID: "ref_1", LinkID: new("lnk_first")}
+	clicked.ReferralID, clicked.LinkID = new("ref_1"), new("lnk_first")
+	require.Equal(t, clicked, apply())
+	require.Equal(t, new("DE"), a.Country())
+}

@@ -1,0 +1,137 @@
+package tracking
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/oapi-codegen/nullable"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/gen/events"
+	"rail/server/event"
+	"rail/server/ident"
+	"rail/server/opt"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// CouponInput is a code of the payment processor to register.
+type CouponInput struct {
+	ProgramID, Code                string
+	PartnerID, GroupID, ExternalID *string
+}
+
+// CreateCoupon registers a code of the payment processor; a code that is taken,
+// whatever its case, is refused.
+func CreateCoupon(ctx context.Context, u *work.Unit, in CouponInput) (db.Coupon, error) {
+	err := u.Check(ctx, in.ProgramID, work.ProgramRef("program_id", &in.ProgramID),
+		work.PartnerRef("partner_id", in.PartnerID), work.GroupRef("group_id", in.GroupID))
+	if err != nil {
+		return db.Coupon{}, err
+	}
+	coupon := db.Coupon{
+		ID: ident.New(ident.Coupon), OrgID: u.OrgID, ProgramID: in.ProgramID, PartnerID: in.PartnerID,
+		GroupID: in.GroupID, Code: in.Code, ExternalID: in.ExternalID, Active: true, CreatedAt: u.Now, UpdatedAt: u.Now,
+	}
+	inserted, err := queries.CouponInsert(ctx, u.DB(), db.CouponInsertParams(coupon))
+	if err != nil {
+		return coupon, err
+	}
+	if inserted == 0 {
+		return coupon, couponTaken(ctx, u, in.ProgramID, in.Code)
+	}
+	recordCoupon(u, events.AffiliateCouponCreated, coupon)
+	return coupon, nil
+}
+
+func couponTaken(ctx context.Context, u *work.Unit, programID, code string) error {
+	held, err := queries.CouponByCode(ctx, u.DB(), db.CouponByCodeParams{
+		ProgramID: programID, OrgID: u.OrgID, Code: code,
+	})
+	if err != nil {
+		return err
+	}
+	return problem.Taken(problem.CouponCodeTaken, "code", held, "A coupon with this code exists in the program.")
+}
+
+// CouponChanges are the changes of a coupon; what is unspecified stays.
+type CouponChanges struct {
+	ExternalID, PartnerID nullable.Nullable[string]
+}
+
+// UpdateCoupon changes the promotion id and the partner.
+func UpdateCoupon(ctx context.Context, u *work.Unit, id string, to CouponChanges) (db.Coupon, error) {
+	before, err := lockCoupon(ctx, u, id)
+	if err != nil {
+		return before, err
+	}
+	coupon := before
+	opt.ChangeOrClear(&coupon.ExternalID, to.ExternalID)
+	opt.ChangeOrClear(&coupon.PartnerID, to.PartnerID)
+	if reflect.DeepEqual(coupon, before) {
+		return coupon, nil
+	}
+	if to.PartnerID.IsSpecified() {
+		if err := u.Check(ctx, coupon.ProgramID, work.PartnerRef("partner_id", coupon.PartnerID)); err != nil {
+			return coupon, err
+		}
+	}
+	coupon.UpdatedAt = u.Now
+	err = queries.CouponUpdate(ctx, u.Later(), db.CouponUpdateParams{
+		ExternalID: coupon.ExternalID, PartnerID: coupon.PartnerID, UpdatedAt: coupon.UpdatedAt,
+		ID: coupon.ID, OrgID: coupon.OrgID,
+	})
+	recordCoupon(u, events.AffiliateCouponUpdated, coupon)
+	return coupon, err
+}
+
+// SetCouponActive records that the processor has turned a code off, or on again
+// (decisions, 80). The same state again changes nothing. No operation of the API
+// causes it.
+func SetCouponActive(ctx context.Context, u *work.Unit, id string, active bool) error {
+	coupon, err := lockCoupon(ctx, u, id)
+	if err != nil || coupon.Active == active {
+		return err
+	}
+	coupon.Active = active
+	kind := events.AffiliateCouponDeactivated
+	if active {
+		kind = events.AffiliateCouponActivated
+	}
+	recordCoupon(u, kind, coupon)
+	return queries.CouponSetActive(ctx, u.Later(), db.CouponSetActiveParams{
+		Active: active, UpdatedAt: u.Now, ID: coupon.ID, OrgID: coupon.OrgID,
+	})
+}
+
+// DeleteCoupon removes a coupon; customers that it brought keep their partner.
+func DeleteCoupon(ctx context.Context, u *work.Unit, id string) error {
+	coupon, err := lockCoupon(ctx, u, id)
+	if err != nil {
+		return err
+	}
+	err = queries.CouponDelete(ctx, u.Later(), db.CouponDeleteParams{ID: coupon.ID, OrgID: coupon.OrgID})
+	u.Record(aboutCoupon(coupon),
+		events.AffiliateCouponDeleted(api.AffiliateCouponDeletedData{CouponID: coupon.ID, PartnerID: coupon.PartnerID}))
+	return err
+}
+
+func lockCoupon(ctx context.Context, u *work.Unit, id string) (db.Coupon, error) {
+	coupon, err := queries.CouponLock(ctx, u.DB(), db.CouponLockParams{ID: id, OrgID: u.OrgID})
+	if err != nil {
+		return coupon, err
+	}
+	return coupon, u.CheckProgram(coupon.ProgramID)
+}
+
+// recordCoupon records one of the events that hold all of a coupon.
+func recordCoupon(u *work.Unit, of func(api.AffiliateCouponData) events.Event, k db.Coupon) {
+	u.Record(aboutCoupon(k), of(api.AffiliateCouponData{
+		CouponID: k.ID, PartnerID: k.PartnerID, Code: k.Code, Active: k.Active,
+	}))
+}
+
+func aboutCoupon(k db.Coupon) event.Subject {
+	return event.Subject{ProgramID: k.ProgramID, PartnerID: opt.Value(k.PartnerID), ID: k.ID}
+}

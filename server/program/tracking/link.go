@@ -1,0 +1,191 @@
+package tracking
+
+import (
+	"context"
+	"reflect"
+	"strings"
+
+	"github.com/oapi-codegen/nullable"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/gen/events"
+	"rail/server/auth"
+	"rail/server/event"
+	"rail/server/ident"
+	"rail/server/opt"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+const (
+	// slugLength is how many random characters a short link has (decisions, 76).
+	slugLength = 7
+	// defaultParam carries the value where the program names no parameter.
+	defaultParam = "ref"
+)
+
+// LinkInput is a link to make. Param is nil for the program's first, Value for
+// the partner's handle.
+type LinkInput struct {
+	ProgramID, PartnerID, DestinationURL string
+	Param, Value, Label                  *string
+}
+
+// CreateLink adds a link to a partner. Its value is the partner's handle, which
+// any number of the partner's links share, or a value of its own.
+func CreateLink(ctx context.Context, u *work.Unit, in LinkInput) (db.Link, error) {
+	p, partner, err := linkOwner(ctx, u, in.ProgramID, in.PartnerID)
+	if err != nil {
+		return db.Link{}, err
+	}
+	link := db.Link{
+		ID: ident.New(ident.Link), OrgID: u.OrgID, ProgramID: p.ID, PartnerID: partner.ID, Param: paramOf(in, p),
+		Value: partner.Handle, DestinationURL: in.DestinationURL, DestinationKey: destinationKey(in.DestinationURL),
+		ShortSlug: new(auth.NewSlug(slugLength)), Label: in.Label, CreatedAt: u.Now, UpdatedAt: u.Now,
+	}
+	if in.Value != nil {
+		link.Value = *in.Value
+	}
+	link.ValueKey = strings.ToLower(link.Value)
+	if link.ValueKey != partner.Handle {
+		if err := claimValue(ctx, u, link); err != nil {
+			return link, err
+		}
+	}
+	err = queries.LinkInsert(ctx, u.Later(), db.LinkInsertParams(link))
+	u.Record(aboutLink(link), events.AffiliateLinkCreated(api.AffiliateLinkCreatedData{
+		LinkID: link.ID, PartnerID: link.PartnerID, URL: URL(link.DestinationURL, link.Param, link.Value),
+		Param: link.Param, Value: link.Value, DestinationURL: link.DestinationURL,
+	}))
+	return link, err
+}
+
+func linkOwner(
+	ctx context.Context, u *work.Unit, programID, partnerID string,
+) (p db.Program, partner db.Partner, err error) {
+	errs := u.Each(ctx,
+		func(tx pgtx.DBTX) (err error) {
+			p, err = queries.ProgramGet(ctx, tx, db.ProgramGetParams{ID: programID, OrgID: u.OrgID})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			partner, err = queries.PartnerGet(ctx, tx, db.PartnerGetParams{ID: partnerID, OrgID: u.OrgID})
+			return err
+		})
+	if err := work.Found(errs[0], "program_id"); err != nil {
+		return p, partner, err
+	}
+	if err := work.Found(errs[1], "partner_id"); err != nil {
+		return p, partner, err
+	}
+	return p, partner, work.SameProgram(partner.ProgramID, programID, "partner_id")
+}
+
+func paramOf(in LinkInput, p db.Program) string {
+	switch {
+	case in.Param != nil:
+		return *in.Param
+	case len(p.URLParams) > 0:
+		return p.URLParams[0]
+	}
+	return defaultParam
+}
+
+// claimValue takes a value for a link. Only the partner's own handles, former
+// ones included, may be used again (decisions, 43, 44 and 74).
+func claimValue(ctx context.Context, u *work.Unit, l db.Link) error {
+	claimed, err := queries.TrackingValueClaim(ctx, u.DB(), db.TrackingValueClaimParams{
+		OrgID: l.OrgID, ProgramID: l.ProgramID, Value: l.ValueKey, Kind: "link", PartnerID: l.PartnerID, LinkID: &l.ID,
+	})
+	if err != nil || claimed > 0 {
+		return err
+	}
+	held, err := queries.TrackingValueGet(ctx, u.DB(), db.TrackingValueGetParams{
+		ProgramID: l.ProgramID, OrgID: l.OrgID, Value: l.ValueKey,
+	})
+	if err != nil {
+		return err
+	}
+	if held.Kind == "handle" && held.PartnerID == l.PartnerID {
+		return nil
+	}
+	return valueTaken(ctx, u, held)
+}
+
+// valueTaken shows what has a value: a link, deleted or not, or the partner whose
+// handle it is or was.
+func valueTaken(ctx context.Context, u *work.Unit, held db.TrackingValue) error {
+	if held.LinkID != nil {
+		link, err := queries.LinkAny(ctx, u.DB(), db.LinkAnyParams{ID: *held.LinkID, OrgID: held.OrgID})
+		if err != nil {
+			return err
+		}
+		return problem.Taken(problem.LinkValueTaken, "value", link,
+			"Another link of the program has this value; the values of deleted links stay reserved.")
+	}
+	partner, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: held.PartnerID, OrgID: held.OrgID})
+	if err != nil {
+		return err
+	}
+	return problem.Taken(problem.LinkValueTaken, "value", partner,
+		"The value is a handle of another partner of the program.")
+}
+
+// LinkChanges are the changes of a link; what is nil or unspecified stays.
+type LinkChanges struct {
+	DestinationURL *string
+	Label          nullable.Nullable[string]
+}
+
+// UpdateLink changes destination and label; the tracking value stays.
+func UpdateLink(ctx context.Context, u *work.Unit, id string, to LinkChanges) (db.Link, error) {
+	before, err := lockLink(ctx, u, id)
+	if err != nil {
+		return before, err
+	}
+	link := before
+	if to.DestinationURL != nil {
+		link.DestinationURL, link.DestinationKey = *to.DestinationURL, destinationKey(*to.DestinationURL)
+	}
+	opt.ChangeOrClear(&link.Label, to.Label)
+	if reflect.DeepEqual(link, before) {
+		return link, nil
+	}
+	link.UpdatedAt = u.Now
+	err = queries.LinkUpdate(ctx, u.Later(), db.LinkUpdateParams{
+		DestinationURL: link.DestinationURL, DestinationKey: link.DestinationKey, Label: link.Label,
+		UpdatedAt: link.UpdatedAt, ID: link.ID, OrgID: link.OrgID,
+	})
+	u.Record(aboutLink(link), events.AffiliateLinkUpdated(api.AffiliateLinkUpdatedData{
+		LinkID: link.ID, PartnerID: link.PartnerID, URL: URL(link.DestinationURL, link.Param, link.Value),
+		DestinationURL: link.DestinationURL,
+	}))
+	return link, err
+}
+
+// DeleteLink takes a link out of sight. It keeps its value and its address goes
+// on redirecting (decisions, 78).
+func DeleteLink(ctx context.Context, u *work.Unit, id string) error {
+	link, err := lockLink(ctx, u, id)
+	if err != nil {
+		return err
+	}
+	err = queries.LinkDelete(ctx, u.Later(), db.LinkDeleteParams{DeletedAt: &u.Now, ID: link.ID, OrgID: link.OrgID})
+	u.Record(aboutLink(link),
+		events.AffiliateLinkDeleted(api.AffiliateLinkDeletedData{LinkID: link.ID, PartnerID: link.PartnerID}))
+	return err
+}
+
+func lockLink(ctx context.Context, u *work.Unit, id string) (db.Link, error) {
+	link, err := queries.LinkLock(ctx, u.DB(), db.LinkLockParams{ID: id, OrgID: u.OrgID})
+	if err != nil {
+		return link, err
+	}
+	return link, u.CheckProgram(link.ProgramID)
+}
+
+func aboutLink(l db.Link) event.Subject {
+	return event.Subject{ProgramID: l.ProgramID, PartnerID: l.PartnerID, ID: l.ID}
+}

@@ -1,0 +1,75 @@
+package tracking
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strings"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/gen/events"
+	"rail/server/event"
+	"rail/server/ident"
+	"rail/server/opt"
+	"rail/server/secret"
+	"rail/server/work"
+)
+
+// open writes a referral; an expired one of the same visitor makes room first.
+func open(ctx context.Context, u *work.Unit, from source, v Visit) (string, error) {
+	visitor := secret.HashToken(v.VisitorToken)
+	err := queries.ReferralRetire(ctx, u.Later(), db.ReferralRetireParams{
+		ProgramID: from.programID, OrgID: u.OrgID, PartnerID: from.partnerID, Visitor: visitor, Now: u.Now,
+	})
+	if err != nil {
+		return "", err
+	}
+	r := db.ReferralInsertParams{
+		ID: ident.New(ident.Referral), OrgID: u.OrgID, ProgramID: from.programID, PartnerID: from.partnerID,
+		LinkID: opt.OrNil(from.linkID), Visitor: visitor, LandingURL: &v.LandingURL, UTM: utmOf(v.LandingURL),
+		TrackedBy: db.TrackedByLink, Status: db.ReferralStatusVisit, ExpiresAt: u.Now.Days(from.cookieDays),
+		CreatedAt: u.Now, UpdatedAt: u.Now,
+	}
+	u.Record(event.Subject{ProgramID: from.programID, PartnerID: from.partnerID, ID: r.ID},
+		events.ReferralCreated(api.ReferralCreatedData{
+			ReferralID: r.ID, PartnerID: r.PartnerID, LinkID: r.LinkID, LandingURL: r.LandingURL,
+			TrackedBy: api.TrackedByLink, ExpiresAt: r.ExpiresAt,
+		}))
+	return r.ID, queries.ReferralInsert(ctx, u.Later(), r)
+}
+
+// utmOf returns the utm_ parameters of a landing page as an object, or nil
+// where there are none (decisions, 70). Of a repeated one the first counts.
+func utmOf(landing string) []byte {
+	u, err := url.Parse(landing)
+	if err != nil {
+		return nil
+	}
+	utm := map[string]string{}
+	for name, values := range u.Query() {
+		if strings.HasPrefix(name, "utm_") && len(values) > 0 {
+			utm[clean(name)] = clean(values[0])
+		}
+	}
+	if len(utm) == 0 {
+		return nil
+	}
+	raw, err := json.Marshal(utm)
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+// maxText bounds what is kept of a visitor's own text.
+const maxText = 2048
+
+// clean makes a visitor's text fit to be stored.
+func clean(s string) string {
+	s = strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "")
+	if len(s) > maxText {
+		s = strings.ToValidUTF8(s[:maxText], "")
+	}
+	return s
+}

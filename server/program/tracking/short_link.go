@@ -1,0 +1,48 @@
+package tracking
+
+import (
+	"context"
+
+	"rail/gen/db"
+	"rail/server/opt"
+	"rail/server/postgres/pgtx"
+	"rail/server/secret"
+	"rail/server/work"
+)
+
+// ShortLink is the link behind a slug, of whichever tenant. It leads to Target,
+// whatever its state.
+type ShortLink struct {
+	db.LinkBySlugRow
+	Target string
+}
+
+// BySlug returns the link of a slug, deleted or not, or pgx.ErrNoRows.
+func BySlug(ctx context.Context, tx pgtx.DBTX, slug string) (ShortLink, error) {
+	hit, err := queries.LinkBySlug(ctx, tx, &slug)
+	return ShortLink{hit, URL(hit.Link.DestinationURL, hit.Link.Param, hit.Link.Value)}, err
+}
+
+// Counts reports whether visits by the link are recorded: not those of a paused
+// program, nor of a partner that is not active.
+func (l ShortLink) Counts() bool {
+	return l.PartnerStatus == db.PartnerStatusActive && l.ProgramStatus == db.ProgramStatusActive
+}
+
+// Follow records a visit by a short link like one that the merchant's server
+// saw. The visitor's headers are kept as far as they can be stored; the parameter
+// and the page are the link's. Nothing is recorded once the partner is not active.
+func (s Service) Follow(ctx context.Context, u *work.Unit, by ShortLink, v Visit) error {
+	l := by.Link
+	v.Param, v.LandingURL = l.Param, by.Target
+	v.UserAgent, v.Referer = opt.OrNil(clean(opt.Value(v.UserAgent))), opt.OrNil(clean(opt.Value(v.Referer)))
+	current, err := queries.TrackingResolve(ctx, u.DB(), db.TrackingResolveParams{
+		ProgramID: l.ProgramID, OrgID: l.OrgID, Value: l.ValueKey, LandingKey: l.DestinationKey,
+		Visitor: secret.HashToken(v.VisitorToken), Now: u.Now,
+	})
+	if err != nil {
+		return work.IgnoreNoRows(err)
+	}
+	_, err = s.record(ctx, u, source{l.ProgramID, l.PartnerID, l.ID, current.ReferralID, by.CookieDays}, v)
+	return err
+}

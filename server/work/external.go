@@ -1,0 +1,87 @@
+package work
+
+import (
+	"context"
+
+	"rail/gen/db"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+)
+
+// Member is a member of a request by its name; Value is nil where it was not
+// given.
+type Member struct {
+	Name  string
+	Value *string
+}
+
+// AtMostOne refuses the second of members that exclude each other.
+func AtMostOne(members ...Member) error {
+	first := ""
+	for _, m := range members {
+		switch {
+		case m.Value == nil:
+		case first == "":
+			first = m.Name
+		default:
+			return problem.On(m.Name, problem.ParametersExclusive, "%s and %s exclude each other.", first, m.Name)
+		}
+	}
+	return nil
+}
+
+// InProgram runs reads of a program of the tenant's that the field program_id
+// names, in one round trip, and returns the first error that is not "no rows".
+func (u *Unit) InProgram(ctx context.Context, programID string, reads ...pgtx.Read) error {
+	exists := func(tx pgtx.DBTX) error {
+		_, err := queries.ProgramExists(ctx, tx, db.ProgramExistsParams{ID: programID, OrgID: u.OrgID})
+		return err
+	}
+	errs := u.Each(ctx, append([]pgtx.Read{exists}, reads...)...)
+	if err := Found(errs[0], "program_id"); err != nil {
+		return err
+	}
+	return pgtx.First(errs[1:])
+}
+
+// Customer returns the id of the customer that customer_id or
+// external_customer_id names; nil where neither does. An unknown one is a 404.
+func (u *Unit) Customer(ctx context.Context, programID string, id, externalID *string) (*string, error) {
+	ours, external := Member{"customer_id", id}, Member{"external_customer_id", externalID}
+	return u.resolve(ctx, programID, ours, external, func(tx pgtx.DBTX) (string, error) {
+		k, err := queries.CustomerByExternalID(ctx, tx, db.CustomerByExternalIDParams{
+			ProgramID: programID, OrgID: u.OrgID, ExternalCustomerID: externalID,
+		})
+		return k.ID, err
+	})
+}
+
+// Sale returns the id of the sale that sale_id or external_charge_id names; nil
+// where neither does. An unknown one is a 404.
+func (u *Unit) Sale(ctx context.Context, programID string, id, chargeID *string) (*string, error) {
+	ours, external := Member{"sale_id", id}, Member{"external_charge_id", chargeID}
+	return u.resolve(ctx, programID, ours, external, func(tx pgtx.DBTX) (string, error) {
+		return queries.SaleByCharge(ctx, tx, db.SaleByChargeParams{
+			ProgramID: programID, OrgID: u.OrgID, ExternalChargeID: *chargeID,
+		})
+	})
+}
+
+// resolve returns the id of an object that a request names by ours or by an id
+// that others gave it, which find looks up.
+func (u *Unit) resolve(
+	ctx context.Context, programID string, ours, external Member, find func(pgtx.DBTX) (string, error),
+) (*string, error) {
+	if err := AtMostOne(ours, external); err != nil || external.Value == nil {
+		return ours.Value, err
+	}
+	var id string
+	err := u.InProgram(ctx, programID, func(tx pgtx.DBTX) (err error) {
+		id, err = find(tx)
+		return err
+	})
+	if err == nil && id == "" {
+		err = problem.NotFound(external.Name)
+	}
+	return &id, err
+}
