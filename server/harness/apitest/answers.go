@@ -28,7 +28,7 @@ func Seen() map[string]map[int]int {
 	return out
 }
 
-// SeenOperations lists the operations that answered anything but a refusal.
+// SeenOperations returns the operations that answered with a success.
 func SeenOperations() []string {
 	var out []string
 	for op, statuses := range Seen() {
@@ -43,15 +43,16 @@ func SeenOperations() []string {
 	return out
 }
 
-// judge fails the test for a response that the description does not hold.
-type judge struct {
+// checker is a transport that fails the test for a response that the description does
+// not allow.
+type checker struct {
 	t    testing.TB
 	next http.RoundTripper
 }
 
-// RoundTrip sends the request and judges the answer.
-func (j *judge) RoundTrip(r *http.Request) (*http.Response, error) {
-	res, err := j.next.RoundTrip(r)
+// RoundTrip sends the request and checks the response.
+func (c *checker) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := c.next.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +67,7 @@ func (j *judge) RoundTrip(r *http.Request) (*http.Response, error) {
 		note(operation, res.StatusCode)
 	}
 	for _, fault := range faults {
-		j.t.Error(fault)
+		c.t.Error(fault)
 	}
 	return res, nil
 }

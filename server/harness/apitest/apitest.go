@@ -1,5 +1,5 @@
-// Package apitest runs the real server on a real database for tests, and
-// judges every request and response that passes against the description.
+// Package apitest runs the real server on a real database for tests, and checks every
+// response against the description.
 package apitest
 
 import (
@@ -28,7 +28,7 @@ import (
 	"rail/server/secret"
 )
 
-// Start is the time at which every test begins.
+// Start is the time of the manual clock at the start of every test.
 var Start = time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)
 
 // Server is a running server with an organization, a program and a key.
@@ -39,7 +39,7 @@ type Server struct {
 	DSN   string
 	Clock *clock.Manual
 	Org   string
-	Key   string // read and write, without a limit that tests would meet
+	Key   string // scopes read and write, and a rate limit above that of tests
 	// Client is the generated client with Key.
 	Client *api.ClientWithResponses
 	Config config.Config
@@ -49,7 +49,7 @@ type Server struct {
 // Option changes how a server is started.
 type Option func(*config.Config)
 
-// New starts a server on a fresh database. It stops with the test.
+// New starts a server on a new database. It stops with the test.
 func New(t testing.TB, options ...Option) *Server {
 	t.Helper()
 	dsn := pgtest.DSN(t)
@@ -61,7 +61,7 @@ func On(t testing.TB, dsn string, c *clock.Manual, options ...Option) *Server {
 	t.Helper()
 	cfg, err := config.Load(map[string]string{"RAIL_DATA_DIR": t.TempDir(), "RAIL_BASE_URL": "https://rail.example"})
 	require.NoError(t, err)
-	cfg.AddressRateLimit = 1_000_000 // all that tests ask comes from one address
+	cfg.AddressRateLimit = 1_000_000 // all requests of tests come from one address
 	for i := range cfg.SecretKey {
 		cfg.SecretKey[i] = byte(i)
 	}
@@ -81,7 +81,7 @@ func On(t testing.TB, dsn string, c *clock.Manual, options ...Option) *Server {
 	return s
 }
 
-// console shows the log where RAIL_TEST_LOG is set.
+// console returns standard error if RAIL_TEST_LOG is set, to show the log.
 func console() io.Writer {
 	if os.Getenv("RAIL_TEST_LOG") != "" {
 		return os.Stderr
@@ -89,7 +89,7 @@ func console() io.Writer {
 	return io.Discard
 }
 
-// record is a log that may be read while it is written.
+// record is a log that can be read while it is written.
 type record struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -101,7 +101,7 @@ func (r *record) Write(p []byte) (int, error) {
 	return r.text.Write(p)
 }
 
-// Log returns everything that the server has logged.
+// Log returns the server's log.
 func (s *Server) Log() string {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
@@ -119,14 +119,14 @@ func (s *Server) NewOrg(name string) string {
 	return id
 }
 
-// NewKey adds a key with scopes and returns its token.
+// NewKey adds an API key with scopes and returns its token.
 func (s *Server) NewKey(org string, live bool, scopes ...string) string {
 	s.T.Helper()
 	token, _ := s.NewKeyWith(org, live, 1_000_000, scopes...)
 	return token
 }
 
-// NewKeyWith adds a key with a limit and returns its token and id.
+// NewKeyWith adds an API key with a rate limit and returns its token and id.
 func (s *Server) NewKeyWith(org string, live bool, perSecond int32, scopes ...string) (token, id string) {
 	s.T.Helper()
 	keeper, err := secret.New(s.Config.SecretKey)
@@ -140,11 +140,11 @@ func (s *Server) NewKeyWith(org string, live bool, perSecond int32, scopes ...st
 	return token, id
 }
 
-// ClientFor returns the generated client with a key; what it sends and gets is
-// judged against the description.
+// ClientFor returns the generated client with a key. Answers to it are checked against
+// the description.
 func (s *Server) ClientFor(key string) *api.ClientWithResponses {
 	s.T.Helper()
-	h := &http.Client{Transport: &judge{t: s.T, next: http.DefaultTransport}}
+	h := &http.Client{Transport: &checker{t: s.T, next: http.DefaultTransport}}
 	c, err := api.NewClientWithResponses(s.URL, api.WithHTTPClient(h),
 		api.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
 			r.Header.Set("Authorization", "Bearer "+key)

@@ -11,7 +11,7 @@ var counter atomic.Int64
 // Unique returns a name that no other call returns.
 func Unique(stem string) string { return fmt.Sprintf("%s%d", stem, counter.Add(1)) }
 
-// with returns base with the members of more over it.
+// with returns base with the members of more in their place.
 func with(base M, more []M) M {
 	for _, m := range more {
 		maps.Copy(base, m)
@@ -77,8 +77,8 @@ func (s *Server) Sale(program, customer string, more ...M) Answer {
 	return s.Must(201, s.Post("/v1/sales", SaleBody(program, customer, more...)))
 }
 
-// Balance returns pending, due and paid of a partner in a currency; zeros
-// where there is no balance yet.
+// Balance returns the balance of a partner in a currency, zeros where there is none
+// yet.
 func (s *Server) Balance(program, partner, currency string) (pending, due, paid int64) {
 	s.T.Helper()
 	a := s.Must(200, s.Get("/v1/balances?program_id="+program+"&partner_id="+partner+"&currency="+currency))
@@ -89,7 +89,7 @@ func (s *Server) Balance(program, partner, currency string) (pending, due, paid 
 	return 0, 0, 0
 }
 
-// Events returns the bodies of a program's events in their order.
+// Events returns the bodies of a program's events in the events' order.
 func (s *Server) Events(program string) []Answer {
 	s.T.Helper()
 	rows, err := s.Pool.Query(s.T.Context(), `SELECT body FROM events WHERE program_id = $1 ORDER BY seq`, program)
@@ -108,7 +108,7 @@ func (s *Server) Events(program string) []Answer {
 	return out
 }
 
-// EventTypes returns the types of a program's events in their order.
+// EventTypes returns the types of a program's events in the events' order.
 func (s *Server) EventTypes(program string) []string {
 	s.T.Helper()
 	var out []string

@@ -10,12 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Answer is a response as a client without types sees it.
+// Answer is a response as an untyped client sees it.
 type Answer struct {
 	Status int
 	Header http.Header
 	Raw    []byte
-	Length int64 // as the header says; -1 where it does not
+	Length int64 // Content-Length, or -1 without that header
 	Body   map[string]any
 }
 
@@ -62,7 +62,7 @@ func (a Answer) Data() []map[string]any {
 // M is a JSON object.
 type M = map[string]any
 
-// Get asks for a path with the server's key.
+// Get requests a path with the server's key.
 func (s *Server) Get(path string) Answer { return s.Do(http.MethodGet, path, s.Key, nil) }
 
 // Post sends a body (an M, or a string of raw JSON, or nil) with the server's key.
@@ -70,7 +70,7 @@ func (s *Server) Post(path string, body any) Answer {
 	return s.Do(http.MethodPost, path, s.Key, body)
 }
 
-// Delete deletes with the server's key.
+// Delete deletes an object with the server's key.
 func (s *Server) Delete(path string) Answer { return s.Do(http.MethodDelete, path, s.Key, nil) }
 
 // Do sends a request; headers are pairs of a name and a value.
@@ -102,11 +102,11 @@ func (s *Server) Do(method, path, key string, body any, headers ...string) Answe
 	return s.Send(r)
 }
 
-// Send sends a request as it is; the answer is judged against the description.
+// Send sends a request unchanged. The answer is checked against the description.
 func (s *Server) Send(r *http.Request) Answer {
 	s.T.Helper()
 	client := &http.Client{
-		Transport:     &judge{t: s.T, next: http.DefaultTransport},
+		Transport:     &checker{t: s.T, next: http.DefaultTransport},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	res, err := client.Do(r)
@@ -128,7 +128,8 @@ func (s *Server) Must(status int, a Answer) Answer {
 	return a
 }
 
-// Refused fails the test unless the answer is that refusal.
+// Refused fails the test unless the answer is a refusal with this status, code and
+// param.
 func (s *Server) Refused(status int, code, param string, a Answer) Answer {
 	s.T.Helper()
 	require.Equal(s.T, status, a.Status, "%s", a.Raw)
@@ -142,6 +143,6 @@ func decoded(text string) Answer {
 	a := Answer{Raw: []byte(text)}
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
-	_ = dec.Decode(&a.Body) // an event that is no object has no members
+	_ = dec.Decode(&a.Body) // an event that is not an object has no members
 	return a
 }

@@ -19,7 +19,7 @@ import (
 	"rail/server/secret"
 )
 
-// built is the server, built once a test binary.
+// built builds the server, once for each test binary.
 var built = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "rail-test-")
 	if err != nil {
@@ -29,14 +29,14 @@ var built = sync.OnceValues(func() (string, error) {
 	return path, process.Build(context.Background(), path)
 })
 
-// Process is a server process that a test may stop and kill.
+// Process is a server process that a test may pause and kill.
 type Process struct {
 	*Server
 	Cmd *exec.Cmd
 }
 
-// Processes starts n server processes on the database of s, whose clock must be
-// the system's. They end with the test.
+// Processes starts n server processes on the database of s, which must be one of
+// Real. They stop with the test.
 func Processes(t testing.TB, s *Server, n int, environ ...string) []*Process {
 	t.Helper()
 	out := make([]*Process, n)
@@ -68,7 +68,7 @@ func StartProcess(t testing.TB, s *Server, environ ...string) *Process {
 	replica.URL, err = process.Serve(cmd)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGCONT) // in case a test stopped it
+		_ = cmd.Process.Signal(syscall.SIGCONT) // a test may have paused it
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have been killed
 		_ = cmd.Wait()
 	})
@@ -76,7 +76,7 @@ func StartProcess(t testing.TB, s *Server, environ ...string) *Process {
 	return &Process{&replica, cmd}
 }
 
-// adopted notes the secret key in the database, which processes look at.
+// adopted records the secret key's fingerprint in the database, which processes check.
 func (s *Server) adopted() {
 	s.T.Helper()
 	keeper, err := secret.New(s.Config.SecretKey)
@@ -84,8 +84,8 @@ func (s *Server) adopted() {
 	require.NoError(s.T, keyring.Adopt(context.Background(), s.Pool, keyring.Given{Keeper: keeper, Now: s.Clock.Now()}))
 }
 
-// Real starts a server with a database that processes can serve too. Their clock
-// is the system's; its own stands where the system's was.
+// Real starts a server on a database that processes can serve too. Their clock is the
+// system's; that of the server itself is manual and begins at the present.
 func Real(t testing.TB, options ...Option) *Server {
 	t.Helper()
 	return On(t, pgtest.DurableDSN(t), clock.NewManual(clock.System{}.Now().Time), options...)

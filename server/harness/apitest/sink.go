@@ -18,12 +18,12 @@ import (
 	"rail/server/secret"
 )
 
-// Loopback lets webhooks reach the test's own sinks.
+// Loopback allows webhooks to loopback addresses, where the tests' sinks are.
 func Loopback(c *config.Config) {
 	c.WebhookAllowCIDRs = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 }
 
-// Received is one request that a sink got.
+// Received is one request to a sink.
 type Received struct {
 	Header  http.Header
 	Body    string
@@ -32,7 +32,7 @@ type Received struct {
 	Arrived time.Time
 }
 
-// Sink is a receiver of webhooks. Answer, where it is set, answers them.
+// Sink is a receiver of webhooks. It answers with Answer, if that is set.
 type Sink struct {
 	URL    string
 	Answer func(w http.ResponseWriter, r Received)
@@ -43,7 +43,7 @@ type Sink struct {
 	more   chan struct{}
 }
 
-// NewSink starts a sink that ends with the test.
+// NewSink starts a sink that stops with the test.
 func NewSink(t testing.TB) *Sink {
 	t.Helper()
 	s := &Sink{now: map[string]int{}, most: map[string]int{}, more: make(chan struct{}, 1)}
@@ -54,7 +54,7 @@ func NewSink(t testing.TB) *Sink {
 }
 
 func (s *Sink) serve(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body) // a request that is cut off has what it has
+	body, _ := io.ReadAll(r.Body) // a request that is cut off is kept in part
 	got := Received{
 		Header: r.Header, Body: string(body), Event: decoded(string(body)), Path: r.URL.Path, Arrived: time.Now(),
 	}
@@ -76,7 +76,7 @@ func (s *Sink) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 }
 
-// Got returns what has arrived on a path, in order; "" is every path.
+// Got returns the requests to a path, in order of arrival; "" is every path.
 func (s *Sink) Got(path string) []Received {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,14 +89,14 @@ func (s *Sink) Got(path string) []Received {
 	return out
 }
 
-// MostAtOnce is the highest number of requests in flight on a path.
+// MostAtOnce returns the highest number of requests in flight on a path.
 func (s *Sink) MostAtOnce(path string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.most[path]
 }
 
-// Wait returns what has arrived on a path once there are n of it.
+// Wait waits for n requests to a path and returns them.
 func (s *Sink) Wait(t testing.TB, path string, n int) []Received {
 	t.Helper()
 	limit := time.After(20 * time.Second)
@@ -113,14 +113,14 @@ func (s *Sink) Wait(t testing.TB, path string, n int) []Received {
 	}
 }
 
-// Deliver runs a webhook sender on the server's database and clock until stop
-// is called or the test ends.
+// Deliver runs a webhook sender on the server's database and clock until stop is
+// called or the test ends.
 func (s *Server) Deliver() (stop func()) {
 	s.T.Helper()
 	return s.DeliverBy(webhook.NewGuard(s.Config.WebhookAllowCIDRs, false, "").DialContext)
 }
 
-// DeliverBy is Deliver, to receivers that dial reaches.
+// DeliverBy is like Deliver, with connections made by dial.
 func (s *Server) DeliverBy(dial webhook.Dial) (stop func()) {
 	s.T.Helper()
 	keeper, err := secret.New(s.Config.SecretKey)

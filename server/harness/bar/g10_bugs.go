@@ -38,7 +38,7 @@ func bugs() []bug {
 		},
 		{
 			"answers of keys not kept", "g4", "server/http/middleware/work.go", "",
-			"if err := f.keep(ctx, work, r, out); err != nil {", "if err := error(nil); err != nil {", false,
+			"if err := f.keep(ctx, u, r, out); err != nil {", "if err := error(nil); err != nil {", false,
 		},
 		{
 			"bodies of keys not compared", "g4", "server/http/middleware/idempotency.go", "",
@@ -49,8 +49,8 @@ func bugs() []bug {
 			"(t.created_at, t.id) <= ($3", false,
 		},
 		{
-			"events of refunds lost", "g6", "server/http/middleware/work.go", "", "err = work.Events.Flush(ctx, work.Later())",
-			"if !bytes.Contains(out.body.Bytes(), []byte(\"voided_commissions\")) {\nerr = work.Events.Flush(ctx, work.Later())\n}",
+			"events of refunds lost", "g6", "server/http/middleware/work.go", "", "err = u.Events.Flush(ctx, u.Later())",
+			"if !bytes.Contains(out.body.Bytes(), []byte(\"voided_commissions\")) {\nerr = u.Events.Flush(ctx, u.Later())\n}",
 			false,
 		},
 		{

@@ -1,5 +1,5 @@
-// Package bench measures the server over HTTP against pgbench running the very
-// statements that the server sends, on the same data, in turns.
+// Package bench is a load test. It measures the server over HTTP beside pgbench running
+// the same statements on the same data, in turn.
 package bench
 
 import (
@@ -25,10 +25,10 @@ type Options struct {
 	Out                            io.Writer
 }
 
-// bench is a benchmark that is set up.
+// bench is a load test that is set up.
 type bench struct {
 	Options
-	world   world
+	size    size
 	loads   []load
 	db      *Private
 	config  config.Config
@@ -36,7 +36,7 @@ type bench struct {
 	key     string
 	pgbench pgbench
 	sent    map[string]captured
-	before  string // the machine's load averages at the start, where it tells them
+	before  string // load averages at the start, or ""
 }
 
 // Run sets everything up, measures, and prints one table.
@@ -44,7 +44,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if o.Rows < partners || o.Seconds < 1 || o.Rounds < 1 || o.Clients < 1 {
 		return fmt.Errorf("-rows must be at least %d, -seconds, -rounds and -clients at least 1", partners)
 	}
-	b := &bench{Options: o, world: newWorld(o.Rows), sent: map[string]captured{}, before: loadAverages()}
+	b := &bench{Options: o, size: newSize(o.Rows), sent: map[string]captured{}, before: loadAverages()}
 	if b.loads, err = chosen(o.Only); err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		b.db.DSN += "&" + o.Session
 	}
 	began := time.Now()
-	if err := fill(ctx, b.db.DSN, b.world); err != nil {
+	if err := fill(ctx, b.db.DSN, b.size); err != nil {
 		return err
 	}
 	fmt.Fprintf(o.Out, "%d sales loaded in %.0f s\n", o.Rows, time.Since(began).Seconds())
@@ -96,8 +96,8 @@ func chosen(names []string) ([]load, error) {
 	return out, nil
 }
 
-// start starts the server that is measured, after another one, with a tracer,
-// has told what it sends for each load.
+// start captures the statements of each load from a server with a tracer, and then
+// starts the server to measure, which has none.
 func (b *bench) start(ctx context.Context) error {
 	var err error
 	if b.config, err = config.Load(map[string]string{"RAIL_DATA_DIR": filepath.Join(b.db.dir, "rail")}); err != nil {
@@ -131,7 +131,7 @@ func (b *bench) capture(ctx context.Context) error {
 		return err
 	}
 	for _, l := range b.loads {
-		if b.sent[l.name], err = capture(a.Handler(), t, b.key, l, b.world); err != nil {
+		if b.sent[l.name], err = capture(a.Handler(), t, b.key, l, b.size); err != nil {
 			return err
 		}
 	}

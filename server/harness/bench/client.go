@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// client is a keep-alive HTTP connection that costs little: the machine is
-// shared with what is measured.
+// client is a keep-alive HTTP connection of little cost, since it shares the machine
+// with the server that is measured.
 type client struct {
 	conn net.Conn
 	in   *bufio.Reader
@@ -30,9 +30,9 @@ func dial(addr, key string) (*client, error) {
 	}, nil
 }
 
-func (c *client) close() { _ = c.conn.Close() } // nothing is under way
+func (c *client) close() { _ = c.conn.Close() } // no request is in flight
 
-// do sends one request and reads its whole answer, which must be a success.
+// do sends a request and reads the whole answer. Any other than a success is an error.
 func (c *client) do(r request) error {
 	b := &c.out
 	b.Reset()
@@ -75,7 +75,7 @@ func (c *client) answer() error {
 		}
 	}
 	if !strings.HasPrefix(status, "HTTP/1.1 2") {
-		text, _ := io.ReadAll(io.LimitReader(c.in, int64(min(length, 500)))) // only to tell
+		text, _ := io.ReadAll(io.LimitReader(c.in, int64(min(length, 500)))) // for the error only
 		return fmt.Errorf("%s %s", status, text)
 	}
 	if chunked {

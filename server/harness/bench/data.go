@@ -14,17 +14,17 @@ import (
 //go:embed data.sql
 var dataSQL string
 
-// bulk are the tables whose secondary indexes are built after they are filled.
+// bulk lists the tables whose secondary indexes are created after the load.
 const bulk = "'sales', 'commissions', 'ledger_entries', 'customers'"
 
-// fill loads the data. Foreign keys are not checked while it does: the data is
-// right by construction.
-func fill(ctx context.Context, dsn string, w world) error {
+// fill loads the data. Foreign keys are off meanwhile, for speed: the data is valid by
+// construction.
+func fill(ctx context.Context, dsn string, sz size) error {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
 		return err
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is lost
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // all statements are done
 	indexes, err := dropIndexes(ctx, conn)
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func fill(ctx context.Context, dsn string, w world) error {
 	if _, err := conn.Exec(ctx, "SET session_replication_role = replica"); err != nil {
 		return err
 	}
-	for block := range strings.SplitSeq(w.numbers().Replace(dataSQL), "\n;;\n") {
+	for block := range strings.SplitSeq(sz.numbers().Replace(dataSQL), "\n;;\n") {
 		if _, err := conn.Exec(ctx, block); err != nil {
 			return fmt.Errorf("%w in %.200s", err, block)
 		}
@@ -48,23 +48,23 @@ func fill(ctx context.Context, dsn string, w world) error {
 	return nil
 }
 
-func (w world) numbers() *strings.Replacer {
+func (sz size) numbers() *strings.Replacer {
 	var pairs []string
 	for _, p := range []struct {
 		name  string
 		value int
-	}{ // longer names before those that they begin with
+	}{ // a longer name before its own prefix
 		{"$programs", programs}, {"$program", programBase}, {"$partners", partners}, {"$partner", partnerBase},
-		{"$customers", w.Customers},
-		{"$customer", customerBase}, {"$hots", hotCustomers}, {"$hot", hotBase}, {"$sale", saleBase}, {"$rows", w.Sales},
+		{"$customers", sz.Customers},
+		{"$customer", customerBase}, {"$hots", hotCustomers}, {"$hot", hotBase}, {"$sale", saleBase}, {"$rows", sz.Sales},
 	} {
 		pairs = append(pairs, p.name, strconv.Itoa(p.value))
 	}
 	return strings.NewReplacer(pairs...)
 }
 
-// dropIndexes drops the indexes that no constraint owns and returns how to make
-// them again.
+// dropIndexes drops the indexes that no constraint owns and returns the statements that
+// create them.
 func dropIndexes(ctx context.Context, conn *pgx.Conn) ([]string, error) {
 	rows, err := conn.Query(ctx, `SELECT i.indexrelid::regclass::text, pg_get_indexdef(i.indexrelid) FROM pg_index i
 WHERE i.indrelid::regclass::text IN (`+bulk+
@@ -84,7 +84,7 @@ WHERE i.indrelid::regclass::text IN (`+bulk+
 	return definitions, err
 }
 
-// build makes indexes, two at a time.
+// build creates indexes, two at a time.
 func build(ctx context.Context, dsn string, definitions []string) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(2)
@@ -94,7 +94,7 @@ func build(ctx context.Context, dsn string, definitions []string) error {
 			if err != nil {
 				return err
 			}
-			defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is lost
+			defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // all statements are done
 			_, err = conn.Exec(ctx, d)
 			return err
 		})

@@ -1,5 +1,5 @@
 -- Statements between lines of two semicolons; the names with a dollar sign stand
--- for numbers (world.numbers).
+-- for numbers (size.numbers).
 INSERT INTO organizations (id, name, created_at) VALUES ('org_bench', 'Bench', now())
 ;;
 INSERT INTO programs (id, org_id, name, product_name, website_url, currency, status, subdomain, cookie_days, url_params, commission_on_net_revenue,

@@ -19,20 +19,20 @@ type Private struct {
 	server            *embedded.Server
 }
 
-// settings keep a checkpoint from falling into some runs and not into others;
-// everything else is PostgreSQL's default.
+// settings prevents checkpoints during a run, which would slow some runs and not others.
+// All else is PostgreSQL's default.
 var settings = []string{
 	"ALTER SYSTEM SET max_wal_size = '8GB'", "ALTER SYSTEM SET checkpoint_timeout = '30min'", "SELECT pg_reload_conf()",
 }
 
-// NewDatabase starts a server in a new directory under within (the temporary
-// directory where that is empty), with an empty database at the current schema.
+// NewDatabase starts a server in a new directory under within, or under the temporary
+// directory if within is "", with a database at the current schema.
 func NewDatabase(ctx context.Context, within string) (*Private, error) {
 	dir, err := os.MkdirTemp(within, "rail-bench-")
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // PostgreSQL's account must pass through
+	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // PostgreSQL runs under another account
 		return nil, err
 	}
 	p := &Private{dir: dir}
@@ -50,7 +50,7 @@ func (p *Private) setUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close(ctx) //nolint:errcheck // nothing is lost
+	defer conn.Close(ctx) //nolint:errcheck // all statements are done
 	for _, s := range append(settings, "CREATE DATABASE bench") {
 		if _, err := conn.Exec(ctx, s); err != nil {
 			return fmt.Errorf("%s: %w", s, err)
@@ -63,5 +63,5 @@ func (p *Private) setUp(ctx context.Context) error {
 	return migrate.Up(ctx, p.DSN)
 }
 
-// Close stops the server and removes its data.
+// Close stops the server and deletes its data.
 func (p *Private) Close() error { return errors.Join(p.server.Stop(), os.RemoveAll(p.dir)) }

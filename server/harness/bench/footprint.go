@@ -21,14 +21,14 @@ import (
 )
 
 const (
-	// connections are kept open at once by clients of one process.
+	// connections is the number of connections, open at once.
 	connections = 500
-	// each is how many requests every one of them sends.
+	// each is the number of requests on each connection.
 	each = 20
 )
 
-// footprint measures the binary as operators run it: what it takes with many
-// connections, and how soon it answers.
+// footprint measures the binary as operators run it: its memory with many connections,
+// and the time of a start.
 func (b *bench) footprint(ctx context.Context) error {
 	rail := filepath.Join(b.db.dir, "binary")
 	if err := process.Build(ctx, rail); err != nil {
@@ -55,8 +55,8 @@ func (b *bench) footprint(ctx context.Context) error {
 	return err
 }
 
-// crowd opens all connections, and sends requests of every kind over each while
-// the others stay open.
+// crowd opens all connections and sends requests of every load on each, with the others
+// open.
 func (b *bench) crowd(addr string) error {
 	clients := make([]*client, connections)
 	for i := range clients {
@@ -75,7 +75,7 @@ func (b *bench) crowd(addr string) error {
 			rnd := rand.New(rand.NewPCG(uint64(i), 1))
 			for n := range each {
 				l := loads[(i+n)%len(loads)]
-				d := l.pick(b.world, rnd)
+				d := l.pick(b.size, rnd)
 				d.Fresh = fresh + int64(i*each+n)
 				if errs[i] = c.do(l.ask(d)); errs[i] != nil {
 					return
@@ -87,14 +87,13 @@ func (b *bench) crowd(addr string) error {
 	return errors.Join(errs...)
 }
 
-// running is the binary at work.
+// running is a running binary.
 type running struct {
 	cmd  *exec.Cmd
 	addr string
 }
 
-// launch starts the binary with migrations, and returns how long it took until it
-// answered that it is ready.
+// launch starts the binary, which migrates, and returns the time until it was ready.
 func launch(ctx context.Context, rail, dir string, environ ...string) (running, time.Duration, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -124,7 +123,7 @@ func launch(ctx context.Context, rail, dir string, environ ...string) (running, 
 		cmd.Wait())
 }
 
-// end stops the binary and returns the most memory that it had, in megabytes.
+// end stops the binary and returns its peak memory in megabytes.
 func (r running) end() (memory float64, err error) {
 	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return 0, err
@@ -132,7 +131,7 @@ func (r running) end() (memory float64, err error) {
 	err = r.cmd.Wait()
 	if used, ok := r.cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		memory = float64(used.Maxrss) / 1024
-		if runtime.GOOS == "darwin" { // bytes there, kilobytes elsewhere
+		if runtime.GOOS == "darwin" { // Maxrss is in bytes there, in kilobytes elsewhere
 			memory /= 1024
 		}
 	}

@@ -11,25 +11,25 @@ import (
 	"time"
 )
 
-// orders is what the load generator is told.
+// orders is the input of the load generator.
 type orders struct {
 	Addr, Key, Load  string
-	World            world
+	Size             size
 	Clients, Seconds int
 }
 
-// outcome is what the load generator saw. Times are microseconds.
+// outcome is the result of the load generator. Times are in microseconds.
 type outcome struct {
 	Requests int
 	Seconds  float64
 	P50, P99 int64
 }
 
-// warmUp is sent before the measured time, with the same connections.
+// warmUp is the time of unmeasured requests before, on the same connections.
 const warmUp = 500 * time.Millisecond
 
-// Generate is the load generator: it reads its orders, and writes "start" when
-// the measured time begins, "done" when it ends, and then what it saw.
+// Generate is the load generator. It reads its orders from in, and writes "start" and
+// "done" around the measured time, and then the outcome.
 func Generate(in io.Reader, out io.Writer) error {
 	var o orders
 	if err := json.NewDecoder(in).Decode(&o); err != nil {
@@ -65,7 +65,7 @@ func at(sorted []time.Duration, quantile float64) int64 {
 	return sorted[int(quantile*float64(len(sorted)-1))].Microseconds()
 }
 
-// together runs every client until the end and returns all times.
+// together runs all clients until end and returns the times of all requests.
 func (o orders) together(l load, fresh *atomic.Int64, end time.Time) ([]time.Duration, error) {
 	var wg sync.WaitGroup
 	took, errs := make([][]time.Duration, o.Clients), make([]error, o.Clients)
@@ -81,7 +81,7 @@ func (o orders) together(l load, fresh *atomic.Int64, end time.Time) ([]time.Dur
 	return slices.Concat(took...), nil
 }
 
-// client sends one request after the other on one connection.
+// client sends one request after the other on a connection.
 func (o orders) client(l load, fresh *atomic.Int64, end time.Time) ([]time.Duration, error) {
 	c, err := dial(o.Addr, o.Key)
 	if err != nil {
@@ -91,7 +91,7 @@ func (o orders) client(l load, fresh *atomic.Int64, end time.Time) ([]time.Durat
 	rnd := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	var took []time.Duration
 	for {
-		d := l.pick(o.World, rnd)
+		d := l.pick(o.Size, rnd)
 		d.Fresh = fresh.Add(1)
 		began := time.Now()
 		if began.After(end) {

@@ -2,7 +2,7 @@ package bench
 
 import "fmt"
 
-// loads lists what is measured, in the order of the table.
+// loads lists the measured requests in the order of the table.
 var loads = []load{
 	{"sale", "POST /v1/sales", "ratio >= 0.60", pickCustomer, setCustomer, askSale},
 	{"keyed", "the same, Idempotency-Key", "ratio >= 0.55", pickCustomer, setCustomer, askKeyed},

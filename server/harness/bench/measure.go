@@ -17,12 +17,12 @@ import (
 
 // sample is one HTTP run and the pgbench run next to it.
 type sample struct {
-	rps, tps, cpu float64 // cpu: microseconds of this process a request
+	rps, tps, cpu float64 // cpu is in microseconds of this process for each request
 	p50, p99      int64
 }
 
-// measure runs every load once a round, HTTP and pgbench in turns; each round
-// turns their order.
+// measure runs every load once each round, over HTTP and by pgbench, and changes their
+// order every round.
 func (b *bench) measure(ctx context.Context) (map[string][]sample, error) {
 	out := map[string][]sample{}
 	for round := range b.Rounds {
@@ -41,7 +41,7 @@ func (b *bench) pair(ctx context.Context, l load, round int) (sample, error) {
 	var s sample
 	http := func() (err error) { s, err = b.http(ctx, l, s); return err }
 	direct := func() (err error) {
-		s.tps, err = b.pgbench.run(ctx, l.name, newScript(b.sent[l.name], l, b.world, b.Clients))
+		s.tps, err = b.pgbench.run(ctx, l.name, newScript(b.sent[l.name], l, b.size, b.Clients))
 		return err
 	}
 	if round%2 == 1 {
@@ -53,14 +53,14 @@ func (b *bench) pair(ctx context.Context, l load, round int) (sample, error) {
 	return s, direct()
 }
 
-// http runs the load generator as a process of its own, so that this one's
-// processor time is the server's.
+// http runs the load generator as another process, so that the processor time of this
+// one is the server's.
 func (b *bench) http(ctx context.Context, l load, s sample) (sample, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return s, err
 	}
-	given, err := json.Marshal(orders{b.server.addr, b.key, l.name, b.world, b.Clients, b.Seconds})
+	given, err := json.Marshal(orders{b.server.addr, b.key, l.name, b.size, b.Clients, b.Seconds})
 	if err != nil {
 		return s, err
 	}
@@ -82,7 +82,7 @@ func (b *bench) http(ctx context.Context, l load, s sample) (sample, error) {
 	return s, nil
 }
 
-// watch reads what the load generator says and the processor time between its
+// watch reads the load generator's output, and measures the processor time between its
 // start and its end.
 func (b *bench) watch(lines *bufio.Scanner, name string) (seen outcome, used time.Duration, err error) {
 	var profile *os.File

@@ -13,7 +13,7 @@ import (
 	"rail/server/postgres/embedded"
 )
 
-// pgbench runs scripts on the database with the server's own session settings.
+// pgbench runs scripts on the database with the session settings of the server.
 type pgbench struct {
 	program, dsn, dir string
 	settings          map[string]string

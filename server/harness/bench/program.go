@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// The data's ids end in numbers of fixed length that tell their kind, so that
-// the load generator, pgbench and the rewriting of statements agree on them.
+// The ids of the data end in numbers of fixed length whose first digits say the type, so
+// that the load generator, pgbench and the rewriting of statements agree on them.
 const (
 	programBase  = 31_00000
 	partnerBase  = 32_00000
@@ -20,23 +20,23 @@ const (
 	hotCustomers       = 5000
 )
 
-// world is how much data there is.
-type world struct{ Customers, Sales int }
+// size is the number of rows of the data.
+type size struct{ Customers, Sales int }
 
-func newWorld(rows int) world { return world{Customers: max(rows/5, partners), Sales: rows} }
+func newSize(rows int) size { return size{Customers: max(rows/5, partners), Sales: rows} }
 
-// draw is what one request is about; the numbers are those at the ends of ids.
+// draw has the objects of one request, by the numbers at the ends of their ids.
 type draw struct{ Program, Partner, Customer, Sale, Fresh int64 }
 
 // request is one HTTP request.
 type request struct{ Method, Path, Body, Key string }
 
-// load is one kind of request: how to draw it, for HTTP and as pgbench's \set
-// commands, and how to ask.
+// load is a kind of request: how to draw its objects, for HTTP and as \set commands of
+// pgbench, and how to send it.
 type load struct {
 	name, title, goal string
-	pick              func(w world, r *rand.Rand) draw
-	set               func(w world) string
+	pick              func(sz size, r *rand.Rand) draw
+	set               func(sz size) string
 	ask               func(d draw) request
 }
 
@@ -48,38 +48,38 @@ func ofPartner(partner int64) draw {
 
 const setProgram = "\\set program 3100000 + (:partner - 3200000) % 20\n"
 
-func pickCustomer(w world, r *rand.Rand) draw {
-	n := r.Int64N(int64(w.Customers))
+func pickCustomer(sz size, r *rand.Rand) draw {
+	n := r.Int64N(int64(sz.Customers))
 	d := ofPartner(partnerBase + n%partners)
 	d.Customer = customerBase + n
 	return d
 }
 
-func setCustomer(w world) string {
+func setCustomer(sz size) string {
 	return fmt.Sprintf("\\set customer random(%d, %d)\n\\set partner %d + (:customer - %d) %% %d\n", customerBase,
-		customerBase+w.Customers-1,
+		customerBase+sz.Customers-1,
 		partnerBase, customerBase, partners) + setProgram
 }
 
-func pickHot(_ world, r *rand.Rand) draw {
+func pickHot(_ size, r *rand.Rand) draw {
 	d := ofPartner(partnerBase)
 	d.Customer = hotBase + r.Int64N(hotCustomers)
 	return d
 }
 
-func setHot(world) string {
+func setHot(size) string {
 	return fmt.Sprintf("\\set customer random(%d, %d)\n\\set partner %d\n", hotBase, hotBase+hotCustomers-1, partnerBase) +
 		setProgram
 }
 
-func pickPartner(_ world, r *rand.Rand) draw { return ofPartner(partnerBase + r.Int64N(partners)) }
+func pickPartner(_ size, r *rand.Rand) draw { return ofPartner(partnerBase + r.Int64N(partners)) }
 
-func setPartner(world) string {
+func setPartner(size) string {
 	return fmt.Sprintf("\\set partner random(%d, %d)\n", partnerBase, partnerBase+partners-1) + setProgram
 }
 
-func pickSale(w world, r *rand.Rand) draw { return draw{Sale: saleBase + r.Int64N(int64(w.Sales))} }
+func pickSale(sz size, r *rand.Rand) draw { return draw{Sale: saleBase + r.Int64N(int64(sz.Sales))} }
 
-func setSale(w world) string {
-	return fmt.Sprintf("\\set sale random(%d, %d)\n", saleBase, saleBase+w.Sales-1)
+func setSale(sz size) string {
+	return fmt.Sprintf("\\set sale random(%d, %d)\n", saleBase, saleBase+sz.Sales-1)
 }

@@ -14,19 +14,19 @@ import (
 	"rail/server/secret"
 )
 
-// script is a pgbench script with the constants that it is run with.
+// script is a pgbench script with its constants.
 type script struct {
 	text    string
 	defines []string // name=value, for -D
 	vars    map[string]string
-	made    map[string]string // variable of an id that the request made
+	made    map[string]string // variables of the ids that the request made
 	kinds   map[string]int
 	shift   time.Duration
-	hash    []byte // of the visitor of the captured request
-	stem    string // what fresh ids begin with, after their prefix
+	hash    []byte // hash of the visitor of the captured request
+	stem    string // start of fresh ids behind their prefix
 }
 
-// freshStride is how many fresh numbers one transaction may use.
+// freshStride is the most fresh numbers of one transaction.
 const freshStride = 8
 
 var (
@@ -34,11 +34,10 @@ var (
 	madeID    = regexp.MustCompile(`\b([a-z]+_(?:test_)?)([0-9a-hjkmnp-tv-z]{26})\b`)
 )
 
-// newScript turns what the server sent for one request into a transaction of
-// pgbench: the same statements in the same round trips. What the request chose
-// becomes random, ids that the server made become fresh ones in the same order
-// of time, and everything else is bound as it was.
-func newScript(c captured, l load, w world, clients int) script {
+// newScript returns the server's statements for one request as a transaction of pgbench,
+// in the same round trips. The request's own ids become random, ids made by the server
+// become fresh ones in the same order of time, and all other values stay.
+func newScript(c captured, l load, sz size, clients int) script {
 	s := script{
 		vars: map[string]string{}, made: map[string]string{}, kinds: map[string]int{}, shift: time.Since(c.at),
 		hash: secret.HashToken(visitor(c.draw)),
@@ -64,12 +63,13 @@ func newScript(c captured, l load, w world, clients int) script {
 			body.WriteString("\\endpipeline\n")
 		}
 	}
-	s.text = l.set(w) + s.fresh(clients) + body.String()
+	s.text = l.set(sz) + s.fresh(clients) + body.String()
 	s.defines = append(s.defines, "seq=0")
 	return s
 }
 
-// fresh sets numbers that no other transaction has, nearly in order of time.
+// fresh returns commands that set numbers unique to the transaction, nearly in order of
+// time.
 func (s *script) fresh(clients int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\\set seq :seq + 1\n\\set f0 %d + (:seq * %d + :client_id) * %d\n", time.Now().UnixMicro(), clients,
@@ -94,11 +94,11 @@ func (s *script) rewrite(st statement) string {
 	})
 }
 
-// value is the expression that stands for an argument.
+// value returns the SQL expression of an argument.
 func (s *script) value(arg any) string {
 	text, null := s.textOf(arg)
 	if null {
-		return "NULL" // pgbench cannot bind one
+		return "NULL" // pgbench cannot bind it
 	}
 	if b, ok := arg.([]byte); ok && string(b) == string(s.hash) {
 		return "sha256((" + s.constant("visitor-") + "::text || :f0::text)::bytea)"
@@ -110,7 +110,7 @@ func (s *script) value(arg any) string {
 	return "(" + strings.Join(parts, "::text || ") + "::text)"
 }
 
-// split cuts a text into constants and the numbers that change.
+// split splits a text into constants and the numbers that change.
 func (s *script) split(text string) []string {
 	var parts []string
 	at := 0
@@ -127,7 +127,7 @@ func (s *script) split(text string) []string {
 		if name == "" {
 			break
 		}
-		if prefix != "" { // a made id: its time is the run's
+		if prefix != "" { // an id made by the server: its time is that of the run
 			text = text[:from] + s.stem + text[to:]
 			from += len(s.stem)
 			to = from
@@ -141,7 +141,7 @@ func (s *script) split(text string) []string {
 	return parts
 }
 
-// next finds the first number of the request, or id that it made, after at.
+// next finds the first number of the request, or id made by it, from at on.
 func (s *script) next(text string, at int) (from, to int, name, prefix string) {
 	from = len(text)
 	for number, v := range s.vars {
@@ -151,7 +151,7 @@ func (s *script) next(text string, at int) (from, to int, name, prefix string) {
 	}
 	for _, m := range madeID.FindAllStringSubmatchIndex(text[at:], -1) {
 		key := text[at+m[4] : at+m[5]]
-		if strings.HasPrefix(key, "00000000") { // of the data
+		if strings.HasPrefix(key, "00000000") { // an id of the data
 			continue
 		}
 		if at+m[4] < from {
@@ -177,7 +177,7 @@ func (s *script) constant(text string) string {
 	return ":" + name
 }
 
-// textOf is an argument in PostgreSQL's text form. Times move with the clock.
+// textOf returns an argument in PostgreSQL's text form. Times follow the clock.
 func (s *script) textOf(arg any) (text string, null bool) {
 	v := reflect.ValueOf(arg)
 	for v.IsValid() && v.Kind() == reflect.Pointer && !v.IsNil() {
@@ -200,7 +200,8 @@ func (s *script) textOf(arg any) (text string, null bool) {
 	}
 }
 
-// bytesText tells JSON, which the queries hold as bytes, from true bytes.
+// bytesText returns JSON, which the queries have as []byte, as it is, and other bytes in
+// hexadecimal.
 func bytesText(b []byte) string {
 	if json.Valid(b) {
 		return string(b)

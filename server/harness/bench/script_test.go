@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// What the request chose becomes a variable, an id that the server made a fresh
-// one, and everything else stays as it was bound.
+// The request's own ids become variables, ids made by the server become fresh ones, and
+// all other values stay.
 func TestScript(t *testing.T) {
 	l := loads[0]
 	d := draw{Program: programBase, Partner: partnerBase, Customer: customerBase, Fresh: 1795242220498830}
@@ -16,7 +16,7 @@ func TestScript(t *testing.T) {
 		{{"SELECT $1, $2, $3", []any{id("cus", d.Customer), "org_bench", (*string)(nil)}}},
 		{{"INSERT INTO s VALUES ($1, $2)", []any{made, []string{made, `a"b`}}}, {"COMMIT", nil}},
 	}}
-	s := newScript(c, l, newWorld(partners), 8)
+	s := newScript(c, l, newSize(partners), 8)
 	for _, want := range []string{
 		"SELECT (:c0::text || :customer::text), :c1, NULL;\n\\startpipeline\n",
 		"INSERT INTO s VALUES ((:c2::text || :f1::text), (:c3::text || :f1::text || :c4::text));\nCOMMIT;\n\\endpipeline\n",

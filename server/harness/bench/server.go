@@ -30,8 +30,8 @@ type server struct {
 	stop func() error
 }
 
-// newApp wires the server over a pool, which may be traced. It logs each
-// request, as a service does, but into nothing.
+// newApp wires the server over a pool, which may be traced. It formats a log line for
+// each request, as in production, and discards it.
 func newApp(ctx context.Context, cfg config.Config, dsn string, t pgx.QueryTracer) (*app.App, *pgxpool.Pool, error) {
 	pool, err := postgres.Open(ctx, dsn, postgres.Options{MaxConns: cfg.DBMaxConns, Tracer: t, Check: true})
 	if err != nil {
@@ -79,8 +79,8 @@ func serve(ctx context.Context, cfg config.Config, dsn string, jobs bool) (*serv
 	}}, nil
 }
 
-// newKey adds a key that the rate limit does not stop and returns its token. The
-// database takes the secret key that it was hashed with, for the binary.
+// newKey adds an API key above any rate limit of a run and returns its token. It records
+// the secret key of its hash in the database, since the binary checks that.
 func newKey(ctx context.Context, cfg config.Config, pool *pgxpool.Pool) (string, error) {
 	keeper, err := secret.New(cfg.SecretKey)
 	if err != nil {

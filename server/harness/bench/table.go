@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 )
 
-// table prints the medians, and what they mean.
+// table prints the medians and explains them.
 func (b *bench) table(results map[string][]sample) {
 	w := tabwriter.NewWriter(b.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\nload\treq/s\tp50 ms\tp99 ms\tpgbench tx/s\tratio\tGo us/req\ttrips\tstatements\tgoal\t")
@@ -23,7 +23,7 @@ func (b *bench) table(results map[string][]sample) {
 			median(s, func(s sample) float64 { return s.tps }), ratio, median(s, func(s sample) float64 { return s.cpu }),
 			len(b.sent[l.name].trips), b.statements(l), l.goal)
 	}
-	_ = w.Flush() // to the terminal
+	_ = w.Flush() // writes to the terminal
 	b.hot(results)
 	b.notes()
 }
@@ -36,7 +36,7 @@ func (b *bench) statements(l load) int {
 	return n
 }
 
-// hot compares one partner's sales with everybody's, round by round.
+// hot compares the sales of one partner with those of all, round by round.
 func (b *bench) hot(results map[string][]sample) {
 	spread, one := results["sale"], results["hot"]
 	if len(spread) == 0 || len(one) == 0 {
@@ -70,12 +70,12 @@ PostgreSQL %s, fsync, full_page_writes and synchronous_commit on; checkpoints ke
 pgbench sends the statements of one warm request in the same round trips, prepared, with the server's session settings; random ids are
 put together in SQL (a concatenation), NULLs are literal. The server validates, authenticates (key looked up once in 0.9 s), limits, logs
 each request to /dev/null and counts it; %s.
-`, runtime.NumCPU(), b.db.version, b.world.Sales, programs, partners, b.world.Customers+hotCustomers, b.Clients,
+`, runtime.NumCPU(), b.db.version, b.size.Sales, programs, partners, b.size.Customers+hotCustomers, b.Clients,
 		b.Rounds, b.Seconds, jobs)
 }
 
-// loadAverages are those of the last 1, 5 and 15 minutes; "" where the system
-// does not tell.
+// loadAverages returns the load averages of 1, 5 and 15 minutes, "" where /proc does not
+// have them.
 func loadAverages() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	fields := strings.Fields(string(text))

@@ -13,20 +13,20 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// statement is one that the server sent.
+// statement is a statement of the server.
 type statement struct {
 	sql  string
 	args []any
 }
 
-// captured is what the server sent for one request, by round trips.
+// captured has the statements of one request by round trips.
 type captured struct {
 	draw  draw
 	at    time.Time
 	trips [][]statement
 }
 
-// tracer notes statements by round trips.
+// tracer records statements by round trips.
 type tracer struct {
 	mu    sync.Mutex
 	trips [][]statement
@@ -36,7 +36,7 @@ func (t *tracer) add(trip ...statement) {
 	var kept []statement
 	for _, s := range trip {
 		s.sql = plain(s.sql)
-		if s.sql != "" && !strings.Contains(s.sql, "api_keys") { // the key is looked up once a second
+		if s.sql != "" && !strings.Contains(s.sql, "api_keys") { // the look-up of the API key is cached for a second
 			kept = append(kept, s)
 		}
 	}
@@ -47,7 +47,7 @@ func (t *tracer) add(trip ...statement) {
 	}
 }
 
-// plain is a statement without the comment lines that sqlc puts first.
+// plain returns a statement without sqlc's first comment lines.
 func plain(sql string) string {
 	var lines []string
 	for line := range strings.Lines(sql) {
@@ -58,7 +58,7 @@ func plain(sql string) string {
 	return strings.TrimSpace(strings.Join(lines, ""))
 }
 
-// TraceQueryStart notes a statement that travels alone.
+// TraceQueryStart records a statement that is a round trip of its own.
 func (t *tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
 	t.add(statement{d.SQL, d.Args})
 	return ctx
@@ -67,7 +67,7 @@ func (t *tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQu
 // TraceQueryEnd does nothing.
 func (t *tracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// TraceBatchStart notes the statements of one batch.
+// TraceBatchStart records the statements of a batch.
 func (t *tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceBatchStartData) context.Context {
 	var trip []statement
 	for _, q := range d.Batch.QueuedQueries {
@@ -83,12 +83,12 @@ func (t *tracer) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQuery
 // TraceBatchEnd does nothing.
 func (t *tracer) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
-// capture sends a few requests of a load to a handler whose pool is traced, and
-// returns what the last one made the server send.
-func capture(h http.Handler, t *tracer, key string, l load, w world) (captured, error) {
+// capture sends a few requests of a load to a handler with a traced pool, and returns
+// the statements of the last one: the first may fill caches.
+func capture(h http.Handler, t *tracer, key string, l load, sz size) (captured, error) {
 	var out captured
 	for range 3 {
-		d := l.pick(w, rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1)))
+		d := l.pick(sz, rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1)))
 		d.Fresh = time.Now().UnixMicro()
 		ask := l.ask(d)
 		r := httptest.NewRequest(ask.Method, ask.Path, strings.NewReader(ask.Body))

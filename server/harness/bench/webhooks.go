@@ -30,7 +30,7 @@ const (
 	eventsPerSec  = 200
 )
 
-// hooks is a sender with a sink that answers at once.
+// hooks is a webhook sender with a sink that answers at once.
 type hooks struct {
 	pool    *pgxpool.Pool
 	keeper  *secret.Keeper
@@ -43,8 +43,8 @@ type hooks struct {
 	org     string
 }
 
-// webhooks measures deliveries a second, to one endpoint and to many, and the
-// time from the commit of an event to its arrival.
+// webhooks measures the rate of deliveries, to one endpoint and to many, and the time
+// from the commit of an event to its arrival.
 func (b *bench) webhooks(ctx context.Context) error {
 	keeper, err := secret.New(b.config.SecretKey)
 	if err != nil {
@@ -85,7 +85,7 @@ func (h *hooks) receive(_ http.ResponseWriter, r *http.Request) {
 	h.mu.Unlock()
 }
 
-// programs makes programs with one endpoint each.
+// programs creates programs with one endpoint each.
 func (h *hooks) programs(ctx context.Context, n int) ([]string, error) {
 	q, now := db.New(), clock.System{}.Now()
 	out := make([]string, n)
@@ -116,8 +116,8 @@ func (h *hooks) programs(ctx context.Context, n int) ([]string, error) {
 	return out, nil
 }
 
-// tell commits one event, and wakes the sender as the server does.
-func (h *hooks) tell(ctx context.Context, program string, n int) error {
+// record commits n events in one transaction and wakes the sender, as the server does.
+func (h *hooks) record(ctx context.Context, program string, n int) error {
 	r := event.Recorder{RequestID: "req_bench", Now: clock.System{}.Now()}
 	for range n {
 		r.Record(h.org, event.Subject{ProgramID: program, ID: "part_bench"}, events.AffiliateDeleted(api.AffiliateDeletedData{
@@ -137,14 +137,14 @@ func (h *hooks) tell(ctx context.Context, program string, n int) error {
 	return nil
 }
 
-// drain measures how fast a queue of events empties.
+// drain measures the rate at which a queue of events empties.
 func (h *hooks) drain(ctx context.Context, endpoints, events int) (perSecond float64, err error) {
 	programs, err := h.programs(ctx, endpoints)
 	if err != nil {
 		return 0, err
 	}
 	for _, p := range programs {
-		if err := h.tell(ctx, p, events/endpoints); err != nil {
+		if err := h.record(ctx, p, events/endpoints); err != nil {
 			return 0, err
 		}
 	}
@@ -177,7 +177,7 @@ func (h *hooks) delay(ctx context.Context, length time.Duration) (p50, p99 time.
 	end := time.Now().Add(length)
 	for i := 0; time.Now().Before(end); i++ {
 		<-tick.C
-		if err := h.tell(ctx, programs[i%len(programs)], 1); err != nil {
+		if err := h.record(ctx, programs[i%len(programs)], 1); err != nil {
 			return 0, 0, err
 		}
 	}

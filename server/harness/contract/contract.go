@@ -1,5 +1,5 @@
-// Package contract tells whether an answer of the server is one that the
-// description of the API holds: its status, its headers and its body.
+// Package contract checks answers of the server against the description of the API:
+// status, headers and body.
 package contract
 
 import (
@@ -20,8 +20,8 @@ import (
 	"rail/openapi"
 )
 
-// Spec is the description, closed: a response member that it does not know is
-// a fault.
+// Spec returns the description with closed schemas: an unknown member of a response
+// is a fault.
 var Spec = sync.OnceValue(func() *openapi3.T {
 	spec, err := openapi.Read(openapi.Bundle)
 	if err != nil {
@@ -46,18 +46,18 @@ var router = sync.OnceValue(func() routers.Router {
 	return r
 })
 
-// Answer returns the operation that a request asked for, "" where the
-// description knows none, and everything that is wrong with the answer.
+// Answer returns the operation of a request and the faults of its answer. operation
+// is "" for a request that is not in the description.
 func Answer(r *http.Request, status int, header http.Header, body []byte) (operation string, faults []error) {
 	route, params, err := router().FindRoute(r)
-	if err != nil { // a path or method that the description does not know
+	if err != nil { // a path or method that is not in the description
 		return "", livemode(r, header)
 	}
 	return route.Operation.OperationID, Of(route, params, r, status, header, body)
 }
 
-// livemode tells whether the answer to a test key says that it is one, and no other
-// does, under the paths of the API.
+// livemode checks that X-Rail-Livemode is "false" in answers to test keys, under the
+// paths of the API, and absent in others.
 func livemode(r *http.Request, header http.Header) []error {
 	want, sent := "", r.Header.Values("Authorization")
 	if len(sent) == 1 && strings.HasPrefix(sent[0], "Bearer rail_test_") {
@@ -69,7 +69,7 @@ func livemode(r *http.Request, header http.Header) []error {
 	return nil
 }
 
-// Of judges the answer of an operation that is known.
+// Of returns the faults of the answer of a known operation.
 func Of(route *routers.Route, params map[string]string, r *http.Request, status int, header http.Header,
 	body []byte) (faults []error) {
 	fault := func(format string, args ...any) {
@@ -83,7 +83,7 @@ func Of(route *routers.Route, params map[string]string, r *http.Request, status 
 	}
 	in.SetBodyBytes(body)
 	if err := openapi3filter.ValidateResponse(context.Background(), in); err != nil {
-		fault(", which the description does not hold: %v\n%s", err, body)
+		fault(", which the description does not allow: %v\n%s", err, body)
 	}
 	for name, h := range Spec().Components.Headers {
 		if err := headerFault(h.Value, header.Get(name)); err != nil {
@@ -102,8 +102,8 @@ func Of(route *routers.Route, params map[string]string, r *http.Request, status 
 	return append(faults, livemode(r, header)...)
 }
 
-// refusalFaults tells what is wrong with the error of an answer: its id is not
-// that of the request, or its code none that the operation names by an example.
+// refusalFaults returns the faults of the error of an answer: another id than that of
+// the request, or a code of which the operation has no example.
 func refusalFaults(described *openapi3.ResponseRef, header http.Header, body []byte) (faults []error) {
 	var in struct {
 		Error struct {
@@ -112,7 +112,7 @@ func refusalFaults(described *openapi3.ResponseRef, header http.Header, body []b
 		}
 	}
 	if err := json.Unmarshal(body, &in); err != nil || described == nil {
-		return nil // which the schema judges
+		return nil // Of checks the body's schema
 	}
 	if id := header.Get("Rail-Request-Id"); in.Error.RequestID != id && header.Get("Idempotent-Replayed") == "" {
 		faults = append(faults, fmt.Errorf("the request id is %q in the error and %q in the header", in.Error.RequestID, id))
@@ -123,8 +123,7 @@ func refusalFaults(described *openapi3.ResponseRef, header http.Header, body []b
 	return faults
 }
 
-// headerFault tells what is wrong with a header of an answer, which is "" where
-// it is absent.
+// headerFault returns the fault of a header of an answer, "" for an absent header.
 func headerFault(h *openapi3.Header, given string) error {
 	if given == "" {
 		if h.Required {

@@ -1,7 +1,6 @@
-// Package dataset fills a database with a program of the size of a large
-// customer's, by SQL alone: skewed as real ones are, the same rows in every run,
-// with money whose equations hold (rail audit finds nothing). Tests of plans and
-// the measurements of growth stand on the same world.
+// Package dataset fills a database with the data of a large customer, by SQL alone:
+// skewed as in production, the same in every run, and with books in which rail audit
+// finds nothing. The query plan tests and the load test of package scale use it.
 package dataset
 
 import (
@@ -22,20 +21,20 @@ import (
 	"rail/server/postgres"
 )
 
-// Size is how many rows the large tables get. There are as many commissions as
-// sales, and two to three entries of the ledger for each.
+// Size is the number of rows of the large tables. There are as many commissions as
+// sales, each with two or three ledger entries.
 type Size struct{ Partners, Customers, Referrals, Clicks, Sales int }
 
-// Full is the size at which nothing may cost more than at a tenth of it.
+// Full is the size at which no cost may be above that of a tenth of it.
 var Full = Size{Partners: 20_000, Customers: 1_000_000, Referrals: 1_000_000, Clicks: 10_000_000, Sales: 3_000_000}
 
-// The least of everything: fewer partners would leave programs without any.
+// The smallest numbers of rows: with fewer partners, some programs would have none.
 const (
 	minPartners = 200
 	minOthers   = 2000
 )
 
-// Times returns the size times a factor, but never too small to be a world.
+// Times returns the size multiplied by factor, at least the smallest numbers of rows.
 func (s Size) Times(factor float64) Size {
 	by := func(n, least int) int { return max(least, int(float64(n)*factor)) }
 	return Size{
@@ -44,7 +43,7 @@ func (s Size) Times(factor float64) Size {
 	}
 }
 
-// The organizations of a world that is loaded by hand.
+// The organizations of a dataset that "bench load" or package scale loads.
 const (
 	Big   = "org_01000000000000000000000big"
 	Small = "org_010000000000000000000small"
@@ -53,23 +52,23 @@ const (
 // Options says what to fill.
 type Options struct {
 	Size
-	// Until is the end of the two years over which everything is spread.
+	// Until is the end of the two years of data.
 	Until clock.Time
-	// Org has most of the world, Other two of its twenty programs.
+	// Org owns the dataset, except for two of the twenty programs, which Other owns.
 	Org, Other string
-	// Log is told what is done; it may be nil.
+	// Log prints progress; it may be nil.
 	Log func(format string, args ...any)
 }
 
-// ErrInUse is returned where the database has an organization or another
-// session: its indexes are dropped for a while, and its constraints rest.
+// ErrInUse is returned for a database with an organization or another session: a load
+// drops its indexes for a while and does not check its constraints.
 var ErrInUse = errors.New("the database is in use")
 
-// ID is the id of the nth object of a kind.
+// ID returns the id of the nth object of a type.
 func ID(prefix string, n int) string { return fmt.Sprintf("%s_01%024d", prefix, n) }
 
-// settings let two sessions fill as fast as they can: what is made is right by
-// construction, so that triggers and foreign keys rest.
+// settings makes two sessions load as fast as possible. Triggers and foreign keys are
+// off: the rows are valid by construction, which a test checks.
 var settings = map[string]string{
 	"session_replication_role": "replica", "synchronous_commit": "off", "maintenance_work_mem": "512MB",
 	"work_mem": "256MB", "statement_timeout": "0",
@@ -79,8 +78,8 @@ var settings = map[string]string{
 
 const connections = 2
 
-// Load fills the database and sums its reports, as the server's job would have
-// done day by day.
+// Load fills the database and sums its reports, which the server's job would have done
+// daily.
 func Load(ctx context.Context, dsn string, o Options) error {
 	began := time.Now()
 	if err := Fill(ctx, dsn, o); err != nil {
@@ -92,7 +91,7 @@ func Load(ctx context.Context, dsn string, o Options) error {
 		return err
 	}
 	defer pool.Close()
-	for range 2 { // a call sums 400 months at most
+	for range 2 { // each call sums 400 months at most
 		if err := report.Sum(ctx, pool, o.Until); err != nil {
 			return err
 		}
@@ -110,7 +109,7 @@ func (o Options) log(format string, args ...any) {
 	}
 }
 
-// filler is a world being filled.
+// filler is a load in progress.
 type filler struct {
 	Options
 	pool    *pgxpool.Pool
@@ -172,7 +171,7 @@ func (f *filler) fill(ctx context.Context) error {
 	return f.run(ctx, vacuums...)
 }
 
-// unused refuses a database that anybody may need while it is filled.
+// unused returns ErrInUse for a database that others may need during the load.
 func (f *filler) unused(ctx context.Context) error {
 	var organizations, sessions int
 	err := f.pool.QueryRow(ctx, `SELECT (SELECT count(*) FROM organizations),
@@ -186,7 +185,7 @@ func (f *filler) unused(ctx context.Context) error {
 	return nil
 }
 
-// insert is the statement that fills a table.
+// insert returns the statement that fills a table.
 func (f *filler) insert(t table) string {
 	head := "INSERT INTO " + t.name + " "
 	if t.rows != nil {
@@ -197,7 +196,7 @@ func (f *filler) insert(t table) string {
 	return head + t.sql
 }
 
-// run runs statements, two at a time, in their order.
+// run starts statements in their order, two at a time.
 func (f *filler) run(ctx context.Context, statements ...string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(connections)
@@ -217,7 +216,7 @@ func (f *filler) run(ctx context.Context, statements ...string) error {
 	return group.Wait()
 }
 
-// allowed explains the refusal that a role without rights meets.
+// allowed adds to an error for missing privileges what the role needs.
 func allowed(err error) error {
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && refused.Code == "42501" {
@@ -226,7 +225,8 @@ func allowed(err error) error {
 	return err
 }
 
-// dropIndexes drops the indexes that no constraint owns and returns how to make them again, those of the large tables first.
+// dropIndexes drops the indexes that no constraint owns and returns the statements that
+// create them, those of the large tables first.
 func (f *filler) dropIndexes(ctx context.Context) ([]string, error) {
 	rows, err := f.pool.Query(ctx,
 		`SELECT pg_get_indexdef(x.indexrelid), x.indexrelid::regclass::text FROM pg_index x JOIN pg_class c ON c.oid = x.indrelid

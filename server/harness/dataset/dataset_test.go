@@ -22,17 +22,17 @@ func options() dataset.Options {
 	return dataset.Options{Size: dataset.Full.Times(0), Until: until, Org: dataset.Big, Other: dataset.Small}
 }
 
-func TestWorldIsSound(t *testing.T) {
+func TestDatasetIsSound(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.DSN(t)
 	require.NoError(t, dataset.Fill(t.Context(), dsn, options()))
 	pool := pgtest.Pool(t, dsn)
-	require.NoError(t, report.Sum(t.Context(), pool, until.Days(-700))) // a month will do
+	require.NoError(t, report.Sum(t.Context(), pool, until.Days(-700))) // a month is enough
 	found, err := check.Run(t.Context(), pool)
 	require.NoError(t, err)
 	require.Empty(t, found)
 
-	// Foreign keys rested meanwhile: each is made once more, which checks the rows.
+	// Foreign keys were off during the load: creating each again checks the rows.
 	rows, err := pool.Query(t.Context(),
 		`SELECT format('ALTER TABLE %s ADD CONSTRAINT again_%s %s', conrelid::regclass, conname, pg_get_constraintdef(oid)) FROM pg_constraint
 		WHERE contype = 'f' AND connamespace = 'public'::regnamespace`)

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// open is how many of the last commissions have entries of the ledger that no
-// balance has folded yet.
+// open is how many of the last commissions have ledger entries that are not folded into
+// balances yet.
 const open = 1000
 
-// table is how one table is filled: rows numbered in g, or a statement over what
-// is there already.
+// table says how a table is filled: from the row numbers in g, or by a statement that
+// reads rows filled before.
 type table struct {
-	name string // with columns, unless all are given
+	name string // with the columns, unless sql has all of them
 	rows func(Size) int
-	sql  string // $n is the number of rows
+	sql  string // $n stands for the number of rows
 }
 
 func exactly(n int) func(Size) int { return func(Size) int { return n } }
@@ -27,21 +27,21 @@ func customers(s Size) int { return s.Customers }
 func referrals(s Size) int { return s.Referrals }
 func clicks(s Size) int    { return s.Clicks }
 func sales(s Size) int     { return s.Sales }
-func refunds(s Size) int   { return (s.Sales + 38) / 50 } // of every sale that is refunded
-func events(s Size) int    { return s.Sales / 4 }         // of the last month only: older ones are not kept
+func refunds(s Size) int   { return (s.Sales + 38) / 50 } // one for each refunded sale
+func events(s Size) int    { return s.Sales / 4 }         // of the last month only: older events are deleted
 
-// phases are run in turn. The rows' numbers n are spread over two years;
-// r(n, salt) is a number in [0, 1) that is the same in every run. The first of
-// everything has the most: the first program has a third of the partners, the
-// first partner 7 % of the customers. Of the phases with g the largest is first,
-// so that both connections have work to the end.
+// phases lists the tables in the order of filling. The row numbers n are spread over
+// two years; r(n, salt) is a number in [0, 1), the same in every run. The first row of a
+// table owns most: the first program a third of the partners, the first partner 7 % of
+// the customers. In a phase the largest table is first, so that both connections have
+// work until the end.
 var phases = [][]table{{
 	{"clicks", clicks,
 		`SELECT id('clk', n), org, prg, id('part', k.k), id('lnk', k.k), CASE WHEN n % 2 = 0 THEN id('ref', floor(r(n, 8) * #referrals)::int) END,
 		'ref', NULL, 'Mozilla/5.0', NULL, 'US', 'desktop', 'https://shop.example/', at(n, $n)
 		FROM g, LATERAL skewed(n, 9, #partners, 4) k, LATERAL program(of_partner(k.k)) p`},
-	// Sale n is what commission n is of. One in fifty is of an old charge, recorded
-	// later; one in fifty is refunded; rewards and clawbacks are of no sale's flow.
+	// Commission n is of sale n. One sale in fifty is of an old charge, recorded later;
+	// one in fifty is refunded. Rewards and clawbacks do not follow from a flow.
 	{"sales", sales,
 		`SELECT id('sale', n), org, prg, id('cus', x.k), id('part', k.k), 'ch_' || n, NULL, 'api', 4999, NULL, CASE WHEN n % 10 > 0 THEN 'USD' ELSE 'EUR' END, 'one_time', NULL, NULL, 'Plan ' || n % 5,
 		row_number() OVER (PARTITION BY x.k ORDER BY n) = 1, CASE WHEN y.kind = 'referral' THEN 'commission_created' ELSE 'sale_recorded' END, '[]',
@@ -131,7 +131,7 @@ var phases = [][]table{{
 		30, '{ref}', false, 0, 0, 'net_15', '{paypal}', false, '{}', false, false, NULL, at(0, 1) + n * interval '1 minute', at(0, 1) FROM g, LATERAL program(n) p`},
 	{
 		"organizations (id, name, created_at)", exactly(2),
-		`SELECT CASE WHEN n = 0 THEN '#org' ELSE '#other' END, 'World ' || n, at(0, 1) FROM g`,
+		`SELECT CASE WHEN n = 0 THEN '#org' ELSE '#other' END, 'Organization ' || n, at(0, 1) FROM g`,
 	},
 }, {
 	{
@@ -142,7 +142,7 @@ var phases = [][]table{{
 		`SELECT k.payout_id, k.org_id, k.program_id, k.partner_id, id('batch', m.m * 20 + substr(k.program_id, 7)::int), sum(k.amount_minor), k.currency, 'paid', month(m.m), month_end(m.m), t.t, t.t, t.t, t.t, true
 		FROM commissions k, LATERAL (SELECT substr(k.payout_id, 7)::int / 2 % 24 AS m) m, LATERAL (SELECT month_end(m.m) + substr(k.payout_id, 7)::int * interval '1 millisecond' AS t) t
 		WHERE k.payout_id LIKE 'pyt_01%' GROUP BY k.payout_id, k.org_id, k.program_id, k.partner_id, k.currency, m.m, t.t`},
-	// What happened before a program began is summed because it was marked.
+	// Rows from before a program's start are summed only if their days are marked.
 	{
 		"report_marks (org_id, program_id, day)", nil,
 		"SELECT DISTINCT s.org_id, s.program_id, (s.occurred_at AT TIME ZONE 'UTC')::date FROM sales s WHERE s.occurred_at < at(0, 1)",
@@ -167,20 +167,20 @@ var phases = [][]table{{
 		FROM commissions k WHERE k.id LIKE 'com_01%' AND k.id >= '#open' ON CONFLICT DO NOTHING`},
 }}
 
-// moves are what the states of commissions have moved.
+// moves selects the ledger entries that follow from the states of commissions.
 const moves = `SELECT k.org_id, k.program_id, k.partner_id, k.id, k.currency, m.origin, m.target, k.amount_minor, m.at
 	FROM commissions k, LATERAL (VALUES ('source', 'pending', k.created_at, true), ('pending', 'due', k.mature_at, k.status IN ('due', 'paid')),
 		('due', 'paid', k.updated_at, k.status = 'paid'), ('pending', 'sink', k.voided_at, k.voided_at IS NOT NULL)) m(origin, target, at, happened)
 	WHERE m.happened AND k.id LIKE 'com_01%'`
 
-// marked says up to where the balances above are folded.
+// marked records up to which ledger entry the balances are folded.
 const marked = "UPDATE ledger_mark SET after_id = coalesce((SELECT min(l.id) - 1 FROM ledger_entries l WHERE l.commission_id LIKE 'com_01%' AND l.commission_id >= '#open'), 0)"
 
-// months is how many months have been paid: the last is the one before the last,
-// so that the batch of the last month is still to be made.
+// months is the number of paid months. The last month is not among them: its batch is
+// work for the load test.
 const months = 22
 
-// functions are inlined into the statements above.
+// functions are the SQL functions of the statements above, which PostgreSQL inlines.
 const functions = `
 	CREATE SCHEMA made;
 	CREATE FUNCTION made.r(n int, salt int) RETURNS float8 LANGUAGE sql IMMUTABLE AS $$ SELECT (hashint8extended(n, salt) & 1048575) / 1048576.0::float8 $$;
@@ -200,7 +200,7 @@ const functions = `
 			WHEN n::float8 / of < 0.96 THEN 'approved' ELSE 'pending' END AS status
 			FROM (SELECT CASE WHEN n % 50 = 3 THEN 'reward' WHEN n % 100 = 4 THEN 'clawback' ELSE 'referral' END AS kind) y) s $$;`
 
-// tables are the names of all that is filled.
+// tables returns the names of all filled tables.
 func tables() []string {
 	var names []string
 	for _, phase := range phases {

@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// bouncerConfig is what cmd/rail/README.md tells operators, with a pool small enough that
-// connections change hands all the time. What sessions ask for is left to the role.
+// bouncerConfig is the configuration of cmd/rail/README.md, with a pool so small that
+// connections change hands all the time. Session settings come from the role.
 const bouncerConfig = `[databases]
 * = host=%s port=%d user=%s
 [pgbouncer]
@@ -29,9 +29,9 @@ server_lifetime = 1
 ignore_startup_parameters = plan_cache_mode,jit,statement_timeout,lock_timeout,idle_in_transaction_session_timeout,client_connection_check_interval
 `
 
-// Bouncer puts a PgBouncer that pools transactions before the database at dsn and
-// returns the address to use, in the mode that such a pool needs. It ends with the
-// test, which is skipped where PgBouncer is not installed.
+// Bouncer starts a PgBouncer in transaction mode before the database at dsn and
+// returns the DSN through it, with a query mode that such a pool allows. PgBouncer
+// stops with the test, which is skipped where it is not installed.
 func Bouncer(t testing.TB, dsn string) string {
 	t.Helper()
 	path, err := command.LookPath("pgbouncer")
@@ -79,12 +79,12 @@ func freePort(t testing.TB) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close() //nolint:errcheck // only its number is wanted
+	defer l.Close() //nolint:errcheck // only the port is needed
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// ownerOf is the account of PostgreSQL's socket, which alone may use it; nil where
-// that is this process's own. PgBouncer does not run as root either.
+// ownerOf returns the account that owns PostgreSQL's socket and alone may connect to
+// it, nil for this process's own. PgBouncer refuses to run as root, as PostgreSQL does.
 func ownerOf(t testing.TB, dir string) *syscall.Credential {
 	t.Helper()
 	info, err := os.Stat(dir)

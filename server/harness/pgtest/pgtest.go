@@ -1,4 +1,4 @@
-// Package pgtest gives each test a database of its own, with the tables made.
+// Package pgtest gives each test a database of its own with Rail's tables.
 // It uses the server that RAIL_TEST_DATABASE_URL names, else a private one for
 // the whole test binary. A package that uses it should end its server with
 //
@@ -23,17 +23,17 @@ import (
 // daylight saving, it brings out code that depends on the session's zone.
 const Zone = "America/St_Johns"
 
-// cleanupLimit bounds dropping a database, which waits for open sessions to end.
+// cleanupLimit bounds dropping a database, which waits for its sessions to end.
 const cleanupLimit = 30 * time.Second
 
-// New returns a pool on a fresh database with the program's tables. Both are
-// gone when the test ends. It fails the test where there is no PostgreSQL.
+// New returns a pool on a new database with Rail's tables. Both are removed when the
+// test ends. It fails the test where there is no PostgreSQL.
 func New(t testing.TB) *pgxpool.Pool {
 	t.Helper()
 	return Pool(t, DSN(t))
 }
 
-// DSN is New for tests that need the database's URL.
+// DSN is like New but returns the database's URL.
 func DSN(t testing.TB) string {
 	t.Helper()
 	return DSNFrom(t, migrate.Schema())
@@ -50,14 +50,13 @@ func Pool(t testing.TB, dsn string) *pgxpool.Pool {
 	return pool
 }
 
-// DurableDSN is DSN on a server that keeps what it confirms, as the binary
-// demands.
+// DurableDSN is like DSN on a server that flushes commits, as the binary requires.
 func DurableDSN(t testing.TB) string {
 	t.Helper()
 	return durable.database(t, migrate.Schema())
 }
 
-// DSNFrom is DSN with other migrations than the program's own.
+// DSNFrom is like DSN with other migrations than Rail's.
 func DSNFrom(t testing.TB, set migrate.Set) string {
 	t.Helper()
 	return private.database(t, set)

@@ -17,8 +17,8 @@ import (
 
 const dirPrefix = "rail-pgtest-"
 
-// cluster is a server of the test binary's own, started by the first test to
-// need it.
+// cluster is a server of the test binary's own, started by the first test that needs
+// it.
 type cluster struct {
 	durable bool
 	once    sync.Once
@@ -27,12 +27,12 @@ type cluster struct {
 	err     error
 }
 
-// private keeps nothing through a crash, and is fast; durable is as in
-// production, for tests that start the real binary.
+// private is fast and loses data in a crash. durable is as in production, for tests
+// that start the real binary.
 var private, durable = &cluster{}, &cluster{durable: true}
 
-// Main runs the tests, ends the private server if one was started, and exits.
-// What after finds when all tests have passed fails the run too.
+// Main runs the tests, stops the private server if one was started, and exits. An
+// error of after, which runs when all tests have passed, fails the run too.
 func Main(m *testing.M, after ...func() error) {
 	code := m.Run()
 	for _, check := range after {
@@ -58,7 +58,7 @@ func (c *cluster) stop() error {
 	return errors.Join(c.server.Stop(), os.RemoveAll(c.dir))
 }
 
-// dsn is a database of the server from which others can be made.
+// dsn returns the DSN of a database of the server, from which to create others.
 func (c *cluster) dsn(ctx context.Context) (string, error) {
 	if dsn := os.Getenv("RAIL_TEST_DATABASE_URL"); dsn != "" {
 		return dsn, nil
@@ -90,7 +90,7 @@ func (c *cluster) start(ctx context.Context) error {
 	return nil
 }
 
-// sweep removes what test binaries that were killed, or have no Main, left.
+// sweep removes what test binaries left behind that were killed or have no Main.
 func sweep(tmp string) error {
 	dirs, err := filepath.Glob(filepath.Join(tmp, dirPrefix+"*"))
 	if err != nil {

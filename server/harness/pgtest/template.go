@@ -15,11 +15,11 @@ import (
 // templateLock is the advisory lock under which processes make templates.
 const templateLock = 0x7261696c
 
-// made remembers the templates that this process knows to exist.
+// made caches the names of templates that exist.
 var made sync.Map
 
-// template returns the name of a database with the set's tables, made by the
-// first process that needs it. Nobody may connect to it, so it is only cloned.
+// template returns the name of a database with the set's tables, made by the first
+// process that needs it. Nobody connects to it: a session would prevent cloning it.
 func template(ctx context.Context, admin string, set migrate.Set) (name string, err error) {
 	sum, err := set.Hash()
 	if err != nil {
@@ -33,7 +33,7 @@ func template(ctx context.Context, admin string, set migrate.Set) (name string, 
 	if err != nil {
 		return "", err
 	}
-	// Closing the session gives the lock back.
+	// Closing the session releases the lock.
 	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", templateLock); err != nil {
 		return "", err
@@ -45,8 +45,8 @@ func template(ctx context.Context, admin string, set migrate.Set) (name string, 
 	return name, nil
 }
 
-// makeTemplate works under another name until the template is whole, so that
-// none is used which a killed process left half made.
+// makeTemplate makes the template under another name and renames it when it is
+// complete, so that no test uses one that a killed process left incomplete.
 func makeTemplate(ctx context.Context, conn *pgx.Conn, admin, name string, set migrate.Set) error {
 	var there bool
 	err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", name).Scan(&there)
@@ -84,8 +84,8 @@ func exec(ctx context.Context, dsn, sql string) (err error) {
 	return err
 }
 
-// withDatabase names another database, and the tests' time zone, in either form
-// of DSN. In the keyword form the last value counts.
+// withDatabase returns the DSN, a URL or keywords, with another database and the
+// tests' time zone. In the keyword form the last value counts.
 func withDatabase(dsn, name string) (string, error) {
 	if !strings.Contains(dsn, "://") {
 		return dsn + " dbname=" + name + " timezone=" + Zone, nil

@@ -1,5 +1,5 @@
-// Package process builds and starts cmd/rail, for tests and measurements of the
-// server as operators run it.
+// Package process builds and starts cmd/rail, for tests and load tests of the server
+// as operators run it.
 package process
 
 import (
@@ -15,7 +15,7 @@ import (
 // ErrEnded is returned for a server that ended before it served.
 var ErrEnded = errors.New("the server ended before it served")
 
-// Build builds the server at path; flags are further ones of go build.
+// Build builds the server at path with further flags of go build.
 func Build(ctx context.Context, path string, flags ...string) error {
 	out, err := exec.CommandContext(ctx, "go",
 		append(append([]string{"build"}, flags...), "-o", path, "rail/cmd/rail")...).CombinedOutput()
@@ -27,8 +27,8 @@ func Build(ctx context.Context, path string, flags ...string) error {
 
 var address = regexp.MustCompile(`http://[\w.:]+:\d+`)
 
-// Serve starts a command that serves and returns once it takes requests, with
-// where it does. The caller ends and waits for it, unless it has ended.
+// Serve starts a server process and returns its URL once it serves. The caller stops
+// and waits for the process, except after ErrEnded.
 func Serve(cmd *exec.Cmd) (url string, err error) {
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
@@ -39,7 +39,7 @@ func Serve(cmd *exec.Cmd) (url string, err error) {
 	}
 	for lines := bufio.NewScanner(stdout); lines.Scan(); {
 		if url = address.FindString(lines.Text()); url != "" {
-			go func() { _, _ = io.Copy(io.Discard, stdout) }() // so that it never waits for a reader
+			go func() { _, _ = io.Copy(io.Discard, stdout) }() // a full pipe would block the server
 			return url, nil
 		}
 	}

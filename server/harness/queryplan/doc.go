@@ -1,3 +1,3 @@
-// Package queryplan holds tests only: each list and count of the API, run on a large
-// database, must find its rows by an index and look at few others.
+// Package queryplan has query plan tests only: each list and count of the API must
+// find its rows in a large database by an index, and read few others.
 package queryplan

@@ -25,15 +25,15 @@ import (
 )
 
 const (
-	// few is how many rows a page of 26 may look at or sort, whatever its filter.
-	// Entries that an index passes by itself do not count.
+	// few is how many rows a page of 26 may read or sort, whatever its filter. Index
+	// entries that the index itself skips do not count.
 	few = 5000
-	// big is the number of rows from which a table must not be read whole.
+	// big is the number of rows from which a sequential scan is a fault.
 	big = 4000
 )
 
-// values are what the filters of lists ask for: often and seldom found values,
-// and one that nothing has. A filter that is not here fails the test.
+// values lists the values for each filter: frequent ones, rare ones, and one of no
+// row. A filter without an entry fails the test.
 var values = map[string][]any{
 	"PartnerID":            {id("part", 0), id("part", 1200), "part_none"},
 	"CustomerID":           {id("cus", 0), id("cus", 1200), "cus_none"},
@@ -79,7 +79,7 @@ var values = map[string][]any{
 	"Flow.StatusIn":        {[]string{"active", "inactive"}},
 }
 
-// together are filters that clients combine.
+// together lists filters that clients combine.
 var together = map[string][]map[string]any{
 	"CommissionMaturing": {
 		{"FromAt": at(-400), "ToAt": at(100)},
@@ -105,22 +105,22 @@ var together = map[string][]map[string]any{
 	"Balance":  {{"PartnerID": id("part", 0), "Currency": "USD"}},
 }
 
-// scans are the pages that may look at every row of their program or partner,
-// and why.
+// scans lists the pages that may read every row of their program or partner, with
+// the reason.
 var scans = map[string]string{
 	"Partner.Search": "a part of a name needs a scan of the program's partners",
 }
 
 func id(prefix string, n int) string { return dataset.ID(prefix, n) }
 
-// at is a time days from the end of the year that load fills.
+// at returns a time days from the end of the dataset.
 func at(days int64) clock.Time {
 	return clock.At(time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)).Days(days)
 }
 
 var errCaptured = errors.New("captured")
 
-// capture is what generated queries run on; it keeps their statement.
+// capture is a db.DBTX that keeps the statement of a generated query.
 type capture struct {
 	sql  string
 	args []any
@@ -144,7 +144,7 @@ type none struct{}
 
 func (none) Scan(...any) error { return errCaptured }
 
-// node is a part of a plan, as EXPLAIN (FORMAT JSON) writes it.
+// node is a node of a plan in the form of EXPLAIN (FORMAT JSON).
 type node struct {
 	Type      string  `json:"Node Type"`
 	Table     string  `json:"Relation Name"`
@@ -156,7 +156,7 @@ type node struct {
 	Plans     []node  `json:"Plans"`
 }
 
-// walk visits a plan from the top.
+// walk visits the nodes of a plan from the top.
 func (n node) walk(visit func(node)) {
 	visit(n)
 	for _, p := range n.Plans {
@@ -164,7 +164,7 @@ func (n node) walk(visit func(node)) {
 	}
 }
 
-// examined is the number of rows that the scans of a plan looked at.
+// examined returns the number of rows that the scans of a plan read.
 func (n node) examined() (sum float64) {
 	n.walk(func(n node) {
 		if strings.HasSuffix(n.Type, "Scan") && n.Type != "Bitmap Heap Scan" && n.Type != "Subquery Scan" {
@@ -174,7 +174,7 @@ func (n node) examined() (sum float64) {
 	return sum
 }
 
-// list is a list of the API: its page or its count, as a generated function.
+// list is the generated function of the page, or of the count, of a list of the API.
 type list struct {
 	resource, method string
 	page             bool
@@ -182,7 +182,7 @@ type list struct {
 	run              reflect.Value
 }
 
-// lists finds the generated functions of every list.
+// lists returns the generated functions of all lists.
 func lists(t testing.TB) []list {
 	var out []list
 	q := reflect.ValueOf(db.New())
@@ -197,7 +197,7 @@ func lists(t testing.TB) []list {
 		}
 		f := q.Method(i)
 		params := f.Type().In(2)
-		if params.Kind() != reflect.Struct { // ProgramCount has the organization only
+		if params.Kind() != reflect.Struct { // ProgramCount has the organization as its only parameter
 			require.Equal(t, "ProgramCount", name)
 			continue
 		}
@@ -207,7 +207,7 @@ func lists(t testing.TB) []list {
 	return out
 }
 
-// foreign tells whether a filter names an object, which is the first program's.
+// foreign reports whether a filter names an object, which is one of the first program.
 func foreign(filter map[string]any) bool {
 	for name, v := range filter {
 		if s, ok := v.(string); ok && strings.HasSuffix(name, "ID") && !strings.HasSuffix(s, "none") {
@@ -217,15 +217,15 @@ func foreign(filter map[string]any) bool {
 	return false
 }
 
-// position tells a field that says where a page begins from a filter.
+// position reports whether a field says where a page begins, and is no filter.
 func position(field string) bool {
 	return strings.HasPrefix(field, "After") || strings.HasPrefix(field, "Before")
 }
 
-// filters lists the sets of filters to ask a list with.
+// filters returns the sets of filters to test a list with.
 func (l list) filters(t testing.TB) []map[string]any {
 	if _, ranged := l.params.FieldByName("FromAt"); ranged {
-		return together[l.resource] // the range must be given
+		return together[l.resource] // the range is required
 	}
 	out := []map[string]any{{}}
 	for field := range l.params.Fields() {
@@ -245,7 +245,8 @@ func (l list) filters(t testing.TB) []map[string]any {
 	return append(out, together[l.resource]...)
 }
 
-// places are where pages begin, by the share of the list that lies before.
+// places returns cursors of pages at the start, in the middle and near the end of the
+// list.
 func (l list) places(t testing.TB, pool *pgxpool.Pool, program string) []map[string]any {
 	out := []map[string]any{{}}
 	if !l.page {
@@ -333,7 +334,7 @@ func explain(t testing.TB, pool *pgxpool.Pool, c capture) (node, string) {
 	return plans[0].Plan, raw
 }
 
-// shape writes a plan in short, for the message of a failure.
+// shape returns a short form of the plan for a failure's message.
 func (n node) shape() string {
 	var b strings.Builder
 	n.walk(func(n node) {
@@ -342,8 +343,8 @@ func (n node) shape() string {
 	return b.String()
 }
 
-// judge says what is wrong with the plan of a list, or "".
-func judge(l list, top node, large map[string]bool, scan bool) string {
+// planFaults returns the faults of the plan of a list, "" for none.
+func planFaults(l list, top node, large map[string]bool, scan bool) string {
 	var wrong []string
 	top.walk(func(n node) {
 		if n.Type == "Seq Scan" && large[n.Table] {
@@ -370,7 +371,7 @@ func TestPlans(t *testing.T) {
 	load(t, dsn)
 	t.Logf("filled in %s", time.Since(start).Round(time.Millisecond))
 	pool := pgtest.Pool(t, dsn)
-	filling, err := pgx.Connect(t.Context(), dsn) // without a pool's time limits
+	filling, err := pgx.Connect(t.Context(), dsn) // a pool has time limits
 	require.NoError(t, err)
 	defer filling.Close(t.Context()) // nothing is lost
 	_, err = filling.Exec(t.Context(),
@@ -408,7 +409,7 @@ func TestPlans(t *testing.T) {
 			for _, place := range l.places(t, pool, program) {
 				for _, filter := range l.filters(t) {
 					if program != id("prg", 0) && foreign(filter) {
-						continue // the API refuses it before
+						continue // the API refuses it without a query
 					}
 					scan := false
 					for name := range filter {
@@ -417,19 +418,19 @@ func TestPlans(t *testing.T) {
 					}
 					top, _ := explain(t, pool, l.call(t, program, filter, place))
 					ran++
-					if wrong := judge(l, top, large, scan); wrong != "" {
+					if wrong := planFaults(l, top, large, scan); wrong != "" {
 						t.Errorf("%s %v %v of %s %s:\n%s", l.method, filter, place, program, wrong, top.shape())
 					}
 				}
 			}
 		}
 	}
-	t.Logf("judged %d plans in %s", ran, time.Since(start).Round(time.Millisecond))
+	t.Logf("checked %d plans in %s", ran, time.Since(start).Round(time.Millisecond))
 	sameCommissions(t, pool)
 }
 
-// sameCommissions compares the page of several statuses, which is put together
-// from one page a status, with the plain meaning of it.
+// sameCommissions compares the page of several statuses, which is a merge of one page
+// for each, with a plain query.
 func sameCommissions(t testing.TB, pool *pgxpool.Pool) {
 	l := list{resource: "Commission", page: true}
 	program, partner := id("prg", 0), id("part", 0)

@@ -9,17 +9,17 @@ import (
 	"rail/server/harness/dataset"
 )
 
-// step is the work of a job at a moment, and how to count what it did.
+// step is the work of a job at a time, with a statement that counts the work.
 type step struct {
 	name, job string
-	after     time.Duration // the world's end
-	count     string        // in the largest program, $2, at the moment $1
+	after     time.Duration // the end of the dataset
+	count     string        // of the largest program, $2, at the time $1
 }
 
 const day = 24 * time.Hour
 
-// steps are run in turn. The worlds' approved commissions mature within a month
-// of the end, which is the beginning of a month.
+// steps lists the steps in their order. The dataset ends with a month, and its
+// approved commissions mature within the next.
 var steps = []step{
 	{
 		"last month's payouts", "auto-payouts", time.Hour,
@@ -42,7 +42,7 @@ var steps = []step{
 		"SELECT count(*) FROM clicks WHERE program_id = $2 AND created_at > $1::timestamptz - interval '51 hours'",
 	},
 	{
-		"payouts due are told of", "payouts-due", 60 * day,
+		"payouts fall due", "payouts-due", 60 * day,
 		"SELECT count(*) FROM payouts WHERE due_told AND status = 'pending' AND due_at <= $1 AND program_id = $2",
 	},
 	{
@@ -51,8 +51,8 @@ var steps = []step{
 	},
 }
 
-// jobs measures what a tick of each job costs that has nothing to do, and then
-// the work of a month. It prints them as they come: some take minutes.
+// jobs measures each job without work, and then the work of a month. It prints each
+// figure at once, since some take minutes.
 func (o Options) jobs(ctx context.Context, small, full *side) ([]Figure, error) {
 	var out []Figure
 	for i, j := range small.jobs {
@@ -80,7 +80,8 @@ func (o Options) jobs(ctx context.Context, small, full *side) ([]Figure, error) 
 	return out, nil
 }
 
-// compareJobs lets a job do what there is to do first.
+// compareJobs measures a job without work: the first round, which does not count,
+// does what there is.
 func compareJobs(ctx context.Context, i int, small, full *side, rounds int) (Figure, error) {
 	var took [2][]time.Duration
 	for range rounds + 1 {

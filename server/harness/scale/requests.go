@@ -15,16 +15,16 @@ import (
 	"rail/server/harness/dataset"
 )
 
-// request is one thing to ask. A table's name in braces in its url stands for the
-// id, or another column, of a row of it, of the largest program.
+// request is a request to measure. A table's name in braces in url stands for the id,
+// or another column, of a row of the largest program.
 type request struct{ name, url string }
 
-// pages are the parameters that say which page; what a page holds does not change
-// its cost.
+// pages lists the parameters that choose a page, and are not measured: all pages
+// cost the same.
 var pages = []string{"limit", "starting_after", "ending_before", "offset"}
 
-// filters are what parameters are given whose values the description does not
-// list: what the most rows have, or a range that holds most of them.
+// filters has values for parameters whose values the description does not list: those
+// of the most rows, or a range with most of them.
 var filters = map[string][]string{
 	"program_id":           {dataset.ID("prg", 0)},
 	"partner_id":           {dataset.ID("part", 0)},
@@ -53,19 +53,19 @@ var filters = map[string][]string{
 	"to":                   {"2026-08-31"},
 }
 
-// always are given with each request of an operation.
+// always has the required query of an operation.
 var always = map[string]string{
 	"listMaturingCommissions": "from=2024-01-01&to=2027-01-01",
 }
 
-// beside is what a parameter may not be given without.
+// beside has the parameters that a parameter needs.
 var beside = map[string]string{"granularity": "&dimension=period", "to": "&from=2025-09-02", "from": "&to=2026-08-31"}
 
-// unmeasured are operations that read no table.
+// unmeasured lists the operations that read no table.
 var unmeasured = []string{"retrieveOpenAPIDocument", "retrieveLLMsText", "retrieveLLMsFullText"}
 
-// requests reads the description: every operation that reads, bare, with each
-// value of each filter, and with all that can be embedded.
+// requests returns, from the description, every operation that reads: alone, with each
+// value of each filter, and with everything that can be embedded.
 func requests(bundle []byte) ([]request, error) {
 	spec, err := openapi.Read(bundle)
 	if err != nil {
@@ -121,13 +121,13 @@ func requestsOf(o openapi.Operation) ([]request, error) {
 	return out, nil
 }
 
-// placeholder is a table's name in braces, with a column that is not the id.
+// placeholder matches a table's name in braces, with a column other than the id.
 var placeholder = regexp.MustCompile(`\{([a-z_]+)(?:\.([a-z_]+))?\}`)
 
-// word is a value that a description lists.
+// word matches a value that the text of a parameter lists.
 var word = regexp.MustCompile("`([a-z_]+)`")
 
-// values are what a filter is given.
+// values returns the values to measure of a filter.
 func values(p *openapi3.Parameter) ([]string, error) {
 	s := p.Schema.Value
 	if s.Items != nil {
@@ -152,7 +152,7 @@ func values(p *openapi3.Parameter) ([]string, error) {
 	return append(out, strings.Join(out, ",")), nil
 }
 
-// combined are filters that clients use together.
+// combined lists filters that clients use together.
 var combined = []request{
 	list("listCommissions partner_id and status", "commissions", "partner_id", dataset.ID("part", 0), "status", "paid"),
 	list("listCommissions partner_id and kind", "commissions", "partner_id", dataset.ID("part", 0), "kind", "referral"),
@@ -177,7 +177,7 @@ var combined = []request{
 		"from", "2025-09-02", "to", "2026-08-31"),
 }
 
-// list asks the largest program, with pairs of parameter and value.
+// list returns a request of the largest program with pairs of parameter and value.
 func list(name, resource string, pairs ...string) request {
 	query := url.Values{"program_id": {dataset.ID("prg", 0)}}
 	for i := 0; i < len(pairs); i += 2 {

@@ -1,6 +1,6 @@
-// Package scale measures what a request or a job costs in a database and in one
-// with ten times as many rows. Its list of requests comes from the description,
-// so that a new operation or filter is measured, or the measurement fails.
+// Package scale is a load test that measures the cost of each request and job in a
+// database and in one with ten times as many rows. It reads the requests from the
+// description, so that a new operation or filter is measured, or fails the test.
 package scale
 
 import (
@@ -22,39 +22,39 @@ import (
 // Options says what to measure.
 type Options struct {
 	Small, Full float64 // factors of the full size
-	// SmallDSN and FullDSN are databases that hold a world already; private ones
-	// are filled where they are empty.
+	// SmallDSN and FullDSN are databases that contain the dataset already. Where one
+	// is "", a private database is filled.
 	SmallDSN, FullDSN string
-	Dir               string // where private ones lie; the temporary directory unless set
-	Only              string // measures what begins like this
+	Dir               string // parent of private databases; by default the temporary directory
+	Only              string // prefix of the names of requests to measure
 	Rounds            int    // measurements of each request; the median counts
 	Jobs              bool   // run the jobs too, which changes the databases
 	All               bool   // print every request, not the slowest and those that grow
 	Out               io.Writer
 }
 
-// until is the end of the worlds that this package makes: the first of a month,
-// so that the last month's batch is due.
+// until is the end of the dataset: the first of a month, so that the batch of the
+// last month is due.
 var until = clock.At(time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC))
 
-// Figure is what one thing costs at both sizes.
+// Figure is the cost of a request or a job at both sizes.
 type Figure struct {
 	Name        string
 	Small, Full time.Duration
-	Rows        int64 // what a batch worked on at the full size
+	Rows        int64 // rows that a job worked on at the full size
 	SmallRows   int64
-	TooSlow     bool // it was not answered at all
+	TooSlow     bool // no answer within the database's time limit
 }
 
-// A cost grows when at the full size it is this much more of what it was, by
-// both measures: the first is noise on a fast request, the second on a slow one.
+// A cost grows when it is larger at the full size by both this ratio and this time:
+// the ratio alone is noise for a fast request, the time for a slow one.
 const (
 	mostRatio = 1.5
 	mostMore  = 3 * time.Millisecond
 )
 
-// Ratio is the cost at the full size over that at the small one; for batches, of
-// one row.
+// Ratio returns the cost at the full size divided by that at the small one; for jobs
+// with rows, the costs of one row.
 func (f Figure) Ratio() float64 {
 	ratio := float64(f.Full) / float64(max(f.Small, time.Microsecond))
 	if f.Rows > 0 && f.SmallRows > 0 {
@@ -63,15 +63,16 @@ func (f Figure) Ratio() float64 {
 	return ratio
 }
 
-// Grows tells whether the cost depends on how many rows the tables hold.
+// Grows reports whether the cost depends on the number of rows of the tables.
 func (f Figure) Grows() bool {
 	return f.TooSlow || f.Ratio() > mostRatio && f.Full-f.Small > mostMore
 }
 
-// ErrGrows is returned where a cost grows that nobody has explained.
+// ErrGrows is returned for a cost that grows without a reason in the list.
 var ErrGrows = errors.New("a cost grows with the tables")
 
-// Run measures, prints the figures and fails where one grows without a reason.
+// Run measures and prints the figures. It returns ErrGrows if one grows without a
+// reason.
 func Run(ctx context.Context, o Options) (err error) {
 	asked, err := requests(openapi.Bundle)
 	if err != nil {
@@ -98,10 +99,10 @@ func Run(ctx context.Context, o Options) (err error) {
 		}
 		figures = append(figures, more...)
 	}
-	return o.judge(figures, small, full)
+	return o.report(figures, small, full)
 }
 
-// open returns the side at a factor, on the given database or a private one.
+// open returns the side of a size, on the given database or a private one.
 func (o Options) open(ctx context.Context, dsn string, factor float64) (*side, error) {
 	if dsn != "" {
 		return newSide(ctx, dsn, nil)
@@ -124,8 +125,8 @@ func (o Options) open(ctx context.Context, dsn string, factor float64) (*side, e
 	return nil, errors.Join(err, p.Close())
 }
 
-// measure asks everything on both sides in turns. What seems to grow is asked
-// more often: others use the machine too.
+// measure measures all requests. It measures a cost that seems to grow again, with
+// more rounds, since other work on the machine may have slowed it.
 func (o Options) measure(ctx context.Context, small, full *side, asked []request) ([]Figure, error) {
 	var out []Figure
 	for _, r := range asked {
@@ -144,7 +145,7 @@ func (o Options) measure(ctx context.Context, small, full *side, asked []request
 	return out, nil
 }
 
-// compare measures one request on both sides in turns.
+// compare measures one request on both sides in turn.
 func compare(ctx context.Context, r request, small, full *side, rounds int) (Figure, error) {
 	var took [2][]time.Duration
 	for range rounds + 1 {
@@ -159,7 +160,7 @@ func compare(ctx context.Context, r request, small, full *side, rounds int) (Fig
 			took[i] = append(took[i], d)
 		}
 	}
-	return Figure{Name: r.name, Small: median(took[0][1:]), Full: median(took[1][1:])}, nil // the first warms
+	return Figure{Name: r.name, Small: median(took[0][1:]), Full: median(took[1][1:])}, nil // the first round warms caches
 }
 
 func median(d []time.Duration) time.Duration {
@@ -167,8 +168,8 @@ func median(d []time.Duration) time.Duration {
 	return d[len(d)/2]
 }
 
-// judge prints the table and lists what grows.
-func (o Options) judge(figures []Figure, small, full *side) error {
+// report prints the table and returns an error for each cost that grows.
+func (o Options) report(figures []Figure, small, full *side) error {
 	slices.SortStableFunc(figures, func(a, b Figure) int { return cmp.Compare(b.Full, a.Full) })
 	var wrong []error
 	o.heading(small, full)

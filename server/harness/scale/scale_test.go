@@ -26,12 +26,12 @@ func TestEverythingIsMeasured(t *testing.T) {
 		Size: dataset.Full.Times(0), Until: until, Org: dataset.Big, Other: dataset.Small,
 	}))
 	pool := pgtest.Pool(t, dsn)
-	// Of the reports one month is enough to sum.
+	// One month of reports is enough, and takes less time to sum.
 	_, err := pool.Exec(t.Context(), "UPDATE programs SET created_at = $1", until.Days(-31))
 	require.NoError(t, err)
 	var out bytes.Buffer
 	err = Run(t.Context(), Options{SmallDSN: dsn, FullDSN: dsn, Rounds: 1, Jobs: true, All: true, Out: &out})
-	if err != nil && !errors.Is(err, ErrGrows) { // of two equal sides none grows but by chance
+	if err != nil && !errors.Is(err, ErrGrows) { // equal sides differ by chance only
 		require.NoError(t, err)
 	}
 	spec, err := openapi.Read(openapi.Bundle)

@@ -27,7 +27,7 @@ import (
 	"rail/server/secret"
 )
 
-// side is the server on one of the two databases.
+// side is a server on one of the two databases.
 type side struct {
 	pool    *pgxpool.Pool
 	handler http.Handler
@@ -35,12 +35,12 @@ type side struct {
 	key     string
 	now     clock.Time
 	dir     string
-	end     func() error      // of the private database, or nil
-	values  map[string]string // of a row of each table
+	end     func() error      // stops the private database; else nil
+	values  map[string]string // by table and column, of one row
 	size    string
 }
 
-// newSide starts the server at the moment at which the world ends.
+// newSide starts the server with its clock at the end of the dataset.
 func newSide(ctx context.Context, dsn string, end func() error) (*side, error) {
 	pool, err := postgres.Open(ctx, dsn, postgres.Options{MaxConns: 4})
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *side) setUp(ctx context.Context) error {
 	err := s.pool.QueryRow(ctx, "SELECT created_at + interval '730 days' FROM organizations WHERE id = $1",
 		dataset.Big).Scan(&s.now)
 	if err != nil {
-		return fmt.Errorf("the database does not hold the data of bench load: %w", err)
+		return fmt.Errorf("the database does not have the data of bench load: %w", err)
 	}
 	var sales float64
 	if err := s.pool.QueryRow(ctx,
@@ -67,7 +67,7 @@ func (s *side) setUp(ctx context.Context) error {
 		return err
 	}
 	s.size = fmt.Sprintf("%.0fk", sales/1000)
-	if s.dir, err = os.MkdirTemp("", "rail-growth-"); err != nil {
+	if s.dir, err = os.MkdirTemp("", "rail-scale-"); err != nil {
 		return err
 	}
 	cfg, err := config.Load(map[string]string{"RAIL_DATA_DIR": s.dir})
@@ -108,21 +108,21 @@ func (s *side) close() error {
 	return err
 }
 
-// answer is what a response is written into.
+// answer is an http.ResponseWriter that keeps the response.
 type answer struct {
 	bytes.Buffer
 	status int
 	header http.Header
 }
 
-// Header, WriteHeader and Write are those of http.ResponseWriter.
+// Header, WriteHeader and Write implement http.ResponseWriter.
 func (a *answer) Header() http.Header  { return a.header }
 func (a *answer) WriteHeader(code int) { a.status = code }
 
-// errTooSlow is of an answer that the database did not give in the time allowed.
+// errTooSlow is returned for a request whose statement ran into its time limit.
 var errTooSlow = errors.New("too slow to be answered")
 
-// ask sends a request and returns how long its answer took, which must be good.
+// ask sends a request and returns how long a successful answer took.
 func (s *side) ask(ctx context.Context, r request) (time.Duration, error) {
 	url, err := s.url(ctx, r)
 	if err != nil {
@@ -147,7 +147,7 @@ func (s *side) ask(ctx context.Context, r request) (time.Duration, error) {
 	return took, nil
 }
 
-// url puts values where the request has the names of tables.
+// url returns the request's URL with values for the names of tables.
 func (s *side) url(ctx context.Context, r request) (string, error) {
 	to := r.url
 	for _, m := range placeholder.FindAllStringSubmatch(r.url, -1) {
@@ -160,8 +160,7 @@ func (s *side) url(ctx context.Context, r request) (string, error) {
 	return to, nil
 }
 
-// value is a column of a row of a table that the largest program has, the same
-// row each time.
+// value returns a column of a row of the largest program, always the same row.
 func (s *side) value(ctx context.Context, table, column string) (string, error) {
 	if v, known := s.values[table+"."+column]; known {
 		return v, nil

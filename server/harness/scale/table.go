@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Why costs may grow. The first is not as it should be: README.md of harness, "Scale".
+// The reasons for costs that grow. The first is a known limit; see "Scale" in the
+// README of harness.
 const (
 	counts  = "total_count counts what matches"
 	answers = "as many sums as partners or links had something to report on the days"
@@ -14,7 +15,7 @@ const (
 	batch   = "sums the payouts of the batch"
 )
 
-// reasons are the costs that may grow, by how their names begin.
+// reasons lists the costs that may grow, by prefixes of their names.
 var reasons = []struct{ prefix, why string }{
 	{"retrieveReport", answers},
 	{"job risk-sweep", "looks at every program's sales and clicks of its window, once an hour"},

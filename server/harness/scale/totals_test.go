@@ -11,8 +11,7 @@ import (
 	"rail/server/harness/dataset"
 )
 
-// sameTotals compares the totals that are put together from sums with counts of
-// the rows.
+// sameTotals compares the totals computed from sums with counts of the rows.
 func sameTotals(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
 	q, program := db.New(), dataset.ID("prg", 0)
@@ -83,13 +82,14 @@ func sameTotals(t *testing.T, pool *pgxpool.Pool) {
 	require.Zero(t, foreign)
 }
 
-// at is a moment that is no midnight, days from the world's end.
+// at returns a time days from the end of the dataset, not at midnight: days that are
+// cut must be counted by rows.
 func at(days int64) *clock.Time {
 	t := clock.At(until.Days(days).Add(-7 * 3600e9))
 	return &t
 }
 
-// touchDay changes a summed day as the API does: with a mark.
+// touchDay changes a summed day and marks it, as the API does.
 func touchDay(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
 	for _, sql := range []string{

@@ -12,8 +12,8 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// share divides the numbers of rows: the test runs on a tenth, and on
-// everything (a million sales, commissions and clicks) with RAIL_TEST_FULL=1.
+// share returns the divisor of the numbers of rows: the test runs on a tenth, and with
+// RAIL_TEST_FULL=1 on a million sales, commissions and clicks.
 func share() int {
 	if os.Getenv("RAIL_TEST_FULL") == "1" {
 		return 1
@@ -21,8 +21,8 @@ func share() int {
 	return 10
 }
 
-// load fills the database at dsn: the first program has a third of the partners,
-// the first partner 7 % of the customers.
+// load fills the database at dsn. The first program has a third of the partners, the
+// first partner 7 % of the customers.
 func load(t testing.TB, dsn string) {
 	size := dataset.Size{
 		Partners: 50_000, Customers: 200_000, Referrals: 200_000, Clicks: 1_000_000, Sales: 1_000_000,
