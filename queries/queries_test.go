@@ -13,28 +13,28 @@ import (
 	"rail/schema"
 )
 
-// unbound are the statements that name no organization, each with its reason.
+// unbound lists the statements that name no organization, each with its reason.
 var unbound = map[string]string{
 	// The look-up that finds the organization of a request.
-	"APIKeyByHash": "the hash of a secret token is what tells the organization",
+	"APIKeyByHash": "the hash of a secret token identifies the organization",
 	"APIKeyUsed":   "the id is that of the key that APIKeyByHash has just found",
 	// The operator's commands work on the whole database.
 	"APIKeyRevoke":        "asked by the operator's command only, who may revoke any key",
 	"LinkSetRateOverride": "asked by the operator's command only, for any link",
 	// The portal's sign-in and cookie.
-	"MagicLinkUse":     "the hash of a secret token is what tells the partner",
-	"PortalSession":    "the hash of a secret token is what tells the partner",
+	"MagicLinkUse":     "the hash of a secret token identifies the partner",
+	"PortalSession":    "the hash of a secret token identifies the partner",
 	"PortalSessionEnd": "the hash is that of the caller's own token",
 	// The public redirect.
 	"LinkBySlug": "the redirect has no key; slugs are server-made and of one namespace",
 	// Jobs work on the whole database.
-	"TallyForget":          "rows go in every organization",
+	"TallyForget":          "rows are removed in every organization",
 	"TallyFold":            "rows change in every organization",
 	"IdempotencyPurge":     "removes what has expired, whosever it is",
 	"LedgerMark":           "a place in the whole ledger",
 	"BalancesStale":        "the fold passes over the whole ledger",
 	"BalanceFold":          "the id is one that BalancesStale has just listed",
-	"CommissionsToMature":  "the hold runs out in every organization",
+	"CommissionsToMature":  "holding periods end in every organization",
 	"CommissionsToApprove": "the delay runs out in every organization",
 	"PayoutsDue":           "the day comes in every organization",
 	"ProgramsToBatch":      "the month ends in every organization",
@@ -61,8 +61,8 @@ var unbound = map[string]string{
 	"MailAgain":            "the mail is one that MailsTake has just given",
 	"MailDone":             "the mail is one that MailsTake has just given",
 	"MailBack":             "the mail is one that MailsTake has just given",
-	"PartnerUnsubscribe":   "the token of a mail is secret and tells the partner",
-	"PartnerByMailToken":   "the token of a mail is secret and tells the partner",
+	"PartnerUnsubscribe":   "the token of a mail is secret and identifies the partner",
+	"PartnerByMailToken":   "the token of a mail is secret and identifies the partner",
 	"CampaignOpened":       "the address bears the server's mark",
 	"CampaignUnopened":     "the address bears the server's mark",
 	"CampaignsScheduled":   "the time comes in every organization",
@@ -78,7 +78,7 @@ var unbound = map[string]string{
 	"WebhookClaim":         "the sender sends for every organization",
 	"WebhookNext":          "the lease is one that WebhookClaim has just given",
 	"WebhookResults":       "the leases are the sender's own",
-	"WebhookDisable":       "the endpoint is one that the sender holds",
+	"WebhookDisable":       "the sender has a lease of the endpoint",
 	"WebhookPurge":         "removes what has expired, whosever it is",
 	"EventsPurge":          "removes what has expired, whosever it is",
 	"TaxFormsExpire":       "forms run out in every organization",
@@ -87,16 +87,16 @@ var unbound = map[string]string{
 	"ReferralsExpire":      "the window runs out in every organization",
 	"RefundsExpire":        "the wait runs out in every organization",
 	"BalancesUnfold":       "undoes the folds of another cluster, whosever they are",
-	// The counters of a flow's conditions. The program and the partner are those of
-	// the customer or sign-up that was read under the organization in the same
-	// transaction; org_id in each part would cost its index-only scan.
+	// The counters of a flow's conditions. The same transaction has read the customer or
+	// sign-up of the program and partner with the organization; org_id in each part would
+	// prevent its index-only scan.
 	"SalePartnerCounters": "the program and the partner were read under the organization",
 	// The risk sweep passes over every organization.
 	"RiskPrograms":          "lists every program that is monitored",
 	"PayoutDetailsUnhashed": "details are hashed for every organization",
 	"PayoutDetailsSetHash":  "the id is one that PayoutDetailsUnhashed has just listed",
 	"PartnerAddressesPurge": "removes what has expired, whosever it is",
-	// The audit's equations hold over the whole database.
+	// The audit checks the whole database.
 	"AuditM01": "audit", "AuditM02": "audit", "AuditM03": "audit", "AuditM04": "audit", "AuditM05": "audit",
 	"AuditM06": "audit",
 	"AuditM07": "audit", "AuditM08": "audit", "AuditM09": "audit", "AuditM10": "audit", "AuditM12": "audit",
@@ -113,14 +113,14 @@ var (
 	spaces  = regexp.MustCompile(`\s+`)
 	view    = regexp.MustCompile(`(?s)CREATE VIEW (\w+) AS(.*?);\n`)
 	table   = regexp.MustCompile(`(?s)CREATE TABLE (\w+) \((.*?)\n\)[^\n]*;`)
-	// use is a table where a statement reads or writes it, with its alias.
+	// use matches a table that a statement reads or writes, with its alias.
 	use    = regexp.MustCompile(`(?i)\b(FROM|JOIN|INTO|UPDATE|USING|,)\s+(\w+)\b(?:\s+(?:AS\s+)?([a-z]\w*))?`)
 	insert = regexp.MustCompile(`(?i)INSERT INTO (\w+) \(([^)]*)\) (?:VALUES \(|SELECT )(.*)`)
-	// program is the one-time check by which a list is bound.
+	// program matches the check, made once, that binds a list to its organization.
 	program = regexp.MustCompile(`EXISTS \(SELECT 1 FROM programs (\w) WHERE (\w)\.id = @program_id AND (\w)\.org_id = @org_id\)`)
 )
 
-// statements reads every query, without comments and on one line.
+// statements returns every query without comments, on one line.
 func statements(t testing.TB) map[string]string {
 	files, err := fs.Glob(os.DirFS("."), "*.sql")
 	require.NoError(t, err)
@@ -144,7 +144,7 @@ func statements(t testing.TB) map[string]string {
 	return out
 }
 
-// tenantTables are those with an org_id, as the migrations make them.
+// tenantTables returns the tables and views of the migrations that have an org_id.
 func tenantTables(t testing.TB) []string {
 	var out []string
 	files, err := fs.Glob(schema.FS, "*.up.sql")
@@ -166,10 +166,10 @@ func tenantTables(t testing.TB) []string {
 	return out
 }
 
-// usage is one place where a statement uses a tenant table.
+// usage is the use of a tenant table in a statement.
 type usage struct{ table, alias, scope string }
 
-// scope is the innermost parenthesis around at, with what lies within it.
+// scope returns the text of the innermost parentheses around at.
 func scope(sql string, at int) string {
 	start, depth := 0, 0
 	for i := at - 1; i >= 0; i-- {
@@ -213,9 +213,8 @@ func usages(sql string, tenant []string) []usage {
 	return out
 }
 
-// missing returns the tables of a statement that nothing ties to @org_id: not a
-// condition of their own, not a join with one that is tied, and not, for a list,
-// the check of the program.
+// missing returns the tables of a statement that are not bound to @org_id: by a condition
+// of their own, by a join with a bound table or, in a list, by the check of the program.
 func missing(sql string, tenant []string) []string {
 	list := program.FindString(sql) != ""
 	open := usages(sql, tenant)
@@ -236,7 +235,7 @@ func missing(sql string, tenant []string) []string {
 	}
 	if m := insert.FindStringSubmatch(sql); m != nil && slices.Contains(tenant, m[1]) {
 		columns := strings.Split(m[2], ", ")
-		// the organization comes before any value with a comma in it
+		// org_id comes before any value that contains a comma.
 		values := strings.Split(strings.TrimRight(m[3], ");"), ", ")
 		at := slices.Index(columns, "org_id")
 		if at < 0 || at >= len(values) || values[at] != "@org_id" && !strings.HasSuffix(values[at], ".org_id") {
@@ -290,7 +289,7 @@ func TestEveryQueryNamesItsTenant(t *testing.T) {
 	}
 }
 
-// TestMissingSees makes sure that the judge of the test above is not blind.
+// TestMissingSees checks that missing finds unbound tables.
 func TestMissingSees(t *testing.T) {
 	t.Parallel()
 	tenant := tenantTables(t)

@@ -1,4 +1,4 @@
-// Package schema holds the database's migrations, embedded so that one binary
+// Package schema contains the database's migrations, embedded so that one binary
 // can bring any database to the version it was built for.
 package schema
 

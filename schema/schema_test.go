@@ -43,9 +43,9 @@ func uniqueIndexes(t *testing.T, pool *pgxpool.Pool) []index {
 	return out
 }
 
-// serverMade are the unique indexes that begin with neither the organization
-// nor the program, because the server alone makes their values: no client can
-// learn from them, or be refused for, what another organization has.
+// serverMade lists the unique indexes that begin with neither the organization nor the
+// program. The server makes their values, so that no refusal shows a client what another
+// organization has.
 var serverMade = map[string]string{
 	"api_keys_hash_key":        "the keyed hash of a random token",
 	"magic_links_pkey":         "the hash of a random token",
@@ -83,8 +83,8 @@ func TestUniqueIndexesBeginWithTenant(t *testing.T) {
 func TestEveryConstraintIsMapped(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	// What a request can race into is done again; only then is it right that
-	// handlers look before they write.
+	// A request that loses a race for a unique value is retried, so that its second
+	// attempt finds the other row before it writes.
 	raced := func(code, name string, want bool) {
 		t.Helper()
 		require.Equal(t, want, pgtx.ConstraintMeaning(name) == pgtx.Raced, "the meaning of %s", name)
@@ -111,7 +111,7 @@ func TestEveryConstraintIsMapped(t *testing.T) {
 	_, err = pgx.ForEachRow(rows, []any{&table, &name, &kind}, func() error {
 		kinds[kind]++
 		switch kind {
-		case "p", "u": // an index too, judged above
+		case "p", "u": // checked above as an index
 			require.Regexp(t, `^`+table+`_(\w+_key|pkey)$`, name)
 		case "f":
 			require.Regexp(t, `^`+table+`_\w+_fkey$`, name)
@@ -132,7 +132,7 @@ func TestEveryConstraintIsMapped(t *testing.T) {
 	}
 }
 
-// TestHistoryIsAppendOnly meets the constraints that triggers raise.
+// TestHistoryIsAppendOnly violates the constraints that triggers check.
 func TestHistoryIsAppendOnly(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -179,7 +179,8 @@ func TestMigrationsAreNumbered(t *testing.T) {
 	}
 }
 
-// described lists everything in the schema public, as PostgreSQL tells it.
+// described returns everything in the schema public, in the words of PostgreSQL's catalog
+// functions.
 func described(t *testing.T, pool *pgxpool.Pool) []string {
 	rows, err := pool.Query(t.Context(), `
 		SELECT 'column ' || c.relname || ' ' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod) || ' ' || a.attnotnull || ' ' || a.attidentity::text || a.attgenerated::text
@@ -214,7 +215,7 @@ func TestMigrationsUpDownUp(t *testing.T) {
 	require.NoError(t, migrate.Up(t.Context(), dsn))
 	first := described(t, pool)
 	require.Greater(t, len(first), 300)
-	// Each migration is taken back and applied again alone, from the last on.
+	// Each migration is reverted and applied again on its own, the last one first.
 	for n := latest; n > 0; n-- {
 		require.NoError(t, migrate.Down(t.Context(), dsn, int(latest-n+1)))
 		at, dirty, err := migrate.Version(t.Context(), dsn)
@@ -229,7 +230,7 @@ func TestMigrationsUpDownUp(t *testing.T) {
 	}
 }
 
-// adds are the statements that every program of the release before survives.
+// adds matches statements that servers of the release before work with.
 var adds = regexp.MustCompile(`(?is)^(SET LOCAL lock_timeout = '2s'|CREATE TABLE .*|CREATE INDEX .*|CREATE VIEW .*|UPDATE schema_floor SET version = \d+)$`)
 
 var (
@@ -238,9 +239,8 @@ var (
 	firstRows  = regexp.MustCompile(`(?is)^INSERT INTO (\w+) `)
 )
 
-// onlyAdds tells whether each statement of a migration adds something and changes
-// nothing: tables, their first rows, indexes, views, and columns that may be left
-// out.
+// onlyAdds reports whether each statement of a migration adds something and changes
+// nothing: tables, their first rows, indexes, views, and columns that an INSERT may omit.
 func onlyAdds(sql string) bool {
 	for statement := range strings.SplitSeq(comment.ReplaceAllString(sql, ""), ";") {
 		statement = strings.TrimSpace(statement)
@@ -257,8 +257,8 @@ func onlyAdds(sql string) bool {
 	return true
 }
 
-// A migration after the first that kept a floor only adds, or raises it, or says
-// why the release before survives it.
+// A migration after the one that introduced schema_floor only adds, or raises the floor,
+// or says why servers of the release before work with it.
 func TestMigrationsServeTheReleaseBefore(t *testing.T) {
 	t.Parallel()
 	files, err := fs.Glob(schema.FS, "*.up.sql")

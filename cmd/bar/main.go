@@ -1,5 +1,5 @@
-// Command bar holds the service against the reliability bar and prints the
-// figures as a table. It exits with 1 where a stage fails.
+// Command bar tests the service against the reliability bar and prints the figures as a
+// table. It exits with 1 if a stage fails.
 package main
 
 import (
@@ -20,7 +20,7 @@ func main() {
 	o := bar.Options{Out: os.Stdout, Seed: rand.Uint64N(1 << 32)}
 	only := flag.String("stage", "", "run only these stages, separated by commas: "+strings.Join(bar.Names(), ", "))
 	flag.BoolVar(&o.Smoke, "smoke", false, "run the small sizes")
-	flag.StringVar(&o.Bug, "bug", "", "of the seeded bugs, sow only those whose names hold this")
+	flag.StringVar(&o.Bug, "bug", "", "run only the seeded bugs whose names contain this text")
 	flag.Parse()
 	if *only != "" {
 		o.Only = strings.Split(*only, ",")

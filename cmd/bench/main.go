@@ -1,7 +1,7 @@
-// Command bench measures the server. Without a word it loads the server beside
-// pgbench, its own limit; "bench scale" measures what grows with the tables, and
-// "bench load" fills a database to measure on. It is a tool, not a test, and no
-// part of the product: it brings its own PostgreSQL in a temporary directory.
+// Command bench measures the server. Without a subcommand it runs a load test beside
+// pgbench, which is the limit; "bench scale" measures which costs grow with the tables,
+// and "bench load" fills a database to measure on. It is a tool, not a test, and no part
+// of the product: it starts a PostgreSQL of its own in a temporary directory.
 package main
 
 import (
@@ -31,13 +31,13 @@ func run(ctx context.Context, args []string) error {
 		case "load":
 			return load(ctx, args[1:])
 		case "scale":
-			return grow(ctx, args[1:])
+			return measureScale(ctx, args[1:])
 		}
 	}
-	return against(ctx, args)
+	return measureSpeed(ctx, args)
 }
 
-// parse reads flags, which must be all that follows.
+// parse parses the flags and refuses further arguments.
 func parse(fs *flag.FlagSet, args []string) error {
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -48,9 +48,8 @@ func parse(fs *flag.FlagSet, args []string) error {
 	return nil
 }
 
-// against measures the server against pgbench running the statements that the
-// server sends.
-func against(ctx context.Context, args []string) error {
+// measureSpeed measures the server beside pgbench running the same statements.
+func measureSpeed(ctx context.Context, args []string) error {
 	fs, o := flag.NewFlagSet("bench", flag.ContinueOnError), bench.Options{Out: os.Stdout}
 	child := fs.Bool("load", false, "be the load generator: a child of the benchmark, with its orders on standard input")
 	only := fs.String("only", "", "comma-separated loads to run; all unless set: "+strings.Join(bench.Names(), ", "))

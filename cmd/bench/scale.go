@@ -19,7 +19,7 @@ import (
 	"rail/server/postgres/migrate"
 )
 
-// loadUsage is what "bench load -help" says before the flags.
+// loadUsage is the text of "bench load -help" before the flags.
 const loadUsage = `bench load fills the configured database (RAIL_DATABASE_URL, or the private one
 of RAIL_DATA_DIR) with a large customer's data. The database must have no
 organization and no other session. At -scale 1 it gets %d clicks, %d
@@ -29,8 +29,8 @@ deliveries of the last month (a quarter as many as sales). Most of it is one
 organization's, %s; %s has the rest.
 
 The role must be a superuser's, or one that may set session_replication_role:
-triggers and foreign keys rest while the rows are written, and plain indexes are
-made after them. rail audit finds nothing wrong with the result.
+triggers and foreign keys are off while the rows are written, and plain indexes
+are created after them. rail audit finds nothing wrong with the result.
 
 `
 
@@ -68,7 +68,7 @@ func load(ctx context.Context, args []string) error {
 	return errors.Join(fill(ctx, s.DSN("postgres"), *size), s.Stop())
 }
 
-// fill makes the tables where there are none, and the rows.
+// fill creates the tables in an empty database, and adds the rows.
 func fill(ctx context.Context, dsn string, size float64) error {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
@@ -93,8 +93,8 @@ func fill(ctx context.Context, dsn string, size float64) error {
 	return nil
 }
 
-// grow measures every read and job in a small and a large database.
-func grow(ctx context.Context, args []string) error {
+// measureScale measures every read and job in a small and a large database.
+func measureScale(ctx context.Context, args []string) error {
 	fs, o := flag.NewFlagSet("bench scale", flag.ContinueOnError), scale.Options{Out: os.Stdout}
 	fs.Float64Var(&o.Small, "small", 0.1, "`FACTOR` of the full size for the smaller database")
 	fs.Float64Var(&o.Full, "full", 1, "`FACTOR` of the full size for the larger one")

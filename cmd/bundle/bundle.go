@@ -12,7 +12,7 @@ import (
 // kinds lists the component kinds in the order in which they are written.
 var kinds = []string{"parameters", "headers", "responses", "requestBodies", "examples", "schemas"}
 
-// bundler collects what the references of a description point at.
+// bundler collects the targets of the references of a description.
 type bundler struct {
 	files map[string]*yaml.Node // by cleaned path
 	comps map[string]*yaml.Node // component kind to its mapping node
@@ -189,7 +189,7 @@ func (b *bundler) internalize(r *yaml.Node, file string) error {
 	return b.walk(src, target)
 }
 
-// kindOf derives the component kind from a file's place.
+// kindOf returns the component kind that follows from a file's path.
 func kindOf(f string) string {
 	d := filepath.Base(filepath.Dir(f))
 	for _, k := range kinds {

@@ -12,7 +12,7 @@ import (
 	"rail/openapi"
 )
 
-// TestBundleIsCurrent: the committed bundle is what the sources make.
+// TestBundleIsCurrent checks that the committed bundle is that of the sources.
 func TestBundleIsCurrent(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "bundle.json")
@@ -22,8 +22,8 @@ func TestBundleIsCurrent(t *testing.T) {
 	require.True(t, bytes.Equal(got, openapi.Bundle), "run make generate")
 }
 
-// TestCodes: an operation names its own codes, and gets those of its conditions
-// and an example of each.
+// TestCodes checks that an operation gets its own codes, those of its conditions and an
+// example of each.
 func TestCodes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -79,7 +79,8 @@ func TestFaults(t *testing.T) {
 	require.ErrorContains(t, run(filepath.Join(dir, "openapi.yaml"), filepath.Join(dir, "out")), "is defined in")
 }
 
-// TestEveryOperationHasTheDefaults: none forgets what all have in common.
+// TestEveryOperationHasTheDefaults checks the headers and refusals common to all
+// operations.
 func TestEveryOperationHasTheDefaults(t *testing.T) {
 	t.Parallel()
 	var doc struct {

@@ -9,15 +9,15 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// catalogue knows the error codes: with which status each comes, an example of
-// each, and which the shared responses have in common.
+// catalogue has the error codes with their statuses and examples, and the shared
+// responses with their codes.
 type catalogue struct {
 	status   map[string]string // by code
 	examples *yaml.Node        // components.examples
 	shared   map[string]refusal
 }
 
-// refusal is a response of responses.yaml as it is written there.
+// refusal is a response of responses.yaml before its codes are filled in.
 type refusal struct {
 	description string
 	codes       []string
@@ -35,9 +35,9 @@ func (b *bundler) readCodes(d *yaml.Node, file string) (*catalogue, error) {
 		return nil, err
 	}
 	for status, group := range members(groups) {
-		for code, told := range members(get(group, "codes")) {
+		for code, fields := range members(get(group, "codes")) {
 			c.status[code] = status
-			set(c.examples, code, example(get(group, "type"), code, told))
+			set(c.examples, code, example(get(group, "type"), code, fields))
 		}
 	}
 	responses, err := b.load(filepath.Join(filepath.Dir(file), "responses.yaml"))
@@ -53,21 +53,21 @@ func (b *bundler) readCodes(d *yaml.Node, file string) (*catalogue, error) {
 	return c, nil
 }
 
-// example is an answer with a code; told is its message, or that and the
-// parameter at fault.
-func example(kind *yaml.Node, code string, told *yaml.Node) *yaml.Node {
+// example returns an example of an answer with a code. fields is its message, or a
+// mapping of message and param.
+func example(kind *yaml.Node, code string, fields *yaml.Node) *yaml.Node {
 	body := mapping("type", kind, "code", text(code))
-	if told.Kind == yaml.ScalarNode {
-		set(body, "message", told)
+	if fields.Kind == yaml.ScalarNode {
+		set(body, "message", fields)
 	} else {
-		body.Content = append(body.Content, told.Content...)
+		body.Content = append(body.Content, fields.Content...)
 	}
 	set(body, "request_id", text("req_01kb2m4q8e7v9t3n5x6c0d1f2g"))
 	return mapping("value", mapping("error", body))
 }
 
-// place gives the operation the usual responses, and to each the codes of the
-// operation's own x-codes that come with its status.
+// place adds the usual responses to the operation, and to each response those of the
+// operation's x-codes that have its status.
 func (c *catalogue) place(op, usual, coded *yaml.Node) error {
 	own := map[string][]string{}
 	for _, code := range texts(get(op, "x-codes")) {
@@ -96,7 +96,7 @@ func (c *catalogue) place(op, usual, coded *yaml.Node) error {
 			responses.Content[i+1] = r
 		}
 		if like == nil {
-			return fmt.Errorf("%s: nothing tells the codes of its %s", get(op, "operationId").Value, status)
+			return fmt.Errorf("%s: no response lists the codes of its %s", get(op, "operationId").Value, status)
 		}
 		_, name, _ := strings.Cut(like.Value, "#/")
 		c.complete(r, refusal{c.shared[name].description, slices.Concat(own[status], c.shared[name].codes)})
@@ -104,8 +104,8 @@ func (c *catalogue) place(op, usual, coded *yaml.Node) error {
 	return nil
 }
 
-// complete writes what a response leaves to its codes: the schema, an example
-// of each code under its name, and the codes behind the description.
+// complete adds to a response what follows from its codes: the schema, an example of each
+// code under its name, and the codes at the end of the description.
 func (c *catalogue) complete(r *yaml.Node, as refusal) {
 	description := as.description
 	if own := get(r, "description"); own != nil {

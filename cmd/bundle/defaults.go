@@ -73,7 +73,7 @@ func defaultOperation(d *yaml.Node, c *catalogue, path, method string, op *yaml.
 	return nil
 }
 
-// defaultWebhooks adds what all events have in common.
+// defaultWebhooks adds the parameters and responses common to all webhooks.
 func defaultWebhooks(rule, hooks *yaml.Node) {
 	if hooks == nil {
 		return
@@ -85,7 +85,7 @@ func defaultWebhooks(rule, hooks *yaml.Node) {
 	}
 }
 
-// paged tells whether the operation is a list with cursors.
+// paged reports whether the operation is a list with cursors.
 func paged(op *yaml.Node) bool {
 	list := get(op, "parameters")
 	return list != nil && slices.ContainsFunc(list.Content, func(p *yaml.Node) bool {
@@ -94,7 +94,7 @@ func paged(op *yaml.Node) bool {
 	})
 }
 
-// unscoped tells whether any key passes, whatever its scopes.
+// unscoped reports whether a key of any scopes is admitted.
 func unscoped(security *yaml.Node) bool {
 	for _, alternative := range security.Content {
 		for i := 1; i < len(alternative.Content); i += 2 {

@@ -4,10 +4,10 @@
 //
 // A reference FILE#/Name becomes #/components/KIND/Name, where KIND is the
 // folder (schemas/partners.yaml) or the base name (responses.yaml) of FILE; a
-// referenced path item is put in its place. What every operation has in common
-// (headers, refusals) stands once, under x-defaults of the root, and is laid
-// over the operations here, so that no operation can forget it. The same goes for
-// events: webhooks.yaml has what each has of its own.
+// referenced path item replaces its reference. The headers and refusals common to
+// all operations are written once, under x-defaults of the root, and added to the
+// operations here, so that none can lack them. Events work alike: webhooks.yaml
+// has only what differs between them.
 package main
 
 import (
@@ -100,7 +100,7 @@ func writeScalar(w *bytes.Buffer, n *yaml.Node) error {
 	if err := n.Decode(&v); err != nil {
 		return err
 	}
-	if n.Tag == "!!timestamp" { // an example such as 2026-01-01 is text here
+	if n.Tag == "!!timestamp" { // in JSON an example such as 2026-01-01 is a string
 		v = n.Value
 	}
 	e := json.NewEncoder(w)

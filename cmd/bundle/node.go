@@ -59,18 +59,18 @@ func clone(n *yaml.Node) *yaml.Node {
 	return &c
 }
 
-// mapping makes one of keys, which are strings, and their values in turn.
+// mapping returns a mapping of pairs: a key, which is a string, and its value.
 func mapping(pairs ...any) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	for i := 0; i+1 < len(pairs); i += 2 {
-		set(n, pairs[i].(string), pairs[i+1].(*yaml.Node)) //nolint:forcetypeassert // as told
+		set(n, pairs[i].(string), pairs[i+1].(*yaml.Node)) //nolint:forcetypeassert // as documented
 	}
 	return n
 }
 
 func text(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }
 
-// texts are the elements of a list, which may be absent.
+// texts returns the elements of a list, which may be absent.
 func texts(n *yaml.Node) []string {
 	if n == nil {
 		return nil

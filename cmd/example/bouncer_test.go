@@ -13,8 +13,8 @@ import (
 	"rail/server/money/ledger/check"
 )
 
-// TestBouncer: two servers behind a PgBouncer that pools transactions do the main
-// job, many at once, while its sessions come and go.
+// TestBouncer runs the example many times at once on two servers behind a PgBouncer in
+// transaction mode, while its sessions come and go.
 func TestBouncer(t *testing.T) {
 	t.Parallel()
 	base := apitest.Real(t)
@@ -23,7 +23,7 @@ func TestBouncer(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 16 {
 		all.Go(func() {
-			time.Sleep(time.Duration(i) * 100 * time.Millisecond) // longer than a session of the pool lives
+			time.Sleep(time.Duration(i) * 100 * time.Millisecond) // outlasts the sessions of the pool
 			s := servers[i%2].Server
 			var out bytes.Buffer
 			if err := run(t.Context(), &out, s.URL, s.Key); err != nil {

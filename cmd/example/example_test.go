@@ -19,13 +19,13 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// wanted is what the job comes to, whoever does it.
+// wanted is the outcome of the job in either language.
 var wanted = outcome{
 	Sales: 5, Pages: 3, DueMinor: 5000, AfterRefund: 4000,
 	HandleRefused: api.ErrorCodePartnerHandleTaken, UnknownRefused: api.ErrorCodeResourceNotFound,
 }
 
-// done checks what a client printed, and that the server holds it.
+// done checks the output of a client, and that the server agrees with it.
 func done(t *testing.T, s *apitest.Server, printed []byte) {
 	t.Helper()
 	var o outcome
@@ -46,8 +46,8 @@ func TestGo(t *testing.T) {
 	require.ErrorContains(t, run(t.Context(), &out, s.URL+"/docs/none", s.Key), "404 route_not_found")
 }
 
-// TestTypeScript types the client with the description that the running server
-// serves, checks it strictly and runs it.
+// TestTypeScript compiles the client strictly, with types from the description that the
+// server serves, and runs it.
 func TestTypeScript(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -60,8 +60,8 @@ func TestTypeScript(t *testing.T) {
 	require.Contains(t, string(out), "401 api_key_invalid")
 }
 
-// TestTypeScriptSeesMistakes: what the description does not know, the compiler
-// refuses; without that, types that are too wide would pass as well.
+// TestTypeScriptSeesMistakes checks that the compiler refuses names that are not in the
+// description. Otherwise types that are too wide would pass TestTypeScript.
 func TestTypeScriptSeesMistakes(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -113,7 +113,7 @@ func sources(t *testing.T) string {
 	return dir
 }
 
-// compiled makes the client's types from a server and compiles it.
+// compiled generates the client's types from a server's description and compiles it.
 func compiled(t *testing.T, url string) (dir string) {
 	t.Helper()
 	dir = sources(t)

@@ -1,7 +1,6 @@
-// Command example does the whole main job through the generated Go client, as
-// an integration would: a program with a partner and a rule, a click that becomes
-// a customer, sales that are safe to repeat, a list walked to its end, a balance
-// and a refund. typescript/ does the same.
+// Command example shows an integration by the generated Go client: a program with a
+// partner and a flow, a click that becomes a customer, sales that are safe to repeat, all
+// pages of a list, a balance and a refund. typescript/ does the same.
 //
 //	RAIL_BASE_URL=http://127.0.0.1:8080 RAIL_API_KEY=rail_live_… go run ./cmd/example
 package main
@@ -25,7 +24,7 @@ func main() {
 	}
 }
 
-// outcome is what the job prints.
+// outcome is the output of the job.
 type outcome struct {
 	ProgramID      string        `json:"program_id"`
 	Sales          int           `json:"sales"`
@@ -61,7 +60,7 @@ type job struct {
 	sale              string // the one that is refunded
 }
 
-// begin makes the program, its partner and its rule of 20 %.
+// begin creates the program, its partner and a flow of 20 %.
 func (j *job) begin(ctx context.Context) error {
 	program, err := j.client.CreateProgramWithResponse(ctx, api.ProgramCreate{
 		Name: "Acme partners", WebsiteURL: "https://acme.example", Currency: "USD", HoldingPeriodDays: new(int64(0)),
@@ -87,7 +86,7 @@ func (j *job) begin(ctx context.Context) error {
 	return err
 }
 
-// refer lets a visitor click and sign up.
+// refer records a click and the sign-up of its visitor.
 func (j *job) refer(ctx context.Context) error {
 	click, err := j.client.CreateClickWithResponse(ctx, api.ClickCreate{
 		ProgramID: j.ProgramID, Value: "ada", LandingURL: "https://acme.example/?ref=ada", VisitorToken: "visitor-0001",
@@ -104,7 +103,7 @@ func (j *job) refer(ctx context.Context) error {
 	return err
 }
 
-// sell records five sales, each twice, as after an answer that was lost.
+// sell records five sales, each twice, as after a lost answer.
 func (j *job) sell(ctx context.Context) error {
 	for i := range 5 {
 		charge := fmt.Sprintf("ch_%d", i)
@@ -135,13 +134,13 @@ func (j *job) charge(ctx context.Context, charge string) (*api.RecordedSale, err
 	if err != nil {
 		return nil, err
 	}
-	if reply.JSON200 != nil { // known by its charge, for longer than any key is
+	if reply.JSON200 != nil { // found by its charge, which has no expiry as keys have
 		return reply.JSON200, nil
 	}
 	return reply.JSON201, nil
 }
 
-// list walks the sales two at a time.
+// list reads all sales by pages of two.
 func (j *job) list(ctx context.Context) error {
 	params := api.ListSalesParams{ProgramID: j.ProgramID, Limit: new(int64(2))}
 	for more := true; more; {
@@ -158,7 +157,7 @@ func (j *job) list(ctx context.Context) error {
 	return nil
 }
 
-// refund takes one sale back and looks at the balance before and after.
+// refund refunds a sale and reads the balance before and after.
 func (j *job) refund(ctx context.Context) (err error) {
 	if j.DueMinor, err = j.due(ctx); err != nil {
 		return err
@@ -184,7 +183,7 @@ func (j *job) due(ctx context.Context) (int64, error) {
 	return due, nil
 }
 
-// miss asks for what does not exist.
+// miss requests an object that does not exist.
 func (j *job) miss(ctx context.Context) error {
 	_, err := j.client.RetrieveSaleWithResponse(ctx, "sale_none", nil)
 	if j.UnknownRefused = code(err); j.UnknownRefused == "" {

@@ -19,13 +19,12 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// violation is what Prism logs of an exchange that the description does not allow.
+// violation matches Prism's log of an exchange that the description does not allow.
 var violation = regexp.MustCompile(`(?i)violation|✖|⚠`)
 
-// TestValidatingProxy puts Prism, which knows nothing of this server but the
-// description that it serves, between the clients and the server: no request and
-// no response may break it. With a description that is false Prism must object,
-// or it would be no witness.
+// TestValidatingProxy runs the clients through Prism, which validates every request and
+// response by the served description alone. With a faulty description Prism must log a
+// violation, or the first run would prove nothing.
 func TestValidatingProxy(t *testing.T) {
 	prism := installed(t)
 	s := apitest.New(t)
@@ -51,7 +50,7 @@ func TestValidatingProxy(t *testing.T) {
 	proxy.log.shows(t, violation)
 }
 
-// installed returns Prism's command, which it installs where it is missing.
+// installed returns the path of Prism's command, after installing it if necessary.
 func installed(t *testing.T) string {
 	t.Helper()
 	if os.Getenv("RAIL_TEST_FULL") == "" {
@@ -74,7 +73,7 @@ func installed(t *testing.T) string {
 	return path
 }
 
-// screen is an output that can be read while it is written.
+// screen is a buffer that can be read while it is written.
 type screen struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -92,8 +91,8 @@ func (s *screen) text() string {
 	return s.b.String()
 }
 
-// shows waits until the log holds a pattern: it comes through a pipe, after the
-// answer that it tells of.
+// shows waits until the log matches a pattern: Prism's log line may arrive after the
+// answer.
 func (s *screen) shows(t *testing.T, pattern *regexp.Regexp) {
 	t.Helper()
 	require.Eventually(t, func() bool { return pattern.MatchString(s.text()) }, time.Minute, 10*time.Millisecond,
@@ -105,7 +104,7 @@ type proxy struct {
 	log *screen
 }
 
-// proxied starts Prism before a server. It ends with the test.
+// proxied starts Prism before a server. It stops with the test.
 func proxied(t *testing.T, prism, server string, document []byte) proxy {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "openapi.json")

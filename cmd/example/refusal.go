@@ -10,8 +10,8 @@ import (
 	"rail/gen/api"
 )
 
-// refusal is an answer that is no success. Branch on its code; its message is
-// for people.
+// refusal is an answer with an error. Programs branch on its code; its message is for
+// people.
 type refusal struct {
 	status int
 	why    api.Error
@@ -28,11 +28,11 @@ func code(err error) api.ErrorCode {
 	return r.why.Code
 }
 
-// strict is an HTTP client for which a refusal is an error, so that the body of
-// every reply is the typed one.
+// strict is an HTTP client that returns refusals as errors, so that a reply always has
+// the typed body.
 type strict struct{ http.Client }
 
-// Do sends a request.
+// Do sends a request and returns a refusal as an error.
 func (s *strict) Do(r *http.Request) (*http.Response, error) {
 	res, err := s.Client.Do(r)
 	if err != nil || res.StatusCode < 300 {

@@ -24,8 +24,8 @@ const (
 	seed = 20260901
 )
 
-// builder makes the rows. The same seed and moment give the same program, but
-// for ids, hashes and short links, which are never given out twice.
+// builder makes the rows. The same seed and time give the same program except for ids,
+// hashes and short links, which must be unique.
 type builder struct {
 	sheets
 	orgID, programID string
@@ -70,10 +70,10 @@ func (b *builder) build() error {
 	return b.endpointRows()
 }
 
-// chance is true p times of one.
+// chance returns true with probability p.
 func (b *builder) chance(p float64) bool { return b.rnd.Float64() < p }
 
-// between is a time from a up to c.
+// between returns a time from a up to c.
 func (b *builder) between(a, c clock.Time) clock.Time {
 	span := c.Sub(a.Time)
 	if span <= 0 {
@@ -82,17 +82,17 @@ func (b *builder) between(a, c clock.Time) clock.Time {
 	return a.Plus(time.Duration(b.rnd.Int64N(int64(span))))
 }
 
-// within is a span from least up to most.
+// within returns a duration from least up to most.
 func (b *builder) within(least, most time.Duration) time.Duration {
 	return least + time.Duration(b.rnd.Int64N(int64(most-least)))
 }
 
-// past reports whether a moment is over.
+// past reports whether a time is before now.
 func (b *builder) past(t clock.Time) bool { return t.Before(b.now.Time) }
 
 func pick[T any](b *builder, of []T) T { return of[b.rnd.IntN(len(of))] }
 
-// weighted picks by weights.
+// weighted picks an element with a probability proportional to its weight.
 func weighted[T any](b *builder, of []T, weight func(T) float64) T {
 	total := 0.0
 	for _, x := range of {

@@ -16,7 +16,7 @@ import (
 	"rail/server/secret"
 )
 
-// ahead are the times that may lie in the future.
+// ahead lists the columns whose times may be in the future.
 var ahead = map[string]bool{
 	"mature_at": true, "approve_at": true, "expires_at": true, "due_at": true, "next_attempt_at": true,
 	"scheduled_at": true,
@@ -46,7 +46,7 @@ func TestUnknownOrganization(t *testing.T) {
 	require.ErrorIs(t, sample.Clear(t.Context(), pool, "org_x"), sample.ErrNoOrganization)
 }
 
-// Nothing has happened that is still to come, and there are no events.
+// All times are in the past, except those of ahead, and there are no events.
 func TestPast(t *testing.T) {
 	t.Parallel()
 	pool, _, now := loaded(t)
@@ -62,8 +62,7 @@ func TestPast(t *testing.T) {
 	}
 }
 
-// Clear takes everything of the program, what others added to it too, and
-// nothing of another one.
+// Clear deletes everything of the program, also rows added later, and nothing of another.
 func TestClearTakesAll(t *testing.T) {
 	t.Parallel()
 	pool, org, now := loaded(t)
@@ -82,7 +81,7 @@ func TestClearTakesAll(t *testing.T) {
 	}
 	require.NoError(t, sample.Clear(ctx, pool, org))
 	for _, c := range columns(t, pool, "column_name = 'program_id'") {
-		// these add up to nothing, as the audit below knows
+		// Rows of these tables stay: they sum to zero, which the audit below checks.
 		if c[0] != "ledger_entries" && c[0] != "audit_log_entries" && c[0] != "tally_entries" {
 			require.Zero(t, count(t, pool, "(SELECT 1 FROM "+c[0]+" WHERE program_id LIKE 'sample%')"), c[0])
 		}
@@ -95,11 +94,14 @@ func TestClearTakesAll(t *testing.T) {
 	require.NoError(t, sample.Load(ctx, pool, keeper(t), org, now))
 }
 
-// columns lists the tables and names of columns that fit a condition.
+// columns returns the tables and names of the columns that meet a condition.
 func columns(t *testing.T, pool *pgxpool.Pool, where string) [][2]string {
 	t.Helper()
 	rows, err := pool.Query(t.Context(),
-		"SELECT c.table_name, c.column_name FROM information_schema.columns c JOIN information_schema.tables x USING (table_schema, table_name) WHERE c.table_schema = 'public' AND x.table_type = 'BASE TABLE' AND x.table_name <> 'schema_migrations' AND c."+where)
+		`SELECT c.table_name, c.column_name
+		FROM information_schema.columns c JOIN information_schema.tables x USING (table_schema, table_name)
+		WHERE c.table_schema = 'public' AND x.table_type = 'BASE TABLE' AND x.table_name <> 'schema_migrations'
+			AND c.`+where)
 	require.NoError(t, err)
 	var out [][2]string
 	var table, column string

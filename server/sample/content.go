@@ -8,8 +8,8 @@ import (
 	"rail/server/ident"
 )
 
-// contentRows writes what the program gives its partners to read: a shelf, a
-// campaign in each of its states, and a welcome in three steps. It draws no chance, so that the money stays as it was without it.
+// contentRows adds resources, a campaign in each state and a sequence of three mails.
+// It uses no random numbers, so that the money does not depend on it.
 func (b *builder) contentRows() {
 	for i, r := range []struct {
 		title, url string
@@ -38,8 +38,8 @@ func listed(ids []string) []string {
 	return ids
 }
 
-// campaigns writes a campaign that every partner who was active then got, and
-// others on their way there.
+// campaigns adds a campaign sent to every partner who was active at its time, and one in
+// each other state.
 func (b *builder) campaigns() {
 	sent, at := ident.NewSample(ident.Campaign), b.now.Plus(-60*day)
 	var total, opened int64
@@ -75,7 +75,8 @@ func (b *builder) campaigns() {
 	}
 }
 
-// welcome writes a sequence that everybody who joined has been through.
+// welcome adds a sequence, completed by the partners who joined two weeks ago or earlier,
+// and a paused one.
 func (b *builder) welcome() {
 	id, steps := ident.NewSample(ident.Sequence), []struct {
 		days          int64

@@ -27,7 +27,7 @@ type customer struct {
 	sales                          []*sale
 }
 
-// customerRows draws the customers and what they pay, in the order of time.
+// customerRows draws the customers and their payments, in the order of time.
 func (b *builder) customerRows() {
 	for range byCoupon {
 		c := pick(b, b.coupons)

@@ -12,12 +12,12 @@ import (
 	"rail/server/money/rules"
 )
 
-// overrideJSON is the rate of the few links that have one of their own.
+// overrideJSON is the rate of the few links with a rate of their own.
 const overrideJSON = `{"rate_type":"percent","rate_value":4500}`
 
 var override = rules.Rate{RateType: rules.RatePercent, RateValue: 4500}
 
-// warnings as the recording of a sale words them.
+// The warnings of recording a sale.
 const (
 	noRate      = `[{"code":"no_commission_from_rules","message":"The flow that fits this sale pays nothing for it."}]`
 	noPartner   = `[{"code":"no_commission_from_rules","message":"The partner is suspended; its customers' sales pay nothing."}]`
@@ -30,19 +30,19 @@ type entry struct {
 	at                                          clock.Time
 }
 
-// commission is one that the rules made, or a person, with what became of it.
+// commission is a commission, made by a rule or by hand, with its later states.
 type commission struct {
 	id, kind, currency string
 	partner            *partner
 	customer           *customer // nil for a reward
 	saleID             *string
-	sale               *sale        // that a rule paid for
-	choice             rules.Choice // none for a reward
+	sale               *sale        // nil unless a rule applied to a sale
+	choice             rules.Choice // empty for a reward
 	rate               rules.Rate
 	amount             int64
 	base               *int64
 	created            clock.Time
-	approve            *clock.Time // when it approves itself
+	approve            *clock.Time // time of automatic approval
 	approved           *clock.Time
 	due                *clock.Time
 	payout             *payout
@@ -51,11 +51,11 @@ type commission struct {
 	endAs, reason      string
 	clawed             int64
 	back               *commission // the clawback
-	metadata           []byte      // of a clawback
+	metadata           []byte      // of a clawback only
 }
 
-// money writes the sales in the order of time and what they and the sign-ups
-// earn, what of it was paid out month by month, then the ledger and the balances.
+// money adds the sales in the order of time, the commissions of sales and sign-ups, their
+// monthly payouts, and then the ledger and the balances.
 func (b *builder) money() {
 	type payment struct {
 		c *customer
@@ -81,7 +81,7 @@ func (b *builder) money() {
 	b.ledgerRows()
 }
 
-// rewards are what somebody gave the best partners by hand.
+// rewards adds manual commissions of the best partners.
 func (b *builder) rewards() {
 	for i, at := range []clock.Time{b.now.Days(-150), b.now.Days(-100), b.now.Days(-9)} {
 		b.commission(&commission{
@@ -91,7 +91,7 @@ func (b *builder) rewards() {
 	}
 }
 
-// sale decides what a sale pays, as recording one does, and writes both.
+// sale adds a sale with its commission, computed as for a recorded sale.
 func (b *builder) sale(c *customer, s *sale) {
 	base, outcome, warnings := rules.Base(s.amount, s.tax, true), "sale_recorded", noPartner
 	var k *commission
@@ -132,8 +132,7 @@ func (b *builder) sale(c *customer, s *sale) {
 	b.commission(k)
 }
 
-// refunded adds the refund of a sale that was given back, with what it did to the
-// sale's commission.
+// refunded adds the refund of a refunded sale, with its effect on the commission.
 func (b *builder) refunded(s *sale, k *commission) {
 	if s.refunded == nil {
 		return
@@ -159,7 +158,7 @@ func (b *builder) refunded(s *sale, k *commission) {
 		s.refunded, s.refunded, s.refunded)
 }
 
-// earlyRefunds adds a refund that waits for its sale, and one that has given up.
+// earlyRefunds adds a refund that waits for its sale, and one whose sale never came.
 func (b *builder) earlyRefunds() {
 	for i, status := range []string{"waiting", "unmatched"} {
 		at := b.now.Days(-int64(35*i + 1))
@@ -189,8 +188,8 @@ func (b *builder) facts(c *customer, s *sale) *rules.Facts {
 	}
 }
 
-// bounty is what a sign-up pays. Somebody looks at it within days; the newest
-// still wait.
+// bounty adds the commission of a sign-up. Somebody approves or rejects it within days, so
+// that the newest are pending.
 func (b *builder) bounty(c *customer) {
 	f := &rules.Facts{
 		ProgramCurrency: currency,
@@ -216,7 +215,7 @@ func (b *builder) bounty(c *customer) {
 	b.commission(k)
 }
 
-// commission keeps one with the state that time has brought it to.
+// commission keeps a commission in the state that it has reached by now.
 func (b *builder) commission(k *commission) {
 	k.id = ident.NewSample(ident.Commission)
 	if !b.reached(k.approved, k.ended) {
@@ -230,7 +229,7 @@ func (b *builder) commission(k *commission) {
 	b.commissions = append(b.commissions, k)
 }
 
-// takeBack makes the clawback of a commission that was paid before it ended.
+// takeBack returns the clawback of a commission that was paid before it ended.
 func (b *builder) takeBack(k *commission) *commission {
 	back := &commission{
 		id: ident.NewSample(ident.Commission), kind: "clawback", currency: k.currency, partner: k.partner,
@@ -243,7 +242,7 @@ func (b *builder) takeBack(k *commission) *commission {
 	return back
 }
 
-// commissionRow writes one and its moves in the ledger.
+// commissionRow adds a commission and its ledger entries.
 func (b *builder) commissionRow(k *commission) {
 	status, at := "pending", k.created
 	first, matures := ledger.Pending, rules.MatureAt(k.created, holdingDays)
@@ -293,7 +292,7 @@ func (b *builder) commissionRow(k *commission) {
 	}
 }
 
-// reached reports whether a moment has come, and came before the end.
+// reached reports whether a time has passed, and was before end.
 func (b *builder) reached(at, end *clock.Time) bool {
 	return at != nil && b.past(*at) && (end == nil || at.Before(end.Time))
 }

@@ -23,7 +23,7 @@ type partner struct {
 	links                                []link
 }
 
-// withdrew is the reason of a partner whose application was taken back.
+// withdrew is the reason for a withdrawn application.
 const withdrew = "Withdrawn by the applicant."
 
 type link struct {
@@ -43,7 +43,8 @@ func (p *partner) works(t clock.Time) bool {
 	return p.joined.Before(t.Time) && (p.status == "active" || p.status == "suspended" && t.Before(p.left.Time))
 }
 
-// partnerRows writes the partners, best first: few bring most.
+// partnerRows adds the partners in descending order of their share of the traffic, which
+// is uneven.
 func (b *builder) partnerRows() {
 	taken := map[string]bool{}
 	for i := range partnerCount {
@@ -66,7 +67,7 @@ func partnerStatus(i int) string {
 	switch {
 	case i >= partnerCount-14:
 		return "pending"
-	case i >= partnerCount-26: // some took their application back
+	case i >= partnerCount-26: // withdrawn applications
 		return "declined"
 	case i%40 == 33:
 		return "suspended"
@@ -84,7 +85,7 @@ func (b *builder) groupOf(i int) string {
 	return b.defaultGroup
 }
 
-// joined spreads the partners over the year; those who apply now are new.
+// joined returns when a partner joined: spread over the year, the applicants last.
 func (b *builder) joined(i int) clock.Time {
 	switch {
 	case i >= partnerCount-14:
@@ -164,8 +165,8 @@ func (b *builder) application(p *partner, email string, reason *string, decided 
 		reviewed, reason, p.joined, decided)
 }
 
-// linksOf writes the link to the front page, and for some partners others, a
-// few under a value of their own or at a rate of their own.
+// linksOf adds the link to the front page, and for some partners further links, of which
+// a few have a value or a rate of their own.
 func (b *builder) linksOf(p *partner) {
 	b.link(p, pages[0], p.handle, p.joined, false)
 	for _, page := range pages[1:] {
@@ -195,7 +196,7 @@ func (b *builder) link(p *partner, page, value string, at clock.Time, override b
 	}
 }
 
-// couponRows writes 40 coupons: most of partners, some of a group, one of nobody.
+// couponRows adds 40 coupons: most of partners, some of a group, one without an owner.
 func (b *builder) couponRows() {
 	for i := range 40 {
 		var owner, group *string

@@ -16,7 +16,7 @@ const (
 	minPayout = 5000 // of the program's currency
 )
 
-// payout is what a partner got, or is to get, of a month.
+// payout is a payout of a partner for a month.
 type payout struct {
 	id, partnerID, currency, status string
 	method, reason, text            *string
@@ -25,17 +25,17 @@ type payout struct {
 	code, message, external, rail   *string
 }
 
-// month is a batch: everything that was due when the month ended.
+// month is a batch of everything due at the end of a month.
 type month struct {
 	id            string
 	first         time.Time
 	end, made     clock.Time
-	due, paidOnce clock.Time // paidOnce is when what was not held up was paid
+	due, paidOnce clock.Time // paidOnce is the time of payment, unless delayed
 	latest        bool
 }
 
-// payouts goes through the months and pays what was due. What the last month owes
-// is under way, and some of it has failed.
+// payouts makes the batch of each month and pays it. Payouts of the last month are still
+// in progress, and some have failed.
 func (b *builder) payouts() {
 	for first := monthOf(b.start.Time); ; first = first.AddDate(0, 1, 0) {
 		end := clock.At(first.AddDate(0, 1, 0).Add(-time.Microsecond))
@@ -74,8 +74,8 @@ func (b *builder) batch(m month) {
 	}
 }
 
-// payout writes the payout of one partner and currency, and takes back what was
-// refunded after it was paid; what was refunded before has left it.
+// payout adds the payout of one partner and currency, with clawbacks for commissions that
+// were refunded after the payment. Commissions refunded before are not in it.
 func (b *builder) payout(m month, owed []*commission) {
 	p := &payout{
 		id: ident.NewSample(ident.Payout), partnerID: owed[0].partner.id, currency: owed[0].currency,
@@ -86,15 +86,17 @@ func (b *builder) payout(m month, owed []*commission) {
 	if p.paid != nil {
 		until = *p.paid
 	}
-	held := slices.DeleteFunc(owed, func(k *commission) bool { return k.ended != nil && !k.ended.After(until.Time) })
-	for _, k := range held {
+	attached := slices.DeleteFunc(owed, func(k *commission) bool {
+		return k.ended != nil && !k.ended.After(until.Time)
+	})
+	for _, k := range attached {
 		p.amount += k.amount
 	}
 	if p.amount <= 0 {
 		return
 	}
-	if p.judge(owed[0].partner, m) {
-		for _, k := range held {
+	if p.eligible(owed[0].partner, m) {
+		for _, k := range attached {
 			k.payout = p
 			if k.ended != nil {
 				b.takeBack(k)
@@ -110,8 +112,8 @@ func (b *builder) payout(m month, owed []*commission) {
 		m.first, m.end, m.due, p.paid, p.status == "paid" || p.status == "pending" && b.past(m.due), p.rail, m.made, updated)
 }
 
-// outcome is how far the payout is. Of the last month some are held up, so that
-// there always are.
+// outcome sets the state of the payout. Some of the last month are delayed, so that the
+// list has payouts in every state on any day.
 func (b *builder) outcome(m month, p *payout) {
 	n := len(b.sheets.payouts.rows)
 	p.status = "pending"
@@ -120,14 +122,16 @@ func (b *builder) outcome(m month, p *payout) {
 	case m.latest && n%5 == 1:
 		p.status, p.rail = "processing", new("file")
 	case m.latest && n%5 == 3:
-		p.status, p.rail, p.code, p.message = "failed", new("file"), new("receiver_unregistered"), new("The receiver's account could not be found.")
+		p.status, p.rail = "failed", new("file")
+		p.code, p.message = new("receiver_unregistered"), new("The receiver's account could not be found.")
 	case b.past(m.paidOnce):
 		p.status, p.paid, p.external = "paid", &m.paidOnce, new("tr_nw"+number(n, 6))
 	}
 }
 
-// judge reports whether the partner is paid, as a batch does.
-func (p *payout) judge(owner *partner, m month) bool {
+// eligible reports whether the partner is paid, by the rules of a batch. If not, it
+// makes the payout one that is not eligible, with the reason.
+func (p *payout) eligible(owner *partner, m month) bool {
 	var reason, text string
 	switch {
 	case !owner.works(m.made):

@@ -11,7 +11,7 @@ import (
 
 const addOn = "prod_ai_pack"
 
-// program writes the program with its groups and tags.
+// program adds the program with its groups and tags.
 func (b *builder) program() {
 	at := b.start
 	b.sheets.programs.rows = append(b.sheets.programs.rows, []any{
@@ -41,7 +41,7 @@ func (b *builder) group(name, slug, description string, private, standard bool) 
 	return id
 }
 
-// branch is how a flow's branches are stored.
+// branch is the stored form of a flow's branch.
 type branch struct {
 	ID         string          `json:"id"`
 	Label      string          `json:"label"`
@@ -72,7 +72,7 @@ type flow struct {
 	branches                  []branch
 }
 
-// flowRows writes the flows and keeps the active ones for deciding.
+// flowRows adds the flows and keeps the active ones, by which sales are computed.
 func (b *builder) flowRows() error {
 	for i, f := range []flow{
 		{rules.Flow{

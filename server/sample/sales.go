@@ -7,7 +7,7 @@ import (
 	"rail/server/ident"
 )
 
-// plan is what a customer buys; the price is gross, in US cents.
+// plan is a product plan. The price is gross, in US cents.
 type plan struct {
 	product, name, billing string
 	interval               *string
@@ -54,7 +54,7 @@ func (b *builder) subscribe(c *customer) {
 	c.updated = latest(c.updated, at)
 }
 
-// charges bills a plan until it is cancelled or now is reached.
+// charges bills a plan until its cancellation or now.
 func (b *builder) charges(c *customer, p plan, first clock.Time) {
 	for n := 0; ; n++ {
 		at := clock.At(first.AddDate(0, n*p.months, 0))
@@ -96,15 +96,15 @@ func (b *builder) charge(c *customer, p plan, at clock.Time) {
 	c.sales = append(c.sales, s)
 }
 
-// refund gives some their last payment back, which ends the subscription; most
-// ask soon.
+// refund refunds the last payment of some customers and ends their subscription, mostly
+// soon after the payment.
 func (b *builder) refund(c *customer) {
 	if !b.chance(0.11) {
 		return
 	}
 	s, after := c.sales[len(c.sales)-1], b.within(day, 14*day)
 	if b.chance(0.25) {
-		after = b.within(33*day, 180*day) // some after the commission was paid
+		after = b.within(33*day, 180*day) // for some after the commission was paid
 	}
 	if at := s.at.Plus(after); b.past(at) {
 		s.refunded, c.status, c.updated = &at, "refunded", latest(at, c.updated)

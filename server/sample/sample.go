@@ -18,18 +18,17 @@ import (
 	"rail/server/secret"
 )
 
-// ErrLoaded is returned where the organization has a sample program.
+// ErrLoaded is returned for an organization that has a sample program.
 var ErrLoaded = errors.New("the organization has a sample program; clear it before loading another")
 
-// ErrNoOrganization is returned for an id that no organization has.
+// ErrNoOrganization is returned for an id of no organization.
 var ErrNoOrganization = errors.New("there is no such organization")
 
 var queries = db.New()
 
-// Load adds the sample program to an organization, as it would look had it run
-// for a year up to now: every list has something in each of its states. All of it
-// appears at once. keeper seals what is secret of it. A second one is refused with
-// ErrLoaded.
+// Load adds the sample program to an organization, with the data of a year up to now:
+// every list has objects in each of its states. It does so in one transaction, and seals
+// the program's secrets with keeper. It returns ErrLoaded where there is a sample.
 func Load(ctx context.Context, pool *pgxpool.Pool, keeper *secret.Keeper, orgID string, now clock.Time) error {
 	return within(ctx, pool, orgID, func(tx pgx.Tx, programs []string) error {
 		if len(programs) > 0 {
@@ -42,15 +41,15 @@ func Load(ctx context.Context, pool *pgxpool.Pool, keeper *secret.Keeper, orgID 
 		if err := b.copy(ctx, tx); err != nil {
 			return err
 		}
-		// Plans made before the server has looked at so many new rows are bad.
+		// Without statistics of so many new rows, query plans are bad.
 		_, err := tx.Exec(ctx, "ANALYZE")
 		return err
 	})
 }
 
-// Clear removes the sample program of an organization and everything in it,
-// also what was added to it since. The ledger keeps its entries and says that
-// their money is removed. Without a sample it does nothing.
+// Clear deletes the sample program of an organization with everything in it, also rows
+// that were added later. The ledger keeps its entries and gets new ones that remove
+// their money. Without a sample program, Clear does nothing.
 func Clear(ctx context.Context, pool *pgxpool.Pool, orgID string) error {
 	return within(ctx, pool, orgID, func(tx pgx.Tx, programs []string) error {
 		for _, id := range programs {
@@ -62,8 +61,7 @@ func Clear(ctx context.Context, pool *pgxpool.Pool, orgID string) error {
 	})
 }
 
-// within runs f in a transaction that holds the organization and its sample
-// programs.
+// within runs f in a transaction that locks the organization and its sample programs.
 func within(ctx context.Context, pool *pgxpool.Pool, orgID string, f func(tx pgx.Tx, programs []string) error) error {
 	err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, pgtx.Unhurried); err != nil {
@@ -86,8 +84,8 @@ func within(ctx context.Context, pool *pgxpool.Pool, orgID string, f func(tx pgx
 	return nil
 }
 
-// owned lists the tables with rows of a program, each after those that refer
-// to it. The ledger and the audit log are not among them: they stay.
+// owned lists the tables with rows of a program, each behind those that refer to it. The
+// ledger and the audit log are append-only and not among them.
 var owned = []string{
 	"commissions", "payouts", "payout_runs", "payout_batches", "refunds", "sales", "webhook_deliveries",
 	"webhook_endpoints", "customers", "clicks", "referrals", "tracking_values", "links", "coupons",
@@ -116,7 +114,7 @@ func clearProgram(ctx context.Context, tx pgx.Tx, orgID, id string) error {
 	return queries.SampleDeleteProgram(ctx, tx, db.SampleDeleteProgramParams{ID: id, OrgID: orgID})
 }
 
-// number writes n with leading zeros.
+// number returns n with leading zeros.
 func number(n, width int) string {
 	s := strconv.Itoa(n)
 	for len(s) < width {

@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// sheet is the rows of one table. Every row begins with its organization and
-// program, which take and add fill in.
+// sheet has the rows of one table. Every row begins with the organization and the program,
+// which take and add fill in.
 type sheet struct {
 	table   string
 	columns []string
@@ -20,7 +20,7 @@ func newSheet(table, columns string) *sheet {
 	return &sheet{table: table, columns: strings.Fields(columns)}
 }
 
-// sheets are the tables in the order in which they refer to each other.
+// sheets lists the tables so that each refers to earlier ones only.
 type sheets struct {
 	programs, groups, tags, partners, partnerTags, applications, links, values, coupons *sheet
 	referrals, clicks, customers, flows, sales, refunds, commissions, ledger, balances  *sheet
@@ -109,12 +109,12 @@ func (s *sheets) all() []*sheet {
 	}
 }
 
-// add writes a row whose values follow organization and program.
+// add adds a row with its values behind organization and program.
 func (b *builder) add(s *sheet, values ...any) {
 	s.rows = append(s.rows, append([]any{b.orgID, b.programID}, values...))
 }
 
-// copy sends each table in one statement.
+// copy inserts each table by one COPY.
 func (b *builder) copy(ctx context.Context, tx pgx.Tx) error {
 	for _, s := range b.all() {
 		if _, err := tx.CopyFrom(ctx, pgx.Identifier{s.table}, s.columns, pgx.CopyFromRows(s.rows)); err != nil {

@@ -11,7 +11,7 @@ import (
 	"rail/server/secret"
 )
 
-// values counts what a column of a sheet holds.
+// values counts the values of a column of a sheet.
 func values(s *sheet, column string) map[any]int {
 	at, out := slices.Index(s.columns, column), map[any]int{}
 	for _, row := range s.rows {
@@ -20,7 +20,7 @@ func values(s *sheet, column string) map[any]int {
 	return out
 }
 
-// Whenever the sample is loaded, money has been in every state.
+// Money is in every state on whatever day the sample is loaded.
 func TestEveryDay(t *testing.T) {
 	t.Parallel()
 	keeper, err := secret.New([32]byte{1})

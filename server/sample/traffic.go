@@ -14,7 +14,7 @@ import (
 
 const clickCount = 20_000
 
-// seasons weigh the months: notes sell in autumn and for new resolutions.
+// seasons weighs the months: notes sell in autumn and at the new year.
 var seasons = map[time.Month]float64{
 	time.January: 1.3, time.February: 1, time.March: 0.95, time.April: 0.9, time.May: 0.9, time.June: 0.75,
 	time.July: 0.7, time.August: 0.9, time.September: 1.35, time.October: 1.1, time.November: 1.3, time.December: 0.9,
@@ -51,7 +51,7 @@ type dayWeight struct {
 	weight float64
 }
 
-// days weighs each day by growth, season and weekday.
+// days weighs each day by trend, season and weekday.
 func (b *builder) days() []dayWeight {
 	const n = 365
 	out := make([]dayWeight, n)
@@ -66,7 +66,7 @@ func (b *builder) days() []dayWeight {
 	return out
 }
 
-// moment is a time within the day after at, more often in its middle, and past.
+// moment returns a past time within the day after at, more often in its middle.
 func (b *builder) moment(at clock.Time) clock.Time {
 	half := int64(12*time.Hour) - int64(time.Minute)
 	return at.Plus(time.Duration(b.rnd.Int64N(half) + b.rnd.Int64N(half)))
@@ -94,7 +94,7 @@ func (b *builder) visit(at clock.Time) *visit {
 	return v
 }
 
-// partnerAt picks a partner who was active.
+// partnerAt picks a partner who was active at a time.
 func (b *builder) partnerAt(at clock.Time) *partner {
 	for {
 		p := weighted(b, b.partners, func(p *partner) float64 { return p.weight })
@@ -104,7 +104,7 @@ func (b *builder) partnerAt(at clock.Time) *partner {
 	}
 }
 
-// landing is the address of a link, with campaign parameters for some.
+// landing returns the address of a link, for some visits with UTM parameters.
 func (b *builder) landing(l link) (address string, utm []byte) {
 	q := url.Values{"ref": {l.value}}
 	if c := pick(b, campaigns); c != "" {
@@ -117,7 +117,7 @@ func (b *builder) landing(l link) (address string, utm []byte) {
 	return l.destination + "?" + q.Encode(), utm
 }
 
-// visitRows writes referrals and clicks, once it is known who became a customer.
+// visitRows adds referrals and clicks. It runs after the customers, which referrals name.
 func (b *builder) visitRows() {
 	for _, v := range b.visits {
 		first := v.clicks[0].at
@@ -131,7 +131,7 @@ func (b *builder) visitRows() {
 	}
 }
 
-// hash stands for a keyed hash.
+// hash returns n random bytes in place of a keyed hash.
 func hash(n int) []byte {
 	out := make([]byte, n)
 	_, _ = rand.Read(out) // never fails

@@ -8,7 +8,7 @@ import (
 	"rail/server/outbound/webhook"
 )
 
-// riskRows writes what was noticed of partners: a flag in each state.
+// riskRows adds a risk flag in each state.
 func (b *builder) riskRows() {
 	for i, f := range []struct {
 		kind, severity, status, summary string
@@ -31,8 +31,8 @@ func (b *builder) riskRows() {
 	}
 }
 
-// formRows writes tax forms, one in each state; the one that was superseded is
-// followed by another of its partner.
+// formRows adds a tax form in each state, and a second form of the partner whose first is
+// superseded.
 func (b *builder) formRows() {
 	for i, f := range []struct {
 		partner        int
@@ -59,8 +59,8 @@ func (b *builder) formRows() {
 	}
 }
 
-// endpointRows writes an endpoint of the program with deliveries in each state, one
-// that is turned off, and the postback of a partner. Nothing is sent to them.
+// endpointRows adds an endpoint of the program with deliveries in each state, a disabled
+// one, and the postback of a partner. Nothing is sent to them.
 func (b *builder) endpointRows() error {
 	at := b.now.Days(-90)
 	id, err := b.endpoint(nil, "/webhooks/rail", []string{}, true, at)

@@ -2,8 +2,7 @@ package sample
 
 import "strings"
 
-// The words that names, pages and devices are made of. The domains are those
-// that RFC 2606 keeps for examples.
+// The parts of names, pages and devices. RFC 2606 reserves the domains for examples.
 var (
 	firstNames = strings.Fields(`Maya Jonas Priya Luca Amelie Kenji Sofia Noah Aisha Mateo Freya Oliver Yuki Chloe Rafael Ingrid Samuel Leila Viktor Hannah
 		Diego Nina Tariq Emma Haruto Clara Felix Zoe Marcus Elena Arjun Ida Theo Camille Omar Grace Pablo Astrid Daniel Mei
@@ -56,5 +55,5 @@ var (
 	campaigns = []string{"", "", "", "launch", "back-to-school", "review", "newsletter"}
 )
 
-// slug is a name as it stands in handles and addresses.
+// slug returns a name in the form of handles and addresses.
 func slug(words ...string) string { return strings.ToLower(strings.Join(words, "-")) }
