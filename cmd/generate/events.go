@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// webhook is what the description says of an event.
+// webhook is an event in the description.
 type webhook struct {
 	Type    string
 	Data    string // the schema of its data
@@ -23,7 +23,7 @@ type reference struct {
 
 func (r reference) name() string { return strings.TrimPrefix(r.Ref, "#/components/schemas/") }
 
-// described is an event as the description has it.
+// described is the form of an event in the description's JSON.
 type described struct {
 	Post struct {
 		Visible     bool     `json:"x-partner-visible"`
@@ -36,7 +36,7 @@ type described struct {
 	} `json:"post"`
 }
 
-// readWebhooks reads the events of a bundled description, in its order.
+// readWebhooks returns the events of a bundled description, in its order.
 func readWebhooks(path string) ([]webhook, error) {
 	source, err := os.ReadFile(path)
 	if err != nil {
@@ -107,7 +107,7 @@ type Type struct {
 
 `
 
-// writeEvents writes a function for each event, and the catalogue.
+// writeEvents returns Go source with a function for each event, and the catalogue.
 func writeEvents(hooks []webhook) []byte {
 	var w bytes.Buffer
 	w.WriteString(eventsHead)

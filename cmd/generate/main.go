@@ -1,6 +1,5 @@
-// Command generate writes the names that Go takes from the schema and from the
-// description, and that no other generator writes. It runs at the root of the
-// repository, after cmd/bundle:
+// Command generate writes the Go names that follow from the schema and the description and
+// come from no other generator. It runs at the root of the repository, after cmd/bundle:
 //
 //	gen/db/states.gen.go              the types of columns that take one of a few values
 //	gen/constraint/constraint.gen.go  every named constraint and unique index
@@ -49,7 +48,7 @@ func run() error {
 	return save("gen/events/events.gen.go", writeEvents(hooks))
 }
 
-// save writes Go source in gofmt's form.
+// save formats Go source and writes it to path.
 func save(path string, source []byte) error {
 	formatted, err := format.Source(source)
 	if err != nil {

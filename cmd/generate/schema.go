@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// table is what the migrations leave of a table: its constraints and unique
-// indexes by name, a CHECK with its condition.
+// table has the constraints and unique indexes of a table after all migrations, by name,
+// with the condition of a CHECK.
 type table map[string]string
 
 var (
@@ -26,9 +26,8 @@ var (
 	removal     = regexp.MustCompile(`^DROP CONSTRAINT (\w+)$`)
 )
 
-// readSchema follows the migrations to the tables that they leave. It knows the
-// SQL that migrations are written in, and no more: what makes tables or
-// constraints in another way must be added here.
+// readSchema returns the tables after all migrations. It parses only the SQL that the
+// migrations use: a new form of statement must be added here.
 func readSchema(migrations fs.FS) (map[string]table, error) {
 	names, err := fs.Glob(migrations, "*.up.sql")
 	if err != nil {
@@ -52,7 +51,7 @@ func readSchema(migrations fs.FS) (map[string]table, error) {
 	return tables, nil
 }
 
-// apply makes the change of one statement.
+// apply applies one statement to the tables.
 func apply(tables map[string]table, statement string) error {
 	if m := createTable.FindStringSubmatch(statement); m != nil {
 		tables[m[1]] = table{}
@@ -75,7 +74,7 @@ func apply(tables map[string]table, statement string) error {
 	return nil
 }
 
-// change adds and removes the constraints of a list of definitions.
+// change adds and removes constraints by a list of definitions.
 func change(tables map[string]table, name, definitions string) error {
 	t, ok := tables[name]
 	if !ok {
@@ -92,7 +91,7 @@ func change(tables map[string]table, name, definitions string) error {
 	return nil
 }
 
-// split cuts at the commas that stand outside of parentheses.
+// split splits a list at the commas outside parentheses.
 func split(list string) (out []string) {
 	depth, start := 0, 0
 	for i, r := range list {
@@ -110,14 +109,13 @@ func split(list string) (out []string) {
 
 var (
 	oneOf = regexp.MustCompile(`^CHECK \( ?(\w+) IN \(([^()]*)\)(?:\)| AND )`)
-	// orNull is the list of a column that may be null, which further conditions
-	// can follow.
+	// orNull matches the list of a nullable column; further conditions may follow.
 	orNull = regexp.MustCompile(`(\w+) IS NULL OR (\w+) IN \(([^()]*)\)`)
 	quoted = regexp.MustCompile(`'([^']*)'`)
 )
 
-// values are what a column takes, in the order of its CHECK, or nil where no
-// CHECK lists them.
+// values returns the values of a column in the order of its CHECK, or nil where no CHECK
+// lists them.
 func (t table) values(column string) []string {
 	for _, name := range slices.Sorted(maps.Keys(t)) {
 		list := ""

@@ -14,8 +14,8 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// TestSchemaIsReadAsItIs compares what is read of the migrations with what a
-// database has after them.
+// TestSchemaIsReadAsItIs compares the constraints read from the migrations with those of a
+// migrated database.
 func TestSchemaIsReadAsItIs(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -51,7 +51,7 @@ func TestSchemaIsReadAsItIs(t *testing.T) {
 	}
 }
 
-// listed is a list of values as PostgreSQL writes it.
+// listed matches a list of values in PostgreSQL's form.
 var listed = regexp.MustCompile(`^CHECK \(\((\w+) = ANY \(ARRAY\[([^]]*)\]\)\)\)`)
 
 func quotes(list string) (out []string) {

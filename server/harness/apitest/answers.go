@@ -72,6 +72,7 @@ func (c *checker) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
+// note counts an answer for Seen, by which tests find operations that nothing provoked.
 func note(operation string, status int) {
 	seenMu.Lock()
 	defer seenMu.Unlock()

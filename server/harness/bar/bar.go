@@ -29,6 +29,7 @@ type Options struct {
 // Size is that of a full run or of a smoke run.
 type Size struct{ Smoke bool }
 
+// of returns full or, in a smoke run, smoke.
 func (s Size) of(full, smoke int) int {
 	if s.Smoke {
 		return smoke

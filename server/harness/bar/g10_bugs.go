@@ -156,7 +156,7 @@ func (b bug) sow(root string) (overlay string, remove func(), err error) {
 	}
 	start := strings.Index(string(raw), b.after)
 	if start < 0 || !strings.Contains(string(raw[start:]), b.from) {
-		return "", nil, fmt.Errorf("%s no longer holds %q after %q", b.file, b.from, b.after)
+		return "", nil, fmt.Errorf("%s no longer contains %q after %q", b.file, b.from, b.after)
 	}
 	faulty := string(raw[:start]) + strings.Replace(string(raw[start:]), b.from, b.to, 1)
 	dir, err := temporary()

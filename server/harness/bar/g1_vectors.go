@@ -52,6 +52,8 @@ func publishedVectors(ctx context.Context, sys *system, _ Size) (f figures, err 
 	return f, ctx.Err()
 }
 
+// signed checks that the published bodies get the published signatures, and that the
+// receivers' code verifies them.
 func (c *checks) signed() {
 	for _, v := range vectors.Signatures {
 		c.signatures++

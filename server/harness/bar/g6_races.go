@@ -62,7 +62,7 @@ func races(ctx context.Context, sys *system, size Size) (figures, error) {
 		for range rounds {
 			before := sys.count()
 			if r.round(ctx, fx); sys.count() > before {
-				sys.fault("%s does not hold", r.name)
+				sys.fault("race %s failed", r.name)
 				break
 			}
 		}
@@ -144,12 +144,14 @@ func (fx *raceFixture) same(ctx context.Context, path string, body any) []answer
 	return fx.run(ctx, func(int) (string, string, any) { return "POST", path, body })
 }
 
-func (fx *raceFixture) must(holds bool, format string, args ...any) {
-	if !holds {
+// must records a fault unless ok.
+func (fx *raceFixture) must(ok bool, format string, args ...any) {
+	if !ok {
 		fx.sys.fault(format, args...)
 	}
 }
 
+// statuses counts the answers by status.
 func statuses(answers []answer) map[int]int {
 	out := map[int]int{}
 	for _, a := range answers {
@@ -178,6 +180,8 @@ func (fx *raceFixture) newSale(ctx context.Context, program string) (partner, cu
 	return partner, customer, sale, fx.o.first(ctx, "/v1/commissions?program_id="+program+"&sale_id="+sale)
 }
 
+// batch returns the body of a request for a batch up to now, of one partner or, for "",
+// of all.
 func (fx *raceFixture) batch(partner string) M {
 	body := M{"program_id": fx.own["prg_"], "period_end": time.Now().UTC().Format(time.RFC3339Nano)}
 	if partner != "" {
@@ -193,6 +197,8 @@ func (fx *raceFixture) balance(ctx context.Context, partner string) (due, paid i
 	return 0, 0
 }
 
+// refundRefund refunds a sale many times. Every caller gets the same answer, and one of
+// them voids the commission.
 func refundRefund(ctx context.Context, fx *raceFixture) {
 	_, _, sale, commission := fx.newSale(ctx, fx.own["prg_"])
 	answers := fx.same(ctx, "/v1/sales/"+sale+"/refund", nil)
@@ -207,6 +213,8 @@ func refundRefund(ctx context.Context, fx *raceFixture) {
 		"%d refunds voided", voided)
 }
 
+// refundPaid refunds a sale while its payout is marked as paid. The commission is voided
+// before the payment or clawed back after it, and the events say which.
 func refundPaid(ctx context.Context, fx *raceFixture) {
 	partner, _, sale, commission := fx.newSale(ctx, fx.own["prg_"])
 	fx.o.object(ctx, "/v1/payout_batches", fx.batch(partner))
@@ -225,6 +233,8 @@ func refundPaid(ctx context.Context, fx *raceFixture) {
 	fx.must(voided || clawed, "neither voided nor clawed back: %s, due %d, paid %d", status, due, paid)
 }
 
+// refundBatch refunds a sale while batches are made. Each partner has one payout, and the
+// refund does not push another partner's commission out of its batch.
 func refundBatch(ctx context.Context, fx *raceFixture) {
 	partner, _, sale, _ := fx.newSale(ctx, fx.own["prg_"])
 	other, _, _, kept := fx.newSale(ctx, fx.own["prg_"])
@@ -244,6 +254,8 @@ func refundBatch(ctx context.Context, fx *raceFixture) {
 	fx.must(fx.o.get(ctx, "/v1/commissions/"+kept).text("payout_id") != "", "a commission was left out of its batch")
 }
 
+// refundMaturity refunds a sale while its commission is approved and matures. Whatever
+// comes first, the commission ends as voided.
 func refundMaturity(ctx context.Context, fx *raceFixture) {
 	_, _, sale, commission := fx.newSale(ctx, fx.manual)
 	fx.run(ctx, func(i int) (string, string, any) {
@@ -352,6 +364,8 @@ func (fx *raceFixture) saleOf(customer string) M {
 	}
 }
 
+// reassigned moves a customer between partners while it buys. A sale, its commission and
+// its event must name one partner.
 func reassigned(ctx context.Context, fx *raceFixture) {
 	ada, bob := fx.o.partner(ctx, fx.own), fx.o.partner(ctx, fx.own)
 	customer := fx.o.made(ctx, "/v1/customers", M{"program_id": fx.own["prg_"], "partner_id": ada})
@@ -370,6 +384,8 @@ func reassigned(ctx context.Context, fx *raceFixture) {
 	fx.must(err == nil && wrong == 0, "%d sales name another partner than their commission or event: %v", wrong, err)
 }
 
+// defaultGroup creates groups that each become the default. A reader must never see two
+// defaults, nor none.
 func defaultGroup(ctx context.Context, fx *raceFixture) {
 	answers := fx.run(ctx, func(i int) (string, string, any) {
 		if i%4 == 3 {
@@ -393,6 +409,8 @@ func defaultGroup(ctx context.Context, fx *raceFixture) {
 	fx.must(err == nil && n == 1, "%d default groups: %v", n, err)
 }
 
+// rotated rotates an endpoint's secret. A rotation beside another one is refused, since it
+// would drop the secret that receivers still use.
 func rotated(ctx context.Context, fx *raceFixture) {
 	id := fx.o.made(ctx, "/v1/webhook_endpoints", M{
 		"program_id": fx.manual, "url": fx.sys.sink.web.URL + "/rotated", "event_types": []string{"affiliate.created"},
@@ -410,6 +428,8 @@ func rotated(ctx context.Context, fx *raceFixture) {
 	fx.o.ask(ctx, "DELETE", "/v1/webhook_endpoints/"+id, nil)
 }
 
+// partnerDeleted deletes a partner under sales of its customer. A sale is complete without
+// the partner, or refused.
 func partnerDeleted(ctx context.Context, fx *raceFixture) {
 	partner := fx.o.partner(ctx, fx.own)
 	customer := fx.o.made(ctx, "/v1/customers", M{"program_id": fx.own["prg_"], "partner_id": partner})
@@ -428,6 +448,8 @@ func partnerDeleted(ctx context.Context, fx *raceFixture) {
 	}
 }
 
+// flowChanged changes a flow under sales. All rates of a version are the same multiple of
+// 10 %, so that an amount of two versions would show.
 func flowChanged(ctx context.Context, fx *raceFixture) {
 	program := fx.o.made(ctx, "/v1/programs", M{
 		"name": "Flow", "website_url": "https://flow.example", "currency": "USD", "holding_period_days": 0,
@@ -462,6 +484,8 @@ func flagResolved(ctx context.Context, fx *raceFixture) {
 		statuses(answers), fx.events(ctx, "risk_flag.resolved", own["rsk_"]))
 }
 
+// endpointDeleted deletes an endpoint while deliveries are replayed to it. None may wait
+// for it afterwards, since the sender would send them.
 func endpointDeleted(ctx context.Context, fx *raceFixture) {
 	id := fx.o.made(ctx, "/v1/webhook_endpoints", M{
 		"program_id": fx.manual, "url": fx.sys.sink.web.URL + "/gone", "event_types": []string{"affiliate.created"},

@@ -133,6 +133,8 @@ func (s *storm) kill(ctx context.Context, kills, crashes int, rnd *rand.Rand) er
 	return nil
 }
 
+// crash crashes the database and waits until a server answers again. Servers must not need
+// a restart for it.
 func (s *storm) crash(ctx context.Context, postmaster bool, rnd *rand.Rand) error {
 	if postmaster {
 		if err := s.sys.cluster.killPostmaster(); err != nil {
@@ -162,6 +164,8 @@ func (s *storm) crash(ctx context.Context, postmaster bool, rnd *rand.Rand) erro
 	return nil
 }
 
+// killBackend kills a session's process, after which PostgreSQL ends all sessions and
+// recovers.
 func (s *storm) killBackend(ctx context.Context, rnd *rand.Rand) error {
 	rows, err := s.sys.pool.Query(ctx,
 		`SELECT pid FROM pg_stat_activity
@@ -224,6 +228,7 @@ func (s *storm) client(ctx context.Context, n int) error {
 	return nil
 }
 
+// payout returns a pending payout to mark as paid, or "".
 func (s *storm) payout(ctx context.Context, rnd *rand.Rand) string {
 	a, err := s.sys.send(ctx, call{
 		method: "GET", path: "/v1/payouts?status=pending&program_id=" + s.program, key: s.o.key,

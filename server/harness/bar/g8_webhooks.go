@@ -86,6 +86,7 @@ func (h *hooks) prepare(ctx context.Context, size Size) (err error) {
 // perProgram is below the quota of endpoints of a program.
 const perProgram = 15
 
+// receive creates an endpoint for a behaviour, in another program when one is full.
 func (h *hooks) receive(ctx context.Context, b behaviour, url string) {
 	if len(h.expected)%perProgram == 0 {
 		h.begin(ctx)
@@ -146,6 +147,7 @@ func (h *hooks) healthy(ctx context.Context, n int, f *figures) error {
 	return nil
 }
 
+// order returns the ids of the events in the order in which they must arrive.
 func (h *hooks) order(ctx context.Context) ([]string, error) {
 	rows, err := h.sys.pool.Query(ctx,
 		"SELECT id FROM events WHERE program_id = $1 AND type = 'affiliate.updated' ORDER BY seq", h.program)

@@ -129,6 +129,7 @@ func (m *family) remove(prefix, id string) {
 	}
 }
 
+// many reports whether the pool has n objects of a type.
 func (m *family) many(prefix string, n int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -146,6 +147,8 @@ func weight(op *operation) int {
 	return 6
 }
 
+// work sends n requests. Its random source depends on part only, so that a seed repeats
+// the requests whatever the other workers do.
 func (f *fuzzer) work(ctx context.Context, part, n int) error {
 	g := &generator{sys: f.sys, rnd: f.sys.random("g9", part)}
 	var deck []*operation

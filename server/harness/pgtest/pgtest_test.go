@@ -15,10 +15,10 @@ import (
 
 func TestMain(m *testing.M) { Main(m) }
 
-func things() migrate.Set {
+func bookTable() migrate.Set {
 	return migrate.From(fstest.MapFS{
-		"000001_things.up.sql":   {Data: []byte("CREATE TABLE things (id int PRIMARY KEY, at timestamptz);")},
-		"000001_things.down.sql": {Data: []byte("DROP TABLE things;")},
+		"000001_books.up.sql":   {Data: []byte("CREATE TABLE books (id int PRIMARY KEY, at timestamptz);")},
+		"000001_books.down.sql": {Data: []byte("DROP TABLE books;")},
 	})
 }
 
@@ -26,13 +26,13 @@ func TestClonesAreApart(t *testing.T) {
 	for _, name := range []string{"one", "two", "three"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := Pool(t, DSNFrom(t, things()))
-			if _, err := pool.Exec(t.Context(), "INSERT INTO things VALUES (1, now())"); err != nil {
+			pool := Pool(t, DSNFrom(t, bookTable()))
+			if _, err := pool.Exec(t.Context(), "INSERT INTO books VALUES (1, now())"); err != nil {
 				t.Fatal(err)
 			}
 			var zone string
 			var at time.Time
-			err := pool.QueryRow(t.Context(), "SELECT current_setting('timezone'), at FROM things").Scan(&zone, &at)
+			err := pool.QueryRow(t.Context(), "SELECT current_setting('timezone'), at FROM books").Scan(&zone, &at)
 			if err != nil || zone != Zone || at.Location() != time.UTC {
 				t.Error(zone, at, err)
 			}
@@ -55,7 +55,7 @@ func TestProgramSchema(t *testing.T) {
 func TestDropped(t *testing.T) {
 	var dsn string
 	t.Run("inner", func(t *testing.T) {
-		dsn = DSNFrom(t, things())
+		dsn = DSNFrom(t, bookTable())
 		Pool(t, dsn)
 	})
 	if _, err := pgx.Connect(t.Context(), dsn); err == nil || !strings.Contains(err.Error(), "does not exist") {

@@ -79,13 +79,13 @@ func TestGrows(t *testing.T) {
 
 func TestAFilterCannotBeForgotten(t *testing.T) {
 	t.Parallel()
-	_, err := requests([]byte(`{"paths": {"/v1/things": {"get": {"operationId": "listThings", "security": [], "parameters": [{"name": "color", "in": "query", "schema": {"type": "string"}}]}}}}`))
-	require.ErrorContains(t, err, "listThings: nothing is known to filter by color with")
-	got, err := requests([]byte("{\"paths\": {\"/v1/things/{id}\": {\"get\": {\"operationId\": \"retrieveThing\", \"security\": [], \"parameters\": [{\"name\": \"status\", \"in\": \"query\", \"schema\": {}, \"description\": \"One of `old`, `new`.\"}]}}}}"))
+	_, err := requests([]byte(`{"paths": {"/v1/books": {"get": {"operationId": "listBooks", "security": [], "parameters": [{"name": "color", "in": "query", "schema": {"type": "string"}}]}}}}`))
+	require.ErrorContains(t, err, "listBooks: nothing is known to filter by color with")
+	got, err := requests([]byte("{\"paths\": {\"/v1/books/{id}\": {\"get\": {\"operationId\": \"retrieveBook\", \"security\": [], \"parameters\": [{\"name\": \"status\", \"in\": \"query\", \"schema\": {}, \"description\": \"One of `old`, `new`.\"}]}}}}"))
 	require.NoError(t, err)
 	require.Equal(t, []request{
-		{"retrieveThing", "/v1/things/{things}?"}, {"retrieveThing status=old", "/v1/things/{things}?&status=old"},
-		{"retrieveThing status=new", "/v1/things/{things}?&status=new"},
-		{"retrieveThing status=old%2Cnew", "/v1/things/{things}?&status=old%2Cnew"},
+		{"retrieveBook", "/v1/books/{books}?"}, {"retrieveBook status=old", "/v1/books/{books}?&status=old"},
+		{"retrieveBook status=new", "/v1/books/{books}?&status=new"},
+		{"retrieveBook status=old%2Cnew", "/v1/books/{books}?&status=old%2Cnew"},
 	}, got[:4])
 }

@@ -32,6 +32,7 @@ var reasons = []struct{ prefix, why string }{
 	{"listLinks", counts}, {"listCoupons", counts}, {"listTaxFormStatuses", counts}, {"listRefunds", counts},
 }
 
+// explained returns the reason for which a cost may grow, or "".
 func explained(name string) string {
 	for _, r := range reasons {
 		if strings.HasPrefix(name, r.prefix) {
