@@ -70,7 +70,8 @@ func refs(lists []queries.List) []string {
 
 // several returns the filters that take several values, of those that a statement has.
 func several(l queries.List, statement string) []queries.Filter {
-	return slices.DeleteFunc(slices.Clone(l.Filters), func(f queries.Filter) bool { return !f.Several || !has(f, statement) })
+	return slices.DeleteFunc(slices.Clone(l.Filters),
+		func(f queries.Filter) bool { return !f.Several || !has(f, statement) })
 }
 
 func has(f queries.Filter, statement string) bool {

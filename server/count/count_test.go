@@ -87,10 +87,12 @@ func TestPicky(t *testing.T) {
 func TestBy(t *testing.T) {
 	t.Parallel()
 	pool := setup(t, 0)
-	_, err := pool.Exec(t.Context(), `INSERT INTO partners (id, org_id, program_id, email, handle, status, created_at, updated_at)
+	_, err := pool.Exec(t.Context(),
+		`INSERT INTO partners (id, org_id, program_id, email, handle, status, created_at, updated_at)
 		SELECT 'part_' || g, 'org_1', 'prg_1', g || '@example.com', 'p-' || g, 'active', now(), now() FROM generate_series(1, 2) g`)
 	require.NoError(t, err)
-	_, err = pool.Exec(t.Context(), `INSERT INTO referrals (id, org_id, program_id, partner_id, visitor, tracked_by, status, expires_at,
+	_, err = pool.Exec(t.Context(),
+		`INSERT INTO referrals (id, org_id, program_id, partner_id, visitor, tracked_by, status, expires_at,
 			created_at, updated_at)
 		SELECT 'ref_' || g, 'org_1', 'prg_1', 'part_1', uuid_send(gen_random_uuid()), 'link', 'visit', now(), now(), now() FROM generate_series(1, 3) g`)
 	require.NoError(t, err)

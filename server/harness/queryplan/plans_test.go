@@ -271,7 +271,9 @@ func (l list) places(t testing.TB, pool *pgxpool.Pool, program string) []map[str
 			" OFFSET (SELECT floor(count(*) * $2::float8)::bigint FROM "+d.Table+" t WHERE "+where+") LIMIT 1", program, share)
 		at := make([]any, len(keys))
 		for i, k := range keys {
-			at[i] = map[string]any{"text": new(string), "bigint": new(int64), "smallint": new(int16), "timestamptz": new(clock.Time)}[k.Type]
+			at[i] = map[string]any{
+				"text": new(string), "bigint": new(int64), "smallint": new(int16), "timestamptz": new(clock.Time),
+			}[k.Type]
 		}
 		require.NoError(t, row.Scan(at...), l.method)
 		for _, way := range []string{"After", "Before"} {

@@ -122,7 +122,8 @@ func TestWrongIDs(t *testing.T) {
 				other, owner = ident.Tag, "a tag's id"
 			}
 			s.Refused(400, "parameter_invalid", sl.param(), a)
-			require.Regexp(t, `^\S+ must be an? [A-Za-z ]+'s id, such as `+sl.prefix+`\w+; `+string(other)+`… is `+owner+`\.$`, message(a), op.id)
+			require.Regexp(t, `^\S+ must be an? [A-Za-z ]+'s id, such as `+sl.prefix+`\w+; `+string(other)+`… is `+owner+`\.$`,
+				message(a), op.id)
 			asked++
 		}
 		wrong := func(sl slot) string {
@@ -160,17 +161,35 @@ func TestWords(t *testing.T) {
 		text string
 	}{
 		{"partners", M{"email": "a"}, "email must be an e-mail address such as ada@example.com."},
-		{"partners", M{"email": "a@example.com", "handle": "Ada L"}, "handle must be 2 to 32 lower-case letters, digits and hyphens with no hyphen at an end, such as ada-lovelace."},
-		{"partners", M{"email": "a@example.com", "country_code": "DEU"}, "country_code must be an ISO 3166 code of two letters, such as DE."},
-		{"partners", M{"email": "a@example.com", "status": "actve"}, "status must be one of active, pending. Did you mean active?"},
+		{
+			"partners", M{"email": "a@example.com", "handle": "Ada L"},
+			"handle must be 2 to 32 lower-case letters, digits and hyphens with no hyphen at an end, such as ada-lovelace.",
+		},
+		{
+			"partners", M{"email": "a@example.com", "country_code": "DEU"},
+			"country_code must be an ISO 3166 code of two letters, such as DE.",
+		},
+		{
+			"partners", M{"email": "a@example.com", "status": "actve"},
+			"status must be one of active, pending. Did you mean active?",
+		},
 		{"partners", M{"email": nil}, "email must not be null."},
 		{"tags", M{"name": "x", "color": "red"}, "color must be # and six hexadecimal digits, such as #64748B."},
 		{"tags", M{"name": ""}, "name must not be empty."},
 		{"tags", M{"name": 5}, "name must be a string."},
 		{"tags", M{"name": strings.Repeat("x", 256)}, "name must have at most 255 characters."},
-		{"programs", M{"name": "x", "website_url": "x.example", "currency": "USD"}, "website_url must be an absolute http or https URL."},
-		{"programs", M{"name": "x", "website_url": "https://x.example", "currency": "US"}, "currency must be an ISO 4217 code of three letters, such as USD."},
-		{"programs", M{"name": "x", "website_url": "https://x.example", "currency": "USD", "cookie_days": 0}, "cookie_days must be at least 1."},
+		{
+			"programs", M{"name": "x", "website_url": "x.example", "currency": "USD"},
+			"website_url must be an absolute http or https URL.",
+		},
+		{
+			"programs", M{"name": "x", "website_url": "https://x.example", "currency": "US"},
+			"currency must be an ISO 4217 code of three letters, such as USD.",
+		},
+		{
+			"programs", M{"name": "x", "website_url": "https://x.example", "currency": "USD", "cookie_days": 0},
+			"cookie_days must be at least 1.",
+		},
 	} {
 		body := M{"program_id": program}
 		maps.Copy(body, c.body)
@@ -185,8 +204,10 @@ func TestNoSuchPath(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	for path, meant := range map[string]string{
-		"/programs": "/v1/programs", "/v1/program": "/v1/programs", "/v1/programs/": "/v1/programs", "/partners/part_1": "/v1/partners/part_1",
-		"/v1/payout-batches": "/v1/payout_batches", "/v1/sale/sale_1/refund": "/v1/sales/sale_1/refund", "/llm.txt": "/llms.txt",
+		"/programs": "/v1/programs", "/v1/program": "/v1/programs", "/v1/programs/": "/v1/programs",
+		"/partners/part_1":   "/v1/partners/part_1",
+		"/v1/payout-batches": "/v1/payout_batches", "/v1/sale/sale_1/refund": "/v1/sales/sale_1/refund",
+		"/llm.txt":    "/llms.txt",
 		"/v1/nothing": "", "/v1": "", "/v1/%ff": "", "/v1/" + strings.Repeat("x", 500): "", "/a/b/c/d/e/f": "",
 	} {
 		a := s.Refused(404, "route_not_found", "", s.Get(path))
@@ -208,12 +229,17 @@ func TestHead(t *testing.T) {
 		if op.method != http.MethodGet {
 			continue
 		}
-		for _, path := range []string{op.url(own[op.prefix()]) + "?program_id=" + own["prg_"] + op.window(), op.url("x_1") + "?nonsense=1"} {
-			get, head := s.Do(http.MethodGet, path, s.Key, nil, "Accept-Encoding", "identity"), s.Do(http.MethodHead, path, s.Key, nil)
+		for _, path := range []string{
+			op.url(own[op.prefix()]) + "?program_id=" + own["prg_"] + op.window(), op.url("x_1") + "?nonsense=1",
+		} {
+			get, head := s.Do(http.MethodGet, path, s.Key, nil, "Accept-Encoding",
+				"identity"), s.Do(http.MethodHead, path, s.Key, nil)
 			require.Equal(t, get.Status, head.Status, path)
 			require.Empty(t, head.Raw, path)
 			require.EqualValues(t, len(get.Raw), head.Length, path)
-			for _, changing := range []string{"Date", "Rail-Request-Id", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "Content-Length"} {
+			for _, changing := range []string{
+				"Date", "Rail-Request-Id", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "Content-Length",
+			} {
 				get.Header.Del(changing)
 				head.Header.Del(changing)
 			}

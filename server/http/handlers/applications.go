@@ -27,14 +27,18 @@ func (s *Server) ListApplications(ctx context.Context,
 	return api.ListApplications200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, err
 }
 
-func fillApplications(ctx context.Context, u *work.Unit, applications []api.Application, expand []api.ApplicationExpand) error {
+func fillApplications(ctx context.Context, u *work.Unit, applications []api.Application,
+	expand []api.ApplicationExpand) error {
 	return together(ctx, u,
-		embedPartner(ctx, u, wants(expand, api.ApplicationExpandPartner), applications, func(a *api.Application) (*string, *nullable.Nullable[api.Partner]) { return a.PartnerID, &a.Partner }),
-		embedGroup(ctx, u, wants(expand, api.ApplicationExpandGroup), applications, func(a *api.Application) (*string, *nullable.Nullable[api.Group]) { return a.GroupID, &a.Group }))
+		embedPartner(ctx, u, wants(expand, api.ApplicationExpandPartner), applications,
+			func(a *api.Application) (*string, *nullable.Nullable[api.Partner]) { return a.PartnerID, &a.Partner }),
+		embedGroup(ctx, u, wants(expand, api.ApplicationExpandGroup), applications,
+			func(a *api.Application) (*string, *nullable.Nullable[api.Group]) { return a.GroupID, &a.Group }))
 }
 
 // RetrieveApplication returns one application.
-func (s *Server) RetrieveApplication(ctx context.Context, r api.RetrieveApplicationRequestObject) (api.RetrieveApplicationResponseObject, error) {
+func (s *Server) RetrieveApplication(ctx context.Context,
+	r api.RetrieveApplicationRequestObject) (api.RetrieveApplicationResponseObject, error) {
 	u := work.From(ctx)
 	a, err := queries.ApplicationGet(ctx, u.DB(), db.ApplicationGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
@@ -90,8 +94,10 @@ func (s *Server) WithdrawApplication(
 
 func toApplication(a db.Application) api.Application {
 	return api.Application{
-		ID: a.ID, Object: "application", ProgramID: a.ProgramID, GroupID: a.GroupID, PartnerID: a.PartnerID, Email: a.Email, Answers: a.Answers,
-		Source: (*api.ApplicationSource)(a.Source), Status: api.ApplicationStatus(a.Status), ReviewedByUserID: a.ReviewedByUserID, ReviewedAt: a.ReviewedAt,
+		ID: a.ID, Object: "application", ProgramID: a.ProgramID, GroupID: a.GroupID, PartnerID: a.PartnerID, Email: a.Email,
+		Answers: a.Answers,
+		Source:  (*api.ApplicationSource)(a.Source), Status: api.ApplicationStatus(a.Status),
+		ReviewedByUserID: a.ReviewedByUserID, ReviewedAt: a.ReviewedAt,
 		RejectionReason: a.RejectionReason, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
 	}
 }

@@ -23,20 +23,32 @@ func TestApplicationTravels(t *testing.T) {
 	s := apitest.New(t)
 	program := s.Program()
 	group := s.Must(201, s.Post("/v1/groups", M{"program_id": program, "name": "Creators"})).String("id")
-	a := s.Must(201, apply(s, program, "ada@example.com", M{"handle": "ada", "group_id": group, "answers": M{"why": "I write."}}))
+	a := s.Must(201, apply(s, program, "ada@example.com", M{
+		"handle": "ada", "group_id": group, "answers": M{"why": "I write."},
+	}))
 	partner := a.String("partner_id")
-	require.Equal(t, []any{"pending", "api", group, nil, M{"why": "I write."}}, []any{a.String("status"), a.String("source"), a.String("group_id"), a.Body["reviewed_at"], a.Body["answers"]})
+	require.Equal(t, []any{"pending", "api", group, nil, M{"why": "I write."}}, []any{
+		a.String("status"), a.String("source"), a.String("group_id"), a.Body["reviewed_at"], a.Body["answers"],
+	})
 	require.Equal(t, "pending", s.Get("/v1/partners/"+partner).String("status"))
 	require.Equal(t, []string{"affiliate.created", "application.submitted"}, s.EventTypes(program))
 	s.Refused(409, "partner_email_taken", "email", apply(s, program, "ADA@example.com"))
 
 	approved := s.Must(200, s.Post("/v1/applications/"+a.String("id")+"/approve", nil))
-	require.Equal(t, []any{"approved", s.Clock.Now().String()}, []any{approved.String("status"), approved.String("reviewed_at")})
+	require.Equal(t, []any{"approved", s.Clock.Now().String()}, []any{
+		approved.String("status"), approved.String("reviewed_at"),
+	})
 	require.Regexp(t, `^usr_`, approved.String("reviewed_by_user_id"))
 	require.Equal(t, "active", s.Get("/v1/partners/"+partner).String("status"))
 	events := s.Events(program)
-	require.Equal(t, []string{"application.approved", "affiliate.confirmed"}, []string{events[2].String("type"), events[3].String("type")})
-	require.Equal(t, M{"partner_id": partner, "application_id": a.String("id"), "email": "ada@example.com", "handle": "ada", "reviewed_by": approved.String("reviewed_by_user_id"), "reason": nil}, events[2].Body["data"])
+	require.Equal(t, []string{"application.approved", "affiliate.confirmed"}, []string{
+		events[2].String("type"), events[3].String("type"),
+	})
+	require.Equal(t,
+		M{
+			"partner_id": partner, "application_id": a.String("id"), "email": "ada@example.com", "handle": "ada",
+			"reviewed_by": approved.String("reviewed_by_user_id"), "reason": nil,
+		}, events[2].Body["data"])
 	for _, action := range []string{"approve", "reject", "withdraw"} {
 		s.Refused(409, "application_already_decided", "", s.Post("/v1/applications/"+a.String("id")+"/"+action, nil))
 	}
@@ -45,15 +57,23 @@ func TestApplicationTravels(t *testing.T) {
 	rejected := s.Must(200, s.Post("/v1/applications/"+b.String("id")+"/reject", M{"reason": "  "}))
 	require.Equal(t, "Your application was not accepted.", rejected.String("rejection_reason"), "blank falls back")
 	bob := s.Must(200, s.Get("/v1/partners/"+b.String("partner_id")))
-	require.Equal(t, []string{"declined", "Your application was not accepted."}, []string{bob.String("status"), bob.String("decline_reason")})
+	require.Equal(t, []string{"declined", "Your application was not accepted."}, []string{
+		bob.String("status"), bob.String("decline_reason"),
+	})
 	again := s.Must(201, apply(s, program, "bob@example.com", M{"group_id": group}))
 	require.Equal(t, b.String("partner_id"), again.String("partner_id"), "declined may apply again")
-	require.Equal(t, []any{"pending", nil}, []any{s.Get("/v1/partners/" + b.String("partner_id")).Body["status"], s.Get("/v1/partners/" + b.String("partner_id")).Body["decline_reason"]})
+	require.Equal(t, []any{"pending", nil}, []any{
+		s.Get("/v1/partners/" + b.String("partner_id")).Body["status"],
+		s.Get("/v1/partners/" + b.String("partner_id")).Body["decline_reason"],
+	})
 	withdrawn := s.Must(200, s.Post("/v1/applications/"+again.String("id")+"/withdraw", nil))
 	require.Equal(t, []any{"withdrawn", nil}, []any{withdrawn.String("status"), withdrawn.Body["reviewed_at"]})
 	require.Equal(t, "Withdrawn by the applicant.", s.Get("/v1/partners/"+b.String("partner_id")).String("decline_reason"))
 	types := s.EventTypes(program)
-	require.Equal(t, []string{"affiliate.created", "application.submitted", "application.rejected", "application.submitted", "affiliate.updated"}, types[4:])
+	require.Equal(t,
+		[]string{
+			"affiliate.created", "application.submitted", "application.rejected", "application.submitted", "affiliate.updated",
+		}, types[4:])
 
 	list := s.Must(200, s.Get("/v1/applications?program_id="+program+"&status=withdrawn,rejected&expand=partner,group"))
 	require.EqualValues(t, 2, list.Int("total_count"))
@@ -78,7 +98,8 @@ func TestRaceR9Application(t *testing.T) {
 		require.Equal(t, 1, statuses(answers, 200))
 		require.Equal(t, 11, statuses(answers, 409))
 		want := map[string]string{"approved": "active", "rejected": "declined", "withdrawn": "declined"}
-		require.Equal(t, want[s.Get("/v1/applications/"+a.String("id")).String("status")], s.Get("/v1/partners/"+a.String("partner_id")).String("status"))
+		require.Equal(t, want[s.Get("/v1/applications/"+a.String("id")).String("status")],
+			s.Get("/v1/partners/"+a.String("partner_id")).String("status"))
 	}
 	declined := s.Must(201, apply(s, program, "again@example.com"))
 	s.Must(200, s.Post("/v1/applications/"+declined.String("id")+"/reject", nil))
@@ -107,12 +128,15 @@ func TestRiskFlags(t *testing.T) {
 	partner := s.Partner(program, M{"email": "ada@example.com"})
 	customer := s.Customer(program, partner, M{"email": "ada@example.com", "name": "Ada"})
 	f := apitest.Answer{Body: s.Must(200, s.Get("/v1/risk_flags?program_id="+program)).Data()[0]}
-	require.Equal(t, []any{"self_referral", "high", "open"}, []any{f.String("kind"), f.String("severity"), f.String("status")})
+	require.Equal(t, []any{"self_referral", "high", "open"}, []any{
+		f.String("kind"), f.String("severity"), f.String("status"),
+	})
 	require.Equal(t, partner, f.Body["partner"].(M)["id"])
 	_ = customer
 	id := f.String("id")
 	for i, severity := range []string{"low", "medium", "high"} {
-		_, err := s.Pool.Exec(t.Context(), `INSERT INTO risk_flags (id, org_id, program_id, kind, severity, status, evidence, created_at)
+		_, err := s.Pool.Exec(t.Context(),
+			`INSERT INTO risk_flags (id, org_id, program_id, kind, severity, status, evidence, created_at)
 			SELECT $1, org_id, program_id, $2, $3, 'open', '{"check":"x","summary":"y"}', created_at + interval '1 hour' FROM risk_flags WHERE id = $4`, "rsk_"+severity, "kind"+severity, severity, id)
 		require.NoError(t, err, i)
 	}

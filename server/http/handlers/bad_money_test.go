@@ -79,8 +79,14 @@ func (ids moneyIDs) badRefunds() []badMoney {
 	return []badMoney{
 		{"/v1/sales/" + ids.sale + "/refund", M{"amount_minor": 0}, 400, "parameter_invalid", "amount_minor"},
 		{"/v1/sales/" + ids.sale + "/refund", M{"amount_minor": 10001}, 400, "parameter_invalid", "amount_minor"},
-		{"/v1/sales/" + ids.sale + "/refund", M{"refunded_at": "2026-09-01T14:00:00Z"}, 400, "parameter_invalid", "refunded_at"},
-		{"/v1/sales/" + ids.sale + "/refund", M{"refunded_at": "2026-08-31T00:00:00Z"}, 400, "parameter_invalid", "refunded_at"},
+		{
+			"/v1/sales/" + ids.sale + "/refund", M{"refunded_at": "2026-09-01T14:00:00Z"}, 400, "parameter_invalid",
+			"refunded_at",
+		},
+		{
+			"/v1/sales/" + ids.sale + "/refund", M{"refunded_at": "2026-08-31T00:00:00Z"}, 400, "parameter_invalid",
+			"refunded_at",
+		},
 		{"/v1/sales/" + ids.sale + "/refund", M{"reason": strings.Repeat("x", 1001)}, 400, "parameter_invalid", "reason"},
 		{"/v1/sales/sale_none/refund", nil, 404, "resource_not_found", ""},
 	}
@@ -101,7 +107,9 @@ func (ids moneyIDs) badCommissions() []badMoney {
 		{"/v1/commissions", ids.newCommission(M{"reason": nil}), 400, "parameter_invalid", "reason"},
 		{"/v1/commissions", ids.newCommission(M{"currency": "xyz"}), 400, "parameter_invalid", "currency"},
 		{"/v1/commissions", ids.newCommission(M{"partner_id": ids.stranger}), 400, "invalid_reference", "partner_id"},
-		{"/v1/commissions", ids.newCommission(M{"customer_id": ids.foreignCustomer}), 400, "invalid_reference", "customer_id"},
+		{
+			"/v1/commissions", ids.newCommission(M{"customer_id": ids.foreignCustomer}), 400, "invalid_reference", "customer_id",
+		},
 		{"/v1/commissions", ids.newCommission(M{"sale_id": "sale_none"}), 404, "resource_not_found", "sale_id"},
 		{"/v1/commissions/" + ids.paidCommission + "/approve", nil, 409, "commission_not_pending", ""},
 		{"/v1/commissions/" + ids.paidCommission + "/reject", M{"reason": "x"}, 409, "commission_already_paid", ""},
@@ -114,14 +122,26 @@ func (ids moneyIDs) badCommissions() []badMoney {
 func (ids moneyIDs) badPayouts() []badMoney {
 	return []badMoney{
 		{"/v1/payout_batches", M{"program_id": ids.program}, 400, "parameter_missing", "period_end"},
-		{"/v1/payout_batches", M{"program_id": ids.program, "period_end": "2026-09-02"}, 400, "parameter_invalid", "period_end"},
-		{"/v1/payout_batches", M{"program_id": ids.program, "period_end": "2026-09-01", "partner_id": ids.stranger}, 400, "invalid_reference", "partner_id"},
-		{"/v1/payout_batches", M{"program_id": ids.program, "period_end": "2026-09-01", "ignore_minimum": "yes"}, 400, "parameter_invalid", "ignore_minimum"},
+		{
+			"/v1/payout_batches", M{"program_id": ids.program, "period_end": "2026-09-02"}, 400, "parameter_invalid",
+			"period_end",
+		},
+		{
+			"/v1/payout_batches", M{"program_id": ids.program, "period_end": "2026-09-01", "partner_id": ids.stranger}, 400,
+			"invalid_reference", "partner_id",
+		},
+		{
+			"/v1/payout_batches", M{"program_id": ids.program, "period_end": "2026-09-01", "ignore_minimum": "yes"}, 400,
+			"parameter_invalid", "ignore_minimum",
+		},
 		{"/v1/payouts/" + ids.paidPayout + "/mark_paid", nil, 409, "payout_already_paid", ""},
 		{"/v1/payouts/" + ids.ineligiblePayout + "/mark_paid", nil, 409, "payout_not_payable", ""},
 		{"/v1/payouts/" + ids.ineligiblePayout + "/mark_paid", M{"method": "cash"}, 400, "parameter_invalid", "method"},
 		{"/v1/payouts/" + ids.ineligiblePayout + "/mark_paid", M{"external_id": ""}, 400, "parameter_invalid", "external_id"},
-		{"/v1/payouts/" + ids.ineligiblePayout + "/mark_paid", M{"paid_at": "2026-09-01T14:00:00Z"}, 400, "parameter_invalid", "paid_at"},
+		{
+			"/v1/payouts/" + ids.ineligiblePayout + "/mark_paid", M{"paid_at": "2026-09-01T14:00:00Z"}, 400, "parameter_invalid",
+			"paid_at",
+		},
 		{"/v1/payouts/pyt_none/mark_paid", nil, 404, "resource_not_found", ""},
 	}
 }
@@ -135,7 +155,8 @@ func TestBadMoneyChangesNothing(t *testing.T) {
 	before := rows(s, s.Org)
 	for _, c := range slices.Concat(ids.badSales(), ids.badRefunds(), ids.badCommissions(), ids.badPayouts()) {
 		a := s.Post(c.path, c.body)
-		require.Equal(t, []any{c.status, c.code, c.param}, []any{a.Status, a.Code(), a.Param()}, "%s %v: %s", c.path, c.body, a.Raw)
+		require.Equal(t, []any{c.status, c.code, c.param}, []any{a.Status, a.Code(), a.Param()}, "%s %v: %s", c.path, c.body,
+			a.Raw)
 	}
 	s.Refused(409, "payout_already_paid", "", s.Delete("/v1/payouts/"+ids.paidPayout))
 	require.Equal(t, before, rows(s, s.Org))

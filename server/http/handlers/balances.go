@@ -39,11 +39,13 @@ func (s *Server) ListBalances(ctx context.Context,
 
 func fillBalances(ctx context.Context, u *work.Unit, balances []api.Balance, expand []api.BalanceExpand) error {
 	return together(ctx, u,
-		embedPartner(ctx, u, wants(expand, api.BalanceExpandPartner), balances, func(b *api.Balance) (*string, *nullable.Nullable[api.Partner]) { return &b.PartnerID, &b.Partner }))
+		embedPartner(ctx, u, wants(expand, api.BalanceExpandPartner), balances,
+			func(b *api.Balance) (*string, *nullable.Nullable[api.Partner]) { return &b.PartnerID, &b.Partner }))
 }
 
 // RetrieveBalance returns one balance, exact to the last commit.
-func (s *Server) RetrieveBalance(ctx context.Context, r api.RetrieveBalanceRequestObject) (api.RetrieveBalanceResponseObject, error) {
+func (s *Server) RetrieveBalance(ctx context.Context,
+	r api.RetrieveBalanceRequestObject) (api.RetrieveBalanceResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.BalanceGet(ctx, u.DB(), db.BalanceGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {

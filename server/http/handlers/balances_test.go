@@ -29,7 +29,9 @@ func TestBalanceList(t *testing.T) {
 	}
 	a, b := partners[0], partners[1]
 	base := "/v1/balances?program_id=" + program
-	pagedBothWays(t, s, base, []string{bal(a, "eur"), bal(a, "gbp"), bal(a, "usd"), bal(b, "eur"), bal(b, "gbp"), bal(b, "usd")})
+	pagedBothWays(t, s, base, []string{
+		bal(a, "eur"), bal(a, "gbp"), bal(a, "usd"), bal(b, "eur"), bal(b, "gbp"), bal(b, "usd"),
+	})
 	pagedBothWays(t, s, base+"&partner_id="+b, []string{bal(b, "eur"), bal(b, "gbp"), bal(b, "usd")})
 	pagedBothWays(t, s, base+"&currency=usd", []string{bal(a, "usd"), bal(b, "usd")})
 	pagedBothWays(t, s, base+"&currency=USD&partner_id="+a, []string{bal(a, "usd")})
@@ -45,7 +47,8 @@ func TestBalanceList(t *testing.T) {
 		delete(one.Body, name)
 	}
 	require.Equal(t, M{
-		"id": bal(a, "usd"), "object": "balance", "program_id": program, "partner_id": a, "currency": "USD", "updated_at": "2026-09-01T12:00:00.000Z",
+		"id": bal(a, "usd"), "object": "balance", "program_id": program, "partner_id": a, "currency": "USD",
+		"updated_at": "2026-09-01T12:00:00.000Z",
 	}, one.Body)
 	require.Equal(t, a, s.Must(200, s.Get("/v1/balances/"+bal(a, "usd")+"?expand=partner")).Body["partner"].(M)["id"])
 	for _, row := range s.Must(200, s.Get(base+"&expand=partner")).Data() {

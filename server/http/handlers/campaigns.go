@@ -25,7 +25,8 @@ func (s *Server) ListCampaigns(ctx context.Context,
 }
 
 // RetrieveCampaign returns one campaign.
-func (s *Server) RetrieveCampaign(ctx context.Context, r api.RetrieveCampaignRequestObject) (api.RetrieveCampaignResponseObject, error) {
+func (s *Server) RetrieveCampaign(ctx context.Context,
+	r api.RetrieveCampaignRequestObject) (api.RetrieveCampaignResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.CampaignGet(ctx, u.DB(), db.CampaignGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
@@ -35,14 +36,16 @@ func (s *Server) RetrieveCampaign(ctx context.Context, r api.RetrieveCampaignReq
 }
 
 // CreateCampaign prepares a campaign.
-func (s *Server) CreateCampaign(ctx context.Context, r api.CreateCampaignRequestObject) (api.CreateCampaignResponseObject, error) {
+func (s *Server) CreateCampaign(ctx context.Context,
+	r api.CreateCampaignRequestObject) (api.CreateCampaignResponseObject, error) {
 	u, b := work.From(ctx), r.Body
 	p, err := u.Program(ctx, b.ProgramID)
 	if err != nil {
 		return nil, err
 	}
 	row := db.Campaign{
-		ID: ident.New(ident.Campaign), OrgID: p.OrgID, ProgramID: p.ID, Name: b.Name, Subject: b.Subject, Body: b.Body, Status: db.CampaignStatusDraft,
+		ID: ident.New(ident.Campaign), OrgID: p.OrgID, ProgramID: p.ID, Name: b.Name, Subject: b.Subject, Body: b.Body,
+		Status:    db.CampaignStatusDraft,
 		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if err := address(ctx, u, &row, b.Audience); err != nil {
@@ -86,7 +89,8 @@ func schedule(row *db.Campaign, at *clock.Time, now clock.Time) error {
 }
 
 // UpdateCampaign changes what is still to be sent.
-func (s *Server) UpdateCampaign(ctx context.Context, r api.UpdateCampaignRequestObject) (api.UpdateCampaignResponseObject, error) {
+func (s *Server) UpdateCampaign(ctx context.Context,
+	r api.UpdateCampaignRequestObject) (api.UpdateCampaignResponseObject, error) {
 	u, b := work.From(ctx), r.Body
 	row, err := editable(ctx, u, r.ID)
 	if err != nil {
@@ -114,7 +118,8 @@ func (s *Server) UpdateCampaign(ctx context.Context, r api.UpdateCampaignRequest
 }
 
 // DeleteCampaign removes a campaign that is not being sent and is not done.
-func (s *Server) DeleteCampaign(ctx context.Context, r api.DeleteCampaignRequestObject) (api.DeleteCampaignResponseObject, error) {
+func (s *Server) DeleteCampaign(ctx context.Context,
+	r api.DeleteCampaignRequestObject) (api.DeleteCampaignResponseObject, error) {
 	u := work.From(ctx)
 	row, err := editable(ctx, u, r.ID)
 	if err != nil {
@@ -125,17 +130,20 @@ func (s *Server) DeleteCampaign(ctx context.Context, r api.DeleteCampaignRequest
 }
 
 // SendCampaign starts a draft, or goes on with a paused campaign.
-func (s *Server) SendCampaign(ctx context.Context, r api.SendCampaignRequestObject) (api.SendCampaignResponseObject, error) {
+func (s *Server) SendCampaign(ctx context.Context,
+	r api.SendCampaignRequestObject) (api.SendCampaignResponseObject, error) {
 	u := work.From(ctx)
 	row, err := lockCampaign(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
 	if !s.Mail.Ready() {
-		return nil, problem.New(problem.EmailNotConfigured, "This server sends no mail: its operator has not set RAIL_SMTP_URL.")
+		return nil, problem.New(problem.EmailNotConfigured,
+			"This server sends no mail: its operator has not set RAIL_SMTP_URL.")
 	}
 	if row.Status != db.CampaignStatusDraft && row.Status != db.CampaignStatusPaused {
-		return nil, problem.New(problem.CampaignNotSendable, "The campaign is %s; only a draft or a paused campaign can be sent.", row.Status)
+		return nil, problem.New(problem.CampaignNotSendable,
+			"The campaign is %s; only a draft or a paused campaign can be sent.", row.Status)
 	}
 	if row, err = campaign.Start(ctx, u.Tx, row, u.Now); err != nil {
 		return nil, err
@@ -147,14 +155,16 @@ func (s *Server) SendCampaign(ctx context.Context, r api.SendCampaignRequestObje
 }
 
 // PauseCampaign holds what has not been sent.
-func (s *Server) PauseCampaign(ctx context.Context, r api.PauseCampaignRequestObject) (api.PauseCampaignResponseObject, error) {
+func (s *Server) PauseCampaign(ctx context.Context,
+	r api.PauseCampaignRequestObject) (api.PauseCampaignResponseObject, error) {
 	u := work.From(ctx)
 	row, err := lockCampaign(ctx, u, r.ID)
 	if err != nil {
 		return nil, err
 	}
 	if row.Status != db.CampaignStatusSending && row.Status != db.CampaignStatusScheduled {
-		return nil, problem.New(problem.CampaignNotPausable, "The campaign is %s; only one that is being sent or scheduled can be paused.", row.Status)
+		return nil, problem.New(problem.CampaignNotPausable,
+			"The campaign is %s; only one that is being sent or scheduled can be paused.", row.Status)
 	}
 	if row, err = campaign.Pause(ctx, u.Later(), row, u.Now); err != nil {
 		return nil, err
@@ -175,16 +185,23 @@ func lockCampaign(ctx context.Context, u *work.Unit, id string) (db.Campaign, er
 // editable locks a campaign and refuses one that is on its way or done.
 func editable(ctx context.Context, u *work.Unit, id string) (db.Campaign, error) {
 	row, err := lockCampaign(ctx, u, id)
-	if err == nil && !slices.Contains([]db.CampaignStatus{db.CampaignStatusDraft, db.CampaignStatusScheduled, db.CampaignStatusPaused}, row.Status) {
-		return row, problem.New(problem.CampaignNotEditable, "The campaign is %s; only a draft, a scheduled or a paused campaign can be changed or deleted.", row.Status)
+	if err == nil &&
+		!slices.Contains([]db.CampaignStatus{db.CampaignStatusDraft, db.CampaignStatusScheduled, db.CampaignStatusPaused},
+			row.Status) {
+		return row, problem.New(problem.CampaignNotEditable,
+			"The campaign is %s; only a draft, a scheduled or a paused campaign can be changed or deleted.", row.Status)
 	}
 	return row, err
 }
 
 func toCampaign(r db.Campaign) api.Campaign {
 	return api.Campaign{
-		ID: r.ID, Object: "campaign", ProgramID: r.ProgramID, Name: r.Name, Subject: r.Subject, Status: api.CampaignStatus(r.Status),
+		ID: r.ID, Object: "campaign", ProgramID: r.ProgramID, Name: r.Name, Subject: r.Subject,
+		Status:      api.CampaignStatus(r.Status),
 		ScheduledAt: r.ScheduledAt, SentAt: r.SentAt, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
-		Stats: api.CampaignStats{Total: r.Total, Queued: r.Total - r.Sent - r.Failed - r.Skipped, Sent: r.Sent, Failed: r.Failed, Opened: r.Opened, Skipped: r.Skipped},
+		Stats: api.CampaignStats{
+			Total: r.Total, Queued: r.Total - r.Sent - r.Failed - r.Skipped, Sent: r.Sent, Failed: r.Failed, Opened: r.Opened,
+			Skipped: r.Skipped,
+		},
 	}
 }

@@ -75,8 +75,9 @@ func (m mailing) sender(by mail.Transport) mail.Sender {
 	keeper, err := secret.New(m.Config.SecretKey)
 	require.NoError(m.T, err)
 	return mail.Sender{
-		Pool: m.Pool, Transport: by, From: "rail@rail.example", Name: "Rail", BaseURL: m.URL, Keeper: keeper, Pixel: true, Clock: m.Clock,
-		Log: slog.New(slog.DiscardHandler),
+		Pool: m.Pool, Transport: by, From: "rail@rail.example", Name: "Rail", BaseURL: m.URL, Keeper: keeper, Pixel: true,
+		Clock: m.Clock,
+		Log:   slog.New(slog.DiscardHandler),
 	}
 }
 
@@ -115,7 +116,10 @@ func (m mailing) stats(id string) []any {
 	m.T.Helper()
 	a := m.Must(200, m.Get("/v1/campaigns/"+id+"?program_id="+m.program))
 	n := apitest.Answer{Body: a.Body["stats"].(M)}
-	return []any{n.Int("total"), n.Int("queued"), n.Int("sent"), n.Int("failed"), n.Int("opened"), n.Int("skipped"), a.String("status")}
+	return []any{
+		n.Int("total"), n.Int("queued"), n.Int("sent"), n.Int("failed"), n.Int("opened"), n.Int("skipped"),
+		a.String("status"),
+	}
 }
 
 func want(status string, total, queued, sent, failed, opened, skipped int64) []any {
@@ -158,7 +162,10 @@ func TestCampaign(t *testing.T) {
 	m.Refused(409, "campaign_not_pausable", "", m.Post("/v1/campaigns/"+id+"/pause", nil))
 
 	text := m.post.mails["ada@example.com"][0]
-	for _, part := range []string{"<strong>autumn</strong>", "List-Unsubscribe: <" + m.URL + "/mail/unsubscribe/", "List-Unsubscribe-Post: List-Unsubscribe=One-Click", "Unsubscribe: " + m.URL} {
+	for _, part := range []string{
+		"<strong>autumn</strong>", "List-Unsubscribe: <" + m.URL + "/mail/unsubscribe/",
+		"List-Unsubscribe-Post: List-Unsubscribe=One-Click", "Unsubscribe: " + m.URL,
+	} {
 		require.Contains(t, text, part)
 	}
 	var bodies int
@@ -189,7 +196,9 @@ func TestOpenedAndUnsubscribed(t *testing.T) {
 	pixel := addressIn(t, text, `<img src="`, `"`)
 	for range 2 {
 		got := fetch(t, http.MethodGet, pixel, nil)
-		require.Equal(t, []any{200, "image/gif", "no-store"}, []any{got.StatusCode, got.Header.Get("Content-Type"), got.Header.Get("Cache-Control")})
+		require.Equal(t, []any{200, "image/gif", "no-store"}, []any{
+			got.StatusCode, got.Header.Get("Content-Type"), got.Header.Get("Cache-Control"),
+		})
 	}
 	require.Equal(t, want("sent", 1, 0, 1, 0, 1, 0), m.stats(id), "opened counts readers, not looks")
 	require.Equal(t, 200, fetch(t, http.MethodGet, strings.Replace(pixel, "part_", "part_x", 1), nil).StatusCode)
@@ -301,7 +310,8 @@ func TestCampaignSchedule(t *testing.T) {
 
 	other := m.campaign(M{"scheduled_at": m.Clock.Now().Plus(time.Hour)})
 	require.Equal(t, "draft", m.Must(200, m.Post("/v1/campaigns/"+other, M{"scheduled_at": nil})).String("status"))
-	require.Equal(t, "scheduled", m.Must(200, m.Post("/v1/campaigns/"+other, M{"scheduled_at": m.Clock.Now().Plus(time.Hour)})).String("status"))
+	require.Equal(t, "scheduled",
+		m.Must(200, m.Post("/v1/campaigns/"+other, M{"scheduled_at": m.Clock.Now().Plus(time.Hour)})).String("status"))
 	require.Equal(t, "paused", m.Must(200, m.Post("/v1/campaigns/"+other+"/pause", nil)).String("status"))
 	require.Equal(t, "sending", m.Must(200, m.send(other)).String("status"))
 	past := M{"program_id": m.program, "name": "x", "subject": "x", "body": "x", "scheduled_at": m.Clock.Now()}
@@ -324,7 +334,8 @@ func TestCampaignAudience(t *testing.T) {
 		audience any
 		total    int64
 	}{
-		{nil, 4}, {M{}, 4}, {M{"group_ids": []string{gold}}, 2}, {M{"tag_ids": []string{vip, new}}, 3}, {M{"tag_ids": []string{vip}, "group_ids": []string{gold}}, 1},
+		{nil, 4}, {M{}, 4}, {M{"group_ids": []string{gold}}, 2}, {M{"tag_ids": []string{vip, new}}, 3},
+		{M{"tag_ids": []string{vip}, "group_ids": []string{gold}}, 1},
 		{M{"statuses": []string{"pending"}}, 1}, {M{"statuses": []string{"pending", "active"}}, 5},
 	} {
 		a := m.Must(200, m.send(m.campaign(M{"audience": c.audience})))
@@ -334,7 +345,9 @@ func TestCampaignAudience(t *testing.T) {
 	m.Must(200, m.Delete("/v1/groups/"+gold))
 	m.Refused(409, "campaign_audience_empty", "", m.send(id))
 	require.Equal(t, want("draft", 0, 0, 0, 0, 0, 0), m.stats(id), "a group that is gone is nobody, not everybody")
-	m.Refused(404, "resource_not_found", "audience.tag_ids[0]", m.Post("/v1/campaigns/"+id, M{"audience": M{"tag_ids": []string{"tag_none"}}}))
+	m.Refused(404, "resource_not_found", "audience.tag_ids[0]", m.Post("/v1/campaigns/"+id, M{
+		"audience": M{"tag_ids": []string{"tag_none"}},
+	}))
 	m.Must(200, m.Post("/v1/campaigns/"+id, M{"audience": nil}))
 	m.Must(200, m.send(id))
 }

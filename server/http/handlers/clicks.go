@@ -33,13 +33,17 @@ func (s *Server) ListClicks(ctx context.Context,
 
 func (s *Server) fillClicks(ctx context.Context, u *work.Unit, clicks []api.Click, expand []api.ClickExpand) error {
 	return together(ctx, u,
-		embedPartner(ctx, u, wants(expand, api.ClickExpandPartner), clicks, func(k *api.Click) (*string, *nullable.Nullable[api.Partner]) { return &k.PartnerID, &k.Partner }),
-		embedLink(ctx, s, u, wants(expand, api.ClickExpandLink), clicks, func(k *api.Click) (*string, *nullable.Nullable[api.Link]) { return k.LinkID, &k.Link }),
-		embedReferral(ctx, u, wants(expand, api.ClickExpandReferral), clicks, func(k *api.Click) (*string, *nullable.Nullable[api.Referral]) { return k.ReferralID, &k.Referral }))
+		embedPartner(ctx, u, wants(expand, api.ClickExpandPartner), clicks,
+			func(k *api.Click) (*string, *nullable.Nullable[api.Partner]) { return &k.PartnerID, &k.Partner }),
+		embedLink(ctx, s, u, wants(expand, api.ClickExpandLink), clicks,
+			func(k *api.Click) (*string, *nullable.Nullable[api.Link]) { return k.LinkID, &k.Link }),
+		embedReferral(ctx, u, wants(expand, api.ClickExpandReferral), clicks,
+			func(k *api.Click) (*string, *nullable.Nullable[api.Referral]) { return k.ReferralID, &k.Referral }))
 }
 
 // RetrieveClick returns one click.
-func (s *Server) RetrieveClick(ctx context.Context, r api.RetrieveClickRequestObject) (api.RetrieveClickResponseObject, error) {
+func (s *Server) RetrieveClick(ctx context.Context,
+	r api.RetrieveClickRequestObject) (api.RetrieveClickResponseObject, error) {
 	u := work.From(ctx)
 	click, err := queries.ClickGet(ctx, u.DB(), db.ClickGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {

@@ -19,32 +19,40 @@ func TestClickFields(t *testing.T) {
 	partner := s.Partner(program, M{"handle": "ann"})
 	before := len(s.Events(program))
 	click := s.Click(program, "Ann", M{
-		"landing_url": "https://shop.example/p?ref=ann&utm_medium=mail&utm_source=a&utm_source=b", "referrer": "https://blog.example/", "ip": "203.0.113.9",
+		"landing_url": "https://shop.example/p?ref=ann&utm_medium=mail&utm_source=a&utm_source=b",
+		"referrer":    "https://blog.example/", "ip": "203.0.113.9",
 		"user_agent": "UA", "country": "de", "device": "mobile", "param": "via", "visitor_token": "token-secret-1",
 	})
 	require.Equal(t, M{
-		"id": click.String("id"), "object": "click", "program_id": program, "partner_id": partner, "link_id": nil, "referral_id": click.String("referral_id"),
-		"user_agent": "UA", "referer": "https://blog.example/", "country": "DE", "device": "mobile",
-		"landing_url": "https://shop.example/p?ref=ann&utm_medium=mail&utm_source=a&utm_source=b", "created_at": "2026-09-01T12:00:00.000Z",
+		"id": click.String("id"), "object": "click", "program_id": program, "partner_id": partner, "link_id": nil,
+		"referral_id": click.String("referral_id"),
+		"user_agent":  "UA", "referer": "https://blog.example/", "country": "DE", "device": "mobile",
+		"landing_url": "https://shop.example/p?ref=ann&utm_medium=mail&utm_source=a&utm_source=b",
+		"created_at":  "2026-09-01T12:00:00.000Z",
 	}, click.Body)
 	var stored string
-	require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT param FROM clicks WHERE id = $1", click.String("id")).Scan(&stored))
+	require.NoError(t,
+		s.Pool.QueryRow(t.Context(), "SELECT param FROM clicks WHERE id = $1", click.String("id")).Scan(&stored))
 	require.Equal(t, "via", stored)
 	var hash []byte
-	require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT ip_hash FROM clicks WHERE id = $1", click.String("id")).Scan(&hash))
+	require.NoError(t,
+		s.Pool.QueryRow(t.Context(), "SELECT ip_hash FROM clicks WHERE id = $1", click.String("id")).Scan(&hash))
 	require.Len(t, hash, 16)
 	require.NotContains(t, string(hash), "203.0.113.9")
 	referral := s.Must(200, s.Get("/v1/referrals/"+click.String("referral_id")))
 	require.Equal(t, M{
-		"id": click.String("referral_id"), "object": "referral", "program_id": program, "partner_id": partner, "link_id": nil, "landing_url": click.String("landing_url"),
-		"utm": M{"utm_medium": "mail", "utm_source": "a"}, "tracked_by": "link", "status": "visit", "expires_at": "2026-10-01T12:00:00.000Z",
+		"id": click.String("referral_id"), "object": "referral", "program_id": program, "partner_id": partner, "link_id": nil,
+		"landing_url": click.String("landing_url"),
+		"utm":         M{"utm_medium": "mail", "utm_source": "a"}, "tracked_by": "link", "status": "visit",
+		"expires_at": "2026-10-01T12:00:00.000Z",
 		"created_at": "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z",
 	}, referral.Body)
 	told := newEvents(s, program, before)
 	require.Len(t, told, 1)
 	require.Equal(t, "referral.created", told[0].String("type"))
 	require.Equal(t, M{
-		"referral_id": referral.String("id"), "partner_id": partner, "link_id": nil, "landing_url": click.String("landing_url"), "tracked_by": "link",
+		"referral_id": referral.String("id"), "partner_id": partner, "link_id": nil,
+		"landing_url": click.String("landing_url"), "tracked_by": "link",
 		"expires_at": "2026-10-01T12:00:00.000Z",
 	}, told[0].Body["data"])
 	bare := s.Click(program, "ann")
@@ -92,7 +100,9 @@ func TestClickResolution(t *testing.T) {
 	count := func() int64 { return s.Get("/v1/clicks?program_id=" + program).Int("total_count") }
 	before, told := count(), len(s.Events(program))
 	post := func(value string) apitest.Answer {
-		return s.Post("/v1/clicks", M{"program_id": program, "value": value, "landing_url": "https://shop.example/", "visitor_token": "visitor-token"})
+		return s.Post("/v1/clicks", M{
+			"program_id": program, "value": value, "landing_url": "https://shop.example/", "visitor_token": "visitor-token",
+		})
 	}
 	for _, value := range []string{"nobody", "elsewhere", "an", "ann%", "summer_24"} {
 		s.Refused(404, "tracking_value_not_found", "value", post(value))
@@ -100,7 +110,9 @@ func TestClickResolution(t *testing.T) {
 	s.Must(200, s.Post("/v1/partners/"+bob, M{"status": "suspended"}))
 	s.Refused(404, "tracking_value_not_found", "value", post("bob"))
 	s.Refused(404, "tracking_value_not_found", "value", post("summer.24"))
-	s.Must(201, s.Post("/v1/partners", M{"program_id": program, "email": "p@example.com", "handle": "waiting", "status": "pending"}))
+	s.Must(201, s.Post("/v1/partners", M{
+		"program_id": program, "email": "p@example.com", "handle": "waiting", "status": "pending",
+	}))
 	s.Refused(404, "tracking_value_not_found", "value", post("waiting"))
 	require.Equal(t, before, count())
 	require.Len(t, s.Events(program), told+3, "affiliate.updated, affiliate.created, application.submitted alone")
@@ -115,7 +127,9 @@ func TestClickRefusals(t *testing.T) {
 	s.Partner(program, M{"handle": "ann"})
 	stranger := apitest.On(t, s.DSN, s.Clock)
 	post := func(more M) apitest.Answer {
-		body := M{"program_id": program, "value": "ann", "landing_url": "https://shop.example/", "visitor_token": "visitor-token"}
+		body := M{
+			"program_id": program, "value": "ann", "landing_url": "https://shop.example/", "visitor_token": "visitor-token",
+		}
 		maps.Copy(body, more)
 		return s.Post("/v1/clicks", body)
 	}
@@ -142,7 +156,10 @@ func TestClickRefusals(t *testing.T) {
 	require.EqualValues(t, 0, s.Get("/v1/clicks?program_id="+program).Int("total_count"))
 	require.EqualValues(t, 0, s.Get("/v1/referrals?program_id="+program).Int("total_count"))
 	s.Must(200, s.Post("/v1/programs/"+program, M{"status": "active"}))
-	for _, given := range []M{{"referrer": "https://a.example"}, {"referer": "https://a.example"}, {"referer": "https://a.example", "referrer": "https://a.example"}} {
+	for _, given := range []M{
+		{"referrer": "https://a.example"}, {"referer": "https://a.example"},
+		{"referer": "https://a.example", "referrer": "https://a.example"},
+	} {
 		require.Equal(t, "https://a.example", s.Must(201, post(given)).String("referer"), "%v", given)
 	}
 	click := s.Must(201, post(M{"param": strings.Repeat("x", 32)}))
@@ -176,7 +193,8 @@ func TestOneReferralAVisitor(t *testing.T) {
 	require.Equal(t, "2026-09-11T12:00:00.000Z", s.Get("/v1/referrals/"+first).String("expires_at"))
 	require.EqualValues(t, 4, s.Get("/v1/referrals?program_id="+program).Int("total_count"))
 	require.Equal(t, []string{
-		"affiliate.created", "affiliate.created", "referral.created", "referral.created", "referral.created", "referral.created",
+		"affiliate.created", "affiliate.created", "referral.created", "referral.created", "referral.created",
+		"referral.created",
 	}, s.EventTypes(program), "once a visit identity")
 }
 
@@ -186,7 +204,8 @@ func TestClicksOfOneVisitorAtOnce(t *testing.T) {
 	program := s.Program()
 	s.Partner(program, M{"handle": "ann"})
 	ids := map[string]bool{}
-	for _, a := range atOnce(16, func(int) apitest.Answer { return s.Click(program, "ann", M{"visitor_token": "one-visitor"}) }) {
+	for _, a := range atOnce(16,
+		func(int) apitest.Answer { return s.Click(program, "ann", M{"visitor_token": "one-visitor"}) }) {
 		ids[a.String("referral_id")] = true
 	}
 	require.Len(t, ids, 1)
@@ -199,7 +218,9 @@ func TestClickList(t *testing.T) {
 	s := apitest.New(t)
 	program := s.Program()
 	ann, bob := s.Partner(program, M{"handle": "ann"}), s.Partner(program, M{"handle": "bob"})
-	link := s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": ann, "destination_url": "https://shop.example/"})).String("id")
+	link := s.Must(201,
+		s.Post("/v1/links",
+			M{"program_id": program, "partner_id": ann, "destination_url": "https://shop.example/"})).String("id")
 	var all, anns []string
 	var referral string
 	for i := range 5 {

@@ -25,7 +25,9 @@ func runJobAt(t *testing.T, s *apitest.Server, name string, now clock.Time) {
 	t.Helper()
 	keeper, err := secret.New(s.Config.SecretKey)
 	require.NoError(t, err)
-	for _, j := range jobs.All(jobs.Means{Pool: s.Pool, Clock: s.Clock, Keeper: keeper, FraudMonitoring: s.Config.FraudMonitoring}) {
+	for _, j := range jobs.All(jobs.Means{
+		Pool: s.Pool, Clock: s.Clock, Keeper: keeper, FraudMonitoring: s.Config.FraudMonitoring,
+	}) {
 		if j.Name == name {
 			require.NoError(t, j.Run(t.Context(), now))
 			return
@@ -63,8 +65,11 @@ func TestManualCommission(t *testing.T) {
 	require.Equal(t, s.Clock.Now().String(), reward.String("approved_at"))
 	require.Nil(t, reward.Body["flow_id"])
 	clawback := s.Must(201, grant(s, program, partner, M{"amount_minor": -200, "currency": "eur"}))
-	require.Equal(t, []string{"clawback", "due", "EUR"}, []string{clawback.String("kind"), clawback.String("status"), clawback.String("currency")})
-	require.Equal(t, []string{"affiliate.created", "commission.created", "commission.updated", "commission.created"}, s.EventTypes(program))
+	require.Equal(t, []string{"clawback", "due", "EUR"}, []string{
+		clawback.String("kind"), clawback.String("status"), clawback.String("currency"),
+	})
+	require.Equal(t, []string{"affiliate.created", "commission.created", "commission.updated", "commission.created"},
+		s.EventTypes(program))
 	events := s.Events(program)
 	created := apitest.Answer{Body: events[1].Body["data"].(M)}
 	require.Equal(t, "pending", created.String("status"))
@@ -77,7 +82,9 @@ func TestManualCommission(t *testing.T) {
 	log := s.Must(200, s.Get("/v1/audit_log_entries?program_id="+program+"&target_id="+reward.String("id")))
 	require.EqualValues(t, 1, log.Int("total_count"))
 	line := apitest.Answer{Body: log.Data()[0]}
-	require.Equal(t, []string{"commission.created", "A good year."}, []string{line.String("action"), line.String("reason")})
+	require.Equal(t, []string{"commission.created", "A good year."}, []string{
+		line.String("action"), line.String("reason"),
+	})
 	require.NotEmpty(t, line.String("api_key_id"))
 	require.Equal(t, reward.Header.Get("Rail-Request-Id"), line.String("request_id"))
 	balanced(t, s)
@@ -117,7 +124,8 @@ func TestCommissionDecisions(t *testing.T) {
 	customer := s.Customer(program, partner)
 	earned := func() string {
 		sale := s.Sale(program, customer)
-		return s.Must(200, s.Get("/v1/commissions?program_id="+program+"&sale_id="+sale.String("id"))).Data()[0]["id"].(string)
+		return s.Must(200,
+			s.Get("/v1/commissions?program_id="+program+"&sale_id="+sale.String("id"))).Data()[0]["id"].(string)
 	}
 	early, late, bad := earned(), earned(), earned()
 	approved := s.Must(200, s.Post("/v1/commissions/"+early+"/approve", M{"reason": "fine"}))
@@ -125,7 +133,9 @@ func TestCommissionDecisions(t *testing.T) {
 	s.Clock.Advance(5 * 24 * time.Hour)
 	require.Equal(t, "due", s.Must(200, s.Post("/v1/commissions/"+late+"/approve", nil)).String("status"))
 	rejected := s.Must(200, s.Post("/v1/commissions/"+bad+"/reject", M{"reason": "fraud"}))
-	require.Equal(t, []string{"rejected", "fraud", s.Clock.Now().String()}, []string{rejected.String("status"), rejected.String("void_reason"), rejected.String("voided_at")})
+	require.Equal(t, []string{"rejected", "fraud", s.Clock.Now().String()}, []string{
+		rejected.String("status"), rejected.String("void_reason"), rejected.String("voided_at"),
+	})
 	for id, status := range map[string]string{early: "approved", late: "due", bad: "rejected"} {
 		refused := s.Refused(409, "commission_not_pending", "", s.Post("/v1/commissions/"+id+"/approve", nil))
 		require.Contains(t, string(refused.Raw), status)
@@ -138,7 +148,8 @@ func TestCommissionDecisions(t *testing.T) {
 	pending, due, _ := s.Balance(program, partner, "USD")
 	require.Equal(t, []int64{1000, 1000}, []int64{pending, due})
 	require.EqualValues(t, 3, s.Get("/v1/audit_log_entries?program_id="+program).Int("total_count"))
-	require.EqualValues(t, 1, s.Get("/v1/audit_log_entries?program_id="+program+"&action=commission.rejected").Int("total_count"))
+	require.EqualValues(t, 1,
+		s.Get("/v1/audit_log_entries?program_id="+program+"&action=commission.rejected").Int("total_count"))
 	balanced(t, s)
 }
 
@@ -168,7 +179,8 @@ func TestApproveMeetsReject(t *testing.T) {
 			}
 		}
 		require.LessOrEqual(t, approvals, 1)
-		require.Equal(t, "rejected", s.Get("/v1/commissions/"+id).String("status"), "a rejection may follow an approval, not the reverse")
+		require.Equal(t, "rejected", s.Get("/v1/commissions/"+id).String("status"),
+			"a rejection may follow an approval, not the reverse")
 		require.Equal(t, before+approvals+1, tally(s, program, "commission.updated"))
 	}
 	balanced(t, s)
@@ -231,8 +243,10 @@ func TestMaturing(t *testing.T) {
 		}
 		return out
 	}
-	require.Equal(t, []string{"2026-09-03T00:00:00.000Z", "2026-09-04T23:59:59.999Z"}, times("&from=2026-09-01&to=2026-09-04"))
-	require.Equal(t, []string{"2026-09-05T00:00:00.000Z"}, times("&from=2026-09-05&to=2026-09-05T00:00:00Z&status=approved"))
+	require.Equal(t, []string{"2026-09-03T00:00:00.000Z", "2026-09-04T23:59:59.999Z"},
+		times("&from=2026-09-01&to=2026-09-04"))
+	require.Equal(t, []string{"2026-09-05T00:00:00.000Z"},
+		times("&from=2026-09-05&to=2026-09-05T00:00:00Z&status=approved"))
 	require.Empty(t, times("&from=2026-09-01&to=2026-09-30&status=pending,due"))
 	first := get("&from=2026-09-01&to=2026-09-30&limit=1&expand=sale,partner").Data()[0]
 	require.Equal(t, partner, first["partner"].(M)["id"])
@@ -241,7 +255,8 @@ func TestMaturing(t *testing.T) {
 	s.Refused(400, "parameter_missing", "to", get("&from=2026-09-01"))
 	s.Refused(400, "parameter_invalid", "from", get("&from=soon&to=2026-09-01"))
 	s.Refused(400, "parameter_invalid", "to", get("&from=2026-09-02&to=2026-09-01"))
-	s.Refused(400, "invalid_cursor", "starting_after", get("&from=2026-09-04&to=2026-09-30&starting_after="+first["id"].(string)))
+	s.Refused(400, "invalid_cursor", "starting_after",
+		get("&from=2026-09-04&to=2026-09-30&starting_after="+first["id"].(string)))
 }
 
 func TestReferralsExpire(t *testing.T) {

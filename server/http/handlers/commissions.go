@@ -35,17 +35,24 @@ func (s *Server) ListCommissions(ctx context.Context,
 
 // fillCommissions embeds what was asked for; the flow of a commission may be
 // gone, and is null then.
-func fillCommissions(ctx context.Context, u *work.Unit, commissions []api.Commission, expand []api.CommissionExpand) error {
+func fillCommissions(ctx context.Context, u *work.Unit, commissions []api.Commission,
+	expand []api.CommissionExpand) error {
 	return together(ctx, u,
-		embedPartner(ctx, u, wants(expand, api.CommissionExpandPartner), commissions, func(k *api.Commission) (*string, *nullable.Nullable[api.Partner]) { return &k.PartnerID, &k.Partner }),
-		embedCustomer(ctx, u, wants(expand, api.CommissionExpandCustomer), commissions, func(k *api.Commission) (*string, *nullable.Nullable[api.Customer]) { return k.CustomerID, &k.Customer }),
-		embedSale(ctx, u, wants(expand, api.CommissionExpandSale), commissions, func(k *api.Commission) (*string, *nullable.Nullable[api.Sale]) { return k.SaleID, &k.Sale }),
-		embedPayout(ctx, u, wants(expand, api.CommissionExpandPayout), commissions, func(k *api.Commission) (*string, *nullable.Nullable[api.Payout]) { return k.PayoutID, &k.Payout }),
-		embedFlow(ctx, u, wants(expand, api.CommissionExpandFlow), commissions, func(k *api.Commission) (*string, *nullable.Nullable[api.Flow]) { return k.FlowID, &k.Flow }))
+		embedPartner(ctx, u, wants(expand, api.CommissionExpandPartner), commissions,
+			func(k *api.Commission) (*string, *nullable.Nullable[api.Partner]) { return &k.PartnerID, &k.Partner }),
+		embedCustomer(ctx, u, wants(expand, api.CommissionExpandCustomer), commissions,
+			func(k *api.Commission) (*string, *nullable.Nullable[api.Customer]) { return k.CustomerID, &k.Customer }),
+		embedSale(ctx, u, wants(expand, api.CommissionExpandSale), commissions,
+			func(k *api.Commission) (*string, *nullable.Nullable[api.Sale]) { return k.SaleID, &k.Sale }),
+		embedPayout(ctx, u, wants(expand, api.CommissionExpandPayout), commissions,
+			func(k *api.Commission) (*string, *nullable.Nullable[api.Payout]) { return k.PayoutID, &k.Payout }),
+		embedFlow(ctx, u, wants(expand, api.CommissionExpandFlow), commissions,
+			func(k *api.Commission) (*string, *nullable.Nullable[api.Flow]) { return k.FlowID, &k.Flow }))
 }
 
 // RetrieveCommission returns one commission.
-func (s *Server) RetrieveCommission(ctx context.Context, r api.RetrieveCommissionRequestObject) (api.RetrieveCommissionResponseObject, error) {
+func (s *Server) RetrieveCommission(ctx context.Context,
+	r api.RetrieveCommissionRequestObject) (api.RetrieveCommissionResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.CommissionGet(ctx, u.DB(), db.CommissionGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {

@@ -27,9 +27,12 @@ func TestCommissionFields(t *testing.T) {
 	delete(k.Body, "amount_minor")
 	delete(k.Body, "revenue_minor")
 	require.Equal(t, M{
-		"id": k.String("id"), "object": "commission", "program_id": program, "partner_id": partner, "sale_id": sale, "customer_id": customer, "flow_id": flow,
-		"flow_branch_id": nil, "kind": "referral", "currency": "EUR", "status": "pending", "mature_at": "2026-09-11T12:00:00.000Z", "approved_at": nil,
-		"voided_at": nil, "void_reason": nil, "payout_id": nil, "metadata": nil, "created_at": "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z",
+		"id": k.String("id"), "object": "commission", "program_id": program, "partner_id": partner, "sale_id": sale,
+		"customer_id": customer, "flow_id": flow,
+		"flow_branch_id": nil, "kind": "referral", "currency": "EUR", "status": "pending",
+		"mature_at": "2026-09-11T12:00:00.000Z", "approved_at": nil,
+		"voided_at": nil, "void_reason": nil, "payout_id": nil, "metadata": nil, "created_at": "2026-09-01T12:00:00.000Z",
+		"updated_at": "2026-09-01T12:00:00.000Z",
 	}, k.Body)
 	stranger := apitest.On(t, s.DSN, s.Clock)
 	stranger.Refused(404, "resource_not_found", "", stranger.Get("/v1/commissions/"+k.String("id")))

@@ -32,10 +32,13 @@ func (s *Server) ListCoupons(ctx context.Context,
 }
 
 // fillCoupons adds what was asked for beside the coupons themselves.
-func fillCoupons(ctx context.Context, u *work.Unit, coupons []api.Coupon, expand []api.CouponExpand, include []api.CouponInclude) error {
+func fillCoupons(ctx context.Context, u *work.Unit, coupons []api.Coupon, expand []api.CouponExpand,
+	include []api.CouponInclude) error {
 	return together(ctx, u,
-		embedPartner(ctx, u, wants(expand, api.CouponExpandPartner), coupons, func(k *api.Coupon) (*string, *nullable.Nullable[api.Partner]) { return k.PartnerID, &k.Partner }),
-		embedGroup(ctx, u, wants(expand, api.CouponExpandGroup), coupons, func(k *api.Coupon) (*string, *nullable.Nullable[api.Group]) { return k.GroupID, &k.Group }),
+		embedPartner(ctx, u, wants(expand, api.CouponExpandPartner), coupons,
+			func(k *api.Coupon) (*string, *nullable.Nullable[api.Partner]) { return k.PartnerID, &k.Partner }),
+		embedGroup(ctx, u, wants(expand, api.CouponExpandGroup), coupons,
+			func(k *api.Coupon) (*string, *nullable.Nullable[api.Group]) { return k.GroupID, &k.Group }),
 		couponStats(ctx, u, wants(include, api.CouponIncludeStats), coupons))
 }
 
@@ -54,7 +57,8 @@ func couponStats(ctx context.Context, u *work.Unit, wanted bool, coupons []api.C
 }
 
 // RetrieveCoupon returns one coupon.
-func (s *Server) RetrieveCoupon(ctx context.Context, r api.RetrieveCouponRequestObject) (api.RetrieveCouponResponseObject, error) {
+func (s *Server) RetrieveCoupon(ctx context.Context,
+	r api.RetrieveCouponRequestObject) (api.RetrieveCouponResponseObject, error) {
 	u := work.From(ctx)
 	coupon, err := queries.CouponGet(ctx, u.DB(), db.CouponGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {

@@ -18,11 +18,14 @@ func TestCouponLife(t *testing.T) {
 	partner := s.Partner(program)
 	group := s.Must(201, s.Post("/v1/groups", M{"program_id": program, "name": "Creators"})).String("id")
 	before := len(s.Events(program))
-	coupon := s.Must(201, s.Post("/v1/coupons", M{"program_id": program, "code": "Save 10%", "partner_id": partner, "group_id": group, "external_id": "promo_1"}))
+	coupon := s.Must(201, s.Post("/v1/coupons", M{
+		"program_id": program, "code": "Save 10%", "partner_id": partner, "group_id": group, "external_id": "promo_1",
+	}))
 	id := coupon.String("id")
 	require.Equal(t, M{
-		"id": id, "object": "coupon", "program_id": program, "partner_id": partner, "group_id": group, "code": "Save 10%", "external_id": "promo_1",
-		"active": true, "created_at": "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z",
+		"id": id, "object": "coupon", "program_id": program, "partner_id": partner, "group_id": group, "code": "Save 10%",
+		"external_id": "promo_1",
+		"active":      true, "created_at": "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z",
 	}, coupon.Body)
 	path := "/v1/coupons/" + id
 	require.Equal(t, coupon.Body, s.Must(200, s.Get(path)).Body)

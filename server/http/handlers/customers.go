@@ -32,15 +32,20 @@ func (s *Server) ListCustomers(ctx context.Context,
 	return api.ListCustomers200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
-func (s *Server) fillCustomers(ctx context.Context, u *work.Unit, customers []api.Customer, expand []api.CustomerExpand) error {
+func (s *Server) fillCustomers(ctx context.Context, u *work.Unit, customers []api.Customer,
+	expand []api.CustomerExpand) error {
 	return together(ctx, u,
-		embedPartner(ctx, u, wants(expand, api.CustomerExpandPartner), customers, func(k *api.Customer) (*string, *nullable.Nullable[api.Partner]) { return k.PartnerID, &k.Partner }),
-		embedReferral(ctx, u, wants(expand, api.CustomerExpandReferral), customers, func(k *api.Customer) (*string, *nullable.Nullable[api.Referral]) { return k.ReferralID, &k.Referral }),
-		embedLink(ctx, s, u, wants(expand, api.CustomerExpandLink), customers, func(k *api.Customer) (*string, *nullable.Nullable[api.Link]) { return k.LinkID, &k.Link }))
+		embedPartner(ctx, u, wants(expand, api.CustomerExpandPartner), customers,
+			func(k *api.Customer) (*string, *nullable.Nullable[api.Partner]) { return k.PartnerID, &k.Partner }),
+		embedReferral(ctx, u, wants(expand, api.CustomerExpandReferral), customers,
+			func(k *api.Customer) (*string, *nullable.Nullable[api.Referral]) { return k.ReferralID, &k.Referral }),
+		embedLink(ctx, s, u, wants(expand, api.CustomerExpandLink), customers,
+			func(k *api.Customer) (*string, *nullable.Nullable[api.Link]) { return k.LinkID, &k.Link }))
 }
 
 // RetrieveCustomer returns one customer.
-func (s *Server) RetrieveCustomer(ctx context.Context, r api.RetrieveCustomerRequestObject) (api.RetrieveCustomerResponseObject, error) {
+func (s *Server) RetrieveCustomer(ctx context.Context,
+	r api.RetrieveCustomerRequestObject) (api.RetrieveCustomerResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.CustomerGet(ctx, u.DB(), db.CustomerGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {

@@ -17,14 +17,20 @@ func TestCustomerRoutes(t *testing.T) {
 	s := apitest.New(t)
 	program := s.Program()
 	ann := s.Partner(program, M{"handle": "ann"})
-	link := s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": ann, "destination_url": "https://shop.example/"})).String("id")
+	link := s.Must(201,
+		s.Post("/v1/links",
+			M{"program_id": program, "partner_id": ann, "destination_url": "https://shop.example/"})).String("id")
 	direct := s.Must(201, s.Post("/v1/customers", M{
-		"program_id": program, "partner_id": ann, "email": "Buyer@Example.org", "name": "B", "identifier": "u-1", "external_customer_id": "cus_ext", "status": "trial", "metadata": M{"plan": "pro"},
+		"program_id": program, "partner_id": ann, "email": "Buyer@Example.org", "name": "B", "identifier": "u-1",
+		"external_customer_id": "cus_ext", "status": "trial", "metadata": M{"plan": "pro"},
 	}))
 	require.Equal(t, M{
-		"id": direct.String("id"), "object": "customer", "program_id": program, "partner_id": ann, "referral_id": nil, "link_id": nil, "coupon_id": nil, "processor": "api",
-		"external_customer_id": "cus_ext", "external_subscription_id": nil, "email": "Buyer@Example.org", "name": "B", "identifier": "u-1", "status": "trial", "tracked_by": "api",
-		"lead_at": "2026-09-01T12:00:00.000Z", "converted_at": nil, "metadata": M{"plan": "pro"}, "created_at": "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z",
+		"id": direct.String("id"), "object": "customer", "program_id": program, "partner_id": ann, "referral_id": nil,
+		"link_id": nil, "coupon_id": nil, "processor": "api",
+		"external_customer_id": "cus_ext", "external_subscription_id": nil, "email": "Buyer@Example.org", "name": "B",
+		"identifier": "u-1", "status": "trial", "tracked_by": "api",
+		"lead_at": "2026-09-01T12:00:00.000Z", "converted_at": nil, "metadata": M{"plan": "pro"},
+		"created_at": "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z",
 	}, direct.Body)
 	require.Equal(t, direct.Body, s.Must(200, s.Get("/v1/customers/"+direct.String("id"))).Body)
 	click := s.Click(program, "ann")
@@ -35,7 +41,8 @@ func TestCustomerRoutes(t *testing.T) {
 	require.Equal(t, "link", through.String("tracked_by"))
 	require.Equal(t, "lead", through.String("status"))
 	require.Nil(t, through.Body["metadata"])
-	require.Equal(t, []string{"affiliate.created", "affiliate_link.created", "referral.created", "referral.lead"}, s.EventTypes(program), "no event for the direct route")
+	require.Equal(t, []string{"affiliate.created", "affiliate_link.created", "referral.created", "referral.lead"},
+		s.EventTypes(program), "no event for the direct route")
 }
 
 func TestCustomerRefusals(t *testing.T) {
@@ -49,7 +56,9 @@ func TestCustomerRefusals(t *testing.T) {
 	click := s.Click(program, "ann")
 	stranger := apitest.On(t, s.DSN, s.Clock)
 	foreign := stranger.Partner(stranger.Program())
-	held := s.Must(201, s.Post("/v1/customers", M{"program_id": program, "partner_id": ann, "external_customer_id": "ext_1", "email": "one@example.org"}))
+	held := s.Must(201, s.Post("/v1/customers", M{
+		"program_id": program, "partner_id": ann, "external_customer_id": "ext_1", "email": "one@example.org",
+	}))
 	before := len(s.Events(program))
 	for _, c := range []struct {
 		body        M
@@ -69,7 +78,10 @@ func TestCustomerRefusals(t *testing.T) {
 		{M{"partner_id": ann, "external_customer_id": ""}, 400, "parameter_invalid", "external_customer_id"},
 		{M{"partner_id": ann, "tracked_by": "link"}, 400, "parameter_unknown", "tracked_by"},
 		{M{"partner_id": ann, "external_customer_id": "ext_1"}, 409, "customer_external_id_taken", "external_customer_id"},
-		{M{"click_id": click.String("id"), "external_customer_id": "ext_1"}, 409, "customer_external_id_taken", "external_customer_id"},
+		{
+			M{"click_id": click.String("id"), "external_customer_id": "ext_1"}, 409, "customer_external_id_taken",
+			"external_customer_id",
+		},
 	} {
 		body := M{"program_id": program}
 		maps.Copy(body, c.body)
@@ -81,9 +93,14 @@ func TestCustomerRefusals(t *testing.T) {
 	require.EqualValues(t, 1, s.Get("/v1/customers?program_id="+program).Int("total_count"))
 	require.Equal(t, "visit", s.Get("/v1/referrals/"+click.String("referral_id")).String("status"))
 	s.Clock.Advance(30 * 24 * time.Hour)
-	s.Refused(409, "referral_expired", "click_id", s.Post("/v1/customers", M{"program_id": program, "click_id": click.String("id")}))
+	s.Refused(409, "referral_expired", "click_id", s.Post("/v1/customers", M{
+		"program_id": program, "click_id": click.String("id"),
+	}))
 	require.Len(t, s.Events(program), before)
-	s.Must(201, s.Post("/v1/customers", M{"program_id": program, "partner_id": ann, "email": "one@example.org", "external_customer_id": "EXT_1"})) // e-mail is not unique
+	// e-mail is not unique
+	s.Must(201, s.Post("/v1/customers", M{
+		"program_id": program, "partner_id": ann, "email": "one@example.org", "external_customer_id": "EXT_1",
+	}))
 	s.Must(201, s.Post("/v1/customers", M{"program_id": other, "partner_id": elsewhere, "external_customer_id": "ext_1"}))
 	stranger.Refused(404, "resource_not_found", "", stranger.Post("/v1/customers/"+held.String("id"), M{"name": "x"}))
 	stranger.Refused(404, "resource_not_found", "", stranger.Delete("/v1/customers/"+held.String("id")))
@@ -113,7 +130,8 @@ func TestSelfReferral(t *testing.T) {
 		data[e.String("type")] = e.Body["data"].(M)
 		require.Equal(t, through.Header.Get("Rail-Request-Id"), e.Body["request"].(M)["id"])
 	}
-	require.Equal(t, M{"referral_id": click.String("referral_id"), "partner_id": ann, "reason": "self_referral"}, data["referral.deleted"])
+	require.Equal(t, M{"referral_id": click.String("referral_id"), "partner_id": ann, "reason": "self_referral"},
+		data["referral.deleted"])
 	flag := data["risk_flag.created"]
 	require.Equal(t, ann, flag["partner_id"])
 	require.Equal(t, "self_referral", flag["kind"])
@@ -123,12 +141,15 @@ func TestSelfReferral(t *testing.T) {
 	require.Len(t, newEvents(s, program, before), 2, "the flag is open already")
 	require.EqualValues(t, 0, s.Get("/v1/customers?program_id="+program).Int("total_count"))
 	s.Must(201, s.Post("/v1/customers", M{"program_id": program, "partner_id": ann, "email": "ann.lee@example.com"}))
-	require.NotEqual(t, click.String("referral_id"), s.Click(program, "ann", M{"visitor_token": "visitor-1"}).String("referral_id"))
+	require.NotEqual(t, click.String("referral_id"),
+		s.Click(program, "ann", M{"visitor_token": "visitor-1"}).String("referral_id"))
 
 	open := s.Program(M{"block_self_referrals": false})
 	bob := s.Partner(open, M{"handle": "bob", "email": "bob@example.com"})
 	visit := s.Click(open, "bob")
-	allowed := s.Must(201, s.Post("/v1/customers", M{"program_id": open, "click_id": visit.String("id"), "email": "BOB+1@example.com"}))
+	allowed := s.Must(201, s.Post("/v1/customers", M{
+		"program_id": open, "click_id": visit.String("id"), "email": "BOB+1@example.com",
+	}))
 	require.Equal(t, bob, allowed.String("partner_id"))
 	require.Equal(t, "lead", s.Get("/v1/referrals/"+visit.String("referral_id")).String("status"))
 	second := s.Customer(open, bob, M{"email": "bob+2@example.com"})
@@ -141,10 +162,15 @@ func TestSelfReferral(t *testing.T) {
 		require.Equal(t, "self_referral", f["kind"])
 		flagged = append(flagged, f["customer"].(M)["id"].(string))
 	}
-	require.ElementsMatch(t, []string{allowed.String("id"), second, other, later}, flagged, "one a customer, however it came to be the partner's")
+	require.ElementsMatch(t, []string{allowed.String("id"), second, other, later}, flagged,
+		"one a customer, however it came to be the partner's")
 	types := s.EventTypes(open)
 	slices.Sort(types)
-	require.Equal(t, []string{"affiliate.created", "affiliate.created", "referral.created", "referral.lead", "risk_flag.created", "risk_flag.created", "risk_flag.created", "risk_flag.created"}, types)
+	require.Equal(t,
+		[]string{
+			"affiliate.created", "affiliate.created", "referral.created", "referral.lead", "risk_flag.created",
+			"risk_flag.created", "risk_flag.created", "risk_flag.created",
+		}, types)
 }
 
 func TestCustomerUpdate(t *testing.T) {
@@ -156,7 +182,11 @@ func TestCustomerUpdate(t *testing.T) {
 	s.Must(200, s.Post("/v1/partners/"+eve, M{"status": "suspended"}))
 	s.Flow(program)
 	click := s.Click(program, "ann")
-	id := s.Must(201, s.Post("/v1/customers", M{"program_id": program, "click_id": click.String("id"), "email": "a@example.org", "metadata": M{"a": 1, "b": 2}})).String("id")
+	id := s.Must(201,
+		s.Post("/v1/customers",
+			M{
+				"program_id": program, "click_id": click.String("id"), "email": "a@example.org", "metadata": M{"a": 1, "b": 2},
+			})).String("id")
 	path := "/v1/customers/" + id
 	coupon := s.Must(201, s.Post("/v1/coupons", M{"program_id": program, "code": "C"})).String("id")
 	_, err := s.Pool.Exec(t.Context(), "UPDATE customers SET coupon_id = $1 WHERE id = $2", coupon, id)
@@ -209,7 +239,9 @@ func TestCustomerStates(t *testing.T) {
 	s := apitest.New(t)
 	program := s.Program()
 	partner := s.Partner(program)
-	for before, after := range map[string]string{"lead": "active", "trial": "active", "active": "active", "cancelled": "active", "suspended": "suspended"} {
+	for before, after := range map[string]string{
+		"lead": "active", "trial": "active", "active": "active", "cancelled": "active", "suspended": "suspended",
+	} {
 		id := s.Customer(program, partner, M{"status": before})
 		s.Sale(program, id, M{"occurred_at": "2026-08-15T10:00:00Z"})
 		s.Sale(program, id, M{"occurred_at": "2026-08-20T10:00:00Z"})
@@ -296,7 +328,9 @@ func TestCustomerList(t *testing.T) {
 	for i := range 5 {
 		s.Clock.Advance(time.Minute)
 		partner := []string{ann, bob}[i%2]
-		id := s.Customer(program, partner, M{"email": apitest.Unique("b") + "@example.org", "external_customer_id": apitest.Unique("ext")})
+		id := s.Customer(program, partner, M{
+			"email": apitest.Unique("b") + "@example.org", "external_customer_id": apitest.Unique("ext"),
+		})
 		all = slices.Insert(all, 0, id)
 		if partner == ann {
 			anns = slices.Insert(anns, 0, id)

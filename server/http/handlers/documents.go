@@ -61,18 +61,21 @@ func (d delivery) VisitRetrieveLLMsTextResponse(w http.ResponseWriter) error { r
 func (d delivery) VisitRetrieveLLMsFullTextResponse(w http.ResponseWriter) error { return d.write(w) }
 
 // RetrieveOpenAPIDocument returns the description as it was bundled.
-func (s *Server) RetrieveOpenAPIDocument(ctx context.Context, r api.RetrieveOpenAPIDocumentRequestObject) (api.RetrieveOpenAPIDocumentResponseObject, error) {
+func (s *Server) RetrieveOpenAPIDocument(ctx context.Context,
+	r api.RetrieveOpenAPIDocumentRequestObject) (api.RetrieveOpenAPIDocumentResponseObject, error) {
 	return deliver(ctx, openAPIDocument, r.Params.IfNoneMatch)
 }
 
 // RetrieveLLMsText returns the overview in plain text.
-func (s *Server) RetrieveLLMsText(ctx context.Context, r api.RetrieveLLMsTextRequestObject) (api.RetrieveLLMsTextResponseObject, error) {
+func (s *Server) RetrieveLLMsText(ctx context.Context,
+	r api.RetrieveLLMsTextRequestObject) (api.RetrieveLLMsTextResponseObject, error) {
 	return deliver(ctx, llmsDocument, r.Params.IfNoneMatch)
 }
 
 // RetrieveLLMsFullText returns the whole reference in plain text, or the part
 // of a tag.
-func (s *Server) RetrieveLLMsFullText(ctx context.Context, r api.RetrieveLLMsFullTextRequestObject) (api.RetrieveLLMsFullTextResponseObject, error) {
+func (s *Server) RetrieveLLMsFullText(ctx context.Context,
+	r api.RetrieveLLMsFullTextRequestObject) (api.RetrieveLLMsFullTextResponseObject, error) {
 	if r.Params.Tag == nil {
 		return deliver(ctx, llmsFullDocument, r.Params.IfNoneMatch)
 	}

@@ -88,20 +88,30 @@ func TestEventBodies(t *testing.T) {
 		require.Equal(t, types, got)
 		return a
 	}
-	ann := step(s.Post("/v1/partners", M{"program_id": program, "email": "ann@example.com", "handle": "ann"}), "affiliate.created").String("id")
-	bob := step(s.Post("/v1/partners", M{"program_id": program, "email": "bob@example.com"}), "affiliate.created").String("id")
-	step(s.Post("/v1/partners", M{"program_id": program, "email": "new@example.com", "status": "pending"}), "affiliate.created", "application.submitted")
+	ann := step(s.Post("/v1/partners", M{"program_id": program, "email": "ann@example.com", "handle": "ann"}),
+		"affiliate.created").String("id")
+	bob := step(s.Post("/v1/partners", M{"program_id": program, "email": "bob@example.com"}),
+		"affiliate.created").String("id")
+	step(s.Post("/v1/partners", M{"program_id": program, "email": "new@example.com", "status": "pending"}),
+		"affiliate.created", "application.submitted")
 	step(s.Post("/v1/partners", M{"program_id": program, "email": "ann@example.com"}))
 	step(s.Post("/v1/partners/"+bob, M{"status": "suspended", "suspension_reason": "Spam"}), "affiliate.updated")
 	step(s.Post("/v1/partners/"+bob, M{"status": "active"}), "affiliate.updated")
-	link := step(s.Post("/v1/links", M{"program_id": program, "partner_id": ann, "destination_url": "https://shop.example/"}), "affiliate_link.created").String("id")
+	link := step(s.Post("/v1/links",
+		M{"program_id": program, "partner_id": ann, "destination_url": "https://shop.example/"}),
+		"affiliate_link.created").String("id")
 	step(s.Post("/v1/links/"+link, M{"label": "L"}), "affiliate_link.updated")
 	step(s.Delete("/v1/links/"+link), "affiliate_link.deleted")
 	coupon := step(s.Post("/v1/coupons", M{"program_id": program, "code": "C"}), "affiliate_coupon.created").String("id")
 	step(s.Post("/v1/coupons/"+coupon, M{"partner_id": ann}), "affiliate_coupon.updated")
 	step(s.Delete("/v1/coupons/"+coupon), "affiliate_coupon.deleted")
-	flow := step(s.Post("/v1/flows", M{"program_id": program, "name": "F", "rate_type": "percent", "rate_value": 1000})).String("id")
-	signup := step(s.Post("/v1/flows", M{"program_id": program, "name": "S", "trigger": "new_signup", "rate_type": "fixed", "rate_value": 100, "partner_id": bob})).String("id")
+	flow := step(s.Post("/v1/flows",
+		M{"program_id": program, "name": "F", "rate_type": "percent", "rate_value": 1000})).String("id")
+	signup := step(s.Post("/v1/flows",
+		M{
+			"program_id": program, "name": "S", "trigger": "new_signup", "rate_type": "fixed", "rate_value": 100,
+			"partner_id": bob,
+		})).String("id")
 	step(s.Post("/v1/flows/"+flow, M{"rate_value": 2000, "status": "inactive"}), "rule.updated", "rule.status_changed")
 	step(s.Post("/v1/flows/"+flow, M{"status": "active"}), "rule.status_changed")
 	visit := func(visitor string, types ...string) string {
@@ -109,15 +119,20 @@ func TestEventBodies(t *testing.T) {
 	}
 	click := visit("visitor-1", "referral.created")
 	require.NotEqual(t, click, visit("visitor-1"))
-	customer := step(s.Post("/v1/customers", M{"program_id": program, "click_id": click, "email": "b@example.org"}), "referral.lead").String("id")
+	customer := step(s.Post("/v1/customers", M{"program_id": program, "click_id": click, "email": "b@example.org"}),
+		"referral.lead").String("id")
 	own := visit("visitor-2", "referral.created")
-	step(s.Post("/v1/customers", M{"program_id": program, "click_id": own, "email": "ann@example.com"}), "risk_flag.created", "referral.deleted")
-	lead := step(s.Post("/v1/customers", M{"program_id": program, "partner_id": bob}), "commission.created", "commission.updated").String("id")
+	step(s.Post("/v1/customers", M{"program_id": program, "click_id": own, "email": "ann@example.com"}),
+		"risk_flag.created", "referral.deleted")
+	lead := step(s.Post("/v1/customers", M{"program_id": program, "partner_id": bob}), "commission.created",
+		"commission.updated").String("id")
 	step(s.Delete("/v1/customers/"+lead), "commission.voided")
 	sale := step(s.Post("/v1/sales", apitest.SaleBody(program, customer, M{"external_charge_id": "ch_1"})),
 		"sale.created", "referral.converted", "commission.created", "commission.updated")
 	step(s.Post("/v1/sales", apitest.SaleBody(program, customer, M{"external_charge_id": "ch_1"})))
-	commission := apitest.Answer{Body: s.Get("/v1/commissions?program_id=" + program + "&sale_id=" + sale.String("id")).Data()[0]}
+	commission := apitest.Answer{
+		Body: s.Get("/v1/commissions?program_id=" + program + "&sale_id=" + sale.String("id")).Data()[0],
+	}
 	require.Equal(t, "approved", commission.String("status"))
 	step(s.Delete("/v1/flows/"+signup), "rule.deleted")
 	step(s.Delete("/v1/partners/"+ann), "commission.voided", "affiliate.deleted")
@@ -148,16 +163,22 @@ func TestSaleEventData(t *testing.T) {
 		data M
 	}{
 		{"sale.created", M{
-			"sale_id": sale, "customer_id": customer, "partner_id": partner, "amount_minor": 4999, "currency": "USD", "is_first_sale": true,
+			"sale_id": sale, "customer_id": customer, "partner_id": partner, "amount_minor": 4999, "currency": "USD",
+			"is_first_sale":      true,
 			"external_charge_id": "ch_1", "occurred_at": "2026-08-31T00:00:00.000Z",
 		}},
-		{"referral.converted", M{"referral_id": click.String("referral_id"), "customer_id": customer, "partner_id": partner, "sale_id": sale}},
+		{
+			"referral.converted",
+			M{"referral_id": click.String("referral_id"), "customer_id": customer, "partner_id": partner, "sale_id": sale},
+		},
 		{"commission.created", M{
-			"commission_id": commission, "sale_id": sale, "partner_id": partner, "amount_minor": 1000, "currency": "USD", "status": "pending",
+			"commission_id": commission, "sale_id": sale, "partner_id": partner, "amount_minor": 1000, "currency": "USD",
+			"status":  "pending",
 			"rule_id": flow, "mature_at": "2026-09-30T00:00:00.000Z",
 		}},
 		{"commission.updated", M{
-			"commission_id": commission, "partner_id": partner, "amount_minor": 1000, "currency": "USD", "status": "approved", "previous_status": "pending",
+			"commission_id": commission, "partner_id": partner, "amount_minor": 1000, "currency": "USD", "status": "approved",
+			"previous_status": "pending",
 		}},
 	}
 	var lines []string

@@ -23,9 +23,12 @@ var unprovoked = []string{"sale.deleted", "commission.deleted"}
 
 // provokedByResources are the types that TestEventBodies provokes.
 var provokedByResources = []string{
-	"affiliate.created", "affiliate.updated", "affiliate.deleted", "application.submitted", "affiliate_link.created", "affiliate_link.updated",
-	"affiliate_link.deleted", "affiliate_coupon.created", "affiliate_coupon.updated", "affiliate_coupon.deleted", "referral.created", "referral.lead",
-	"referral.converted", "referral.deleted", "sale.created", "commission.created", "commission.updated", "commission.voided", "risk_flag.created",
+	"affiliate.created", "affiliate.updated", "affiliate.deleted", "application.submitted", "affiliate_link.created",
+	"affiliate_link.updated",
+	"affiliate_link.deleted", "affiliate_coupon.created", "affiliate_coupon.updated", "affiliate_coupon.deleted",
+	"referral.created", "referral.lead",
+	"referral.converted", "referral.deleted", "sale.created", "commission.created", "commission.updated",
+	"commission.voided", "risk_flag.created",
 	"rule.updated", "rule.deleted", "rule.status_changed",
 }
 
@@ -176,7 +179,8 @@ func processor(t *testing.T, s *apitest.Server, run func(context.Context, *handl
 	c := work.New(s.Pool, work.Unit{
 		OrgID: s.Org, Actor: work.Actor{Kind: work.Processor, ID: "test"}, RequestID: "run_processor", Now: s.Clock.Now(),
 	}).WithTx(tx)
-	require.NoError(t, run(t.Context(), handlers.New(handlers.Options{Keeper: keeper, BaseURL: "https://rail.example"}), c))
+	require.NoError(t,
+		run(t.Context(), handlers.New(handlers.Options{Keeper: keeper, BaseURL: "https://rail.example"}), c))
 	require.NoError(t, c.Events.Flush(t.Context(), tx.Later()))
 	require.NoError(t, tx.Commit(t.Context()))
 }

@@ -22,14 +22,16 @@ func conditionsOf(bytes int) string {
 		}
 		leaf := `[{"field":"sale.product_id","operator":"eq","value":"none"}]`
 		conditions := leaf[:len(leaf)-1] + strings.Repeat(" ", size-len(leaf)) + "]"
-		branches = append(branches, `{"label":"`+strings.Repeat("x", 255)+`","conditions":`+conditions+`,"rate_type":"percent","rate_value":100}`)
+		branches = append(branches,
+			`{"label":"`+strings.Repeat("x", 255)+`","conditions":`+conditions+`,"rate_type":"percent","rate_value":100}`)
 		bytes -= size
 	}
 	return "[" + strings.Join(branches, ",") + "]"
 }
 
 func largeFlow(program string, bytes int, more string) string {
-	return fmt.Sprintf(`{"program_id":%q,"name":"Large","rate_type":"percent","rate_value":2000,"branches":%s%s}`, program, conditionsOf(bytes), more)
+	return fmt.Sprintf(`{"program_id":%q,"name":"Large","rate_type":"percent","rate_value":2000,"branches":%s%s}`, program,
+		conditionsOf(bytes), more)
 }
 
 // TestFlowConditionsAreBounded: 16 KiB a flow, 256 KiB the active flows of a
@@ -87,7 +89,9 @@ func TestFlowBoundHoldsInRaces(t *testing.T) {
 	}
 	all.Wait()
 	var total int
-	require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT sum(conditions_bytes) FROM flows WHERE program_id = $1 AND status = 'active'", program).Scan(&total))
+	require.NoError(t,
+		s.Pool.QueryRow(t.Context(), "SELECT sum(conditions_bytes) FROM flows WHERE program_id = $1 AND status = 'active'",
+			program).Scan(&total))
 	require.LessOrEqual(t, total, 256<<10)
 	require.GreaterOrEqual(t, total, 240<<10, "%v", statuses)
 	for _, status := range statuses {
@@ -115,7 +119,8 @@ func TestFlowsOverTheBounds(t *testing.T) {
 	value := `["` + strings.Repeat("x", 250) + `"` + strings.Repeat(`,"`+strings.Repeat("y", 250)+`"`, 98) + `,"wanted"]`
 	leaves := `{"field":"sale.product_id","operator":"in","value":` + value + `}`
 	_, err := s.Pool.Exec(t.Context(), `UPDATE flows SET branches = $2 WHERE id = $1`, large,
-		`[{"id":"flb_1","label":null,"conditions":[{"any":[`+leaves+strings.Repeat(","+leaves, 19)+`]}],"rate_type":"percent","rate_value":700}]`)
+		`[{"id":"flb_1","label":null,"conditions":[{"any":[`+leaves+strings.Repeat(","+leaves, 19)+
+			`]}],"rate_type":"percent","rate_value":700}]`)
 	require.NoError(t, err)
 	path := "/v1/flows/" + large
 	require.Greater(t, len(s.Must(200, s.Get(path)).Raw), 256<<10)
@@ -124,7 +129,8 @@ func TestFlowsOverTheBounds(t *testing.T) {
 	require.EqualValues(t, 2000, pays(s, program, customer, M{"product_id": "other"}))
 	s.Refused(400, "flow_too_large", "branches", s.Post(path, M{"name": "New"}))
 	s.Refused(400, "flow_too_large", "branches", s.Post("/v1/flows", largeFlow(program, 100, "")))
-	require.EqualValues(t, 2000, s.Must(200, s.Post(path, `{"branches":`+conditionsOf(16<<10)+`}`)).Int("rate_value"), "a small one in its place")
+	require.EqualValues(t, 2000, s.Must(200, s.Post(path, `{"branches":`+conditionsOf(16<<10)+`}`)).Int("rate_value"),
+		"a small one in its place")
 	s.Must(201, s.Post("/v1/flows", largeFlow(program, 100, "")))
 	s.Must(200, s.Delete(path))
 }
@@ -148,11 +154,15 @@ func TestFlowsAreParsedOncePerVersion(t *testing.T) {
 	id := fmt.Sprint(w.Get("/v1/flows?program_id=" + w.program).Data()[0]["id"])
 	w.Must(200, w.Post("/v1/flows/"+id, M{"name": "Other", "rate_value": 1500, "priority": 7}))
 	require.Equal(t, 1, sale(), "what the branches say is the same")
-	w.Must(200, w.Post("/v1/flows/"+id, M{"branches": []any{branchOf(100, cond("sale.product_id", "eq", apitest.Unique("product-")))}}))
+	w.Must(200, w.Post("/v1/flows/"+id, M{
+		"branches": []any{branchOf(100, cond("sale.product_id", "eq", apitest.Unique("product-")))},
+	}))
 	require.Equal(t, 2, sale(), "new branches")
 	require.Equal(t, 1, sale())
-	w.Must(201, w.Post("/v1/flows", M{"program_id": w.program, "name": "Later", "rate_type": "percent", "rate_value": 1, "priority": 1000,
-		"branches": []any{branchOf(100, cond("sale.product_id", "eq", apitest.Unique("product-")))}}))
+	w.Must(201,
+		w.Post("/v1/flows",
+			M{"program_id": w.program, "name": "Later", "rate_type": "percent", "rate_value": 1, "priority": 1000,
+				"branches": []any{branchOf(100, cond("sale.product_id", "eq", apitest.Unique("product-")))}}))
 	require.Equal(t, 1, sale(), "a flow that cannot decide is not read")
 }
 
@@ -224,6 +234,9 @@ func TestFlowWarnings(t *testing.T) {
 		require.Equal(t, c.want, s.Must(200, s.Post(path, M{"name": "Renamed"})).Body["warnings"])
 		require.NotContains(t, s.Get(path).Body, "warnings")
 	}
-	switching := M{"program_id": program, "name": "S", "action": "switch_group", "target_group_id": s.Must(201, s.Post("/v1/groups", M{"program_id": program, "name": "G"})).String("id")}
+	switching := M{
+		"program_id": program, "name": "S", "action": "switch_group",
+		"target_group_id": s.Must(201, s.Post("/v1/groups", M{"program_id": program, "name": "G"})).String("id"),
+	}
 	require.Equal(t, []any{}, s.Must(201, s.Post("/v1/flows", switching)).Body["warnings"])
 }

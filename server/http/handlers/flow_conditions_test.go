@@ -42,9 +42,12 @@ type given struct {
 }
 
 var (
-	aboutMetadata = given{customer: M{"metadata": M{"plan": "Pro", "seats": 12, "age": "30"}, "identifier": "user-7"}, sale: M{"metadata": M{"order.id": "A-1", "n": 5}}}
-	aboutProduct  = given{sale: M{"product_id": "prod_1", "product_name": "Pro Plan", "interval": "year"}}
-	aboutPlace    = given{partner: M{"country_code": "FR"}, click: M{"country": "de"}}
+	aboutMetadata = given{
+		customer: M{"metadata": M{"plan": "Pro", "seats": 12, "age": "30"}, "identifier": "user-7"},
+		sale:     M{"metadata": M{"order.id": "A-1", "n": 5}},
+	}
+	aboutProduct = given{sale: M{"product_id": "prod_1", "product_name": "Pro Plan", "interval": "year"}}
+	aboutPlace   = given{partner: M{"country_code": "FR"}, click: M{"country": "de"}}
 )
 
 // branchCase is a sale of 100.00 that a branch matches or not.
@@ -108,7 +111,18 @@ var branchCases = []branchCase{
 	{given{}, []any{cond("sale.is_first_sale", "eq", true), cond("sale.amount_minor", "lt", 1)}, false},
 	{given{}, []any{M{"any": []any{cond("sale.amount_minor", "lt", 1), cond("sale.is_first_sale", "eq", true)}}}, true},
 	{given{}, []any{M{"all": []any{cond("sale.amount_minor", "lt", 1), cond("sale.is_first_sale", "eq", true)}}}, false},
-	{given{}, []any{M{"any": []any{cond("sale.amount_minor", "lt", 1), M{"all": []any{cond("sale.currency", "eq", "USD"), cond("sale.amount_minor", "eq", 10000)}}}}}, true},
+	{
+		given{},
+		[]any{
+			M{
+				"any": []any{
+					cond("sale.amount_minor", "lt", 1),
+					M{"all": []any{cond("sale.currency", "eq", "USD"), cond("sale.amount_minor", "eq", 10000)}},
+				},
+			},
+		},
+		true,
+	},
 }
 
 // buyer is the customer of the case, of a click on the handle where it has one.
@@ -133,7 +147,10 @@ func TestBranchConditions(t *testing.T) {
 		name := fmt.Sprintf("%v of %v", c.conditions, c.given)
 		program, handle := s.Program(), apitest.Unique("p-")
 		partner := s.Partner(program, M{"handle": handle}, c.partner)
-		flow := s.Must(201, s.Post("/v1/flows", M{"program_id": program, "name": "F", "rate_type": "percent", "rate_value": 1000, "branches": []any{branchOf(5000, c.conditions...)}}))
+		flow := s.Must(201, s.Post("/v1/flows", M{
+			"program_id": program, "name": "F", "rate_type": "percent", "rate_value": 1000,
+			"branches": []any{branchOf(5000, c.conditions...)},
+		}))
 		sale := s.Sale(program, c.buyer(s, program, partner, handle), M{"amount_minor": 10000}, c.sale)
 		k, ok := soleCommission(s, program, sale.String("id"))
 		require.True(t, ok, name)
@@ -205,7 +222,8 @@ func TestCounterAndTagConditions(t *testing.T) {
 	require.EqualValues(t, 2000, pays(s, program, one, M{"currency": "EUR"}), "money of another currency does not compare")
 	rule(cond("customer.total_paid_minor", "eq", 30000), cond("customer.sales_count", "eq", 4))
 	require.EqualValues(t, 5000, pays(s, program, one), "totals count the program's currency, counts count all")
-	rule(cond("partner.commissions_minor", "eq", 24000), cond("partner.customers_count", "eq", 2), cond("partner.leads_count", "eq", 2))
+	rule(cond("partner.commissions_minor", "eq", 24000), cond("partner.customers_count", "eq", 2),
+		cond("partner.leads_count", "eq", 2))
 	require.EqualValues(t, 5000, pays(s, program, two), "2000+2000+5000+5000+5000+5000, without the EUR one and this one")
 	rule(cond("partner.tag_ids", "in", []string{vip, other}))
 	require.EqualValues(t, 2000, pays(s, program, one))
@@ -284,7 +302,9 @@ func TestSwitchGroup(t *testing.T) {
 	fresh := s.Program()
 	start := s.Must(201, s.Post("/v1/groups", M{"program_id": fresh, "name": "Start"})).String("id")
 	newcomer := s.Partner(fresh)
-	s.Must(201, s.Post("/v1/flows", M{"program_id": fresh, "name": "S", "trigger": "new_signup", "action": "switch_group", "target_group_id": start}))
+	s.Must(201, s.Post("/v1/flows", M{
+		"program_id": fresh, "name": "S", "trigger": "new_signup", "action": "switch_group", "target_group_id": start,
+	}))
 	s.Customer(fresh, newcomer)
 	require.Equal(t, start, s.Get("/v1/partners/"+newcomer).String("group_id"), "without branches it always fires")
 }
@@ -341,7 +361,9 @@ func TestLinkRateOverride(t *testing.T) {
 	s := apitest.New(t)
 	program := s.Program()
 	partner := s.Partner(program, M{"handle": "ann"})
-	link := s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": partner, "destination_url": "https://shop.example/"})).String("id")
+	link := s.Must(201,
+		s.Post("/v1/links",
+			M{"program_id": program, "partner_id": partner, "destination_url": "https://shop.example/"})).String("id")
 	flow := s.Flow(program, M{"branches": []any{branchOf(5000, cond("sale.is_first_sale", "eq", true))}})
 	override := func(rate string) {
 		_, err := s.Pool.Exec(t.Context(), "UPDATE links SET rate_override = $1::json WHERE id = $2", rate, link)

@@ -34,12 +34,15 @@ func (s *Server) ListFlows(ctx context.Context, r api.ListFlowsRequestObject) (a
 
 func fillFlows(ctx context.Context, u *work.Unit, flows []api.Flow, expand []api.FlowExpand) error {
 	return together(ctx, u,
-		embedGroup(ctx, u, wants(expand, api.FlowExpandGroup), flows, func(f *api.Flow) (*string, *nullable.Nullable[api.Group]) { return f.GroupID, &f.Group }),
-		embedPartner(ctx, u, wants(expand, api.FlowExpandPartner), flows, func(f *api.Flow) (*string, *nullable.Nullable[api.Partner]) { return f.PartnerID, &f.Partner }))
+		embedGroup(ctx, u, wants(expand, api.FlowExpandGroup), flows,
+			func(f *api.Flow) (*string, *nullable.Nullable[api.Group]) { return f.GroupID, &f.Group }),
+		embedPartner(ctx, u, wants(expand, api.FlowExpandPartner), flows,
+			func(f *api.Flow) (*string, *nullable.Nullable[api.Partner]) { return f.PartnerID, &f.Partner }))
 }
 
 // RetrieveFlow returns one flow.
-func (s *Server) RetrieveFlow(ctx context.Context, r api.RetrieveFlowRequestObject) (api.RetrieveFlowResponseObject, error) {
+func (s *Server) RetrieveFlow(ctx context.Context,
+	r api.RetrieveFlowRequestObject) (api.RetrieveFlowResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.FlowGet(ctx, u.DB(), db.FlowGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {

@@ -17,15 +17,19 @@ func TestFlowDefaults(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	program := s.Program()
-	flow := s.Must(201, s.Post("/v1/flows", `{"program_id":"`+program+`","name":"Rule","rate_type":"percent","rate_value":0}`))
+	flow := s.Must(201,
+		s.Post("/v1/flows", `{"program_id":"`+program+`","name":"Rule","rate_type":"percent","rate_value":0}`))
 	require.EqualValues(t, 0, flow.Int("rate_value"))
 	require.EqualValues(t, 100, flow.Int("priority"))
 	delete(flow.Body, "rate_value")
 	delete(flow.Body, "priority")
 	require.Equal(t, M{
-		"id": flow.String("id"), "object": "flow", "program_id": program, "name": "Rule", "description": nil, "group_id": nil, "partner_id": nil, "trigger": "new_payment",
-		"action": "generate_commission", "target_group_id": nil, "rate_type": "percent", "approval_mode": "immediate", "approval_delay_days": nil, "status": "active",
-		"branches": []any{}, "created_at": "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z", "warnings": []any{},
+		"id": flow.String("id"), "object": "flow", "program_id": program, "name": "Rule", "description": nil, "group_id": nil,
+		"partner_id": nil, "trigger": "new_payment",
+		"action": "generate_commission", "target_group_id": nil, "rate_type": "percent", "approval_mode": "immediate",
+		"approval_delay_days": nil, "status": "active",
+		"branches": []any{}, "created_at": "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z",
+		"warnings": []any{},
 	}, flow.Body)
 	require.Empty(t, s.EventTypes(program), "the catalogue has no rule.created")
 }
@@ -82,7 +86,10 @@ func (w flowWorld) badReferences() []badFlow {
 		{M{"target_group_id": w.group}, 400, "parameter_invalid", "target_group_id"},
 		{M{"action": "switch_group"}, 400, "parameter_missing", "target_group_id"},
 		{M{"action": "switch_group", "target_group_id": w.group}, 400, "parameter_invalid", "rate_type"},
-		{M{"action": "switch_group", "target_group_id": w.foreignGroup, "rate_type": nil, "rate_value": nil}, 400, "invalid_reference", "target_group_id"},
+		{
+			M{"action": "switch_group", "target_group_id": w.foreignGroup, "rate_type": nil, "rate_value": nil}, 400,
+			"invalid_reference", "target_group_id",
+		},
 	}
 }
 
@@ -100,12 +107,34 @@ var badBranches = []badFlow{
 	{M{"branches": branchWith("rate_value", 50001)}, 400, "parameter_invalid", "branches[0].rate_value"},
 	{M{"branches": branchWith("id", "flb_none")}, 400, "invalid_reference", "branches[0].id"},
 	{M{"branches": branchWith("priority", 1)}, 400, "parameter_unknown", "branches[0].priority"},
-	{M{"branches": branchWith("conditions", []any{M{"any": []any{}}})}, 400, "invalid_condition", "branches[0].conditions[0].any"},
-	{M{"branches": branchWith("conditions", []any{M{"any": []any{M{"all": []any{M{"any": []any{firstSale}}}}}}})}, 400, "invalid_condition", "branches[0].conditions[0].any[0].all[0]"},
-	{M{"branches": branchWith("conditions", append(slices.Repeat([]any{firstSale}, 19), M{"all": []any{firstSale, firstSale}}))}, 400, "invalid_condition", "branches[0].conditions[19].all[1]"},
-	{M{"branches": branchWith("conditions", []any{M{"field": "sale.profit", "operator": "eq", "value": 1}})}, 400, "invalid_condition", "branches[0].conditions[0].field"},
-	{M{"branches": branchWith("conditions", []any{M{"field": "sale.product_id", "operator": "gt", "value": "x"}})}, 400, "invalid_condition", "branches[0].conditions[0].operator"},
-	{M{"branches": branchWith("conditions", []any{M{"field": "sale.interval", "operator": "eq", "value": "hour"}})}, 400, "invalid_condition", "branches[0].conditions[0].value"},
+	{
+		M{"branches": branchWith("conditions", []any{M{"any": []any{}}})}, 400, "invalid_condition",
+		"branches[0].conditions[0].any",
+	},
+	{
+		M{"branches": branchWith("conditions", []any{M{"any": []any{M{"all": []any{M{"any": []any{firstSale}}}}}}})}, 400,
+		"invalid_condition", "branches[0].conditions[0].any[0].all[0]",
+	},
+	{
+		M{
+			"branches": branchWith("conditions", append(slices.Repeat([]any{firstSale}, 19), M{
+				"all": []any{firstSale, firstSale},
+			})),
+		},
+		400, "invalid_condition", "branches[0].conditions[19].all[1]",
+	},
+	{
+		M{"branches": branchWith("conditions", []any{M{"field": "sale.profit", "operator": "eq", "value": 1}})}, 400,
+		"invalid_condition", "branches[0].conditions[0].field",
+	},
+	{
+		M{"branches": branchWith("conditions", []any{M{"field": "sale.product_id", "operator": "gt", "value": "x"}})}, 400,
+		"invalid_condition", "branches[0].conditions[0].operator",
+	},
+	{
+		M{"branches": branchWith("conditions", []any{M{"field": "sale.interval", "operator": "eq", "value": "hour"}})}, 400,
+		"invalid_condition", "branches[0].conditions[0].value",
+	},
 }
 
 // flow is a body that makes a flow.
@@ -141,8 +170,13 @@ func (w flowWorld) refusedAsNew(bad []badFlow) {
 	}
 	w.Refused(404, "resource_not_found", "program_id", w.Post("/v1/flows", w.flow(M{"program_id": "prg_none"})))
 	w.Refused(400, "parameter_missing", "rate_type", w.Post("/v1/flows", M{"program_id": w.program, "name": "x"}))
-	w.Refused(400, "parameter_missing", "rate_value", w.Post("/v1/flows", M{"program_id": w.program, "name": "x", "rate_type": "fixed"}))
-	signup := w.flow(M{"trigger": "new_signup", "rate_type": "fixed", "branches": []any{M{"conditions": []any{firstSale}, "rate_type": "fixed", "rate_value": 1}}})
+	w.Refused(400, "parameter_missing", "rate_value", w.Post("/v1/flows", M{
+		"program_id": w.program, "name": "x", "rate_type": "fixed",
+	}))
+	signup := w.flow(M{
+		"trigger": "new_signup", "rate_type": "fixed",
+		"branches": []any{M{"conditions": []any{firstSale}, "rate_type": "fixed", "rate_value": 1}},
+	})
 	w.Refused(400, "invalid_condition", "branches[0].conditions[0].field", w.Post("/v1/flows", signup))
 }
 
@@ -164,8 +198,11 @@ func TestFlowUpdate(t *testing.T) {
 	s := apitest.New(t)
 	program := s.Program()
 	condition := `[{"value":true,"operator":"eq","field":"sale.is_first_sale"}]`
-	flow := s.Must(201, s.Post("/v1/flows", `{"program_id":"`+program+`","name":"Rule","description":"D","rate_type":"percent","rate_value":1000,"branches":[
-		{"label":"a","conditions":`+condition+`,"rate_type":"percent","rate_value":1},{"conditions":[],"rate_type":"fixed","rate_value":2}]}`))
+	flow := s.Must(201,
+		s.Post("/v1/flows",
+			`{"program_id":"`+program+`","name":"Rule","description":"D","rate_type":"percent","rate_value":1000,"branches":[
+		{"label":"a","conditions":`+condition+
+				`,"rate_type":"percent","rate_value":1},{"conditions":[],"rate_type":"fixed","rate_value":2}]}`))
 	path := "/v1/flows/" + flow.String("id")
 	require.Contains(t, string(flow.Raw), `"conditions":`+condition, "echoed as given")
 	a, b := flow.Body["branches"].([]any)[0].(M), flow.Body["branches"].([]any)[1].(M)
@@ -182,9 +219,10 @@ func TestFlowUpdate(t *testing.T) {
 	require.Equal(t, flow.Body, s.Must(200, s.Post(path, M{})).Body)
 	require.Len(t, s.Events(program), before)
 
-	changed := s.Must(200, s.Post(path, M{"branches": []any{M{"conditions": []any{}, "rate_type": "percent", "rate_value": 3}, M{
-		"id": b["id"], "label": "kept", "conditions": []any{}, "rate_type": "fixed", "rate_value": 4,
-	}}}))
+	changed := s.Must(200,
+		s.Post(path, M{"branches": []any{M{"conditions": []any{}, "rate_type": "percent", "rate_value": 3}, M{
+			"id": b["id"], "label": "kept", "conditions": []any{}, "rate_type": "fixed", "rate_value": 4,
+		}}}))
 	branches := changed.Body["branches"].([]any)
 	require.Len(t, branches, 2)
 	require.Equal(t, b["id"], branches[1].(M)["id"])
@@ -193,10 +231,14 @@ func TestFlowUpdate(t *testing.T) {
 	require.Equal(t, "D", changed.String("description"))
 	require.Equal(t, "2026-09-01T13:00:00.000Z", changed.String("updated_at"))
 	kept := M{"id": b["id"], "conditions": []any{}, "rate_type": "fixed", "rate_value": 4}
-	s.Refused(400, "invalid_reference", "branches[0].id", s.Post(path, M{"branches": []any{M{"id": a["id"], "conditions": []any{}, "rate_type": "fixed", "rate_value": 4}}}))
+	s.Refused(400, "invalid_reference", "branches[0].id", s.Post(path, M{
+		"branches": []any{M{"id": a["id"], "conditions": []any{}, "rate_type": "fixed", "rate_value": 4}},
+	}))
 	s.Refused(400, "invalid_reference", "branches[1].id", s.Post(path, M{"branches": []any{kept, kept}}))
 
-	s.Must(200, s.Post(path, M{"rate_value": 1500, "priority": 5, "status": "inactive", "description": nil, "branches": []any{}}))
+	s.Must(200, s.Post(path, M{
+		"rate_value": 1500, "priority": 5, "status": "inactive", "description": nil, "branches": []any{},
+	}))
 	s.Must(200, s.Post(path, M{"status": "active"}))
 	s.Must(200, s.Delete(path))
 	told := newEvents(s, program, before)
@@ -204,9 +246,12 @@ func TestFlowUpdate(t *testing.T) {
 	for _, e := range told {
 		types = append(types, e.String("type"))
 	}
-	require.Equal(t, []string{"rule.updated", "rule.updated", "rule.status_changed", "rule.status_changed", "rule.deleted"}, types)
-	require.JSONEq(t, `{"rate_type":"percent","rate_value":1000,"priority":100,"status":"active"}`, jsonOf(t, told[1].Body["data"].(M)["before"]))
-	require.JSONEq(t, `{"rate_type":"percent","rate_value":1500,"priority":5,"status":"inactive"}`, jsonOf(t, told[1].Body["data"].(M)["after"]))
+	require.Equal(t,
+		[]string{"rule.updated", "rule.updated", "rule.status_changed", "rule.status_changed", "rule.deleted"}, types)
+	require.JSONEq(t, `{"rate_type":"percent","rate_value":1000,"priority":100,"status":"active"}`,
+		jsonOf(t, told[1].Body["data"].(M)["before"]))
+	require.JSONEq(t, `{"rate_type":"percent","rate_value":1500,"priority":5,"status":"inactive"}`,
+		jsonOf(t, told[1].Body["data"].(M)["after"]))
 	require.Equal(t, M{"rule_id": flow.String("id"), "name": "Rule", "status": "inactive"}, told[2].Body["data"])
 	require.Equal(t, M{"rule_id": flow.String("id"), "name": "Rule"}, told[4].Body["data"])
 }
@@ -218,9 +263,12 @@ func TestFlowCeiling(t *testing.T) {
 	program := s.Program()
 	id := s.Flow(program, M{"status": "inactive"})
 	var columns string
-	require.NoError(t, s.Pool.QueryRow(t.Context(), `SELECT string_agg(quote_ident(column_name), ', ') FROM information_schema.columns
+	require.NoError(t,
+		s.Pool.QueryRow(t.Context(), `SELECT string_agg(quote_ident(column_name), ', ') FROM information_schema.columns
 		WHERE table_schema = 'public' AND table_name = 'flows' AND is_generated = 'NEVER' AND column_name <> 'id'`).Scan(&columns))
-	_, err := s.Pool.Exec(t.Context(), "INSERT INTO flows (id, "+columns+") SELECT 'flw_copy' || n, "+columns+" FROM flows, generate_series(1, 499) n WHERE id = $1", id)
+	_, err := s.Pool.Exec(t.Context(),
+		"INSERT INTO flows (id, "+columns+") SELECT 'flw_copy' || n, "+columns+
+			" FROM flows, generate_series(1, 499) n WHERE id = $1", id)
 	require.NoError(t, err)
 	body := M{"program_id": program, "name": "x", "rate_type": "fixed", "rate_value": 1, "status": "inactive"}
 	s.Refused(402, "flow_quota_exceeded", "", s.Post("/v1/flows", body))

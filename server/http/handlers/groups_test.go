@@ -29,7 +29,8 @@ func TestGroups(t *testing.T) {
 	group := s.Must(201, s.Post("/v1/groups", M{"program_id": program, "name": "Top Creators!"}))
 	require.True(t, strings.HasPrefix(group.String("id"), "grp_"))
 	require.Equal(t, M{
-		"id": group.String("id"), "object": "group", "program_id": program, "name": "Top Creators!", "slug": "top-creators", "description": nil,
+		"id": group.String("id"), "object": "group", "program_id": program, "name": "Top Creators!", "slug": "top-creators",
+		"description": nil,
 		"landing_url": nil, "is_private": false, "is_default": false,
 		"created_at": "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z",
 	}, group.Body)
@@ -37,19 +38,23 @@ func TestGroups(t *testing.T) {
 	require.Equal(t, group.Body, s.Must(200, s.Get(path)).Body)
 	s.Refused(404, "resource_not_found", "program_id", s.Get(path+"?program_id="+s.Program()))
 	full := s.Must(201, s.Post("/v1/groups", M{
-		"program_id": program, "name": "top creators", "description": "d", "landing_url": "https://shop.example/g", "is_private": true,
+		"program_id": program, "name": "top creators", "description": "d", "landing_url": "https://shop.example/g",
+		"is_private": true,
 	}))
 	require.Equal(t, "top-creators-2", full.String("slug"))
 	require.Equal(t, "d", full.String("description"))
 	require.Equal(t, "https://shop.example/g", full.String("landing_url"))
 	require.Equal(t, true, full.Body["is_private"])
-	require.Equal(t, "top-creators-3", s.Must(201, s.Post("/v1/groups", M{"program_id": program, "name": "Top... Creators"})).String("slug"))
+	require.Equal(t, "top-creators-3",
+		s.Must(201, s.Post("/v1/groups", M{"program_id": program, "name": "Top... Creators"})).String("slug"))
 	require.NotEmpty(t, s.Must(201, s.Post("/v1/groups", M{"program_id": program, "name": "!!!"})).String("slug"))
 
 	s.Clock.Advance(time.Second)
 	same := s.Must(200, s.Post(path, M{"name": "Top Creators!"}))
 	require.Equal(t, group.Body, same.Body, "nothing changed, the time neither")
-	renamed := s.Must(200, s.Post(path, M{"name": "Stars", "is_private": true, "description": "x", "landing_url": "https://shop.example"}))
+	renamed := s.Must(200, s.Post(path, M{
+		"name": "Stars", "is_private": true, "description": "x", "landing_url": "https://shop.example",
+	}))
 	require.Equal(t, "Stars", renamed.String("name"))
 	require.Equal(t, "top-creators", renamed.String("slug"), "the slug is in addresses")
 	require.Equal(t, "2026-09-01T12:00:01.000Z", renamed.String("updated_at"))
@@ -101,7 +106,9 @@ func TestDefaultGroup(t *testing.T) {
 	for _, bad := range []any{false, nil, "true", 1} {
 		s.Refused(400, "parameter_invalid", "is_default", s.Post("/v1/groups/"+group, M{"is_default": bad}))
 	}
-	s.Refused(400, "parameter_unknown", "is_default", s.Post("/v1/groups", M{"program_id": program, "name": "h", "is_default": true}))
+	s.Refused(400, "parameter_unknown", "is_default", s.Post("/v1/groups", M{
+		"program_id": program, "name": "h", "is_default": true,
+	}))
 	s.Refused(409, "default_group_undeletable", "", s.Delete("/v1/groups/"+first[0]))
 	require.Equal(t, first, defaults(s, program))
 	require.Equal(t, true, s.Must(200, s.Post("/v1/groups/"+group, M{"is_default": true})).Body["is_default"])
@@ -121,9 +128,11 @@ func TestDefaultGroupRace(t *testing.T) {
 	program := s.Program()
 	var ids []string
 	for range 4 {
-		ids = append(ids, s.Must(201, s.Post("/v1/groups", M{"program_id": program, "name": apitest.Unique("g")})).String("id"))
+		ids = append(ids,
+			s.Must(201, s.Post("/v1/groups", M{"program_id": program, "name": apitest.Unique("g")})).String("id"))
 	}
-	for _, a := range atOnce(16, func(i int) apitest.Answer { return s.Post("/v1/groups/"+ids[i%4], M{"is_default": true}) }) {
+	for _, a := range atOnce(16,
+		func(i int) apitest.Answer { return s.Post("/v1/groups/"+ids[i%4], M{"is_default": true}) }) {
 		require.Equal(t, 200, a.Status, "%s", a.Raw)
 	}
 	require.Len(t, defaults(s, program), 1)
@@ -138,7 +147,9 @@ func TestDeleteGroup(t *testing.T) {
 	pending := s.Partner(program, M{"group_id": group, "status": "pending"})
 	coupon := s.Must(201, s.Post("/v1/coupons", M{"program_id": program, "code": "C", "group_id": group})).String("id")
 	kept := s.Flow(program)
-	flows := []string{s.Flow(program, M{"group_id": group, "name": "one"}), s.Flow(program, M{"group_id": group, "name": "two"})}
+	flows := []string{
+		s.Flow(program, M{"group_id": group, "name": "one"}), s.Flow(program, M{"group_id": group, "name": "two"}),
+	}
 	seen := len(s.Events(program))
 	require.Equal(t, M{"id": group, "object": "group", "deleted": true}, s.Must(200, s.Delete("/v1/groups/"+group)).Body)
 	s.Refused(404, "resource_not_found", "", s.Get("/v1/groups/"+group))
@@ -148,7 +159,9 @@ func TestDeleteGroup(t *testing.T) {
 	require.Nil(t, s.Must(200, s.Get("/v1/partners/"+partner+"?expand=group")).Body["group"])
 	require.Nil(t, s.Must(200, s.Get("/v1/coupons/"+coupon)).Body["group_id"])
 	var left int
-	require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM applications WHERE program_id = $1 AND group_id IS NULL", program).Scan(&left))
+	require.NoError(t,
+		s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM applications WHERE program_id = $1 AND group_id IS NULL",
+			program).Scan(&left))
 	require.Equal(t, 1, left, "the application stays, without a group")
 	for _, id := range flows {
 		s.Refused(404, "resource_not_found", "", s.Get("/v1/flows/"+id))
@@ -172,8 +185,10 @@ func TestGroupRefusals(t *testing.T) {
 		body  M
 		param string
 	}{
-		{M{"name": ""}, "name"}, {M{"name": nil}, "name"}, {M{"name": strings.Repeat("x", 256)}, "name"}, {M{"is_private": nil}, "is_private"},
-		{M{"is_private": "yes"}, "is_private"}, {M{"landing_url": "shop"}, "landing_url"}, {M{"landing_url": "javascript:alert(1)"}, "landing_url"},
+		{M{"name": ""}, "name"}, {M{"name": nil}, "name"}, {M{"name": strings.Repeat("x", 256)}, "name"},
+		{M{"is_private": nil}, "is_private"},
+		{M{"is_private": "yes"}, "is_private"}, {M{"landing_url": "shop"}, "landing_url"},
+		{M{"landing_url": "javascript:alert(1)"}, "landing_url"},
 		{M{"description": strings.Repeat("x", 1001)}, "description"}, {M{"description": 1}, "description"},
 	} {
 		s.Refused(400, "parameter_invalid", c.param, s.Post("/v1/groups/"+group, c.body))

@@ -11,11 +11,14 @@ import (
 // SetInboundSigning changes whether requests with the calling key must be
 // signed. While they must, the request path has seen the signature of the call
 // that turns it off (decisions, 2).
-func (s *Server) SetInboundSigning(ctx context.Context, r api.SetInboundSigningRequestObject) (api.SetInboundSigningResponseObject, error) {
+func (s *Server) SetInboundSigning(ctx context.Context,
+	r api.SetInboundSigningRequestObject) (api.SetInboundSigningResponseObject, error) {
 	u := work.From(ctx)
 	err := queries.APIKeySetSigning(ctx, u.Later(), db.APIKeySetSigningParams{
 		Required: r.Body.Required, Now: &u.Now, ID: u.Actor.ID, OrgID: u.OrgID,
 	})
 	u.OnCommit(s.Keys.Forget)
-	return api.SetInboundSigning200JSONResponse{Object: "inbound_signing", Required: r.Body.Required, UpdatedAt: u.Now}, err
+	return api.SetInboundSigning200JSONResponse{
+		Object: "inbound_signing", Required: r.Body.Required, UpdatedAt: u.Now,
+	}, err
 }

@@ -30,9 +30,11 @@ func (s *Server) ListLinks(ctx context.Context, r api.ListLinksRequestObject) (a
 }
 
 // fillLinks adds what was asked for beside the links themselves.
-func fillLinks(ctx context.Context, u *work.Unit, links []api.Link, expand []api.LinkExpand, include []api.LinkInclude) error {
+func fillLinks(ctx context.Context, u *work.Unit, links []api.Link, expand []api.LinkExpand,
+	include []api.LinkInclude) error {
 	return together(ctx, u,
-		embedPartner(ctx, u, wants(expand, api.LinkExpandPartner), links, func(l *api.Link) (*string, *nullable.Nullable[api.Partner]) { return &l.PartnerID, &l.Partner }),
+		embedPartner(ctx, u, wants(expand, api.LinkExpandPartner), links,
+			func(l *api.Link) (*string, *nullable.Nullable[api.Partner]) { return &l.PartnerID, &l.Partner }),
 		linkStats(ctx, u, wants(include, api.LinkIncludeStats), links))
 }
 
@@ -41,7 +43,9 @@ func linkStats(ctx context.Context, u *work.Unit, wanted bool, links []api.Link)
 		return nil
 	}
 	return func(tx pgtx.DBTX) error {
-		rows, err := queries.LinkStats(ctx, tx, db.LinkStatsParams{Ids: ids(links, func(l *api.Link) string { return l.ID }), OrgID: u.OrgID})
+		rows, err := queries.LinkStats(ctx, tx, db.LinkStatsParams{
+			Ids: ids(links, func(l *api.Link) string { return l.ID }), OrgID: u.OrgID,
+		})
 		stats := make(map[string]api.LinkStats, len(rows))
 		for _, r := range rows {
 			stats[r.ID] = api.LinkStats{Clicks: r.Clicks, Referrals: r.Referrals, Customers: r.Customers}
@@ -54,7 +58,8 @@ func linkStats(ctx context.Context, u *work.Unit, wanted bool, links []api.Link)
 }
 
 // RetrieveLink returns one link.
-func (s *Server) RetrieveLink(ctx context.Context, r api.RetrieveLinkRequestObject) (api.RetrieveLinkResponseObject, error) {
+func (s *Server) RetrieveLink(ctx context.Context,
+	r api.RetrieveLinkRequestObject) (api.RetrieveLinkResponseObject, error) {
 	u := work.From(ctx)
 	link, err := queries.LinkGet(ctx, u.DB(), db.LinkGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {

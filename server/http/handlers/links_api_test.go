@@ -59,7 +59,8 @@ func TestLinks(t *testing.T) {
 	gone := post(bob, M{"value": "SUMMER.24"})
 	s.Refused(409, "link_value_taken", "value", gone)
 	require.Equal(t, link.String("id"), gone.Body["existing"].(M)["id"])
-	require.Equal(t, []string{"affiliate_link.created", "affiliate_link.updated", "affiliate_link.deleted"}, events(t, s, link.String("id")))
+	require.Equal(t, []string{"affiliate_link.created", "affiliate_link.updated", "affiliate_link.deleted"},
+		events(t, s, link.String("id")))
 }
 
 func TestCoupons(t *testing.T) {
@@ -71,7 +72,9 @@ func TestCoupons(t *testing.T) {
 	taken := s.Post("/v1/coupons", M{"program_id": program, "code": "SAVE10"})
 	s.Refused(409, "coupon_code_taken", "code", taken)
 	require.Equal(t, coupon.String("id"), taken.Body["existing"].(M)["id"])
-	s.Refused(404, "resource_not_found", "group_id", s.Post("/v1/coupons", M{"program_id": program, "code": "x", "group_id": "grp_000000000000000000000000"}))
+	s.Refused(404, "resource_not_found", "group_id", s.Post("/v1/coupons", M{
+		"program_id": program, "code": "x", "group_id": "grp_000000000000000000000000",
+	}))
 	path := "/v1/coupons/" + coupon.String("id")
 	got := s.Must(200, s.Get(path+"?expand=partner,group&include=stats"))
 	require.Equal(t, ann, got.Body["partner"].(M)["id"])
@@ -79,10 +82,12 @@ func TestCoupons(t *testing.T) {
 	updated := s.Must(200, s.Post(path, M{"partner_id": nil, "external_id": "promo_1"}))
 	require.Nil(t, updated.Body["partner_id"])
 	require.Equal(t, "promo_1", updated.String("external_id"))
-	require.EqualValues(t, 1, s.Must(200, s.Get("/v1/coupons?program_id="+program+"&expand=group&include=stats")).Int("total_count"))
+	require.EqualValues(t, 1,
+		s.Must(200, s.Get("/v1/coupons?program_id="+program+"&expand=group&include=stats")).Int("total_count"))
 	s.Must(200, s.Delete(path))
 	s.Refused(404, "resource_not_found", "", s.Delete(path))
-	require.Equal(t, []string{"affiliate_coupon.created", "affiliate_coupon.updated", "affiliate_coupon.deleted"}, events(t, s, coupon.String("id")))
+	require.Equal(t, []string{"affiliate_coupon.created", "affiliate_coupon.updated", "affiliate_coupon.deleted"},
+		events(t, s, coupon.String("id")))
 }
 
 func TestFlows(t *testing.T) {
@@ -98,12 +103,16 @@ func TestFlows(t *testing.T) {
 	}
 	wide := s.Must(201, post(nil)).String("id")
 	narrow := s.Must(201, post(M{"partner_id": ann, "branches": []any{M{
-		"label": "first", "rate_type": "fixed", "rate_value": 5, "conditions": []any{M{"field": "sale.is_first_sale", "operator": "eq", "value": true}},
+		"label": "first", "rate_type": "fixed", "rate_value": 5,
+		"conditions": []any{M{"field": "sale.is_first_sale", "operator": "eq", "value": true}},
 	}}}))
 	early := s.Must(201, post(M{"priority": 1, "status": "inactive"})).String("id")
-	s.Refused(400, "invalid_reference", "partner_id", s.Post("/v1/flows", M{"program_id": other, "name": "x", "rate_type": "fixed", "rate_value": 1, "partner_id": ann}))
+	s.Refused(400, "invalid_reference", "partner_id", s.Post("/v1/flows", M{
+		"program_id": other, "name": "x", "rate_type": "fixed", "rate_value": 1, "partner_id": ann,
+	}))
 	s.Refused(400, "invalid_condition", "branches[0].conditions[0].operator", post(M{"branches": []any{M{
-		"rate_type": "fixed", "rate_value": 5, "conditions": []any{M{"field": "sale.is_first_sale", "operator": "gt", "value": true}},
+		"rate_type": "fixed", "rate_value": 5,
+		"conditions": []any{M{"field": "sale.is_first_sale", "operator": "gt", "value": true}},
 	}}}))
 	var order []string
 	for _, f := range s.Must(200, s.Get("/v1/flows?program_id="+program+"&expand=partner,group")).Body["data"].([]any) {
@@ -175,6 +184,8 @@ func TestListReads(t *testing.T) {
 		require.EqualValues(t, count, list.Int("total_count"), path)
 	}
 	s.Refused(400, "parameter_invalid", "status", s.Get("/v1/customers?program_id="+program+"&status=lead,x"))
-	s.Refused(400, "parameter_invalid", "occurred_after", s.Get("/v1/sales?program_id="+program+"&occurred_after=yesterday"))
-	s.Refused(404, "resource_not_found", "sale_id", s.Get("/v1/commissions?program_id="+program+"&sale_id=sale_000000000000000000000000"))
+	s.Refused(400, "parameter_invalid", "occurred_after",
+		s.Get("/v1/sales?program_id="+program+"&occurred_after=yesterday"))
+	s.Refused(404, "resource_not_found", "sale_id",
+		s.Get("/v1/commissions?program_id="+program+"&sale_id=sale_000000000000000000000000"))
 }

@@ -41,7 +41,8 @@ func pagedBothWays(t *testing.T, s *apitest.Server, path string, want []string) 
 		back = append(slices.Clone(ids), back...)
 	}
 	require.Equal(t, want, back, path)
-	s.Refused(400, "parameters_exclusive", "ending_before", s.Get(path+"&starting_after="+want[0]+"&ending_before="+want[0]))
+	s.Refused(400, "parameters_exclusive", "ending_before",
+		s.Get(path+"&starting_after="+want[0]+"&ending_before="+want[0]))
 }
 
 // newEvents returns the events of a program after the first n.
@@ -55,19 +56,24 @@ func TestLinkDefaults(t *testing.T) {
 	program := s.Program(M{"url_params": []string{"via", "ref"}})
 	partner := s.Partner(program, M{"handle": "ann"})
 	before := len(s.Events(program))
-	link := s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": partner, "destination_url": "https://shop.example/p?a=1&via=bob#x"}))
+	link := s.Must(201, s.Post("/v1/links", M{
+		"program_id": program, "partner_id": partner, "destination_url": "https://shop.example/p?a=1&via=bob#x",
+	}))
 	slug := link.String("short_slug")
 	require.Regexp(t, `^[0-9A-Za-z]{7}$`, slug)
 	require.Equal(t, M{
-		"id": link.String("id"), "object": "link", "partner_id": partner, "param": "via", "value": "ann", "destination_url": "https://shop.example/p?a=1&via=bob#x",
-		"url": "https://shop.example/p?a=1&via=ann#x", "short_url": "https://rail.example/r/" + slug, "short_slug": slug, "short_domain": "rail.example",
+		"id": link.String("id"), "object": "link", "partner_id": partner, "param": "via", "value": "ann",
+		"destination_url": "https://shop.example/p?a=1&via=bob#x",
+		"url":             "https://shop.example/p?a=1&via=ann#x", "short_url": "https://rail.example/r/" + slug,
+		"short_slug": slug, "short_domain": "rail.example",
 		"label": nil, "created_at": "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z",
 	}, link.Body)
 	told := newEvents(s, program, before)
 	require.Len(t, told, 1)
 	require.Equal(t, "affiliate_link.created", told[0].String("type"))
 	require.Equal(t, M{
-		"link_id": link.String("id"), "partner_id": partner, "url": link.String("url"), "param": "via", "value": "ann", "destination_url": link.String("destination_url"),
+		"link_id": link.String("id"), "partner_id": partner, "url": link.String("url"), "param": "via", "value": "ann",
+		"destination_url": link.String("destination_url"),
 	}, told[0].Body["data"])
 	path := "/v1/links/" + link.String("id")
 	require.Equal(t, link.Body, s.Must(200, s.Get(path)).Body)
@@ -82,7 +88,11 @@ func TestLinkDefaults(t *testing.T) {
 	told = newEvents(s, program, before+1)
 	require.Len(t, told, 2, "no event where nothing changed")
 	require.Equal(t, "affiliate_link.updated", told[0].String("type"), "for a label too")
-	require.Equal(t, M{"link_id": link.String("id"), "partner_id": partner, "url": link.String("url"), "destination_url": link.String("destination_url")}, told[0].Body["data"])
+	require.Equal(t,
+		M{
+			"link_id": link.String("id"), "partner_id": partner, "url": link.String("url"),
+			"destination_url": link.String("destination_url"),
+		}, told[0].Body["data"])
 	require.Equal(t, M{"link_id": link.String("id"), "partner_id": partner}, told[1].Body["data"])
 	s.Refused(404, "resource_not_found", "", s.Post(path, M{"label": "x"}))
 	s.Refused(404, "resource_not_found", "", s.Delete(path))
@@ -147,7 +157,12 @@ func TestLinkList(t *testing.T) {
 	ann, bob := s.Partner(program), s.Partner(program)
 	add := func(partner string) string {
 		s.Clock.Advance(time.Minute)
-		return s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": partner, "destination_url": "https://shop.example/", "value": apitest.Unique("value")})).String("id")
+		return s.Must(201,
+			s.Post("/v1/links",
+				M{
+					"program_id": program, "partner_id": partner, "destination_url": "https://shop.example/",
+					"value": apitest.Unique("value"),
+				})).String("id")
 	}
 	var all, anns []string
 	for i := range 5 {
@@ -162,8 +177,10 @@ func TestLinkList(t *testing.T) {
 	s.Must(200, s.Delete("/v1/links/"+gone))
 	pagedBothWays(t, s, "/v1/links?program_id="+program, all)
 	pagedBothWays(t, s, "/v1/links?program_id="+program+"&partner_id="+ann, anns)
-	s.Refused(400, "invalid_cursor", "starting_after", s.Get("/v1/links?program_id="+program+"&partner_id="+bob+"&starting_after="+anns[0]))
-	require.Len(t, s.Must(200, s.Get("/v1/links?program_id="+program+"&starting_after="+gone)).Data(), 5, "a link that was deleted marks its place still")
+	s.Refused(400, "invalid_cursor", "starting_after",
+		s.Get("/v1/links?program_id="+program+"&partner_id="+bob+"&starting_after="+anns[0]))
+	require.Len(t, s.Must(200, s.Get("/v1/links?program_id="+program+"&starting_after="+gone)).Data(), 5,
+		"a link that was deleted marks its place still")
 	s.Refused(400, "invalid_expand", "expand[]", s.Get("/v1/links?program_id="+program+"&expand=group"))
 
 	value := s.Get("/v1/links/" + anns[0]).String("value")

@@ -27,7 +27,8 @@ func TestMailsOfChanges(t *testing.T) {
 				require.NoError(t, err)
 			}
 			click := s.Click(e.program, "ada")
-			customer := s.Must(201, s.Post("/v1/customers", M{"program_id": e.program, "click_id": click.String("id")})).String("id")
+			customer := s.Must(201,
+				s.Post("/v1/customers", M{"program_id": e.program, "click_id": click.String("id")})).String("id")
 			s.Sale(e.program, customer)
 			if i != 1 { // one without a click; one through a click that is a lead's already
 				s.Customer(e.program, click.String("partner_id"))
@@ -49,7 +50,8 @@ func TestMailsOfChanges(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"application_approved ada@example.com", "application_rejected bob@example.com", "first_referral ada@example.com",
-		"new_referral ada@example.com", "new_referral ada@example.com", "new_referral ada@example.com", "payout_paid ada@example.com",
+		"new_referral ada@example.com", "new_referral ada@example.com", "new_referral ada@example.com",
+		"payout_paid ada@example.com",
 	}, run(func(c *config.Config) { c.SMTPURL = "dir:" + t.TempDir() }))
 	require.Empty(t, run())
 }

@@ -63,7 +63,8 @@ func (m mailing) bounded(table string) {
 // broken makes every write into a table fail where a column has the value.
 func (m mailing) broken(table, column, value string) {
 	m.T.Helper()
-	m.sql(fmt.Sprintf("ALTER TABLE %s ADD CONSTRAINT %s_broken_check CHECK (%s <> '%s') NOT VALID", table, table, column, value))
+	m.sql(fmt.Sprintf("ALTER TABLE %s ADD CONSTRAINT %s_broken_check CHECK (%s <> '%s') NOT VALID", table, table, column,
+		value))
 }
 
 // TestCampaignOfManyPartners: no statement grows with the audience, and what the
@@ -82,7 +83,8 @@ func TestCampaignOfManyPartners(t *testing.T) {
 	m.Clock.Advance(time.Second)
 	m.Partner(m.program, M{"email": "late@example.com"})
 	m.run("send-campaigns")
-	require.Equal(t, want("sending", 12_002, 10_802, 0, 0, 0, 1200), m.stats(id), "exact now; who came later is not of the audience")
+	require.Equal(t, want("sending", 12_002, 10_802, 0, 0, 0, 1200), m.stats(id),
+		"exact now; who came later is not of the audience")
 	require.Equal(t, map[string]int{"queued": 500}, m.mails())
 
 	m.Must(200, m.Post("/v1/campaigns/"+id+"/pause", M{"program_id": m.program}))
@@ -123,7 +125,9 @@ func TestIdleOfManyPartners(t *testing.T) {
 	m.Partner(m.program)
 	m.crowd(6000)
 	m.bounded("sequence_enrolments")
-	id := m.sequence(M{"trigger": "idle", "trigger_days": 7, "steps": []M{{"delay_days": 300, "subject": "x", "body": "x"}}})
+	id := m.sequence(M{
+		"trigger": "idle", "trigger_days": 7, "steps": []M{{"delay_days": 300, "subject": "x", "body": "x"}},
+	})
 	m.Clock.Advance(8 * 24 * time.Hour)
 	m.sql("ALTER TABLE sequence_enrolments ADD CONSTRAINT sequence_enrolments_broken_check CHECK (partner_id < 'part_00d')")
 	require.Error(t, m.try("advance-sequences"))
@@ -183,7 +187,8 @@ func TestChangesWhileSending(t *testing.T) {
 			id := m.campaign()
 			m.Must(200, m.send(id))
 			m.run("send-campaigns")
-			require.NoError(t, m.sender(hook(func(string) error { c.meanwhile(m, id); return errBusy })).Run(t.Context(), m.Clock.Now()))
+			require.NoError(t,
+				m.sender(hook(func(string) error { c.meanwhile(m, id); return errBusy })).Run(t.Context(), m.Clock.Now()))
 			for range 2 {
 				m.Clock.Advance(time.Hour)
 				m.run("send-campaigns", "send-mail")
@@ -226,7 +231,9 @@ func TestSuspendedInCampaign(t *testing.T) {
 func TestSequenceMailsAreRecalled(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	id := m.sequence(M{"steps": []M{{"delay_days": 0, "subject": "One", "body": "1"}, {"delay_days": 0, "subject": "Two", "body": "2"}}})
+	id := m.sequence(M{
+		"steps": []M{{"delay_days": 0, "subject": "One", "body": "1"}, {"delay_days": 0, "subject": "Two", "body": "2"}},
+	})
 	p := m.Partner(m.program, M{"email": "ada@example.com"})
 	set := func(what string) {
 		m.Must(200, m.Post("/v1/sequences/"+id+"/"+what, M{"program_id": m.program}))
@@ -287,7 +294,9 @@ func TestLongRun(t *testing.T) {
 	require.Positive(t, bob, "in the same run")
 	require.Less(t, bob, 8)
 	var late int
-	require.NoError(t, m.Pool.QueryRow(t.Context(), "SELECT count(*) FROM mails WHERE status = 'failed' AND taken_at > created_at").Scan(&late))
+	require.NoError(t,
+		m.Pool.QueryRow(t.Context(),
+			"SELECT count(*) FROM mails WHERE status = 'failed' AND taken_at > created_at").Scan(&late))
 	require.Zero(t, late)
 }
 
@@ -340,7 +349,10 @@ func TestUnsubscribedComesBack(t *testing.T) {
 		if unsubscribed {
 			m.sql("UPDATE partners SET unsubscribed_at = now() WHERE handle = $1", handle)
 		}
-		m.Must(200, m.Delete("/v1/partners/"+m.Must(200, m.Get("/v1/partners?program_id="+m.program+"&handle="+handle)).Body["data"].([]any)[0].(M)["id"].(string)))
+		m.Must(200,
+			m.Delete("/v1/partners/"+
+				m.Must(200,
+					m.Get("/v1/partners?program_id="+m.program+"&handle="+handle)).Body["data"].([]any)[0].(M)["id"].(string)))
 	}
 	m.Partner(m.program, M{"handle": "ada", "email": "ada@example.com"})
 	m.Partner(m.program, M{"handle": "bob", "email": "bob@example.com"})
@@ -406,19 +418,23 @@ func TestFirstCommissionNoted(t *testing.T) {
 	defer creating.Rollback(context.Background()) // after its end
 	_, err = creating.Exec(t.Context(), "SELECT 1 FROM programs WHERE id = $1 FOR NO KEY UPDATE", m.program)
 	require.NoError(t, err)
-	_, err = creating.Exec(t.Context(), "INSERT INTO sequences SELECT (jsonb_populate_record(s, '{\"id\": \"seq_new\"}')).* FROM sequences s")
+	_, err = creating.Exec(t.Context(),
+		"INSERT INTO sequences SELECT (jsonb_populate_record(s, '{\"id\": \"seq_new\"}')).* FROM sequences s")
 	require.NoError(t, err)
 	deleted := make(chan int, 1)
 	go func() { deleted <- m.Delete("/v1/sequences/" + old).Status }()
 	require.Eventually(t, func() bool {
 		var waiting bool
-		require.NoError(t, m.Pool.QueryRow(t.Context(), "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')").Scan(&waiting))
+		require.NoError(t,
+			m.Pool.QueryRow(t.Context(),
+				"SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')").Scan(&waiting))
 		return waiting
 	}, 3*time.Second, 5*time.Millisecond)
 	require.NoError(t, creating.Commit(t.Context()))
 	require.Equal(t, 200, <-deleted)
 	var enrols bool
-	require.NoError(t, m.Pool.QueryRow(t.Context(), "SELECT enrols_first_commission FROM programs WHERE id = $1", m.program).Scan(&enrols))
+	require.NoError(t,
+		m.Pool.QueryRow(t.Context(), "SELECT enrols_first_commission FROM programs WHERE id = $1", m.program).Scan(&enrols))
 	require.True(t, enrols)
 }
 

@@ -36,8 +36,10 @@ func toProgram(p db.Program) api.Program {
 	return api.Program{
 		ID: p.ID, Object: "program", Name: p.Name, ProductName: p.ProductName, WebsiteURL: p.WebsiteURL, Currency: p.Currency,
 		Status: api.ProgramStatus(p.Status), Subdomain: p.Subdomain, CustomDomain: p.CustomDomain, TermsURL: p.TermsURL,
-		TermsVersion: p.TermsVersion, CookieDays: p.CookieDays, URLParams: p.URLParams, CommissionOnNetRevenue: p.CommissionOnNetRevenue,
-		HoldingPeriodDays: p.HoldingPeriodDays, MinPayoutMinor: p.MinPayoutMinor, PayoutTerm: api.PayoutTerm(p.PayoutTerm),
+		TermsVersion: p.TermsVersion, CookieDays: p.CookieDays, URLParams: p.URLParams,
+		CommissionOnNetRevenue: p.CommissionOnNetRevenue,
+		HoldingPeriodDays:      p.HoldingPeriodDays, MinPayoutMinor: p.MinPayoutMinor,
+		PayoutTerm:    api.PayoutTerm(p.PayoutTerm),
 		PayoutMethods: enums[api.PayoutMethod](p.PayoutMethods), BlockSelfReferrals: p.BlockSelfReferrals,
 		BlockedCountries: p.BlockedCountries, RequireTaxForms: p.RequireTaxForms, AutoPayoutsEnabled: p.AutoPayoutsEnabled,
 		Processor: (*api.Processor)(p.Processor), CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
@@ -47,13 +49,15 @@ func toProgram(p db.Program) api.Program {
 func toGroup(g db.Group) api.Group {
 	return api.Group{
 		ID: g.ID, Object: "group", ProgramID: g.ProgramID, Name: g.Name, Slug: g.Slug, Description: g.Description,
-		LandingURL: g.LandingURL, IsPrivate: g.IsPrivate, IsDefault: g.IsDefault, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt,
+		LandingURL: g.LandingURL, IsPrivate: g.IsPrivate, IsDefault: g.IsDefault, CreatedAt: g.CreatedAt,
+		UpdatedAt: g.UpdatedAt,
 	}
 }
 
 func toTag(t db.Tag) api.Tag {
 	return api.Tag{
-		ID: t.ID, Object: "tag", ProgramID: t.ProgramID, Name: t.Name, Color: t.Color, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
+		ID: t.ID, Object: "tag", ProgramID: t.ProgramID, Name: t.Name, Color: t.Color, CreatedAt: t.CreatedAt,
+		UpdatedAt: t.UpdatedAt,
 	}
 }
 
@@ -65,7 +69,8 @@ func toPartner(p db.Partner) api.Partner {
 		DeclineReason: p.DeclineReason, SuspensionReason: p.SuspensionReason, MinPayoutMinor: p.MinPayoutMinor,
 		TermsAcceptedAt: p.TermsAcceptedAt, TermsVersion: p.TermsVersion, CompletedOnboarding: p.CompletedOnboarding,
 		EmailFirstReferral: p.EmailFirstReferral, EmailNewReferral: p.EmailNewReferral, EmailPayoutPaid: p.EmailPayoutPaid,
-		Metadata: p.Metadata, PayoutMethod: (*api.PayoutMethod)(p.PayoutMethod), CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+		Metadata: p.Metadata, PayoutMethod: (*api.PayoutMethod)(p.PayoutMethod), CreatedAt: p.CreatedAt,
+		UpdatedAt: p.UpdatedAt,
 	}
 }
 
@@ -95,7 +100,8 @@ func toCoupon(k db.Coupon) api.Coupon {
 func toClick(k db.Click) api.Click {
 	return api.Click{
 		ID: k.ID, Object: "click", ProgramID: k.ProgramID, PartnerID: k.PartnerID, LinkID: k.LinkID, ReferralID: k.ReferralID,
-		UserAgent: k.UserAgent, Referer: k.Referer, Country: k.Country, Device: k.Device, LandingURL: k.LandingURL, CreatedAt: k.CreatedAt,
+		UserAgent: k.UserAgent, Referer: k.Referer, Country: k.Country, Device: k.Device, LandingURL: k.LandingURL,
+		CreatedAt: k.CreatedAt,
 	}
 }
 
@@ -105,19 +111,22 @@ func toReferral(r db.Referral) api.Referral {
 		utm = json.RawMessage("null")
 	}
 	return api.Referral{
-		ID: r.ID, Object: "referral", ProgramID: r.ProgramID, PartnerID: r.PartnerID, LinkID: r.LinkID, LandingURL: r.LandingURL,
-		UTM: utm, TrackedBy: api.TrackedBy(r.TrackedBy), Status: api.ReferralStatus(r.Status), ExpiresAt: r.ExpiresAt,
+		ID: r.ID, Object: "referral", ProgramID: r.ProgramID, PartnerID: r.PartnerID, LinkID: r.LinkID,
+		LandingURL: r.LandingURL,
+		UTM:        utm, TrackedBy: api.TrackedBy(r.TrackedBy), Status: api.ReferralStatus(r.Status), ExpiresAt: r.ExpiresAt,
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 }
 
 func toCustomer(k db.Customer) api.Customer {
 	return api.Customer{
-		ID: k.ID, Object: "customer", ProgramID: k.ProgramID, PartnerID: k.PartnerID, ReferralID: k.ReferralID, LinkID: k.LinkID,
+		ID: k.ID, Object: "customer", ProgramID: k.ProgramID, PartnerID: k.PartnerID, ReferralID: k.ReferralID,
+		LinkID:   k.LinkID,
 		CouponID: k.CouponID, Processor: (*api.Processor)(k.Processor), ExternalCustomerID: k.ExternalCustomerID,
 		ExternalSubscriptionID: k.ExternalSubscriptionID, Email: k.Email, Name: k.Name, Identifier: k.Identifier,
-		Status: api.CustomerStatus(k.Status), TrackedBy: api.TrackedBy(k.TrackedBy), LeadAt: k.LeadAt, ConvertedAt: k.ConvertedAt,
-		Metadata: k.Metadata, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
+		Status: api.CustomerStatus(k.Status), TrackedBy: api.TrackedBy(k.TrackedBy), LeadAt: k.LeadAt,
+		ConvertedAt: k.ConvertedAt,
+		Metadata:    k.Metadata, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
 	}
 }
 
@@ -130,11 +139,14 @@ func toSale(k db.Sale) api.Sale {
 	}
 	return api.Sale{
 		ID: k.ID, Object: "sale", ProgramID: k.ProgramID, CustomerID: k.CustomerID, PartnerID: k.PartnerID,
-		ExternalChargeID: k.ExternalChargeID, ExternalPaymentIntentID: k.ExternalPaymentIntentID, Processor: api.Processor(k.Processor),
+		ExternalChargeID: k.ExternalChargeID, ExternalPaymentIntentID: k.ExternalPaymentIntentID,
+		Processor:   api.Processor(k.Processor),
 		AmountMinor: k.AmountMinor, ChargedMinor: k.AmountMinor + k.RefundedMinor, RefundedMinor: refunded,
 		TaxMinor: k.TaxMinor, Currency: k.Currency, BillingType: api.BillingType(k.BillingType),
-		Interval: (*api.BillingInterval)(k.Interval), ProductID: k.ProductID, ProductName: k.ProductName, IsFirstSale: k.IsFirstSale,
-		OccurredAt: k.OccurredAt, RefundedAt: k.RefundedAt, Metadata: k.Metadata, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
+		Interval: (*api.BillingInterval)(k.Interval), ProductID: k.ProductID, ProductName: k.ProductName,
+		IsFirstSale: k.IsFirstSale,
+		OccurredAt:  k.OccurredAt, RefundedAt: k.RefundedAt, Metadata: k.Metadata, CreatedAt: k.CreatedAt,
+		UpdatedAt: k.UpdatedAt,
 	}
 }
 
@@ -143,9 +155,12 @@ func toCommission(k db.Commission) api.Commission { return commission.Shown(k) }
 func toFlow(f db.Flow) (api.Flow, error) {
 	out := api.Flow{
 		ID: f.ID, Object: "flow", ProgramID: f.ProgramID, Name: f.Name, Description: f.Description, GroupID: f.GroupID,
-		PartnerID: f.PartnerID, Trigger: api.FlowTrigger(f.Trigger), Action: api.FlowAction(f.Action), TargetGroupID: f.TargetGroupID,
-		RateType: (*api.RateType)(f.RateType), RateValue: f.RateValue, ApprovalMode: api.FlowApprovalMode(f.ApprovalMode),
-		ApprovalDelayDays: f.ApprovalDelayDays, Priority: f.Priority, Status: api.FlowStatus(f.Status), Branches: []api.FlowBranch{},
+		PartnerID: f.PartnerID, Trigger: api.FlowTrigger(f.Trigger), Action: api.FlowAction(f.Action),
+		TargetGroupID: f.TargetGroupID,
+		RateType:      (*api.RateType)(f.RateType), RateValue: f.RateValue,
+		ApprovalMode:      api.FlowApprovalMode(f.ApprovalMode),
+		ApprovalDelayDays: f.ApprovalDelayDays, Priority: f.Priority, Status: api.FlowStatus(f.Status),
+		Branches:  []api.FlowBranch{},
 		CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt,
 	}
 	return out, json.Unmarshal(f.Branches, &out.Branches)
@@ -162,7 +177,8 @@ func toSavedFlow(row db.Flow) (api.SavedFlow, error) {
 		ID: f.ID, Object: f.Object, ProgramID: f.ProgramID, Name: f.Name, Description: f.Description, GroupID: f.GroupID,
 		PartnerID: f.PartnerID, Trigger: f.Trigger, Action: f.Action, TargetGroupID: f.TargetGroupID, RateType: f.RateType,
 		RateValue: f.RateValue, ApprovalMode: f.ApprovalMode, ApprovalDelayDays: f.ApprovalDelayDays, Priority: f.Priority,
-		Status: f.Status, Branches: f.Branches, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, Warnings: mapped(unusual, toWarning),
+		Status: f.Status, Branches: f.Branches, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt,
+		Warnings: mapped(unusual, toWarning),
 	}, err
 }
 
@@ -172,9 +188,13 @@ func toWarning(w flow.Warning) api.FlowWarning {
 
 func toPayout(p db.Payout, commissions int64) api.Payout {
 	return api.Payout{
-		ID: p.ID, Object: "payout", ProgramID: p.ProgramID, PartnerID: p.PartnerID, BatchID: p.BatchID, AmountMinor: p.AmountMinor,
-		Currency: p.Currency, Status: api.PayoutStatus(p.Status), Method: (*api.PayoutMethod)(p.Method), ExternalID: p.ExternalID,
-		Reason: (*api.PayoutIneligibilityReason)(p.Reason), ReasonText: p.ReasonText, ErrorCode: p.ErrorCode, ErrorMessage: p.ErrorMessage,
-		CommissionCount: commissions, PeriodEnd: p.PeriodEnd, DueAt: p.DueAt, PaidAt: p.PaidAt, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+		ID: p.ID, Object: "payout", ProgramID: p.ProgramID, PartnerID: p.PartnerID, BatchID: p.BatchID,
+		AmountMinor: p.AmountMinor,
+		Currency:    p.Currency, Status: api.PayoutStatus(p.Status), Method: (*api.PayoutMethod)(p.Method),
+		ExternalID: p.ExternalID,
+		Reason:     (*api.PayoutIneligibilityReason)(p.Reason), ReasonText: p.ReasonText, ErrorCode: p.ErrorCode,
+		ErrorMessage:    p.ErrorMessage,
+		CommissionCount: commissions, PeriodEnd: p.PeriodEnd, DueAt: p.DueAt, PaidAt: p.PaidAt, CreatedAt: p.CreatedAt,
+		UpdatedAt: p.UpdatedAt,
 	}
 }

@@ -104,7 +104,8 @@ func (b *book) sell(customer int, amount int64) {
 		return
 	}
 	s.earned = append(s.earned, b.add(&modelCommission{
-		kind: "referral", status: []string{"approved", "pending", "pending"}[partner], partner: partner, amount: earned, earned: earned,
+		kind: "referral", status: []string{"approved", "pending", "pending"}[partner], partner: partner, amount: earned,
+		earned: earned,
 		mature: b.now().AddDate(0, 0, modelHold), approve: b.now().AddDate(0, 0, modelDelay),
 	}))
 }
@@ -121,7 +122,10 @@ func (b *book) grant(s *modelSale, partner int, amount int64) {
 		return
 	}
 	b.s.Must(201, a)
-	k := b.add(&modelCommission{kind: "reward", status: "approved", partner: partner, amount: amount, earned: amount, mature: b.now().AddDate(0, 0, modelHold)})
+	k := b.add(&modelCommission{
+		kind: "reward", status: "approved", partner: partner, amount: amount, earned: amount,
+		mature: b.now().AddDate(0, 0, modelHold),
+	})
 	if amount < 0 {
 		k.kind, k.status, k.mature = "clawback", "due", b.now()
 	}
@@ -357,7 +361,8 @@ func (b *book) compareCommissions() {
 		at := slices.IndexFunc(b.commissions, func(k *modelCommission) bool { return k.id == row.String("id") })
 		if at < 0 { // new: it is the first unnamed one that looks like it
 			at = slices.IndexFunc(b.commissions, func(k *modelCommission) bool {
-				return k.id == "" && k.kind == row.String("kind") && k.amount == row.Int("amount_minor") && b.partners[k.partner] == row.String("partner_id")
+				return k.id == "" && k.kind == row.String("kind") && k.amount == row.Int("amount_minor") &&
+					b.partners[k.partner] == row.String("partner_id")
 			})
 			require.GreaterOrEqual(b.t, at, 0, "%v", row.Body)
 			b.commissions[at].id = row.String("id")
@@ -368,7 +373,10 @@ func (b *book) compareCommissions() {
 			payout = b.nameOf(k.payout)
 		}
 		require.Equal(b.t, []any{k.kind, k.status, k.amount, b.partners[k.partner], payout != ""},
-			[]any{row.String("kind"), row.String("status"), row.Int("amount_minor"), row.String("partner_id"), row.Body["payout_id"] != nil}, "%v", row.Body)
+			[]any{
+				row.String("kind"), row.String("status"), row.Int("amount_minor"), row.String("partner_id"),
+				row.Body["payout_id"] != nil,
+			}, "%v", row.Body)
 		if payout != "unnamed" {
 			require.Equal(b.t, payout, row.String("payout_id"))
 		}
@@ -388,7 +396,8 @@ func (b *book) comparePayouts() {
 	for _, row := range rows {
 		at := slices.IndexFunc(b.payouts, func(p *modelPayout) bool { return p.id == row.String("id") })
 		if at < 0 {
-			at = slices.IndexFunc(b.payouts, func(p *modelPayout) bool { return p.id == "" && b.partners[p.partner] == row.String("partner_id") })
+			at = slices.IndexFunc(b.payouts,
+				func(p *modelPayout) bool { return p.id == "" && b.partners[p.partner] == row.String("partner_id") })
 			require.GreaterOrEqual(b.t, at, 0, "%v", row.Body)
 			b.payouts[at].id = row.String("id")
 		}
@@ -398,7 +407,8 @@ func (b *book) comparePayouts() {
 				held++
 			}
 		}
-		require.Equal(b.t, []any{p.status, p.amount, held}, []any{row.String("status"), row.Int("amount_minor"), row.Int("commission_count")}, "%v", row.Body)
+		require.Equal(b.t, []any{p.status, p.amount, held},
+			[]any{row.String("status"), row.Int("amount_minor"), row.Int("commission_count")}, "%v", row.Body)
 	}
 }
 

@@ -62,7 +62,8 @@ func TestNoConnections(t *testing.T) {
 	run("ALTER ROLE few CONNECTION LIMIT -1")
 	s.Must(200, s.Get("/v1/programs/"+program))
 	s.Partner(program)
-	require.EqualValues(t, 1, s.Get("/v1/partners?program_id="+program).Int("total_count"), "what was refused wrote nothing")
+	require.EqualValues(t, 1, s.Get("/v1/partners?program_id="+program).Int("total_count"),
+		"what was refused wrote nothing")
 }
 
 // TestStopsUnderLoad: a server that is told to stop finishes what it has begun: of
@@ -119,7 +120,8 @@ func TestStopsUnderLoad(t *testing.T) {
 		for _, n := range told {
 			acknowledged += n
 		}
-		require.NoError(t, base.Pool.QueryRow(t.Context(), "SELECT count(*) FROM partners WHERE program_id = $1", program).Scan(&written))
+		require.NoError(t,
+			base.Pool.QueryRow(t.Context(), "SELECT count(*) FROM partners WHERE program_id = $1", program).Scan(&written))
 		require.Equal(t, acknowledged, written, "round %d", round)
 	}
 }
@@ -145,7 +147,8 @@ func TestStoppedReplica(t *testing.T) {
 	go func() { answer <- stopped.Post("/v1/sales/"+sale+"/refund", nil) }()
 	require.Eventually(t, func() bool {
 		var waiting int
-		err := other.Pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waiting)
+		err := other.Pool.QueryRow(t.Context(),
+			"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waiting)
 		return err == nil && waiting == 1
 	}, 10*time.Second, time.Millisecond)
 	require.NoError(t, stopped.Cmd.Process.Signal(syscall.SIGSTOP))
@@ -161,7 +164,8 @@ func TestStoppedReplica(t *testing.T) {
 	require.Contains(t, []int{200, 503}, (<-answer).Status)
 	require.Equal(t, refunded.String("refunded_at"), other.Get("/v1/sales/"+sale).String("refunded_at"))
 	require.Equal(t, 1, tally(other.Server, e.program, "sale.refunded"))
-	require.Equal(t, number("0"), other.Must(200, other.Get("/v1/partners/"+partner+"?include=stats")).Body["stats"].(M)["commissions_minor"])
+	require.Equal(t, number("0"),
+		other.Must(200, other.Get("/v1/partners/"+partner+"?include=stats")).Body["stats"].(M)["commissions_minor"])
 }
 
 // next is a release to come, which adds what migrations add.
@@ -203,7 +207,10 @@ func TestMigrationUnderLoad(t *testing.T) {
 					return
 				default:
 				}
-				a := p.Post("/v1/sales", M{"program_id": e.program, "customer_id": customer, "external_charge_id": fmt.Sprintf("m%d-%d", i, n), "amount_minor": 500, "currency": "USD"})
+				a := p.Post("/v1/sales", M{
+					"program_id": e.program, "customer_id": customer, "external_charge_id": fmt.Sprintf("m%d-%d", i, n),
+					"amount_minor": 500, "currency": "USD",
+				})
 				read := p.Get("/v1/partners?include=stats&program_id=" + e.program)
 				if a.Status == 201 {
 					sold.Add(1)

@@ -33,23 +33,35 @@ func fill(s *apitest.Server) (program string) {
 		handle, priority := fmt.Sprintf("pager-%d", i), i%2
 		partner := s.Partner(program, M{"handle": handle})
 		s.Must(201, s.Post("/v1/tags", M{"program_id": program, "name": handle}))
-		s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": partner, "destination_url": "https://shop.example"}))
+		s.Must(201, s.Post("/v1/links", M{
+			"program_id": program, "partner_id": partner, "destination_url": "https://shop.example",
+		}))
 		s.Must(201, s.Post("/v1/coupons", M{"program_id": program, "code": handle}))
 		s.Click(program, handle)
 		s.Must(201, s.Post("/v1/campaigns", M{"program_id": program, "name": handle, "subject": "x", "body": "x"}))
-		s.Must(201, s.Post("/v1/sequences", M{"program_id": program, "name": handle, "trigger": "approved", "steps": []M{{"delay_days": 0, "subject": "x", "body": "x"}}}))
-		s.Must(201, s.Post("/v1/resources", M{"program_id": program, "title": handle, "url": "https://x.example", "folder": []any{nil, "b", "a"}[i%3]}))
-		_, err := s.Pool.Exec(s.T.Context(), `INSERT INTO applications (id, org_id, program_id, partner_id, email, status, created_at, updated_at) VALUES ($1, $2, $3, $4, 'x', 'withdrawn', $5, $5)`,
+		s.Must(201, s.Post("/v1/sequences", M{
+			"program_id": program, "name": handle, "trigger": "approved",
+			"steps": []M{{"delay_days": 0, "subject": "x", "body": "x"}},
+		}))
+		s.Must(201, s.Post("/v1/resources", M{
+			"program_id": program, "title": handle, "url": "https://x.example", "folder": []any{nil, "b", "a"}[i%3],
+		}))
+		_, err := s.Pool.Exec(s.T.Context(),
+			`INSERT INTO applications (id, org_id, program_id, partner_id, email, status, created_at, updated_at) VALUES ($1, $2, $3, $4, 'x', 'withdrawn', $5, $5)`,
 			ident.New(ident.Application), s.Org, program, partner, s.Clock.Now())
 		require.NoError(s.T, err)
 		s.Must(201, s.Post("/v1/webhook_endpoints", M{"program_id": program, "url": "https://hooks.example/" + handle}))
 		s.Must(201, s.Post("/v1/tax_form_statuses", M{"partner_id": partner, "type": "w9", "status": "submitted"}))
 		batch := ident.New(ident.Batch)
-		_, err = s.Pool.Exec(s.T.Context(), `INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)
-			VALUES ($1, $2, $3, date '2025-01-01' + $4 * interval '1 month', $5, $5, $5)`, batch, s.Org, program, i, s.Clock.Now())
+		_, err = s.Pool.Exec(s.T.Context(),
+			`INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)
+			VALUES ($1, $2, $3, date '2025-01-01' + $4 * interval '1 month', $5, $5, $5)`, batch, s.Org, program, i,
+			s.Clock.Now())
 		require.NoError(s.T, err)
-		_, err = s.Pool.Exec(s.T.Context(), `INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, reason, period_month, period_end, due_at, created_at, updated_at)
-			VALUES ($1, $2, $3, $4, $5, 5, 'USD', 'not_eligible', 'below_minimum', '2025-01-01', $6, $6, $6, $6)`, ident.New(ident.Payout), s.Org, program, partner, batch, s.Clock.Now())
+		_, err = s.Pool.Exec(s.T.Context(),
+			`INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, reason, period_month, period_end, due_at, created_at, updated_at)
+			VALUES ($1, $2, $3, $4, $5, 5, 'USD', 'not_eligible', 'below_minimum', '2025-01-01', $6, $6, $6, $6)`,
+			ident.New(ident.Payout), s.Org, program, partner, batch, s.Clock.Now())
 		require.NoError(s.T, err)
 		customer := s.Customer(program, partner)
 		s.Sale(program, customer, M{"currency": []string{"USD", "EUR"}[i%2]})
@@ -154,12 +166,15 @@ func (p pager) compare(a, b M) int {
 	text := func(o M, name string) string { s, _ := o[name].(string); return s }
 	switch p.op.id {
 	case "listMaturingCommissions":
-		return cmp.Or(strings.Compare(text(a, "mature_at"), text(b, "mature_at")), strings.Compare(text(a, "id"), text(b, "id")))
+		return cmp.Or(strings.Compare(text(a, "mature_at"), text(b, "mature_at")),
+			strings.Compare(text(a, "id"), text(b, "id")))
 	case "listBalances":
-		return cmp.Or(strings.Compare(text(a, "partner_id"), text(b, "partner_id")), strings.Compare(text(a, "currency"), text(b, "currency")))
+		return cmp.Or(strings.Compare(text(a, "partner_id"), text(b, "partner_id")),
+			strings.Compare(text(a, "currency"), text(b, "currency")))
 	case "listResources":
 		position := func(o M) int64 { return apitest.Answer{Body: o}.Int("position") }
-		return cmp.Or(strings.Compare(text(a, "folder"), text(b, "folder")), cmp.Compare(position(a), position(b)), strings.Compare(text(a, "id"), text(b, "id")))
+		return cmp.Or(strings.Compare(text(a, "folder"), text(b, "folder")), cmp.Compare(position(a), position(b)),
+			strings.Compare(text(a, "id"), text(b, "id")))
 	case "listFlows":
 		narrow := func(o M) int {
 			switch {
@@ -175,7 +190,8 @@ func (p pager) compare(a, b M) int {
 		return cmp.Or(cmp.Compare(priority(a), priority(b)), cmp.Compare(narrow(a), narrow(b)),
 			strings.Compare(text(a, "created_at"), text(b, "created_at")), strings.Compare(text(a, "id"), text(b, "id")))
 	default:
-		return cmp.Or(strings.Compare(text(b, "created_at"), text(a, "created_at")), strings.Compare(text(b, "id"), text(a, "id")))
+		return cmp.Or(strings.Compare(text(b, "created_at"), text(a, "created_at")),
+			strings.Compare(text(b, "id"), text(a, "id")))
 	}
 }
 
@@ -232,7 +248,8 @@ func TestPagingFilteredCount(t *testing.T) {
 	pending := s.Must(200, s.Get("/v1/partners?program_id="+program+"&status=pending&limit=2"))
 	require.EqualValues(t, 3, pending.Int("total_count"))
 	require.Equal(t, true, pending.Body["has_more"])
-	last := s.Must(200, s.Get("/v1/partners?program_id="+program+"&status=pending&limit=2&starting_after="+pending.Data()[1]["id"].(string)))
+	last := s.Must(200,
+		s.Get("/v1/partners?program_id="+program+"&status=pending&limit=2&starting_after="+pending.Data()[1]["id"].(string)))
 	require.EqualValues(t, 3, last.Int("total_count"))
 	require.Equal(t, false, last.Body["has_more"])
 	require.Len(t, last.Data(), 1)
@@ -248,7 +265,9 @@ func TestPagingBadValues(t *testing.T) {
 	elsewhere := populate(s, "elsewhere") // another program of the same organization
 	for _, op := range lists(t) {
 		p := newPager(s, op, own["prg_"])
-		for _, limit := range []string{"0", "101", "-1", "1.5", "abc", "", "%2B5", "%205", "5%3B", "%EF%BC%95", "1e1", "0x5", "99999999999999999999"} {
+		for _, limit := range []string{
+			"0", "101", "-1", "1.5", "abc", "", "%2B5", "%205", "5%3B", "%EF%BC%95", "1e1", "0x5", "99999999999999999999",
+		} {
 			s.Refused(400, "parameter_invalid", "limit", p.get("limit="+limit))
 		}
 		s.Refused(400, "parameter_invalid", "limit", p.get("limit=5&limit=5"))
@@ -279,9 +298,11 @@ func TestPagingBadValues(t *testing.T) {
 		}
 		s.Refused(400, "parameter_missing", "program_id", s.Get(op.path))
 		s.Refused(400, "parameter_invalid", "program_id", s.Get(op.path+"?program_id="))
-		s.Refused(400, "parameter_invalid", "program_id", s.Get(op.path+"?program_id="+own["prg_"]+"&program_id="+own["prg_"]))
+		s.Refused(400, "parameter_invalid", "program_id",
+			s.Get(op.path+"?program_id="+own["prg_"]+"&program_id="+own["prg_"]))
 		s.Refused(400, "parameter_invalid", "program_id", s.Get(op.path+"?program_id="+own["tag_"]))
 		s.Refused(404, "resource_not_found", "program_id", s.Get(op.path+"?program_id="+foreign["prg_"]+op.window()))
-		s.Refused(404, "resource_not_found", "program_id", s.Get(op.path+"?program_id="+foreign["prg_"]+"&starting_after="+id+op.window()))
+		s.Refused(404, "resource_not_found", "program_id",
+			s.Get(op.path+"?program_id="+foreign["prg_"]+"&starting_after="+id+op.window()))
 	}
 }

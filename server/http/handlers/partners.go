@@ -32,7 +32,8 @@ func (s *Server) ListPartners(ctx context.Context,
 }
 
 // RetrievePartner returns one partner.
-func (s *Server) RetrievePartner(ctx context.Context, r api.RetrievePartnerRequestObject) (api.RetrievePartnerResponseObject, error) {
+func (s *Server) RetrievePartner(ctx context.Context,
+	r api.RetrievePartnerRequestObject) (api.RetrievePartnerResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
@@ -84,7 +85,8 @@ func (s *Server) DeletePartner(
 
 // dressPartners adds what is asked for besides the partners themselves, in one
 // round trip.
-func dressPartners(ctx context.Context, u *work.Unit, partners []api.Partner, expand []api.PartnerExpand, include []api.PartnerInclude) error {
+func dressPartners(ctx context.Context, u *work.Unit, partners []api.Partner, expand []api.PartnerExpand,
+	include []api.PartnerInclude) error {
 	var stats, tags pgtx.Read
 	if wants(include, api.PartnerIncludeStats) {
 		stats = func(tx pgtx.DBTX) error { return addPartnerStats(ctx, tx, u, partners) }
@@ -102,7 +104,8 @@ func addPartnerStats(ctx context.Context, tx pgtx.DBTX, u *work.Unit, partners [
 	stats := map[string]api.PartnerStats{}
 	for _, r := range rows {
 		stats[r.ID] = api.PartnerStats{
-			Clicks: r.Clicks, Referrals: r.Referrals, Customers: r.Customers, CommissionsMinor: r.CommissionsMinor, PaidMinor: r.PaidMinor,
+			Clicks: r.Clicks, Referrals: r.Referrals, Customers: r.Customers, CommissionsMinor: r.CommissionsMinor,
+			PaidMinor: r.PaidMinor,
 		}
 	}
 	for i := range partners {

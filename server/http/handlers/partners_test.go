@@ -21,11 +21,15 @@ func TestCreatePartner(t *testing.T) {
 	p := s.Must(201, s.Post("/v1/partners", M{"program_id": program, "email": "Ada.Lovelace+x@Example.com"}))
 	require.True(t, strings.HasPrefix(p.String("id"), "part_"))
 	require.Equal(t, M{
-		"id": p.String("id"), "object": "partner", "program_id": program, "group_id": group, "email": "Ada.Lovelace+x@Example.com",
-		"first_name": nil, "last_name": nil, "display_name": nil, "company_name": nil, "website_url": nil, "country_code": nil, "language_code": nil,
-		"handle": "ada-lovelace", "status": "active", "decline_reason": nil, "suspension_reason": nil, "min_payout_minor": nil,
-		"terms_accepted_at": nil, "terms_version": nil, "completed_onboarding": false, "email_first_referral": true, "email_new_referral": true,
-		"email_payout_paid": true, "metadata": nil, "payout_method": nil,
+		"id": p.String("id"), "object": "partner", "program_id": program, "group_id": group,
+		"email":      "Ada.Lovelace+x@Example.com",
+		"first_name": nil, "last_name": nil, "display_name": nil, "company_name": nil, "website_url": nil,
+		"country_code": nil, "language_code": nil,
+		"handle": "ada-lovelace", "status": "active", "decline_reason": nil, "suspension_reason": nil,
+		"min_payout_minor":  nil,
+		"terms_accepted_at": nil, "terms_version": nil, "completed_onboarding": false, "email_first_referral": true,
+		"email_new_referral": true,
+		"email_payout_paid":  true, "metadata": nil, "payout_method": nil,
 		"created_at": "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z",
 	}, p.Body)
 	require.Equal(t, p.Body, s.Must(200, s.Get("/v1/partners/"+p.String("id"))).Body)
@@ -36,21 +40,27 @@ func TestCreatePartner(t *testing.T) {
 	require.Equal(t, "2026-09-01T12:00:00.000Z", events[0].String("created_at"))
 	require.Equal(t, M{"id": p.Header.Get("Rail-Request-Id")}, events[0].Body["request"])
 	require.Equal(t, M{
-		"partner_id": p.String("id"), "email": "Ada.Lovelace+x@Example.com", "handle": "ada-lovelace", "status": "active", "group_id": group,
+		"partner_id": p.String("id"), "email": "Ada.Lovelace+x@Example.com", "handle": "ada-lovelace", "status": "active",
+		"group_id": group,
 	}, events[0].Body["data"])
 
 	own := s.Must(201, s.Post("/v1/groups", M{"program_id": program, "name": "own"})).String("id")
-	full := s.Must(201, s.Post("/v1/partners", `{"program_id":"`+program+`","email":"b@example.com","first_name":"B","last_name":"L","company_name":"C",
-		"website_url":"https://b.example","country_code":"de","handle":"b-1","group_id":"`+own+`","status":"active","metadata":{"z":1.50,"a":[1e2,null]}}`))
+	full := s.Must(201,
+		s.Post("/v1/partners",
+			`{"program_id":"`+program+`","email":"b@example.com","first_name":"B","last_name":"L","company_name":"C",
+		"website_url":"https://b.example","country_code":"de","handle":"b-1","group_id":"`+own+
+				`","status":"active","metadata":{"z":1.50,"a":[1e2,null]}}`))
 	for name, want := range (M{
-		"first_name": "B", "last_name": "L", "company_name": "C", "website_url": "https://b.example", "country_code": "DE", "handle": "b-1", "group_id": own,
+		"first_name": "B", "last_name": "L", "company_name": "C", "website_url": "https://b.example", "country_code": "DE",
+		"handle": "b-1", "group_id": own,
 	}) {
 		require.Equal(t, want, full.Body[name], name)
 	}
 	require.Contains(t, string(full.Raw), `"metadata":{"z":1.50,"a":[1e2,null]}`, "stored as given")
 	require.Contains(t, string(s.Get("/v1/partners/"+full.String("id")).Raw), `"metadata":{"z":1.50,"a":[1e2,null]}`)
 	null := s.Must(201, s.Post("/v1/partners", M{
-		"program_id": program, "email": "n@example.com", "handle": nil, "group_id": nil, "country_code": nil, "metadata": nil, "first_name": nil,
+		"program_id": program, "email": "n@example.com", "handle": nil, "group_id": nil, "country_code": nil, "metadata": nil,
+		"first_name": nil,
 	}))
 	require.Equal(t, group, null.String("group_id"), "null is like leaving it out")
 }
@@ -67,11 +77,18 @@ func TestCreatePendingPartner(t *testing.T) {
 	data := events[1].Body["data"].(M)
 	application, _ := data["application_id"].(string)
 	require.True(t, strings.HasPrefix(application, "app_"))
-	require.Equal(t, M{"application_id": application, "partner_id": p.String("id"), "email": "ada@example.com", "handle": "ada", "answers": M{}}, data)
+	require.Equal(t,
+		M{
+			"application_id": application, "partner_id": p.String("id"), "email": "ada@example.com", "handle": "ada",
+			"answers": M{},
+		}, data)
 	var kept string
-	require.NoError(t, s.Pool.QueryRow(t.Context(), `SELECT concat_ws(' ', id, partner_id, group_id, email, source, status, answers)
+	require.NoError(t,
+		s.Pool.QueryRow(t.Context(), `SELECT concat_ws(' ', id, partner_id, group_id, email, source, status, answers)
 		FROM applications WHERE program_id = $1`, program).Scan(&kept))
-	require.Equal(t, strings.Join([]string{application, p.String("id"), p.String("group_id"), "ada@example.com", "api", "pending", "{}"}, " "), kept)
+	require.Equal(t,
+		strings.Join([]string{application, p.String("id"), p.String("group_id"), "ada@example.com", "api", "pending", "{}"},
+			" "), kept)
 	for _, status := range []string{"active", "suspended"} {
 		s.Refused(409, "partner_not_reviewed", "status", s.Post("/v1/partners/"+p.String("id"), M{"status": status}))
 	}
@@ -86,7 +103,8 @@ func TestDerivedHandles(t *testing.T) {
 	program := s.Program()
 	long := strings.Repeat("abcdefghi-", 4) + "x"
 	for _, c := range [][2]string{
-		{"grace@example.com", "grace"}, {"Grace@example.org", "grace-2"}, {"grace+a@example.net", "grace-3"}, {"a@example.com", "partner"},
+		{"grace@example.com", "grace"}, {"Grace@example.org", "grace-2"}, {"grace+a@example.net", "grace-3"},
+		{"a@example.com", "partner"},
 		{"é@example.com", "partner-2"}, {"o.b__c@example.com", "o-b-c"}, {"--x.y--@example.com", "x-y"},
 		{long + "@example.com", long[:32]}, {long + "@example.org", long[:29] + "-2"},
 	} {
@@ -111,7 +129,9 @@ func TestDerivedHandlesAtOnce(t *testing.T) {
 	}
 	require.Len(t, handles, 16)
 	for _, a := range atOnce(8, func(i int) apitest.Answer {
-		return s.Post("/v1/partners", M{"program_id": program, "email": "One@example.com", "handle": fmt.Sprintf("one-%d", i)})
+		return s.Post("/v1/partners", M{
+			"program_id": program, "email": "One@example.com", "handle": fmt.Sprintf("one-%d", i),
+		})
 	}) {
 		require.Contains(t, []int{201, 409}, a.Status, "%s", a.Raw)
 		if a.Status == 409 {
@@ -127,8 +147,12 @@ func TestPartnerTaken(t *testing.T) {
 	program := s.Program()
 	ada := s.PartnerObject(program, M{"email": "ada@example.com", "handle": "ada"})
 	ben := s.Partner(program, M{"handle": "ben"})
-	link := s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": ada.String("id"), "destination_url": "https://shop.example", "value": "Promo"}))
-	gone := s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": ada.String("id"), "destination_url": "https://shop.example", "value": "gone"}))
+	link := s.Must(201, s.Post("/v1/links", M{
+		"program_id": program, "partner_id": ada.String("id"), "destination_url": "https://shop.example", "value": "Promo",
+	}))
+	gone := s.Must(201, s.Post("/v1/links", M{
+		"program_id": program, "partner_id": ada.String("id"), "destination_url": "https://shop.example", "value": "gone",
+	}))
 	s.Must(200, s.Delete("/v1/links/"+gone.String("id")))
 	before := rows(s, s.Org)
 	create := func(email, handle string) apitest.Answer {
@@ -136,15 +160,20 @@ func TestPartnerTaken(t *testing.T) {
 	}
 	taken := s.Refused(409, "partner_email_taken", "email", create("ADA@Example.com", "new"))
 	require.Equal(t, ada.Body, taken.Body["existing"])
-	require.Equal(t, ada.Body, s.Refused(409, "partner_handle_taken", "handle", create("new@example.com", "ada")).Body["existing"])
-	require.Equal(t, link.Body, s.Refused(409, "partner_handle_taken", "handle", create("new@example.com", "promo")).Body["existing"])
+	require.Equal(t, ada.Body,
+		s.Refused(409, "partner_handle_taken", "handle", create("new@example.com", "ada")).Body["existing"])
+	require.Equal(t, link.Body,
+		s.Refused(409, "partner_handle_taken", "handle", create("new@example.com", "promo")).Body["existing"])
 	s.Refused(409, "partner_handle_taken", "handle", create("new@example.com", "gone")) // reserved, though deleted
-	require.Equal(t, ada.Body, s.Refused(409, "partner_handle_taken", "handle", s.Post("/v1/partners/"+ben, M{"handle": "ada"})).Body["existing"])
-	require.Equal(t, link.Body, s.Refused(409, "partner_handle_taken", "handle", s.Post("/v1/partners/"+ben, M{"handle": "promo"})).Body["existing"])
+	require.Equal(t, ada.Body,
+		s.Refused(409, "partner_handle_taken", "handle", s.Post("/v1/partners/"+ben, M{"handle": "ada"})).Body["existing"])
+	require.Equal(t, link.Body,
+		s.Refused(409, "partner_handle_taken", "handle", s.Post("/v1/partners/"+ben, M{"handle": "promo"})).Body["existing"])
 	require.Equal(t, before, rows(s, s.Org), "a refusal changes nothing")
 	other := s.Program()
 	s.Partner(other, M{"email": "ada@example.com", "handle": "ada"})
-	require.Equal(t, "promo-2", s.Must(201, s.Post("/v1/partners", M{"program_id": program, "email": "promo@example.com"})).String("handle"))
+	require.Equal(t, "promo-2",
+		s.Must(201, s.Post("/v1/partners", M{"program_id": program, "email": "promo@example.com"})).String("handle"))
 }
 
 func TestHandleChange(t *testing.T) {
@@ -177,11 +206,14 @@ func TestUpdatePartner(t *testing.T) {
 		given, shown any
 	}{
 		{"first_name", "F", "F"}, {"last_name", "L", "L"}, {"display_name", "D", "D"}, {"company_name", "C", "C"},
-		{"website_url", "https://p.example", "https://p.example"}, {"country_code", "fr", "FR"}, {"handle", "new-handle", "new-handle"},
+		{"website_url", "https://p.example", "https://p.example"}, {"country_code", "fr", "FR"},
+		{"handle", "new-handle", "new-handle"},
 		{"group_id", group, group}, {"min_payout_minor", 5000, number("5000")}, {"metadata", M{"a": "b"}, M{"a": "b"}},
 		{"metadata", M{"c": "d"}, M{"c": "d"}}, {"payout_method", "wise", "wise"}, {"min_payout_minor", 0, number("0")},
-		{"first_name", nil, nil}, {"last_name", nil, nil}, {"display_name", nil, nil}, {"company_name", nil, nil}, {"website_url", nil, nil},
-		{"country_code", nil, nil}, {"group_id", nil, nil}, {"min_payout_minor", nil, nil}, {"metadata", nil, nil}, {"payout_method", nil, nil},
+		{"first_name", nil, nil}, {"last_name", nil, nil}, {"display_name", nil, nil}, {"company_name", nil, nil},
+		{"website_url", nil, nil},
+		{"country_code", nil, nil}, {"group_id", nil, nil}, {"min_payout_minor", nil, nil}, {"metadata", nil, nil},
+		{"payout_method", nil, nil},
 	} {
 		before, seen := s.Must(200, s.Get(path)), len(s.Events(program))
 		s.Clock.Advance(time.Second)
@@ -227,7 +259,8 @@ func TestSuspendPartner(t *testing.T) {
 		}
 	}
 	require.Equal(t, []any{
-		M{"partner_id": partner, "status": "suspended", "reason": "Spam."}, M{"partner_id": partner, "status": "active", "reason": nil},
+		M{"partner_id": partner, "status": "suspended", "reason": "Spam."},
+		M{"partner_id": partner, "status": "active", "reason": nil},
 	}, told)
 	require.Nil(t, s.Must(200, s.Post(path, M{"status": "suspended"})).Body["suspension_reason"], "a reason is optional")
 }
@@ -259,7 +292,9 @@ func TestPartnerTags(t *testing.T) {
 	s.Must(200, s.Post(path, M{"tag_ids": []any{b["id"]}}))
 	require.Equal(t, []any{b}, tags(), "the list is replaced")
 	before := rows(s, s.Org)
-	s.Refused(404, "resource_not_found", "tag_ids[1]", s.Post(path, M{"tag_ids": []any{a["id"], "tag_none"}, "first_name": "y"}))
+	s.Refused(404, "resource_not_found", "tag_ids[1]", s.Post(path, M{
+		"tag_ids": []any{a["id"], "tag_none"}, "first_name": "y",
+	}))
 	s.Refused(400, "invalid_reference", "tag_ids[0]", s.Post(path, M{"tag_ids": []any{elsewhere}}))
 	s.Refused(400, "parameter_invalid", "tag_ids[0]", s.Post(path, M{"tag_ids": []any{"x"}}))
 	s.Refused(400, "parameter_invalid", "tag_ids", s.Post(path, M{"tag_ids": nil}))
@@ -276,12 +311,16 @@ func TestPartnerPayoutDetails(t *testing.T) {
 	partner := s.Partner(program)
 	path := "/v1/partners/" + partner
 	stored := func() (sealed []byte) {
-		require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT payout_details::text::bytea FROM partners WHERE id = $1", partner).Scan(&sealed))
+		require.NoError(t,
+			s.Pool.QueryRow(t.Context(), "SELECT payout_details::text::bytea FROM partners WHERE id = $1",
+				partner).Scan(&sealed))
 		return sealed
 	}
 	s.Refused(400, "parameter_invalid", "payout_method", s.Post(path, M{"payout_method": "crypto"}))
 	s.Refused(400, "parameter_invalid", "payout_method", s.Post(path, M{"payout_method": "cash"}))
-	s.Refused(400, "parameter_invalid", "payout_details", s.Post(path, M{"payout_details": M{"iban": "DE02120300000000202051"}}))
+	s.Refused(400, "parameter_invalid", "payout_details", s.Post(path, M{
+		"payout_details": M{"iban": "DE02120300000000202051"},
+	}))
 	require.Nil(t, stored())
 	a := s.Must(200, s.Post(path, M{"payout_method": "wise", "payout_details": M{"iban": "DE02120300000000202051"}}))
 	require.Equal(t, "wise", a.String("payout_method"))
@@ -292,7 +331,8 @@ func TestPartnerPayoutDetails(t *testing.T) {
 	s.Must(200, s.Post(path, M{"payout_method": "paypal"}))
 	require.Nil(t, stored(), "details belong to one method")
 	any1 := s.Program()
-	s.Must(200, s.Post("/v1/partners/"+s.Partner(any1), M{"payout_method": "crypto"})) // a program without a list takes any
+	// a program without a list takes any
+	s.Must(200, s.Post("/v1/partners/"+s.Partner(any1), M{"payout_method": "crypto"}))
 }
 
 func TestPartnerRefusals(t *testing.T) {
@@ -317,18 +357,24 @@ func TestPartnerRefusals(t *testing.T) {
 		{M{"handle": "-a"}, 400, "parameter_invalid", "handle"}, {M{"handle": "a-"}, 400, "parameter_invalid", "handle"},
 		{M{"handle": "Ada"}, 400, "parameter_invalid", "handle"}, {M{"handle": "a.b"}, 400, "parameter_invalid", "handle"},
 		{M{"handle": strings.Repeat("a", 33)}, 400, "parameter_invalid", "handle"},
-		{M{"country_code": "DEU"}, 400, "parameter_invalid", "country_code"}, {M{"country_code": ""}, 400, "parameter_invalid", "country_code"},
-		{M{"website_url": "x"}, 400, "parameter_invalid", "website_url"}, {M{"first_name": strings.Repeat("x", 256)}, 400, "parameter_invalid", "first_name"},
+		{M{"country_code": "DEU"}, 400, "parameter_invalid", "country_code"},
+		{M{"country_code": ""}, 400, "parameter_invalid", "country_code"},
+		{M{"website_url": "x"}, 400, "parameter_invalid", "website_url"},
+		{M{"first_name": strings.Repeat("x", 256)}, 400, "parameter_invalid", "first_name"},
 		{M{"status": "declined"}, 400, "parameter_invalid", "status"}, {M{"status": nil}, 400, "parameter_invalid", "status"},
-		{M{"metadata": []any{}}, 400, "parameter_invalid", "metadata"}, {M{"metadata": "x"}, 400, "parameter_invalid", "metadata"},
+		{M{"metadata": []any{}}, 400, "parameter_invalid", "metadata"},
+		{M{"metadata": "x"}, 400, "parameter_invalid", "metadata"},
 		{M{"metadata": M{"k": strings.Repeat("x", 16<<10)}}, 400, "parameter_invalid", "metadata"},
-		{M{"group_id": "part_1"}, 400, "parameter_invalid", "group_id"}, {M{"group_id": "grp_none"}, 404, "resource_not_found", "group_id"},
+		{M{"group_id": "part_1"}, 400, "parameter_invalid", "group_id"},
+		{M{"group_id": "grp_none"}, 404, "resource_not_found", "group_id"},
 		{M{"group_id": elsewhere}, 400, "invalid_reference", "group_id"},
 	} {
 		s.Refused(c.status, c.code, c.param, create(c.body))
 		s.Refused(c.status, c.code, c.param, update(c.body))
 	}
-	for _, email := range []any{"", "x", "a@", "@b", "a b@example.com", nil, 1, strings.Repeat("x", 250) + "@example.com"} {
+	for _, email := range []any{
+		"", "x", "a@", "@b", "a b@example.com", nil, 1, strings.Repeat("x", 250) + "@example.com",
+	} {
 		s.Refused(400, "parameter_invalid", "email", create(M{"email": email}))
 	}
 	s.Refused(400, "country_blocked", "country_code", create(M{"country_code": "kp"}))
@@ -339,13 +385,17 @@ func TestPartnerRefusals(t *testing.T) {
 	s.Refused(400, "parameter_unknown", "email_payout_paid", update(M{"email_payout_paid": false}))
 	s.Refused(400, "parameter_invalid", "handle", update(M{"handle": nil}))
 	s.Refused(400, "parameter_invalid", "min_payout_minor", update(M{"min_payout_minor": -1}))
-	s.Refused(400, "parameter_invalid", "suspension_reason", update(M{"status": "suspended", "suspension_reason": strings.Repeat("x", 1001)}))
+	s.Refused(400, "parameter_invalid", "suspension_reason", update(M{
+		"status": "suspended", "suspension_reason": strings.Repeat("x", 1001),
+	}))
 	s.Refused(400, "parameter_missing", "email", s.Post("/v1/partners", M{"program_id": program}))
 	s.Refused(400, "parameter_missing", "program_id", s.Post("/v1/partners", M{"email": "new@example.com"}))
 	s.Refused(404, "resource_not_found", "program_id", create(M{"program_id": "prg_none"}))
 	s.Refused(404, "resource_not_found", "", s.Post("/v1/partners/part_none", M{"first_name": "x"}))
 	s.Refused(404, "resource_not_found", "", s.Delete("/v1/partners/part_none"))
-	s.Refused(400, "invalid_expand", "expand[]", s.Do("POST", "/v1/partners/"+partner+"?expand=group", s.Key, M{"first_name": "x"}))
+	s.Refused(400, "invalid_expand", "expand[]", s.Do("POST", "/v1/partners/"+partner+"?expand=group", s.Key, M{
+		"first_name": "x",
+	}))
 	require.Equal(t, before, rows(s, s.Org), "a refusal changes nothing")
 }
 
@@ -354,8 +404,13 @@ func TestPartnerListFilters(t *testing.T) {
 	s := apitest.New(t)
 	program := s.Program()
 	group := s.Must(201, s.Post("/v1/groups", M{"program_id": program, "name": "g"}))
-	ada := s.Partner(program, M{"email": "ada@example.com", "handle": "countess", "first_name": "Augusta", "last_name": "King", "company_name": "Engines 100%"})
-	ben := s.Partner(program, M{"email": "ben@example.org", "handle": "ben_x"[:3], "group_id": group.String("id"), "status": "pending"})
+	ada := s.Partner(program, M{
+		"email": "ada@example.com", "handle": "countess", "first_name": "Augusta", "last_name": "King",
+		"company_name": "Engines 100%",
+	})
+	ben := s.Partner(program, M{
+		"email": "ben@example.org", "handle": "ben_x"[:3], "group_id": group.String("id"), "status": "pending",
+	})
 	cyd := s.Partner(program, M{"email": "cyd@example.net", "handle": "cyd", "group_id": group.String("id")})
 	s.Must(200, s.Post("/v1/partners/"+cyd, M{"status": "suspended", "display_name": "Cyd C"}))
 	get := func(query string) (ids []string) {
@@ -368,20 +423,27 @@ func TestPartnerListFilters(t *testing.T) {
 		return ids
 	}
 	for query, want := range map[string][]string{
-		"": {ada, ben, cyd}, "&status=active": {ada}, "&status=pending": {ben}, "&status=suspended": {cyd}, "&status=declined": nil,
+		"": {ada, ben, cyd}, "&status=active": {ada}, "&status=pending": {ben}, "&status=suspended": {cyd},
+		"&status=declined":       nil,
 		"&status=active,pending": {ada, ben}, "&status=active,active": {ada}, "&group_id=" + group.String("id"): {ben, cyd},
 		"&group_id=" + group.String("id") + "&status=pending": {ben},
-		"&email=ADA@Example.com":                              {ada}, "&email=ada": nil, "&handle=COUNTESS": {ada}, "&handle=count": nil,
-		"&search=augusta": {ada}, "&search=KING": {ada}, "&search=engines": {ada}, "&search=example.org": {ben}, "&search=cyd": {cyd}, "&search=COUNT": {ada},
-		"&search=100%25": {ada}, "&search=%25": {ada}, "&search=_": nil, "&search=%5C": nil, "&search=%27": nil, "&search=--": nil,
+		"&email=ADA@Example.com":                              {ada}, "&email=ada": nil, "&handle=COUNTESS": {ada},
+		"&handle=count":   nil,
+		"&search=augusta": {ada}, "&search=KING": {ada}, "&search=engines": {ada}, "&search=example.org": {ben},
+		"&search=cyd": {cyd}, "&search=COUNT": {ada},
+		"&search=100%25": {ada}, "&search=%25": {ada}, "&search=_": nil, "&search=%5C": nil, "&search=%27": nil,
+		"&search=--": nil,
 	} {
 		require.ElementsMatch(t, want, get(query), query)
 	}
 	require.Equal(t, []string{cyd, ben, ada}, get(""), "newest first")
 	s.Refused(400, "parameter_invalid", "status", s.Get("/v1/partners?program_id="+program+"&status=active,gone"))
-	require.Contains(t, string(s.Get("/v1/partners?program_id="+program+"&status=gone").Raw), "declined", "names the allowed values")
-	s.Refused(400, "invalid_reference", "group_id", s.Get("/v1/partners?program_id="+s.Program()+"&group_id="+group.String("id")))
-	list := s.Must(200, s.Get("/v1/partners?program_id="+program+"&expand=group&include=stats,tags&status=pending")).Data()[0]
+	require.Contains(t, string(s.Get("/v1/partners?program_id="+program+"&status=gone").Raw), "declined",
+		"names the allowed values")
+	s.Refused(400, "invalid_reference", "group_id",
+		s.Get("/v1/partners?program_id="+s.Program()+"&group_id="+group.String("id")))
+	list := s.Must(200,
+		s.Get("/v1/partners?program_id="+program+"&expand=group&include=stats,tags&status=pending")).Data()[0]
 	require.Equal(t, group.Body, list["group"])
 	require.Equal(t, []any{}, list["tags"])
 	require.Len(t, list["stats"], 5)
@@ -408,8 +470,9 @@ func TestPartnerStats(t *testing.T) {
 	s.Sale(program, customer, M{"amount_minor": 99, "currency": "EUR"})
 	stats := func(clicks, referrals, customers, commissions string) M {
 		return M{
-			"clicks": number(clicks), "referrals": number(referrals), "customers": number(customers), "commissions_minor": number(commissions),
-			"paid_minor": number("0"),
+			"clicks": number(clicks), "referrals": number(referrals), "customers": number(customers),
+			"commissions_minor": number(commissions),
+			"paid_minor":        number("0"),
 		}
 	}
 	require.Equal(t, stats("3", "2", "1", "200"), s.Must(200, s.Get("/v1/partners/"+ada+"?include=stats")).Body["stats"])
@@ -429,9 +492,13 @@ func TestPartnerEarnings(t *testing.T) {
 		t.Helper()
 		for range 2 {
 			stats := e.s.Must(200, e.s.Get("/v1/partners/"+partner+"?include=stats")).Body["stats"].(M)
-			require.Equal(t, []any{number(fmt.Sprint(commissions)), number(fmt.Sprint(paid))}, []any{stats["commissions_minor"], stats["paid_minor"]})
+			require.Equal(t, []any{number(fmt.Sprint(commissions)), number(fmt.Sprint(paid))}, []any{
+				stats["commissions_minor"], stats["paid_minor"],
+			})
 			var sum int64
-			require.NoError(t, e.s.Pool.QueryRow(t.Context(), "SELECT coalesce(sum(amount_minor), 0) FROM commissions WHERE partner_id = $1 AND status NOT IN ('rejected', 'voided')", partner).Scan(&sum))
+			require.NoError(t,
+				e.s.Pool.QueryRow(t.Context(),
+					"SELECT coalesce(sum(amount_minor), 0) FROM commissions WHERE partner_id = $1 AND status NOT IN ('rejected', 'voided')", partner).Scan(&sum))
 			require.Equal(t, sum, commissions)
 			runJob(t, e.s, "fold-balances")
 		}
@@ -468,10 +535,14 @@ func newDeletion(t *testing.T) deletion {
 	w.bystander = s.Partner(w.program)
 	w.kept = s.Flow(w.program)
 	w.flow = s.Flow(w.program, M{"partner_id": w.partner, "name": "Ada's"})
-	w.link = s.Must(201, s.Post("/v1/links", M{"program_id": w.program, "partner_id": w.partner, "destination_url": "https://shop.example"})).String("id")
-	w.coupon = s.Must(201, s.Post("/v1/coupons", M{"program_id": w.program, "partner_id": w.partner, "code": "ADA"})).String("id")
+	w.link = s.Must(201,
+		s.Post("/v1/links",
+			M{"program_id": w.program, "partner_id": w.partner, "destination_url": "https://shop.example"})).String("id")
+	w.coupon = s.Must(201,
+		s.Post("/v1/coupons", M{"program_id": w.program, "partner_id": w.partner, "code": "ADA"})).String("id")
 	w.click = s.Click(w.program, "ada")
-	w.customer = s.Must(201, s.Post("/v1/customers", M{"program_id": w.program, "click_id": w.click.String("id")})).String("id")
+	w.customer = s.Must(201,
+		s.Post("/v1/customers", M{"program_id": w.program, "click_id": w.click.String("id")})).String("id")
 	w.due = s.Sale(w.program, w.customer, M{"external_charge_id": "ch_due"}).String("id")
 	s.Must(200, s.Post("/v1/programs/"+w.program, M{"holding_period_days": 30}))
 	w.held = s.Sale(w.program, w.customer).String("id")
@@ -498,8 +569,9 @@ func (w deletion) tells(told []apitest.Answer) {
 	for _, sale := range []string{w.due, w.held} {
 		k := w.commissions[sale]
 		require.Equal(w.t, M{
-			"commission_id": k.String("id"), "sale_id": sale, "partner_id": w.partner, "amount_minor": k.Body["amount_minor"], "currency": "USD",
-			"reason": "partner_deleted",
+			"commission_id": k.String("id"), "sale_id": sale, "partner_id": w.partner, "amount_minor": k.Body["amount_minor"],
+			"currency": "USD",
+			"reason":   "partner_deleted",
 		}, voided[sale])
 	}
 	require.Equal(w.t, M{"rule_id": w.flow, "name": "Ada's"}, told[2].Body["data"])
@@ -510,13 +582,15 @@ func (w deletion) tells(told []apitest.Answer) {
 func (w deletion) removes() {
 	w.t.Helper()
 	for _, path := range []string{
-		"partners/" + w.partner, "flows/" + w.flow, "links/" + w.link, "clicks/" + w.click.String("id"), "referrals/" + w.click.String("referral_id"),
+		"partners/" + w.partner, "flows/" + w.flow, "links/" + w.link, "clicks/" + w.click.String("id"),
+		"referrals/" + w.click.String("referral_id"),
 		"customers/" + w.customer, "commissions/" + w.commissions[w.due].String("id"),
 	} {
 		w.Refused(404, "resource_not_found", "", w.Get("/v1/"+path))
 	}
 	w.Refused(404, "resource_not_found", "", w.Delete("/v1/partners/"+w.partner))
-	w.Refused(404, "resource_not_found", "partner_id", w.Get("/v1/balances?program_id="+w.program+"&partner_id="+w.partner))
+	w.Refused(404, "resource_not_found", "partner_id",
+		w.Get("/v1/balances?program_id="+w.program+"&partner_id="+w.partner))
 }
 
 // detaches: the coupon and the sales stay, of no partner.
@@ -540,9 +614,13 @@ func (w deletion) spares() {
 	pending, due, paid := w.Balance(w.program, w.bystander, "USD")
 	require.Positive(w.t, pending+due)
 	require.Zero(w.t, paid)
-	require.EqualValues(w.t, 1, w.Get("/v1/commissions?program_id="+w.program).Int("total_count"), "another partner's stay")
+	require.EqualValues(w.t, 1, w.Get("/v1/commissions?program_id="+w.program).Int("total_count"),
+		"another partner's stay")
 	var sum int64
-	require.NoError(w.t, w.Pool.QueryRow(w.t.Context(), "SELECT coalesce(sum(pending_minor + due_minor + paid_minor), 0)::bigint FROM balances WHERE partner_id = $1", w.partner).Scan(&sum))
+	require.NoError(w.t,
+		w.Pool.QueryRow(w.t.Context(),
+			"SELECT coalesce(sum(pending_minor + due_minor + paid_minor), 0)::bigint FROM balances WHERE partner_id = $1",
+			w.partner).Scan(&sum))
 	require.Zero(w.t, sum)
 }
 
@@ -560,7 +638,8 @@ func TestDeletePartner(t *testing.T) {
 	w := newDeletion(t)
 	seen := len(w.Events(w.program))
 	w.Clock.Advance(time.Second)
-	require.Equal(t, M{"id": w.partner, "object": "partner", "deleted": true}, w.Must(200, w.Delete("/v1/partners/"+w.partner)).Body)
+	require.Equal(t, M{"id": w.partner, "object": "partner", "deleted": true},
+		w.Must(200, w.Delete("/v1/partners/"+w.partner)).Body)
 	w.tells(w.Events(w.program)[seen:])
 	w.removes()
 	w.detaches()

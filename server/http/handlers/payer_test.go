@@ -179,7 +179,8 @@ func TestIdsOfOthers(t *testing.T) {
 		"/v1/sales?external_customer_id=cus_1":                                        2,
 		"/v1/sales?external_customer_id=cus_1&external_charge_id=ch_1&refunded=false": 1,
 		"/v1/sales?external_charge_id=ch_1&refunded=true":                             0,
-		"/v1/coupons?code=ADA20":                                                      1, "/v1/coupons?code=none": 0, "/v1/coupons?external_id=promo_1": 1,
+		"/v1/coupons?code=ADA20":                                                      1, "/v1/coupons?code=none": 0,
+		"/v1/coupons?external_id=promo_1":         1,
 		"/v1/commissions?external_charge_id=ch_1": 2,
 	} {
 		require.Equal(t, want, count(path), path)

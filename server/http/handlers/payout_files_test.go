@@ -27,7 +27,9 @@ func newFiler(t *testing.T, more ...M) *filer {
 	s := apitest.On(t, pgtest.DurableDSN(t), clock.NewManual(apitest.Start))
 	keeper, err := secret.New(s.Config.SecretKey)
 	require.NoError(t, err)
-	_, err = s.Pool.Exec(t.Context(), "INSERT INTO key_fingerprints (fingerprint, used_since) VALUES ($1, $2)", keeper.Fingerprint(), s.Clock.Now()) // as a first start does
+	// as a first start does
+	_, err = s.Pool.Exec(t.Context(), "INSERT INTO key_fingerprints (fingerprint, used_since) VALUES ($1, $2)",
+		keeper.Fingerprint(), s.Clock.Now())
 	require.NoError(t, err)
 	f := &filer{earner: earner{s, s.Program(more...)}}
 	s.Flow(f.program)
@@ -42,7 +44,8 @@ func (f *filer) wants(method any, amounts ...int) (partner string, sales []strin
 }
 
 func (f *filer) collect() {
-	f.batch = ensure201(f.s.Post("/v1/payout_batches", M{"program_id": f.program, "period_end": f.s.Clock.Now().String()})).String("id")
+	f.batch = ensure201(f.s.Post("/v1/payout_batches",
+		M{"program_id": f.program, "period_end": f.s.Clock.Now().String()})).String("id")
 }
 
 func (f *filer) payoutOf(partner string) apitest.Answer {
@@ -53,7 +56,8 @@ func (f *filer) payoutOf(partner string) apitest.Answer {
 func (f *filer) rail(args ...string) (status int, out, errs string) {
 	var o, e bytes.Buffer
 	status = cli.Run(f.s.T.Context(), &cli.Env{Out: &o, Err: &e, Clock: f.s.Clock, Environ: map[string]string{
-		"RAIL_DATABASE_URL": f.s.DSN, "RAIL_SECRET_KEY": hex.EncodeToString(f.s.Config.SecretKey[:]), "RAIL_DATA_DIR": f.s.T.TempDir(),
+		"RAIL_DATABASE_URL": f.s.DSN, "RAIL_SECRET_KEY": hex.EncodeToString(f.s.Config.SecretKey[:]),
+		"RAIL_DATA_DIR": f.s.T.TempDir(),
 	}}, args)
 	return status, o.String(), e.String()
 }
@@ -113,7 +117,9 @@ func TestWhatLeftInAFile(t *testing.T) {
 	require.Contains(t, errs, id+" is left out: it has left in an earlier file\n")
 
 	paid := s.Must(200, s.Post("/v1/payouts/"+id+"/mark_paid", M{"external_id": "PP-1"}))
-	require.Equal(t, []any{"paid", int64(15000), "paypal"}, []any{paid.String("status"), paid.Int("amount_minor"), paid.String("method")})
+	require.Equal(t, []any{"paid", int64(15000), "paypal"}, []any{
+		paid.String("status"), paid.Int("amount_minor"), paid.String("method"),
+	})
 	_, due, done := s.Balance(f.program, partner, "USD")
 	require.Equal(t, []int64{-10000, 15000}, []int64{due, done})
 	_, rows, _ = f.export("paypal", "--new")
@@ -164,7 +170,8 @@ func TestFilesNameWhatTheyLeaveOut(t *testing.T) {
 	require.Contains(t, rows, ids[fine])
 	require.Contains(t, rows, ids[euros])
 	for id, why := range map[string]string{
-		ids[moved]: "it was made for paypal, and its partner now wants wise", ids[arrived]: "it was made for bank_transfer, and its partner now wants paypal",
+		ids[moved]:     "it was made for paypal, and its partner now wants wise",
+		ids[arrived]:   "it was made for bank_transfer, and its partner now wants paypal",
 		ids[suspended]: "its partner is suspended", ids[nowhere]: "its recipient is no address", inEuros: "it is in EUR",
 	} {
 		require.Contains(t, errs, id+" is left out: "+why+"\n")
@@ -222,7 +229,9 @@ func TestFilesEnd(t *testing.T) {
 
 	_, rows, errs := f.export("wise")
 	require.Len(t, rows, 1, "a failed one is sent again: %s", errs)
-	require.Equal(t, []any{"processing", nil}, []any{f.payoutOf(bounced).Body["status"], f.payoutOf(bounced).Body["error_code"]})
+	require.Equal(t, []any{"processing", nil}, []any{
+		f.payoutOf(bounced).Body["status"], f.payoutOf(bounced).Body["error_code"],
+	})
 	status, _, errs = f.rail("payouts", "paid", f.batch)
 	require.Zero(t, status, errs)
 	require.Equal(t, 3, tally(s, f.program, "payout.paid"))

@@ -38,7 +38,9 @@ func (e earner) many(n int) {
 	} {
 		if !strings.HasPrefix(sql, "ANALYZE") {
 			sql = "WITH numbers AS (SELECT right(@program, 4) || to_char(g, 'FM0000000') AS number FROM generate_series(1, @n::integer) g) " + sql
-			_, err = conn.Exec(e.s.T.Context(), sql, pgx.NamedArgs{"org": e.s.Org, "program": e.program, "n": n, "at": e.s.Clock.Now().Days(-1)})
+			_, err = conn.Exec(e.s.T.Context(), sql, pgx.NamedArgs{
+				"org": e.s.Org, "program": e.program, "n": n, "at": e.s.Clock.Now().Days(-1),
+			})
 		} else {
 			_, err = conn.Exec(e.s.T.Context(), sql)
 		}
@@ -78,7 +80,9 @@ func TestBatchOfManyPartners(t *testing.T) {
 		return s.Do("POST", "/v1/payout_batches", s.Key, body, "Idempotency-Key", "batch")
 	}
 	batch := s.Must(201, post())
-	require.Equal(t, []any{true, "open", int64(page)}, []any{batch.Body["generating"], batch.String("status"), batch.Int("payout_count")})
+	require.Equal(t, []any{true, "open", int64(page)}, []any{
+		batch.Body["generating"], batch.String("status"), batch.Int("payout_count"),
+	})
 	require.Equal(t, batch.Raw, s.Must(201, post()).Raw)
 	s.Must(200, s.Post("/v1/payouts/"+e.payouts("")[0].String("id")+"/mark_paid", nil))
 
@@ -93,10 +97,14 @@ func TestBatchOfManyPartners(t *testing.T) {
 	require.Less(t, statements, 30*pages+20, "statements: %v", names)
 
 	batch = s.Must(200, s.Get("/v1/payout_batches/"+batch.String("id")))
-	require.Equal(t, []any{false, "open", int64(n)}, []any{batch.Body["generating"], batch.String("status"), batch.Int("payout_count")})
+	require.Equal(t, []any{false, "open", int64(n)}, []any{
+		batch.Body["generating"], batch.String("status"), batch.Int("payout_count"),
+	})
 	require.EqualValues(t, n*1000, apitest.Answer{Body: batch.Body["totals"].([]any)[0].(M)}.Int("amount_minor"))
 	var told int
-	require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM events WHERE program_id = $1 AND type = 'payout.created'", e.program).Scan(&told))
+	require.NoError(t,
+		s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM events WHERE program_id = $1 AND type = 'payout.created'",
+			e.program).Scan(&told))
 	require.Equal(t, n, told)
 	balanced(t, s)
 	again := e.batch(200)
@@ -161,7 +169,9 @@ func TestBatchAskedAgainWhileItIsMade(t *testing.T) {
 	require.Equal(t, true, batch.Body["generating"], "a new run")
 	runJob(t, e.s, "generate-payouts")
 	batch = e.s.Must(200, e.s.Get("/v1/payout_batches/"+batch.String("id")))
-	require.Equal(t, []any{false, int64(1), int64(page + 1)}, []any{batch.Body["generating"], batch.Int("payout_count"), batch.Int("not_eligible_count")})
+	require.Equal(t, []any{false, int64(1), int64(page + 1)}, []any{
+		batch.Body["generating"], batch.Int("payout_count"), batch.Int("not_eligible_count"),
+	})
 	e.batch(200, M{"ignore_minimum": true})
 	runJob(t, e.s, "generate-payouts")
 	require.EqualValues(t, page+2, e.batch(200, M{"ignore_minimum": true}).Int("payout_count"))
@@ -278,9 +288,12 @@ func TestAutoPayoutsOfOthers(t *testing.T) {
 		earners[name] = e
 	}
 	broken := earners["a"]
-	_, err := s.Pool.Exec(t.Context(), `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'broken'; END $$`)
+	_, err := s.Pool.Exec(t.Context(),
+		`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'broken'; END $$`)
 	require.NoError(t, err)
-	_, err = s.Pool.Exec(t.Context(), `CREATE TRIGGER payouts_refuse BEFORE INSERT ON payouts FOR EACH ROW WHEN (NEW.program_id = '`+broken.program+`') EXECUTE FUNCTION refuse()`)
+	_, err = s.Pool.Exec(t.Context(),
+		`CREATE TRIGGER payouts_refuse BEFORE INSERT ON payouts FOR EACH ROW WHEN (NEW.program_id = '`+broken.program+
+			`') EXECUTE FUNCTION refuse()`)
 	require.NoError(t, err)
 	large := earners["b"]
 	large.many(2*page + 1)
@@ -288,7 +301,8 @@ func TestAutoPayoutsOfOthers(t *testing.T) {
 	err = large.run(t.Context(), "auto-payouts", nil)
 	require.ErrorContains(t, err, broken.program+": ")
 	require.Empty(t, broken.payouts(""))
-	require.EqualValues(t, 2*page+2, apitest.Answer{Body: s.Get("/v1/payout_batches?program_id=" + large.program).Data()[0]}.Int("payout_count"))
+	require.EqualValues(t, 2*page+2,
+		apitest.Answer{Body: s.Get("/v1/payout_batches?program_id=" + large.program).Data()[0]}.Int("payout_count"))
 	require.Len(t, earners["c"].payouts(""), 1)
 	_, err = s.Pool.Exec(t.Context(), `DROP TRIGGER payouts_refuse ON payouts`)
 	require.NoError(t, err)

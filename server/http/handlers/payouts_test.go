@@ -90,13 +90,18 @@ func TestPayoutTravels(t *testing.T) {
 	require.Equal(t, batch.String("id"), again.String("id"))
 	require.EqualValues(t, 2, again.Int("payout_count"), "a second run pays nobody twice")
 	s.Clock.Advance(time.Hour)
-	s.Refused(400, "parameter_invalid", "paid_at", s.Post("/v1/payouts/"+p.String("id")+"/mark_paid", M{"paid_at": "2026-09-01T13:00:01Z"}))
+	s.Refused(400, "parameter_invalid", "paid_at", s.Post("/v1/payouts/"+p.String("id")+"/mark_paid", M{
+		"paid_at": "2026-09-01T13:00:01Z",
+	}))
 	paid := s.Must(200, s.Post("/v1/payouts/"+p.String("id")+"/mark_paid", M{"external_id": "wire-1", "method": "wire"}))
-	require.Equal(t, []string{"paid", "wire-1", "wire", "2026-09-01T13:00:00.000Z"}, []string{paid.String("status"), paid.String("external_id"), paid.String("method"), paid.String("paid_at")})
+	require.Equal(t, []string{"paid", "wire-1", "wire", "2026-09-01T13:00:00.000Z"}, []string{
+		paid.String("status"), paid.String("external_id"), paid.String("method"), paid.String("paid_at"),
+	})
 	s.Refused(409, "payout_already_paid", "", s.Post("/v1/payouts/"+p.String("id")+"/mark_paid", nil))
 	s.Refused(409, "payout_already_paid", "", s.Delete("/v1/payouts/"+p.String("id")))
 	types := s.EventTypes(e.program)
-	require.Equal(t, []string{"commission.paid", "commission.paid", "commission.paid", "payout.paid"}, types[len(types)-4:])
+	require.Equal(t, []string{"commission.paid", "commission.paid", "commission.paid", "payout.paid"},
+		types[len(types)-4:])
 	_, due, done := s.Balance(e.program, partner, "USD")
 	require.Equal(t, []int64{0, 2700}, []int64{due, done})
 	e.tallied(t)
@@ -116,7 +121,9 @@ func TestPayoutEligibility(t *testing.T) {
 	batch := e.batch(201)
 	require.EqualValues(t, 1, batch.Int("payout_count"))
 	require.EqualValues(t, 3, batch.Int("not_eligible_count"))
-	require.Equal(t, []string{"below_minimum", "partner_not_active", "no_payout_method", ""}, []string{reason(poor), reason(suspended), reason(bare), reason(fine)})
+	require.Equal(t, []string{"below_minimum", "partner_not_active", "no_payout_method", ""}, []string{
+		reason(poor), reason(suspended), reason(bare), reason(fine),
+	})
 	require.Contains(t, e.payouts("&partner_id=" + poor)[0].String("reason_text"), "800")
 	require.Contains(t, e.payouts("&partner_id=" + poor)[0].String("reason_text"), "1000")
 	require.Equal(t, 3, tally(s, e.program, "payout.not_eligible"))

@@ -37,7 +37,8 @@ func (s *Server) ListPrograms(ctx context.Context,
 }
 
 // RetrieveProgram returns one program.
-func (s *Server) RetrieveProgram(ctx context.Context, r api.RetrieveProgramRequestObject) (api.RetrieveProgramResponseObject, error) {
+func (s *Server) RetrieveProgram(ctx context.Context,
+	r api.RetrieveProgramRequestObject) (api.RetrieveProgramResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.ProgramGet(ctx, u.DB(), db.ProgramGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
@@ -73,7 +74,8 @@ func addProgramStats(ctx context.Context, u *work.Unit, programs []api.Program, 
 }
 
 // CreateProgram adds a program together with its Default group.
-func (s *Server) CreateProgram(ctx context.Context, r api.CreateProgramRequestObject) (api.CreateProgramResponseObject, error) {
+func (s *Server) CreateProgram(ctx context.Context,
+	r api.CreateProgramRequestObject) (api.CreateProgramResponseObject, error) {
 	u := work.From(ctx)
 	p, err := newProgram(u, r.Body)
 	if err != nil {
@@ -98,8 +100,9 @@ func newProgram(u *work.Unit, b *api.ProgramCreate) (db.Program, error) {
 	p := db.Program{
 		ID: ident.New(ident.Program), OrgID: u.OrgID, Name: b.Name, ProductName: b.Name, WebsiteURL: b.WebsiteURL,
 		Currency: code, Status: db.ProgramStatusActive, TermsURL: b.TermsURL, CookieDays: 30, URLParams: []string{"ref"},
-		HoldingPeriodDays: 30, PayoutTerm: db.PayoutTermNet30, PayoutMethods: distinct(texts(b.PayoutMethods)), BlockSelfReferrals: true,
-		BlockedCountries: countries(b.BlockedCountries), Processor: new("api"), CreatedAt: u.Now, UpdatedAt: u.Now,
+		HoldingPeriodDays: 30, PayoutTerm: db.PayoutTermNet30, PayoutMethods: distinct(texts(b.PayoutMethods)),
+		BlockSelfReferrals: true,
+		BlockedCountries:   countries(b.BlockedCountries), Processor: new("api"), CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if b.URLParams != nil {
 		p.URLParams = distinct(b.URLParams)
@@ -109,8 +112,9 @@ func newProgram(u *work.Unit, b *api.ProgramCreate) (db.Program, error) {
 	}
 	change(&p.AutoPayoutsEnabled, b.AutoPayoutsEnabled)
 	patchProgram(&p, &api.ProgramUpdate{
-		ProductName: b.ProductName, Status: b.Status, CookieDays: b.CookieDays, CommissionOnNetRevenue: b.CommissionOnNetRevenue,
-		HoldingPeriodDays: b.HoldingPeriodDays, MinPayoutMinor: b.MinPayoutMinor, PayoutTerm: b.PayoutTerm,
+		ProductName: b.ProductName, Status: b.Status, CookieDays: b.CookieDays,
+		CommissionOnNetRevenue: b.CommissionOnNetRevenue,
+		HoldingPeriodDays:      b.HoldingPeriodDays, MinPayoutMinor: b.MinPayoutMinor, PayoutTerm: b.PayoutTerm,
 		BlockSelfReferrals: b.BlockSelfReferrals, RequireTaxForms: b.RequireTaxForms,
 	})
 	return p, nil
@@ -122,7 +126,8 @@ func subdomainOf(name string) string {
 
 // UpdateProgram changes a program; what exists under its old settings, such as
 // the end of a referral, keeps them.
-func (s *Server) UpdateProgram(ctx context.Context, r api.UpdateProgramRequestObject) (api.UpdateProgramResponseObject, error) {
+func (s *Server) UpdateProgram(ctx context.Context,
+	r api.UpdateProgramRequestObject) (api.UpdateProgramResponseObject, error) {
 	u := work.From(ctx)
 	before, err := queries.ProgramLock(ctx, u.DB(), db.ProgramLockParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
@@ -138,9 +143,11 @@ func (s *Server) UpdateProgram(ctx context.Context, r api.UpdateProgramRequestOb
 	}
 	p.UpdatedAt = u.Now
 	err = queries.ProgramUpdate(ctx, u.Later(), db.ProgramUpdateParams{
-		Name: p.Name, ProductName: p.ProductName, WebsiteURL: p.WebsiteURL, Status: p.Status, TermsURL: p.TermsURL, CookieDays: p.CookieDays,
-		CommissionOnNetRevenue: p.CommissionOnNetRevenue, HoldingPeriodDays: p.HoldingPeriodDays, MinPayoutMinor: p.MinPayoutMinor,
-		PayoutTerm: p.PayoutTerm, BlockSelfReferrals: p.BlockSelfReferrals, BlockedCountries: p.BlockedCountries,
+		Name: p.Name, ProductName: p.ProductName, WebsiteURL: p.WebsiteURL, Status: p.Status, TermsURL: p.TermsURL,
+		CookieDays:             p.CookieDays,
+		CommissionOnNetRevenue: p.CommissionOnNetRevenue, HoldingPeriodDays: p.HoldingPeriodDays,
+		MinPayoutMinor: p.MinPayoutMinor,
+		PayoutTerm:     p.PayoutTerm, BlockSelfReferrals: p.BlockSelfReferrals, BlockedCountries: p.BlockedCountries,
 		RequireTaxForms: p.RequireTaxForms, UpdatedAt: p.UpdatedAt, ID: p.ID, OrgID: p.OrgID,
 	})
 	if err == nil && p.RequireTaxForms != before.RequireTaxForms {

@@ -17,13 +17,18 @@ func number(n string) json.Number { return json.Number(n) }
 func TestCreateProgram(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
-	p := s.Must(201, s.Post("/v1/programs", M{"name": "Acme Shop", "website_url": "https://acme.example", "currency": "eur"}))
+	p := s.Must(201, s.Post("/v1/programs", M{
+		"name": "Acme Shop", "website_url": "https://acme.example", "currency": "eur",
+	}))
 	require.True(t, strings.HasPrefix(p.String("id"), "prg_"))
 	require.Equal(t, M{
-		"id": p.String("id"), "object": "program", "name": "Acme Shop", "product_name": "Acme Shop", "website_url": "https://acme.example",
-		"currency": "EUR", "status": "active", "subdomain": "acme-shop", "custom_domain": nil, "terms_url": nil, "terms_version": nil,
-		"cookie_days": number("30"), "url_params": []any{"ref"}, "commission_on_net_revenue": false, "holding_period_days": number("30"),
-		"min_payout_minor": number("0"), "payout_term": "net_30", "payout_methods": []any{}, "block_self_referrals": true,
+		"id": p.String("id"), "object": "program", "name": "Acme Shop", "product_name": "Acme Shop",
+		"website_url": "https://acme.example",
+		"currency":    "EUR", "status": "active", "subdomain": "acme-shop", "custom_domain": nil, "terms_url": nil,
+		"terms_version": nil,
+		"cookie_days":   number("30"), "url_params": []any{"ref"}, "commission_on_net_revenue": false,
+		"holding_period_days": number("30"),
+		"min_payout_minor":    number("0"), "payout_term": "net_30", "payout_methods": []any{}, "block_self_referrals": true,
 		"blocked_countries": []any{}, "require_tax_forms": false, "auto_payouts_enabled": false, "processor": "api",
 		"created_at": "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z",
 	}, p.Body, "the defaults")
@@ -32,10 +37,14 @@ func TestCreateProgram(t *testing.T) {
 	require.EqualValues(t, 1, s.Get("/v1/groups?program_id="+p.String("id")).Int("total_count"))
 
 	given := M{
-		"name": "Full", "product_name": "Product", "website_url": "https://full.example", "currency": "JPY", "status": "paused", "subdomain": "full-1",
-		"terms_url": "https://full.example/terms", "cookie_days": 365, "url_params": []string{"via", "ref"}, "commission_on_net_revenue": true,
-		"holding_period_days": 180, "min_payout_minor": 5000, "payout_term": "net_60", "payout_methods": []string{"wise", "paypal"},
-		"block_self_referrals": false, "blocked_countries": []string{"ru", "RU", "kp"}, "require_tax_forms": true, "auto_payouts_enabled": true,
+		"name": "Full", "product_name": "Product", "website_url": "https://full.example", "currency": "JPY",
+		"status": "paused", "subdomain": "full-1",
+		"terms_url": "https://full.example/terms", "cookie_days": 365, "url_params": []string{"via", "ref"},
+		"commission_on_net_revenue": true,
+		"holding_period_days":       180, "min_payout_minor": 5000, "payout_term": "net_60",
+		"payout_methods":       []string{"wise", "paypal"},
+		"block_self_referrals": false, "blocked_countries": []string{"ru", "RU", "kp"}, "require_tax_forms": true,
+		"auto_payouts_enabled": true,
 	}
 	full := s.Must(201, s.Post("/v1/programs", given))
 	for name, v := range given {
@@ -56,16 +65,20 @@ func TestUpdateProgram(t *testing.T) {
 	path := "/v1/programs/" + program
 	before := s.Must(200, s.Get(path))
 	s.Clock.Advance(time.Second)
-	require.Equal(t, before.Body, s.Must(200, s.Post(path, M{"name": before.String("name")})).Body, "nothing changed, the time neither")
+	require.Equal(t, before.Body, s.Must(200, s.Post(path, M{"name": before.String("name")})).Body,
+		"nothing changed, the time neither")
 	require.Equal(t, before.Body, s.Must(200, s.Post(path, M{})).Body)
 	for _, c := range []struct {
 		name         string
 		given, shown any
 	}{
-		{"name", "N", "N"}, {"product_name", "P", "P"}, {"website_url", "https://n.example", "https://n.example"}, {"status", "paused", "paused"},
+		{"name", "N", "N"}, {"product_name", "P", "P"}, {"website_url", "https://n.example", "https://n.example"},
+		{"status", "paused", "paused"},
 		{"terms_url", "https://n.example/t", "https://n.example/t"}, {"terms_url", nil, nil}, {"cookie_days", 1, number("1")},
-		{"commission_on_net_revenue", true, true}, {"holding_period_days", 180, number("180")}, {"min_payout_minor", 7, number("7")},
-		{"payout_term", "net_15", "net_15"}, {"block_self_referrals", false, false}, {"blocked_countries", []string{"de", "DE"}, []any{"DE"}},
+		{"commission_on_net_revenue", true, true}, {"holding_period_days", 180, number("180")},
+		{"min_payout_minor", 7, number("7")},
+		{"payout_term", "net_15", "net_15"}, {"block_self_referrals", false, false},
+		{"blocked_countries", []string{"de", "DE"}, []any{"DE"}},
 		{"blocked_countries", []string{}, []any{}}, {"require_tax_forms", true, true},
 	} {
 		before = s.Must(200, s.Get(path))
@@ -89,12 +102,17 @@ func TestProgramRefusals(t *testing.T) {
 		body  M
 		param string
 	}{
-		{M{"name": ""}, "name"}, {M{"name": nil}, "name"}, {M{"product_name": ""}, "product_name"}, {M{"website_url": "acme"}, "website_url"},
-		{M{"website_url": "ftp://acme.example"}, "website_url"}, {M{"website_url": nil}, "website_url"}, {M{"status": "stopped"}, "status"},
-		{M{"terms_url": "x"}, "terms_url"}, {M{"cookie_days": 0}, "cookie_days"}, {M{"cookie_days": 366}, "cookie_days"}, {M{"cookie_days": nil}, "cookie_days"},
+		{M{"name": ""}, "name"}, {M{"name": nil}, "name"}, {M{"product_name": ""}, "product_name"},
+		{M{"website_url": "acme"}, "website_url"},
+		{M{"website_url": "ftp://acme.example"}, "website_url"}, {M{"website_url": nil}, "website_url"},
+		{M{"status": "stopped"}, "status"},
+		{M{"terms_url": "x"}, "terms_url"}, {M{"cookie_days": 0}, "cookie_days"}, {M{"cookie_days": 366}, "cookie_days"},
+		{M{"cookie_days": nil}, "cookie_days"},
 		{M{"holding_period_days": -1}, "holding_period_days"}, {M{"holding_period_days": 181}, "holding_period_days"},
-		{M{"min_payout_minor": -1}, "min_payout_minor"}, {M{"payout_term": "net_45"}, "payout_term"}, {M{"block_self_referrals": 1}, "block_self_referrals"},
-		{M{"blocked_countries": []string{"DEU"}}, "blocked_countries[0]"}, {M{"blocked_countries": []string{"DE", "1"}}, "blocked_countries[1]"},
+		{M{"min_payout_minor": -1}, "min_payout_minor"}, {M{"payout_term": "net_45"}, "payout_term"},
+		{M{"block_self_referrals": 1}, "block_self_referrals"},
+		{M{"blocked_countries": []string{"DEU"}}, "blocked_countries[0]"},
+		{M{"blocked_countries": []string{"DE", "1"}}, "blocked_countries[1]"},
 		{M{"blocked_countries": nil}, "blocked_countries"}, {M{"require_tax_forms": nil}, "require_tax_forms"},
 	} {
 		s.Refused(400, "parameter_invalid", c.param, s.Post("/v1/programs/"+program, c.body))
@@ -120,8 +138,9 @@ func TestProgramRefusals(t *testing.T) {
 		s.Refused(400, "parameter_missing", missing, s.Post("/v1/programs", body))
 	}
 	fixed := M{ // set at creation, or by the operator, only
-		"currency": "EUR", "subdomain": "x", "url_params": []string{"a"}, "payout_methods": []string{"wise"}, "auto_payouts_enabled": true,
-		"custom_domain": "x.example", "terms_version": "2", "processor": "stripe", "id": program,
+		"currency": "EUR", "subdomain": "x", "url_params": []string{"a"}, "payout_methods": []string{"wise"},
+		"auto_payouts_enabled": true,
+		"custom_domain":        "x.example", "terms_version": "2", "processor": "stripe", "id": program,
 	}
 	for name, v := range fixed {
 		s.Refused(400, "parameter_unknown", name, s.Post("/v1/programs/"+program, M{name: v}))
@@ -139,7 +158,9 @@ func TestProgramStats(t *testing.T) {
 	program := s.Program()
 	empty := s.Must(200, s.Get("/v1/programs/"+program+"?include=stats"))
 	zero := M{}
-	for _, name := range []string{"partners", "active_partners", "clicks", "referrals", "customers", "sales_minor", "commissions_minor"} {
+	for _, name := range []string{
+		"partners", "active_partners", "clicks", "referrals", "customers", "sales_minor", "commissions_minor",
+	} {
 		zero[name] = number("0")
 	}
 	require.Equal(t, zero, empty.Body["stats"])
@@ -154,7 +175,8 @@ func TestProgramStats(t *testing.T) {
 	s.Sale(program, customer, M{"amount_minor": 500})
 	s.Sale(program, customer, M{"amount_minor": 99, "currency": "EUR"}) // not the program's currency
 	want := M{
-		"partners": number("2"), "active_partners": number("1"), "clicks": number("2"), "referrals": number("1"), "customers": number("1"),
+		"partners": number("2"), "active_partners": number("1"), "clicks": number("2"), "referrals": number("1"),
+		"customers":   number("1"),
 		"sales_minor": number("1500"), "commissions_minor": number("300"),
 	}
 	require.Equal(t, want, s.Must(200, s.Get("/v1/programs/"+program+"?include[]=stats")).Body["stats"])
@@ -180,7 +202,8 @@ func TestPausedProgram(t *testing.T) {
 		"program_id": program, "value": "ada", "landing_url": "https://shop.example", "visitor_token": "visitor-1",
 	}))
 	require.Equal(t, before, rows(s, s.Org))
-	require.Equal(t, "commission_created", s.Sale(program, customer).String("activity_outcome"), "earned rights survive a pause")
+	require.Equal(t, "commission_created", s.Sale(program, customer).String("activity_outcome"),
+		"earned rights survive a pause")
 	s.Must(200, s.Post("/v1/programs/"+program, M{"status": "active"}))
 	s.Partner(program)
 	s.Click(program, "ada")

@@ -48,7 +48,8 @@ func (w twins) race(t *testing.T, f func(i int, s *apitest.Process) apitest.Answ
 // sold returns a partner, a sale of theirs and its commission.
 func (w twins) sold(amount int, more ...M) (partner, sale, commission string) {
 	partner = w.s.Partner(w.program)
-	sale = w.s.Sale(w.program, w.s.Customer(w.program, partner), append([]M{{"amount_minor": amount}}, more...)...).String("id")
+	sale = w.s.Sale(w.program, w.s.Customer(w.program, partner),
+		append([]M{{"amount_minor": amount}}, more...)...).String("id")
 	for _, k := range w.s.Get("/v1/commissions?program_id=" + w.program + "&sale_id=" + sale).Data() {
 		commission = k["id"].(string)
 	}
@@ -69,7 +70,9 @@ func (w twins) payoutOf(partner string) (string, string) {
 // told counts the events of a type about one object.
 func (w twins) told(t *testing.T, kind, subject string) (n int) {
 	t.Helper()
-	require.NoError(t, w.s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM events WHERE type = $1 AND subject_id = $2", kind, subject).Scan(&n))
+	require.NoError(t,
+		w.s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM events WHERE type = $1 AND subject_id = $2", kind,
+			subject).Scan(&n))
 	return n
 }
 
@@ -92,7 +95,8 @@ func TestRaceR1RefundRefund(t *testing.T) {
 	w := newTwins(t)
 	for range rounds {
 		_, sale, commission := w.sold(10000)
-		answers := w.race(t, func(_ int, s *apitest.Process) apitest.Answer { return s.Post("/v1/sales/"+sale+"/refund", nil) })
+		answers := w.race(t,
+			func(_ int, s *apitest.Process) apitest.Answer { return s.Post("/v1/sales/"+sale+"/refund", nil) })
 		var voided int64
 		for _, a := range answers {
 			require.Equal(t, 200, a.Status, "%s", a.Raw)
@@ -294,7 +298,8 @@ func TestRaceR13ReassignSale(t *testing.T) {
 		})
 	}
 	var wrong int
-	require.NoError(t, w.s.Pool.QueryRow(t.Context(), `SELECT count(*) FROM sales s LEFT JOIN commissions k ON k.sale_id = s.id
+	require.NoError(t,
+		w.s.Pool.QueryRow(t.Context(), `SELECT count(*) FROM sales s LEFT JOIN commissions k ON k.sale_id = s.id
 		LEFT JOIN events e ON e.subject_id = s.id AND e.type = 'sale.created'
 		WHERE (s.partner_id, s.partner_id) IS DISTINCT FROM (k.partner_id, e.partner_id)`).Scan(&wrong))
 	require.Zero(t, wrong)

@@ -12,7 +12,8 @@ import (
 func visitors(s *apitest.Server, program, handle string, n int) (customers []string, referral string) {
 	click := s.Click(program, handle)
 	for range n {
-		customers = append(customers, s.Must(201, s.Post("/v1/customers", M{"program_id": program, "click_id": click.String("id")})).String("id"))
+		customers = append(customers,
+			s.Must(201, s.Post("/v1/customers", M{"program_id": program, "click_id": click.String("id")})).String("id"))
 	}
 	return customers, click.String("referral_id")
 }
@@ -87,7 +88,8 @@ func TestPartnerDeletedUnderSales(t *testing.T) {
 		s.Must(404, s.Get("/v1/partners/"+partner))
 	}
 	var attributed int
-	require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM sales WHERE partner_id IS NOT NULL").Scan(&attributed))
+	require.NoError(t,
+		s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM sales WHERE partner_id IS NOT NULL").Scan(&attributed))
 	require.Zero(t, attributed)
 	require.EqualValues(t, 0, s.Get("/v1/commissions?program_id="+program).Int("total_count"))
 }

@@ -54,8 +54,11 @@ func railRun(s *apitest.Server, now clock.Time) *work.Unit {
 func (r railed) due(t *testing.T, amounts ...int) (id, partner string, sales []string) {
 	t.Helper()
 	partner, sales = r.partner(amounts...)
-	r.s.Must(200, r.s.Post("/v1/partners/"+partner, M{"payout_method": "paypal", "payout_details": M{"email": "pay@example.com"}}))
-	if a := r.s.Post("/v1/payout_batches", M{"program_id": r.program, "period_end": r.s.Clock.Now().String()}); a.Status != 201 {
+	r.s.Must(200, r.s.Post("/v1/partners/"+partner, M{
+		"payout_method": "paypal", "payout_details": M{"email": "pay@example.com"},
+	}))
+	if a := r.s.Post("/v1/payout_batches",
+		M{"program_id": r.program, "period_end": r.s.Clock.Now().String()}); a.Status != 201 {
 		r.s.Must(200, a)
 	}
 	return r.payouts("&partner_id=" + partner)[0].String("id"), partner, sales
@@ -79,7 +82,11 @@ func TestRailSettles(t *testing.T) {
 	given, times := r.rail.Transfer(id)
 	require.Equal(t, 1, times)
 	require.JSONEq(t, `{"email":"pay@example.com"}`, string(given.Details))
-	require.Equal(t, payout.Transfer{ID: id, AmountMinor: 3000, Currency: "USD", Method: "paypal", PartnerID: partner, Email: given.Email, Name: given.Name, Details: given.Details}, given)
+	require.Equal(t,
+		payout.Transfer{
+			ID: id, AmountMinor: 3000, Currency: "USD", Method: "paypal", PartnerID: partner, Email: given.Email,
+			Name: given.Name, Details: given.Details,
+		}, given)
 	require.Equal(t, 1, tally(s, r.program, "payout.updated"))
 
 	s.Refused(409, "payout_in_flight", "", s.Post("/v1/payouts/"+id+"/mark_paid", nil))
@@ -96,7 +103,9 @@ func TestRailSettles(t *testing.T) {
 	r.rail.End(id, payout.Status{State: payout.Settled})
 	require.NoError(t, r.round(t))
 	p = r.get(id)
-	require.Equal(t, []string{"paid", "tr_" + id, s.Clock.Now().String()}, []string{p.String("status"), p.String("external_id"), p.String("paid_at")})
+	require.Equal(t, []string{"paid", "tr_" + id, s.Clock.Now().String()}, []string{
+		p.String("status"), p.String("external_id"), p.String("paid_at"),
+	})
 	_, due, paid := s.Balance(r.program, partner, "USD")
 	require.Equal(t, []int64{-2000, 3000}, []int64{due, paid}, "the clawback waits for the next payout")
 	types := s.EventTypes(r.program)
@@ -118,12 +127,18 @@ func TestRailRejectsAndReturns(t *testing.T) {
 	r.rail.End(returned, payout.Status{State: payout.Returned})
 	require.NoError(t, r.round(t))
 	p := r.get(rejected)
-	require.Equal(t, []string{"failed", "account_closed", "The account is closed."}, []string{p.String("status"), p.String("error_code"), p.String("error_message")})
-	require.Equal(t, []string{"failed", "returned"}, []string{r.get(returned).String("status"), r.get(returned).String("error_code")})
+	require.Equal(t, []string{"failed", "account_closed", "The account is closed."}, []string{
+		p.String("status"), p.String("error_code"), p.String("error_message"),
+	})
+	require.Equal(t, []string{"failed", "returned"}, []string{
+		r.get(returned).String("status"), r.get(returned).String("error_code"),
+	})
 	require.Equal(t, 2, tally(s, r.program, "payout.failed"))
 	require.EqualValues(t, 1, p.Int("commission_count"), "a failed payout keeps what it holds")
 	paid := s.Must(200, s.Post("/v1/payouts/"+rejected+"/mark_paid", M{"method": "wire"}))
-	require.Equal(t, []any{"paid", nil, nil}, []any{paid.Body["status"], paid.Body["error_code"], paid.Body["error_message"]})
+	require.Equal(t, []any{"paid", nil, nil}, []any{
+		paid.Body["status"], paid.Body["error_code"], paid.Body["error_message"],
+	})
 	s.Must(200, s.Delete("/v1/payouts/"+returned))
 	r.tallied(t)
 }
@@ -137,13 +152,15 @@ func TestRefundsOfWhatWasInFlight(t *testing.T) {
 	id, partner, sales := r.due(t, 10000)
 	r.later()
 	require.NoError(t, r.round(t))
-	require.EqualValues(t, 500, s.Must(200, s.Post("/v1/sales/"+sales[0]+"/refund", M{"amount_minor": 2500})).Int("clawback_minor"))
+	require.EqualValues(t, 500,
+		s.Must(200, s.Post("/v1/sales/"+sales[0]+"/refund", M{"amount_minor": 2500})).Int("clawback_minor"))
 	r.rail.End(id, payout.Status{State: payout.Rejected})
 	require.NoError(t, r.round(t))
 	k := s.Get("/v1/commissions?program_id=" + r.program + "&kind=referral").Data()[0]["id"].(string)
 	s.Refused(409, "commission_not_open", "", s.Post("/v1/commissions/"+k+"/reject", M{"reason": "x"}))
 	require.EqualValues(t, 1500, s.Must(200, s.Post("/v1/sales/"+sales[0]+"/refund", nil)).Int("clawback_minor"))
-	require.Equal(t, []any{"failed", int64(500), int64(2)}, []any{r.get(id).String("status"), r.get(id).Int("amount_minor"), r.get(id).Int("commission_count")},
+	require.Equal(t, []any{"failed", int64(500), int64(2)},
+		[]any{r.get(id).String("status"), r.get(id).Int("amount_minor"), r.get(id).Int("commission_count")},
 		"what is clawed back now is in the payout, so that no more is paid than is left")
 	r.tallied(t)
 	s.Must(200, s.Delete("/v1/payouts/"+id))
@@ -173,7 +190,9 @@ func TestRailAway(t *testing.T) {
 	r.later()
 	r.rail.Refuse("limit", "Too much.")
 	require.NoError(t, r.round(t))
-	require.Equal(t, []string{"failed", "limit"}, []string{r.get(refused).String("status"), r.get(refused).String("error_code")})
+	require.Equal(t, []string{"failed", "limit"}, []string{
+		r.get(refused).String("status"), r.get(refused).String("error_code"),
+	})
 	r.tallied(t)
 }
 
@@ -210,7 +229,8 @@ func TestRailSendsOnlyWhatIsWanted(t *testing.T) {
 	require.ErrorContains(t, r.round(t), "pending_review")
 	s.Must(200, s.Post("/v1/risk_flags/"+f+"/resolve", M{"note": "Known."}))
 	require.ErrorContains(t, r.round(t), "pending_review")
-	require.Equal(t, []string{"pending", "pending", "processing", "processing"}, statuses(), "what was held goes once its flag is closed")
+	require.Equal(t, []string{"pending", "pending", "processing", "processing"}, statuses(),
+		"what was held goes once its flag is closed")
 	require.Equal(t, 4, tally(s, r.program, "payout.due"), "told before anything is sent")
 	r.tallied(t)
 }
@@ -250,9 +270,12 @@ func TestRailThatHangs(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- payout.Sender{Pool: s.Pool, Keeper: keeper, Rails: []payout.Rail{hangs, ofPayPal{r.rail, "memory"}, ofPayPal{r.rail, "file"}}}.Run(ctx, railRun(s, s.Clock.Now()))
+		ended <- payout.Sender{
+			Pool: s.Pool, Keeper: keeper, Rails: []payout.Rail{hangs, ofPayPal{r.rail, "memory"}, ofPayPal{r.rail, "file"}},
+		}.Run(ctx, railRun(s, s.Clock.Now()))
 	}()
-	require.Eventually(t, func() bool { return hangs.asked.Load() > 0 && r.get(id).String("status") == "paid" }, 15*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return hangs.asked.Load() > 0 && r.get(id).String("status") == "paid" },
+		15*time.Second, time.Millisecond)
 	cancel()
 	require.ErrorContains(t, <-ended, `cannot be called "file"`)
 	r.tallied(t)
@@ -272,8 +295,11 @@ func openFlagOn(t *testing.T, s *apitest.Server, id string) (flag string) {
 	t.Helper()
 	p := s.Must(200, s.Get("/v1/payouts/"+id))
 	partner := s.Get("/v1/partners/" + p.String("partner_id"))
-	s.Refused(409, "self_referral_blocked", "email", s.Post("/v1/customers", M{"program_id": p.String("program_id"), "partner_id": partner.String("id"), "email": partner.String("email")}))
-	return s.Get("/v1/risk_flags?program_id=" + p.String("program_id") + "&partner_id=" + partner.String("id")).Data()[0]["id"].(string)
+	s.Refused(409, "self_referral_blocked", "email", s.Post("/v1/customers", M{
+		"program_id": p.String("program_id"), "partner_id": partner.String("id"), "email": partner.String("email"),
+	}))
+	return s.Get("/v1/risk_flags?program_id=" + p.String("program_id") + "&partner_id=" +
+		partner.String("id")).Data()[0]["id"].(string)
 }
 
 // TestRailRaces: rounds of two replicas, payments by hand, refunds and

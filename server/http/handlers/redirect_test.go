@@ -24,7 +24,9 @@ func TestShortLink(t *testing.T) {
 	s := apitest.New(t)
 	program := s.Program()
 	partner := s.Partner(program, M{"handle": "ann"})
-	link := s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": partner, "destination_url": "https://shop.example/p?utm_source=mail#top"}))
+	link := s.Must(201, s.Post("/v1/links", M{
+		"program_id": program, "partner_id": partner, "destination_url": "https://shop.example/p?utm_source=mail#top",
+	}))
 	id, slug := link.String("id"), link.String("short_slug")
 	clicks := func() []M { return s.Must(200, s.Get("/v1/clicks?program_id="+program+"&link_id="+id)).Data() }
 
@@ -61,7 +63,9 @@ func TestShortLinkLooksRecordNothing(t *testing.T) {
 	s := apitest.New(t)
 	program := s.Program()
 	partner := s.Partner(program)
-	link := s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": partner, "destination_url": "https://shop.example/"}))
+	link := s.Must(201, s.Post("/v1/links", M{
+		"program_id": program, "partner_id": partner, "destination_url": "https://shop.example/",
+	}))
 	slug := link.String("short_slug")
 	before := len(s.Events(program))
 	for _, c := range []struct{ method, header, value string }{
@@ -92,7 +96,9 @@ func TestShortLinkBeyondTheLimit(t *testing.T) {
 		c.AddressRateLimit, c.TrustedProxies = 25, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	})
 	program := s.Program()
-	link := s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": s.Partner(program), "destination_url": "https://shop.example/"}))
+	link := s.Must(201, s.Post("/v1/links", M{
+		"program_id": program, "partner_id": s.Partner(program), "destination_url": "https://shop.example/",
+	}))
 	recorded := func() int64 { return s.Must(200, s.Get("/v1/clicks?program_id="+program)).Int("total_count") }
 	for i := range 40 {
 		from := fmt.Sprintf("2001:db8::%x", i) // one caller has a whole network of them
@@ -115,7 +121,9 @@ func TestShortLinkKeepsRedirecting(t *testing.T) {
 	s := apitest.New(t)
 	program := s.Program()
 	partner := s.Partner(program)
-	link := s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": partner, "destination_url": "https://shop.example/", "value": "gone"}))
+	link := s.Must(201, s.Post("/v1/links", M{
+		"program_id": program, "partner_id": partner, "destination_url": "https://shop.example/", "value": "gone",
+	}))
 	slug := link.String("short_slug")
 	count := func() int64 {
 		return s.Must(200, s.Get("/v1/clicks?program_id="+program+"&link_id="+link.String("id"))).Int("total_count")

@@ -28,14 +28,18 @@ func (s *Server) ListReferrals(ctx context.Context,
 	return api.ListReferrals200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
-func (s *Server) fillReferrals(ctx context.Context, u *work.Unit, referrals []api.Referral, expand []api.ReferralExpand) error {
+func (s *Server) fillReferrals(ctx context.Context, u *work.Unit, referrals []api.Referral,
+	expand []api.ReferralExpand) error {
 	return together(ctx, u,
-		embedPartner(ctx, u, wants(expand, api.ReferralExpandPartner), referrals, func(r *api.Referral) (*string, *nullable.Nullable[api.Partner]) { return &r.PartnerID, &r.Partner }),
-		embedLink(ctx, s, u, wants(expand, api.ReferralExpandLink), referrals, func(r *api.Referral) (*string, *nullable.Nullable[api.Link]) { return r.LinkID, &r.Link }))
+		embedPartner(ctx, u, wants(expand, api.ReferralExpandPartner), referrals,
+			func(r *api.Referral) (*string, *nullable.Nullable[api.Partner]) { return &r.PartnerID, &r.Partner }),
+		embedLink(ctx, s, u, wants(expand, api.ReferralExpandLink), referrals,
+			func(r *api.Referral) (*string, *nullable.Nullable[api.Link]) { return r.LinkID, &r.Link }))
 }
 
 // RetrieveReferral returns one referral.
-func (s *Server) RetrieveReferral(ctx context.Context, r api.RetrieveReferralRequestObject) (api.RetrieveReferralResponseObject, error) {
+func (s *Server) RetrieveReferral(ctx context.Context,
+	r api.RetrieveReferralRequestObject) (api.RetrieveReferralResponseObject, error) {
 	u := work.From(ctx)
 	referral, err := queries.ReferralGet(ctx, u.DB(), db.ReferralGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {

@@ -22,7 +22,9 @@ func TestReferralStates(t *testing.T) {
 	require.Equal(t, "visit", status())
 	before := len(s.Events(program))
 	s.Clock.Advance(time.Hour)
-	customer := s.Must(201, s.Post("/v1/customers", M{"program_id": program, "click_id": click.String("id"), "email": "b@example.org"})).String("id")
+	customer := s.Must(201,
+		s.Post("/v1/customers",
+			M{"program_id": program, "click_id": click.String("id"), "email": "b@example.org"})).String("id")
 	require.Equal(t, "lead", status())
 	require.Equal(t, "2026-09-01T13:00:00.000Z", s.Get("/v1/referrals/"+id).String("updated_at"))
 	second := s.Must(201, s.Post("/v1/customers", M{"program_id": program, "click_id": click.String("id")})).String("id")
@@ -36,8 +38,12 @@ func TestReferralStates(t *testing.T) {
 	for _, e := range newEvents(s, program, before) {
 		told[e.String("type")] = append(told[e.String("type")], e.Body["data"])
 	}
-	require.Equal(t, []any{M{"referral_id": id, "customer_id": customer, "partner_id": partner, "email": "b@example.org", "tracked_by": "link"}}, told["referral.lead"])
-	require.Equal(t, []any{M{"referral_id": id, "customer_id": customer, "partner_id": partner, "sale_id": sale}}, told["referral.converted"])
+	require.Equal(t,
+		[]any{
+			M{"referral_id": id, "customer_id": customer, "partner_id": partner, "email": "b@example.org", "tracked_by": "link"},
+		}, told["referral.lead"])
+	require.Equal(t, []any{M{"referral_id": id, "customer_id": customer, "partner_id": partner, "sale_id": sale}},
+		told["referral.converted"])
 }
 
 func TestReferralList(t *testing.T) {
@@ -45,7 +51,9 @@ func TestReferralList(t *testing.T) {
 	s := apitest.New(t)
 	program := s.Program()
 	ann, bob := s.Partner(program, M{"handle": "ann"}), s.Partner(program, M{"handle": "bob"})
-	link := s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": ann, "destination_url": "https://shop.example/"})).String("id")
+	link := s.Must(201,
+		s.Post("/v1/links",
+			M{"program_id": program, "partner_id": ann, "destination_url": "https://shop.example/"})).String("id")
 	var all, anns []string
 	var last apitest.Answer
 	for i := range 5 {

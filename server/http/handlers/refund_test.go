@@ -48,9 +48,11 @@ func (w sold) pay(t *testing.T) {
 	batch, payout := ident.New(ident.Batch), ident.New(ident.Payout)
 	for _, sql := range []string{
 		`INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)
-			VALUES ('` + batch + `', '` + w.s.Org + `', '` + w.program + `', '2026-09-01', '2026-09-30Z', '2026-09-01Z', '2026-09-01Z')`,
+			VALUES ('` + batch + `', '` + w.s.Org + `', '` + w.program +
+			`', '2026-09-01', '2026-09-30Z', '2026-09-01Z', '2026-09-01Z')`,
 		`INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, period_month, period_end, due_at, paid_at, created_at, updated_at)
-			SELECT '` + payout + `', k.org_id, k.program_id, k.partner_id, '` + batch + `', k.amount_minor, k.currency, 'paid', '2026-09-01', '2026-09-30Z', '2026-10-30Z', '2026-10-30Z', '2026-10-01Z', '2026-10-01Z'
+			SELECT '` + payout + `', k.org_id, k.program_id, k.partner_id, '` + batch +
+			`', k.amount_minor, k.currency, 'paid', '2026-09-01', '2026-09-30Z', '2026-10-30Z', '2026-10-30Z', '2026-10-01Z', '2026-10-01Z'
 			FROM commissions k WHERE k.sale_id = '` + w.saleID + `'`,
 		`INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
 			SELECT k.org_id, k.program_id, k.partner_id, k.id, k.currency, 'due', 'paid', k.amount_minor, now() FROM commissions k WHERE k.sale_id = '` + w.saleID + `'`,
@@ -68,18 +70,24 @@ func TestRefundUnpaid(t *testing.T) {
 		refund := w.s.Must(200, w.refund(M{"reason": "asked"}))
 		before := map[int]string{0: "due", 30: "approved"}[hold]
 		require.Equal(t, M{
-			"id": refund.Body["id"], "object": "refund", "sale_id": w.saleID, "external_refund_id": nil, "status": "applied", "amount_minor": json.Number("4999"),
-			"voided_commissions": refund.Body["voided_commissions"], "clawback_minor": refund.Body["clawback_minor"], "currency": "USD",
+			"id": refund.Body["id"], "object": "refund", "sale_id": w.saleID, "external_refund_id": nil, "status": "applied",
+			"amount_minor":       json.Number("4999"),
+			"voided_commissions": refund.Body["voided_commissions"], "clawback_minor": refund.Body["clawback_minor"],
+			"currency": "USD",
 			"commissions": []any{M{
-				"commission_id": w.commissions()[0].String("id"), "partner_id": w.partner, "currency": "USD", "clawback_minor": json.Number("0"), "clawback_id": nil,
-				"before": M{"amount_minor": json.Number("1000"), "status": before}, "after": M{"amount_minor": json.Number("1000"), "status": "voided"},
+				"commission_id": w.commissions()[0].String("id"), "partner_id": w.partner, "currency": "USD",
+				"clawback_minor": json.Number("0"), "clawback_id": nil,
+				"before": M{"amount_minor": json.Number("1000"), "status": before},
+				"after":  M{"amount_minor": json.Number("1000"), "status": "voided"},
 			}},
 			"warnings": []any{}, "refunded_at": "2026-09-01T13:00:00.000Z",
 		}, refund.Body)
 		require.EqualValues(t, 1, refund.Int("voided_commissions"))
 		require.EqualValues(t, 0, refund.Int("clawback_minor"))
 		k := w.commissions()[0]
-		require.Equal(t, []string{"voided", "sale_refunded", "2026-09-01T13:00:00.000Z"}, []string{k.String("status"), k.String("void_reason"), k.String("voided_at")})
+		require.Equal(t, []string{"voided", "sale_refunded", "2026-09-01T13:00:00.000Z"}, []string{
+			k.String("status"), k.String("void_reason"), k.String("voided_at"),
+		})
 		require.Equal(t, "refunded", w.s.Get("/v1/customers/"+w.customer).String("status"))
 		require.Equal(t, "2026-09-01T13:00:00.000Z", w.s.Get("/v1/sales/"+w.saleID).String("refunded_at"))
 		pending, due, _ := w.s.Balance(w.program, w.partner, "USD")
@@ -93,7 +101,8 @@ func TestRefundUnpaid(t *testing.T) {
 		require.EqualValues(t, 0, again.Int("amount_minor"))
 		require.Equal(t, refund.String("id"), again.String("id"), "the refund that left nothing")
 		require.Len(t, w.s.EventTypes(w.program), len(types), "a second refund is no event")
-		require.EqualValues(t, 1, w.s.Get("/v1/audit_log_entries?program_id="+w.program+"&target_id="+w.saleID).Int("total_count"))
+		require.EqualValues(t, 1,
+			w.s.Get("/v1/audit_log_entries?program_id="+w.program+"&target_id="+w.saleID).Int("total_count"))
 		later := w.s.Sale(w.program, w.customer)
 		require.Equal(t, false, later.Body["is_first_sale"])
 		require.Equal(t, "active", w.s.Get("/v1/customers/"+w.customer).String("status"), "a later sale")

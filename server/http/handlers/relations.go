@@ -29,7 +29,8 @@ func together(ctx context.Context, u *work.Unit, reads ...pgtx.Read) error {
 // relate is the read that fills in a relation of a page of objects, or nil
 // where it was not asked for. at returns an object's reference and the place of
 // the related object.
-func relate[O, R, A any](ctx context.Context, u *work.Unit, wanted bool, objects []O, at func(*O) (*string, *nullable.Nullable[A]),
+func relate[O, R, A any](ctx context.Context, u *work.Unit, wanted bool, objects []O,
+	at func(*O) (*string, *nullable.Nullable[A]),
 	load func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]R, error), toAPI func(R) (string, A),
 ) pgtx.Read {
 	if !wanted || len(objects) == 0 {
@@ -40,14 +41,17 @@ func relate[O, R, A any](ctx context.Context, u *work.Unit, wanted bool, objects
 	return func(tx pgtx.DBTX) error { return embed(ctx, tx, u, objects, ref, load, toAPI, set) }
 }
 
-func embedPartner[O any](ctx context.Context, u *work.Unit, wanted bool, objects []O, at func(*O) (*string, *nullable.Nullable[api.Partner])) pgtx.Read {
+func embedPartner[O any](ctx context.Context, u *work.Unit, wanted bool, objects []O,
+	at func(*O) (*string, *nullable.Nullable[api.Partner])) pgtx.Read {
 	load := func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]db.Partner, error) {
 		return queries.PartnerByIDs(ctx, tx, db.PartnerByIDsParams{Ids: ids, OrgID: org})
 	}
-	return relate(ctx, u, wanted, objects, at, load, func(p db.Partner) (string, api.Partner) { return p.ID, toPartner(p) })
+	return relate(ctx, u, wanted, objects, at, load,
+		func(p db.Partner) (string, api.Partner) { return p.ID, toPartner(p) })
 }
 
-func embedGroup[O any](ctx context.Context, u *work.Unit, wanted bool, objects []O, at func(*O) (*string, *nullable.Nullable[api.Group])) pgtx.Read {
+func embedGroup[O any](ctx context.Context, u *work.Unit, wanted bool, objects []O,
+	at func(*O) (*string, *nullable.Nullable[api.Group])) pgtx.Read {
 	load := func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]db.Group, error) {
 		return queries.GroupByIDs(ctx, tx, db.GroupByIDsParams{Ids: ids, OrgID: org})
 	}
@@ -55,35 +59,42 @@ func embedGroup[O any](ctx context.Context, u *work.Unit, wanted bool, objects [
 }
 
 // embedLink shows deleted links too: clicks stay grouped under them.
-func embedLink[O any](ctx context.Context, s *Server, u *work.Unit, wanted bool, objects []O, at func(*O) (*string, *nullable.Nullable[api.Link])) pgtx.Read {
+func embedLink[O any](ctx context.Context, s *Server, u *work.Unit, wanted bool, objects []O,
+	at func(*O) (*string, *nullable.Nullable[api.Link])) pgtx.Read {
 	load := func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]db.Link, error) {
 		return queries.LinkByIDs(ctx, tx, db.LinkByIDsParams{Ids: ids, OrgID: org})
 	}
 	return relate(ctx, u, wanted, objects, at, load, func(l db.Link) (string, api.Link) { return l.ID, s.toLink(l) })
 }
 
-func embedReferral[O any](ctx context.Context, u *work.Unit, wanted bool, objects []O, at func(*O) (*string, *nullable.Nullable[api.Referral])) pgtx.Read {
+func embedReferral[O any](ctx context.Context, u *work.Unit, wanted bool, objects []O,
+	at func(*O) (*string, *nullable.Nullable[api.Referral])) pgtx.Read {
 	load := func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]db.Referral, error) {
 		return queries.ReferralByIDs(ctx, tx, db.ReferralByIDsParams{Ids: ids, OrgID: org})
 	}
-	return relate(ctx, u, wanted, objects, at, load, func(r db.Referral) (string, api.Referral) { return r.ID, toReferral(r) })
+	return relate(ctx, u, wanted, objects, at, load,
+		func(r db.Referral) (string, api.Referral) { return r.ID, toReferral(r) })
 }
 
-func embedCustomer[O any](ctx context.Context, u *work.Unit, wanted bool, objects []O, at func(*O) (*string, *nullable.Nullable[api.Customer])) pgtx.Read {
+func embedCustomer[O any](ctx context.Context, u *work.Unit, wanted bool, objects []O,
+	at func(*O) (*string, *nullable.Nullable[api.Customer])) pgtx.Read {
 	load := func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]db.Customer, error) {
 		return queries.CustomerByIDs(ctx, tx, db.CustomerByIDsParams{Ids: ids, OrgID: org})
 	}
-	return relate(ctx, u, wanted, objects, at, load, func(k db.Customer) (string, api.Customer) { return k.ID, toCustomer(k) })
+	return relate(ctx, u, wanted, objects, at, load,
+		func(k db.Customer) (string, api.Customer) { return k.ID, toCustomer(k) })
 }
 
-func embedSale[O any](ctx context.Context, u *work.Unit, wanted bool, objects []O, at func(*O) (*string, *nullable.Nullable[api.Sale])) pgtx.Read {
+func embedSale[O any](ctx context.Context, u *work.Unit, wanted bool, objects []O,
+	at func(*O) (*string, *nullable.Nullable[api.Sale])) pgtx.Read {
 	load := func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]db.Sale, error) {
 		return queries.SaleByIDs(ctx, tx, db.SaleByIDsParams{Ids: ids, OrgID: org})
 	}
 	return relate(ctx, u, wanted, objects, at, load, func(k db.Sale) (string, api.Sale) { return k.ID, toSale(k) })
 }
 
-func embedPayout[O any](ctx context.Context, u *work.Unit, wanted bool, objects []O, at func(*O) (*string, *nullable.Nullable[api.Payout])) pgtx.Read {
+func embedPayout[O any](ctx context.Context, u *work.Unit, wanted bool, objects []O,
+	at func(*O) (*string, *nullable.Nullable[api.Payout])) pgtx.Read {
 	load := func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]db.PayoutsByIDsRow, error) {
 		return queries.PayoutsByIDs(ctx, tx, db.PayoutsByIDsParams{Ids: ids, OrgID: org})
 	}
@@ -93,7 +104,8 @@ func embedPayout[O any](ctx context.Context, u *work.Unit, wanted bool, objects 
 }
 
 // embedFlow maps while it loads, since reading stored branches can fail.
-func embedFlow[O any](ctx context.Context, u *work.Unit, wanted bool, objects []O, at func(*O) (*string, *nullable.Nullable[api.Flow])) pgtx.Read {
+func embedFlow[O any](ctx context.Context, u *work.Unit, wanted bool, objects []O,
+	at func(*O) (*string, *nullable.Nullable[api.Flow])) pgtx.Read {
 	load := func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]api.Flow, error) {
 		rows, err := queries.FlowByIDs(ctx, tx, db.FlowByIDsParams{Ids: ids, OrgID: org})
 		if err != nil {

@@ -22,7 +22,8 @@ const reportMonths = 12
 
 // RetrieveReport counts what happened in a window of days (decisions, 139 to 145
 // and 199).
-func (s *Server) RetrieveReport(ctx context.Context, r api.RetrieveReportRequestObject) (api.RetrieveReportResponseObject, error) {
+func (s *Server) RetrieveReport(ctx context.Context,
+	r api.RetrieveReportRequestObject) (api.RetrieveReportResponseObject, error) {
 	u, p := work.From(ctx), r.Params
 	q, err := reportQuery(ctx, u, p)
 	if err != nil {
@@ -50,10 +51,19 @@ func (s *Server) RetrieveReport(ctx context.Context, r api.RetrieveReportRequest
 	}
 	if compares {
 		b := q.Before()
-		out.PreviousPeriod = &api.ReportPeriod{From: day(b.From), To: day(b.To), Rows: toReportRows(q, before.Rows, labels), Totals: toReportTotals(q, before.Totals)}
+		out.PreviousPeriod = &api.ReportPeriod{
+			From: day(b.From), To: day(b.To), Rows: toReportRows(q, before.Rows, labels),
+			Totals: toReportTotals(q, before.Totals),
+		}
 		out.Delta = &api.ReportDelta{
-			Revenue:   api.ReportRevenueDelta{AbsoluteMinor: now.Totals.RevenueMinor - before.Totals.RevenueMinor, ChangeBps: report.Change(before.Totals.RevenueMinor, now.Totals.RevenueMinor)},
-			Customers: api.ReportCustomersDelta{Absolute: now.Totals.Customers - before.Totals.Customers, ChangeBps: report.Change(before.Totals.Customers, now.Totals.Customers)},
+			Revenue: api.ReportRevenueDelta{
+				AbsoluteMinor: now.Totals.RevenueMinor - before.Totals.RevenueMinor,
+				ChangeBps:     report.Change(before.Totals.RevenueMinor, now.Totals.RevenueMinor),
+			},
+			Customers: api.ReportCustomersDelta{
+				Absolute:  now.Totals.Customers - before.Totals.Customers,
+				ChangeBps: report.Change(before.Totals.Customers, now.Totals.Customers),
+			},
 		}
 	}
 	return api.RetrieveReport200JSONResponse(out), nil
@@ -61,7 +71,10 @@ func (s *Server) RetrieveReport(ctx context.Context, r api.RetrieveReportRequest
 
 // reportQuery reads and judges the parameters.
 func reportQuery(ctx context.Context, u *work.Unit, p api.RetrieveReportParams) (report.Query, error) {
-	q := report.Query{OrgID: u.OrgID, ProgramID: p.ProgramID, By: report.Partner, PartnerID: p.PartnerID, GroupID: p.GroupID, TagID: p.TagID}
+	q := report.Query{
+		OrgID: u.OrgID, ProgramID: p.ProgramID, By: report.Partner, PartnerID: p.PartnerID, GroupID: p.GroupID,
+		TagID: p.TagID,
+	}
 	if p.Dimension != nil {
 		q.By = report.By(*p.Dimension)
 	}
@@ -78,7 +91,8 @@ func reportQuery(ctx context.Context, u *work.Unit, p api.RetrieveReportParams) 
 			return q, err
 		}
 	}
-	return q, u.Check(ctx, prog.ID, work.PartnerRef("partner_id", p.PartnerID), work.GroupRef("group_id", p.GroupID), work.TagRef("tag_id", p.TagID))
+	return q, u.Check(ctx, prog.ID, work.PartnerRef("partner_id", p.PartnerID), work.GroupRef("group_id", p.GroupID),
+		work.TagRef("tag_id", p.TagID))
 }
 
 // reportWindow fills in the days and, for periods, the size of the rows.
@@ -128,10 +142,14 @@ func reportDay(param string, given *string, otherwise time.Time) (time.Time, err
 }
 
 // nameless are the labels of rows without a key.
-var nameless = map[report.By]string{report.Link: "Without link", report.Group: "Without group", report.Tag: "Without tag", report.Product: "Without product"}
+var nameless = map[report.By]string{
+	report.Link: "Without link", report.Group: "Without group", report.Tag: "Without tag",
+	report.Product: "Without product",
+}
 
 // reportLabels names what the keys of rows stand for.
-func reportLabels(ctx context.Context, u *work.Unit, q report.Query, windows ...[]report.Row) (map[string]string, error) {
+func reportLabels(ctx context.Context, u *work.Unit, q report.Query,
+	windows ...[]report.Row) (map[string]string, error) {
 	labels := map[string]string{"": nameless[q.By], report.Direct: "Direct"}
 	var ids []string
 	for _, rows := range windows {
@@ -177,8 +195,10 @@ func toReportRows(q report.Query, rows []report.Row, labels map[string]string) [
 			label = r.Key
 		}
 		out[i] = api.ReportRow{
-			Key: opt.OrNil(r.Key), Label: label, Clicks: t.Clicks, Leads: t.Leads, Customers: t.Customers, Sales: t.Sales, Refunded: t.Refunded,
-			RevenueMinor: t.RevenueMinor, CommissionsMinor: t.CommissionsMinor, ConversionBps: t.ConversionBps, RefundBps: t.RefundBps,
+			Key: opt.OrNil(r.Key), Label: label, Clicks: t.Clicks, Leads: t.Leads, Customers: t.Customers, Sales: t.Sales,
+			Refunded:     t.Refunded,
+			RevenueMinor: t.RevenueMinor, CommissionsMinor: t.CommissionsMinor, ConversionBps: t.ConversionBps,
+			RefundBps: t.RefundBps,
 		}
 	}
 	return out
@@ -187,8 +207,10 @@ func toReportRows(q report.Query, rows []report.Row, labels map[string]string) [
 // toReportTotals adds the ratios. A product has no clicks and no leads.
 func toReportTotals(q report.Query, f report.Figures) api.ReportTotals {
 	t := api.ReportTotals{
-		Clicks: &f.Clicks, Leads: &f.Leads, Customers: f.Customers, Sales: f.Sales, Refunded: f.Refunded, RevenueMinor: f.RevenueMinor,
-		CommissionsMinor: f.CommissionsMinor, ConversionBps: report.Bps(f.Customers, f.Clicks), RefundBps: report.Bps(f.Refunded, f.Sales),
+		Clicks: &f.Clicks, Leads: &f.Leads, Customers: f.Customers, Sales: f.Sales, Refunded: f.Refunded,
+		RevenueMinor:     f.RevenueMinor,
+		CommissionsMinor: f.CommissionsMinor, ConversionBps: report.Bps(f.Customers, f.Clicks),
+		RefundBps: report.Bps(f.Refunded, f.Sales),
 	}
 	if q.By == report.Product {
 		t.Clicks, t.Leads, t.ConversionBps = nil, nil, nil

@@ -31,7 +31,9 @@ func row(a apitest.Answer, key any) []string {
 }
 
 func figuresOf(m M) (out []string) {
-	for _, name := range []string{"clicks", "leads", "customers", "sales", "refunded", "revenue_minor", "commissions_minor"} {
+	for _, name := range []string{
+		"clicks", "leads", "customers", "sales", "refunded", "revenue_minor", "commissions_minor",
+	} {
 		out = append(out, fmt.Sprint(m[name]))
 	}
 	return out
@@ -61,7 +63,12 @@ func newFigures(t *testing.T) figures {
 	w.bob = s.Partner(w.program, M{"handle": "bob"})
 	s.Must(200, s.Post("/v1/partners/"+w.ada, M{"tag_ids": []string{w.tag}}))
 	s.Must(200, s.Post("/v1/partners/"+w.bob, M{"group_id": nil}))
-	w.link = s.Must(201, s.Post("/v1/links", M{"program_id": w.program, "partner_id": w.ada, "destination_url": "https://shop.example", "value": "ada-spring", "label": "Spring"})).String("id")
+	w.link = s.Must(201,
+		s.Post("/v1/links",
+			M{
+				"program_id": w.program, "partner_id": w.ada, "destination_url": "https://shop.example", "value": "ada-spring",
+				"label": "Spring",
+			})).String("id")
 	return w
 }
 
@@ -93,13 +100,15 @@ func (w figures) sell() {
 func (w figures) byPartner(stage string) {
 	w.t.Helper()
 	a := reported(w.Server, w.program, "")
-	require.Equal(w.t, []any{"2025-09-01", "2026-09-01", "partner", "USD"}, []any{a.Body["from"], a.Body["to"], a.Body["dimension"], a.Body["currency"]}, stage)
+	require.Equal(w.t, []any{"2025-09-01", "2026-09-01", "partner", "USD"},
+		[]any{a.Body["from"], a.Body["to"], a.Body["dimension"], a.Body["currency"]}, stage)
 	require.Equal(w.t, is("2", "1", "1", "2", "1", "10000", "2000"), row(a, w.ada), stage)
 	require.Equal(w.t, is("1", "1", "1", "1", "0", "600", "150"), row(a, w.bob), stage)
 	require.Equal(w.t, is("0", "0", "0", "1", "0", "5000", "0"), row(a, "direct"), stage)
 	require.Equal(w.t, is("3", "2", "2", "4", "1", "15600", "2150"), figuresOf(a.Body["totals"].(M)), stage)
 	rows := a.Body["rows"].([]any)
-	require.Equal(w.t, []any{w.ada, "direct", w.bob}, []any{rows[0].(M)["key"], rows[1].(M)["key"], rows[2].(M)["key"]}, "by revenue")
+	require.Equal(w.t, []any{w.ada, "direct", w.bob}, []any{rows[0].(M)["key"], rows[1].(M)["key"], rows[2].(M)["key"]},
+		"by revenue")
 	require.Equal(w.t, []any{"Ada Lovelace", "Direct"}, []any{rows[0].(M)["label"], rows[1].(M)["label"]})
 	require.Equal(w.t, json.Number("5000"), rows[0].(M)["conversion_bps"], "one customer, two clicks")
 	require.Equal(w.t, json.Number("5000"), rows[0].(M)["refund_bps"])
@@ -128,7 +137,8 @@ func (w figures) byProduct(stage string) {
 	w.t.Helper()
 	a := reported(w.Server, w.program, "&dimension=product")
 	require.Equal(w.t, is("<nil>", "<nil>", "1", "2", "1", "10000", "2000"), row(a, "pro"), stage)
-	require.Equal(w.t, is("<nil>", "<nil>", "0", "1", "0", "5000", "0"), row(a, "Add-on"), "direct ones have their product")
+	require.Equal(w.t, is("<nil>", "<nil>", "0", "1", "0", "5000", "0"), row(a, "Add-on"),
+		"direct ones have their product")
 	require.Equal(w.t, is("<nil>", "<nil>", "1", "1", "0", "600", "150"), row(a, nil), stage)
 	require.Equal(w.t, "Pro plan", a.Body["rows"].([]any)[0].(M)["label"])
 }
@@ -137,7 +147,8 @@ func (w figures) byDay(stage string) {
 	w.t.Helper()
 	a := reported(w.Server, w.program, "&dimension=period&from=2026-08-30&to=2026-09-01")
 	require.Len(w.t, a.Body["rows"], 3, "empty days too")
-	require.Equal(w.t, is("0", "0", "1", "1", "0", "600", "120"), row(a, "2026-08-31"), "a commission counts on its sale's day")
+	require.Equal(w.t, is("0", "0", "1", "1", "0", "600", "120"), row(a, "2026-08-31"),
+		"a commission counts on its sale's day")
 	require.Equal(w.t, is("3", "2", "1", "3", "1", "15000", "2030"), row(a, "2026-09-01"), stage)
 	require.Equal(w.t, is("0", "0", "0", "0", "0", "0", "0"), row(a, "2026-08-30"), stage)
 }
@@ -189,15 +200,19 @@ func TestReportWindows(t *testing.T) {
 	program := s.Program()
 	customer := s.Customer(program, s.Partner(program))
 	for at, amount := range map[string]int{
-		"2026-08-01T00:00:00Z": 100, "2026-08-10T23:59:59.999Z": 200, "2026-07-31T23:59:59.999Z": 1000, "2026-07-22T00:00:00Z": 50, "2026-07-21T23:59:59Z": 7, "2026-08-11T00:00:00Z": 9,
+		"2026-08-01T00:00:00Z": 100, "2026-08-10T23:59:59.999Z": 200, "2026-07-31T23:59:59.999Z": 1000,
+		"2026-07-22T00:00:00Z": 50, "2026-07-21T23:59:59Z": 7, "2026-08-11T00:00:00Z": 9,
 	} {
 		s.Sale(program, customer, M{"amount_minor": amount, "occurred_at": at})
 	}
 	a := reported(s, program, "&from=2026-08-01&to=2026-08-10")
 	before := a.Body["previous_period"].(M)
 	require.Equal(t, []any{"2026-07-22", "2026-07-31"}, []any{before["from"], before["to"]}, "as many days, right before")
-	require.Equal(t, []any{json.Number("300"), json.Number("1050")}, []any{a.Body["totals"].(M)["revenue_minor"], before["totals"].(M)["revenue_minor"]})
-	require.Equal(t, M{"absolute_minor": json.Number("-750"), "change_bps": json.Number("-7143")}, a.Body["delta"].(M)["revenue"])
+	require.Equal(t, []any{json.Number("300"), json.Number("1050")}, []any{
+		a.Body["totals"].(M)["revenue_minor"], before["totals"].(M)["revenue_minor"],
+	})
+	require.Equal(t, M{"absolute_minor": json.Number("-750"), "change_bps": json.Number("-7143")},
+		a.Body["delta"].(M)["revenue"])
 	require.Equal(t, before["rows"], reported(s, program, "&from=2026-07-22&to=2026-07-31").Body["rows"])
 	require.Equal(t, M{"field": "key", "filter_type": "partner_id", "value_prop": "key"}, a.Body["drill_down_config"])
 	a = reported(s, program, "&from=2020-01-01&to=2020-01-02&compare=none&dimension=period")
@@ -214,13 +229,18 @@ func TestReportWindows(t *testing.T) {
 		return out
 	}
 	require.Len(t, keys("&from=2026-08-01&to=2026-08-31"), 31)
-	require.Equal(t, []any{"2026-07-27", "2026-08-03", "2026-08-10", "2026-08-17", "2026-08-24", "2026-08-31"}, keys("&from=2026-08-01&to=2026-09-01"), "weeks begin on Monday")
-	require.Equal(t, []any{"2026-03-01", "2026-04-01", "2026-05-01", "2026-06-01", "2026-07-01", "2026-08-01", "2026-09-01"}, keys("&from=2026-03-02&to=2026-09-01"))
+	require.Equal(t, []any{"2026-07-27", "2026-08-03", "2026-08-10", "2026-08-17", "2026-08-24", "2026-08-31"},
+		keys("&from=2026-08-01&to=2026-09-01"), "weeks begin on Monday")
+	require.Equal(t,
+		[]any{"2026-03-01", "2026-04-01", "2026-05-01", "2026-06-01", "2026-07-01", "2026-08-01", "2026-09-01"},
+		keys("&from=2026-03-02&to=2026-09-01"))
 	require.Len(t, keys("&from=2026-03-02&to=2026-09-01&granularity=day"), 184)
 
 	for query, param := range map[string]string{
-		"&from=2026-08-02&to=2026-08-01": "from", "&from=2026-8-1": "from", "&to=2026-08-01T00:00:00Z": "to", "&to=1999-01-01": "to", "&dimension=day": "dimension",
-		"&granularity=day": "granularity", "&dimension=period&granularity=year": "granularity", "&compare=last_year": "compare", "&currency=XXX": "currency", "&limit=5": "limit",
+		"&from=2026-08-02&to=2026-08-01": "from", "&from=2026-8-1": "from", "&to=2026-08-01T00:00:00Z": "to",
+		"&to=1999-01-01": "to", "&dimension=day": "dimension",
+		"&granularity=day": "granularity", "&dimension=period&granularity=year": "granularity",
+		"&compare=last_year": "compare", "&currency=XXX": "currency", "&limit=5": "limit",
 	} {
 		code := "parameter_invalid"
 		if param == "limit" {
@@ -229,13 +249,17 @@ func TestReportWindows(t *testing.T) {
 		s.Refused(400, code, param, s.Get("/v1/reports?program_id="+program+query))
 	}
 	for _, param := range []string{"partner_id=part_none", "group_id=grp_none", "tag_id=tag_none"} {
-		s.Refused(404, "resource_not_found", param[:len(param)-len("=xxxx_none")+map[byte]int{'p': 0, 'g': 1, 't': 1}[param[0]]], s.Get("/v1/reports?program_id="+program+"&"+param))
+		s.Refused(404, "resource_not_found",
+			param[:len(param)-len("=xxxx_none")+map[byte]int{'p': 0, 'g': 1, 't': 1}[param[0]]],
+			s.Get("/v1/reports?program_id="+program+"&"+param))
 	}
 }
 
 // everyReport asks for every dimension, some windows and filters.
 func everyReport(s *apitest.Server, program string, queries []string) (out []string) {
-	for _, d := range []string{"partner", "link", "product", "group", "tag", "period", "period&granularity=month", "period&granularity=day"} {
+	for _, d := range []string{
+		"partner", "link", "product", "group", "tag", "period", "period&granularity=month", "period&granularity=day",
+	} {
 		for _, q := range queries {
 			out = append(out, d+q+"\n"+string(reported(s, program, "&dimension="+d+q).Raw))
 		}
@@ -257,13 +281,20 @@ type bustle struct {
 func newBustle(t *testing.T) *bustle {
 	t.Helper()
 	s := apitest.New(t)
-	w := &bustle{Server: s, t: t, program: s.Program(M{"holding_period_days": 0}), rnd: rand.New(rand.NewPCG(7, 7)), live: 3}
+	w := &bustle{
+		Server: s, t: t, program: s.Program(M{"holding_period_days": 0}), rnd: rand.New(rand.NewPCG(7, 7)), live: 3,
+	}
 	s.Flow(w.program)
 	for i := range 4 {
 		w.partners = append(w.partners, s.Partner(w.program, M{"handle": fmt.Sprintf("exact-%d", i)}))
-		s.Must(201, s.Post("/v1/links", M{"program_id": w.program, "partner_id": w.partners[i], "destination_url": "https://shop.example", "value": fmt.Sprintf("link-%d", i)}))
+		s.Must(201, s.Post("/v1/links", M{
+			"program_id": w.program, "partner_id": w.partners[i], "destination_url": "https://shop.example",
+			"value": fmt.Sprintf("link-%d", i),
+		}))
 	}
-	w.queries = []string{"", "&from=2026-08-15&to=2026-11-03&compare=none", "&from=2026-07-01&to=2026-12-31&partner_id=" + w.partners[1]}
+	w.queries = []string{
+		"", "&from=2026-08-15&to=2026-11-03&compare=none", "&from=2026-07-01&to=2026-12-31&partner_id=" + w.partners[1],
+	}
 	return w
 }
 
@@ -277,7 +308,8 @@ func (w *bustle) act() {
 		w.Click(w.program, fmt.Sprintf("exact-%d", w.rnd.IntN(w.live)))
 	case 2:
 		click := w.Click(w.program, fmt.Sprintf("link-%d", w.rnd.IntN(w.live)))
-		w.customers = append(w.customers, w.Must(201, w.Post("/v1/customers", M{"program_id": w.program, "click_id": click.String("id")})).String("id"))
+		w.customers = append(w.customers,
+			w.Must(201, w.Post("/v1/customers", M{"program_id": w.program, "click_id": click.String("id")})).String("id"))
 	case 3, 4, 5:
 		w.sell()
 	case 6:
@@ -296,7 +328,9 @@ func (w *bustle) sell() {
 		return
 	}
 	at := w.Clock.Now().Days(-int64(w.rnd.IntN(2) * w.rnd.IntN(60)))
-	sale := w.Sale(w.program, w.one(w.customers), M{"amount_minor": 100 + w.rnd.IntN(9999), "product_name": w.one([]string{"A", "B"}), "occurred_at": at.String()})
+	sale := w.Sale(w.program, w.one(w.customers), M{
+		"amount_minor": 100 + w.rnd.IntN(9999), "product_name": w.one([]string{"A", "B"}), "occurred_at": at.String(),
+	})
 	w.sales = append(w.sales, sale.String("id"))
 }
 
@@ -370,7 +404,10 @@ func TestReportsAreExact(t *testing.T) {
 		balanced(t, w.Server)
 	}
 	var months, marks int
-	require.NoError(t, w.Pool.QueryRow(t.Context(), "SELECT count(*) FILTER (WHERE span = 'month'), (SELECT count(*) FROM report_marks) FROM report_spans").Scan(&months, &marks))
+	require.NoError(t,
+		w.Pool.QueryRow(t.Context(),
+			"SELECT count(*) FILTER (WHERE span = 'month'), (SELECT count(*) FROM report_marks) FROM report_spans").Scan(&months,
+			&marks))
 	require.Positive(t, months)
 	require.Zero(t, marks)
 }
@@ -409,7 +446,8 @@ func TestReportsWhileSummed(t *testing.T) {
 			return s.Sale(program, customer, M{"amount_minor": 100, "occurred_at": s.Clock.Now().Days(-int64(i)).String()})
 		})
 		sales := s.Get("/v1/sales?program_id=" + program + "&limit=1").Int("total_count")
-		require.Equal(t, fmt.Sprint(sales*100), fmt.Sprint(reported(s, program, "&compare=none").Body["totals"].(M)["revenue_minor"]))
+		require.Equal(t, fmt.Sprint(sales*100),
+			fmt.Sprint(reported(s, program, "&compare=none").Body["totals"].(M)["revenue_minor"]))
 	}
 	sumReports(t, s)
 	balanced(t, s)
@@ -428,10 +466,14 @@ func TestReportBuckets(t *testing.T) {
 	} {
 		require.Len(t, s.Must(200, s.Get(path+query)).Body["rows"], rows, query)
 	}
-	for _, query := range []string{"period&granularity=day&from=2023-08-27", "period&granularity=week&from=2005-08-07", "period&granularity=day&from=2000-01-01"} {
+	for _, query := range []string{
+		"period&granularity=day&from=2023-08-27", "period&granularity=week&from=2005-08-07",
+		"period&granularity=day&from=2000-01-01",
+	} {
 		s.Refused(400, "range_too_large", "from", s.Get(path+query))
 	}
 	require.Empty(t, s.Must(200, s.Get(path+"partner&from=2000-01-01")).Body["rows"])
 	s.Must(200, s.Get("/v1/reports?program_id="+program+"&dimension=period&from=2000-01-01&to=2091-08-31")) // 1100 months
-	s.Refused(400, "range_too_large", "from", s.Get("/v1/reports?program_id="+program+"&dimension=period&from=2000-01-01&to=2091-09-01"))
+	s.Refused(400, "range_too_large", "from",
+		s.Get("/v1/reports?program_id="+program+"&dimension=period&from=2000-01-01&to=2091-09-01"))
 }

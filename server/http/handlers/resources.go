@@ -32,7 +32,8 @@ func (s *Server) ListResources(ctx context.Context,
 }
 
 // RetrieveResource returns one resource.
-func (s *Server) RetrieveResource(ctx context.Context, r api.RetrieveResourceRequestObject) (api.RetrieveResourceResponseObject, error) {
+func (s *Server) RetrieveResource(ctx context.Context,
+	r api.RetrieveResourceRequestObject) (api.RetrieveResourceResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.ResourceGet(ctx, u.DB(), db.ResourceGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
@@ -42,7 +43,8 @@ func (s *Server) RetrieveResource(ctx context.Context, r api.RetrieveResourceReq
 }
 
 // CreateResource puts a link at the end of its folder (decisions, 152).
-func (s *Server) CreateResource(ctx context.Context, r api.CreateResourceRequestObject) (api.CreateResourceResponseObject, error) {
+func (s *Server) CreateResource(ctx context.Context,
+	r api.CreateResourceRequestObject) (api.CreateResourceResponseObject, error) {
 	u, b := work.From(ctx), r.Body
 	p, err := queries.ProgramLock(ctx, u.Tx, db.ProgramLockParams{ID: b.ProgramID, OrgID: u.OrgID})
 	if err != nil {
@@ -52,13 +54,16 @@ func (s *Server) CreateResource(ctx context.Context, r api.CreateResourceRequest
 		return nil, err
 	}
 	row := db.Resource{
-		ID: ident.New(ident.Resource), OrgID: p.OrgID, ProgramID: p.ID, Kind: db.ResourceKindLink, Title: b.Title, URL: b.URL, Folder: b.Folder,
-		GroupIds: distinct(b.GroupIds), TagIds: distinct(b.TagIds), Published: b.Published == nil || *b.Published, CreatedAt: u.Now, UpdatedAt: u.Now,
+		ID: ident.New(ident.Resource), OrgID: p.OrgID, ProgramID: p.ID, Kind: db.ResourceKindLink, Title: b.Title, URL: b.URL,
+		Folder:   b.Folder,
+		GroupIds: distinct(b.GroupIds), TagIds: distinct(b.TagIds), Published: b.Published == nil || *b.Published,
+		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if row.Published {
 		row.PublishedAt = &u.Now
 	}
-	if row.Position, err = queries.ResourceEnd(ctx, u.Tx, db.ResourceEndParams{ProgramID: p.ID, OrgID: p.OrgID, Folder: opt.Value(row.Folder)}); err != nil {
+	if row.Position, err = queries.ResourceEnd(ctx, u.Tx,
+		db.ResourceEndParams{ProgramID: p.ID, OrgID: p.OrgID, Folder: opt.Value(row.Folder)}); err != nil {
 		return nil, err
 	}
 	err = queries.ResourceInsert(ctx, u.Later(), db.ResourceInsertParams(row))
@@ -79,7 +84,8 @@ func audienceRefs(groups, tags []string) []work.Reference {
 
 // UpdateResource changes a resource; one that moves goes to the end of its new
 // folder.
-func (s *Server) UpdateResource(ctx context.Context, r api.UpdateResourceRequestObject) (api.UpdateResourceResponseObject, error) {
+func (s *Server) UpdateResource(ctx context.Context,
+	r api.UpdateResourceRequestObject) (api.UpdateResourceResponseObject, error) {
 	u, b := work.From(ctx), r.Body
 	seen, err := queries.ResourceGet(ctx, u.Tx, db.ResourceGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
@@ -105,7 +111,8 @@ func (s *Server) UpdateResource(ctx context.Context, r api.UpdateResourceRequest
 		return nil, err
 	}
 	err = queries.ResourceUpdate(ctx, u.Later(), db.ResourceUpdateParams{
-		Title: row.Title, URL: row.URL, Folder: row.Folder, GroupIds: row.GroupIds, TagIds: row.TagIds, Position: row.Position, Published: row.Published,
+		Title: row.Title, URL: row.URL, Folder: row.Folder, GroupIds: row.GroupIds, TagIds: row.TagIds,
+		Position: row.Position, Published: row.Published,
 		PublishedAt: row.PublishedAt, UpdatedAt: row.UpdatedAt, ID: row.ID, OrgID: row.OrgID,
 	})
 	return api.UpdateResource200JSONResponse(toResource(row)), err
@@ -128,13 +135,16 @@ func patchResource(ctx context.Context, u *work.Unit, row *db.Resource, b *api.R
 	}
 	row.UpdatedAt = u.Now
 	if folder := opt.Value(row.Folder); folder != before {
-		row.Position, err = queries.ResourceEnd(ctx, u.Tx, db.ResourceEndParams{ProgramID: row.ProgramID, OrgID: row.OrgID, Folder: folder})
+		row.Position, err = queries.ResourceEnd(ctx, u.Tx, db.ResourceEndParams{
+			ProgramID: row.ProgramID, OrgID: row.OrgID, Folder: folder,
+		})
 	}
 	return err
 }
 
 // DeleteResource takes a resource off the shelf.
-func (s *Server) DeleteResource(ctx context.Context, r api.DeleteResourceRequestObject) (api.DeleteResourceResponseObject, error) {
+func (s *Server) DeleteResource(ctx context.Context,
+	r api.DeleteResourceRequestObject) (api.DeleteResourceResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.ResourceLock(ctx, u.Tx, db.ResourceLockParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
@@ -149,8 +159,10 @@ func (s *Server) DeleteResource(ctx context.Context, r api.DeleteResourceRequest
 
 func toResource(r db.Resource) api.Resource {
 	return api.Resource{
-		ID: r.ID, Object: "resource", ProgramID: r.ProgramID, Kind: api.ResourceKind(r.Kind), Title: r.Title, URL: r.URL, Folder: r.Folder, MimeType: r.MimeType,
-		SizeBytes: r.SizeBytes, GroupIds: r.GroupIds, TagIds: r.TagIds, Position: r.Position, Published: r.Published, PublishedAt: r.PublishedAt,
-		Metadata: r.Metadata, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		ID: r.ID, Object: "resource", ProgramID: r.ProgramID, Kind: api.ResourceKind(r.Kind), Title: r.Title, URL: r.URL,
+		Folder: r.Folder, MimeType: r.MimeType,
+		SizeBytes: r.SizeBytes, GroupIds: r.GroupIds, TagIds: r.TagIds, Position: r.Position, Published: r.Published,
+		PublishedAt: r.PublishedAt,
+		Metadata:    r.Metadata, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 }

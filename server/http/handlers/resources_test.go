@@ -22,7 +22,10 @@ func TestResources(t *testing.T) {
 	}
 	logo := add("logo", M{"folder": "Brand", "group_ids": []string{group, group}, "tag_ids": []string{tag}})
 	require.Equal(t, []any{"link", "Brand", []any{group}, []any{tag}, int64(0), true, s.Clock.Now().String()},
-		[]any{logo.String("kind"), logo.String("folder"), logo.Body["group_ids"], logo.Body["tag_ids"], logo.Int("position"), logo.Body["published"], logo.String("published_at")})
+		[]any{
+			logo.String("kind"), logo.String("folder"), logo.Body["group_ids"], logo.Body["tag_ids"], logo.Int("position"),
+			logo.Body["published"], logo.String("published_at"),
+		})
 	second := add("second", M{"folder": "Brand", "published": false})
 	require.EqualValues(t, 1, second.Int("position"))
 	require.Nil(t, second.Body["published_at"])
@@ -45,7 +48,8 @@ func TestResources(t *testing.T) {
 
 	s.Must(200, s.Delete("/v1/tags/"+tag))
 	got := s.Must(200, s.Get("/v1/resources/"+logo.String("id")))
-	require.Equal(t, []any{[]any{}, false}, []any{got.Body["tag_ids"], got.Body["published"]}, "meant for that tag alone: now for nobody, not for everybody")
+	require.Equal(t, []any{[]any{}, false}, []any{got.Body["tag_ids"], got.Body["published"]},
+		"meant for that tag alone: now for nobody, not for everybody")
 	s.Must(200, s.Post("/v1/resources/"+logo.String("id"), M{"published": true}))
 	s.Must(200, s.Delete("/v1/groups/"+group))
 	require.Equal(t, false, s.Get("/v1/resources/" + logo.String("id")).Body["published"])
@@ -57,9 +61,12 @@ func TestResources(t *testing.T) {
 		status      int
 		code, param string
 	}{
-		{M{"title": ""}, 400, "parameter_invalid", "title"}, {M{"url": "javascript:alert(1)"}, 400, "parameter_invalid", "url"},
-		{M{"folder": ""}, 400, "parameter_invalid", "folder"}, {M{"group_ids": []string{"grp_none"}}, 404, "resource_not_found", "group_ids[0]"},
-		{M{"tag_ids": []string{tag}}, 404, "resource_not_found", "tag_ids[0]"}, {M{"program_id": "prg_none"}, 404, "resource_not_found", "program_id"},
+		{M{"title": ""}, 400, "parameter_invalid", "title"},
+		{M{"url": "javascript:alert(1)"}, 400, "parameter_invalid", "url"},
+		{M{"folder": ""}, 400, "parameter_invalid", "folder"},
+		{M{"group_ids": []string{"grp_none"}}, 404, "resource_not_found", "group_ids[0]"},
+		{M{"tag_ids": []string{tag}}, 404, "resource_not_found", "tag_ids[0]"},
+		{M{"program_id": "prg_none"}, 404, "resource_not_found", "program_id"},
 		{M{"position": 1}, 400, "parameter_unknown", "position"},
 	} {
 		body := M{"program_id": program, "title": "x", "url": "https://x.example"}

@@ -41,7 +41,8 @@ func TestRiskChecks(t *testing.T) {
 		require.Equal(t, len(out), tally(s, program, "risk_flag.created"))
 		return out
 	}
-	require.ElementsMatch(t, []string{"high self_referral", "medium self_referral_domain", "medium disposable_email", "low paid_traffic"}, run())
+	require.ElementsMatch(t,
+		[]string{"high self_referral", "medium self_referral_domain", "medium disposable_email", "low paid_traffic"}, run())
 	require.Empty(t, run(func(c *config.Config) { c.FraudMonitoring = false }))
 }
 
@@ -52,14 +53,20 @@ func TestPaidShortLink(t *testing.T) {
 	s := apitest.New(t)
 	program := s.Program()
 	partner := s.Partner(program)
-	slug := s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": partner, "destination_url": "https://shop.example/p?q=%zz"})).String("short_slug")
+	slug := s.Must(201,
+		s.Post("/v1/links",
+			M{
+				"program_id": program, "partner_id": partner, "destination_url": "https://shop.example/p?q=%zz",
+			})).String("short_slug")
 	flags := func() []M { return s.Get("/v1/risk_flags?program_id=" + program + "&status=open").Data() }
 	s.Must(302, follow(s, "GET", slug+"?cl=1"))
 	require.Empty(t, flags())
 	s.Must(302, follow(s, "GET", slug+"?gclid=abc"))
 	require.Len(t, flags(), 1)
 	require.Equal(t, "gclid", flags()[0]["evidence"].(M)["parameter"])
-	s.Must(200, s.Post("/v1/risk_flags/"+flags()[0]["id"].(string)+"/resolve", M{"status": "dismissed", "note": "Agreed."}))
+	s.Must(200, s.Post("/v1/risk_flags/"+flags()[0]["id"].(string)+"/resolve", M{
+		"status": "dismissed", "note": "Agreed.",
+	}))
 	s.Must(302, follow(s, "GET", slug+"?msclkid=abc"))
 	require.Empty(t, flags())
 	s.Clock.Advance(30 * 24 * time.Hour)

@@ -184,7 +184,8 @@ func TestSweepConversionSpike(t *testing.T) {
 	}
 	flags := w.sweep("conversion_spike")
 	partner, evidence := w.of(flags)
-	require.Equal(t, []any{bob, "low"}, []any{partner, flags[0]["severity"]}, "10 are five times the mean of 56 in 28 days, and not of 57; 9 are too few")
+	require.Equal(t, []any{bob, "low"}, []any{partner, flags[0]["severity"]},
+		"10 are five times the mean of 56 in 28 days, and not of 57; 9 are too few")
 	require.Equal(t, "sign-ups 10 56 28", facts(evidence, "of", "last_24_hours", "in_days_before", "days_before"))
 
 	sign(1, ada)
@@ -233,7 +234,9 @@ func TestSweepOwnAddress(t *testing.T) {
 	flags := w.sweep("self_referral_ip")
 	partner, evidence := w.of(flags)
 	require.Equal(t, []any{ada, own, "medium"}, []any{partner, flags[0]["customer"].(M)["id"], flags[0]["severity"]})
-	require.Equal(t, []any{"2026-09-01T12:00:00Z", "2026-09-01T13:00:00Z"}, []any{short(evidence["clicked_at"]), short(evidence["partner_seen_at"])})
+	require.Equal(t, []any{"2026-09-01T12:00:00Z", "2026-09-01T13:00:00Z"}, []any{
+		short(evidence["clicked_at"]), short(evidence["partner_seen_at"]),
+	})
 	require.Len(t, w.sweep("self_referral_ip"), 1)
 
 	w.resolve(flags[0])
@@ -273,7 +276,10 @@ func TestSweepDuplicatePartners(t *testing.T) {
 	for _, f := range flags {
 		one := f["partner"].(M)["id"].(string)
 		require.Equal(t, "high", f["severity"])
-		require.Equal(t, []any{other[one], other[one], nil}, []any{f["evidence"].(M)["other_partner_id"], f["evidence"].(M)["same_payout_details_as"], f["evidence"].(M)["same_address_as"]})
+		require.Equal(t, []any{other[one], other[one], nil}, []any{
+			f["evidence"].(M)["other_partner_id"], f["evidence"].(M)["same_payout_details_as"],
+			f["evidence"].(M)["same_address_as"],
+		})
 	}
 	require.Len(t, w.sweep("duplicate_partner"), 2)
 	require.Equal(t, 2, tally(w.Server, w.program, "risk_flag.created"))
@@ -293,7 +299,8 @@ func TestSweepDuplicatePartners(t *testing.T) {
 	paid(bob, "paypal", M{"email": "new@example.com"})
 	paid(ada, "paypal", M{"email": "new@example.com"})
 	for _, f := range w.sweep("duplicate_partner") {
-		require.Equal(t, other[f["partner"].(M)["id"].(string)], f["evidence"].(M)["same_payout_details_as"], "another account of the same pair")
+		require.Equal(t, other[f["partner"].(M)["id"].(string)], f["evidence"].(M)["same_payout_details_as"],
+			"another account of the same pair")
 		w.resolve(f)
 	}
 	require.Equal(t, 6, tally(w.Server, w.program, "risk_flag.created"))
@@ -404,6 +411,8 @@ func TestSweepKeepsApart(t *testing.T) {
 		}
 		mine, theirs := len(w.sweep("duplicate_partner")), len(o.sweep("duplicate_partner"))
 		require.Equal(t, []int{mine, theirs}, map[bool][]int{true: {2, 0}, false: {0, 2}}[on])
-		require.Equal(t, []int{mine, theirs}, []int{tally(w.Server, w.program, "risk_flag.created"), tally(&other, o.program, "risk_flag.created")})
+		require.Equal(t, []int{mine, theirs}, []int{
+			tally(w.Server, w.program, "risk_flag.created"), tally(&other, o.program, "risk_flag.created"),
+		})
 	}
 }

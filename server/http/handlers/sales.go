@@ -67,12 +67,15 @@ func dateFilter(param string, given *string) (*clock.Time, error) {
 
 func fillSales(ctx context.Context, u *work.Unit, sales []api.Sale, expand []api.SaleExpand) error {
 	return together(ctx, u,
-		embedPartner(ctx, u, wants(expand, api.SaleExpandPartner), sales, func(k *api.Sale) (*string, *nullable.Nullable[api.Partner]) { return k.PartnerID, &k.Partner }),
-		embedCustomer(ctx, u, wants(expand, api.SaleExpandCustomer), sales, func(k *api.Sale) (*string, *nullable.Nullable[api.Customer]) { return &k.CustomerID, &k.Customer }))
+		embedPartner(ctx, u, wants(expand, api.SaleExpandPartner), sales,
+			func(k *api.Sale) (*string, *nullable.Nullable[api.Partner]) { return k.PartnerID, &k.Partner }),
+		embedCustomer(ctx, u, wants(expand, api.SaleExpandCustomer), sales,
+			func(k *api.Sale) (*string, *nullable.Nullable[api.Customer]) { return &k.CustomerID, &k.Customer }))
 }
 
 // RetrieveSale returns one sale.
-func (s *Server) RetrieveSale(ctx context.Context, r api.RetrieveSaleRequestObject) (api.RetrieveSaleResponseObject, error) {
+func (s *Server) RetrieveSale(ctx context.Context,
+	r api.RetrieveSaleRequestObject) (api.RetrieveSaleResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.SaleGet(ctx, u.DB(), db.SaleGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
@@ -125,7 +128,8 @@ func toRecordedSale(out sale.Outcome) (api.RecordedSale, error) {
 		ID: s.ID, Object: s.Object, ProgramID: s.ProgramID, CustomerID: s.CustomerID, PartnerID: s.PartnerID,
 		ExternalChargeID: s.ExternalChargeID, ExternalPaymentIntentID: s.ExternalPaymentIntentID, Processor: s.Processor,
 		AmountMinor: s.AmountMinor, ChargedMinor: s.ChargedMinor, RefundedMinor: s.RefundedMinor, TaxMinor: s.TaxMinor,
-		Currency: s.Currency, BillingType: s.BillingType, Interval: s.Interval, ProductID: s.ProductID, ProductName: s.ProductName,
+		Currency: s.Currency, BillingType: s.BillingType, Interval: s.Interval, ProductID: s.ProductID,
+		ProductName: s.ProductName,
 		IsFirstSale: s.IsFirstSale, OccurredAt: s.OccurredAt, RefundedAt: s.RefundedAt, Metadata: s.Metadata,
 		ActivityOutcome: api.SaleActivityOutcome(out.Sale.ActivityOutcome), Warnings: []api.SaleWarning{},
 		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,

@@ -29,7 +29,9 @@ func TestMainJob(t *testing.T) {
 	require.Equal(t, "2026-10-01T12:00:00.000Z", referral.String("expires_at"))
 	require.Equal(t, M{"utm_source": "x"}, referral.Body["utm"])
 
-	customer := s.Must(201, s.Post("/v1/customers", M{"program_id": program, "click_id": click.String("id"), "email": "buyer@example.org"}))
+	customer := s.Must(201, s.Post("/v1/customers", M{
+		"program_id": program, "click_id": click.String("id"), "email": "buyer@example.org",
+	}))
 	require.Equal(t, "link", customer.String("tracked_by"))
 	require.Equal(t, "lead", customer.String("status"))
 	sale := s.Sale(program, customer.String("id"), M{"external_charge_id": "ch_main"})
@@ -37,7 +39,9 @@ func TestMainJob(t *testing.T) {
 	require.Equal(t, []any{}, sale.Body["warnings"])
 	require.Equal(t, true, sale.Body["is_first_sale"])
 
-	list := s.Must(200, s.Get("/v1/commissions?program_id="+program+"&sale_id="+sale.String("id")+"&expand=partner,customer,sale,flow,payout"))
+	list := s.Must(200,
+		s.Get("/v1/commissions?program_id="+program+"&sale_id="+sale.String("id")+
+			"&expand=partner,customer,sale,flow,payout"))
 	require.Len(t, list.Data(), 1)
 	commission := apitest.Answer{Body: list.Data()[0]}
 	require.EqualValues(t, 1000, commission.Int("amount_minor"), "20 % of 49.99, half up")
@@ -46,7 +50,10 @@ func TestMainJob(t *testing.T) {
 	require.EqualValues(t, 1000, due)
 	require.Equal(t, "converted", s.Get("/v1/referrals/"+click.String("referral_id")).String("status"))
 	require.Equal(t, "active", s.Get("/v1/customers/"+customer.String("id")).String("status"))
-	require.Equal(t, []string{"affiliate.created", "referral.created", "referral.lead", "sale.created", "referral.converted", "commission.created"}, s.EventTypes(program))
+	require.Equal(t,
+		[]string{
+			"affiliate.created", "referral.created", "referral.lead", "sale.created", "referral.converted", "commission.created",
+		}, s.EventTypes(program))
 }
 
 func TestSaleRepeated(t *testing.T) {
@@ -63,7 +70,8 @@ func TestSaleRepeated(t *testing.T) {
 	body["amount_minor"], body["currency"], body["occurred_at"] = 1, "EUR", "2026-08-31T00:00:00Z"
 	again = s.Must(200, s.Post("/v1/sales", body))
 	require.Equal(t, []any{M{
-		"code": "differs_from_recorded", "message": "The charge was recorded before with other values, which stay: amount_minor, currency, occurred_at.",
+		"code":    "differs_from_recorded",
+		"message": "The charge was recorded before with other values, which stay: amount_minor, currency, occurred_at.",
 	}}, again.Body["warnings"])
 	again.Body["warnings"] = first.Body["warnings"]
 	require.Equal(t, first.Body, again.Body, "nothing of the stored sale changes")
@@ -155,7 +163,9 @@ func TestNetRevenueAndHold(t *testing.T) {
 	partner := s.Partner(program)
 	customer := s.Customer(program, partner)
 	s.Flow(program, M{"rate_value": 1000})
-	sale := s.Sale(program, customer, M{"amount_minor": 10000, "tax_minor": 1900, "occurred_at": "2026-08-31T00:00:00+02:00"})
+	sale := s.Sale(program, customer, M{
+		"amount_minor": 10000, "tax_minor": 1900, "occurred_at": "2026-08-31T00:00:00+02:00",
+	})
 	require.Equal(t, "2026-08-30T22:00:00.000Z", sale.String("occurred_at"))
 	k := apitest.Answer{Body: s.Get("/v1/commissions?program_id=" + program).Data()[0]}
 	require.EqualValues(t, 810, k.Int("amount_minor"))
@@ -210,7 +220,8 @@ func TestSalesInParallel(t *testing.T) {
 	partner := s.Partner(program)
 	s.Flow(program)
 	customers := []string{s.Customer(program, partner), s.Customer(program, partner), s.Customer(program, partner)}
-	answers := atOnce(60, func(i int) apitest.Answer { return s.Sale(program, customers[i%3], M{"amount_minor": 1000 + i}) })
+	answers := atOnce(60,
+		func(i int) apitest.Answer { return s.Sale(program, customers[i%3], M{"amount_minor": 1000 + i}) })
 	first, want := 0, int64(0)
 	for i, a := range answers {
 		if a.Body["is_first_sale"] == true {

@@ -38,7 +38,8 @@ func counted(ctx context.Context, u *work.Unit, rows []db.Sequence) ([]api.Seque
 }
 
 // RetrieveSequence returns one sequence.
-func (s *Server) RetrieveSequence(ctx context.Context, r api.RetrieveSequenceRequestObject) (api.RetrieveSequenceResponseObject, error) {
+func (s *Server) RetrieveSequence(ctx context.Context,
+	r api.RetrieveSequenceRequestObject) (api.RetrieveSequenceResponseObject, error) {
 	u := work.From(ctx)
 	row, err := queries.SequenceGet(ctx, u.DB(), db.SequenceGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
@@ -55,7 +56,8 @@ func (s *Server) RetrieveSequence(ctx context.Context, r api.RetrieveSequenceReq
 }
 
 // CreateSequence starts a sequence; its trigger enrols partners from now on.
-func (s *Server) CreateSequence(ctx context.Context, r api.CreateSequenceRequestObject) (api.CreateSequenceResponseObject, error) {
+func (s *Server) CreateSequence(ctx context.Context,
+	r api.CreateSequenceRequestObject) (api.CreateSequenceResponseObject, error) {
 	u, b := work.From(ctx), r.Body
 	if err := checkTriggerDays(b); err != nil {
 		return nil, err
@@ -65,7 +67,8 @@ func (s *Server) CreateSequence(ctx context.Context, r api.CreateSequenceRequest
 		return nil, err
 	}
 	row := db.Sequence{
-		ID: ident.New(ident.Sequence), OrgID: p.OrgID, ProgramID: p.ID, Name: b.Name, Status: db.SequenceStatusActive, Trigger: db.SequenceTrigger(b.Trigger),
+		ID: ident.New(ident.Sequence), OrgID: p.OrgID, ProgramID: p.ID, Name: b.Name, Status: db.SequenceStatusActive,
+		Trigger:     db.SequenceTrigger(b.Trigger),
 		TriggerDays: b.TriggerDays, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if err := queries.SequenceInsert(ctx, u.Later(), db.SequenceInsertParams(row)); err != nil {
@@ -73,7 +76,8 @@ func (s *Server) CreateSequence(ctx context.Context, r api.CreateSequenceRequest
 	}
 	for i, step := range b.Steps {
 		if err := queries.SequenceStepInsert(ctx, u.Later(), db.SequenceStepInsertParams{
-			SequenceID: row.ID, Position: int64(i), OrgID: row.OrgID, ProgramID: row.ProgramID, DelayDays: step.DelayDays, Subject: step.Subject, Body: step.Body,
+			SequenceID: row.ID, Position: int64(i), OrgID: row.OrgID, ProgramID: row.ProgramID, DelayDays: step.DelayDays,
+			Subject: step.Subject, Body: step.Body,
 		}); err != nil {
 			return nil, err
 		}
@@ -108,7 +112,8 @@ func noteTrigger(ctx context.Context, u *work.Unit, row db.Sequence) error {
 
 // DeleteSequence removes a sequence with its steps; whoever is in it gets no more
 // of them.
-func (s *Server) DeleteSequence(ctx context.Context, r api.DeleteSequenceRequestObject) (api.DeleteSequenceResponseObject, error) {
+func (s *Server) DeleteSequence(ctx context.Context,
+	r api.DeleteSequenceRequestObject) (api.DeleteSequenceResponseObject, error) {
 	u := work.From(ctx)
 	row, err := lockSequence(ctx, u, r.ID)
 	if err != nil {
@@ -121,13 +126,15 @@ func (s *Server) DeleteSequence(ctx context.Context, r api.DeleteSequenceRequest
 }
 
 // PauseSequence stops everybody at their step.
-func (s *Server) PauseSequence(ctx context.Context, r api.PauseSequenceRequestObject) (api.PauseSequenceResponseObject, error) {
+func (s *Server) PauseSequence(ctx context.Context,
+	r api.PauseSequenceRequestObject) (api.PauseSequenceResponseObject, error) {
 	q, err := setSequence(ctx, work.From(ctx), r.ID, db.SequenceStatusPaused)
 	return api.PauseSequence200JSONResponse(q), err
 }
 
 // ResumeSequence lets everybody go on from their step.
-func (s *Server) ResumeSequence(ctx context.Context, r api.ResumeSequenceRequestObject) (api.ResumeSequenceResponseObject, error) {
+func (s *Server) ResumeSequence(ctx context.Context,
+	r api.ResumeSequenceRequestObject) (api.ResumeSequenceResponseObject, error) {
 	q, err := setSequence(ctx, work.From(ctx), r.ID, db.SequenceStatusActive)
 	return api.ResumeSequence200JSONResponse(q), err
 }
@@ -140,7 +147,9 @@ func setSequence(ctx context.Context, u *work.Unit, id string, status db.Sequenc
 	}
 	if row.Status != status {
 		row.Status, row.UpdatedAt = status, u.Now
-		err := queries.SequenceSetStatus(ctx, u.Later(), db.SequenceSetStatusParams{Status: status, UpdatedAt: u.Now, ID: row.ID, OrgID: row.OrgID})
+		err := queries.SequenceSetStatus(ctx, u.Later(), db.SequenceSetStatusParams{
+			Status: status, UpdatedAt: u.Now, ID: row.ID, OrgID: row.OrgID,
+		})
 		if err != nil {
 			return api.Sequence{}, err
 		}
@@ -162,8 +171,10 @@ func lockSequence(ctx context.Context, u *work.Unit, id string) (db.Sequence, er
 
 func toSequence(r db.Sequence, n db.SequenceCountsRow) api.Sequence {
 	return api.Sequence{
-		ID: r.ID, Object: "sequence", ProgramID: r.ProgramID, Name: r.Name, Status: api.SequenceStatus(r.Status), Trigger: api.SequenceTrigger(r.Trigger),
-		TriggerDays: r.TriggerDays, Steps: n.Steps, Counts: api.SequenceCounts{Enrolled: n.Enrolled, Active: n.Active, Completed: n.Enrolled - n.Active},
+		ID: r.ID, Object: "sequence", ProgramID: r.ProgramID, Name: r.Name, Status: api.SequenceStatus(r.Status),
+		Trigger:     api.SequenceTrigger(r.Trigger),
+		TriggerDays: r.TriggerDays, Steps: n.Steps,
+		Counts:    api.SequenceCounts{Enrolled: n.Enrolled, Active: n.Active, Completed: n.Enrolled - n.Active},
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 }

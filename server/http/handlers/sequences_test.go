@@ -14,7 +14,8 @@ import (
 func (m mailing) sequence(more M) string {
 	m.T.Helper()
 	body := M{"program_id": m.program, "name": "Welcome", "trigger": "approved", "steps": []M{
-		{"delay_days": 0, "subject": "One", "body": "1"}, {"delay_days": 2, "subject": "Two", "body": "2"}, {"delay_days": 0, "subject": "Three", "body": "3"},
+		{"delay_days": 0, "subject": "One", "body": "1"}, {"delay_days": 2, "subject": "Two", "body": "2"},
+		{"delay_days": 0, "subject": "Three", "body": "3"},
 	}}
 	maps.Copy(body, more)
 	return m.Must(201, m.Post("/v1/sequences", body)).String("id")
@@ -94,11 +95,14 @@ func TestSequenceFirstCommission(t *testing.T) {
 	}
 	all.Wait()
 	require.Equal(t, []int64{1, 1, 0}, m.counts(id))
-	m.Must(201, m.Post("/v1/commissions", M{"program_id": m.program, "partner_id": rewarded, "amount_minor": 100, "reason": "x"}))
+	m.Must(201, m.Post("/v1/commissions", M{
+		"program_id": m.program, "partner_id": rewarded, "amount_minor": 100, "reason": "x",
+	}))
 	require.Equal(t, []int64{2, 2, 0}, m.counts(id))
 	m.Must(200, m.Delete("/v1/sequences/"+id))
 	var enrols bool
-	require.NoError(t, m.Pool.QueryRow(t.Context(), "SELECT enrols_first_commission FROM programs WHERE id = $1", m.program).Scan(&enrols))
+	require.NoError(t,
+		m.Pool.QueryRow(t.Context(), "SELECT enrols_first_commission FROM programs WHERE id = $1", m.program).Scan(&enrols))
 	require.False(t, enrols)
 }
 
@@ -155,16 +159,21 @@ func TestSequenceRefusals(t *testing.T) {
 		status      int
 		code, param string
 	}{
-		{M{"trigger": "idle"}, 400, "parameter_missing", "trigger_days"}, {M{"trigger_days": 3}, 400, "parameter_invalid", "trigger_days"},
-		{M{"trigger": "idle", "trigger_days": 366}, 400, "parameter_invalid", "trigger_days"}, {M{"steps": []M{}}, 400, "parameter_invalid", "steps"},
+		{M{"trigger": "idle"}, 400, "parameter_missing", "trigger_days"},
+		{M{"trigger_days": 3}, 400, "parameter_invalid", "trigger_days"},
+		{M{"trigger": "idle", "trigger_days": 366}, 400, "parameter_invalid", "trigger_days"},
+		{M{"steps": []M{}}, 400, "parameter_invalid", "steps"},
 		{M{"steps": []M{{"delay_days": -1, "subject": "x", "body": "x"}}}, 400, "parameter_invalid", "steps[0].delay_days"},
-		{M{"program_id": "prg_none"}, 404, "resource_not_found", "program_id"}, {M{"trigger": "other"}, 400, "parameter_invalid", "trigger"},
+		{M{"program_id": "prg_none"}, 404, "resource_not_found", "program_id"},
+		{M{"trigger": "other"}, 400, "parameter_invalid", "trigger"},
 	} {
 		body := M{"program_id": program, "name": "x", "trigger": "approved", "steps": []M{step}}
 		maps.Copy(body, c.body)
 		s.Refused(c.status, c.code, c.param, s.Post("/v1/sequences", body))
 	}
-	id := s.Must(201, s.Post("/v1/sequences", M{"program_id": program, "name": "x", "trigger": "approved", "steps": []M{step}})).String("id")
+	id := s.Must(201,
+		s.Post("/v1/sequences",
+			M{"program_id": program, "name": "x", "trigger": "approved", "steps": []M{step}})).String("id")
 	s.Refused(404, "resource_not_found", "program_id", s.Post("/v1/sequences/"+id+"/pause", M{"program_id": s.Program()}))
 	s.Refused(400, "parameter_missing", "program_id", s.Post("/v1/sequences/"+id+"/resume", M{}))
 }

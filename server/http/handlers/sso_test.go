@@ -21,7 +21,8 @@ func TestPartnerSSO(t *testing.T) {
 	partner := s.Partner(program)
 	bystander := s.Partner(program)
 	live := func(partner string) (hashes [][]byte) {
-		found, err := s.Pool.Query(t.Context(), "SELECT token_hash FROM magic_links WHERE partner_id = $1 AND used_at IS NULL", partner)
+		found, err := s.Pool.Query(t.Context(),
+			"SELECT token_hash FROM magic_links WHERE partner_id = $1 AND used_at IS NULL", partner)
 		require.NoError(t, err)
 		for found.Next() {
 			var h []byte
@@ -89,7 +90,8 @@ func TestSetInboundSigning(t *testing.T) {
 	s := apitest.New(t)
 	key := s.NewKey(s.Org, true, "payouts:write") // any key will do
 	post := func(body any) apitest.Answer { return s.Do("POST", "/v1/inbound_signing", key, body) }
-	require.Equal(t, M{"object": "inbound_signing", "required": false, "updated_at": "2026-09-01T12:00:00.000Z"}, s.Must(200, post(M{"required": false})).Body)
+	require.Equal(t, M{"object": "inbound_signing", "required": false, "updated_at": "2026-09-01T12:00:00.000Z"},
+		s.Must(200, post(M{"required": false})).Body)
 	s.Refused(400, "parameter_missing", "required", post(M{}))
 	s.Refused(400, "parameter_invalid", "required", post(M{"required": nil}))
 	s.Refused(400, "parameter_invalid", "required", post(M{"required": "true"}))
@@ -97,9 +99,11 @@ func TestSetInboundSigning(t *testing.T) {
 	require.Equal(t, 401, s.Do("POST", "/v1/inbound_signing", "", M{"required": true}).Status)
 	s.Must(200, post(M{"required": false})) // no refusal has switched it on
 	s.Clock.Advance(time.Minute)
-	require.Equal(t, M{"object": "inbound_signing", "required": true, "updated_at": "2026-09-01T12:01:00.000Z"}, s.Must(200, post(M{"required": true})).Body)
+	require.Equal(t, M{"object": "inbound_signing", "required": true, "updated_at": "2026-09-01T12:01:00.000Z"},
+		s.Must(200, post(M{"required": true})).Body)
 	s.Refused(401, "signature_required", "", post(M{"required": false}))
-	s.Must(201, s.Post("/v1/programs", M{"name": "x", "website_url": "https://shop.example", "currency": "USD"})) // another key of the organization
+	// another key of the organization
+	s.Must(201, s.Post("/v1/programs", M{"name": "x", "website_url": "https://shop.example", "currency": "USD"}))
 }
 
 func TestDocuments(t *testing.T) {
@@ -111,7 +115,8 @@ func TestDocuments(t *testing.T) {
 	}
 	tags := map[string]bool{}
 	for path, kind := range map[string]string{
-		"/v1/openapi.json": "application/json", "/llms.txt": "text/plain; charset=utf-8", "/llms-full.txt": "text/plain; charset=utf-8",
+		"/v1/openapi.json": "application/json", "/llms.txt": "text/plain; charset=utf-8",
+		"/llms-full.txt":                         "text/plain; charset=utf-8",
 		"/llms-full.txt?tag=Webhook%20endpoints": "text/plain; charset=utf-8",
 	} {
 		a := s.Must(200, ask(path))

@@ -73,8 +73,10 @@ func TestTagRefusals(t *testing.T) {
 		body  M
 		param string
 	}{
-		{M{"name": ""}, "name"}, {M{"name": nil}, "name"}, {M{"name": 1}, "name"}, {M{"name": strings.Repeat("é", 256)}, "name"},
-		{M{"color": "red"}, "color"}, {M{"color": "#12345"}, "color"}, {M{"color": "#12345G"}, "color"}, {M{"color": "123456"}, "color"},
+		{M{"name": ""}, "name"}, {M{"name": nil}, "name"}, {M{"name": 1}, "name"},
+		{M{"name": strings.Repeat("é", 256)}, "name"},
+		{M{"color": "red"}, "color"}, {M{"color": "#12345"}, "color"}, {M{"color": "#12345G"}, "color"},
+		{M{"color": "123456"}, "color"},
 		{M{"color": nil}, "color"}, {M{"color": ""}, "color"}, {M{"color": "#1234567"}, "color"},
 	} {
 		s.Refused(400, "parameter_invalid", c.param, create(c.body))

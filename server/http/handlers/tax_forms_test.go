@@ -31,8 +31,12 @@ func TestTaxFormTravels(t *testing.T) {
 	program := s.Program()
 	partner := s.Partner(program)
 	require.Empty(t, taxForms(s, program, ""))
-	w8 := s.Must(201, s.Post("/v1/tax_form_statuses", taxForm(partner, M{"signed_at": "2026-03-04T05:06:07Z", "country_code": "gb", "entity_type": "individual"})))
-	require.Equal(t, []string{"submitted", "GB", "2029-12-31T23:59:59.999Z"}, []string{w8.String("status"), w8.String("country_code"), w8.String("expires_at")})
+	w8 := s.Must(201, s.Post("/v1/tax_form_statuses", taxForm(partner, M{
+		"signed_at": "2026-03-04T05:06:07Z", "country_code": "gb", "entity_type": "individual",
+	})))
+	require.Equal(t, []string{"submitted", "GB", "2029-12-31T23:59:59.999Z"}, []string{
+		w8.String("status"), w8.String("country_code"), w8.String("expires_at"),
+	})
 	s.Clock.Advance(time.Hour)
 	w9 := s.Must(201, s.Post("/v1/tax_form_statuses", taxForm(partner, M{"type": "w9"})))
 	require.Nil(t, w9.Body["expires_at"], "a W-9 never runs out")
@@ -61,7 +65,9 @@ func TestTaxFormRefusals(t *testing.T) {
 		{M{"country_code": "GBR"}, 400, "parameter_invalid", "country_code"},
 		{M{"signed_at": "yesterday"}, 400, "parameter_invalid", "signed_at"},
 		{M{"signed_at": "2026-09-01T12:00:01Z"}, 400, "parameter_invalid", "signed_at"},
-		{M{"signed_at": "2026-08-01T00:00:00Z", "expires_at": "2026-08-01T00:00:00Z"}, 400, "parameter_invalid", "expires_at"},
+		{
+			M{"signed_at": "2026-08-01T00:00:00Z", "expires_at": "2026-08-01T00:00:00Z"}, 400, "parameter_invalid", "expires_at",
+		},
 		{M{"expires_at": "2026-09-01T12:00:00Z"}, 400, "parameter_invalid", "expires_at"},
 		{M{"signed_at": "2022-01-01T00:00:00Z"}, 400, "parameter_invalid", "expires_at"},
 		{M{"status": "required", "signed_at": "2026-08-01T00:00:00Z"}, 400, "parameter_invalid", "signed_at"},
@@ -89,19 +95,25 @@ func TestTaxFormsDecideOnPayouts(t *testing.T) {
 	e.batch(201)
 	p := e.payouts("")[0]
 	require.Equal(t, []string{"not_eligible", "tax_form_missing"}, []string{p.String("status"), p.String("reason")})
-	s.Must(201, s.Post("/v1/tax_form_statuses", taxForm(partner, M{"type": "w8bene", "expires_at": "2026-09-02T00:00:00Z"})))
-	require.Equal(t, "superseded", taxForms(s, e.program, "&partner_id="+partner)[1].String("status"), "any other current row, of whatever type")
+	s.Must(201, s.Post("/v1/tax_form_statuses", taxForm(partner, M{
+		"type": "w8bene", "expires_at": "2026-09-02T00:00:00Z",
+	})))
+	require.Equal(t, "superseded", taxForms(s, e.program, "&partner_id="+partner)[1].String("status"),
+		"any other current row, of whatever type")
 	e.batch(200)
 	require.Equal(t, "pending", e.payouts("")[0].String("status"))
 
 	s.Must(200, s.Delete("/v1/payouts/"+p.String("id")))
 	s.Clock.Set(time.Date(2026, 9, 2, 0, 0, 0, 0, time.UTC))
 	e.batch(200)
-	require.Equal(t, "tax_form_missing", e.payouts("")[0].String("reason"), "it ran out, whether or not the job has seen it")
+	require.Equal(t, "tax_form_missing", e.payouts("")[0].String("reason"),
+		"it ran out, whether or not the job has seen it")
 	atOnce(4, func(int) apitest.Answer { runJob(t, s, "expire-tax-forms"); return apitest.Answer{} })
 	now := taxForms(s, e.program, "&partner_id="+partner)
 	require.Len(t, now, 3)
-	require.Equal(t, []string{"required", "expired", "superseded"}, []string{now[0].String("status"), now[1].String("status"), now[2].String("status")})
+	require.Equal(t, []string{"required", "expired", "superseded"}, []string{
+		now[0].String("status"), now[1].String("status"), now[2].String("status"),
+	})
 
 	s.Must(200, s.Post("/v1/programs/"+e.program, M{"require_tax_forms": false}))
 	require.Len(t, taxForms(s, e.program, "&status=not_required"), 3)
@@ -122,9 +134,13 @@ func TestTaxFormRunsOut(t *testing.T) {
 	e := newEarner(t, M{"require_tax_forms": true})
 	s := e.s
 	partner, _ := e.partner(10000)
-	valid := s.Must(201, s.Post("/v1/tax_form_statuses", taxForm(partner, M{"signed_at": "2026-03-01T00:00:00Z"}))).String("id")
+	valid := s.Must(201,
+		s.Post("/v1/tax_form_statuses", taxForm(partner, M{"signed_at": "2026-03-01T00:00:00Z"}))).String("id")
 	status := func() string { return s.Must(200, s.Get("/v1/tax_form_statuses/"+valid)).String("status") }
-	for _, past := range []M{{"signed_at": "2020-03-01T00:00:00Z"}, {"type": "w9"}, {"type": "w8bene", "signed_at": "2026-08-01T00:00:00Z"}, {"status": "superseded"}} {
+	for _, past := range []M{
+		{"signed_at": "2020-03-01T00:00:00Z"}, {"type": "w9"}, {"type": "w8bene", "signed_at": "2026-08-01T00:00:00Z"},
+		{"status": "superseded"},
+	} {
 		s.Must(201, s.Post("/v1/tax_form_statuses", taxForm(partner, M{"status": "expired"}, past)))
 		require.Equal(t, "submitted", status(), "%v is of the past, or another form", past)
 	}

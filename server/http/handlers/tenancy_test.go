@@ -70,10 +70,14 @@ func (o operation) window() string {
 func (o operation) prefix() string {
 	resource, _, _ := strings.Cut(strings.TrimPrefix(o.path, "/v1/"), "/")
 	return map[string]string{
-		"programs": "prg_", "partners": "part_", "groups": "grp_", "tags": "tag_", "applications": "app_", "links": "lnk_", "coupons": "cpn_",
-		"clicks": "clk_", "referrals": "ref_", "customers": "cus_", "sales": "sale_", "refunds": "rfd_", "commissions": "com_", "balances": "bal_",
-		"payouts": "pyt_", "payout_batches": "batch_", "flows": "flw_", "risk_flags": "rsk_", "resources": "res_", "campaigns": "camp_",
-		"sequences": "seq_", "webhook_endpoints": "whe_", "webhook_deliveries": "whd_", "tax_form_statuses": "tax_", "audit_log_entries": "aud_",
+		"programs": "prg_", "partners": "part_", "groups": "grp_", "tags": "tag_", "applications": "app_", "links": "lnk_",
+		"coupons": "cpn_",
+		"clicks":  "clk_", "referrals": "ref_", "customers": "cus_", "sales": "sale_", "refunds": "rfd_",
+		"commissions": "com_", "balances": "bal_",
+		"payouts": "pyt_", "payout_batches": "batch_", "flows": "flw_", "risk_flags": "rsk_", "resources": "res_",
+		"campaigns": "camp_",
+		"sequences": "seq_", "webhook_endpoints": "whe_", "webhook_deliveries": "whd_", "tax_form_statuses": "tax_",
+		"audit_log_entries": "aud_",
 	}[resource]
 }
 
@@ -175,49 +179,73 @@ func populate(s *apitest.Server, stem string) world {
 		return a
 	}
 	add("prg_", "/v1/programs", M{
-		"name": stem, "website_url": "https://" + stem + ".example", "currency": "USD", "subdomain": stem, "holding_period_days": 0,
+		"name": stem, "website_url": "https://" + stem + ".example", "currency": "USD", "subdomain": stem,
+		"holding_period_days":  0,
 		"block_self_referrals": false,
 	})
 	program := w["prg_"]
 	add("grp_", "/v1/groups", M{"program_id": program, "name": stem})
 	add("tag_", "/v1/tags", M{"program_id": program, "name": stem})
-	add("part_", "/v1/partners", M{"program_id": program, "email": stem + "@example.com", "handle": stem, "group_id": w["grp_"], "metadata": M{"k": stem}})
+	add("part_", "/v1/partners", M{
+		"program_id": program, "email": stem + "@example.com", "handle": stem, "group_id": w["grp_"],
+		"metadata": M{"k": stem},
+	})
 	s.Must(200, s.Post("/v1/partners/"+w["part_"], M{"tag_ids": []string{w["tag_"]}}))
-	add("lnk_", "/v1/links", M{"program_id": program, "partner_id": w["part_"], "destination_url": "https://shop.example/" + stem, "value": stem + ".link"})
-	add("cpn_", "/v1/coupons", M{"program_id": program, "code": stem, "partner_id": w["part_"], "external_id": "promo_" + stem})
+	add("lnk_", "/v1/links", M{
+		"program_id": program, "partner_id": w["part_"], "destination_url": "https://shop.example/" + stem,
+		"value": stem + ".link",
+	})
+	add("cpn_", "/v1/coupons", M{
+		"program_id": program, "code": stem, "partner_id": w["part_"], "external_id": "promo_" + stem,
+	})
 	add("flw_", "/v1/flows", M{"program_id": program, "name": stem, "rate_type": "percent", "rate_value": 2000})
 	click := add("clk_", "/v1/clicks", M{
-		"program_id": program, "value": stem + ".link", "landing_url": "https://shop.example/" + stem, "visitor_token": "visitor-" + stem,
+		"program_id": program, "value": stem + ".link", "landing_url": "https://shop.example/" + stem,
+		"visitor_token": "visitor-" + stem,
 	})
 	w["ref_"] = click.String("referral_id")
-	add("cus_", "/v1/customers", M{"program_id": program, "click_id": w["clk_"], "email": "buyer@" + stem + ".example", "external_customer_id": "ext_" + stem})
+	add("cus_", "/v1/customers", M{
+		"program_id": program, "click_id": w["clk_"], "email": "buyer@" + stem + ".example",
+		"external_customer_id": "ext_" + stem,
+	})
 	add("sale_", "/v1/sales", M{
-		"program_id": program, "customer_id": w["cus_"], "external_charge_id": "ch_" + stem, "amount_minor": 4999, "currency": "USD",
+		"program_id": program, "customer_id": w["cus_"], "external_charge_id": "ch_" + stem, "amount_minor": 4999,
+		"currency": "USD",
 	})
 	w["rfd_"] = s.Must(202, s.Post("/v1/refunds", refundBody(program, "ch_other_"+stem, "re_"+stem))).String("id")
 	add("tax_", "/v1/tax_form_statuses", M{"partner_id": w["part_"], "type": "w9", "status": "submitted"})
 	add("whe_", "/v1/webhook_endpoints", M{"program_id": program, "url": "https://hooks.example/"})
 	add("app_", "/v1/applications", M{"program_id": program, "email": "new@" + stem + ".example", "handle": stem + "-new"})
-	s.Must(201, s.Post("/v1/customers", M{"program_id": program, "partner_id": w["part_"], "email": stem + "@example.com"}))
+	s.Must(201, s.Post("/v1/customers", M{
+		"program_id": program, "partner_id": w["part_"], "email": stem + "@example.com",
+	}))
 	add("res_", "/v1/resources", M{"program_id": program, "title": stem, "url": "https://" + stem + ".example"})
 	add("camp_", "/v1/campaigns", M{"program_id": program, "name": stem, "subject": stem, "body": stem})
-	add("seq_", "/v1/sequences", M{"program_id": program, "name": stem, "trigger": "approved", "steps": []M{{"delay_days": 0, "subject": stem, "body": stem}}})
+	add("seq_", "/v1/sequences", M{
+		"program_id": program, "name": stem, "trigger": "approved",
+		"steps": []M{{"delay_days": 0, "subject": stem, "body": stem}},
+	})
 	w["rsk_"] = s.Get("/v1/risk_flags?program_id=" + program).Data()[0]["id"].(string)
 	w["whd_"] = ident.New(ident.Delivery)
 	w["com_"] = s.Get("/v1/commissions?program_id=" + program).Data()[0]["id"].(string)
 	w["bal_"] = s.Get("/v1/balances?program_id=" + program).Data()[0]["id"].(string)
-	s.Must(201, s.Post("/v1/commissions", M{"program_id": program, "partner_id": w["part_"], "amount_minor": 5, "reason": stem}))
+	s.Must(201, s.Post("/v1/commissions", M{
+		"program_id": program, "partner_id": w["part_"], "amount_minor": 5, "reason": stem,
+	}))
 	w["aud_"] = s.Get("/v1/audit_log_entries?program_id=" + program).Data()[0]["id"].(string)
 	w["pyt_"], w["batch_"] = ident.New(ident.Payout), ident.New(ident.Batch)
-	_, err := s.Pool.Exec(s.T.Context(), `INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)
+	_, err := s.Pool.Exec(s.T.Context(),
+		`INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)
 		VALUES ($1, $2, $3, '2026-07-01', '2026-08-01Z', '2026-08-01Z', '2026-08-01Z')`, w["batch_"], s.Org, program)
 	require.NoError(s.T, err)
-	_, err = s.Pool.Exec(s.T.Context(), `INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status,
+	_, err = s.Pool.Exec(s.T.Context(),
+		`INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status,
 			period_month, period_end, due_at, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, 5, 'USD', 'pending', '2026-07-01', '2026-08-01Z', '2026-08-31Z', '2026-08-01Z', '2026-08-01Z')`,
 		w["pyt_"], s.Org, program, w["part_"], w["batch_"])
 	require.NoError(s.T, err)
-	_, err = s.Pool.Exec(s.T.Context(), `INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, status, next_attempt_at, created_at)
+	_, err = s.Pool.Exec(s.T.Context(),
+		`INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, status, next_attempt_at, created_at)
 		SELECT $1, w.org_id, w.program_id, w.id, e.id, e.type, 0, 'pending', e.created_at, e.created_at FROM webhook_endpoints w JOIN events e ON e.program_id = w.program_id WHERE w.id = $2 LIMIT 1`, w["whd_"], w["whe_"])
 	require.NoError(s.T, err)
 	return w
@@ -243,33 +271,51 @@ func wellFormed(t *testing.T, op operation, w world, at string) M {
 		"updatePartner": {"group_id": w["grp_"], "tag_ids": []string{w["tag_"]}, "first_name": "Ada"}, "createPartnerSSO": {},
 		"createGroup": {"program_id": w["prg_"], "name": apitest.Unique("Group ")}, "updateGroup": {"description": "x"},
 		"createTag": {"program_id": w["prg_"], "name": apitest.Unique("Tag ")}, "updateTag": {"color": "#000000"},
-		"createLink": {"program_id": w["prg_"], "partner_id": w["part_"], "destination_url": "https://shop.example"}, "updateLink": {"label": "x"},
-		"createCoupon": {"program_id": w["prg_"], "partner_id": w["part_"], "group_id": w["grp_"], "code": apitest.Unique("CODE")},
+		"createLink": {"program_id": w["prg_"], "partner_id": w["part_"], "destination_url": "https://shop.example"},
+		"updateLink": {"label": "x"},
+		"createCoupon": {
+			"program_id": w["prg_"], "partner_id": w["part_"], "group_id": w["grp_"], "code": apitest.Unique("CODE"),
+		},
 		"updateCoupon": {"partner_id": w["part_"], "external_id": apitest.Unique("promo_")},
 		"createClick": {
-			"program_id": w["prg_"], "value": w["handle"], "landing_url": "https://shop.example", "visitor_token": apitest.Unique("visitor-token-"),
+			"program_id": w["prg_"], "value": w["handle"], "landing_url": "https://shop.example",
+			"visitor_token": apitest.Unique("visitor-token-"),
 		},
-		"createCustomer": {"program_id": w["prg_"], "partner_id": w["part_"]}, "updateCustomer": {"partner_id": w["part_"], "name": "x"},
-		"createSale":   apitest.SaleBody(w["prg_"], w["cus_"]),
-		"createRefund": refundBody(w["prg_"], apitest.Unique("ch_"), apitest.Unique("re_")),
-		"createFlow":   {"program_id": w["prg_"], "name": apitest.Unique("Flow "), "rate_type": "percent", "rate_value": 1},
-		"updateFlow":   {"priority": 7}, "setInboundSigning": {"required": false},
+		"createCustomer": {"program_id": w["prg_"], "partner_id": w["part_"]},
+		"updateCustomer": {"partner_id": w["part_"], "name": "x"},
+		"createSale":     apitest.SaleBody(w["prg_"], w["cus_"]),
+		"createRefund":   refundBody(w["prg_"], apitest.Unique("ch_"), apitest.Unique("re_")),
+		"createFlow":     {"program_id": w["prg_"], "name": apitest.Unique("Flow "), "rate_type": "percent", "rate_value": 1},
+		"updateFlow":     {"priority": 7}, "setInboundSigning": {"required": false},
 		"createCommission": {
-			"program_id": w["prg_"], "partner_id": w["part_"], "customer_id": w["cus_"], "sale_id": w["sale_"], "amount_minor": 7, "reason": "x",
+			"program_id": w["prg_"], "partner_id": w["part_"], "customer_id": w["cus_"], "sale_id": w["sale_"],
+			"amount_minor": 7, "reason": "x",
 		},
 		"approveCommission": {"reason": "x"}, "rejectCommission": {"reason": "x"}, "refundSale": {}, "markPayoutPaid": {},
-		"createWebhookEndpoint": {"program_id": w["prg_"], "url": "https://hooks.example/", "partner_id": w["part_"]}, "updateWebhookEndpoint": {"enabled": true},
-		"pingWebhookEndpoint": {}, "replayWebhookEndpoint": {"failed_since": apitest.Start.Format(time.RFC3339)},
-		"createApplication": {"program_id": w["prg_"], "email": apitest.Unique("sweep") + "@example.com", "group_id": w["grp_"]}, "rejectApplication": {},
+		"createWebhookEndpoint": {"program_id": w["prg_"], "url": "https://hooks.example/", "partner_id": w["part_"]},
+		"updateWebhookEndpoint": {"enabled": true},
+		"pingWebhookEndpoint":   {}, "replayWebhookEndpoint": {"failed_since": apitest.Start.Format(time.RFC3339)},
+		"createApplication": {
+			"program_id": w["prg_"], "email": apitest.Unique("sweep") + "@example.com", "group_id": w["grp_"],
+		}, "rejectApplication": {},
 		"resolveRiskFlag": {"note": "x"},
-		"createResource":  {"program_id": w["prg_"], "title": "x", "url": "https://x.example", "group_ids": []string{w["grp_"]}, "tag_ids": []string{w["tag_"]}},
-		"updateResource":  {"title": "y", "group_ids": []string{w["grp_"]}, "tag_ids": []string{w["tag_"]}},
-		"createCampaign":  {"program_id": w["prg_"], "name": "x", "subject": "x", "body": "x"}, "updateCampaign": {"name": "y", "program_id": w["prg_"]},
-		"sendCampaign": {"program_id": w["prg_"]}, "pauseCampaign": {"program_id": w["prg_"]},
-		"createSequence": {"program_id": w["prg_"], "name": "x", "trigger": "approved", "steps": []M{{"delay_days": 0, "subject": "x", "body": "x"}}},
-		"pauseSequence":  {"program_id": w["prg_"]}, "resumeSequence": {"program_id": w["prg_"]},
+		"createResource": {
+			"program_id": w["prg_"], "title": "x", "url": "https://x.example", "group_ids": []string{w["grp_"]},
+			"tag_ids": []string{w["tag_"]},
+		},
+		"updateResource": {"title": "y", "group_ids": []string{w["grp_"]}, "tag_ids": []string{w["tag_"]}},
+		"createCampaign": {"program_id": w["prg_"], "name": "x", "subject": "x", "body": "x"},
+		"updateCampaign": {"name": "y", "program_id": w["prg_"]},
+		"sendCampaign":   {"program_id": w["prg_"]}, "pauseCampaign": {"program_id": w["prg_"]},
+		"createSequence": {
+			"program_id": w["prg_"], "name": "x", "trigger": "approved",
+			"steps": []M{{"delay_days": 0, "subject": "x", "body": "x"}},
+		},
+		"pauseSequence": {"program_id": w["prg_"]}, "resumeSequence": {"program_id": w["prg_"]},
 		"createTaxFormStatus": {"partner_id": w["part_"], "type": "w9", "status": "submitted"},
-		"createPayoutBatch":   {"program_id": w["prg_"], "period_end": "2026-08-31", "partner_id": w["part_"], "group_id": w["grp_"]},
+		"createPayoutBatch": {
+			"program_id": w["prg_"], "period_end": "2026-08-31", "partner_id": w["part_"], "group_id": w["grp_"],
+		},
 	}[op.id]
 	require.True(t, ok, "%s has no body here", op.id)
 	switch op.id + " " + at {
@@ -278,7 +324,9 @@ func wellFormed(t *testing.T, op operation, w world, at string) M {
 		body["click_id"] = w["clk_"]
 	case "createSale partner_id", "createSale click_id":
 		delete(body, "customer_id")
-		body["external_customer_id"], body[at] = apitest.Unique("cus_"), map[string]string{"partner_id": w["part_"], "click_id": w["clk_"]}[at]
+		body["external_customer_id"], body[at] = apitest.Unique("cus_"), map[string]string{
+			"partner_id": w["part_"], "click_id": w["clk_"],
+		}[at]
 	case "createFlow group_id", "updateFlow group_id":
 		body["group_id"] = w["grp_"]
 	case "createFlow partner_id", "updateFlow partner_id":
@@ -310,7 +358,8 @@ func rows(s *apitest.Server, org string) map[string]string {
 	for _, table := range tables {
 		var n int
 		var sum string
-		require.NoError(s.T, s.Pool.QueryRow(s.T.Context(), `SELECT count(*), md5(coalesce(string_agg(t::text, E'\n' ORDER BY t::text), ''))
+		require.NoError(s.T,
+			s.Pool.QueryRow(s.T.Context(), `SELECT count(*), md5(coalesce(string_agg(t::text, E'\n' ORDER BY t::text), ''))
 			FROM `+table+` t WHERE org_id = $1`, org).Scan(&n, &sum))
 		out[table] = fmt.Sprint(n, " rows ", sum)
 	}
@@ -371,7 +420,8 @@ func (w *sweep) path(op operation) {
 	if op.needsProgram && !op.hasBody {
 		query = "?program_id=" + w.own["prg_"]
 	}
-	w.same(404, "resource_not_found", "", op.prefix(), func(id string) apitest.Answer { return w.send(op, id, query, w.accepted(op)) })
+	w.same(404, "resource_not_found", "", op.prefix(),
+		func(id string) apitest.Answer { return w.send(op, id, query, w.accepted(op)) })
 }
 
 // members asks in each member of the body.
@@ -458,7 +508,10 @@ func TestTenancySweep(t *testing.T) {
 	w := &sweep{Server: s, t: t, own: populate(s, "ours"), foreign: populate(other, "theirs")}
 	w.own["handle"] = "ours"
 	before := rows(s, other.Org)
-	for _, table := range []string{"programs", "groups", "tags", "partners", "partner_tags", "links", "tracking_values", "coupons", "clicks", "referrals", "customers", "flows", "sales", "commissions", "events", "payouts"} {
+	for _, table := range []string{
+		"programs", "groups", "tags", "partners", "partner_tags", "links", "tracking_values", "coupons", "clicks",
+		"referrals", "customers", "flows", "sales", "commissions", "events", "payouts",
+	} {
 		require.NotContains(t, before[table], "0 rows d41d8cd9", table)
 	}
 	for _, op := range operations() {
@@ -472,7 +525,10 @@ func TestTenancySweep(t *testing.T) {
 	require.Greater(t, w.asked, 120, "the sweep lost its way")
 	require.Equal(t, before, rows(s, other.Org), "a row of the other organization changed")
 	for prefix, id := range w.own { // none of ours went either: every refusal kept its hands off
-		if path := (map[string]string{"part_": "partners", "grp_": "groups", "tag_": "tags", "lnk_": "links", "cpn_": "coupons", "cus_": "customers", "flw_": "flows"})[prefix]; path != "" {
+		if path := (map[string]string{
+			"part_": "partners", "grp_": "groups", "tag_": "tags", "lnk_": "links", "cpn_": "coupons", "cus_": "customers",
+			"flw_": "flows",
+		})[prefix]; path != "" {
 			s.Must(200, s.Get("/v1/"+path+"/"+id))
 		}
 	}
@@ -514,7 +570,8 @@ func control(s *apitest.Server, op operation, own world) {
 			require.Contains(t, []int{200, 201, 202}, a.Status, "%s %s: %s", op.id, sl.name, a.Raw)
 			if op.id == "updateFlow" { // back from any scope and action
 				s.Must(200, s.Post(op.url(own["flw_"]), M{
-					"action": "generate_commission", "rate_type": "percent", "rate_value": 2000, "group_id": nil, "partner_id": nil, "target_group_id": nil,
+					"action": "generate_commission", "rate_type": "percent", "rate_value": 2000, "group_id": nil, "partner_id": nil,
+					"target_group_id": nil,
 				}))
 			}
 		}
@@ -575,7 +632,8 @@ func TestTenancyUniqueValues(t *testing.T) {
 	}
 	require.Equal(t, before, rows(s, other.Org))
 	keyed := func(o *apitest.Server, w world) apitest.Answer {
-		return o.Must(201, o.Do("POST", "/v1/tags", o.Key, M{"program_id": w["prg_"], "name": "keyed"}, "Idempotency-Key", "same"))
+		return o.Must(201,
+			o.Do("POST", "/v1/tags", o.Key, M{"program_id": w["prg_"], "name": "keyed"}, "Idempotency-Key", "same"))
 	}
 	first := keyed(other, theirs)
 	before = rows(s, other.Org)

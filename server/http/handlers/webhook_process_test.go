@@ -107,7 +107,8 @@ func TestTakeover(t *testing.T) {
 	require.Less(t, time.Since(killed), 2*time.Second)
 	h.s = second.Server
 	h.settled(t, id, "delivered", 1)
-	require.EqualValues(t, 1, h.log(id)[0].Int("attempts"), "the attempt that was cut off is made again, not counted twice")
+	require.EqualValues(t, 1, h.log(id)[0].Int("attempts"),
+		"the attempt that was cut off is made again, not counted twice")
 }
 
 // TestFencing: a result that comes after its lease changes nothing.

@@ -33,7 +33,8 @@ func (h hooked) another() hooked {
 func (h hooked) tell(t *testing.T, tx pgtx.DBTX) (id string) {
 	t.Helper()
 	r := event.Recorder{Now: h.s.Clock.Now()}
-	r.Record(h.s.Org, event.Subject{ProgramID: h.program, ID: "part_1"}, catalogue.AffiliateCreated(api.AffiliateCreatedData{}))
+	r.Record(h.s.Org, event.Subject{ProgramID: h.program, ID: "part_1"},
+		catalogue.AffiliateCreated(api.AffiliateCreatedData{}))
 	require.NoError(t, r.Flush(t.Context(), tx))
 	return r.IDs()[0]
 }
@@ -123,7 +124,8 @@ func (h hooked) hang(t *testing.T, endpoints, events int) {
 		sealed, err := keeper.Seal([]byte(webhook.NewSecret()), webhook.SecretPlace(id, false))
 		require.NoError(t, err)
 		require.NoError(t, db.New().WebhookEndpointInsert(t.Context(), h.s.Pool, db.WebhookEndpointInsertParams{
-			ID: id, OrgID: h.s.Org, ProgramID: h.program, URL: "http://hangs.example/", EventTypes: []string{}, Enabled: true, Secret: sealed, CreatedAt: h.s.Clock.Now(),
+			ID: id, OrgID: h.s.Org, ProgramID: h.program, URL: "http://hangs.example/", EventTypes: []string{}, Enabled: true,
+			Secret: sealed, CreatedAt: h.s.Clock.Now(),
 		}))
 	}
 	for range events {
@@ -159,7 +161,8 @@ func TestShares(t *testing.T) {
 		soon(well, "/well", n+2)
 	}
 	var busy int
-	require.NoError(t, h.s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM webhook_leases WHERE until > now()").Scan(&busy))
+	require.NoError(t,
+		h.s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM webhook_leases WHERE until > now()").Scan(&busy))
 	require.Less(t, busy, 70, "an eighth of 512 places, and what is at work besides")
 	require.Greater(t, busy, 50)
 }

@@ -53,7 +53,8 @@ func (h hooked) settled(t *testing.T, endpoint, status string, n int) []apitest.
 	var log []apitest.Answer
 	apitest.Eventually(t, func() bool {
 		log = h.log(endpoint)
-		return len(log) >= n && !slices.ContainsFunc(log[:n], func(d apitest.Answer) bool { return d.String("status") != status })
+		return len(log) >= n &&
+			!slices.ContainsFunc(log[:n], func(d apitest.Answer) bool { return d.String("status") != status })
 	}, "%d deliveries %s", n, status)
 	return log
 }
@@ -63,22 +64,34 @@ func TestWebhookEndpoint(t *testing.T) {
 	s := apitest.New(t)
 	program := s.Program()
 	partner := s.Partner(program)
-	e := s.Must(201, s.Post("/v1/webhook_endpoints", M{"program_id": program, "url": "https://hooks.example/in", "event_types": []string{"sale.created", "sale.created"}}))
+	e := s.Must(201, s.Post("/v1/webhook_endpoints", M{
+		"program_id": program, "url": "https://hooks.example/in", "event_types": []string{"sale.created", "sale.created"},
+	}))
 	require.Regexp(t, `^whsec_[A-Za-z0-9+/]{43}=$`, e.String("secret"))
-	require.Equal(t, []any{true, nil, []any{"sale.created"}}, []any{e.Body["enabled"], e.Body["partner_id"], e.Body["event_types"]})
+	require.Equal(t, []any{true, nil, []any{"sale.created"}}, []any{
+		e.Body["enabled"], e.Body["partner_id"], e.Body["event_types"],
+	})
 	id := e.String("id")
 	got := s.Must(200, s.Get("/v1/webhook_endpoints/"+id))
 	require.NotContains(t, got.Body, "secret")
 	require.NotContains(t, s.Get("/v1/webhook_endpoints?program_id=" + program).Data()[0], "secret")
-	changed := s.Must(200, s.Post("/v1/webhook_endpoints/"+id, M{"url": "http://hooks.example:8080/", "event_types": []string{}, "enabled": false}))
-	require.Equal(t, []any{"http://hooks.example:8080/", []any{}, false}, []any{changed.Body["url"], changed.Body["event_types"], changed.Body["enabled"]})
+	changed := s.Must(200, s.Post("/v1/webhook_endpoints/"+id, M{
+		"url": "http://hooks.example:8080/", "event_types": []string{}, "enabled": false,
+	}))
+	require.Equal(t, []any{"http://hooks.example:8080/", []any{}, false}, []any{
+		changed.Body["url"], changed.Body["event_types"], changed.Body["enabled"],
+	})
 	rotated := s.Must(200, s.Post("/v1/webhook_endpoints/"+id+"/rotate_secret", nil))
 	require.NotEqual(t, e.String("secret"), rotated.String("secret"))
 	var stored string
-	require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT string_agg(w::text, '') FROM webhook_endpoints w").Scan(&stored))
+	require.NoError(t,
+		s.Pool.QueryRow(t.Context(), "SELECT string_agg(w::text, '') FROM webhook_endpoints w").Scan(&stored))
 	require.NotContains(t, stored, "whsec_", "secrets are sealed")
 
-	postback := s.Must(201, s.Post("/v1/webhook_endpoints", M{"program_id": program, "url": "https://partner.example/in", "partner_id": partner, "event_types": []string{"commission.created"}}))
+	postback := s.Must(201, s.Post("/v1/webhook_endpoints", M{
+		"program_id": program, "url": "https://partner.example/in", "partner_id": partner,
+		"event_types": []string{"commission.created"},
+	}))
 	require.Equal(t, partner, postback.String("partner_id"))
 	for _, c := range []struct {
 		body        M
@@ -99,12 +112,19 @@ func TestWebhookEndpoint(t *testing.T) {
 		maps.Copy(body, c.body)
 		s.Refused(c.status, c.code, c.param, s.Post("/v1/webhook_endpoints", body))
 	}
-	s.Refused(400, "parameter_invalid", "event_types[0]", s.Post("/v1/webhook_endpoints/"+postback.String("id"), M{"event_types": []string{"sale.created"}}))
+	s.Refused(400, "parameter_invalid", "event_types[0]", s.Post("/v1/webhook_endpoints/"+postback.String("id"), M{
+		"event_types": []string{"sale.created"},
+	}))
 	for range 19 {
 		s.Must(201, s.Post("/v1/webhook_endpoints", M{"program_id": program, "url": "https://hooks.example/"}))
 	}
-	s.Refused(409, "webhook_endpoint_limit", "", s.Post("/v1/webhook_endpoints", M{"program_id": program, "url": "https://hooks.example/"}))
-	s.Must(201, s.Post("/v1/webhook_endpoints", M{"program_id": program, "partner_id": partner, "url": "https://hooks.example/"})) // postbacks take none of the program's
+	s.Refused(409, "webhook_endpoint_limit", "", s.Post("/v1/webhook_endpoints", M{
+		"program_id": program, "url": "https://hooks.example/",
+	}))
+	// postbacks take none of the program's
+	s.Must(201, s.Post("/v1/webhook_endpoints", M{
+		"program_id": program, "partner_id": partner, "url": "https://hooks.example/",
+	}))
 	s.Must(200, s.Delete("/v1/webhook_endpoints/"+id))
 	s.Refused(404, "resource_not_found", "", s.Get("/v1/webhook_endpoints/"+id))
 	s.Must(201, s.Post("/v1/webhook_endpoints", M{"program_id": program, "url": "https://hooks.example/"}))
@@ -123,7 +143,11 @@ func TestDelivery(t *testing.T) {
 	h.s.Deliver()
 	for _, p := range []apitest.Answer{ada, bob} {
 		click := s.Click(h.program, p.String("handle"))
-		customer := s.Must(201, s.Post("/v1/customers", M{"program_id": h.program, "click_id": click.String("id"), "email": p.String("handle") + "@buyer.example"})).String("id")
+		customer := s.Must(201,
+			s.Post("/v1/customers",
+				M{
+					"program_id": h.program, "click_id": click.String("id"), "email": p.String("handle") + "@buyer.example",
+				})).String("id")
 		s.Sale(h.program, customer)
 	}
 	want := s.Events(h.program)
@@ -137,9 +161,17 @@ func TestDelivery(t *testing.T) {
 		require.Equal(t, s.Clock.Now().Unix(), at)
 		when := time.Unix(at, 0)
 		require.Equal(t, webhook.RailSignature(when, []byte(r.Body), merchant.String("secret")), header.Get("Rail-Signature"))
-		require.Equal(t, webhook.StandardSignature(r.Event.String("id"), when, []byte(r.Body), merchant.String("secret")), header.Get("webhook-signature"))
-		require.Equal(t, []string{r.Event.String("type"), r.Event.String("id"), r.Event.String("id"), "1", "application/json", "Rail-Webhooks/1.0", r.Event.Body["request"].(M)["id"].(string)},
-			[]string{header.Get("Rail-Event"), header.Get("Rail-Event-Id"), header.Get("webhook-id"), header.Get("Rail-Attempt"), header.Get("Content-Type"), header.Get("User-Agent"), header.Get("Rail-Request-Id")})
+		require.Equal(t, webhook.StandardSignature(r.Event.String("id"), when, []byte(r.Body), merchant.String("secret")),
+			header.Get("webhook-signature"))
+		require.Equal(t,
+			[]string{
+				r.Event.String("type"), r.Event.String("id"), r.Event.String("id"), "1", "application/json", "Rail-Webhooks/1.0",
+				r.Event.Body["request"].(M)["id"].(string),
+			},
+			[]string{
+				header.Get("Rail-Event"), header.Get("Rail-Event-Id"), header.Get("webhook-id"), header.Get("Rail-Attempt"),
+				header.Get("Content-Type"), header.Get("User-Agent"), header.Get("Rail-Request-Id"),
+			})
 		require.Regexp(t, `^whd_[0-9A-Za-z]+$`, header.Get("Rail-Delivery-Id"))
 		require.Empty(t, header.Get("Accept-Encoding"))
 		require.Empty(t, header.Get("Authorization"))
@@ -151,7 +183,9 @@ func TestDelivery(t *testing.T) {
 		require.Equal(t, ada.String("id"), r.Event.Body["data"].(M)["partner_id"])
 		require.NotContains(t, r.Body, "buyer.example")
 	}
-	require.Equal(t, map[string]int{"referral.created": 1, "referral.lead": 1, "referral.converted": 1, "commission.created": 1}, seen, "what is immediate and due needs no second event")
+	require.Equal(t,
+		map[string]int{"referral.created": 1, "referral.lead": 1, "referral.converted": 1, "commission.created": 1}, seen,
+		"what is immediate and due needs no second event")
 	_ = only
 	log := h.settled(t, postback.String("id"), "delivered", 4)
 	require.Equal(t, []any{int64(1), int64(200)}, []any{log[0].Int("attempts"), log[0].Int("response_code")})
@@ -273,14 +307,18 @@ func TestReplayAndPing(t *testing.T) {
 	h.sink.Answer = func(w http.ResponseWriter, _ apitest.Received) { w.WriteHeader(int(status.Load())) }
 	h.s.Deliver()
 	ping := s.Must(200, s.Post("/v1/webhook_endpoints/"+id+"/ping", nil))
-	require.Equal(t, []any{"delivered", true, "affiliate.created", int64(200)}, []any{ping.String("status"), ping.Body["is_test"], ping.String("event_type"), ping.Int("response_code")})
+	require.Equal(t, []any{"delivered", true, "affiliate.created", int64(200)}, []any{
+		ping.String("status"), ping.Body["is_test"], ping.String("event_type"), ping.Int("response_code"),
+	})
 	require.Regexp(t, `^evt_test_`, ping.String("event_id"))
 	sent := h.sink.Wait(t, "/in", 1)[0]
 	require.NotContains(t, sent.Event.Body, "request")
 	require.NotEmpty(t, sent.Header.Get("Rail-Request-Id"))
 	status.Store(500)
 	failed := s.Must(200, s.Post("/v1/webhook_endpoints/"+id+"/ping", M{"event_type": "payout.paid"}))
-	require.Equal(t, []any{"failed", "payout.paid", "The receiver answered 500."}, []any{failed.String("status"), failed.String("event_type"), failed.String("error")})
+	require.Equal(t, []any{"failed", "payout.paid", "The receiver answered 500."}, []any{
+		failed.String("status"), failed.String("event_type"), failed.String("error"),
+	})
 	s.Refused(409, "webhook_test_delivery", "", s.Post("/v1/webhook_deliveries/"+ping.String("id")+"/replay", nil))
 	status.Store(200)
 
@@ -288,7 +326,9 @@ func TestReplayAndPing(t *testing.T) {
 	h.settled(t, id, "delivered", 1)
 	original := h.log(id)[0]
 	replay := s.Must(202, s.Post("/v1/webhook_deliveries/"+original.String("id")+"/replay", nil))
-	require.Equal(t, []any{original.String("id"), original.String("event_id"), "pending"}, []any{replay.String("replay_of"), replay.String("event_id"), replay.String("status")})
+	require.Equal(t, []any{original.String("id"), original.String("event_id"), "pending"}, []any{
+		replay.String("replay_of"), replay.String("event_id"), replay.String("status"),
+	})
 	got := h.sink.Wait(t, "/in", 4)
 	require.Equal(t, got[2].Body, got[3].Body)
 	require.NotEqual(t, got[2].Header.Get("Rail-Delivery-Id"), got[3].Header.Get("Rail-Delivery-Id"))
@@ -301,9 +341,12 @@ func TestReplayAndPing(t *testing.T) {
 	}
 
 	now := s.Clock.Now()
-	window := s.Must(202, s.Post("/v1/webhook_endpoints/"+id+"/replay", M{"from": now.Days(-1).String(), "to": now.String()}))
+	window := s.Must(202, s.Post("/v1/webhook_endpoints/"+id+"/replay", M{
+		"from": now.Days(-1).String(), "to": now.String(),
+	}))
 	require.EqualValues(t, 1, window.Int("queued"), "each event once, tests not")
-	require.EqualValues(t, 0, s.Must(202, s.Post("/v1/webhook_endpoints/"+id+"/replay", M{"failed_since": now.Days(-1).String()})).Int("queued"))
+	require.EqualValues(t, 0,
+		s.Must(202, s.Post("/v1/webhook_endpoints/"+id+"/replay", M{"failed_since": now.Days(-1).String()})).Int("queued"))
 	h.sink.Wait(t, "/in", 5)
 	for _, c := range []struct {
 		body        M
@@ -320,11 +363,14 @@ func TestReplayAndPing(t *testing.T) {
 	s.Clock.Advance(30*24*time.Hour + time.Second)
 	s.Refused(409, "webhook_event_expired", "", s.Post("/v1/webhook_deliveries/"+original.String("id")+"/replay", nil))
 	s.Must(200, s.Post("/v1/webhook_endpoints/"+id, M{"enabled": false}))
-	s.Refused(409, "webhook_endpoint_disabled", "", s.Post("/v1/webhook_endpoints/"+id+"/replay", M{"failed_since": s.Clock.Now().String()}))
+	s.Refused(409, "webhook_endpoint_disabled", "", s.Post("/v1/webhook_endpoints/"+id+"/replay", M{
+		"failed_since": s.Clock.Now().String(),
+	}))
 	s.Must(200, s.Post("/v1/webhook_endpoints/"+id+"/ping", nil))
 	types := s.Must(200, s.Get("/v1/webhook_events"))
 	require.Len(t, types.Data(), 41)
-	require.Equal(t, "affiliate.updated", s.Must(200, s.Get("/v1/webhook_events?limit=1&starting_after=affiliate.created")).Data()[0]["type"])
+	require.Equal(t, "affiliate.updated",
+		s.Must(200, s.Get("/v1/webhook_events?limit=1&starting_after=affiliate.created")).Data()[0]["type"])
 }
 
 // TestRotationByTime: after a rotation both secrets sign for a day, the new one
@@ -336,7 +382,9 @@ func TestRotationByTime(t *testing.T) {
 	e := h.endpoint("/in", M{"event_types": []string{"affiliate.created"}})
 	secrets := []string{e.String("secret")}
 	rotate := func() {
-		secrets = append([]string{s.Must(200, s.Post("/v1/webhook_endpoints/"+e.String("id")+"/rotate_secret", nil)).String("secret")}, secrets...)
+		secrets = append([]string{
+			s.Must(200, s.Post("/v1/webhook_endpoints/"+e.String("id")+"/rotate_secret", nil)).String("secret"),
+		}, secrets...)
 	}
 	h.s.Deliver()
 	n := 0
@@ -392,8 +440,10 @@ func TestAutomaticDisable(t *testing.T) {
 				if i == 5 {
 					status = c.one
 				}
-				_, err := h.s.Pool.Exec(t.Context(), `INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, status, attempts, finished_at, created_at)
-					SELECT $1, org_id, program_id, id, 'evt_old', 'affiliate.created', 0, $2, 8, $3, $3 FROM webhook_endpoints`, fmt.Sprintf("whd_old%d", i), status, at)
+				_, err := h.s.Pool.Exec(t.Context(),
+					`INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, status, attempts, finished_at, created_at)
+					SELECT $1, org_id, program_id, id, 'evt_old', 'affiliate.created', 0, $2, 8, $3, $3 FROM webhook_endpoints`,
+					fmt.Sprintf("whd_old%d", i), status, at)
 				require.NoError(t, err)
 			}
 			h.s.Deliver()
@@ -427,7 +477,8 @@ func TestPingOfWhatHangs(t *testing.T) {
 	h := newHooked(t)
 	s := h.s
 	postback := func() string { return h.endpoint("/hangs", M{"partner_id": s.Partner(h.program)}).String("id") }
-	own, first, second, third := h.endpoint("/hangs", M{"event_types": []string{"payout.paid"}}).String("id"), postback(), postback(), postback()
+	own, first, second, third := h.endpoint("/hangs",
+		M{"event_types": []string{"payout.paid"}}).String("id"), postback(), postback(), postback()
 	h.sink.Answer = func(_ http.ResponseWriter, r apitest.Received) {
 		if r.Path == "/hangs" {
 			apitest.Linger(11 * time.Second)
@@ -449,10 +500,14 @@ func TestPingOfWhatHangs(t *testing.T) {
 	s.Must(200, s.Get("/v1/webhook_endpoints/"+own))
 
 	other := h.another()
-	require.Equal(t, "delivered", other.s.Must(200, other.s.Post("/v1/webhook_endpoints/"+other.endpoint("/well").String("id")+"/ping", nil)).String("status"))
+	require.Equal(t, "delivered",
+		other.s.Must(200,
+			other.s.Post("/v1/webhook_endpoints/"+other.endpoint("/well").String("id")+"/ping", nil)).String("status"))
 	for range 3 {
 		a := s.Must(200, <-answers)
-		require.Equal(t, []any{"failed", "There was no answer within 10 seconds."}, []any{a.String("status"), a.String("error")})
+		require.Equal(t, []any{"failed", "There was no answer within 10 seconds."}, []any{
+			a.String("status"), a.String("error"),
+		})
 	}
 	require.Len(t, h.log(own), 1)
 	h.sink.Answer = nil

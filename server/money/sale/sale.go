@@ -214,7 +214,8 @@ func (r *recording) toFacts() rules.Facts {
 			IsFirstSale: !r.history.HasSales, Metadata: r.Metadata, OccurredAt: r.OccurredAt,
 		},
 		Customer: rules.CustomerFacts{
-			ConvertedAt: k.ConvertedAt, LeadAt: &k.LeadAt, TrackedBy: string(k.TrackedBy), CouponID: k.CouponID, LinkID: k.LinkID,
+			ConvertedAt: k.ConvertedAt, LeadAt: &k.LeadAt, TrackedBy: string(k.TrackedBy), CouponID: k.CouponID,
+			LinkID:     k.LinkID,
 			Identifier: k.Identifier, Metadata: k.Metadata, Country: opt.OrNil(r.who.ClickCountry),
 		},
 		Partner: rules.PartnerFacts{GroupID: r.who.PartnerGroupID, TagIDs: r.who.TagIds, CountryCode: r.who.PartnerCountry},

@@ -468,7 +468,8 @@ func checkRate(f db.Flow, path string, rateType db.RateType, value int64) *probl
 			"%srate_type must be fixed for the trigger new_signup: there is no amount to take a percentage of.", path)
 	}
 	if value > maxPercent {
-		return problem.Invalid(path+"rate_value", "%srate_value must be at most %d basis points for percent.", path, maxPercent)
+		return problem.Invalid(path+"rate_value", "%srate_value must be at most %d basis points for percent.", path,
+			maxPercent)
 	}
 	return nil
 }

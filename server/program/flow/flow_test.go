@@ -101,7 +101,9 @@ func codeAndParam(err error) string {
 func TestFlowBranchesKeepConditions(t *testing.T) {
 	t.Parallel()
 	given := `[ {"field":"sale.product_name" , "value":"<A&B> \u00e9","operator":"eq"} ]`
-	flow, err := create(t, `{"rate_type":"fixed","rate_value":1,"branches":[{"label":"a \"b\"","conditions":`+given+`,"rate_type":"percent","rate_value":5}]}`)
+	flow, err := create(t,
+		`{"rate_type":"fixed","rate_value":1,"branches":[{"label":"a \"b\"","conditions":`+given+
+			`,"rate_type":"percent","rate_value":5}]}`)
 	require.NoError(t, err)
 	out := branchesOf(t, flow)
 	require.Equal(t, given, string(out[0].Conditions))
@@ -111,7 +113,8 @@ func TestFlowBranchesKeepConditions(t *testing.T) {
 
 func TestFlowChange(t *testing.T) {
 	t.Parallel()
-	before, err := create(t, `{"rate_type":"percent","rate_value":1000,"approval_mode":"after_days","approval_delay_days":3,
+	before, err := create(t,
+		`{"rate_type":"percent","rate_value":1000,"approval_mode":"after_days","approval_delay_days":3,
 		"branches":[{"conditions":[],"rate_type":"percent","rate_value":5},{"conditions":[],"rate_type":"percent","rate_value":6}]}`)
 	require.NoError(t, err)
 	stored := branchesOf(t, before)
@@ -122,7 +125,9 @@ func TestFlowChange(t *testing.T) {
 
 	keep := stored[1].ID
 	input := BranchInput{ID: &keep, Conditions: json.RawMessage(`[]`), RateType: "percent", RateValue: 6}
-	updated, err := changed(before, Change{Branches: []BranchInput{input, {Conditions: json.RawMessage(`[]`), RateType: "fixed", RateValue: 7}}})
+	updated, err := changed(before, Change{
+		Branches: []BranchInput{input, {Conditions: json.RawMessage(`[]`), RateType: "fixed", RateValue: 7}},
+	})
 	require.NoError(t, err)
 	after := branchesOf(t, updated)
 	require.Len(t, after, 2)

@@ -65,7 +65,8 @@ func Delete(ctx context.Context, u *work.Unit, id string) error {
 // recordDeparture records what goes with a partner, and last the partner.
 func recordDeparture(u *work.Unit, p db.Partner, commissions []db.Commission, flows []db.PartnerDeleteFlowsRow) {
 	for _, k := range commissions {
-		if k.Status != db.CommissionStatusPending && k.Status != db.CommissionStatusApproved && k.Status != db.CommissionStatusDue {
+		if k.Status != db.CommissionStatusPending && k.Status != db.CommissionStatusApproved &&
+			k.Status != db.CommissionStatusDue {
 			continue
 		}
 		about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: k.ID}
