@@ -1,0 +1,177 @@
+// Package group has the rules of what partners are sorted by: the groups of a
+// program, one of which is its default, and what lets go of a group that is
+// deleted.
+package group
+
+import (
+	"cmp"
+	"context"
+	"reflect"
+	"slices"
+
+	"github.com/oapi-codegen/nullable"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/gen/events"
+	"rail/server/event"
+	"rail/server/ident"
+	"rail/server/opt"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/slug"
+	"rail/server/work"
+)
+
+// slugMax bounds a slug before its suffix.
+const slugMax = 64
+
+var queries = db.New()
+
+// Input is a group to be added.
+type Input struct {
+	ProgramID, Name         string
+	Description, LandingURL *string
+	IsPrivate               bool
+}
+
+// Changes are the changes of a group; what is nil or not specified stays.
+type Changes struct {
+	Name                    *string
+	Description, LandingURL nullable.Nullable[string]
+	IsPrivate, IsDefault    *bool
+}
+
+// Create adds a group; a name that is taken, whatever its case, is refused,
+// while a slug that is taken gets a suffix.
+func Create(ctx context.Context, u *work.Unit, in Input) (db.Group, error) {
+	stem := cmp.Or(slug.Of(in.Name, slugMax), "group")
+	var held db.Group
+	var slugs []string
+	errs := u.Each(ctx,
+		func(tx pgtx.DBTX) error { return u.ProgramExists(ctx, tx, in.ProgramID) },
+		func(tx pgtx.DBTX) (err error) { held, err = byName(ctx, u, tx, in.ProgramID, in.Name); return err },
+		func(tx pgtx.DBTX) (err error) {
+			slugs, err = queries.GroupSlugs(ctx, tx, db.GroupSlugsParams{
+				ProgramID: in.ProgramID, OrgID: u.OrgID, Slug: stem,
+			})
+			return err
+		})
+	if err := pgtx.First(errs); err != nil {
+		return db.Group{}, err
+	}
+	if errs[1] == nil {
+		return db.Group{}, taken(held)
+	}
+	g := db.Group{
+		ID: ident.New(ident.Group), OrgID: u.OrgID, ProgramID: in.ProgramID, Name: in.Name,
+		Slug: slug.Unused(stem, 2*slugMax, slugs), Description: in.Description, LandingURL: in.LandingURL,
+		IsPrivate: in.IsPrivate, CreatedAt: u.Now, UpdatedAt: u.Now,
+	}
+	return g, queries.GroupAdd(ctx, u.Later(), db.GroupAddParams(g))
+}
+
+func byName(ctx context.Context, u *work.Unit, tx pgtx.DBTX, programID, name string) (db.Group, error) {
+	return queries.GroupByName(ctx, tx, db.GroupByNameParams{ProgramID: programID, OrgID: u.OrgID, Name: name})
+}
+
+func taken(held db.Group) error {
+	return problem.Taken(problem.GroupNameTaken, "name", held, "A group with this name exists in the program.")
+}
+
+// Update changes a group. The slug stays, since it is in addresses.
+func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Group, error) {
+	before, err := lock(ctx, u, id)
+	if err != nil {
+		return before, err
+	}
+	g := before
+	if to.Name != nil && *to.Name != g.Name {
+		held, err := byName(ctx, u, u.DB(), g.ProgramID, *to.Name)
+		if err == nil && held.ID != g.ID {
+			return g, taken(held)
+		}
+		if err := work.IgnoreNoRows(err); err != nil {
+			return g, err
+		}
+	}
+	opt.Change(&g.Name, to.Name)
+	opt.ChangeOrClear(&g.Description, to.Description)
+	opt.ChangeOrClear(&g.LandingURL, to.LandingURL)
+	opt.Change(&g.IsPrivate, to.IsPrivate)
+	opt.Change(&g.IsDefault, to.IsDefault)
+	if !reflect.DeepEqual(before, g) {
+		g.UpdatedAt = u.Now
+		err = save(ctx, u, before, g)
+	}
+	return g, err
+}
+
+// save writes a changed group; a new default takes the place of the old one
+// (decisions, 49).
+func save(ctx context.Context, u *work.Unit, before, g db.Group) error {
+	if g.IsDefault && !before.IsDefault {
+		err := queries.GroupUndefault(ctx, u.Later(), db.GroupUndefaultParams{
+			UpdatedAt: u.Now, ProgramID: g.ProgramID, OrgID: g.OrgID, ID: g.ID,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return queries.GroupUpdate(ctx, u.Later(), db.GroupUpdateParams{
+		Name: g.Name, Description: g.Description, LandingURL: g.LandingURL, IsPrivate: g.IsPrivate,
+		IsDefault: g.IsDefault, UpdatedAt: g.UpdatedAt, ID: g.ID, OrgID: g.OrgID,
+	})
+}
+
+// Delete removes a group with its flows; partners, applications and coupons stay
+// without a group (decisions, 51).
+func Delete(ctx context.Context, u *work.Unit, id string) error {
+	g, err := lock(ctx, u, id)
+	if err != nil {
+		return err
+	}
+	if g.IsDefault {
+		return problem.New(problem.DefaultGroupUndeletable,
+			"The group is the program's default; make another one the default first.")
+	}
+	flows, err := queries.GroupDeleteFlows(ctx, u.DB(), db.GroupDeleteFlowsParams{
+		ProgramID: g.ProgramID, OrgID: g.OrgID, GroupID: &g.ID,
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(flows, func(a, b db.GroupDeleteFlowsRow) int { return cmp.Compare(a.ID, b.ID) })
+	for _, f := range flows {
+		u.Record(event.Subject{ProgramID: g.ProgramID, ID: f.ID},
+			events.RuleDeleted(api.RuleDeletedData{RuleID: f.ID, Name: f.Name}))
+	}
+	return leave(ctx, u, g)
+}
+
+// leave makes everything let go of a group, and removes it.
+func leave(ctx context.Context, u *work.Unit, g db.Group) error {
+	p := db.GroupLeavePartnersParams{UpdatedAt: u.Now, ProgramID: g.ProgramID, OrgID: g.OrgID, GroupID: &g.ID}
+	if err := queries.GroupLeavePartners(ctx, u.Later(), p); err != nil {
+		return err
+	}
+	if err := queries.GroupLeaveApplications(ctx, u.Later(), db.GroupLeaveApplicationsParams(p)); err != nil {
+		return err
+	}
+	if err := queries.GroupLeaveCoupons(ctx, u.Later(), db.GroupLeaveCouponsParams(p)); err != nil {
+		return err
+	}
+	lose := db.ResourcesLoseGroupParams{GroupID: g.ID, UpdatedAt: u.Now, ProgramID: g.ProgramID, OrgID: g.OrgID}
+	if err := queries.ResourcesLoseGroup(ctx, u.Later(), lose); err != nil {
+		return err
+	}
+	return queries.GroupDelete(ctx, u.Later(), db.GroupDeleteParams{ID: g.ID, OrgID: g.OrgID})
+}
+
+func lock(ctx context.Context, u *work.Unit, id string) (db.Group, error) {
+	g, err := queries.GroupLock(ctx, u.DB(), db.GroupLockParams{ID: id, OrgID: u.OrgID})
+	if err != nil {
+		return g, err
+	}
+	return g, u.CheckProgram(g.ProgramID)
+}
