@@ -5,18 +5,21 @@ SELECT t.* FROM applications t WHERE t.id = @id AND t.org_id = @org_id;
 SELECT t.* FROM applications t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: ApplicationDecide :exec
-UPDATE applications SET status = @status, partner_id = @partner_id, reviewed_by_user_id = @reviewed_by_user_id, reviewed_at = @reviewed_at,
+UPDATE applications SET status = @status, partner_id = @partner_id, reviewed_by_user_id = @reviewed_by_user_id,
+    reviewed_at = @reviewed_at,
     rejection_reason = @rejection_reason, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id AND status = 'pending';
 
 -- name: PartnerDecide :exec
 -- PartnerDecide moves a partner as its application goes.
-UPDATE partners SET status = @status, decline_reason = @decline_reason, updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
+UPDATE partners SET status = @status, decline_reason = @decline_reason, updated_at = @updated_at
+    WHERE id = @id AND org_id = @org_id;
 
 -- name: PartnerReapply :exec
 -- PartnerReapply makes a declined partner pending, with what the new application
 -- says of it.
-UPDATE partners SET status = 'pending', decline_reason = NULL, group_id = @group_id, first_name = @first_name, last_name = @last_name,
+UPDATE partners SET status = 'pending', decline_reason = NULL, group_id = @group_id, first_name = @first_name,
+    last_name = @last_name,
     website_url = @website_url, country_code = @country_code, handle = @handle, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 
@@ -24,4 +27,5 @@ WHERE id = @id AND org_id = @org_id;
 -- ProgramRevenue is what a program took in its own currency since a time, net of
 -- refunds, for the plan's revenue meter.
 SELECT coalesce(sum(s.amount_minor), 0)::bigint AS revenue_minor FROM sales s
-WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.currency = @currency AND s.occurred_at >= @since AND s.refunded_at IS NULL;
+WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.currency = @currency AND s.occurred_at >= @since
+    AND s.refunded_at IS NULL;

@@ -12,10 +12,14 @@ WITH k AS (
     FROM commissions GROUP BY 1, 2, 3
 ), open AS (
     SELECT b.id,
-        sum(CASE WHEN l.to_bucket = 'pending' THEN l.amount_minor WHEN l.from_bucket = 'pending' THEN -l.amount_minor END) AS pending,
-        sum(CASE WHEN l.to_bucket = 'due' THEN l.amount_minor WHEN l.from_bucket = 'due' THEN -l.amount_minor END) AS due,
-        sum(CASE WHEN l.to_bucket = 'paid' THEN l.amount_minor WHEN l.from_bucket = 'paid' THEN -l.amount_minor END) AS paid
-    FROM balances b JOIN ledger_entries l ON l.partner_id = b.partner_id AND l.currency = b.currency AND l.created_xid >= b.folded_xid
+        sum(CASE WHEN l.to_bucket = 'pending' THEN l.amount_minor
+            WHEN l.from_bucket = 'pending' THEN -l.amount_minor END) AS pending,
+        sum(CASE WHEN l.to_bucket = 'due' THEN l.amount_minor
+            WHEN l.from_bucket = 'due' THEN -l.amount_minor END) AS due,
+        sum(CASE WHEN l.to_bucket = 'paid' THEN l.amount_minor
+            WHEN l.from_bucket = 'paid' THEN -l.amount_minor END) AS paid
+    FROM balances b JOIN ledger_entries l ON l.partner_id = b.partner_id AND l.currency = b.currency
+        AND l.created_xid >= b.folded_xid
     GROUP BY b.id
 ), b AS (
     SELECT t.program_id, t.partner_id, t.currency, t.pending_minor + coalesce(o.pending, 0) AS pending,
@@ -23,7 +27,8 @@ WITH k AS (
     FROM balances t LEFT JOIN open o ON o.id = t.id
 )
 SELECT (coalesce(k.partner_id, b.partner_id) || ' ' || coalesce(k.currency, b.currency))::text AS what,
-    CASE WHEN b.partner_id IS NULL THEN 'commissions without a balance' WHEN k.partner_id IS NULL THEN 'a balance without commissions'
+    CASE WHEN b.partner_id IS NULL THEN 'commissions without a balance'
+        WHEN k.partner_id IS NULL THEN 'a balance without commissions'
         ELSE format('balance %s/%s/%s, commissions %s/%s/%s (pending/due/paid)', b.pending, b.due, b.paid,
             coalesce(k.pending, 0), coalesce(k.due, 0), coalesce(k.paid, 0)) END::text AS message
 FROM k FULL JOIN b ON b.program_id = k.program_id AND b.partner_id = k.partner_id AND b.currency = k.currency
@@ -37,14 +42,22 @@ LIMIT @lim;
 -- folded. Money in the ledger without a balance is a break.
 WITH l AS (
     SELECT e.program_id, e.partner_id, e.currency,
-        coalesce(sum(CASE WHEN e.to_bucket = 'pending' THEN e.amount_minor WHEN e.from_bucket = 'pending' THEN -e.amount_minor END) FILTER (WHERE b.id IS NULL OR e.created_xid < b.folded_xid), 0) AS pending,
-        coalesce(sum(CASE WHEN e.to_bucket = 'due' THEN e.amount_minor WHEN e.from_bucket = 'due' THEN -e.amount_minor END) FILTER (WHERE b.id IS NULL OR e.created_xid < b.folded_xid), 0) AS due,
-        coalesce(sum(CASE WHEN e.to_bucket = 'paid' THEN e.amount_minor WHEN e.from_bucket = 'paid' THEN -e.amount_minor END) FILTER (WHERE b.id IS NULL OR e.created_xid < b.folded_xid), 0) AS paid
-    FROM ledger_entries e LEFT JOIN balances b ON b.program_id = e.program_id AND b.partner_id = e.partner_id AND b.currency = e.currency
+        coalesce(sum(CASE WHEN e.to_bucket = 'pending' THEN e.amount_minor
+            WHEN e.from_bucket = 'pending' THEN -e.amount_minor END) FILTER (WHERE b.id IS NULL
+            OR e.created_xid < b.folded_xid), 0) AS pending,
+        coalesce(sum(CASE WHEN e.to_bucket = 'due' THEN e.amount_minor
+            WHEN e.from_bucket = 'due' THEN -e.amount_minor END) FILTER (WHERE b.id IS NULL
+            OR e.created_xid < b.folded_xid), 0) AS due,
+        coalesce(sum(CASE WHEN e.to_bucket = 'paid' THEN e.amount_minor
+            WHEN e.from_bucket = 'paid' THEN -e.amount_minor END) FILTER (WHERE b.id IS NULL
+            OR e.created_xid < b.folded_xid), 0) AS paid
+    FROM ledger_entries e LEFT JOIN balances b ON b.program_id = e.program_id AND b.partner_id = e.partner_id
+        AND b.currency = e.currency
     GROUP BY 1, 2, 3
 )
 SELECT (coalesce(l.partner_id, b.partner_id) || ' ' || coalesce(l.currency, b.currency))::text AS what,
-    format('balance %s/%s/%s, ledger %s/%s/%s (pending/due/paid)', coalesce(b.pending_minor, 0), coalesce(b.due_minor, 0), coalesce(b.paid_minor, 0),
+    format('balance %s/%s/%s, ledger %s/%s/%s (pending/due/paid)', coalesce(b.pending_minor, 0),
+        coalesce(b.due_minor, 0), coalesce(b.paid_minor, 0),
         coalesce(l.pending, 0), coalesce(l.due, 0), coalesce(l.paid, 0))::text AS message
 FROM l FULL JOIN balances b ON b.program_id = l.program_id AND b.partner_id = l.partner_id AND b.currency = l.currency
 WHERE (coalesce(b.pending_minor, 0), coalesce(b.due_minor, 0), coalesce(b.paid_minor, 0))
@@ -57,7 +70,8 @@ LIMIT @lim;
 -- of the ledger sums to zero by construction, so what is left to check is that
 -- the rows of one commission belong together.
 SELECT l.commission_id::text AS what,
-    CASE WHEN count(*) FILTER (WHERE l.from_bucket = 'source') <> 1 THEN format('earned %s times', count(*) FILTER (WHERE l.from_bucket = 'source'))
+    CASE WHEN count(*) FILTER (WHERE l.from_bucket = 'source') <> 1 THEN format('earned %s times',
+        count(*) FILTER (WHERE l.from_bucket = 'source'))
         WHEN bool_or(l.to_bucket = 'source') THEN 'money went back to source'
         ELSE 'entries of several owners or currencies' END::text AS message
 FROM ledger_entries l LEFT JOIN commissions k ON k.id = l.commission_id
@@ -93,10 +107,14 @@ LIMIT @lim;
 -- refund in part moves it there, rejecting and voiding all of it).
 WITH l AS (
     SELECT commission_id,
-        coalesce(sum(CASE WHEN to_bucket = 'pending' THEN amount_minor WHEN from_bucket = 'pending' THEN -amount_minor END), 0) AS pending,
-        coalesce(sum(CASE WHEN to_bucket = 'due' THEN amount_minor WHEN from_bucket = 'due' THEN -amount_minor END), 0) AS due,
-        coalesce(sum(CASE WHEN to_bucket = 'paid' THEN amount_minor WHEN from_bucket = 'paid' THEN -amount_minor END), 0) AS paid,
-        coalesce(sum(CASE WHEN to_bucket = 'sink' THEN amount_minor WHEN from_bucket = 'sink' THEN -amount_minor END), 0) AS sink
+        coalesce(sum(CASE WHEN to_bucket = 'pending' THEN amount_minor
+            WHEN from_bucket = 'pending' THEN -amount_minor END), 0) AS pending,
+        coalesce(sum(CASE WHEN to_bucket = 'due' THEN amount_minor WHEN from_bucket = 'due' THEN -amount_minor END),
+            0) AS due,
+        coalesce(sum(CASE WHEN to_bucket = 'paid' THEN amount_minor WHEN from_bucket = 'paid' THEN -amount_minor END),
+            0) AS paid,
+        coalesce(sum(CASE WHEN to_bucket = 'sink' THEN amount_minor WHEN from_bucket = 'sink' THEN -amount_minor END),
+            0) AS sink
     FROM ledger_entries GROUP BY commission_id
 )
 SELECT k.id::text AS what, format('%s %s, ledger %s/%s/%s/%s (pending/due/paid/sink)', k.status, k.amount_minor,
@@ -111,13 +129,15 @@ LIMIT @lim;
 
 -- name: AuditM06 :many
 -- AuditM06: one charge is one sale.
-SELECT (s.program_id || ' ' || s.external_charge_id)::text AS what, format('%s sales of one charge', count(*))::text AS message
+SELECT (s.program_id || ' ' || s.external_charge_id)::text AS what, format('%s sales of one charge',
+    count(*))::text AS message
 FROM sales s GROUP BY s.program_id, s.external_charge_id HAVING count(*) > 1
 LIMIT @lim;
 
 -- name: AuditM07 :many
 -- AuditM07: a sale, or a sign-up, pays one commission.
-SELECT coalesce(k.sale_id, k.customer_id, '')::text AS what, format('%s commissions of kind referral', count(*))::text AS message
+SELECT coalesce(k.sale_id, k.customer_id, '')::text AS what, format('%s commissions of kind referral',
+    count(*))::text AS message
 FROM commissions k WHERE k.kind = 'referral' AND (k.sale_id IS NOT NULL OR k.customer_id IS NOT NULL)
 GROUP BY k.sale_id, CASE WHEN k.sale_id IS NULL THEN k.customer_id END, coalesce(k.sale_id, k.customer_id, '')
 HAVING count(*) > 1
@@ -133,22 +153,27 @@ WITH k AS (
         floor((c.revenue_minor::numeric * c.rate_value + 5000) / 10000) AS percent,
         coalesce(e.earned, c.amount_minor) AS earned
     FROM commissions c JOIN programs g ON g.id = c.program_id
-    LEFT JOIN (SELECT l.commission_id, sum(l.amount_minor) AS earned FROM ledger_entries l WHERE l.from_bucket = 'source' GROUP BY 1) e ON e.commission_id = c.id
+    LEFT JOIN (SELECT l.commission_id, sum(l.amount_minor) AS earned FROM ledger_entries l
+        WHERE l.from_bucket = 'source' GROUP BY 1) e ON e.commission_id = c.id
     WHERE c.kind = 'referral'
 )
-SELECT k.id::text AS what, format('%s of %s at %s %s in %s (program %s)', k.amount_minor, coalesce(k.revenue_minor::text, 'nothing'),
+SELECT k.id::text AS what, format('%s of %s at %s %s in %s (program %s)', k.amount_minor,
+    coalesce(k.revenue_minor::text, 'nothing'),
     coalesce(k.rate_type, 'no rate'), coalesce(k.rate_value, 0), k.currency, k.program_currency)::text AS message
 FROM k
 WHERE k.rate_type IS NULL
     OR k.rate_type = 'percent' AND (k.percent IS NULL
-        OR abs(k.amount_minor - k.percent) > CASE WHEN k.amount_minor < k.earned THEN 2 + k.rate_value / 20000 ELSE 0 END)
-    OR k.rate_type = 'fixed' AND (k.earned <> k.rate_value OR k.amount_minor > k.rate_value OR k.currency <> k.program_currency)
+        OR abs(k.amount_minor - k.percent) > CASE WHEN k.amount_minor < k.earned THEN 2 + k.rate_value / 20000
+            ELSE 0 END)
+    OR k.rate_type = 'fixed' AND (k.earned <> k.rate_value OR k.amount_minor > k.rate_value
+        OR k.currency <> k.program_currency)
 LIMIT @lim;
 
 -- name: AuditM09 :many
 -- AuditM09: a commission and its sale are of one program; one that a flow made
 -- is in the sale's currency.
-SELECT k.id::text AS what, format('%s of %s, its sale %s of %s', k.currency, k.program_id, s.currency, s.program_id)::text AS message
+SELECT k.id::text AS what, format('%s of %s, its sale %s of %s', k.currency, k.program_id, s.currency,
+    s.program_id)::text AS message
 FROM commissions k JOIN sales s ON s.id = k.sale_id
 WHERE k.program_id <> s.program_id OR k.kind = 'referral' AND k.currency <> s.currency
 LIMIT @lim;
@@ -162,22 +187,28 @@ LIMIT @lim;
 -- name: AuditOutcome :many
 -- AuditOutcome: a sale that says that a commission was created has it, unless
 -- its partner is deleted, and a sale that has one says so.
-SELECT s.id::text AS what, CASE WHEN k.id IS NULL THEN 'says commission_created but has none' ELSE 'has a commission but says ' || s.activity_outcome END::text AS message
+SELECT s.id::text AS what, CASE WHEN k.id IS NULL THEN 'says commission_created but has none'
+    ELSE 'has a commission but says ' || s.activity_outcome END::text AS message
 FROM sales s LEFT JOIN commissions k ON k.sale_id = s.id AND k.kind = 'referral'
-WHERE (s.activity_outcome = 'commission_created') <> (k.id IS NOT NULL) AND (k.id IS NOT NULL OR s.partner_id IS NOT NULL)
+WHERE (s.activity_outcome = 'commission_created') <> (k.id IS NOT NULL)
+    AND (k.id IS NOT NULL OR s.partner_id IS NOT NULL)
 LIMIT @lim;
 
 -- name: AuditM10 :many
 -- AuditM10: a payout that is open or paid is the sum of what it holds; one that
 -- is not eligible holds nothing (M14).
-SELECT p.id::text AS what, format('%s payout of %s %s holds %s', p.status, p.amount_minor, p.currency, coalesce(h.sum, 0))::text AS message
-FROM payouts p LEFT JOIN (SELECT k.payout_id, sum(k.amount_minor) AS sum FROM commissions k WHERE k.payout_id IS NOT NULL GROUP BY 1) h ON h.payout_id = p.id
-WHERE p.status <> 'not_eligible' AND coalesce(h.sum, 0) <> p.amount_minor OR p.status = 'not_eligible' AND h.payout_id IS NOT NULL
+SELECT p.id::text AS what, format('%s payout of %s %s holds %s', p.status, p.amount_minor, p.currency,
+    coalesce(h.sum, 0))::text AS message
+FROM payouts p LEFT JOIN (SELECT k.payout_id, sum(k.amount_minor) AS sum FROM commissions k
+    WHERE k.payout_id IS NOT NULL GROUP BY 1) h ON h.payout_id = p.id
+WHERE p.status <> 'not_eligible' AND coalesce(h.sum, 0) <> p.amount_minor OR p.status = 'not_eligible'
+    AND h.payout_id IS NOT NULL
 LIMIT @lim;
 
 -- name: AuditM12 :many
 -- AuditM12: what a payout holds is its partner's, of its currency and program.
-SELECT k.id::text AS what, format('%s %s of %s in %s payout %s of %s', k.program_id, k.currency, k.partner_id, p.currency, p.id, p.partner_id)::text AS message
+SELECT k.id::text AS what, format('%s %s of %s in %s payout %s of %s', k.program_id, k.currency, k.partner_id,
+    p.currency, p.id, p.partner_id)::text AS message
 FROM commissions k JOIN payouts p ON p.id = k.payout_id
 WHERE (k.partner_id, k.currency, k.program_id) IS DISTINCT FROM (p.partner_id, p.currency, p.program_id)
 LIMIT @lim;
@@ -193,9 +224,11 @@ LIMIT @lim;
 -- AuditM16: a refunded sale has no open commission but one in flight, and all
 -- of a paid one is clawed back (M17), whether a rule or a hand made it. Refunds of
 -- the first release left what a hand had made, and the migration marked it.
-SELECT k.id::text AS what, format('%s %s of a refunded sale, %s clawed back', k.status, k.amount_minor, k.clawed_minor)::text AS message
+SELECT k.id::text AS what, format('%s %s of a refunded sale, %s clawed back', k.status, k.amount_minor,
+    k.clawed_minor)::text AS message
 FROM sales s JOIN commissions k ON k.sale_id = s.id
-WHERE s.refunded_at IS NOT NULL AND k.metadata ->> 'commission_id' IS NULL AND k.status IN ('pending', 'approved', 'due', 'paid') AND k.clawed_minor <> k.amount_minor
+WHERE s.refunded_at IS NOT NULL AND k.metadata ->> 'commission_id' IS NULL AND k.status IN ('pending', 'approved',
+    'due', 'paid') AND k.clawed_minor <> k.amount_minor
     AND k.refunded_before_minor < s.amount_minor + s.refunded_minor
 LIMIT @lim;
 
@@ -203,9 +236,11 @@ LIMIT @lim;
 -- AuditM18: what was clawed back of a commission is the sum of what names it,
 -- which is its partner's and of its currency: clawbacks, and of a deduction the
 -- rewards that undo it.
-SELECT k.id::text AS what, format('%s clawed back, clawbacks of %s', k.clawed_minor, coalesce(c.sum, 0))::text AS message
+SELECT k.id::text AS what, format('%s clawed back, clawbacks of %s', k.clawed_minor,
+    coalesce(c.sum, 0))::text AS message
 FROM commissions k LEFT JOIN (
-    SELECT b.metadata ->> 'commission_id' AS origin, b.partner_id, b.currency, -sum(b.amount_minor) AS sum FROM commissions b
+    SELECT b.metadata ->> 'commission_id' AS origin, b.partner_id, b.currency, -sum(b.amount_minor) AS sum
+        FROM commissions b
     WHERE b.metadata ->> 'commission_id' IS NOT NULL GROUP BY 1, 2, 3
 ) c ON c.origin = k.id AND c.partner_id = k.partner_id AND c.currency = k.currency
 WHERE k.clawed_minor <> coalesce(c.sum, 0)
@@ -214,17 +249,21 @@ LIMIT @lim;
 -- name: AuditRefunds :many
 -- AuditRefunds: the refunds of a sale sum to what was given back of it.
 SELECT s.id::text AS what, format('%s refunded, refunds of %s', g.refunded, coalesce(r.sum, 0))::text AS message
-FROM sales s CROSS JOIN LATERAL (SELECT s.refunded_minor + CASE WHEN s.refunded_at IS NOT NULL THEN s.amount_minor ELSE 0 END AS refunded) g
-LEFT JOIN (SELECT f.sale_id, sum(f.amount_minor) AS sum FROM refunds f WHERE f.status = 'applied' GROUP BY 1) r ON r.sale_id = s.id
+FROM sales s CROSS JOIN LATERAL (SELECT s.refunded_minor + CASE WHEN s.refunded_at IS NOT NULL THEN s.amount_minor
+    ELSE 0 END AS refunded) g
+LEFT JOIN (SELECT f.sale_id, sum(f.amount_minor) AS sum FROM refunds f WHERE f.status = 'applied'
+    GROUP BY 1) r ON r.sale_id = s.id
 WHERE g.refunded <> coalesce(r.sum, 0)
 LIMIT @lim;
 
 -- name: AuditM19 :many
 -- AuditM19: nothing is left to anybody of what a refunded sale earned. What takes a
 -- commission back counts also where a hand has rejected it: that forgives it.
-SELECT k.sale_id::text AS what, format('%s %s are left to %s after the refund', sum(k.amount_minor), k.currency, k.partner_id)::text AS message
+SELECT k.sale_id::text AS what, format('%s %s are left to %s after the refund', sum(k.amount_minor), k.currency,
+    k.partner_id)::text AS message
 FROM sales s JOIN commissions k ON k.sale_id = s.id
-WHERE s.refunded_at IS NOT NULL AND (k.status NOT IN ('voided', 'rejected') OR k.status = 'rejected' AND k.metadata ->> 'commission_id' IS NOT NULL)
+WHERE s.refunded_at IS NOT NULL AND (k.status NOT IN ('voided', 'rejected') OR k.status = 'rejected'
+    AND k.metadata ->> 'commission_id' IS NOT NULL)
     AND k.refunded_before_minor < s.amount_minor + s.refunded_minor
 GROUP BY k.sale_id, k.partner_id, k.currency HAVING sum(k.amount_minor) <> 0
 LIMIT @lim;
@@ -234,18 +273,24 @@ LIMIT @lim;
 -- rows, link by link.
 WITH days AS MATERIALIZED (
     SELECT s.program_id, s.start FROM report_spans s
-    WHERE s.span = 'day' AND NOT EXISTS (SELECT 1 FROM report_marks m WHERE m.program_id = s.program_id AND m.day = s.start)
+    WHERE s.span = 'day' AND NOT EXISTS (SELECT 1 FROM report_marks m
+        WHERE m.program_id = s.program_id AND m.day = s.start)
 ), raw AS (
-    SELECT f.program_id, (f.at AT TIME ZONE 'UTC')::date AS start, coalesce(f.partner_id, '') AS partner_id, coalesce(f.link_id, '') AS link_id, coalesce(f.currency, g.currency) AS currency,
-        ARRAY[sum(f.clicks), sum(f.leads), sum(f.customers), sum(f.sales), sum(f.refunded), sum(f.revenue_minor), sum(f.commissions_minor)]::text AS figures
+    SELECT f.program_id, (f.at AT TIME ZONE 'UTC')::date AS start, coalesce(f.partner_id, '') AS partner_id,
+        coalesce(f.link_id, '') AS link_id, coalesce(f.currency, g.currency) AS currency,
+        ARRAY[sum(f.clicks), sum(f.leads), sum(f.customers), sum(f.sales), sum(f.refunded), sum(f.revenue_minor),
+            sum(f.commissions_minor)]::text AS figures
     FROM report_facts f JOIN programs g ON g.id = f.program_id GROUP BY 1, 2, 3, 4, 5
 ), summed AS (
-    SELECT s.program_id, s.start, s.partner_id, s.key AS link_id, s.currency, ARRAY[s.clicks, s.leads, s.customers, s.sales, s.refunded, s.revenue_minor, s.commissions_minor]::text AS figures
+    SELECT s.program_id, s.start, s.partner_id, s.key AS link_id, s.currency, ARRAY[s.clicks, s.leads, s.customers,
+        s.sales, s.refunded, s.revenue_minor, s.commissions_minor]::text AS figures
     FROM report_sums s WHERE s.dimension = 'link' AND s.span = 'day'
 )
 SELECT (d.program_id || ' ' || d.start)::text AS what,
-    format('partner %s, %s: summed %s, rows %s', coalesce(s.partner_id, r.partner_id), coalesce(s.currency, r.currency), s.figures, r.figures)::text AS message
-FROM (raw r FULL JOIN summed s ON (r.program_id, r.start, r.partner_id, r.link_id, r.currency) = (s.program_id, s.start, s.partner_id, s.link_id, s.currency))
+    format('partner %s, %s: summed %s, rows %s', coalesce(s.partner_id, r.partner_id), coalesce(s.currency, r.currency),
+        s.figures, r.figures)::text AS message
+FROM (raw r FULL JOIN summed s ON (r.program_id, r.start, r.partner_id, r.link_id, r.currency) = (s.program_id, s.start,
+    s.partner_id, s.link_id, s.currency))
 JOIN days d ON d.program_id = coalesce(s.program_id, r.program_id) AND d.start = coalesce(s.start, r.start)
 WHERE s.figures IS DISTINCT FROM r.figures
 LIMIT @lim;
@@ -254,20 +299,27 @@ LIMIT @lim;
 -- AuditReportLevels: what a report counts of a day is the same at every level,
 -- and a month is the sum of its days.
 WITH levels AS (
-    SELECT s.program_id, s.span, s.start, s.dimension, sum(s.clicks) AS clicks, sum(s.leads) AS leads, sum(s.customers) AS customers, sum(s.sales) AS sales,
+    SELECT s.program_id, s.span, s.start, s.dimension, sum(s.clicks) AS clicks, sum(s.leads) AS leads,
+        sum(s.customers) AS customers, sum(s.sales) AS sales,
         sum(s.refunded) AS refunded, sum(s.revenue_minor) AS revenue, sum(s.commissions_minor) AS commissions
     FROM report_sums s GROUP BY 1, 2, 3, 4
 ), uneven AS (
-    SELECT l.program_id, l.span, l.start, l.dimension FROM levels l JOIN levels t ON (t.program_id, t.span, t.start, t.dimension) = (l.program_id, l.span, l.start, 'total')
-    WHERE (l.customers, l.sales, l.refunded, l.revenue, l.commissions) <> (t.customers, t.sales, t.refunded, t.revenue, t.commissions)
+    SELECT l.program_id, l.span, l.start, l.dimension FROM levels l
+        JOIN levels t ON (t.program_id, t.span, t.start, t.dimension) = (l.program_id, l.span, l.start, 'total')
+    WHERE (l.customers, l.sales, l.refunded, l.revenue, l.commissions) <> (t.customers, t.sales, t.refunded, t.revenue,
+        t.commissions)
         OR l.dimension IN ('partner', 'link') AND (l.clicks, l.leads) <> (t.clicks, t.leads)
     UNION ALL
     SELECT m.program_id, m.span, m.start, m.dimension FROM levels m JOIN LATERAL (
-        SELECT sum(d.clicks) AS clicks, sum(d.leads) AS leads, sum(d.customers) AS customers, sum(d.sales) AS sales, sum(d.refunded) AS refunded, sum(d.revenue) AS revenue, sum(d.commissions) AS commissions
-        FROM levels d WHERE d.program_id = m.program_id AND d.span = 'day' AND d.dimension = m.dimension AND date_trunc('month', d.start)::date = m.start) d ON true
-    WHERE m.span = 'month' AND (m.clicks, m.leads, m.customers, m.sales, m.refunded, m.revenue, m.commissions) IS DISTINCT FROM (d.clicks, d.leads, d.customers, d.sales, d.refunded, d.revenue, d.commissions)
+        SELECT sum(d.clicks) AS clicks, sum(d.leads) AS leads, sum(d.customers) AS customers, sum(d.sales) AS sales,
+            sum(d.refunded) AS refunded, sum(d.revenue) AS revenue, sum(d.commissions) AS commissions
+        FROM levels d WHERE d.program_id = m.program_id AND d.span = 'day' AND d.dimension = m.dimension
+            AND date_trunc('month', d.start)::date = m.start) d ON true
+    WHERE m.span = 'month' AND (m.clicks, m.leads, m.customers, m.sales, m.refunded, m.revenue,
+        m.commissions) IS DISTINCT FROM (d.clicks, d.leads, d.customers, d.sales, d.refunded, d.revenue, d.commissions)
 )
-SELECT (u.program_id || ' ' || u.start)::text AS what, format('%s sums of %s do not fit', u.span, u.dimension)::text AS message FROM uneven u
+SELECT (u.program_id || ' ' || u.start)::text AS what, format('%s sums of %s do not fit', u.span,
+    u.dimension)::text AS message FROM uneven u
 LIMIT @lim;
 
 -- name: AuditM11 :many
@@ -278,7 +330,8 @@ LIMIT @lim;
 
 -- name: AuditM15 :many
 -- AuditM15: a partner has one payout a currency and month.
-SELECT min(p.id)::text AS what, format('%s payouts of %s in %s for %s', count(*), p.partner_id, p.currency, p.period_month)::text AS message
+SELECT min(p.id)::text AS what, format('%s payouts of %s in %s for %s', count(*), p.partner_id, p.currency,
+    p.period_month)::text AS message
 FROM payouts p GROUP BY p.program_id, p.partner_id, p.currency, p.period_month HAVING count(*) > 1
 LIMIT @lim;
 
@@ -289,26 +342,33 @@ LIMIT @lim;
 -- within the minute before may have been committed after the run.
 SELECT k.id::text AS what, format('matured at %s, in no payout of %s', k.mature_at, b.id)::text AS message
 FROM payout_batches b JOIN commissions k ON k.program_id = b.program_id
-WHERE b.auto_run_at IS NOT NULL AND k.status = 'due' AND k.payout_id IS NULL AND k.amount_minor > 0 AND NOT starts_with(k.partner_id, 'sample_')
+WHERE b.auto_run_at IS NOT NULL AND k.status = 'due' AND k.payout_id IS NULL AND k.amount_minor > 0
+    AND NOT starts_with(k.partner_id, 'sample_')
   AND k.mature_at < (b.period_month + interval '1 month') AT TIME ZONE 'UTC'
   AND greatest(k.created_at, k.approved_at) < b.auto_run_at - interval '1 minute'
-  AND NOT EXISTS (SELECT 1 FROM payouts p WHERE p.program_id = k.program_id AND p.partner_id = k.partner_id AND p.currency = k.currency AND p.period_month = b.period_month)
-  AND NOT EXISTS (SELECT 1 FROM commissions c WHERE c.program_id = k.program_id AND c.partner_id = k.partner_id AND c.currency = k.currency AND c.kind = 'clawback')
-  AND NOT EXISTS (SELECT 1 FROM audit_log_entries a WHERE a.program_id = k.program_id AND a.action = 'payout.deleted' AND a.created_at >= b.auto_run_at
+  AND NOT EXISTS (SELECT 1 FROM payouts p WHERE p.program_id = k.program_id AND p.partner_id = k.partner_id
+      AND p.currency = k.currency AND p.period_month = b.period_month)
+  AND NOT EXISTS (SELECT 1 FROM commissions c WHERE c.program_id = k.program_id AND c.partner_id = k.partner_id
+      AND c.currency = k.currency AND c.kind = 'clawback')
+  AND NOT EXISTS (SELECT 1 FROM audit_log_entries a WHERE a.program_id = k.program_id AND a.action = 'payout.deleted'
+      AND a.created_at >= b.auto_run_at
       AND a.before ->> 'partner_id' = k.partner_id)
 LIMIT @lim;
 
 -- name: AuditM21 :many
 -- AuditM21: what is voided or rejected says when and why, and is in no payout.
-SELECT k.id::text AS what, format('%s at %s because %s, in payout %s', k.status, coalesce(k.voided_at::text, 'no time'), coalesce(k.void_reason, 'nothing'), coalesce(k.payout_id, 'none'))::text AS message
+SELECT k.id::text AS what, format('%s at %s because %s, in payout %s', k.status, coalesce(k.voided_at::text, 'no time'),
+    coalesce(k.void_reason, 'nothing'), coalesce(k.payout_id, 'none'))::text AS message
 FROM commissions k
-WHERE (k.status IN ('voided', 'rejected')) <> (k.voided_at IS NOT NULL) OR (k.status IN ('voided', 'rejected')) <> (k.void_reason IS NOT NULL)
+WHERE (k.status IN ('voided', 'rejected')) <> (k.voided_at IS NOT NULL)
+    OR (k.status IN ('voided', 'rejected')) <> (k.void_reason IS NOT NULL)
     OR k.status IN ('voided', 'rejected') AND k.payout_id IS NOT NULL
 LIMIT @lim;
 
 -- name: AuditM22 :many
 -- AuditM22: nothing is due before its hold has run.
-SELECT k.id::text AS what, format('%s since %s at the latest, its hold runs until %s', k.status, k.updated_at, k.mature_at)::text AS message
+SELECT k.id::text AS what, format('%s since %s at the latest, its hold runs until %s', k.status, k.updated_at,
+    k.mature_at)::text AS message
 FROM commissions k WHERE k.status IN ('due', 'paid') AND k.kind <> 'clawback' AND k.mature_at > k.updated_at
 LIMIT @lim;
 
@@ -332,27 +392,33 @@ LIMIT @lim;
 
 -- name: AuditM34 :many
 -- AuditM34: amounts are within their bounds, and no commission is of nothing.
-SELECT k.id::text AS what, format('an amount of %s', k.amount_minor)::text AS message FROM commissions k WHERE k.amount_minor = 0 OR abs(k.amount_minor) >= 100000000000000
+SELECT k.id::text AS what, format('an amount of %s', k.amount_minor)::text AS message FROM commissions k
+    WHERE k.amount_minor = 0 OR abs(k.amount_minor) >= 100000000000000
 UNION ALL
-SELECT s.id::text, format('an amount of %s', s.amount_minor)::text FROM sales s WHERE s.amount_minor NOT BETWEEN 1 AND 999999999999
+SELECT s.id::text, format('an amount of %s', s.amount_minor)::text FROM sales s
+    WHERE s.amount_minor NOT BETWEEN 1 AND 999999999999
 LIMIT @lim;
 
 -- name: AuditCurrencies :many
 -- AuditCurrencies lists the currencies in use, for M34.
-SELECT s.currency FROM sales s GROUP BY 1 UNION SELECT k.currency FROM commissions k GROUP BY 1 UNION SELECT p.currency FROM payouts p GROUP BY 1 UNION SELECT b.currency FROM balances b GROUP BY 1;
+SELECT s.currency FROM sales s GROUP BY 1 UNION SELECT k.currency FROM commissions k GROUP BY 1 UNION SELECT p.currency
+    FROM payouts p GROUP BY 1 UNION SELECT b.currency FROM balances b GROUP BY 1;
 
 -- name: AuditTallies :many
 -- AuditTallies compares the totals that lists show with the rows.
 WITH both_sides AS (
     SELECT a.org_id, a.program_id, a.list, o.owner_id, a.status, a.kind, a.n, 0 AS tallied
-    FROM (SELECT r.org_id, r.program_id, r.list, r.owner_ids, r.status, r.kind, count(*) AS n FROM tally_rows r GROUP BY 1, 2, 3, 4, 5, 6) a
+    FROM (SELECT r.org_id, r.program_id, r.list, r.owner_ids, r.status, r.kind, count(*) AS n FROM tally_rows r
+        GROUP BY 1, 2, 3, 4, 5, 6) a
     CROSS JOIN LATERAL unnest(array_append(a.owner_ids, '')) o(owner_id)
     UNION ALL
     SELECT t.org_id, t.program_id, t.list, t.owner_id, t.status, t.kind, 0, t.total FROM tally_sums t
 )
 SELECT (b.program_id || ' ' || b.list)::text AS what,
-    format('%s of status %s %s: %s, but there are %s (SELECT recount_tallies() counts anew)', coalesce(nullif(b.owner_id, ''), 'all'), b.status, b.kind, sum(b.tallied), sum(b.n))::text AS message
-FROM both_sides b GROUP BY b.org_id, b.program_id, b.list, b.owner_id, b.status, b.kind HAVING sum(b.n) <> sum(b.tallied) ORDER BY 1, 2 LIMIT @lim;
+    format('%s of status %s %s: %s, but there are %s (SELECT recount_tallies() counts anew)',
+        coalesce(nullif(b.owner_id, ''), 'all'), b.status, b.kind, sum(b.tallied), sum(b.n))::text AS message
+FROM both_sides b GROUP BY b.org_id, b.program_id, b.list, b.owner_id, b.status,
+    b.kind HAVING sum(b.n) <> sum(b.tallied) ORDER BY 1, 2 LIMIT @lim;
 
 -- name: AuditRows :many
 -- AuditRows counts what the equations are computed over.

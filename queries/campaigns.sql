@@ -11,8 +11,10 @@ VALUES (@id, @org_id, @program_id, @name, @subject, @body, @group_ids, @tag_ids,
     @started_at, @sent_at, @total, @sent, @failed, @skipped, @opened, @created_at, @updated_at, @audience_after);
 
 -- name: CampaignUpdate :exec
-UPDATE campaigns SET name = @name, subject = @subject, body = @body, group_ids = @group_ids, tag_ids = @tag_ids, statuses = @statuses, status = @status,
-    scheduled_at = @scheduled_at, started_at = @started_at, total = @total, skipped = @skipped, audience_after = @audience_after, updated_at = @updated_at
+UPDATE campaigns SET name = @name, subject = @subject, body = @body, group_ids = @group_ids, tag_ids = @tag_ids,
+    statuses = @statuses, status = @status,
+    scheduled_at = @scheduled_at, started_at = @started_at, total = @total, skipped = @skipped,
+        audience_after = @audience_after, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 
 -- name: CampaignDelete :exec
@@ -24,21 +26,26 @@ DELETE FROM campaigns t WHERE t.id = @id AND t.org_id = @org_id;
 -- name: CampaignAudience :one
 -- CampaignAudience counts who matches the audience now, up to a limit, together
 -- with whoever got the mail before, and who of the former has unsubscribed.
-SELECT (count(*) + (SELECT count(*) FROM campaign_recipients d WHERE d.campaign_id = @campaign_id AND d.org_id = @org_id AND d.status IN ('mailed', 'sent', 'failed')))::bigint AS total,
+SELECT (count(*) + (SELECT count(*) FROM campaign_recipients d WHERE d.campaign_id = @campaign_id AND d.org_id = @org_id
+    AND d.status IN ('mailed', 'sent', 'failed')))::bigint AS total,
     count(*) FILTER (WHERE x.unsubscribed_at IS NOT NULL) AS skipped
 FROM (
     SELECT p.unsubscribed_at FROM partners p
     WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.status = ANY (@statuses::text[])
       AND (@group_ids::text[] = '{}' OR p.group_id = ANY (@group_ids::text[]))
-      AND (@tag_ids::text[] = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt WHERE pt.partner_id = p.id AND pt.tag_id = ANY (@tag_ids::text[])))
-      AND NOT EXISTS (SELECT 1 FROM campaign_recipients d WHERE d.campaign_id = @campaign_id AND d.partner_id = p.id AND d.status IN ('mailed', 'sent', 'failed'))
+      AND (@tag_ids::text[] = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt
+          WHERE pt.partner_id = p.id AND pt.tag_id = ANY (@tag_ids::text[])))
+      AND NOT EXISTS (SELECT 1 FROM campaign_recipients d WHERE d.campaign_id = @campaign_id AND d.partner_id = p.id
+          AND d.status IN ('mailed', 'sent', 'failed'))
     LIMIT @lim) x;
 
 -- name: CampaignRecipientsForget :exec
 -- CampaignRecipientsForget drops whoever of a batch has got nothing yet, before
 -- its audience is read again.
-DELETE FROM campaign_recipients r WHERE r.campaign_id = @campaign_id AND r.org_id = @org_id AND r.partner_id > @after_id::text
-  AND (sqlc.narg('upto_id')::text IS NULL OR r.partner_id <= sqlc.narg('upto_id')::text) AND r.status IN ('queued', 'skipped');
+DELETE FROM campaign_recipients r WHERE r.campaign_id = @campaign_id AND r.org_id = @org_id
+    AND r.partner_id > @after_id::text
+  AND (sqlc.narg('upto_id')::text IS NULL OR r.partner_id <= sqlc.narg('upto_id')::text) AND r.status IN ('queued',
+      'skipped');
 
 -- name: CampaignRecipientsAdd :exec
 -- CampaignRecipientsAdd writes down who of a batch matches the audience, and was
@@ -48,8 +55,10 @@ SELECT @campaign_id, p.id, p.org_id, p.program_id, CASE WHEN p.unsubscribed_at I
 FROM partners p
 WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.status = ANY (@statuses::text[])
   AND (@group_ids::text[] = '{}' OR p.group_id = ANY (@group_ids::text[]))
-  AND (@tag_ids::text[] = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt WHERE pt.partner_id = p.id AND pt.tag_id = ANY (@tag_ids::text[])))
-  AND p.id > @after_id::text AND (sqlc.narg('upto_id')::text IS NULL OR p.id <= sqlc.narg('upto_id')::text) AND p.created_at <= @started_at
+  AND (@tag_ids::text[] = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt
+      WHERE pt.partner_id = p.id AND pt.tag_id = ANY (@tag_ids::text[])))
+  AND p.id > @after_id::text AND (sqlc.narg('upto_id')::text IS NULL OR p.id <= sqlc.narg('upto_id')::text)
+      AND p.created_at <= @started_at
 ON CONFLICT (campaign_id, partner_id) DO NOTHING;
 
 -- name: CampaignReached :exec
@@ -65,12 +74,15 @@ WHERE c.id = @id AND c.org_id = @org_id;
 
 -- name: CampaignRecall :exec
 -- CampaignRecall takes back what lies in the outbox and is not being sent.
-WITH back AS (DELETE FROM mails m WHERE m.campaign_id = @campaign_id::text AND m.org_id = @org_id AND m.status = 'queued' RETURNING m.partner_id)
+WITH back AS (DELETE FROM mails m WHERE m.campaign_id = @campaign_id::text AND m.org_id = @org_id
+    AND m.status = 'queued' RETURNING m.partner_id)
 UPDATE campaign_recipients r SET status = 'queued' FROM back
-WHERE r.campaign_id = @campaign_id::text AND r.org_id = @org_id AND r.partner_id = back.partner_id AND r.status = 'mailed';
+WHERE r.campaign_id = @campaign_id::text AND r.org_id = @org_id AND r.partner_id = back.partner_id
+    AND r.status = 'mailed';
 
 -- name: CampaignsScheduled :many
-SELECT c.id, c.org_id FROM campaigns c WHERE c.status = 'scheduled' AND c.scheduled_at <= @now AND NOT starts_with(c.id, 'sample_') ORDER BY c.scheduled_at, c.id;
+SELECT c.id, c.org_id FROM campaigns c WHERE c.status = 'scheduled' AND c.scheduled_at <= @now AND NOT starts_with(c.id,
+    'sample_') ORDER BY c.scheduled_at, c.id;
 
 -- name: CampaignsSending :many
 SELECT c.id, c.org_id FROM campaigns c WHERE c.status = 'sending' AND NOT starts_with(c.id, 'sample_') ORDER BY c.id;
@@ -78,7 +90,8 @@ SELECT c.id, c.org_id FROM campaigns c WHERE c.status = 'sending' AND NOT starts
 -- name: CampaignTake :one
 -- CampaignTake locks a campaign for a job; one that is at work elsewhere is passed
 -- over.
-SELECT c.* FROM campaigns c WHERE c.id = @id AND c.org_id = @org_id AND c.status = @status FOR NO KEY UPDATE SKIP LOCKED;
+SELECT c.* FROM campaigns c WHERE c.id = @id AND c.org_id = @org_id
+    AND c.status = @status FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: CampaignMailed :one
 -- CampaignMailed counts the campaign's mails in the outbox, and those of them that
@@ -95,9 +108,11 @@ WHERE r.campaign_id = @campaign_id AND r.org_id = @org_id AND r.status = 'queued
 
 -- name: CampaignMail :many
 -- CampaignMail puts mails into the outbox; it returns whose mail is new there.
-INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, next_attempt_at, created_at, partner_id, campaign_id)
+INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, next_attempt_at, created_at, partner_id,
+    campaign_id)
 SELECT x.id, c.org_id, 'campaign', c.id, x.recipient, c.subject, c.body, 'queued', @now, @now, x.partner_id, c.id
-FROM (SELECT unnest(@ids::text[]) AS id, unnest(@partner_ids::text[]) AS partner_id, unnest(@recipients::text[]) AS recipient) x, campaigns c
+FROM (SELECT unnest(@ids::text[]) AS id, unnest(@partner_ids::text[]) AS partner_id,
+    unnest(@recipients::text[]) AS recipient) x, campaigns c
 WHERE c.id = @campaign_id AND c.org_id = @org_id
 ON CONFLICT (org_id, purpose, key, lower(recipient)) DO NOTHING
 RETURNING partner_id::text;
@@ -105,10 +120,13 @@ RETURNING partner_id::text;
 -- name: CampaignRecipientsMark :exec
 -- CampaignRecipientsMark marks a batch: who is mailed, and all others as skipped.
 WITH marked AS (
-    UPDATE campaign_recipients r SET status = CASE WHEN r.partner_id = ANY (@mailed::text[]) THEN 'mailed' ELSE 'skipped' END
-    WHERE r.campaign_id = @campaign_id AND r.org_id = @org_id AND r.partner_id = ANY (@batch::text[]) AND r.status = 'queued'
+    UPDATE campaign_recipients r SET status = CASE WHEN r.partner_id = ANY (@mailed::text[]) THEN 'mailed'
+        ELSE 'skipped' END
+    WHERE r.campaign_id = @campaign_id AND r.org_id = @org_id AND r.partner_id = ANY (@batch::text[])
+        AND r.status = 'queued'
     RETURNING r.status)
-UPDATE campaigns c SET skipped = c.skipped + (SELECT count(*) FROM marked WHERE status = 'skipped') WHERE c.id = @campaign_id AND c.org_id = @org_id;
+UPDATE campaigns c SET skipped = c.skipped + (SELECT count(*) FROM marked WHERE status = 'skipped')
+    WHERE c.id = @campaign_id AND c.org_id = @org_id;
 
 -- name: CampaignFinish :execrows
 -- CampaignFinish ends a campaign whose last mail is out.
@@ -119,12 +137,14 @@ WHERE c.id = @id AND c.org_id = @org_id AND c.status = 'sending' AND c.audience_
 -- name: CampaignUnopened :one
 -- CampaignUnopened locks the campaign of a mail that was not opened before.
 SELECT c.id FROM campaigns c JOIN campaign_recipients r ON r.campaign_id = c.id
-WHERE c.id = @campaign_id AND r.partner_id = @partner_id AND r.opened_at IS NULL AND r.status IN ('mailed', 'sent') FOR NO KEY UPDATE OF c;
+WHERE c.id = @campaign_id AND r.partner_id = @partner_id AND r.opened_at IS NULL AND r.status IN ('mailed',
+    'sent') FOR NO KEY UPDATE OF c;
 
 -- name: CampaignOpened :exec
 -- CampaignOpened counts the first time that a partner opens the mail.
 WITH first AS (
     UPDATE campaign_recipients r SET opened_at = @now
-    WHERE r.campaign_id = @campaign_id AND r.partner_id = @partner_id AND r.opened_at IS NULL AND r.status IN ('mailed', 'sent')
+    WHERE r.campaign_id = @campaign_id AND r.partner_id = @partner_id AND r.opened_at IS NULL AND r.status IN ('mailed',
+        'sent')
     RETURNING r.campaign_id)
 UPDATE campaigns c SET opened = c.opened + 1 FROM first WHERE c.id = first.campaign_id;

@@ -12,14 +12,17 @@ WITH covered AS MATERIALIZED (
 ), parts AS (
     SELECT (SELECT sum(x.clicks) FROM report_sums x
         WHERE x.program_id = @program_id AND x.org_id = @org_id AND x.span = c.span AND x.start = c.start
-          AND x.dimension = CASE WHEN sqlc.narg('link_id')::text IS NOT NULL THEN 'link' WHEN sqlc.narg('partner_id')::text IS NOT NULL THEN 'partner' ELSE 'total' END
+          AND x.dimension = CASE WHEN sqlc.narg('link_id')::text IS NOT NULL THEN 'link'
+              WHEN sqlc.narg('partner_id')::text IS NOT NULL THEN 'partner' ELSE 'total' END
           AND (sqlc.narg('partner_id')::text IS NULL OR x.partner_id = sqlc.narg('partner_id')::text)
           AND (sqlc.narg('link_id')::text IS NULL OR (x.key = sqlc.narg('link_id')::text
-            AND x.partner_id = (SELECT l.partner_id FROM links l WHERE l.id = sqlc.narg('link_id')::text AND l.org_id = @org_id)))) AS n
+            AND x.partner_id = (SELECT l.partner_id FROM links l
+                WHERE l.id = sqlc.narg('link_id')::text AND l.org_id = @org_id)))) AS n
     FROM covered c
     UNION ALL
     SELECT (SELECT count(*) FROM clicks t
-        WHERE t.program_id = @program_id AND t.created_at >= g.after::timestamp AT TIME ZONE 'UTC' AND t.created_at < g.before::timestamp AT TIME ZONE 'UTC'
+        WHERE t.program_id = @program_id AND t.created_at >= g.after::timestamp AT TIME ZONE 'UTC'
+            AND t.created_at < g.before::timestamp AT TIME ZONE 'UTC'
           AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
           AND (sqlc.narg('link_id')::text IS NULL OR t.link_id = sqlc.narg('link_id')::text))
     FROM gaps g WHERE g.after < g.before
@@ -31,5 +34,7 @@ WHERE EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @
 SELECT t.* FROM clicks t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: ClickInsert :exec
-INSERT INTO clicks (id, org_id, program_id, partner_id, link_id, referral_id, param, ip_hash, user_agent, referer, country, device, landing_url, created_at)
-VALUES (@id, @org_id, @program_id, @partner_id, @link_id, @referral_id, @param, @ip_hash, @user_agent, @referer, @country, @device, @landing_url, @created_at);
+INSERT INTO clicks (id, org_id, program_id, partner_id, link_id, referral_id, param, ip_hash, user_agent, referer,
+    country, device, landing_url, created_at)
+VALUES (@id, @org_id, @program_id, @partner_id, @link_id, @referral_id, @param, @ip_hash, @user_agent, @referer,
+    @country, @device, @landing_url, @created_at);

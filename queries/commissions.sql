@@ -26,7 +26,8 @@ WHERE id = @id AND org_id = @org_id AND status IN ('pending', 'approved', 'due')
 SELECT sqlc.embed(t), coalesce(n.total, 0)::bigint AS commission_count
 FROM payouts t LEFT JOIN (
     SELECT x.owner_id, sum(x.total) AS total FROM tally_sums x
-    WHERE x.program_id = ANY (ARRAY(SELECT k.program_id FROM payouts k WHERE k.id = ANY (@ids::text[]) AND k.org_id = @org_id)) AND x.org_id = @org_id
+    WHERE x.program_id = ANY (ARRAY(SELECT k.program_id FROM payouts k
+        WHERE k.id = ANY (@ids::text[]) AND k.org_id = @org_id)) AND x.org_id = @org_id
       AND x.list = 'commissions' AND x.owner_id = ANY (@ids::text[]) GROUP BY 1) n ON n.owner_id = t.id
 WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
 
@@ -50,16 +51,21 @@ WHERE t.program_id = @program_id
   AND (sqlc.narg('status_in')::text[] IS NULL OR t.id = ANY (ARRAY(
     SELECT y.id FROM unnest(sqlc.narg('status_in')::text[]) v(status) CROSS JOIN LATERAL (
       SELECT k.id FROM commissions k
-      WHERE k.program_id = @program_id AND k.mature_at >= @from_at::timestamptz AND k.mature_at <= @to_at::timestamptz AND k.status = v.status
-        AND (sqlc.narg('after_at')::timestamptz IS NULL OR (k.mature_at, k.id) > (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
-        AND (sqlc.narg('before_at')::timestamptz IS NULL OR (k.mature_at, k.id) < (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
+      WHERE k.program_id = @program_id AND k.mature_at >= @from_at::timestamptz AND k.mature_at <= @to_at::timestamptz
+          AND k.status = v.status
+        AND (sqlc.narg('after_at')::timestamptz IS NULL OR (k.mature_at, k.id) > (sqlc.narg('after_at')::timestamptz,
+            sqlc.narg('after_id')::text))
+        AND (sqlc.narg('before_at')::timestamptz IS NULL OR (k.mature_at, k.id) < (sqlc.narg('before_at')::timestamptz,
+            sqlc.narg('before_id')::text))
       ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN k.mature_at END DESC,
                CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN k.id END DESC,
                k.mature_at, k.id
       LIMIT @lim
     ) y)))
-  AND (sqlc.narg('after_at')::timestamptz IS NULL OR (t.mature_at, t.id) > (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
-  AND (sqlc.narg('before_at')::timestamptz IS NULL OR (t.mature_at, t.id) < (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
+  AND (sqlc.narg('after_at')::timestamptz IS NULL OR (t.mature_at, t.id) > (sqlc.narg('after_at')::timestamptz,
+      sqlc.narg('after_id')::text))
+  AND (sqlc.narg('before_at')::timestamptz IS NULL OR (t.mature_at, t.id) < (sqlc.narg('before_at')::timestamptz,
+      sqlc.narg('before_id')::text))
 ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.mature_at END DESC,
          CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END DESC,
          t.mature_at, t.id
@@ -69,22 +75,27 @@ LIMIT @lim;
 -- CommissionsToMature takes the next commissions whose hold has run; other
 -- replicas pass over what this one holds.
 UPDATE commissions t SET status = 'due', updated_at = @now
-FROM (SELECT k.id FROM commissions k WHERE k.status = 'approved' AND k.mature_at <= @now ORDER BY k.mature_at, k.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
+FROM (SELECT k.id FROM commissions k WHERE k.status = 'approved' AND k.mature_at <= @now
+    ORDER BY k.mature_at, k.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.*;
 
 -- name: CommissionsToApprove :many
 -- CommissionsToApprove takes the next commissions that approve themselves; one
 -- whose hold has run already is due at once.
-UPDATE commissions t SET status = CASE WHEN t.mature_at <= @now THEN 'due' ELSE 'approved' END, approved_at = @now, updated_at = @now
-FROM (SELECT k.id FROM commissions k WHERE k.status = 'pending' AND k.approve_at <= @now ORDER BY k.approve_at, k.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
+UPDATE commissions t SET status = CASE WHEN t.mature_at <= @now THEN 'due' ELSE 'approved' END, approved_at = @now,
+    updated_at = @now
+FROM (SELECT k.id FROM commissions k WHERE k.status = 'pending' AND k.approve_at <= @now
+    ORDER BY k.approve_at, k.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.*;
 
 -- name: CommissionShrink :exec
 -- CommissionShrink takes a part off an unpaid commission.
-UPDATE commissions SET amount_minor = amount_minor - @part_minor, shrunk_minor = shrunk_minor + @part_minor, revenue_minor = @revenue_minor, updated_at = @updated_at
+UPDATE commissions SET amount_minor = amount_minor - @part_minor, shrunk_minor = shrunk_minor + @part_minor,
+    revenue_minor = @revenue_minor, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id AND status IN ('pending', 'approved', 'due');
 
 -- name: CommissionClawed :exec
 -- CommissionClawed notes what a clawback took from a commission that is paid, or
 -- in flight to be.
-UPDATE commissions SET clawed_minor = clawed_minor + @part_minor, updated_at = @updated_at WHERE id = @id AND org_id = @org_id AND status IN ('due', 'paid');
+UPDATE commissions SET clawed_minor = clawed_minor + @part_minor, updated_at = @updated_at
+    WHERE id = @id AND org_id = @org_id AND status IN ('due', 'paid');

@@ -11,7 +11,8 @@ VALUES (@id, @org_id, @program_id, @partner_id, @group_id, @code, @external_id, 
 ON CONFLICT DO NOTHING;
 
 -- name: CouponUpdate :exec
-UPDATE coupons SET external_id = @external_id, partner_id = @partner_id, updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
+UPDATE coupons SET external_id = @external_id, partner_id = @partner_id, updated_at = @updated_at
+    WHERE id = @id AND org_id = @org_id;
 
 -- name: CouponDelete :exec
 DELETE FROM coupons WHERE id = @id AND org_id = @org_id;

@@ -18,20 +18,24 @@ VALUES (@id, @org_id, @program_id, @partner_id, @referral_id, @link_id, @coupon_
 ON CONFLICT DO NOTHING;
 
 -- name: CustomerUpdate :exec
-UPDATE customers SET partner_id = @partner_id, referral_id = @referral_id, link_id = @link_id, coupon_id = @coupon_id, click_id = @click_id,
-    tracked_by = @tracked_by, email = @email, name = @name, identifier = @identifier, status = @status, metadata = @metadata, updated_at = @updated_at
+UPDATE customers SET partner_id = @partner_id, referral_id = @referral_id, link_id = @link_id, coupon_id = @coupon_id,
+    click_id = @click_id,
+    tracked_by = @tracked_by, email = @email, name = @name, identifier = @identifier, status = @status,
+        metadata = @metadata, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 
 -- name: CustomerPaid :exec
 -- CustomerPaid is the automatic part of a sale (decisions, 85).
-UPDATE customers SET status = @status, converted_at = coalesce(converted_at, @converted_at::timestamptz), updated_at = @updated_at
+UPDATE customers SET status = @status, converted_at = coalesce(converted_at, @converted_at::timestamptz),
+    updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 
 -- name: CustomerDelete :exec
 DELETE FROM customers WHERE id = @id AND org_id = @org_id;
 
 -- name: CustomerByExternalID :one
-SELECT t.* FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.external_customer_id = @external_customer_id;
+SELECT t.* FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org_id
+    AND t.external_customer_id = @external_customer_id;
 
 -- name: CustomerSignupCommissions :many
 -- CustomerSignupCommission is the commission that the customer's signup made.

@@ -17,18 +17,24 @@
 -- lock in class 0, which is every program's, to be modest with the lock table.
 WITH held AS MATERIALIZED (
     SELECT pg_advisory_xact_lock(c.class, nextval('events_seq_seq')::bit(32)::integer) FROM (
-        SELECT DISTINCT CASE WHEN (SELECT count(DISTINCT n.id) FROM unnest(@program_ids::text[]) n (id)) <= 16 THEN hashtext(p.id) ELSE 0 END AS class
+        SELECT DISTINCT CASE WHEN (SELECT count(DISTINCT n.id)
+            FROM unnest(@program_ids::text[]) n (id)) <= 16 THEN hashtext(p.id) ELSE 0 END AS class
         FROM unnest(@program_ids::text[]) p (id)
     ) c
 ), e AS (
-    INSERT INTO events (id, org_id, program_id, type, partner_id, subject_id, request_id, body, partner_body, created_at)
-    SELECT unnest(@ids::text[]), unnest(@org_ids::text[]), unnest(@program_ids::text[]), unnest(@types::text[]), nullif(unnest(@partner_ids::text[]), ''),
-        unnest(@subject_ids::text[]), nullif(@request_id::text, ''), unnest(@bodies::text[]), nullif(unnest(@partner_bodies::text[]), ''), @created_at
+    INSERT INTO events (id, org_id, program_id, type, partner_id, subject_id, request_id, body, partner_body,
+        created_at)
+    SELECT unnest(@ids::text[]), unnest(@org_ids::text[]), unnest(@program_ids::text[]), unnest(@types::text[]),
+        nullif(unnest(@partner_ids::text[]), ''),
+        unnest(@subject_ids::text[]), nullif(@request_id::text, ''), unnest(@bodies::text[]),
+            nullif(unnest(@partner_bodies::text[]), ''), @created_at
     FROM (SELECT count(*) FROM held) locked
     RETURNING id, org_id, program_id, type, partner_id, seq, created_at
 )
-INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, status, next_attempt_at, created_at)
-SELECT 'whd_' || substr(e.id, 5) || w.number, e.org_id, e.program_id, w.id, e.id, e.type, e.seq, 'pending', 'epoch', e.created_at
+INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, status,
+    next_attempt_at, created_at)
+SELECT 'whd_' || substr(e.id, 5) || w.number, e.org_id, e.program_id, w.id, e.id, e.type, e.seq, 'pending', 'epoch',
+    e.created_at
 FROM e JOIN webhook_endpoints w ON w.program_id = e.program_id AND w.org_id = e.org_id
 WHERE w.enabled AND (w.event_types = '{}' OR e.type = ANY (w.event_types))
   AND (w.partner_id IS NULL OR w.partner_id = e.partner_id AND e.type = ANY (@partner_types::text[]));
@@ -43,8 +49,10 @@ SELECT coalesce(pg_sequence_last_value('events_seq_seq'), 0)::bigint AS drawn;
 -- ended: the class of their program, and the number below their first event, of
 -- which a lock keeps 32 bits. Locks on one number (objsubid 1) are for other things;
 -- those on two are for this alone.
-SELECT k.classid::bigint::bit(32)::integer AS class, k.objid::bigint::bit(32)::integer AS number FROM pg_catalog.pg_locks k
-WHERE k.locktype = 'advisory' AND k.objsubid = 2 AND k.database = (SELECT b.oid FROM pg_catalog.pg_database b WHERE b.datname = current_database());
+SELECT k.classid::bigint::bit(32)::integer AS class, k.objid::bigint::bit(32)::integer AS number
+    FROM pg_catalog.pg_locks k
+WHERE k.locktype = 'advisory' AND k.objsubid = 2 AND k.database = (SELECT b.oid FROM pg_catalog.pg_database b
+    WHERE b.datname = current_database());
 
 -- name: EventsSince :many
 -- EventsSince follows an organization's events for the operator's listener.
@@ -53,17 +61,21 @@ WHERE e.org_id = @org_id AND e.seq > @after_seq::bigint AND e.seq < @before_seq:
 ORDER BY e.seq LIMIT @lim;
 
 -- name: AuditInsert :exec
-INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, api_key_id, actor_type, actor_id, request_id, reason, before, after,
+INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, api_key_id, actor_type, actor_id, request_id,
+    reason, before, after,
     created_at)
-VALUES (@id, @org_id, @program_id, @action, @target_id, @api_key_id, @actor_type, nullif(@actor_id::text, ''), @request_id, @reason,
+VALUES (@id, @org_id, @program_id, @action, @target_id, @api_key_id, @actor_type, nullif(@actor_id::text, ''),
+    @request_id, @reason,
     @before, @after, @created_at);
 
 -- name: RiskFlagOpen :execrows
 -- RiskFlagOpen opens nothing where the same flag is open, or was closed after
 -- created_at: whoever closed it saw what this one would tell.
 INSERT INTO risk_flags (id, org_id, program_id, partner_id, customer_id, kind, severity, status, evidence, created_at)
-SELECT @id::text, @org_id, @program_id::text, sqlc.narg('partner_id')::text, sqlc.narg('customer_id')::text, @kind::text, @severity::text, 'open', @evidence::json, @created_at::timestamptz
+SELECT @id::text, @org_id, @program_id::text, sqlc.narg('partner_id')::text, sqlc.narg('customer_id')::text,
+    @kind::text, @severity::text, 'open', @evidence::json, @created_at::timestamptz
 WHERE NOT EXISTS (
-    SELECT 1 FROM risk_flags f WHERE f.program_id = @program_id AND f.org_id = @org_id AND f.partner_id = sqlc.narg('partner_id')::text AND f.kind = @kind
+    SELECT 1 FROM risk_flags f WHERE f.program_id = @program_id AND f.org_id = @org_id
+        AND f.partner_id = sqlc.narg('partner_id')::text AND f.kind = @kind
       AND f.customer_id IS NOT DISTINCT FROM sqlc.narg('customer_id')::text AND f.resolved_at > @created_at)
 ON CONFLICT DO NOTHING;

@@ -12,10 +12,13 @@ SELECT t.* FROM flows t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
 -- or a customer's partner, in the order in which they are asked. Branches come
 -- only with the digests that are wanted: a server keeps what it has parsed. One
 -- row is one whole version of a flow.
-SELECT f.id, f.group_id, f.partner_id, f.trigger, f.action, f.target_group_id, f.rate_type, f.rate_value, f.approval_mode, f.approval_delay_days,
-    f.priority, f.created_at, f.branches_digest, coalesce(CASE WHEN f.branches_digest = ANY (@wanted::bytea[]) THEN f.branches END, 'null')::json AS branches
+SELECT f.id, f.group_id, f.partner_id, f.trigger, f.action, f.target_group_id, f.rate_type, f.rate_value,
+    f.approval_mode, f.approval_delay_days,
+    f.priority, f.created_at, f.branches_digest,
+        coalesce(CASE WHEN f.branches_digest = ANY (@wanted::bytea[]) THEN f.branches END, 'null')::json AS branches
 FROM partners p JOIN flows f ON f.program_id = p.program_id
-WHERE p.id = coalesce(sqlc.narg('partner_id')::text, (SELECT c.partner_id FROM customers c WHERE c.id = sqlc.narg('customer_id')::text AND c.org_id = @org_id))
+WHERE p.id = coalesce(sqlc.narg('partner_id')::text, (SELECT c.partner_id FROM customers c
+    WHERE c.id = sqlc.narg('customer_id')::text AND c.org_id = @org_id))
   AND p.org_id = @org_id AND f.status = 'active' AND f.trigger = @trigger
   AND (f.partner_id IS NULL OR f.partner_id = p.id) AND (f.group_id IS NULL OR f.group_id = p.group_id)
 ORDER BY f.priority, f.specificity, f.created_at, f.id;
@@ -28,15 +31,20 @@ SELECT count(*) AS flows, count(*) FILTER (WHERE t.status = 'active') AS active,
 FROM flows t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.id <> @id;
 
 -- name: FlowInsert :exec
-INSERT INTO flows (id, org_id, program_id, name, description, group_id, partner_id, trigger, action, target_group_id, rate_type, rate_value,
+INSERT INTO flows (id, org_id, program_id, name, description, group_id, partner_id, trigger, action, target_group_id,
+    rate_type, rate_value,
     approval_mode, approval_delay_days, priority, status, branches, created_at, updated_at)
-VALUES (@id, @org_id, @program_id, @name, @description, @group_id, @partner_id, @trigger, @action, @target_group_id, @rate_type, @rate_value,
+VALUES (@id, @org_id, @program_id, @name, @description, @group_id, @partner_id, @trigger, @action, @target_group_id,
+    @rate_type, @rate_value,
     @approval_mode, @approval_delay_days, @priority, @status, @branches, @created_at, @updated_at);
 
 -- name: FlowUpdate :exec
-UPDATE flows SET name = @name, description = @description, group_id = @group_id, partner_id = @partner_id, trigger = @trigger, action = @action,
-    target_group_id = @target_group_id, rate_type = @rate_type, rate_value = @rate_value, approval_mode = @approval_mode,
-    approval_delay_days = @approval_delay_days, priority = @priority, status = @status, branches = @branches, updated_at = @updated_at
+UPDATE flows SET name = @name, description = @description, group_id = @group_id, partner_id = @partner_id,
+    trigger = @trigger, action = @action,
+    target_group_id = @target_group_id, rate_type = @rate_type, rate_value = @rate_value,
+        approval_mode = @approval_mode,
+    approval_delay_days = @approval_delay_days, priority = @priority, status = @status, branches = @branches,
+        updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 
 -- name: FlowDelete :exec

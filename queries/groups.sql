@@ -15,29 +15,35 @@ WHERE id = @id AND org_id = @org_id;
 
 -- name: GroupUndefault :exec
 -- GroupUndefault runs before another group becomes the default.
-UPDATE groups SET is_default = false, updated_at = @updated_at WHERE program_id = @program_id AND org_id = @org_id AND is_default AND id <> @id;
+UPDATE groups SET is_default = false, updated_at = @updated_at WHERE program_id = @program_id AND org_id = @org_id
+    AND is_default AND id <> @id;
 
 -- name: GroupByName :one
 SELECT t.* FROM groups t WHERE t.program_id = @program_id AND t.org_id = @org_id AND lower(t.name) = lower(@name);
 
 -- name: GroupSlugs :many
-SELECT t.slug FROM groups t WHERE t.program_id = @program_id AND t.org_id = @org_id AND starts_with(t.slug, @slug::text);
+SELECT t.slug FROM groups t WHERE t.program_id = @program_id AND t.org_id = @org_id
+    AND starts_with(t.slug, @slug::text);
 
 -- name: GroupDefault :one
 SELECT t.* FROM groups t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.is_default;
 
 -- name: GroupLeavePartners :exec
 -- What refers to a group lets go of it before it is deleted (decisions, 51).
-UPDATE partners SET group_id = NULL, updated_at = @updated_at WHERE program_id = @program_id AND org_id = @org_id AND group_id = @group_id;
+UPDATE partners SET group_id = NULL, updated_at = @updated_at WHERE program_id = @program_id AND org_id = @org_id
+    AND group_id = @group_id;
 
 -- name: GroupLeaveApplications :exec
-UPDATE applications SET group_id = NULL, updated_at = @updated_at WHERE program_id = @program_id AND org_id = @org_id AND group_id = @group_id;
+UPDATE applications SET group_id = NULL, updated_at = @updated_at WHERE program_id = @program_id AND org_id = @org_id
+    AND group_id = @group_id;
 
 -- name: GroupLeaveCoupons :exec
-UPDATE coupons SET group_id = NULL, updated_at = @updated_at WHERE program_id = @program_id AND org_id = @org_id AND group_id = @group_id;
+UPDATE coupons SET group_id = NULL, updated_at = @updated_at WHERE program_id = @program_id AND org_id = @org_id
+    AND group_id = @group_id;
 
 -- name: GroupDeleteFlows :many
-DELETE FROM flows WHERE program_id = @program_id AND org_id = @org_id AND (group_id = @group_id OR target_group_id = @group_id) RETURNING id, name;
+DELETE FROM flows WHERE program_id = @program_id AND org_id = @org_id AND (group_id = @group_id
+    OR target_group_id = @group_id) RETURNING id, name;
 
 -- name: GroupDelete :exec
 DELETE FROM groups WHERE id = @id AND org_id = @org_id;
@@ -48,5 +54,7 @@ SELECT t.program_id FROM groups t WHERE t.id = @id AND t.org_id = @org_id;
 -- name: GroupAdd :exec
 -- GroupAdd adds a group whose name and slug were free a moment ago; where
 -- another has taken one since, the index makes the whole work run again.
-INSERT INTO groups (id, org_id, program_id, name, slug, description, landing_url, is_private, is_default, created_at, updated_at)
-VALUES (@id, @org_id, @program_id, @name, @slug, @description, @landing_url, @is_private, @is_default, @created_at, @updated_at);
+INSERT INTO groups (id, org_id, program_id, name, slug, description, landing_url, is_private, is_default, created_at,
+    updated_at)
+VALUES (@id, @org_id, @program_id, @name, @slug, @description, @landing_url, @is_private, @is_default, @created_at,
+    @updated_at);

@@ -13,7 +13,8 @@ SELECT * FROM idempotency_keys WHERE org_id = @org_id AND key = @key AND created
 INSERT INTO idempotency_keys (org_id, key, fingerprint, status, body, created_at)
 VALUES (@org_id, @key, @fingerprint, @status, @body, @created_at)
 ON CONFLICT (org_id, key) DO UPDATE
-SET fingerprint = excluded.fingerprint, status = excluded.status, body = excluded.body, created_at = excluded.created_at;
+SET fingerprint = excluded.fingerprint, status = excluded.status, body = excluded.body,
+    created_at = excluded.created_at;
 
 -- name: IdempotencyRelease :exec
 -- IdempotencyRelease gives up a claim that no answer follows.
@@ -22,5 +23,6 @@ DELETE FROM idempotency_keys WHERE org_id = @org_id AND key = @key AND status = 
 -- name: IdempotencyPurge :execrows
 -- IdempotencyPurge removes at most lim expired records.
 DELETE FROM idempotency_keys i USING (
-    SELECT k.org_id, k.key FROM idempotency_keys k WHERE k.created_at <= @valid_since ORDER BY k.created_at LIMIT @lim FOR UPDATE SKIP LOCKED
+    SELECT k.org_id, k.key FROM idempotency_keys k WHERE k.created_at <= @valid_since
+        ORDER BY k.created_at LIMIT @lim FOR UPDATE SKIP LOCKED
 ) old WHERE i.org_id = old.org_id AND i.key = old.key;

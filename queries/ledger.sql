@@ -2,8 +2,10 @@
 
 -- name: LedgerAppend :exec
 -- LedgerAppend writes entries of one organization.
-INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
-SELECT @org_id, unnest(@program_ids::text[]), unnest(@partner_ids::text[]), unnest(@commission_ids::text[]), unnest(@currencies::text[]), unnest(@from_buckets::text[]),
+INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket,
+    amount_minor, created_at)
+SELECT @org_id, unnest(@program_ids::text[]), unnest(@partner_ids::text[]), unnest(@commission_ids::text[]),
+    unnest(@currencies::text[]), unnest(@from_buckets::text[]),
     unnest(@to_buckets::text[]), unnest(@amounts::bigint[]), unnest(@created_ats::timestamptz[]);
 
 -- name: BalanceEnsure :exec
@@ -15,7 +17,8 @@ ON CONFLICT DO NOTHING;
 
 -- name: BalanceGet :one
 -- BalanceGet is one row of BalancePage.
-SELECT t.id, t.partner_id, t.program_id, t.currency, t.pending_minor::bigint AS pending_minor, t.due_minor::bigint AS due_minor, t.paid_minor::bigint AS paid_minor,
+SELECT t.id, t.partner_id, t.program_id, t.currency, t.pending_minor::bigint AS pending_minor,
+    t.due_minor::bigint AS due_minor, t.paid_minor::bigint AS paid_minor,
     t.updated_at::timestamptz AS updated_at
 FROM balance_sums t
 WHERE t.id = @id AND t.org_id = @org_id;
@@ -52,9 +55,12 @@ UPDATE balances t SET
     folded_xid = o.horizon
 FROM balances b CROSS JOIN LATERAL (
     SELECT pg_snapshot_xmin(pg_current_snapshot()) AS horizon,
-        sum(CASE WHEN l.to_bucket = 'pending' THEN l.amount_minor WHEN l.from_bucket = 'pending' THEN -l.amount_minor END) AS pending,
-        sum(CASE WHEN l.to_bucket = 'due' THEN l.amount_minor WHEN l.from_bucket = 'due' THEN -l.amount_minor END) AS due,
-        sum(CASE WHEN l.to_bucket = 'paid' THEN l.amount_minor WHEN l.from_bucket = 'paid' THEN -l.amount_minor END) AS paid,
+        sum(CASE WHEN l.to_bucket = 'pending' THEN l.amount_minor
+            WHEN l.from_bucket = 'pending' THEN -l.amount_minor END) AS pending,
+        sum(CASE WHEN l.to_bucket = 'due' THEN l.amount_minor
+            WHEN l.from_bucket = 'due' THEN -l.amount_minor END) AS due,
+        sum(CASE WHEN l.to_bucket = 'paid' THEN l.amount_minor
+            WHEN l.from_bucket = 'paid' THEN -l.amount_minor END) AS paid,
         max(l.created_at) AS at
     FROM ledger_entries l WHERE l.partner_id = b.partner_id AND l.currency = b.currency
         AND l.created_xid >= b.folded_xid AND l.created_xid < pg_snapshot_xmin(pg_current_snapshot())

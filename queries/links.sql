@@ -17,7 +17,8 @@ VALUES (@id, @org_id, @program_id, @partner_id, @param, @value, @value_key, @des
     @short_slug, @label, @rate_override, @created_at, @updated_at, @deleted_at);
 
 -- name: LinkUpdate :exec
-UPDATE links SET destination_url = @destination_url, destination_key = @destination_key, label = @label, updated_at = @updated_at
+UPDATE links SET destination_url = @destination_url, destination_key = @destination_key, label = @label,
+    updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 
 -- name: LinkDelete :exec
@@ -34,7 +35,8 @@ SELECT t.* FROM links t WHERE t.id = @id AND t.org_id = @org_id;
 -- LinkBySlug serves the public redirect, which knows no organization; deleted
 -- links keep redirecting.
 SELECT sqlc.embed(t), p.status AS partner_status, g.status AS program_status, g.cookie_days, o.fraud_monitoring
-FROM links t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.program_id JOIN organizations o ON o.id = t.org_id
+FROM links t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.program_id
+    JOIN organizations o ON o.id = t.org_id
 WHERE t.short_slug = @slug;
 
 -- name: LinkStats :many
@@ -42,21 +44,29 @@ WHERE t.short_slug = @slug;
 WITH mine AS MATERIALIZED (
     SELECT t.id, t.program_id, t.partner_id FROM links t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id
 ), covered AS MATERIALIZED (
-    SELECT c.program_id, c.span, c.start, c.upto FROM report_covered c WHERE c.program_id = ANY (ARRAY(SELECT k.program_id FROM mine k)) AND c.org_id = @org_id
+    SELECT c.program_id, c.span, c.start, c.upto FROM report_covered c
+        WHERE c.program_id = ANY (ARRAY(SELECT k.program_id FROM mine k)) AND c.org_id = @org_id
 ), gaps AS MATERIALIZED (
-    SELECT c.program_id, coalesce(lag(c.upto) OVER (PARTITION BY c.program_id ORDER BY c.start), '-infinity') AS after, c.start AS before FROM covered c
+    SELECT c.program_id, coalesce(lag(c.upto) OVER (PARTITION BY c.program_id ORDER BY c.start), '-infinity') AS after,
+        c.start AS before FROM covered c
     UNION ALL
-    SELECT o.id, coalesce((SELECT max(c.upto) FROM covered c WHERE c.program_id = o.id), '-infinity'), 'infinity' FROM programs o WHERE o.id IN (SELECT k.program_id FROM mine k) AND o.org_id = @org_id
+    SELECT o.id, coalesce((SELECT max(c.upto) FROM covered c WHERE c.program_id = o.id), '-infinity'), 'infinity'
+        FROM programs o WHERE o.id IN (SELECT k.program_id FROM mine k) AND o.org_id = @org_id
 ), counts AS MATERIALIZED (
-    SELECT x.owner_id, sum(x.total) FILTER (WHERE x.list = 'referrals') AS referrals, sum(x.total) FILTER (WHERE x.list = 'customers') AS customers FROM tally_sums x
-    WHERE x.program_id = ANY (ARRAY(SELECT k.program_id FROM mine k)) AND x.org_id = @org_id AND x.list IN ('referrals', 'customers') AND x.owner_id = ANY (@ids::text[]) GROUP BY 1
+    SELECT x.owner_id, sum(x.total) FILTER (WHERE x.list = 'referrals') AS referrals,
+        sum(x.total) FILTER (WHERE x.list = 'customers') AS customers FROM tally_sums x
+    WHERE x.program_id = ANY (ARRAY(SELECT k.program_id FROM mine k)) AND x.org_id = @org_id AND x.list IN ('referrals',
+        'customers') AND x.owner_id = ANY (@ids::text[]) GROUP BY 1
 ), parts AS (
     SELECT k.id, s.clicks FROM mine k JOIN covered c ON c.program_id = k.program_id CROSS JOIN LATERAL (
-        SELECT x.clicks FROM report_sums x WHERE x.program_id = k.program_id AND x.org_id = @org_id AND x.dimension = 'link' AND x.span = c.span AND x.start = c.start
+        SELECT x.clicks FROM report_sums x WHERE x.program_id = k.program_id AND x.org_id = @org_id
+            AND x.dimension = 'link' AND x.span = c.span AND x.start = c.start
           AND x.partner_id = k.partner_id AND x.key = k.id OFFSET 0) s
     UNION ALL
-    SELECT k.id, (SELECT count(*) FROM clicks x WHERE x.org_id = @org_id AND x.program_id = k.program_id AND x.link_id = k.id
-        AND x.created_at >= g.after::timestamp AT TIME ZONE 'UTC' AND x.created_at < g.before::timestamp AT TIME ZONE 'UTC')
+    SELECT k.id, (SELECT count(*) FROM clicks x WHERE x.org_id = @org_id AND x.program_id = k.program_id
+        AND x.link_id = k.id
+        AND x.created_at >= g.after::timestamp AT TIME ZONE 'UTC'
+            AND x.created_at < g.before::timestamp AT TIME ZONE 'UTC')
     FROM mine k JOIN gaps g ON g.program_id = k.program_id WHERE g.after < g.before
 )
 SELECT l.id,

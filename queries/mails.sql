@@ -17,12 +17,16 @@ WHERE t.id = due.id RETURNING t.*;
 -- partner is gone, has unsubscribed or is none of the audience, nor without its
 -- campaign or sequence; and not yet while these are held, or the partner is.
 SELECT coalesce(p.mail_token, '')::text AS mail_token, coalesce(g.name, '')::text AS program_name,
-    CASE WHEN p.id IS NULL OR p.unsubscribed_at IS NOT NULL OR m.campaign_id IS NOT NULL AND c.id IS NULL OR m.sequence_id IS NOT NULL AND s.id IS NULL THEN 'skip'
-        WHEN p.status <> ALL (CASE WHEN c.statuses <> '{}' THEN c.statuses ELSE ARRAY['active'] END) THEN CASE WHEN s.id IS NULL THEN 'skip' ELSE 'back' END
+    CASE WHEN p.id IS NULL OR p.unsubscribed_at IS NOT NULL OR m.campaign_id IS NOT NULL AND c.id IS NULL
+        OR m.sequence_id IS NOT NULL AND s.id IS NULL THEN 'skip'
+        WHEN p.status <> ALL (CASE WHEN c.statuses <> '{}' THEN c.statuses ELSE ARRAY['active'] END) THEN CASE
+            WHEN s.id IS NULL THEN 'skip' ELSE 'back' END
         WHEN c.status <> 'sending' OR s.status <> 'active' THEN 'back'
         ELSE 'go' END::text AS verdict
-FROM mails m LEFT JOIN partners p ON p.id = m.partner_id AND p.org_id = m.org_id LEFT JOIN programs g ON g.id = p.program_id
-    LEFT JOIN campaigns c ON c.id = m.campaign_id AND c.org_id = m.org_id LEFT JOIN sequences s ON s.id = m.sequence_id AND s.org_id = m.org_id
+FROM mails m LEFT JOIN partners p ON p.id = m.partner_id AND p.org_id = m.org_id
+    LEFT JOIN programs g ON g.id = p.program_id
+    LEFT JOIN campaigns c ON c.id = m.campaign_id AND c.org_id = m.org_id LEFT JOIN sequences s ON s.id = m.sequence_id
+        AND s.org_id = m.org_id
 WHERE m.id = @id AND m.org_id = @org_id;
 
 -- name: MailCampaign :one
@@ -31,7 +35,8 @@ SELECT c.status, c.updated_at FROM campaigns c WHERE c.id = @id AND c.org_id = @
 
 -- name: MailAgain :exec
 -- MailAgain and the other results are those of one attempt, and of no later one.
-UPDATE mails SET status = 'queued', next_attempt_at = @next_attempt_at, error = @error WHERE id = @id AND status = 'sending' AND attempts = @attempts;
+UPDATE mails SET status = 'queued', next_attempt_at = @next_attempt_at, error = @error
+    WHERE id = @id AND status = 'sending' AND attempts = @attempts;
 
 -- name: MailBack :exec
 -- MailBack takes a mail back: its reader waits for it as before.
@@ -49,12 +54,14 @@ WHERE e.sequence_id = back.sequence_id AND e.partner_id = back.partner_id AND e.
 -- as failed), and counts it in its campaign, whose text is not kept twice.
 WITH m AS (
     UPDATE mails t SET status = CASE WHEN @outcome::text = 'sent' THEN 'sent' ELSE 'failed' END, error = @error,
-        sent_at = CASE WHEN @outcome::text = 'sent' THEN @now::timestamptz END, body = CASE WHEN t.campaign_id IS NULL THEN t.body ELSE '' END
+        sent_at = CASE WHEN @outcome::text = 'sent' THEN @now::timestamptz END, body = CASE
+            WHEN t.campaign_id IS NULL THEN t.body ELSE '' END
     WHERE t.id = @id AND t.status = 'sending' AND t.attempts = @attempts RETURNING t.campaign_id, t.partner_id),
 r AS (
     UPDATE campaign_recipients r SET status = @outcome::text FROM m
     WHERE r.campaign_id = m.campaign_id AND r.partner_id = m.partner_id AND r.status = 'mailed' RETURNING r.campaign_id)
-UPDATE campaigns c SET sent = c.sent + (@outcome::text = 'sent')::int, failed = c.failed + (@outcome::text = 'failed')::int,
+UPDATE campaigns c SET sent = c.sent + (@outcome::text = 'sent')::int,
+    failed = c.failed + (@outcome::text = 'failed')::int,
     skipped = c.skipped + (@outcome::text = 'skipped')::int
 FROM r WHERE c.id = r.campaign_id;
 
@@ -67,22 +74,27 @@ SELECT m.* FROM mails m WHERE m.status = 'sending' AND m.taken_at < @taken_befor
 -- PartnersReach finds how far the next batch of a program's partners reaches, for
 -- campaigns and sequences.
 SELECT coalesce(max(x.id), '')::text AS upto, count(*) AS partners
-FROM (SELECT p.id FROM partners p WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.id > @after_id::text ORDER BY p.id LIMIT @lim) x;
+FROM (SELECT p.id FROM partners p WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.id > @after_id::text
+    ORDER BY p.id LIMIT @lim) x;
 
 -- name: PartnerMailsRecall :exec
 -- PartnerMailsRecall takes a partner's mails out of the outbox; a campaign finds
 -- out that the partner is gone.
-WITH back AS (DELETE FROM mails m WHERE m.partner_id = @partner_id::text AND m.org_id = @org_id AND m.status = 'queued' RETURNING m.campaign_id)
+WITH back AS (DELETE FROM mails m WHERE m.partner_id = @partner_id::text AND m.org_id = @org_id AND m.status = 'queued'
+    RETURNING m.campaign_id)
 UPDATE campaign_recipients r SET status = 'queued' FROM back
-WHERE r.campaign_id = back.campaign_id AND r.org_id = @org_id AND r.partner_id = @partner_id::text AND r.status = 'mailed';
+WHERE r.campaign_id = back.campaign_id AND r.org_id = @org_id AND r.partner_id = @partner_id::text
+    AND r.status = 'mailed';
 
 -- name: PartnerUnsubscribe :execrows
 -- PartnerUnsubscribe and the queries of its page find the partner by the token of
 -- its mails alone.
-UPDATE partners SET unsubscribed_at = CASE WHEN @subscribed::boolean THEN NULL ELSE coalesce(unsubscribed_at, @now) END WHERE mail_token = @mail_token;
+UPDATE partners SET unsubscribed_at = CASE WHEN @subscribed::boolean THEN NULL ELSE coalesce(unsubscribed_at, @now) END
+    WHERE mail_token = @mail_token;
 
 -- name: PartnerByMailToken :one
-SELECT p.unsubscribed_at, g.name AS program_name FROM partners p JOIN programs g ON g.id = p.program_id WHERE p.mail_token = @mail_token;
+SELECT p.unsubscribed_at, g.name AS program_name FROM partners p JOIN programs g ON g.id = p.program_id
+    WHERE p.mail_token = @mail_token;
 
 -- name: PartnerUnsubscribesKeep :exec
 -- PartnerUnsubscribesKeep remembers of a partner who goes that it has unsubscribed.
@@ -95,12 +107,14 @@ ON CONFLICT (program_id, email_hash) DO UPDATE SET unsubscribed_at = excluded.un
 -- PartnerUnsubscribesTake gives that back to a partner who has just come.
 WITH u AS (
     DELETE FROM mail_unsubscribes u
-    WHERE u.program_id = @program_id AND u.org_id = @org_id AND u.email_hash = sha256(convert_to(@program_id || ' ' || lower(@email::text), 'UTF8'))
+    WHERE u.program_id = @program_id AND u.org_id = @org_id
+        AND u.email_hash = sha256(convert_to(@program_id || ' ' || lower(@email::text), 'UTF8'))
     RETURNING u.unsubscribed_at)
 UPDATE partners p SET unsubscribed_at = u.unsubscribed_at FROM u WHERE p.id = @id AND p.org_id = @org_id;
 
 -- name: MailsPurge :execrows
-DELETE FROM mails WHERE id IN (SELECT m.id FROM mails m WHERE m.created_at < @before AND m.status IN ('sent', 'failed') ORDER BY m.created_at LIMIT @lim);
+DELETE FROM mails WHERE id IN (SELECT m.id FROM mails m WHERE m.created_at < @before AND m.status IN ('sent', 'failed')
+    ORDER BY m.created_at LIMIT @lim);
 
 -- name: OrganizationOwner :one
 SELECT o.owner_email FROM organizations o WHERE o.id = @org_id;
@@ -108,5 +122,6 @@ SELECT o.owner_email FROM organizations o WHERE o.id = @org_id;
 -- name: PartnerLeads :one
 -- PartnerLeads counts a partner's customers, up to two: for its first.
 SELECT count(*) FROM (
-    SELECT 1 FROM customers c WHERE c.program_id = @program_id AND c.org_id = @org_id AND c.partner_id = @partner_id LIMIT 2
+    SELECT 1 FROM customers c WHERE c.program_id = @program_id AND c.org_id = @org_id
+        AND c.partner_id = @partner_id LIMIT 2
 ) t;

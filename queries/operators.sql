@@ -13,8 +13,10 @@ SELECT * FROM organizations WHERE id = @id;
 -- OrganizationPlan changes those of an organization's own limits that are given.
 UPDATE organizations SET
     flow_quota = CASE WHEN @set_flow_quota::boolean THEN sqlc.narg('flow_quota')::bigint ELSE flow_quota END,
-    revenue_meter_minor = CASE WHEN @set_revenue_meter_minor::boolean THEN sqlc.narg('revenue_meter_minor')::bigint ELSE revenue_meter_minor END,
-    fraud_monitoring = CASE WHEN @set_fraud_monitoring::boolean THEN sqlc.narg('fraud_monitoring')::boolean ELSE fraud_monitoring END
+    revenue_meter_minor = CASE WHEN @set_revenue_meter_minor::boolean THEN sqlc.narg('revenue_meter_minor')::bigint
+        ELSE revenue_meter_minor END,
+    fraud_monitoring = CASE WHEN @set_fraud_monitoring::boolean THEN sqlc.narg('fraud_monitoring')::boolean
+        ELSE fraud_monitoring END
 WHERE id = @id
 RETURNING *;
 
@@ -38,10 +40,12 @@ UPDATE api_keys SET hash = @hash WHERE id = @id;
 -- name: PayoutDetailsSealed :many
 -- PayoutDetailsSealed, WebhookSecretsSealed and IdempotencySealed list what is
 -- sealed, in order of their keys, for the rotation of the server's own key.
-SELECT t.id, t.program_id, t.payout_method, t.payout_details FROM partners t WHERE t.payout_details IS NOT NULL AND t.id > @after ORDER BY t.id LIMIT @lim;
+SELECT t.id, t.program_id, t.payout_method, t.payout_details FROM partners t
+    WHERE t.payout_details IS NOT NULL AND t.id > @after ORDER BY t.id LIMIT @lim;
 
 -- name: PayoutDetailsReseal :exec
-UPDATE partners SET payout_details = @payout_details, payout_details_hash = @payout_details_hash WHERE id = @id AND payout_details = @was;
+UPDATE partners SET payout_details = @payout_details, payout_details_hash = @payout_details_hash
+    WHERE id = @id AND payout_details = @was;
 
 -- name: PayoutDetailsUnhashed :many
 SELECT t.id, t.program_id, t.payout_method, t.payout_details FROM partners t
@@ -57,7 +61,8 @@ SELECT t.id, t.secret, t.previous_secret FROM webhook_endpoints t WHERE t.id > @
 UPDATE webhook_endpoints SET secret = @secret, previous_secret = @previous_secret WHERE id = @id AND secret = @was;
 
 -- name: IdempotencySealed :many
-SELECT t.org_id, t.key, t.body FROM idempotency_keys t WHERE (t.org_id, t.key) > (@after_org::text, @after_key::text) ORDER BY t.org_id, t.key LIMIT @lim;
+SELECT t.org_id, t.key, t.body FROM idempotency_keys t WHERE (t.org_id, t.key) > (@after_org::text, @after_key::text)
+    ORDER BY t.org_id, t.key LIMIT @lim;
 
 -- name: IdempotencyReseal :exec
 UPDATE idempotency_keys SET body = @body WHERE org_id = @org_id AND key = @key AND body = @was;

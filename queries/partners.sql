@@ -24,11 +24,14 @@ VALUES (@id, @org_id, @program_id, @group_id, @email, @first_name, @last_name, @
 ON CONFLICT DO NOTHING;
 
 -- name: PartnerUpdate :exec
-UPDATE partners SET group_id = @group_id, first_name = @first_name, last_name = @last_name, display_name = @display_name,
-    company_name = @company_name, website_url = @website_url, country_code = @country_code, handle = @handle, status = @status,
+UPDATE partners SET group_id = @group_id, first_name = @first_name, last_name = @last_name,
+    display_name = @display_name,
+    company_name = @company_name, website_url = @website_url, country_code = @country_code, handle = @handle,
+        status = @status,
     decline_reason = @decline_reason, suspension_reason = @suspension_reason, min_payout_minor = @min_payout_minor,
     metadata = @metadata, payout_method = @payout_method, payout_details = @payout_details,
-    payout_details_hash = @payout_details_hash, payout_details_changed_at = @payout_details_changed_at, updated_at = @updated_at
+    payout_details_hash = @payout_details_hash, payout_details_changed_at = @payout_details_changed_at,
+        updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 
 -- name: PartnerSetGroup :exec
@@ -43,27 +46,36 @@ SELECT t.* FROM partners t WHERE t.program_id = @program_id AND t.org_id = @org_
 WITH mine AS MATERIALIZED (
     SELECT t.id, t.program_id FROM partners t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id
 ), covered AS MATERIALIZED (
-    SELECT c.program_id, c.span, c.start, c.upto FROM report_covered c WHERE c.program_id = ANY (ARRAY(SELECT k.program_id FROM mine k)) AND c.org_id = @org_id
+    SELECT c.program_id, c.span, c.start, c.upto FROM report_covered c
+        WHERE c.program_id = ANY (ARRAY(SELECT k.program_id FROM mine k)) AND c.org_id = @org_id
 ), gaps AS MATERIALIZED (
-    SELECT c.program_id, coalesce(lag(c.upto) OVER (PARTITION BY c.program_id ORDER BY c.start), '-infinity') AS after, c.start AS before FROM covered c
+    SELECT c.program_id, coalesce(lag(c.upto) OVER (PARTITION BY c.program_id ORDER BY c.start), '-infinity') AS after,
+        c.start AS before FROM covered c
     UNION ALL
-    SELECT o.id, coalesce((SELECT max(c.upto) FROM covered c WHERE c.program_id = o.id), '-infinity'), 'infinity' FROM programs o WHERE o.id IN (SELECT k.program_id FROM mine k) AND o.org_id = @org_id
+    SELECT o.id, coalesce((SELECT max(c.upto) FROM covered c WHERE c.program_id = o.id), '-infinity'), 'infinity'
+        FROM programs o WHERE o.id IN (SELECT k.program_id FROM mine k) AND o.org_id = @org_id
 ), counts AS MATERIALIZED (
-    SELECT x.owner_id, sum(x.total) FILTER (WHERE x.list = 'referrals') AS referrals, sum(x.total) FILTER (WHERE x.list = 'customers') AS customers FROM tally_sums x
-    WHERE x.program_id = ANY (ARRAY(SELECT k.program_id FROM mine k)) AND x.org_id = @org_id AND x.list IN ('referrals', 'customers') AND x.owner_id = ANY (@ids::text[]) GROUP BY 1
+    SELECT x.owner_id, sum(x.total) FILTER (WHERE x.list = 'referrals') AS referrals,
+        sum(x.total) FILTER (WHERE x.list = 'customers') AS customers FROM tally_sums x
+    WHERE x.program_id = ANY (ARRAY(SELECT k.program_id FROM mine k)) AND x.org_id = @org_id AND x.list IN ('referrals',
+        'customers') AND x.owner_id = ANY (@ids::text[]) GROUP BY 1
 ), parts AS (
     SELECT k.id, s.clicks FROM mine k JOIN covered c ON c.program_id = k.program_id CROSS JOIN LATERAL (
-        SELECT x.clicks FROM report_sums x WHERE x.program_id = k.program_id AND x.org_id = @org_id AND x.dimension = 'partner' AND x.span = c.span AND x.start = c.start
+        SELECT x.clicks FROM report_sums x WHERE x.program_id = k.program_id AND x.org_id = @org_id
+            AND x.dimension = 'partner' AND x.span = c.span AND x.start = c.start
           AND x.partner_id = k.id OFFSET 0) s
     UNION ALL
-    SELECT k.id, (SELECT count(*) FROM clicks x WHERE x.org_id = @org_id AND x.program_id = k.program_id AND x.partner_id = k.id
-        AND x.created_at >= g.after::timestamp AT TIME ZONE 'UTC' AND x.created_at < g.before::timestamp AT TIME ZONE 'UTC')
+    SELECT k.id, (SELECT count(*) FROM clicks x WHERE x.org_id = @org_id AND x.program_id = k.program_id
+        AND x.partner_id = k.id
+        AND x.created_at >= g.after::timestamp AT TIME ZONE 'UTC'
+            AND x.created_at < g.before::timestamp AT TIME ZONE 'UTC')
     FROM mine k JOIN gaps g ON g.program_id = k.program_id WHERE g.after < g.before
 )
 SELECT p.id,
     (SELECT coalesce(sum(a.clicks), 0) FROM parts a WHERE a.id = p.id)::bigint AS clicks,
     coalesce(n.referrals, 0)::bigint AS referrals, coalesce(n.customers, 0)::bigint AS customers,
-    coalesce(t.pending_minor + t.due_minor + t.paid_minor, 0)::bigint AS commissions_minor, coalesce(t.paid_minor, 0)::bigint AS paid_minor
+    coalesce(t.pending_minor + t.due_minor + t.paid_minor, 0)::bigint AS commissions_minor,
+        coalesce(t.paid_minor, 0)::bigint AS paid_minor
 FROM partners p JOIN programs g ON g.id = p.program_id LEFT JOIN counts n ON n.owner_id = p.id
     LEFT JOIN balance_sums t ON t.program_id = p.program_id AND t.partner_id = p.id AND t.currency = g.currency
 WHERE p.id = ANY (@ids::text[]) AND p.org_id = @org_id;
@@ -76,7 +88,8 @@ SELECT t.* FROM partners t WHERE t.id = @id AND t.org_id = @org_id FOR UPDATE;
 -- name: PartnerOpenPayouts :many
 -- PartnerOpenPayouts locks what is not paid yet, so that no rail takes it while
 -- its partner goes.
-SELECT x.status FROM payouts x WHERE x.program_id = @program_id AND x.org_id = @org_id AND x.partner_id = @partner_id AND x.status <> 'paid'
+SELECT x.status FROM payouts x WHERE x.program_id = @program_id AND x.org_id = @org_id AND x.partner_id = @partner_id
+    AND x.status <> 'paid'
 ORDER BY x.id FOR NO KEY UPDATE;
 
 -- The parts of a partner's deletion, in the order in which they run
@@ -84,14 +97,17 @@ ORDER BY x.id FOR NO KEY UPDATE;
 -- sign-in links go with the row itself.
 
 -- name: PartnerCommissions :many
-SELECT t.* FROM commissions t WHERE t.partner_id = @partner_id AND t.program_id = @program_id AND t.org_id = @org_id ORDER BY t.created_at, t.id;
+SELECT t.* FROM commissions t WHERE t.partner_id = @partner_id AND t.program_id = @program_id AND t.org_id = @org_id
+    ORDER BY t.created_at, t.id;
 
 -- name: PartnerLedgerRemove :exec
-INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
+INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket,
+    amount_minor, created_at)
 SELECT x.org_id, x.program_id, x.partner_id, x.commission_id, x.currency, x.bucket, 'removed', x.amount, @created_at
 FROM (
     SELECT l.org_id, l.program_id, l.partner_id, l.commission_id, l.currency, b.bucket, sum(b.amount)::bigint AS amount
-    FROM ledger_entries l, LATERAL (VALUES (l.from_bucket, -l.amount_minor), (l.to_bucket, l.amount_minor)) b(bucket, amount)
+    FROM ledger_entries l, LATERAL (VALUES (l.from_bucket, -l.amount_minor), (l.to_bucket, l.amount_minor)) b(bucket,
+        amount)
     WHERE l.partner_id = @partner_id AND l.org_id = @org_id AND b.bucket NOT IN ('source', 'removed')
     GROUP BY 1, 2, 3, 4, 5, 6
 ) x WHERE x.amount <> 0;
@@ -103,10 +119,12 @@ DELETE FROM commissions WHERE partner_id = @partner_id AND program_id = @program
 DELETE FROM payouts WHERE partner_id = @partner_id AND program_id = @program_id AND org_id = @org_id;
 
 -- name: PartnerLeaveSales :exec
-UPDATE sales SET partner_id = NULL, updated_at = @updated_at WHERE partner_id = @partner_id AND program_id = @program_id AND org_id = @org_id;
+UPDATE sales SET partner_id = NULL, updated_at = @updated_at WHERE partner_id = @partner_id AND program_id = @program_id
+    AND org_id = @org_id;
 
 -- name: PartnerLeaveCoupons :exec
-UPDATE coupons SET partner_id = NULL, updated_at = @updated_at WHERE partner_id = @partner_id AND program_id = @program_id AND org_id = @org_id;
+UPDATE coupons SET partner_id = NULL, updated_at = @updated_at
+    WHERE partner_id = @partner_id AND program_id = @program_id AND org_id = @org_id;
 
 -- name: PartnerDeleteCustomers :exec
 DELETE FROM customers WHERE partner_id = @partner_id AND program_id = @program_id AND org_id = @org_id;
@@ -121,7 +139,8 @@ DELETE FROM partners WHERE id = @id AND org_id = @org_id;
 DELETE FROM portal_sessions WHERE program_id = @program_id AND org_id = @org_id AND partner_id = @partner_id;
 
 -- name: MagicLinkVoid :exec
-DELETE FROM magic_links WHERE program_id = @program_id AND org_id = @org_id AND partner_id = @partner_id AND used_at IS NULL;
+DELETE FROM magic_links WHERE program_id = @program_id AND org_id = @org_id AND partner_id = @partner_id
+    AND used_at IS NULL;
 
 -- name: MagicLinkInsert :exec
 INSERT INTO magic_links (token_hash, org_id, program_id, partner_id, created_at, expires_at)
@@ -139,5 +158,6 @@ SELECT t.program_id FROM partners t WHERE t.id = @id AND t.org_id = @org_id;
 -- name: PartnerHoldCustomers :exec
 -- PartnerHoldCustomers locks the partner's customers before the partner itself,
 -- in the order in which a sale locks the two.
-SELECT t.id FROM customers t WHERE t.program_id = (SELECT p.program_id FROM partners p WHERE p.id = @partner_id AND p.org_id = @org_id)
+SELECT t.id FROM customers t WHERE t.program_id = (SELECT p.program_id FROM partners p
+    WHERE p.id = @partner_id AND p.org_id = @org_id)
     AND t.org_id = @org_id AND t.partner_id = @partner_id ORDER BY t.id FOR UPDATE;

@@ -6,26 +6,34 @@ SELECT t.* FROM payouts t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPD
 
 -- name: PayoutCommissions :many
 -- PayoutCommissions locks what a payout holds.
-SELECT t.* FROM commissions t WHERE t.payout_id = @payout_id AND t.org_id = @org_id ORDER BY t.created_at, t.id FOR NO KEY UPDATE;
+SELECT t.* FROM commissions t WHERE t.payout_id = @payout_id AND t.org_id = @org_id
+    ORDER BY t.created_at, t.id FOR NO KEY UPDATE;
 
 -- name: PayoutsInsert :exec
 -- PayoutsInsert writes the payouts of one page of a batch.
-INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, method, reason, reason_text,
+INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, method, reason,
+    reason_text,
     period_month, period_end, due_at, created_at, updated_at)
-SELECT unnest(@ids::text[]), @org_id, @program_id, unnest(@partner_ids::text[]), @batch_id, unnest(@amounts::bigint[]), unnest(@currencies::text[]),
-    unnest(@statuses::text[]), nullif(unnest(@methods::text[]), ''), nullif(unnest(@reasons::text[]), ''), nullif(unnest(@reason_texts::text[]), ''),
+SELECT unnest(@ids::text[]), @org_id, @program_id, unnest(@partner_ids::text[]), @batch_id, unnest(@amounts::bigint[]),
+    unnest(@currencies::text[]),
+    unnest(@statuses::text[]), nullif(unnest(@methods::text[]), ''), nullif(unnest(@reasons::text[]), ''),
+        nullif(unnest(@reason_texts::text[]), ''),
     @period_month, @period_end, @due_at, @now, @now;
 
 -- name: PayoutsReevaluate :exec
 -- PayoutsReevaluate judges the page's payouts again that were not eligible.
-UPDATE payouts t SET amount_minor = v.amount_minor, status = v.status, method = v.method, reason = v.reason, reason_text = v.reason_text,
+UPDATE payouts t SET amount_minor = v.amount_minor, status = v.status, method = v.method, reason = v.reason,
+    reason_text = v.reason_text,
     period_end = @period_end, due_at = @due_at, updated_at = @now
-FROM (SELECT unnest(@ids::text[]) AS id, unnest(@amounts::bigint[]) AS amount_minor, unnest(@statuses::text[]) AS status,
-    nullif(unnest(@methods::text[]), '') AS method, nullif(unnest(@reasons::text[]), '') AS reason, nullif(unnest(@reason_texts::text[]), '') AS reason_text) v
+FROM (SELECT unnest(@ids::text[]) AS id, unnest(@amounts::bigint[]) AS amount_minor,
+    unnest(@statuses::text[]) AS status,
+    nullif(unnest(@methods::text[]), '') AS method, nullif(unnest(@reasons::text[]), '') AS reason,
+        nullif(unnest(@reason_texts::text[]), '') AS reason_text) v
 WHERE t.id = v.id AND t.org_id = @org_id AND t.status = 'not_eligible';
 
 -- name: PayoutPaid :exec
-UPDATE payouts SET status = 'paid', method = @method, external_id = @external_id, paid_at = @paid_at, error_code = NULL, error_message = NULL, updated_at = @updated_at
+UPDATE payouts SET status = 'paid', method = @method, external_id = @external_id, paid_at = @paid_at, error_code = NULL,
+    error_message = NULL, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 
 -- name: PayoutLower :exec
@@ -41,10 +49,12 @@ FROM (SELECT unnest(@payout_ids::text[]) AS payout_id, unnest(@ids::text[]) AS i
 WHERE t.id = v.id AND t.org_id = @org_id AND t.status = 'due' AND t.payout_id IS NULL;
 
 -- name: PayoutRelease :exec
-UPDATE commissions SET payout_id = NULL, updated_at = @updated_at WHERE payout_id = @payout_id AND org_id = @org_id AND status = 'due';
+UPDATE commissions SET payout_id = NULL, updated_at = @updated_at WHERE payout_id = @payout_id AND org_id = @org_id
+    AND status = 'due';
 
 -- name: PayoutSettle :exec
-UPDATE commissions SET status = 'paid', updated_at = @updated_at WHERE payout_id = @payout_id AND org_id = @org_id AND status = 'due';
+UPDATE commissions SET status = 'paid', updated_at = @updated_at WHERE payout_id = @payout_id AND org_id = @org_id
+    AND status = 'due';
 
 -- name: BatchGet :one
 SELECT t.* FROM payout_batches t WHERE t.id = @id AND t.org_id = @org_id;
@@ -56,14 +66,16 @@ SELECT t.* FROM payout_batches t WHERE t.id = ANY (@ids::text[]) AND t.org_id = 
 SELECT t.program_id FROM payout_batches t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: BatchOfMonth :one
-SELECT t.* FROM payout_batches t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.period_month = @period_month;
+SELECT t.* FROM payout_batches t WHERE t.program_id = @program_id AND t.org_id = @org_id
+    AND t.period_month = @period_month;
 
 -- name: BatchInsert :exec
 INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at, auto_run_at)
 VALUES (@id, @org_id, @program_id, @period_month, @period_end, @created_at, @updated_at, @auto_run_at);
 
 -- name: BatchTouch :exec
-UPDATE payout_batches SET period_end = greatest(period_end, @period_end), updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
+UPDATE payout_batches SET period_end = greatest(period_end, @period_end), updated_at = @updated_at
+    WHERE id = @id AND org_id = @org_id;
 
 -- name: BatchLock :one
 SELECT t.* FROM payout_batches t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
@@ -71,21 +83,27 @@ SELECT t.* FROM payout_batches t WHERE t.id = @id AND t.org_id = @org_id FOR NO 
 -- name: BatchDone :exec
 -- BatchDone notes that a run has gone through all partners; auto_run_at is when it
 -- began, if it was the month's automatic one.
-UPDATE payout_batches SET auto_run_at = coalesce(sqlc.narg('auto_run_at'), auto_run_at), updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
+UPDATE payout_batches SET auto_run_at = coalesce(sqlc.narg('auto_run_at'), auto_run_at), updated_at = @updated_at
+    WHERE id = @id AND org_id = @org_id;
 
 -- name: BatchesGenerating :many
 -- BatchesGenerating lists those of the batches that a run works on.
-SELECT DISTINCT r.batch_id FROM payout_runs r WHERE r.program_id = @program_id AND r.batch_id = ANY (@ids::text[]) AND r.org_id = @org_id;
+SELECT DISTINCT r.batch_id FROM payout_runs r WHERE r.program_id = @program_id AND r.batch_id = ANY (@ids::text[])
+    AND r.org_id = @org_id;
 
 -- name: PayoutRunAgain :execrows
 -- PayoutRunAgain lets a run that is not over stand for one more request. Of
 -- automatic runs there is one a month, however many replicas ask for it.
-UPDATE payout_runs SET period_end = greatest(period_end, @period_end), again = again OR NOT (automatic AND @automatic::boolean), automatic = automatic OR @automatic::boolean
-WHERE program_id = @program_id AND batch_id = @batch_id AND group_id = @group_id AND ignore_minimum = @ignore_minimum AND org_id = @org_id;
+UPDATE payout_runs SET period_end = greatest(period_end, @period_end), again = again
+    OR NOT (automatic AND @automatic::boolean), automatic = automatic OR @automatic::boolean
+WHERE program_id = @program_id AND batch_id = @batch_id AND group_id = @group_id AND ignore_minimum = @ignore_minimum
+    AND org_id = @org_id;
 
 -- name: PayoutRunInsert :exec
-INSERT INTO payout_runs (id, org_id, program_id, batch_id, group_id, ignore_minimum, automatic, period_end, after_id, created_at)
-VALUES (@id, @org_id, @program_id, @batch_id, @group_id, @ignore_minimum, @automatic, @period_end, @after_id, @created_at);
+INSERT INTO payout_runs (id, org_id, program_id, batch_id, group_id, ignore_minimum, automatic, period_end, after_id,
+    created_at)
+VALUES (@id, @org_id, @program_id, @batch_id, @group_id, @ignore_minimum, @automatic, @period_end, @after_id,
+    @created_at);
 
 -- name: PayoutRuns :many
 SELECT r.id, r.org_id FROM payout_runs r WHERE r.id > @after ORDER BY r.id LIMIT @lim;
@@ -112,8 +130,10 @@ SELECT t.* FROM partners t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.id > @after AND NOT starts_with(t.id, 'sample_')
   AND (sqlc.narg('partner_id')::text IS NULL OR t.id = sqlc.narg('partner_id')::text)
   AND (sqlc.narg('group_id')::text IS NULL OR t.group_id = sqlc.narg('group_id')::text)
-  AND EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = @program_id AND k.partner_id = t.id AND k.partner_id > @after AND k.payout_id IS NULL
-      AND (k.status = 'due' AND (k.mature_at <= @period_end OR k.amount_minor < 0) OR k.status = 'approved' AND k.mature_at <= @period_end
+  AND EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = @program_id AND k.partner_id = t.id
+      AND k.partner_id > @after AND k.payout_id IS NULL
+      AND (k.status = 'due' AND (k.mature_at <= @period_end OR k.amount_minor < 0) OR k.status = 'approved'
+          AND k.mature_at <= @period_end
           OR k.status = 'pending' AND k.approve_at <= @now AND k.mature_at <= @period_end))
 ORDER BY t.id LIMIT @lim FOR NO KEY UPDATE OF t;
 
@@ -123,15 +143,19 @@ ORDER BY t.id LIMIT @lim FOR NO KEY UPDATE OF t;
 -- and last partner too, so that their cost does not depend on how the planner counts
 -- on the others.
 UPDATE commissions t SET status = 'due', updated_at = @now
-FROM (SELECT k.id FROM commissions k WHERE k.program_id = @program_id AND k.org_id = @org_id AND k.partner_id BETWEEN @first_id AND @last_id
-    AND k.partner_id = ANY (@partner_ids::text[]) AND k.payout_id IS NULL AND k.status = 'approved' AND k.mature_at <= @period_end ORDER BY k.id FOR NO KEY UPDATE) due
+FROM (SELECT k.id FROM commissions k WHERE k.program_id = @program_id AND k.org_id = @org_id
+    AND k.partner_id BETWEEN @first_id AND @last_id
+    AND k.partner_id = ANY (@partner_ids::text[]) AND k.payout_id IS NULL AND k.status = 'approved'
+        AND k.mature_at <= @period_end ORDER BY k.id FOR NO KEY UPDATE) due
 WHERE t.id = due.id AND t.org_id = @org_id RETURNING t.*;
 
 -- name: BatchApprove :many
 -- BatchApprove does so with what approves itself.
 UPDATE commissions t SET status = 'due', approved_at = @now, updated_at = @now
-FROM (SELECT k.id FROM commissions k WHERE k.program_id = @program_id AND k.org_id = @org_id AND k.partner_id BETWEEN @first_id AND @last_id
-    AND k.partner_id = ANY (@partner_ids::text[]) AND k.payout_id IS NULL AND k.status = 'pending' AND k.approve_at <= @now AND k.mature_at <= @period_end ORDER BY k.id FOR NO KEY UPDATE) due
+FROM (SELECT k.id FROM commissions k WHERE k.program_id = @program_id AND k.org_id = @org_id
+    AND k.partner_id BETWEEN @first_id AND @last_id
+    AND k.partner_id = ANY (@partner_ids::text[]) AND k.payout_id IS NULL AND k.status = 'pending'
+        AND k.approve_at <= @now AND k.mature_at <= @period_end ORDER BY k.id FOR NO KEY UPDATE) due
 WHERE t.id = due.id AND t.org_id = @org_id RETURNING t.*;
 
 -- name: BatchCommissions :many
@@ -139,39 +163,48 @@ WHERE t.id = due.id AND t.org_id = @org_id RETURNING t.*;
 -- that is due whatever its date (decisions, 117), by partner and currency.
 SELECT k.partner_id, k.currency, sum(k.amount_minor)::bigint AS amount_minor, array_agg(k.id)::text[] AS ids
 FROM (SELECT t.* FROM commissions t
-    WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id BETWEEN @first_id AND @last_id AND t.partner_id = ANY (@partner_ids::text[])
+    WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id BETWEEN @first_id AND @last_id
+        AND t.partner_id = ANY (@partner_ids::text[])
       AND t.status = 'due' AND t.payout_id IS NULL AND (t.mature_at <= @period_end OR t.amount_minor < 0)
     ORDER BY t.id FOR NO KEY UPDATE) k
 GROUP BY k.partner_id, k.currency ORDER BY k.partner_id, k.currency;
 
 -- name: BatchPayouts :many
 SELECT t.* FROM payouts t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.period_month = @period_month
-AND t.partner_id BETWEEN @first_id AND @last_id AND t.partner_id = ANY (@partner_ids::text[]) ORDER BY t.id FOR NO KEY UPDATE;
+AND t.partner_id BETWEEN @first_id AND @last_id AND t.partner_id = ANY (@partner_ids::text[])
+    ORDER BY t.id FOR NO KEY UPDATE;
 
 -- name: PayoutsDue :many
 -- PayoutsDue takes the next payouts whose day has come; other replicas pass
 -- over what this one holds.
 UPDATE payouts t SET due_told = true
-FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND NOT p.due_told AND p.due_at <= @now ORDER BY p.due_at, p.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
+FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND NOT p.due_told AND p.due_at <= @now
+    ORDER BY p.due_at, p.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.*;
 
 -- name: ProgramsToBatch :many
 -- ProgramsToBatch lists programs that want the month's batch made and have no
 -- automatic run of it, whatever batch somebody asked for; sample programs never do.
-SELECT t.id, t.org_id FROM programs t WHERE t.auto_payouts_enabled AND t.id > @after AND NOT starts_with(t.id, 'sample_')
+SELECT t.id, t.org_id FROM programs t WHERE t.auto_payouts_enabled AND t.id > @after AND NOT starts_with(t.id,
+    'sample_')
 AND NOT EXISTS (SELECT 1 FROM payout_batches b WHERE b.program_id = t.id AND b.period_month = @period_month
-    AND (b.auto_run_at IS NOT NULL OR EXISTS (SELECT 1 FROM payout_runs r WHERE r.program_id = t.id AND r.batch_id = b.id AND r.automatic)))
+    AND (b.auto_run_at IS NOT NULL OR EXISTS (SELECT 1 FROM payout_runs r
+        WHERE r.program_id = t.id AND r.batch_id = b.id AND r.automatic)))
 ORDER BY t.id LIMIT @lim;
 
 -- name: PayoutsToSend :many
 -- PayoutsToSend takes the next payouts that are due, and told to be, of active
--- partners who still want the method that the rail pays, and who are not held; other replicas pass over what this one holds.
+-- partners who still want the method that the rail pays, and who are not held; other replicas pass over what this one
+-- holds.
 -- Sample payouts move no money.
 UPDATE payouts t SET status = 'processing', rail = @rail, updated_at = @now
-FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND p.due_told AND p.due_at <= @now AND p.method = ANY (@methods::text[]) AND NOT starts_with(p.id, 'sample_')
-      AND EXISTS (SELECT 1 FROM partners o WHERE o.id = p.partner_id AND o.status = 'active' AND o.payout_method = p.method)
+FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND p.due_told AND p.due_at <= @now
+    AND p.method = ANY (@methods::text[]) AND NOT starts_with(p.id, 'sample_')
+      AND EXISTS (SELECT 1 FROM partners o WHERE o.id = p.partner_id AND o.status = 'active'
+          AND o.payout_method = p.method)
       AND NOT (@hold_on_high_risk::boolean AND EXISTS (SELECT 1 FROM risk_flags f
-          WHERE f.program_id = p.program_id AND f.partner_id = p.partner_id AND f.severity = 'high' AND f.status IN ('open', 'reviewing')))
+          WHERE f.program_id = p.program_id AND f.partner_id = p.partner_id AND f.severity = 'high'
+              AND f.status IN ('open', 'reviewing')))
     ORDER BY p.due_at, p.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.*;
 
@@ -179,13 +212,15 @@ WHERE t.id = due.id RETURNING t.*;
 -- PayoutsInFlight takes the payouts that the rail has, or must still be given,
 -- and that nobody has asked about since asked_before.
 UPDATE payouts t SET checked_at = @now, submissions = t.submissions + CASE WHEN t.external_id IS NULL THEN 1 ELSE 0 END
-FROM (SELECT p.id FROM payouts p WHERE p.status = 'processing' AND p.rail = @rail AND (p.checked_at IS NULL OR p.checked_at <= @asked_before)
+FROM (SELECT p.id FROM payouts p WHERE p.status = 'processing' AND p.rail = @rail AND (p.checked_at IS NULL
+    OR p.checked_at <= @asked_before)
     ORDER BY p.checked_at NULLS FIRST, p.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.*;
 
 -- name: PayoutSubmitted :exec
 -- PayoutSubmitted keeps the id under which the rail knows the transfer.
-UPDATE payouts SET external_id = @external_id, updated_at = @updated_at WHERE id = @id AND org_id = @org_id AND status = 'processing';
+UPDATE payouts SET external_id = @external_id, updated_at = @updated_at
+    WHERE id = @id AND org_id = @org_id AND status = 'processing';
 
 -- name: PayoutFailed :exec
 UPDATE payouts SET status = 'failed', error_code = @error_code, error_message = @error_message, updated_at = @updated_at
@@ -197,10 +232,12 @@ WHERE id = @id AND org_id = @org_id AND status = 'processing';
 -- payees; held tells of an open high risk flag. Payouts that a rail has are not
 -- among them.
 SELECT sqlc.embed(t), sqlc.embed(p), g.currency AS program_currency, EXISTS (SELECT 1 FROM risk_flags f
-    WHERE f.program_id = t.program_id AND f.partner_id = t.partner_id AND f.severity = 'high' AND f.status IN ('open', 'reviewing')) AS held
+    WHERE f.program_id = t.program_id AND f.partner_id = t.partner_id AND f.severity = 'high' AND f.status IN ('open',
+        'reviewing')) AS held
 FROM payouts t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.program_id
 WHERE t.batch_id = @batch_id AND t.org_id = @org_id AND t.id > @after AND NOT starts_with(t.id, 'sample_')
-  AND (t.status IN ('pending', 'failed') OR t.status = 'processing' AND t.rail = @rail) AND (t.method = @method OR p.payout_method = @method)
+  AND (t.status IN ('pending', 'failed') OR t.status = 'processing' AND t.rail = @rail)
+      AND (t.method = @method OR p.payout_method = @method)
 ORDER BY t.id LIMIT @lim FOR NO KEY UPDATE OF t;
 
 -- name: PayoutsFiled :exec
@@ -217,7 +254,8 @@ WHERE t.batch_id = @batch_id AND t.org_id = @org_id AND NOT starts_with(t.id, 's
 
 -- name: PayoutsInFile :many
 -- PayoutsInFile lists the next payouts of a batch that left in a file and have had no end.
-SELECT t.* FROM payouts t WHERE t.batch_id = @batch_id AND t.org_id = @org_id AND t.id > @after AND t.status = 'processing' AND t.rail = @rail ORDER BY t.id LIMIT @lim;
+SELECT t.* FROM payouts t WHERE t.batch_id = @batch_id AND t.org_id = @org_id AND t.id > @after
+    AND t.status = 'processing' AND t.rail = @rail ORDER BY t.id LIMIT @lim;
 
 -- name: PayoutInFlight :one
 -- PayoutInFlight finds a payout that a rail has, or that left in a file, for the operator.

@@ -5,11 +5,13 @@
 -- the row.
 UPDATE magic_links t SET used_at = @now::timestamptz
 WHERE t.token_hash = @token_hash AND t.used_at IS NULL AND t.expires_at > @now::timestamptz
-  AND EXISTS (SELECT 1 FROM partners p WHERE p.program_id = t.program_id AND p.id = t.partner_id AND p.status = 'active')
+  AND EXISTS (SELECT 1 FROM partners p WHERE p.program_id = t.program_id AND p.id = t.partner_id
+      AND p.status = 'active')
 RETURNING t.org_id, t.program_id, t.partner_id;
 
 -- name: MagicLinksPurge :execrows
-DELETE FROM magic_links WHERE token_hash IN (SELECT t.token_hash FROM magic_links t WHERE t.expires_at <= @now ORDER BY t.expires_at LIMIT @lim);
+DELETE FROM magic_links WHERE token_hash IN (SELECT t.token_hash FROM magic_links t WHERE t.expires_at <= @now
+    ORDER BY t.expires_at LIMIT @lim);
 
 -- name: PortalSessionInsert :exec
 INSERT INTO portal_sessions (token_hash, org_id, program_id, partner_id, created_at, expires_at)
@@ -27,7 +29,8 @@ WHERE s.token_hash = @token_hash AND s.expires_at > @now AND p.status = 'active'
 DELETE FROM portal_sessions WHERE token_hash = @token_hash;
 
 -- name: PortalSessionsPurge :execrows
-DELETE FROM portal_sessions WHERE token_hash IN (SELECT t.token_hash FROM portal_sessions t WHERE t.expires_at <= @now ORDER BY t.expires_at LIMIT @lim);
+DELETE FROM portal_sessions WHERE token_hash IN (SELECT t.token_hash FROM portal_sessions t WHERE t.expires_at <= @now
+    ORDER BY t.expires_at LIMIT @lim);
 
 -- name: PortalResources :many
 -- PortalResources lists what a partner's shelf shows, in its order.
@@ -35,7 +38,8 @@ SELECT t.* FROM resources t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.published
   AND (t.group_ids = '{}' OR sqlc.narg('group_id')::text = ANY (t.group_ids))
   AND (t.tag_ids = '{}' OR EXISTS (SELECT 1 FROM partner_tags g
-    WHERE g.program_id = @program_id AND g.org_id = @org_id AND g.partner_id = @partner_id AND g.tag_id = ANY (t.tag_ids)))
+    WHERE g.program_id = @program_id AND g.org_id = @org_id AND g.partner_id = @partner_id
+        AND g.tag_id = ANY (t.tag_ids)))
 ORDER BY coalesce(t.folder, ''), t.position, t.id LIMIT @lim;
 
 -- name: PortalEndpoints :many
@@ -48,7 +52,8 @@ ORDER BY t.created_at, t.id;
 -- WebhookEndpointsHeld counts the endpoints of one holder: a partner, or the
 -- program itself.
 SELECT count(*) FROM webhook_endpoints t
-WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id IS NOT DISTINCT FROM sqlc.narg('partner_id')::text;
+WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id IS NOT DISTINCT
+    FROM sqlc.narg('partner_id')::text;
 
 -- name: PartnerSetChoices :exec
 UPDATE partners SET email_first_referral = @email_first_referral, email_new_referral = @email_new_referral,

@@ -9,16 +9,24 @@ SELECT t.* FROM programs t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UP
 SELECT t.id FROM programs t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: ProgramInsert :exec
-INSERT INTO programs (id, org_id, name, product_name, website_url, currency, status, subdomain, custom_domain, terms_url, terms_version,
-    cookie_days, url_params, commission_on_net_revenue, holding_period_days, min_payout_minor, payout_term, payout_methods,
-    block_self_referrals, blocked_countries, require_tax_forms, auto_payouts_enabled, processor, created_at, updated_at, enrols_first_commission)
-VALUES (@id, @org_id, @name, @product_name, @website_url, @currency, @status, @subdomain, @custom_domain, @terms_url, @terms_version,
-    @cookie_days, @url_params, @commission_on_net_revenue, @holding_period_days, @min_payout_minor, @payout_term, @payout_methods,
-    @block_self_referrals, @blocked_countries, @require_tax_forms, @auto_payouts_enabled, @processor, @created_at, @updated_at, @enrols_first_commission);
+INSERT INTO programs (id, org_id, name, product_name, website_url, currency, status, subdomain, custom_domain,
+    terms_url, terms_version,
+    cookie_days, url_params, commission_on_net_revenue, holding_period_days, min_payout_minor, payout_term,
+        payout_methods,
+    block_self_referrals, blocked_countries, require_tax_forms, auto_payouts_enabled, processor, created_at, updated_at,
+        enrols_first_commission)
+VALUES (@id, @org_id, @name, @product_name, @website_url, @currency, @status, @subdomain, @custom_domain, @terms_url,
+    @terms_version,
+    @cookie_days, @url_params, @commission_on_net_revenue, @holding_period_days, @min_payout_minor, @payout_term,
+        @payout_methods,
+    @block_self_referrals, @blocked_countries, @require_tax_forms, @auto_payouts_enabled, @processor, @created_at,
+        @updated_at, @enrols_first_commission);
 
 -- name: ProgramUpdate :exec
-UPDATE programs SET name = @name, product_name = @product_name, website_url = @website_url, status = @status, terms_url = @terms_url,
-    cookie_days = @cookie_days, commission_on_net_revenue = @commission_on_net_revenue, holding_period_days = @holding_period_days,
+UPDATE programs SET name = @name, product_name = @product_name, website_url = @website_url, status = @status,
+    terms_url = @terms_url,
+    cookie_days = @cookie_days, commission_on_net_revenue = @commission_on_net_revenue,
+        holding_period_days = @holding_period_days,
     min_payout_minor = @min_payout_minor, payout_term = @payout_term, block_self_referrals = @block_self_referrals,
     blocked_countries = @blocked_countries, require_tax_forms = @require_tax_forms, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
@@ -28,30 +36,41 @@ WHERE id = @id AND org_id = @org_id;
 -- does; partners and referrals are from the tallies. Money is the program's
 -- currency, net of refunds and voids (decisions, 33).
 WITH covered AS MATERIALIZED (
-    SELECT c.program_id, c.span, c.start, c.upto FROM report_covered c WHERE c.program_id = ANY (@ids::text[]) AND c.org_id = @org_id
+    SELECT c.program_id, c.span, c.start, c.upto FROM report_covered c
+        WHERE c.program_id = ANY (@ids::text[]) AND c.org_id = @org_id
 ), gaps AS MATERIALIZED (
-    SELECT c.program_id, coalesce(lag(c.upto) OVER (PARTITION BY c.program_id ORDER BY c.start), '-infinity') AS after, c.start AS before FROM covered c
+    SELECT c.program_id, coalesce(lag(c.upto) OVER (PARTITION BY c.program_id ORDER BY c.start), '-infinity') AS after,
+        c.start AS before FROM covered c
     UNION ALL
-    SELECT o.id, coalesce((SELECT max(c.upto) FROM covered c WHERE c.program_id = o.id), '-infinity'), 'infinity' FROM programs o WHERE o.id = ANY (@ids::text[]) AND o.org_id = @org_id
+    SELECT o.id, coalesce((SELECT max(c.upto) FROM covered c WHERE c.program_id = o.id), '-infinity'), 'infinity'
+        FROM programs o WHERE o.id = ANY (@ids::text[]) AND o.org_id = @org_id
 ), parts AS (
-    SELECT c.program_id, s.currency, s.clicks, s.leads, s.revenue_minor, s.commissions_minor FROM covered c CROSS JOIN LATERAL (
+    SELECT c.program_id, s.currency, s.clicks, s.leads, s.revenue_minor, s.commissions_minor FROM covered c CROSS
+        JOIN LATERAL (
         SELECT x.currency, x.clicks, x.leads, x.revenue_minor, x.commissions_minor FROM report_sums x
-        WHERE x.program_id = c.program_id AND x.org_id = @org_id AND x.dimension = 'total' AND x.span = c.span AND x.start = c.start OFFSET 0) s
+        WHERE x.program_id = c.program_id AND x.org_id = @org_id AND x.dimension = 'total' AND x.span = c.span
+            AND x.start = c.start OFFSET 0) s
     UNION ALL
-    SELECT g.program_id, f.currency, f.clicks, f.leads, f.revenue_minor, f.commissions_minor FROM gaps g CROSS JOIN LATERAL (
+    SELECT g.program_id, f.currency, f.clicks, f.leads, f.revenue_minor, f.commissions_minor FROM gaps g CROSS
+        JOIN LATERAL (
         SELECT x.currency, x.clicks, x.leads, x.revenue_minor, x.commissions_minor FROM report_facts x
-        WHERE x.program_id = g.program_id AND x.at >= g.after::timestamp AT TIME ZONE 'UTC' AND x.at < g.before::timestamp AT TIME ZONE 'UTC' OFFSET 0) f
+        WHERE x.program_id = g.program_id AND x.at >= g.after::timestamp AT TIME ZONE 'UTC'
+            AND x.at < g.before::timestamp AT TIME ZONE 'UTC' OFFSET 0) f
     WHERE g.after < g.before
 ), sums AS (
     SELECT a.program_id, sum(a.clicks)::bigint AS clicks, sum(a.leads)::bigint AS leads,
-        sum(a.revenue_minor) FILTER (WHERE a.currency = o.currency)::bigint AS sales_minor, sum(a.commissions_minor) FILTER (WHERE a.currency = o.currency)::bigint AS commissions_minor
+        sum(a.revenue_minor) FILTER (WHERE a.currency = o.currency)::bigint AS sales_minor,
+            sum(a.commissions_minor) FILTER (WHERE a.currency = o.currency)::bigint AS commissions_minor
     FROM parts a JOIN programs o ON o.id = a.program_id AND o.org_id = @org_id GROUP BY a.program_id
 )
 SELECT p.id, coalesce(n.partners, 0)::bigint AS partners, coalesce(n.active_partners, 0)::bigint AS active_partners,
     coalesce(s.clicks, 0)::bigint AS clicks, coalesce(n.referrals, 0)::bigint AS referrals,
-    coalesce(s.leads, 0)::bigint AS customers, coalesce(s.sales_minor, 0)::bigint AS sales_minor, coalesce(s.commissions_minor, 0)::bigint AS commissions_minor
+    coalesce(s.leads, 0)::bigint AS customers, coalesce(s.sales_minor, 0)::bigint AS sales_minor,
+        coalesce(s.commissions_minor, 0)::bigint AS commissions_minor
 FROM programs p LEFT JOIN sums s ON s.program_id = p.id LEFT JOIN (
-    SELECT y.program_id, sum(y.total) FILTER (WHERE y.list = 'partners') AS partners, sum(y.total) FILTER (WHERE y.list = 'partners' AND y.status = 'active') AS active_partners,
+    SELECT y.program_id, sum(y.total) FILTER (WHERE y.list = 'partners') AS partners,
+        sum(y.total) FILTER (WHERE y.list = 'partners' AND y.status = 'active') AS active_partners,
         sum(y.total) FILTER (WHERE y.list = 'referrals') AS referrals FROM tally_sums y
-    WHERE y.program_id = ANY (@ids::text[]) AND y.org_id = @org_id AND y.list IN ('partners', 'referrals') AND y.owner_id = '' GROUP BY 1) n ON n.program_id = p.id
+    WHERE y.program_id = ANY (@ids::text[]) AND y.org_id = @org_id AND y.list IN ('partners', 'referrals')
+        AND y.owner_id = '' GROUP BY 1) n ON n.program_id = p.id
 WHERE p.id = ANY (@ids::text[]) AND p.org_id = @org_id;

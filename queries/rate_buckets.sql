@@ -3,12 +3,16 @@
 -- got, and what is left. tokens is what is left of a bucket that is new. The time is
 -- the database's unless given: replicas' clocks differ. One that was set back by more
 -- than it may waver begins anew.
-INSERT INTO rate_buckets AS b (id, size, tokens, granted, at) VALUES (@id, @size, @tokens, @granted, coalesce(sqlc.narg('at')::timestamptz, clock_timestamp()))
+INSERT INTO rate_buckets AS b (id, size, tokens, granted, at)
+    VALUES (@id, @size, @tokens, @granted, coalesce(sqlc.narg('at')::timestamptz, clock_timestamp()))
 ON CONFLICT (id) DO UPDATE SET
     tokens = least(excluded.size, b.tokens + greatest(0, extract(epoch FROM excluded.at - b.at)) * excluded.size)
-        - least(floor(least(excluded.size, b.tokens + greatest(0, extract(epoch FROM excluded.at - b.at)) * excluded.size)), excluded.granted),
-    granted = least(floor(least(excluded.size, b.tokens + greatest(0, extract(epoch FROM excluded.at - b.at)) * excluded.size)), excluded.granted),
-    size = excluded.size, at = CASE WHEN b.at > excluded.at + interval '2 seconds' THEN excluded.at ELSE greatest(b.at, excluded.at) END
+        - least(floor(least(excluded.size, b.tokens + greatest(0, extract(epoch
+            FROM excluded.at - b.at)) * excluded.size)), excluded.granted),
+    granted = least(floor(least(excluded.size, b.tokens + greatest(0, extract(epoch
+        FROM excluded.at - b.at)) * excluded.size)), excluded.granted),
+    size = excluded.size, at = CASE WHEN b.at > excluded.at + interval '2 seconds' THEN excluded.at ELSE greatest(b.at,
+        excluded.at) END
 RETURNING granted, tokens;
 
 -- name: RateSpend :one
@@ -19,8 +23,10 @@ RETURNING granted, tokens;
 INSERT INTO rate_buckets AS b (id, size, tokens, granted, at)
 VALUES (@id, @size, @tokens, @granted, coalesce(sqlc.narg('at')::timestamptz, clock_timestamp()))
 ON CONFLICT (id) DO UPDATE SET
-    tokens = least(excluded.size, b.tokens + greatest(0, extract(epoch FROM excluded.at - b.at)) * excluded.size / 86400) - excluded.granted,
-    granted = excluded.granted, size = excluded.size, at = CASE WHEN b.at > excluded.at + interval '2 seconds' THEN excluded.at ELSE greatest(b.at, excluded.at) END
+    tokens = least(excluded.size, b.tokens + greatest(0, extract(epoch
+        FROM excluded.at - b.at)) * excluded.size / 86400) - excluded.granted,
+    granted = excluded.granted, size = excluded.size, at = CASE
+        WHEN b.at > excluded.at + interval '2 seconds' THEN excluded.at ELSE greatest(b.at, excluded.at) END
 RETURNING tokens;
 
 -- name: RatePurge :execrows

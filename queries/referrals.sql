@@ -9,8 +9,10 @@ SELECT t.* FROM referrals t WHERE t.id = @id AND t.org_id = @org_id;
 SELECT t.* FROM referrals t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: ReferralInsert :exec
-INSERT INTO referrals (id, org_id, program_id, partner_id, link_id, visitor, landing_url, utm, tracked_by, status, expires_at, created_at, updated_at)
-VALUES (@id, @org_id, @program_id, @partner_id, @link_id, @visitor, @landing_url, @utm, @tracked_by, @status, @expires_at, @created_at, @updated_at);
+INSERT INTO referrals (id, org_id, program_id, partner_id, link_id, visitor, landing_url, utm, tracked_by, status,
+    expires_at, created_at, updated_at)
+VALUES (@id, @org_id, @program_id, @partner_id, @link_id, @visitor, @landing_url, @utm, @tracked_by, @status,
+    @expires_at, @created_at, @updated_at);
 
 -- name: ReferralRetire :exec
 -- ReferralRetire makes room for a new referral of the visitor once the old one
@@ -32,12 +34,14 @@ SELECT t.program_id FROM referrals t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: ReferralRelease :exec
 -- ReferralRelease makes a lead a visit again when its only customer goes.
-UPDATE referrals r SET status = 'visit', updated_at = @updated_at WHERE r.id = @id AND r.org_id = @org_id AND r.status = 'lead'
+UPDATE referrals r SET status = 'visit', updated_at = @updated_at
+    WHERE r.id = @id AND r.org_id = @org_id AND r.status = 'lead'
 AND NOT EXISTS (SELECT 1 FROM customers c WHERE c.referral_id = r.id AND c.org_id = @org_id AND c.id <> @customer_id);
 
 -- name: ReferralsExpire :execrows
 -- ReferralsExpire retires expired visits, so that the visitor's next click finds
 -- the place free. Customers that are bound already stay bound.
 UPDATE referrals t SET current = false
-FROM (SELECT r.id FROM referrals r WHERE r.current AND r.expires_at <= @now ORDER BY r.expires_at LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
+FROM (SELECT r.id FROM referrals r WHERE r.current AND r.expires_at <= @now
+    ORDER BY r.expires_at LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id;

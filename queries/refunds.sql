@@ -2,41 +2,50 @@
 SELECT t.* FROM refunds t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: RefundByExternalID :one
-SELECT t.* FROM refunds t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.external_refund_id = @external_refund_id;
+SELECT t.* FROM refunds t WHERE t.program_id = @program_id AND t.org_id = @org_id
+    AND t.external_refund_id = @external_refund_id;
 
 -- name: RefundLast :one
 -- RefundLast is the refund that left nothing of a sale.
-SELECT t.* FROM refunds t WHERE t.sale_id = @sale_id AND t.org_id = @org_id AND t.amount_minor > 0 ORDER BY t.created_at DESC, t.id DESC LIMIT 1;
+SELECT t.* FROM refunds t WHERE t.sale_id = @sale_id AND t.org_id = @org_id AND t.amount_minor > 0
+    ORDER BY t.created_at DESC, t.id DESC LIMIT 1;
 
 -- name: RefundsWaiting :many
 -- RefundsWaiting lists what came before the sale of a charge.
 SELECT t.* FROM refunds t
-WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.external_charge_id = @external_charge_id AND t.status = 'waiting'
+WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.external_charge_id = @external_charge_id
+    AND t.status = 'waiting'
 ORDER BY t.created_at, t.id;
 
 -- name: RefundsWaitingCount :one
 SELECT count(*) FROM refunds t
-WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.external_charge_id = @external_charge_id AND t.status = 'waiting';
+WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.external_charge_id = @external_charge_id
+    AND t.status = 'waiting';
 
 -- name: RefundInsert :exec
-INSERT INTO refunds (id, org_id, program_id, sale_id, external_charge_id, external_refund_id, status, amount_minor, currency,
+INSERT INTO refunds (id, org_id, program_id, sale_id, external_charge_id, external_refund_id, status, amount_minor,
+    currency,
     voided_commissions, clawback_minor, effects, reason, refunded_at, created_at, updated_at)
-VALUES (@id, @org_id, @program_id, @sale_id, @external_charge_id, @external_refund_id, @status, @amount_minor, @currency,
+VALUES (@id, @org_id, @program_id, @sale_id, @external_charge_id, @external_refund_id, @status, @amount_minor,
+    @currency,
     @voided_commissions, @clawback_minor, @effects, @reason, @refunded_at, @created_at, @updated_at);
 
 -- name: RefundApply :exec
 -- RefundApply ends the wait of a refund.
 UPDATE refunds SET sale_id = @sale_id, status = 'applied', amount_minor = @amount_minor, currency = @currency,
-    voided_commissions = @voided_commissions, clawback_minor = @clawback_minor, effects = @effects, refunded_at = @refunded_at,
+    voided_commissions = @voided_commissions, clawback_minor = @clawback_minor, effects = @effects,
+        refunded_at = @refunded_at,
     updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id AND status <> 'applied';
 
 -- name: RefundsExpire :execrows
 -- RefundsExpire gives up on refunds whose sale has not come.
 UPDATE refunds SET status = 'unmatched', updated_at = @now
-WHERE id IN (SELECT r.id FROM refunds r WHERE r.status = 'waiting' AND r.created_at <= @before ORDER BY r.created_at, r.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED);
+WHERE id IN (SELECT r.id FROM refunds r WHERE r.status = 'waiting' AND r.created_at <= @before
+    ORDER BY r.created_at, r.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED);
 
 -- name: ChargeLock :exec
 -- ChargeLock lets one request at a time decide about a charge of a program, so
 -- that a refund and the sale that it comes before cannot miss each other.
-SELECT pg_advisory_xact_lock(hashtextextended(@org_id::text || ' ' || @program_id::text || ' ' || @external_charge_id::text, 0));
+SELECT pg_advisory_xact_lock(hashtextextended(@org_id::text || ' ' || @program_id::text || ' '
+    || @external_charge_id::text, 0));

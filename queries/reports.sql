@@ -4,57 +4,82 @@
 -- One statement, so that all of it is of one moment. level is the dimension of
 -- report_sums that is read, by what the rows stand for.
 WITH touched AS MATERIALIZED (
-    SELECT DISTINCT m.day FROM report_marks m WHERE m.program_id = @program_id AND m.org_id = @org_id AND m.day >= @from_day::date AND m.day <= @to_day::date
+    SELECT DISTINCT m.day FROM report_marks m WHERE m.program_id = @program_id AND m.org_id = @org_id
+        AND m.day >= @from_day::date AND m.day <= @to_day::date
 ), months AS MATERIALIZED (
     SELECT s.start FROM report_spans s
     WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.span = 'month' AND @months::boolean
       AND s.start >= @from_day::date AND (s.start + interval '1 month' - interval '1 day')::date <= @to_day::date
       AND NOT EXISTS (SELECT 1 FROM touched t WHERE t.day >= s.start AND t.day < s.start + interval '1 month')
 ), rest AS MATERIALIZED (
-    SELECT d::date AS day, (EXISTS (SELECT 1 FROM report_spans s WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.span = 'day' AND s.start = d::date)
+    SELECT d::date AS day, (EXISTS (SELECT 1 FROM report_spans s WHERE s.program_id = @program_id AND s.org_id = @org_id
+        AND s.span = 'day' AND s.start = d::date)
         AND NOT EXISTS (SELECT 1 FROM touched t WHERE t.day = d::date))::boolean AS summed
     FROM generate_series(@from_day::date, @to_day::date, '1 day') d
     WHERE date_trunc('month', d)::date NOT IN (SELECT m.start FROM months m)
 ), raw AS MATERIALIZED (
-    SELECT min(i.day) AS first, max(i.day) AS last FROM (SELECT r.day, r.day - (row_number() OVER (ORDER BY r.day))::int AS island FROM rest r WHERE NOT r.summed) i GROUP BY i.island
+    SELECT min(i.day) AS first, max(i.day) AS last
+        FROM (SELECT r.day, r.day - (row_number() OVER (ORDER BY r.day))::int AS island FROM rest r
+        WHERE NOT r.summed) i GROUP BY i.island
 ), facts AS (
-    SELECT m.start AS day, s.partner_id, s.key, s.currency, s.label, s.clicks, s.leads, s.customers, s.sales, s.refunded, s.revenue_minor, s.commissions_minor
+    SELECT m.start AS day, s.partner_id, s.key, s.currency, s.label, s.clicks, s.leads, s.customers, s.sales,
+        s.refunded, s.revenue_minor, s.commissions_minor
     FROM months m CROSS JOIN LATERAL (
-        SELECT x.partner_id, x.key, x.currency, x.label, x.clicks, x.leads, x.customers, x.sales, x.refunded, x.revenue_minor, x.commissions_minor FROM report_sums x WHERE x.program_id = @program_id AND x.org_id = @org_id AND x.dimension = @level::text AND x.span = 'month' AND x.start = m.start
+        SELECT x.partner_id, x.key, x.currency, x.label, x.clicks, x.leads, x.customers, x.sales, x.refunded,
+            x.revenue_minor, x.commissions_minor FROM report_sums x
+            WHERE x.program_id = @program_id AND x.org_id = @org_id AND x.dimension = @level::text AND x.span = 'month'
+            AND x.start = m.start
           AND (sqlc.narg('partner_id')::text IS NULL OR x.partner_id = sqlc.narg('partner_id')::text) OFFSET 0) s
     UNION ALL
-    SELECT r.day, s.partner_id, s.key, s.currency, s.label, s.clicks, s.leads, s.customers, s.sales, s.refunded, s.revenue_minor, s.commissions_minor
+    SELECT r.day, s.partner_id, s.key, s.currency, s.label, s.clicks, s.leads, s.customers, s.sales, s.refunded,
+        s.revenue_minor, s.commissions_minor
     FROM rest r CROSS JOIN LATERAL (
-        SELECT x.partner_id, x.key, x.currency, x.label, x.clicks, x.leads, x.customers, x.sales, x.refunded, x.revenue_minor, x.commissions_minor FROM report_sums x WHERE x.program_id = @program_id AND x.org_id = @org_id AND x.dimension = @level::text AND x.span = 'day' AND x.start = r.day
+        SELECT x.partner_id, x.key, x.currency, x.label, x.clicks, x.leads, x.customers, x.sales, x.refunded,
+            x.revenue_minor, x.commissions_minor FROM report_sums x
+            WHERE x.program_id = @program_id AND x.org_id = @org_id AND x.dimension = @level::text AND x.span = 'day'
+            AND x.start = r.day
           AND (sqlc.narg('partner_id')::text IS NULL OR x.partner_id = sqlc.narg('partner_id')::text) OFFSET 0) s
     WHERE r.summed
     UNION ALL
-    SELECT (f.at AT TIME ZONE 'UTC')::date, coalesce(f.partner_id, ''), CASE @level::text WHEN 'link' THEN coalesce(f.link_id, '') WHEN 'product' THEN coalesce(f.product, '') WHEN 'partner_product' THEN coalesce(f.product, '') ELSE '' END,
-        coalesce(f.currency, @program_currency::text), f.product_name, f.clicks, f.leads, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor
+    SELECT (f.at AT TIME ZONE 'UTC')::date, coalesce(f.partner_id, ''), CASE @level::text
+        WHEN 'link' THEN coalesce(f.link_id, '') WHEN 'product' THEN coalesce(f.product, '')
+        WHEN 'partner_product' THEN coalesce(f.product, '') ELSE '' END,
+        coalesce(f.currency, @program_currency::text), f.product_name, f.clicks, f.leads, f.customers, f.sales,
+            f.refunded, f.revenue_minor, f.commissions_minor
     FROM raw r CROSS JOIN LATERAL (
-        SELECT x.at, x.partner_id, x.link_id, x.product, x.product_name, x.currency, x.clicks, x.leads, x.customers, x.sales, x.refunded, x.revenue_minor, x.commissions_minor FROM report_facts x WHERE x.program_id = @program_id
-          AND x.at >= r.first::timestamp AT TIME ZONE 'UTC' AND x.at < (r.last + 1)::timestamp AT TIME ZONE 'UTC' OFFSET 0) f
+        SELECT x.at, x.partner_id, x.link_id, x.product, x.product_name, x.currency, x.clicks, x.leads, x.customers,
+            x.sales, x.refunded, x.revenue_minor, x.commissions_minor FROM report_facts x
+            WHERE x.program_id = @program_id
+          AND x.at >= r.first::timestamp AT TIME ZONE 'UTC'
+              AND x.at < (r.last + 1)::timestamp AT TIME ZONE 'UTC' OFFSET 0) f
     WHERE (sqlc.narg('partner_id')::text IS NULL OR f.partner_id = sqlc.narg('partner_id')::text)
       AND (f.customers > 0 OR f.currency IS NOT NULL OR @level::text NOT IN ('product', 'partner_product'))
 ), sums AS (
     SELECT CASE WHEN @by::text = 'product' THEN '' ELSE f.partner_id END AS partner_id, f.key,
-        CASE WHEN @by::text = 'period' THEN date_trunc(@bucket::text, f.day::timestamp)::date END AS bucket, max(f.label) AS label,
+        CASE WHEN @by::text = 'period' THEN date_trunc(@bucket::text, f.day::timestamp)::date END AS bucket,
+            max(f.label) AS label,
         sum(f.clicks) AS clicks, sum(f.leads) AS leads, sum(f.customers) AS customers,
-        coalesce(sum(f.sales) FILTER (WHERE f.currency = @currency::text), 0) AS sales, coalesce(sum(f.refunded) FILTER (WHERE f.currency = @currency::text), 0) AS refunded,
+        coalesce(sum(f.sales) FILTER (WHERE f.currency = @currency::text), 0) AS sales,
+            coalesce(sum(f.refunded) FILTER (WHERE f.currency = @currency::text), 0) AS refunded,
         coalesce(sum(f.revenue_minor) FILTER (WHERE f.currency = @currency::text), 0) AS revenue_minor,
         coalesce(sum(f.commissions_minor) FILTER (WHERE f.currency = @currency::text), 0) AS commissions_minor
     FROM facts f
     WHERE f.currency IN (@program_currency::text, @currency::text) AND (NOT @attributed::boolean OR f.partner_id <> '')
-      AND (sqlc.narg('group_id')::text IS NULL OR f.partner_id IN (SELECT p.id FROM partners p WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.group_id = sqlc.narg('group_id')::text))
-      AND (sqlc.narg('tag_id')::text IS NULL OR f.partner_id IN (SELECT g.partner_id FROM partner_tags g WHERE g.program_id = @program_id AND g.org_id = @org_id AND g.tag_id = sqlc.narg('tag_id')::text))
+      AND (sqlc.narg('group_id')::text IS NULL OR f.partner_id IN (SELECT p.id FROM partners p
+          WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.group_id = sqlc.narg('group_id')::text))
+      AND (sqlc.narg('tag_id')::text IS NULL OR f.partner_id IN (SELECT g.partner_id FROM partner_tags g
+          WHERE g.program_id = @program_id AND g.org_id = @org_id AND g.tag_id = sqlc.narg('tag_id')::text))
     GROUP BY 1, 2, 3
     HAVING sum(f.clicks) + sum(f.leads) + sum(f.customers) > 0 OR bool_or(f.currency = @currency::text)
 )
 SELECT (@by::text IN ('partner', 'link', 'group', 'tag') AND s.partner_id = '')::boolean AS direct,
-    coalesce(CASE @by::text WHEN 'partner' THEN s.partner_id WHEN 'link' THEN nullif(s.key, '') WHEN 'product' THEN nullif(s.key, '') WHEN 'group' THEN p.group_id
+    coalesce(CASE @by::text WHEN 'partner' THEN s.partner_id WHEN 'link' THEN nullif(s.key, '')
+        WHEN 'product' THEN nullif(s.key, '') WHEN 'group' THEN p.group_id
         WHEN 'tag' THEN t.tag_id WHEN 'period' THEN s.bucket::text END, '')::text AS key,
-    coalesce(max(s.label), '')::text AS label, sum(s.clicks)::bigint AS clicks, sum(s.leads)::bigint AS leads, sum(s.customers)::bigint AS customers,
-    sum(s.sales)::bigint AS sales, sum(s.refunded)::bigint AS refunded, sum(s.revenue_minor)::bigint AS revenue_minor, sum(s.commissions_minor)::bigint AS commissions_minor
+    coalesce(max(s.label), '')::text AS label, sum(s.clicks)::bigint AS clicks, sum(s.leads)::bigint AS leads,
+        sum(s.customers)::bigint AS customers,
+    sum(s.sales)::bigint AS sales, sum(s.refunded)::bigint AS refunded, sum(s.revenue_minor)::bigint AS revenue_minor,
+        sum(s.commissions_minor)::bigint AS commissions_minor
 FROM sums s
 LEFT JOIN partners p ON @by::text = 'group' AND p.id = s.partner_id AND p.org_id = @org_id
 LEFT JOIN partner_tags t ON @by::text = 'tag' AND t.partner_id = s.partner_id AND t.org_id = @org_id
@@ -62,10 +87,12 @@ GROUP BY 1, 2;
 
 -- name: ReportLabels :many
 -- ReportLabels names partners, links, groups and tags.
-SELECT p.id, coalesce(p.display_name, nullif(concat_ws(' ', p.first_name, p.last_name), ''), p.company_name, p.handle)::text AS label
+SELECT p.id, coalesce(p.display_name, nullif(concat_ws(' ', p.first_name, p.last_name), ''), p.company_name,
+    p.handle)::text AS label
 FROM partners p WHERE p.id = ANY (@ids::text[]) AND p.org_id = @org_id
 UNION ALL
-SELECT l.id, coalesce(l.label, l.value) FROM links l JOIN partners o ON o.id = l.partner_id WHERE l.id = ANY (@ids::text[]) AND l.org_id = @org_id AND o.org_id = @org_id
+SELECT l.id, coalesce(l.label, l.value) FROM links l JOIN partners o ON o.id = l.partner_id
+    WHERE l.id = ANY (@ids::text[]) AND l.org_id = @org_id AND o.org_id = @org_id
 UNION ALL
 SELECT g.id, g.name FROM groups g WHERE g.id = ANY (@ids::text[]) AND g.org_id = @org_id
 UNION ALL
@@ -83,17 +110,21 @@ SELECT @org_id, @program_id, unnest(@days::date[]);
 -- name: ReportMarkSale :exec
 -- ReportMarkSale marks the day of a sale.
 INSERT INTO report_marks (org_id, program_id, day)
-SELECT @org_id, @program_id, (s.occurred_at AT TIME ZONE 'UTC')::date FROM sales s WHERE s.id = @sale_id AND s.org_id = @org_id AND s.occurred_at < @open_since;
+SELECT @org_id, @program_id, (s.occurred_at AT TIME ZONE 'UTC')::date FROM sales s
+    WHERE s.id = @sale_id AND s.org_id = @org_id AND s.occurred_at < @open_since;
 
 -- name: ReportMarkCustomer :exec
 -- ReportMarkCustomer marks every day on which something counts under the
 -- customer's partner or link.
 WITH moments AS (
     SELECT c.lead_at AS at FROM customers c WHERE c.id = @customer_id AND c.org_id = @org_id
-    UNION SELECT c.converted_at FROM customers c WHERE c.id = @customer_id AND c.org_id = @org_id AND c.converted_at IS NOT NULL
+    UNION SELECT c.converted_at FROM customers c WHERE c.id = @customer_id AND c.org_id = @org_id
+        AND c.converted_at IS NOT NULL
     UNION SELECT s.occurred_at FROM sales s WHERE s.customer_id = @customer_id AND s.org_id = @org_id
-    UNION SELECT k.created_at FROM commissions k WHERE k.program_id = @program_id AND k.org_id = @org_id AND k.customer_id = @customer_id AND (k.sale_id IS NULL OR k.kind = 'clawback')
-    UNION SELECT s.occurred_at FROM commissions k JOIN sales s ON s.id = k.sale_id WHERE k.program_id = @program_id AND k.org_id = @org_id AND s.org_id = @org_id AND k.customer_id = @customer_id
+    UNION SELECT k.created_at FROM commissions k WHERE k.program_id = @program_id AND k.org_id = @org_id
+        AND k.customer_id = @customer_id AND (k.sale_id IS NULL OR k.kind = 'clawback')
+    UNION SELECT s.occurred_at FROM commissions k JOIN sales s ON s.id = k.sale_id
+        WHERE k.program_id = @program_id AND k.org_id = @org_id AND s.org_id = @org_id AND k.customer_id = @customer_id
 ), days AS (
     SELECT DISTINCT (x.at AT TIME ZONE 'UTC')::date AS day FROM moments x WHERE x.at < @open_since::timestamptz
 )
@@ -104,14 +135,22 @@ SELECT @org_id, @program_id, d.day FROM days d;
 -- ReportMarkPartner marks every day on which something counts under a partner
 -- that goes, or under its links.
 WITH moments AS (
-    SELECT k.created_at AS at FROM clicks k WHERE k.program_id = @program_id AND k.org_id = @org_id AND k.partner_id = @partner_id
-    UNION SELECT c.lead_at FROM customers c WHERE c.program_id = @program_id AND c.org_id = @org_id AND c.partner_id = @partner_id
-    UNION SELECT c.converted_at FROM customers c WHERE c.program_id = @program_id AND c.org_id = @org_id AND c.partner_id = @partner_id AND c.converted_at IS NOT NULL
-    UNION SELECT s.occurred_at FROM sales s WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.partner_id = @partner_id
-    UNION SELECT k.created_at FROM commissions k WHERE k.program_id = @program_id AND k.org_id = @org_id AND k.partner_id = @partner_id
-    UNION SELECT s.occurred_at FROM commissions k JOIN sales s ON s.id = k.sale_id WHERE k.program_id = @program_id AND k.org_id = @org_id AND s.org_id = @org_id AND k.partner_id = @partner_id
-    UNION SELECT coalesce(s.occurred_at, k.created_at) FROM commissions k JOIN customers c ON c.id = k.customer_id LEFT JOIN sales s ON s.id = k.sale_id AND s.org_id = @org_id AND k.kind <> 'clawback'
-        WHERE k.program_id = @program_id AND k.org_id = @org_id AND c.org_id = @org_id AND c.partner_id = @partner_id AND k.partner_id <> @partner_id
+    SELECT k.created_at AS at FROM clicks k WHERE k.program_id = @program_id AND k.org_id = @org_id
+        AND k.partner_id = @partner_id
+    UNION SELECT c.lead_at FROM customers c WHERE c.program_id = @program_id AND c.org_id = @org_id
+        AND c.partner_id = @partner_id
+    UNION SELECT c.converted_at FROM customers c WHERE c.program_id = @program_id AND c.org_id = @org_id
+        AND c.partner_id = @partner_id AND c.converted_at IS NOT NULL
+    UNION SELECT s.occurred_at FROM sales s WHERE s.program_id = @program_id AND s.org_id = @org_id
+        AND s.partner_id = @partner_id
+    UNION SELECT k.created_at FROM commissions k WHERE k.program_id = @program_id AND k.org_id = @org_id
+        AND k.partner_id = @partner_id
+    UNION SELECT s.occurred_at FROM commissions k JOIN sales s ON s.id = k.sale_id
+        WHERE k.program_id = @program_id AND k.org_id = @org_id AND s.org_id = @org_id AND k.partner_id = @partner_id
+    UNION SELECT coalesce(s.occurred_at, k.created_at) FROM commissions k JOIN customers c ON c.id = k.customer_id
+        LEFT JOIN sales s ON s.id = k.sale_id AND s.org_id = @org_id AND k.kind <> 'clawback'
+        WHERE k.program_id = @program_id AND k.org_id = @org_id AND c.org_id = @org_id AND c.partner_id = @partner_id
+            AND k.partner_id <> @partner_id
 ), days AS (
     SELECT DISTINCT (x.at AT TIME ZONE 'UTC')::date AS day FROM moments x WHERE x.at < @open_since::timestamptz
 )
@@ -123,7 +162,8 @@ SELECT @org_id, @program_id, d.day FROM days d;
 -- latest first.
 SELECT x.org_id, x.program_id, x.day FROM (
     SELECT g.org_id, g.id AS program_id, d::date AS day
-    FROM programs g CROSS JOIN LATERAL generate_series((g.created_at AT TIME ZONE 'UTC')::date, @last_day::date, '1 day') d
+    FROM programs g CROSS JOIN LATERAL generate_series((g.created_at AT TIME ZONE 'UTC')::date, @last_day::date,
+        '1 day') d
     WHERE NOT EXISTS (SELECT 1 FROM report_spans s WHERE s.program_id = g.id AND s.span = 'day' AND s.start = d::date)
     UNION
     SELECT m.org_id, m.program_id, m.day FROM report_marks m WHERE m.day <= @last_day::date
@@ -133,7 +173,8 @@ SELECT x.org_id, x.program_id, x.day FROM (
 -- ReportMonthsToSum lists months that are over, whose days are all summed, and
 -- which are not.
 SELECT d.org_id, d.program_id, date_trunc('month', d.start)::date AS month FROM report_spans d
-WHERE d.span = 'day' AND NOT EXISTS (SELECT 1 FROM report_spans m WHERE m.program_id = d.program_id AND m.span = 'month' AND m.start = date_trunc('month', d.start)::date)
+WHERE d.span = 'day' AND NOT EXISTS (SELECT 1 FROM report_spans m WHERE m.program_id = d.program_id AND m.span = 'month'
+    AND m.start = date_trunc('month', d.start)::date)
 GROUP BY 1, 2, 3
 HAVING count(*) = extract(day FROM date_trunc('month', min(d.start)) + interval '1 month' - interval '1 day')
 ORDER BY 3 DESC, 2 LIMIT @lim;
@@ -148,38 +189,55 @@ DELETE FROM report_marks WHERE program_id = @program_id AND day = @day;
 -- name: ReportUnsum :exec
 -- ReportUnsum names every dimension, which lets the key find the rows: without
 -- them it would walk all sums of the program, day after day.
-DELETE FROM report_sums WHERE program_id = @program_id AND dimension IN ('total', 'partner', 'link', 'product', 'partner_product') AND span = @span AND start = @start;
+DELETE FROM report_sums WHERE program_id = @program_id AND dimension IN ('total', 'partner', 'link', 'product',
+    'partner_product') AND span = @span AND start = @start;
 
 -- name: ReportUnspan :exec
 DELETE FROM report_spans WHERE program_id = @program_id AND span = @span AND start = @start;
 
 -- name: ReportSpan :exec
-INSERT INTO report_spans (org_id, program_id, span, start) VALUES (@org_id, @program_id, @span, @start) ON CONFLICT DO NOTHING;
+INSERT INTO report_spans (org_id, program_id, span, start)
+    VALUES (@org_id, @program_id, @span, @start) ON CONFLICT DO NOTHING;
 
 -- name: ReportSumDay :exec
 -- ReportSumDay sums the rows of one day, at every level.
 WITH facts AS MATERIALIZED (
-    SELECT coalesce(f.partner_id, '') AS partner_id, coalesce(f.link_id, '') AS link_id, coalesce(f.product, '') AS product, coalesce(f.currency, g.currency) AS currency, bool_or(f.currency IS NOT NULL) AS money,
-        max(f.product_name) AS label, sum(f.clicks) AS clicks, sum(f.leads) AS leads, sum(f.customers) AS customers, sum(f.sales) AS sales,
-        sum(f.refunded) AS refunded, sum(f.revenue_minor) AS revenue_minor, sum(f.commissions_minor) AS commissions_minor
-    FROM report_facts f JOIN programs g ON g.id = f.program_id WHERE f.program_id = @program_id AND f.at >= @from_at AND f.at < @to_at GROUP BY 1, 2, 3, 4
+    SELECT coalesce(f.partner_id, '') AS partner_id, coalesce(f.link_id, '') AS link_id,
+        coalesce(f.product, '') AS product, coalesce(f.currency, g.currency) AS currency,
+        bool_or(f.currency IS NOT NULL) AS money,
+        max(f.product_name) AS label, sum(f.clicks) AS clicks, sum(f.leads) AS leads, sum(f.customers) AS customers,
+            sum(f.sales) AS sales,
+        sum(f.refunded) AS refunded, sum(f.revenue_minor) AS revenue_minor,
+            sum(f.commissions_minor) AS commissions_minor
+    FROM report_facts f JOIN programs g ON g.id = f.program_id WHERE f.program_id = @program_id AND f.at >= @from_at
+        AND f.at < @to_at GROUP BY 1, 2, 3, 4
 )
-INSERT INTO report_sums (org_id, program_id, dimension, span, start, partner_id, key, currency, label, clicks, leads, customers, sales, refunded, revenue_minor, commissions_minor)
-SELECT @org_id, @program_id, x.dimension, 'day', @day, x.partner_id, x.key, x.currency, max(x.label), sum(x.clicks), sum(x.leads), sum(x.customers), sum(x.sales), sum(x.refunded),
+INSERT INTO report_sums (org_id, program_id, dimension, span, start, partner_id, key, currency, label, clicks, leads,
+    customers, sales, refunded, revenue_minor, commissions_minor)
+SELECT @org_id, @program_id, x.dimension, 'day', @day, x.partner_id, x.key, x.currency, max(x.label), sum(x.clicks),
+    sum(x.leads), sum(x.customers), sum(x.sales), sum(x.refunded),
     sum(x.revenue_minor), sum(x.commissions_minor)
 FROM (
-    SELECT 'total' AS dimension, '' AS partner_id, '' AS key, f.currency, NULL AS label, f.clicks, f.leads, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f
-    UNION ALL SELECT 'partner', f.partner_id, '', f.currency, NULL, f.clicks, f.leads, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f
-    UNION ALL SELECT 'link', f.partner_id, f.link_id, f.currency, NULL, f.clicks, f.leads, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f
-    UNION ALL SELECT 'product', '', f.product, f.currency, f.label, 0, 0, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f WHERE f.customers > 0 OR f.money
-    UNION ALL SELECT 'partner_product', f.partner_id, f.product, f.currency, f.label, 0, 0, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f WHERE f.customers > 0 OR f.money
+    SELECT 'total' AS dimension, '' AS partner_id, '' AS key, f.currency, NULL AS label, f.clicks, f.leads, f.customers,
+        f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f
+    UNION ALL SELECT 'partner', f.partner_id, '', f.currency, NULL, f.clicks, f.leads, f.customers, f.sales, f.refunded,
+        f.revenue_minor, f.commissions_minor FROM facts f
+    UNION ALL SELECT 'link', f.partner_id, f.link_id, f.currency, NULL, f.clicks, f.leads, f.customers, f.sales,
+        f.refunded, f.revenue_minor, f.commissions_minor FROM facts f
+    UNION ALL SELECT 'product', '', f.product, f.currency, f.label, 0, 0, f.customers, f.sales, f.refunded,
+        f.revenue_minor, f.commissions_minor FROM facts f WHERE f.customers > 0 OR f.money
+    UNION ALL SELECT 'partner_product', f.partner_id, f.product, f.currency, f.label, 0, 0, f.customers, f.sales,
+        f.refunded, f.revenue_minor, f.commissions_minor FROM facts f WHERE f.customers > 0 OR f.money
 ) x GROUP BY x.dimension, x.partner_id, x.key, x.currency;
 
 -- name: ReportSumMonth :exec
-INSERT INTO report_sums (org_id, program_id, dimension, span, start, partner_id, key, currency, label, clicks, leads, customers, sales, refunded, revenue_minor, commissions_minor)
-SELECT @org_id, @program_id, s.dimension, 'month', @month, s.partner_id, s.key, s.currency, max(s.label), sum(s.clicks), sum(s.leads), sum(s.customers), sum(s.sales), sum(s.refunded),
+INSERT INTO report_sums (org_id, program_id, dimension, span, start, partner_id, key, currency, label, clicks, leads,
+    customers, sales, refunded, revenue_minor, commissions_minor)
+SELECT @org_id, @program_id, s.dimension, 'month', @month, s.partner_id, s.key, s.currency, max(s.label), sum(s.clicks),
+    sum(s.leads), sum(s.customers), sum(s.sales), sum(s.refunded),
     sum(s.revenue_minor), sum(s.commissions_minor)
 FROM report_sums s
-WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.span = 'day' AND s.start >= @month AND s.start < @next_month
+WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.span = 'day' AND s.start >= @month
+    AND s.start < @next_month
   AND s.dimension IN ('total', 'partner', 'link', 'product', 'partner_product')
 GROUP BY s.dimension, s.partner_id, s.key, s.currency;

@@ -16,7 +16,8 @@ VALUES (@id, @org_id, @program_id, @kind, @title, @url, @folder, @mime_type, @si
     @position, @published, @published_at, @metadata, @created_at, @updated_at);
 
 -- name: ResourceUpdate :exec
-UPDATE resources SET title = @title, url = @url, folder = @folder, group_ids = @group_ids, tag_ids = @tag_ids, position = @position, published = @published,
+UPDATE resources SET title = @title, url = @url, folder = @folder, group_ids = @group_ids, tag_ids = @tag_ids,
+    position = @position, published = @published,
     published_at = @published_at, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 
@@ -26,9 +27,11 @@ DELETE FROM resources WHERE id = @id AND org_id = @org_id;
 -- name: ResourcesLoseTag :exec
 -- ResourcesLoseTag and ResourcesLoseGroup detach what is deleted. What was meant
 -- for it alone is taken off the shelf: nobody named would mean everybody.
-UPDATE resources SET tag_ids = array_remove(tag_ids, @tag_id::text), published = published AND tag_ids <> ARRAY[@tag_id::text], updated_at = @updated_at
+UPDATE resources SET tag_ids = array_remove(tag_ids, @tag_id::text), published = published
+    AND tag_ids <> ARRAY[@tag_id::text], updated_at = @updated_at
 WHERE program_id = @program_id AND org_id = @org_id AND tag_ids @> ARRAY[@tag_id::text];
 
 -- name: ResourcesLoseGroup :exec
-UPDATE resources SET group_ids = array_remove(group_ids, @group_id::text), published = published AND group_ids <> ARRAY[@group_id::text], updated_at = @updated_at
+UPDATE resources SET group_ids = array_remove(group_ids, @group_id::text), published = published
+    AND group_ids <> ARRAY[@group_id::text], updated_at = @updated_at
 WHERE program_id = @program_id AND org_id = @org_id AND group_ids @> ARRAY[@group_id::text];

@@ -5,33 +5,42 @@ WITH touched AS MATERIALIZED (
     SELECT DISTINCT m.day FROM report_marks m WHERE m.program_id = @program_id AND m.org_id = @org_id
 ), spans AS MATERIALIZED (
     SELECT s.span, s.start, s.upto FROM (
-        SELECT r.span, r.start, (r.start + CASE r.span WHEN 'month' THEN interval '1 month' ELSE interval '1 day' END)::date AS upto FROM report_spans r
+        SELECT r.span, r.start, (r.start + CASE r.span WHEN 'month' THEN interval '1 month'
+            ELSE interval '1 day' END)::date AS upto FROM report_spans r
         WHERE r.program_id = @program_id AND r.org_id = @org_id) s
-    WHERE (sqlc.narg('occurred_after')::timestamptz IS NULL OR s.start::timestamp AT TIME ZONE 'UTC' >= sqlc.narg('occurred_after')::timestamptz)
-      AND (sqlc.narg('occurred_before')::timestamptz IS NULL OR s.upto::timestamp AT TIME ZONE 'UTC' <= sqlc.narg('occurred_before')::timestamptz)
+    WHERE (sqlc.narg('occurred_after')::timestamptz IS NULL
+        OR s.start::timestamp AT TIME ZONE 'UTC' >= sqlc.narg('occurred_after')::timestamptz)
+      AND (sqlc.narg('occurred_before')::timestamptz IS NULL
+          OR s.upto::timestamp AT TIME ZONE 'UTC' <= sqlc.narg('occurred_before')::timestamptz)
 ), months AS MATERIALIZED (
-    SELECT s.start, s.upto FROM spans s WHERE s.span = 'month' AND NOT EXISTS (SELECT 1 FROM touched t WHERE t.day >= s.start AND t.day < s.upto)
+    SELECT s.start, s.upto FROM spans s WHERE s.span = 'month' AND NOT EXISTS (SELECT 1 FROM touched t
+        WHERE t.day >= s.start AND t.day < s.upto)
 ), covered AS MATERIALIZED (
     SELECT 'month' AS span, m.start, m.upto FROM months m
     UNION ALL
     SELECT s.span, s.start, s.upto FROM spans s
-    WHERE s.span = 'day' AND date_trunc('month', s.start)::date NOT IN (SELECT m.start FROM months m) AND s.start NOT IN (SELECT t.day FROM touched t)
+    WHERE s.span = 'day' AND date_trunc('month', s.start)::date NOT IN (SELECT m.start
+        FROM months m) AND s.start NOT IN (SELECT t.day FROM touched t)
 ), gaps AS MATERIALIZED (
     SELECT coalesce(lag(c.upto) OVER (ORDER BY c.start), '-infinity') AS after, c.start AS before FROM covered c
     UNION ALL
     SELECT coalesce(max(c.upto), '-infinity'), 'infinity' FROM covered c
 ), parts AS (
-    SELECT (SELECT sum(CASE sqlc.narg('refunded')::boolean WHEN true THEN x.refunded WHEN false THEN x.sales - x.refunded ELSE x.sales END) FROM report_sums x
+    SELECT (SELECT sum(CASE sqlc.narg('refunded')::boolean WHEN true THEN x.refunded
+        WHEN false THEN x.sales - x.refunded ELSE x.sales END) FROM report_sums x
         WHERE x.program_id = @program_id AND x.org_id = @org_id AND x.span = c.span AND x.start = c.start
           AND x.dimension = CASE WHEN sqlc.narg('partner_id')::text IS NOT NULL THEN 'partner' ELSE 'total' END
           AND (sqlc.narg('partner_id')::text IS NULL OR x.partner_id = sqlc.narg('partner_id')::text)) AS n
     FROM covered c
     UNION ALL
     SELECT (SELECT count(*) FROM sales t
-        WHERE t.program_id = @program_id AND t.occurred_at >= g.after::timestamp AT TIME ZONE 'UTC' AND t.occurred_at < g.before::timestamp AT TIME ZONE 'UTC'
+        WHERE t.program_id = @program_id AND t.occurred_at >= g.after::timestamp AT TIME ZONE 'UTC'
+            AND t.occurred_at < g.before::timestamp AT TIME ZONE 'UTC'
           AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id || '' = sqlc.narg('partner_id')::text)
-          AND (sqlc.narg('occurred_after')::timestamptz IS NULL OR t.occurred_at >= sqlc.narg('occurred_after')::timestamptz)
-          AND (sqlc.narg('occurred_before')::timestamptz IS NULL OR t.occurred_at < sqlc.narg('occurred_before')::timestamptz)
+          AND (sqlc.narg('occurred_after')::timestamptz IS NULL
+              OR t.occurred_at >= sqlc.narg('occurred_after')::timestamptz)
+          AND (sqlc.narg('occurred_before')::timestamptz IS NULL
+              OR t.occurred_at < sqlc.narg('occurred_before')::timestamptz)
           AND (sqlc.narg('refunded')::boolean IS NULL OR (t.refunded_at IS NOT NULL) = sqlc.narg('refunded')::boolean))
     FROM gaps g WHERE g.after < g.before
 )
@@ -52,7 +61,8 @@ SELECT t.* FROM sales t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDAT
 -- SaleCustomer reads the customer of a new sale with everything about its
 -- attribution, after CustomerHold: a statement of its own sees what was
 -- committed while the lock was waited for.
-SELECT sqlc.embed(c), g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue, g.holding_period_days, g.enrols_first_commission,
+SELECT sqlc.embed(c), g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue,
+    g.holding_period_days, g.enrols_first_commission,
     coalesce(p.status, '')::text AS partner_status, p.group_id AS partner_group_id, p.country_code AS partner_country,
     (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
     coalesce((SELECT k.country FROM clicks k WHERE k.id = c.click_id), '')::text AS click_country,
@@ -63,12 +73,15 @@ WHERE c.id = @customer_id AND c.org_id = @org_id;
 -- name: SaleHistory :one
 -- SaleHistory reports, after the locks, whether the charge is known, whether
 -- refunds of it wait, and whether the customer has paid before.
-SELECT coalesce((SELECT s.id FROM sales s WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.external_charge_id = @external_charge_id), '')::text AS existing_id,
-    EXISTS (SELECT 1 FROM refunds r WHERE r.program_id = @program_id AND r.org_id = @org_id AND r.external_charge_id = @external_charge_id AND r.status = 'waiting') AS refunds_wait,
+SELECT coalesce((SELECT s.id FROM sales s WHERE s.program_id = @program_id AND s.org_id = @org_id
+    AND s.external_charge_id = @external_charge_id), '')::text AS existing_id,
+    EXISTS (SELECT 1 FROM refunds r WHERE r.program_id = @program_id AND r.org_id = @org_id
+        AND r.external_charge_id = @external_charge_id AND r.status = 'waiting') AS refunds_wait,
     EXISTS (SELECT 1 FROM sales s WHERE s.customer_id = @customer_id AND s.org_id = @org_id) AS has_sales;
 
 -- name: SaleByCharge :one
-SELECT t.id FROM sales t WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.external_charge_id = @external_charge_id;
+SELECT t.id FROM sales t WHERE t.program_id = @program_id AND t.org_id = @org_id
+    AND t.external_charge_id = @external_charge_id;
 
 -- name: SaleShare :one
 -- SaleShare keeps a sale from being refunded until the commit.
@@ -88,14 +101,19 @@ VALUES (@id, @org_id, @program_id, @customer_id, @partner_id, @external_charge_i
 -- name: SaleCustomerCounters :one
 -- SaleCustomerCounters and SalePartnerCounters are read only for flows whose
 -- conditions ask; money is the program's currency (decisions, 3.4).
-SELECT count(*) AS sales_count, coalesce(sum(s.amount_minor) FILTER (WHERE s.currency = @currency), 0)::bigint AS total_paid_minor
+SELECT count(*) AS sales_count, coalesce(sum(s.amount_minor) FILTER (WHERE s.currency = @currency),
+    0)::bigint AS total_paid_minor
 FROM sales s WHERE s.customer_id = @customer_id AND s.org_id = @org_id AND s.refunded_at IS NULL;
 
 -- name: SalePartnerCounters :one
-SELECT (SELECT count(*) FROM customers x WHERE x.program_id = @program_id AND x.partner_id = @partner_id) AS leads_count,
-    (SELECT count(*) FROM customers x WHERE x.program_id = @program_id AND x.partner_id = @partner_id AND x.converted_at IS NOT NULL) AS customers_count,
-    count(*) AS sales_count, coalesce(sum(s.amount_minor) FILTER (WHERE s.currency = @currency AND s.refunded_at IS NULL), 0)::bigint AS revenue_minor,
-    (SELECT coalesce(sum(x.amount_minor), 0)::bigint FROM commissions x WHERE x.program_id = @program_id AND x.partner_id = @partner_id
+SELECT (SELECT count(*) FROM customers x
+    WHERE x.program_id = @program_id AND x.partner_id = @partner_id) AS leads_count,
+    (SELECT count(*) FROM customers x WHERE x.program_id = @program_id AND x.partner_id = @partner_id
+        AND x.converted_at IS NOT NULL) AS customers_count,
+    count(*) AS sales_count, coalesce(sum(s.amount_minor) FILTER (WHERE s.currency = @currency
+        AND s.refunded_at IS NULL), 0)::bigint AS revenue_minor,
+    (SELECT coalesce(sum(x.amount_minor), 0)::bigint FROM commissions x
+        WHERE x.program_id = @program_id AND x.partner_id = @partner_id
         AND x.currency = @currency AND x.status NOT IN ('rejected', 'voided')) AS commissions_minor
 FROM sales s WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.partner_id = @partner_id;
 
@@ -114,7 +132,8 @@ SELECT r.id FROM customers c JOIN referrals r ON r.id = c.referral_id
 WHERE c.id = @customer_id AND c.org_id = @org_id AND r.status = 'lead' FOR NO KEY UPDATE OF r;
 
 -- name: SaleRefund :exec
-UPDATE sales SET amount_minor = @amount_minor, tax_minor = @tax_minor, refunded_minor = @refunded_minor, refunded_at = @refunded_at, updated_at = @updated_at
+UPDATE sales SET amount_minor = @amount_minor, tax_minor = @tax_minor, refunded_minor = @refunded_minor,
+    refunded_at = @refunded_at, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 
 -- name: SaleCommissions :many

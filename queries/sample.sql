@@ -16,13 +16,17 @@ SELECT t.id FROM partners t WHERE t.program_id = @program_id AND t.org_id = @org
 -- name: SampleLedgerRemove :exec
 -- SampleLedgerRemove moves what every commission of the program has in any
 -- bucket to removed, as the deletion of a partner does.
-INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
-SELECT x.org_id, x.program_id, x.partner_id, x.commission_id, x.currency, x.bucket, 'removed', sum(x.amount)::bigint, @created_at
+INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket,
+    amount_minor, created_at)
+SELECT x.org_id, x.program_id, x.partner_id, x.commission_id, x.currency, x.bucket, 'removed', sum(x.amount)::bigint,
+    @created_at
 FROM (
-    SELECT l.org_id, l.program_id, l.partner_id, l.commission_id, l.currency, l.to_bucket AS bucket, l.amount_minor AS amount
+    SELECT l.org_id, l.program_id, l.partner_id, l.commission_id, l.currency, l.to_bucket AS bucket,
+        l.amount_minor AS amount
     FROM ledger_entries l WHERE l.program_id = @program_id AND l.org_id = @org_id
     UNION ALL
-    SELECT l.org_id, l.program_id, l.partner_id, l.commission_id, l.currency, l.from_bucket AS bucket, -l.amount_minor AS amount
+    SELECT l.org_id, l.program_id, l.partner_id, l.commission_id, l.currency, l.from_bucket AS bucket,
+        -l.amount_minor AS amount
     FROM ledger_entries l WHERE l.program_id = @program_id AND l.org_id = @org_id
 ) x WHERE x.bucket NOT IN ('source', 'removed')
 GROUP BY 1, 2, 3, 4, 5, 6 HAVING sum(x.amount) <> 0;

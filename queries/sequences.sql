@@ -31,14 +31,16 @@ DELETE FROM sequences WHERE id = @id AND org_id = @org_id;
 -- name: ProgramSetEnrols :exec
 -- ProgramSetEnrols keeps in mind whether a first commission starts a sequence, so
 -- that the sales of other programs need not look.
-UPDATE programs t SET enrols_first_commission = EXISTS (SELECT 1 FROM sequences s WHERE s.program_id = t.id AND s.org_id = t.org_id AND s.trigger = 'first_commission')
+UPDATE programs t SET enrols_first_commission = EXISTS (SELECT 1 FROM sequences s
+    WHERE s.program_id = t.id AND s.org_id = t.org_id AND s.trigger = 'first_commission')
 WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: SequenceEnrol :exec
 -- SequenceEnrol puts a partner at the first step of the sequences of a trigger.
 INSERT INTO sequence_enrolments (sequence_id, partner_id, org_id, program_id, position, next_at, enrolled_at)
 SELECT s.id, @partner_id, s.org_id, s.program_id, 0, n.at + t.delay_days * interval '24 hours', n.at
-FROM (SELECT @now::timestamptz AS at) n CROSS JOIN sequences s JOIN sequence_steps t ON t.sequence_id = s.id AND t.position = 0
+FROM (SELECT @now::timestamptz AS at) n CROSS JOIN sequences s JOIN sequence_steps t ON t.sequence_id = s.id
+    AND t.position = 0
 WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.trigger = @trigger
 ON CONFLICT (sequence_id, partner_id) DO NOTHING;
 
@@ -46,21 +48,25 @@ ON CONFLICT (sequence_id, partner_id) DO NOTHING;
 -- SequenceEnrolFirst does the same for a commission that is the partner's first.
 INSERT INTO sequence_enrolments (sequence_id, partner_id, org_id, program_id, position, next_at, enrolled_at)
 SELECT s.id, @partner_id, s.org_id, s.program_id, 0, n.at + t.delay_days * interval '24 hours', n.at
-FROM (SELECT @now::timestamptz AS at) n CROSS JOIN sequences s JOIN sequence_steps t ON t.sequence_id = s.id AND t.position = 0
+FROM (SELECT @now::timestamptz AS at) n CROSS JOIN sequences s JOIN sequence_steps t ON t.sequence_id = s.id
+    AND t.position = 0
 WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.trigger = 'first_commission'
-  AND NOT EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = @program_id AND k.org_id = @org_id AND k.partner_id = @partner_id AND k.id <> @commission_id AND k.kind <> 'clawback')
+  AND NOT EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = @program_id AND k.org_id = @org_id
+      AND k.partner_id = @partner_id AND k.id <> @commission_id AND k.kind <> 'clawback')
 ON CONFLICT (sequence_id, partner_id) DO NOTHING;
 
 -- name: SequencesIdle :many
 -- SequencesIdle lists the sequences whose idle partners were last looked for a day
 -- ago, or are being looked for.
 SELECT s.id, s.org_id FROM sequences s
-WHERE s.trigger = 'idle' AND s.status = 'active' AND (s.idle_after IS NOT NULL OR s.idle_checked_at IS NULL OR s.idle_checked_at <= @checked_before) ORDER BY s.id;
+WHERE s.trigger = 'idle' AND s.status = 'active' AND (s.idle_after IS NOT NULL OR s.idle_checked_at IS NULL
+    OR s.idle_checked_at <= @checked_before) ORDER BY s.id;
 
 -- name: SequenceTakeIdle :one
 -- SequenceTakeIdle locks one of them, unless another worker is at it.
 SELECT s.* FROM sequences s
-WHERE s.id = @id AND s.org_id = @org_id AND s.status = 'active' AND (s.idle_after IS NOT NULL OR s.idle_checked_at IS NULL OR s.idle_checked_at <= @checked_before)
+WHERE s.id = @id AND s.org_id = @org_id AND s.status = 'active' AND (s.idle_after IS NOT NULL
+    OR s.idle_checked_at IS NULL OR s.idle_checked_at <= @checked_before)
 FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: SequenceReached :exec
@@ -72,11 +78,16 @@ UPDATE sequences SET idle_checked_at = @idle_checked_at, idle_after = @idle_afte
 -- commission since idle_since, who were there and approved already then.
 INSERT INTO sequence_enrolments (sequence_id, partner_id, org_id, program_id, position, next_at, enrolled_at)
 SELECT s.id, p.id, s.org_id, s.program_id, 0, n.at + t.delay_days * interval '24 hours', n.at
-FROM (SELECT @now::timestamptz AS at) n CROSS JOIN sequences s JOIN sequence_steps t ON t.sequence_id = s.id AND t.position = 0 JOIN partners p ON p.program_id = s.program_id AND p.org_id = s.org_id
-WHERE s.id = @id AND s.org_id = @org_id AND p.status = 'active' AND p.created_at <= @idle_since AND p.id > @after_id::text AND p.id <= @upto_id::text
-  AND NOT EXISTS (SELECT 1 FROM applications a WHERE a.program_id = p.program_id AND a.partner_id = p.id AND a.status = 'approved' AND a.reviewed_at > @idle_since)
-  AND NOT EXISTS (SELECT 1 FROM clicks c WHERE c.program_id = p.program_id AND c.partner_id = p.id AND c.created_at > @idle_since)
-  AND NOT EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = p.program_id AND k.partner_id = p.id AND k.created_at > @idle_since)
+FROM (SELECT @now::timestamptz AS at) n CROSS JOIN sequences s JOIN sequence_steps t ON t.sequence_id = s.id
+    AND t.position = 0 JOIN partners p ON p.program_id = s.program_id AND p.org_id = s.org_id
+WHERE s.id = @id AND s.org_id = @org_id AND p.status = 'active' AND p.created_at <= @idle_since
+    AND p.id > @after_id::text AND p.id <= @upto_id::text
+  AND NOT EXISTS (SELECT 1 FROM applications a WHERE a.program_id = p.program_id AND a.partner_id = p.id
+      AND a.status = 'approved' AND a.reviewed_at > @idle_since)
+  AND NOT EXISTS (SELECT 1 FROM clicks c WHERE c.program_id = p.program_id AND c.partner_id = p.id
+      AND c.created_at > @idle_since)
+  AND NOT EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = p.program_id AND k.partner_id = p.id
+      AND k.created_at > @idle_since)
 ON CONFLICT (sequence_id, partner_id) DO NOTHING;
 
 -- name: SequencesActive :many
@@ -91,7 +102,8 @@ SELECT e.partner_id, e.position, p.email, p.unsubscribed_at, t.subject, t.body, 
 FROM sequence_enrolments e JOIN sequences s ON s.id = e.sequence_id JOIN partners p ON p.id = e.partner_id
     JOIN sequence_steps t ON t.sequence_id = e.sequence_id AND t.position = e.position
     LEFT JOIN sequence_steps n ON n.sequence_id = e.sequence_id AND n.position = e.position + 1
-WHERE e.sequence_id = @sequence_id AND e.org_id = @org_id AND e.next_at <= @now AND s.status = 'active' AND p.status = 'active'
+WHERE e.sequence_id = @sequence_id AND e.org_id = @org_id AND e.next_at <= @now AND s.status = 'active'
+    AND p.status = 'active'
 ORDER BY e.next_at, e.partner_id LIMIT @lim FOR NO KEY UPDATE OF e SKIP LOCKED;
 
 -- name: SequenceHold :one
@@ -100,8 +112,10 @@ ORDER BY e.next_at, e.partner_id LIMIT @lim FOR NO KEY UPDATE OF e SKIP LOCKED;
 SELECT s.id FROM sequences s WHERE s.id = @id AND s.org_id = @org_id AND s.status = 'active' FOR SHARE;
 
 -- name: SequenceMail :exec
-INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, next_attempt_at, created_at, partner_id, sequence_id, position)
-VALUES (@id, @org_id, 'sequence', @key, @recipient, @subject, @body, 'queued', @created_at, @created_at, @partner_id, @sequence_id, @position)
+INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, next_attempt_at, created_at, partner_id,
+    sequence_id, position)
+VALUES (@id, @org_id, 'sequence', @key, @recipient, @subject, @body, 'queued', @created_at, @created_at, @partner_id,
+    @sequence_id, @position)
 ON CONFLICT (org_id, purpose, key, lower(recipient)) DO NOTHING;
 
 -- name: SequenceAdvance :exec

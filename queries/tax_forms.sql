@@ -2,58 +2,69 @@
 SELECT t.* FROM tax_form_statuses t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: TaxFormInsert :exec
-INSERT INTO tax_form_statuses (id, org_id, program_id, partner_id, type, status, entity_type, country_code, signed_at, expires_at, created_at, updated_at)
-VALUES (@id, @org_id, @program_id, @partner_id, @type, @status, @entity_type, @country_code, @signed_at, @expires_at, @created_at, @updated_at);
+INSERT INTO tax_form_statuses (id, org_id, program_id, partner_id, type, status, entity_type, country_code, signed_at,
+    expires_at, created_at, updated_at)
+VALUES (@id, @org_id, @program_id, @partner_id, @type, @status, @entity_type, @country_code, @signed_at, @expires_at,
+    @created_at, @updated_at);
 
 -- name: TaxFormSupersede :exec
 -- TaxFormSupersede retires the current rows of a partner, of one type or of any.
 UPDATE tax_form_statuses SET status = 'superseded', updated_at = @updated_at
-WHERE program_id = @program_id AND org_id = @org_id AND partner_id = @partner_id AND status IN ('not_required', 'required', 'submitted')
+WHERE program_id = @program_id AND org_id = @org_id AND partner_id = @partner_id AND status IN ('not_required',
+    'required', 'submitted')
   AND (sqlc.narg('type')::text IS NULL OR type = sqlc.narg('type')::text);
 
 -- name: TaxFormRunOut :exec
 -- TaxFormRunOut retires the valid form of a partner and type, unless it was signed
 -- after the one that is known to have run out.
 UPDATE tax_form_statuses SET status = 'superseded', updated_at = @updated_at
-WHERE program_id = @program_id AND org_id = @org_id AND partner_id = @partner_id AND status = 'submitted' AND type = @type
+WHERE program_id = @program_id AND org_id = @org_id AND partner_id = @partner_id AND status = 'submitted'
+    AND type = @type
   AND (signed_at > sqlc.narg('signed_at')::timestamptz) IS NOT TRUE;
 
 -- name: TaxFormsAsked :exec
 -- TaxFormsAsked turns the rows of a program that asks for forms, or no longer
 -- does, from one state into the other.
-UPDATE tax_form_statuses SET status = @status, updated_at = @updated_at WHERE program_id = @program_id AND org_id = @org_id AND status = @previous;
+UPDATE tax_form_statuses SET status = @status, updated_at = @updated_at
+    WHERE program_id = @program_id AND org_id = @org_id AND status = @previous;
 
 -- name: TaxFormsMissing :many
 -- TaxFormsMissing lists the partners of whom the program has neither a form nor
 -- a row that asks for one.
 SELECT p.id, p.country_code, p.company_name FROM partners p
 WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.status <> 'declined'
-  AND NOT EXISTS (SELECT 1 FROM tax_form_statuses t WHERE t.program_id = @program_id AND t.partner_id = p.id AND t.status IN ('not_required', 'required', 'submitted'))
+  AND NOT EXISTS (SELECT 1 FROM tax_form_statuses t WHERE t.program_id = @program_id AND t.partner_id = p.id
+      AND t.status IN ('not_required', 'required', 'submitted'))
 ORDER BY p.id LIMIT @lim FOR NO KEY UPDATE OF p;
 
 -- name: TaxFormsRequire :exec
 INSERT INTO tax_form_statuses (id, org_id, program_id, partner_id, type, status, created_at, updated_at)
-SELECT unnest(@ids::text[]), @org_id, @program_id, unnest(@partner_ids::text[]), unnest(@types::text[]), 'required', @created_at, @created_at;
+SELECT unnest(@ids::text[]), @org_id, @program_id, unnest(@partner_ids::text[]), unnest(@types::text[]), 'required',
+    @created_at, @created_at;
 
 -- name: TaxProgramsAsking :many
 -- TaxProgramsAsking lists programs that want forms and lack a row of some
 -- partner's.
 SELECT g.id, g.org_id FROM programs g WHERE g.require_tax_forms AND g.id > @after AND EXISTS (
     SELECT 1 FROM partners p WHERE p.program_id = g.id AND p.status <> 'declined'
-      AND NOT EXISTS (SELECT 1 FROM tax_form_statuses t WHERE t.program_id = g.id AND t.partner_id = p.id AND t.status IN ('not_required', 'required', 'submitted')))
+      AND NOT EXISTS (SELECT 1 FROM tax_form_statuses t WHERE t.program_id = g.id AND t.partner_id = p.id
+          AND t.status IN ('not_required', 'required', 'submitted')))
 ORDER BY g.id LIMIT @lim;
 
 -- name: TaxFormsExpire :many
 -- TaxFormsExpire takes the next forms that have run out; asks tells whether
 -- their program wants another. Other replicas pass over what this one holds.
 UPDATE tax_form_statuses t SET status = 'expired', updated_at = @now
-FROM (SELECT f.id FROM tax_form_statuses f JOIN partners p ON p.id = f.partner_id WHERE f.status = 'submitted' AND f.expires_at <= @now
+FROM (SELECT f.id FROM tax_form_statuses f JOIN partners p ON p.id = f.partner_id
+    WHERE f.status = 'submitted' AND f.expires_at <= @now
     ORDER BY f.expires_at, f.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due,
     programs g
-WHERE t.id = due.id AND g.id = t.program_id RETURNING t.org_id, t.program_id, t.partner_id, t.type, g.require_tax_forms AS asks;
+WHERE t.id = due.id AND g.id = t.program_id RETURNING t.org_id, t.program_id, t.partner_id, t.type,
+    g.require_tax_forms AS asks;
 
 -- name: TaxFormsValid :many
 -- TaxFormsValid lists those of the partners who have a valid form.
 SELECT t.partner_id FROM tax_form_statuses t
-WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = ANY (@partner_ids::text[]) AND t.status = 'submitted'
+WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = ANY (@partner_ids::text[])
+    AND t.status = 'submitted'
   AND (t.expires_at IS NULL OR t.expires_at > @now);

@@ -22,7 +22,8 @@ AND (t.value = @stem::text OR t.value LIKE @pattern::text);
 SELECT p.id AS partner_id,
     coalesce((SELECT l.id FROM links l WHERE l.partner_id = p.id AND l.value_key = @value
         ORDER BY (l.destination_key = @landing_key::text) DESC, l.created_at, l.id LIMIT 1), '')::text AS link_id,
-    coalesce((SELECT r.id FROM referrals r WHERE r.program_id = p.program_id AND r.partner_id = p.id AND r.visitor = @visitor::bytea AND r.current
+    coalesce((SELECT r.id FROM referrals r WHERE r.program_id = p.program_id AND r.partner_id = p.id
+        AND r.visitor = @visitor::bytea AND r.current
         AND r.expires_at > @now::timestamptz), '')::text AS referral_id
 FROM tracking_values t JOIN partners p ON p.program_id = t.program_id AND p.id = t.partner_id
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.value = @value AND p.status = 'active';

@@ -5,11 +5,14 @@ SELECT t.* FROM webhook_endpoints t WHERE t.id = @id AND t.org_id = @org_id;
 SELECT t.* FROM webhook_endpoints t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: WebhookEndpointInsert :exec
-INSERT INTO webhook_endpoints (id, org_id, program_id, partner_id, url, event_types, enabled, secret, counted_since, created_at, updated_at)
-VALUES (@id, @org_id, @program_id, @partner_id, @url, @event_types, @enabled, @secret, @created_at, @created_at, @created_at);
+INSERT INTO webhook_endpoints (id, org_id, program_id, partner_id, url, event_types, enabled, secret, counted_since,
+    created_at, updated_at)
+VALUES (@id, @org_id, @program_id, @partner_id, @url, @event_types, @enabled, @secret, @created_at, @created_at,
+    @created_at);
 
 -- name: WebhookEndpointUpdate :exec
-UPDATE webhook_endpoints SET url = @url, event_types = @event_types, enabled = @enabled, secret = @secret, previous_secret = @previous_secret,
+UPDATE webhook_endpoints SET url = @url, event_types = @event_types, enabled = @enabled, secret = @secret,
+    previous_secret = @previous_secret,
     previous_expires_at = @previous_expires_at, counted_since = @counted_since, updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 
@@ -24,14 +27,18 @@ WHERE endpoint_id = @endpoint_id AND org_id = @org_id AND next_attempt_at IS NOT
 -- name: WebhookLog :many
 -- WebhookLog lists the last deliveries to an endpoint, the newest first, with
 -- the bytes that were sent.
-SELECT sqlc.embed(d), coalesce(d.body, CASE WHEN w.partner_id IS NOT NULL THEN e.partner_body END, e.body, '')::text AS sent
-FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id LEFT JOIN events e ON e.id = d.event_id AND e.org_id = @org_id
+SELECT sqlc.embed(d), coalesce(d.body, CASE WHEN w.partner_id IS NOT NULL THEN e.partner_body END, e.body,
+    '')::text AS sent
+FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id
+    LEFT JOIN events e ON e.id = d.event_id AND e.org_id = @org_id
 WHERE d.endpoint_id = @endpoint_id AND d.org_id = @org_id ORDER BY d.created_at DESC, d.id DESC LIMIT @lim;
 
 -- name: WebhookDeliveryGet :one
-SELECT sqlc.embed(d), coalesce(d.body, CASE WHEN w.partner_id IS NOT NULL THEN e.partner_body END, e.body, '')::text AS sent,
+SELECT sqlc.embed(d), coalesce(d.body, CASE WHEN w.partner_id IS NOT NULL THEN e.partner_body END, e.body,
+    '')::text AS sent,
     coalesce(e.created_at, d.created_at)::timestamptz AS event_at, w.enabled
-FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id LEFT JOIN events e ON e.id = d.event_id AND e.org_id = @org_id
+FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id
+    LEFT JOIN events e ON e.id = d.event_id AND e.org_id = @org_id
 WHERE d.id = @id AND d.org_id = @org_id;
 
 -- name: WebhookDeliveryInsert :exec
@@ -48,15 +55,18 @@ VALUES (@id, @org_id, @program_id, @endpoint_id, @event_id, @event_type,
 -- name: WebhookReplayMany :execrows
 -- WebhookReplayMany queues deliveries of a window again, each event once, in the
 -- order of the events, behind all that wait. new_id makes their ids.
-INSERT INTO webhook_deliveries (org_id, id, program_id, endpoint_id, event_id, event_type, event_seq, status, replay_of, next_attempt_at, created_at)
-SELECT @org_id, 'whd_' || @new_id::text || row_number() OVER (ORDER BY x.seq), x.program_id, x.endpoint_id, x.event_id, x.event_type,
+INSERT INTO webhook_deliveries (org_id, id, program_id, endpoint_id, event_id, event_type, event_seq, status, replay_of,
+    next_attempt_at, created_at)
+SELECT @org_id, 'whd_' || @new_id::text || row_number() OVER (ORDER BY x.seq), x.program_id, x.endpoint_id, x.event_id,
+    x.event_type,
     nextval('events_seq_seq'), 'pending', x.id, 'epoch', @now
 FROM (
     SELECT y.program_id, y.endpoint_id, y.event_id, y.event_type, y.id, y.seq FROM (
         SELECT DISTINCT ON (d.event_id) d.program_id, d.endpoint_id, d.event_id, d.event_type, d.id, e.seq
         FROM webhook_deliveries d JOIN events e ON e.id = d.event_id
         WHERE d.endpoint_id = @endpoint_id AND d.org_id = @org_id AND e.org_id = @org_id AND NOT d.is_test
-          AND (NOT @failed_only::boolean AND e.created_at >= @from_at::timestamptz AND e.created_at <= @to_at::timestamptz
+          AND (NOT @failed_only::boolean AND e.created_at >= @from_at::timestamptz
+              AND e.created_at <= @to_at::timestamptz
             OR @failed_only::boolean AND d.status = 'failed' AND d.finished_at >= @from_at::timestamptz)
         ORDER BY d.event_id, d.created_at DESC, d.id DESC
     ) y ORDER BY y.seq
@@ -76,16 +86,20 @@ WITH held AS (
     WHERE l.owner = @owner AND l.until > now() GROUP BY w.org_id
 ), idle AS (
     SELECT w.id, w.org_id, w.program_id, coalesce(l.quick, false) AS quick,
-        coalesce(l.served_at, '-infinity') + CASE WHEN l.quick THEN interval '0' ELSE interval '10 seconds' END AS since,
+        coalesce(l.served_at, '-infinity') + CASE WHEN l.quick THEN interval '0'
+            ELSE interval '10 seconds' END AS since,
         greatest((coalesce(h.places, 0) + @unused::bigint) / 4, 1) - coalesce(h.places, 0) AS places,
         greatest((coalesce(h.places, 0) + @unused::bigint) / 8, 1) - coalesce(h.slow, 0) AS slow_places
     FROM webhook_endpoints w LEFT JOIN webhook_leases l ON l.endpoint_id = w.id LEFT JOIN held h ON h.org_id = w.org_id
     WHERE w.enabled AND NOT starts_with(w.id, 'sample_') AND (l.until IS NULL OR l.until <= now())
 ), waiting AS (
-    SELECT f.id, f.org_id, f.quick, f.since, f.places, f.slow_places, row_number() OVER (PARTITION BY f.org_id, f.quick ORDER BY f.since, f.id) AS nth FROM idle f
+    SELECT f.id, f.org_id, f.quick, f.since, f.places, f.slow_places, row_number() OVER (PARTITION BY f.org_id, f.quick
+        ORDER BY f.since, f.id) AS nth FROM idle f
     WHERE f.places > 0 AND (f.quick OR f.slow_places > 0)
-      AND EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.endpoint_id = f.id AND d.next_attempt_at <= @now AND d.event_seq < least(@horizon::bigint, (
-        SELECT min(x.below) FROM (SELECT unnest(@classes::integer[]) AS class, unnest(@belows::bigint[]) AS below) x WHERE x.class IN (0, hashtext(f.program_id)))))
+      AND EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.endpoint_id = f.id AND d.next_attempt_at <= @now
+          AND d.event_seq < least(@horizon::bigint, (
+        SELECT min(x.below) FROM (SELECT unnest(@classes::integer[]) AS class, unnest(@belows::bigint[]) AS below) x
+            WHERE x.class IN (0, hashtext(f.program_id)))))
 ), taken AS (
     SELECT w.id, w.places, w.since, row_number() OVER (PARTITION BY w.org_id ORDER BY w.since, w.id) AS place
     FROM waiting w WHERE w.quick OR w.nth <= w.slow_places
@@ -93,19 +107,24 @@ WITH held AS (
 INSERT INTO webhook_leases AS l (endpoint_id, owner, token, until)
 SELECT c.id, @owner, 1, now() + interval '30 seconds'
 FROM (SELECT t.id FROM taken t WHERE t.place <= t.places ORDER BY t.place, t.since, t.id LIMIT @lim) c ORDER BY c.id
-ON CONFLICT (endpoint_id) DO UPDATE SET owner = excluded.owner, token = l.token + 1, until = excluded.until WHERE l.until <= now()
+ON CONFLICT (endpoint_id) DO UPDATE SET owner = excluded.owner, token = l.token + 1, until = excluded.until
+    WHERE l.until <= now()
 RETURNING l.endpoint_id, l.token;
 
 -- name: WebhookNext :many
 -- WebhookNext reads the head of an endpoint's line for the lease that holds it,
 -- as long as that lasts for another attempt.
-SELECT d.id, d.event_id, d.event_type, d.attempts, d.org_id, w.url, w.secret, w.previous_secret, w.previous_expires_at, w.updated_at AS version,
-    coalesce(CASE WHEN w.partner_id IS NOT NULL THEN e.partner_body END, e.body, '')::text AS body, coalesce(e.request_id, '')::text AS request_id
+SELECT d.id, d.event_id, d.event_type, d.attempts, d.org_id, w.url, w.secret, w.previous_secret, w.previous_expires_at,
+    w.updated_at AS version,
+    coalesce(CASE WHEN w.partner_id IS NOT NULL THEN e.partner_body END, e.body, '')::text AS body,
+        coalesce(e.request_id, '')::text AS request_id
 FROM webhook_leases l JOIN webhook_endpoints w ON w.id = l.endpoint_id JOIN webhook_deliveries d ON d.endpoint_id = w.id
 LEFT JOIN events e ON e.id = d.event_id
-WHERE l.endpoint_id = @endpoint_id AND l.owner = @owner AND l.token = @token AND l.until > now() + interval '15 seconds' AND w.enabled
+WHERE l.endpoint_id = @endpoint_id AND l.owner = @owner AND l.token = @token AND l.until > now() + interval '15 seconds'
+    AND w.enabled
   AND d.next_attempt_at <= @now AND d.event_seq < least(@horizon::bigint, (
-    SELECT min(x.below) FROM (SELECT unnest(@classes::integer[]) AS class, unnest(@belows::bigint[]) AS below) x WHERE x.class IN (0, hashtext(w.program_id))))
+    SELECT min(x.below) FROM (SELECT unnest(@classes::integer[]) AS class, unnest(@belows::bigint[]) AS below) x
+        WHERE x.class IN (0, hashtext(w.program_id))))
 ORDER BY d.event_seq, d.id LIMIT @lim;
 
 -- name: WebhookRelease :exec
@@ -119,7 +138,8 @@ WHERE endpoint_id = @endpoint_id AND owner = @owner AND token = @token;
 SELECT DISTINCT l.owner FROM webhook_leases l
 WHERE l.until > now() AND l.owner NOT IN (
     SELECT (k.classid::bigint << 32) | k.objid::bigint FROM pg_catalog.pg_locks k
-    WHERE k.locktype = 'advisory' AND k.granted AND k.objsubid = 1 AND k.database = (SELECT b.oid FROM pg_catalog.pg_database b WHERE b.datname = current_database()));
+    WHERE k.locktype = 'advisory' AND k.granted AND k.objsubid = 1 AND k.database = (SELECT b.oid
+        FROM pg_catalog.pg_database b WHERE b.datname = current_database()));
 
 -- name: WebhookBury :exec
 -- WebhookBury ends the leases of workers that are dead.
@@ -128,20 +148,27 @@ UPDATE webhook_leases SET until = '-infinity' WHERE owner = ANY (@owners::bigint
 -- name: WebhookCancelOff :exec
 -- WebhookCancelOff ends what an event committed for an endpoint in the moment in
 -- which that was turned off.
-UPDATE webhook_deliveries d SET status = 'failed', error = 'The endpoint was turned off.', next_attempt_at = NULL, finished_at = @now
+UPDATE webhook_deliveries d SET status = 'failed', error = 'The endpoint was turned off.', next_attempt_at = NULL,
+    finished_at = @now
 FROM webhook_endpoints w WHERE w.id = d.endpoint_id AND NOT w.enabled AND d.next_attempt_at IS NOT NULL;
 
 -- name: WebhookResults :many
 -- WebhookResults writes how attempts ended, of each whose lease still holds, and
 -- returns them with what their endpoint is now.
-UPDATE webhook_deliveries d SET status = r.status, attempts = r.attempts, response_code = nullif(r.response_code, 0), error = nullif(r.error, ''),
+UPDATE webhook_deliveries d SET status = r.status, attempts = r.attempts, response_code = nullif(r.response_code, 0),
+    error = nullif(r.error, ''),
     duration_ms = r.duration_ms, last_attempt_at = r.attempted_at,
-    next_attempt_at = CASE WHEN r.status = 'retrying' THEN r.next_attempt_at END, finished_at = CASE WHEN r.status <> 'retrying' THEN r.finished_at END
-FROM (SELECT unnest(@ids::text[]) AS id, unnest(@tokens::bigint[]) AS token, unnest(@statuses::text[]) AS status, unnest(@attempts::int[]) AS attempts,
-    unnest(@response_codes::int[]) AS response_code, unnest(@errors::text[]) AS error, unnest(@durations::bigint[]) AS duration_ms,
-    unnest(@attempted::timestamptz[]) AS attempted_at, unnest(@next::timestamptz[]) AS next_attempt_at, unnest(@finished::timestamptz[]) AS finished_at) r,
+    next_attempt_at = CASE WHEN r.status = 'retrying' THEN r.next_attempt_at END, finished_at = CASE
+        WHEN r.status <> 'retrying' THEN r.finished_at END
+FROM (SELECT unnest(@ids::text[]) AS id, unnest(@tokens::bigint[]) AS token, unnest(@statuses::text[]) AS status,
+    unnest(@attempts::int[]) AS attempts,
+    unnest(@response_codes::int[]) AS response_code, unnest(@errors::text[]) AS error,
+        unnest(@durations::bigint[]) AS duration_ms,
+    unnest(@attempted::timestamptz[]) AS attempted_at, unnest(@next::timestamptz[]) AS next_attempt_at,
+        unnest(@finished::timestamptz[]) AS finished_at) r,
     webhook_leases l, webhook_endpoints w
-WHERE d.id = r.id AND d.attempts = r.attempts - 1 AND d.next_attempt_at IS NOT NULL AND l.endpoint_id = d.endpoint_id AND l.owner = @owner AND l.token = r.token AND w.id = d.endpoint_id
+WHERE d.id = r.id AND d.attempts = r.attempts - 1 AND d.next_attempt_at IS NOT NULL AND l.endpoint_id = d.endpoint_id
+    AND l.owner = @owner AND l.token = r.token AND w.id = d.endpoint_id
 RETURNING d.id, w.enabled, w.updated_at AS version;
 
 -- name: WebhookDisable :many
@@ -150,19 +177,24 @@ RETURNING d.id, w.enabled, w.updated_at AS version;
 -- one that has a bad day.
 UPDATE webhook_endpoints w SET enabled = false, updated_at = @now
 FROM (
-    SELECT count(*) AS n, bool_and(x.status = 'failed') AS all_failed, min(x.finished_at) AS first, max(x.finished_at) AS last
+    SELECT count(*) AS n, bool_and(x.status = 'failed') AS all_failed, min(x.finished_at) AS first,
+        max(x.finished_at) AS last
     FROM (SELECT d.status, d.finished_at FROM webhook_deliveries d JOIN webhook_endpoints o ON o.id = d.endpoint_id
-        WHERE d.endpoint_id = @endpoint_id AND d.finished_at IS NOT NULL AND NOT d.is_test AND d.finished_at >= o.counted_since
+        WHERE d.endpoint_id = @endpoint_id AND d.finished_at IS NOT NULL AND NOT d.is_test
+            AND d.finished_at >= o.counted_since
         ORDER BY d.finished_at DESC LIMIT 20) x
 ) f
-WHERE w.id = @endpoint_id AND w.enabled AND f.n = 20 AND f.all_failed AND f.first >= @since::timestamptz AND f.last - f.first >= interval '5 days'
+WHERE w.id = @endpoint_id AND w.enabled AND f.n = 20 AND f.all_failed AND f.first >= @since::timestamptz
+    AND f.last - f.first >= interval '5 days'
 RETURNING w.*;
 
 -- name: WebhookPurge :execrows
 -- WebhookPurge forgets deliveries that ended before the retention began.
-DELETE FROM webhook_deliveries WHERE id IN (SELECT d.id FROM webhook_deliveries d WHERE d.created_at < @before AND d.next_attempt_at IS NULL ORDER BY d.created_at LIMIT @lim);
+DELETE FROM webhook_deliveries WHERE id IN (SELECT d.id FROM webhook_deliveries d
+    WHERE d.created_at < @before AND d.next_attempt_at IS NULL ORDER BY d.created_at LIMIT @lim);
 
 -- name: EventsPurge :execrows
 -- EventsPurge forgets events that no delivery needs any longer.
 DELETE FROM events WHERE id IN (
-    SELECT e.id FROM events e WHERE e.created_at < @before AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.event_id = e.id) ORDER BY e.created_at LIMIT @lim);
+    SELECT e.id FROM events e WHERE e.created_at < @before AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d
+        WHERE d.event_id = e.id) ORDER BY e.created_at LIMIT @lim);

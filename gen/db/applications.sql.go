@@ -12,7 +12,8 @@ import (
 )
 
 const applicationDecide = `-- name: ApplicationDecide :exec
-UPDATE applications SET status = $1, partner_id = $2, reviewed_by_user_id = $3, reviewed_at = $4,
+UPDATE applications SET status = $1, partner_id = $2, reviewed_by_user_id = $3,
+    reviewed_at = $4,
     rejection_reason = $5, updated_at = $6
 WHERE id = $7 AND org_id = $8 AND status = 'pending'
 `
@@ -105,7 +106,8 @@ func (q *Queries) ApplicationLock(ctx context.Context, db DBTX, arg ApplicationL
 }
 
 const partnerDecide = `-- name: PartnerDecide :exec
-UPDATE partners SET status = $1, decline_reason = $2, updated_at = $3 WHERE id = $4 AND org_id = $5
+UPDATE partners SET status = $1, decline_reason = $2, updated_at = $3
+    WHERE id = $4 AND org_id = $5
 `
 
 type PartnerDecideParams struct {
@@ -129,7 +131,8 @@ func (q *Queries) PartnerDecide(ctx context.Context, db DBTX, arg PartnerDecideP
 }
 
 const partnerReapply = `-- name: PartnerReapply :exec
-UPDATE partners SET status = 'pending', decline_reason = NULL, group_id = $1, first_name = $2, last_name = $3,
+UPDATE partners SET status = 'pending', decline_reason = NULL, group_id = $1, first_name = $2,
+    last_name = $3,
     website_url = $4, country_code = $5, handle = $6, updated_at = $7
 WHERE id = $8 AND org_id = $9
 `
@@ -165,7 +168,8 @@ func (q *Queries) PartnerReapply(ctx context.Context, db DBTX, arg PartnerReappl
 
 const programRevenue = `-- name: ProgramRevenue :one
 SELECT coalesce(sum(s.amount_minor), 0)::bigint AS revenue_minor FROM sales s
-WHERE s.program_id = $1 AND s.org_id = $2 AND s.currency = $3 AND s.occurred_at >= $4 AND s.refunded_at IS NULL
+WHERE s.program_id = $1 AND s.org_id = $2 AND s.currency = $3 AND s.occurred_at >= $4
+    AND s.refunded_at IS NULL
 `
 
 type ProgramRevenueParams struct {

@@ -12,14 +12,17 @@ import (
 )
 
 const campaignAudience = `-- name: CampaignAudience :one
-SELECT (count(*) + (SELECT count(*) FROM campaign_recipients d WHERE d.campaign_id = $1 AND d.org_id = $2 AND d.status IN ('mailed', 'sent', 'failed')))::bigint AS total,
+SELECT (count(*) + (SELECT count(*) FROM campaign_recipients d WHERE d.campaign_id = $1 AND d.org_id = $2
+    AND d.status IN ('mailed', 'sent', 'failed')))::bigint AS total,
     count(*) FILTER (WHERE x.unsubscribed_at IS NOT NULL) AS skipped
 FROM (
     SELECT p.unsubscribed_at FROM partners p
     WHERE p.program_id = $3 AND p.org_id = $2 AND p.status = ANY ($4::text[])
       AND ($5::text[] = '{}' OR p.group_id = ANY ($5::text[]))
-      AND ($6::text[] = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt WHERE pt.partner_id = p.id AND pt.tag_id = ANY ($6::text[])))
-      AND NOT EXISTS (SELECT 1 FROM campaign_recipients d WHERE d.campaign_id = $1 AND d.partner_id = p.id AND d.status IN ('mailed', 'sent', 'failed'))
+      AND ($6::text[] = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt
+          WHERE pt.partner_id = p.id AND pt.tag_id = ANY ($6::text[])))
+      AND NOT EXISTS (SELECT 1 FROM campaign_recipients d WHERE d.campaign_id = $1 AND d.partner_id = p.id
+          AND d.status IN ('mailed', 'sent', 'failed'))
     LIMIT $7) x
 `
 
@@ -246,9 +249,11 @@ func (q *Queries) CampaignLock(ctx context.Context, db DBTX, arg CampaignLockPar
 }
 
 const campaignMail = `-- name: CampaignMail :many
-INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, next_attempt_at, created_at, partner_id, campaign_id)
+INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, next_attempt_at, created_at, partner_id,
+    campaign_id)
 SELECT x.id, c.org_id, 'campaign', c.id, x.recipient, c.subject, c.body, 'queued', $1, $1, x.partner_id, c.id
-FROM (SELECT unnest($2::text[]) AS id, unnest($3::text[]) AS partner_id, unnest($4::text[]) AS recipient) x, campaigns c
+FROM (SELECT unnest($2::text[]) AS id, unnest($3::text[]) AS partner_id,
+    unnest($4::text[]) AS recipient) x, campaigns c
 WHERE c.id = $5 AND c.org_id = $6
 ON CONFLICT (org_id, purpose, key, lower(recipient)) DO NOTHING
 RETURNING partner_id::text
@@ -357,7 +362,8 @@ func (q *Queries) CampaignNext(ctx context.Context, db DBTX, arg CampaignNextPar
 const campaignOpened = `-- name: CampaignOpened :exec
 WITH first AS (
     UPDATE campaign_recipients r SET opened_at = $1
-    WHERE r.campaign_id = $2 AND r.partner_id = $3 AND r.opened_at IS NULL AND r.status IN ('mailed', 'sent')
+    WHERE r.campaign_id = $2 AND r.partner_id = $3 AND r.opened_at IS NULL AND r.status IN ('mailed',
+        'sent')
     RETURNING r.campaign_id)
 UPDATE campaigns c SET opened = c.opened + 1 FROM first WHERE c.id = first.campaign_id
 `
@@ -391,9 +397,11 @@ func (q *Queries) CampaignReached(ctx context.Context, db DBTX, arg CampaignReac
 }
 
 const campaignRecall = `-- name: CampaignRecall :exec
-WITH back AS (DELETE FROM mails m WHERE m.campaign_id = $1::text AND m.org_id = $2 AND m.status = 'queued' RETURNING m.partner_id)
+WITH back AS (DELETE FROM mails m WHERE m.campaign_id = $1::text AND m.org_id = $2
+    AND m.status = 'queued' RETURNING m.partner_id)
 UPDATE campaign_recipients r SET status = 'queued' FROM back
-WHERE r.campaign_id = $1::text AND r.org_id = $2 AND r.partner_id = back.partner_id AND r.status = 'mailed'
+WHERE r.campaign_id = $1::text AND r.org_id = $2 AND r.partner_id = back.partner_id
+    AND r.status = 'mailed'
 `
 
 type CampaignRecallParams struct {
@@ -413,8 +421,10 @@ SELECT $1, p.id, p.org_id, p.program_id, CASE WHEN p.unsubscribed_at IS NULL THE
 FROM partners p
 WHERE p.program_id = $2 AND p.org_id = $3 AND p.status = ANY ($4::text[])
   AND ($5::text[] = '{}' OR p.group_id = ANY ($5::text[]))
-  AND ($6::text[] = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt WHERE pt.partner_id = p.id AND pt.tag_id = ANY ($6::text[])))
-  AND p.id > $7::text AND ($8::text IS NULL OR p.id <= $8::text) AND p.created_at <= $9
+  AND ($6::text[] = '{}' OR EXISTS (SELECT 1 FROM partner_tags pt
+      WHERE pt.partner_id = p.id AND pt.tag_id = ANY ($6::text[])))
+  AND p.id > $7::text AND ($8::text IS NULL OR p.id <= $8::text)
+      AND p.created_at <= $9
 ON CONFLICT (campaign_id, partner_id) DO NOTHING
 `
 
@@ -448,8 +458,10 @@ func (q *Queries) CampaignRecipientsAdd(ctx context.Context, db DBTX, arg Campai
 }
 
 const campaignRecipientsForget = `-- name: CampaignRecipientsForget :exec
-DELETE FROM campaign_recipients r WHERE r.campaign_id = $1 AND r.org_id = $2 AND r.partner_id > $3::text
-  AND ($4::text IS NULL OR r.partner_id <= $4::text) AND r.status IN ('queued', 'skipped')
+DELETE FROM campaign_recipients r WHERE r.campaign_id = $1 AND r.org_id = $2
+    AND r.partner_id > $3::text
+  AND ($4::text IS NULL OR r.partner_id <= $4::text) AND r.status IN ('queued',
+      'skipped')
 `
 
 type CampaignRecipientsForgetParams struct {
@@ -473,10 +485,13 @@ func (q *Queries) CampaignRecipientsForget(ctx context.Context, db DBTX, arg Cam
 
 const campaignRecipientsMark = `-- name: CampaignRecipientsMark :exec
 WITH marked AS (
-    UPDATE campaign_recipients r SET status = CASE WHEN r.partner_id = ANY ($3::text[]) THEN 'mailed' ELSE 'skipped' END
-    WHERE r.campaign_id = $1 AND r.org_id = $2 AND r.partner_id = ANY ($4::text[]) AND r.status = 'queued'
+    UPDATE campaign_recipients r SET status = CASE WHEN r.partner_id = ANY ($3::text[]) THEN 'mailed'
+        ELSE 'skipped' END
+    WHERE r.campaign_id = $1 AND r.org_id = $2 AND r.partner_id = ANY ($4::text[])
+        AND r.status = 'queued'
     RETURNING r.status)
-UPDATE campaigns c SET skipped = c.skipped + (SELECT count(*) FROM marked WHERE status = 'skipped') WHERE c.id = $1 AND c.org_id = $2
+UPDATE campaigns c SET skipped = c.skipped + (SELECT count(*) FROM marked WHERE status = 'skipped')
+    WHERE c.id = $1 AND c.org_id = $2
 `
 
 type CampaignRecipientsMarkParams struct {
@@ -498,7 +513,8 @@ func (q *Queries) CampaignRecipientsMark(ctx context.Context, db DBTX, arg Campa
 }
 
 const campaignTake = `-- name: CampaignTake :one
-SELECT c.id, c.org_id, c.program_id, c.name, c.subject, c.body, c.group_ids, c.tag_ids, c.statuses, c.status, c.scheduled_at, c.started_at, c.sent_at, c.total, c.sent, c.failed, c.skipped, c.opened, c.created_at, c.updated_at, c.audience_after FROM campaigns c WHERE c.id = $1 AND c.org_id = $2 AND c.status = $3 FOR NO KEY UPDATE SKIP LOCKED
+SELECT c.id, c.org_id, c.program_id, c.name, c.subject, c.body, c.group_ids, c.tag_ids, c.statuses, c.status, c.scheduled_at, c.started_at, c.sent_at, c.total, c.sent, c.failed, c.skipped, c.opened, c.created_at, c.updated_at, c.audience_after FROM campaigns c WHERE c.id = $1 AND c.org_id = $2
+    AND c.status = $3 FOR NO KEY UPDATE SKIP LOCKED
 `
 
 type CampaignTakeParams struct {
@@ -540,7 +556,8 @@ func (q *Queries) CampaignTake(ctx context.Context, db DBTX, arg CampaignTakePar
 
 const campaignUnopened = `-- name: CampaignUnopened :one
 SELECT c.id FROM campaigns c JOIN campaign_recipients r ON r.campaign_id = c.id
-WHERE c.id = $1 AND r.partner_id = $2 AND r.opened_at IS NULL AND r.status IN ('mailed', 'sent') FOR NO KEY UPDATE OF c
+WHERE c.id = $1 AND r.partner_id = $2 AND r.opened_at IS NULL AND r.status IN ('mailed',
+    'sent') FOR NO KEY UPDATE OF c
 `
 
 type CampaignUnopenedParams struct {
@@ -557,8 +574,10 @@ func (q *Queries) CampaignUnopened(ctx context.Context, db DBTX, arg CampaignUno
 }
 
 const campaignUpdate = `-- name: CampaignUpdate :exec
-UPDATE campaigns SET name = $1, subject = $2, body = $3, group_ids = $4, tag_ids = $5, statuses = $6, status = $7,
-    scheduled_at = $8, started_at = $9, total = $10, skipped = $11, audience_after = $12, updated_at = $13
+UPDATE campaigns SET name = $1, subject = $2, body = $3, group_ids = $4, tag_ids = $5,
+    statuses = $6, status = $7,
+    scheduled_at = $8, started_at = $9, total = $10, skipped = $11,
+        audience_after = $12, updated_at = $13
 WHERE id = $14 AND org_id = $15
 `
 
@@ -602,7 +621,8 @@ func (q *Queries) CampaignUpdate(ctx context.Context, db DBTX, arg CampaignUpdat
 }
 
 const campaignsScheduled = `-- name: CampaignsScheduled :many
-SELECT c.id, c.org_id FROM campaigns c WHERE c.status = 'scheduled' AND c.scheduled_at <= $1 AND NOT starts_with(c.id, 'sample_') ORDER BY c.scheduled_at, c.id
+SELECT c.id, c.org_id FROM campaigns c WHERE c.status = 'scheduled' AND c.scheduled_at <= $1 AND NOT starts_with(c.id,
+    'sample_') ORDER BY c.scheduled_at, c.id
 `
 
 type CampaignsScheduledRow struct {

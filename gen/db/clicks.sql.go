@@ -43,8 +43,10 @@ func (q *Queries) ClickGet(ctx context.Context, db DBTX, arg ClickGetParams) (Cl
 }
 
 const clickInsert = `-- name: ClickInsert :exec
-INSERT INTO clicks (id, org_id, program_id, partner_id, link_id, referral_id, param, ip_hash, user_agent, referer, country, device, landing_url, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+INSERT INTO clicks (id, org_id, program_id, partner_id, link_id, referral_id, param, ip_hash, user_agent, referer,
+    country, device, landing_url, created_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
+    $11, $12, $13, $14)
 `
 
 type ClickInsertParams struct {
@@ -94,14 +96,17 @@ WITH covered AS MATERIALIZED (
 ), parts AS (
     SELECT (SELECT sum(x.clicks) FROM report_sums x
         WHERE x.program_id = $1 AND x.org_id = $2 AND x.span = c.span AND x.start = c.start
-          AND x.dimension = CASE WHEN $3::text IS NOT NULL THEN 'link' WHEN $4::text IS NOT NULL THEN 'partner' ELSE 'total' END
+          AND x.dimension = CASE WHEN $3::text IS NOT NULL THEN 'link'
+              WHEN $4::text IS NOT NULL THEN 'partner' ELSE 'total' END
           AND ($4::text IS NULL OR x.partner_id = $4::text)
           AND ($3::text IS NULL OR (x.key = $3::text
-            AND x.partner_id = (SELECT l.partner_id FROM links l WHERE l.id = $3::text AND l.org_id = $2)))) AS n
+            AND x.partner_id = (SELECT l.partner_id FROM links l
+                WHERE l.id = $3::text AND l.org_id = $2)))) AS n
     FROM covered c
     UNION ALL
     SELECT (SELECT count(*) FROM clicks t
-        WHERE t.program_id = $1 AND t.created_at >= g.after::timestamp AT TIME ZONE 'UTC' AND t.created_at < g.before::timestamp AT TIME ZONE 'UTC'
+        WHERE t.program_id = $1 AND t.created_at >= g.after::timestamp AT TIME ZONE 'UTC'
+            AND t.created_at < g.before::timestamp AT TIME ZONE 'UTC'
           AND ($4::text IS NULL OR t.partner_id = $4::text)
           AND ($3::text IS NULL OR t.link_id = $3::text))
     FROM gaps g WHERE g.after < g.before

@@ -12,7 +12,8 @@ import (
 )
 
 const commissionClawed = `-- name: CommissionClawed :exec
-UPDATE commissions SET clawed_minor = clawed_minor + $1, updated_at = $2 WHERE id = $3 AND org_id = $4 AND status IN ('due', 'paid')
+UPDATE commissions SET clawed_minor = clawed_minor + $1, updated_at = $2
+    WHERE id = $3 AND org_id = $4 AND status IN ('due', 'paid')
 `
 
 type CommissionClawedParams struct {
@@ -239,7 +240,8 @@ func (q *Queries) CommissionSetStatus(ctx context.Context, db DBTX, arg Commissi
 }
 
 const commissionShrink = `-- name: CommissionShrink :exec
-UPDATE commissions SET amount_minor = amount_minor - $1, shrunk_minor = shrunk_minor + $1, revenue_minor = $2, updated_at = $3
+UPDATE commissions SET amount_minor = amount_minor - $1, shrunk_minor = shrunk_minor + $1,
+    revenue_minor = $2, updated_at = $3
 WHERE id = $4 AND org_id = $5 AND status IN ('pending', 'approved', 'due')
 `
 
@@ -290,8 +292,10 @@ func (q *Queries) CommissionVoid(ctx context.Context, db DBTX, arg CommissionVoi
 }
 
 const commissionsToApprove = `-- name: CommissionsToApprove :many
-UPDATE commissions t SET status = CASE WHEN t.mature_at <= $1 THEN 'due' ELSE 'approved' END, approved_at = $1, updated_at = $1
-FROM (SELECT k.id FROM commissions k WHERE k.status = 'pending' AND k.approve_at <= $1 ORDER BY k.approve_at, k.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
+UPDATE commissions t SET status = CASE WHEN t.mature_at <= $1 THEN 'due' ELSE 'approved' END, approved_at = $1,
+    updated_at = $1
+FROM (SELECT k.id FROM commissions k WHERE k.status = 'pending' AND k.approve_at <= $1
+    ORDER BY k.approve_at, k.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor
 `
 
@@ -353,7 +357,8 @@ func (q *Queries) CommissionsToApprove(ctx context.Context, db DBTX, arg Commiss
 
 const commissionsToMature = `-- name: CommissionsToMature :many
 UPDATE commissions t SET status = 'due', updated_at = $1
-FROM (SELECT k.id FROM commissions k WHERE k.status = 'approved' AND k.mature_at <= $1 ORDER BY k.mature_at, k.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
+FROM (SELECT k.id FROM commissions k WHERE k.status = 'approved' AND k.mature_at <= $1
+    ORDER BY k.mature_at, k.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor
 `
 
@@ -433,7 +438,8 @@ const payoutsByIDs = `-- name: PayoutsByIDs :many
 SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, coalesce(n.total, 0)::bigint AS commission_count
 FROM payouts t LEFT JOIN (
     SELECT x.owner_id, sum(x.total) AS total FROM tally_sums x
-    WHERE x.program_id = ANY (ARRAY(SELECT k.program_id FROM payouts k WHERE k.id = ANY ($1::text[]) AND k.org_id = $2)) AND x.org_id = $2
+    WHERE x.program_id = ANY (ARRAY(SELECT k.program_id FROM payouts k
+        WHERE k.id = ANY ($1::text[]) AND k.org_id = $2)) AND x.org_id = $2
       AND x.list = 'commissions' AND x.owner_id = ANY ($1::text[]) GROUP BY 1) n ON n.owner_id = t.id
 WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 `

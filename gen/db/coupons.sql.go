@@ -168,7 +168,8 @@ func (q *Queries) CouponSetActive(ctx context.Context, db DBTX, arg CouponSetAct
 }
 
 const couponUpdate = `-- name: CouponUpdate :exec
-UPDATE coupons SET external_id = $1, partner_id = $2, updated_at = $3 WHERE id = $4 AND org_id = $5
+UPDATE coupons SET external_id = $1, partner_id = $2, updated_at = $3
+    WHERE id = $4 AND org_id = $5
 `
 
 type CouponUpdateParams struct {

@@ -12,7 +12,8 @@ import (
 )
 
 const customerByExternalID = `-- name: CustomerByExternalID :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at FROM customers t WHERE t.program_id = $1 AND t.org_id = $2 AND t.external_customer_id = $3
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
+    AND t.external_customer_id = $3
 `
 
 type CustomerByExternalIDParams struct {
@@ -257,7 +258,8 @@ func (q *Queries) CustomerLock(ctx context.Context, db DBTX, arg CustomerLockPar
 }
 
 const customerPaid = `-- name: CustomerPaid :exec
-UPDATE customers SET status = $1, converted_at = coalesce(converted_at, $2::timestamptz), updated_at = $3
+UPDATE customers SET status = $1, converted_at = coalesce(converted_at, $2::timestamptz),
+    updated_at = $3
 WHERE id = $4 AND org_id = $5
 `
 
@@ -359,8 +361,10 @@ func (q *Queries) CustomerSignupCommissions(ctx context.Context, db DBTX, arg Cu
 }
 
 const customerUpdate = `-- name: CustomerUpdate :exec
-UPDATE customers SET partner_id = $1, referral_id = $2, link_id = $3, coupon_id = $4, click_id = $5,
-    tracked_by = $6, email = $7, name = $8, identifier = $9, status = $10, metadata = $11, updated_at = $12
+UPDATE customers SET partner_id = $1, referral_id = $2, link_id = $3, coupon_id = $4,
+    click_id = $5,
+    tracked_by = $6, email = $7, name = $8, identifier = $9, status = $10,
+        metadata = $11, updated_at = $12
 WHERE id = $13 AND org_id = $14
 `
 

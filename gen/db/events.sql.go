@@ -12,9 +12,11 @@ import (
 )
 
 const auditInsert = `-- name: AuditInsert :exec
-INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, api_key_id, actor_type, actor_id, request_id, reason, before, after,
+INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, api_key_id, actor_type, actor_id, request_id,
+    reason, before, after,
     created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, nullif($8::text, ''), $9, $10,
+VALUES ($1, $2, $3, $4, $5, $6, $7, nullif($8::text, ''),
+    $9, $10,
     $11, $12, $13)
 `
 
@@ -67,8 +69,10 @@ func (q *Queries) EventsDrawn(ctx context.Context, db DBTX) (int64, error) {
 }
 
 const eventsHeld = `-- name: EventsHeld :many
-SELECT k.classid::bigint::bit(32)::integer AS class, k.objid::bigint::bit(32)::integer AS number FROM pg_catalog.pg_locks k
-WHERE k.locktype = 'advisory' AND k.objsubid = 2 AND k.database = (SELECT b.oid FROM pg_catalog.pg_database b WHERE b.datname = current_database())
+SELECT k.classid::bigint::bit(32)::integer AS class, k.objid::bigint::bit(32)::integer AS number
+    FROM pg_catalog.pg_locks k
+WHERE k.locktype = 'advisory' AND k.objsubid = 2 AND k.database = (SELECT b.oid FROM pg_catalog.pg_database b
+    WHERE b.datname = current_database())
 `
 
 type EventsHeldRow struct {
@@ -104,18 +108,24 @@ const eventsInsert = `-- name: EventsInsert :exec
 
 WITH held AS MATERIALIZED (
     SELECT pg_advisory_xact_lock(c.class, nextval('events_seq_seq')::bit(32)::integer) FROM (
-        SELECT DISTINCT CASE WHEN (SELECT count(DISTINCT n.id) FROM unnest($2::text[]) n (id)) <= 16 THEN hashtext(p.id) ELSE 0 END AS class
+        SELECT DISTINCT CASE WHEN (SELECT count(DISTINCT n.id)
+            FROM unnest($2::text[]) n (id)) <= 16 THEN hashtext(p.id) ELSE 0 END AS class
         FROM unnest($2::text[]) p (id)
     ) c
 ), e AS (
-    INSERT INTO events (id, org_id, program_id, type, partner_id, subject_id, request_id, body, partner_body, created_at)
-    SELECT unnest($3::text[]), unnest($4::text[]), unnest($2::text[]), unnest($5::text[]), nullif(unnest($6::text[]), ''),
-        unnest($7::text[]), nullif($8::text, ''), unnest($9::text[]), nullif(unnest($10::text[]), ''), $11
+    INSERT INTO events (id, org_id, program_id, type, partner_id, subject_id, request_id, body, partner_body,
+        created_at)
+    SELECT unnest($3::text[]), unnest($4::text[]), unnest($2::text[]), unnest($5::text[]),
+        nullif(unnest($6::text[]), ''),
+        unnest($7::text[]), nullif($8::text, ''), unnest($9::text[]),
+            nullif(unnest($10::text[]), ''), $11
     FROM (SELECT count(*) FROM held) locked
     RETURNING id, org_id, program_id, type, partner_id, seq, created_at
 )
-INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, status, next_attempt_at, created_at)
-SELECT 'whd_' || substr(e.id, 5) || w.number, e.org_id, e.program_id, w.id, e.id, e.type, e.seq, 'pending', 'epoch', e.created_at
+INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, status,
+    next_attempt_at, created_at)
+SELECT 'whd_' || substr(e.id, 5) || w.number, e.org_id, e.program_id, w.id, e.id, e.type, e.seq, 'pending', 'epoch',
+    e.created_at
 FROM e JOIN webhook_endpoints w ON w.program_id = e.program_id AND w.org_id = e.org_id
 WHERE w.enabled AND (w.event_types = '{}' OR e.type = ANY (w.event_types))
   AND (w.partner_id IS NULL OR w.partner_id = e.partner_id AND e.type = ANY ($1::text[]))
@@ -222,9 +232,11 @@ func (q *Queries) EventsSince(ctx context.Context, db DBTX, arg EventsSinceParam
 
 const riskFlagOpen = `-- name: RiskFlagOpen :execrows
 INSERT INTO risk_flags (id, org_id, program_id, partner_id, customer_id, kind, severity, status, evidence, created_at)
-SELECT $1::text, $2, $3::text, $4::text, $5::text, $6::text, $7::text, 'open', $8::json, $9::timestamptz
+SELECT $1::text, $2, $3::text, $4::text, $5::text,
+    $6::text, $7::text, 'open', $8::json, $9::timestamptz
 WHERE NOT EXISTS (
-    SELECT 1 FROM risk_flags f WHERE f.program_id = $3 AND f.org_id = $2 AND f.partner_id = $4::text AND f.kind = $6
+    SELECT 1 FROM risk_flags f WHERE f.program_id = $3 AND f.org_id = $2
+        AND f.partner_id = $4::text AND f.kind = $6
       AND f.customer_id IS NOT DISTINCT FROM $5::text AND f.resolved_at > $9)
 ON CONFLICT DO NOTHING
 `

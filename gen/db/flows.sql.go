@@ -144,9 +144,11 @@ func (q *Queries) FlowGet(ctx context.Context, db DBTX, arg FlowGetParams) (Flow
 }
 
 const flowInsert = `-- name: FlowInsert :exec
-INSERT INTO flows (id, org_id, program_id, name, description, group_id, partner_id, trigger, action, target_group_id, rate_type, rate_value,
+INSERT INTO flows (id, org_id, program_id, name, description, group_id, partner_id, trigger, action, target_group_id,
+    rate_type, rate_value,
     approval_mode, approval_delay_days, priority, status, branches, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
+    $11, $12,
     $13, $14, $15, $16, $17, $18, $19)
 `
 
@@ -237,9 +239,12 @@ func (q *Queries) FlowLock(ctx context.Context, db DBTX, arg FlowLockParams) (Fl
 }
 
 const flowUpdate = `-- name: FlowUpdate :exec
-UPDATE flows SET name = $1, description = $2, group_id = $3, partner_id = $4, trigger = $5, action = $6,
-    target_group_id = $7, rate_type = $8, rate_value = $9, approval_mode = $10,
-    approval_delay_days = $11, priority = $12, status = $13, branches = $14, updated_at = $15
+UPDATE flows SET name = $1, description = $2, group_id = $3, partner_id = $4,
+    trigger = $5, action = $6,
+    target_group_id = $7, rate_type = $8, rate_value = $9,
+        approval_mode = $10,
+    approval_delay_days = $11, priority = $12, status = $13, branches = $14,
+        updated_at = $15
 WHERE id = $16 AND org_id = $17
 `
 
@@ -287,10 +292,13 @@ func (q *Queries) FlowUpdate(ctx context.Context, db DBTX, arg FlowUpdateParams)
 }
 
 const flowsAsked = `-- name: FlowsAsked :many
-SELECT f.id, f.group_id, f.partner_id, f.trigger, f.action, f.target_group_id, f.rate_type, f.rate_value, f.approval_mode, f.approval_delay_days,
-    f.priority, f.created_at, f.branches_digest, coalesce(CASE WHEN f.branches_digest = ANY ($1::bytea[]) THEN f.branches END, 'null')::json AS branches
+SELECT f.id, f.group_id, f.partner_id, f.trigger, f.action, f.target_group_id, f.rate_type, f.rate_value,
+    f.approval_mode, f.approval_delay_days,
+    f.priority, f.created_at, f.branches_digest,
+        coalesce(CASE WHEN f.branches_digest = ANY ($1::bytea[]) THEN f.branches END, 'null')::json AS branches
 FROM partners p JOIN flows f ON f.program_id = p.program_id
-WHERE p.id = coalesce($2::text, (SELECT c.partner_id FROM customers c WHERE c.id = $3::text AND c.org_id = $4))
+WHERE p.id = coalesce($2::text, (SELECT c.partner_id FROM customers c
+    WHERE c.id = $3::text AND c.org_id = $4))
   AND p.org_id = $4 AND f.status = 'active' AND f.trigger = $5
   AND (f.partner_id IS NULL OR f.partner_id = p.id) AND (f.group_id IS NULL OR f.group_id = p.group_id)
 ORDER BY f.priority, f.specificity, f.created_at, f.id

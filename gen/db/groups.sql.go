@@ -12,8 +12,10 @@ import (
 )
 
 const groupAdd = `-- name: GroupAdd :exec
-INSERT INTO groups (id, org_id, program_id, name, slug, description, landing_url, is_private, is_default, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+INSERT INTO groups (id, org_id, program_id, name, slug, description, landing_url, is_private, is_default, created_at,
+    updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
+    $11)
 `
 
 type GroupAddParams struct {
@@ -162,7 +164,8 @@ func (q *Queries) GroupDelete(ctx context.Context, db DBTX, arg GroupDeleteParam
 }
 
 const groupDeleteFlows = `-- name: GroupDeleteFlows :many
-DELETE FROM flows WHERE program_id = $1 AND org_id = $2 AND (group_id = $3 OR target_group_id = $3) RETURNING id, name
+DELETE FROM flows WHERE program_id = $1 AND org_id = $2 AND (group_id = $3
+    OR target_group_id = $3) RETURNING id, name
 `
 
 type GroupDeleteFlowsParams struct {
@@ -225,7 +228,8 @@ func (q *Queries) GroupGet(ctx context.Context, db DBTX, arg GroupGetParams) (Gr
 }
 
 const groupLeaveApplications = `-- name: GroupLeaveApplications :exec
-UPDATE applications SET group_id = NULL, updated_at = $1 WHERE program_id = $2 AND org_id = $3 AND group_id = $4
+UPDATE applications SET group_id = NULL, updated_at = $1 WHERE program_id = $2 AND org_id = $3
+    AND group_id = $4
 `
 
 type GroupLeaveApplicationsParams struct {
@@ -246,7 +250,8 @@ func (q *Queries) GroupLeaveApplications(ctx context.Context, db DBTX, arg Group
 }
 
 const groupLeaveCoupons = `-- name: GroupLeaveCoupons :exec
-UPDATE coupons SET group_id = NULL, updated_at = $1 WHERE program_id = $2 AND org_id = $3 AND group_id = $4
+UPDATE coupons SET group_id = NULL, updated_at = $1 WHERE program_id = $2 AND org_id = $3
+    AND group_id = $4
 `
 
 type GroupLeaveCouponsParams struct {
@@ -267,7 +272,8 @@ func (q *Queries) GroupLeaveCoupons(ctx context.Context, db DBTX, arg GroupLeave
 }
 
 const groupLeavePartners = `-- name: GroupLeavePartners :exec
-UPDATE partners SET group_id = NULL, updated_at = $1 WHERE program_id = $2 AND org_id = $3 AND group_id = $4
+UPDATE partners SET group_id = NULL, updated_at = $1 WHERE program_id = $2 AND org_id = $3
+    AND group_id = $4
 `
 
 type GroupLeavePartnersParams struct {
@@ -334,7 +340,8 @@ func (q *Queries) GroupProgram(ctx context.Context, db DBTX, arg GroupProgramPar
 }
 
 const groupSlugs = `-- name: GroupSlugs :many
-SELECT t.slug FROM groups t WHERE t.program_id = $1 AND t.org_id = $2 AND starts_with(t.slug, $3::text)
+SELECT t.slug FROM groups t WHERE t.program_id = $1 AND t.org_id = $2
+    AND starts_with(t.slug, $3::text)
 `
 
 type GroupSlugsParams struct {
@@ -364,7 +371,8 @@ func (q *Queries) GroupSlugs(ctx context.Context, db DBTX, arg GroupSlugsParams)
 }
 
 const groupUndefault = `-- name: GroupUndefault :exec
-UPDATE groups SET is_default = false, updated_at = $1 WHERE program_id = $2 AND org_id = $3 AND is_default AND id <> $4
+UPDATE groups SET is_default = false, updated_at = $1 WHERE program_id = $2 AND org_id = $3
+    AND is_default AND id <> $4
 `
 
 type GroupUndefaultParams struct {

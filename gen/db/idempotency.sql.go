@@ -58,7 +58,8 @@ func (q *Queries) IdempotencyLock(ctx context.Context, db DBTX, arg IdempotencyL
 
 const idempotencyPurge = `-- name: IdempotencyPurge :execrows
 DELETE FROM idempotency_keys i USING (
-    SELECT k.org_id, k.key FROM idempotency_keys k WHERE k.created_at <= $1 ORDER BY k.created_at LIMIT $2 FOR UPDATE SKIP LOCKED
+    SELECT k.org_id, k.key FROM idempotency_keys k WHERE k.created_at <= $1
+        ORDER BY k.created_at LIMIT $2 FOR UPDATE SKIP LOCKED
 ) old WHERE i.org_id = old.org_id AND i.key = old.key
 `
 
@@ -80,7 +81,8 @@ const idempotencyPut = `-- name: IdempotencyPut :exec
 INSERT INTO idempotency_keys (org_id, key, fingerprint, status, body, created_at)
 VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT (org_id, key) DO UPDATE
-SET fingerprint = excluded.fingerprint, status = excluded.status, body = excluded.body, created_at = excluded.created_at
+SET fingerprint = excluded.fingerprint, status = excluded.status, body = excluded.body,
+    created_at = excluded.created_at
 `
 
 type IdempotencyPutParams struct {

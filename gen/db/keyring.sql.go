@@ -93,7 +93,8 @@ const sealedValues = `-- name: SealedValues :many
 WITH sealed AS NOT MATERIALIZED (
     SELECT 'payout details'::text AS kind, 'payout_details/' || p.id AS place, p.payout_details AS value FROM partners p
     UNION ALL SELECT 'webhook secret', 'webhook_endpoints.secret/' || e.id, e.secret FROM webhook_endpoints e
-    UNION ALL SELECT 'previous webhook secret', 'webhook_endpoints.previous_secret/' || e.id, e.previous_secret FROM webhook_endpoints e
+    UNION ALL SELECT 'previous webhook secret', 'webhook_endpoints.previous_secret/' || e.id, e.previous_secret
+        FROM webhook_endpoints e
     UNION ALL SELECT 'stored answer', 'idempotency/' || i.org_id || '/' || i.key, i.body FROM idempotency_keys i
 ), heads AS (
     SELECT s.kind, min(s.place) AS place, count(*) AS n FROM sealed s WHERE length(s.value) > 0

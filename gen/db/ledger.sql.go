@@ -49,9 +49,12 @@ UPDATE balances t SET
     folded_xid = o.horizon
 FROM balances b CROSS JOIN LATERAL (
     SELECT pg_snapshot_xmin(pg_current_snapshot()) AS horizon,
-        sum(CASE WHEN l.to_bucket = 'pending' THEN l.amount_minor WHEN l.from_bucket = 'pending' THEN -l.amount_minor END) AS pending,
-        sum(CASE WHEN l.to_bucket = 'due' THEN l.amount_minor WHEN l.from_bucket = 'due' THEN -l.amount_minor END) AS due,
-        sum(CASE WHEN l.to_bucket = 'paid' THEN l.amount_minor WHEN l.from_bucket = 'paid' THEN -l.amount_minor END) AS paid,
+        sum(CASE WHEN l.to_bucket = 'pending' THEN l.amount_minor
+            WHEN l.from_bucket = 'pending' THEN -l.amount_minor END) AS pending,
+        sum(CASE WHEN l.to_bucket = 'due' THEN l.amount_minor
+            WHEN l.from_bucket = 'due' THEN -l.amount_minor END) AS due,
+        sum(CASE WHEN l.to_bucket = 'paid' THEN l.amount_minor
+            WHEN l.from_bucket = 'paid' THEN -l.amount_minor END) AS paid,
         max(l.created_at) AS at
     FROM ledger_entries l WHERE l.partner_id = b.partner_id AND l.currency = b.currency
         AND l.created_xid >= b.folded_xid AND l.created_xid < pg_snapshot_xmin(pg_current_snapshot())
@@ -67,7 +70,8 @@ func (q *Queries) BalanceFold(ctx context.Context, db DBTX, id string) error {
 }
 
 const balanceGet = `-- name: BalanceGet :one
-SELECT t.id, t.partner_id, t.program_id, t.currency, t.pending_minor::bigint AS pending_minor, t.due_minor::bigint AS due_minor, t.paid_minor::bigint AS paid_minor,
+SELECT t.id, t.partner_id, t.program_id, t.currency, t.pending_minor::bigint AS pending_minor,
+    t.due_minor::bigint AS due_minor, t.paid_minor::bigint AS paid_minor,
     t.updated_at::timestamptz AS updated_at
 FROM balance_sums t
 WHERE t.id = $1 AND t.org_id = $2
@@ -172,8 +176,10 @@ func (q *Queries) BalancesUnfold(ctx context.Context, db DBTX) (int64, error) {
 
 const ledgerAppend = `-- name: LedgerAppend :exec
 
-INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
-SELECT $1, unnest($2::text[]), unnest($3::text[]), unnest($4::text[]), unnest($5::text[]), unnest($6::text[]),
+INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket,
+    amount_minor, created_at)
+SELECT $1, unnest($2::text[]), unnest($3::text[]), unnest($4::text[]),
+    unnest($5::text[]), unnest($6::text[]),
     unnest($7::text[]), unnest($8::bigint[]), unnest($9::timestamptz[])
 `
 

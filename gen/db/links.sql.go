@@ -91,7 +91,8 @@ func (q *Queries) LinkByIDs(ctx context.Context, db DBTX, arg LinkByIDsParams) (
 
 const linkBySlug = `-- name: LinkBySlug :one
 SELECT t.id, t.org_id, t.program_id, t.partner_id, t.param, t.value, t.value_key, t.destination_url, t.destination_key, t.short_slug, t.label, t.rate_override, t.created_at, t.updated_at, t.deleted_at, p.status AS partner_status, g.status AS program_status, g.cookie_days, o.fraud_monitoring
-FROM links t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.program_id JOIN organizations o ON o.id = t.org_id
+FROM links t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.program_id
+    JOIN organizations o ON o.id = t.org_id
 WHERE t.short_slug = $1
 `
 
@@ -298,21 +299,29 @@ const linkStats = `-- name: LinkStats :many
 WITH mine AS MATERIALIZED (
     SELECT t.id, t.program_id, t.partner_id FROM links t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 ), covered AS MATERIALIZED (
-    SELECT c.program_id, c.span, c.start, c.upto FROM report_covered c WHERE c.program_id = ANY (ARRAY(SELECT k.program_id FROM mine k)) AND c.org_id = $2
+    SELECT c.program_id, c.span, c.start, c.upto FROM report_covered c
+        WHERE c.program_id = ANY (ARRAY(SELECT k.program_id FROM mine k)) AND c.org_id = $2
 ), gaps AS MATERIALIZED (
-    SELECT c.program_id, coalesce(lag(c.upto) OVER (PARTITION BY c.program_id ORDER BY c.start), '-infinity') AS after, c.start AS before FROM covered c
+    SELECT c.program_id, coalesce(lag(c.upto) OVER (PARTITION BY c.program_id ORDER BY c.start), '-infinity') AS after,
+        c.start AS before FROM covered c
     UNION ALL
-    SELECT o.id, coalesce((SELECT max(c.upto) FROM covered c WHERE c.program_id = o.id), '-infinity'), 'infinity' FROM programs o WHERE o.id IN (SELECT k.program_id FROM mine k) AND o.org_id = $2
+    SELECT o.id, coalesce((SELECT max(c.upto) FROM covered c WHERE c.program_id = o.id), '-infinity'), 'infinity'
+        FROM programs o WHERE o.id IN (SELECT k.program_id FROM mine k) AND o.org_id = $2
 ), counts AS MATERIALIZED (
-    SELECT x.owner_id, sum(x.total) FILTER (WHERE x.list = 'referrals') AS referrals, sum(x.total) FILTER (WHERE x.list = 'customers') AS customers FROM tally_sums x
-    WHERE x.program_id = ANY (ARRAY(SELECT k.program_id FROM mine k)) AND x.org_id = $2 AND x.list IN ('referrals', 'customers') AND x.owner_id = ANY ($1::text[]) GROUP BY 1
+    SELECT x.owner_id, sum(x.total) FILTER (WHERE x.list = 'referrals') AS referrals,
+        sum(x.total) FILTER (WHERE x.list = 'customers') AS customers FROM tally_sums x
+    WHERE x.program_id = ANY (ARRAY(SELECT k.program_id FROM mine k)) AND x.org_id = $2 AND x.list IN ('referrals',
+        'customers') AND x.owner_id = ANY ($1::text[]) GROUP BY 1
 ), parts AS (
     SELECT k.id, s.clicks FROM mine k JOIN covered c ON c.program_id = k.program_id CROSS JOIN LATERAL (
-        SELECT x.clicks FROM report_sums x WHERE x.program_id = k.program_id AND x.org_id = $2 AND x.dimension = 'link' AND x.span = c.span AND x.start = c.start
+        SELECT x.clicks FROM report_sums x WHERE x.program_id = k.program_id AND x.org_id = $2
+            AND x.dimension = 'link' AND x.span = c.span AND x.start = c.start
           AND x.partner_id = k.partner_id AND x.key = k.id OFFSET 0) s
     UNION ALL
-    SELECT k.id, (SELECT count(*) FROM clicks x WHERE x.org_id = $2 AND x.program_id = k.program_id AND x.link_id = k.id
-        AND x.created_at >= g.after::timestamp AT TIME ZONE 'UTC' AND x.created_at < g.before::timestamp AT TIME ZONE 'UTC')
+    SELECT k.id, (SELECT count(*) FROM clicks x WHERE x.org_id = $2 AND x.program_id = k.program_id
+        AND x.link_id = k.id
+        AND x.created_at >= g.after::timestamp AT TIME ZONE 'UTC'
+            AND x.created_at < g.before::timestamp AT TIME ZONE 'UTC')
     FROM mine k JOIN gaps g ON g.program_id = k.program_id WHERE g.after < g.before
 )
 SELECT l.id,
@@ -360,7 +369,8 @@ func (q *Queries) LinkStats(ctx context.Context, db DBTX, arg LinkStatsParams) (
 }
 
 const linkUpdate = `-- name: LinkUpdate :exec
-UPDATE links SET destination_url = $1, destination_key = $2, label = $3, updated_at = $4
+UPDATE links SET destination_url = $1, destination_key = $2, label = $3,
+    updated_at = $4
 WHERE id = $5 AND org_id = $6
 `
 

@@ -12,7 +12,8 @@ import (
 )
 
 const mailAgain = `-- name: MailAgain :exec
-UPDATE mails SET status = 'queued', next_attempt_at = $1, error = $2 WHERE id = $3 AND status = 'sending' AND attempts = $4
+UPDATE mails SET status = 'queued', next_attempt_at = $1, error = $2
+    WHERE id = $3 AND status = 'sending' AND attempts = $4
 `
 
 type MailAgainParams struct {
@@ -81,12 +82,14 @@ func (q *Queries) MailCampaign(ctx context.Context, db DBTX, arg MailCampaignPar
 const mailDone = `-- name: MailDone :exec
 WITH m AS (
     UPDATE mails t SET status = CASE WHEN $1::text = 'sent' THEN 'sent' ELSE 'failed' END, error = $2,
-        sent_at = CASE WHEN $1::text = 'sent' THEN $3::timestamptz END, body = CASE WHEN t.campaign_id IS NULL THEN t.body ELSE '' END
+        sent_at = CASE WHEN $1::text = 'sent' THEN $3::timestamptz END, body = CASE
+            WHEN t.campaign_id IS NULL THEN t.body ELSE '' END
     WHERE t.id = $4 AND t.status = 'sending' AND t.attempts = $5 RETURNING t.campaign_id, t.partner_id),
 r AS (
     UPDATE campaign_recipients r SET status = $1::text FROM m
     WHERE r.campaign_id = m.campaign_id AND r.partner_id = m.partner_id AND r.status = 'mailed' RETURNING r.campaign_id)
-UPDATE campaigns c SET sent = c.sent + ($1::text = 'sent')::int, failed = c.failed + ($1::text = 'failed')::int,
+UPDATE campaigns c SET sent = c.sent + ($1::text = 'sent')::int,
+    failed = c.failed + ($1::text = 'failed')::int,
     skipped = c.skipped + ($1::text = 'skipped')::int
 FROM r WHERE c.id = r.campaign_id
 `
@@ -148,12 +151,16 @@ func (q *Queries) MailInsert(ctx context.Context, db DBTX, arg MailInsertParams)
 
 const mailReader = `-- name: MailReader :one
 SELECT coalesce(p.mail_token, '')::text AS mail_token, coalesce(g.name, '')::text AS program_name,
-    CASE WHEN p.id IS NULL OR p.unsubscribed_at IS NOT NULL OR m.campaign_id IS NOT NULL AND c.id IS NULL OR m.sequence_id IS NOT NULL AND s.id IS NULL THEN 'skip'
-        WHEN p.status <> ALL (CASE WHEN c.statuses <> '{}' THEN c.statuses ELSE ARRAY['active'] END) THEN CASE WHEN s.id IS NULL THEN 'skip' ELSE 'back' END
+    CASE WHEN p.id IS NULL OR p.unsubscribed_at IS NOT NULL OR m.campaign_id IS NOT NULL AND c.id IS NULL
+        OR m.sequence_id IS NOT NULL AND s.id IS NULL THEN 'skip'
+        WHEN p.status <> ALL (CASE WHEN c.statuses <> '{}' THEN c.statuses ELSE ARRAY['active'] END) THEN CASE
+            WHEN s.id IS NULL THEN 'skip' ELSE 'back' END
         WHEN c.status <> 'sending' OR s.status <> 'active' THEN 'back'
         ELSE 'go' END::text AS verdict
-FROM mails m LEFT JOIN partners p ON p.id = m.partner_id AND p.org_id = m.org_id LEFT JOIN programs g ON g.id = p.program_id
-    LEFT JOIN campaigns c ON c.id = m.campaign_id AND c.org_id = m.org_id LEFT JOIN sequences s ON s.id = m.sequence_id AND s.org_id = m.org_id
+FROM mails m LEFT JOIN partners p ON p.id = m.partner_id AND p.org_id = m.org_id
+    LEFT JOIN programs g ON g.id = p.program_id
+    LEFT JOIN campaigns c ON c.id = m.campaign_id AND c.org_id = m.org_id LEFT JOIN sequences s ON s.id = m.sequence_id
+        AND s.org_id = m.org_id
 WHERE m.id = $1 AND m.org_id = $2
 `
 
@@ -225,7 +232,8 @@ func (q *Queries) MailsLost(ctx context.Context, db DBTX, takenBefore *clock.Tim
 }
 
 const mailsPurge = `-- name: MailsPurge :execrows
-DELETE FROM mails WHERE id IN (SELECT m.id FROM mails m WHERE m.created_at < $1 AND m.status IN ('sent', 'failed') ORDER BY m.created_at LIMIT $2)
+DELETE FROM mails WHERE id IN (SELECT m.id FROM mails m WHERE m.created_at < $1 AND m.status IN ('sent', 'failed')
+    ORDER BY m.created_at LIMIT $2)
 `
 
 type MailsPurgeParams struct {
@@ -307,7 +315,8 @@ func (q *Queries) OrganizationOwner(ctx context.Context, db DBTX, orgID string) 
 }
 
 const partnerByMailToken = `-- name: PartnerByMailToken :one
-SELECT p.unsubscribed_at, g.name AS program_name FROM partners p JOIN programs g ON g.id = p.program_id WHERE p.mail_token = $1
+SELECT p.unsubscribed_at, g.name AS program_name FROM partners p JOIN programs g ON g.id = p.program_id
+    WHERE p.mail_token = $1
 `
 
 type PartnerByMailTokenRow struct {
@@ -324,7 +333,8 @@ func (q *Queries) PartnerByMailToken(ctx context.Context, db DBTX, mailToken str
 
 const partnerLeads = `-- name: PartnerLeads :one
 SELECT count(*) FROM (
-    SELECT 1 FROM customers c WHERE c.program_id = $1 AND c.org_id = $2 AND c.partner_id = $3 LIMIT 2
+    SELECT 1 FROM customers c WHERE c.program_id = $1 AND c.org_id = $2
+        AND c.partner_id = $3 LIMIT 2
 ) t
 `
 
@@ -343,9 +353,11 @@ func (q *Queries) PartnerLeads(ctx context.Context, db DBTX, arg PartnerLeadsPar
 }
 
 const partnerMailsRecall = `-- name: PartnerMailsRecall :exec
-WITH back AS (DELETE FROM mails m WHERE m.partner_id = $2::text AND m.org_id = $1 AND m.status = 'queued' RETURNING m.campaign_id)
+WITH back AS (DELETE FROM mails m WHERE m.partner_id = $2::text AND m.org_id = $1 AND m.status = 'queued'
+    RETURNING m.campaign_id)
 UPDATE campaign_recipients r SET status = 'queued' FROM back
-WHERE r.campaign_id = back.campaign_id AND r.org_id = $1 AND r.partner_id = $2::text AND r.status = 'mailed'
+WHERE r.campaign_id = back.campaign_id AND r.org_id = $1 AND r.partner_id = $2::text
+    AND r.status = 'mailed'
 `
 
 type PartnerMailsRecallParams struct {
@@ -361,7 +373,8 @@ func (q *Queries) PartnerMailsRecall(ctx context.Context, db DBTX, arg PartnerMa
 }
 
 const partnerUnsubscribe = `-- name: PartnerUnsubscribe :execrows
-UPDATE partners SET unsubscribed_at = CASE WHEN $1::boolean THEN NULL ELSE coalesce(unsubscribed_at, $2) END WHERE mail_token = $3
+UPDATE partners SET unsubscribed_at = CASE WHEN $1::boolean THEN NULL ELSE coalesce(unsubscribed_at, $2) END
+    WHERE mail_token = $3
 `
 
 type PartnerUnsubscribeParams struct {
@@ -401,7 +414,8 @@ func (q *Queries) PartnerUnsubscribesKeep(ctx context.Context, db DBTX, arg Part
 const partnerUnsubscribesTake = `-- name: PartnerUnsubscribesTake :exec
 WITH u AS (
     DELETE FROM mail_unsubscribes u
-    WHERE u.program_id = $3 AND u.org_id = $2 AND u.email_hash = sha256(convert_to($3 || ' ' || lower($4::text), 'UTF8'))
+    WHERE u.program_id = $3 AND u.org_id = $2
+        AND u.email_hash = sha256(convert_to($3 || ' ' || lower($4::text), 'UTF8'))
     RETURNING u.unsubscribed_at)
 UPDATE partners p SET unsubscribed_at = u.unsubscribed_at FROM u WHERE p.id = $1 AND p.org_id = $2
 `
@@ -426,7 +440,8 @@ func (q *Queries) PartnerUnsubscribesTake(ctx context.Context, db DBTX, arg Part
 
 const partnersReach = `-- name: PartnersReach :one
 SELECT coalesce(max(x.id), '')::text AS upto, count(*) AS partners
-FROM (SELECT p.id FROM partners p WHERE p.program_id = $1 AND p.org_id = $2 AND p.id > $3::text ORDER BY p.id LIMIT $4) x
+FROM (SELECT p.id FROM partners p WHERE p.program_id = $1 AND p.org_id = $2 AND p.id > $3::text
+    ORDER BY p.id LIMIT $4) x
 `
 
 type PartnersReachParams struct {

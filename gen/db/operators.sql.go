@@ -214,7 +214,8 @@ func (q *Queries) IdempotencyReseal(ctx context.Context, db DBTX, arg Idempotenc
 }
 
 const idempotencySealed = `-- name: IdempotencySealed :many
-SELECT t.org_id, t.key, t.body FROM idempotency_keys t WHERE (t.org_id, t.key) > ($1::text, $2::text) ORDER BY t.org_id, t.key LIMIT $3
+SELECT t.org_id, t.key, t.body FROM idempotency_keys t WHERE (t.org_id, t.key) > ($1::text, $2::text)
+    ORDER BY t.org_id, t.key LIMIT $3
 `
 
 type IdempotencySealedParams struct {
@@ -326,8 +327,10 @@ func (q *Queries) OrganizationList(ctx context.Context, db DBTX) ([]Organization
 const organizationPlan = `-- name: OrganizationPlan :one
 UPDATE organizations SET
     flow_quota = CASE WHEN $1::boolean THEN $2::bigint ELSE flow_quota END,
-    revenue_meter_minor = CASE WHEN $3::boolean THEN $4::bigint ELSE revenue_meter_minor END,
-    fraud_monitoring = CASE WHEN $5::boolean THEN $6::boolean ELSE fraud_monitoring END
+    revenue_meter_minor = CASE WHEN $3::boolean THEN $4::bigint
+        ELSE revenue_meter_minor END,
+    fraud_monitoring = CASE WHEN $5::boolean THEN $6::boolean
+        ELSE fraud_monitoring END
 WHERE id = $7
 RETURNING id, name, owner_email, created_at, flow_quota, revenue_meter_minor, fraud_monitoring
 `
@@ -367,7 +370,8 @@ func (q *Queries) OrganizationPlan(ctx context.Context, db DBTX, arg Organizatio
 }
 
 const payoutDetailsReseal = `-- name: PayoutDetailsReseal :exec
-UPDATE partners SET payout_details = $1, payout_details_hash = $2 WHERE id = $3 AND payout_details = $4
+UPDATE partners SET payout_details = $1, payout_details_hash = $2
+    WHERE id = $3 AND payout_details = $4
 `
 
 type PayoutDetailsResealParams struct {
@@ -388,7 +392,8 @@ func (q *Queries) PayoutDetailsReseal(ctx context.Context, db DBTX, arg PayoutDe
 }
 
 const payoutDetailsSealed = `-- name: PayoutDetailsSealed :many
-SELECT t.id, t.program_id, t.payout_method, t.payout_details FROM partners t WHERE t.payout_details IS NOT NULL AND t.id > $1 ORDER BY t.id LIMIT $2
+SELECT t.id, t.program_id, t.payout_method, t.payout_details FROM partners t
+    WHERE t.payout_details IS NOT NULL AND t.id > $1 ORDER BY t.id LIMIT $2
 `
 
 type PayoutDetailsSealedParams struct {

@@ -15,7 +15,8 @@ const partnerAddressSeen = `-- name: PartnerAddressSeen :exec
 
 INSERT INTO partner_addresses (org_id, program_id, partner_id, ip_hash, device, seen_at)
 VALUES ($1, $2, $3, $4, $5, $6)
-ON CONFLICT (program_id, partner_id, ip_hash, device) DO UPDATE SET seen_at = excluded.seen_at WHERE partner_addresses.seen_at < excluded.seen_at
+ON CONFLICT (program_id, partner_id, ip_hash, device) DO UPDATE SET seen_at = excluded.seen_at
+    WHERE partner_addresses.seen_at < excluded.seen_at
 `
 
 type PartnerAddressSeenParams struct {
@@ -42,8 +43,10 @@ func (q *Queries) PartnerAddressSeen(ctx context.Context, db DBTX, arg PartnerAd
 
 const partnerAddressesPurge = `-- name: PartnerAddressesPurge :execrows
 DELETE FROM partner_addresses a USING (
-    SELECT x.program_id, x.partner_id, x.ip_hash, x.device FROM partner_addresses x WHERE x.seen_at < $1 ORDER BY x.seen_at LIMIT $2 FOR UPDATE SKIP LOCKED
-) old WHERE a.program_id = old.program_id AND a.partner_id = old.partner_id AND a.ip_hash = old.ip_hash AND a.device = old.device
+    SELECT x.program_id, x.partner_id, x.ip_hash, x.device FROM partner_addresses x WHERE x.seen_at < $1
+        ORDER BY x.seen_at LIMIT $2 FOR UPDATE SKIP LOCKED
+) old WHERE a.program_id = old.program_id AND a.partner_id = old.partner_id AND a.ip_hash = old.ip_hash
+    AND a.device = old.device
 `
 
 type PartnerAddressesPurgeParams struct {

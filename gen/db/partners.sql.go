@@ -82,7 +82,8 @@ func (q *Queries) MagicLinkInsert(ctx context.Context, db DBTX, arg MagicLinkIns
 }
 
 const magicLinkVoid = `-- name: MagicLinkVoid :exec
-DELETE FROM magic_links WHERE program_id = $1 AND org_id = $2 AND partner_id = $3 AND used_at IS NULL
+DELETE FROM magic_links WHERE program_id = $1 AND org_id = $2 AND partner_id = $3
+    AND used_at IS NULL
 `
 
 type MagicLinkVoidParams struct {
@@ -210,7 +211,8 @@ func (q *Queries) PartnerByIDs(ctx context.Context, db DBTX, arg PartnerByIDsPar
 
 const partnerCommissions = `-- name: PartnerCommissions :many
 
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t WHERE t.partner_id = $1 AND t.program_id = $2 AND t.org_id = $3 ORDER BY t.created_at, t.id
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t WHERE t.partner_id = $1 AND t.program_id = $2 AND t.org_id = $3
+    ORDER BY t.created_at, t.id
 `
 
 type PartnerCommissionsParams struct {
@@ -415,7 +417,8 @@ func (q *Queries) PartnerGet(ctx context.Context, db DBTX, arg PartnerGetParams)
 }
 
 const partnerHoldCustomers = `-- name: PartnerHoldCustomers :exec
-SELECT t.id FROM customers t WHERE t.program_id = (SELECT p.program_id FROM partners p WHERE p.id = $1 AND p.org_id = $2)
+SELECT t.id FROM customers t WHERE t.program_id = (SELECT p.program_id FROM partners p
+    WHERE p.id = $1 AND p.org_id = $2)
     AND t.org_id = $2 AND t.partner_id = $1 ORDER BY t.id FOR UPDATE
 `
 
@@ -524,7 +527,8 @@ func (q *Queries) PartnerInsert(ctx context.Context, db DBTX, arg PartnerInsertP
 }
 
 const partnerLeaveCoupons = `-- name: PartnerLeaveCoupons :exec
-UPDATE coupons SET partner_id = NULL, updated_at = $1 WHERE partner_id = $2 AND program_id = $3 AND org_id = $4
+UPDATE coupons SET partner_id = NULL, updated_at = $1
+    WHERE partner_id = $2 AND program_id = $3 AND org_id = $4
 `
 
 type PartnerLeaveCouponsParams struct {
@@ -545,7 +549,8 @@ func (q *Queries) PartnerLeaveCoupons(ctx context.Context, db DBTX, arg PartnerL
 }
 
 const partnerLeaveSales = `-- name: PartnerLeaveSales :exec
-UPDATE sales SET partner_id = NULL, updated_at = $1 WHERE partner_id = $2 AND program_id = $3 AND org_id = $4
+UPDATE sales SET partner_id = NULL, updated_at = $1 WHERE partner_id = $2 AND program_id = $3
+    AND org_id = $4
 `
 
 type PartnerLeaveSalesParams struct {
@@ -566,11 +571,13 @@ func (q *Queries) PartnerLeaveSales(ctx context.Context, db DBTX, arg PartnerLea
 }
 
 const partnerLedgerRemove = `-- name: PartnerLedgerRemove :exec
-INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
+INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket,
+    amount_minor, created_at)
 SELECT x.org_id, x.program_id, x.partner_id, x.commission_id, x.currency, x.bucket, 'removed', x.amount, $1
 FROM (
     SELECT l.org_id, l.program_id, l.partner_id, l.commission_id, l.currency, b.bucket, sum(b.amount)::bigint AS amount
-    FROM ledger_entries l, LATERAL (VALUES (l.from_bucket, -l.amount_minor), (l.to_bucket, l.amount_minor)) b(bucket, amount)
+    FROM ledger_entries l, LATERAL (VALUES (l.from_bucket, -l.amount_minor), (l.to_bucket, l.amount_minor)) b(bucket,
+        amount)
     WHERE l.partner_id = $2 AND l.org_id = $3 AND b.bucket NOT IN ('source', 'removed')
     GROUP BY 1, 2, 3, 4, 5, 6
 ) x WHERE x.amount <> 0
@@ -689,7 +696,8 @@ func (q *Queries) PartnerLockKey(ctx context.Context, db DBTX, arg PartnerLockKe
 }
 
 const partnerOpenPayouts = `-- name: PartnerOpenPayouts :many
-SELECT x.status FROM payouts x WHERE x.program_id = $1 AND x.org_id = $2 AND x.partner_id = $3 AND x.status <> 'paid'
+SELECT x.status FROM payouts x WHERE x.program_id = $1 AND x.org_id = $2 AND x.partner_id = $3
+    AND x.status <> 'paid'
 ORDER BY x.id FOR NO KEY UPDATE
 `
 
@@ -777,27 +785,36 @@ const partnerStats = `-- name: PartnerStats :many
 WITH mine AS MATERIALIZED (
     SELECT t.id, t.program_id FROM partners t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 ), covered AS MATERIALIZED (
-    SELECT c.program_id, c.span, c.start, c.upto FROM report_covered c WHERE c.program_id = ANY (ARRAY(SELECT k.program_id FROM mine k)) AND c.org_id = $2
+    SELECT c.program_id, c.span, c.start, c.upto FROM report_covered c
+        WHERE c.program_id = ANY (ARRAY(SELECT k.program_id FROM mine k)) AND c.org_id = $2
 ), gaps AS MATERIALIZED (
-    SELECT c.program_id, coalesce(lag(c.upto) OVER (PARTITION BY c.program_id ORDER BY c.start), '-infinity') AS after, c.start AS before FROM covered c
+    SELECT c.program_id, coalesce(lag(c.upto) OVER (PARTITION BY c.program_id ORDER BY c.start), '-infinity') AS after,
+        c.start AS before FROM covered c
     UNION ALL
-    SELECT o.id, coalesce((SELECT max(c.upto) FROM covered c WHERE c.program_id = o.id), '-infinity'), 'infinity' FROM programs o WHERE o.id IN (SELECT k.program_id FROM mine k) AND o.org_id = $2
+    SELECT o.id, coalesce((SELECT max(c.upto) FROM covered c WHERE c.program_id = o.id), '-infinity'), 'infinity'
+        FROM programs o WHERE o.id IN (SELECT k.program_id FROM mine k) AND o.org_id = $2
 ), counts AS MATERIALIZED (
-    SELECT x.owner_id, sum(x.total) FILTER (WHERE x.list = 'referrals') AS referrals, sum(x.total) FILTER (WHERE x.list = 'customers') AS customers FROM tally_sums x
-    WHERE x.program_id = ANY (ARRAY(SELECT k.program_id FROM mine k)) AND x.org_id = $2 AND x.list IN ('referrals', 'customers') AND x.owner_id = ANY ($1::text[]) GROUP BY 1
+    SELECT x.owner_id, sum(x.total) FILTER (WHERE x.list = 'referrals') AS referrals,
+        sum(x.total) FILTER (WHERE x.list = 'customers') AS customers FROM tally_sums x
+    WHERE x.program_id = ANY (ARRAY(SELECT k.program_id FROM mine k)) AND x.org_id = $2 AND x.list IN ('referrals',
+        'customers') AND x.owner_id = ANY ($1::text[]) GROUP BY 1
 ), parts AS (
     SELECT k.id, s.clicks FROM mine k JOIN covered c ON c.program_id = k.program_id CROSS JOIN LATERAL (
-        SELECT x.clicks FROM report_sums x WHERE x.program_id = k.program_id AND x.org_id = $2 AND x.dimension = 'partner' AND x.span = c.span AND x.start = c.start
+        SELECT x.clicks FROM report_sums x WHERE x.program_id = k.program_id AND x.org_id = $2
+            AND x.dimension = 'partner' AND x.span = c.span AND x.start = c.start
           AND x.partner_id = k.id OFFSET 0) s
     UNION ALL
-    SELECT k.id, (SELECT count(*) FROM clicks x WHERE x.org_id = $2 AND x.program_id = k.program_id AND x.partner_id = k.id
-        AND x.created_at >= g.after::timestamp AT TIME ZONE 'UTC' AND x.created_at < g.before::timestamp AT TIME ZONE 'UTC')
+    SELECT k.id, (SELECT count(*) FROM clicks x WHERE x.org_id = $2 AND x.program_id = k.program_id
+        AND x.partner_id = k.id
+        AND x.created_at >= g.after::timestamp AT TIME ZONE 'UTC'
+            AND x.created_at < g.before::timestamp AT TIME ZONE 'UTC')
     FROM mine k JOIN gaps g ON g.program_id = k.program_id WHERE g.after < g.before
 )
 SELECT p.id,
     (SELECT coalesce(sum(a.clicks), 0) FROM parts a WHERE a.id = p.id)::bigint AS clicks,
     coalesce(n.referrals, 0)::bigint AS referrals, coalesce(n.customers, 0)::bigint AS customers,
-    coalesce(t.pending_minor + t.due_minor + t.paid_minor, 0)::bigint AS commissions_minor, coalesce(t.paid_minor, 0)::bigint AS paid_minor
+    coalesce(t.pending_minor + t.due_minor + t.paid_minor, 0)::bigint AS commissions_minor,
+        coalesce(t.paid_minor, 0)::bigint AS paid_minor
 FROM partners p JOIN programs g ON g.id = p.program_id LEFT JOIN counts n ON n.owner_id = p.id
     LEFT JOIN balance_sums t ON t.program_id = p.program_id AND t.partner_id = p.id AND t.currency = g.currency
 WHERE p.id = ANY ($1::text[]) AND p.org_id = $2
@@ -847,11 +864,14 @@ func (q *Queries) PartnerStats(ctx context.Context, db DBTX, arg PartnerStatsPar
 }
 
 const partnerUpdate = `-- name: PartnerUpdate :exec
-UPDATE partners SET group_id = $1, first_name = $2, last_name = $3, display_name = $4,
-    company_name = $5, website_url = $6, country_code = $7, handle = $8, status = $9,
+UPDATE partners SET group_id = $1, first_name = $2, last_name = $3,
+    display_name = $4,
+    company_name = $5, website_url = $6, country_code = $7, handle = $8,
+        status = $9,
     decline_reason = $10, suspension_reason = $11, min_payout_minor = $12,
     metadata = $13, payout_method = $14, payout_details = $15,
-    payout_details_hash = $16, payout_details_changed_at = $17, updated_at = $18
+    payout_details_hash = $16, payout_details_changed_at = $17,
+        updated_at = $18
 WHERE id = $19 AND org_id = $20
 `
 

@@ -14,8 +14,10 @@ import (
 
 const batchApprove = `-- name: BatchApprove :many
 UPDATE commissions t SET status = 'due', approved_at = $1, updated_at = $1
-FROM (SELECT k.id FROM commissions k WHERE k.program_id = $3 AND k.org_id = $2 AND k.partner_id BETWEEN $4 AND $5
-    AND k.partner_id = ANY ($6::text[]) AND k.payout_id IS NULL AND k.status = 'pending' AND k.approve_at <= $1 AND k.mature_at <= $7 ORDER BY k.id FOR NO KEY UPDATE) due
+FROM (SELECT k.id FROM commissions k WHERE k.program_id = $3 AND k.org_id = $2
+    AND k.partner_id BETWEEN $4 AND $5
+    AND k.partner_id = ANY ($6::text[]) AND k.payout_id IS NULL AND k.status = 'pending'
+        AND k.approve_at <= $1 AND k.mature_at <= $7 ORDER BY k.id FOR NO KEY UPDATE) due
 WHERE t.id = due.id AND t.org_id = $2 RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor
 `
 
@@ -128,7 +130,8 @@ func (q *Queries) BatchByIDs(ctx context.Context, db DBTX, arg BatchByIDsParams)
 const batchCommissions = `-- name: BatchCommissions :many
 SELECT k.partner_id, k.currency, sum(k.amount_minor)::bigint AS amount_minor, array_agg(k.id)::text[] AS ids
 FROM (SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t
-    WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id BETWEEN $3 AND $4 AND t.partner_id = ANY ($5::text[])
+    WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id BETWEEN $3 AND $4
+        AND t.partner_id = ANY ($5::text[])
       AND t.status = 'due' AND t.payout_id IS NULL AND (t.mature_at <= $6 OR t.amount_minor < 0)
     ORDER BY t.id FOR NO KEY UPDATE) k
 GROUP BY k.partner_id, k.currency ORDER BY k.partner_id, k.currency
@@ -185,7 +188,8 @@ func (q *Queries) BatchCommissions(ctx context.Context, db DBTX, arg BatchCommis
 }
 
 const batchDone = `-- name: BatchDone :exec
-UPDATE payout_batches SET auto_run_at = coalesce($1, auto_run_at), updated_at = $2 WHERE id = $3 AND org_id = $4
+UPDATE payout_batches SET auto_run_at = coalesce($1, auto_run_at), updated_at = $2
+    WHERE id = $3 AND org_id = $4
 `
 
 type BatchDoneParams struct {
@@ -289,8 +293,10 @@ func (q *Queries) BatchLock(ctx context.Context, db DBTX, arg BatchLockParams) (
 
 const batchMature = `-- name: BatchMature :many
 UPDATE commissions t SET status = 'due', updated_at = $1
-FROM (SELECT k.id FROM commissions k WHERE k.program_id = $3 AND k.org_id = $2 AND k.partner_id BETWEEN $4 AND $5
-    AND k.partner_id = ANY ($6::text[]) AND k.payout_id IS NULL AND k.status = 'approved' AND k.mature_at <= $7 ORDER BY k.id FOR NO KEY UPDATE) due
+FROM (SELECT k.id FROM commissions k WHERE k.program_id = $3 AND k.org_id = $2
+    AND k.partner_id BETWEEN $4 AND $5
+    AND k.partner_id = ANY ($6::text[]) AND k.payout_id IS NULL AND k.status = 'approved'
+        AND k.mature_at <= $7 ORDER BY k.id FOR NO KEY UPDATE) due
 WHERE t.id = due.id AND t.org_id = $2 RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor
 `
 
@@ -366,7 +372,8 @@ func (q *Queries) BatchMature(ctx context.Context, db DBTX, arg BatchMatureParam
 }
 
 const batchOfMonth = `-- name: BatchOfMonth :one
-SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at, t.auto_run_at FROM payout_batches t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3
+SELECT t.id, t.org_id, t.program_id, t.period_month, t.period_end, t.created_at, t.updated_at, t.auto_run_at FROM payout_batches t WHERE t.program_id = $1 AND t.org_id = $2
+    AND t.period_month = $3
 `
 
 type BatchOfMonthParams struct {
@@ -417,8 +424,10 @@ SELECT t.id, t.org_id, t.program_id, t.group_id, t.email, t.first_name, t.last_n
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.id > $3 AND NOT starts_with(t.id, 'sample_')
   AND ($4::text IS NULL OR t.id = $4::text)
   AND ($5::text IS NULL OR t.group_id = $5::text)
-  AND EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = $1 AND k.partner_id = t.id AND k.partner_id > $3 AND k.payout_id IS NULL
-      AND (k.status = 'due' AND (k.mature_at <= $6 OR k.amount_minor < 0) OR k.status = 'approved' AND k.mature_at <= $6
+  AND EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = $1 AND k.partner_id = t.id
+      AND k.partner_id > $3 AND k.payout_id IS NULL
+      AND (k.status = 'due' AND (k.mature_at <= $6 OR k.amount_minor < 0) OR k.status = 'approved'
+          AND k.mature_at <= $6
           OR k.status = 'pending' AND k.approve_at <= $7 AND k.mature_at <= $6))
 ORDER BY t.id LIMIT $8 FOR NO KEY UPDATE OF t
 `
@@ -500,7 +509,8 @@ func (q *Queries) BatchPartners(ctx context.Context, db DBTX, arg BatchPartnersP
 
 const batchPayouts = `-- name: BatchPayouts :many
 SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions FROM payouts t WHERE t.program_id = $1 AND t.org_id = $2 AND t.period_month = $3
-AND t.partner_id BETWEEN $4 AND $5 AND t.partner_id = ANY ($6::text[]) ORDER BY t.id FOR NO KEY UPDATE
+AND t.partner_id BETWEEN $4 AND $5 AND t.partner_id = ANY ($6::text[])
+    ORDER BY t.id FOR NO KEY UPDATE
 `
 
 type BatchPayoutsParams struct {
@@ -627,7 +637,8 @@ func (q *Queries) BatchTotals(ctx context.Context, db DBTX, arg BatchTotalsParam
 }
 
 const batchTouch = `-- name: BatchTouch :exec
-UPDATE payout_batches SET period_end = greatest(period_end, $1), updated_at = $2 WHERE id = $3 AND org_id = $4
+UPDATE payout_batches SET period_end = greatest(period_end, $1), updated_at = $2
+    WHERE id = $3 AND org_id = $4
 `
 
 type BatchTouchParams struct {
@@ -648,7 +659,8 @@ func (q *Queries) BatchTouch(ctx context.Context, db DBTX, arg BatchTouchParams)
 }
 
 const batchesGenerating = `-- name: BatchesGenerating :many
-SELECT DISTINCT r.batch_id FROM payout_runs r WHERE r.program_id = $1 AND r.batch_id = ANY ($2::text[]) AND r.org_id = $3
+SELECT DISTINCT r.batch_id FROM payout_runs r WHERE r.program_id = $1 AND r.batch_id = ANY ($2::text[])
+    AND r.org_id = $3
 `
 
 type BatchesGeneratingParams struct {
@@ -679,7 +691,8 @@ func (q *Queries) BatchesGenerating(ctx context.Context, db DBTX, arg BatchesGen
 }
 
 const payoutCommissions = `-- name: PayoutCommissions :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t WHERE t.payout_id = $1 AND t.org_id = $2 ORDER BY t.created_at, t.id FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.sale_id, t.customer_id, t.flow_id, t.flow_branch_id, t.kind, t.amount_minor, t.revenue_minor, t.rate_type, t.rate_value, t.currency, t.status, t.mature_at, t.approve_at, t.approved_at, t.voided_at, t.void_reason, t.payout_id, t.metadata, t.created_at, t.updated_at, t.created_xid, t.shrunk_minor, t.clawed_minor, t.refunded_before_minor FROM commissions t WHERE t.payout_id = $1 AND t.org_id = $2
+    ORDER BY t.created_at, t.id FOR NO KEY UPDATE
 `
 
 type PayoutCommissionsParams struct {
@@ -919,7 +932,8 @@ func (q *Queries) PayoutLower(ctx context.Context, db DBTX, arg PayoutLowerParam
 }
 
 const payoutPaid = `-- name: PayoutPaid :exec
-UPDATE payouts SET status = 'paid', method = $1, external_id = $2, paid_at = $3, error_code = NULL, error_message = NULL, updated_at = $4
+UPDATE payouts SET status = 'paid', method = $1, external_id = $2, paid_at = $3, error_code = NULL,
+    error_message = NULL, updated_at = $4
 WHERE id = $5 AND org_id = $6
 `
 
@@ -945,7 +959,8 @@ func (q *Queries) PayoutPaid(ctx context.Context, db DBTX, arg PayoutPaidParams)
 }
 
 const payoutRelease = `-- name: PayoutRelease :exec
-UPDATE commissions SET payout_id = NULL, updated_at = $1 WHERE payout_id = $2 AND org_id = $3 AND status = 'due'
+UPDATE commissions SET payout_id = NULL, updated_at = $1 WHERE payout_id = $2 AND org_id = $3
+    AND status = 'due'
 `
 
 type PayoutReleaseParams struct {
@@ -981,8 +996,10 @@ func (q *Queries) PayoutRunAdvance(ctx context.Context, db DBTX, arg PayoutRunAd
 }
 
 const payoutRunAgain = `-- name: PayoutRunAgain :execrows
-UPDATE payout_runs SET period_end = greatest(period_end, $1), again = again OR NOT (automatic AND $2::boolean), automatic = automatic OR $2::boolean
-WHERE program_id = $3 AND batch_id = $4 AND group_id = $5 AND ignore_minimum = $6 AND org_id = $7
+UPDATE payout_runs SET period_end = greatest(period_end, $1), again = again
+    OR NOT (automatic AND $2::boolean), automatic = automatic OR $2::boolean
+WHERE program_id = $3 AND batch_id = $4 AND group_id = $5 AND ignore_minimum = $6
+    AND org_id = $7
 `
 
 type PayoutRunAgainParams struct {
@@ -1028,8 +1045,10 @@ func (q *Queries) PayoutRunDelete(ctx context.Context, db DBTX, arg PayoutRunDel
 }
 
 const payoutRunInsert = `-- name: PayoutRunInsert :exec
-INSERT INTO payout_runs (id, org_id, program_id, batch_id, group_id, ignore_minimum, automatic, period_end, after_id, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+INSERT INTO payout_runs (id, org_id, program_id, batch_id, group_id, ignore_minimum, automatic, period_end, after_id,
+    created_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
+    $10)
 `
 
 type PayoutRunInsertParams struct {
@@ -1125,7 +1144,8 @@ func (q *Queries) PayoutRuns(ctx context.Context, db DBTX, arg PayoutRunsParams)
 }
 
 const payoutSettle = `-- name: PayoutSettle :exec
-UPDATE commissions SET status = 'paid', updated_at = $1 WHERE payout_id = $2 AND org_id = $3 AND status = 'due'
+UPDATE commissions SET status = 'paid', updated_at = $1 WHERE payout_id = $2 AND org_id = $3
+    AND status = 'due'
 `
 
 type PayoutSettleParams struct {
@@ -1140,7 +1160,8 @@ func (q *Queries) PayoutSettle(ctx context.Context, db DBTX, arg PayoutSettlePar
 }
 
 const payoutSubmitted = `-- name: PayoutSubmitted :exec
-UPDATE payouts SET external_id = $1, updated_at = $2 WHERE id = $3 AND org_id = $4 AND status = 'processing'
+UPDATE payouts SET external_id = $1, updated_at = $2
+    WHERE id = $3 AND org_id = $4 AND status = 'processing'
 `
 
 type PayoutSubmittedParams struct {
@@ -1187,7 +1208,8 @@ func (q *Queries) PayoutsAttach(ctx context.Context, db DBTX, arg PayoutsAttachP
 
 const payoutsDue = `-- name: PayoutsDue :many
 UPDATE payouts t SET due_told = true
-FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND NOT p.due_told AND p.due_at <= $1 ORDER BY p.due_at, p.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
+FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND NOT p.due_told AND p.due_at <= $1
+    ORDER BY p.due_at, p.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions
 `
 
@@ -1268,7 +1290,8 @@ func (q *Queries) PayoutsFiled(ctx context.Context, db DBTX, arg PayoutsFiledPar
 }
 
 const payoutsInFile = `-- name: PayoutsInFile :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id > $3 AND t.status = 'processing' AND t.rail = $4 ORDER BY t.id LIMIT $5
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions FROM payouts t WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id > $3
+    AND t.status = 'processing' AND t.rail = $4 ORDER BY t.id LIMIT $5
 `
 
 type PayoutsInFileParams struct {
@@ -1334,7 +1357,8 @@ func (q *Queries) PayoutsInFile(ctx context.Context, db DBTX, arg PayoutsInFileP
 
 const payoutsInFlight = `-- name: PayoutsInFlight :many
 UPDATE payouts t SET checked_at = $1, submissions = t.submissions + CASE WHEN t.external_id IS NULL THEN 1 ELSE 0 END
-FROM (SELECT p.id FROM payouts p WHERE p.status = 'processing' AND p.rail = $2 AND (p.checked_at IS NULL OR p.checked_at <= $3)
+FROM (SELECT p.id FROM payouts p WHERE p.status = 'processing' AND p.rail = $2 AND (p.checked_at IS NULL
+    OR p.checked_at <= $3)
     ORDER BY p.checked_at NULLS FIRST, p.id LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions
 `
@@ -1400,10 +1424,13 @@ func (q *Queries) PayoutsInFlight(ctx context.Context, db DBTX, arg PayoutsInFli
 }
 
 const payoutsInsert = `-- name: PayoutsInsert :exec
-INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, method, reason, reason_text,
+INSERT INTO payouts (id, org_id, program_id, partner_id, batch_id, amount_minor, currency, status, method, reason,
+    reason_text,
     period_month, period_end, due_at, created_at, updated_at)
-SELECT unnest($1::text[]), $2, $3, unnest($4::text[]), $5, unnest($6::bigint[]), unnest($7::text[]),
-    unnest($8::text[]), nullif(unnest($9::text[]), ''), nullif(unnest($10::text[]), ''), nullif(unnest($11::text[]), ''),
+SELECT unnest($1::text[]), $2, $3, unnest($4::text[]), $5, unnest($6::bigint[]),
+    unnest($7::text[]),
+    unnest($8::text[]), nullif(unnest($9::text[]), ''), nullif(unnest($10::text[]), ''),
+        nullif(unnest($11::text[]), ''),
     $12, $13, $14, $15, $15
 `
 
@@ -1448,10 +1475,13 @@ func (q *Queries) PayoutsInsert(ctx context.Context, db DBTX, arg PayoutsInsertP
 }
 
 const payoutsReevaluate = `-- name: PayoutsReevaluate :exec
-UPDATE payouts t SET amount_minor = v.amount_minor, status = v.status, method = v.method, reason = v.reason, reason_text = v.reason_text,
+UPDATE payouts t SET amount_minor = v.amount_minor, status = v.status, method = v.method, reason = v.reason,
+    reason_text = v.reason_text,
     period_end = $1, due_at = $2, updated_at = $3
-FROM (SELECT unnest($5::text[]) AS id, unnest($6::bigint[]) AS amount_minor, unnest($7::text[]) AS status,
-    nullif(unnest($8::text[]), '') AS method, nullif(unnest($9::text[]), '') AS reason, nullif(unnest($10::text[]), '') AS reason_text) v
+FROM (SELECT unnest($5::text[]) AS id, unnest($6::bigint[]) AS amount_minor,
+    unnest($7::text[]) AS status,
+    nullif(unnest($8::text[]), '') AS method, nullif(unnest($9::text[]), '') AS reason,
+        nullif(unnest($10::text[]), '') AS reason_text) v
 WHERE t.id = v.id AND t.org_id = $4 AND t.status = 'not_eligible'
 `
 
@@ -1487,10 +1517,12 @@ func (q *Queries) PayoutsReevaluate(ctx context.Context, db DBTX, arg PayoutsRee
 
 const payoutsToFile = `-- name: PayoutsToFile :many
 SELECT t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions, p.id, p.org_id, p.program_id, p.group_id, p.email, p.first_name, p.last_name, p.display_name, p.company_name, p.website_url, p.country_code, p.language_code, p.handle, p.status, p.decline_reason, p.suspension_reason, p.min_payout_minor, p.terms_accepted_at, p.terms_version, p.completed_onboarding, p.email_first_referral, p.email_new_referral, p.email_payout_paid, p.metadata, p.payout_method, p.payout_details, p.created_at, p.updated_at, p.mail_token, p.unsubscribed_at, p.payout_details_hash, p.payout_details_changed_at, g.currency AS program_currency, EXISTS (SELECT 1 FROM risk_flags f
-    WHERE f.program_id = t.program_id AND f.partner_id = t.partner_id AND f.severity = 'high' AND f.status IN ('open', 'reviewing')) AS held
+    WHERE f.program_id = t.program_id AND f.partner_id = t.partner_id AND f.severity = 'high' AND f.status IN ('open',
+        'reviewing')) AS held
 FROM payouts t JOIN partners p ON p.id = t.partner_id JOIN programs g ON g.id = t.program_id
 WHERE t.batch_id = $1 AND t.org_id = $2 AND t.id > $3 AND NOT starts_with(t.id, 'sample_')
-  AND (t.status IN ('pending', 'failed') OR t.status = 'processing' AND t.rail = $4) AND (t.method = $5 OR p.payout_method = $5)
+  AND (t.status IN ('pending', 'failed') OR t.status = 'processing' AND t.rail = $4)
+      AND (t.method = $5 OR p.payout_method = $5)
 ORDER BY t.id LIMIT $6 FOR NO KEY UPDATE OF t
 `
 
@@ -1603,10 +1635,13 @@ func (q *Queries) PayoutsToFile(ctx context.Context, db DBTX, arg PayoutsToFileP
 
 const payoutsToSend = `-- name: PayoutsToSend :many
 UPDATE payouts t SET status = 'processing', rail = $1, updated_at = $2
-FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND p.due_told AND p.due_at <= $2 AND p.method = ANY ($3::text[]) AND NOT starts_with(p.id, 'sample_')
-      AND EXISTS (SELECT 1 FROM partners o WHERE o.id = p.partner_id AND o.status = 'active' AND o.payout_method = p.method)
+FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND p.due_told AND p.due_at <= $2
+    AND p.method = ANY ($3::text[]) AND NOT starts_with(p.id, 'sample_')
+      AND EXISTS (SELECT 1 FROM partners o WHERE o.id = p.partner_id AND o.status = 'active'
+          AND o.payout_method = p.method)
       AND NOT ($4::boolean AND EXISTS (SELECT 1 FROM risk_flags f
-          WHERE f.program_id = p.program_id AND f.partner_id = p.partner_id AND f.severity = 'high' AND f.status IN ('open', 'reviewing')))
+          WHERE f.program_id = p.program_id AND f.partner_id = p.partner_id AND f.severity = 'high'
+              AND f.status IN ('open', 'reviewing')))
     ORDER BY p.due_at, p.id LIMIT $5 FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.partner_id, t.batch_id, t.amount_minor, t.currency, t.status, t.method, t.external_id, t.reason, t.reason_text, t.error_code, t.error_message, t.period_month, t.period_end, t.due_at, t.paid_at, t.created_at, t.updated_at, t.created_xid, t.due_told, t.rail, t.checked_at, t.submissions
 `
@@ -1620,7 +1655,8 @@ type PayoutsToSendParams struct {
 }
 
 // PayoutsToSend takes the next payouts that are due, and told to be, of active
-// partners who still want the method that the rail pays, and who are not held; other replicas pass over what this one holds.
+// partners who still want the method that the rail pays, and who are not held; other replicas pass over what this one
+// holds.
 // Sample payouts move no money.
 func (q *Queries) PayoutsToSend(ctx context.Context, db DBTX, arg PayoutsToSendParams) ([]Payout, error) {
 	rows, err := db.Query(ctx, payoutsToSend,
@@ -1715,9 +1751,11 @@ func (q *Queries) PayoutsUnpaid(ctx context.Context, db DBTX, arg PayoutsUnpaidP
 }
 
 const programsToBatch = `-- name: ProgramsToBatch :many
-SELECT t.id, t.org_id FROM programs t WHERE t.auto_payouts_enabled AND t.id > $1 AND NOT starts_with(t.id, 'sample_')
+SELECT t.id, t.org_id FROM programs t WHERE t.auto_payouts_enabled AND t.id > $1 AND NOT starts_with(t.id,
+    'sample_')
 AND NOT EXISTS (SELECT 1 FROM payout_batches b WHERE b.program_id = t.id AND b.period_month = $2
-    AND (b.auto_run_at IS NOT NULL OR EXISTS (SELECT 1 FROM payout_runs r WHERE r.program_id = t.id AND r.batch_id = b.id AND r.automatic)))
+    AND (b.auto_run_at IS NOT NULL OR EXISTS (SELECT 1 FROM payout_runs r
+        WHERE r.program_id = t.id AND r.batch_id = b.id AND r.automatic)))
 ORDER BY t.id LIMIT $3
 `
 

@@ -15,7 +15,8 @@ const magicLinkUse = `-- name: MagicLinkUse :one
 
 UPDATE magic_links t SET used_at = $1::timestamptz
 WHERE t.token_hash = $2 AND t.used_at IS NULL AND t.expires_at > $1::timestamptz
-  AND EXISTS (SELECT 1 FROM partners p WHERE p.program_id = t.program_id AND p.id = t.partner_id AND p.status = 'active')
+  AND EXISTS (SELECT 1 FROM partners p WHERE p.program_id = t.program_id AND p.id = t.partner_id
+      AND p.status = 'active')
 RETURNING t.org_id, t.program_id, t.partner_id
 `
 
@@ -41,7 +42,8 @@ func (q *Queries) MagicLinkUse(ctx context.Context, db DBTX, arg MagicLinkUsePar
 }
 
 const magicLinksPurge = `-- name: MagicLinksPurge :execrows
-DELETE FROM magic_links WHERE token_hash IN (SELECT t.token_hash FROM magic_links t WHERE t.expires_at <= $1 ORDER BY t.expires_at LIMIT $2)
+DELETE FROM magic_links WHERE token_hash IN (SELECT t.token_hash FROM magic_links t WHERE t.expires_at <= $1
+    ORDER BY t.expires_at LIMIT $2)
 `
 
 type MagicLinksPurgeParams struct {
@@ -152,7 +154,8 @@ SELECT t.id, t.org_id, t.program_id, t.kind, t.title, t.url, t.folder, t.mime_ty
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.published
   AND (t.group_ids = '{}' OR $3::text = ANY (t.group_ids))
   AND (t.tag_ids = '{}' OR EXISTS (SELECT 1 FROM partner_tags g
-    WHERE g.program_id = $1 AND g.org_id = $2 AND g.partner_id = $4 AND g.tag_id = ANY (t.tag_ids)))
+    WHERE g.program_id = $1 AND g.org_id = $2 AND g.partner_id = $4
+        AND g.tag_id = ANY (t.tag_ids)))
 ORDER BY coalesce(t.folder, ''), t.position, t.id LIMIT $5
 `
 
@@ -330,7 +333,8 @@ func (q *Queries) PortalSessionInsert(ctx context.Context, db DBTX, arg PortalSe
 }
 
 const portalSessionsPurge = `-- name: PortalSessionsPurge :execrows
-DELETE FROM portal_sessions WHERE token_hash IN (SELECT t.token_hash FROM portal_sessions t WHERE t.expires_at <= $1 ORDER BY t.expires_at LIMIT $2)
+DELETE FROM portal_sessions WHERE token_hash IN (SELECT t.token_hash FROM portal_sessions t WHERE t.expires_at <= $1
+    ORDER BY t.expires_at LIMIT $2)
 `
 
 type PortalSessionsPurgeParams struct {
@@ -348,7 +352,8 @@ func (q *Queries) PortalSessionsPurge(ctx context.Context, db DBTX, arg PortalSe
 
 const webhookEndpointsHeld = `-- name: WebhookEndpointsHeld :one
 SELECT count(*) FROM webhook_endpoints t
-WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id IS NOT DISTINCT FROM $3::text
+WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id IS NOT DISTINCT
+    FROM $3::text
 `
 
 type WebhookEndpointsHeldParams struct {

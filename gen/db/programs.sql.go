@@ -72,12 +72,18 @@ func (q *Queries) ProgramGet(ctx context.Context, db DBTX, arg ProgramGetParams)
 }
 
 const programInsert = `-- name: ProgramInsert :exec
-INSERT INTO programs (id, org_id, name, product_name, website_url, currency, status, subdomain, custom_domain, terms_url, terms_version,
-    cookie_days, url_params, commission_on_net_revenue, holding_period_days, min_payout_minor, payout_term, payout_methods,
-    block_self_referrals, blocked_countries, require_tax_forms, auto_payouts_enabled, processor, created_at, updated_at, enrols_first_commission)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
-    $12, $13, $14, $15, $16, $17, $18,
-    $19, $20, $21, $22, $23, $24, $25, $26)
+INSERT INTO programs (id, org_id, name, product_name, website_url, currency, status, subdomain, custom_domain,
+    terms_url, terms_version,
+    cookie_days, url_params, commission_on_net_revenue, holding_period_days, min_payout_minor, payout_term,
+        payout_methods,
+    block_self_referrals, blocked_countries, require_tax_forms, auto_payouts_enabled, processor, created_at, updated_at,
+        enrols_first_commission)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
+    $11,
+    $12, $13, $14, $15, $16, $17,
+        $18,
+    $19, $20, $21, $22, $23, $24,
+        $25, $26)
 `
 
 type ProgramInsertParams struct {
@@ -186,32 +192,43 @@ func (q *Queries) ProgramLock(ctx context.Context, db DBTX, arg ProgramLockParam
 
 const programStats = `-- name: ProgramStats :many
 WITH covered AS MATERIALIZED (
-    SELECT c.program_id, c.span, c.start, c.upto FROM report_covered c WHERE c.program_id = ANY ($1::text[]) AND c.org_id = $2
+    SELECT c.program_id, c.span, c.start, c.upto FROM report_covered c
+        WHERE c.program_id = ANY ($1::text[]) AND c.org_id = $2
 ), gaps AS MATERIALIZED (
-    SELECT c.program_id, coalesce(lag(c.upto) OVER (PARTITION BY c.program_id ORDER BY c.start), '-infinity') AS after, c.start AS before FROM covered c
+    SELECT c.program_id, coalesce(lag(c.upto) OVER (PARTITION BY c.program_id ORDER BY c.start), '-infinity') AS after,
+        c.start AS before FROM covered c
     UNION ALL
-    SELECT o.id, coalesce((SELECT max(c.upto) FROM covered c WHERE c.program_id = o.id), '-infinity'), 'infinity' FROM programs o WHERE o.id = ANY ($1::text[]) AND o.org_id = $2
+    SELECT o.id, coalesce((SELECT max(c.upto) FROM covered c WHERE c.program_id = o.id), '-infinity'), 'infinity'
+        FROM programs o WHERE o.id = ANY ($1::text[]) AND o.org_id = $2
 ), parts AS (
-    SELECT c.program_id, s.currency, s.clicks, s.leads, s.revenue_minor, s.commissions_minor FROM covered c CROSS JOIN LATERAL (
+    SELECT c.program_id, s.currency, s.clicks, s.leads, s.revenue_minor, s.commissions_minor FROM covered c CROSS
+        JOIN LATERAL (
         SELECT x.currency, x.clicks, x.leads, x.revenue_minor, x.commissions_minor FROM report_sums x
-        WHERE x.program_id = c.program_id AND x.org_id = $2 AND x.dimension = 'total' AND x.span = c.span AND x.start = c.start OFFSET 0) s
+        WHERE x.program_id = c.program_id AND x.org_id = $2 AND x.dimension = 'total' AND x.span = c.span
+            AND x.start = c.start OFFSET 0) s
     UNION ALL
-    SELECT g.program_id, f.currency, f.clicks, f.leads, f.revenue_minor, f.commissions_minor FROM gaps g CROSS JOIN LATERAL (
+    SELECT g.program_id, f.currency, f.clicks, f.leads, f.revenue_minor, f.commissions_minor FROM gaps g CROSS
+        JOIN LATERAL (
         SELECT x.currency, x.clicks, x.leads, x.revenue_minor, x.commissions_minor FROM report_facts x
-        WHERE x.program_id = g.program_id AND x.at >= g.after::timestamp AT TIME ZONE 'UTC' AND x.at < g.before::timestamp AT TIME ZONE 'UTC' OFFSET 0) f
+        WHERE x.program_id = g.program_id AND x.at >= g.after::timestamp AT TIME ZONE 'UTC'
+            AND x.at < g.before::timestamp AT TIME ZONE 'UTC' OFFSET 0) f
     WHERE g.after < g.before
 ), sums AS (
     SELECT a.program_id, sum(a.clicks)::bigint AS clicks, sum(a.leads)::bigint AS leads,
-        sum(a.revenue_minor) FILTER (WHERE a.currency = o.currency)::bigint AS sales_minor, sum(a.commissions_minor) FILTER (WHERE a.currency = o.currency)::bigint AS commissions_minor
+        sum(a.revenue_minor) FILTER (WHERE a.currency = o.currency)::bigint AS sales_minor,
+            sum(a.commissions_minor) FILTER (WHERE a.currency = o.currency)::bigint AS commissions_minor
     FROM parts a JOIN programs o ON o.id = a.program_id AND o.org_id = $2 GROUP BY a.program_id
 )
 SELECT p.id, coalesce(n.partners, 0)::bigint AS partners, coalesce(n.active_partners, 0)::bigint AS active_partners,
     coalesce(s.clicks, 0)::bigint AS clicks, coalesce(n.referrals, 0)::bigint AS referrals,
-    coalesce(s.leads, 0)::bigint AS customers, coalesce(s.sales_minor, 0)::bigint AS sales_minor, coalesce(s.commissions_minor, 0)::bigint AS commissions_minor
+    coalesce(s.leads, 0)::bigint AS customers, coalesce(s.sales_minor, 0)::bigint AS sales_minor,
+        coalesce(s.commissions_minor, 0)::bigint AS commissions_minor
 FROM programs p LEFT JOIN sums s ON s.program_id = p.id LEFT JOIN (
-    SELECT y.program_id, sum(y.total) FILTER (WHERE y.list = 'partners') AS partners, sum(y.total) FILTER (WHERE y.list = 'partners' AND y.status = 'active') AS active_partners,
+    SELECT y.program_id, sum(y.total) FILTER (WHERE y.list = 'partners') AS partners,
+        sum(y.total) FILTER (WHERE y.list = 'partners' AND y.status = 'active') AS active_partners,
         sum(y.total) FILTER (WHERE y.list = 'referrals') AS referrals FROM tally_sums y
-    WHERE y.program_id = ANY ($1::text[]) AND y.org_id = $2 AND y.list IN ('partners', 'referrals') AND y.owner_id = '' GROUP BY 1) n ON n.program_id = p.id
+    WHERE y.program_id = ANY ($1::text[]) AND y.org_id = $2 AND y.list IN ('partners', 'referrals')
+        AND y.owner_id = '' GROUP BY 1) n ON n.program_id = p.id
 WHERE p.id = ANY ($1::text[]) AND p.org_id = $2
 `
 
@@ -264,8 +281,10 @@ func (q *Queries) ProgramStats(ctx context.Context, db DBTX, arg ProgramStatsPar
 }
 
 const programUpdate = `-- name: ProgramUpdate :exec
-UPDATE programs SET name = $1, product_name = $2, website_url = $3, status = $4, terms_url = $5,
-    cookie_days = $6, commission_on_net_revenue = $7, holding_period_days = $8,
+UPDATE programs SET name = $1, product_name = $2, website_url = $3, status = $4,
+    terms_url = $5,
+    cookie_days = $6, commission_on_net_revenue = $7,
+        holding_period_days = $8,
     min_payout_minor = $9, payout_term = $10, block_self_referrals = $11,
     blocked_countries = $12, require_tax_forms = $13, updated_at = $14
 WHERE id = $15 AND org_id = $16

@@ -33,8 +33,10 @@ const rateSpend = `-- name: RateSpend :one
 INSERT INTO rate_buckets AS b (id, size, tokens, granted, at)
 VALUES ($1, $2, $3, $4, coalesce($5::timestamptz, clock_timestamp()))
 ON CONFLICT (id) DO UPDATE SET
-    tokens = least(excluded.size, b.tokens + greatest(0, extract(epoch FROM excluded.at - b.at)) * excluded.size / 86400) - excluded.granted,
-    granted = excluded.granted, size = excluded.size, at = CASE WHEN b.at > excluded.at + interval '2 seconds' THEN excluded.at ELSE greatest(b.at, excluded.at) END
+    tokens = least(excluded.size, b.tokens + greatest(0, extract(epoch
+        FROM excluded.at - b.at)) * excluded.size / 86400) - excluded.granted,
+    granted = excluded.granted, size = excluded.size, at = CASE
+        WHEN b.at > excluded.at + interval '2 seconds' THEN excluded.at ELSE greatest(b.at, excluded.at) END
 RETURNING tokens
 `
 
@@ -64,12 +66,16 @@ func (q *Queries) RateSpend(ctx context.Context, db DBTX, arg RateSpendParams) (
 }
 
 const rateTake = `-- name: RateTake :one
-INSERT INTO rate_buckets AS b (id, size, tokens, granted, at) VALUES ($1, $2, $3, $4, coalesce($5::timestamptz, clock_timestamp()))
+INSERT INTO rate_buckets AS b (id, size, tokens, granted, at)
+    VALUES ($1, $2, $3, $4, coalesce($5::timestamptz, clock_timestamp()))
 ON CONFLICT (id) DO UPDATE SET
     tokens = least(excluded.size, b.tokens + greatest(0, extract(epoch FROM excluded.at - b.at)) * excluded.size)
-        - least(floor(least(excluded.size, b.tokens + greatest(0, extract(epoch FROM excluded.at - b.at)) * excluded.size)), excluded.granted),
-    granted = least(floor(least(excluded.size, b.tokens + greatest(0, extract(epoch FROM excluded.at - b.at)) * excluded.size)), excluded.granted),
-    size = excluded.size, at = CASE WHEN b.at > excluded.at + interval '2 seconds' THEN excluded.at ELSE greatest(b.at, excluded.at) END
+        - least(floor(least(excluded.size, b.tokens + greatest(0, extract(epoch
+            FROM excluded.at - b.at)) * excluded.size)), excluded.granted),
+    granted = least(floor(least(excluded.size, b.tokens + greatest(0, extract(epoch
+        FROM excluded.at - b.at)) * excluded.size)), excluded.granted),
+    size = excluded.size, at = CASE WHEN b.at > excluded.at + interval '2 seconds' THEN excluded.at ELSE greatest(b.at,
+        excluded.at) END
 RETURNING granted, tokens
 `
 

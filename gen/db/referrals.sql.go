@@ -115,8 +115,10 @@ func (q *Queries) ReferralGet(ctx context.Context, db DBTX, arg ReferralGetParam
 }
 
 const referralInsert = `-- name: ReferralInsert :exec
-INSERT INTO referrals (id, org_id, program_id, partner_id, link_id, visitor, landing_url, utm, tracked_by, status, expires_at, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+INSERT INTO referrals (id, org_id, program_id, partner_id, link_id, visitor, landing_url, utm, tracked_by, status,
+    expires_at, created_at, updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
+    $11, $12, $13)
 `
 
 type ReferralInsertParams struct {
@@ -203,7 +205,8 @@ func (q *Queries) ReferralProgram(ctx context.Context, db DBTX, arg ReferralProg
 }
 
 const referralRelease = `-- name: ReferralRelease :exec
-UPDATE referrals r SET status = 'visit', updated_at = $1 WHERE r.id = $2 AND r.org_id = $3 AND r.status = 'lead'
+UPDATE referrals r SET status = 'visit', updated_at = $1
+    WHERE r.id = $2 AND r.org_id = $3 AND r.status = 'lead'
 AND NOT EXISTS (SELECT 1 FROM customers c WHERE c.referral_id = r.id AND c.org_id = $3 AND c.id <> $4)
 `
 
@@ -274,7 +277,8 @@ func (q *Queries) ReferralSetStatus(ctx context.Context, db DBTX, arg ReferralSe
 
 const referralsExpire = `-- name: ReferralsExpire :execrows
 UPDATE referrals t SET current = false
-FROM (SELECT r.id FROM referrals r WHERE r.current AND r.expires_at <= $1 ORDER BY r.expires_at LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
+FROM (SELECT r.id FROM referrals r WHERE r.current AND r.expires_at <= $1
+    ORDER BY r.expires_at LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id
 `
 

@@ -12,7 +12,8 @@ import (
 )
 
 const chargeLock = `-- name: ChargeLock :exec
-SELECT pg_advisory_xact_lock(hashtextextended($1::text || ' ' || $2::text || ' ' || $3::text, 0))
+SELECT pg_advisory_xact_lock(hashtextextended($1::text || ' ' || $2::text || ' '
+    || $3::text, 0))
 `
 
 type ChargeLockParams struct {
@@ -30,7 +31,8 @@ func (q *Queries) ChargeLock(ctx context.Context, db DBTX, arg ChargeLockParams)
 
 const refundApply = `-- name: RefundApply :exec
 UPDATE refunds SET sale_id = $1, status = 'applied', amount_minor = $2, currency = $3,
-    voided_commissions = $4, clawback_minor = $5, effects = $6, refunded_at = $7,
+    voided_commissions = $4, clawback_minor = $5, effects = $6,
+        refunded_at = $7,
     updated_at = $8
 WHERE id = $9 AND org_id = $10 AND status <> 'applied'
 `
@@ -66,7 +68,8 @@ func (q *Queries) RefundApply(ctx context.Context, db DBTX, arg RefundApplyParam
 }
 
 const refundByExternalID = `-- name: RefundByExternalID :one
-SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at FROM refunds t WHERE t.program_id = $1 AND t.org_id = $2 AND t.external_refund_id = $3
+SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at FROM refunds t WHERE t.program_id = $1 AND t.org_id = $2
+    AND t.external_refund_id = $3
 `
 
 type RefundByExternalIDParams struct {
@@ -133,9 +136,11 @@ func (q *Queries) RefundGet(ctx context.Context, db DBTX, arg RefundGetParams) (
 }
 
 const refundInsert = `-- name: RefundInsert :exec
-INSERT INTO refunds (id, org_id, program_id, sale_id, external_charge_id, external_refund_id, status, amount_minor, currency,
+INSERT INTO refunds (id, org_id, program_id, sale_id, external_charge_id, external_refund_id, status, amount_minor,
+    currency,
     voided_commissions, clawback_minor, effects, reason, refunded_at, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8,
+    $9,
     $10, $11, $12, $13, $14, $15, $16)
 `
 
@@ -181,7 +186,8 @@ func (q *Queries) RefundInsert(ctx context.Context, db DBTX, arg RefundInsertPar
 }
 
 const refundLast = `-- name: RefundLast :one
-SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at FROM refunds t WHERE t.sale_id = $1 AND t.org_id = $2 AND t.amount_minor > 0 ORDER BY t.created_at DESC, t.id DESC LIMIT 1
+SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at FROM refunds t WHERE t.sale_id = $1 AND t.org_id = $2 AND t.amount_minor > 0
+    ORDER BY t.created_at DESC, t.id DESC LIMIT 1
 `
 
 type RefundLastParams struct {
@@ -216,7 +222,8 @@ func (q *Queries) RefundLast(ctx context.Context, db DBTX, arg RefundLastParams)
 
 const refundsExpire = `-- name: RefundsExpire :execrows
 UPDATE refunds SET status = 'unmatched', updated_at = $1
-WHERE id IN (SELECT r.id FROM refunds r WHERE r.status = 'waiting' AND r.created_at <= $2 ORDER BY r.created_at, r.id LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED)
+WHERE id IN (SELECT r.id FROM refunds r WHERE r.status = 'waiting' AND r.created_at <= $2
+    ORDER BY r.created_at, r.id LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED)
 `
 
 type RefundsExpireParams struct {
@@ -236,7 +243,8 @@ func (q *Queries) RefundsExpire(ctx context.Context, db DBTX, arg RefundsExpireP
 
 const refundsWaiting = `-- name: RefundsWaiting :many
 SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at FROM refunds t
-WHERE t.program_id = $1 AND t.org_id = $2 AND t.external_charge_id = $3 AND t.status = 'waiting'
+WHERE t.program_id = $1 AND t.org_id = $2 AND t.external_charge_id = $3
+    AND t.status = 'waiting'
 ORDER BY t.created_at, t.id
 `
 
@@ -286,7 +294,8 @@ func (q *Queries) RefundsWaiting(ctx context.Context, db DBTX, arg RefundsWaitin
 
 const refundsWaitingCount = `-- name: RefundsWaitingCount :one
 SELECT count(*) FROM refunds t
-WHERE t.program_id = $1 AND t.org_id = $2 AND t.external_charge_id = $3 AND t.status = 'waiting'
+WHERE t.program_id = $1 AND t.org_id = $2 AND t.external_charge_id = $3
+    AND t.status = 'waiting'
 `
 
 type RefundsWaitingCountParams struct {

@@ -15,7 +15,8 @@ import (
 const reportDaysToSum = `-- name: ReportDaysToSum :many
 SELECT x.org_id, x.program_id, x.day FROM (
     SELECT g.org_id, g.id AS program_id, d::date AS day
-    FROM programs g CROSS JOIN LATERAL generate_series((g.created_at AT TIME ZONE 'UTC')::date, $1::date, '1 day') d
+    FROM programs g CROSS JOIN LATERAL generate_series((g.created_at AT TIME ZONE 'UTC')::date, $1::date,
+        '1 day') d
     WHERE NOT EXISTS (SELECT 1 FROM report_spans s WHERE s.program_id = g.id AND s.span = 'day' AND s.start = d::date)
     UNION
     SELECT m.org_id, m.program_id, m.day FROM report_marks m WHERE m.day <= $1::date
@@ -56,10 +57,12 @@ func (q *Queries) ReportDaysToSum(ctx context.Context, db DBTX, arg ReportDaysTo
 }
 
 const reportLabels = `-- name: ReportLabels :many
-SELECT p.id, coalesce(p.display_name, nullif(concat_ws(' ', p.first_name, p.last_name), ''), p.company_name, p.handle)::text AS label
+SELECT p.id, coalesce(p.display_name, nullif(concat_ws(' ', p.first_name, p.last_name), ''), p.company_name,
+    p.handle)::text AS label
 FROM partners p WHERE p.id = ANY ($1::text[]) AND p.org_id = $2
 UNION ALL
-SELECT l.id, coalesce(l.label, l.value) FROM links l JOIN partners o ON o.id = l.partner_id WHERE l.id = ANY ($1::text[]) AND l.org_id = $2 AND o.org_id = $2
+SELECT l.id, coalesce(l.label, l.value) FROM links l JOIN partners o ON o.id = l.partner_id
+    WHERE l.id = ANY ($1::text[]) AND l.org_id = $2 AND o.org_id = $2
 UNION ALL
 SELECT g.id, g.name FROM groups g WHERE g.id = ANY ($1::text[]) AND g.org_id = $2
 UNION ALL
@@ -129,10 +132,13 @@ func (q *Queries) ReportMark(ctx context.Context, db DBTX, arg ReportMarkParams)
 const reportMarkCustomer = `-- name: ReportMarkCustomer :exec
 WITH moments AS (
     SELECT c.lead_at AS at FROM customers c WHERE c.id = $3 AND c.org_id = $1
-    UNION SELECT c.converted_at FROM customers c WHERE c.id = $3 AND c.org_id = $1 AND c.converted_at IS NOT NULL
+    UNION SELECT c.converted_at FROM customers c WHERE c.id = $3 AND c.org_id = $1
+        AND c.converted_at IS NOT NULL
     UNION SELECT s.occurred_at FROM sales s WHERE s.customer_id = $3 AND s.org_id = $1
-    UNION SELECT k.created_at FROM commissions k WHERE k.program_id = $2 AND k.org_id = $1 AND k.customer_id = $3 AND (k.sale_id IS NULL OR k.kind = 'clawback')
-    UNION SELECT s.occurred_at FROM commissions k JOIN sales s ON s.id = k.sale_id WHERE k.program_id = $2 AND k.org_id = $1 AND s.org_id = $1 AND k.customer_id = $3
+    UNION SELECT k.created_at FROM commissions k WHERE k.program_id = $2 AND k.org_id = $1
+        AND k.customer_id = $3 AND (k.sale_id IS NULL OR k.kind = 'clawback')
+    UNION SELECT s.occurred_at FROM commissions k JOIN sales s ON s.id = k.sale_id
+        WHERE k.program_id = $2 AND k.org_id = $1 AND s.org_id = $1 AND k.customer_id = $3
 ), days AS (
     SELECT DISTINCT (x.at AT TIME ZONE 'UTC')::date AS day FROM moments x WHERE x.at < $4::timestamptz
 )
@@ -161,14 +167,22 @@ func (q *Queries) ReportMarkCustomer(ctx context.Context, db DBTX, arg ReportMar
 
 const reportMarkPartner = `-- name: ReportMarkPartner :exec
 WITH moments AS (
-    SELECT k.created_at AS at FROM clicks k WHERE k.program_id = $2 AND k.org_id = $1 AND k.partner_id = $3
-    UNION SELECT c.lead_at FROM customers c WHERE c.program_id = $2 AND c.org_id = $1 AND c.partner_id = $3
-    UNION SELECT c.converted_at FROM customers c WHERE c.program_id = $2 AND c.org_id = $1 AND c.partner_id = $3 AND c.converted_at IS NOT NULL
-    UNION SELECT s.occurred_at FROM sales s WHERE s.program_id = $2 AND s.org_id = $1 AND s.partner_id = $3
-    UNION SELECT k.created_at FROM commissions k WHERE k.program_id = $2 AND k.org_id = $1 AND k.partner_id = $3
-    UNION SELECT s.occurred_at FROM commissions k JOIN sales s ON s.id = k.sale_id WHERE k.program_id = $2 AND k.org_id = $1 AND s.org_id = $1 AND k.partner_id = $3
-    UNION SELECT coalesce(s.occurred_at, k.created_at) FROM commissions k JOIN customers c ON c.id = k.customer_id LEFT JOIN sales s ON s.id = k.sale_id AND s.org_id = $1 AND k.kind <> 'clawback'
-        WHERE k.program_id = $2 AND k.org_id = $1 AND c.org_id = $1 AND c.partner_id = $3 AND k.partner_id <> $3
+    SELECT k.created_at AS at FROM clicks k WHERE k.program_id = $2 AND k.org_id = $1
+        AND k.partner_id = $3
+    UNION SELECT c.lead_at FROM customers c WHERE c.program_id = $2 AND c.org_id = $1
+        AND c.partner_id = $3
+    UNION SELECT c.converted_at FROM customers c WHERE c.program_id = $2 AND c.org_id = $1
+        AND c.partner_id = $3 AND c.converted_at IS NOT NULL
+    UNION SELECT s.occurred_at FROM sales s WHERE s.program_id = $2 AND s.org_id = $1
+        AND s.partner_id = $3
+    UNION SELECT k.created_at FROM commissions k WHERE k.program_id = $2 AND k.org_id = $1
+        AND k.partner_id = $3
+    UNION SELECT s.occurred_at FROM commissions k JOIN sales s ON s.id = k.sale_id
+        WHERE k.program_id = $2 AND k.org_id = $1 AND s.org_id = $1 AND k.partner_id = $3
+    UNION SELECT coalesce(s.occurred_at, k.created_at) FROM commissions k JOIN customers c ON c.id = k.customer_id
+        LEFT JOIN sales s ON s.id = k.sale_id AND s.org_id = $1 AND k.kind <> 'clawback'
+        WHERE k.program_id = $2 AND k.org_id = $1 AND c.org_id = $1 AND c.partner_id = $3
+            AND k.partner_id <> $3
 ), days AS (
     SELECT DISTINCT (x.at AT TIME ZONE 'UTC')::date AS day FROM moments x WHERE x.at < $4::timestamptz
 )
@@ -197,7 +211,8 @@ func (q *Queries) ReportMarkPartner(ctx context.Context, db DBTX, arg ReportMark
 
 const reportMarkSale = `-- name: ReportMarkSale :exec
 INSERT INTO report_marks (org_id, program_id, day)
-SELECT $1, $2, (s.occurred_at AT TIME ZONE 'UTC')::date FROM sales s WHERE s.id = $3 AND s.org_id = $1 AND s.occurred_at < $4
+SELECT $1, $2, (s.occurred_at AT TIME ZONE 'UTC')::date FROM sales s
+    WHERE s.id = $3 AND s.org_id = $1 AND s.occurred_at < $4
 `
 
 type ReportMarkSaleParams struct {
@@ -230,7 +245,8 @@ func (q *Queries) ReportMemory(ctx context.Context, db DBTX) error {
 
 const reportMonthsToSum = `-- name: ReportMonthsToSum :many
 SELECT d.org_id, d.program_id, date_trunc('month', d.start)::date AS month FROM report_spans d
-WHERE d.span = 'day' AND NOT EXISTS (SELECT 1 FROM report_spans m WHERE m.program_id = d.program_id AND m.span = 'month' AND m.start = date_trunc('month', d.start)::date)
+WHERE d.span = 'day' AND NOT EXISTS (SELECT 1 FROM report_spans m WHERE m.program_id = d.program_id AND m.span = 'month'
+    AND m.start = date_trunc('month', d.start)::date)
 GROUP BY 1, 2, 3
 HAVING count(*) = extract(day FROM date_trunc('month', min(d.start)) + interval '1 month' - interval '1 day')
 ORDER BY 3 DESC, 2 LIMIT $1
@@ -266,57 +282,82 @@ func (q *Queries) ReportMonthsToSum(ctx context.Context, db DBTX, lim int32) ([]
 
 const reportRows = `-- name: ReportRows :many
 WITH touched AS MATERIALIZED (
-    SELECT DISTINCT m.day FROM report_marks m WHERE m.program_id = $3 AND m.org_id = $2 AND m.day >= $4::date AND m.day <= $5::date
+    SELECT DISTINCT m.day FROM report_marks m WHERE m.program_id = $3 AND m.org_id = $2
+        AND m.day >= $4::date AND m.day <= $5::date
 ), months AS MATERIALIZED (
     SELECT s.start FROM report_spans s
     WHERE s.program_id = $3 AND s.org_id = $2 AND s.span = 'month' AND $6::boolean
       AND s.start >= $4::date AND (s.start + interval '1 month' - interval '1 day')::date <= $5::date
       AND NOT EXISTS (SELECT 1 FROM touched t WHERE t.day >= s.start AND t.day < s.start + interval '1 month')
 ), rest AS MATERIALIZED (
-    SELECT d::date AS day, (EXISTS (SELECT 1 FROM report_spans s WHERE s.program_id = $3 AND s.org_id = $2 AND s.span = 'day' AND s.start = d::date)
+    SELECT d::date AS day, (EXISTS (SELECT 1 FROM report_spans s WHERE s.program_id = $3 AND s.org_id = $2
+        AND s.span = 'day' AND s.start = d::date)
         AND NOT EXISTS (SELECT 1 FROM touched t WHERE t.day = d::date))::boolean AS summed
     FROM generate_series($4::date, $5::date, '1 day') d
     WHERE date_trunc('month', d)::date NOT IN (SELECT m.start FROM months m)
 ), raw AS MATERIALIZED (
-    SELECT min(i.day) AS first, max(i.day) AS last FROM (SELECT r.day, r.day - (row_number() OVER (ORDER BY r.day))::int AS island FROM rest r WHERE NOT r.summed) i GROUP BY i.island
+    SELECT min(i.day) AS first, max(i.day) AS last
+        FROM (SELECT r.day, r.day - (row_number() OVER (ORDER BY r.day))::int AS island FROM rest r
+        WHERE NOT r.summed) i GROUP BY i.island
 ), facts AS (
-    SELECT m.start AS day, s.partner_id, s.key, s.currency, s.label, s.clicks, s.leads, s.customers, s.sales, s.refunded, s.revenue_minor, s.commissions_minor
+    SELECT m.start AS day, s.partner_id, s.key, s.currency, s.label, s.clicks, s.leads, s.customers, s.sales,
+        s.refunded, s.revenue_minor, s.commissions_minor
     FROM months m CROSS JOIN LATERAL (
-        SELECT x.partner_id, x.key, x.currency, x.label, x.clicks, x.leads, x.customers, x.sales, x.refunded, x.revenue_minor, x.commissions_minor FROM report_sums x WHERE x.program_id = $3 AND x.org_id = $2 AND x.dimension = $7::text AND x.span = 'month' AND x.start = m.start
+        SELECT x.partner_id, x.key, x.currency, x.label, x.clicks, x.leads, x.customers, x.sales, x.refunded,
+            x.revenue_minor, x.commissions_minor FROM report_sums x
+            WHERE x.program_id = $3 AND x.org_id = $2 AND x.dimension = $7::text AND x.span = 'month'
+            AND x.start = m.start
           AND ($8::text IS NULL OR x.partner_id = $8::text) OFFSET 0) s
     UNION ALL
-    SELECT r.day, s.partner_id, s.key, s.currency, s.label, s.clicks, s.leads, s.customers, s.sales, s.refunded, s.revenue_minor, s.commissions_minor
+    SELECT r.day, s.partner_id, s.key, s.currency, s.label, s.clicks, s.leads, s.customers, s.sales, s.refunded,
+        s.revenue_minor, s.commissions_minor
     FROM rest r CROSS JOIN LATERAL (
-        SELECT x.partner_id, x.key, x.currency, x.label, x.clicks, x.leads, x.customers, x.sales, x.refunded, x.revenue_minor, x.commissions_minor FROM report_sums x WHERE x.program_id = $3 AND x.org_id = $2 AND x.dimension = $7::text AND x.span = 'day' AND x.start = r.day
+        SELECT x.partner_id, x.key, x.currency, x.label, x.clicks, x.leads, x.customers, x.sales, x.refunded,
+            x.revenue_minor, x.commissions_minor FROM report_sums x
+            WHERE x.program_id = $3 AND x.org_id = $2 AND x.dimension = $7::text AND x.span = 'day'
+            AND x.start = r.day
           AND ($8::text IS NULL OR x.partner_id = $8::text) OFFSET 0) s
     WHERE r.summed
     UNION ALL
-    SELECT (f.at AT TIME ZONE 'UTC')::date, coalesce(f.partner_id, ''), CASE $7::text WHEN 'link' THEN coalesce(f.link_id, '') WHEN 'product' THEN coalesce(f.product, '') WHEN 'partner_product' THEN coalesce(f.product, '') ELSE '' END,
-        coalesce(f.currency, $9::text), f.product_name, f.clicks, f.leads, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor
+    SELECT (f.at AT TIME ZONE 'UTC')::date, coalesce(f.partner_id, ''), CASE $7::text
+        WHEN 'link' THEN coalesce(f.link_id, '') WHEN 'product' THEN coalesce(f.product, '')
+        WHEN 'partner_product' THEN coalesce(f.product, '') ELSE '' END,
+        coalesce(f.currency, $9::text), f.product_name, f.clicks, f.leads, f.customers, f.sales,
+            f.refunded, f.revenue_minor, f.commissions_minor
     FROM raw r CROSS JOIN LATERAL (
-        SELECT x.at, x.partner_id, x.link_id, x.product, x.product_name, x.currency, x.clicks, x.leads, x.customers, x.sales, x.refunded, x.revenue_minor, x.commissions_minor FROM report_facts x WHERE x.program_id = $3
-          AND x.at >= r.first::timestamp AT TIME ZONE 'UTC' AND x.at < (r.last + 1)::timestamp AT TIME ZONE 'UTC' OFFSET 0) f
+        SELECT x.at, x.partner_id, x.link_id, x.product, x.product_name, x.currency, x.clicks, x.leads, x.customers,
+            x.sales, x.refunded, x.revenue_minor, x.commissions_minor FROM report_facts x
+            WHERE x.program_id = $3
+          AND x.at >= r.first::timestamp AT TIME ZONE 'UTC'
+              AND x.at < (r.last + 1)::timestamp AT TIME ZONE 'UTC' OFFSET 0) f
     WHERE ($8::text IS NULL OR f.partner_id = $8::text)
       AND (f.customers > 0 OR f.currency IS NOT NULL OR $7::text NOT IN ('product', 'partner_product'))
 ), sums AS (
     SELECT CASE WHEN $1::text = 'product' THEN '' ELSE f.partner_id END AS partner_id, f.key,
-        CASE WHEN $1::text = 'period' THEN date_trunc($10::text, f.day::timestamp)::date END AS bucket, max(f.label) AS label,
+        CASE WHEN $1::text = 'period' THEN date_trunc($10::text, f.day::timestamp)::date END AS bucket,
+            max(f.label) AS label,
         sum(f.clicks) AS clicks, sum(f.leads) AS leads, sum(f.customers) AS customers,
-        coalesce(sum(f.sales) FILTER (WHERE f.currency = $11::text), 0) AS sales, coalesce(sum(f.refunded) FILTER (WHERE f.currency = $11::text), 0) AS refunded,
+        coalesce(sum(f.sales) FILTER (WHERE f.currency = $11::text), 0) AS sales,
+            coalesce(sum(f.refunded) FILTER (WHERE f.currency = $11::text), 0) AS refunded,
         coalesce(sum(f.revenue_minor) FILTER (WHERE f.currency = $11::text), 0) AS revenue_minor,
         coalesce(sum(f.commissions_minor) FILTER (WHERE f.currency = $11::text), 0) AS commissions_minor
     FROM facts f
     WHERE f.currency IN ($9::text, $11::text) AND (NOT $12::boolean OR f.partner_id <> '')
-      AND ($13::text IS NULL OR f.partner_id IN (SELECT p.id FROM partners p WHERE p.program_id = $3 AND p.org_id = $2 AND p.group_id = $13::text))
-      AND ($14::text IS NULL OR f.partner_id IN (SELECT g.partner_id FROM partner_tags g WHERE g.program_id = $3 AND g.org_id = $2 AND g.tag_id = $14::text))
+      AND ($13::text IS NULL OR f.partner_id IN (SELECT p.id FROM partners p
+          WHERE p.program_id = $3 AND p.org_id = $2 AND p.group_id = $13::text))
+      AND ($14::text IS NULL OR f.partner_id IN (SELECT g.partner_id FROM partner_tags g
+          WHERE g.program_id = $3 AND g.org_id = $2 AND g.tag_id = $14::text))
     GROUP BY 1, 2, 3
     HAVING sum(f.clicks) + sum(f.leads) + sum(f.customers) > 0 OR bool_or(f.currency = $11::text)
 )
 SELECT ($1::text IN ('partner', 'link', 'group', 'tag') AND s.partner_id = '')::boolean AS direct,
-    coalesce(CASE $1::text WHEN 'partner' THEN s.partner_id WHEN 'link' THEN nullif(s.key, '') WHEN 'product' THEN nullif(s.key, '') WHEN 'group' THEN p.group_id
+    coalesce(CASE $1::text WHEN 'partner' THEN s.partner_id WHEN 'link' THEN nullif(s.key, '')
+        WHEN 'product' THEN nullif(s.key, '') WHEN 'group' THEN p.group_id
         WHEN 'tag' THEN t.tag_id WHEN 'period' THEN s.bucket::text END, '')::text AS key,
-    coalesce(max(s.label), '')::text AS label, sum(s.clicks)::bigint AS clicks, sum(s.leads)::bigint AS leads, sum(s.customers)::bigint AS customers,
-    sum(s.sales)::bigint AS sales, sum(s.refunded)::bigint AS refunded, sum(s.revenue_minor)::bigint AS revenue_minor, sum(s.commissions_minor)::bigint AS commissions_minor
+    coalesce(max(s.label), '')::text AS label, sum(s.clicks)::bigint AS clicks, sum(s.leads)::bigint AS leads,
+        sum(s.customers)::bigint AS customers,
+    sum(s.sales)::bigint AS sales, sum(s.refunded)::bigint AS refunded, sum(s.revenue_minor)::bigint AS revenue_minor,
+        sum(s.commissions_minor)::bigint AS commissions_minor
 FROM sums s
 LEFT JOIN partners p ON $1::text = 'group' AND p.id = s.partner_id AND p.org_id = $2
 LEFT JOIN partner_tags t ON $1::text = 'tag' AND t.partner_id = s.partner_id AND t.org_id = $2
@@ -404,7 +445,8 @@ func (q *Queries) ReportRows(ctx context.Context, db DBTX, arg ReportRowsParams)
 }
 
 const reportSpan = `-- name: ReportSpan :exec
-INSERT INTO report_spans (org_id, program_id, span, start) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING
+INSERT INTO report_spans (org_id, program_id, span, start)
+    VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING
 `
 
 type ReportSpanParams struct {
@@ -426,20 +468,32 @@ func (q *Queries) ReportSpan(ctx context.Context, db DBTX, arg ReportSpanParams)
 
 const reportSumDay = `-- name: ReportSumDay :exec
 WITH facts AS MATERIALIZED (
-    SELECT coalesce(f.partner_id, '') AS partner_id, coalesce(f.link_id, '') AS link_id, coalesce(f.product, '') AS product, coalesce(f.currency, g.currency) AS currency, bool_or(f.currency IS NOT NULL) AS money,
-        max(f.product_name) AS label, sum(f.clicks) AS clicks, sum(f.leads) AS leads, sum(f.customers) AS customers, sum(f.sales) AS sales,
-        sum(f.refunded) AS refunded, sum(f.revenue_minor) AS revenue_minor, sum(f.commissions_minor) AS commissions_minor
-    FROM report_facts f JOIN programs g ON g.id = f.program_id WHERE f.program_id = $2 AND f.at >= $4 AND f.at < $5 GROUP BY 1, 2, 3, 4
+    SELECT coalesce(f.partner_id, '') AS partner_id, coalesce(f.link_id, '') AS link_id,
+        coalesce(f.product, '') AS product, coalesce(f.currency, g.currency) AS currency,
+        bool_or(f.currency IS NOT NULL) AS money,
+        max(f.product_name) AS label, sum(f.clicks) AS clicks, sum(f.leads) AS leads, sum(f.customers) AS customers,
+            sum(f.sales) AS sales,
+        sum(f.refunded) AS refunded, sum(f.revenue_minor) AS revenue_minor,
+            sum(f.commissions_minor) AS commissions_minor
+    FROM report_facts f JOIN programs g ON g.id = f.program_id WHERE f.program_id = $2 AND f.at >= $4
+        AND f.at < $5 GROUP BY 1, 2, 3, 4
 )
-INSERT INTO report_sums (org_id, program_id, dimension, span, start, partner_id, key, currency, label, clicks, leads, customers, sales, refunded, revenue_minor, commissions_minor)
-SELECT $1, $2, x.dimension, 'day', $3, x.partner_id, x.key, x.currency, max(x.label), sum(x.clicks), sum(x.leads), sum(x.customers), sum(x.sales), sum(x.refunded),
+INSERT INTO report_sums (org_id, program_id, dimension, span, start, partner_id, key, currency, label, clicks, leads,
+    customers, sales, refunded, revenue_minor, commissions_minor)
+SELECT $1, $2, x.dimension, 'day', $3, x.partner_id, x.key, x.currency, max(x.label), sum(x.clicks),
+    sum(x.leads), sum(x.customers), sum(x.sales), sum(x.refunded),
     sum(x.revenue_minor), sum(x.commissions_minor)
 FROM (
-    SELECT 'total' AS dimension, '' AS partner_id, '' AS key, f.currency, NULL AS label, f.clicks, f.leads, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f
-    UNION ALL SELECT 'partner', f.partner_id, '', f.currency, NULL, f.clicks, f.leads, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f
-    UNION ALL SELECT 'link', f.partner_id, f.link_id, f.currency, NULL, f.clicks, f.leads, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f
-    UNION ALL SELECT 'product', '', f.product, f.currency, f.label, 0, 0, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f WHERE f.customers > 0 OR f.money
-    UNION ALL SELECT 'partner_product', f.partner_id, f.product, f.currency, f.label, 0, 0, f.customers, f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f WHERE f.customers > 0 OR f.money
+    SELECT 'total' AS dimension, '' AS partner_id, '' AS key, f.currency, NULL AS label, f.clicks, f.leads, f.customers,
+        f.sales, f.refunded, f.revenue_minor, f.commissions_minor FROM facts f
+    UNION ALL SELECT 'partner', f.partner_id, '', f.currency, NULL, f.clicks, f.leads, f.customers, f.sales, f.refunded,
+        f.revenue_minor, f.commissions_minor FROM facts f
+    UNION ALL SELECT 'link', f.partner_id, f.link_id, f.currency, NULL, f.clicks, f.leads, f.customers, f.sales,
+        f.refunded, f.revenue_minor, f.commissions_minor FROM facts f
+    UNION ALL SELECT 'product', '', f.product, f.currency, f.label, 0, 0, f.customers, f.sales, f.refunded,
+        f.revenue_minor, f.commissions_minor FROM facts f WHERE f.customers > 0 OR f.money
+    UNION ALL SELECT 'partner_product', f.partner_id, f.product, f.currency, f.label, 0, 0, f.customers, f.sales,
+        f.refunded, f.revenue_minor, f.commissions_minor FROM facts f WHERE f.customers > 0 OR f.money
 ) x GROUP BY x.dimension, x.partner_id, x.key, x.currency
 `
 
@@ -464,11 +518,14 @@ func (q *Queries) ReportSumDay(ctx context.Context, db DBTX, arg ReportSumDayPar
 }
 
 const reportSumMonth = `-- name: ReportSumMonth :exec
-INSERT INTO report_sums (org_id, program_id, dimension, span, start, partner_id, key, currency, label, clicks, leads, customers, sales, refunded, revenue_minor, commissions_minor)
-SELECT $1, $2, s.dimension, 'month', $3, s.partner_id, s.key, s.currency, max(s.label), sum(s.clicks), sum(s.leads), sum(s.customers), sum(s.sales), sum(s.refunded),
+INSERT INTO report_sums (org_id, program_id, dimension, span, start, partner_id, key, currency, label, clicks, leads,
+    customers, sales, refunded, revenue_minor, commissions_minor)
+SELECT $1, $2, s.dimension, 'month', $3, s.partner_id, s.key, s.currency, max(s.label), sum(s.clicks),
+    sum(s.leads), sum(s.customers), sum(s.sales), sum(s.refunded),
     sum(s.revenue_minor), sum(s.commissions_minor)
 FROM report_sums s
-WHERE s.program_id = $2 AND s.org_id = $1 AND s.span = 'day' AND s.start >= $3 AND s.start < $4
+WHERE s.program_id = $2 AND s.org_id = $1 AND s.span = 'day' AND s.start >= $3
+    AND s.start < $4
   AND s.dimension IN ('total', 'partner', 'link', 'product', 'partner_product')
 GROUP BY s.dimension, s.partner_id, s.key, s.currency
 `
@@ -520,7 +577,8 @@ func (q *Queries) ReportUnspan(ctx context.Context, db DBTX, arg ReportUnspanPar
 }
 
 const reportUnsum = `-- name: ReportUnsum :exec
-DELETE FROM report_sums WHERE program_id = $1 AND dimension IN ('total', 'partner', 'link', 'product', 'partner_product') AND span = $2 AND start = $3
+DELETE FROM report_sums WHERE program_id = $1 AND dimension IN ('total', 'partner', 'link', 'product',
+    'partner_product') AND span = $2 AND start = $3
 `
 
 type ReportUnsumParams struct {

@@ -163,7 +163,8 @@ func (q *Queries) ResourceLock(ctx context.Context, db DBTX, arg ResourceLockPar
 }
 
 const resourceUpdate = `-- name: ResourceUpdate :exec
-UPDATE resources SET title = $1, url = $2, folder = $3, group_ids = $4, tag_ids = $5, position = $6, published = $7,
+UPDATE resources SET title = $1, url = $2, folder = $3, group_ids = $4, tag_ids = $5,
+    position = $6, published = $7,
     published_at = $8, updated_at = $9
 WHERE id = $10 AND org_id = $11
 `
@@ -200,7 +201,8 @@ func (q *Queries) ResourceUpdate(ctx context.Context, db DBTX, arg ResourceUpdat
 }
 
 const resourcesLoseGroup = `-- name: ResourcesLoseGroup :exec
-UPDATE resources SET group_ids = array_remove(group_ids, $1::text), published = published AND group_ids <> ARRAY[$1::text], updated_at = $2
+UPDATE resources SET group_ids = array_remove(group_ids, $1::text), published = published
+    AND group_ids <> ARRAY[$1::text], updated_at = $2
 WHERE program_id = $3 AND org_id = $4 AND group_ids @> ARRAY[$1::text]
 `
 
@@ -222,7 +224,8 @@ func (q *Queries) ResourcesLoseGroup(ctx context.Context, db DBTX, arg Resources
 }
 
 const resourcesLoseTag = `-- name: ResourcesLoseTag :exec
-UPDATE resources SET tag_ids = array_remove(tag_ids, $1::text), published = published AND tag_ids <> ARRAY[$1::text], updated_at = $2
+UPDATE resources SET tag_ids = array_remove(tag_ids, $1::text), published = published
+    AND tag_ids <> ARRAY[$1::text], updated_at = $2
 WHERE program_id = $3 AND org_id = $4 AND tag_ids @> ARRAY[$1::text]
 `
 

@@ -13,7 +13,8 @@ import (
 
 const riskDismissed = `-- name: RiskDismissed :one
 SELECT EXISTS (SELECT 1 FROM risk_flags f
-    WHERE f.program_id = $1 AND f.org_id = $2 AND f.partner_id = $3 AND f.kind = $4 AND f.status = 'dismissed' AND f.resolved_at > $5)
+    WHERE f.program_id = $1 AND f.org_id = $2 AND f.partner_id = $3 AND f.kind = $4
+        AND f.status = 'dismissed' AND f.resolved_at > $5)
 `
 
 type RiskDismissedParams struct {
@@ -39,7 +40,8 @@ func (q *Queries) RiskDismissed(ctx context.Context, db DBTX, arg RiskDismissedP
 }
 
 const riskFlagDecide = `-- name: RiskFlagDecide :exec
-UPDATE risk_flags SET status = $1, resolved_at = $2, resolved_by = $3, resolution_note = $4 WHERE id = $5 AND org_id = $6
+UPDATE risk_flags SET status = $1, resolved_at = $2, resolved_by = $3,
+    resolution_note = $4 WHERE id = $5 AND org_id = $6
 `
 
 type RiskFlagDecideParams struct {
@@ -67,7 +69,8 @@ const riskFlagGet = `-- name: RiskFlagGet :one
 SELECT f.id, f.org_id, f.program_id, f.partner_id, f.customer_id, f.kind, f.severity, f.status, f.evidence, f.resolved_at, f.resolved_by, f.resolution_note, f.created_at, p.email AS partner_email, p.handle AS partner_handle, p.display_name AS partner_display_name,
     coalesce(p.status, '')::text AS partner_status, c.email AS customer_email, c.name AS customer_name,
     coalesce(c.status, '')::text AS customer_status
-FROM risk_flags f LEFT JOIN partners p ON p.id = f.partner_id AND p.org_id = $1 LEFT JOIN customers c ON c.id = f.customer_id AND c.org_id = $1
+FROM risk_flags f LEFT JOIN partners p ON p.id = f.partner_id AND p.org_id = $1
+    LEFT JOIN customers c ON c.id = f.customer_id AND c.org_id = $1
 WHERE f.id = $2 AND f.org_id = $1
 `
 
@@ -119,7 +122,8 @@ const riskFlagList = `-- name: RiskFlagList :many
 SELECT f.id, f.org_id, f.program_id, f.partner_id, f.customer_id, f.kind, f.severity, f.status, f.evidence, f.resolved_at, f.resolved_by, f.resolution_note, f.created_at, p.email AS partner_email, p.handle AS partner_handle, p.display_name AS partner_display_name,
     coalesce(p.status, '')::text AS partner_status, c.email AS customer_email, c.name AS customer_name,
     coalesce(c.status, '')::text AS customer_status
-FROM risk_flags f LEFT JOIN partners p ON p.id = f.partner_id AND p.org_id = $1 LEFT JOIN customers c ON c.id = f.customer_id AND c.org_id = $1
+FROM risk_flags f LEFT JOIN partners p ON p.id = f.partner_id AND p.org_id = $1
+    LEFT JOIN customers c ON c.id = f.customer_id AND c.org_id = $1
 WHERE f.program_id = $2 AND f.org_id = $1
   AND ($3::text IS NULL OR f.partner_id = $3::text)
   AND ($4::text[] IS NULL OR f.status = ANY ($4::text[]))
@@ -254,7 +258,8 @@ func (q *Queries) RiskFlagTotal(ctx context.Context, db DBTX, arg RiskFlagTotalP
 
 const riskHeld = `-- name: RiskHeld :many
 SELECT DISTINCT f.partner_id::text AS partner_id FROM risk_flags f
-WHERE f.program_id = $1 AND f.org_id = $2 AND f.partner_id = ANY ($3::text[]) AND f.severity = 'high' AND f.status IN ('open', 'reviewing')
+WHERE f.program_id = $1 AND f.org_id = $2 AND f.partner_id = ANY ($3::text[])
+    AND f.severity = 'high' AND f.status IN ('open', 'reviewing')
 `
 
 type RiskHeldParams struct {

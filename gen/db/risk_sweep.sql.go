@@ -13,7 +13,8 @@ import (
 
 const riskBegin = `-- name: RiskBegin :one
 SELECT pg_try_advisory_xact_lock(hashtextextended('risk-sweep/' || $1::text, 0)) AS taken,
-    set_config('statement_timeout', '60000', true) AS allowed, set_config('plan_cache_mode', 'force_custom_plan', true) AS planned
+    set_config('statement_timeout', '60000', true) AS allowed, set_config('plan_cache_mode', 'force_custom_plan',
+        true) AS planned
 `
 
 type RiskBeginRow struct {
@@ -36,9 +37,11 @@ WITH judged AS MATERIALIZED (
     SELECT f.partner_id, bool_or(f.resolved_at IS NULL) AS open, max(f.resolved_at)::timestamptz AS at FROM risk_flags f
     WHERE f.program_id = $2 AND f.org_id = $3 AND f.kind = 'click_velocity' GROUP BY f.partner_id
 ), counted AS (
-    SELECT x.partner_id, x.created_at, count(*) OVER (PARTITION BY x.partner_id, x.ip_hash ORDER BY x.created_at RANGE BETWEEN '1 hour'::interval PRECEDING AND CURRENT ROW) AS clicks
+    SELECT x.partner_id, x.created_at, count(*) OVER (PARTITION BY x.partner_id, x.ip_hash
+        ORDER BY x.created_at RANGE BETWEEN '1 hour'::interval PRECEDING AND CURRENT ROW) AS clicks
     FROM clicks x LEFT JOIN judged j ON j.partner_id = x.partner_id
-    WHERE x.program_id = $2 AND x.org_id = $3 AND x.created_at > $4 AND x.created_at <= $5 AND x.ip_hash IS NOT NULL
+    WHERE x.program_id = $2 AND x.org_id = $3 AND x.created_at > $4 AND x.created_at <= $5
+        AND x.ip_hash IS NOT NULL
       AND j.open IS NOT TRUE AND (j.at IS NULL OR x.created_at > j.at)
 )
 SELECT t.partner_id, max(t.clicks)::bigint AS clicks, max(t.created_at)::timestamptz AS last_at FROM counted t
@@ -88,7 +91,8 @@ func (q *Queries) RiskClickVelocity(ctx context.Context, db DBTX, arg RiskClickV
 }
 
 const riskFlagsOfKind = `-- name: RiskFlagsOfKind :many
-SELECT f.partner_id, f.resolved_at, f.evidence FROM risk_flags f WHERE f.program_id = $1 AND f.org_id = $2 AND f.kind = $3 AND f.partner_id IS NOT NULL
+SELECT f.partner_id, f.resolved_at, f.evidence FROM risk_flags f WHERE f.program_id = $1 AND f.org_id = $2
+    AND f.kind = $3 AND f.partner_id IS NOT NULL
 `
 
 type RiskFlagsOfKindParams struct {
@@ -124,12 +128,16 @@ func (q *Queries) RiskFlagsOfKind(ctx context.Context, db DBTX, arg RiskFlagsOfK
 }
 
 const riskOwnAddresses = `-- name: RiskOwnAddresses :many
-SELECT DISTINCT ON (k.id) k.id AS customer_id, k.partner_id::text AS partner_id, x.id AS click_id, x.created_at AS clicked_at, a.seen_at
+SELECT DISTINCT ON (k.id) k.id AS customer_id, k.partner_id::text AS partner_id, x.id AS click_id,
+    x.created_at AS clicked_at, a.seen_at
 FROM customers k JOIN clicks x ON x.id = k.click_id AND x.program_id = k.program_id
     JOIN partner_addresses a ON a.program_id = k.program_id AND a.partner_id = k.partner_id AND a.ip_hash = x.ip_hash
-WHERE k.program_id = $1 AND k.org_id = $2 AND k.created_at > $3 AND k.created_at <= $4 AND a.seen_at > $3
-  AND k.partner_id IN (SELECT o.partner_id FROM partner_addresses o WHERE o.program_id = $1 AND o.org_id = $2)
-  AND NOT EXISTS (SELECT 1 FROM risk_flags f WHERE f.program_id = $1 AND f.org_id = $2 AND f.kind = 'self_referral_ip' AND f.partner_id = k.partner_id AND f.customer_id = k.id)
+WHERE k.program_id = $1 AND k.org_id = $2 AND k.created_at > $3 AND k.created_at <= $4
+    AND a.seen_at > $3
+  AND k.partner_id IN (SELECT o.partner_id FROM partner_addresses o
+      WHERE o.program_id = $1 AND o.org_id = $2)
+  AND NOT EXISTS (SELECT 1 FROM risk_flags f WHERE f.program_id = $1 AND f.org_id = $2
+      AND f.kind = 'self_referral_ip' AND f.partner_id = k.partner_id AND f.customer_id = k.id)
 ORDER BY k.id, a.seen_at DESC
 LIMIT $5
 `
@@ -232,10 +240,12 @@ WITH judged AS MATERIALIZED (
     SELECT f.partner_id, bool_or(f.resolved_at IS NULL) AS open, max(f.resolved_at)::timestamptz AS at FROM risk_flags f
     WHERE f.program_id = $2 AND f.org_id = $3 AND f.kind = 'high_refund_rate' GROUP BY f.partner_id
 ), refunded AS MATERIALIZED (
-    SELECT DISTINCT r.partner_id FROM sales r WHERE r.program_id = $2 AND r.org_id = $3 AND r.created_at > $4 AND r.refunded_at IS NOT NULL
+    SELECT DISTINCT r.partner_id FROM sales r WHERE r.program_id = $2 AND r.org_id = $3
+        AND r.created_at > $4 AND r.refunded_at IS NOT NULL
 )
 SELECT x.partner_id::text AS partner_id, count(DISTINCT x.customer_id) AS customers,
-    count(DISTINCT x.customer_id) FILTER (WHERE x.refunded_at <= $1 AND (j.at IS NULL OR x.refunded_at > j.at)) AS refunded
+    count(DISTINCT x.customer_id) FILTER (WHERE x.refunded_at <= $1
+        AND (j.at IS NULL OR x.refunded_at > j.at)) AS refunded
 FROM refunded r JOIN sales x ON x.partner_id = r.partner_id LEFT JOIN judged j ON j.partner_id = x.partner_id
 WHERE x.program_id = $2 AND x.org_id = $3 AND x.created_at > $4 AND j.open IS NOT TRUE
 GROUP BY x.partner_id HAVING count(DISTINCT x.customer_id) >= $5::bigint
@@ -290,12 +300,14 @@ WITH judged AS MATERIALIZED (
     WHERE f.program_id = $1 AND f.org_id = $2 AND f.kind = 'conversion_spike' GROUP BY f.partner_id
 ), recent AS MATERIALIZED (
     SELECT x.partner_id, count(*) AS number FROM sales x LEFT JOIN judged j ON j.partner_id = x.partner_id
-    WHERE x.program_id = $1 AND x.org_id = $2 AND x.partner_id IS NOT NULL AND x.occurred_at > $4 AND x.occurred_at <= $5
+    WHERE x.program_id = $1 AND x.org_id = $2 AND x.partner_id IS NOT NULL AND x.occurred_at > $4
+        AND x.occurred_at <= $5
       AND j.open IS NOT TRUE AND (j.at IS NULL OR x.occurred_at > j.at)
     GROUP BY x.partner_id HAVING count(*) >= $6::bigint
 )
 SELECT t.partner_id::text AS partner_id, t.number,
-    (SELECT count(*) FROM sales b WHERE b.program_id = $1 AND b.org_id = $2 AND b.partner_id = t.partner_id
+    (SELECT count(*) FROM sales b WHERE b.program_id = $1 AND b.org_id = $2
+        AND b.partner_id = t.partner_id
         AND b.created_at > $3 AND b.occurred_at > $3 AND b.occurred_at <= $4) AS before
 FROM recent t ORDER BY t.partner_id
 `
@@ -345,7 +357,8 @@ func (q *Queries) RiskSales(ctx context.Context, db DBTX, arg RiskSalesParams) (
 const riskSharedAddresses = `-- name: RiskSharedAddresses :many
 SELECT t.partner_id, t.ip_hash, t.device FROM (
     SELECT a.partner_id, a.ip_hash, a.device, count(*) OVER (PARTITION BY a.ip_hash, a.device) AS partners
-    FROM partner_addresses a WHERE a.program_id = $1 AND a.org_id = $2 AND a.seen_at > $3 AND a.device <> ''
+    FROM partner_addresses a WHERE a.program_id = $1 AND a.org_id = $2 AND a.seen_at > $3
+        AND a.device <> ''
 ) t WHERE t.partners > 1 ORDER BY t.partner_id
 `
 
@@ -383,7 +396,8 @@ func (q *Queries) RiskSharedAddresses(ctx context.Context, db DBTX, arg RiskShar
 
 const riskSharedDetails = `-- name: RiskSharedDetails :many
 SELECT t.partner_id, t.payout_details_hash, t.payout_details_changed_at FROM (
-    SELECT p.id AS partner_id, p.payout_details_hash, p.payout_details_changed_at, count(*) OVER (PARTITION BY p.payout_details_hash) AS partners
+    SELECT p.id AS partner_id, p.payout_details_hash, p.payout_details_changed_at,
+        count(*) OVER (PARTITION BY p.payout_details_hash) AS partners
     FROM partners p WHERE p.program_id = $1 AND p.org_id = $2 AND p.payout_details_hash <> ''
 ) t WHERE t.partners > 1 ORDER BY t.partner_id
 `
@@ -425,12 +439,14 @@ WITH judged AS MATERIALIZED (
     WHERE f.program_id = $1 AND f.org_id = $2 AND f.kind = 'conversion_spike' GROUP BY f.partner_id
 ), recent AS MATERIALIZED (
     SELECT x.partner_id, count(*) AS number FROM customers x LEFT JOIN judged j ON j.partner_id = x.partner_id
-    WHERE x.program_id = $1 AND x.org_id = $2 AND x.partner_id IS NOT NULL AND x.created_at > $4 AND x.created_at <= $5
+    WHERE x.program_id = $1 AND x.org_id = $2 AND x.partner_id IS NOT NULL AND x.created_at > $4
+        AND x.created_at <= $5
       AND j.open IS NOT TRUE AND (j.at IS NULL OR x.created_at > j.at)
     GROUP BY x.partner_id HAVING count(*) >= $6::bigint
 )
 SELECT t.partner_id::text AS partner_id, t.number,
-    (SELECT count(*) FROM customers b WHERE b.program_id = $1 AND b.org_id = $2 AND b.partner_id = t.partner_id AND b.created_at > $3 AND b.created_at <= $4) AS before
+    (SELECT count(*) FROM customers b WHERE b.program_id = $1 AND b.org_id = $2
+        AND b.partner_id = t.partner_id AND b.created_at > $3 AND b.created_at <= $4) AS before
 FROM recent t ORDER BY t.partner_id
 `
 

@@ -45,7 +45,8 @@ func (q *Queries) CustomerRefunded(ctx context.Context, db DBTX, arg CustomerRef
 }
 
 const saleByCharge = `-- name: SaleByCharge :one
-SELECT t.id FROM sales t WHERE t.program_id = $1 AND t.org_id = $2 AND t.external_charge_id = $3
+SELECT t.id FROM sales t WHERE t.program_id = $1 AND t.org_id = $2
+    AND t.external_charge_id = $3
 `
 
 type SaleByChargeParams struct {
@@ -180,7 +181,8 @@ func (q *Queries) SaleCommissions(ctx context.Context, db DBTX, arg SaleCommissi
 }
 
 const saleCustomer = `-- name: SaleCustomer :one
-SELECT c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.coupon_id, c.click_id, c.processor, c.external_customer_id, c.external_subscription_id, c.email, c.name, c.identifier, c.status, c.tracked_by, c.lead_at, c.converted_at, c.metadata, c.created_at, c.updated_at, g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue, g.holding_period_days, g.enrols_first_commission,
+SELECT c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.coupon_id, c.click_id, c.processor, c.external_customer_id, c.external_subscription_id, c.email, c.name, c.identifier, c.status, c.tracked_by, c.lead_at, c.converted_at, c.metadata, c.created_at, c.updated_at, g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue,
+    g.holding_period_days, g.enrols_first_commission,
     coalesce(p.status, '')::text AS partner_status, p.group_id AS partner_group_id, p.country_code AS partner_country,
     (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
     coalesce((SELECT k.country FROM clicks k WHERE k.id = c.click_id), '')::text AS click_country,
@@ -253,7 +255,8 @@ func (q *Queries) SaleCustomer(ctx context.Context, db DBTX, arg SaleCustomerPar
 }
 
 const saleCustomerCounters = `-- name: SaleCustomerCounters :one
-SELECT count(*) AS sales_count, coalesce(sum(s.amount_minor) FILTER (WHERE s.currency = $1), 0)::bigint AS total_paid_minor
+SELECT count(*) AS sales_count, coalesce(sum(s.amount_minor) FILTER (WHERE s.currency = $1),
+    0)::bigint AS total_paid_minor
 FROM sales s WHERE s.customer_id = $2 AND s.org_id = $3 AND s.refunded_at IS NULL
 `
 
@@ -320,8 +323,10 @@ func (q *Queries) SaleGet(ctx context.Context, db DBTX, arg SaleGetParams) (Sale
 }
 
 const saleHistory = `-- name: SaleHistory :one
-SELECT coalesce((SELECT s.id FROM sales s WHERE s.program_id = $1 AND s.org_id = $2 AND s.external_charge_id = $3), '')::text AS existing_id,
-    EXISTS (SELECT 1 FROM refunds r WHERE r.program_id = $1 AND r.org_id = $2 AND r.external_charge_id = $3 AND r.status = 'waiting') AS refunds_wait,
+SELECT coalesce((SELECT s.id FROM sales s WHERE s.program_id = $1 AND s.org_id = $2
+    AND s.external_charge_id = $3), '')::text AS existing_id,
+    EXISTS (SELECT 1 FROM refunds r WHERE r.program_id = $1 AND r.org_id = $2
+        AND r.external_charge_id = $3 AND r.status = 'waiting') AS refunds_wait,
     EXISTS (SELECT 1 FROM sales s WHERE s.customer_id = $4 AND s.org_id = $2) AS has_sales
 `
 
@@ -486,10 +491,14 @@ func (q *Queries) SaleLock(ctx context.Context, db DBTX, arg SaleLockParams) (Sa
 }
 
 const salePartnerCounters = `-- name: SalePartnerCounters :one
-SELECT (SELECT count(*) FROM customers x WHERE x.program_id = $1 AND x.partner_id = $2) AS leads_count,
-    (SELECT count(*) FROM customers x WHERE x.program_id = $1 AND x.partner_id = $2 AND x.converted_at IS NOT NULL) AS customers_count,
-    count(*) AS sales_count, coalesce(sum(s.amount_minor) FILTER (WHERE s.currency = $3 AND s.refunded_at IS NULL), 0)::bigint AS revenue_minor,
-    (SELECT coalesce(sum(x.amount_minor), 0)::bigint FROM commissions x WHERE x.program_id = $1 AND x.partner_id = $2
+SELECT (SELECT count(*) FROM customers x
+    WHERE x.program_id = $1 AND x.partner_id = $2) AS leads_count,
+    (SELECT count(*) FROM customers x WHERE x.program_id = $1 AND x.partner_id = $2
+        AND x.converted_at IS NOT NULL) AS customers_count,
+    count(*) AS sales_count, coalesce(sum(s.amount_minor) FILTER (WHERE s.currency = $3
+        AND s.refunded_at IS NULL), 0)::bigint AS revenue_minor,
+    (SELECT coalesce(sum(x.amount_minor), 0)::bigint FROM commissions x
+        WHERE x.program_id = $1 AND x.partner_id = $2
         AND x.currency = $3 AND x.status NOT IN ('rejected', 'voided')) AS commissions_minor
 FROM sales s WHERE s.program_id = $1 AND s.org_id = $4 AND s.partner_id = $2
 `
@@ -578,7 +587,8 @@ func (q *Queries) SaleProgram(ctx context.Context, db DBTX, arg SaleProgramParam
 }
 
 const saleRefund = `-- name: SaleRefund :exec
-UPDATE sales SET amount_minor = $1, tax_minor = $2, refunded_minor = $3, refunded_at = $4, updated_at = $5
+UPDATE sales SET amount_minor = $1, tax_minor = $2, refunded_minor = $3,
+    refunded_at = $4, updated_at = $5
 WHERE id = $6 AND org_id = $7
 `
 
@@ -653,33 +663,42 @@ WITH touched AS MATERIALIZED (
     SELECT DISTINCT m.day FROM report_marks m WHERE m.program_id = $1 AND m.org_id = $2
 ), spans AS MATERIALIZED (
     SELECT s.span, s.start, s.upto FROM (
-        SELECT r.span, r.start, (r.start + CASE r.span WHEN 'month' THEN interval '1 month' ELSE interval '1 day' END)::date AS upto FROM report_spans r
+        SELECT r.span, r.start, (r.start + CASE r.span WHEN 'month' THEN interval '1 month'
+            ELSE interval '1 day' END)::date AS upto FROM report_spans r
         WHERE r.program_id = $1 AND r.org_id = $2) s
-    WHERE ($3::timestamptz IS NULL OR s.start::timestamp AT TIME ZONE 'UTC' >= $3::timestamptz)
-      AND ($4::timestamptz IS NULL OR s.upto::timestamp AT TIME ZONE 'UTC' <= $4::timestamptz)
+    WHERE ($3::timestamptz IS NULL
+        OR s.start::timestamp AT TIME ZONE 'UTC' >= $3::timestamptz)
+      AND ($4::timestamptz IS NULL
+          OR s.upto::timestamp AT TIME ZONE 'UTC' <= $4::timestamptz)
 ), months AS MATERIALIZED (
-    SELECT s.start, s.upto FROM spans s WHERE s.span = 'month' AND NOT EXISTS (SELECT 1 FROM touched t WHERE t.day >= s.start AND t.day < s.upto)
+    SELECT s.start, s.upto FROM spans s WHERE s.span = 'month' AND NOT EXISTS (SELECT 1 FROM touched t
+        WHERE t.day >= s.start AND t.day < s.upto)
 ), covered AS MATERIALIZED (
     SELECT 'month' AS span, m.start, m.upto FROM months m
     UNION ALL
     SELECT s.span, s.start, s.upto FROM spans s
-    WHERE s.span = 'day' AND date_trunc('month', s.start)::date NOT IN (SELECT m.start FROM months m) AND s.start NOT IN (SELECT t.day FROM touched t)
+    WHERE s.span = 'day' AND date_trunc('month', s.start)::date NOT IN (SELECT m.start
+        FROM months m) AND s.start NOT IN (SELECT t.day FROM touched t)
 ), gaps AS MATERIALIZED (
     SELECT coalesce(lag(c.upto) OVER (ORDER BY c.start), '-infinity') AS after, c.start AS before FROM covered c
     UNION ALL
     SELECT coalesce(max(c.upto), '-infinity'), 'infinity' FROM covered c
 ), parts AS (
-    SELECT (SELECT sum(CASE $5::boolean WHEN true THEN x.refunded WHEN false THEN x.sales - x.refunded ELSE x.sales END) FROM report_sums x
+    SELECT (SELECT sum(CASE $5::boolean WHEN true THEN x.refunded
+        WHEN false THEN x.sales - x.refunded ELSE x.sales END) FROM report_sums x
         WHERE x.program_id = $1 AND x.org_id = $2 AND x.span = c.span AND x.start = c.start
           AND x.dimension = CASE WHEN $6::text IS NOT NULL THEN 'partner' ELSE 'total' END
           AND ($6::text IS NULL OR x.partner_id = $6::text)) AS n
     FROM covered c
     UNION ALL
     SELECT (SELECT count(*) FROM sales t
-        WHERE t.program_id = $1 AND t.occurred_at >= g.after::timestamp AT TIME ZONE 'UTC' AND t.occurred_at < g.before::timestamp AT TIME ZONE 'UTC'
+        WHERE t.program_id = $1 AND t.occurred_at >= g.after::timestamp AT TIME ZONE 'UTC'
+            AND t.occurred_at < g.before::timestamp AT TIME ZONE 'UTC'
           AND ($6::text IS NULL OR t.partner_id || '' = $6::text)
-          AND ($3::timestamptz IS NULL OR t.occurred_at >= $3::timestamptz)
-          AND ($4::timestamptz IS NULL OR t.occurred_at < $4::timestamptz)
+          AND ($3::timestamptz IS NULL
+              OR t.occurred_at >= $3::timestamptz)
+          AND ($4::timestamptz IS NULL
+              OR t.occurred_at < $4::timestamptz)
           AND ($5::boolean IS NULL OR (t.refunded_at IS NOT NULL) = $5::boolean))
     FROM gaps g WHERE g.after < g.before
 )

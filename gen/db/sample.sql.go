@@ -26,13 +26,17 @@ func (q *Queries) SampleDeleteProgram(ctx context.Context, db DBTX, arg SampleDe
 }
 
 const sampleLedgerRemove = `-- name: SampleLedgerRemove :exec
-INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)
-SELECT x.org_id, x.program_id, x.partner_id, x.commission_id, x.currency, x.bucket, 'removed', sum(x.amount)::bigint, $1
+INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket,
+    amount_minor, created_at)
+SELECT x.org_id, x.program_id, x.partner_id, x.commission_id, x.currency, x.bucket, 'removed', sum(x.amount)::bigint,
+    $1
 FROM (
-    SELECT l.org_id, l.program_id, l.partner_id, l.commission_id, l.currency, l.to_bucket AS bucket, l.amount_minor AS amount
+    SELECT l.org_id, l.program_id, l.partner_id, l.commission_id, l.currency, l.to_bucket AS bucket,
+        l.amount_minor AS amount
     FROM ledger_entries l WHERE l.program_id = $2 AND l.org_id = $3
     UNION ALL
-    SELECT l.org_id, l.program_id, l.partner_id, l.commission_id, l.currency, l.from_bucket AS bucket, -l.amount_minor AS amount
+    SELECT l.org_id, l.program_id, l.partner_id, l.commission_id, l.currency, l.from_bucket AS bucket,
+        -l.amount_minor AS amount
     FROM ledger_entries l WHERE l.program_id = $2 AND l.org_id = $3
 ) x WHERE x.bucket NOT IN ('source', 'removed')
 GROUP BY 1, 2, 3, 4, 5, 6 HAVING sum(x.amount) <> 0

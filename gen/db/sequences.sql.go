@@ -12,7 +12,8 @@ import (
 )
 
 const programSetEnrols = `-- name: ProgramSetEnrols :exec
-UPDATE programs t SET enrols_first_commission = EXISTS (SELECT 1 FROM sequences s WHERE s.program_id = t.id AND s.org_id = t.org_id AND s.trigger = 'first_commission')
+UPDATE programs t SET enrols_first_commission = EXISTS (SELECT 1 FROM sequences s
+    WHERE s.program_id = t.id AND s.org_id = t.org_id AND s.trigger = 'first_commission')
 WHERE t.id = $1 AND t.org_id = $2
 `
 
@@ -115,7 +116,8 @@ func (q *Queries) SequenceDelete(ctx context.Context, db DBTX, arg SequenceDelet
 const sequenceEnrol = `-- name: SequenceEnrol :exec
 INSERT INTO sequence_enrolments (sequence_id, partner_id, org_id, program_id, position, next_at, enrolled_at)
 SELECT s.id, $1, s.org_id, s.program_id, 0, n.at + t.delay_days * interval '24 hours', n.at
-FROM (SELECT $2::timestamptz AS at) n CROSS JOIN sequences s JOIN sequence_steps t ON t.sequence_id = s.id AND t.position = 0
+FROM (SELECT $2::timestamptz AS at) n CROSS JOIN sequences s JOIN sequence_steps t ON t.sequence_id = s.id
+    AND t.position = 0
 WHERE s.program_id = $3 AND s.org_id = $4 AND s.trigger = $5
 ON CONFLICT (sequence_id, partner_id) DO NOTHING
 `
@@ -143,9 +145,11 @@ func (q *Queries) SequenceEnrol(ctx context.Context, db DBTX, arg SequenceEnrolP
 const sequenceEnrolFirst = `-- name: SequenceEnrolFirst :exec
 INSERT INTO sequence_enrolments (sequence_id, partner_id, org_id, program_id, position, next_at, enrolled_at)
 SELECT s.id, $1, s.org_id, s.program_id, 0, n.at + t.delay_days * interval '24 hours', n.at
-FROM (SELECT $2::timestamptz AS at) n CROSS JOIN sequences s JOIN sequence_steps t ON t.sequence_id = s.id AND t.position = 0
+FROM (SELECT $2::timestamptz AS at) n CROSS JOIN sequences s JOIN sequence_steps t ON t.sequence_id = s.id
+    AND t.position = 0
 WHERE s.program_id = $3 AND s.org_id = $4 AND s.trigger = 'first_commission'
-  AND NOT EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = $3 AND k.org_id = $4 AND k.partner_id = $1 AND k.id <> $5 AND k.kind <> 'clawback')
+  AND NOT EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = $3 AND k.org_id = $4
+      AND k.partner_id = $1 AND k.id <> $5 AND k.kind <> 'clawback')
 ON CONFLICT (sequence_id, partner_id) DO NOTHING
 `
 
@@ -172,11 +176,16 @@ func (q *Queries) SequenceEnrolFirst(ctx context.Context, db DBTX, arg SequenceE
 const sequenceEnrolIdle = `-- name: SequenceEnrolIdle :exec
 INSERT INTO sequence_enrolments (sequence_id, partner_id, org_id, program_id, position, next_at, enrolled_at)
 SELECT s.id, p.id, s.org_id, s.program_id, 0, n.at + t.delay_days * interval '24 hours', n.at
-FROM (SELECT $1::timestamptz AS at) n CROSS JOIN sequences s JOIN sequence_steps t ON t.sequence_id = s.id AND t.position = 0 JOIN partners p ON p.program_id = s.program_id AND p.org_id = s.org_id
-WHERE s.id = $2 AND s.org_id = $3 AND p.status = 'active' AND p.created_at <= $4 AND p.id > $5::text AND p.id <= $6::text
-  AND NOT EXISTS (SELECT 1 FROM applications a WHERE a.program_id = p.program_id AND a.partner_id = p.id AND a.status = 'approved' AND a.reviewed_at > $4)
-  AND NOT EXISTS (SELECT 1 FROM clicks c WHERE c.program_id = p.program_id AND c.partner_id = p.id AND c.created_at > $4)
-  AND NOT EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = p.program_id AND k.partner_id = p.id AND k.created_at > $4)
+FROM (SELECT $1::timestamptz AS at) n CROSS JOIN sequences s JOIN sequence_steps t ON t.sequence_id = s.id
+    AND t.position = 0 JOIN partners p ON p.program_id = s.program_id AND p.org_id = s.org_id
+WHERE s.id = $2 AND s.org_id = $3 AND p.status = 'active' AND p.created_at <= $4
+    AND p.id > $5::text AND p.id <= $6::text
+  AND NOT EXISTS (SELECT 1 FROM applications a WHERE a.program_id = p.program_id AND a.partner_id = p.id
+      AND a.status = 'approved' AND a.reviewed_at > $4)
+  AND NOT EXISTS (SELECT 1 FROM clicks c WHERE c.program_id = p.program_id AND c.partner_id = p.id
+      AND c.created_at > $4)
+  AND NOT EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = p.program_id AND k.partner_id = p.id
+      AND k.created_at > $4)
 ON CONFLICT (sequence_id, partner_id) DO NOTHING
 `
 
@@ -316,8 +325,10 @@ func (q *Queries) SequenceLock(ctx context.Context, db DBTX, arg SequenceLockPar
 }
 
 const sequenceMail = `-- name: SequenceMail :exec
-INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, next_attempt_at, created_at, partner_id, sequence_id, position)
-VALUES ($1, $2, 'sequence', $3, $4, $5, $6, 'queued', $7, $7, $8, $9, $10)
+INSERT INTO mails (id, org_id, purpose, key, recipient, subject, body, status, next_attempt_at, created_at, partner_id,
+    sequence_id, position)
+VALUES ($1, $2, 'sequence', $3, $4, $5, $6, 'queued', $7, $7, $8,
+    $9, $10)
 ON CONFLICT (org_id, purpose, key, lower(recipient)) DO NOTHING
 `
 
@@ -426,7 +437,8 @@ SELECT e.partner_id, e.position, p.email, p.unsubscribed_at, t.subject, t.body, 
 FROM sequence_enrolments e JOIN sequences s ON s.id = e.sequence_id JOIN partners p ON p.id = e.partner_id
     JOIN sequence_steps t ON t.sequence_id = e.sequence_id AND t.position = e.position
     LEFT JOIN sequence_steps n ON n.sequence_id = e.sequence_id AND n.position = e.position + 1
-WHERE e.sequence_id = $1 AND e.org_id = $2 AND e.next_at <= $3 AND s.status = 'active' AND p.status = 'active'
+WHERE e.sequence_id = $1 AND e.org_id = $2 AND e.next_at <= $3 AND s.status = 'active'
+    AND p.status = 'active'
 ORDER BY e.next_at, e.partner_id LIMIT $4 FOR NO KEY UPDATE OF e SKIP LOCKED
 `
 
@@ -485,7 +497,8 @@ func (q *Queries) SequenceTakeDue(ctx context.Context, db DBTX, arg SequenceTake
 
 const sequenceTakeIdle = `-- name: SequenceTakeIdle :one
 SELECT s.id, s.org_id, s.program_id, s.name, s.status, s.trigger, s.trigger_days, s.idle_checked_at, s.created_at, s.updated_at, s.idle_after FROM sequences s
-WHERE s.id = $1 AND s.org_id = $2 AND s.status = 'active' AND (s.idle_after IS NOT NULL OR s.idle_checked_at IS NULL OR s.idle_checked_at <= $3)
+WHERE s.id = $1 AND s.org_id = $2 AND s.status = 'active' AND (s.idle_after IS NOT NULL
+    OR s.idle_checked_at IS NULL OR s.idle_checked_at <= $3)
 FOR NO KEY UPDATE SKIP LOCKED
 `
 
@@ -547,7 +560,8 @@ func (q *Queries) SequencesActive(ctx context.Context, db DBTX, now *clock.Time)
 
 const sequencesIdle = `-- name: SequencesIdle :many
 SELECT s.id, s.org_id FROM sequences s
-WHERE s.trigger = 'idle' AND s.status = 'active' AND (s.idle_after IS NOT NULL OR s.idle_checked_at IS NULL OR s.idle_checked_at <= $1) ORDER BY s.id
+WHERE s.trigger = 'idle' AND s.status = 'active' AND (s.idle_after IS NOT NULL OR s.idle_checked_at IS NULL
+    OR s.idle_checked_at <= $1) ORDER BY s.id
 `
 
 type SequencesIdleRow struct {

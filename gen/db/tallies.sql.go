@@ -11,20 +11,24 @@ import (
 
 const tallyFold = `-- name: TallyFold :one
 WITH gone AS (
-    DELETE FROM tally_entries e WHERE e.id = ANY (ARRAY(SELECT k.id FROM tally_entries k ORDER BY k.program_id, k.list, k.id LIMIT $1))
+    DELETE FROM tally_entries e WHERE e.id = ANY (ARRAY(SELECT k.id FROM tally_entries k ORDER BY k.program_id, k.list,
+        k.id LIMIT $1))
     RETURNING e.org_id, e.program_id, e.list, e.owner_ids, e.status, e.kind, e.difference
 ), sums AS (
-    SELECT g.org_id, g.program_id, g.list, o.owner_id::text AS owner_id, g.status, g.kind, sum(g.difference)::bigint AS difference
+    SELECT g.org_id, g.program_id, g.list, o.owner_id::text AS owner_id, g.status, g.kind,
+        sum(g.difference)::bigint AS difference
     FROM gone g CROSS JOIN LATERAL unnest(array_append(g.owner_ids, '')) o(owner_id)
     GROUP BY 1, 2, 3, 4, 5, 6
 ), changed AS (
     UPDATE tallies t SET total = t.total + s.difference FROM sums s
-    WHERE t.program_id = s.program_id AND t.list = s.list AND t.owner_id = s.owner_id AND t.status = s.status AND t.kind = s.kind
+    WHERE t.program_id = s.program_id AND t.list = s.list AND t.owner_id = s.owner_id AND t.status = s.status
+        AND t.kind = s.kind
     RETURNING t.program_id, t.list, t.owner_id, t.status, t.kind
 ), made AS (
     INSERT INTO tallies (org_id, program_id, list, owner_id, status, kind, total)
     SELECT s.org_id, s.program_id, s.list, s.owner_id, s.status, s.kind, s.difference FROM sums s
-    WHERE s.difference <> 0 AND (s.program_id, s.list, s.owner_id, s.status, s.kind) NOT IN (SELECT c.program_id, c.list, c.owner_id, c.status, c.kind FROM changed c)
+    WHERE s.difference <> 0 AND (s.program_id, s.list, s.owner_id, s.status, s.kind) NOT IN (SELECT c.program_id,
+        c.list, c.owner_id, c.status, c.kind FROM changed c)
 )
 SELECT count(*) FROM gone
 `
@@ -62,7 +66,8 @@ func (q *Queries) TallyLock(ctx context.Context, db DBTX) (bool, error) {
 
 const tallyOwners = `-- name: TallyOwners :many
 SELECT t.owner_id::text AS owner_id, sum(t.total)::bigint AS total FROM tally_sums t
-WHERE t.program_id = $1 AND t.org_id = $2 AND t.list = $3 AND t.owner_id = ANY ($4::text[]) GROUP BY 1
+WHERE t.program_id = $1 AND t.org_id = $2 AND t.list = $3 AND t.owner_id = ANY ($4::text[])
+    GROUP BY 1
 `
 
 type TallyOwnersParams struct {
@@ -107,7 +112,8 @@ func (q *Queries) TallyOwners(ctx context.Context, db DBTX, arg TallyOwnersParam
 const tallyTotal = `-- name: TallyTotal :one
 
 SELECT coalesce(sum(t.total), 0)::bigint AS total FROM tally_sums t
-WHERE t.program_id = $1 AND t.org_id = $2 AND t.list = $3 AND t.owner_id = coalesce($4::text, '')
+WHERE t.program_id = $1 AND t.org_id = $2 AND t.list = $3
+    AND t.owner_id = coalesce($4::text, '')
   AND ($5::text[] IS NULL OR t.status = ANY ($5::text[]))
   AND ($6::text[] IS NULL OR t.kind = ANY ($6::text[]))
 `

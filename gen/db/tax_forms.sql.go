@@ -41,8 +41,10 @@ func (q *Queries) TaxFormGet(ctx context.Context, db DBTX, arg TaxFormGetParams)
 }
 
 const taxFormInsert = `-- name: TaxFormInsert :exec
-INSERT INTO tax_form_statuses (id, org_id, program_id, partner_id, type, status, entity_type, country_code, signed_at, expires_at, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+INSERT INTO tax_form_statuses (id, org_id, program_id, partner_id, type, status, entity_type, country_code, signed_at,
+    expires_at, created_at, updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
+    $11, $12)
 `
 
 type TaxFormInsertParams struct {
@@ -80,7 +82,8 @@ func (q *Queries) TaxFormInsert(ctx context.Context, db DBTX, arg TaxFormInsertP
 
 const taxFormRunOut = `-- name: TaxFormRunOut :exec
 UPDATE tax_form_statuses SET status = 'superseded', updated_at = $1
-WHERE program_id = $2 AND org_id = $3 AND partner_id = $4 AND status = 'submitted' AND type = $5
+WHERE program_id = $2 AND org_id = $3 AND partner_id = $4 AND status = 'submitted'
+    AND type = $5
   AND (signed_at > $6::timestamptz) IS NOT TRUE
 `
 
@@ -109,7 +112,8 @@ func (q *Queries) TaxFormRunOut(ctx context.Context, db DBTX, arg TaxFormRunOutP
 
 const taxFormSupersede = `-- name: TaxFormSupersede :exec
 UPDATE tax_form_statuses SET status = 'superseded', updated_at = $1
-WHERE program_id = $2 AND org_id = $3 AND partner_id = $4 AND status IN ('not_required', 'required', 'submitted')
+WHERE program_id = $2 AND org_id = $3 AND partner_id = $4 AND status IN ('not_required',
+    'required', 'submitted')
   AND ($5::text IS NULL OR type = $5::text)
 `
 
@@ -134,7 +138,8 @@ func (q *Queries) TaxFormSupersede(ctx context.Context, db DBTX, arg TaxFormSupe
 }
 
 const taxFormsAsked = `-- name: TaxFormsAsked :exec
-UPDATE tax_form_statuses SET status = $1, updated_at = $2 WHERE program_id = $3 AND org_id = $4 AND status = $5
+UPDATE tax_form_statuses SET status = $1, updated_at = $2
+    WHERE program_id = $3 AND org_id = $4 AND status = $5
 `
 
 type TaxFormsAskedParams struct {
@@ -160,10 +165,12 @@ func (q *Queries) TaxFormsAsked(ctx context.Context, db DBTX, arg TaxFormsAskedP
 
 const taxFormsExpire = `-- name: TaxFormsExpire :many
 UPDATE tax_form_statuses t SET status = 'expired', updated_at = $1
-FROM (SELECT f.id FROM tax_form_statuses f JOIN partners p ON p.id = f.partner_id WHERE f.status = 'submitted' AND f.expires_at <= $1
+FROM (SELECT f.id FROM tax_form_statuses f JOIN partners p ON p.id = f.partner_id
+    WHERE f.status = 'submitted' AND f.expires_at <= $1
     ORDER BY f.expires_at, f.id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED) due,
     programs g
-WHERE t.id = due.id AND g.id = t.program_id RETURNING t.org_id, t.program_id, t.partner_id, t.type, g.require_tax_forms AS asks
+WHERE t.id = due.id AND g.id = t.program_id RETURNING t.org_id, t.program_id, t.partner_id, t.type,
+    g.require_tax_forms AS asks
 `
 
 type TaxFormsExpireParams struct {
@@ -210,7 +217,8 @@ func (q *Queries) TaxFormsExpire(ctx context.Context, db DBTX, arg TaxFormsExpir
 const taxFormsMissing = `-- name: TaxFormsMissing :many
 SELECT p.id, p.country_code, p.company_name FROM partners p
 WHERE p.program_id = $1 AND p.org_id = $2 AND p.status <> 'declined'
-  AND NOT EXISTS (SELECT 1 FROM tax_form_statuses t WHERE t.program_id = $1 AND t.partner_id = p.id AND t.status IN ('not_required', 'required', 'submitted'))
+  AND NOT EXISTS (SELECT 1 FROM tax_form_statuses t WHERE t.program_id = $1 AND t.partner_id = p.id
+      AND t.status IN ('not_required', 'required', 'submitted'))
 ORDER BY p.id LIMIT $3 FOR NO KEY UPDATE OF p
 `
 
@@ -250,7 +258,8 @@ func (q *Queries) TaxFormsMissing(ctx context.Context, db DBTX, arg TaxFormsMiss
 
 const taxFormsRequire = `-- name: TaxFormsRequire :exec
 INSERT INTO tax_form_statuses (id, org_id, program_id, partner_id, type, status, created_at, updated_at)
-SELECT unnest($1::text[]), $2, $3, unnest($4::text[]), unnest($5::text[]), 'required', $6, $6
+SELECT unnest($1::text[]), $2, $3, unnest($4::text[]), unnest($5::text[]), 'required',
+    $6, $6
 `
 
 type TaxFormsRequireParams struct {
@@ -276,7 +285,8 @@ func (q *Queries) TaxFormsRequire(ctx context.Context, db DBTX, arg TaxFormsRequ
 
 const taxFormsValid = `-- name: TaxFormsValid :many
 SELECT t.partner_id FROM tax_form_statuses t
-WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id = ANY ($3::text[]) AND t.status = 'submitted'
+WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id = ANY ($3::text[])
+    AND t.status = 'submitted'
   AND (t.expires_at IS NULL OR t.expires_at > $4)
 `
 
@@ -316,7 +326,8 @@ func (q *Queries) TaxFormsValid(ctx context.Context, db DBTX, arg TaxFormsValidP
 const taxProgramsAsking = `-- name: TaxProgramsAsking :many
 SELECT g.id, g.org_id FROM programs g WHERE g.require_tax_forms AND g.id > $1 AND EXISTS (
     SELECT 1 FROM partners p WHERE p.program_id = g.id AND p.status <> 'declined'
-      AND NOT EXISTS (SELECT 1 FROM tax_form_statuses t WHERE t.program_id = g.id AND t.partner_id = p.id AND t.status IN ('not_required', 'required', 'submitted')))
+      AND NOT EXISTS (SELECT 1 FROM tax_form_statuses t WHERE t.program_id = g.id AND t.partner_id = p.id
+          AND t.status IN ('not_required', 'required', 'submitted')))
 ORDER BY g.id LIMIT $2
 `
 

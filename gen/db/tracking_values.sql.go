@@ -15,7 +15,8 @@ const trackingResolve = `-- name: TrackingResolve :one
 SELECT p.id AS partner_id,
     coalesce((SELECT l.id FROM links l WHERE l.partner_id = p.id AND l.value_key = $1
         ORDER BY (l.destination_key = $2::text) DESC, l.created_at, l.id LIMIT 1), '')::text AS link_id,
-    coalesce((SELECT r.id FROM referrals r WHERE r.program_id = p.program_id AND r.partner_id = p.id AND r.visitor = $3::bytea AND r.current
+    coalesce((SELECT r.id FROM referrals r WHERE r.program_id = p.program_id AND r.partner_id = p.id
+        AND r.visitor = $3::bytea AND r.current
         AND r.expires_at > $4::timestamptz), '')::text AS referral_id
 FROM tracking_values t JOIN partners p ON p.program_id = t.program_id AND p.id = t.partner_id
 WHERE t.program_id = $5 AND t.org_id = $6 AND t.value = $1 AND p.status = 'active'

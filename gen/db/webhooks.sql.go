@@ -13,7 +13,8 @@ import (
 
 const eventsPurge = `-- name: EventsPurge :execrows
 DELETE FROM events WHERE id IN (
-    SELECT e.id FROM events e WHERE e.created_at < $1 AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.event_id = e.id) ORDER BY e.created_at LIMIT $2)
+    SELECT e.id FROM events e WHERE e.created_at < $1 AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d
+        WHERE d.event_id = e.id) ORDER BY e.created_at LIMIT $2)
 `
 
 type EventsPurgeParams struct {
@@ -34,7 +35,8 @@ const webhookAbsent = `-- name: WebhookAbsent :many
 SELECT DISTINCT l.owner FROM webhook_leases l
 WHERE l.until > now() AND l.owner NOT IN (
     SELECT (k.classid::bigint << 32) | k.objid::bigint FROM pg_catalog.pg_locks k
-    WHERE k.locktype = 'advisory' AND k.granted AND k.objsubid = 1 AND k.database = (SELECT b.oid FROM pg_catalog.pg_database b WHERE b.datname = current_database()))
+    WHERE k.locktype = 'advisory' AND k.granted AND k.objsubid = 1 AND k.database = (SELECT b.oid
+        FROM pg_catalog.pg_database b WHERE b.datname = current_database()))
 `
 
 // WebhookAbsent lists the owners of leases that do not hold their lock.
@@ -92,7 +94,8 @@ func (q *Queries) WebhookCancel(ctx context.Context, db DBTX, arg WebhookCancelP
 }
 
 const webhookCancelOff = `-- name: WebhookCancelOff :exec
-UPDATE webhook_deliveries d SET status = 'failed', error = 'The endpoint was turned off.', next_attempt_at = NULL, finished_at = $1
+UPDATE webhook_deliveries d SET status = 'failed', error = 'The endpoint was turned off.', next_attempt_at = NULL,
+    finished_at = $1
 FROM webhook_endpoints w WHERE w.id = d.endpoint_id AND NOT w.enabled AND d.next_attempt_at IS NOT NULL
 `
 
@@ -110,16 +113,20 @@ WITH held AS (
     WHERE l.owner = $1 AND l.until > now() GROUP BY w.org_id
 ), idle AS (
     SELECT w.id, w.org_id, w.program_id, coalesce(l.quick, false) AS quick,
-        coalesce(l.served_at, '-infinity') + CASE WHEN l.quick THEN interval '0' ELSE interval '10 seconds' END AS since,
+        coalesce(l.served_at, '-infinity') + CASE WHEN l.quick THEN interval '0'
+            ELSE interval '10 seconds' END AS since,
         greatest((coalesce(h.places, 0) + $3::bigint) / 4, 1) - coalesce(h.places, 0) AS places,
         greatest((coalesce(h.places, 0) + $3::bigint) / 8, 1) - coalesce(h.slow, 0) AS slow_places
     FROM webhook_endpoints w LEFT JOIN webhook_leases l ON l.endpoint_id = w.id LEFT JOIN held h ON h.org_id = w.org_id
     WHERE w.enabled AND NOT starts_with(w.id, 'sample_') AND (l.until IS NULL OR l.until <= now())
 ), waiting AS (
-    SELECT f.id, f.org_id, f.quick, f.since, f.places, f.slow_places, row_number() OVER (PARTITION BY f.org_id, f.quick ORDER BY f.since, f.id) AS nth FROM idle f
+    SELECT f.id, f.org_id, f.quick, f.since, f.places, f.slow_places, row_number() OVER (PARTITION BY f.org_id, f.quick
+        ORDER BY f.since, f.id) AS nth FROM idle f
     WHERE f.places > 0 AND (f.quick OR f.slow_places > 0)
-      AND EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.endpoint_id = f.id AND d.next_attempt_at <= $4 AND d.event_seq < least($5::bigint, (
-        SELECT min(x.below) FROM (SELECT unnest($6::integer[]) AS class, unnest($7::bigint[]) AS below) x WHERE x.class IN (0, hashtext(f.program_id)))))
+      AND EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.endpoint_id = f.id AND d.next_attempt_at <= $4
+          AND d.event_seq < least($5::bigint, (
+        SELECT min(x.below) FROM (SELECT unnest($6::integer[]) AS class, unnest($7::bigint[]) AS below) x
+            WHERE x.class IN (0, hashtext(f.program_id)))))
 ), taken AS (
     SELECT w.id, w.places, w.since, row_number() OVER (PARTITION BY w.org_id ORDER BY w.since, w.id) AS place
     FROM waiting w WHERE w.quick OR w.nth <= w.slow_places
@@ -127,7 +134,8 @@ WITH held AS (
 INSERT INTO webhook_leases AS l (endpoint_id, owner, token, until)
 SELECT c.id, $1, 1, now() + interval '30 seconds'
 FROM (SELECT t.id FROM taken t WHERE t.place <= t.places ORDER BY t.place, t.since, t.id LIMIT $2) c ORDER BY c.id
-ON CONFLICT (endpoint_id) DO UPDATE SET owner = excluded.owner, token = l.token + 1, until = excluded.until WHERE l.until <= now()
+ON CONFLICT (endpoint_id) DO UPDATE SET owner = excluded.owner, token = l.token + 1, until = excluded.until
+    WHERE l.until <= now()
 RETURNING l.endpoint_id, l.token
 `
 
@@ -182,9 +190,11 @@ func (q *Queries) WebhookClaim(ctx context.Context, db DBTX, arg WebhookClaimPar
 }
 
 const webhookDeliveryGet = `-- name: WebhookDeliveryGet :one
-SELECT d.id, d.org_id, d.program_id, d.endpoint_id, d.event_id, d.event_type, d.event_xid, d.event_seq, d.body, d.status, d.attempts, d.response_code, d.error, d.duration_ms, d.is_test, d.replay_of, d.last_attempt_at, d.next_attempt_at, d.finished_at, d.created_at, coalesce(d.body, CASE WHEN w.partner_id IS NOT NULL THEN e.partner_body END, e.body, '')::text AS sent,
+SELECT d.id, d.org_id, d.program_id, d.endpoint_id, d.event_id, d.event_type, d.event_xid, d.event_seq, d.body, d.status, d.attempts, d.response_code, d.error, d.duration_ms, d.is_test, d.replay_of, d.last_attempt_at, d.next_attempt_at, d.finished_at, d.created_at, coalesce(d.body, CASE WHEN w.partner_id IS NOT NULL THEN e.partner_body END, e.body,
+    '')::text AS sent,
     coalesce(e.created_at, d.created_at)::timestamptz AS event_at, w.enabled
-FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id LEFT JOIN events e ON e.id = d.event_id AND e.org_id = $1
+FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id
+    LEFT JOIN events e ON e.id = d.event_id AND e.org_id = $1
 WHERE d.id = $2 AND d.org_id = $1
 `
 
@@ -295,12 +305,15 @@ func (q *Queries) WebhookDeliveryInsert(ctx context.Context, db DBTX, arg Webhoo
 const webhookDisable = `-- name: WebhookDisable :many
 UPDATE webhook_endpoints w SET enabled = false, updated_at = $1
 FROM (
-    SELECT count(*) AS n, bool_and(x.status = 'failed') AS all_failed, min(x.finished_at) AS first, max(x.finished_at) AS last
+    SELECT count(*) AS n, bool_and(x.status = 'failed') AS all_failed, min(x.finished_at) AS first,
+        max(x.finished_at) AS last
     FROM (SELECT d.status, d.finished_at FROM webhook_deliveries d JOIN webhook_endpoints o ON o.id = d.endpoint_id
-        WHERE d.endpoint_id = $2 AND d.finished_at IS NOT NULL AND NOT d.is_test AND d.finished_at >= o.counted_since
+        WHERE d.endpoint_id = $2 AND d.finished_at IS NOT NULL AND NOT d.is_test
+            AND d.finished_at >= o.counted_since
         ORDER BY d.finished_at DESC LIMIT 20) x
 ) f
-WHERE w.id = $2 AND w.enabled AND f.n = 20 AND f.all_failed AND f.first >= $3::timestamptz AND f.last - f.first >= interval '5 days'
+WHERE w.id = $2 AND w.enabled AND f.n = 20 AND f.all_failed AND f.first >= $3::timestamptz
+    AND f.last - f.first >= interval '5 days'
 RETURNING w.id, w.org_id, w.program_id, w.partner_id, w.number, w.url, w.event_types, w.enabled, w.secret, w.previous_secret, w.previous_expires_at, w.counted_since, w.created_at, w.updated_at
 `
 
@@ -394,8 +407,10 @@ func (q *Queries) WebhookEndpointGet(ctx context.Context, db DBTX, arg WebhookEn
 }
 
 const webhookEndpointInsert = `-- name: WebhookEndpointInsert :exec
-INSERT INTO webhook_endpoints (id, org_id, program_id, partner_id, url, event_types, enabled, secret, counted_since, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $9)
+INSERT INTO webhook_endpoints (id, org_id, program_id, partner_id, url, event_types, enabled, secret, counted_since,
+    created_at, updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9,
+    $9)
 `
 
 type WebhookEndpointInsertParams struct {
@@ -457,7 +472,8 @@ func (q *Queries) WebhookEndpointLock(ctx context.Context, db DBTX, arg WebhookE
 }
 
 const webhookEndpointUpdate = `-- name: WebhookEndpointUpdate :exec
-UPDATE webhook_endpoints SET url = $1, event_types = $2, enabled = $3, secret = $4, previous_secret = $5,
+UPDATE webhook_endpoints SET url = $1, event_types = $2, enabled = $3, secret = $4,
+    previous_secret = $5,
     previous_expires_at = $6, counted_since = $7, updated_at = $8
 WHERE id = $9 AND org_id = $10
 `
@@ -492,8 +508,10 @@ func (q *Queries) WebhookEndpointUpdate(ctx context.Context, db DBTX, arg Webhoo
 }
 
 const webhookLog = `-- name: WebhookLog :many
-SELECT d.id, d.org_id, d.program_id, d.endpoint_id, d.event_id, d.event_type, d.event_xid, d.event_seq, d.body, d.status, d.attempts, d.response_code, d.error, d.duration_ms, d.is_test, d.replay_of, d.last_attempt_at, d.next_attempt_at, d.finished_at, d.created_at, coalesce(d.body, CASE WHEN w.partner_id IS NOT NULL THEN e.partner_body END, e.body, '')::text AS sent
-FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id LEFT JOIN events e ON e.id = d.event_id AND e.org_id = $1
+SELECT d.id, d.org_id, d.program_id, d.endpoint_id, d.event_id, d.event_type, d.event_xid, d.event_seq, d.body, d.status, d.attempts, d.response_code, d.error, d.duration_ms, d.is_test, d.replay_of, d.last_attempt_at, d.next_attempt_at, d.finished_at, d.created_at, coalesce(d.body, CASE WHEN w.partner_id IS NOT NULL THEN e.partner_body END, e.body,
+    '')::text AS sent
+FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id
+    LEFT JOIN events e ON e.id = d.event_id AND e.org_id = $1
 WHERE d.endpoint_id = $2 AND d.org_id = $1 ORDER BY d.created_at DESC, d.id DESC LIMIT $3
 `
 
@@ -553,13 +571,17 @@ func (q *Queries) WebhookLog(ctx context.Context, db DBTX, arg WebhookLogParams)
 }
 
 const webhookNext = `-- name: WebhookNext :many
-SELECT d.id, d.event_id, d.event_type, d.attempts, d.org_id, w.url, w.secret, w.previous_secret, w.previous_expires_at, w.updated_at AS version,
-    coalesce(CASE WHEN w.partner_id IS NOT NULL THEN e.partner_body END, e.body, '')::text AS body, coalesce(e.request_id, '')::text AS request_id
+SELECT d.id, d.event_id, d.event_type, d.attempts, d.org_id, w.url, w.secret, w.previous_secret, w.previous_expires_at,
+    w.updated_at AS version,
+    coalesce(CASE WHEN w.partner_id IS NOT NULL THEN e.partner_body END, e.body, '')::text AS body,
+        coalesce(e.request_id, '')::text AS request_id
 FROM webhook_leases l JOIN webhook_endpoints w ON w.id = l.endpoint_id JOIN webhook_deliveries d ON d.endpoint_id = w.id
 LEFT JOIN events e ON e.id = d.event_id
-WHERE l.endpoint_id = $1 AND l.owner = $2 AND l.token = $3 AND l.until > now() + interval '15 seconds' AND w.enabled
+WHERE l.endpoint_id = $1 AND l.owner = $2 AND l.token = $3 AND l.until > now() + interval '15 seconds'
+    AND w.enabled
   AND d.next_attempt_at <= $4 AND d.event_seq < least($5::bigint, (
-    SELECT min(x.below) FROM (SELECT unnest($6::integer[]) AS class, unnest($7::bigint[]) AS below) x WHERE x.class IN (0, hashtext(w.program_id))))
+    SELECT min(x.below) FROM (SELECT unnest($6::integer[]) AS class, unnest($7::bigint[]) AS below) x
+        WHERE x.class IN (0, hashtext(w.program_id))))
 ORDER BY d.event_seq, d.id LIMIT $8
 `
 
@@ -634,7 +656,8 @@ func (q *Queries) WebhookNext(ctx context.Context, db DBTX, arg WebhookNextParam
 }
 
 const webhookPurge = `-- name: WebhookPurge :execrows
-DELETE FROM webhook_deliveries WHERE id IN (SELECT d.id FROM webhook_deliveries d WHERE d.created_at < $1 AND d.next_attempt_at IS NULL ORDER BY d.created_at LIMIT $2)
+DELETE FROM webhook_deliveries WHERE id IN (SELECT d.id FROM webhook_deliveries d
+    WHERE d.created_at < $1 AND d.next_attempt_at IS NULL ORDER BY d.created_at LIMIT $2)
 `
 
 type WebhookPurgeParams struct {
@@ -676,15 +699,18 @@ func (q *Queries) WebhookRelease(ctx context.Context, db DBTX, arg WebhookReleas
 }
 
 const webhookReplayMany = `-- name: WebhookReplayMany :execrows
-INSERT INTO webhook_deliveries (org_id, id, program_id, endpoint_id, event_id, event_type, event_seq, status, replay_of, next_attempt_at, created_at)
-SELECT $1, 'whd_' || $2::text || row_number() OVER (ORDER BY x.seq), x.program_id, x.endpoint_id, x.event_id, x.event_type,
+INSERT INTO webhook_deliveries (org_id, id, program_id, endpoint_id, event_id, event_type, event_seq, status, replay_of,
+    next_attempt_at, created_at)
+SELECT $1, 'whd_' || $2::text || row_number() OVER (ORDER BY x.seq), x.program_id, x.endpoint_id, x.event_id,
+    x.event_type,
     nextval('events_seq_seq'), 'pending', x.id, 'epoch', $3
 FROM (
     SELECT y.program_id, y.endpoint_id, y.event_id, y.event_type, y.id, y.seq FROM (
         SELECT DISTINCT ON (d.event_id) d.program_id, d.endpoint_id, d.event_id, d.event_type, d.id, e.seq
         FROM webhook_deliveries d JOIN events e ON e.id = d.event_id
         WHERE d.endpoint_id = $4 AND d.org_id = $1 AND e.org_id = $1 AND NOT d.is_test
-          AND (NOT $5::boolean AND e.created_at >= $6::timestamptz AND e.created_at <= $7::timestamptz
+          AND (NOT $5::boolean AND e.created_at >= $6::timestamptz
+              AND e.created_at <= $7::timestamptz
             OR $5::boolean AND d.status = 'failed' AND d.finished_at >= $6::timestamptz)
         ORDER BY d.event_id, d.created_at DESC, d.id DESC
     ) y ORDER BY y.seq
@@ -720,14 +746,20 @@ func (q *Queries) WebhookReplayMany(ctx context.Context, db DBTX, arg WebhookRep
 }
 
 const webhookResults = `-- name: WebhookResults :many
-UPDATE webhook_deliveries d SET status = r.status, attempts = r.attempts, response_code = nullif(r.response_code, 0), error = nullif(r.error, ''),
+UPDATE webhook_deliveries d SET status = r.status, attempts = r.attempts, response_code = nullif(r.response_code, 0),
+    error = nullif(r.error, ''),
     duration_ms = r.duration_ms, last_attempt_at = r.attempted_at,
-    next_attempt_at = CASE WHEN r.status = 'retrying' THEN r.next_attempt_at END, finished_at = CASE WHEN r.status <> 'retrying' THEN r.finished_at END
-FROM (SELECT unnest($2::text[]) AS id, unnest($3::bigint[]) AS token, unnest($4::text[]) AS status, unnest($5::int[]) AS attempts,
-    unnest($6::int[]) AS response_code, unnest($7::text[]) AS error, unnest($8::bigint[]) AS duration_ms,
-    unnest($9::timestamptz[]) AS attempted_at, unnest($10::timestamptz[]) AS next_attempt_at, unnest($11::timestamptz[]) AS finished_at) r,
+    next_attempt_at = CASE WHEN r.status = 'retrying' THEN r.next_attempt_at END, finished_at = CASE
+        WHEN r.status <> 'retrying' THEN r.finished_at END
+FROM (SELECT unnest($2::text[]) AS id, unnest($3::bigint[]) AS token, unnest($4::text[]) AS status,
+    unnest($5::int[]) AS attempts,
+    unnest($6::int[]) AS response_code, unnest($7::text[]) AS error,
+        unnest($8::bigint[]) AS duration_ms,
+    unnest($9::timestamptz[]) AS attempted_at, unnest($10::timestamptz[]) AS next_attempt_at,
+        unnest($11::timestamptz[]) AS finished_at) r,
     webhook_leases l, webhook_endpoints w
-WHERE d.id = r.id AND d.attempts = r.attempts - 1 AND d.next_attempt_at IS NOT NULL AND l.endpoint_id = d.endpoint_id AND l.owner = $1 AND l.token = r.token AND w.id = d.endpoint_id
+WHERE d.id = r.id AND d.attempts = r.attempts - 1 AND d.next_attempt_at IS NOT NULL AND l.endpoint_id = d.endpoint_id
+    AND l.owner = $1 AND l.token = r.token AND w.id = d.endpoint_id
 RETURNING d.id, w.enabled, w.updated_at AS version
 `
 
