@@ -40,6 +40,7 @@ func Reject(ctx context.Context, u *work.Unit, id, reason string) (db.Commission
 	if err := rejectable(k); err != nil {
 		return k, err
 	}
+	// A batch has collected the commission; its payout must shrink with it.
 	if k.PayoutID != nil {
 		outOfReach, err := payout.Lower(ctx, u, *k.PayoutID, k.AmountMinor)
 		if err != nil {
@@ -60,6 +61,7 @@ func Reject(ctx context.Context, u *work.Unit, id, reason string) (db.Commission
 	return k, err
 }
 
+// rejectable returns nil for a commission whose whole amount is still unpaid.
 func rejectable(k db.Commission) error {
 	switch {
 	case k.Status == db.CommissionStatusPaid:
@@ -76,7 +78,8 @@ func rejectable(k db.Commission) error {
 }
 
 // decide writes a decision on a commission with its event, its move of money
-// and its line in the audit log.
+// and its line in the audit log. The statement matches on the previous status
+// too, a second guard behind the lock.
 func decide(
 	ctx context.Context, u *work.Unit, k *db.Commission, previous db.CommissionStatus, action string, reason *string,
 ) error {
@@ -116,5 +119,6 @@ func lock(ctx context.Context, u *work.Unit, id string) (db.Commission, error) {
 			k, err = queries.CommissionLock(ctx, tx, db.CommissionLockParams{ID: id, OrgID: u.OrgID})
 			return err
 		})
+	// The commission's own read decides: a partner that is gone took it along.
 	return k, errs[1]
 }

@@ -20,7 +20,8 @@ import (
 
 var queries = db.New()
 
-// Earned is a commission that rules made.
+// Earned is a commission that rules made. Amount and Base are minor units of
+// Currency.
 type Earned struct {
 	ProgramID, PartnerID, CustomerID string
 	SaleID                           *string
@@ -33,8 +34,7 @@ type Earned struct {
 	Enrols                           bool // a first commission starts a sequence
 }
 
-// Write puts the commission, its ledger entry and its events behind the writes
-// of the unit.
+// Write queues the commission, its ledger entry and its events for the commit.
 func (e Earned) Write(ctx context.Context, u *work.Unit) error {
 	status := rules.InitialStatus(e.Choice.ApprovalMode, e.MatureAt, u.Now)
 	k := db.Commission{
@@ -44,6 +44,7 @@ func (e Earned) Write(ctx context.Context, u *work.Unit) error {
 		RateType: &e.Rate.RateType, RateValue: &e.Rate.RateValue, Currency: e.Currency, Status: status,
 		MatureAt: &e.MatureAt, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
+	// A job approves it then; the time is stored since the flow may change.
 	if e.Choice.ApprovalMode == rules.ApproveAfterDays && e.Choice.ApprovalDelayDays != nil {
 		at := rules.ApprovesAt(u.Now, *e.Choice.ApprovalDelayDays)
 		k.ApproveAt = &at
@@ -57,8 +58,8 @@ func (e Earned) Write(ctx context.Context, u *work.Unit) error {
 	return sequence.Earned(ctx, u.Later(), k)
 }
 
-// recordCreated records commission.created, and commission.updated where the catalogue's
-// two states cannot tell the true one (decisions, 103).
+// recordCreated records commission.created. That event knows two states only;
+// where neither is the true one, commission.updated follows (decisions, 103).
 func recordCreated(u *work.Unit, k db.Commission) {
 	subject := event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}
 	told := rules.CreatedEventStatus(k.Status)

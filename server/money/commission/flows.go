@@ -11,7 +11,8 @@ import (
 	"rail/server/work"
 )
 
-// branch is how a flow's branches are stored.
+// branch is the stored form of a flow's branch. RateValue is basis points for a
+// percentage, minor units for a fixed amount.
 type branch struct {
 	ID         string          `json:"id"`
 	Conditions json.RawMessage `json:"conditions"`
@@ -19,19 +20,20 @@ type branch struct {
 	RateValue  int64           `json:"rate_value"`
 }
 
-// version names what the branches of a flow say: equal ones parse alike,
-// whoever wrote them.
+// version identifies the branches of a flow by their content: equal branches
+// parse alike, in any organization, so that the key needs no id.
 type version struct {
 	digest  string
 	trigger rules.Trigger
 }
 
+// versionOf includes the trigger, which decides what fields conditions may read.
 func versionOf(r db.FlowsAskedRow) version { return version{string(r.BranchesDigest), r.Trigger} }
 
-// LoadFlows returns the flows of rows that can decide. Branches that this server has
-// not parsed yet cost another trip, for which every flow is read anew: what
-// counts is what one statement of the transaction has seen. Flows are parsed
-// for as long as the request has time.
+// LoadFlows returns the flows of rows that can decide. Branches that this server
+// has not parsed yet cost another round trip, and it reads every flow anew: a
+// decision rests on what one statement saw. The context ends the work if the
+// flows take longer to parse than the request has time.
 func LoadFlows(
 	ctx context.Context, u *work.Unit, asked db.FlowsAskedParams, rows []db.FlowsAskedRow, f *rules.Facts,
 ) ([]rules.Flow, error) {
@@ -59,8 +61,9 @@ func LoadFlows(
 	}
 }
 
-// deciding leaves out flows that no event can reach: of those that pay, the
-// first in order decides, also where it pays nothing (decisions, 134).
+// deciding leaves out flows that cannot matter to the event: of those that pay,
+// the first in order decides, also if it pays nothing (decisions, 134). Nothing
+// is parsed for the others.
 func deciding(rows []db.FlowsAskedRow, f *rules.Facts) []db.FlowsAskedRow {
 	var out []db.FlowsAskedRow
 	pays := false
@@ -79,7 +82,8 @@ func deciding(rows []db.FlowsAskedRow, f *rules.Facts) []db.FlowsAskedRow {
 	return out
 }
 
-// recall adds the row's branches, if they are known or come with the row.
+// recall adds the row's branches to held if this server has them parsed, or if
+// the row brought them. The query sends branches only to those who ask.
 func recall(held map[version][]rules.Branch, r db.FlowsAskedRow) error {
 	v := versionOf(r)
 	if _, known := held[v]; known {
@@ -100,8 +104,8 @@ func recall(held map[version][]rules.Branch, r db.FlowsAskedRow) error {
 	return nil
 }
 
-// parse reads stored branches. They were checked when they were saved, so that
-// an error here is a damaged row.
+// parse reads stored branches. They were validated when they were saved, so an
+// error here means a damaged row.
 func parse(r db.FlowsAskedRow) ([]rules.Branch, error) {
 	var stored []branch
 	if err := json.Unmarshal(r.Branches, &stored); err != nil {
@@ -118,6 +122,7 @@ func parse(r db.FlowsAskedRow) ([]rules.Branch, error) {
 	return out, nil
 }
 
+// toRules returns the flows as the rules take them, in the order of the rows.
 func toRules(rows []db.FlowsAskedRow, held map[version][]rules.Branch) []rules.Flow {
 	out := make([]rules.Flow, len(rows))
 	for i, r := range rows {
@@ -137,8 +142,8 @@ func toRules(rows []db.FlowsAskedRow, held map[version][]rules.Branch) []rules.F
 // parsed. Parsed they take up to eight times as much.
 const keptBytes = 4 << 20
 
-// kept are the branches that this server has parsed, for every event after the
-// first one that asks them.
+// kept holds the branches that this server has parsed. Every later event with
+// the same flows parses nothing.
 var kept = cache{young: map[version]parsed{}}
 
 // parsed are branches and the length in which they are stored.
@@ -147,14 +152,16 @@ type parsed struct {
 	length   int
 }
 
-// cache keeps what was asked lately: the young, until they fill half of the
-// bound, and then as the old, until the young do so again.
+// cache is a map of bounded size in two generations. New entries are young; once
+// they fill half of the bound they become old, and the former old are dropped.
+// What is asked for regularly moves back to the young and stays.
 type cache struct {
 	mu         sync.Mutex
 	young, old map[version]parsed
 	length     int // of the young
 }
 
+// get returns the branches of a version, and makes an old entry young again.
 func (c *cache) get(v version) ([]rules.Branch, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -167,6 +174,7 @@ func (c *cache) get(v version) ([]rules.Branch, bool) {
 	return p.branches, known
 }
 
+// put adds an entry, unless another goroutine has just added the same.
 func (c *cache) put(v version, p parsed) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -179,6 +187,8 @@ func (c *cache) put(v version, p parsed) {
 // stored length.
 const entryBytes = 64
 
+// add writes into the young generation and begins a new one when it is full. The
+// caller holds the mutex.
 func (c *cache) add(v version, p parsed) {
 	if c.length += p.length + entryBytes; c.length > keptBytes/2 {
 		c.young, c.old, c.length = map[version]parsed{}, c.young, p.length+entryBytes

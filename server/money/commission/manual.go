@@ -16,8 +16,9 @@ import (
 	"rail/server/work"
 )
 
-// Manual is a commission to make by hand: a reward, or, with a negative amount in
-// minor units, a clawback (decisions, 106). Currency is nil for the program's.
+// Manual is a commission to make by hand: a reward, or, with a negative amount,
+// a clawback (decisions, 106). AmountMinor is minor units of Currency; nil is
+// the program's.
 type Manual struct {
 	ProgramID, PartnerID, Reason   string
 	SaleID, ExternalChargeID       *string
@@ -26,9 +27,10 @@ type Manual struct {
 	Currency                       *string
 }
 
-// Grant writes the commission, its reason into the audit log (decisions, 108). A
-// reward is approved and waits for the holding period; a clawback is due at once.
-// One for a sale is refunded with it, so that a refunded sale takes none.
+// Grant makes the commission and writes its reason to the audit log (decisions,
+// 108). A reward is approved at once and waits for the holding period; a clawback
+// is due at once. A commission for a sale shrinks with that sale's refunds, so
+// none can be made for a sale that is refunded.
 func Grant(ctx context.Context, u *work.Unit, m Manual) (db.Commission, error) {
 	if m.AmountMinor == 0 {
 		return db.Commission{}, problem.Invalid("amount_minor", "amount_minor must not be 0.")
@@ -55,7 +57,8 @@ func Grant(ctx context.Context, u *work.Unit, m Manual) (db.Commission, error) {
 	})
 }
 
-// resolve finds what external ids name, and checks all references.
+// resolve replaces external ids by the ids of the rows, and checks that all
+// references lie in the program.
 func (m *Manual) resolve(ctx context.Context, u *work.Unit) (err error) {
 	if m.CustomerID, err = u.Customer(ctx, m.ProgramID, m.CustomerID, m.ExternalCustomerID); err != nil {
 		return err
@@ -67,6 +70,8 @@ func (m *Manual) resolve(ctx context.Context, u *work.Unit) (err error) {
 		work.CustomerRef("customer_id", m.CustomerID), work.SaleRef("sale_id", m.SaleID))
 }
 
+// write queues the commission. A clawback does not wait for a holding period,
+// since the next payout is to take it off.
 func (m Manual) write(ctx context.Context, u *work.Unit, p db.Program, currency string) (db.Commission, error) {
 	refunded, err := m.refundedBefore(ctx, u)
 	if err != nil {
@@ -100,7 +105,8 @@ func Shown(k db.Commission) api.Commission {
 	}
 }
 
-// refundedBefore is what was given back of the sale until now.
+// refundedBefore returns what was refunded of the sale until now, in minor
+// units: later refunds take their share of the rest only.
 func (m Manual) refundedBefore(ctx context.Context, u *work.Unit) (int64, error) {
 	if m.SaleID == nil {
 		return 0, nil
@@ -113,14 +119,14 @@ func (m Manual) refundedBefore(ctx context.Context, u *work.Unit) (int64, error)
 	return sale.RefundedMinor, err
 }
 
-// add puts a new commission, its ledger entry and its events behind the writes
-// of the call.
+// add queues a new commission, its events and its ledger entry for the commit.
 func add(ctx context.Context, u *work.Unit, k db.Commission) error {
 	err := queries.CommissionInsert(ctx, u.Later(), db.CommissionInsertParams(k))
 	if err != nil {
 		return err
 	}
 	recordCreated(u, k)
+	// It counts on the day of its sale, which may be summed already.
 	if k.Kind == db.CommissionKindReward && k.SaleID != nil {
 		if err := report.TouchCommission(ctx, u, k); err != nil {
 			return err

@@ -20,15 +20,15 @@ type Signup struct {
 	ClickCountry      *string
 }
 
-// SignupFlows returns the read of the flows that answer a sign-up with the
-// partner.
+// SignupFlows returns the parameters that read the flows for a sign-up with the
+// partner. The caller runs the read in a round trip that it makes anyway.
 func SignupFlows(u *work.Unit, partnerID string) db.FlowsAskedParams {
 	return db.FlowsAskedParams{PartnerID: &partnerID, OrgID: u.OrgID, Trigger: rules.NewSignup}
 }
 
-// ForSignup asks the flows that answer a sign-up: stored is what SignupFlows has
-// read. A round trip reads the counters and tags that their conditions ask for,
-// another flows that this server meets for the first time.
+// ForSignup applies the flows for a sign-up; stored is what the read of
+// SignupFlows returned. It costs a round trip where conditions ask for counters
+// or tags, and one where this server meets flows for the first time.
 func ForSignup(ctx context.Context, u *work.Unit, s Signup, stored []db.FlowsAskedRow) error {
 	if len(stored) == 0 || s.Customer.PartnerID == nil || s.PartnerStatus != db.PartnerStatusActive ||
 		s.Customer.Status == db.CustomerStatusSuspended {
@@ -50,6 +50,8 @@ func ForSignup(ctx context.Context, u *work.Unit, s Signup, stored []db.FlowsAsk
 	return SwitchGroup(ctx, u, s.Customer.ProgramID, s.PartnerStatus, flows, &facts)
 }
 
+// facts returns what conditions can ask about a sign-up: there is no sale, and
+// the customer has not converted.
 func (s Signup) facts() rules.Facts {
 	k := s.Customer
 	return rules.Facts{
@@ -62,8 +64,8 @@ func (s Signup) facts() rules.Facts {
 	}
 }
 
-// count reads tags and counters with the partner locked; the new customer is
-// counted as a lead.
+// count reads tags and counters with the partner locked, so that two sign-ups
+// cannot both be the tenth. The new customer is counted as a lead already.
 func (s Signup) count(ctx context.Context, u *work.Unit, needs rules.Needs, f *rules.Facts) error {
 	if !needs.Has(rules.NeedPartnerCounters | rules.NeedPartnerTags) {
 		return nil
@@ -99,7 +101,8 @@ func (s Signup) count(ctx context.Context, u *work.Unit, needs rules.Needs, f *r
 	return nil
 }
 
-// pay writes the fixed commission of a sign-up; its hold runs from now.
+// pay makes the commission of a sign-up. There is no revenue, so only a fixed
+// amount pays; the holding period runs from now.
 func (s Signup) pay(ctx context.Context, u *work.Unit, choice rules.Choice) error {
 	amount, currency, reason := rules.Compute(choice, nil, 0, s.ProgramCurrency, s.ProgramCurrency)
 	if reason != "" {

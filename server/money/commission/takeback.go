@@ -14,7 +14,7 @@ import (
 	"rail/server/work"
 )
 
-// Void takes an open commission back: its row, its money and its event.
+// Void voids an unpaid commission: its row, its money and its event.
 func Void(ctx context.Context, u *work.Unit, k db.Commission, reason string) error {
 	voided := db.CommissionVoidParams{Now: &u.Now, Reason: &reason, ID: k.ID, OrgID: k.OrgID}
 	if _, err := queries.CommissionVoid(ctx, u.Later(), voided); err != nil {
@@ -30,8 +30,8 @@ func Void(ctx context.Context, u *work.Unit, k db.Commission, reason string) err
 	return ledger.Move(ctx, u.Later(), from, ledger.Of(k, u.Now))
 }
 
-// Shrunk writes what follows when part was taken off an unpaid commission: the
-// part's money goes to the sink, and commission.updated tells the new amount.
+// Shrunk records that part, in minor units, was taken off an unpaid commission:
+// the part's money moves to the sink, and commission.updated has the new amount.
 func Shrunk(ctx context.Context, u *work.Unit, k db.Commission, part int64) error {
 	about := event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}
 	u.Record(about, events.CommissionUpdated(api.CommissionUpdatedData{
@@ -43,9 +43,9 @@ func Shrunk(ctx context.Context, u *work.Unit, k db.Commission, part int64) erro
 	return ledger.Move(ctx, u.Later(), from, ledger.Of(k, u.Now))
 }
 
-// clawback is the negative commission that takes part of a paid one back, or the
-// reward that gives part of a paid deduction back; it names its origin
-// (decisions, 108).
+// clawback returns the negative commission that takes part of a paid one back,
+// or, for a paid deduction, the reward that gives part of it back. Its metadata
+// names the commission that it undoes (decisions, 108).
 func clawback(u *work.Unit, k db.Commission, part int64) db.Commission {
 	kind := db.CommissionKindClawback
 	if part < 0 {
@@ -64,8 +64,8 @@ func clawback(u *work.Unit, k db.Commission, part int64) db.Commission {
 	}
 }
 
-// Claw makes the commission that takes part of a paid one back, due at once,
-// which the partner's next payout nets.
+// Claw takes part, in minor units, of a paid commission back by a new one, due
+// at once. Paid money is never rewritten: the partner's next payout is lower.
 func Claw(ctx context.Context, u *work.Unit, k db.Commission, part int64) (*db.Commission, error) {
 	noted := db.CommissionClawedParams{PartMinor: part, UpdatedAt: u.Now, ID: k.ID, OrgID: k.OrgID}
 	if err := queries.CommissionClawed(ctx, u.Later(), noted); err != nil {
@@ -75,9 +75,9 @@ func Claw(ctx context.Context, u *work.Unit, k db.Commission, part int64) (*db.C
 	return &made, add(ctx, u, made)
 }
 
-// ClawOpen claws back from a commission that was in flight when an earlier
-// refund met it. Where its payout failed and is open, the clawback enters it, so
-// that no more is paid than is left.
+// ClawOpen claws back from a commission that was in flight at an earlier refund.
+// Where its payout has failed and is open again, the clawback joins that payout,
+// so that no more is paid than is left.
 func ClawOpen(ctx context.Context, u *work.Unit, k db.Commission, part int64) (*db.Commission, error) {
 	if k.PayoutID == nil {
 		return Claw(ctx, u, k, part)

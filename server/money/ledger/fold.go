@@ -51,6 +51,7 @@ func (f *Folder) Fold(ctx context.Context) error {
 	return f.keep(ctx)
 }
 
+// begin reads, once, how far the ledger was folded when others last stored it.
 func (f *Folder) begin(ctx context.Context) (err error) {
 	if !f.begun {
 		f.kept, err = queries.LedgerFolded(ctx, f.pool)
@@ -59,7 +60,8 @@ func (f *Folder) begin(ctx context.Context) (err error) {
 	return err
 }
 
-// keep tells those who start later how far the ledger is folded, now and then.
+// keep stores how far the ledger is folded, once it has advanced by rest
+// entries: a process that starts begins there. A lower mark costs time only.
 func (f *Folder) keep(ctx context.Context) error {
 	if f.after < f.kept+rest {
 		return nil
@@ -68,8 +70,8 @@ func (f *Folder) keep(ctx context.Context) error {
 	return queries.LedgerSetFolded(ctx, f.pool, f.after)
 }
 
-// stretch folds what a stretch of entries after one calls for and returns the
-// last entry that it looked at.
+// stretch folds the balances that have entries after an id, and returns the id
+// of the last entry that it looked at.
 func (f *Folder) stretch(ctx context.Context, after int64) (int64, error) {
 	rows, err := queries.BalancesStale(ctx, f.pool, db.BalancesStaleParams{AfterID: after, Lim: stretch})
 	if err != nil {
@@ -77,6 +79,7 @@ func (f *Folder) stretch(ctx context.Context, after int64) (int64, error) {
 	}
 	last := after
 	for _, row := range rows {
+		// The row without a balance says how far the stretch went.
 		if row.BalanceID == "" {
 			last = row.LastID
 		} else if err := queries.BalanceFold(ctx, f.pool, row.BalanceID); err != nil {
@@ -86,9 +89,9 @@ func (f *Folder) stretch(ctx context.Context, after int64) (int64, error) {
 	return last, nil
 }
 
-// advance passes the mark once every transaction that ran when it was taken was
-// over before this round: entries get their numbers before they are committed,
-// so one below the highest may show up later.
+// advance moves after to the mark once every transaction that ran when the mark
+// was taken had ended before this round. Entries get their ids before they are
+// committed, so that an entry below the highest id may become visible later.
 func (f *Folder) advance(horizon uint64) {
 	if horizon >= f.mark.Xid {
 		f.after, f.mark = f.mark.ID, nil

@@ -63,7 +63,8 @@ func Bucket(status db.CommissionStatus) string {
 	}
 }
 
-// Append writes rows of one organization, with one statement.
+// Append writes rows of one organization with one statement, as columns: its
+// text, and so its plan, is the same for any number of rows.
 func Append(ctx context.Context, tx pgtx.DBTX, entries ...Entry) error {
 	if len(entries) == 0 {
 		return nil
@@ -83,7 +84,7 @@ func Append(ctx context.Context, tx pgtx.DBTX, entries ...Entry) error {
 }
 
 // Earn writes a new commission's money into the bucket of its status, and makes
-// the balance that lists show. Both can be put off until the commit.
+// the balance row that lists show. Both statements can wait for the commit.
 func Earn(ctx context.Context, tx pgtx.DBTX, k Commission) error {
 	if err := Append(ctx, tx, k.entry(Source, Bucket(k.Status))); err != nil {
 		return err
@@ -94,8 +95,8 @@ func Earn(ctx context.Context, tx pgtx.DBTX, k Commission) error {
 	})
 }
 
-// Move writes what changes of status from an old one mean for the money: nothing
-// where both statuses share a bucket.
+// Move writes the moves of money for commissions that had the status from, and
+// nothing for those whose old and new status share a bucket.
 func Move(ctx context.Context, tx pgtx.DBTX, from db.CommissionStatus, commissions ...Commission) error {
 	var entries []Entry
 	for _, k := range commissions {
@@ -112,6 +113,7 @@ func Remove(ctx context.Context, tx pgtx.DBTX, k Commission) error {
 	return Append(ctx, tx, k.entry(Bucket(k.Status), Removed))
 }
 
+// entry returns the row that moves the whole amount from one bucket to another.
 func (k Commission) entry(from, to string) Entry {
 	return Entry{
 		OrgID: k.OrgID, ProgramID: k.ProgramID, PartnerID: k.PartnerID, CommissionID: k.ID,
@@ -119,9 +121,9 @@ func (k Commission) entry(from, to string) Entry {
 	}
 }
 
-// Moved writes what follows from commissions' change of status: the moves of their
-// money between buckets, and commission.updated. The rows themselves have been, or
-// are being, changed by the caller in the same transaction.
+// Moved writes the consequences of a change of status: the money moves between
+// buckets, and commission.updated is recorded. The caller changes the rows
+// themselves in the same transaction.
 func Moved(ctx context.Context, u *work.Unit, previous db.CommissionStatus, rows ...db.Commission) error {
 	moved := make([]Commission, len(rows))
 	for i, k := range rows {

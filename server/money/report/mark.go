@@ -23,17 +23,19 @@ const (
 	summedFor = 2 * time.Hour
 )
 
-// openSince is the beginning of the first day that needs no mark.
+// openSince returns the beginning of the first day that needs no mark, in UTC.
 func openSince(now clock.Time) clock.Time { return clock.At(dayOf(now.Plus(-openFor))) }
 
-// lastDay is the last day that may be summed.
+// lastDay returns the last day that may be summed.
 func lastDay(now clock.Time) time.Time { return dayOf(now.Plus(-summedFor)).AddDate(0, 0, -1) }
 
+// dayOf returns the day's midnight; days of reports are those of UTC.
 func dayOf(t clock.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
 }
 
-// Touch marks the day of a moment that something now written counts at.
+// Touch marks the day on which something that is being written counts. A day
+// that is still open needs no mark.
 func Touch(ctx context.Context, u *work.Unit, programID string, at clock.Time) error {
 	if !at.Before(openSince(u.Now).Time) {
 		return nil
@@ -43,8 +45,8 @@ func Touch(ctx context.Context, u *work.Unit, programID string, at clock.Time) e
 	})
 }
 
-// TouchCommission marks the day that a commission counts at: its sale's, or its
-// own where it has none or is a clawback (decisions, 199).
+// TouchCommission marks the day on which a commission counts: its sale's, or its
+// own if it has no sale or is a clawback (decisions, 199).
 func TouchCommission(ctx context.Context, u *work.Unit, k db.Commission) error {
 	if k.SaleID == nil || k.Kind == db.CommissionKindClawback {
 		return Touch(ctx, u, k.ProgramID, k.CreatedAt)
@@ -54,8 +56,8 @@ func TouchCommission(ctx context.Context, u *work.Unit, k db.Commission) error {
 	})
 }
 
-// TouchCustomer marks the days of everything that counts under a customer's
-// partner or link, before these change or go.
+// TouchCustomer marks the days of everything that counts for a customer's partner
+// or link. The caller does so before these change, since the old rows say which.
 func TouchCustomer(ctx context.Context, u *work.Unit, k db.Customer) error {
 	return queries.ReportMarkCustomer(ctx, u.Later(), db.ReportMarkCustomerParams{
 		OrgID: k.OrgID, ProgramID: k.ProgramID, CustomerID: k.ID, OpenSince: openSince(u.Now),

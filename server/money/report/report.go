@@ -43,6 +43,7 @@ type Figures struct {
 	Clicks, Leads, Customers, Sales, Refunded, RevenueMinor, CommissionsMinor int64
 }
 
+// add sums two rows. All of a query's money has one currency.
 func (f *Figures) add(g Figures) {
 	f.Clicks += g.Clicks
 	f.Leads += g.Leads
@@ -65,16 +66,19 @@ type Answer struct {
 	Totals Figures
 }
 
-// Before is the window of equal length right before the query's.
+// Before returns the query for the window of equal length right before this one,
+// with which dashboards compare.
 func (q Query) Before() Query {
 	days := int(q.To.Sub(q.From)/(24*time.Hour)) + 1
 	q.From, q.To = q.From.AddDate(0, 0, -days), q.From.AddDate(0, 0, -1)
 	return q
 }
 
+// filtered reports whether the query asks for some partners only.
 func (q Query) filtered() bool { return q.PartnerID != nil || q.GroupID != nil || q.TagID != nil }
 
-// level is the coarsest sums that can answer the query.
+// level returns the coarsest sums that can answer the query. Coarser sums are
+// fewer rows to read.
 func (q Query) level() string {
 	switch {
 	case q.By == Link:
@@ -96,6 +100,7 @@ func (q Query) Reads(ctx context.Context, into *Answer) []pgtx.Read {
 		into.fill(q, rows)
 		return err
 	}}
+	// A partner with two tags is in two rows; the totals are a read of their own.
 	if q.By == Tag { // its rows overlap
 		whole := q
 		whole.By = all
@@ -110,6 +115,8 @@ func (q Query) Reads(ctx context.Context, into *Answer) []pgtx.Read {
 	return reads
 }
 
+// params returns the query for SQL. Sums of months serve any window that is not
+// cut into days or weeks.
 func (q Query) params() db.ReportRowsParams {
 	return db.ReportRowsParams{
 		By: string(q.By), OrgID: q.OrgID, ProgramID: q.ProgramID, FromDay: q.From, ToDay: q.To,
@@ -119,10 +126,13 @@ func (q Query) params() db.ReportRowsParams {
 	}
 }
 
+// figures returns what a row counts, without its key.
 func figures(r db.ReportRowsRow) Figures {
 	return Figures{r.Clicks, r.Leads, r.Customers, r.Sales, r.Refunded, r.RevenueMinor, r.CommissionsMinor}
 }
 
+// fill takes the rows over: periods in order of time and without gaps, anything
+// else by revenue, the highest first, with the key to make the order total.
 func (a *Answer) fill(q Query, rows []db.ReportRowsRow) {
 	for _, r := range rows {
 		row := Row{Key: r.Key, Label: r.Label, Figures: figures(r)}
@@ -171,7 +181,7 @@ func (q Query) TooLong() bool {
 	return n > MaxBuckets
 }
 
-// bucket is the first day of the bucket that a day lies in; weeks begin on
+// bucket returns the first day of the bucket that holds day; weeks begin on
 // Monday.
 func (q Query) bucket(day time.Time) time.Time {
 	switch q.Bucket {
@@ -183,6 +193,7 @@ func (q Query) bucket(day time.Time) time.Time {
 	return day
 }
 
+// next returns the first day of the following bucket.
 func (q Query) next(at time.Time) time.Time {
 	switch q.Bucket {
 	case "month":
@@ -193,7 +204,8 @@ func (q Query) next(at time.Time) time.Time {
 	return at.AddDate(0, 0, 1)
 }
 
-// Bps is part of whole in basis points, half up; nil where whole is zero.
+// Bps returns part of whole in basis points, rounded half away from zero; nil if
+// whole is zero.
 func Bps(part, whole int64) *int64 {
 	if whole == 0 {
 		return nil
@@ -202,8 +214,8 @@ func Bps(part, whole int64) *int64 {
 	return &v
 }
 
-// Change is the change from one value to another in basis points of the first,
-// half away from zero; nil where that was zero.
+// Change returns the change from one value to another in basis points of the
+// first, rounded half away from zero; nil if that was zero.
 func Change(from, to int64) *int64 {
 	if from == 0 {
 		return nil
@@ -212,6 +224,7 @@ func Change(from, to int64) *int64 {
 	return &v
 }
 
+// roundDiv divides by a positive b and rounds half away from zero.
 func roundDiv(a, b int64) int64 {
 	if a < 0 {
 		return -((-a + b/2) / b)

@@ -13,11 +13,12 @@ import (
 	"rail/server/postgres/pgtx"
 )
 
-// sumBatch bounds what is listed at once; each day and month is a transaction.
+// sumBatch bounds the days that one query lists; each day and month is summed in
+// a transaction of its own, so that no lock is held for long.
 const sumBatch = 400
 
-// Sum sums the days and months that are over by now and are not summed, or were
-// touched since. Replicas take turns program by program.
+// Sum sums the days and months that are over and not summed, or were touched
+// since. Replicas divide the work by program.
 func Sum(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 	last := lastDay(now)
 	var failed error
@@ -28,6 +29,7 @@ func Sum(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 		}
 		done, err := each(ctx, pool, days, sumDay)
 		failed = errors.Join(failed, err)
+		// With nothing done, other replicas are at all that is listed.
 		if len(days) < sumBatch || done == 0 {
 			break
 		}
@@ -62,6 +64,7 @@ func each[R db.ReportDaysToSumRow | db.ReportMonthsToSumRow](ctx context.Context
 	return done, err
 }
 
+// spanOf returns the span of a row of either list.
 func spanOf(row any) span {
 	switch r := row.(type) {
 	case db.ReportDaysToSumRow:
@@ -72,7 +75,8 @@ func spanOf(row any) span {
 	return span{}
 }
 
-// alone runs work unless another replica sums the same program.
+// alone runs work in a transaction, unless another replica sums the same program:
+// then it reports false and leaves the program to that one.
 func alone(ctx context.Context, pool *pgxpool.Pool, s span,
 	work func(context.Context, pgtx.DBTX, span) error) (done bool, err error) {
 	err = pgtx.WithinUnhurried(ctx, pool, func(tx *pgtx.Tx) error {
@@ -84,9 +88,9 @@ func alone(ctx context.Context, pool *pgxpool.Pool, s span,
 	return done && err == nil, err
 }
 
-// sumDay takes the marks first: what is marked by a transaction that commits
-// after that is read from its rows and summed again, whether or not the sum
-// below has seen it.
+// sumDay sums one day. It removes the marks first: a transaction that marks the
+// day and commits after that leaves its mark, so that the day is read from its
+// rows and summed again, whether or not this sum has seen the change.
 func sumDay(ctx context.Context, tx pgtx.DBTX, s span) error {
 	month := time.Date(s.Start.Year(), s.Start.Month(), 1, 0, 0, 0, 0, time.UTC)
 	if err := queries.ReportUnmark(ctx, tx, db.ReportUnmarkParams{ProgramID: s.ProgramID, Day: s.Start}); err != nil {
@@ -109,6 +113,7 @@ func sumDay(ctx context.Context, tx pgtx.DBTX, s span) error {
 	})
 }
 
+// sumMonth sums the days of a month. They are all summed by then.
 func sumMonth(ctx context.Context, tx pgtx.DBTX, s span) error {
 	if err := unsum(ctx, tx, s.ProgramID, "month", s.Start); err != nil {
 		return err
@@ -124,6 +129,8 @@ func sumMonth(ctx context.Context, tx pgtx.DBTX, s span) error {
 	})
 }
 
+// unsum removes a day's or a month's sums, and the span that says that they are
+// there: without it readers take finer sums, or the rows.
 func unsum(ctx context.Context, tx pgtx.DBTX, programID, kind string, start time.Time) error {
 	if err := queries.ReportUnspan(ctx, tx,
 		db.ReportUnspanParams{ProgramID: programID, Span: kind, Start: start}); err != nil {

@@ -43,6 +43,7 @@ func (l leaf) holds(r *reading) bool {
 	return false
 }
 
+// holdsText compares a text that is folded already where its field ignores case.
 func (l leaf) holdsText(v string) bool {
 	switch l.op {
 	case opEq, opIn:
@@ -71,6 +72,7 @@ func (l leaf) holdsNumber(compare func(int64) int) bool {
 	return ordered(l.op, compare(l.numbers[0]))
 }
 
+// holdsSet reports whether the sets share an id, or, for not_in, share none.
 func (l leaf) holdsSet(v idSet) bool {
 	shared := slices.ContainsFunc(l.texts, func(id string) bool { return v[id] })
 	return shared == (l.op == opIn)
@@ -88,6 +90,7 @@ func (l leaf) holdsScalar(v *scalar) bool {
 	return v.isText && l.holdsText(v.text)
 }
 
+// ordered reports whether a comparison's result c satisfies the operator.
 func ordered(op operator, c int) bool {
 	switch op {
 	case opGt:

@@ -47,6 +47,7 @@ const (
 	customerMetadata = "customer.metadata."
 )
 
+// metadataKey matches the keys that metadata itself may have.
 var metadataKey = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,40}$`)
 
 // fields is the whole list, in the order of the messages. What a sign-up cannot
@@ -116,7 +117,8 @@ var fields = []field{
 	},
 }
 
-// fieldOf returns the field of that name for a trigger, or what is allowed.
+// fieldOf returns the field of that name for a trigger, or else the message that
+// says what is allowed.
 func fieldOf(name string, trigger Trigger) (*field, string) {
 	f, problem := metadataField(name)
 	if i := slices.IndexFunc(fields, func(f field) bool { return f.name == name }); i >= 0 {
@@ -133,6 +135,7 @@ func fieldOf(name string, trigger Trigger) (*field, string) {
 	return f, ""
 }
 
+// unavailable words the refusal of a field that needs a sale.
 func unavailable() string {
 	return "is not known when a customer signs up; with the trigger new_signup it must be one of " + fieldNames(NewSignup)
 }
@@ -153,6 +156,7 @@ func metadataField(name string) (*field, string) {
 	return &field{name: name, kind: kindScalar, holder: of, key: key, signup: of == ofCustomer}, ""
 }
 
+// fieldNames lists the fields of a trigger for a message.
 func fieldNames(trigger Trigger) string {
 	var names []string
 	for _, f := range fields {

@@ -31,7 +31,8 @@ func decimalOf(literal string) (d decimal) {
 	return d
 }
 
-// compare compares the number with n.
+// compare returns -1, 0 or 1 as the number is below, equal to or above n. It is
+// exact: a float64 would make neighbours of large numbers equal.
 func (d *decimal) compare(n int64) int {
 	if d.units == 0 && !d.fraction && !d.huge {
 		return cmp.Compare(0, n)
@@ -49,6 +50,7 @@ func (d *decimal) compare(n int64) int {
 	return c
 }
 
+// sign returns the result of comparing numbers whose signs differ.
 func sign(negative bool) int {
 	if negative {
 		return -1
@@ -57,7 +59,8 @@ func sign(negative bool) int {
 }
 
 // magnitudeOf splits an unsigned number into its whole units and whether more
-// follows the point. huge tells that the units pass 19 digits.
+// follows the point. huge reports that the units have more than 19 digits, and
+// are above every int64.
 func magnitudeOf(literal string) (units uint64, fraction, huge bool) {
 	digits, point := spread(literal)
 	switch {

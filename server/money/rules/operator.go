@@ -39,6 +39,7 @@ const (
 	kindScalar
 )
 
+// The operators that several kinds share.
 var (
 	choiceOps = []operator{opEq, opNeq, opIn, opNotIn, opExists}
 	textOps   = []operator{opEq, opNeq, opIn, opNotIn, opContains, opStartsWith, opEndsWith, opExists}
@@ -65,12 +66,13 @@ var operators = map[kind][]operator{
 	},
 }
 
-// ordered reports whether the operator asks for an order, and textual whether it
-// looks into a text.
+// ordered reports whether the operator asks for an order, textual whether it
+// looks into a text, many whether it takes an array.
 func (o operator) ordered() bool { return among(o, orderOps) }
 func (o operator) textual() bool { return o == opContains || o == opStartsWith || o == opEndsWith }
 func (o operator) many() bool    { return o == opIn || o == opNotIn }
 
+// among reports whether the list has v.
 func among[T comparable](v T, list []T) bool {
 	return slices.Contains(list, v)
 }

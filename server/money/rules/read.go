@@ -5,6 +5,8 @@ import "strings"
 // The readers return nil for a missing value, else a bool, string, int64,
 // clock.Time or idSet.
 
+// given returns the value behind p. A nil *T in an interface is not nil, which
+// is why the readers do not return p itself.
 func given[T any](p *T) any {
 	if p == nil {
 		return nil
@@ -23,6 +25,7 @@ func inProgramCurrency(read func(*Facts) any) func(*Facts) any {
 	}
 }
 
+// fromSale reads a fact of the sale, which a sign-up does not have.
 func fromSale(f *Facts, read func(*SaleFacts) any) any {
 	if f.Sale == nil {
 		return nil
@@ -62,6 +65,7 @@ func saleIsFirst(f *Facts) any {
 	return fromSale(f, func(s *SaleFacts) any { return s.IsFirstSale })
 }
 
+// customerCount reads a counter. They are nil where no condition asked for them.
 func customerCount(f *Facts, read func(*CustomerCounters) int64) any {
 	if f.Customer.Counters == nil {
 		return nil
@@ -80,6 +84,7 @@ func customerPaid(f *Facts) any {
 func monthsSinceConversion(f *Facts) any { return sinceConversion(f, monthsBetween) }
 func daysSinceConversion(f *Facts) any   { return sinceConversion(f, daysBetween) }
 
+// partnerCount reads a counter of the partner, as customerCount does.
 func partnerCount(f *Facts, read func(*PartnerCounters) int64) any {
 	if f.Partner.Counters == nil {
 		return nil
@@ -107,8 +112,8 @@ func partnerCommissions(f *Facts) any {
 	return partnerCount(f, func(c *PartnerCounters) int64 { return c.CommissionsMinor })
 }
 
-// partnerTags makes a partner without tags a missing value: `exists` then tells
-// the tagged from the untagged.
+// partnerTags returns nil for a partner without tags, so that `exists` tells the
+// tagged partners from the others.
 func partnerTags(f *Facts) any {
 	if len(f.Partner.TagIDs) == 0 {
 		return nil

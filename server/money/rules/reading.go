@@ -7,21 +7,23 @@ import (
 	"sync"
 )
 
-// reading is one look at facts. Many conditions ask for the same fields, so
-// each is read, folded and decoded once: what a condition costs does not grow
-// with the sale.
+// reading evaluates conditions against one event's facts. Many conditions ask
+// for the same fields, so each is read, folded and decoded once: the cost of a
+// condition does not grow with the sale.
 type reading struct {
 	facts    *Facts
 	values   map[string]any
 	metadata map[holder]map[string]json.RawMessage
 }
 
+// readingOf returns a reading for one event; it is not for use by several
+// goroutines.
 func readingOf(f *Facts) *reading {
 	return &reading{facts: f, values: map[string]any{}, metadata: map[holder]map[string]json.RawMessage{}}
 }
 
-// value returns what the field says: nil where it is missing, else a bool,
-// string, int64, clock.Time, idSet or *scalar.
+// value returns the field's value: nil if it is missing, else a bool, string,
+// int64, clock.Time, idSet or *scalar.
 func (r *reading) value(f *field) any {
 	v, known := r.values[f.name]
 	if known {
@@ -39,7 +41,7 @@ func (r *reading) value(f *field) any {
 	return v
 }
 
-// members decodes the holder's metadata.
+// members returns the holder's metadata, decoded once; nil if there is none.
 func (r *reading) members(of holder) map[string]json.RawMessage {
 	members, known := r.metadata[of]
 	if !known {
@@ -67,6 +69,8 @@ type scalar struct {
 // of conditions may each look through one of 16 KiB.
 const longText = 1 << 10
 
+// contains searches a long text by its index, in time that does not grow with
+// the text.
 func (s *scalar) contains(part string) bool {
 	if s.index == nil {
 		return strings.Contains(s.text, part)

@@ -30,6 +30,7 @@ func (l *leaf) take(raw json.RawMessage, path string) *ConditionError {
 	return l.takeOne(raw, path)
 }
 
+// takeFlag reads true or false, for exists as for a field that is a bool.
 func (l *leaf) takeFlag(raw json.RawMessage, path string) *ConditionError {
 	switch string(raw) {
 	case "true", "false":
@@ -39,6 +40,8 @@ func (l *leaf) takeFlag(raw json.RawMessage, path string) *ConditionError {
 	return wrong(path, "must be true or false")
 }
 
+// takeMany reads the array of in and not_in. Metadata may be compared with texts
+// or with integers, but one array holds one type, which decides the comparison.
 func (l *leaf) takeMany(raw json.RawMessage, path string) *ConditionError {
 	elements, ok := array(raw)
 	if !ok || len(elements) < 1 || len(elements) > maxValues {
@@ -60,6 +63,7 @@ func (l *leaf) takeMany(raw json.RawMessage, path string) *ConditionError {
 	return nil
 }
 
+// takeOne reads a value of the field's kind. Money is an integer of minor units.
 func (l *leaf) takeOne(raw json.RawMessage, path string) *ConditionError {
 	switch l.field.kind {
 	case kindInt, kindMoney:
@@ -72,6 +76,8 @@ func (l *leaf) takeOne(raw json.RawMessage, path string) *ConditionError {
 	return l.takeText(raw, path)
 }
 
+// takeNumber reads an int64. The pattern refuses 1.0 and 1e2, which JSON would
+// allow.
 func (l *leaf) takeNumber(raw json.RawMessage, path, message string) *ConditionError {
 	n, err := strconv.ParseInt(string(raw), 10, 64)
 	if err != nil || !integer.Match(raw) {
@@ -81,6 +87,7 @@ func (l *leaf) takeNumber(raw json.RawMessage, path, message string) *ConditionE
 	return nil
 }
 
+// takeDate reads a date or a time with its zone.
 func (l *leaf) takeDate(raw json.RawMessage, path string) *ConditionError {
 	s, ok := text(raw)
 	if !ok {
@@ -94,8 +101,8 @@ func (l *leaf) takeDate(raw json.RawMessage, path string) *ConditionError {
 	return nil
 }
 
-// takeScalar lets the operator rule out a type before the value's own type
-// decides.
+// takeScalar reads a value to compare metadata with. An operator for numbers or
+// for texts asks for that type; else the value's own type decides.
 func (l *leaf) takeScalar(raw json.RawMessage, path string) *ConditionError {
 	switch {
 	case l.op.ordered():
@@ -107,6 +114,7 @@ func (l *leaf) takeScalar(raw json.RawMessage, path string) *ConditionError {
 		fmt.Sprintf("must be a string of 1 to %d characters or an integer (no fraction, no exponent)", maxText))
 }
 
+// takeText reads a string that the field accepts, folded as the fact will be.
 func (l *leaf) takeText(raw json.RawMessage, path string) *ConditionError {
 	s, ok := text(raw)
 	message := l.field.expects()
@@ -136,7 +144,7 @@ func (f *field) accepts(s string) bool {
 	return s != "" && utf8.RuneCountInString(s) <= maxText
 }
 
-// expects words what accepts takes.
+// expects says in words what accepts takes.
 func (f *field) expects() string {
 	switch f.kind {
 	case kindEnum:

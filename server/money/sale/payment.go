@@ -12,8 +12,9 @@ import (
 	"rail/server/program/customer"
 )
 
-// Payment is a charge to record, as its processor or a merchant tells of it. Its
-// amounts are minor units of Currency, an ISO 4217 code; AmountMinor is gross.
+// Payment is a charge to record, as reported by its processor or by a merchant.
+// Amounts are minor units of Currency, an ISO 4217 code; AmountMinor is gross,
+// TaxMinor the tax within it.
 type Payment struct {
 	ProgramID, ExternalChargeID      string
 	Payer                            customer.Payer
@@ -43,7 +44,7 @@ type charge struct {
 	BillingType                             string
 	Interval, ProductID, ProductName        *string
 	OccurredAt                              clock.Time
-	Dated                                   bool // OccurredAt was told, not assumed
+	Dated                                   bool // the caller gave OccurredAt
 	Metadata                                json.RawMessage
 }
 
@@ -56,6 +57,7 @@ func (p Payment) validate(now clock.Time) (charge, error) {
 	if p.TaxMinor != nil && *p.TaxMinor > p.AmountMinor {
 		return charge{}, problem.Invalid("tax_minor", "tax_minor must be at most amount_minor.")
 	}
+	// The time decides the day of reports and when the commission matures.
 	occurred := now
 	if p.OccurredAt != nil {
 		occurred = *p.OccurredAt
@@ -79,7 +81,8 @@ func (p Payment) validate(now clock.Time) (charge, error) {
 	}, nil
 }
 
-// billing derives the billing type: an interval makes a subscription.
+// billing returns the billing type: an interval makes a subscription. Every
+// stored sale has a type that the conditions of flows can read.
 func (p Payment) billing() (string, error) {
 	switch {
 	case p.BillingType == nil && p.Interval != nil:

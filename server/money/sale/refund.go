@@ -21,9 +21,9 @@ import (
 	"rail/server/work"
 )
 
-// RefundInput is money given back of a sale: AmountMinor, in minor units of its
-// currency, of what is left of it, or all of that where it is nil. At is nil for
-// now. ExternalID is the processor's id, under which it is taken once.
+// RefundInput is money to give back of a sale. AmountMinor is in minor units of
+// the sale's currency; nil gives back all that is left. At is nil for now.
+// ExternalID is the processor's id: a second refund with it changes nothing.
 type RefundInput struct {
 	SaleID      string
 	ExternalID  *string
@@ -32,16 +32,17 @@ type RefundInput struct {
 	Reason      *string
 }
 
-// Refunded is a refund with what it did. Repeated is whether it had been
-// recorded before and nothing was changed; Differs names what was asked for
-// otherwise than it was told first.
+// Refunded is a refund with its effects. Repeated reports whether it was
+// recorded before, and nothing was changed; Differs then names the members in
+// which this request is not the recorded one.
 type Refunded struct {
 	db.Refund
 	Repeated bool
 	Differs  []string
 }
 
-// refunding is one refund while it is worked out.
+// refunding is one refund while it is computed. Amounts are minor units of the
+// sale's currency, but for those of commissions in another.
 type refunding struct {
 	sale        db.Sale
 	commissions []db.Commission
@@ -54,8 +55,8 @@ type refunding struct {
 	clawback    int64
 }
 
-// Refund refunds a sale as a whole or in part and notes it in the audit log. A
-// second whole refund answers the first one's time and did nothing.
+// Refund refunds a sale, wholly or in part, and writes it to the audit log. A
+// second whole refund changes nothing and answers with the first one's time.
 func Refund(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) {
 	done, err := refund(ctx, u, r)
 	if err != nil {
@@ -64,7 +65,8 @@ func Refund(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) 
 	return done, done.audit(ctx, u)
 }
 
-// audit writes what a refund did into the audit log.
+// audit writes what a refund did into the audit log; one that waits for its sale
+// has done nothing yet.
 func (f Refunded) audit(ctx context.Context, u *work.Unit) error {
 	if f.Repeated || f.Status != db.RefundStatusApplied {
 		return nil
@@ -89,6 +91,8 @@ func refund(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) 
 	switch {
 	case w.known != nil && w.known.Status == db.RefundStatusApplied:
 		return repeated(*w.known, r, w.sale.ExternalChargeID), nil
+	// The processor's id is one refund: it cannot wait for one charge and be
+	// applied to another.
 	case w.known != nil && *w.known.ExternalChargeID != w.sale.ExternalChargeID:
 		return Refunded{}, problem.On("external_refund_id", problem.RefundWaiting,
 			"This refund is recorded already, for the charge %s.", *w.known.ExternalChargeID)
@@ -104,20 +108,22 @@ func refund(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) 
 	if err := report.Touch(ctx, u, w.sale.ProgramID, w.sale.OccurredAt); err != nil {
 		return Refunded{}, err
 	}
+	// A sale has the commission of its flow, and any made by hand for it.
 	for _, k := range w.commissions {
 		if err := w.takeCommission(ctx, u, k); err != nil {
 			return Refunded{}, err
 		}
 	}
 	out, err := w.record(ctx, u, r)
-	if w.known != nil { // what waited is taken as it was told first
+	if w.known != nil { // the refund that waited counts, and this request is compared with it
 		out.Differs = repeated(*w.known, r, w.sale.ExternalChargeID).Differs
 	}
 	return out, err
 }
 
 // openRefund locks the customer, the partners, the sale and its commissions, in
-// the order of every write of money, and reads them.
+// the order of every write of money, and reads them. The first read takes no
+// lock: it says which customer to lock.
 func openRefund(ctx context.Context, u *work.Unit, r RefundInput) (refunding, error) {
 	org := u.OrgID
 	var w refunding
@@ -166,7 +172,8 @@ func refundKnown(ctx context.Context, tx pgtx.DBTX, org, programID string, exter
 	return &known, err
 }
 
-// repeated answers a refund that was recorded before.
+// repeated answers a refund that was recorded before, without changing a row. A
+// member that the request leaves out cannot differ.
 func repeated(known db.Refund, r RefundInput, chargeID string) Refunded {
 	out := Refunded{Refund: known, Repeated: true}
 	note := func(differs bool, member string) {
@@ -180,9 +187,9 @@ func repeated(known db.Refund, r RefundInput, chargeID string) Refunded {
 	return out
 }
 
-// nothingLeft answers a refund of a sale that is refunded. One with an external
-// id is noted, so that it is known from then on; without one there is nothing to
-// tell it from the refund that left nothing.
+// nothingLeft answers a refund of a sale that is refunded already. A refund with
+// an external id is recorded, so that it is known from then on. Without an id it
+// cannot be told apart from the refund that left nothing, and is its repetition.
 func (w *refunding) nothingLeft(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) {
 	w.at = *w.sale.RefundedAt
 	if r.ExternalID != nil {
@@ -198,9 +205,9 @@ func (w *refunding) nothingLeft(ctx context.Context, u *work.Unit, r RefundInput
 	return Refunded{Refund: last, Repeated: true}, err
 }
 
-// validate checks the time and the amount. What waited for its sale was answered
-// long ago and cannot be refused any more: it takes at most what is left, and
-// its time is that of the sale at the earliest.
+// validate checks the time and the amount. A refund that waited for its sale was
+// accepted long ago and is not refused any more: its amount is cut to what is
+// left, and its time is that of the sale at the earliest.
 func (w *refunding) validate(u *work.Unit, r RefundInput) error {
 	w.at, w.amount = later(u.Now, w.sale.OccurredAt), w.sale.AmountMinor
 	if w.known != nil {
@@ -230,6 +237,7 @@ func (w *refunding) validate(u *work.Unit, r RefundInput) error {
 	return nil
 }
 
+// later returns the later of two times.
 func later(a, b clock.Time) clock.Time {
 	if a.Before(b.Time) {
 		return b
@@ -237,18 +245,19 @@ func later(a, b clock.Time) clock.Time {
 	return a
 }
 
-// share is the part of a commission that this refund takes, after what earlier
-// ones took: cumulative rounding, so that the parts sum to the whole. What had
-// gone of the sale before the commission was made does not count.
+// share returns the part of a commission that this refund takes, in minor units,
+// after what earlier refunds took. Rounding is cumulative, so that the parts sum
+// to the whole. What was refunded before the commission was made does not count.
 func (w *refunding) share(k db.Commission) int64 {
 	before := k.RefundedBeforeMinor
+	// The sale as it was before any refund.
 	first := w.sale.AmountMinor + w.sale.RefundedMinor
 	return rules.RefundShare(k.AmountMinor+k.ShrunkMinor, first-before, w.sale.RefundedMinor-before, w.amount,
 		k.ShrunkMinor+k.ClawedMinor)
 }
 
-// takeSale writes the sale, its customer and the event. The working copy keeps
-// the amounts of before, which the commissions' shares are taken of.
+// takeSale writes the sale, its customer and the event. w.sale keeps the amounts
+// from before the refund, from which the commissions' shares are computed.
 func (w *refunding) takeSale(ctx context.Context, u *work.Unit) error {
 	p := db.SaleRefundParams{
 		AmountMinor: w.sale.AmountMinor, TaxMinor: w.sale.TaxMinor, RefundedMinor: w.sale.RefundedMinor,
@@ -273,6 +282,7 @@ func (w *refunding) takeSale(ctx context.Context, u *work.Unit) error {
 	p.AmountMinor -= w.amount
 	p.RefundedMinor += w.amount
 	if w.sale.TaxMinor != nil {
+		// The tax shrinks in proportion, and rounding never lets it pass the amount.
 		left := min(*w.sale.TaxMinor-rules.RefundShare(*w.sale.TaxMinor, w.sale.AmountMinor, 0, w.amount, 0),
 			p.AmountMinor)
 		p.TaxMinor = &left
@@ -284,7 +294,8 @@ func (w *refunding) takeSale(ctx context.Context, u *work.Unit) error {
 	return queries.SaleRefund(ctx, u.Later(), p)
 }
 
-// record writes the refund's own row: a new one, or the one that waited.
+// record writes the refund's own row: a new one, or the one that waited for the
+// sale. The effects are stored, so that a repeated refund answers with them.
 func (w *refunding) record(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) {
 	effects, err := json.Marshal(w.effects)
 	if err != nil || w.effects == nil {

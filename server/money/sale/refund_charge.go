@@ -10,8 +10,9 @@ import (
 	"rail/server/work"
 )
 
-// RefundCharge refunds the sale of a charge, and notes it in the audit log. One that comes before its sale
-// waits for it; Record applies it then (decisions, 227).
+// RefundCharge refunds the sale of a charge, and writes it to the audit log. A
+// refund that arrives before its sale waits for it: processors send their events
+// in any order. Record applies it then (decisions, 227).
 func RefundCharge(
 	ctx context.Context, u *work.Unit, programID, chargeID string, r RefundInput,
 ) (Refunded, error) {
@@ -19,6 +20,8 @@ func RefundCharge(
 	var known *db.Refund
 	err := u.InProgram(ctx, programID,
 		func(tx pgtx.DBTX) error {
+			// The same lock as Record's: a sale cannot be recorded between the look
+			// for it and the insert of a waiting refund, which it would miss.
 			return queries.ChargeLock(ctx, tx, db.ChargeLockParams{OrgID: org, ProgramID: programID,
 				ExternalChargeID: chargeID})
 		},
@@ -47,7 +50,8 @@ func RefundCharge(
 // all in its own transaction.
 const maxWaiting = 50
 
-// wait keeps a refund until its sale comes.
+// wait stores a refund until its sale is recorded. Its amount is not checked,
+// since only the sale says how much there is.
 func wait(ctx context.Context, u *work.Unit, programID, chargeID string, r RefundInput) (Refunded, error) {
 	at := u.Now
 	if r.At != nil {
@@ -74,8 +78,8 @@ func wait(ctx context.Context, u *work.Unit, programID, chargeID string, r Refun
 	return Refunded{Refund: row}, queries.RefundInsert(ctx, u.Later(), db.RefundInsertParams(row))
 }
 
-// applyWaiting gives back what came before the sale, in the order in which it
-// came, and returns the sale as it is then.
+// applyWaiting applies the refunds that arrived before the sale, in the order of
+// their arrival, and returns the sale as it is after them.
 func applyWaiting(ctx context.Context, u *work.Unit, sale db.Sale) (_ db.Sale, done []Refunded, err error) {
 	waiting, err := queries.RefundsWaiting(ctx, u.DB(), db.RefundsWaitingParams{
 		ProgramID: sale.ProgramID, OrgID: sale.OrgID, ExternalChargeID: &sale.ExternalChargeID,

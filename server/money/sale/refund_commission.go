@@ -11,8 +11,8 @@ import (
 	"rail/server/work"
 )
 
-// takeCommission takes the refund's share of one commission and notes what
-// became of it.
+// takeCommission takes the refund's share of one commission and records its
+// states before and after for the answer.
 func (w *refunding) takeCommission(ctx context.Context, u *work.Unit, k db.Commission) error {
 	e := api.RefundedCommission{CommissionID: k.ID, PartnerID: k.PartnerID, Currency: k.Currency, Before: stateOf(k)}
 	claws, err := w.reduce(ctx, u, &k, w.share(k))
@@ -21,6 +21,7 @@ func (w *refunding) takeCommission(ctx context.Context, u *work.Unit, k db.Commi
 	}
 	if e.After = stateOf(k); claws != nil {
 		e.ClawbackMinor, e.ClawbackID = -claws.AmountMinor, &claws.ID
+		// The total is in the sale's currency; effects have the others.
 		if claws.Kind == db.CommissionKindClawback && claws.Currency == w.sale.Currency {
 			w.clawback -= claws.AmountMinor
 		}
@@ -31,13 +32,14 @@ func (w *refunding) takeCommission(ctx context.Context, u *work.Unit, k db.Commi
 	return nil
 }
 
+// stateOf returns what a refund can change of a commission.
 func stateOf(k db.Commission) api.RefundedState {
 	return api.RefundedState{AmountMinor: k.AmountMinor, Status: api.CommissionStatus(k.Status)}
 }
 
-// reduce takes part of a commission, by its state: unpaid it is voided or
-// shrinks, and k follows; paid, or in flight to be, part is clawed back by a
-// commission of its own, which is returned.
+// reduce takes part, in minor units, of a commission. An unpaid commission is
+// voided or shrinks, and *k follows. Of one that is paid, or in flight to be
+// paid, the part is clawed back by a commission of its own, which is returned.
 func (w *refunding) reduce(ctx context.Context, u *work.Unit, k *db.Commission, part int64) (*db.Commission, error) {
 	switch {
 	case part == 0 || k.Status == db.CommissionStatusRejected || k.Status == db.CommissionStatusVoided:
@@ -48,6 +50,7 @@ func (w *refunding) reduce(ctx context.Context, u *work.Unit, k *db.Commission, 
 		// Earlier refunds met it in flight. What they clawed back is netted by
 		// itself, so that this part must be too, whatever became of the payout.
 		return commission.ClawOpen(ctx, u, *k, part)
+	// The payout must shrink with the commission, while nobody sends it.
 	case k.PayoutID != nil:
 		outOfReach, err := payout.Lower(ctx, u, *k.PayoutID, part)
 		if err != nil {
@@ -66,8 +69,8 @@ func (w *refunding) reduce(ctx context.Context, u *work.Unit, k *db.Commission, 
 	return nil, w.shrink(ctx, u, k, part)
 }
 
-// shrink takes a part off an unpaid commission; the revenue that it is of
-// shrinks with it (decisions, 202).
+// shrink takes a part off an unpaid commission. The revenue that the commission
+// was computed from shrinks in proportion (decisions, 202).
 func (w *refunding) shrink(ctx context.Context, u *work.Unit, k *db.Commission, part int64) error {
 	p := db.CommissionShrinkParams{PartMinor: part, RevenueMinor: k.RevenueMinor, UpdatedAt: u.Now, ID: k.ID,
 		OrgID: k.OrgID}

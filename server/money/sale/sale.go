@@ -33,9 +33,10 @@ type Service struct {
 	Customers customer.Service
 }
 
-// Outcome is a recorded sale. Repeated is whether the charge was known: the sale
-// is the stored one, whatever the payment said. Differs then names the members
-// that it said otherwise. Refunds are those that had come before the sale.
+// Outcome is a recorded sale. Repeated reports whether the charge was recorded
+// before: Sale is then the stored one, and Differs names the members in which
+// this payment is not the stored one. Refunds are those that arrived before the
+// sale and were applied with it.
 type Outcome struct {
 	Sale     db.Sale
 	Repeated bool
@@ -69,11 +70,14 @@ func (s Service) Record(ctx context.Context, u *work.Unit, p Payment) (Outcome, 
 	return out, nil
 }
 
+// record reads, decides and writes, in this order: the lock on the charge is
+// got first, so that of two requests for one charge the second finds the sale.
 func record(ctx context.Context, u *work.Unit, c charge) (Outcome, error) {
 	r := recording{charge: c}
 	if err := r.read(ctx, u); err != nil {
 		return Outcome{}, err
 	}
+	// A processor may send a charge again, and gets the same sale.
 	if r.history.ExistingID != "" {
 		stored, err := queries.SaleGet(ctx, u.DB(), db.SaleGetParams{ID: r.history.ExistingID, OrgID: u.OrgID})
 		return Outcome{Sale: stored, Repeated: true, Differs: c.differs(stored)}, err
@@ -93,7 +97,8 @@ func record(ctx context.Context, u *work.Unit, c charge) (Outcome, error) {
 }
 
 // differs names the members in which a payment is not the recorded one. What
-// refunds have changed since, and what was left to the server, is not compared.
+// refunds have changed since, and what the caller left to the server, is not
+// compared.
 func (c charge) differs(s db.Sale) []string {
 	var out []string
 	note := func(same bool, member string) {
@@ -102,6 +107,7 @@ func (c charge) differs(s db.Sale) []string {
 		}
 	}
 	note(c.CustomerID == s.CustomerID, "the customer")
+	// A refund lowers the stored amount; together with it, it is the first one.
 	note(c.AmountMinor == s.AmountMinor+s.RefundedMinor, "amount_minor")
 	note(c.Currency == s.Currency, "currency")
 	note(s.RefundedMinor > 0 || equal(c.TaxMinor, s.TaxMinor), "tax_minor")
@@ -114,12 +120,15 @@ func (c charge) differs(s db.Sale) []string {
 	return out
 }
 
+// equal reports whether both are absent, or both are the same value.
 func equal[T comparable](a, b *T) bool {
 	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }
 
-// sameJSON reports whether two documents say the same, in whatever order and spacing.
+// sameJSON reports whether two documents have the same value: the order of
+// members and spacing do not count.
 func sameJSON(a, b []byte) bool {
+	// nil is no document, which is not the document null.
 	if bytes.Equal(a, b) || a == nil || b == nil {
 		return bytes.Equal(a, b)
 	}
@@ -139,7 +148,8 @@ type recording struct {
 }
 
 // read locks the customer and reads everything about the payment in one round
-// trip. The later statements see what was committed before the lock was got.
+// trip. Each statement sees what was committed before it got its lock. Locks
+// come in the order of every write of money: charge, customer, then partner.
 func (r *recording) read(ctx context.Context, u *work.Unit) error {
 	org := u.OrgID
 	asked := db.FlowsAskedParams{CustomerID: &r.CustomerID, OrgID: org, Trigger: rules.NewPayment}
@@ -176,6 +186,7 @@ func (r *recording) read(ctx context.Context, u *work.Unit) error {
 	if err := pgtx.First(errs); err != nil {
 		return err
 	}
+	// A customer that does not exist is no error yet: validate names the parameter.
 	r.known = !errors.Is(errs[1], pgx.ErrNoRows)
 	if !r.known {
 		return nil
@@ -204,6 +215,9 @@ func (r *recording) validate(ctx context.Context, u *work.Unit) error {
 	return problem.On("customer_id", problem.InvalidReference, "customer_id belongs to another program.")
 }
 
+// toFacts returns what the conditions of flows can ask about the payment. The
+// history was read before the sale is written, so that HasSales means earlier
+// sales.
 func (r *recording) toFacts() rules.Facts {
 	k := r.who.Customer
 	f := rules.Facts{
@@ -263,7 +277,9 @@ func (r *recording) count(ctx context.Context, u *work.Unit) error {
 	return nil
 }
 
-// counters adds this sale to what was counted.
+// counters adds this sale to what was counted before it. Only money in the
+// program's currency is added, since amounts in different currencies have no
+// sum; the sale itself is counted in any.
 func (r *recording) counters(
 	k db.SaleCustomerCountersRow, p db.SalePartnerCountersRow,
 ) (*rules.CustomerCounters, *rules.PartnerCounters) {
@@ -301,12 +317,14 @@ func (r *recording) decide(saleID string) (*commission.Earned, *api.SaleWarning,
 	}
 	choice, ok := rules.Choose(r.flows, &r.facts)
 	if !ok {
+		// A sale without a commission is recorded all the same, with a warning.
 		return nil, warn(rules.WarnNoCommission, "No active flow fits this sale."), nil
 	}
 	override, err := overrideOf(r.who.RateOverride)
 	if err != nil {
 		return nil, nil, err
 	}
+	// The revenue, in minor units, that a percentage is taken of.
 	base := rules.Base(r.AmountMinor, r.TaxMinor, r.who.CommissionOnNetRevenue)
 	amount, currency, reason := rules.Compute(choice, override, base, r.Currency, r.who.ProgramCurrency)
 	if reason != "" {
@@ -325,10 +343,13 @@ var warningTexts = map[string]string{
 	rules.WarnNoCommission:     "The flow that fits this sale pays nothing for it.",
 }
 
+// warn returns a warning of the sale: it is a 2xx that says why it pays nothing.
 func warn(code, text string) *api.SaleWarning {
 	return &api.SaleWarning{Code: api.SaleWarningCode(code), Message: text}
 }
 
+// overrideOf reads the rate of the link by which the customer came, which
+// replaces that of the flow; nil for none.
 func overrideOf(raw []byte) (*rules.Rate, error) {
 	if len(raw) == 0 {
 		return nil, nil //nolint:nilnil // no override is not an error
@@ -340,6 +361,8 @@ func overrideOf(raw []byte) (*rules.Rate, error) {
 	return &rate, nil
 }
 
+// effective returns the rate that counted, which the commission's row keeps: it
+// explains the amount after the flow has changed.
 func effective(c rules.Choice, override *rules.Rate) rules.Rate {
 	if override != nil {
 		return *override
@@ -347,7 +370,9 @@ func effective(c rules.Choice, override *rules.Rate) rules.Rate {
 	return rules.Rate{RateType: c.RateType, RateValue: c.RateValue}
 }
 
-// write puts the sale and all that follows from it behind the commit.
+// write queues the sale and all that follows from it for the commit, in the
+// order that the references among the rows ask for. No statement needs another
+// one's answer, so that all travel in one round trip.
 func (r *recording) write(ctx context.Context, u *work.Unit) (db.Sale, error) {
 	sale := r.sale(u)
 	earned, warning, err := r.decide(sale.ID)
@@ -373,6 +398,7 @@ func (r *recording) write(ctx context.Context, u *work.Unit) (db.Sale, error) {
 	if err := r.convert(ctx, u, sale); err != nil {
 		return sale, err
 	}
+	// A sale may be dated on a day whose sums are made already.
 	if err := report.Touch(ctx, u, sale.ProgramID, sale.OccurredAt); err != nil {
 		return sale, err
 	}
@@ -387,6 +413,8 @@ func (r *recording) write(ctx context.Context, u *work.Unit) (db.Sale, error) {
 	return sale, commission.SwitchGroup(ctx, u, r.ProgramID, db.PartnerStatus(r.who.PartnerStatus), r.flows, &r.facts)
 }
 
+// sale returns the row to insert. Its partner is the customer's at this moment:
+// a later reassignment leaves past sales where they are.
 func (r *recording) sale(u *work.Unit) db.Sale {
 	return db.Sale{
 		ID: ident.New(ident.Sale), OrgID: u.OrgID, ProgramID: r.ProgramID, CustomerID: r.CustomerID,
@@ -399,6 +427,8 @@ func (r *recording) sale(u *work.Unit) db.Sale {
 	}
 }
 
+// insert queues the row for the commit. Its unique charge is guarded by the lock
+// that read has got.
 func insert(ctx context.Context, u *work.Unit, s db.Sale) error {
 	return queries.SaleInsert(ctx, u.Later(), db.SaleInsertParams(s))
 }
@@ -407,6 +437,7 @@ func insert(ctx context.Context, u *work.Unit, s db.Sale) error {
 func (r *recording) convert(ctx context.Context, u *work.Unit, sale db.Sale) error {
 	k := r.who.Customer
 	status := db.CustomerStatusActive
+	// A payment makes a lead or a refunded customer active, never a suspended one.
 	if k.Status == db.CustomerStatusSuspended {
 		status = k.Status
 	}

@@ -23,6 +23,7 @@ type Equation struct {
 	find func(ctx context.Context, tx pgx.Tx) ([]Finding, error)
 }
 
+// The names M01 to M34 are stable: operators and tests refer to them.
 var equations = []Equation{
 	check("M01", queries.AuditM01, "a balance is the sum of the partner's commissions, each in the bucket of its status",
 		"balances", "commissions"),
@@ -77,7 +78,8 @@ var equations = []Equation{
 		"customers", "partners", "payouts", "referrals", "audit_log_entries"),
 }
 
-// currencies is the part of M34 that a list decides.
+// currencies finds codes that are not in ISO 4217. The list of codes is in the
+// program, so that SQL cannot check it alone.
 func currencies(ctx context.Context, tx pgx.Tx) ([]Finding, error) {
 	used, err := queries.AuditCurrencies(ctx, tx)
 	if err != nil {
@@ -98,6 +100,8 @@ type breach struct {
 	Message string
 }
 
+// check makes an equation of a query of queries/audit.sql. Such a query returns
+// the rows that break it, at most most of them; an equation that holds has none.
 func check[R ~struct {
 	What    string
 	Message string
@@ -116,8 +120,8 @@ func check[R ~struct {
 	}}
 }
 
-// sealed opens one value of each kind that is sealed, and of each secret key that
-// sealed it.
+// sealed opens one stored value of each kind and of each secret key that sealed
+// it: a lost key shows here, before somebody needs the value.
 func sealed(ctx context.Context, tx pgx.Tx, keeper *secret.Keeper) (Check, []Finding, error) {
 	c := Check{
 		Equation: Equation{
