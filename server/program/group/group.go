@@ -1,6 +1,6 @@
 // Package group has the rules of what partners are sorted by: the groups of a
-// program, one of which is its default, and what lets go of a group that is
-// deleted.
+// program, one of which is its default, and tags. What is deleted leaves those
+// who had it.
 package group
 
 import (

@@ -92,3 +92,37 @@ func TestDelete(t *testing.T) {
 	require.Equal(t, []string{ann.ID}, worktest.Rows[string](x, "SELECT id FROM partners WHERE group_id IS NULL"))
 	require.Equal(t, []string{other.ID}, worktest.Rows[string](x, "SELECT id FROM groups"))
 }
+
+// A tag's name is taken whatever its case, and free to the tag itself. One
+// without a colour gets one; one that is deleted leaves its partners.
+func TestTags(t *testing.T) {
+	t.Parallel()
+	x := worktest.New(t)
+	createTag := func(name string, color *string) (tag db.Tag) {
+		x.Must(func(ctx context.Context, u *work.Unit) (err error) {
+			tag, err = CreateTag(ctx, u, TagInput{ProgramID: x.Program.ID, Name: name, Color: color})
+			return err
+		})
+		return tag
+	}
+	vip, press := createTag("VIP", nil), createTag("Press", new("#000000"))
+	require.Equal(t, []string{"#64748B", "#000000"}, []string{vip.Color, press.Color})
+	x.Refused(problem.TagNameTaken, "name", func(ctx context.Context, u *work.Unit) error {
+		_, err := CreateTag(ctx, u, TagInput{ProgramID: x.Program.ID, Name: "vip"})
+		return err
+	})
+	x.Refused(problem.TagNameTaken, "name", func(ctx context.Context, u *work.Unit) error {
+		_, err := UpdateTag(ctx, u, press.ID, TagChanges{Name: new("vip")})
+		return err
+	})
+	x.Must(func(ctx context.Context, u *work.Unit) error {
+		_, err := UpdateTag(ctx, u, vip.ID, TagChanges{Name: new("vip")})
+		return err
+	})
+	ann := x.Partner("ann")
+	require.NoError(t, queries.PartnerTagsAdd(t.Context(), x.Pool, db.PartnerTagsAddParams{
+		OrgID: x.OrgID, ProgramID: x.Program.ID, PartnerID: ann.ID, TagIds: []string{vip.ID, press.ID},
+	}))
+	x.Must(func(ctx context.Context, u *work.Unit) error { return DeleteTag(ctx, u, vip.ID) })
+	require.Equal(t, []string{press.ID}, worktest.Rows[string](x, "SELECT tag_id FROM partner_tags"))
+}

@@ -1,0 +1,96 @@
+package group
+
+import (
+	"context"
+
+	"rail/gen/db"
+	"rail/server/ident"
+	"rail/server/opt"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// defaultColor is the colour of a tag that was given none (decisions, 52).
+const defaultColor = "#64748B"
+
+// TagInput is a tag to be added.
+type TagInput struct {
+	ProgramID, Name string
+	Color           *string
+}
+
+// TagChanges are the changes of a tag; what is nil stays.
+type TagChanges struct{ Name, Color *string }
+
+// CreateTag adds a tag; a name that is taken, whatever its case, is refused.
+func CreateTag(ctx context.Context, u *work.Unit, in TagInput) (db.Tag, error) {
+	if _, err := u.Program(ctx, in.ProgramID); err != nil {
+		return db.Tag{}, err
+	}
+	tag := db.Tag{
+		ID: ident.New(ident.Tag), OrgID: u.OrgID, ProgramID: in.ProgramID, Name: in.Name, Color: defaultColor,
+		CreatedAt: u.Now, UpdatedAt: u.Now,
+	}
+	opt.Change(&tag.Color, in.Color)
+	inserted, err := queries.TagInsert(ctx, u.DB(), db.TagInsertParams(tag))
+	if err != nil || inserted > 0 {
+		return tag, err
+	}
+	held, err := tagByName(ctx, u, in.ProgramID, in.Name)
+	if err != nil {
+		return tag, err
+	}
+	return tag, tagTaken(held)
+}
+
+func tagByName(ctx context.Context, u *work.Unit, programID, name string) (db.Tag, error) {
+	return queries.TagByName(ctx, u.DB(), db.TagByNameParams{ProgramID: programID, OrgID: u.OrgID, Name: name})
+}
+
+func tagTaken(held db.Tag) error {
+	return problem.Taken(problem.TagNameTaken, "name", held, "A tag with this name exists in the program.")
+}
+
+// UpdateTag changes name and colour.
+func UpdateTag(ctx context.Context, u *work.Unit, id string, to TagChanges) (db.Tag, error) {
+	tag, err := lockTag(ctx, u, id)
+	if err != nil {
+		return tag, err
+	}
+	if to.Name != nil && *to.Name != tag.Name {
+		held, err := tagByName(ctx, u, tag.ProgramID, *to.Name)
+		if err == nil && held.ID != tag.ID {
+			return tag, tagTaken(held)
+		}
+		if err := work.IgnoreNoRows(err); err != nil {
+			return tag, err
+		}
+		tag.Name = *to.Name
+	}
+	opt.Change(&tag.Color, to.Color)
+	tag.UpdatedAt = u.Now
+	return tag, queries.TagUpdate(ctx, u.Later(), db.TagUpdateParams{
+		Name: tag.Name, Color: tag.Color, UpdatedAt: tag.UpdatedAt, ID: tag.ID, OrgID: tag.OrgID,
+	})
+}
+
+// DeleteTag removes a tag from everything that carries it.
+func DeleteTag(ctx context.Context, u *work.Unit, id string) error {
+	tag, err := lockTag(ctx, u, id)
+	if err != nil {
+		return err
+	}
+	lose := db.ResourcesLoseTagParams{TagID: tag.ID, UpdatedAt: u.Now, ProgramID: tag.ProgramID, OrgID: tag.OrgID}
+	if err := queries.ResourcesLoseTag(ctx, u.Later(), lose); err != nil {
+		return err
+	}
+	return queries.TagDelete(ctx, u.Later(), db.TagDeleteParams{ID: tag.ID, OrgID: tag.OrgID})
+}
+
+func lockTag(ctx context.Context, u *work.Unit, id string) (db.Tag, error) {
+	tag, err := queries.TagLock(ctx, u.DB(), db.TagLockParams{ID: id, OrgID: u.OrgID})
+	if err != nil {
+		return tag, err
+	}
+	return tag, u.CheckProgram(tag.ProgramID)
+}
