@@ -27,6 +27,7 @@ func (s *Server) ListApplications(ctx context.Context,
 	return api.ListApplications200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, err
 }
 
+// fillApplications adds the relations that the query asks for, in one round trip.
 func fillApplications(ctx context.Context, u *work.Unit, applications []api.Application,
 	expand []api.ApplicationExpand) error {
 	return together(ctx, u,
@@ -84,7 +85,7 @@ func (s *Server) RejectApplication(
 	return api.RejectApplication200JSONResponse(toApplication(a)), err
 }
 
-// WithdrawApplication takes an application back for the applicant.
+// WithdrawApplication withdraws an application on behalf of the applicant.
 func (s *Server) WithdrawApplication(
 	ctx context.Context, r api.WithdrawApplicationRequestObject,
 ) (api.WithdrawApplicationResponseObject, error) {

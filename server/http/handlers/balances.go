@@ -18,6 +18,7 @@ func (s *Server) ListBalances(ctx context.Context,
 	r api.ListBalancesRequestObject) (api.ListBalancesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
 	if p.Currency != nil {
+		// Codes are stored in upper case and may be given in any.
 		code, err := currency.Parse(*p.Currency)
 		if err != nil {
 			return nil, err
@@ -37,6 +38,7 @@ func (s *Server) ListBalances(ctx context.Context,
 	return api.ListBalances200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
+// fillBalances adds the relations that the query asks for.
 func fillBalances(ctx context.Context, u *work.Unit, balances []api.Balance, expand []api.BalanceExpand) error {
 	return together(ctx, u,
 		embedPartner(ctx, u, wants(expand, api.BalanceExpandPartner), balances,

@@ -58,7 +58,8 @@ func (s *Server) CreateCampaign(ctx context.Context,
 	return api.CreateCampaign201JSONResponse(toCampaign(row)), err
 }
 
-// address sets who gets the campaign; nil means every active partner.
+// address sets the audience of the campaign; nil means every active partner.
+// Refusals name the members below audience.
 func address(ctx context.Context, u *work.Unit, row *db.Campaign, a *api.CampaignAudience) error {
 	if a == nil {
 		a = &api.CampaignAudience{}
@@ -71,8 +72,9 @@ func address(ctx context.Context, u *work.Unit, row *db.Campaign, a *api.Campaig
 	return u.Check(ctx, row.ProgramID, refs...)
 }
 
-// schedule sets when the campaign goes. Without a time it waits: as a draft, or
-// paused where some of it has gone already.
+// schedule sets when the campaign is sent. Without a time a scheduled campaign
+// becomes a draft again, or paused where some of its mails have been sent
+// already.
 func schedule(row *db.Campaign, at *clock.Time, now clock.Time) error {
 	row.ScheduledAt = at
 	switch {
@@ -137,6 +139,7 @@ func (s *Server) SendCampaign(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
+	// Checked before the state: the operator must act first in any case.
 	if !s.Mail.Ready() {
 		return nil, problem.New(problem.EmailNotConfigured,
 			"This server sends no mail: its operator has not set RAIL_SMTP_URL.")
@@ -154,7 +157,7 @@ func (s *Server) SendCampaign(ctx context.Context,
 	return api.SendCampaign200JSONResponse(toCampaign(row)), nil
 }
 
-// PauseCampaign holds what has not been sent.
+// PauseCampaign stops sending; mails that have left stay sent.
 func (s *Server) PauseCampaign(ctx context.Context,
 	r api.PauseCampaignRequestObject) (api.PauseCampaignResponseObject, error) {
 	u := work.From(ctx)
@@ -182,7 +185,7 @@ func lockCampaign(ctx context.Context, u *work.Unit, id string) (db.Campaign, er
 	return row, u.CheckProgram(row.ProgramID)
 }
 
-// editable locks a campaign and refuses one that is on its way or done.
+// editable locks a campaign and refuses one that is being sent or has been sent.
 func editable(ctx context.Context, u *work.Unit, id string) (db.Campaign, error) {
 	row, err := lockCampaign(ctx, u, id)
 	if err == nil &&

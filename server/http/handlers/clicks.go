@@ -31,6 +31,7 @@ func (s *Server) ListClicks(ctx context.Context,
 	return api.ListClicks200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
+// fillClicks adds the relations that the query asks for, in one round trip.
 func (s *Server) fillClicks(ctx context.Context, u *work.Unit, clicks []api.Click, expand []api.ClickExpand) error {
 	return together(ctx, u,
 		embedPartner(ctx, u, wants(expand, api.ClickExpandPartner), clicks,
@@ -73,8 +74,9 @@ func (s *Server) CreateClick(
 	return api.CreateClick201JSONResponse(toClick(click)), err
 }
 
-// referrer returns the page that the visitor came from, in whichever spelling it
-// was given.
+// referrer returns the page that the visitor came from. Both spellings of the
+// member are accepted, since HTTP misspells the word; two values that differ are
+// refused.
 func referrer(b *api.ClickCreate) (*string, error) {
 	switch {
 	case b.Referer == nil:

@@ -16,6 +16,7 @@ import (
 func (s *Server) ListCommissions(ctx context.Context,
 	r api.ListCommissionsRequestObject) (api.ListCommissionsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
+	// The sale may be named by the processor's charge instead of its id.
 	sale, err := u.Sale(ctx, p.ProgramID, p.SaleID, p.ExternalChargeID)
 	if err != nil {
 		return nil, err
@@ -33,8 +34,8 @@ func (s *Server) ListCommissions(ctx context.Context,
 	return api.ListCommissions200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
-// fillCommissions embeds what was asked for; the flow of a commission may be
-// gone, and is null then.
+// fillCommissions adds the relations that the query asks for, in one round trip.
+// The flow of a commission may have been deleted and is null then.
 func fillCommissions(ctx context.Context, u *work.Unit, commissions []api.Commission,
 	expand []api.CommissionExpand) error {
 	return together(ctx, u,
@@ -113,7 +114,7 @@ func (s *Server) ApproveCommission(
 	return api.ApproveCommission200JSONResponse(toCommission(k)), err
 }
 
-// RejectCommission takes an unpaid commission back for good.
+// RejectCommission refuses an unpaid commission for good.
 func (s *Server) RejectCommission(
 	ctx context.Context, r api.RejectCommissionRequestObject,
 ) (api.RejectCommissionResponseObject, error) {

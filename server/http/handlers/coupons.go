@@ -31,7 +31,8 @@ func (s *Server) ListCoupons(ctx context.Context,
 	return api.ListCoupons200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
-// fillCoupons adds what was asked for beside the coupons themselves.
+// fillCoupons adds the relations and statistics that the query asks for, in one
+// round trip.
 func fillCoupons(ctx context.Context, u *work.Unit, coupons []api.Coupon, expand []api.CouponExpand,
 	include []api.CouponInclude) error {
 	return together(ctx, u,
@@ -42,6 +43,8 @@ func fillCoupons(ctx context.Context, u *work.Unit, coupons []api.Coupon, expand
 		couponStats(ctx, u, wants(include, api.CouponIncludeStats), coupons))
 }
 
+// couponStats returns the read that fills in how many customers each coupon
+// brought, or nil where that is not asked for.
 func couponStats(ctx context.Context, u *work.Unit, wanted bool, coupons []api.Coupon) pgtx.Read {
 	if !wanted || len(coupons) == 0 {
 		return nil
@@ -72,7 +75,8 @@ func (s *Server) RetrieveCoupon(ctx context.Context,
 	return api.RetrieveCoupon200JSONResponse(one[0]), err
 }
 
-// CreateCoupon registers a code of the payment processor.
+// CreateCoupon records a code of the payment processor, so that customers who use
+// it are attributed to its partner.
 func (s *Server) CreateCoupon(
 	ctx context.Context, r api.CreateCouponRequestObject,
 ) (api.CreateCouponResponseObject, error) {

@@ -32,6 +32,7 @@ func (s *Server) ListCustomers(ctx context.Context,
 	return api.ListCustomers200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
+// fillCustomers adds the relations that the query asks for, in one round trip.
 func (s *Server) fillCustomers(ctx context.Context, u *work.Unit, customers []api.Customer,
 	expand []api.CustomerExpand) error {
 	return together(ctx, u,
@@ -59,8 +60,8 @@ func (s *Server) RetrieveCustomer(ctx context.Context,
 	return api.RetrieveCustomer200JSONResponse(one[0]), err
 }
 
-// CreateCustomer attributes a customer to a partner: by name, or through the
-// click or the coupon that brought it.
+// CreateCustomer attributes a customer to a partner: to one that is named, or
+// through the click or the coupon that brought the customer.
 func (s *Server) CreateCustomer(
 	ctx context.Context, r api.CreateCustomerRequestObject,
 ) (api.CreateCustomerResponseObject, error) {

@@ -29,6 +29,8 @@ var llmsParts = sync.OnceValues(func() (map[string]*static.Text, error) {
 	return out, err
 })
 
+// newDocument returns a document that write makes of the bundle. Clients may keep
+// it for five minutes: it changes with the binary only.
 func newDocument(kind string, write func(bundle []byte) (string, error)) *static.Text {
 	return static.New(kind, "public, max-age=300", func() ([]byte, error) {
 		text, err := write(openapi.Bundle)
@@ -43,6 +45,8 @@ type delivery struct {
 	accept, ifNoneMatch string
 }
 
+// deliver returns the answer with a document, in an encoding that the client
+// accepts.
 func deliver(ctx context.Context, text *static.Text, ifNoneMatch *string) (delivery, error) {
 	return delivery{text, static.Accepted(ctx), opt.Value(ifNoneMatch)}, nil
 }

@@ -2,8 +2,8 @@ package handlers
 
 import "rail/gen/db"
 
-// Existing shows the row that a conflict is with as the API does. Any other row
-// is not shown: it may hold what is nobody's business.
+// Existing returns the row that a conflict is with as the API shows it. Rows of
+// other types are not shown: they may hold what the caller must not see.
 func (s *Server) Existing(row any) any {
 	switch row := row.(type) {
 	case db.Partner:

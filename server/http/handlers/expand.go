@@ -10,11 +10,12 @@ import (
 	"rail/server/work"
 )
 
-// wants tells whether a relation or a computed part was asked for.
+// wants reports whether a relation or a computed part was asked for.
 func wants[E ~string](asked []E, name E) bool { return slices.Contains(asked, name) }
 
-// embed loads the related objects of a page with one query and sets them.
-// ref returns the id of an object's relation ("" for none), set stores it.
+// embed loads the related objects of a page with one query and sets them. ref
+// returns the id of an object's relation (nil for none), set stores it. A
+// relation that is asked for but does not exist is null, not absent.
 func embed[O, R, A any](ctx context.Context, tx pgtx.DBTX, u *work.Unit, objects []O,
 	ref func(*O) *string, load func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]R, error),
 	toAPI func(R) (string, A), set func(*O, nullable.Nullable[A]),

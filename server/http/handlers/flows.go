@@ -32,6 +32,7 @@ func (s *Server) ListFlows(ctx context.Context, r api.ListFlowsRequestObject) (a
 	return api.ListFlows200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
+// fillFlows adds the relations that the query asks for, in one round trip.
 func fillFlows(ctx context.Context, u *work.Unit, flows []api.Flow, expand []api.FlowExpand) error {
 	return together(ctx, u,
 		embedGroup(ctx, u, wants(expand, api.FlowExpandGroup), flows,
@@ -97,7 +98,8 @@ func (s *Server) UpdateFlow(
 	return api.UpdateFlow200JSONResponse(out), err
 }
 
-// branchInputs are the branches of a body; nil stays nil.
+// branchInputs returns the branches of a body. nil stays nil: it leaves the
+// branches as they are, whereas an empty list removes them.
 func branchInputs(given []api.FlowBranchInput) []flow.BranchInput {
 	if given == nil {
 		return nil

@@ -29,7 +29,8 @@ func (s *Server) ListLinks(ctx context.Context, r api.ListLinksRequestObject) (a
 	return api.ListLinks200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
-// fillLinks adds what was asked for beside the links themselves.
+// fillLinks adds the relations and statistics that the query asks for, in one
+// round trip.
 func fillLinks(ctx context.Context, u *work.Unit, links []api.Link, expand []api.LinkExpand,
 	include []api.LinkInclude) error {
 	return together(ctx, u,
@@ -38,6 +39,8 @@ func fillLinks(ctx context.Context, u *work.Unit, links []api.Link, expand []api
 		linkStats(ctx, u, wants(include, api.LinkIncludeStats), links))
 }
 
+// linkStats returns the read that fills in the statistics of links, or nil where
+// they are not asked for.
 func linkStats(ctx context.Context, u *work.Unit, wanted bool, links []api.Link) pgtx.Read {
 	if !wanted || len(links) == 0 {
 		return nil
@@ -91,7 +94,7 @@ func (s *Server) UpdateLink(ctx context.Context, r api.UpdateLinkRequestObject) 
 	return api.UpdateLink200JSONResponse(s.toLink(link)), err
 }
 
-// DeleteLink takes a link out of sight.
+// DeleteLink hides a link; its clicks stay, and its short link still redirects.
 func (s *Server) DeleteLink(ctx context.Context, r api.DeleteLinkRequestObject) (api.DeleteLinkResponseObject, error) {
 	err := tracking.DeleteLink(ctx, work.From(ctx), r.ID)
 	return api.DeleteLink200JSONResponse{ID: r.ID, Object: "link", Deleted: true}, err

@@ -14,7 +14,8 @@ import (
 // The mappers from rows to the generated types are total: a row that the
 // database holds can always be shown.
 
-// list of enum values of a text array.
+// enums returns the texts of an array column as values of an enum. Values are
+// validated when they are written.
 func enums[E ~string](values []string) []E {
 	out := make([]E, len(values))
 	for i, v := range values {
@@ -106,6 +107,8 @@ func toClick(k db.Click) api.Click {
 }
 
 func toReferral(r db.Referral) api.Referral {
+	// Without UTM parameters the column is NULL, which must be shown as null
+	// rather than as nothing.
 	utm := json.RawMessage(r.UTM)
 	if utm == nil {
 		utm = json.RawMessage("null")
@@ -130,8 +133,9 @@ func toCustomer(k db.Customer) api.Customer {
 	}
 }
 
-// toSale leaves out what only the create operation answers: the outcome. A whole
-// refund leaves the row's amount as it was before it.
+// toSale shows a sale without what only its creation answers, the outcome. A
+// whole refund leaves the row's amount as it was before that refund, so the
+// amount is added to what was refunded in part.
 func toSale(k db.Sale) api.Sale {
 	refunded := k.RefundedMinor
 	if k.RefundedAt != nil {
@@ -152,6 +156,7 @@ func toSale(k db.Sale) api.Sale {
 
 func toCommission(k db.Commission) api.Commission { return commission.Shown(k) }
 
+// toFlow shows a flow. Its branches are stored as the JSON that the API shows.
 func toFlow(f db.Flow) (api.Flow, error) {
 	out := api.Flow{
 		ID: f.ID, Object: "flow", ProgramID: f.ProgramID, Name: f.Name, Description: f.Description, GroupID: f.GroupID,
@@ -166,7 +171,8 @@ func toFlow(f db.Flow) (api.Flow, error) {
 	return out, json.Unmarshal(f.Branches, &out.Branches)
 }
 
-// toSavedFlow is a flow with what looks unusual about it.
+// toSavedFlow shows a flow that was just written, with warnings about rates that
+// look like a mistake.
 func toSavedFlow(row db.Flow) (api.SavedFlow, error) {
 	f, err := toFlow(row)
 	if err != nil {
@@ -186,6 +192,8 @@ func toWarning(w flow.Warning) api.FlowWarning {
 	return api.FlowWarning{Code: api.FlowWarningCodeRateUnusual, Message: w.Param + ": " + w.Message}
 }
 
+// toPayout shows a payout with the number of its commissions, which is counted by
+// the query.
 func toPayout(p db.Payout, commissions int64) api.Payout {
 	return api.Payout{
 		ID: p.ID, Object: "payout", ProgramID: p.ProgramID, PartnerID: p.PartnerID, BatchID: p.BatchID,

@@ -52,6 +52,7 @@ func (s *Server) CreatePartner(
 	ctx context.Context, r api.CreatePartnerRequestObject,
 ) (api.CreatePartnerResponseObject, error) {
 	b := r.Body
+	// Only "pending" can be asked for besides the default, which is active.
 	pending := b.Status != nil && *b.Status == api.PartnerCreateStatusPending
 	p, err := partner.Create(ctx, work.From(ctx), partner.Candidate{
 		ProgramID: b.ProgramID, GroupID: b.GroupID, Email: b.Email, Handle: b.Handle, FirstName: b.FirstName,
@@ -83,8 +84,8 @@ func (s *Server) DeletePartner(
 	return api.DeletePartner200JSONResponse{ID: r.ID, Object: "partner", Deleted: true}, err
 }
 
-// dressPartners adds what is asked for besides the partners themselves, in one
-// round trip.
+// dressPartners adds the relations, statistics and tags that the query asks for,
+// in one round trip.
 func dressPartners(ctx context.Context, u *work.Unit, partners []api.Partner, expand []api.PartnerExpand,
 	include []api.PartnerInclude) error {
 	var stats, tags pgtx.Read
@@ -99,6 +100,8 @@ func dressPartners(ctx context.Context, u *work.Unit, partners []api.Partner, ex
 	return together(ctx, u, group, stats, tags)
 }
 
+// addPartnerStats sets the counters of partners, zeros where nothing has happened
+// yet.
 func addPartnerStats(ctx context.Context, tx pgtx.DBTX, u *work.Unit, partners []api.Partner) error {
 	rows, err := queries.PartnerStats(ctx, tx, db.PartnerStatsParams{Ids: partnerIDs(partners), OrgID: u.OrgID})
 	stats := map[string]api.PartnerStats{}
@@ -114,6 +117,8 @@ func addPartnerStats(ctx context.Context, tx pgtx.DBTX, u *work.Unit, partners [
 	return err
 }
 
+// addPartnerTags sets the tags of partners. Without tags the list is empty, never
+// null: null means that it was not asked for.
 func addPartnerTags(ctx context.Context, tx pgtx.DBTX, u *work.Unit, partners []api.Partner) error {
 	rows, err := queries.TagsOfPartners(ctx, tx, db.TagsOfPartnersParams{PartnerIds: partnerIDs(partners), OrgID: u.OrgID})
 	tags := map[string][]api.Tag{}
@@ -131,8 +136,8 @@ func partnerIDs(partners []api.Partner) []string {
 	return ids(partners, func(p *api.Partner) string { return p.ID })
 }
 
-// containing returns the ILIKE pattern of texts that contain an optional text
-// literally.
+// containing returns the ILIKE pattern of the texts that contain text literally,
+// with its wildcards escaped; nil for nil.
 func containing(text *string) *string {
 	if text == nil {
 		return nil

@@ -52,7 +52,8 @@ func (s *Server) RetrieveProgram(ctx context.Context,
 	return api.RetrieveProgram200JSONResponse(out[0]), err
 }
 
-// addProgramStats sets the counters of programs where they are asked for.
+// addProgramStats sets the counters of programs where include asks for them, with
+// one query for the whole page. A program without rows gets zeros.
 func addProgramStats(ctx context.Context, u *work.Unit, programs []api.Program, include []api.ProgramInclude) error {
 	if !wants(include, api.ProgramIncludeStats) || len(programs) == 0 {
 		return nil
@@ -91,7 +92,8 @@ func (s *Server) CreateProgram(ctx context.Context,
 	return api.CreateProgram201JSONResponse(toProgram(p)), err
 }
 
-// newProgram fills in what the body leaves out (decisions, 35 and 180).
+// newProgram returns a program with the defaults for what the body leaves out
+// (decisions, 35 and 180).
 func newProgram(u *work.Unit, b *api.ProgramCreate) (db.Program, error) {
 	code, err := currency.Parse(b.Currency)
 	if err != nil {
@@ -120,6 +122,8 @@ func newProgram(u *work.Unit, b *api.ProgramCreate) (db.Program, error) {
 	return p, nil
 }
 
+// subdomainOf returns the name as a label of a domain; a name without a usable
+// letter becomes "program".
 func subdomainOf(name string) string {
 	return cmp.Or(slug.Of(name, subdomainMax), "program")
 }
@@ -138,6 +142,7 @@ func (s *Server) UpdateProgram(ctx context.Context,
 	}
 	p := before
 	patchProgram(&p, r.Body)
+	// A change to the same values keeps updated_at and writes nothing.
 	if reflect.DeepEqual(before, p) {
 		return api.UpdateProgram200JSONResponse(toProgram(before)), nil
 	}
@@ -164,6 +169,8 @@ func askForTaxForms(ctx context.Context, u *work.Unit, p db.Program) error {
 	return tax.Excuse(ctx, u.Later(), p.OrgID, p.ID, u.Now)
 }
 
+// patchProgram applies the members that the body gives; the others stay.
+// CreateProgram uses it too, so that both read them alike.
 func patchProgram(p *db.Program, b *api.ProgramUpdate) {
 	change(&p.Name, b.Name)
 	change(&p.ProductName, b.ProductName)

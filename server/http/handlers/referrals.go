@@ -28,6 +28,7 @@ func (s *Server) ListReferrals(ctx context.Context,
 	return api.ListReferrals200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
+// fillReferrals adds the relations that the query asks for, in one round trip.
 func (s *Server) fillReferrals(ctx context.Context, u *work.Unit, referrals []api.Referral,
 	expand []api.ReferralExpand) error {
 	return together(ctx, u,

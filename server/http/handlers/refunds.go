@@ -15,7 +15,7 @@ import (
 )
 
 // RefundSale refunds a sale as a whole or, with amount_minor, in part. A second
-// whole refund answers the first one's time and did nothing (decisions, 97).
+// whole refund changes nothing and returns the first one's time (decisions, 97).
 func (s *Server) RefundSale(ctx context.Context, r api.RefundSaleRequestObject) (api.RefundSaleResponseObject, error) {
 	body := api.SaleRefund{}
 	if r.Body != nil {
@@ -82,6 +82,7 @@ func (s *Server) ListRefunds(ctx context.Context, r api.ListRefundsRequestObject
 	return api.ListRefunds200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
+// fillRefunds adds the relations that the query asks for.
 func fillRefunds(ctx context.Context, u *work.Unit, refunds []api.Refund, expand []api.RefundExpand) error {
 	return together(ctx, u, embedSale(ctx, u, wants(expand, api.RefundExpandSale), refunds,
 		func(f *api.Refund) (*string, *nullable.Nullable[api.Sale]) { return f.SaleID, &f.Sale }))
@@ -107,7 +108,8 @@ func (s *Server) RetrieveRefund(ctx context.Context,
 	return api.RetrieveRefund200JSONResponse(one[0]), err
 }
 
-// toRefunded is a refund as the call that asked for it is answered.
+// toRefunded shows a refund as the answer to the call that made it: with a
+// warning where the refund was recorded before with other values.
 func toRefunded(done sale.Refunded) (api.Refund, error) {
 	refund, err := toRefund(done.Refund)
 	if len(done.Differs) > 0 {
@@ -117,6 +119,8 @@ func toRefunded(done sale.Refunded) (api.Refund, error) {
 	return refund, err
 }
 
+// toRefund shows a refund. Its effects on commissions are stored as the JSON that
+// the API shows.
 func toRefund(f db.Refund) (api.Refund, error) {
 	out := api.Refund{
 		ID: f.ID, Object: "refund", ProgramID: f.ProgramID, SaleID: f.SaleID, ExternalChargeID: f.ExternalChargeID,

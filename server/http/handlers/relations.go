@@ -11,8 +11,8 @@ import (
 	"rail/server/work"
 )
 
-// together runs the reads that were asked for in one round trip; a read that
-// was not asked for is nil.
+// together runs reads in one round trip. A read that was not asked for is nil and
+// is skipped.
 func together(ctx context.Context, u *work.Unit, reads ...pgtx.Read) error {
 	var asked []pgtx.Read
 	for _, r := range reads {
@@ -26,7 +26,7 @@ func together(ctx context.Context, u *work.Unit, reads ...pgtx.Read) error {
 	return u.Together(ctx, asked...)
 }
 
-// relate is the read that fills in a relation of a page of objects, or nil
+// relate returns the read that fills in a relation of a page of objects, or nil
 // where it was not asked for. at returns an object's reference and the place of
 // the related object.
 func relate[O, R, A any](ctx context.Context, u *work.Unit, wanted bool, objects []O,
@@ -41,6 +41,8 @@ func relate[O, R, A any](ctx context.Context, u *work.Unit, wanted bool, objects
 	return func(tx pgtx.DBTX) error { return embed(ctx, tx, u, objects, ref, load, toAPI, set) }
 }
 
+// The functions below say for each type how its rows are loaded, by ids and
+// organization, and how they are shown.
 func embedPartner[O any](ctx context.Context, u *work.Unit, wanted bool, objects []O,
 	at func(*O) (*string, *nullable.Nullable[api.Partner])) pgtx.Read {
 	load := func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]db.Partner, error) {

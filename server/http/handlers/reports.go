@@ -17,7 +17,7 @@ import (
 	"rail/server/work"
 )
 
-// reportMonths is how far a report looks back unless it is told.
+// reportMonths is how far a report looks back unless "from" is given.
 const reportMonths = 12
 
 // RetrieveReport counts what happened in a window of days (decisions, 139 to 145
@@ -30,6 +30,7 @@ func (s *Server) RetrieveReport(ctx context.Context,
 		return nil, err
 	}
 	var now, before report.Answer
+	// Both windows are read in one round trip.
 	compares := p.Compare == nil || *p.Compare == api.ReportComparePreviousPeriod
 	reads := append([]pgtx.Read{
 		func(tx pgtx.DBTX) error { return queries.PlanForValues(ctx, tx) },
@@ -69,7 +70,7 @@ func (s *Server) RetrieveReport(ctx context.Context,
 	return api.RetrieveReport200JSONResponse(out), nil
 }
 
-// reportQuery reads and judges the parameters.
+// reportQuery reads and validates the parameters.
 func reportQuery(ctx context.Context, u *work.Unit, p api.RetrieveReportParams) (report.Query, error) {
 	q := report.Query{
 		OrgID: u.OrgID, ProgramID: p.ProgramID, By: report.Partner, PartnerID: p.PartnerID, GroupID: p.GroupID,
@@ -97,6 +98,7 @@ func reportQuery(ctx context.Context, u *work.Unit, p api.RetrieveReportParams) 
 
 // reportWindow fills in the days and, for periods, the size of the rows.
 func reportWindow(q *report.Query, p api.RetrieveReportParams, now clock.Time) (err error) {
+	// The defaults depend on each other: to is today, and from follows from to.
 	if q.To, err = reportDay("to", p.To, now.Time); err != nil {
 		return err
 	}
@@ -106,12 +108,16 @@ func reportWindow(q *report.Query, p api.RetrieveReportParams, now clock.Time) (
 	if q.From.After(q.To) {
 		return problem.Invalid("from", "from must not lie after to.")
 	}
+	// Only periods are split by time; every other dimension has a row for each of
+	// its objects.
 	if q.By != report.Period {
 		if p.Granularity != nil {
 			return problem.Invalid("granularity", "granularity is for dimension=period only.")
 		}
 		return nil
 	}
+	// Without a granularity a month has rows of days, half a year rows of weeks,
+	// and more rows of months.
 	switch days := q.To.Sub(q.From)/(24*time.Hour) + 1; {
 	case p.Granularity != nil:
 		q.Bucket = string(*p.Granularity)
@@ -129,7 +135,8 @@ func reportWindow(q *report.Query, p api.RetrieveReportParams, now clock.Time) (
 	return nil
 }
 
-// reportDay reads an ISO date; midnight of the given moment where there is none.
+// reportDay reads an ISO date, or returns midnight (UTC) of otherwise where none
+// is given.
 func reportDay(param string, given *string, otherwise time.Time) (time.Time, error) {
 	if given == nil {
 		return time.Date(otherwise.Year(), otherwise.Month(), otherwise.Day(), 0, 0, 0, 0, time.UTC), nil
@@ -141,13 +148,15 @@ func reportDay(param string, given *string, otherwise time.Time) (time.Time, err
 	return at.Time, nil
 }
 
-// nameless are the labels of rows without a key.
+// nameless holds the labels of rows without a key: what belongs to no link,
+// group, tag or product.
 var nameless = map[report.By]string{
 	report.Link: "Without link", report.Group: "Without group", report.Tag: "Without tag",
 	report.Product: "Without product",
 }
 
-// reportLabels names what the keys of rows stand for.
+// reportLabels returns the labels of rows by their keys. Products have theirs in
+// the sales; objects are looked up, both windows at once.
 func reportLabels(ctx context.Context, u *work.Unit, q report.Query,
 	windows ...[]report.Row) (map[string]string, error) {
 	labels := map[string]string{"": nameless[q.By], report.Direct: "Direct"}
@@ -175,6 +184,8 @@ func reportLabels(ctx context.Context, u *work.Unit, q report.Query,
 	return labels, err
 }
 
+// periodLabel returns the first day of a period as people write it, by the size
+// of the periods.
 func periodLabel(bucket, key string) string {
 	at, err := time.Parse(time.DateOnly, key)
 	switch {
@@ -186,6 +197,8 @@ func periodLabel(bucket, key string) string {
 	return at.Format("January 2006")
 }
 
+// toReportRows shows rows. A key without a label, such as that of a deleted
+// object, stands for itself.
 func toReportRows(q report.Query, rows []report.Row, labels map[string]string) []api.ReportRow {
 	out := make([]api.ReportRow, len(rows))
 	for i, r := range rows {
@@ -218,7 +231,8 @@ func toReportTotals(q report.Query, f report.Figures) api.ReportTotals {
 	return t
 }
 
-// drillDown tells how a row becomes a filter (decisions, 144).
+// drillDown describes how a row becomes a filter of the same report (decisions,
+// 144), or returns nil for dimensions that are no filter.
 func drillDown(by report.By) *api.ReportDrillDown {
 	switch by {
 	case report.Partner, report.Group, report.Tag, report.Link:
@@ -227,4 +241,5 @@ func drillDown(by report.By) *api.ReportDrillDown {
 	return nil
 }
 
+// day shows the date of a time.
 func day(t time.Time) openapi_types.Date { return openapi_types.Date{Time: t} }

@@ -70,7 +70,8 @@ func (s *Server) CreateResource(ctx context.Context,
 	return api.CreateResource201JSONResponse(toResource(row)), err
 }
 
-// audienceRefs are the references of the groups and tags that something is for.
+// audienceRefs returns the references to the groups and tags that something is
+// for. Each names its place in the body, so that a refusal does too.
 func audienceRefs(groups, tags []string) []work.Reference {
 	var refs []work.Reference
 	for i, id := range groups {
@@ -97,6 +98,9 @@ func (s *Server) UpdateResource(ctx context.Context,
 	if err := u.Check(ctx, seen.ProgramID, audienceRefs(b.GroupIds, b.TagIds)...); err != nil {
 		return nil, err
 	}
+	// The lock of the program orders positions: two resources that move to a
+	// folder at once must not get the same one. It is taken before the row's, as
+	// in CreateResource.
 	if _, err := queries.ProgramLock(ctx, u.Tx, db.ProgramLockParams{ID: seen.ProgramID, OrgID: u.OrgID}); err != nil {
 		return nil, err
 	}
@@ -118,6 +122,8 @@ func (s *Server) UpdateResource(ctx context.Context,
 	return api.UpdateResource200JSONResponse(toResource(row)), err
 }
 
+// patchResource applies the members that the body gives. published_at is the
+// first time of publication and survives hiding the resource.
 func patchResource(ctx context.Context, u *work.Unit, row *db.Resource, b *api.ResourceUpdate) (err error) {
 	before := opt.Value(row.Folder)
 	change(&row.Title, b.Title)

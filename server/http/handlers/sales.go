@@ -34,6 +34,7 @@ func (s *Server) ListSales(ctx context.Context, r api.ListSalesRequestObject) (a
 	if p.Refunded != nil {
 		refunded = new(*p.Refunded == api.SaleRefundedFilterTrue)
 	}
+	// The customer may be named by the processor's id instead of Rail's.
 	customer, err := u.Customer(ctx, p.ProgramID, p.CustomerID, p.ExternalCustomerID)
 	if err != nil {
 		return nil, err
@@ -65,6 +66,7 @@ func dateFilter(param string, given *string) (*clock.Time, error) {
 	return &t, nil
 }
 
+// fillSales adds the relations that the query asks for, in one round trip.
 func fillSales(ctx context.Context, u *work.Unit, sales []api.Sale, expand []api.SaleExpand) error {
 	return together(ctx, u,
 		embedPartner(ctx, u, wants(expand, api.SaleExpandPartner), sales,
@@ -116,7 +118,8 @@ func (s *Server) CreateSale(ctx context.Context, r api.CreateSaleRequestObject) 
 	return api.CreateSale201JSONResponse(recorded), nil
 }
 
-// differs says what a repeat told otherwise than the first time.
+// differs returns the warning that a repeated call has other values than the
+// first, with the names of the members that differ.
 func differs(what string, members []string) string {
 	return "The " + what + " was recorded before with other values, which stay: " + strings.Join(members, ", ") + "."
 }

@@ -23,7 +23,8 @@ func (s *Server) ListSequences(ctx context.Context,
 	return api.ListSequences200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, err
 }
 
-// counted shows sequences with their steps and partners.
+// counted shows sequences with the numbers of their steps and partners, counted
+// by one query.
 func counted(ctx context.Context, u *work.Unit, rows []db.Sequence) ([]api.Sequence, error) {
 	ids := mapped(rows, func(r db.Sequence) string { return r.ID })
 	counts, err := queries.SequenceCounts(ctx, u.DB(), db.SequenceCountsParams{Ids: ids, OrgID: u.OrgID})
@@ -86,8 +87,8 @@ func (s *Server) CreateSequence(ctx context.Context,
 	return api.CreateSequence201JSONResponse(toSequence(row, db.SequenceCountsRow{Steps: int64(len(b.Steps))})), err
 }
 
-// checkTriggerDays asks for days of an idle sequence, and of no other
-// (decisions, 154).
+// checkTriggerDays requires trigger_days for the trigger idle, and refuses the
+// member for every other (decisions, 154).
 func checkTriggerDays(b *api.SequenceCreate) error {
 	switch idle := b.Trigger == api.SequenceTriggerIdle; {
 	case idle && b.TriggerDays == nil:
@@ -98,8 +99,9 @@ func checkTriggerDays(b *api.SequenceCreate) error {
 	return nil
 }
 
-// noteTrigger keeps the program's note on first commissions true. It looks once it
-// has the program's lock, and so sees what whoever had it before has written.
+// noteTrigger updates the program's note that some sequence waits for first
+// commissions, so that sales need not look for one. It takes the program's lock
+// first, so that it sees the sequences of transactions that had the lock before.
 func noteTrigger(ctx context.Context, u *work.Unit, row db.Sequence) error {
 	if row.Trigger != db.SequenceTriggerFirstCommission {
 		return nil
@@ -139,7 +141,7 @@ func (s *Server) ResumeSequence(ctx context.Context,
 	return api.ResumeSequence200JSONResponse(q), err
 }
 
-// setSequence sets the status; one that is there already stays untouched.
+// setSequence sets the status; a sequence that has it already stays untouched.
 func setSequence(ctx context.Context, u *work.Unit, id string, status db.SequenceStatus) (api.Sequence, error) {
 	row, err := lockSequence(ctx, u, id)
 	if err != nil {
@@ -161,6 +163,8 @@ func setSequence(ctx context.Context, u *work.Unit, id string, status db.Sequenc
 	return one[0], nil
 }
 
+// lockSequence locks a sequence of the program that the request names, if it
+// does.
 func lockSequence(ctx context.Context, u *work.Unit, id string) (db.Sequence, error) {
 	row, err := queries.SequenceLock(ctx, u.Tx, db.SequenceLockParams{ID: id, OrgID: u.OrgID})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"rail/server/work"
 )
 
-// signInLife is how long a sign-in link works where nothing else is asked for.
+// signInLife is how long a sign-in link works unless the body gives ttl_seconds.
 const signInLife = 900 * time.Second
 
 // CreatePartnerSSO mints a sign-in link for the portal; the newest link of a

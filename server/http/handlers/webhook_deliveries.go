@@ -28,7 +28,8 @@ func (s *Server) ListWebhookDeliveries(
 	}, err
 }
 
-// PingWebhookEndpoint sends a test event now and returns what came of it.
+// PingWebhookEndpoint sends a test event now and returns the delivery with the
+// receiver's answer.
 func (s *Server) PingWebhookEndpoint(
 	ctx context.Context, r api.PingWebhookEndpointRequestObject,
 ) (api.PingWebhookEndpointResponseObject, error) {
@@ -57,6 +58,7 @@ func (s *Server) ReplayWebhookEndpoint(
 	return api.ReplayWebhookEndpoint202JSONResponse{Object: "webhook_replay", Queued: n}, err
 }
 
+// toDelivery shows a delivery with the body as it was sent.
 func toDelivery(row db.WebhookLogRow) api.WebhookDelivery {
 	d := row.WebhookDelivery
 	out := api.WebhookDelivery{

@@ -75,6 +75,7 @@ func (s *Server) RotateWebhookEndpointSecret(
 func (s *Server) ListWebhookEvents(
 	_ context.Context, r api.ListWebhookEventsRequestObject,
 ) (api.ListWebhookEventsResponseObject, error) {
+	// The catalogue is a list in memory whose cursors are names.
 	types, p := webhook.Catalogue(), r.Params
 	id := func(t webhook.EventType) string { return t.Type }
 	asked := page.In("", p.Limit, (*string)(p.StartingAfter), (*string)(p.EndingBefore))

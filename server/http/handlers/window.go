@@ -18,6 +18,7 @@ func window(from, to string) (start, end clock.Time, err error) {
 	if err != nil {
 		return start, end, problem.Invalid("to", "to %s.", err)
 	}
+	// Times are kept in microseconds, so this is the last one of the day.
 	if bare {
 		end = end.Plus(24*time.Hour - time.Microsecond)
 	}

@@ -11,7 +11,8 @@ import (
 	"rail/server/problem"
 )
 
-// maxToken bounds what is hashed and looked up.
+// maxToken bounds the characters that are hashed and looked up; real keys are
+// shorter.
 const maxToken = 256
 
 // authenticate finds the key of the request (step 4). A request without a valid
@@ -24,6 +25,7 @@ func (f *Front) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		err := f.identify(c, s)
 		if err != nil && toProblem(err).Status() == http.StatusUnauthorized {
+			// Guessing keys costs tokens also where no look-up was needed.
 			if limited := f.pay(c, s); limited != nil {
 				return limited
 			}
@@ -37,6 +39,8 @@ func (f *Front) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
+// identify finds the key and notes its use. A look-up in the database costs a
+// token of the address's bucket, so that unknown keys cannot flood the database.
 func (f *Front) identify(c echo.Context, s *state) error {
 	token, err := bearer(c)
 	if err != nil {
@@ -60,15 +64,16 @@ func (f *Front) identify(c echo.Context, s *state) error {
 	return nil
 }
 
-// markTest marks every response to a test key, which its form shows:
-// refusals before it is looked up are marked too.
+// markTest marks every response to a test key. The key's form is enough to tell,
+// so that refusals before the look-up are marked too.
 func markTest(c echo.Context) {
 	if token, err := bearer(c); err == nil && auth.IsTest(token) {
 		c.Response().Header().Set("X-Rail-Livemode", "false")
 	}
 }
 
-// bearer reads the one Authorization header.
+// bearer returns the token of the one Authorization header. A second header is
+// refused: proxies differ in which one they take.
 func bearer(c echo.Context) (string, error) {
 	given := c.Request().Header.Values(echo.HeaderAuthorization)
 	if len(given) == 0 || len(given) == 1 && given[0] == "" {
@@ -82,9 +87,9 @@ func bearer(c echo.Context) (string, error) {
 	return token, nil
 }
 
-// signature verifies a signature whenever one is sent, and misses it where the key
-// asked for it (step 7): a signature that is wrong is a mistake even where none
-// is required.
+// signature verifies a signature whenever one is sent, and requires it where the
+// key asks for signatures (step 7). A wrong signature is a mistake of the client
+// even where none is required.
 func (f *Front) signature(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if s := stateOf(c); s.keyed {
@@ -96,6 +101,8 @@ func (f *Front) signature(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
+// verifySignature checks the Rail-Signature headers of the request against its
+// body and the token of its key.
 func (s *state) verifySignature(given []string) error {
 	if len(given) == 0 {
 		if s.key.SigningRequired {

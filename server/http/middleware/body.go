@@ -17,16 +17,20 @@ func (f *Front) checkBody(next echo.HandlerFunc) echo.HandlerFunc {
 		if len(s.body) == 0 && s.unread == nil {
 			return next(c)
 		}
+		// The scope has been checked by now, so the refusal gives nothing away.
 		if s.route.Body == nil {
 			if err := f.Document.spare(s); err != nil {
 				return err
 			}
 			return next(c)
 		}
+		// limits could not read the body, and left the reason here.
 		if s.unread != nil {
 			return s.unread
 		}
 		kind, params, err := mime.ParseMediaType(c.Request().Header.Get(echo.HeaderContentType))
+		// A charset other than UTF-8 is refused: the bytes are read as UTF-8
+		// below.
 		charset := params["charset"]
 		if err != nil || kind != echo.MIMEApplicationJSON || charset != "" && !strings.EqualFold(charset, "utf-8") {
 			return problem.New(problem.UnsupportedMediaType, "Content-Type must be application/json.")

@@ -25,6 +25,8 @@ type Document struct {
 	ids     []idKind
 }
 
+// routeKey identifies an operation; the path is in the router's form, with ":id"
+// for "{id}".
 type routeKey struct{ method, path string }
 
 // route is what the request path knows about one operation.
@@ -34,6 +36,7 @@ type route struct {
 	body  *openapi3.Schema // with program_id, which every body tolerates
 }
 
+// queryParam says how a query parameter may be written, for checkQuery.
 type queryParam struct {
 	integer    bool
 	repeatable bool // a list of repetitions, such as expand[]
@@ -46,7 +49,7 @@ func (r *route) waits() bool { return r.ID == "pingWebhookEndpoint" }
 
 // LoadDocument reads the description. It fails when an operation declares neither
 // a scope nor that it is public, or names a scope that does not exist: a server
-// must not start with an operation that nobody closed.
+// must not start with an operation that is open by mistake.
 func LoadDocument(knownScopes []string, ignoreUnknown bool) (*Document, error) {
 	registerFormats.Do(defineFormats)
 	spec, err := openapi.Read(openapi.Bundle)
@@ -91,13 +94,17 @@ func (d *Document) Operations() map[string][2]string {
 	return out
 }
 
+// echoPath returns the description's path as the router writes it.
 func echoPath(path string) string {
 	return strings.NewReplacer("{", ":", "}", "").Replace(path)
 }
 
+// newRoute returns the operation with what the request path asks about it, so
+// that no request searches the description.
 func newRoute(spec *openapi3.T, o openapi.Operation) *route {
 	r := &route{Operation: o, query: map[string]queryParam{}, body: programBody(spec, o.Body)}
 	for _, p := range o.Query {
+		// explode is on unless the description turns it off, as OpenAPI has it.
 		list, explode := p.Schema.Value.Type.Is("array"), p.Explode == nil || *p.Explode
 		r.query[p.Name] = queryParam{
 			integer: p.Schema.Value.Type.Is("integer"), repeatable: list && explode, commas: list && !explode,
@@ -127,6 +134,8 @@ func openRequestBodies(spec *openapi3.T) {
 // registerFormats guards the library's global table of formats.
 var registerFormats sync.Once
 
+// defineFormats replaces the library's formats by checks whose messages name what
+// is wanted. They are looked up by name while requests are validated.
 func defineFormats() {
 	// Minimum and maximum check integers; these would refuse what is beyond
 	// both in words that name no bound.
@@ -141,11 +150,13 @@ func defineFormats() {
 	}))
 }
 
+// errEmail completes a sentence that begins with the parameter's name, as do the
+// errors below.
 var errEmail = errors.New("must be an e-mail address such as ada@example.com")
 
-// checkEmail asks for one @ between a local part and a domain with a dot or a
-// bracket, and for no space or control character. What else an address may
-// contain is for mail servers to decide.
+// checkEmail requires one @ between a local part of at most 64 bytes and a domain
+// with a dot, and no space or control character. What else an address may contain
+// is for mail servers to decide.
 func checkEmail(v string) error {
 	at := strings.LastIndexByte(v, '@')
 	if at < 1 || at > 64 || at == len(v)-1 || strings.ContainsAny(v, " <>,;\"()\\") {
@@ -166,7 +177,7 @@ func checkEmail(v string) error {
 
 var errDay = errors.New("must be a date such as 2026-08-31")
 
-// checkDay asks for an ISO date, of any year.
+// checkDay requires an ISO date, of any year.
 func checkDay(v string) error {
 	if _, err := time.Parse(time.DateOnly, v); err != nil {
 		return errDay
@@ -176,8 +187,9 @@ func checkDay(v string) error {
 
 var errURL = errors.New("must be an absolute http or https URL")
 
-// checkURL takes absolute http(s) addresses. They are stored and shown, never
-// fetched; what is fetched has a guard of its own.
+// checkURL requires an absolute http or https address. Such addresses are stored
+// and shown, never fetched; webhook addresses, which are called, have a guard of
+// their own.
 func checkURL(v string) error {
 	u, err := url.Parse(v)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Opaque != "" {

@@ -22,6 +22,8 @@ type envelope struct {
 	Existing any       `json:"existing,omitempty"`
 }
 
+// errorBody is what went wrong; param names the part of the request that is at
+// fault.
 type errorBody struct {
 	Type      string       `json:"type"`
 	Code      problem.Code `json:"code"`
@@ -30,13 +32,15 @@ type errorBody struct {
 	RequestID string       `json:"request_id"`
 }
 
-// Both contain names of members as they were sent, which may be as long as a body.
+// Both may contain names of members as they were sent, which may be as long as a
+// body.
 const (
 	maxMessage = 4 << 10
 	maxParam   = 255
 )
 
-// brief returns at most so many bytes of a text.
+// brief returns at most so many bytes of a text, without cutting a character in
+// two.
 func brief(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -44,7 +48,8 @@ func brief(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// writeError is the one writer of errors.
+// writeError is the only writer of errors, so that all have the same form. After
+// a response has begun it only records the problem for the log.
 func (f *Front) writeError(err error, c echo.Context) {
 	p := toProblem(err)
 	if s, ok := c.Get(stateKey).(*state); ok {
@@ -70,7 +75,8 @@ func (f *Front) writeError(err error, c echo.Context) {
 	}
 }
 
-// existing is the row that a conflict is with, as the API shows it.
+// existing returns the row that a conflict is with, as the API shows it, so that
+// a client need not ask for it.
 func (f *Front) existing(row any) any {
 	if row == nil || f.Existing == nil {
 		return nil
@@ -111,7 +117,8 @@ func echoProblem(he *echo.HTTPError) *problem.Error {
 	}
 }
 
-// databaseProblem distinguishes a database that is away from a mistake of ours.
+// databaseProblem returns 503 for a database that is away, which a client may try
+// again, and 500 for a mistake of the server's.
 func databaseProblem(err error) *problem.Error {
 	var pg *pgconn.PgError
 	var connect *pgconn.ConnectError
@@ -140,6 +147,7 @@ func away(code string) bool {
 	return len(code) == 5 && code[:2] == "08"
 }
 
+// connectionLost reports whether the connection broke during the work.
 func connectionLost(err error) bool {
 	return errors.Is(err, net.ErrClosed) || errors.Is(err, pgx.ErrTxClosed) || isUnexpectedEnd(err)
 }

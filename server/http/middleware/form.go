@@ -10,9 +10,9 @@ import (
 	"rail/server/problem"
 )
 
-// ValidateBody validates a body that did not come as a request of the API, such as a form
-// of the portal, by the schema of the request's body. What it refuses is what
-// the API would.
+// ValidateBody validates a body that did not come as a request of the API, such
+// as a form of the portal, by the schema of the request's body. It refuses
+// exactly what the API would.
 func (d *Document) ValidateBody(schema string, body any) error {
 	s := d.spec.Components.Schemas[schema]
 	if s == nil {
@@ -41,5 +41,6 @@ func (d *Document) validateBody(schema *openapi3.Schema, raw []byte) error {
 	return err
 }
 
-// Problem is the error that a client gets for err.
+// Problem returns the error that a client gets for err, for pages that show it in
+// their own form.
 func Problem(err error) *problem.Error { return toProblem(err) }

@@ -16,8 +16,8 @@ func (r Router) GET(path string, h echo.HandlerFunc, m ...echo.MiddlewareFunc) *
 	return r.Echo.GET(path, h, m...)
 }
 
-// head answers HEAD with the headers of GET, the length among them, and without
-// its body.
+// head answers HEAD with the headers of GET, Content-Length among them, and
+// without the body. It is the outermost step, so that errors are covered too.
 func head(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if c.Request().Method != http.MethodHead {
@@ -31,14 +31,14 @@ func head(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// measured counts a body instead of writing it, and holds the headers back until
-// its length is known.
+// measured counts the bytes of a body instead of writing them, and delays the
+// headers until the length is known.
 type measured struct {
 	http.ResponseWriter
 	status, length int
 }
 
-// WriteHeader keeps the status.
+// WriteHeader records the status.
 func (m *measured) WriteHeader(status int) { m.status = status }
 
 // Write counts p.
@@ -47,6 +47,8 @@ func (m *measured) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// finish sends the headers. Without a status nothing was written, and the server
+// answers by itself.
 func (m *measured) finish() {
 	if m.status == 0 {
 		return

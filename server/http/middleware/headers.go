@@ -9,11 +9,13 @@ import (
 	"rail/server/problem"
 )
 
+// headerVersion names the contract's version, on requests (optional) and on
+// responses.
 const headerVersion = "X-Rail-Version"
 
 // headers sets what every API response carries (step 2): the version, the rate
-// headers (as they are known by then), and that nothing of it may be cached or
-// guessed at. It refuses a version that this server does not speak.
+// headers, and that the response may be neither cached nor sniffed. It refuses a
+// version that this server does not speak.
 func (f *Front) headers(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		h := c.Response().Header()
@@ -27,6 +29,8 @@ func (f *Front) headers(next echo.HandlerFunc) echo.HandlerFunc {
 			h.Set("Connection", "close")
 		}
 		markTest(c)
+		// The budget is known only after the rate limit, so the headers are
+		// written last.
 		c.Response().Before(func() { f.writeRate(c) })
 		if v := c.Request().Header.Get(headerVersion); v != "" && v != Version {
 			return problem.On(headerVersion, problem.UnsupportedVersion, "This server speaks version %s only.", Version)

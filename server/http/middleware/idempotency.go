@@ -22,10 +22,11 @@ import (
 	"rail/server/work"
 )
 
-// HeaderIdempotencyKey names the header under which a POST may be sent again.
+// HeaderIdempotencyKey is the header with which a client may send a POST again
+// without doing its work twice.
 const HeaderIdempotencyKey = "Idempotency-Key"
 
-// replay is how long a key replays its first response.
+// replay is how long a key replays its first response; after that the key is new.
 const replay = work.Replay
 
 const (
@@ -49,7 +50,7 @@ const (
 
 var queries = db.New()
 
-// record is the claim of one Idempotency-Key.
+// record is the claim of one Idempotency-Key by one request.
 type record struct {
 	org, key    string
 	fingerprint []byte
@@ -57,7 +58,8 @@ type record struct {
 	held        bool // the claim is committed, and no answer yet
 }
 
-// newRecord returns the claim of a POST that carries a key, or nil.
+// newRecord returns the claim of a POST that carries a key, or nil: other methods
+// change nothing when they are repeated, and ignore the header.
 func (f *Front) newRecord(c echo.Context, s *state) (*record, error) {
 	given := c.Request().Header.Values(HeaderIdempotencyKey)
 	if c.Request().Method != http.MethodPost || len(given) == 0 {
@@ -74,6 +76,8 @@ func (f *Front) newRecord(c echo.Context, s *state) (*record, error) {
 // asks: another key with the same Idempotency-Key makes another request.
 func ActsOnKey(operation string) bool { return operation == "setInboundSigning" }
 
+// printable reports whether a key is 1 to 255 printable ASCII characters, the
+// space among them.
 func printable(key string) bool {
 	if len(key) < 1 || len(key) > 255 {
 		return false
@@ -97,6 +101,7 @@ func fingerprint(c echo.Context, s *state) []byte {
 	}
 	var v any
 	dec := json.NewDecoder(bytes.NewReader(body))
+	// As float64, large numbers that differ would become equal.
 	dec.UseNumber()
 	if dec.Decode(&v) == nil {
 		if canonical, err := json.Marshal(v); err == nil {
@@ -107,8 +112,8 @@ func fingerprint(c echo.Context, s *state) []byte {
 	return h.Sum(nil)
 }
 
-// take takes the key for work in tx, once, or returns the stored response of the
-// first request.
+// take claims the key for work in tx, or returns the stored response of the first
+// request. Of the attempts of one request, only the first claims ahead.
 func (f *Front) take(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *record) (*buffered, error) {
 	switch {
 	case r.held:
@@ -119,9 +124,9 @@ func (f *Front) take(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *record
 	return f.claim(ctx, tx, c, r)
 }
 
-// claimAhead takes the key in a transaction of its own, for work during which none
-// is open, or returns the stored response of the first request. A crash before the
-// answer leaves the claim behind, for as long as claimTerm.
+// claimAhead claims the key in a transaction of its own, for work during which no
+// transaction is open, or returns the stored response of the first request. A
+// crash before the answer leaves the claim behind, for as long as claimTerm.
 func (f *Front) claimAhead(ctx context.Context, c echo.Context, r *record) (stored *buffered, err error) {
 	err = pgtx.Within(ctx, f.Pool, func(tx *pgtx.Tx) error {
 		if stored, err = f.claim(ctx, tx, c, r); err != nil || stored != nil {
@@ -150,9 +155,9 @@ func (f *Front) release(ctx context.Context, r *record) {
 	}
 }
 
-// claim takes the key for this transaction, in one round trip with its BEGIN,
-// or returns the stored response of the first request. The lock vanishes with
-// the connection, so that a crash leaves nothing behind.
+// claim locks the key for this transaction, in one round trip with its BEGIN, or
+// returns the stored response of the first request. The lock vanishes with the
+// connection, so that a crash leaves nothing behind.
 func (f *Front) claim(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *record) (*buffered, error) {
 	s := stateOf(c)
 	var locked bool
@@ -175,6 +180,8 @@ func (f *Front) claim(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *recor
 	switch {
 	case found && row.Status != inFlight:
 		return f.replay(c, r, row)
+	// Another request has the lock, or a claim of its own that is not yet too
+	// old.
 	case !locked, found && row.CreatedAt.After(s.now.Add(-claimTerm)):
 		e := problem.New(problem.IdempotencyInProgress, "The first request with this Idempotency-Key is still running.")
 		e.RetryAfter = 1
@@ -183,6 +190,9 @@ func (f *Front) claim(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *recor
 	return nil, nil //nolint:nilnil // claimed: there is nothing to replay
 }
 
+// replay returns the stored response, marked as a replay. A key that comes with
+// another request is refused: answering it with the first response would hide
+// that the second was not done.
 func (f *Front) replay(c echo.Context, r *record, row db.IdempotencyKey) (*buffered, error) {
 	if !hmac.Equal(row.Fingerprint, r.fingerprint) {
 		return nil, problem.On(HeaderIdempotencyKey, problem.IdempotencyKeyReused,
@@ -200,7 +210,9 @@ func (f *Front) replay(c echo.Context, r *record, row db.IdempotencyKey) (*buffe
 	return out, nil
 }
 
-// keep stores the response with the work.
+// keep stores the response in the transaction of the work: either both are
+// committed or neither is. The body is sealed since it may hold a secret that is
+// shown once.
 func (f *Front) keep(ctx context.Context, work *work.Unit, r *record, out *buffered) error {
 	sealed, err := f.Keeper.Seal(out.body.Bytes(), IdempotencyPlace(r.org, r.key))
 	if err != nil {
@@ -214,14 +226,16 @@ func (f *Front) keep(ctx context.Context, work *work.Unit, r *record, out *buffe
 	return put(ctx, work.Later(), r, out.status, sealed, work.Now)
 }
 
+// put writes the row of a key, over the claim where there is one.
 func put(ctx context.Context, to pgtx.DBTX, r *record, status int, sealed []byte, at clock.Time) error {
 	return queries.IdempotencyPut(ctx, to, db.IdempotencyPutParams{
 		OrgID: r.org, Key: r.key, Fingerprint: r.fingerprint, Status: int32(status), Body: sealed, CreatedAt: at,
 	})
 }
 
-// spend takes what a large answer needs out of the organization's allowance. Where
-// that does not do, nothing is done: an answer that was given is kept, always.
+// spend takes the bytes of a large answer from the organization's allowance.
+// Where too little is left, the whole work is undone: an answer that was given
+// under a key is always kept.
 func (f *Front) spend(ctx context.Context, work *work.Unit, org string, bytes int) error {
 	left, err := queries.RateSpend(ctx, work.DB(), db.RateSpendParams{
 		ID: "answers " + org, Size: keptAnswers, Tokens: float64(keptAnswers - bytes), Granted: int64(bytes),
@@ -234,12 +248,14 @@ func (f *Front) spend(ctx context.Context, work *work.Unit, org string, bytes in
 		"Nothing was done: the answer is large, and of those not more than "+
 			"%d MiB a day can be kept for an organization's Idempotency-Keys. Send the request later, or without the key.",
 		keptAnswers>>20)
+	// The allowance flows back evenly over a day: this is when the missing bytes
+	// are there.
 	e.RetryAfter = int(math.Ceil(-left / keptAnswers * replay.Seconds()))
 	return e
 }
 
-// storable tells whether a refusal is part of the first response: not what
-// another key, another moment or another try may turn around.
+// storable reports whether a refusal is stored as the first response. A refusal
+// that another key, a later moment or another try may turn into a success is not.
 func storable(p *problem.Error) bool {
 	switch p.Status() {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
@@ -248,5 +264,6 @@ func storable(p *problem.Error) bool {
 	return p.Status() < http.StatusInternalServerError
 }
 
-// IdempotencyPlace names where a stored response is sealed.
+// IdempotencyPlace returns the place for which a response is sealed: copied to
+// another row it does not open.
 func IdempotencyPlace(org, key string) string { return "idempotency/" + org + "/" + key }

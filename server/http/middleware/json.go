@@ -14,11 +14,12 @@ import (
 	"rail/server/problem"
 )
 
-// maxDepth bounds the nesting of a body.
+// maxDepth bounds the nesting of a body: decoders are recursive.
 const maxDepth = 32
 
-// freeform names the members whose numbers are the client's own text or are
-// validated, with a path, by the conditions' own parser.
+// freeform lists the members in which numbers may be of any form: they are the
+// client's own text, or are validated by the parser of conditions, which names
+// the path.
 var freeform = map[string]bool{"metadata": true, "answers": true, "payout_details": true, "conditions": true}
 
 // CheckJSON checks the raw bytes of a body before anything decodes them, for
@@ -30,6 +31,7 @@ func CheckJSON(body []byte) *problem.Error {
 	if !utf8.Valid(body) {
 		return problem.New(problem.InvalidJSON, "The body is not valid UTF-8.")
 	}
+	// text finds duplicate names itself, also those that differ only by case.
 	d := jsonReader{Decoder: jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))}
 	for {
 		if err := d.next(); err != nil {
@@ -52,11 +54,13 @@ type jsonReader struct {
 	names []map[string]bool
 }
 
+// fail returns a refusal that names the byte up to which the text was read.
 func (d *jsonReader) fail(format string, args ...any) *problem.Error {
 	return problem.New(problem.InvalidJSON, "The body is not valid JSON: %s at byte %d.", fmt.Sprintf(format, args...),
 		d.InputOffset())
 }
 
+// next reads one token and checks it.
 func (d *jsonReader) next() *problem.Error {
 	depth := d.StackDepth()
 	token, err := d.ReadToken()
@@ -65,6 +69,7 @@ func (d *jsonReader) next() *problem.Error {
 	}
 	switch token.Kind() {
 	case '{':
+		// The set of names is made with the first of them.
 		d.names = append(d.names, nil)
 	case '}':
 		d.names = d.names[:len(d.names)-1]
@@ -86,7 +91,8 @@ func (d *jsonReader) next() *problem.Error {
 	return nil
 }
 
-// broken says where the text breaks off or the grammar.
+// broken returns the refusal of a text that ends too early or breaks the grammar,
+// with the byte at which it does.
 func (d *jsonReader) broken(err error) *problem.Error {
 	var syntax *jsontext.SyntacticError
 	if errors.As(err, &syntax) && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -95,8 +101,8 @@ func (d *jsonReader) broken(err error) *problem.Error {
 	return d.fail("it ends too early")
 }
 
-// text checks a string: PostgreSQL cannot keep NUL, and a name stands once in its
-// object.
+// text checks a string: PostgreSQL cannot keep NUL, and a name may stand only
+// once in its object, since parsers differ in which one counts.
 func (d *jsonReader) text(s string) *problem.Error {
 	if strings.IndexByte(s, 0) >= 0 {
 		return d.fail("a NUL character in a string")
@@ -115,7 +121,8 @@ func (d *jsonReader) text(s string) *problem.Error {
 	return nil
 }
 
-// number wants an integer, written as one, outside of free-form members.
+// number refuses a number that is not written as an integer, outside of free-form
+// members. Amounts are in minor units, so a point is a misunderstanding.
 func (d *jsonReader) number(text string) *problem.Error {
 	if !strings.ContainsAny(text, ".eE") {
 		return nil
@@ -128,8 +135,8 @@ func (d *jsonReader) number(text string) *problem.Error {
 	return problem.Invalid(param, "%s must be an integer without a point or exponent, not %s.", param, text)
 }
 
-// path is where the value at hand stands, as error.param says it: its members'
-// names, and indexes in brackets.
+// path returns the path of the current value in the form of error.param: the
+// names of members, and indexes in brackets.
 func (d *jsonReader) path() []string {
 	path := slices.Collect(d.StackPointer().Tokens())
 	for i := range path {

@@ -26,6 +26,7 @@ func (r *route) checkNames(body []byte) error {
 	return namesOf(r.body, v, "")
 }
 
+// namesOf checks the members of v, at any depth, against the schema of v.
 func namesOf(schema *openapi3.Schema, v any, path string) error {
 	switch v := v.(type) {
 	case []any:
@@ -47,6 +48,8 @@ func namesOf(schema *openapi3.Schema, v any, path string) error {
 	return nil
 }
 
+// nameOf checks one member. Unknown members stay unknown, with everything in
+// them.
 func nameOf(schema *openapi3.Schema, name string, value any, path string) error {
 	if known := schema.Properties[name]; known != nil {
 		return namesOf(known.Value, value, path)

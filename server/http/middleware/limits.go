@@ -18,11 +18,13 @@ import (
 // MaxBody is the largest body that is read, in bytes (decisions, 11).
 const MaxBody = 1 << 20
 
-// maxPublicBody holds the empty object, with which clients may say "no body".
+// maxPublicBody is room for the empty object, which some clients send for "no
+// body".
 const maxPublicBody = 64
 
-// Limits of a connection. The request context, the statement time-out and
-// these stand in that order, so that each layer gives up before the next.
+// Limits of a connection. The time of the work, the statement time-out and these
+// grow in that order, so that the inner layer gives up first and its failure can
+// still be answered.
 const (
 	ReadHeaderTimeout = 5 * time.Second
 	ReadTimeout       = 15 * time.Second
@@ -32,9 +34,9 @@ const (
 )
 
 // limits reads the whole body, within bounds, and bounds the time of the work
-// (step 6). The work no longer ends when the client goes away: a write that
-// has begun is finished or undone as a whole. What is wrong with a body is for
-// checkBody to say, which knows whether the operation takes one.
+// (step 6). From here on the work does not end when the client goes away: a write
+// that has begun is finished or undone as a whole. A fault of the body is
+// reported by checkBody, which knows whether the operation takes one.
 func (f *Front) limits(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
@@ -51,14 +53,16 @@ func (f *Front) limits(next echo.HandlerFunc) echo.HandlerFunc {
 		r := c.Request().WithContext(ctx)
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		r.ContentLength = int64(len(body))
+		// The body is a plain buffer by now; the validator must not see how it
+		// came.
 		r.TransferEncoding = nil
 		c.SetRequest(r)
 		return next(c)
 	}
 }
 
-// maxBody is how much of the request's body is read: of a caller without a key
-// only whether there is one, since no public operation takes any.
+// maxBody returns how many bytes of the request's body are read. No public
+// operation takes a body, so of a caller without a key only its presence matters.
 func (s *state) maxBody() int64 {
 	if s.route.Public {
 		return maxPublicBody
@@ -66,8 +70,8 @@ func (s *state) maxBody() int64 {
 	return MaxBody
 }
 
-// timeout is that of the work, or what a receiver's answer to a ping may take
-// on top of it.
+// timeout returns the time that the work may take; a ping may take that of the
+// receiver's answer in addition.
 func (f *Front) timeout(r *route) time.Duration {
 	if r.waits() {
 		return f.Timeout + webhook.Deadline
@@ -75,6 +79,8 @@ func (f *Front) timeout(r *route) time.Duration {
 	return f.Timeout
 }
 
+// readBody returns the body, or why it cannot be read. A compressed body is
+// refused: a few bytes could unpack to any amount.
 func readBody(r *http.Request, limit int64) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
@@ -87,6 +93,7 @@ func readBody(r *http.Request, limit int64) ([]byte, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
 	if err != nil {
+		// The time ran out, which is no fault of the body.
 		if errors.Is(err, context.DeadlineExceeded) {
 			return nil, problem.Away(err)
 		}
@@ -98,6 +105,7 @@ func readBody(r *http.Request, limit int64) ([]byte, error) {
 	return body, nil
 }
 
+// tooLarge returns the 413, with the limit of keyed requests in its message.
 func tooLarge() error {
 	return problem.New(problem.PayloadTooLarge, "The body is larger than %d bytes.", MaxBody)
 }

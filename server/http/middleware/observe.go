@@ -9,9 +9,9 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// observe writes the error, if any, and then one wide line a request, and
-// counts it. The line holds the route's pattern, never the path, a body, a
-// header, an e-mail or an address.
+// observe writes the error, if any, logs the request as one line with all its
+// facts, and counts it. The line holds the route's pattern, never the path, a
+// body, a header, an e-mail or an address: none of them may get into logs.
 func (f *Front) observe(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if err := next(c); err != nil {
@@ -32,8 +32,11 @@ func (f *Front) observe(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
+// logLine writes the line of a request, as an error where the fault is the
+// server's.
 func (f *Front) logLine(c echo.Context, s *state, operation string, status int, took time.Duration) {
 	level := slog.LevelInfo
+	// Enough for every attribute below, so that appending does not allocate.
 	attrs := make([]slog.Attr, 0, 12)
 	attrs = append(attrs,
 		slog.String("request_id", s.id), slog.String("method", c.Request().Method), slog.String("route", c.Path()),

@@ -8,14 +8,16 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// probes are asked by balancers, which must never hear that they ask too often.
+// probes are exempt from the rate limit: a balancer that is refused takes the
+// server out of service.
 var probes = map[string]bool{"/healthz": true, "/readyz": true}
 
 //go:embed limited.html
 var limitedPage string
 
-// Beyond sets what answers a path outside of the description for an address that
-// asks too often, where it is not a refusal.
+// Beyond sets the handler that serves a path when the address asks too often, in
+// place of the refusal: a short link, for example, still redirects but records
+// nothing.
 func (f *Front) Beyond(path string, h echo.HandlerFunc) { f.beyond[path] = h }
 
 // outside serves what is not in the description (pages, short links, probes)
@@ -38,8 +40,8 @@ func (f *Front) outside(c echo.Context) error {
 	return refusal
 }
 
-// tooOften is the refusal for people. It needs no other file, which might be
-// refused too.
+// tooOften writes the refusal for people as a page that loads no other file: that
+// request might be refused too.
 func tooOften(c echo.Context, s *state, refusal error) error {
 	s.problem = toProblem(refusal)
 	h := c.Response().Header()

@@ -7,7 +7,7 @@ import (
 	"rail/server/problem"
 )
 
-// noPath is the 404 of a path that nothing answers. It names the one that was
+// noPath returns the 404 of a path that nothing answers, with the path that was
 // probably meant.
 func (d *Document) noPath(path string) *problem.Error {
 	if meant := d.nearestPath(path); meant != "" {
@@ -16,8 +16,9 @@ func (d *Document) noPath(path string) *problem.Error {
 	return problem.New(problem.RouteNotFound, "No such path.")
 }
 
-// nearestPath compares with the described paths of as many segments, which have
-// the given ones in the places of their ids.
+// nearestPath returns the most similar described path, or "". It compares with
+// those of as many segments, with the given ids in the places of theirs. A
+// missing /v1 is the usual mistake.
 func (d *Document) nearestPath(path string) string {
 	path = strings.TrimSuffix(path, "/")
 	if !plausibleID(path) {

@@ -16,7 +16,7 @@ import (
 // that requests are validated against get it here.
 
 // programBody returns the schema of an operation's body with program_id in it.
-// Where the document describes no body, that is all there can be.
+// Where the document describes no body, program_id is all that it may have.
 func programBody(spec *openapi3.T, body *openapi3.Schema) *openapi3.Schema {
 	if body == nil {
 		body = openapi3.NewObjectSchema().WithoutAdditionalProperties()
@@ -28,8 +28,8 @@ func programBody(spec *openapi3.T, body *openapi3.Schema) *openapi3.Schema {
 	return body
 }
 
-// spare checks the body of a request whose operation has no use for one: it is
-// empty or names the program.
+// spare checks the body of a request whose operation takes none: it may be an
+// empty object or name the program.
 func (d *Document) spare(s *state) error {
 	none := problem.New(problem.ParameterUnknown, "This operation takes no body.")
 	if s.unread != nil || CheckJSON(s.body) != nil {
@@ -44,7 +44,8 @@ func (d *Document) spare(s *state) error {
 }
 
 // programs returns the programs that a request names, in its query and in its
-// body. The schemas have validated them.
+// body, for handlers to compare with the program of the object. The schemas have
+// validated them.
 func programs(c echo.Context, body []byte) []string {
 	var in struct {
 		ProgramID string `json:"program_id"`

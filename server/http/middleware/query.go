@@ -12,9 +12,9 @@ import (
 	"rail/server/problem"
 )
 
-// canonical makes one form of the query (step 8): expand=a,b, expand[]=a and
-// their repetitions become one list, and whatever a lenient parser would drop
-// or pick from is refused.
+// canonical brings the query into one form (step 8): expand=a,b, expand[]=a and
+// their repetitions become one list. What a lenient parser would drop or choose
+// from is refused: the client would never learn that it was ignored.
 func (f *Front) canonical(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if _, err := url.ParseQuery(c.Request().URL.RawQuery); err != nil {
@@ -36,8 +36,9 @@ func (f *Front) canonical(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// plausibleID reports whether an id of a path can be asked of the database. What
-// cannot be an id answers like one that does not exist.
+// plausibleID reports whether an id of a path can be asked of the database, which
+// takes no NUL and no broken UTF-8. What cannot be an id is answered like an id
+// that does not exist.
 func plausibleID(escaped string) bool {
 	id, err := url.PathUnescape(escaped) // echo keeps some paths as they came
 	if err != nil || id == "" || len(id) > 128 {
@@ -75,7 +76,7 @@ func mergeList(q url.Values, name string) {
 }
 
 // checkQuery refuses unknown parameters (a mistyped filter must not return
-// everything), repeated ones, and integers in any but plain digits.
+// everything), repeated parameters, and integers in anything but plain digits.
 func checkQuery(q url.Values, r *route) error {
 	for name, given := range q {
 		p, known := r.query[name]
@@ -103,7 +104,7 @@ func checkQuery(q url.Values, r *route) error {
 	return nil
 }
 
-// spaceless takes the spaces around the values of a comma list away.
+// spaceless removes the spaces around the values of a comma list.
 func spaceless(list string) string {
 	values := strings.Split(list, ",")
 	for i, v := range values {
@@ -112,6 +113,8 @@ func spaceless(list string) string {
 	return strings.Join(values, ",")
 }
 
+// unknownParameter returns the refusal of a parameter that the operation does not
+// take, nil for program_id. A name that cannot be shown is replaced by "query".
 func unknownParameter(name string, r *route) error {
 	switch name {
 	case "expand[]":
@@ -127,6 +130,8 @@ func unknownParameter(name string, r *route) error {
 	return problem.UnknownName(name, "is not a query parameter of "+r.ID, name, slices.Sorted(maps.Keys(r.query)))
 }
 
+// plainInteger reports whether v is an integer in plain digits, short enough for
+// an int64.
 func plainInteger(v string) bool {
 	digits := strings.TrimPrefix(v, "-")
 	if digits == "" || len(digits) > 18 {

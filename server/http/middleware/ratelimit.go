@@ -14,10 +14,11 @@ import (
 	"rail/server/problem"
 )
 
-// maxBuckets bounds the memory of a limiter.
+// maxBuckets bounds the memory of a limiter: an attacker can choose addresses
+// freely.
 const maxBuckets = 50_000
 
-// budget is what the rate headers say.
+// budget holds the numbers of the X-RateLimit headers.
 type budget struct {
 	limit, remaining int
 	reset            int64 // unix seconds at which the bucket is full again
@@ -33,14 +34,19 @@ type limiter struct {
 	recent, past map[string]*bucket
 }
 
+// bucket holds the tokens that were left at a moment; what has flowed in since is
+// computed when the bucket is used next.
 type bucket struct {
 	tokens float64
 	at     time.Time
 }
 
+// newLimiter returns a limiter without buckets; a caller's first request gets a
+// full one.
 func newLimiter(c clock.Clock) *limiter { return &limiter{clock: c, recent: map[string]*bucket{}} }
 
-// take takes one token of the caller's bucket.
+// take takes one token of the caller's bucket and reports whether there was one.
+// limit is both the size of the bucket and the tokens that flow in a second.
 func (l *limiter) take(caller string, limit int) (budget, bool) {
 	now := l.clock.Now().Time
 	l.mu.Lock()
@@ -57,7 +63,8 @@ func (l *limiter) take(caller string, limit int) (budget, bool) {
 	return budgetOf(limit, b.tokens, now), ok
 }
 
-// bucket returns the caller's bucket among the recent ones.
+// bucket returns the caller's bucket among the recent ones, moving it there from
+// the past ones. The caller holds l.mu.
 func (l *limiter) bucket(caller string, limit int, now time.Time) *bucket {
 	if b := l.recent[caller]; b != nil {
 		return b
@@ -73,7 +80,8 @@ func (l *limiter) bucket(caller string, limit int, now time.Time) *bucket {
 	return b
 }
 
-// giveBack puts a token that was taken back.
+// giveBack puts a token back that was taken. A bucket that is no longer among the
+// recent ones fills up by itself.
 func (l *limiter) giveBack(caller string, limit int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,6 +90,8 @@ func (l *limiter) giveBack(caller string, limit int) {
 	}
 }
 
+// budgetOf returns what the headers say of a bucket. The reset is rounded up to a
+// whole second, so that a client that waits for it finds the bucket full.
 func budgetOf(limit int, tokens float64, now time.Time) budget {
 	missing := (float64(limit) - tokens) / float64(limit)
 	return budget{limit, int(tokens), now.Add(time.Duration(math.Ceil(missing)) * time.Second).Unix()}
@@ -93,6 +103,7 @@ func budgetOf(limit int, tokens float64, now time.Time) budget {
 func (f *Front) rateLimit(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
+		// Public operations come here without a key; the others are keyed by now.
 		if !s.keyed {
 			if err := f.pay(c, s); err != nil {
 				return err
@@ -108,7 +119,8 @@ func (f *Front) rateLimit(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// pay takes a token of the address's bucket, once a request.
+// pay takes a token of the address's bucket, at most once a request: several
+// steps ask for it, and a request must not be charged twice.
 func (f *Front) pay(c echo.Context, s *state) error {
 	if s.paid {
 		return nil
@@ -122,7 +134,8 @@ func (f *Front) pay(c echo.Context, s *state) error {
 	return nil
 }
 
-// giveBack returns what was paid for a look-up that found a key.
+// giveBack returns what was paid for a look-up that found a key: a request with a
+// valid key counts against its key alone.
 func (f *Front) giveBack(c echo.Context, s *state) {
 	if s.paid {
 		f.limiter.giveBack(f.payer(c), f.AddressLimit)
@@ -130,8 +143,8 @@ func (f *Front) giveBack(c echo.Context, s *state) {
 	}
 }
 
-// payer names whose bucket it is: an address, or the network of 64 bits in which
-// a caller by IPv6 has as many as it likes.
+// payer returns the name of the bucket: an address, or for IPv6 the network of 64
+// bits, in which a caller has as many addresses as it likes.
 func (f *Front) payer(c echo.Context) string {
 	host := f.ClientAddress(c)
 	a, err := netip.ParseAddr(host)
@@ -144,6 +157,8 @@ func (f *Front) payer(c echo.Context) string {
 	return "addr " + a.String()
 }
 
+// limited returns the 429. A second later the bucket is full again, so that this
+// is always enough of a wait.
 func limited(limit int) error {
 	e := problem.New(problem.RateLimitExceeded, "More than %d requests a second.", limit)
 	e.RetryAfter = 1
@@ -157,6 +172,8 @@ func (f *Front) ClientAddress(c echo.Context) string {
 	if err != nil {
 		host = c.Request().RemoteAddr
 	}
+	// Each proxy appends the address that it saw, so the list is read from its
+	// end, as long as the hop that wrote an entry is trusted.
 	hops := strings.Split(strings.Join(c.Request().Header.Values("X-Forwarded-For"), ","), ",")
 	for i := len(hops) - 1; i >= 0 && f.trusted(host); i-- {
 		next := strings.TrimSpace(hops[i])
@@ -168,6 +185,8 @@ func (f *Front) ClientAddress(c echo.Context) string {
 	return host
 }
 
+// trusted reports whether an address is one of the operator's own proxies, whose
+// X-Forwarded-For is believed.
 func (f *Front) trusted(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	if err != nil {

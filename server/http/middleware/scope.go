@@ -8,9 +8,9 @@ import (
 	"rail/server/problem"
 )
 
-// scope checks the key against the scopes that the document gives the
-// operation (step 9). It comes before any look-up, so that a refusal says
-// nothing about an object.
+// scope checks the key against the scopes that the document gives the operation
+// (step 9). It comes before any look-up, so that a refusal does not show whether
+// an object exists.
 func (f *Front) scope(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)

@@ -28,7 +28,7 @@ const (
 )
 
 // sharedLimiter keeps one token bucket a key for all replicas, in the database:
-// never more than the key's limit is let in, whatever the number of replicas.
+// they never let in more than the key's limit together.
 type sharedLimiter struct {
 	pool  *pgxpool.Pool
 	clock clock.Clock
@@ -38,7 +38,7 @@ type sharedLimiter struct {
 	held  map[string]*holding
 }
 
-// holding is what this replica holds of one key's bucket.
+// holding is what this replica has taken of one key's bucket.
 type holding struct {
 	mu     sync.Mutex
 	tokens int       // taken and not used
@@ -48,6 +48,7 @@ type holding struct {
 	empty  time.Time // until then there is surely no token
 }
 
+// newSharedLimiter returns the limiter; alone serves while the database is away.
 func newSharedLimiter(pool *pgxpool.Pool, c clock.Clock, alone *limiter) *sharedLimiter {
 	return &sharedLimiter{pool: pool, clock: c, alone: alone, held: map[string]*holding{}}
 }
@@ -63,6 +64,7 @@ func (l *sharedLimiter) take(ctx context.Context, id string, limit int) (budget,
 		h.tokens, h.empty = 0, time.Time{}
 	}
 	if h.tokens == 0 && !now.Before(h.empty) {
+		// A database that is away is asked once a second, not once a request.
 		if recent := now.UnixMicro() - l.away.Load(); recent >= 0 && recent < awayFor.Microseconds() {
 			return l.alone.take(id, limit)
 		}
@@ -78,6 +80,8 @@ func (l *sharedLimiter) take(ctx context.Context, id string, limit int) (budget,
 	return h.budget(limit, now.Time), ok
 }
 
+// holding returns the key's holding. At the bound all are forgotten, which costs
+// the keys the tokens that they hold here, a second's part at most.
 func (l *sharedLimiter) holding(id string) *holding {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,6 +101,7 @@ func (l *sharedLimiter) holding(id string) *holding {
 func (l *sharedLimiter) ask(ctx context.Context, h *holding, id string, limit int, now clock.Time) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 	defer cancel()
+	// Twice the last portion, up to an eighth of the bucket.
 	want := max(1, min(2*h.taken, limit/portion))
 	got, err := queries.RateTake(ctx, l.pool, db.RateTakeParams{
 		ID: id, Size: float64(limit), Tokens: float64(limit - want), Granted: int64(want), At: l.time(now),
@@ -106,13 +111,15 @@ func (l *sharedLimiter) ask(ctx context.Context, h *holding, id string, limit in
 	}
 	h.tokens, h.taken, h.left, h.at, h.empty = int(got.Granted), want, got.Tokens, now.Time, time.Time{}
 	if h.tokens == 0 {
+		// When the first token will have flowed in; until then there is no use in
+		// asking.
 		h.empty = now.Add(time.Duration((1 - got.Tokens) / float64(limit) * float64(time.Second)))
 	}
 	return nil
 }
 
-// time is nil for the database's own, which all replicas share; a clock that is not
-// the machine's goes on to the database.
+// time returns nil for the database's own time, which all replicas share. A clock
+// that is not the machine's, as in tests, is passed on.
 func (l *sharedLimiter) time(now clock.Time) *clock.Time {
 	if _, system := l.clock.(clock.System); system {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"rail/server/problem"
 )
 
-// state is what the steps of one request pass on to the next.
+// state is what the steps of one request pass on to later steps.
 type state struct {
 	id       string
 	started  time.Time
@@ -32,7 +32,7 @@ type state struct {
 
 const stateKey = "rail.state"
 
-// stateOf returns the state that begin put there.
+// stateOf returns the state that begin has set.
 func stateOf(c echo.Context) *state {
 	s, ok := c.Get(stateKey).(*state)
 	if !ok {
@@ -60,8 +60,12 @@ func (f *Front) match(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
+// isAPI reports whether the path that was asked for is one of the API, whatever
+// route the router took for it.
 func isAPI(c echo.Context) bool { return strings.HasPrefix(c.Request().URL.Path, "/v1/") }
 
+// methodNotAllowed returns the 405 with the methods that the path has. The router
+// adds OPTIONS, which no operation answers.
 func methodNotAllowed(c echo.Context, allowed string) error {
 	methods := strings.Split(strings.ReplaceAll(allowed, " ", ""), ",")
 	kept := methods[:0]

@@ -16,6 +16,8 @@ import (
 	"rail/server/problem"
 )
 
+// validation leaves authentication to its own step, and bodies as they were sent:
+// a default that is filled in could not be told from a value that was given.
 var validation = &openapi3filter.Options{
 	AuthenticationFunc:  openapi3filter.NoopAuthenticationFunc,
 	SkipSettingDefaults: true,
@@ -41,6 +43,7 @@ func (f *Front) validate(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
+// pathParams returns the parameters of the path as the validator wants them.
 func pathParams(c echo.Context) map[string]string {
 	names := c.ParamNames()
 	out := make(map[string]string, len(names))
@@ -74,6 +77,7 @@ func (d *Document) refusal(err error) *problem.Error {
 	return problem.New(problem.InvalidJSON, "The body cannot be read as JSON.")
 }
 
+// requestRefusal returns the refusals that need no look at a schema, or nil.
 func requestRefusal(re *openapi3filter.RequestError) *problem.Error {
 	missing := errors.Is(re.Err, openapi3filter.ErrInvalidRequired)
 	empty := errors.Is(re.Err, openapi3filter.ErrInvalidEmptyValue)
@@ -90,8 +94,11 @@ func requestRefusal(re *openapi3filter.RequestError) *problem.Error {
 	return nil
 }
 
+// unsupported matches the validator's only mention of an unknown member's name.
 var unsupported = regexp.MustCompile(`^property "(.*)" is unsupported$`)
 
+// schemaRefusal returns the refusal of a member of a body, named by its path, or
+// of the parameter param.
 func (d *Document) schemaRefusal(se *openapi3.SchemaError, param string) *problem.Error {
 	if param != "" {
 		return d.parameterRefusal(se, param)
@@ -114,7 +121,8 @@ func (d *Document) schemaRefusal(se *openapi3.SchemaError, param string) *proble
 	return d.fault(se, path)
 }
 
-// parameterRefusal gives what is wrong with expand and include their codes.
+// parameterRefusal returns the refusal of a query parameter; expand and include
+// have codes of their own.
 func (d *Document) parameterRefusal(se *openapi3.SchemaError, param string) *problem.Error {
 	p := d.fault(se, param)
 	switch param {
@@ -126,8 +134,8 @@ func (d *Document) parameterRefusal(se *openapi3.SchemaError, param string) *pro
 	return p
 }
 
-// deepest follows oneOf wrappers to the error that says something: the branch
-// that is not "null".
+// deepest follows the wrappers of oneOf to the error that a client can act on:
+// that of the branch that is not "null".
 func deepest(se *openapi3.SchemaError) *openapi3.SchemaError {
 	for se.Origin != nil {
 		var inner *openapi3.SchemaError
@@ -139,6 +147,8 @@ func deepest(se *openapi3.SchemaError) *openapi3.SchemaError {
 	return se
 }
 
+// pointer returns a JSON pointer as error.param writes it, such as
+// branches[0].rate_value.
 func pointer(p []string) string {
 	var b strings.Builder
 	for _, s := range p {
@@ -154,6 +164,7 @@ func pointer(p []string) string {
 	return b.String()
 }
 
+// join returns the path of a member of the object at path.
 func join(path, name string) string {
 	if path == "" {
 		return name
@@ -161,5 +172,6 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// values is c.QueryParams, which echo keeps and the generated binder reads.
+// values returns the query that echo keeps for the request. The generated binder
+// reads the same map, so that changes to it reach the handler.
 func values(c echo.Context) url.Values { return c.QueryParams() }

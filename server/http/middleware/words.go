@@ -27,10 +27,12 @@ var patterns = map[string]string{
 	`^[A-Za-z0-9_-]{1,32}$`: "must be 1 to 32 letters, digits, hyphens and underscores, such as ref",
 }
 
-// idKind is one type of ids, as the description's schema of it says.
+// idKind is one type of ids, as its schema describes it: the prefix before the
+// random part, whose id it is in words, and an example.
 type idKind struct{ pattern, prefix, whose, example string }
 
-// idKinds reads the types of ids from the schemas that are named after them.
+// idKinds reads the types of ids from the schemas that are named after them, such
+// as PartnerId. A new type of ids thus gets its message without code.
 func idKinds(spec *openapi3.T) []idKind {
 	var out []idKind
 	for name, s := range spec.Components.Schemas {
@@ -46,6 +48,7 @@ func idKinds(spec *openapi3.T) []idKind {
 		}
 		out = append(out, k)
 	}
+	// Messages must not depend on the order of a map.
 	slices.SortFunc(out, func(a, b idKind) int { return strings.Compare(a.prefix, b.prefix) })
 	return out
 }
@@ -66,8 +69,9 @@ func whose(owner string) string {
 	return "a " + name + "'s id"
 }
 
-// pattern says in words what a text of a pattern must be; "" where nobody has
-// put the pattern into words. Of an id of another type it says so.
+// pattern says in words what a text must be to match a pattern, or "" where the
+// pattern has no words. An id of another type is named as such: mixing up two ids
+// is the usual mistake.
 func (d *Document) pattern(pattern, given string) string {
 	i := slices.IndexFunc(d.ids, func(k idKind) bool { return k.pattern == pattern })
 	if i < 0 {
@@ -82,7 +86,7 @@ func (d *Document) pattern(pattern, given string) string {
 	return text
 }
 
-// must says in words what a value must be; "" where the validator's own words
+// must says in words what a value must be, or "" where the validator's own words
 // have to do.
 func (d *Document) must(se *openapi3.SchemaError) string {
 	s := se.Schema
@@ -109,6 +113,7 @@ func (d *Document) must(se *openapi3.SchemaError) string {
 		return "must be at most " + digits(s.Max)
 	case "minimum":
 		return "must be at least " + digits(s.Min)
+	// The remaining kinds of fault, by the name of the schema's keyword.
 	case "nullable":
 		return "must not be null"
 	case "type":
@@ -121,10 +126,12 @@ func (d *Document) must(se *openapi3.SchemaError) string {
 	return ""
 }
 
-// digits writes a bound without an exponent.
+// digits writes a bound without an exponent: 1e+06 is not what a client has
+// typed.
 func digits(bound *float64) string { return strconv.FormatFloat(*bound, 'f', -1, 64) }
 
-// fault is the refusal of a value by what its schema asks for.
+// fault returns the refusal of a value by the rule of its schema that it breaks;
+// param names the value as the client sent it.
 func (d *Document) fault(se *openapi3.SchemaError, param string) *problem.Error {
 	if se.SchemaField == "enum" {
 		allowed := make([]string, 0, len(se.Schema.Enum))

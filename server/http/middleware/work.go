@@ -14,7 +14,8 @@ import (
 	"rail/server/work"
 )
 
-// buffered holds a response back until its transaction has committed.
+// buffered holds a response back until its transaction has committed: a client
+// must not read of a change that is then undone.
 type buffered struct {
 	header http.Header
 	status int
@@ -26,15 +27,17 @@ func (b *buffered) WriteHeader(status int)      { b.status = status }
 func (b *buffered) Write(p []byte) (int, error) { return b.body.Write(p) }
 
 // work runs the handler (step 12). A read gets the pool; a write gets one
-// transaction that holds its changes, its events and its idempotency record,
-// and its response leaves only after the commit. An operation that waits for
-// somebody else's server claims its key in a transaction before that one, which
-// then begins when the wait is over.
+// transaction that holds its changes, its events and its idempotency record, and
+// its response leaves only after the commit. An operation that waits for another
+// server first claims its key in a transaction of its own; the transaction of the
+// work begins when the wait is over.
 func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
 		ctx, base := c.Request().Context(), f.unit(c, s)
 		if s.route.Method == http.MethodGet || s.route.Public {
+			// The generated handlers do not get the request, but the documents
+			// need the header.
 			ctx = static.Accepting(ctx, c.Request().Header.Get("Accept-Encoding"))
 			c.SetRequest(c.Request().WithContext(work.Into(ctx, base)))
 			return next(c)
@@ -45,6 +48,8 @@ func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		defer f.release(ctx, record)
 		var out *buffered
+		// Deadlocks and serialization failures are tried again, each time from
+		// the start.
 		err = work.Retry(ctx, func() (err error) {
 			out, err = f.attempt(c, next, base, record)
 			return err
@@ -56,7 +61,8 @@ func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// unit is the request as a unit of work.
+// unit returns the request as a unit of work: whose data it may see and who is
+// noted as the actor of its changes.
 func (f *Front) unit(c echo.Context, s *state) *work.Unit {
 	return work.New(f.Pool, work.Unit{
 		OrgID: s.key.OrgID, Plan: f.Plan.With(s.key.Plan),
@@ -65,8 +71,8 @@ func (f *Front) unit(c echo.Context, s *state) *work.Unit {
 	})
 }
 
-// attempt does the work once. It returns the response to send, or an error
-// after which nothing was written.
+// attempt does the work once. It returns the response to send, or an error after
+// which nothing was written.
 func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, base *work.Unit, r *record) (*buffered, error) {
 	ctx := c.Request().Context()
 	tx, err := pgtx.Begin(ctx, f.Pool)
@@ -78,6 +84,8 @@ func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, base *work.Unit, 
 		if stored, err := f.take(ctx, tx, c, r); err != nil || stored != nil {
 			return stored, err
 		}
+		// A refusal is undone up to here, so that the refusal itself can be
+		// stored.
 		tx.Savepoint()
 	}
 	u := base.WithTx(tx)
@@ -85,10 +93,13 @@ func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, base *work.Unit, 
 	if err != nil {
 		return nil, err
 	}
+	// A refusal may keep its effects: a self-referral leaves a risk flag.
 	done := p == nil || p.Committed
 	if done {
 		err = u.Events.Flush(ctx, u.Later())
 	} else {
+		// !storable(p) { || Without a key there is nothing to keep: the
+		// transaction ends with the refusal.
 		if r == nil || !storable(p) {
 			return out, nil // rolled back by the deferred call
 		}
@@ -106,16 +117,20 @@ func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, base *work.Unit, 
 		return nil, err
 	}
 	if r != nil {
+		// The answer has replaced the claim, so there is nothing to release.
 		r.held = false
 	}
 	if done {
+		// Only now, since the workers that this wakes must find what was
+		// committed.
 		u.Committed()
 	}
 	return out, nil
 }
 
-// capture runs the handler into a buffer. A refusal is rendered there; an
-// error that may go away by another attempt is returned.
+// capture runs the handler into a buffer. A refusal is rendered there, as part of
+// the response that may be stored; an error that another attempt may avoid is
+// returned.
 func (f *Front) capture(c echo.Context, next echo.HandlerFunc, u *work.Unit) (*buffered, *problem.Error, error) {
 	res, req := c.Response(), c.Request()
 	out := &buffered{header: res.Header().Clone(), status: http.StatusOK}
@@ -126,6 +141,8 @@ func (f *Front) capture(c echo.Context, next echo.HandlerFunc, u *work.Unit) (*b
 	defer func() {
 		c.SetRequest(req)
 		res.Writer = original
+		// The next attempt, or the writer of errors, needs a response that looks
+		// unused.
 		res.Committed, res.Status, res.Size = false, http.StatusOK, 0
 	}()
 	err := next(c)
@@ -143,7 +160,7 @@ func (f *Front) capture(c echo.Context, next echo.HandlerFunc, u *work.Unit) (*b
 	return out, p, nil
 }
 
-// rewind lets the body be read by another attempt.
+// rewind sets the body back to its start for another attempt.
 func rewind(req *http.Request) {
 	if req.GetBody == nil {
 		return

@@ -25,7 +25,7 @@ const (
 	shortly = "public, max-age=300"
 )
 
-// files are the files of the docs page, by path.
+// files holds the files of the docs page, by path.
 var files = map[string]*static.Text{
 	"/docs":                    static.New("text/html; charset=utf-8", shortly, file("docs.html")),
 	"/docs/start.js":           static.New("text/javascript; charset=utf-8", shortly, file("start.js")),
@@ -34,11 +34,12 @@ var files = map[string]*static.Text{
 	"/favicon.ico":             static.New("image/svg+xml", shortly, file("favicon.svg")),
 }
 
+// file returns what reads an embedded file, when it is first asked for.
 func file(name string) func() ([]byte, error) {
 	return func() ([]byte, error) { return assets.ReadFile("assets/" + name) }
 }
 
-// Register adds the pages and the probes to e. ready tells why the server
+// Register adds the pages and the probes to e. ready returns why the server
 // cannot answer requests now, or nil.
 func Register(e *echo.Echo, ready Ready) {
 	both := []string{http.MethodGet, http.MethodHead}
@@ -50,6 +51,7 @@ func Register(e *echo.Echo, ready Ready) {
 	e.Match(both, "/readyz", ready.readyz)
 }
 
+// serve answers with a file and the headers that confine the page.
 func serve(c echo.Context, text *static.Text) error {
 	h, asked := c.Response().Header(), c.Request().Header
 	h.Set("Content-Security-Policy", policy)

@@ -22,16 +22,18 @@ import (
 	"rail/server/work"
 )
 
-// visitorCookie recognizes a browser that followed a short link before.
+// visitorCookie is set on browsers that follow a short link, so that their later
+// visits count as the same visitor's.
 const visitorCookie = "rail_visitor"
 
-// visitorToken is the form of the cookie's value; anything else is replaced.
+// visitorToken matches the cookie's value; any other value is replaced.
 var visitorToken = regexp.MustCompile(`^[A-Za-z0-9_-]{22}$`)
 
-// shortSlug is the form of a slug.
+// shortSlug matches slugs, so that other paths cost no query.
 var shortSlug = regexp.MustCompile(`^[0-9A-Za-z]{1,32}$`)
 
-// robots are user agents that look at links and are not visitors.
+// robots matches user agents that look at links and are not visitors: crawlers,
+// and programs that preview links in messages.
 var robots = regexp.MustCompile(`(?i)bot\b|crawl|spider|slurp|preview|facebookexternalhit|embedly|whatsapp|telegram|` +
 	`headless|monitor|curl/|wget/|python-|go-http-client|okhttp|libwww|scan`)
 
@@ -58,7 +60,8 @@ func New(o Options) *Redirector { return &Redirector{o} }
 // active; of the last two it records nothing.
 func (d *Redirector) Redirect(c echo.Context) error { return d.redirect(c, true) }
 
-// Forward sends the visitor on and records nothing.
+// Forward sends the visitor on and records nothing, for an address that asks too
+// often.
 func (d *Redirector) Forward(c echo.Context) error { return d.redirect(c, false) }
 
 func (d *Redirector) redirect(c echo.Context, record bool) error {
@@ -81,16 +84,16 @@ func (d *Redirector) redirect(c echo.Context, record bool) error {
 	return c.Redirect(http.StatusFound, link.Target)
 }
 
-// isVisit reports whether a request is a visitor's: HEAD, prefetches and known
-// robots only look.
+// isVisit reports whether a request is a visitor's. HEAD, prefetches and known
+// robots are not: nobody has seen the page.
 func isVisit(r *http.Request) bool {
 	purpose := r.Header.Get("Purpose") + r.Header.Get("Sec-Purpose") + r.Header.Get("X-Moz")
 	return r.Method == http.MethodGet && !strings.Contains(strings.ToLower(purpose), "prefetch") &&
 		!robots.MatchString(r.UserAgent())
 }
 
-// record records the visit like one of the API. A visitor is sent on whatever
-// happens to the record.
+// record records the visit as the API would. Errors are only logged: the visitor
+// is sent on in any case.
 func (d *Redirector) record(ctx context.Context, c echo.Context, link tracking.ShortLink) {
 	r := c.Request()
 	visit := tracking.Visit{
@@ -108,7 +111,8 @@ func (d *Redirector) record(ctx context.Context, c echo.Context, link tracking.S
 	}
 }
 
-// visitor returns the browser's token, making one where there is none.
+// visitor returns the browser's token and sets a new one where there is none. The
+// cookie lives a year and goes to short links only.
 func (d *Redirector) visitor(c echo.Context) string {
 	if k, err := c.Cookie(visitorCookie); err == nil && visitorToken.MatchString(k.Value) {
 		return k.Value

@@ -17,22 +17,23 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// MinPacked is the smallest text, in bytes, that is worth to be compressed.
+// MinPacked is the smallest text, in bytes, that is worth compressing.
 const MinPacked = 1024
 
-// Text is a text with what an answer says of it.
+// Text is a text with its media type and Cache-Control.
 type Text struct {
 	kind, cache string
 	forms       func() (forms, error)
 }
 
-// forms are the text as it is sent, by Content-Encoding; "" is the text itself.
+// forms holds the text by Content-Encoding; "" is the text itself.
 type forms struct {
 	etag string // without the quotes
 	by   map[string][]byte
 }
 
 // New returns a text of a media type. cache is the Cache-Control of its answers.
+// body is called when the text is first asked for.
 func New(kind, cache string, body func() ([]byte, error)) *Text {
 	return &Text{kind, cache, sync.OnceValues(func() (forms, error) {
 		plain, err := body()
@@ -51,7 +52,8 @@ func New(kind, cache string, body func() ([]byte, error)) *Text {
 	})}
 }
 
-// Zipped returns a text that is at hand as gzip.
+// Zipped returns a text that is embedded as gzip. It is unpacked once, for
+// clients that do not accept gzip.
 func Zipped(kind, cache string, packed func() ([]byte, error)) *Text {
 	return &Text{kind, cache, sync.OnceValues(func() (forms, error) {
 		body, err := packed()
@@ -69,11 +71,14 @@ func Zipped(kind, cache string, packed func() ([]byte, error)) *Text {
 	})}
 }
 
+// formsOf returns the plain form. 96 bits of the hash are enough to tell versions
+// of one text apart.
 func formsOf(plain []byte) forms {
 	sum := sha256.Sum256(plain)
 	return forms{hex.EncodeToString(sum[:12]), map[string][]byte{"": plain}}
 }
 
+// gzipped compresses as well as gzip can: it is done once.
 func gzipped(plain []byte) ([]byte, error) {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
@@ -86,6 +91,7 @@ func gzipped(plain []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// zstandard compresses in the caller's goroutine, so that no other stays behind.
 func zstandard(plain []byte) ([]byte, error) {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -122,6 +128,7 @@ func (t *Text) Serve(w http.ResponseWriter, accept, ifNoneMatch string) error {
 	return err
 }
 
+// tag returns the ETag of the text in an encoding.
 func (f forms) tag(encoding string) string {
 	if encoding == "" {
 		return `"` + f.etag + `"`
@@ -146,8 +153,9 @@ func (f forms) matches(header string) bool {
 	return false
 }
 
-// choose returns the encoding that an Accept-Encoding header weighs most of those
-// that there are; zstd, which is smaller, where it weighs as much as gzip.
+// choose returns the encoding that an Accept-Encoding header weighs most among
+// those of the text; zstd, which is smaller, where it weighs as much as gzip. ""
+// is the plain text.
 func (f forms) choose(header string) string {
 	best, most := "", 0.0
 	for item := range strings.SplitSeq(header, ",") {
@@ -159,7 +167,8 @@ func (f forms) choose(header string) string {
 	return best
 }
 
-// coding reads one item of an Accept-Encoding header; 0 is "not acceptable".
+// coding returns the name and weight of one item of an Accept-Encoding header. 0
+// means "not acceptable", and so does a weight that cannot be read.
 func coding(item string) (name string, weight float64) {
 	name, parameter, found := strings.Cut(item, ";")
 	name = strings.ToLower(strings.TrimSpace(name))
@@ -174,6 +183,7 @@ func coding(item string) (name string, weight float64) {
 	return name, weight
 }
 
+// accepts is the key of the header in a context.
 type accepts struct{}
 
 // Accepting returns a context that carries the Accept-Encoding of a request, for
