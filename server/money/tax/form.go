@@ -1,0 +1,100 @@
+package tax
+
+import (
+	"context"
+
+	"rail/gen/db"
+	"rail/server/auditlog"
+	"rail/server/clock"
+	"rail/server/ident"
+	"rail/server/opt"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// Form is a form that was collected elsewhere, to be recorded.
+type Form struct {
+	PartnerID               string
+	Type                    db.TaxFormType
+	Status                  db.TaxFormState
+	EntityType, CountryCode *string
+	SignedAt, ExpiresAt     *clock.Time
+}
+
+// Record records the status of a form that was collected elsewhere, and retires
+// what it replaces.
+func Record(ctx context.Context, u *work.Unit, in Form) (db.TaxFormStatus, error) {
+	f := db.TaxFormStatus{
+		ID: ident.New(ident.TaxForm), OrgID: u.OrgID, PartnerID: in.PartnerID, Type: in.Type, Status: in.Status,
+		EntityType: in.EntityType, CountryCode: opt.Upper(in.CountryCode), SignedAt: in.SignedAt,
+		ExpiresAt: in.ExpiresAt, CreatedAt: u.Now, UpdatedAt: u.Now,
+	}
+	if err := checkDates(&f, u.Now); err != nil {
+		return f, err
+	}
+	partner, err := queries.PartnerLock(ctx, u.Tx, db.PartnerLockParams{ID: in.PartnerID, OrgID: u.OrgID})
+	if err != nil {
+		return f, work.Found(err, "partner_id")
+	}
+	if err := u.CheckProgram(partner.ProgramID); err != nil {
+		return f, err
+	}
+	f.ProgramID = partner.ProgramID
+	if err := supersede(ctx, u, f); err != nil {
+		return f, err
+	}
+	if err := queries.TaxFormInsert(ctx, u.Later(), db.TaxFormInsertParams(f)); err != nil {
+		return f, err
+	}
+	return f, auditlog.Record(ctx, u, auditlog.Entry{
+		ProgramID: f.ProgramID, Action: "tax_form_status.created", TargetID: f.ID,
+		After: map[string]any{"partner_id": f.PartnerID, "type": f.Type, "status": f.Status},
+	})
+}
+
+// checkDates validates the dates of a form, and fills in when a valid one runs out.
+func checkDates(f *db.TaxFormStatus, now clock.Time) error {
+	asked := f.Status == db.TaxFormStateRequired || f.Status == db.TaxFormStateNotRequired
+	switch {
+	case asked && f.SignedAt != nil:
+		return problem.Invalid("signed_at", "A form that is %s has not been signed.", f.Status)
+	case asked && f.ExpiresAt != nil:
+		return problem.Invalid("expires_at", "A form that is %s does not run out.", f.Status)
+	case f.SignedAt != nil && f.SignedAt.After(now.Time):
+		return problem.Invalid("signed_at", "signed_at lies in the future.")
+	}
+	if f.Status == db.TaxFormStateSubmitted && f.ExpiresAt == nil {
+		signed := now
+		if f.SignedAt != nil {
+			signed = *f.SignedAt
+		}
+		f.ExpiresAt = Expiry(f.Type, signed)
+	}
+	switch {
+	case f.SignedAt != nil && f.ExpiresAt != nil && !f.ExpiresAt.After(f.SignedAt.Time):
+		return problem.Invalid("expires_at", "expires_at must lie after signed_at.")
+	case f.Status == db.TaxFormStateSubmitted && f.ExpiresAt != nil && !f.ExpiresAt.After(now.Time):
+		return problem.Invalid("expires_at", "The form ran out at %s; record it as expired.", f.ExpiresAt)
+	}
+	return nil
+}
+
+// supersede retires what the new row replaces: a submitted form every other
+// current row of the partner, a row that asks the current one of its type, and one
+// that has run out the valid one of its type (decisions, 122).
+func supersede(ctx context.Context, u *work.Unit, f db.TaxFormStatus) error {
+	p := db.TaxFormSupersedeParams{UpdatedAt: u.Now, ProgramID: f.ProgramID, OrgID: f.OrgID, PartnerID: f.PartnerID}
+	switch f.Status {
+	case db.TaxFormStateRequired, db.TaxFormStateNotRequired:
+		p.Type = (*string)(&f.Type)
+	case db.TaxFormStateSubmitted:
+	case db.TaxFormStateExpired:
+		return queries.TaxFormRunOut(ctx, u.Later(), db.TaxFormRunOutParams{
+			UpdatedAt: u.Now, ProgramID: f.ProgramID, OrgID: f.OrgID, PartnerID: f.PartnerID, Type: f.Type,
+			SignedAt: f.SignedAt,
+		})
+	default:
+		return nil // a record of the past
+	}
+	return queries.TaxFormSupersede(ctx, u.Later(), p)
+}
