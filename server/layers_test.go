@@ -131,6 +131,20 @@ func TestLayers(t *testing.T) {
 	}
 }
 
+// TestHandlersAnswerTheAPIOnly refuses an import of the handlers within http: each
+// package there reads its own requests and calls the rules below.
+func TestHandlersAnswerTheAPIOnly(t *testing.T) {
+	t.Parallel()
+	const handlers = "server/http/handlers"
+	for _, f := range sources(t) {
+		if within(f.pkg, "server/http/...") && f.pkg != handlers && slices.Contains(f.imports(), module+handlers) {
+			t.Errorf("%s imports %s.\n\tThe rule: %s.\n\tIt may %s.", f.path, module+handlers,
+				"a handler is for requests of the API; a page that calls one has to make such a request up",
+				"call server/program, server/money and server/outbound, and page lists by server/page")
+		}
+	}
+}
+
 // TestRulesKnowNoRequests refuses the requests and responses of gen/api outside
 // http: the rules take plain values, and write gen/api's models into events.
 func TestRulesKnowNoRequests(t *testing.T) {

@@ -135,8 +135,9 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	a.echo.Match([]string{http.MethodGet, http.MethodHead}, "/r/:slug", links.Redirect)
 	path.Beyond("/r/:slug", links.Forward)
 	partners, err := portal.New(portal.Options{
-		Server: server, Partners: members, Document: document, Pool: pool, Clock: c, Address: path.ClientAddress,
-		Plan: cfg.Plan(), Wake: a.sender.Wake, Service: cfg.ServiceName, Webhooks: endpoints,
+		Keeper: keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, Service: cfg.ServiceName,
+		Partners: members, Webhooks: endpoints, Document: document, Pool: pool, Clock: c, Address: path.ClientAddress,
+		Plan: cfg.Plan(), Wake: a.sender.Wake,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("portal: %w", err)

@@ -83,7 +83,7 @@ func (s *Server) toLink(l db.Link) api.Link {
 		RateOverride: l.RateOverride, CreatedAt: l.CreatedAt, UpdatedAt: l.UpdatedAt,
 	}
 	if l.ShortSlug != nil {
-		out.ShortURL = new(s.ShortURL + "/" + *l.ShortSlug)
+		out.ShortURL = new(tracking.ShortURL(s.ShortURL, *l.ShortSlug))
 		if u, err := url.Parse(s.ShortURL); err == nil {
 			out.ShortDomain = new(u.Host)
 		}

@@ -12,7 +12,6 @@ import (
 	"rail/server/currency"
 	"rail/server/money/report"
 	"rail/server/opt"
-	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
 )
@@ -29,18 +28,18 @@ func (s *Server) RetrieveReport(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	var now, before report.Answer
-	// Both windows are read in one round trip.
+	windows := []report.Query{q}
 	compares := p.Compare == nil || *p.Compare == api.ReportComparePreviousPeriod
-	reads := append([]pgtx.Read{
-		func(tx pgtx.DBTX) error { return queries.PlanForValues(ctx, tx) },
-		func(tx pgtx.DBTX) error { return queries.ReportMemory(ctx, tx) },
-	}, q.Reads(ctx, &now)...)
 	if compares {
-		reads = append(reads, q.Before().Reads(ctx, &before)...)
+		windows = append(windows, q.Before())
 	}
-	if err := u.Together(ctx, reads...); err != nil {
+	answers, err := report.Read(ctx, u, windows...)
+	if err != nil {
 		return nil, err
+	}
+	now, before := answers[0], report.Answer{}
+	if compares {
+		before = answers[1]
 	}
 	labels, err := reportLabels(ctx, u, q, now.Rows, before.Rows)
 	if err != nil {

@@ -46,10 +46,7 @@ type Server struct {
 // New returns the operations.
 func New(o Options) *Server {
 	o.BaseURL = strings.TrimSuffix(o.BaseURL, "/")
-	o.ShortURL = strings.TrimSuffix(o.ShortURL, "/")
-	if o.ShortURL == "" {
-		o.ShortURL = o.BaseURL + "/r"
-	}
+	o.ShortURL = tracking.ShortBase(o.BaseURL, o.ShortURL)
 	return &Server{Options: o}
 }
 

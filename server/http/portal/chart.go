@@ -5,8 +5,7 @@ import (
 	"math"
 	"slices"
 
-	gen "rail/gen/api"
-	"rail/server/opt"
+	"rail/server/money/report"
 )
 
 // The plot's own units: the page stretches it to its width.
@@ -42,12 +41,12 @@ type chart struct {
 
 // newChart places the bars. Months in which more was taken back than earned go
 // below the line of zero.
-func newChart(rows []gen.ReportRow, currency string) chart {
+func newChart(rows []report.Row, currency string) chart {
 	c := chart{Currency: currency, Empty: true}
 	var most, least int64
 	for _, r := range rows {
 		most, least = max(most, r.CommissionsMinor), min(least, r.CommissionsMinor)
-		c.Empty = c.Empty && r.CommissionsMinor == 0 && opt.Value(r.Clicks) == 0
+		c.Empty = c.Empty && r.CommissionsMinor == 0 && r.Clicks == 0
 	}
 	top, bottom := round(most), -round(-least)
 	span := float64(max(top-bottom, 1))
@@ -62,9 +61,10 @@ func newChart(rows []gen.ReportRow, currency string) chart {
 	slices.SortFunc(c.Marks, func(a, b mark) int { return cmp.Compare(a.Y, b.Y) })
 	step := float64(plotWidth) / float64(max(len(rows), 1))
 	for i, r := range rows {
-		name := month(opt.Value(r.Key))
+		name := month(r.Key)
 		b := bar{
-			Month: name, Short: name[:min(3, len(name))], Earned: r.CommissionsMinor, Clicks: opt.Value(r.Clicks), Customers: r.Customers,
+			Month: name, Short: name[:min(3, len(name))],
+			Earned: r.CommissionsMinor, Clicks: r.Clicks, Customers: r.Customers,
 			X: float64(i)*step + step*0.18, Width: step * 0.64,
 		}
 		b.Y, b.Height = at(max(b.Earned, 0)), at(min(b.Earned, 0))-at(max(b.Earned, 0))

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
+	"slices"
 
-	gen "rail/gen/api"
 	"rail/gen/db"
+	"rail/server/clock"
 	"rail/server/opt"
+	"rail/server/page"
 	"rail/server/program/tracking"
 	"rail/server/work"
 )
@@ -15,10 +17,18 @@ import (
 // recentClicks is how many of the last clicks the page of links shows.
 const recentClicks = 10
 
+// link is one of the partner's links, with its addresses and what came by it.
+type link struct {
+	db.Link
+	URL, ShortURL string // ShortURL is "" where there is none
+	Stats         db.LinkStatsRow
+}
+
 // click is what a partner sees of a click: where it came from, not who clicked.
 type click struct {
-	gen.Click
-	Via, From string
+	CreatedAt       clock.Time
+	Via, From       string
+	Country, Device *string
 }
 
 // linkPage is what the page of links shows.
@@ -33,60 +43,108 @@ func links(v *visit) error {
 	if err != nil {
 		return err
 	}
-	ctx := v.reading()
 	own, err := v.ownLink()
 	if err != nil {
 		return err
 	}
-	found, err := v.portal.Server.ListLinks(ctx, gen.ListLinksRequestObject{Params: gen.ListLinksParams{
-		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Limit: new(int64(perPage)), StartingAfter: t.after, EndingBefore: t.before,
-		Include: gen.LinkIncludeParam{gen.LinkIncludeStats},
-	}})
+	found, err := page.Of(v.ctx(), v.unit(), v.asked(t), db.LinkList{PartnerID: &v.partner.ID})
 	if err != nil {
 		return err
 	}
-	list := found.(gen.ListLinks200JSONResponse)
-	clicked, err := v.portal.Server.ListClicks(ctx, gen.ListClicksRequestObject{Params: gen.ListClicksParams{
-		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Limit: new(int64(recentClicks)), Expand: gen.ClickExpandParam{gen.ClickExpandLink},
-	}})
+	rows, err := v.countLinks(found.Rows)
 	if err != nil {
 		return err
 	}
-	page := linkPage{Own: own, Links: listed(v, t, list.Data, list.HasMore, list.TotalCount, func(l gen.Link) string { return l.ID })}
-	for _, k := range clicked.(gen.ListClicks200JSONResponse).Data {
-		page.Clicks = append(page.Clicks, toClick(k))
+	clicks, err := v.lastClicks()
+	if err != nil {
+		return err
 	}
-	return v.show(http.StatusOK, "links", "/portal/links", "Links", page)
+	id := func(l db.Link) string { return l.ID }
+	return v.show(http.StatusOK, "links", "/portal/links", "Links",
+		linkPage{Own: own, Links: listed(v, t, found, id, rows), Clicks: clicks})
+}
+
+// countLinks counts what came by each link.
+func (v *visit) countLinks(found []db.Link) ([]link, error) {
+	if len(found) == 0 {
+		return nil, nil
+	}
+	counted, err := queries.LinkStats(v.ctx(), v.portal.Pool, db.LinkStatsParams{
+		Ids: ids(found, func(l db.Link) string { return l.ID }), OrgID: v.partner.OrgID,
+	})
+	stats := make(map[string]db.LinkStatsRow, len(counted))
+	for _, s := range counted {
+		stats[s.ID] = s
+	}
+	rows := make([]link, len(found))
+	for i, l := range found {
+		rows[i] = link{Link: l, URL: tracking.URL(l.DestinationURL, l.Param, l.Value), Stats: stats[l.ID]}
+		if l.ShortSlug != nil {
+			rows[i].ShortURL = tracking.ShortURL(v.portal.ShortURL, *l.ShortSlug)
+		}
+	}
+	return rows, err
+}
+
+// lastClicks are the last clicks that the partner brought.
+func (v *visit) lastClicks() ([]click, error) {
+	newest := page.In(v.program.ID, new(int64(recentClicks)), nil, nil)
+	found, err := page.Of(v.ctx(), v.unit(), newest, db.ClickList{PartnerID: &v.partner.ID})
+	if err != nil {
+		return nil, err
+	}
+	names, err := v.linkNames(found.Rows)
+	if err != nil {
+		return nil, err
+	}
+	clicks := make([]click, len(found.Rows))
+	for i, k := range found.Rows {
+		clicks[i] = click{CreatedAt: k.CreatedAt, Via: names[opt.Value(k.LinkID)], Country: k.Country, Device: k.Device}
+		if from, err := url.Parse(opt.Value(k.Referer)); err == nil {
+			clicks[i].From = from.Hostname()
+		}
+	}
+	return clicks, nil
+}
+
+// linkNames returns the labels of the links that were clicked by their ids, and the
+// values of those without one. Clicks name their link even when it was deleted.
+func (v *visit) linkNames(clicks []db.Click) (map[string]string, error) {
+	var clicked []string
+	for _, k := range clicks {
+		if k.LinkID != nil && !slices.Contains(clicked, *k.LinkID) {
+			clicked = append(clicked, *k.LinkID)
+		}
+	}
+	if len(clicked) == 0 {
+		return nil, nil
+	}
+	of := db.LinkByIDsParams{Ids: clicked, OrgID: v.partner.OrgID}
+	found, err := queries.LinkByIDs(v.ctx(), v.portal.Pool, of)
+	names := make(map[string]string, len(found))
+	for _, l := range found {
+		names[l.ID] = l.Value
+		if l.Label != nil {
+			names[l.ID] = *l.Label
+		}
+	}
+	return names, err
 }
 
 // ownLink is the link that every partner has: the handle on the page that the
 // group names (decisions, 50), or else on the program's own.
 func (v *visit) ownLink() (string, error) {
-	page, param := v.program.WebsiteURL, "ref"
+	landing, param := v.program.WebsiteURL, "ref"
 	if v.partner.GroupID != nil {
 		of := db.GroupGetParams{ID: *v.partner.GroupID, OrgID: v.partner.OrgID}
 		group, err := queries.GroupGet(v.ctx(), v.portal.Pool, of)
 		if err := work.IgnoreNoRows(err); err != nil {
 			return "", err
 		}
-		page = cmp.Or(opt.Value(group.LandingURL), page)
+		landing = cmp.Or(opt.Value(group.LandingURL), landing)
 	}
 	if len(v.program.URLParams) > 0 {
 		param = v.program.URLParams[0]
 	}
-	return tracking.URL(page, param, v.partner.Handle), nil
-}
-
-func toClick(k gen.Click) click {
-	out := click{Click: k}
-	if l, err := k.Link.Get(); err == nil {
-		out.Via = l.Value
-		if l.Label != nil {
-			out.Via = *l.Label
-		}
-	}
-	if u, err := url.Parse(opt.Value(k.Referer)); err == nil {
-		out.From = u.Hostname()
-	}
-	return out
+	return tracking.URL(landing, param, v.partner.Handle), nil
 }

@@ -5,9 +5,11 @@ import (
 	"net/url"
 	"regexp"
 
-	gen "rail/gen/api"
 	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/count"
 	"rail/server/opt"
+	"rail/server/page"
 	"rail/server/problem"
 )
 
@@ -37,6 +39,11 @@ func (v *visit) turn() (turn, error) {
 	return t, nil
 }
 
+// asked is a page of one of the program's lists.
+func (v *visit) asked(t turn) page.Asked {
+	return page.In(v.program.ID, new(int64(perPage)), t.after, t.before)
+}
+
 // listing is a page of a list.
 type listing struct {
 	Rows         any
@@ -44,26 +51,30 @@ type listing struct {
 	Older, Newer string // addresses; "" for none
 }
 
-// listed makes a page of rows, whose ids are their places.
-func listed[T any](v *visit, t turn, rows []T, more bool, total int64, id func(T) string) listing {
-	l := listing{Rows: rows, Total: total}
-	if len(rows) == 0 {
+// listed makes a page of what was found, to be shown as rows. The ids of what was
+// found are its places.
+func listed[R any](v *visit, t turn, found page.Page[R], id func(R) string, rows any) listing {
+	l := listing{Rows: rows, Total: found.Total}
+	if len(found.Rows) == 0 {
 		return l
 	}
 	path := v.Request().URL.Path
-	if t.before != nil || more {
-		l.Older = path + "?after=" + url.QueryEscape(id(rows[len(rows)-1]))
+	if t.before != nil || found.HasMore {
+		l.Older = path + "?after=" + url.QueryEscape(id(found.Rows[len(found.Rows)-1]))
 	}
-	if t.after != nil || t.before != nil && more {
-		l.Newer = path + "?before=" + url.QueryEscape(id(rows[0]))
+	if t.after != nil || t.before != nil && found.HasMore {
+		l.Newer = path + "?before=" + url.QueryEscape(id(found.Rows[0]))
 	}
 	return l
 }
 
 // customer is what a partner sees of a customer: nothing that tells who it is.
 type customer struct {
-	gen.Customer
-	Mask string
+	Mask        string
+	Status      db.CustomerStatus
+	TrackedBy   db.TrackedBy
+	LeadAt      clock.Time
+	ConvertedAt *clock.Time
 }
 
 func customers(v *visit) error {
@@ -71,19 +82,16 @@ func customers(v *visit) error {
 	if err != nil {
 		return err
 	}
-	found, err := v.portal.Server.ListCustomers(v.reading(), gen.ListCustomersRequestObject{Params: gen.ListCustomersParams{
-		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Limit: new(int64(perPage)), StartingAfter: t.after, EndingBefore: t.before,
-	}})
+	found, err := page.Of(v.ctx(), v.unit(), v.asked(t), db.CustomerList{PartnerID: &v.partner.ID})
 	if err != nil {
 		return err
 	}
-	list := found.(gen.ListCustomers200JSONResponse)
-	rows := make([]customer, len(list.Data))
-	for i, k := range list.Data {
-		rows[i] = customer{k, mask(k.Email, k.Name)}
+	rows := make([]customer, len(found.Rows))
+	for i, k := range found.Rows {
+		rows[i] = customer{mask(k.Email, k.Name), k.Status, k.TrackedBy, k.LeadAt, k.ConvertedAt}
 	}
 	return v.show(http.StatusOK, "customers", "/portal/customers", "Customers",
-		listed(v, t, rows, list.HasMore, list.TotalCount, func(k customer) string { return k.ID }))
+		listed(v, t, found, func(k db.Customer) string { return k.ID }, rows))
 }
 
 func commissions(v *visit) error {
@@ -91,15 +99,18 @@ func commissions(v *visit) error {
 	if err != nil {
 		return err
 	}
-	found, err := v.portal.Server.ListCommissions(v.reading(), gen.ListCommissionsRequestObject{Params: gen.ListCommissionsParams{
-		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Limit: new(int64(perPage)), StartingAfter: t.after, EndingBefore: t.before,
-	}})
+	found, err := page.Of(v.ctx(), v.unit(), v.asked(t), db.CommissionList{PartnerID: &v.partner.ID})
 	if err != nil {
 		return err
 	}
-	list := found.(gen.ListCommissions200JSONResponse)
 	return v.show(http.StatusOK, "commissions", "/portal/commissions", "Commissions",
-		listed(v, t, list.Data, list.HasMore, list.TotalCount, func(k gen.Commission) string { return k.ID }))
+		listed(v, t, found, func(k db.Commission) string { return k.ID }, found.Rows))
+}
+
+// countedPayout is a payout with how many commissions it holds.
+type countedPayout struct {
+	db.Payout
+	CommissionCount int64
 }
 
 func payouts(v *visit) error {
@@ -107,15 +118,39 @@ func payouts(v *visit) error {
 	if err != nil {
 		return err
 	}
-	found, err := v.portal.Server.ListPayouts(v.reading(), gen.ListPayoutsRequestObject{Params: gen.ListPayoutsParams{
-		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Limit: new(int64(perPage)), StartingAfter: t.after, EndingBefore: t.before,
-	}})
+	found, err := page.Of(v.ctx(), v.unit(), v.asked(t), db.PayoutList{PartnerID: &v.partner.ID})
 	if err != nil {
 		return err
 	}
-	list := found.(gen.ListPayouts200JSONResponse)
+	rows, err := v.countCommissions(found.Rows)
+	if err != nil {
+		return err
+	}
 	return v.show(http.StatusOK, "payouts", "/portal/payouts", "Payouts",
-		listed(v, t, list.Data, list.HasMore, list.TotalCount, func(p gen.Payout) string { return p.ID }))
+		listed(v, t, found, func(p db.Payout) string { return p.ID }, rows))
+}
+
+// countCommissions counts what payouts hold.
+func (v *visit) countCommissions(found []db.Payout) ([]countedPayout, error) {
+	if len(found) == 0 {
+		return nil, nil
+	}
+	in := db.Scope{ProgramID: v.program.ID, OrgID: v.partner.OrgID}
+	held, err := count.By(v.ctx(), v.portal.Pool, "commissions", in, ids(found, func(p db.Payout) string { return p.ID }))
+	rows := make([]countedPayout, len(found))
+	for i, p := range found {
+		rows[i] = countedPayout{p, held[p.ID]}
+	}
+	return rows, err
+}
+
+// ids lists the ids of rows.
+func ids[R any](rows []R, id func(R) string) []string {
+	out := make([]string, len(rows))
+	for i, r := range rows {
+		out[i] = id(r)
+	}
+	return out
 }
 
 // folder is a part of the shelf; the first has no name.

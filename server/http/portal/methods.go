@@ -190,8 +190,9 @@ func (v *visit) stored() (*stored, error) {
 	if name == "" {
 		return nil, nil
 	}
-	out := &stored{Name: name, Label: methodLabel(name), Offered: len(v.program.PayoutMethods) == 0 || slices.Contains(v.program.PayoutMethods, name)}
-	raw, err := payout.DetailsOf(v.portal.Server.Keeper, v.partner)
+	out := &stored{Name: name, Label: methodLabel(name)}
+	out.Offered = len(v.program.PayoutMethods) == 0 || slices.Contains(v.program.PayoutMethods, name)
+	raw, err := payout.DetailsOf(v.portal.Keeper, v.partner)
 	if err != nil || raw == nil {
 		return out, err
 	}

@@ -2,22 +2,29 @@ package portal
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"slices"
 	"time"
 
-	gen "rail/gen/api"
 	"rail/gen/db"
+	"rail/server/money/report"
+	"rail/server/page"
 	"rail/server/program/partner"
+)
+
+const (
+	// currencies bounds the balances on the overview, one of each currency.
+	currencies = 100
+	// recentCommissions is how many of the last commissions the overview shows.
+	recentCommissions = 5
 )
 
 // home is what the overview shows.
 type home struct {
 	Stats       db.PartnerStatsRow
-	Balances    []gen.Balance
+	Balances    []db.BalancePageRow
 	WasPaid     bool
-	Commissions []gen.Commission
+	Commissions []db.Commission
 	Earned      int64 // how many commissions there are
 	Link        string
 	Chart       chart
@@ -26,7 +33,7 @@ type home struct {
 }
 
 func overview(v *visit) error {
-	ctx := v.reading()
+	ctx, u := v.ctx(), v.unit()
 	h := home{Currency: v.program.Currency, Steps: v.steps()}
 	var err error
 	if h.Stats, err = v.counters(); err != nil {
@@ -35,32 +42,29 @@ func overview(v *visit) error {
 	if h.Link, err = v.ownLink(); err != nil {
 		return err
 	}
-	balances, err := v.portal.Server.ListBalances(ctx, gen.ListBalancesRequestObject{Params: gen.ListBalancesParams{
-		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Limit: new(int64(100)),
-	}})
+	all := page.In(v.program.ID, new(int64(currencies)), nil, nil)
+	balances, err := page.Of(ctx, u, all, db.BalanceList{PartnerID: &v.partner.ID})
 	if err != nil {
 		return err
 	}
-	h.Balances = balances.(gen.ListBalances200JSONResponse).Data
-	h.WasPaid = slices.ContainsFunc(h.Balances, func(b gen.Balance) bool { return b.PaidMinor > 0 })
-	slices.SortStableFunc(h.Balances, func(a, b gen.Balance) int { // the program's own currency comes first
+	h.Balances = balances.Rows
+	h.WasPaid = slices.ContainsFunc(h.Balances, func(b db.BalancePageRow) bool { return b.PaidMinor > 0 })
+	slices.SortStableFunc(h.Balances, func(a, b db.BalancePageRow) int { // the program's own currency comes first
 		return cmp.Compare(own(b, h.Currency), own(a, h.Currency))
 	})
-	latest, err := v.portal.Server.ListCommissions(ctx, gen.ListCommissionsRequestObject{Params: gen.ListCommissionsParams{
-		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Limit: new(int64(5)),
-	}})
+	newest := page.In(v.program.ID, new(int64(recentCommissions)), nil, nil)
+	latest, err := page.Of(ctx, u, newest, db.CommissionList{PartnerID: &v.partner.ID})
 	if err != nil {
 		return err
 	}
-	found := latest.(gen.ListCommissions200JSONResponse)
-	h.Commissions, h.Earned = found.Data, found.TotalCount
-	if h.Chart, err = v.year(ctx); err != nil {
+	h.Commissions, h.Earned = latest.Rows, latest.Total
+	if h.Chart, err = v.year(); err != nil {
 		return err
 	}
 	return v.show(http.StatusOK, "overview", "/portal", "Overview", h)
 }
 
-func own(b gen.Balance, currency string) int {
+func own(b db.BalancePageRow, currency string) int {
 	if b.Currency == currency {
 		return 1
 	}
@@ -94,15 +98,16 @@ func (v *visit) steps() (out []section) {
 }
 
 // year is the chart of the last twelve months.
-func (v *visit) year(ctx context.Context) (chart, error) {
+func (v *visit) year() (chart, error) {
 	now := v.now.UTC()
-	from := time.Date(now.Year(), now.Month()-11, 1, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
-	by, months, none := gen.ReportDimensionPeriod, gen.ReportGranularityMonth, gen.ReportCompareNone
-	found, err := v.portal.Server.RetrieveReport(ctx, gen.RetrieveReportRequestObject{Params: gen.RetrieveReportParams{
-		ProgramID: v.program.ID, PartnerID: &v.partner.ID, Dimension: &by, Granularity: &months, Compare: &none, From: &from,
-	}})
+	answers, err := report.Read(v.ctx(), v.unit(), report.Query{
+		OrgID: v.partner.OrgID, ProgramID: v.program.ID, PartnerID: &v.partner.ID, By: report.Period, Bucket: "month",
+		From:     time.Date(now.Year(), now.Month()-11, 1, 0, 0, 0, 0, time.UTC),
+		To:       time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC),
+		Currency: v.program.Currency, ProgramCurrency: v.program.Currency,
+	})
 	if err != nil {
 		return chart{}, err
 	}
-	return newChart(found.(gen.RetrieveReport200JSONResponse).Rows, v.program.Currency), nil
+	return newChart(answers[0].Rows, v.program.Currency), nil
 }

@@ -1,8 +1,8 @@
 // Package portal is where partners see their links and their money, and say how
 // they want to be paid: pages made on the server, which need no JavaScript. A
-// partner comes by a sign-in link of the API. What the pages show is read, and
-// what their forms change is written, by the operations of the API itself, each
-// bound to the organization, the program and the partner of the session.
+// partner comes by a sign-in link of the API. What the pages show is read from the
+// lists that the API pages too, and what their forms change is written by the same
+// rules, each bound to the organization, the program and the partner of the session.
 package portal
 
 import (
@@ -18,12 +18,13 @@ import (
 
 	"rail/gen/db"
 	"rail/server/clock"
-	"rail/server/http/handlers"
 	"rail/server/http/middleware"
 	"rail/server/outbound/webhook"
 	"rail/server/problem"
 	"rail/server/program/partner"
+	"rail/server/program/tracking"
 	"rail/server/quota"
+	"rail/server/secret"
 )
 
 // timeout bounds the work of one request, as it does for the API.
@@ -33,7 +34,9 @@ var queries = db.New()
 
 // Options is what the portal depends on.
 type Options struct {
-	Server   *handlers.Server
+	Keeper   *secret.Keeper
+	BaseURL  string // where the service is reached
+	ShortURL string // where short links live; below BaseURL where it is empty
 	Partners *partner.Service
 	Document *middleware.Document
 	Pool     *pgxpool.Pool
@@ -63,8 +66,11 @@ type route struct{ get, post action }
 
 // New returns the portal.
 func New(o Options) (*Portal, error) {
-	p := &Portal{Options: o, origin: http.NewCrossOriginProtection(), secure: strings.HasPrefix(o.Server.BaseURL, "https:")}
-	base, err := url.Parse(o.Server.BaseURL)
+	o.ShortURL = tracking.ShortBase(o.BaseURL, o.ShortURL)
+	p := &Portal{
+		Options: o, origin: http.NewCrossOriginProtection(), secure: strings.HasPrefix(o.BaseURL, "https:"),
+	}
+	base, err := url.Parse(o.BaseURL)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +108,8 @@ func (p *Portal) Register(e *echo.Echo) {
 
 // policy lets a page load from this server alone, and nothing run or be styled
 // inline.
-const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // serve finds the route of a path. The log is given the route's pattern: a path
 // may hold a token.

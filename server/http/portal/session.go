@@ -29,7 +29,8 @@ var tokenForm = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 // and a browser that fetches pages in advance, only look.
 func (p *Portal) signIn(v *visit, token string) error {
 	r := v.Request()
-	if strings.Contains(strings.ToLower(r.Header.Get("Purpose")+r.Header.Get("Sec-Purpose")+r.Header.Get("X-Moz")), "prefetch") {
+	purpose := r.Header.Get("Purpose") + r.Header.Get("Sec-Purpose") + r.Header.Get("X-Moz")
+	if strings.Contains(strings.ToLower(purpose), "prefetch") {
 		return errForged
 	}
 	if r.Method == http.MethodHead {
@@ -64,13 +65,14 @@ func (p *Portal) begin(v *visit, link string) (string, error) {
 			return err
 		}
 		err = queries.PortalSessionInsert(ctx, tx.Later(), db.PortalSessionInsertParams{
-			TokenHash: secret.HashToken(token), OrgID: who.OrgID, ProgramID: who.ProgramID, PartnerID: who.PartnerID, CreatedAt: now, ExpiresAt: now.Plus(sessionLife),
+			TokenHash: secret.HashToken(token), OrgID: who.OrgID, ProgramID: who.ProgramID, PartnerID: who.PartnerID,
+			CreatedAt: now, ExpiresAt: now.Plus(sessionLife),
 		})
 		if err != nil {
 			return err
 		}
 		partner := db.Partner{ID: who.PartnerID, OrgID: who.OrgID, ProgramID: who.ProgramID}
-		return risk.SeenPartner(ctx, tx.Later(), p.Server.Keeper, partner, p.Address(v), v.Request().UserAgent(), now)
+		return risk.SeenPartner(ctx, tx.Later(), p.Keeper, partner, p.Address(v), v.Request().UserAgent(), now)
 	})
 	return token, err
 }
@@ -78,7 +80,9 @@ func (p *Portal) begin(v *visit, link string) (string, error) {
 // cookie holds the session's token. Over https no other host can set it, and it
 // is never sent in the clear.
 func (p *Portal) cookie(token string, age int) *http.Cookie {
-	c := &http.Cookie{Name: p.cookieName(), Value: token, Path: "/portal", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode}
+	c := &http.Cookie{
+		Name: p.cookieName(), Value: token, Path: "/portal", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	}
 	if p.secure {
 		c.Path, c.Secure = "/", true
 	}
@@ -101,7 +105,8 @@ func (v *visit) identify() error {
 	}
 	who, err := db.PortalSessionRow{}, pgx.ErrNoRows
 	if tokenForm.MatchString(c.Value) {
-		who, err = queries.PortalSession(v.ctx(), v.portal.Pool, db.PortalSessionParams{TokenHash: secret.HashToken(c.Value), Now: v.now})
+		of := db.PortalSessionParams{TokenHash: secret.HashToken(c.Value), Now: v.now}
+		who, err = queries.PortalSession(v.ctx(), v.portal.Pool, of)
 	}
 	if errors.Is(err, pgx.ErrNoRows) {
 		v.SetCookie(v.portal.cookie("", -1))

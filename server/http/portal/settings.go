@@ -45,8 +45,9 @@ func (v *visit) settingsPage(open string) (settingsPage, error) {
 	p := v.partner
 	page := settingsPage{
 		Profile: formState{Values: map[string]string{
-			"first_name": opt.Value(p.FirstName), "last_name": opt.Value(p.LastName), "display_name": opt.Value(p.DisplayName),
-			"company_name": opt.Value(p.CompanyName), "website_url": opt.Value(p.WebsiteURL), "country_code": opt.Value(p.CountryCode),
+			"first_name": opt.Value(p.FirstName), "last_name": opt.Value(p.LastName),
+			"display_name": opt.Value(p.DisplayName), "company_name": opt.Value(p.CompanyName),
+			"website_url": opt.Value(p.WebsiteURL), "country_code": opt.Value(p.CountryCode),
 		}},
 		Payout:  formState{Values: map[string]string{}},
 		Choices: partner.ChoicesOf(p),
@@ -119,7 +120,9 @@ func savePayout(v *visit) error {
 	}
 	details, wrong := page.Chosen.read(v)
 	if wrong == nil {
-		err = v.saveSelf(&gen.PartnerUpdate{PayoutMethod: nullable.NewNullableWithValue(page.Chosen.Name), PayoutDetails: details})
+		err = v.saveSelf(&gen.PartnerUpdate{
+			PayoutMethod: nullable.NewNullableWithValue(page.Chosen.Name), PayoutDetails: details,
+		})
 		if err == nil {
 			return v.done("/portal/settings", "payout")
 		}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	gen "rail/gen/api"
 	"rail/server/clock"
 	"rail/server/currency"
 	"rail/server/http/static"
@@ -21,10 +20,12 @@ import (
 var files embed.FS
 
 // pages are the templates, each with the frame around it.
-var pages = parse("overview", "links", "customers", "commissions", "payouts", "resources", "settings", "postback", "note")
+var pages = parse("overview", "links", "customers", "commissions", "payouts", "resources", "settings", "postback",
+	"note")
 
 func parse(names ...string) map[string]*template.Template {
-	frame := template.Must(template.New("frame.html").Funcs(functions).ParseFS(files, "templates/frame.html", "templates/parts.html"))
+	empty := template.New("frame.html").Funcs(functions)
+	frame := template.Must(empty.ParseFS(files, "templates/frame.html", "templates/parts.html"))
 	out := map[string]*template.Template{}
 	for _, name := range names {
 		out[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "templates/"+name+".html"))
@@ -40,10 +41,12 @@ var functions = template.FuncMap{
 	"words":  func(v any) string { return words(reflect.Indirect(reflect.ValueOf(v)).String()) },
 	"count":  func(n int64) string { return grouped(currency.Decimal(n, "JPY")) },
 	"size":   size,
-	"method": func(m gen.PayoutMethod) string { return methodLabel(string(m)) },
+	"method": methodLabel,
 	"input":  newInput,
 	"detail": func(f formState, d detail) input {
-		return input{Name: d.Name, ID: "payout_" + d.Name, Label: d.Label, Hint: d.Hint, Value: f.Values[d.Name], Error: f.Errors[d.Name], Type: "text", Auto: "off", Most: d.Most, Optional: d.Optional}
+		i := newInput(f, d.Name, d.Label, d.Hint, "text", "off", d.Most)
+		i.ID, i.Optional = "payout_"+d.Name, d.Optional
+		return i
 	},
 }
 
@@ -55,7 +58,10 @@ type input struct {
 }
 
 func newInput(f formState, name, label, hint, kind, auto string, most int) input {
-	return input{Name: name, ID: name, Label: label, Hint: hint, Value: f.Values[name], Error: f.Errors[name], Type: kind, Auto: auto, Most: most}
+	return input{
+		Name: name, ID: name, Label: label, Hint: hint, Value: f.Values[name], Error: f.Errors[name], Type: kind,
+		Auto: auto, Most: most,
+	}
 }
 
 // size is that of a file.
@@ -82,8 +88,9 @@ type section struct{ Path, Name string }
 // Sections is the menu.
 func (frame) Sections() []section {
 	return []section{
-		{"/portal", "Overview"}, {"/portal/links", "Links"}, {"/portal/customers", "Customers"}, {"/portal/commissions", "Commissions"},
-		{"/portal/payouts", "Payouts"}, {"/portal/resources", "Resources"}, {"/portal/postback", "Postback"}, {"/portal/settings", "Settings"},
+		{"/portal", "Overview"}, {"/portal/links", "Links"}, {"/portal/customers", "Customers"},
+		{"/portal/commissions", "Commissions"}, {"/portal/payouts", "Payouts"}, {"/portal/resources", "Resources"},
+		{"/portal/postback", "Postback"}, {"/portal/settings", "Settings"},
 	}
 }
 
@@ -97,8 +104,9 @@ func (f frame) Side() string {
 
 // told are the words for what a form has done.
 var told = map[string]string{
-	"profile": "Your profile is saved.", "payout": "Your payout method is saved.", "notifications": "Your notifications are saved.",
-	"postback": "Your postback is saved.", "deleted": "The postback is deleted.", "tested": "A test was sent. Its outcome is in the list of deliveries.",
+	"profile": "Your profile is saved.", "payout": "Your payout method is saved.",
+	"notifications": "Your notifications are saved.", "postback": "Your postback is saved.",
+	"deleted": "The postback is deleted.", "tested": "A test was sent. Its outcome is in the list of deliveries.",
 }
 
 // show writes a page of the portal.
@@ -167,8 +175,9 @@ func words(v string) string {
 }
 
 var vocabulary = map[string]string{
-	"referral": "Referral", "reward": "Bonus", "clawback": "Taken back", "not_eligible": "Not payable yet", "retrying": "Trying again",
-	"api": "The program", "manual": "The program", "sale_refunded": "The sale was refunded", "below_minimum": "Below the minimum", "no_payout_method": "No payout method", "tax_form_missing": "Tax form missing",
+	"referral": "Referral", "reward": "Bonus", "clawback": "Taken back", "not_eligible": "Not payable yet",
+	"retrying": "Trying again", "api": "The program", "manual": "The program", "sale_refunded": "The sale was refunded",
+	"below_minimum": "Below the minimum", "no_payout_method": "No payout method", "tax_form_missing": "Tax form missing",
 	"partner_not_active": "Not active", "risk_review": "In review",
 }
 

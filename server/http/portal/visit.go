@@ -36,14 +36,11 @@ func (v *visit) ctx() context.Context { return v.Request().Context() }
 // unit is this request as a unit of work of the partner's.
 func (v *visit) unit() *work.Unit {
 	return work.New(v.portal.Pool, work.Unit{
-		OrgID: v.partner.OrgID, Plan: v.portal.Plan, Actor: work.Actor{Kind: work.Person, ID: v.partner.ID, User: v.partner.ID},
-		RequestID: v.Response().Header().Get(middleware.HeaderRequestID), Now: v.now, Programs: []string{v.partner.ProgramID},
-		Wake: v.portal.Wake,
+		OrgID: v.partner.OrgID, Plan: v.portal.Plan, Programs: []string{v.partner.ProgramID}, Now: v.now,
+		Actor:     work.Actor{Kind: work.Person, ID: v.partner.ID, User: v.partner.ID},
+		RequestID: v.Response().Header().Get(middleware.HeaderRequestID), Wake: v.portal.Wake,
 	})
 }
-
-// reading is the context in which operations read.
-func (v *visit) reading() context.Context { return work.Into(v.ctx(), v.unit()) }
 
 // write runs a change in one transaction with its events.
 func (v *visit) write(change func(ctx context.Context) error) error {
@@ -155,11 +152,14 @@ func (v *visit) fail(err error) error {
 func explain(err error) (status int, title, text string) {
 	switch {
 	case errors.Is(err, errLink):
-		return http.StatusGone, "This link no longer works", "A sign-in link works once, and only for a short time. Ask the program for a new one."
+		return http.StatusGone, "This link no longer works",
+			"A sign-in link works once, and only for a short time. Ask the program for a new one."
 	case errors.Is(err, errSignedOut):
-		return http.StatusUnauthorized, "You are not signed in", "Open the sign-in link that the program has sent you, or ask for a new one."
+		return http.StatusUnauthorized, "You are not signed in",
+			"Open the sign-in link that the program has sent you, or ask for a new one."
 	case errors.Is(err, errForged):
-		return http.StatusForbidden, "This was not sent from your page", "Nothing was changed. Go back, load the page anew and try again."
+		return http.StatusForbidden, "This was not sent from your page",
+			"Nothing was changed. Go back, load the page anew and try again."
 	case errors.Is(err, errForm):
 		return http.StatusBadRequest, "This form cannot be read", "Nothing was changed. Go back and try again."
 	}

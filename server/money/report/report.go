@@ -8,6 +8,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/postgres/pgtx"
+	"rail/server/work"
 )
 
 // By is what a row of a report stands for.
@@ -93,8 +94,21 @@ func (q Query) level() string {
 	return "total"
 }
 
-// Reads returns the reads that fill in the answer; they may travel together.
-func (q Query) Reads(ctx context.Context, into *Answer) []pgtx.Read {
+// Read answers queries in one round trip, in their order.
+func Read(ctx context.Context, u *work.Unit, windows ...Query) ([]Answer, error) {
+	answers := make([]Answer, len(windows))
+	reads := []pgtx.Read{
+		func(tx pgtx.DBTX) error { return queries.PlanForValues(ctx, tx) },
+		func(tx pgtx.DBTX) error { return queries.ReportMemory(ctx, tx) },
+	}
+	for i, q := range windows {
+		reads = append(reads, q.reads(ctx, &answers[i])...)
+	}
+	return answers, u.Together(ctx, reads...)
+}
+
+// reads returns the reads that fill in the answer; they may travel together.
+func (q Query) reads(ctx context.Context, into *Answer) []pgtx.Read {
 	reads := []pgtx.Read{func(tx pgtx.DBTX) error {
 		rows, err := queries.ReportRows(ctx, tx, q.params())
 		into.fill(q, rows)

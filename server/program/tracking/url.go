@@ -1,6 +1,7 @@
 package tracking
 
 import (
+	"cmp"
 	"net/url"
 	"strings"
 )
@@ -25,6 +26,15 @@ func URL(destination, param, value string) string {
 	}
 	return out
 }
+
+// ShortBase returns where short links live, without a slash at its end: short, or
+// the folder of redirects below base where short is empty.
+func ShortBase(base, short string) string {
+	return cmp.Or(strings.TrimSuffix(short, "/"), strings.TrimSuffix(base, "/")+"/r")
+}
+
+// ShortURL returns the address of a short link below the base of all.
+func ShortURL(base, slug string) string { return base + "/" + slug }
 
 // destinationKey returns what a landing page is compared with: host and path in
 // lower case, escaped in one way, without default port and slash at the end.

@@ -34,6 +34,18 @@ func TestDestinationKey(t *testing.T) {
 	}
 }
 
+func TestShortURL(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ base, short, want string }{
+		{"https://rail.example", "", "https://rail.example/r/a1"},
+		{"https://rail.example/", "", "https://rail.example/r/a1"},
+		{"https://rail.example", "https://go.example/", "https://go.example/a1"},
+		{"https://rail.example", "https://go.example/x", "https://go.example/x/a1"},
+	} {
+		require.Equal(t, c.want, ShortURL(ShortBase(c.base, c.short), "a1"))
+	}
+}
+
 func TestURL(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ destination, param, value, want string }{
