@@ -33,6 +33,7 @@ func VerifySignature(header, token string, body []byte, now time.Time) error {
 		return ErrSignature
 	}
 	want := Sign(token, t, body)
+	// All sums are compared, whichever matches: the time it takes says nothing.
 	matches := false
 	for _, sum := range sums {
 		matches = hmac.Equal(sum, want) || matches
@@ -55,6 +56,7 @@ func Sign(key, t string, body []byte) []byte {
 	return h.Sum(nil)
 }
 
+// parseSignature returns the time as it was written, since that text is signed.
 func parseSignature(header string) (t string, sums [][]byte, ok bool) {
 	times := 0
 	for pair := range strings.SplitSeq(header, ",") {
@@ -75,6 +77,7 @@ func parseSignature(header string) (t string, sums [][]byte, ok bool) {
 	return t, sums, times == 1 && len(sums) > 0
 }
 
+// digits refuses a sign, which ParseInt would take.
 func digits(s string) bool {
 	for _, c := range s {
 		if c < '0' || c > '9' {

@@ -16,7 +16,7 @@ import (
 	"rail/server/secret"
 )
 
-// remember is how long a look-up is believed, from before it was sent.
+// remember is how long a look-up is trusted, counted from before it was sent.
 const remember = 900 * time.Millisecond
 
 // Settled is how long after the commit of a change of a key, or of its
@@ -31,7 +31,7 @@ const patience = 3 * time.Second
 // maxRemembered bounds the memory that invalid keys can take.
 const maxRemembered = 20_000
 
-// useInterval is how exactly the last use of a key is kept.
+// useInterval is how exact the stored time of a key's last use is.
 const useInterval = time.Minute
 
 // ErrUnknown is returned for a token that is no key.
@@ -53,6 +53,7 @@ type Store struct {
 	used            map[string]time.Time // last use written, by key id
 }
 
+// remembered is the result of a look-up: a key, or that there is none.
 type remembered struct {
 	key Key
 	err error
@@ -69,9 +70,9 @@ func NewStore(pool *pgxpool.Pool, keeper *secret.Keeper, c clock.Clock) *Store {
 	return s
 }
 
-// Find returns the key of a token, revoked ones included, or ErrUnknown. A token
-// without the form of a key is not looked up, and one that was no key of late only
-// where mayAsk agrees: guesses must not cost the database more than that.
+// Find returns the key of a token, also a revoked one, or ErrUnknown. A token that
+// does not look like a key is not looked up, and an unknown one only if mayAsk
+// agrees: that bounds what guesses cost the database.
 func (s *Store) Find(ctx context.Context, token string, mayAsk func() bool) (Key, error) {
 	if !Plausible(token) {
 		return Key{}, ErrUnknown
@@ -105,6 +106,8 @@ func (s *Store) recall(hash string) (remembered, bool) {
 	return s.strangers[hash], false
 }
 
+// load looks a token up and remembers the result. Several requests may wait for
+// it, so that the end of the first one's context does not end it.
 func (s *Store) load(ctx context.Context, token, hash string) (any, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
@@ -132,8 +135,8 @@ func (s *Store) load(ctx context.Context, token, hash string) (any, error) {
 	return r, nil
 }
 
-// look finds the key by its hash. One that is stored under a former secret key
-// of the server is stored anew, under the current one.
+// look finds the key by its hash. A key that is stored under a former secret key
+// of the server is stored again, under the current one.
 func (s *Store) look(ctx context.Context, token string, hash []byte) (db.APIKeyByHashRow, error) {
 	row, err := queries.APIKeyByHash(ctx, s.pool, hash)
 	for _, old := range s.keeper.FormerAPIKeyHashes(token) {
@@ -156,7 +159,7 @@ func (s *Store) Forget() {
 	clear(s.strangers)
 }
 
-// Used notes the use of a key, at most once a minute.
+// Used records the use of a key, at most once a minute.
 func (s *Store) Used(ctx context.Context, k Key) error {
 	now := s.clock.Now()
 	s.mu.Lock()
@@ -177,6 +180,7 @@ func (s *Store) Used(ctx context.Context, k Key) error {
 
 var queries = db.New()
 
+// fromRow returns the key with the limits of its organization's plan.
 func fromRow(r db.APIKeyByHashRow) Key {
 	k := r.APIKey
 	return Key{

@@ -72,8 +72,8 @@ func (c *Count) Rest(ctx context.Context, u *work.Unit) error {
 // Rows is the number of objects, once the reads have run.
 func (c *Count) Rows() int64 { return c.rows }
 
-// By counts the rows of a list by what of one program they belong to; what has
-// none is not among them.
+// By returns how many rows of a list each owner in one program has, from the
+// tallies. An owner without rows may be absent from the map.
 func By(ctx context.Context, tx pgtx.DBTX, list string, in db.Scope, owners []string) (map[string]int64, error) {
 	rows, err := queries.TallyOwners(ctx, tx, db.TallyOwnersParams{
 		ProgramID: in.ProgramID, OrgID: in.OrgID, List: list, OwnerIds: owners,

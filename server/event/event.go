@@ -31,8 +31,7 @@ type Subject struct {
 	ID        string // the object that changed
 }
 
-// envelope is the body of an event; its members are in the order in which the
-// contract lists them.
+// envelope is the body of an event. Its members are in the order of the contract.
 type envelope struct {
 	ID        string          `json:"id"`
 	Type      string          `json:"type"`
@@ -41,12 +40,13 @@ type envelope struct {
 	Request   request         `json:"request"`
 }
 
+// request names the API call, or the run of a job, that caused the event.
 type request struct {
 	ID *string `json:"id"`
 }
 
-// Record notes an event of an organization. Events about sample rows are not
-// kept: they are no news to anyone.
+// Record keeps an event of an organization until Flush; an error is kept too.
+// Events about sample rows are dropped, as nobody waits for them.
 func (r *Recorder) Record(orgID string, about Subject, e events.Event) {
 	if r.err != nil || ident.IsSample(about.ProgramID) {
 		return
@@ -67,8 +67,8 @@ func (r *Recorder) Record(orgID string, about Subject, e events.Event) {
 	r.rows.PartnerBodies = append(r.rows.PartnerBodies, partnerBody)
 }
 
-// bodies returns the body of an event, and the one for partners where that
-// differs, else "".
+// bodies returns the body of an event, and the body for partners if that differs,
+// else "".
 func (r *Recorder) bodies(id, kind string, data any) (body, partnerBody string, err error) {
 	whole, err := plain(data)
 	if err != nil {
@@ -94,18 +94,19 @@ func (r *Recorder) Flush(ctx context.Context, tx pgtx.DBTX) error {
 	return db.New().EventsInsert(ctx, tx, r.rows)
 }
 
-// IDs are those of the collected events, in order.
+// IDs returns the ids of the collected events, in order.
 func (r *Recorder) IDs() []string { return r.rows.Ids }
 
 // Len returns how many events are collected.
 func (r *Recorder) Len() int { return len(r.rows.Ids) }
 
-// encode returns the body without HTML escapes: what is signed is what is sent.
+// encode returns the exact bytes that will be signed and sent.
 func (e envelope) encode() (string, error) {
 	b, err := plain(e)
 	return string(b), err
 }
 
+// plain returns JSON without HTML escapes and without a newline at its end.
 func plain(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

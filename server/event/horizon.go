@@ -9,8 +9,10 @@ import (
 	"rail/server/postgres/pgtx"
 )
 
-// Horizon is up to where the events are known: what a later snapshot sees of them
-// below it is all that there will ever be (queries/events.sql, EventsInsert).
+// Horizon is the bound below which the events are known: what a later snapshot
+// sees of them below it is all that there will ever be (queries/events.sql,
+// EventsInsert). Ids are drawn before the commit, so that an event may become
+// visible after others with higher ids.
 type Horizon struct {
 	// End bounds the events of every program.
 	End int64
@@ -26,7 +28,8 @@ type Held struct {
 	Below int64
 }
 
-// ReadHorizon reads the horizon in one round trip; End before the locks.
+// ReadHorizon reads the horizon in one round trip. End is read before the locks:
+// numbers that are drawn in between are not below it.
 func ReadHorizon(ctx context.Context, pool *pgxpool.Pool) (h Horizon, err error) {
 	var drawn int64
 	var locks []db.EventsHeldRow
@@ -44,7 +47,7 @@ func ReadHorizon(ctx context.Context, pool *pgxpool.Pool) (h Horizon, err error)
 	return h, pgtx.First(errs)
 }
 
-// Lowest bounds the events of all programs together.
+// Lowest returns the bound for the events of all programs together.
 func (h Horizon) Lowest() int64 {
 	low := h.End
 	for _, l := range h.Held {
@@ -53,7 +56,7 @@ func (h Horizon) Lowest() int64 {
 	return low
 }
 
-// Arrays are the locks as queries take them.
+// Arrays returns the locks as queries take them.
 func (h Horizon) Arrays() (classes []int32, belows []int64) {
 	for _, l := range h.Held {
 		classes, belows = append(classes, l.Class), append(belows, l.Below)

@@ -7,10 +7,12 @@ import (
 	"rail/gen/events"
 )
 
-// partnerTypes are the types that partners may see, and hidden the members of the
-// data that they do not, such as who a customer is. The description says both.
+// partnerTypes are the types that partners may receive. hidden are, by type, the
+// members of the data that partners do not get, such as who a customer is. Both
+// come from the description of the API.
 var partnerTypes, hidden = partnersView(events.Catalogue)
 
+// partnersView returns the marks of the catalogue by type.
 func partnersView(catalogue []events.Type) (visible []string, without map[string][]string) {
 	without = map[string][]string{}
 	for _, t := range catalogue {

@@ -40,7 +40,8 @@ func cleanUp(m Means) Job {
 	}
 }
 
-// purges removes a batch each. Deliveries go before the events that they need.
+// purges returns functions that each remove one batch. Deliveries are removed
+// before the events that they refer to.
 func purges(ctx context.Context, pool *pgxpool.Pool, now, kept clock.Time) []func() (int64, error) {
 	return []func() (int64, error){
 		func() (int64, error) {

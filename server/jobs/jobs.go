@@ -27,8 +27,8 @@ type Job struct {
 	Run   func(ctx context.Context, now clock.Time) error
 }
 
-// Means is what jobs work with. Rails may be empty. Clock is the true time, where
-// a job must not run ahead of it.
+// Means is what jobs work with. Rails may be empty. Clock is the true time: money
+// and reports do not run ahead of it, whatever time a job is given.
 type Means struct {
 	Pool   *pgxpool.Pool
 	Keeper *secret.Keeper
@@ -69,7 +69,7 @@ func All(m Means) []Job {
 	}
 }
 
-// unit is the run of a job as a unit of work.
+// unit returns a job's run as a unit of work of no tenant; For makes it a tenant's.
 func unit(pool *pgxpool.Pool, job string, now clock.Time) *work.Unit {
 	return work.NewRun(pool, work.Actor{Kind: work.Job, ID: job}, now)
 }
@@ -102,8 +102,8 @@ func (j Job) guarded(ctx context.Context, now clock.Time) (err error) {
 	return j.Run(ctx, now)
 }
 
-// drain does work again and again, each time in a bounded batch, until one was
-// not full. some returns how many rows it took.
+// drain calls some until it returns less than a full batch. Each call is bounded,
+// so that no lock is held for long.
 func drain[N int | int64](batch N, some func() (N, error)) error {
 	for {
 		n, err := some()

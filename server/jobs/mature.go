@@ -45,13 +45,15 @@ func approve(pool *pgxpool.Pool) Job {
 	}
 }
 
-// move takes batches of commissions out of a state until none is left, each
-// batch with its ledger entries and events in one transaction.
+// move takes commissions out of a state until none is left, in batches that are
+// each one transaction with their ledger entries and events.
 func move(ctx context.Context, u *work.Unit, previous db.CommissionStatus,
 	take func(pgtx.DBTX) ([]db.Commission, error)) error {
 	return drain(moveBatch, func() (int, error) { return moveSome(ctx, u, previous, take) })
 }
 
+// moveSome moves one batch. A batch has rows of many organizations, and events are
+// an organization's, so it works for each in turn.
 func moveSome(
 	ctx context.Context, u *work.Unit, previous db.CommissionStatus, take func(pgtx.DBTX) ([]db.Commission, error),
 ) (n int, err error) {
@@ -75,7 +77,8 @@ func moveSome(
 	return n, err
 }
 
-// expire retires visits whose window has run.
+// expire retires referrals whose cookie window has passed. Attribution checks the
+// time itself, so that being late does no harm.
 func expire(pool *pgxpool.Pool) Job {
 	return Job{
 		Name: "expire-referrals", About: "retire referrals whose cookie window has run", Every: time.Minute,

@@ -33,6 +33,8 @@ func payoutsDue(pool *pgxpool.Pool) Job {
 	}
 }
 
+// recordDue records a batch of events; the statement marks their payouts, so that
+// each is recorded once.
 func recordDue(ctx context.Context, u *work.Unit) (n int, err error) {
 	err = u.Within(ctx, func(u *work.Unit) error {
 		due, err := queries.PayoutsDue(ctx, u.Tx, db.PayoutsDueParams{Now: u.Now, Lim: moveBatch})
@@ -48,11 +50,11 @@ func recordDue(ctx context.Context, u *work.Unit) (n int, err error) {
 	return n, err
 }
 
-// autoPayouts makes last month's batch of each program that wants it, from ten
-// minutes into the month on. What decides is whether the month's automatic run was
-// made, not whether there is a batch: one that somebody asked for may lack partners.
-// Any number of replicas, and a late start, make each run once. A program that fails
-// delays no other, and is tried again.
+// autoPayouts makes last month's batch of each program that wants that, from ten
+// minutes into the month on. It goes by whether the month's automatic run was made,
+// not by whether there is a batch: a batch that somebody asked for may lack
+// partners. With any number of replicas, and after a late start, each run is made
+// once. A program that fails delays no other, and is tried again.
 func autoPayouts(m Means) Job {
 	return Job{
 		Name: "auto-payouts", About: "make last month's payout batch of programs that want it", Every: time.Minute,
@@ -81,8 +83,8 @@ func autoPayouts(m Means) Job {
 	}
 }
 
-// makeBatch begins one program's batch in a transaction of its own. Another
-// replica that was first holds the program until its batch is there.
+// makeBatch begins one program's batch in a transaction of its own. The lock on
+// the program makes another replica wait until the batch is there.
 func makeBatch(ctx context.Context, m Means, u *work.Unit, p db.ProgramsToBatchRow, end clock.Time) error {
 	return u.For(p.OrgID).Within(ctx, func(u *work.Unit) error {
 		if _, err := u.Later().Exec(ctx, pgtx.Unhurried); err != nil {
@@ -98,7 +100,7 @@ func makeBatch(ctx context.Context, m Means, u *work.Unit, p db.ProgramsToBatchR
 	})
 }
 
-// generatePayouts goes on with batches of more partners than a request collects.
+// generatePayouts finishes batches of more partners than a request collects.
 func generatePayouts(m Means) Job {
 	return Job{
 		Name: "generate-payouts", About: "go on with payout batches of many partners", Every: 2 * time.Second,
@@ -108,10 +110,11 @@ func generatePayouts(m Means) Job {
 	}
 }
 
+// runs returns what goes on with unfinished batches.
 func runs(m Means) payout.Runs { return payout.Runs{Pool: m.Pool, HoldOnHighRisk: m.HoldOnHighRisk} }
 
-// sendPayouts gives payouts that are due to the operator's payment rails, where
-// there are any, and follows them to their end.
+// sendPayouts gives due payouts to the operator's payment rails, if there are any,
+// and follows them until they are paid or have failed.
 func sendPayouts(m Means) Job {
 	return Job{
 		Name: "send-payouts", About: "give payouts that are due to payment rails, and settle what those have paid",

@@ -8,8 +8,8 @@ import (
 	"rail/server/money/report"
 )
 
-// sumReports keeps reports fast. A day is summed when it is over, so that this
-// job never runs ahead of the true time, whatever time it is given.
+// sumReports sums days that are over, which keeps reports fast. It never runs ahead
+// of the true time, whatever time it is given: that day is not over.
 func sumReports(m Means) Job {
 	return Job{
 		Name: "sum-reports", About: "sum the days and months that reports are read from", Every: 30 * time.Second,

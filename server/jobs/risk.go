@@ -12,12 +12,13 @@ import (
 	"rail/server/program/risk"
 )
 
-// riskSweep makes the risk checks that no request makes, in every program of an
-// organization that is monitored. A program that fails delays no other.
+// riskSweep runs the risk checks that no request makes, in every program of an
+// organization with fraud monitoring. A program that fails delays no other.
 func riskSweep(m Means) Job {
 	return Job{
 		Name: "risk-sweep", About: "flag what looks wrong about partners over time", Every: time.Hour,
 		Run: func(ctx context.Context, now clock.Time) error {
+			// Duplicates are found by hashes of payout details, which old rows may lack.
 			failed := payout.HashRest(ctx, m.Pool, m.Keeper)
 			u := unit(m.Pool, "risk-sweep", now)
 			for after := ""; ; {

@@ -13,7 +13,8 @@ import (
 // tallyBatch bounds the differences that one transaction folds.
 const tallyBatch = 5000
 
-// foldTallies keeps the differences that a reader of tallies must add few.
+// foldTallies folds differences into the tallies, so that whoever reads a total has
+// few to add.
 func foldTallies(pool *pgxpool.Pool) Job {
 	return Job{
 		Name: "fold-tallies", About: "fold the differences of changed rows into the totals of lists", Every: time.Second,
@@ -29,7 +30,8 @@ func foldTallies(pool *pgxpool.Pool) Job {
 	}
 }
 
-// foldTally folds one batch, unless another replica does.
+// foldTally folds one batch, unless another replica is at it: then it returns 0,
+// which ends the job's round.
 func foldTally(ctx context.Context, tx pgtx.DBTX) (folded int64, err error) {
 	if mine, err := queries.TallyLock(ctx, tx); err != nil || !mine {
 		return 0, err
@@ -37,7 +39,7 @@ func foldTally(ctx context.Context, tx pgtx.DBTX) (folded int64, err error) {
 	return queries.TallyFold(ctx, tx, tallyBatch)
 }
 
-// forgetTallies removes the totals of what is gone, which are nothing.
+// forgetTallies removes totals that are 0, such as those of deleted owners.
 func forgetTallies(pool *pgxpool.Pool) Job {
 	return Job{
 		Name: "forget-tallies", About: "remove totals that have become nothing", Every: time.Hour,

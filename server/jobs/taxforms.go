@@ -12,7 +12,7 @@ import (
 	"rail/server/postgres/pgtx"
 )
 
-// expireTaxForms retires tax forms that have run out.
+// expireTaxForms retires tax forms that have expired, and asks for new ones.
 func expireTaxForms(pool *pgxpool.Pool) Job {
 	return Job{
 		Name: "expire-tax-forms", About: "retire tax forms that have run out, and ask for new ones", Every: time.Minute,
@@ -23,6 +23,7 @@ func expireTaxForms(pool *pgxpool.Pool) Job {
 	}
 }
 
+// expireSomeForms retires one batch and returns its size.
 func expireSomeForms(ctx context.Context, pool *pgxpool.Pool, now clock.Time) (n int, err error) {
 	err = pgtx.Within(ctx, pool, func(tx *pgtx.Tx) error {
 		n, err = tax.Expire(ctx, tx, now, moveBatch)

@@ -46,6 +46,7 @@ type Given struct {
 // earlier release, takes those that open what is sealed in it. Otherwise Admit fails
 // with ErrWrongKey or ErrUnproven, and has changed nothing.
 func Admit(ctx context.Context, pool *pgxpool.Pool, g Given) error {
+	// The usual case needs no lock.
 	known, err := queries.KeyFingerprints(ctx, pool)
 	if err != nil || g.noted(known) {
 		return err
@@ -79,8 +80,8 @@ func Adopt(ctx context.Context, pool *pgxpool.Pool, g Given) error {
 	})
 }
 
-// Rotated notes that everything is sealed with the current key, and fails where a
-// program that has none but a former one has sealed something meanwhile.
+// Rotated records that everything is sealed with the current key. It fails if a
+// server that still has a former key alone has sealed something meanwhile.
 func Rotated(ctx context.Context, pool *pgxpool.Pool, g Given) error {
 	return locked(ctx, pool, func(tx pgx.Tx) error {
 		sealed, err := Open(ctx, tx, g.Keeper)
@@ -97,15 +98,15 @@ func Rotated(ctx context.Context, pool *pgxpool.Pool, g Given) error {
 	})
 }
 
-// only notes that nothing depends on any other key than the current one.
+// only records that the database depends on the current key alone.
 func (g Given) only(ctx context.Context, tx pgx.Tx) error {
 	return queries.KeyFingerprintsReplace(ctx, tx, db.KeyFingerprintsReplaceParams{
 		Now: &g.Now, Current: g.Keeper.Fingerprint(),
 	})
 }
 
-// locked runs work in a transaction, one program at a time. What proves a key may
-// be sought in whole tables, for longer than a request may take.
+// locked runs work in a transaction, one program at a time. Looking for sealed
+// values may read whole tables, for longer than a request's time limits.
 func locked(ctx context.Context, pool *pgxpool.Pool, work func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SET LOCAL statement_timeout = '10min'; SET LOCAL lock_timeout = '10min'"); err != nil {
@@ -118,6 +119,7 @@ func locked(ctx context.Context, pool *pgxpool.Pool, work func(pgx.Tx) error) er
 	})
 }
 
+// note records that the database depends on these keys.
 func note(ctx context.Context, tx pgx.Tx, now clock.Time, fingerprints []string) error {
 	for _, f := range fingerprints {
 		if err := queries.KeyFingerprintUse(ctx, tx, db.KeyFingerprintUseParams{Fingerprint: f, Now: now}); err != nil {
@@ -127,7 +129,7 @@ func note(ctx context.Context, tx pgx.Tx, now clock.Time, fingerprints []string)
 	return nil
 }
 
-// inUse are the keys that the database depends on.
+// inUse returns the keys that the database depends on.
 func inUse(known []db.KeyFingerprint) []string {
 	var out []string
 	for _, k := range known {
@@ -138,20 +140,21 @@ func inUse(known []db.KeyFingerprint) []string {
 	return out
 }
 
-// noted reports whether there is nothing to do: the current key is in use, and every
-// other one that is in use was given as a former one.
+// noted reports whether there is nothing to record: the current key is in use, and
+// every other key in use was given as a former one.
 func (g Given) noted(known []db.KeyFingerprint) bool {
 	used := inUse(known)
 	return slices.Contains(used, g.Keeper.Fingerprint()) && len(g.missing(used)) == 0
 }
 
-// missing are those of some keys that were not given.
+// missing returns those of wanted that were not given.
 func (g Given) missing(wanted []string) []string {
 	return slices.DeleteFunc(slices.Clone(wanted),
 		func(f string) bool { return slices.Contains(g.Keeper.Fingerprints(), f) })
 }
 
-// refusal says which key is wanted and which was given; nil where all are at hand.
+// refusal returns an error that names the missing key and the given one; nil if
+// all keys are at hand.
 func (g Given) refusal(known []db.KeyFingerprint) error {
 	missing := g.missing(inUse(known))
 	if len(missing) == 0 {
@@ -169,7 +172,7 @@ func (g Given) refusal(known []db.KeyFingerprint) error {
 	return g.wrong(missing)
 }
 
-// wrong names the fingerprints that are wanted and those that were given.
+// wrong returns ErrWrongKey with the fingerprints that are wanted and given.
 func (g Given) wrong(wanted []string) error {
 	given := g.Keeper.Fingerprints()
 	former := ""

@@ -13,7 +13,8 @@ import (
 	"rail/server/secret"
 )
 
-// Sealed is one value of a kind and of the key that sealed it, opened or not.
+// Sealed is one stored value of a kind and of the key that sealed it, and whether
+// it opens.
 type Sealed struct {
 	Kind  string // such as payout details
 	Place string // the row that it was sealed for
@@ -37,8 +38,8 @@ func Open(ctx context.Context, q pgtx.DBTX, keeper *secret.Keeper) ([]Sealed, er
 	return out, nil
 }
 
-// prove returns the keys that a database without a note depends on, the current one
-// included, where the given ones are all of them.
+// prove returns the keys that a database without recorded fingerprints depends on,
+// the current one included. It fails unless the given keys open everything.
 func (g Given) prove(ctx context.Context, tx pgx.Tx) ([]string, error) {
 	sealed, err := Open(ctx, tx, g.Keeper)
 	if err != nil {
@@ -64,7 +65,8 @@ func (g Given) prove(ctx context.Context, tx pgx.Tx) ([]string, error) {
 	return use, nil
 }
 
-// proveByAPIKeys is prove where nothing is sealed.
+// proveByAPIKeys is prove for a database in which nothing is sealed. Its hashes of
+// API keys depend on the secret key too: one that is found proves the key.
 func (g Given) proveByAPIKeys(ctx context.Context, tx pgx.Tx) ([]string, error) {
 	exist, err := queries.APIKeysExist(ctx, tx)
 	if err != nil {

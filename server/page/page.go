@@ -22,7 +22,8 @@ const defaultLimit = 25
 
 var queries = db.New()
 
-// Asked is the part of a request that every list has.
+// Asked is the part of a request that every list has. The description of the API
+// bounds Limit; page does not.
 type Asked struct {
 	ProgramID     string // "" where the list is an organization's
 	Limit         *int64 // the document bounds it to 100
@@ -30,7 +31,7 @@ type Asked struct {
 	EndingBefore  *string
 }
 
-// In returns what is asked of a list of a program.
+// In returns the request for a page of a program's list.
 func In(programID string, limit *int64, startingAfter, endingBefore *string) Asked {
 	return Asked{programID, limit, startingAfter, endingBefore}
 }
@@ -42,8 +43,8 @@ type Page[R any] struct {
 	Total   int64
 }
 
-// List is a list with its filters, such as db.SaleList. P is the place of a row
-// in the list's order, R a row.
+// List is a list with its filters, such as db.SaleList. R is a row, and P the
+// place of a row in the list's order.
 type List[P, R any] interface {
 	count.List
 	// Page returns the first rows after a place, or the last before one in reverse.
@@ -54,9 +55,9 @@ type List[P, R any] interface {
 	Refs() []db.Ref
 }
 
-// Of reads a page in one round trip, and one more each where a cursor must be
-// looked up first and where a long list is counted. The statements of the trip are
-// planned for their values: a plan for any value cannot know which filters are set.
+// Of reads a page in one round trip, and one more each to look up a cursor and to
+// count a long list. The statements are planned for their values: a plan for any
+// values cannot know which filters are set.
 func Of[P, R any](ctx context.Context, u *work.Unit, asked Asked, list List[P, R]) (Page[R], error) {
 	var out Page[R]
 	after, before, err := place(ctx, u, asked, list)
@@ -72,6 +73,7 @@ func Of[P, R any](ctx context.Context, u *work.Unit, asked Asked, list List[P, R
 	err = Read(ctx, u, asked.ProgramID, references(list.Refs()),
 		func(tx pgtx.DBTX) error { return queries.PlanForValues(ctx, tx) },
 		func(tx pgtx.DBTX) (err error) {
+			// One row more than is shown says whether there are more.
 			out.Rows, err = list.Page(ctx, tx, in, after, before, lim+1)
 			return err
 		},
@@ -88,6 +90,7 @@ func Of[P, R any](ctx context.Context, u *work.Unit, asked Asked, list List[P, R
 	if len(out.Rows) > int(lim) {
 		out.Rows, out.HasMore = out.Rows[:lim], true
 	}
+	// Rows before a cursor are read backwards, nearest first.
 	if before != nil {
 		slices.Reverse(out.Rows)
 	}
@@ -95,8 +98,8 @@ func Of[P, R any](ctx context.Context, u *work.Unit, asked Asked, list List[P, R
 }
 
 // Read runs the reads of a list in one round trip with the checks of its program
-// and of the ids in its filters. A page of a foreign program is empty anyway,
-// since every list is bound to the organization.
+// and of the ids in its filters. That the checks travel along is safe: a page of
+// a foreign program is empty, since every list is bound to the organization.
 func Read(ctx context.Context, u *work.Unit, programID string, refs []work.Reference, reads ...pgtx.Read) error {
 	var exists error
 	checks := work.NewReferences(refs...)
@@ -111,6 +114,7 @@ func Read(ctx context.Context, u *work.Unit, programID string, refs []work.Refer
 	return checks.Verdict(programID)
 }
 
+// references returns the ids in a list's filters as the checks take them.
 func references(refs []db.Ref) []work.Reference {
 	out := make([]work.Reference, len(refs))
 	for i, r := range refs {
@@ -119,7 +123,8 @@ func references(refs []db.Ref) []work.Reference {
 	return out
 }
 
-// place looks the cursor up.
+// place returns the place of the row that the cursor names, as after or before;
+// both are nil without a cursor.
 func place[P, R any](ctx context.Context, u *work.Unit, asked Asked, list List[P, R]) (after, before *P, err error) {
 	id, param, err := cursor(asked.StartingAfter, asked.EndingBefore)
 	if id == nil || err != nil {
@@ -150,7 +155,7 @@ func place[P, R any](ctx context.Context, u *work.Unit, asked Asked, list List[P
 
 const startingAfter, endingBefore = "starting_after", "ending_before"
 
-// cursor returns the one cursor that is given, with its parameter.
+// cursor returns the cursor that is given, if any, and the name of its parameter.
 func cursor(after, before *string) (id *string, param string, err error) {
 	switch {
 	case after != nil && before != nil:
@@ -162,10 +167,12 @@ func cursor(after, before *string) (id *string, param string, err error) {
 	return before, endingBefore, nil
 }
 
+// notOfList refuses a cursor that names no row of the list.
 func notOfList(param string) error {
 	return problem.On(param, problem.InvalidCursor, "%s is not an object of this list.", param)
 }
 
+// programExists checks the program of a list; an organization's list has none.
 func programExists(ctx context.Context, u *work.Unit, tx pgtx.DBTX, programID string) error {
 	if programID == "" {
 		return nil
@@ -173,7 +180,8 @@ func programExists(ctx context.Context, u *work.Unit, tx pgtx.DBTX, programID st
 	return u.ProgramExists(ctx, tx, programID)
 }
 
-// Slice returns a page of a list that is at hand, of at most most rows.
+// Slice returns a page of a list that is in memory, of at most most rows unless
+// the request has a limit.
 func Slice[R any](all []R, id func(R) string, most int, asked Asked) (Page[R], error) {
 	out := Page[R]{Total: int64(len(all))}
 	n := most

@@ -66,6 +66,8 @@ func Session(dsn string) (*pgx.ConnConfig, error) {
 	return cfg.ConnConfig, nil
 }
 
+// configure returns the pool's configuration. Settings in the DSN win over those
+// of session.
 func configure(dsn string, o Options) (*pgxpool.Config, error) {
 	cfg, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
@@ -94,7 +96,7 @@ func configure(dsn string, o Options) (*pgxpool.Config, error) {
 	return cfg, nil
 }
 
-// readInUTC replaces pgx's habit to return times in the machine's zone.
+// readInUTC makes times come in UTC; pgx would return them in the machine's zone.
 func readInUTC(types *pgtype.Map) {
 	one := &pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID,
 		Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}}

@@ -7,10 +7,10 @@ import (
 )
 
 // packFrom is the size, in bytes, from which a value is compressed before it is
-// sealed: afterwards nothing makes it smaller.
+// sealed. Sealed bytes no longer compress.
 const packFrom = 4 << 10
 
-// packing makes what compresses and what undoes it, for any number of callers.
+// packing returns the encoder and decoder, which any number of callers share.
 var packing = sync.OnceValues(func() (p struct {
 	*zstd.Encoder
 	*zstd.Decoder
@@ -23,7 +23,8 @@ var packing = sync.OnceValues(func() (p struct {
 	return p, err
 })
 
-// pack returns a value as it is to be sealed, and the version that says how.
+// pack returns a value as it is to be sealed, and the version that says whether it
+// was compressed.
 func pack(plain []byte) ([]byte, byte) {
 	if len(plain) < packFrom {
 		return plain, version2
@@ -38,6 +39,7 @@ func pack(plain []byte) ([]byte, byte) {
 	return plain, version2
 }
 
+// unpack undoes the compression of version 3.
 func unpack(packed []byte) ([]byte, error) {
 	p, err := packing()
 	if err != nil {
@@ -46,7 +48,8 @@ func unpack(packed []byte) ([]byte, error) {
 	return p.DecodeAll(packed, nil)
 }
 
-// place is what a value of a version is bound to.
+// place returns what a value of a version is bound to. Version 3 is part of it, so
+// that a compressed value cannot pass for another one.
 func place(where string, version byte) []byte {
 	if version == version3 {
 		where += "\x00packed"

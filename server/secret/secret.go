@@ -64,6 +64,7 @@ func New(master [32]byte, former ...[32]byte) (*Keeper, error) {
 	return k, nil
 }
 
+// keysOf derives a key for each use, so that no use can reveal another's.
 func keysOf(master [32]byte) (k keys, err error) {
 	boxKey, err := derive(master, "seal")
 	if err != nil {
@@ -97,6 +98,8 @@ func keysOf(master [32]byte) (k keys, err error) {
 	return k, err
 }
 
+// derive returns 32 bytes for a use. The names must stay: stored values depend
+// on them.
 func derive(master [32]byte, use string) ([]byte, error) {
 	return hkdf.Key(sha256.New, master[:], nil, "rail/"+use, 32)
 }
@@ -128,6 +131,7 @@ func (k *Keeper) Open(sealed []byte, where string) ([]byte, error) {
 	return nil, ErrSealed
 }
 
+// open opens a value of any version if this key sealed it.
 func (k *keys) open(sealed []byte, where string) ([]byte, error) {
 	head := 1
 	if by := SealedBy(sealed); by == hex.EncodeToString(k.id[:]) {
@@ -182,9 +186,9 @@ func (k *Keeper) FormerAPIKeyHashes(token string) [][]byte {
 // HashAPIKey returns what is stored of an API key.
 func (k *Keeper) HashAPIKey(token string) []byte { return mac(k.current.apiKey, token) }
 
-// HashIP returns 16 bytes that recognize an address within a program and tell
-// nothing about it, however the address is spelled. Under a new
-// secret key all addresses are new.
+// HashIP returns 16 bytes that recognize an address within a program, in whatever
+// spelling, and reveal nothing about it. Under a new secret key all addresses are
+// new.
 func (k *Keeper) HashIP(programID, ip string) []byte {
 	if a, err := netip.ParseAddr(ip); err == nil {
 		ip = a.Unmap().WithZone("").String()
@@ -213,8 +217,8 @@ func (k *Keeper) HashDevice(programID, userAgent string) []byte {
 	return mac(k.current.ip, programID+"\x00device\x00"+userAgent)[:16]
 }
 
-// ListenKey returns the 32 bytes with which an organization's events are signed
-// for the operator's own listener: the same at every start.
+// ListenKey returns the 32 bytes that sign an organization's events for the
+// operator's own listener. They are the same at every start.
 func (k *Keeper) ListenKey(orgID string) []byte { return mac(k.current.listen, orgID) }
 
 // HashDetails returns what recognizes payout details within a program.
@@ -229,6 +233,7 @@ func HashToken(token string) []byte {
 	return sum[:]
 }
 
+// mac returns the HMAC-SHA256 of text.
 func mac(key []byte, text string) []byte {
 	h := hmac.New(sha256.New, key)
 	h.Write([]byte(text))

@@ -30,8 +30,10 @@ func AtMostOne(members ...Member) error {
 	return nil
 }
 
-// InProgram runs reads of a program of the tenant's that the field program_id
-// names, in one round trip, and returns the first error that is not "no rows".
+// InProgram runs reads in one round trip with the check of the program that the
+// field program_id names, and returns the first error that is not "no rows". The
+// reads must be bound to the organization, since they run before the check is
+// seen.
 func (u *Unit) InProgram(ctx context.Context, programID string, reads ...pgtx.Read) error {
 	exists := func(tx pgtx.DBTX) error {
 		_, err := queries.ProgramExists(ctx, tx, db.ProgramExistsParams{ID: programID, OrgID: u.OrgID})
@@ -67,8 +69,8 @@ func (u *Unit) Sale(ctx context.Context, programID string, id, chargeID *string)
 	})
 }
 
-// resolve returns the id of an object that a request names by ours or by an id
-// that others gave it, which find looks up.
+// resolve returns the id of an object that a request names by Rail's id or by an
+// external one, which find looks up. Rail's own id is returned without a check.
 func (u *Unit) resolve(
 	ctx context.Context, programID string, ours, external Member, find func(pgtx.DBTX) (string, error),
 ) (*string, error) {

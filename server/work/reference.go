@@ -30,8 +30,8 @@ func IgnoreNoRows(err error) error {
 	return err
 }
 
-// SameProgram refuses an object of the tenant's own other program (decisions,
-// 196): what param names must fit here.
+// SameProgram refuses an object of another program of the tenant's (decisions,
+// 196).
 func SameProgram(objectProgram, programID, param string) error {
 	if objectProgram != programID {
 		return problem.On(param, problem.InvalidReference, "%s belongs to another program.", param)
@@ -61,14 +61,14 @@ type Reference struct {
 	find func(ctx context.Context, tx pgtx.DBTX, org, id string) (string, error)
 }
 
-// References checks references, in a round trip of the caller's.
+// References checks references in a round trip that the caller makes anyway.
 type References struct {
 	asked    []Reference
 	programs []string
 	errs     []error
 }
 
-// NewReferences returns the check of those references that are given.
+// NewReferences returns the check of those references whose id is given.
 func NewReferences(refs ...Reference) *References {
 	k := &References{}
 	for _, r := range refs {
@@ -80,7 +80,7 @@ func NewReferences(refs ...Reference) *References {
 	return k
 }
 
-// Reads returns one read a reference; they keep their errors for Verdict.
+// Reads returns one read for each reference. What they find is kept for Verdict.
 func (k *References) Reads(ctx context.Context, u *Unit) []pgtx.Read {
 	out := make([]pgtx.Read, len(k.asked))
 	for i, r := range k.asked {
@@ -92,9 +92,9 @@ func (k *References) Reads(ctx context.Context, u *Unit) []pgtx.Read {
 	return out
 }
 
-// Verdict returns the first refusal, once the reads have run. Unknown and foreign
-// ids are one and the same 404; an id of the tenant's own other program does not
-// fit here (decisions, 22 and 196).
+// Verdict returns the first refusal, after the reads have run. Unknown and foreign
+// ids get the same 404; an id of another program of the tenant's is refused as
+// such (decisions, 22 and 196).
 func (k *References) Verdict(programID string) error {
 	for i, r := range k.asked {
 		if err := Found(k.errs[i], r.Param); err != nil {

@@ -12,9 +12,9 @@ import (
 // maxAttempts bounds how often work that lost a race is done.
 const maxAttempts = 4
 
-// Retry does work again that lost a race, a deadlock or a serialization
-// conflict, of which nothing was kept. Work that keeps losing ends as one that
-// may be tried again later.
+// Retry runs do again if it lost a race, a deadlock or a serialization conflict,
+// after which nothing of it was kept. If it loses maxAttempts times, the error says
+// that the request may be repeated later.
 func Retry(ctx context.Context, do func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := do()
@@ -28,7 +28,8 @@ func Retry(ctx context.Context, do func() error) error {
 	}
 }
 
-// pause lets the winner of a race finish; it ends early with the context.
+// pause lets the winner of a race finish: a random time of at most 4, 16 or 36
+// milliseconds, so that two losers do not meet again. It ends early with ctx.
 func pause(ctx context.Context, attempt int) {
 	t := time.NewTimer(time.Duration(rand.IntN(4*attempt*attempt)+1) * time.Millisecond)
 	defer t.Stop()

@@ -1,7 +1,7 @@
 // Package campaign sends one mail to many partners. Starting a campaign counts
-// who gets it, and writes them down: the first batch at once, a job the others. It
-// then moves them into the outbox a few at a time, so that a pause takes effect at
-// once, no body is stored a thousand times, and no statement grows with the
+// the audience and writes down its first batch; a job writes down the others, and
+// then moves recipients into the outbox a few at a time. So a pause takes effect
+// at once, no body is stored a thousand times, and no statement grows with the
 // program.
 package campaign
 
@@ -15,13 +15,13 @@ import (
 
 var queries = db.New()
 
-// counted is how many are counted at once; the job that writes the audience down
-// sets the exact numbers of a larger one.
+// counted bounds the partners that are counted when a campaign starts. For a larger
+// audience the job that writes it down sets the exact numbers.
 const counted = 200_000
 
 // Start starts a locked draft, scheduled or paused campaign: it counts the audience
-// and begins to write it down. Whoever has got the mail stays counted and gets it
-// no second time. Where nobody matches Total is 0, and nothing is saved.
+// and begins to write it down. A partner who has got the mail stays counted and
+// gets no second one. If nobody matches, Total is 0 and nothing is saved.
 func Start(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) (db.Campaign, error) {
 	n, err := queries.CampaignAudience(ctx, tx, db.CampaignAudienceParams{
 		CampaignID: c.ID, OrgID: c.OrgID, ProgramID: c.ProgramID, Statuses: statuses(c), GroupIds: c.GroupIds,
@@ -41,7 +41,8 @@ func Start(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) (db.
 	return c, err
 }
 
-// statuses are those of the audience.
+// statuses returns the partners' states of the audience: active unless the
+// campaign says otherwise.
 func statuses(c db.Campaign) []string {
 	if len(c.Statuses) == 0 {
 		return []string{string(db.PartnerStatusActive)}
@@ -49,8 +50,8 @@ func statuses(c db.Campaign) []string {
 	return c.Statuses
 }
 
-// Pause holds a locked campaign, and takes back from the outbox what is not being
-// sent. The campaign is not yet saved.
+// Pause pauses a locked campaign, and takes its mails that are not being sent back
+// from the outbox. The caller saves the campaign.
 func Pause(ctx context.Context, tx pgtx.DBTX, c db.Campaign, now clock.Time) (db.Campaign, error) {
 	c.Status, c.UpdatedAt = db.CampaignStatusPaused, now
 	return c, queries.CampaignRecall(ctx, tx, db.CampaignRecallParams{CampaignID: c.ID, OrgID: c.OrgID})

@@ -16,8 +16,9 @@ const (
 	fillRun = 20
 )
 
-// fill writes the audience down, batch by batch in the order of the partners'
-// ids, as far as one run goes.
+// fill writes the audience down, in batches in the order of the partners' ids, at
+// most fillRun of them. AudienceAfter says how far it came; nil means that all of
+// the audience is written down.
 func fill(ctx context.Context, pool *pgxpool.Pool, id, org string) error {
 	for range fillRun {
 		more := false
@@ -35,8 +36,9 @@ func fill(ctx context.Context, pool *pgxpool.Pool, id, org string) error {
 	return nil
 }
 
-// fillSome writes down who of a batch matches, and reports whether there are more.
-// The last one has no end, so that it also forgets partners who are gone.
+// fillSome writes down the matching partners of a batch, and reports whether there
+// are more. The last batch has no upper end, so that it also removes recipients
+// who no longer exist.
 func fillSome(ctx context.Context, tx *pgtx.Tx, c db.Campaign) (bool, error) {
 	after := *c.AudienceAfter
 	reach, err := queries.PartnersReach(ctx, tx, db.PartnersReachParams{

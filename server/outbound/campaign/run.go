@@ -41,6 +41,7 @@ func Run(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 	return failed
 }
 
+// named adds the campaign's id to an error, since a run joins those of many.
 func named(id string, err error) error {
 	if err != nil {
 		err = fmt.Errorf("%s: %w", id, err)
@@ -48,7 +49,8 @@ func named(id string, err error) error {
 	return err
 }
 
-// move moves one campaign on.
+// move takes a campaign a step further: it writes the audience down, fills the
+// outbox, and ends the campaign after its last mail.
 func move(ctx context.Context, pool *pgxpool.Pool, id, org string, now clock.Time) error {
 	if err := fill(ctx, pool, id, org); err != nil {
 		return err
@@ -61,7 +63,8 @@ func move(ctx context.Context, pool *pgxpool.Pool, id, org string, now clock.Tim
 	return err
 }
 
-// within works on a campaign that is still in the state and free.
+// within runs work in a transaction on the campaign, locked, if it is still in the
+// state and no other replica has it. Else it does nothing.
 func within(
 	ctx context.Context, pool *pgxpool.Pool, id, org string, status db.CampaignStatus,
 	work func(*pgtx.Tx, db.Campaign) error,
@@ -78,8 +81,8 @@ func within(
 	})
 }
 
-// begin starts a scheduled campaign. One that matches nobody is paused, for its
-// owner to look at: there is no request that could be refused.
+// begin starts a scheduled campaign. If nobody matches, the campaign is paused for
+// its owner to look at, as there is no request that could be refused.
 func begin(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) error {
 	c, err := Start(ctx, tx, c, now)
 	if err != nil || c.Total > 0 {
@@ -92,8 +95,8 @@ func begin(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) erro
 	return Save(ctx, tx, c)
 }
 
-// feed fills the campaign's window of the outbox, once its whole audience is
-// written down.
+// feed writes mails into the outbox up to the campaign's window, once the whole
+// audience is written down. A recipient without an email is marked and skipped.
 func feed(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) error {
 	if c.AudienceAfter != nil {
 		return nil

@@ -15,7 +15,9 @@ import (
 	"rail/gen/db"
 )
 
-// reader reads whom one of many mails goes to; other mails have none.
+// reader reads to whom a mail of a campaign or a sequence goes, at the moment of
+// sending: the partner may have unsubscribed since. Other mails have no reader.
+// The read ends also while the server stops, since the mail is marked already.
 func (s Sender) reader(ctx context.Context, m db.Mail) (*db.MailReaderRow, error) {
 	if m.PartnerID == nil {
 		return nil, nil //nolint:nilnil // a mail of its own
@@ -26,8 +28,8 @@ func (s Sender) reader(ctx context.Context, m db.Mail) (*db.MailReaderRow, error
 	return &r, err
 }
 
-// message builds the mail: plain text, which for many is the Markdown as written, and
-// HTML.
+// message builds the mail in HTML and in plain text, which for campaigns and
+// sequences is the Markdown as written.
 func (s Sender) message(m db.Mail, reader *db.MailReaderRow) (*gomail.Msg, error) {
 	msg, name := gomail.NewMsg(), s.Name
 	if reader != nil {
@@ -49,6 +51,7 @@ func (s Sender) message(m db.Mail, reader *db.MailReaderRow) (*gomail.Msg, error
 		text += s.foot(msg, m, reader, &page)
 	}
 	_, host, _ := strings.Cut(s.From, "@")
+	// The same at every attempt, so that a receiver can drop a second copy.
 	msg.SetMessageIDWithValue(m.ID + "@" + host)
 	msg.SetDateWithValue(m.CreatedAt.Time)
 	msg.Subject(m.Subject)
@@ -57,7 +60,8 @@ func (s Sender) message(m db.Mail, reader *db.MailReaderRow) (*gomail.Msg, error
 	return msg, nil
 }
 
-// printable is one line without what no mail program shows.
+// printable returns a name in one line without control characters, which could
+// end a header.
 func printable(name string) string {
 	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -67,9 +71,9 @@ func printable(name string) string {
 	}, name)), " ")
 }
 
-// foot adds what one of many mails owes its reader: why it came, and the way
-// out, for people and for mail programs (RFC 8058). It returns the text of the
-// foot.
+// foot adds what a mail to many owes its reader: why it was sent, and a way to
+// unsubscribe, for people and for mail programs (RFC 8058). It writes the HTML to
+// page and returns the plain text.
 func (s Sender) foot(msg *gomail.Msg, m db.Mail, reader *db.MailReaderRow, page *bytes.Buffer) string {
 	out := unsubscribeURL(s.BaseURL, reader.MailToken)
 	msg.SetGenHeader(gomail.HeaderListUnsubscribe, "<"+out+">")
@@ -84,10 +88,11 @@ func (s Sender) foot(msg *gomail.Msg, m db.Mail, reader *db.MailReaderRow, page 
 	return "\n\n-- \n" + why + "\nUnsubscribe: " + out + "\n"
 }
 
+// unsubscribeURL returns an address that needs no sign-in: the token is enough.
 func unsubscribeURL(base, token string) string { return base + "/mail/unsubscribe/" + token }
 
-// pixelURL names the campaign and the partner, with the server's mark: nobody
-// else can make mails look opened.
+// pixelURL returns the address of the picture that shows that a mail was opened.
+// It bears the server's mark, so that nobody else can make mails look opened.
 func (s Sender) pixelURL(campaign, partner string) string {
 	return s.BaseURL + "/mail/open/" + campaign + "/" + partner + "/" + s.Keeper.Mark(campaign+" "+partner) + ".gif"
 }

@@ -15,8 +15,8 @@ import (
 
 var queries = db.New()
 
-// Message is one mail. Purpose and Key make it one of its kind: a second with
-// the same is not sent. Markdown becomes the HTML; Plain says the same in words.
+// Message is one mail. A second mail to the same recipient with the same Purpose
+// and Key is not sent. Markdown becomes the HTML; Plain is the same in plain text.
 type Message struct {
 	Purpose, Key    string
 	To              string
@@ -24,8 +24,8 @@ type Message struct {
 	Markdown, Plain string
 }
 
-// Outbox takes mails. Where no way to send them is configured it takes none and
-// says so in the log (decisions, 179). A nil Outbox is such a one.
+// Outbox takes mails. If no mail server is configured it takes none and logs that
+// (decisions, 179). A nil Outbox takes none either.
 type Outbox struct {
 	Configured bool
 	Log        *slog.Logger

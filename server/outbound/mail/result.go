@@ -22,7 +22,8 @@ const (
 	skipped = "skipped" // its reader wants none, or what it belongs to is gone
 )
 
-// done ends a mail, and counts it in its campaign.
+// done ends a mail with an outcome, and counts it in its campaign. text is the
+// error, "" for none.
 func (s Sender) done(ctx context.Context, m db.Mail, outcome, text string) error {
 	return s.write(ctx, func(ctx context.Context, tx *pgtx.Tx) error {
 		if _, err := campaignOf(ctx, tx, m); err != nil && !errors.Is(err, pgx.ErrNoRows) {
@@ -32,6 +33,8 @@ func (s Sender) done(ctx context.Context, m db.Mail, outcome, text string) error
 	})
 }
 
+// end writes the outcome of the attempt that m is of: the number of attempts
+// keeps a worker that was given up from ending the next attempt.
 func (s Sender) end(ctx context.Context, tx *pgtx.Tx, m db.Mail, outcome, text string) error {
 	p := db.MailDoneParams{Outcome: outcome, Now: s.now(), ID: m.ID, Attempts: m.Attempts}
 	if text != "" {
@@ -40,8 +43,9 @@ func (s Sender) end(ctx context.Context, tx *pgtx.Tx, m db.Mail, outcome, text s
 	return queries.MailDone(ctx, tx.Later(), p)
 }
 
-// later queues a mail for another attempt. One whose campaign was held, or started
-// anew, since it was written goes back to it: the text may have changed.
+// later queues a mail for another attempt after wait. If its campaign was paused
+// or started anew since the mail was written, the mail goes back to the campaign:
+// the text may have changed.
 func (s Sender) later(ctx context.Context, m db.Mail, wait time.Duration, text string) error {
 	return s.write(ctx, func(ctx context.Context, tx *pgtx.Tx) error {
 		c, err := campaignOf(ctx, tx, m)
@@ -61,15 +65,15 @@ func (s Sender) later(ctx context.Context, m db.Mail, wait time.Duration, text s
 	})
 }
 
-// back takes a mail out of the outbox and puts its reader back in the line of the
-// campaign, or to the step of the sequence.
+// back takes a mail out of the outbox. Its partner waits again, as a recipient of
+// the campaign or at the step of the sequence.
 func (s Sender) back(ctx context.Context, tx *pgtx.Tx, m db.Mail) error {
 	now := s.now()
 	return queries.MailBack(ctx, tx.Later(), db.MailBackParams{Now: &now, ID: m.ID, Attempts: m.Attempts})
 }
 
-// campaignOf locks the mail's campaign, if it has one: whoever changes a campaign
-// and its recipients locks it first.
+// campaignOf locks the mail's campaign, if it has one. Whatever changes a campaign
+// and its recipients locks the campaign first.
 func campaignOf(ctx context.Context, tx *pgtx.Tx, m db.Mail) (*db.MailCampaignRow, error) {
 	if m.CampaignID == nil {
 		return nil, nil //nolint:nilnil // a mail of its own
@@ -78,7 +82,8 @@ func campaignOf(ctx context.Context, tx *pgtx.Tx, m db.Mail) (*db.MailCampaignRo
 	return &c, err
 }
 
-// write writes what became of a mail, also while the server stops.
+// write writes the result of a mail, also while the server stops: a mail has been
+// sent, or not, whatever the server does now.
 func (s Sender) write(ctx context.Context, work func(context.Context, *pgtx.Tx) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
@@ -93,8 +98,8 @@ const (
 	pause = 100 * time.Millisecond
 )
 
-// insist does work again until it is done, where the reason for its failure may
-// pass. The work must do no harm when it was done already.
+// insist repeats work while it fails for reasons that may pass, until ctx ends. A
+// commit whose answer was lost is repeated too, so work must be safe to do twice.
 func insist(ctx context.Context, pool *pgxpool.Pool, work func(context.Context, *pgtx.Tx) error) error {
 	for {
 		err := pgtx.Within(ctx, pool, func(tx *pgtx.Tx) error { return work(ctx, tx) })

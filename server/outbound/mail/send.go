@@ -28,7 +28,7 @@ const (
 	lostAfter = 10 * time.Minute
 )
 
-// waits are the times from one attempt to the next.
+// waits are the times between attempts; after the last one a mail has failed.
 var waits = []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 12 * time.Hour}
 
 // Transport carries one mail.
@@ -70,7 +70,7 @@ type smtp struct {
 	options []gomail.Option
 }
 
-// Send opens a connection a mail: transactional mails are few.
+// Send opens a connection for each mail, since most mails come one by one.
 func (s smtp) Send(ctx context.Context, m *gomail.Msg) error {
 	client, err := gomail.NewClient(s.host, s.options...)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s smtp) Send(ctx context.Context, m *gomail.Msg) error {
 
 type folder string
 
-// Send writes the mail as ID.eml.
+// Send writes the mail as ID.eml, for development without a mail server.
 func (f folder) Send(_ context.Context, m *gomail.Msg) error {
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
 		return err
@@ -107,8 +107,8 @@ type Sender struct {
 // workers is how many mails one replica sends at once.
 const workers = 4
 
-// Run sends everything that is due. Its time begins at now and goes on as the
-// clock does.
+// Run sends everything that is due. Its time begins at now and advances with the
+// clock, since a run may be long and takes what becomes due meanwhile.
 func (s Sender) Run(ctx context.Context, now clock.Time) error {
 	if s.Transport == nil {
 		return nil
@@ -125,7 +125,8 @@ func (s Sender) Run(ctx context.Context, now clock.Time) error {
 	return errors.Join(failures...)
 }
 
-// giveUp ends mails whose worker died.
+// giveUp ends mails whose worker died while sending. They count as failed: whether
+// they were sent is not known, and no mail is sent twice.
 func (s Sender) giveUp(ctx context.Context) error {
 	before := s.now().Plus(-lostAfter)
 	lost, failures := queries.MailsLost(ctx, s.Pool, &before)
@@ -135,8 +136,8 @@ func (s Sender) giveUp(ctx context.Context) error {
 	return failures
 }
 
-// drain takes one mail at a time: what is taken is sent or given back, whatever
-// happens.
+// drain takes one mail at a time until none is due. A mail that was taken is sent
+// or given back, also when the server stops.
 func (s Sender) drain(ctx context.Context) error {
 	for ctx.Err() == nil {
 		taken, err := s.take(ctx)
@@ -150,8 +151,8 @@ func (s Sender) drain(ctx context.Context) error {
 	return nil
 }
 
-// take marks the next mail, also while the server stops: a mail that was marked
-// and not read would be lost.
+// take marks the next mail as being sent and returns it. It ends also while the
+// server stops: a mail that was marked and not read would be lost.
 func (s Sender) take(ctx context.Context) ([]db.Mail, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
@@ -162,7 +163,7 @@ func (s Sender) take(ctx context.Context) ([]db.Mail, error) {
 // gone is the error of a mail that was skipped.
 const gone = "The partner has unsubscribed or is gone, or the campaign or sequence is."
 
-// send sends one mail and writes how it went.
+// send makes one attempt and writes its result.
 func (s Sender) send(ctx context.Context, m db.Mail) error {
 	reader, err := s.reader(ctx, m)
 	switch {
@@ -185,14 +186,15 @@ func (s Sender) send(ctx context.Context, m db.Mail) error {
 		return s.done(ctx, m, sent, "")
 	}
 	s.Log.Warn("mail not sent", "id", m.ID, "purpose", m.Purpose, "attempt", m.Attempts, "error", err)
+	// m.Attempts counts this attempt.
 	if n := int(m.Attempts); again(err) && n <= len(waits) {
 		return s.later(ctx, m, waits[n-1], err.Error())
 	}
 	return s.done(ctx, m, failed, err.Error())
 }
 
-// again reports whether a mail has surely not gone and may go later: not after the
-// server had all of it, and not where the server refuses it for good.
+// again reports whether a mail was certainly not delivered and may be later. It
+// may not once the server had all of it, or if the server refused it for good.
 func again(err error) bool {
 	var refused *gomail.SendError
 	if !errors.As(err, &refused) {

@@ -28,8 +28,8 @@ type Set struct {
 	Sender Sender
 }
 
-// SetUp returns what the address of a mail server makes possible; without one the
-// outbox takes nothing.
+// SetUp returns the outbox and the sender for a mail server's address. Without an
+// address the outbox takes nothing.
 func SetUp(o Options) (Set, error) {
 	s := Set{
 		Outbox: &Outbox{Configured: o.Address != "", Log: o.Log},

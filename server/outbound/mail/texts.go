@@ -8,21 +8,21 @@ import (
 	"rail/server/currency"
 )
 
-// quote is what others have written, for a mail: as it is in the plain text, and
-// in Markdown so that it shows the same and is no markup.
+// quote is text that others wrote, in both forms of a mail: as it is in plain
+// text, and in Markdown escaped so that it shows the same and is no markup.
 type quote struct{ plain, markdown string }
 
 // markup is every character that can be markup.
 var markup = regexp.MustCompile("[!-/:-@\\[-`{-~]")
 
-// line quotes in one line.
+// line returns s as a quote of one line.
 func line(s string) quote {
 	s = strings.Join(strings.Fields(s), " ")
 	return quote{s, markup.ReplaceAllString(s, `\$0`)}
 }
 
-// lines quotes with its lines: each but the last of a paragraph ends with a hard
-// break, and what a line is indented by stays.
+// lines returns s as a quote that keeps its lines: in Markdown each but the last
+// of a paragraph ends with a hard break, and indentation becomes &nbsp;.
 func lines(s string) quote {
 	s = strings.Trim(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s), "\n")
 	rows := strings.Split(s, "\n")
@@ -39,7 +39,8 @@ func lines(s string) quote {
 	return quote{s, strings.Join(out, "\n")}
 }
 
-// saying sets the text of a mail; its arguments are strings of ours and quotes.
+// saying returns m with a text. Arguments are strings of Rail's own, which may be
+// Markdown, and quotes.
 func (m Message) saying(format string, args ...any) Message {
 	plain, markdown := make([]any, len(args)), make([]any, len(args))
 	for i, a := range args {

@@ -35,8 +35,8 @@ func Welcome(ctx context.Context, tx pgtx.DBTX, p db.Partner, now clock.Time) er
 	})
 }
 
-// Earned enrols the partner of a commission that is its first; the commission
-// must be written before.
+// Earned enrols the partner of a commission if that is its first. The commission
+// must be written before, or queued before in the same transaction.
 func Earned(ctx context.Context, tx pgtx.DBTX, k db.Commission) error {
 	return queries.SequenceEnrolFirst(ctx, tx, db.SequenceEnrolFirstParams{
 		PartnerID: k.PartnerID, Now: k.CreatedAt, ProgramID: k.ProgramID, OrgID: k.OrgID, CommissionID: k.ID,
@@ -62,6 +62,7 @@ func Run(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 	return failed
 }
 
+// named adds the sequence's id to an error, since a run joins those of many.
 func named(id string, err error) error {
 	if err != nil {
 		err = fmt.Errorf("%s: %w", id, err)
@@ -69,8 +70,8 @@ func named(id string, err error) error {
 	return err
 }
 
-// again runs work in one transaction after the other while there is more, as far
-// as one run goes.
+// again runs work in one transaction after the other while it reports more, up to
+// the bound of one run.
 func again(ctx context.Context, pool *pgxpool.Pool, work func(*pgtx.Tx) (bool, error)) error {
 	for range batches {
 		more := false
@@ -85,9 +86,9 @@ func again(ctx context.Context, pool *pgxpool.Pool, work func(*pgtx.Tx) (bool, e
 	return nil
 }
 
-// enrolIdle enrols the idle ones of a batch of the program's partners, and reports
-// whether there are more partners to look at. Whoever goes on with a search that
-// was broken off judges by the time at which it began.
+// enrolIdle enrols the idle partners of a batch, and reports whether there are more
+// partners to look at. A search that goes on after an interruption still measures
+// from the time at which it began, so that all partners are treated alike.
 func enrolIdle(ctx context.Context, tx *pgtx.Tx, id, org string, now clock.Time) (bool, error) {
 	before := now.Days(-1)
 	s, err := queries.SequenceTakeIdle(ctx, tx, db.SequenceTakeIdleParams{ID: id, OrgID: org, CheckedBefore: &before})
@@ -119,9 +120,9 @@ func enrolIdle(ctx context.Context, tx *pgtx.Tx, id, org string, now clock.Time)
 	return progress.IdleAfter != nil, queries.SequenceReached(ctx, tx.Later(), progress)
 }
 
-// advance moves a batch of partners on by one step and reports whether there may
-// be more. Delays run from the step that goes out, so that steps missed in a pause
-// do not all come at once.
+// advance moves a batch of partners by one step and reports whether there may be
+// more. The delay of the next step runs from the mail that goes out now, so that
+// steps missed during a pause do not all come at once.
 func advance(ctx context.Context, tx *pgtx.Tx, id, org string, now clock.Time) (bool, error) {
 	if _, err := queries.SequenceHold(ctx, tx, db.SequenceHoldParams{ID: id, OrgID: org}); errors.Is(err, pgx.ErrNoRows) {
 		return false, nil
@@ -142,7 +143,8 @@ func advance(ctx context.Context, tx *pgtx.Tx, id, org string, now clock.Time) (
 	return len(due) > 0, nil
 }
 
-// step queues one partner's mail, unless it wants none, and sets its next step.
+// step queues a partner's mail, unless the partner has unsubscribed, and sets the
+// next step. An unsubscribed partner goes through the steps all the same.
 func step(ctx context.Context, tx pgtx.DBTX, id, org string, e db.SequenceTakeDueRow, now clock.Time) error {
 	if e.UnsubscribedAt == nil {
 		err := queries.SequenceMail(ctx, tx, db.SequenceMailParams{

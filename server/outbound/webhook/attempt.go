@@ -35,8 +35,8 @@ type Message struct {
 	Secrets                                   []string // the newest first
 }
 
-// Outcome is how an attempt ended: Code is the answer's status, 0 without one;
-// Err says in words why it failed, and is empty for an acknowledgement.
+// Outcome is how an attempt ended. Code is the answer's status, 0 without an
+// answer; Err says in words why it failed, and is "" for an acknowledgement.
 type Outcome struct {
 	Code  int
 	Err   string
@@ -88,6 +88,8 @@ func (c *Client) Send(ctx context.Context, m Message, now time.Time) Outcome {
 	return o
 }
 
+// post sends the request, signed in Rail's own way and as Standard Webhooks say,
+// and returns the status of the answer.
 func (c *Client) post(ctx context.Context, m Message, now time.Time) (int, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, m.URL, bytes.NewReader(m.Body))
 	if err != nil {
@@ -104,6 +106,7 @@ func (c *Client) post(ctx context.Context, m Message, now time.Time) (int, error
 	if m.RequestID != "" {
 		h.Set("Rail-Request-Id", m.RequestID)
 	}
+	// Set as they are spelled there: Set would capitalize them.
 	h["webhook-id"] = []string{m.EventID}
 	h["webhook-timestamp"] = []string{strconv.FormatInt(now.Unix(), 10)}
 	h["webhook-signature"] = []string{StandardSignature(m.EventID, now, m.Body, m.Secrets...)}
@@ -120,8 +123,9 @@ func (c *Client) post(ctx context.Context, m Message, now time.Time) (int, error
 	return res.StatusCode, nil
 }
 
-// reason says in words why there was no answer, without naming an address, and
-// with nothing of what the receiver said.
+// reason says in words why there was no answer. It names no address and repeats
+// nothing of the receiver's, which would make a webhook a way to look around in
+// the operator's network.
 func reason(ctx context.Context, err error) string {
 	var dns *net.DNSError
 	var cert *tls.CertificateVerificationError

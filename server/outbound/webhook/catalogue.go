@@ -28,6 +28,8 @@ var Catalogue = sync.OnceValue(func() []EventType {
 	return types
 })
 
+// readCatalogue reads the description's webhooks with a decoder of tokens, which
+// keeps their order; a map would lose it.
 func readCatalogue(bundle []byte) ([]EventType, error) {
 	var doc struct {
 		Webhooks json.RawMessage `json:"webhooks"`
@@ -68,9 +70,8 @@ func readCatalogue(bundle []byte) ([]EventType, error) {
 	return out, nil
 }
 
-// TestEvent is the body of a test event of a type: its example under a new id,
-// without the request that caused it. partner leaves out what a partner must
-// not see.
+// TestEvent returns the body of a test event: the type's example under a new id
+// and without a request. With partner it lacks what partners must not see.
 func TestEvent(kind, id string, at clock.Time, partner bool) ([]byte, error) {
 	for _, t := range Catalogue() {
 		if t.Type != kind {
@@ -98,7 +99,7 @@ func TestEvent(kind, id string, at clock.Time, partner bool) ([]byte, error) {
 	return nil, fmt.Errorf("no event type %q", kind)
 }
 
-// plain writes JSON without HTML escapes: what is signed is what is sent.
+// plain writes JSON without HTML escapes, as events are stored and signed.
 func plain(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -29,6 +29,7 @@ func Log(ctx context.Context, u *work.Unit, endpointID string) ([]db.WebhookLogR
 	return queries.WebhookLog(ctx, u.DB(), db.WebhookLogParams{EndpointID: e.ID, OrgID: u.OrgID, Lim: LogLength})
 }
 
+// insertDelivery queues the row for the commit.
 func insertDelivery(ctx context.Context, u *work.Unit, d db.WebhookDelivery) error {
 	return queries.WebhookDeliveryInsert(ctx, u.Later(), db.WebhookDeliveryInsertParams(d))
 }
@@ -62,24 +63,26 @@ func (s *Endpoints) Replay(ctx context.Context, u *work.Unit, deliveryID string)
 	return fresh, insertDelivery(ctx, u, fresh.WebhookDelivery)
 }
 
+// disabled refuses to queue what would never be sent.
 func disabled() error {
 	return problem.New(problem.WebhookEndpointDisabled, "The endpoint is turned off; turn it on first.")
 }
 
+// wakeOnCommit wakes the sender once the deliveries can be seen.
 func (s *Endpoints) wakeOnCommit(u *work.Unit) {
 	if s.Wake != nil {
 		u.OnCommit(s.Wake)
 	}
 }
 
-// Window is what of an endpoint's deliveries is sent again: what failed since a
-// time, or everything of a stretch of time.
+// Window says which of an endpoint's deliveries to send again: those that failed
+// since a time, or all between two times.
 type Window struct {
 	FailedSince, From, To *clock.Time
 }
 
-// ReplayMany queues again what lies in a window, and returns how much that is
-// (decisions, 165 and 209).
+// ReplayMany queues the deliveries of a window again, and returns how many they
+// are (decisions, 165 and 209).
 func (s *Endpoints) ReplayMany(ctx context.Context, u *work.Unit, endpointID string, w Window) (int64, error) {
 	p, err := w.params(u.Now)
 	if err != nil {
@@ -93,11 +96,13 @@ func (s *Endpoints) ReplayMany(ctx context.Context, u *work.Unit, endpointID str
 		return 0, disabled()
 	}
 	p.OrgID, p.EndpointID, p.Now = e.OrgID, e.ID, u.Now
+	// One statement copies the rows; it derives their ids from this one.
 	p.NewID = strings.TrimPrefix(ident.New(ident.Delivery), string(ident.Delivery))
 	s.wakeOnCommit(u)
 	return queries.WebhookReplayMany(ctx, u.Tx, p)
 }
 
+// params checks the window: one of its two forms, and no more than 30 days.
 func (w Window) params(now clock.Time) (db.WebhookReplayManyParams, error) {
 	p := db.WebhookReplayManyParams{FromAt: now, ToAt: now}
 	switch {

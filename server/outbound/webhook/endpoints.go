@@ -35,8 +35,8 @@ type Endpoints struct {
 	pings pings
 }
 
-// NewEndpoint is an endpoint to be added: a partner's postback where PartnerID is
-// given, else the program's own. No types mean all.
+// NewEndpoint is an endpoint to add: a partner's postback if PartnerID is given,
+// else the program's own. No event types stand for all.
 type NewEndpoint struct {
 	ProgramID  string
 	PartnerID  *string
@@ -60,6 +60,7 @@ func Get(ctx context.Context, u *work.Unit, id string) (db.WebhookEndpoint, erro
 	return e, u.CheckProgram(e.ProgramID)
 }
 
+// lock locks an endpoint of the unit's until the commit.
 func lock(ctx context.Context, u *work.Unit, id string) (db.WebhookEndpoint, error) {
 	e, err := queries.WebhookEndpointLock(ctx, u.Tx, db.WebhookEndpointLockParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
@@ -68,8 +69,8 @@ func lock(ctx context.Context, u *work.Unit, id string) (db.WebhookEndpoint, err
 	return e, u.CheckProgram(e.ProgramID)
 }
 
-// Create adds an endpoint and returns its secret, this once. The address is
-// checked before anything is asked of the database.
+// Create adds an endpoint and returns its secret, which is never shown again. The
+// address is checked first: looking up its name must not hold a transaction open.
 func (s *Endpoints) Create(
 	ctx context.Context, u *work.Unit, n NewEndpoint,
 ) (e db.WebhookEndpoint, secret string, err error) {
@@ -80,6 +81,7 @@ func (s *Endpoints) Create(
 	if err != nil {
 		return e, "", err
 	}
+	// With the program locked, two requests cannot both take the last place.
 	p, err := queries.ProgramLock(ctx, u.Tx, db.ProgramLockParams{ID: n.ProgramID, OrgID: u.OrgID})
 	if err != nil {
 		return e, "", work.Found(err, "program_id")
@@ -104,7 +106,8 @@ func (s *Endpoints) Create(
 	})
 }
 
-// checkQuota refuses an endpoint for which there is no room beside the others.
+// checkQuota refuses an endpoint beyond the most that a program, or a partner,
+// may have.
 func checkQuota(ctx context.Context, u *work.Unit, programID string, partnerID *string) error {
 	held := db.WebhookEndpointsHeldParams{ProgramID: programID, OrgID: u.OrgID, PartnerID: partnerID}
 	n, err := queries.WebhookEndpointsHeld(ctx, u.Tx, held)
@@ -114,6 +117,7 @@ func checkQuota(ctx context.Context, u *work.Unit, programID string, partnerID *
 	return err
 }
 
+// checkURL refuses an address that the guard would not let the sender dial.
 func (s *Endpoints) checkURL(ctx context.Context, url string) error {
 	if err := s.Guard.Check(ctx, url); err != nil {
 		return problem.On("url", problem.URLNotAllowed, "url: %s.", err)
@@ -121,8 +125,8 @@ func (s *Endpoints) checkURL(ctx context.Context, url string) error {
 	return nil
 }
 
-// typesOf returns the types that are given, each once. It refuses what a
-// partner's postback may not get (decisions, 159).
+// typesOf returns the given types, each once. It refuses types that a partner's
+// postback may not get (decisions, 159).
 func typesOf(given []string, partner bool) ([]string, error) {
 	types := make([]string, 0, len(given))
 	for _, kind := range given {
@@ -137,12 +141,13 @@ func typesOf(given []string, partner bool) ([]string, error) {
 	return types, nil
 }
 
+// notForPartners names the types that a postback may take.
 func notForPartners(param string) error {
 	return problem.Invalid(param, "A postback takes referral.*, commission.* and payout.* types only.")
 }
 
-// Update changes what is sent. An endpoint that is turned off gets nothing more;
-// turned on again, its failures count anew.
+// Update changes an endpoint. One that is turned off gets nothing more. When it is
+// turned on again, earlier failures no longer count towards turning it off.
 func (s *Endpoints) Update(
 	ctx context.Context, u *work.Unit, id string, to EndpointChange,
 ) (db.WebhookEndpoint, error) {
@@ -169,8 +174,8 @@ func (s *Endpoints) Update(
 	return e, save(ctx, u, &e)
 }
 
-// enable turns an endpoint on or off. Off, nothing more is sent; on, nothing that
-// waits from before.
+// enable turns an endpoint on or off. Either way its waiting deliveries are
+// cancelled: an endpoint that is on again gets new events only.
 func enable(ctx context.Context, u *work.Unit, e *db.WebhookEndpoint, on bool) error {
 	if on {
 		e.CountedSince = u.Now
@@ -184,6 +189,8 @@ func enable(ctx context.Context, u *work.Unit, e *db.WebhookEndpoint, on bool) e
 	})
 }
 
+// save queues the endpoint for the commit. Its new updated_at tells a sender at
+// work that what it has read of the endpoint is out of date.
 func save(ctx context.Context, u *work.Unit, e *db.WebhookEndpoint) error {
 	e.UpdatedAt = u.Now
 	return queries.WebhookEndpointUpdate(ctx, u.Later(), db.WebhookEndpointUpdateParams{
@@ -202,8 +209,9 @@ func Delete(ctx context.Context, u *work.Unit, id string) error {
 	return queries.WebhookEndpointDelete(ctx, u.Later(), db.WebhookEndpointDeleteParams{ID: e.ID, OrgID: e.OrgID})
 }
 
-// Rotate makes a new secret and returns it, this once; the old one signs too for
-// a day, so that two are live at most.
+// Rotate makes a new secret and returns it, which is never shown again. The old
+// one signs too for a day; a secret that was still live before it ends now, so
+// that at most two are live.
 func (s *Endpoints) Rotate(
 	ctx context.Context, u *work.Unit, id string,
 ) (e db.WebhookEndpoint, secret string, err error) {

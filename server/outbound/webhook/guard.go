@@ -16,8 +16,8 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// ErrRefused is the one answer for every address that must not be reached. It
-// names none: what a name resolves to is nobody's business.
+// ErrRefused is the one answer for every address that must not be reached. It does
+// not say what a name resolves to, which could tell about the operator's network.
 var ErrRefused = errors.New("the address is not public")
 
 const (
@@ -27,9 +27,10 @@ const (
 	maxDialled = 3
 )
 
-// Guard keeps webhooks from reaching anything but the public internet: it checks
-// an address when it is saved, and every address that is dialled, at the moment
-// of dialling. The zero value allows nothing but public addresses.
+// Guard keeps webhooks from reaching anything but the public internet. It checks
+// an address when it is saved, and again every address that is dialled, at the
+// moment of dialling: a name may resolve to another one by then. The zero value
+// allows nothing but public addresses.
 type Guard struct {
 	Allow     []netip.Prefix // networks that are open for development
 	HTTPSOnly bool
@@ -96,8 +97,8 @@ func (g *Guard) Check(ctx context.Context, raw string) error {
 	return nil
 }
 
-// plainURL reads an address without any of the spellings that programs read
-// differently.
+// plainURL parses an address and refuses spellings that different programs read
+// differently: what is checked must be what is dialled.
 func plainURL(raw string) (*url.URL, error) {
 	if strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }) {
 		return nil, errors.New("the address holds a space, a control character or a backslash")
@@ -118,8 +119,8 @@ func plainURL(raw string) (*url.URL, error) {
 	return u, portOf(u)
 }
 
-// portOf allows 80, 443 and 1024 to 65535: the others are those of mail, names
-// and the like, which no webhook is meant for.
+// portOf allows the ports 80, 443 and 1024 to 65535. The others belong to mail,
+// name servers and the like, which are no receivers of webhooks.
 func portOf(u *url.URL) error {
 	_, after, found := strings.Cut(u.Host[strings.LastIndex(u.Host, "]")+1:], ":")
 	if !found {
@@ -132,8 +133,8 @@ func portOf(u *url.URL) error {
 	return nil
 }
 
-// hostOf returns the host as a name in its one spelling, or as the address that
-// it is.
+// hostOf returns the host as a name in lower case and ASCII, or as an address if
+// it is one.
 func hostOf(u *url.URL) (name string, literal netip.Addr, err error) {
 	host := u.Hostname()
 	if strings.HasPrefix(u.Host, "[") {
@@ -160,8 +161,8 @@ func hostOf(u *url.URL) (name string, literal netip.Addr, err error) {
 	return name, literal, nil
 }
 
-// numeric reports whether a last label makes a host an IPv4 address, in whatever
-// spelling.
+// numeric reports whether a last label makes a host an IPv4 address, in decimal,
+// octal or hexadecimal.
 func numeric(label string) bool {
 	if strings.HasPrefix(label, "0x") {
 		return true
@@ -177,7 +178,7 @@ var locals = []string{
 	".localdomain", ".localdomain4", ".localdomain6",
 }
 
-// internal names never lead outside.
+// internal reports whether a name has meaning in a local network only.
 func internal(name string) bool {
 	if !strings.Contains(name, ".") {
 		return true
@@ -214,6 +215,7 @@ func (g *Guard) DialContext(ctx context.Context, network, address string) (net.C
 	return nil, err
 }
 
+// control is called with the address that the kernel is about to connect to.
 func (g *Guard) control(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || !g.safe(at.Addr()) {

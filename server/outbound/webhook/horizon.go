@@ -10,10 +10,10 @@ import (
 	"rail/server/event"
 )
 
-// fresh is how old a horizon may be that a worker reads its line up to.
+// fresh is how old a horizon may be for a worker that reads deliveries up to it.
 const fresh = 5 * time.Millisecond
 
-// horizon is the last one that a sender has read, for all its workers.
+// horizon is the last one that a sender has read, shared by its workers.
 type horizon struct {
 	mu   sync.Mutex
 	at   time.Time // when reading it began
@@ -21,9 +21,9 @@ type horizon struct {
 	seen map[event.Held]time.Time // since when
 }
 
-// settled returns a horizon that is at most age older than the call. Events that
-// a transaction holds back for longer than heldFor wait no more: they go before
-// what it may still commit.
+// settled returns a horizon that is at most age older than the call. A transaction
+// that stays open for longer than heldFor no longer holds events back: they are
+// sent before the events that it may still commit.
 func (s *Sender) settled(ctx context.Context, age time.Duration) (event.Horizon, error) {
 	asked := clock.Real()
 	h := &s.horizon

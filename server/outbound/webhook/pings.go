@@ -22,13 +22,13 @@ const (
 	maxPostbackPings = 2
 )
 
-// errBegun is a mistake of wiring: no transaction waits for a receiver.
+// errBegun is a mistake of wiring: a transaction must not wait for a receiver.
 var errBegun = errors.New("webhook: a ping within a transaction that has begun")
 
-// Ping sends a test event of a type now and returns what came of it (decisions,
-// 163); "" is the first type that the endpoint takes. It is not tried again. The
-// endpoint is read outside of the unit's transaction, which begins with the
-// commit: none is open while the receiver answers.
+// Ping sends a test event of a type, "" for the first that the endpoint takes, and
+// returns how that went (decisions, 163). It is not tried again. The endpoint is
+// read outside of the unit's transaction, which begins with the commit: none is
+// open while the receiver answers.
 func (s *Endpoints) Ping(ctx context.Context, u *work.Unit, endpointID, kind string) (db.WebhookLogRow, error) {
 	var sent db.WebhookLogRow
 	if u.Tx.Begun() {
@@ -52,6 +52,7 @@ func (s *Endpoints) Ping(ctx context.Context, u *work.Unit, endpointID, kind str
 	return sent, insertDelivery(ctx, u, sent.WebhookDelivery)
 }
 
+// crowdedOut refuses a ping with a Retry-After of a second.
 func crowdedOut() error {
 	const words = "Other tests of endpoints wait for their receivers; try again in a moment."
 	p := problem.New(problem.RateLimitExceeded, words)
@@ -59,7 +60,8 @@ func crowdedOut() error {
 	return p
 }
 
-// sendTest makes a test event and sends it, once.
+// sendTest makes a test event, sends it once, and returns the row of its delivery,
+// which is not written yet.
 func (s *Endpoints) sendTest(
 	ctx context.Context, u *work.Unit, e db.WebhookEndpoint, kind string,
 ) (db.WebhookLogRow, error) {
@@ -94,7 +96,8 @@ func (s *Endpoints) sendTest(
 	return db.WebhookLogRow{WebhookDelivery: d, Sent: text}, nil
 }
 
-// testType is the type asked for, or else the first that the endpoint takes.
+// testType returns the type that is asked for, or else the first that the
+// endpoint takes.
 func testType(e db.WebhookEndpoint, asked string) (string, error) {
 	switch {
 	case asked != "":
@@ -110,13 +113,15 @@ func testType(e db.WebhookEndpoint, asked string) (string, error) {
 	return "affiliate.created", nil
 }
 
-// pings counts those at work, by whom they are bounded for.
+// pings counts the pings under way for each bound: all, those of an organization,
+// those of its postbacks, those of a partner.
 type pings struct {
 	mu     sync.Mutex
 	atWork map[string]int
 }
 
-// begin takes a place for a ping of an endpoint; done gives it back.
+// begin takes a place within every bound that applies to the endpoint, or none;
+// done gives it back.
 func (p *pings) begin(e db.WebhookEndpoint) (done func(), ok bool) {
 	bounds := map[string]int{"": maxPings, e.OrgID: maxPingsOfOrg}
 	if e.PartnerID != nil {

@@ -13,13 +13,14 @@ import (
 	"rail/server/work"
 )
 
-// lease is the right to send to an endpoint.
+// lease is the right to send to an endpoint. The token is new with each lease, so
+// that results of a lease that was lost are not written.
 type lease struct {
 	endpoint string
 	token    int64
 }
 
-// result is how an attempt of a delivery ended; the writer answers on done.
+// result is how an attempt ended, on its way to the writer, which answers on done.
 type result struct {
 	lease   lease
 	d       db.WebhookNextRow
@@ -30,14 +31,14 @@ type result struct {
 	done    chan verdict
 }
 
-// verdict is what the writer found: stands is false where the lease was lost, or
-// the endpoint is off or gone; same where nothing of the endpoint has changed;
-// quick where the receiver acknowledged, and soon.
+// verdict is what the writer found. stands is false if the lease was lost or the
+// endpoint is off or gone; same is true if the endpoint has not changed since it
+// was read; quick is true if the receiver acknowledged soon.
 type verdict struct{ stands, same, quick bool }
 
-// work takes a turn at one endpoint: it sends until nothing is due, the turn is
-// over or the lease is lost, or an attempt has failed or taken long. It reports
-// whether more may be due.
+// work takes a turn at one endpoint. It sends until nothing is due, the turn is
+// over, the lease is lost, or an attempt failed or took long; it reports whether
+// more may be due. A slow receiver thus gives its place to another endpoint.
 func (s *Sender) work(ctx context.Context, l lease) (more bool) {
 	client := NewClient(s.Service, s.Dial)
 	defer client.Close()
@@ -58,7 +59,8 @@ func (s *Sender) work(ctx context.Context, l lease) (more bool) {
 	return more
 }
 
-// next reads what is due at the head of the line.
+// next reads the first deliveries that are due, up to the horizon: an event that
+// may still be committed before them must not be passed over.
 func (s *Sender) next(ctx context.Context, l lease) ([]db.WebhookNextRow, error) {
 	h, err := s.settled(ctx, fresh)
 	if err != nil {
@@ -72,9 +74,9 @@ func (s *Sender) next(ctx context.Context, l lease) ([]db.WebhookNextRow, error)
 	return queries.WebhookNext(ctx, s.Pool, p)
 }
 
-// release gives a lease back. While the database is away it tries again: nobody
-// takes the lease of a sender that lives, and its endpoint would wait until the
-// lease has run out. quick says how the last attempt went, where one was made.
+// release gives a lease back. It keeps trying while the database is away: nobody
+// takes a lease from a sender that lives, so its endpoint would have to wait until
+// the lease runs out. quick is how the last attempt went, nil if none was made.
 func (s *Sender) release(ctx context.Context, l lease, quick *bool) {
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), Deadline)
 	defer cancel()
@@ -89,9 +91,9 @@ func (s *Sender) release(ctx context.Context, l lease, quick *bool) {
 	}
 }
 
-// sendAll sends what was read, one after the other, and returns what came of the
-// last. It stops early where that was not quick, the endpoint has changed
-// meanwhile or the turn, which began then, is over.
+// sendAll sends what was read, in order, and returns the verdict on the last. It
+// stops early after an attempt that was not quick, if the endpoint has changed,
+// or if the turn, which started at began, is over.
 func (s *Sender) sendAll(ctx context.Context, client *Client, l lease, due []db.WebhookNextRow,
 	began time.Time) (v verdict) {
 	for i, d := range due {
@@ -105,7 +107,8 @@ func (s *Sender) sendAll(ctx context.Context, client *Client, l lease, due []db.
 	return v
 }
 
-// sendOne makes one attempt and has its result written.
+// sendOne makes one attempt and waits until its result is written: the next
+// delivery must not be sent on a lease that was lost.
 func (s *Sender) sendOne(ctx context.Context, client *Client, l lease, d db.WebhookNextRow) verdict {
 	now := s.Clock.Now()
 	secrets, err := Sealed{
@@ -135,7 +138,7 @@ func (s *Sender) sendOne(ctx context.Context, client *Client, l lease, d db.Webh
 	return v
 }
 
-// Sealed are the secrets of an endpoint as they are stored. Previous is nil, or
+// Sealed has the secrets of an endpoint as they are stored. Previous is nil, or
 // signs too until PreviousExpiresAt.
 type Sealed struct {
 	Endpoint          string
@@ -143,7 +146,7 @@ type Sealed struct {
 	PreviousExpiresAt *clock.Time
 }
 
-// Live opens the secrets that sign at a moment, the newest first.
+// Live opens the secrets that sign at now, the newest first.
 func (s Sealed) Live(keeper *secret.Keeper, now clock.Time) ([]string, error) {
 	current, err := keeper.Open(s.Secret, SecretPlace(s.Endpoint, false))
 	if err != nil || s.Previous == nil || !s.PreviousExpiresAt.After(now.Time) {
@@ -153,7 +156,7 @@ func (s Sealed) Live(keeper *secret.Keeper, now clock.Time) ([]string, error) {
 	return []string{string(current), string(previous)}, err
 }
 
-// SecretPlace names where a secret of an endpoint is sealed.
+// SecretPlace returns the place that a secret of an endpoint is sealed for.
 func SecretPlace(endpointID string, previous bool) string {
 	if previous {
 		return "webhook_endpoints.previous_secret/" + endpointID
@@ -161,8 +164,8 @@ func SecretPlace(endpointID string, previous bool) string {
 	return "webhook_endpoints.secret/" + endpointID
 }
 
-// write writes results, those that come together in one transaction: a commit
-// that waits for the disk is paid once for many endpoints.
+// write writes results. Those that arrive together share a transaction, so that
+// the wait for the disk is paid once for many endpoints.
 func (s *Sender) write(ctx context.Context) {
 	for {
 		var batch []result
@@ -195,8 +198,9 @@ const releaseEvery = 100 * time.Millisecond
 // delay every endpoint.
 const storeTimeout = 10 * time.Second
 
-// storeAll writes results together; where that fails, one by one, so that one
-// that cannot be written takes no other with it.
+// storeAll writes results together; if that fails, one by one, so that a result
+// that cannot be written does not take the others with it. It returns, by
+// delivery, those whose lease still held.
 func (s *Sender) storeAll(ctx context.Context, batch []result) map[string]db.WebhookResultsRow {
 	var leased map[string]db.WebhookResultsRow
 	err := work.Retry(ctx, func() (err error) {
@@ -224,7 +228,8 @@ func (s *Sender) storeAll(ctx context.Context, batch []result) map[string]db.Web
 	return leased
 }
 
-// store writes results in one statement.
+// store writes results in one statement, which passes over those whose lease was
+// lost.
 func (s *Sender) store(ctx context.Context, batch []result) (map[string]db.WebhookResultsRow, error) {
 	p := db.WebhookResultsParams{Owner: s.owner}
 	for _, r := range batch {
@@ -246,9 +251,9 @@ func (s *Sender) store(ctx context.Context, batch []result) (map[string]db.Webho
 	return leased, err
 }
 
-// turnOff turns the endpoint of a delivery off that failed for good, where it is
-// the twentieth in a row over days. It locks the endpoint before the deliveries,
-// as the operations do.
+// turnOff turns off the endpoint of a delivery that failed for good, if its last
+// twenty deliveries all did, over at least five days. It locks the endpoint before
+// the deliveries, as the operations do.
 func (s *Sender) turnOff(ctx context.Context, r result) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()

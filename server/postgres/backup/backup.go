@@ -52,13 +52,14 @@ type Table struct {
 	Columns []string `json:"columns"`
 }
 
-// end is what is known once all rows are written.
+// end is what is known only after all rows are written: how many each table has,
+// and the last number of each sequence.
 type end struct {
 	Rows      map[string]int64 `json:"rows"`
 	Sequences map[string]int64 `json:"sequences"`
 }
 
-// Progress is told what is being done and how far it has come, often.
+// Progress is called often with what is being done and how far that has come.
 type Progress func(what string, done int64)
 
 // left are the tables that a backup leaves out, with the reason.
@@ -70,6 +71,6 @@ var left = map[string]string{
 	"magic_links":     "a link that was used since would work again",
 }
 
-// anew are the columns, besides numbers of transactions, that a restore leaves to
-// their defaults: balances are folded from the ledger.
+// anew are the columns that a restore leaves to their defaults, as it does with
+// numbers of transactions: balances are folded from the ledger again.
 var anew = map[string][]string{"balances": {"pending_minor", "due_minor", "paid_minor"}}

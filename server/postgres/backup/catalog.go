@@ -14,12 +14,13 @@ import (
 	"rail/schema"
 )
 
-// settings make what COPY writes and reads the same everywhere, and take off what
-// bounds requests.
+// settings make COPY write and read the same text on every server, and lift the
+// time limits that are meant for requests.
 const settings = `SET client_encoding = 'UTF8'; SET timezone = 'UTC'; SET datestyle = 'ISO, YMD'; SET intervalstyle = 'postgres';
 	SET bytea_output = 'hex'; SET extra_float_digits = 1; SET standard_conforming_strings = on;
 	SET statement_timeout = 0; SET lock_timeout = '1min'; SET idle_in_transaction_session_timeout = 0`
 
+// connect opens a connection with the settings of a backup.
 func connect(ctx context.Context, dsn string) (*pgx.Conn, error) {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
@@ -32,6 +33,7 @@ func connect(ctx context.Context, dsn string) (*pgx.Conn, error) {
 	return conn, nil
 }
 
+// created finds the tables that a migration makes.
 var created = regexp.MustCompile(`(?m)^CREATE (?:UNLOGGED )?TABLE (\w+)`)
 
 // ours are the names of all tables that migrations have ever made. There may be
@@ -54,7 +56,9 @@ var ours = sync.OnceValues(func() ([]string, error) {
 	return out, nil
 })
 
-// carried lists the tables of the database whose rows a backup has, by name.
+// carried returns the tables whose rows a backup holds, by name, with the columns
+// that it holds of each. Columns of type xid8 number transactions of this cluster
+// alone.
 func carried(ctx context.Context, conn *pgx.Conn) ([]Table, error) {
 	known, err := ours()
 	if err != nil {
@@ -79,9 +83,10 @@ func carried(ctx context.Context, conn *pgx.Conn) ([]Table, error) {
 	return all, err
 }
 
+// quote returns a name as SQL takes it.
 func quote(name string) string { return pgx.Identifier{name}.Sanitize() }
 
-// columns are those of t for a statement.
+// columns returns the list of t's columns for a statement.
 func (t Table) columns() string {
 	quoted := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
@@ -90,12 +95,12 @@ func (t Table) columns() string {
 	return strings.Join(quoted, ", ")
 }
 
-// parts are the statements that take something off the tables and that put it
-// back as it was.
+// parts are the statements that drop parts of the tables, and those that make
+// them again as they were.
 type parts struct{ off, back []string }
 
-// heavy are the foreign keys and the indexes of the tables, without which rows
-// come in any order and faster.
+// heavy returns the foreign keys and indexes of the tables. Without them rows load
+// in any order, and much faster.
 func heavy(ctx context.Context, conn *pgx.Conn) (parts, error) {
 	rows, err := conn.Query(ctx, `SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', f.conrelid::regclass, f.conname),
 			format('ALTER TABLE %s ADD CONSTRAINT %I %s', f.conrelid::regclass, f.conname, pg_get_constraintdef(f.oid)), 2 AS turn

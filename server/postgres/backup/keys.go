@@ -12,20 +12,21 @@ import (
 // ErrPassphrase means that a passphrase does not open the keys of a backup.
 var ErrPassphrase = errors.New("this is not the passphrase of the backup")
 
-// What a guess at a passphrase costs: about a tenth of a second of a core.
+// The cost of one guess at a passphrase: about a tenth of a second of a core.
 const (
 	passes  = 3
 	memory  = 64 << 10 // KiB
 	threads = 4
 )
 
-// The most that a file may ask for.
+// The most that a file may ask for: a damaged or hostile one must not take all of
+// the memory.
 const (
 	maxPasses = 20
 	maxMemory = 1 << 20
 )
 
-// place is what the keys are sealed for.
+// place is what the sealed keys are bound to.
 const place = "rail backup, secret keys"
 
 // SealedKeys are the server's secret keys, sealed with a passphrase: argon2id and
@@ -83,6 +84,7 @@ func (s *SealedKeys) Open(passphrase string) ([][32]byte, error) {
 	return keys, nil
 }
 
+// cipher derives the key from the passphrase with the parameters of the file.
 func (s *SealedKeys) cipher(passphrase string) (cipher.AEAD, error) {
 	return chacha20poly1305.NewX(argon2.IDKey([]byte(passphrase), s.Salt, s.Passes, s.MemoryKiB, s.Threads,
 		chacha20poly1305.KeySize))

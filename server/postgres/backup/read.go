@@ -18,10 +18,10 @@ import (
 	"rail/server/secret"
 )
 
-// maxText bounds what is read of an entry that is no table.
+// maxText bounds, in bytes, what is read of an entry that is not a table's.
 const maxText = 4 << 20
 
-// source is a backup that is being read, with the sum of what was read.
+// source is a backup that is being read, with the checksum of what was read.
 type source struct {
 	file     *os.File
 	packed   *zstd.Decoder
@@ -33,7 +33,7 @@ type source struct {
 	read     int64
 }
 
-// open opens a backup at its first table.
+// open opens a backup, reads its manifest and stops at the first table.
 func open(path string, progress Progress) (s *source, err error) {
 	s = &source{sum: sha256.New(), progress: progress}
 	if s.file, err = os.Open(path); err != nil {
@@ -83,7 +83,7 @@ func (s *source) next() (err error) {
 	return nil
 }
 
-// damaged says of an error of the file's form what it means.
+// damaged wraps an error of the archive's form in ErrDamaged.
 func damaged(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: it is cut off", ErrDamaged)
@@ -91,7 +91,7 @@ func damaged(err error) error {
 	return fmt.Errorf("%w: %w", ErrDamaged, err)
 }
 
-// Read reads the entry at hand.
+// Read reads from the current entry, and adds to the checksum.
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.tar.Read(p)
 	s.sum.Write(p[:n])
@@ -102,7 +102,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// text reads the entry at hand as JSON.
+// text reads the current entry as JSON.
 func (s *source) text(into any) error {
 	raw, err := io.ReadAll(io.LimitReader(s, maxText))
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *source) text(into any) error {
 	return nil
 }
 
-// table is the name of the table whose rows the entry at hand has, or "".
+// table returns the table whose rows the current entry holds, or "".
 func (s *source) table() string {
 	if s.entry == nil {
 		return ""
@@ -127,7 +127,7 @@ func (s *source) table() string {
 	return name
 }
 
-// rows reads the rows of the table at hand, over all its entries.
+// rows reads the rows of one table over all its entries.
 type rows struct {
 	*source
 	of     string
@@ -137,7 +137,7 @@ type rows struct {
 
 func (s *source) rows(table string) *rows { return &rows{source: s, of: table, begun: s.read} }
 
-// Read reads on, into the next entry where it is of the same table.
+// Read goes on with the next entry as long as that is of the same table.
 func (r *rows) Read(p []byte) (int, error) {
 	for r.table() == r.of {
 		n, err := r.source.Read(p)
@@ -156,7 +156,8 @@ func (r *rows) Read(p []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// finish reads what follows the tables, and judges the proof.
+// finish reads what follows the tables, and checks the proof over all that was
+// read. Only then are the rows known to be those of the backup.
 func (s *source) finish(keeper *secret.Keeper) (e end, err error) {
 	if s.entry == nil || s.entry.Name != endName {
 		return e, fmt.Errorf("%w: it ends too early", ErrDamaged)

@@ -13,13 +13,13 @@ import (
 	"rail/server/secret"
 )
 
-// fingerprints is the one table that a server has filled before it does anything
-// else: the backup's takes its place.
+// fingerprints is the one table that a server fills before it does anything else.
+// The backup's rows replace it.
 const fingerprints = "key_fingerprints"
 
-// Restore fills the database at dsn, which is empty and used by nobody else, from
-// a backup, and brings it to this program's version. The rows come in one
-// transaction: whatever goes wrong, none is there. It returns how many came.
+// Restore fills the database at dsn, which must be empty and used by nobody else,
+// from a backup, and migrates it to this program's version. It returns the number
+// of rows. They are loaded in one transaction: after an error there are none.
 func Restore(ctx context.Context, dsn, path string, keeper *secret.Keeper, progress Progress) (n int64, err error) {
 	s, err := open(path, progress)
 	if err != nil {
@@ -29,6 +29,8 @@ func Restore(ctx context.Context, dsn, path string, keeper *secret.Keeper, progr
 	if err := s.room(ctx, dsn); err != nil {
 		return 0, err
 	}
+	// The rows fit the tables of the backup's version; later migrations then
+	// change both.
 	if err := migrate.To(ctx, dsn, s.manifest.Schema); err != nil {
 		return 0, err
 	}
@@ -51,7 +53,7 @@ func Restore(ctx context.Context, dsn, path string, keeper *secret.Keeper, progr
 	return n, err
 }
 
-// room reports whether the database may be filled.
+// room returns nil if the database may be filled from the backup.
 func (s *source) room(ctx context.Context, dsn string) (err error) {
 	latest, err := migrate.Latest()
 	if err != nil {
@@ -85,8 +87,8 @@ func (s *source) room(ctx context.Context, dsn string) (err error) {
 	return nil
 }
 
-// alone waits a moment until nobody else is connected to the database: connections
-// that were closed take some time to go.
+// alone waits up to three seconds until nobody else is connected to the database,
+// as closed connections take some time to go.
 func alone(ctx context.Context, conn *pgx.Conn) error {
 	for tries := 0; ; tries++ {
 		var others int
@@ -107,7 +109,7 @@ func alone(ctx context.Context, conn *pgx.Conn) error {
 }
 
 // load copies the rows into tables without their foreign keys, indexes and
-// triggers, and puts those back.
+// triggers, checks the proof and the counts, and then makes those again.
 func (s *source) load(ctx context.Context, conn *pgx.Conn, keeper *secret.Keeper) (n int64, err error) {
 	here, err := carried(ctx, conn)
 	if err != nil {
@@ -146,6 +148,7 @@ func (s *source) load(ctx context.Context, conn *pgx.Conn, keeper *secret.Keeper
 	return n, sequences(ctx, conn, e.Sequences)
 }
 
+// each runs statements in order and reports progress before each.
 func (s *source) each(ctx context.Context, conn *pgx.Conn, what string, statements []string) error {
 	for _, sql := range statements {
 		s.progress(what, s.read)
@@ -156,7 +159,8 @@ func (s *source) each(ctx context.Context, conn *pgx.Conn, what string, statemen
 	return nil
 }
 
-// copy copies the tables as they come, and returns how many rows of each came.
+// copy copies the tables in the order of the archive, and returns the number of
+// rows of each. Names are checked against both sides, since they end up in SQL.
 func (s *source) copy(ctx context.Context, conn *pgx.Conn, here []Table) (map[string]int64, error) {
 	came := map[string]int64{}
 	for name := s.table(); name != ""; name = s.table() {
@@ -178,8 +182,8 @@ func (s *source) copy(ctx context.Context, conn *pgx.Conn, here []Table) (map[st
 	return came, nil
 }
 
-// sequences sets those of identity columns past what they gave out before, and
-// past the rows.
+// sequences sets the sequences of identity columns past the last number of the
+// backup, and past the rows: no number is ever given out twice.
 func sequences(ctx context.Context, conn *pgx.Conn, last map[string]int64) error {
 	found, err := conn.Query(ctx, `SELECT c.relname::text, a.attname::text, s.relname::text FROM pg_attribute a
 		JOIN pg_class c ON c.oid = a.attrelid JOIN pg_class s ON s.oid = pg_get_serial_sequence(c.oid::regclass::text, a.attname)::regclass

@@ -19,8 +19,8 @@ import (
 	"rail/server/secret"
 )
 
-// piece is how many bytes of a table one entry of the archive holds: rows are
-// written as they come, and an entry must say its length first.
+// piece is how many bytes of a table one entry of the archive holds. An entry must
+// say its length first, and how long a table is, is known only at its end.
 const piece = 1 << 20
 
 // Write writes the database at dsn, which takes transactions of more than one
@@ -53,8 +53,9 @@ func Write(ctx context.Context, dsn string, w io.Writer, m Manifest, keeper *sec
 	return n, errors.Join(err, packed.Close())
 }
 
-// begin begins a transaction that sees one moment of all tables, and notes them.
-// They are locked first, before the moment is taken: a migration waits then.
+// begin begins a transaction that sees one moment of all tables, and notes the
+// tables in the manifest. It locks them before that moment is taken, so that a
+// migration waits, and then looks whether they are still the same.
 func (m *Manifest) begin(ctx context.Context, conn *pgx.Conn) error {
 	tables, err := carried(ctx, conn)
 	if err != nil {
@@ -97,13 +98,13 @@ func (m *Manifest) begin(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// archive is the file that is being written, with the sum of all that is in it.
+// archive is the file that is being written, with the checksum of its content.
 type archive struct {
 	tar *tar.Writer
 	sum hash.Hash
 }
 
-// add adds an entry.
+// add writes an entry and adds it to the checksum.
 func (a *archive) add(name string, body []byte) error {
 	if err := a.tar.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(body))}); err != nil {
 		return err
@@ -114,11 +115,13 @@ func (a *archive) add(name string, body []byte) error {
 	return err
 }
 
-// count adds to the sum where an entry begins.
+// count adds an entry's name and length to the checksum, so that bytes cannot move
+// from one entry to another.
 func count(sum hash.Hash, name string, size int64) {
 	fmt.Fprintf(sum, "%d %s %d\n", len(name), name, size)
 }
 
+// addJSON writes v as an entry.
 func (a *archive) addJSON(name string, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -127,7 +130,7 @@ func (a *archive) addJSON(name string, v any) error {
 	return a.add(name, body)
 }
 
-// fill adds everything but the proof.
+// fill writes everything but the proof, and returns the rows of each table.
 func (a *archive) fill(ctx context.Context, conn *pgx.Conn, m Manifest, progress Progress) (map[string]int64, error) {
 	if err := a.addJSON(manifestName, m); err != nil {
 		return nil, err
@@ -161,7 +164,7 @@ func (a *archive) fill(ctx context.Context, conn *pgx.Conn, m Manifest, progress
 	return e.Rows, a.addJSON(endName, e)
 }
 
-// prove ends the archive.
+// prove writes the proof, which needs the secret key, and ends the archive.
 func (a *archive) prove(keeper *secret.Keeper) error {
 	if err := a.add(proofName, []byte(keeper.Mark(proven(a.sum)))); err != nil {
 		return err
@@ -169,7 +172,7 @@ func (a *archive) prove(keeper *secret.Keeper) error {
 	return a.tar.Close()
 }
 
-// proven is the text of which the proof is the mark.
+// proven returns the text that the proof is the server's mark of.
 func proven(sum hash.Hash) string { return "backup " + hex.EncodeToString(sum.Sum(nil)) }
 
 // pieces writes a table's rows as entries of a bounded size.
@@ -182,7 +185,7 @@ type pieces struct {
 	written  int64
 }
 
-// Write takes some of the table's bytes.
+// Write collects the table's bytes and writes an entry for each full piece.
 func (p *pieces) Write(b []byte) (int, error) {
 	for rest := b; len(rest) > 0; {
 		take := min(len(rest), piece-len(p.buffer))
@@ -196,6 +199,7 @@ func (p *pieces) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// flush writes what is collected as an entry.
 func (p *pieces) flush() error {
 	if len(p.buffer) == 0 {
 		return nil

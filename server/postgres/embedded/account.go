@@ -12,13 +12,15 @@ import (
 )
 
 // account is who the server runs as. PostgreSQL refuses to run as root, so a
-// root process lends it another account.
+// process of root runs it as another account.
 type account struct {
 	name       string
 	uid, gid   uint32
 	credential *syscall.Credential // nil: as this process
 }
 
+// serverAccount returns this process's own account, or for root that of postgres
+// or nobody.
 func serverAccount() (account, error) {
 	if os.Geteuid() != 0 {
 		return account{name: "this account", uid: uint32(os.Geteuid()), gid: uint32(os.Getegid())}, nil
@@ -31,6 +33,7 @@ func serverAccount() (account, error) {
 	return account{}, errors.New("PostgreSQL does not run as root, and there is no account postgres or nobody to run it as: run as another user")
 }
 
+// lent returns the account that a process of root runs the server as.
 func lent(u *user.User) (account, error) {
 	uid, err := strconv.ParseUint(u.Uid, 10, 32)
 	if err != nil {
@@ -45,9 +48,9 @@ func lent(u *user.User) (account, error) {
 	return a, nil
 }
 
-// blockedBy names the highest existing directory on the way to path that the
-// account cannot enter, path included; empty when there is none. It reads mode
-// bits only, and only for a lent account: this process's own meets the kernel.
+// blockedBy returns the highest existing directory on the way to path, or path
+// itself, that the account cannot enter; "" if there is none. It looks at mode
+// bits, and only for a lent account: for its own, the kernel answers this process.
 func (a account) blockedBy(path string) string {
 	if a.credential == nil {
 		return ""
@@ -67,6 +70,7 @@ func (a account) blockedBy(path string) string {
 	}
 }
 
+// mayEnter looks at the execute bit of owner, group or others, whichever applies.
 func (a account) mayEnter(st fs.FileInfo) bool {
 	perm := st.Mode().Perm()
 	sys, ok := st.Sys().(*syscall.Stat_t)
@@ -81,7 +85,7 @@ func (a account) mayEnter(st fs.FileInfo) bool {
 	return perm&0o001 != 0
 }
 
-// give makes the account the owner of a directory that is its alone.
+// give makes a lent account the owner of a directory.
 func (a account) give(dir string) error {
 	if a.credential == nil {
 		return nil

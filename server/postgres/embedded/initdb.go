@@ -22,8 +22,8 @@ type cluster struct {
 	bin     string
 }
 
-// Exists reports whether a directory holds a cluster. A new one has its place only
-// once it is whole.
+// Exists reports whether a directory holds a cluster, which it does only once the
+// cluster is complete.
 func Exists(dir string) bool {
 	_, err := os.Stat(layout{dir: dir}.made())
 	return !errors.Is(err, fs.ErrNotExist)
@@ -55,6 +55,8 @@ func (c cluster) initialise(ctx context.Context) error {
 	return syncDir(c.dir)
 }
 
+// initdb makes a cluster that trusts every connection: only the account itself can
+// reach the socket.
 func (c cluster) initdb(ctx context.Context) error {
 	args := []string{"-D", c.fresh(), "-U", superuser, "-A", "trust", "-E", "UTF8",
 		"--locale=C.UTF-8", "--data-checksums", "--no-instructions"}
@@ -75,8 +77,8 @@ func (c cluster) initdb(ctx context.Context) error {
 	return nil
 }
 
-// command runs a server program as the account. It gets none of this process's
-// environment but what programs need to run: that holds secrets and PG* values.
+// command returns a server program to run as the account. Of this process's
+// environment it gets PATH alone: the rest holds secrets and PG* settings.
 func (c cluster) command(ctx context.Context, name string, onDeath syscall.Signal, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(c.bin, name), args...)
 	cmd.SysProcAttr = attributes(c.account, onDeath)
@@ -84,6 +86,7 @@ func (c cluster) command(ctx context.Context, name string, onDeath syscall.Signa
 	return cmd
 }
 
+// syncDir makes a rename in the directory survive a loss of power.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

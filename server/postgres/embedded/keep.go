@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// watchEvery is how often a joined cluster, whose end nobody tells, is asked.
+// watchEvery is how often a joined cluster, which is no child whose end could be
+// waited for, is pinged.
 const watchEvery = time.Second
 
 // Keep starts the cluster again whenever it has died, until ctx ends or Stop is
@@ -28,8 +29,8 @@ func (s *Server) Keep(ctx context.Context) {
 	}
 }
 
-// waitForEnd returns true when the cluster has died, and false when it is no
-// longer to be kept.
+// waitForEnd returns true once the cluster has died, and false if it is not to be
+// started again.
 func (s *Server) waitForEnd(ctx context.Context) bool {
 	if p := s.process(); p != nil {
 		select {
@@ -45,7 +46,8 @@ func (s *Server) waitForEnd(ctx context.Context) bool {
 	return !s.stopped && ctx.Err() == nil
 }
 
-// watch asks a joined cluster until it does not answer.
+// watch pings a joined cluster and returns true once it does not answer, false
+// when ctx ends.
 func (s *Server) watch(ctx context.Context) bool {
 	for sleep(ctx, watchEvery) {
 		if err := s.ping(ctx); err != nil {
@@ -55,8 +57,8 @@ func (s *Server) watch(ctx context.Context) bool {
 	return false
 }
 
-// adopt makes the new child the one that Stop ends; a Stop that came first ends
-// it at once.
+// adopt makes the new child the one that Stop ends. If Stop was called first, it
+// ends the child at once and returns false.
 func (s *Server) adopt(next *Server) bool {
 	s.mu.Lock()
 	stopped := s.stopped

@@ -13,11 +13,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// errBusy means that an earlier server, or a session of it, is not quite gone.
+// errBusy means that an earlier server, or one of its sessions, has not ended yet.
 var errBusy = errors.New("an earlier server still holds the directory")
 
-// joinOrLaunch repeats until a server answers: one that shuts down is waited
-// for, and so are the sessions of one that was killed.
+// joinOrLaunch repeats until a server answers. It waits for a server that is
+// shutting down, and for the sessions of a server that was killed.
 func (c cluster) joinOrLaunch(ctx context.Context) (*Server, error) {
 	var last error
 	for {
@@ -34,6 +34,8 @@ func (c cluster) joinOrLaunch(ctx context.Context) (*Server, error) {
 	}
 }
 
+// attempt joins a server that lives and launches one if there is none. The process
+// id in a stale file may belong to another program by now.
 func (c cluster) attempt(ctx context.Context) (*Server, error) {
 	pm, err := c.readPostmaster()
 	if err != nil {
@@ -51,6 +53,7 @@ func (c cluster) attempt(ctx context.Context) (*Server, error) {
 	return c.join(ctx, pm)
 }
 
+// join uses a server that another process runs, once it is ready.
 func (c cluster) join(ctx context.Context, pm *postmaster) (*Server, error) {
 	if pm.socket == "" {
 		return nil, errBusy
@@ -71,6 +74,7 @@ func (c cluster) join(ctx context.Context, pm *postmaster) (*Server, error) {
 	return s, nil
 }
 
+// launch starts the server as a child and waits until it answers.
 func (c cluster) launch(ctx context.Context) (_ *Server, err error) {
 	log, from, err := openLog(c.log())
 	if err != nil {
@@ -95,6 +99,8 @@ func (c cluster) launch(ctx context.Context) (_ *Server, err error) {
 	return s, nil
 }
 
+// serverArgs returns the server's settings: a socket and no network, UTC, and the
+// safety of commits as Durable says.
 func (c cluster) serverArgs() []string {
 	durable := "off"
 	if c.Durable {
@@ -128,6 +134,7 @@ func (s *Server) ready(ctx context.Context) error {
 	}
 }
 
+// ping connects once, which a server that is starting or stopping refuses.
 func (s *Server) ping(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, s.DSN("postgres"))
 	if err != nil {
@@ -136,8 +143,8 @@ func (s *Server) ping(ctx context.Context) error {
 	return conn.Close(ctx)
 }
 
-// openLog appends to the log, and begins a new one over 10 MB. The log's size
-// tells where this start's lines begin.
+// openLog opens the log for appending, and begins a new one above 10 MB. The size
+// is where the lines of this start will begin.
 func openLog(path string) (f *os.File, size int64, err error) {
 	if st, err := os.Stat(path); err == nil && st.Size() > 10<<20 {
 		if err := os.Rename(path, path+".1"); err != nil {
@@ -154,7 +161,8 @@ func openLog(path string) (f *os.File, size int64, err error) {
 	return f, st.Size(), nil
 }
 
-// explain adds what the server wrote, and tells a busy directory by it.
+// explain adds what the server wrote to an error, and turns it into errBusy if the
+// server says that the directory is in use.
 func explain(err error, log io.ReaderAt, from int64) error {
 	text, readErr := io.ReadAll(io.NewSectionReader(log, from, 16<<10))
 	err = errors.Join(fmt.Errorf("%w\n%s", err, text), readErr)

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// maxSocketPath keeps clear of the kernel's 108 bytes (104 on macOS).
+// maxSocketPath, in bytes, stays below the kernel's 108 (104 on macOS).
 const maxSocketPath = 100
 
 // ErrUnreachable means that the server's account cannot enter the directory.
@@ -23,6 +23,8 @@ type layout struct {
 	socket string // directory of the socket, private to the account
 }
 
+// The places in dir: data holds the cluster once made is there; fresh is where a
+// new cluster is made.
 func (l layout) data() string    { return filepath.Join(l.dir, "data") }
 func (l layout) made() string    { return filepath.Join(l.data(), "PG_VERSION") }
 func (l layout) fresh() string   { return filepath.Join(l.dir, "data.init") }
@@ -31,7 +33,7 @@ func (l layout) log() string     { return filepath.Join(l.dir, "postgres.log") }
 func (l layout) pidFile() string { return filepath.Join(l.data(), "postmaster.pid") }
 
 // prepare makes the directories. It writes nothing before it knows that the
-// account can get there.
+// account can enter them.
 func prepare(dir string, who account) (layout, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -50,6 +52,7 @@ func prepare(dir string, who account) (layout, error) {
 	return l, makePrivate(l.socket, who)
 }
 
+// reachable returns the error, with advice, if the account cannot enter dir.
 func reachable(dir string, who account) error {
 	blocked := who.blockedBy(dir)
 	if blocked == "" {
@@ -60,8 +63,8 @@ func reachable(dir string, who account) error {
 		ErrUnreachable, who.name, blocked, blocked)
 }
 
-// makeOpen makes dir passable whatever the umask is, but leaves the mode of a
-// directory that was there already.
+// makeOpen makes dir, and lets other accounts pass through it whatever the umask
+// is. It does not change the mode of a directory that exists.
 func makeOpen(dir string) error {
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -80,8 +83,8 @@ func makeOpen(dir string) error {
 	return os.Chmod(dir, 0o755) //nolint:gosec // as above
 }
 
-// makePrivate makes a directory for the account alone. One that is there must
-// already be so: under /tmp anybody could have made it.
+// makePrivate makes a directory for the account alone. One that exists must be
+// private already: under /tmp anybody could have made it.
 func makePrivate(dir string, who account) error {
 	err := os.Mkdir(dir, 0o700)
 	if err == nil {
@@ -104,8 +107,8 @@ func makePrivate(dir string, who account) error {
 	return who.give(dir)
 }
 
-// socketDir is inside dir where that is short enough, else under the temporary
-// directory by a name that every process derives from dir alone.
+// socketDir is inside dir if that path is short enough, else in the temporary
+// directory under a name that every process derives from dir alone.
 func socketDir(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
 	name := "rail-" + hex.EncodeToString(sum[:8])
@@ -117,4 +120,5 @@ func socketDir(dir string) string {
 	return filepath.Join("/tmp", name)
 }
 
+// socketName returns the name that PostgreSQL gives its socket.
 func socketName(port int) string { return fmt.Sprintf("/.s.PGSQL.%d", port) }

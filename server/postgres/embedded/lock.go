@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// lockFile takes an exclusive lock that ends with the process, and returns what
-// gives it back. It waits until ctx ends.
+// lockFile takes an exclusive lock and returns the function that releases it. It
+// waits until ctx ends. The kernel releases the lock of a process that dies.
 func lockFile(ctx context.Context, path string) (unlock func() error, err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -48,8 +48,8 @@ type Server struct {
 	stopErr   error
 }
 
-// process returns the child that runs the cluster, or nil where another
-// process's does.
+// process returns the child that runs the cluster, or nil if another process runs
+// it.
 func (s *Server) process() *process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,6 +104,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
+// withDefaults replaces zero values.
 func (o Options) withDefaults() Options {
 	if o.MaxConnections == 0 {
 		o.MaxConnections = defaultMaxConnections
@@ -114,6 +115,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// start makes, joins or launches the cluster under a lock on the directory, so that
+// of processes that start at once one does it and the others join.
 func start(ctx context.Context, o Options) (_ *Server, err error) {
 	who, err := serverAccount()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// postmaster is what a running (or killed) server wrote about itself.
+// postmaster is what a server, running or killed, wrote about itself.
 type postmaster struct {
 	pid    int
 	port   int
@@ -18,7 +18,7 @@ type postmaster struct {
 	ready  bool   // neither starting nor stopping
 }
 
-// readPostmaster returns nil when there is no file, or one not yet written.
+// readPostmaster returns nil if there is no file, or one without a process id yet.
 func (l layout) readPostmaster() (*postmaster, error) {
 	text, err := os.ReadFile(l.pidFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -46,13 +46,13 @@ func parsePostmaster(text string) *postmaster {
 	return pm
 }
 
-// exists reports whether any process, even a dead one not yet reaped, has the id.
+// exists reports whether any process has the id, a zombie included.
 func exists(pid int) bool {
 	return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
-// disown marks the files of a killed server whose process id now belongs to
-// something else. PostgreSQL would take that for a running server.
+// disown marks the files of a killed server whose process id belongs to another
+// program now. PostgreSQL would take that program for a running server.
 func (l layout) disown(pm *postmaster) error {
 	files := []string{l.pidFile()}
 	if pm.socket != "" {
@@ -66,9 +66,9 @@ func (l layout) disown(pm *postmaster) error {
 	return nil
 }
 
-// claim replaces the process id in the first line by this process's, which as
-// the parent's PostgreSQL knows to be stale. The other lines stay: by them it
-// finds killed sessions that are still attached to its memory.
+// claim replaces the process id in the first line by this process's, which the
+// server knows to be its parent's and so no server's. The other lines stay: they
+// lead it to killed sessions that are still attached to shared memory.
 func claim(name string, pid int) error {
 	text, err := os.ReadFile(name)
 	if err != nil {

@@ -34,6 +34,7 @@ func spawn(cmd *exec.Cmd) (*process, error) {
 	return p, <-started
 }
 
+// ended reports whether the child has ended; p.err may be read then.
 func (p *process) ended() bool {
 	select {
 	case <-p.done:
@@ -63,6 +64,7 @@ func (p *process) stop(limit time.Duration) error {
 	return errors.Join(fmt.Errorf("PostgreSQL did not shut down within %s and was ended", limit), err)
 }
 
+// signal sends sig; a child that has just ended needs none.
 func (p *process) signal(sig os.Signal) error {
 	err := p.cmd.Process.Signal(sig)
 	if errors.Is(err, os.ErrProcessDone) {
@@ -71,6 +73,7 @@ func (p *process) signal(sig os.Signal) error {
 	return err
 }
 
+// exitError returns an error also for a server that ended with status 0.
 func exitError(err error) error {
 	if err == nil {
 		return errors.New("exit status 0")

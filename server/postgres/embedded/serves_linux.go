@@ -8,7 +8,8 @@ import (
 )
 
 // serves reports whether the live process pid is a server of the data directory:
-// not a zombie, and working in it as every server does. It says yes in doubt.
+// no zombie, and with the directory as its working directory, as every server. In
+// doubt it returns true, since two servers would damage the files.
 func serves(pid int, data string) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -29,6 +30,7 @@ func serves(pid int, data string) bool {
 	return cwd == data
 }
 
+// lastCut is strings.Cut around the last sep.
 func lastCut(s, sep string) (before, after string, ok bool) {
 	i := strings.LastIndex(s, sep)
 	if i < 0 {

@@ -19,17 +19,17 @@ const (
 	pause    = time.Second
 )
 
-// unknown is no version.
+// unknown is a number that no migration has.
 const unknown = -2
 
-// ErrBusy means that the tables were never free for a migration. Nothing of it was
-// kept: it can be begun again.
+// ErrBusy means that a migration could not lock its tables at any attempt. Nothing
+// of it was kept: it can be started again.
 var ErrBusy = errors.New("the tables that a migration changes were in use all the time")
 
-// atomic makes a migration and the note of its version one transaction: whatever
-// ends it, the version says what is there. The driver alone notes that it begins,
-// and later that it has ended, in transactions of their own; the first of them
-// waits for whoever reads the version, a dump too, and stops every other reader.
+// atomic makes a migration and the record of its version one transaction: however
+// it ends, the version says what is there. The driver alone records in separate
+// transactions that a migration begins and that it has ended. The first of them
+// waits for whoever reads the version, even a dump, and blocks every later reader.
 type atomic struct {
 	database.Driver
 	ctx  context.Context //nolint:containedctx // the methods of a driver take none
@@ -37,7 +37,7 @@ type atomic struct {
 	at   int             // the version that Run has noted
 }
 
-// SetVersion does nothing where Run notes the version, or has noted it.
+// SetVersion does nothing if Run records the version, or has recorded it.
 func (a *atomic) SetVersion(version int, dirty bool) error {
 	if dirty {
 		a.next = version
@@ -49,7 +49,7 @@ func (a *atomic) SetVersion(version int, dirty bool) error {
 	return a.Driver.Run(bytes.NewReader(note(version)))
 }
 
-// note is the SQL that writes a version down.
+// note returns the SQL that records a version.
 func note(version int) []byte {
 	sql := "DELETE FROM schema_migrations;"
 	if version != database.NilVersion {
@@ -58,8 +58,8 @@ func note(version int) []byte {
 	return []byte(sql)
 }
 
-// Run runs a migration, again where it found tables in use. Several statements
-// that are sent as one text are one transaction.
+// Run runs a migration, and again if its tables were in use. Statements that are
+// sent as one text are one transaction.
 func (a *atomic) Run(migration io.Reader) error {
 	sql, err := io.ReadAll(migration)
 	if err != nil {
@@ -86,7 +86,7 @@ func (a *atomic) Run(migration io.Reader) error {
 	}
 }
 
-// busy tells a statement that ran into lock_timeout or a deadlock.
+// busy reports whether a statement failed by lock_timeout or a deadlock.
 func busy(err error) bool {
 	var failed database.Error
 	var refused *pgconn.PgError

@@ -111,6 +111,7 @@ func Version(ctx context.Context, dsn string) (version uint, dirty bool, err err
 	return At(ctx, conn)
 }
 
+// checkAhead returns ErrNewer if the database has migrations that s lacks.
 func (s Set) checkAhead(ctx context.Context, dsn string) error {
 	latest, err := s.Latest()
 	if err != nil {
@@ -123,6 +124,8 @@ func (s Set) checkAhead(ctx context.Context, dsn string) error {
 	return err
 }
 
+// run runs work with the migrations' lock, and stops between two migrations when
+// ctx ends.
 func (s Set) run(ctx context.Context, dsn string, work func(*migrate.Migrate) error) (err error) {
 	m, err := s.open(ctx, dsn)
 	if err != nil {
@@ -170,6 +173,7 @@ func (s Set) open(ctx context.Context, dsn string) (*migrate.Migrate, error) {
 // rows of a large table takes longer. Each migration has a lock_timeout of its own.
 const unbounded = "SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0"
 
+// openDB opens the database without the time limits of requests.
 func openDB(ctx context.Context, dsn string) (*sql.DB, error) {
 	cfg, err := pgx.ParseConfig(dsn)
 	if err != nil {
@@ -185,6 +189,7 @@ func openDB(ctx context.Context, dsn string) (*sql.DB, error) {
 	return db, nil
 }
 
+// closed closes both ends of m.
 func closed(m *migrate.Migrate) error {
 	src, db := m.Close()
 	return errors.Join(src, db)

@@ -20,9 +20,9 @@ type Querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// Serves reports whether this program can work with the database: nil, ErrEmpty,
-// ErrOlder, ErrNewer or ErrDirty. A newer database serves where its migrations left what this
-// program uses.
+// Serves returns nil if this program can work with the database, else ErrEmpty,
+// ErrOlder, ErrNewer or ErrDirty. A newer database serves if its migrations left
+// everything that this program uses: schema_floor says so.
 func Serves(ctx context.Context, db Querier) error {
 	latest, err := Latest()
 	if err != nil {

@@ -2,13 +2,15 @@ package pgtx
 
 import "github.com/jackc/pgx/v5"
 
-// batchRows closes its batch with itself.
+// batchRows are the rows of a batch's last statement; closing them closes the
+// batch, which frees the connection.
 type batchRows struct {
 	pgx.Rows
 	batch pgx.BatchResults
 	err   error
 }
 
+// Close may be called again, as pgx.Rows promises.
 func (r *batchRows) Close() {
 	r.Rows.Close()
 	if r.batch != nil {
@@ -17,6 +19,7 @@ func (r *batchRows) Close() {
 	}
 }
 
+// Next closes the rows after the last one, so that Err has all errors by then.
 func (r *batchRows) Next() bool {
 	if r.Rows.Next() {
 		return true
@@ -25,6 +28,7 @@ func (r *batchRows) Next() bool {
 	return false
 }
 
+// Err also returns the error of the batch.
 func (r *batchRows) Err() error {
 	if err := r.Rows.Err(); err != nil {
 		return err
@@ -32,7 +36,7 @@ func (r *batchRows) Err() error {
 	return r.err
 }
 
-// row is the first of rows.
+// row is the first of rows, as a pgx.Row.
 type row struct {
 	rows pgx.Rows
 	err  error

@@ -49,8 +49,10 @@ func First(errs []error) error {
 	return nil
 }
 
-// together starts each read up to its statement, sends all statements, and
-// then lets the reads go on one after the other, as their results come in.
+// together starts each read up to its statement, sends all statements, and then
+// lets the reads go on one after the other as their results arrive. The first skip
+// statements of b are the transaction's own; if one fails, every read gets the
+// error.
 func together(ctx context.Context, reads []Read, b *pgx.Batch, skip int,
 	send func(context.Context, *pgx.Batch) pgx.BatchResults) []error {
 	lanes := make([]*lane, len(reads))
@@ -77,6 +79,7 @@ func together(ctx context.Context, reads []Read, b *pgx.Batch, skip int,
 	return errs
 }
 
+// repeat returns err for each of n reads.
 func repeat(err error, n int) []error {
 	out := make([]error, n)
 	for i := range out {
@@ -85,8 +88,8 @@ func repeat(err error, n int) []error {
 	return out
 }
 
-// lane is one read, run by its own goroutine and never at the same time as
-// another.
+// lane is one read, run in its own goroutine. Reads never run at the same time:
+// the goroutine waits whenever it does not have its turn.
 type lane struct {
 	stmt  statement
 	asked bool // a statement waits in stmt
@@ -96,12 +99,13 @@ type lane struct {
 	used  bool
 }
 
+// result is what a read gets for its statement.
 type result struct {
 	rows pgx.Rows
 	err  error
 }
 
-// start runs read until it asks for its statement or ends.
+// start runs read until it asks for its statement, or ends without one.
 func start(read Read) *lane {
 	l := &lane{ask: make(chan statement), rows: make(chan result), done: make(chan error, 1)}
 	go func() {
@@ -133,6 +137,7 @@ func (l *lane) finish(br pgx.BatchResults, failed error) error {
 	return <-l.done
 }
 
+// Query hands the statement over and waits until its result has arrived.
 func (l *lane) Query(_ context.Context, sql string, args ...any) (pgx.Rows, error) {
 	if l.used {
 		return nil, errSecond

@@ -40,6 +40,7 @@ type Tx struct {
 	later []statement
 }
 
+// statement is one that waits to be sent.
 type statement struct {
 	sql  string
 	args []any
@@ -53,7 +54,7 @@ func Begin(_ context.Context, pool *pgxpool.Pool) (*Tx, error) { return &Tx{pool
 // Begun reports whether anything has been sent.
 func (t *Tx) Begun() bool { return t.begun }
 
-// take takes a connection.
+// take acquires a connection, once.
 func (t *Tx) take(ctx context.Context) (err error) {
 	if t.conn == nil {
 		t.conn, err = t.pool.Acquire(ctx)
@@ -71,7 +72,8 @@ func (t *Tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandT
 	return rows.CommandTag(), rows.Err()
 }
 
-// Query runs one statement now, after the writes that were put off.
+// Query runs one statement now. Writes that wait are sent before it, so that it
+// sees them.
 func (t *Tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	if t.done {
 		return nil, errDone
@@ -108,9 +110,9 @@ func (t *Tx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	return row{rows, err}
 }
 
-// Later returns a DBTX whose Exec puts statements off until the next read or
-// the commit. Their results are not known: use it for writes that cannot
-// refuse, or whose refusal is a constraint's.
+// Later returns a DBTX whose Exec keeps statements until the next read or the
+// commit. Their results are not known: it is for writes that cannot refuse, or
+// that a constraint refuses.
 func (t *Tx) Later() DBTX { return deferred{t} }
 
 // opened returns a batch that begins with what has not been sent yet.
@@ -140,9 +142,8 @@ func (t *Tx) run(ctx context.Context, b *pgx.Batch) error {
 	return br.Close()
 }
 
-// Commit sends the writes that were put off together with COMMIT. A
-// transaction that sent nothing costs nothing. After an error the transaction
-// is rolled back.
+// Commit sends the writes that wait together with COMMIT. A transaction that sent
+// nothing costs nothing. After an error the transaction is rolled back.
 func (t *Tx) Commit(ctx context.Context) error {
 	if t.done {
 		return errDone
@@ -170,9 +171,8 @@ func (t *Tx) Commit(ctx context.Context) error {
 // statement.
 func (t *Tx) Savepoint() { t.later = append(t.later, statement{sql: savepoint}) }
 
-// Undo drops the writes that were put off and takes back everything since
-// Savepoint; it travels with the next statement. With nothing sent since
-// Savepoint there is nothing to take back.
+// Undo drops the writes that wait and rolls back to Savepoint; the statement for
+// that travels with the next one. If the savepoint was not sent, nothing is.
 func (t *Tx) Undo() {
 	t.later = nil
 	if t.saved {
@@ -180,8 +180,8 @@ func (t *Tx) Undo() {
 	}
 }
 
-// Rollback ends the transaction and undoes it, also when the request that
-// began it was cancelled. After Commit it does nothing.
+// Rollback ends the transaction and undoes it, also if the context of its request
+// has ended. After Commit it does nothing.
 func (t *Tx) Rollback() {
 	if t.done {
 		return
@@ -196,6 +196,7 @@ func (t *Tx) Rollback() {
 	t.release()
 }
 
+// release ends the transaction for this program and gives the connection back.
 func (t *Tx) release() {
 	t.done = true
 	t.later = nil
@@ -204,7 +205,7 @@ func (t *Tx) release() {
 	}
 }
 
-// deferred puts statements off.
+// deferred is the DBTX of Later.
 type deferred struct{ tx *Tx }
 
 var errDeferredRead = errors.New("pgtx: a read cannot be put off")

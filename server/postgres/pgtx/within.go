@@ -6,8 +6,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Within runs work in a transaction of its own and commits what it wrote, put-off
-// writes included; an error undoes everything.
+// Within runs work in a transaction of its own and commits what it wrote, writes
+// that wait included; after an error nothing is kept.
 func Within(ctx context.Context, pool *pgxpool.Pool, work func(*Tx) error) error {
 	tx, err := Begin(ctx, pool)
 	if err != nil {
@@ -20,7 +20,8 @@ func Within(ctx context.Context, pool *pgxpool.Pool, work func(*Tx) error) error
 	return tx.Commit(ctx)
 }
 
-// Unhurried bounds the statements of a transaction that no request waits for.
+// Unhurried gives the statements of a transaction two minutes instead of a
+// request's few seconds.
 const Unhurried = "SET LOCAL statement_timeout = '2min'"
 
 // WithinUnhurried is Within for jobs: its statements may take two minutes.

@@ -43,8 +43,9 @@ func (s Service) Create(ctx context.Context, u *work.Unit, in Input) (db.Custome
 	return k, err
 }
 
-// signUp attributes and writes a customer, with all that follows from it. It
-// writes nothing where the external id is taken.
+// signUp attributes and writes a customer with all its consequences. It reports
+// false, and writes nothing, where the external id is taken: the caller decides
+// whether that is a conflict or the customer that it wants.
 func (s Service) signUp(ctx context.Context, u *work.Unit, in Input) (k db.Customer, inserted bool, err error) {
 	if err := in.Route.Validate(); err != nil {
 		return k, false, err
@@ -57,6 +58,7 @@ func (s Service) signUp(ctx context.Context, u *work.Unit, in Input) (k db.Custo
 		return k, false, err
 	}
 	var flows []db.FlowsAskedRow
+	// The flows of the partner are read in the same round trip.
 	a, err := tracking.Attribute(ctx, u, in.ProgramID, in.Route, func(partnerID string) pgtx.Read {
 		return func(tx pgtx.DBTX) (err error) {
 			flows, err = queries.FlowsAsked(ctx, tx, commission.SignupFlows(u, partnerID))
@@ -76,8 +78,8 @@ func (s Service) signUp(ctx context.Context, u *work.Unit, in Input) (k db.Custo
 	return k, true, s.welcome(ctx, u, p, a, k, flows)
 }
 
-// welcome does what follows from a new customer: checks, mails, its referral
-// turns into a lead, and the flows that answer a sign-up are asked.
+// welcome writes the consequences of a new customer: risk checks, the mail to
+// the partner, its referral becomes a lead, and flows for sign-ups may pay.
 func (s Service) welcome(
 	ctx context.Context, u *work.Unit, p db.Program, a tracking.Attribution, k db.Customer, flows []db.FlowsAskedRow,
 ) error {
@@ -97,6 +99,7 @@ func (s Service) welcome(
 	}, flows)
 }
 
+// newCustomer returns the row to insert, a lead unless the request says more.
 func newCustomer(u *work.Unit, in Input, a tracking.Attribution) db.Customer {
 	k := db.Customer{
 		ID: ident.New(ident.Customer), OrgID: u.OrgID, ProgramID: in.ProgramID, Email: in.Email, Name: in.Name,
@@ -110,11 +113,14 @@ func newCustomer(u *work.Unit, in Input, a tracking.Attribution) db.Customer {
 	return k
 }
 
+// insert writes the row at once, not with the commit: whether the external id is
+// free decides what follows.
 func insert(ctx context.Context, u *work.Unit, k db.Customer) (bool, error) {
 	n, err := queries.CustomerInsert(ctx, u.DB(), db.CustomerInsertParams(k))
 	return n == 1, err
 }
 
+// externalIDTaken returns the conflict, with the customer that has the id.
 func externalIDTaken(ctx context.Context, u *work.Unit, programID, externalID string) error {
 	held, err := queries.CustomerByExternalID(ctx, u.DB(), db.CustomerByExternalIDParams{
 		ProgramID: programID, OrgID: u.OrgID, ExternalCustomerID: &externalID,
@@ -126,8 +132,8 @@ func externalIDTaken(ctx context.Context, u *work.Unit, programID, externalID st
 		"A customer with this external_customer_id exists in the program.")
 }
 
-// notifyOfLead mails the partner of a new lead, if the partner wants that
-// (decisions, 54).
+// notifyOfLead mails the partner of a new lead, if the partner chose to get such
+// mails (decisions, 54). The first lead has a mail and a choice of its own.
 func (s Service) notifyOfLead(ctx context.Context, u *work.Unit, p db.Partner, k db.Customer) error {
 	if s.Mail == nil || !s.Mail.Configured || !p.EmailFirstReferral && !p.EmailNewReferral {
 		return nil

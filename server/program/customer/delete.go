@@ -11,9 +11,9 @@ import (
 	"rail/server/work"
 )
 
-// Delete removes a customer that never paid. Its sign-up commission is voided
-// unless it was paid, and its lead, when it is nobody else's, becomes a visit again
-// (decisions, 72 and 88).
+// Delete removes a customer that never paid. Its sign-up commission is voided; a
+// paid one refuses the deletion. Its referral becomes a visit again unless it has
+// another customer (decisions, 72 and 88).
 func Delete(ctx context.Context, u *work.Unit, id string) error {
 	k, err := lock(ctx, u, id)
 	if err != nil {
@@ -51,12 +51,15 @@ func Delete(ctx context.Context, u *work.Unit, id string) error {
 			return err
 		}
 	}
+	// Before the row goes: it names the days whose sums must be made again.
 	if err := report.TouchCustomer(ctx, u, k); err != nil {
 		return err
 	}
 	return queries.CustomerDelete(ctx, u.Later(), db.CustomerDeleteParams{ID: k.ID, OrgID: k.OrgID})
 }
 
+// voidSignup voids a commission of the customer's, and refuses where its money
+// has left: nothing may refer to a customer that is gone.
 func voidSignup(ctx context.Context, u *work.Unit, k db.Commission) error {
 	switch k.Status {
 	case db.CommissionStatusPaid:

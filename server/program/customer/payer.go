@@ -10,17 +10,17 @@ import (
 	"rail/server/work"
 )
 
-// Payer names who paid: a customer by our id, or by the processor's with the way
-// to a partner for one that may be new.
+// Payer names who paid: a customer by Rail's id, or by the processor's id with a
+// route to a partner in case the customer is new.
 type Payer struct {
 	CustomerID, ExternalCustomerID *string
 	Route                          tracking.Route
 }
 
-// Payer returns the id of the customer who paid a charge. One that is named by
-// the processor's id and is not known yet is made, where the route says who
-// referred it (decisions, 229). It returns "" where the charge is known and the
-// customer is gone: the recorded sale is the answer then.
+// Payer returns the id of the customer who paid a charge. A customer with an
+// unknown external id is signed up if the route says who referred it (decisions,
+// 229). The id is "" if the charge is recorded and its customer has no such
+// external id any more: the recorded sale is the answer then.
 func (s Service) Payer(ctx context.Context, u *work.Unit, programID, chargeID string, by Payer) (string, error) {
 	if err := by.validate(); err != nil {
 		return "", err
@@ -45,8 +45,8 @@ func (s Service) Payer(ctx context.Context, u *work.Unit, programID, chargeID st
 	return k.ID, err
 }
 
-// validate asks for exactly one name of the customer, and takes a route to a
-// partner only beside the one that can be new.
+// validate asks for exactly one name of the customer. A route is for a customer
+// that may be new, so it excludes customer_id.
 func (p Payer) validate() error {
 	routes := p.Route.Members()
 	switch {
@@ -62,9 +62,9 @@ func (p Payer) validate() error {
 	return work.AtMostOne(routes...)
 }
 
-// find finds the customer by the processor's id, "" for none, and whether the
-// charge is known. It locks the charge, so that of callers who name different new
-// customers for it one makes a customer.
+// find returns the customer with the external id, "" for none, and reports
+// whether the charge is recorded. It locks the charge: of requests that name
+// different new customers for one charge, only the first signs a customer up.
 func (p Payer) find(
 	ctx context.Context, u *work.Unit, programID, chargeID string,
 ) (id string, known bool, err error) {

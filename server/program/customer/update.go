@@ -23,7 +23,8 @@ type Changes struct {
 	Metadata                json.RawMessage
 }
 
-// Update changes a customer; another partner reassigns it.
+// Update changes a customer; another partner reassigns it. The customer is
+// locked before anything is compared with it.
 func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Customer, error) {
 	if err := metadata.Check(to.Metadata, "metadata"); err != nil {
 		return db.Customer{}, err
@@ -58,8 +59,9 @@ func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Custom
 	})
 }
 
-// checkAgain looks at a customer whose address or partner is another now. Nothing
-// is refused: the merchant who changes a customer knows more than the e-mail says.
+// checkAgain runs the risk checks for a customer whose email or partner changed.
+// They open flags and refuse nothing: the merchant knows more than the email
+// says.
 func checkAgain(ctx context.Context, u *work.Unit, k db.Customer) error {
 	if !u.Plan.FraudMonitoring || k.Email == nil || k.PartnerID == nil {
 		return nil
@@ -71,8 +73,9 @@ func checkAgain(ctx context.Context, u *work.Unit, k db.Customer) error {
 	return risk.CheckCustomer(ctx, u, p, k)
 }
 
-// reassign gives the customer to another partner: recorded as manual, without
-// the traces of the old way (decisions, 87). Past commissions stay.
+// reassign gives the customer to another partner. It is recorded as manual,
+// without the click, link or coupon of the former attribution (decisions, 87).
+// Past sales and commissions stay with the former partner.
 func reassign(ctx context.Context, u *work.Unit, k *db.Customer, partnerID string) error {
 	if k.PartnerID != nil && *k.PartnerID == partnerID {
 		return nil
@@ -100,6 +103,7 @@ func reassign(ctx context.Context, u *work.Unit, k *db.Customer, partnerID strin
 	})
 }
 
+// lock locks a customer of the unit's programs until the commit.
 func lock(ctx context.Context, u *work.Unit, id string) (db.Customer, error) {
 	k, err := queries.CustomerLock(ctx, u.DB(), db.CustomerLockParams{ID: id, OrgID: u.OrgID})
 	if err != nil {

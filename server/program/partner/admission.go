@@ -51,8 +51,8 @@ func Create(ctx context.Context, u *work.Unit, c Candidate, pending bool) (db.Pa
 	return p, err
 }
 
-// enterTaxed admits and writes a partner, and asks for its tax form where the
-// program wants one.
+// enterTaxed admits and writes a partner, and asks for its tax form if the
+// program requires one.
 func enterTaxed(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStatus) (db.Partner, error) {
 	n, err := admit(ctx, u, c, status)
 	if err != nil {
@@ -64,19 +64,21 @@ func enterTaxed(ctx context.Context, u *work.Unit, c Candidate, status db.Partne
 	return n.Partner, tax.AskOne(ctx, u.Later(), n.Partner, u.Now)
 }
 
-// newcomer is a partner who may enter, and is not written yet.
+// newcomer is a partner who was admitted but is not written yet.
 type newcomer struct {
 	db.Partner
 	owesTaxForm bool // the program wants a form of every partner
 }
 
-// admit looks everything up in one round trip and refuses who may not enter.
-// The lock on the stem makes those who would derive the same handle take turns.
+// admit looks everything up in one round trip and refuses who may not enter. The
+// lock on the stem, got first, makes those who derive the same handle take turns,
+// so that each sees the handles taken before it.
 func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStatus) (newcomer, error) {
 	var prog db.Program
 	var group db.Group
 	var held db.Partner
 	var taken []string
+	// A derived handle may get a suffix; one that was asked for is taken as it is.
 	stem, pattern := handleStem(c.Email), handlePattern(handleStem(c.Email))
 	if c.Handle != nil {
 		stem, pattern = *c.Handle, *c.Handle
@@ -132,6 +134,7 @@ func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStat
 	return newcomer{p, prog.RequireTaxForms}, nil
 }
 
+// entryGroup returns the group that the candidate names, or the program's default.
 func entryGroup(ctx context.Context, tx pgtx.DBTX, org string, c Candidate) (db.Group, error) {
 	if c.GroupID != nil {
 		return queries.GroupGet(ctx, tx, db.GroupGetParams{ID: *c.GroupID, OrgID: org})
@@ -154,16 +157,19 @@ func mayEnter(prog db.Program, group db.Group, country *string) error {
 	return nil
 }
 
+// emailTaken returns the conflict, with the partner who has the email.
 func emailTaken(held db.Partner) error {
 	return problem.Taken(problem.PartnerEmailTaken, "email", held, "A partner with this email exists in the program.")
 }
 
-// enter writes a new partner with its handle. Where another has taken the email
-// or the handle since admit looked, a constraint makes the work run again.
+// enter writes a new partner with its handle. If another request has taken the
+// email or the handle since admit looked, a unique constraint fails the commit
+// and the work runs again, which then refuses.
 func enter(ctx context.Context, u *work.Unit, p db.Partner) error {
 	if _, err := queries.PartnerInsert(ctx, u.Later(), db.PartnerInsertParams(p)); err != nil {
 		return err
 	}
+	// Whoever unsubscribed before being deleted stays unsubscribed.
 	take := db.PartnerUnsubscribesTakeParams{ProgramID: p.ProgramID, OrgID: p.OrgID, Email: p.Email, ID: p.ID}
 	if err := queries.PartnerUnsubscribesTake(ctx, u.Later(), take); err != nil {
 		return err

@@ -53,7 +53,8 @@ func Apply(ctx context.Context, u *work.Unit, c Candidate, answers json.RawMessa
 }
 
 // applyAgain makes a declined partner pending once more, under a new
-// application. Its one event is application.submitted (decisions, 212).
+// application. It records application.submitted only: the partner is not new
+// (decisions, 212).
 func applyAgain(
 	ctx context.Context, u *work.Unit, p db.Partner, c Candidate, answers json.RawMessage,
 ) (none db.Application, err error) {
@@ -74,6 +75,7 @@ func applyAgain(
 	if p.Status != db.PartnerStatusDeclined { // another application was first
 		return none, emailTaken(p)
 	}
+	// What the new application leaves out stays as it was.
 	for _, f := range []struct{ field, given **string }{
 		{&p.GroupID, &c.GroupID}, {&p.FirstName, &c.FirstName}, {&p.LastName, &c.LastName},
 		{&p.WebsiteURL, &c.WebsiteURL}, {&p.CountryCode, &c.CountryCode},
@@ -100,7 +102,7 @@ func applyAgain(
 	return submit(ctx, u, p, answers)
 }
 
-// submit writes a pending partner's application.
+// submit writes a pending partner's application, which is what reviewers see.
 func submit(ctx context.Context, u *work.Unit, p db.Partner, answers json.RawMessage) (db.Application, error) {
 	if metadata.Absent(answers) {
 		answers = json.RawMessage("{}")
@@ -117,7 +119,8 @@ func submit(ctx context.Context, u *work.Unit, p db.Partner, answers json.RawMes
 	return a, queries.ApplicationInsert(ctx, u.Later(), db.ApplicationInsertParams(a))
 }
 
-// Approve makes the applicant an active partner.
+// Approve makes the applicant an active partner, unless the organization's plan
+// has no room for more revenue.
 func (s *Service) Approve(ctx context.Context, u *work.Unit, id string) (db.Application, error) {
 	a, p, err := undecided(ctx, u, id)
 	if err != nil {
@@ -140,7 +143,8 @@ func (s *Service) Approve(ctx context.Context, u *work.Unit, id string) (db.Appl
 	return a, nil
 }
 
-// meter refuses approvals once the month's revenue is above the plan's.
+// meter refuses approvals once the program's revenue of the calendar month, in
+// minor units of its currency, is above the plan's; a plan of 0 has no bound.
 func meter(ctx context.Context, u *work.Unit, programID string) error {
 	most := u.Plan.RevenueMeterMinor
 	if most == 0 {
@@ -163,7 +167,7 @@ func meter(ctx context.Context, u *work.Unit, programID string) error {
 	return err
 }
 
-// Reject declines the applicant, who reads the reason word for word.
+// Reject declines the applicant, who is sent the reason word for word.
 func (s *Service) Reject(ctx context.Context, u *work.Unit, id string, reason *string) (db.Application, error) {
 	if strings.TrimSpace(opt.Value(reason)) == "" {
 		reason = new(declined)
@@ -179,7 +183,8 @@ func (s *Service) Reject(ctx context.Context, u *work.Unit, id string, reason *s
 	return a, s.notify(ctx, u, a, p, reason)
 }
 
-// notify mails the decision to the applicant.
+// notify mails the decision to the applicant; rejected is the reason, nil for an
+// approval.
 func (s *Service) notify(ctx context.Context, u *work.Unit, a db.Application, p db.Partner, rejected *string) error {
 	prog, err := u.Program(ctx, a.ProgramID)
 	if err != nil {
@@ -209,8 +214,8 @@ func Withdraw(ctx context.Context, u *work.Unit, id string) (db.Application, err
 	return a, nil
 }
 
-// undecided locks the partner and the application, and refuses one that is
-// decided.
+// undecided locks the partner, then the application, and refuses an application
+// that is decided: of two reviewers one decides.
 func undecided(ctx context.Context, u *work.Unit, id string) (a db.Application, p db.Partner, err error) {
 	if a, err = queries.ApplicationGet(ctx, u.Tx, db.ApplicationGetParams{ID: id, OrgID: u.OrgID}); err != nil {
 		return a, p, err
@@ -231,9 +236,8 @@ func undecided(ctx context.Context, u *work.Unit, id string) (a db.Application, 
 	return a, p, nil
 }
 
-// applicant returns the application's partner, locked. An application without a
-// partner, from an import, gets the partner with its email, or a new one
-// (decisions, 62).
+// applicant returns the application's partner, locked. An imported application
+// has none: it gets the partner with its email, or a new one (decisions, 62).
 func applicant(ctx context.Context, u *work.Unit, a db.Application) (db.Partner, error) {
 	if a.PartnerID != nil {
 		return queries.PartnerLock(ctx, u.Tx, db.PartnerLockParams{ID: *a.PartnerID, OrgID: a.OrgID})
@@ -252,7 +256,8 @@ func applicant(ctx context.Context, u *work.Unit, a db.Application) (db.Partner,
 	return n.Partner, enter(ctx, u, n.Partner)
 }
 
-// decide records who decided, and when.
+// decide writes the decision with who made it and when, its event and its line
+// in the audit log.
 func decide(
 	ctx context.Context, u *work.Unit, a *db.Application, p db.Partner, partnerStatus db.PartnerStatus, reason *string,
 	told func(api.ApplicationDecidedData) events.Event,
@@ -273,8 +278,8 @@ func decide(
 	})
 }
 
-// saveDecision writes the application, and its partner unless that was settled
-// otherwise meanwhile.
+// saveDecision writes the application, and its partner unless that one was
+// approved or suspended in another way meanwhile.
 func saveDecision(
 	ctx context.Context, u *work.Unit, a db.Application, p db.Partner, partnerStatus db.PartnerStatus, reason *string,
 ) error {

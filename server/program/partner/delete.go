@@ -15,9 +15,12 @@ import (
 	"rail/server/work"
 )
 
-// Delete removes a partner and everything attributed to it, but for its sales,
-// which stay as direct ones (decisions, 56 and 177).
+// Delete removes a partner with everything attributed to it. Its sales stay, as
+// sales without a partner: they are the merchant's revenue (decisions, 56 and
+// 177).
 func Delete(ctx context.Context, u *work.Unit, id string) error {
+	// Customers are locked before their partner, as a sale does; the statement
+	// travels with the lock of the partner below.
 	hold := db.PartnerHoldCustomersParams{PartnerID: id, OrgID: u.OrgID}
 	if err := queries.PartnerHoldCustomers(ctx, u.Later(), hold); err != nil {
 		return err
@@ -62,7 +65,8 @@ func Delete(ctx context.Context, u *work.Unit, id string) error {
 	return remove(ctx, u, p)
 }
 
-// recordDeparture records what goes with a partner, and last the partner.
+// recordDeparture records an event for each commission and flow that goes with a
+// partner, and then the partner's own.
 func recordDeparture(u *work.Unit, p db.Partner, commissions []db.Commission, flows []db.PartnerDeleteFlowsRow) {
 	for _, k := range commissions {
 		if k.Status != db.CommissionStatusPending && k.Status != db.CommissionStatusApproved &&
@@ -84,9 +88,9 @@ func recordDeparture(u *work.Unit, p db.Partner, commissions []db.Commission, fl
 	u.Record(about, events.AffiliateDeleted(api.AffiliateDeletedData{PartnerID: p.ID}))
 }
 
-// remove puts the statements off in the order that the references among the rows
-// ask for: commissions before payouts, the partner itself last. What is not named
-// here goes with the partner's row.
+// remove queues the statements for the commit, in the order that the references
+// among the rows ask for: commissions before payouts, the partner itself last.
+// Rows that are not named here are deleted with the partner's by the database.
 func remove(ctx context.Context, u *work.Unit, p db.Partner) error {
 	tx := u.Later()
 	for _, do := range []func() error{

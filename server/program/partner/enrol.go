@@ -11,9 +11,9 @@ import (
 	"rail/server/work"
 )
 
-// EnrolCustomer makes a partner of a customer (decisions, 89), at once active and
+// EnrolCustomer makes a partner of a customer (decisions, 89), active at once and
 // in the default group. A customer without an email, or whose email is a
-// partner's, is refused. A payment processor's integration calls it; no operation
+// partner's, is refused. Payment processors' integrations call it; no operation
 // of the API does.
 func EnrolCustomer(ctx context.Context, u *work.Unit, customerID string) (db.Partner, error) {
 	k, err := queries.CustomerLock(ctx, u.DB(), db.CustomerLockParams{ID: customerID, OrgID: u.OrgID})

@@ -42,8 +42,8 @@ func handlePattern(stem string) string {
 	return stem + "-%"
 }
 
-// handleTaken returns the refusal that shows what holds a handle: a partner, by
-// its handle or a former one, or a link by its value (decisions, 43 and 181).
+// handleTaken returns the conflict, with what has the handle: a partner, now or
+// formerly, or a link as its value (decisions, 43 and 181).
 func handleTaken(ctx context.Context, u *work.Unit, programID, handle string) error {
 	held, err := queries.TrackingValueGet(ctx, u.DB(), db.TrackingValueGetParams{
 		ProgramID: programID, OrgID: u.OrgID, Value: handle,
@@ -54,6 +54,7 @@ func handleTaken(ctx context.Context, u *work.Unit, programID, handle string) er
 	return heldBy(ctx, u, held)
 }
 
+// heldBy returns the conflict for a value that was looked up already.
 func heldBy(ctx context.Context, u *work.Unit, held db.TrackingValue) error {
 	const code = problem.PartnerHandleTaken
 	if held.LinkID != nil {
@@ -70,8 +71,9 @@ func heldBy(ctx context.Context, u *work.Unit, held db.TrackingValue) error {
 	return problem.Taken(code, "handle", p, "Another partner of the program has, or had, this handle.")
 }
 
-// takeHandle gives the partner another handle, if one is given, and reports
-// whether it must be claimed: a former one is still the partner's (decisions, 44).
+// takeHandle sets another handle, if one is given, and reports whether it must
+// be claimed. A former handle is still the partner's and needs no claim
+// (decisions, 44).
 func takeHandle(ctx context.Context, u *work.Unit, p *db.Partner, handle *string) (bool, error) {
 	if handle == nil || *handle == p.Handle {
 		return false, nil
@@ -90,7 +92,8 @@ func takeHandle(ctx context.Context, u *work.Unit, p *db.Partner, handle *string
 	return free, nil
 }
 
-// claimHandle takes the handle for the partner, which must be written before.
+// claimHandle takes the handle for a partner whose row is queued or written
+// before. If another has just taken it, the work runs again.
 func claimHandle(ctx context.Context, u *work.Unit, p db.Partner) error {
 	return queries.TrackingValueInsert(ctx, u.Later(), db.TrackingValueInsertParams{
 		OrgID: p.OrgID, ProgramID: p.ProgramID, Value: p.Handle, Kind: db.TrackingKindHandle, PartnerID: p.ID,

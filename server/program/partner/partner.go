@@ -28,8 +28,9 @@ func Lock(ctx context.Context, u *work.Unit, id string) (db.Partner, error) {
 	return lock(ctx, u, id, false)
 }
 
-// lock locks a partner for a change; a change of its handle needs the stronger
-// lock from the start, since asking for it later could deadlock.
+// lock locks a partner for a change. A change of its handle or its deletion
+// needs the stronger lock, asked for with key, from the start: a transaction
+// that asks for it later could deadlock with another.
 func lock(ctx context.Context, u *work.Unit, id string, key bool) (db.Partner, error) {
 	var p db.Partner
 	var err error
@@ -44,6 +45,7 @@ func lock(ctx context.Context, u *work.Unit, id string, key bool) (db.Partner, e
 	return p, u.CheckProgram(p.ProgramID)
 }
 
+// recordUpdated records affiliate.updated with the partner's state as it is now.
 func recordUpdated(u *work.Unit, p db.Partner) {
 	about := event.Subject{ProgramID: p.ProgramID, PartnerID: p.ID, ID: p.ID}
 	u.Record(about, events.AffiliateUpdated(api.AffiliateUpdatedData{

@@ -12,7 +12,7 @@ import (
 	"rail/server/work"
 )
 
-// Choices are the mails that a partner wants (decisions, 54).
+// Choices are the mails that a partner chose to get (decisions, 54).
 type Choices struct {
 	FirstReferral bool `json:"email_first_referral"`
 	NewReferral   bool `json:"email_new_referral"`
@@ -46,8 +46,8 @@ func SaveChoices(ctx context.Context, u *work.Unit, partnerID string, to Choices
 	return AuditSelf(ctx, u, p, "partner.updated", p.ID, before, to)
 }
 
-// lockSelf locks the partner of a session, who may have been suspended while the
-// form was under way.
+// lockSelf locks the partner of a session. The partner may have been suspended
+// after the form was shown, which is why the status is checked under the lock.
 func lockSelf(ctx context.Context, u *work.Unit, id string) (db.Partner, error) {
 	p, err := Lock(ctx, u, id)
 	if err == nil && p.Status != db.PartnerStatusActive {
@@ -56,8 +56,9 @@ func lockSelf(ctx context.Context, u *work.Unit, id string) (db.Partner, error) 
 	return p, err
 }
 
-// UpdateSelf is Update by the partner itself: it is in the audit log, and ends the
-// onboarding once a name and a payout method are saved (decisions, 54).
+// UpdateSelf is Update by the partner in the portal. It writes the audit log, and
+// completes the onboarding once there are a name and a payout method (decisions,
+// 54).
 func (s *Service) UpdateSelf(ctx context.Context, u *work.Unit, partnerID string, b Patch) error {
 	before, err := lockSelf(ctx, u, partnerID)
 	if err != nil {
@@ -66,6 +67,7 @@ func (s *Service) UpdateSelf(ctx context.Context, u *work.Unit, partnerID string
 	if _, err := s.Update(ctx, u, partnerID, b); err != nil {
 		return err
 	}
+	// The read sends the writes of Update before it, and so sees them.
 	after, err := Lock(ctx, u, partnerID)
 	if err != nil {
 		return err
@@ -87,13 +89,13 @@ func (s *Service) UpdateSelf(ctx context.Context, u *work.Unit, partnerID string
 	return AuditSelf(ctx, u, before, "partner.updated", before.ID, was, is)
 }
 
-// Named reports whether a partner has said what it is called.
+// Named reports whether a partner has given any name.
 func Named(p db.Partner) bool {
 	return p.FirstName != nil || p.LastName != nil || p.DisplayName != nil || p.CompanyName != nil
 }
 
-// differences returns the fields of a partner that a change touched. Of the
-// payout details it shows only that they changed.
+// differences returns the fields of a partner that a change touched, for the
+// audit log. Payout details are sealed, so it says only that they changed.
 func differences(before, after db.Partner) (was, is map[string]any) {
 	was, is = fields(before), fields(after)
 	for name := range is {
@@ -108,7 +110,7 @@ func differences(before, after db.Partner) (was, is map[string]any) {
 	return was, is
 }
 
-// fields are what an update can change, under the names of the API.
+// fields returns what an update can change, under the names of the API.
 func fields(p db.Partner) map[string]any {
 	return map[string]any{
 		"group_id": p.GroupID, "first_name": p.FirstName, "last_name": p.LastName, "display_name": p.DisplayName,
@@ -119,8 +121,8 @@ func fields(p db.Partner) map[string]any {
 	}
 }
 
-// AuditSelf writes what a partner did itself to the audit log: no API key did it,
-// so the reason names the partner.
+// AuditSelf writes a partner's own change to the audit log. There is no API key
+// to name, so the reason names the partner.
 func AuditSelf(
 	ctx context.Context, u *work.Unit, p db.Partner, action, targetID string, before, after any,
 ) error {

@@ -14,7 +14,7 @@ import (
 	"rail/server/work"
 )
 
-// SignIn is SignInLink for an active partner.
+// SignIn returns a sign-in link for an active partner, valid for life.
 func SignIn(
 	ctx context.Context, u *work.Unit, base, id string, life time.Duration,
 ) (string, clock.Time, error) {
@@ -29,8 +29,9 @@ func SignIn(
 	return SignInLink(ctx, u.Later(), base, p, u.Now, life)
 }
 
-// SignInLink makes the address that signs a partner into the portal of a service,
-// once, and makes earlier ones void.
+// SignInLink returns an address that signs a partner into the portal at base,
+// once, and when it expires. Earlier links stop working. Only the token's hash is
+// stored.
 func SignInLink(
 	ctx context.Context, q db.DBTX, base string, p db.Partner, now clock.Time, life time.Duration,
 ) (string, clock.Time, error) {
@@ -59,8 +60,8 @@ func newToken() (string, error) {
 	return base64.RawURLEncoding.EncodeToString(b[:]), nil
 }
 
-// endSessions ends what a partner has of the portal: sessions, and links that
-// were not used. Who is reinstated signs in again.
+// endSessions ends a partner's sessions in the portal and voids unused sign-in
+// links. A partner who is reinstated signs in again.
 func endSessions(ctx context.Context, u *work.Unit, p db.Partner) error {
 	of := db.PartnerSessionsEndParams{ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: p.ID}
 	if err := queries.PartnerSessionsEnd(ctx, u.Later(), of); err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/oapi-codegen/nullable"
 )
 
-// Patch is a change of a partner. A field that is not given stays; one that can
-// be null is cleared by it.
+// Patch is a change of a partner. A field that is not given stays; null clears a
+// field that can be null. MinPayoutMinor is minor units of the program's currency.
 type Patch struct {
 	FirstName, LastName, DisplayName, CompanyName, WebsiteURL, CountryCode nullable.Nullable[string]
 
@@ -36,8 +36,8 @@ type Patch struct {
 	TagIDs           []string // all of them; nil leaves them as they are
 }
 
-// Update changes a partner. An update that changes nothing writes nothing and
-// makes no event.
+// Update changes a partner. A change that leaves everything as it is writes
+// nothing and records no event.
 func (s *Service) Update(ctx context.Context, u *work.Unit, id string, b Patch) (db.Partner, error) {
 	if err := metadata.Check(b.Metadata, "metadata"); err != nil {
 		return db.Partner{}, err
@@ -63,6 +63,7 @@ func (s *Service) Update(ctx context.Context, u *work.Unit, id string, b Patch) 
 			return before, heldBy(ctx, u, *seen.holder)
 		}
 	}
+	// Tags are rows of their own, which comparing the partner does not see.
 	retag := b.TagIDs != nil && !slices.Equal(seen.tags, wantedTags(b))
 	if reflect.DeepEqual(before, p) && !retag {
 		return before, nil
@@ -87,15 +88,15 @@ func (s *Service) Update(ctx context.Context, u *work.Unit, id string, b Patch) 
 	return p, err
 }
 
-// surroundings is what an update of a partner is validated against.
+// surroundings is what a change of a partner is validated against.
 type surroundings struct {
 	methods []string          // the payout methods of the program
 	tags    []string          // the partner's tags, in order of their ids
 	holder  *db.TrackingValue // who holds the new handle
 }
 
-// lookAround reads what the body makes necessary, and refuses a group or a tag
-// that does not exist or fit.
+// lookAround makes the reads that the change needs, in one round trip, and
+// refuses a group or a tag that does not exist or is another program's.
 func lookAround(ctx context.Context, u *work.Unit, p db.Partner, b Patch) (surroundings, error) {
 	var out surroundings
 	if err := u.Check(ctx, p.ProgramID, updateRefs(b)...); err != nil {
@@ -137,6 +138,8 @@ func lookAround(ctx context.Context, u *work.Unit, p db.Partner, b Patch) (surro
 	return out, u.Together(ctx, reads...)
 }
 
+// updateRefs returns the ids in the change that must be of the program. A tag
+// that is named twice is looked up once, under its first place.
 func updateRefs(b Patch) []work.Reference {
 	var refs []work.Reference
 	if group, err := b.GroupID.Get(); err == nil {
@@ -150,14 +153,16 @@ func updateRefs(b Patch) []work.Reference {
 	return refs
 }
 
-// wantedTags returns the tags of the body; order and duplicates mean nothing
-// (decisions, 53).
+// wantedTags returns the tags of the change, sorted and each once, since their
+// order and repetition mean nothing (decisions, 53).
 func wantedTags(b Patch) []string {
 	tags := slices.Clone(b.TagIDs)
 	slices.Sort(tags)
 	return slices.Compact(tags)
 }
 
+// patch applies the change to p, but for handle and tags. It writes nothing, so
+// that the caller can compare p with what it was.
 func (s *Service) patch(p *db.Partner, b Patch, seen surroundings, now clock.Time) error {
 	opt.ChangeOrClear(&p.FirstName, b.FirstName)
 	opt.ChangeOrClear(&p.LastName, b.LastName)
@@ -177,8 +182,9 @@ func (s *Service) patch(p *db.Partner, b Patch, seen surroundings, now clock.Tim
 	return s.patchPayout(p, b, seen.methods, now)
 }
 
-// patchStatus suspends or reinstates. An update does not decide on a partner who
-// was never approved: the application does (decisions, 47).
+// patchStatus suspends or reinstates a partner. A pending or declined partner is
+// refused: its application decides about it (decisions, 47). A suspension reason
+// ends with the suspension.
 func patchStatus(p *db.Partner, b Patch) error {
 	if b.Status != nil {
 		if p.Status != db.PartnerStatusActive && p.Status != db.PartnerStatusSuspended {
@@ -200,7 +206,7 @@ func patchStatus(p *db.Partner, b Patch) error {
 }
 
 // patchPayout sets the payout method and its details. Details belong to one
-// method: another method, or none, drops them.
+// method, so that another method, or none, drops them.
 func (s *Service) patchPayout(p *db.Partner, b Patch, methods []string, now clock.Time) error {
 	old := p.PayoutMethod
 	opt.ChangeOrClear(&p.PayoutMethod, b.PayoutMethod)
@@ -223,8 +229,9 @@ func (s *Service) patchPayout(p *db.Partner, b Patch, methods []string, now cloc
 	return s.sealDetails(p, b.PayoutDetails, now)
 }
 
-// sealDetails encrypts the details, unless they are the ones already kept: a
-// new seal would look like a change.
+// sealDetails encrypts the details, unless they are the stored ones: sealing
+// again would give other bytes and look like a change. The hash lets duplicates
+// be found without opening the details.
 func (s *Service) sealDetails(p *db.Partner, details []byte, now clock.Time) error {
 	where := payout.DetailsPlace(p.ID)
 	if p.PayoutDetails != nil {
@@ -244,7 +251,7 @@ func (s *Service) sealDetails(p *db.Partner, details []byte, now clock.Time) err
 	return err
 }
 
-// save writes a changed partner with its event.
+// save queues a changed partner for the commit, with its event.
 func save(ctx context.Context, u *work.Unit, p db.Partner) error {
 	recordUpdated(u, p)
 	return queries.PartnerUpdate(ctx, u.Later(), db.PartnerUpdateParams{
@@ -257,6 +264,7 @@ func save(ctx context.Context, u *work.Unit, p db.Partner) error {
 	})
 }
 
+// saveTags replaces the partner's tags.
 func saveTags(ctx context.Context, u *work.Unit, p db.Partner, tags []string) error {
 	of := db.PartnerTagsClearParams{PartnerID: p.ID, OrgID: p.OrgID}
 	if err := queries.PartnerTagsClear(ctx, u.Later(), of); err != nil {

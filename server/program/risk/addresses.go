@@ -10,14 +10,16 @@ import (
 	"rail/server/secret"
 )
 
-// AddressDays is for how many days it is kept where a partner was seen.
+// AddressDays is for how many days it is stored at which addresses a partner was
+// seen.
 const AddressDays = 90
 
-// carriers is the range of networks that carriers share (RFC 6598).
+// carriers is the range of addresses that carriers share among their customers
+// (RFC 6598).
 var carriers = netip.MustParsePrefix("100.64.0.0/10")
 
-// Identifies reports whether an address says anything of who was there. One of a private
-// network is that of a proxy, or of everybody behind it.
+// Identifies reports whether an address says anything about who was there. A
+// private address is that of a proxy, or of everybody behind it.
 func Identifies(address string) bool {
 	a, err := netip.ParseAddr(address)
 	if err != nil {
@@ -27,9 +29,9 @@ func Identifies(address string) bool {
 	return a.IsGlobalUnicast() && !a.IsPrivate() && !carriers.Contains(a)
 }
 
-// SeenPartner notes that a partner was at an address, with what the browser says
-// of itself, such as on a sign-in to the portal. Only keyed hashes are kept; one
-// row an address and browser.
+// SeenPartner records that a partner was at an address with a browser, as on a
+// sign-in to the portal. Only keyed hashes are stored, in one row for each
+// address and browser.
 func SeenPartner(ctx context.Context, tx pgtx.DBTX, keeper *secret.Keeper, p db.Partner, address, userAgent string,
 	now clock.Time) error {
 	if !Identifies(address) {

@@ -25,8 +25,8 @@ const (
 const velocityWindow = 3 * time.Hour
 
 // ownAddresses finds customers who clicked from an address at which their partner
-// was seen, both within 90 days (self_referral_ip). The click tells, however late
-// the partner is seen there. A customer is flagged for it once, ever.
+// was seen, both within 90 days (self_referral_ip). The order of the two does not
+// matter. A customer is flagged for it once, ever.
 func ownAddresses(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding, error) {
 	rows, err := queries.RiskOwnAddresses(ctx, tx, db.RiskOwnAddressesParams{
 		ProgramID: p.program, OrgID: p.org, Since: p.now.Days(-AddressDays), Now: p.now, Lim: sweepBatch,
@@ -42,10 +42,10 @@ func ownAddresses(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding, err
 	return out, err
 }
 
-// refundRates finds partners of whose customers with a sale in the last 90 days,
-// at least four, at least a quarter had such a sale refunded in whole
-// (high_refund_rate). After a flag was closed only refunds since count, still of
-// all these customers.
+// refundRates finds partners with many refunds (high_refund_rate): of their
+// customers with a sale in the last 90 days, at least four, at least a quarter
+// had such a sale refunded in whole. After a flag was closed only later refunds
+// count, still as a share of all these customers.
 func refundRates(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding, error) {
 	rows, err := queries.RiskRefundRates(ctx, tx, db.RiskRefundRatesParams{
 		ProgramID: p.program, OrgID: p.org, Since: p.now.Days(-refundDays), Now: &p.now, Least: refundCustomers,
@@ -69,8 +69,8 @@ func refundRates(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding, erro
 }
 
 // clickVelocity finds partners with more than 50 clicks from one address within
-// one hour, of the last three (click_velocity). After a flag was closed only
-// clicks since count.
+// an hour, among the clicks of the last three hours (click_velocity). After a
+// flag was closed only later clicks count.
 func clickVelocity(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding, error) {
 	rows, err := queries.RiskClickVelocity(ctx, tx, db.RiskClickVelocityParams{
 		ProgramID: p.program, OrgID: p.org, Since: p.now.Plus(-velocityWindow), Now: p.now, Most: velocityClicks,
@@ -88,9 +88,9 @@ func clickVelocity(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding, er
 
 // conversionSpikes finds partners whose sign-ups of the last 24 hours, or whose
 // sales by occurred_at, are at least 10 and at least 5 times the daily mean of
-// the 28 days before these (conversion_spike). A partner without any in those days
-// has a mean of 0, so that a start from nothing is a spike. After a flag was
-// closed only sign-ups and sales since count, against the same mean.
+// the 28 days before (conversion_spike). A partner without any in those days has
+// a mean of 0, so that a start from nothing is a spike. After a flag was closed
+// only later sign-ups and sales count, against the same mean.
 func conversionSpikes(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding, error) {
 	since, dayAgo := p.now.Days(-1-spikeDays), p.now.Days(-1)
 	signups, err := queries.RiskSignups(ctx, tx, db.RiskSignupsParams{
@@ -121,8 +121,10 @@ func conversionSpikes(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding,
 	return out, nil
 }
 
+// spike compares without dividing: day >= spikeTimes * before / spikeDays.
 func spike(day, before int64) bool { return day >= spikeLeast && day*spikeDays >= before*spikeTimes }
 
+// spiked returns the finding of a spike in what, sign-ups or sales.
 func spiked(p snapshot, partner, what string, day, before int64) Finding {
 	return Finding{
 		ProgramID: p.program, PartnerID: partner, Kind: "conversion_spike", Severity: "low",

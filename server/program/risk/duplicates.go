@@ -19,17 +19,17 @@ const (
 	sameAddress = "same_address_as"
 )
 
-// maxOthers bounds the partners that one flag names a sign.
+// maxOthers bounds the partners that one flag names for a sign.
 const maxOthers = 50
 
-// sharing is a partner that has something, by its hash, that others have too.
+// sharing is a partner with a value, hashed, that other partners have too.
 type sharing struct{ partner, value string }
 
 // duplicatePartners finds partners of a program with the same payout details, or
-// who were seen at the same address with the same browser within 90 days
-// (duplicate_partner). Each of them gets a flag that names the others. A flag that
-// was closed settles its sign with the partners that it names: only another sign,
-// another partner, or details that came later are new.
+// seen at the same address with the same browser within 90 days
+// (duplicate_partner). Each gets a flag that names the others. A flag that was
+// closed settles its sign between these partners: only another sign, another
+// partner, or payout details that were entered later open a new one.
 func duplicatePartners(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding, error) {
 	details, err := queries.RiskSharedDetails(ctx, tx, db.RiskSharedDetailsParams{ProgramID: p.program, OrgID: p.org})
 	if err != nil {
@@ -64,16 +64,20 @@ func duplicatePartners(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding
 	return known.duplicates(p.program, signs), nil
 }
 
-// history is what flags say already: of whom one is open, and when which pairs were
-// settled, a sign. changed is when a partner's payout details came.
+// history is what earlier flags say: which partners have an open one, when which
+// pairs were settled by a closed one, and when a partner's payout details were
+// last changed.
 type history struct {
 	open    map[string]bool
 	settled map[pair]clock.Time
 	changed map[string]clock.Time
 }
 
+// pair is a sign that a flag of partner has shown about other.
 type pair struct{ sign, partner, other string }
 
+// readHistory reads who is settled with whom from the evidence of closed flags;
+// of several flags the last one to be closed counts.
 func readHistory(flags []db.RiskFlagsOfKindRow) (history, error) {
 	out := history{map[string]bool{}, map[pair]clock.Time{}, map[string]clock.Time{}}
 	for _, f := range flags {
@@ -97,7 +101,8 @@ func readHistory(flags []db.RiskFlagsOfKindRow) (history, error) {
 	return out, nil
 }
 
-// duplicates makes one finding a partner of all that is new about it.
+// duplicates returns one finding for each partner about whom anything is new. A
+// partner with an open flag gets no second one.
 func (h history) duplicates(program string, signs map[string][]sharing) []Finding {
 	others := map[string]map[string][]string{} // a partner, a sign
 	for sign, all := range signs {
@@ -136,7 +141,8 @@ func groups(all []sharing) [][]string {
 	return out
 }
 
-// fresh adds to named the partners of a group that are not settled with one.
+// fresh adds to named those of a group who are not yet settled with partner one,
+// up to maxOthers.
 func (h history) fresh(named []string, sign, one string, group []string) []string {
 	for _, other := range group {
 		if len(named) >= maxOthers {
@@ -149,7 +155,8 @@ func (h history) fresh(named []string, sign, one string, group []string) []strin
 	return named
 }
 
-// closed reports whether a sign that two partners share is settled.
+// closed reports whether a sign that two partners share is settled. Payout
+// details that either changed after that are new.
 func (h history) closed(sign, one, other string) bool {
 	at, settled := h.settled[pair{sign, one, other}]
 	if sign == sameDetails && settled {
@@ -158,6 +165,7 @@ func (h history) closed(sign, one, other string) bool {
 	return settled
 }
 
+// duplicate returns the finding for a partner; others are by sign.
 func duplicate(program, one string, others map[string][]string) Finding {
 	f := Finding{
 		ProgramID: program, PartnerID: one, Kind: "duplicate_partner", Severity: "high", Signals: map[string]any{},

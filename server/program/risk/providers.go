@@ -2,7 +2,8 @@ package risk
 
 import "strings"
 
-// free are the larger providers of addresses for everybody, relays among them.
+// free are the larger providers with addresses for everybody, relays among them.
+// Sharing such a domain says nothing about two people.
 var free = strings.Fields(`
 	gmail.com googlemail.com outlook.com hotmail.com live.com msn.com yahoo.com ymail.com rocketmail.com
 	yahoo.co.uk yahoo.de yahoo.fr icloud.com me.com mac.com aol.com proton.me protonmail.com pm.me gmx.com
@@ -15,12 +16,12 @@ var free = strings.Fields(`
 	mozmail.com duck.com simplelogin.com aleeas.com anonaddy.com addy.io passmail.net pobox.com seznam.cz
 	email.cz centrum.cz wp.pl o2.pl interia.pl onet.pl`)
 
-// families are those of them whose domains begin alike.
+// families are providers with a domain for each country, all beginning alike.
 var families = strings.Fields(`
 	gmail googlemail yahoo ymail rocketmail hotmail outlook live msn windowslive passport gmx aol yandex mail
 	proton protonmail tutanota zoho`)
 
-// disposable are the providers of addresses for minutes.
+// disposable are the providers of addresses that last for minutes.
 var disposable = strings.Fields(`
 	mailinator.com guerrillamail.com guerrillamail.net guerrillamail.org guerrillamailblock.com sharklasers.com
 	grr.la spam4.me 10minutemail.com 10minutemail.net 20minutemail.com tempmail.com temp-mail.org temp-mail.io

@@ -14,13 +14,12 @@ import (
 // (decisions, 147).
 var clickIDs = []string{"gclid", "fbclid", "msclkid", "ttclid", "twclid", "li_fat_id"}
 
-// dismissedFor is for how many days no paid click opens a flag again that was
-// dismissed: every one of them would.
+// dismissedFor is for how many days after a dismissal paid clicks open no new
+// flag: every single click would.
 const dismissedFor = 30
 
 // CheckClick looks for paid traffic in the click of a partner's visitor: in the
-// address of the page where the visitor arrived and in the query of the short
-// link, "" for none.
+// address of the landing page, and in the query of the short link, "" for none.
 func CheckClick(ctx context.Context, u *work.Unit, programID, partnerID, landingURL, query string) error {
 	name := paidBy(landingURL, query)
 	if name == "" || !u.Plan.FraudMonitoring {
@@ -40,12 +39,14 @@ func CheckClick(ctx context.Context, u *work.Unit, programID, partnerID, landing
 }
 
 // flag opens the flag of a finding, unless the same one is open (decisions, 148).
+// A request does not care which.
 func flag(ctx context.Context, u *work.Unit, f Finding) error {
 	_, err := Open(ctx, u, f)
 	return err
 }
 
-// paidBy returns the parameter by which a network marked the click, or "".
+// paidBy returns the parameter by which an advertising network marked the click,
+// or "".
 func paidBy(landingURL, asked string) string {
 	_, query, _ := strings.Cut(landingURL, "?")
 	query, _, _ = strings.Cut(query, "#")
@@ -61,8 +62,9 @@ func paidBy(landingURL, asked string) string {
 	return ""
 }
 
-// CheckCustomer looks at the e-mail address of a customer of the partner's that
-// is new, or whose address or partner is.
+// CheckCustomer looks at a customer's email, when the customer is new or its
+// email or partner has changed: whether it is the partner's own, of a throw-away
+// provider, or of the partner's own domain.
 func CheckCustomer(ctx context.Context, u *work.Unit, p db.Partner, k db.Customer) error {
 	if !u.Plan.FraudMonitoring || k.Email == nil {
 		return nil
@@ -94,7 +96,7 @@ func CheckCustomer(ctx context.Context, u *work.Unit, p db.Partner, k db.Custome
 }
 
 // FlagSelfReferral opens the flag of a partner whose customer has the partner's
-// own address. customerID is nil where the customer was refused.
+// own email. customerID is nil if the customer was refused.
 func FlagSelfReferral(ctx context.Context, u *work.Unit, partner db.Partner, customerID *string) error {
 	return flag(ctx, u, Finding{
 		ProgramID: partner.ProgramID, PartnerID: partner.ID, CustomerID: customerID, Kind: "self_referral",
@@ -102,10 +104,10 @@ func FlagSelfReferral(ctx context.Context, u *work.Unit, partner db.Partner, cus
 	})
 }
 
-// SamePerson reports whether two e-mail addresses are one person's.
+// SamePerson reports whether two email addresses reach one mailbox.
 func SamePerson(a, b string) bool { return normalEmail(a) == normalEmail(b) }
 
-// normalEmail returns the form in which two addresses are one person's: lower
+// normalEmail returns an address in a form that is equal for one mailbox: lower
 // case, without +tag, and without dots where the provider ignores them.
 func normalEmail(email string) string {
 	email = strings.ToLower(email)
@@ -121,13 +123,14 @@ func normalEmail(email string) string {
 	return local + "@" + domain
 }
 
-// forAll reports whether a domain has addresses for everybody, which say nothing
-// of who belongs together. Some providers have one domain a country.
+// forAll reports whether a domain has addresses for everybody, so that sharing it
+// says nothing. Some providers have a domain for each country.
 func forAll(domain string) bool {
 	provider, _, _ := strings.Cut(domain, ".")
 	return slices.Contains(free, domain) || slices.Contains(families, provider) && strings.Count(domain, ".") <= 2
 }
 
+// domainOf returns what follows the last @, in lower case.
 func domainOf(email string) string {
 	return strings.ToLower(email[strings.LastIndexByte(email, '@')+1:])
 }

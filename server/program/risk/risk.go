@@ -18,9 +18,9 @@ import (
 
 var queries = db.New()
 
-// Finding is what a check found: about a partner, or one customer of a partner's.
-// Signals are flat facts beside the check and the summary; nothing personal, no
-// address of a network above all (decisions, 146).
+// Finding is what a check found about a partner, or about one of its customers.
+// Signals are flat facts for the evidence. They hold nothing personal, and no
+// network address above all (decisions, 146).
 type Finding struct {
 	ProgramID, PartnerID string
 	CustomerID           *string
@@ -29,8 +29,8 @@ type Finding struct {
 	Signals              map[string]any
 }
 
-// Open opens the flag of a finding, records it, and reports whether it did: not
-// where the same flag is open, or was closed since the time of the unit of work.
+// Open opens the flag of a finding with its event, and reports whether it did. It
+// does not if the same flag is open, or was closed after the unit's time.
 func Open(ctx context.Context, u *work.Unit, f Finding) (bool, error) {
 	facts := map[string]any{"check": f.Kind, "summary": f.Summary}
 	maps.Copy(facts, f.Signals)

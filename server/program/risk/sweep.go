@@ -14,9 +14,9 @@ import (
 // sweepBatch bounds the flags of one transaction.
 const sweepBatch = 500
 
-// checks are those of the sweep, each with its own definition. None sees what
-// happens after the time of the unit of work. A flag that was closed settles its facts: each check says
-// what is new to it.
+// checks are the checks of the sweep; each says what it looks for. None sees what
+// happened after the time of the unit of work. A flag that was closed settles its
+// facts: each check also says what is new to it.
 var checks = []func(context.Context, pgtx.DBTX, snapshot) ([]Finding, error){
 	duplicatePartners, ownAddresses, refundRates, clickVelocity, conversionSpikes,
 }
@@ -27,10 +27,10 @@ type snapshot struct {
 	now          clock.Time
 }
 
-// Sweep checks one program, a batch of flags in a transaction each. Several
-// sweeps at once share the programs: one that another sweep is at is left to it.
-// Should they meet all the same, the unique index of open flags lets one of them
-// open a flag and record it.
+// Sweep checks one program, in transactions of a batch of flags each. Sweeps that
+// run at once share the programs: a program at which another sweep is at work is
+// left to that one. Should two meet all the same, the unique index of open flags
+// lets one of them open a flag and record it.
 func Sweep(ctx context.Context, u *work.Unit, p db.RiskProgramsRow) error {
 	for more := true; more; {
 		err := u.For(p.OrgID).Within(ctx, func(u *work.Unit) (err error) {
@@ -44,7 +44,8 @@ func Sweep(ctx context.Context, u *work.Unit, p db.RiskProgramsRow) error {
 	return nil
 }
 
-// openSome opens a batch of flags, and reports whether there may be more.
+// openSome opens a batch of flags and reports whether there may be more. A batch
+// that opened nothing is the last, so that Sweep ends.
 func openSome(ctx context.Context, u *work.Unit, p snapshot) (more bool, err error) {
 	begun, err := queries.RiskBegin(ctx, u.Tx, p.program)
 	if err != nil || !begun.Taken {
@@ -67,8 +68,8 @@ func openSome(ctx context.Context, u *work.Unit, p snapshot) (more bool, err err
 	return opened > 0 && len(found) >= sweepBatch, nil
 }
 
-// look runs the checks. Their findings come in one order, so that two sweeps that
-// open flags at once wait for each other and never in a circle.
+// look runs the checks. It returns findings in a fixed order, so that two sweeps
+// which open flags at once wait for each other and never deadlock.
 func look(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding, error) {
 	var found []Finding
 	for _, check := range checks {
@@ -85,6 +86,7 @@ func look(ctx context.Context, tx pgtx.DBTX, p snapshot) ([]Finding, error) {
 	return found, nil
 }
 
+// customer returns the customer of a finding, "" for one about a partner.
 func customer(f Finding) string {
 	if f.CustomerID == nil {
 		return ""

@@ -14,21 +14,21 @@ import (
 	"rail/server/work"
 )
 
-// Route is how a customer came to a partner: exactly one of its members is given.
+// Route is how a customer came to a partner: exactly one of its members is set.
 type Route struct {
 	PartnerID, ClickID, CouponCode *string
 }
 
-// Given reports whether any way is.
+// Given reports whether the request names any route.
 func (r Route) Given() bool { return r.PartnerID != nil || r.ClickID != nil || r.CouponCode != nil }
 
-// Members are the ways by their names in a request.
+// Members returns the routes under their names in a request.
 func (r Route) Members() []work.Member {
 	return []work.Member{{Name: "partner_id", Value: r.PartnerID}, {Name: "click_id", Value: r.ClickID},
 		{Name: "coupon_code", Value: r.CouponCode}}
 }
 
-// Validate asks for exactly one of the ways (decisions, 83 and 230).
+// Validate asks for exactly one route (decisions, 83 and 230).
 func (r Route) Validate() error {
 	if !r.Given() {
 		return problem.On("partner_id", problem.ParameterMissing,
@@ -37,7 +37,7 @@ func (r Route) Validate() error {
 	return work.AtMostOne(r.Members()...)
 }
 
-// Attribution is where a customer comes from.
+// Attribution is the partner that a customer belongs to, and by what.
 type Attribution struct {
 	Partner  db.Partner
 	Click    *db.Click    // nil for another way
@@ -46,9 +46,9 @@ type Attribution struct {
 	param    string // the field that named the way
 }
 
-// Attribute reads the partner to whom a route leads, and the click and its
-// referral where it is a click. also are reads about the partner that share the
-// round trip.
+// Attribute reads the partner to whom a route leads and, for a click, the click
+// and its referral, which it locks. The reads that also returns, about that
+// partner, share the round trip.
 func Attribute(
 	ctx context.Context, u *work.Unit, programID string, r Route, also ...func(partnerID string) pgtx.Read,
 ) (Attribution, error) {
@@ -80,6 +80,8 @@ func Attribute(
 	for _, read := range also {
 		reads = append(reads, read(partnerID))
 	}
+	// The referral is locked so that one customer turns it into a lead. It is read
+	// last, and "no row" leaves the attribution without a referral.
 	errs := u.Each(ctx, append(reads, func(tx pgtx.DBTX) (err error) {
 		referral, err = queries.ReferralLock(ctx, tx, db.ReferralLockParams{ID: a.referralID(), OrgID: u.OrgID})
 		return err
@@ -96,8 +98,8 @@ func Attribute(
 	return a, nil
 }
 
-// creditedCoupon finds a coupon that can attribute a customer: an unknown code
-// and one that the processor no longer accepts are one and the same 404.
+// creditedCoupon returns a coupon that can attribute a customer. An unknown code
+// and a code that the processor no longer accepts get the same 404.
 func creditedCoupon(ctx context.Context, u *work.Unit, programID, code string) (db.Coupon, error) {
 	coupon, err := queries.CouponByCode(ctx, u.DB(), db.CouponByCodeParams{
 		ProgramID: programID, OrgID: u.OrgID, Code: code,
@@ -113,6 +115,8 @@ func creditedCoupon(ctx context.Context, u *work.Unit, programID, code string) (
 	return coupon, nil
 }
 
+// referralID returns the referral that the click opened, "" for none: a read
+// with it then finds no row.
 func (a Attribution) referralID() string {
 	if a.Click == nil {
 		return ""
@@ -120,7 +124,8 @@ func (a Attribution) referralID() string {
 	return opt.Value(a.Click.ReferralID)
 }
 
-// Country returns where the visitor clicked; nil where nobody knows.
+// Country returns the country of the click; nil if there is none or it is not
+// known.
 func (a Attribution) Country() *string {
 	if a.Click == nil {
 		return nil
@@ -128,9 +133,8 @@ func (a Attribution) Country() *string {
 	return a.Click.Country
 }
 
-// Validate refuses an attribution that does not fit the program, to a partner who
-// is not active, or by a visit that has expired, and a customer with an e-mail
-// address who is the partner.
+// Validate refuses an attribution to another program's partner, to a partner who
+// is not active, by a referral that has expired, or of the partner's own email.
 func (a Attribution) Validate(ctx context.Context, u *work.Unit, p db.Program, email *string) error {
 	if err := work.SameProgram(a.Partner.ProgramID, p.ID, a.param); err != nil {
 		return err
@@ -146,10 +150,10 @@ func (a Attribution) Validate(ctx context.Context, u *work.Unit, p db.Program, e
 	return a.refuseSelf(ctx, u, p, email)
 }
 
-// refuseSelf compares the customer's e-mail with the partner's. Where the program
-// blocks self-referrals the work is refused, and, alone among refusals, leaves
-// effects: the referral goes and a risk flag opens (decisions, 66 and 216).
-// Otherwise the flag alone opens, for the customer.
+// refuseSelf refuses a customer with the partner's own email if the program
+// blocks self-referrals. Unlike any other refusal this one is committed: the
+// referral is deleted and a risk flag opens (decisions, 66 and 216). In a program
+// that does not block them, the flag is opened with the customer.
 func (a Attribution) refuseSelf(ctx context.Context, u *work.Unit, p db.Program, email *string) error {
 	if email == nil || !risk.SamePerson(*email, a.Partner.Email) || !p.BlockSelfReferrals {
 		return nil
@@ -168,7 +172,8 @@ func (a Attribution) refuseSelf(ctx context.Context, u *work.Unit, p db.Program,
 	return e
 }
 
-// dropReferral removes the visit, unless a customer came of it.
+// dropReferral deletes the referral, unless it has brought a customer. Its clicks
+// stay.
 func (a Attribution) dropReferral(ctx context.Context, u *work.Unit) error {
 	if a.Referral == nil || a.Referral.Status != db.ReferralStatusVisit {
 		return nil
@@ -184,7 +189,7 @@ func (a Attribution) dropReferral(ctx context.Context, u *work.Unit) error {
 	return queries.ReferralDelete(ctx, u.Later(), db.ReferralDeleteParams{ID: a.Referral.ID, OrgID: u.OrgID})
 }
 
-// Apply writes into a new customer whose it is, and by what.
+// Apply writes the attribution into a new customer: the partner, and by what.
 func (a Attribution) Apply(k *db.Customer) {
 	k.PartnerID, k.CouponID, k.TrackedBy = &a.Partner.ID, a.CouponID, db.TrackedByAPI
 	switch {
@@ -198,7 +203,8 @@ func (a Attribution) Apply(k *db.Customer) {
 	}
 }
 
-// Lead moves the visit of a new customer to lead, once (decisions, 72).
+// Lead turns the referral of a new customer from a visit into a lead, once
+// (decisions, 72).
 func (a Attribution) Lead(ctx context.Context, u *work.Unit, k db.Customer) error {
 	if a.Referral == nil || a.Referral.Status != db.ReferralStatusVisit {
 		return nil

@@ -25,7 +25,7 @@ type Visit struct {
 	UserAgent, Referer, Country, Device *string
 }
 
-// source is what brought a visitor, and the visitor's live referral.
+// source is what brought a visitor, and the visitor's referral if one is live.
 type source struct {
 	programID, partnerID string
 	linkID, referralID   string // "" for none
@@ -33,8 +33,9 @@ type source struct {
 }
 
 // Click records a visit that the merchant's server saw. The value is resolved as
-// the browser script does: partner handles first, then custom link values; the
-// visitor joins one live referral a partner (decisions, 65 and 68).
+// the browser script does it: handles of partners first, then values of links. A
+// visitor has at most one live referral with a partner, which every further click
+// joins (decisions, 65 and 68).
 func (s Service) Click(ctx context.Context, u *work.Unit, programID, value string, v Visit) (db.Click, error) {
 	var p db.Program
 	var hit db.TrackingResolveRow
@@ -66,8 +67,7 @@ func (s Service) Click(ctx context.Context, u *work.Unit, programID, value strin
 	return s.record(ctx, u, source{p.ID, hit.PartnerID, hit.LinkID, hit.ReferralID, p.CookieDays}, v)
 }
 
-// record writes a click and, for a visitor without a live referral, the
-// referral that it opens.
+// record writes a click, and opens a referral for a visitor without a live one.
 func (s Service) record(ctx context.Context, u *work.Unit, from source, v Visit) (db.Click, error) {
 	if from.referralID == "" {
 		opened, err := open(ctx, u, from, v)
@@ -82,6 +82,7 @@ func (s Service) record(ctx context.Context, u *work.Unit, from source, v Visit)
 		UserAgent: v.UserAgent, Referer: v.Referer, Country: v.Country, Device: v.Device,
 		LandingURL: &v.LandingURL, CreatedAt: u.Now,
 	}
+	// Only a keyed hash of the address is stored, one that differs by program.
 	if risk.Identifies(v.IP) {
 		click.IPHash = s.Keeper.HashIP(from.programID, v.IP)
 	}

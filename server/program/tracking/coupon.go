@@ -22,8 +22,8 @@ type CouponInput struct {
 	PartnerID, GroupID, ExternalID *string
 }
 
-// CreateCoupon registers a code of the payment processor; a code that is taken,
-// whatever its case, is refused.
+// CreateCoupon registers a code of the payment processor. A code that is taken,
+// in upper or lower case, is refused.
 func CreateCoupon(ctx context.Context, u *work.Unit, in CouponInput) (db.Coupon, error) {
 	err := u.Check(ctx, in.ProgramID, work.ProgramRef("program_id", &in.ProgramID),
 		work.PartnerRef("partner_id", in.PartnerID), work.GroupRef("group_id", in.GroupID))
@@ -34,6 +34,7 @@ func CreateCoupon(ctx context.Context, u *work.Unit, in CouponInput) (db.Coupon,
 		ID: ident.New(ident.Coupon), OrgID: u.OrgID, ProgramID: in.ProgramID, PartnerID: in.PartnerID,
 		GroupID: in.GroupID, Code: in.Code, ExternalID: in.ExternalID, Active: true, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
+	// Written at once, so that the refusal can show the coupon that has the code.
 	inserted, err := queries.CouponInsert(ctx, u.DB(), db.CouponInsertParams(coupon))
 	if err != nil {
 		return coupon, err
@@ -45,6 +46,7 @@ func CreateCoupon(ctx context.Context, u *work.Unit, in CouponInput) (db.Coupon,
 	return coupon, nil
 }
 
+// couponTaken returns the conflict, with the coupon that has the code.
 func couponTaken(ctx context.Context, u *work.Unit, programID, code string) error {
 	held, err := queries.CouponByCode(ctx, u.DB(), db.CouponByCodeParams{
 		ProgramID: programID, OrgID: u.OrgID, Code: code,
@@ -86,9 +88,9 @@ func UpdateCoupon(ctx context.Context, u *work.Unit, id string, to CouponChanges
 	return coupon, err
 }
 
-// SetCouponActive records that the processor has turned a code off, or on again
-// (decisions, 80). The same state again changes nothing. No operation of the API
-// causes it.
+// SetCouponActive records that the processor turned a code off, or on again
+// (decisions, 80). A state that the coupon is in already changes nothing.
+// Integrations call it; no operation of the API does.
 func SetCouponActive(ctx context.Context, u *work.Unit, id string, active bool) error {
 	coupon, err := lockCoupon(ctx, u, id)
 	if err != nil || coupon.Active == active {
@@ -105,7 +107,7 @@ func SetCouponActive(ctx context.Context, u *work.Unit, id string, active bool) 
 	})
 }
 
-// DeleteCoupon removes a coupon; customers that it brought keep their partner.
+// DeleteCoupon removes a coupon. Customers that it brought keep their partner.
 func DeleteCoupon(ctx context.Context, u *work.Unit, id string) error {
 	coupon, err := lockCoupon(ctx, u, id)
 	if err != nil {
@@ -117,6 +119,7 @@ func DeleteCoupon(ctx context.Context, u *work.Unit, id string) error {
 	return err
 }
 
+// lockCoupon locks a coupon of the unit's programs until the commit.
 func lockCoupon(ctx context.Context, u *work.Unit, id string) (db.Coupon, error) {
 	coupon, err := queries.CouponLock(ctx, u.DB(), db.CouponLockParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
@@ -125,13 +128,15 @@ func lockCoupon(ctx context.Context, u *work.Unit, id string) (db.Coupon, error)
 	return coupon, u.CheckProgram(coupon.ProgramID)
 }
 
-// recordCoupon records one of the events that hold all of a coupon.
+// recordCoupon records an event whose data is the coupon as it is now.
 func recordCoupon(u *work.Unit, of func(api.AffiliateCouponData) events.Event, k db.Coupon) {
 	u.Record(aboutCoupon(k), of(api.AffiliateCouponData{
 		CouponID: k.ID, PartnerID: k.PartnerID, Code: k.Code, Active: k.Active,
 	}))
 }
 
+// aboutCoupon returns the subject of a coupon's events. One without a partner
+// is no partner's business.
 func aboutCoupon(k db.Coupon) event.Subject {
 	return event.Subject{ProgramID: k.ProgramID, PartnerID: opt.Value(k.PartnerID), ID: k.ID}
 }

@@ -26,15 +26,15 @@ const (
 	defaultParam = "ref"
 )
 
-// LinkInput is a link to make. Param is nil for the program's first, Value for
-// the partner's handle.
+// LinkInput is a link to make. A nil Param stands for the program's first, a nil
+// Value for the partner's handle.
 type LinkInput struct {
 	ProgramID, PartnerID, DestinationURL string
 	Param, Value, Label                  *string
 }
 
 // CreateLink adds a link to a partner. Its value is the partner's handle, which
-// any number of the partner's links share, or a value of its own.
+// any number of the partner's links may share, or a value that it alone has.
 func CreateLink(ctx context.Context, u *work.Unit, in LinkInput) (db.Link, error) {
 	p, partner, err := linkOwner(ctx, u, in.ProgramID, in.PartnerID)
 	if err != nil {
@@ -62,6 +62,7 @@ func CreateLink(ctx context.Context, u *work.Unit, in LinkInput) (db.Link, error
 	return link, err
 }
 
+// linkOwner reads the program and the partner of a new link in one round trip.
 func linkOwner(
 	ctx context.Context, u *work.Unit, programID, partnerID string,
 ) (p db.Program, partner db.Partner, err error) {
@@ -83,6 +84,7 @@ func linkOwner(
 	return p, partner, work.SameProgram(partner.ProgramID, programID, "partner_id")
 }
 
+// paramOf returns the name of the query parameter that carries the value.
 func paramOf(in LinkInput, p db.Program) string {
 	switch {
 	case in.Param != nil:
@@ -93,8 +95,9 @@ func paramOf(in LinkInput, p db.Program) string {
 	return defaultParam
 }
 
-// claimValue takes a value for a link. Only the partner's own handles, former
-// ones included, may be used again (decisions, 43, 44 and 74).
+// claimValue takes a value for a link. Values are unique in a program, handles
+// included; only the partner's own handles, former ones too, may be used again
+// (decisions, 43, 44 and 74).
 func claimValue(ctx context.Context, u *work.Unit, l db.Link) error {
 	claimed, err := queries.TrackingValueClaim(ctx, u.DB(), db.TrackingValueClaimParams{
 		OrgID: l.OrgID, ProgramID: l.ProgramID, Value: l.ValueKey, Kind: "link", PartnerID: l.PartnerID, LinkID: &l.ID,
@@ -114,8 +117,8 @@ func claimValue(ctx context.Context, u *work.Unit, l db.Link) error {
 	return valueTaken(ctx, u, held)
 }
 
-// valueTaken shows what has a value: a link, deleted or not, or the partner whose
-// handle it is or was.
+// valueTaken returns the conflict, with what has the value: a link, deleted or
+// not, or the partner whose handle it is or was.
 func valueTaken(ctx context.Context, u *work.Unit, held db.TrackingValue) error {
 	if held.LinkID != nil {
 		link, err := queries.LinkAny(ctx, u.DB(), db.LinkAnyParams{ID: *held.LinkID, OrgID: held.OrgID})
@@ -139,7 +142,8 @@ type LinkChanges struct {
 	Label          nullable.Nullable[string]
 }
 
-// UpdateLink changes destination and label; the tracking value stays.
+// UpdateLink changes destination and label. The value stays, since links with it
+// are published.
 func UpdateLink(ctx context.Context, u *work.Unit, id string, to LinkChanges) (db.Link, error) {
 	before, err := lockLink(ctx, u, id)
 	if err != nil {
@@ -165,8 +169,8 @@ func UpdateLink(ctx context.Context, u *work.Unit, id string, to LinkChanges) (d
 	return link, err
 }
 
-// DeleteLink takes a link out of sight. It keeps its value and its address goes
-// on redirecting (decisions, 78).
+// DeleteLink hides a link. It keeps its value, and its address goes on
+// redirecting: published links cannot be recalled (decisions, 78).
 func DeleteLink(ctx context.Context, u *work.Unit, id string) error {
 	link, err := lockLink(ctx, u, id)
 	if err != nil {
@@ -178,6 +182,7 @@ func DeleteLink(ctx context.Context, u *work.Unit, id string) error {
 	return err
 }
 
+// lockLink locks a link of the unit's programs until the commit.
 func lockLink(ctx context.Context, u *work.Unit, id string) (db.Link, error) {
 	link, err := queries.LinkLock(ctx, u.DB(), db.LinkLockParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
@@ -186,6 +191,7 @@ func lockLink(ctx context.Context, u *work.Unit, id string) (db.Link, error) {
 	return link, u.CheckProgram(link.ProgramID)
 }
 
+// aboutLink returns the subject of a link's events.
 func aboutLink(l db.Link) event.Subject {
 	return event.Subject{ProgramID: l.ProgramID, PartnerID: l.PartnerID, ID: l.ID}
 }

@@ -16,7 +16,8 @@ import (
 	"rail/server/work"
 )
 
-// open writes a referral; an expired one of the same visitor makes room first.
+// open writes a referral and returns its id. A visitor has one current referral
+// with a partner, so that an expired one makes room first.
 func open(ctx context.Context, u *work.Unit, from source, v Visit) (string, error) {
 	visitor := secret.HashToken(v.VisitorToken)
 	err := queries.ReferralRetire(ctx, u.Later(), db.ReferralRetireParams{
@@ -39,8 +40,8 @@ func open(ctx context.Context, u *work.Unit, from source, v Visit) (string, erro
 	return r.ID, queries.ReferralInsert(ctx, u.Later(), r)
 }
 
-// utmOf returns the utm_ parameters of a landing page as an object, or nil
-// where there are none (decisions, 70). Of a repeated one the first counts.
+// utmOf returns the utm_ parameters of a landing page as a JSON object, or nil if
+// there are none (decisions, 70). Of a repeated parameter the first value counts.
 func utmOf(landing string) []byte {
 	u, err := url.Parse(landing)
 	if err != nil {
@@ -62,10 +63,11 @@ func utmOf(landing string) []byte {
 	return raw
 }
 
-// maxText bounds what is kept of a visitor's own text.
+// maxText bounds, in bytes, what is stored of a visitor's own text.
 const maxText = 2048
 
-// clean makes a visitor's text fit to be stored.
+// clean returns a visitor's text without what PostgreSQL cannot store, NUL and
+// invalid UTF-8, and cut to maxText bytes.
 func clean(s string) string {
 	s = strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "")
 	if len(s) > maxText {

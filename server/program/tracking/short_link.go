@@ -10,8 +10,8 @@ import (
 	"rail/server/work"
 )
 
-// ShortLink is the link behind a slug, of whichever tenant. It leads to Target,
-// whatever its state.
+// ShortLink is the link behind a slug, of any tenant. Target is where it
+// redirects to, whatever the state of link, partner and program.
 type ShortLink struct {
 	db.LinkBySlugRow
 	Target string
@@ -23,15 +23,15 @@ func BySlug(ctx context.Context, tx pgtx.DBTX, slug string) (ShortLink, error) {
 	return ShortLink{hit, URL(hit.Link.DestinationURL, hit.Link.Param, hit.Link.Value)}, err
 }
 
-// Counts reports whether visits by the link are recorded: not those of a paused
-// program, nor of a partner that is not active.
+// Counts reports whether visits by the link are recorded: both the program and
+// the partner must be active.
 func (l ShortLink) Counts() bool {
 	return l.PartnerStatus == db.PartnerStatusActive && l.ProgramStatus == db.ProgramStatusActive
 }
 
-// Follow records a visit by a short link like one that the merchant's server
-// saw. The visitor's headers are kept as far as they can be stored; the parameter
-// and the page are the link's. Nothing is recorded once the partner is not active.
+// Follow records a visit by a short link, as Click does for a merchant's server.
+// Parameter and landing page are the link's; the visitor's headers are cleaned.
+// Nothing is recorded if the partner has stopped being active.
 func (s Service) Follow(ctx context.Context, u *work.Unit, by ShortLink, v Visit) error {
 	l := by.Link
 	v.Param, v.LandingURL = l.Param, by.Target
