@@ -64,6 +64,7 @@ var (
 	})
 )
 
+// description returns the description in the strictness that is configured.
 func description(ignoreUnknown bool) (*middleware.Document, error) {
 	if ignoreUnknown {
 		return lenient()
@@ -71,9 +72,9 @@ func description(ignoreUnknown bool) (*middleware.Document, error) {
 	return strict()
 }
 
-// New wires the parts. It reads the description, so that a server with a
-// faulty one does not start; it does not touch the database. rails are the
-// operator's payment rails, if any.
+// New builds the server. It reads the description, so that a server with a faulty
+// one does not start; it does not touch the database. rails are the operator's
+// payment rails, if any.
 func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock, log *slog.Logger,
 	rails ...payout.Rail) (*App, error) {
 	keeper, err := secret.New(cfg.SecretKey, cfg.FormerKeys()...)
@@ -93,6 +94,8 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 		HoldOnHighRisk: cfg.HoldOnHighRisk, FraudMonitoring: cfg.FraudMonitoring, Outbox: mails.Outbox, Mail: mails.Sender,
 	})}
 	guard := webhook.NewGuard(cfg.WebhookAllowCIDRs, cfg.WebhookHTTPSOnly, cfg.BaseURL)
+	// Without this guard, webhooks would be a way into the operator's own
+	// network.
 	if len(cfg.WebhookAllowCIDRs) > 0 {
 		log.Warn("RAIL_WEBHOOK_ALLOW_CIDRS is set: webhooks can reach private networks. Use it for development only.",
 			"networks", cfg.WebhookAllowCIDRs)
@@ -128,6 +131,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	pages.Register(a.echo, ready(pool))
 	mailpages.Pages{Pool: pool, Keeper: keeper, Clock: c}.Register(a.echo)
 	path.Beyond(mailpages.PicturePath, mailpages.Picture)
+	// Visits are recorded for the visitor's address, not for that of a proxy.
 	links := redirect.New(redirect.Options{
 		Tracking: visits, Pool: pool, Clock: c, Log: log, Plan: cfg.Plan(), Wake: a.sender.Wake,
 		Address: path.ClientAddress, Secure: strings.HasPrefix(cfg.BaseURL, "https:"),
@@ -147,7 +151,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	return a, err
 }
 
-// Mail sets mails up as the operator configured them.
+// Mail returns the outbox and the sender of mails as configured.
 func Mail(cfg config.Config, pool *pgxpool.Pool, keeper *secret.Keeper, c clock.Clock,
 	log *slog.Logger) (mail.Set, error) {
 	mails, err := mail.SetUp(mail.Options{
@@ -160,8 +164,9 @@ func Mail(cfg config.Config, pool *pgxpool.Pool, keeper *secret.Keeper, c clock.
 	return mails, nil
 }
 
-// notifyOwner mails the account's owner, where there is one, that an endpoint was
-// turned off; the endpoint's change tells one time from another.
+// notifyOwner returns what mails the organization's owner, if it has one, that an
+// endpoint was disabled. The time of the change is part of the mail's key, so
+// that a second time sends a second mail.
 func notifyOwner(outbox *mail.Outbox, c clock.Clock) func(context.Context, db.DBTX, db.WebhookEndpoint) error {
 	return func(ctx context.Context, tx db.DBTX, e db.WebhookEndpoint) error {
 		owner, err := db.New().OrganizationOwner(ctx, tx, e.OrgID)

@@ -36,6 +36,7 @@ type connections struct {
 	noted time.Time
 }
 
+// newConnections returns the counter of a server with these bounds.
 func newConnections(most, ofAddress int, proxies []netip.Prefix, log *slog.Logger) *connections {
 	return &connections{
 		most: most, ofAddress: ofAddress, proxies: proxies, log: log, open: map[net.Conn]netip.Addr{},
@@ -43,7 +44,8 @@ func newConnections(most, ofAddress int, proxies []netip.Prefix, log *slog.Logge
 	}
 }
 
-// follow is told of each connection as it begins and ends.
+// follow is the server's ConnState hook: it runs as each connection begins and
+// ends.
 func (s *connections) follow(c net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
@@ -55,7 +57,7 @@ func (s *connections) follow(c net.Conn, state http.ConnState) {
 	}
 }
 
-// enter notes a connection and reports whether it may stay.
+// enter counts a connection and reports whether it may stay.
 func (s *connections) enter(c net.Conn) bool {
 	from, _ := netip.ParseAddrPort(c.RemoteAddr().String())
 	a := from.Addr().Unmap()
@@ -73,10 +75,12 @@ func (s *connections) enter(c net.Conn) bool {
 	return false
 }
 
+// proxy reports whether an address is a trusted proxy.
 func (s *connections) proxy(a netip.Addr) bool {
 	return slices.ContainsFunc(s.proxies, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
+// leave stops counting a connection; refused ones were never counted.
 func (s *connections) leave(c net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

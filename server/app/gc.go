@@ -12,9 +12,9 @@ import (
 const easyMemory = 64 << 20
 
 // EaseGC lets the heap grow to five times what is live before it is collected:
-// little lives on after a request, so that the default collects all the time. Past
-// easyMemory it grows to twice what is live, as it does by default. Whoever sets
-// GOGC or GOMEMLIMIT decides instead.
+// little survives a request, so that the default would collect all the time. Past
+// easyMemory the heap grows to twice what is live, as by default. GOGC and
+// GOMEMLIMIT, where set, decide instead.
 func EaseGC(ctx context.Context) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return
@@ -34,7 +34,8 @@ func EaseGC(ctx context.Context) {
 	}()
 }
 
-// enough is twice what lived at the last collection, with what no collection frees.
+// enough returns twice what was live at the last collection, plus the memory that
+// no collection frees, in bytes.
 func enough() int64 {
 	seen := []metrics.Sample{
 		{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"},

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// registry holds what the process and its pool say about themselves.
+// registry returns the metrics of the process and of its pool of connections.
 func registry(pool *pgxpool.Pool) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -27,6 +27,8 @@ func registry(pool *pgxpool.Pool) *prometheus.Registry {
 	return r
 }
 
+// metricsHandler serves the metrics on an address of their own, since they are
+// not for the public.
 func (a *App) metricsHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(a.metrics, promhttp.HandlerOpts{}))

@@ -21,6 +21,7 @@ func (a *App) Serve(ctx context.Context, l net.Listener) error {
 	if err != nil {
 		return err
 	}
+	// Jobs go on while requests finish, so they do not end with ctx.
 	jobsCtx, endJobs := context.WithCancel(context.WithoutCancel(ctx))
 	var jobsDone sync.WaitGroup
 	for _, j := range a.jobs {
@@ -78,6 +79,8 @@ func Listen(variable, address string) (net.Listener, error) {
 	return l, nil
 }
 
+// server returns an HTTP server with the limits of the request path. What clients
+// do wrong on a connection is logged as debug only.
 func (a *App) server(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           h,
@@ -90,7 +93,8 @@ func (a *App) server(h http.Handler) *http.Server {
 	}
 }
 
-// stop lets a server finish; what has not finished in time is cut off.
+// stop lets the requests at work finish; after the time-out their connections are
+// closed.
 func (a *App) stop(s bound) error {
 	ctx, cancel := context.WithTimeout(context.Background(), a.config.ShutdownTimeout)
 	defer cancel()

@@ -34,6 +34,7 @@ type finding struct {
 	Message  string `json:"message"`
 }
 
+// runAudit checks the configured database.
 func runAudit(fs *flag.FlagSet) action {
 	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, _ []string) error {
@@ -43,7 +44,8 @@ func runAudit(fs *flag.FlagSet) action {
 	}
 }
 
-// audit prints what an audit has checked, and fails where it has found something.
+// audit checks the data, prints every equation with its result, and returns
+// errFindings where one is broken.
 func (d *database) audit(ctx context.Context, env *Env, out output) error {
 	r, err := check.Full(ctx, d.pool, d.keeper)
 	if err != nil {
@@ -65,6 +67,7 @@ of each kind is opened with the secret key.
 `
 }
 
+// auditOf returns a report in its JSON form.
 func auditOf(r check.Report) audited {
 	out := audited{
 		Organizations: r.Size("organizations"), TookMS: r.Took.Milliseconds(), Findings: make([]finding, len(r.Findings)),
@@ -82,8 +85,8 @@ func auditOf(r check.Report) audited {
 	return out
 }
 
-// auditTable has a line for each equation, then what was found, with the equation
-// in words, and the sum of it all at the end.
+// auditTable returns a line for each equation, then the findings below the
+// equation that they break, and the sum at the end.
 func auditTable(r check.Report) []string {
 	lines := []string{"EQUATION\tFOUND\tTIME\tWHAT HOLDS, AND OVER WHAT"}
 	var found []string
@@ -110,6 +113,7 @@ func auditTable(r check.Report) []string {
 	return append(append(lines, found...), "", sum)
 }
 
+// over returns the sizes of the tables that an equation was computed over.
 func over(rows []check.Rows) string {
 	parts := make([]string, len(rows))
 	for i, r := range rows {

@@ -27,6 +27,8 @@ import (
 	"rail/server/secret"
 )
 
+// backUp writes a backup. The secret key is part of it unless --without-key is
+// given, since the sealed values are worth nothing without it.
 func backUp(fs *flag.FlagSet) action {
 	phrase := passphraseFlag(fs)
 	without := fs.Bool("without-key", false, "leave the secret key out; without it nobody can use the backup")
@@ -62,7 +64,8 @@ secret key seals: keep it as you keep the database. What it leaves out: sessions
 `
 }
 
-// admitAny is keyring.Admit for a database that may be of before keys were noted.
+// admitAny is keyring.Admit, but also accepts a database from before fingerprints
+// of keys were kept, which has no table of them.
 func admitAny(ctx context.Context, pool *pgxpool.Pool, g keyring.Given) error {
 	err := keyring.Admit(ctx, pool, g)
 	if noTable(err) {
@@ -71,12 +74,14 @@ func admitAny(ctx context.Context, pool *pgxpool.Pool, g keyring.Given) error {
 	return err
 }
 
+// noTable reports whether a query failed because its table does not exist.
 func noTable(err error) bool {
 	var refused *pgconn.PgError
 	return errors.As(err, &refused) && refused.Code == "42P01"
 }
 
-// manifest is what is known of a backup before it begins.
+// manifest returns the head of the backup: the version, the time, and the
+// fingerprints of the keys that a restored database needs.
 func (d *database) manifest(ctx context.Context, env *Env) (backup.Manifest, error) {
 	m := backup.Manifest{Rail: build(), CreatedAt: env.Clock.Now().Time}
 	known, err := queries.KeyFingerprints(ctx, d.pool)
@@ -94,6 +99,7 @@ func (d *database) manifest(ctx context.Context, env *Env) (backup.Manifest, err
 	return m, nil
 }
 
+// sealedKeys returns the current and the former keys, sealed with the passphrase.
 func (d *database) sealedKeys(env *Env, phrase passphrase) (*backup.SealedKeys, error) {
 	text, err := phrase.read(env, true)
 	if errors.Is(err, errNoPassphrase) {
@@ -105,7 +111,9 @@ func (d *database) sealedKeys(env *Env, phrase passphrase) (*backup.SealedKeys, 
 	return backup.SealKeys(append([][32]byte{d.config.SecretKey}, d.config.FormerKeys()...), text)
 }
 
-// writeBackup writes the file under another name until it is whole.
+// writeBackup writes the file under a temporary name and renames it when it is
+// whole: a file with the right name is a complete backup. It never overwrites
+// one.
 func (d *database) writeBackup(ctx context.Context, env *Env, path string, m backup.Manifest) (n int64, err error) {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return 0, cmp.Or(err, fmt.Errorf("%s exists already", path))
@@ -126,7 +134,8 @@ func (d *database) writeBackup(ctx context.Context, env *Env, path string, m bac
 	return n, os.Rename(f.Name(), path)
 }
 
-// progress reports long work, every second on a terminal, else every ten.
+// progress returns what reports long work: every second on a terminal, over the
+// same line, else every ten seconds.
 func progress(env *Env, verb string) backup.Progress {
 	began := clock.Real()
 	last, every, before, after := began, 10*time.Second, "", "\n"
@@ -141,6 +150,8 @@ func progress(env *Env, verb string) backup.Progress {
 	}
 }
 
+// restore fills an empty database. The whole file is checked before the key is
+// kept and the database is made.
 func restore(fs *flag.FlagSet) action {
 	phrase := passphraseFlag(fs)
 	return func(ctx context.Context, env *Env, args []string) error {
@@ -182,7 +193,8 @@ again, and webhooks that were delivered since may come again. Look at these befo
 }
 
 // fitting returns the secret key that belongs to a backup, from the configuration
-// or else from the backup, and what keeps it there.
+// or else from the backup. In the second case keep writes it beside the new
+// database; it is called once the file is known to be whole.
 func fitting(env *Env, cfg *config.Config, m backup.Manifest, phrase passphrase) (*secret.Keeper, func() error, error) {
 	keep := func() error { return nil }
 	if cfg.Fresh() {
@@ -209,6 +221,7 @@ func fitting(env *Env, cfg *config.Config, m backup.Manifest, phrase passphrase)
 	return keeper, keep, nil
 }
 
+// keysOf opens the keys that a backup holds, the current one first.
 func keysOf(env *Env, m backup.Manifest, phrase passphrase) ([][32]byte, error) {
 	if m.Keys == nil {
 		return nil, fmt.Errorf("the backup does not hold its secret key, with the fingerprint %s: set RAIL_SECRET_KEY",
@@ -221,7 +234,8 @@ func keysOf(env *Env, m backup.Manifest, phrase passphrase) ([][32]byte, error) 
 	return m.Keys.Open(text)
 }
 
-// fill restores into a database that is there, and checks it.
+// fill restores the rows, sums the ledger up and audits the result, so that a
+// restored database is known to be sound.
 func fill(ctx context.Context, env *Env, d *database, path string) error {
 	n, err := backup.Restore(ctx, d.direct, path, d.keeper, progress(env, "read"))
 	if err != nil {
@@ -241,6 +255,7 @@ func fill(ctx context.Context, env *Env, d *database, path string) error {
 	return d.audit(ctx, env, output{new(bool)})
 }
 
+// restoreKey prints the keys of a backup as variables for the environment.
 func restoreKey(fs *flag.FlagSet) action {
 	phrase := passphraseFlag(fs)
 	return func(_ context.Context, env *Env, args []string) error {

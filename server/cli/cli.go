@@ -32,7 +32,7 @@ type Env struct {
 	Rails []payout.Rail
 }
 
-// action does the work of a command with its positional arguments.
+// action does the work of a command, given its positional arguments.
 type action func(ctx context.Context, env *Env, args []string) error
 
 // command is one entry of the table. setUp declares the flags and returns what
@@ -147,6 +147,8 @@ func find(args []string) (command, []string, bool) {
 	return command{}, nil, false
 }
 
+// run parses the arguments and does the work. Flags are declared on each run, so
+// that commands share no state.
 func (c command) run(ctx context.Context, env *Env, args []string) error {
 	fs := flag.NewFlagSet(c.name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
@@ -182,11 +184,14 @@ type usageError struct{ text string }
 
 func (e usageError) Error() string { return e.text }
 
+// usagef returns a usageError.
 func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
 
-// errFindings ends a command with status 1 when it has said all there is.
+// errFindings ends a command with status 1 and without a message: the command has
+// printed everything itself.
 var errFindings = errors.New("findings")
 
+// report prints how a command ended and returns its exit status.
 func report(env *Env, c command, err error) int {
 	var usage usageError
 	switch {

@@ -21,13 +21,14 @@ import (
 )
 
 // place is where the database is. server is set where this process has started
-// or joined the private one.
+// the private one or joined it.
 type place struct {
 	dsn    string
 	direct string // past any pooler of transactions, for migrations
 	server *embedded.Server
 }
 
+// private reports whether the database is the one in RAIL_DATA_DIR.
 func (p place) private() bool { return p.server != nil }
 
 // close stops the private server, unless it belongs to another process.
@@ -79,6 +80,8 @@ func withDatabase(ctx context.Context, env *Env, work func(*database) error) err
 	return opening{}.with(ctx, env, work)
 }
 
+// with opens the database, runs work on it, and closes it again, also after a
+// failure.
 func (o opening) with(ctx context.Context, env *Env, work func(*database) error) error {
 	cfg, err := o.configure(env)
 	if err != nil {
@@ -115,7 +118,8 @@ func (o opening) configure(env *Env) (config.Config, error) {
 	return cfg, cfg.LoadKey()
 }
 
-// noDatabase says where a database was looked for.
+// noDatabase returns the error of a folder without a database, with its full
+// path: mostly the command was started in another folder.
 func noDatabase(dir string) error {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
@@ -124,6 +128,8 @@ func noDatabase(dir string) error {
 		"rail serve makes a new one", dir)
 }
 
+// open checks the schema and the secret key before anything is read: a wrong key
+// would look like broken data.
 func (d *database) open(ctx context.Context, env *Env, o opening) (err error) {
 	if err := atVersion(ctx, d.direct, raising{empty: o.fill, older: d.private() || o.up, asIs: o.asIs}); err != nil {
 		return err
@@ -143,8 +149,8 @@ func (d *database) open(ctx context.Context, env *Env, o opening) (err error) {
 	return err
 }
 
-// given is the secret key that this process has. The key of a first run proves it
-// for a database of before fingerprints were kept.
+// given returns the secret key that this process has. For a database from before
+// fingerprints were kept, the API key of a first run proves it.
 func (d *database) given(env *Env, claim bool) keyring.Given {
 	g := keyring.Given{Keeper: d.keeper, From: d.config.KeyFrom, Now: env.Clock.Now(), Claim: claim}
 	if raw, err := os.ReadFile(demoKey(d.config)); err == nil && d.private() {
@@ -153,10 +159,11 @@ func (d *database) given(env *Env, claim bool) keyring.Given {
 	return g
 }
 
-// raising says which databases are brought to this binary's version.
+// raising says which databases are brought to this binary's version: empty ones,
+// older ones, or neither but taken as they are.
 type raising struct{ empty, older, asIs bool }
 
-// atVersion brings a database to a version that serves this binary where it may, and
+// atVersion migrates a database to this binary's version where it may, and
 // refuses it otherwise: an upgrade is for the operator to begin.
 func atVersion(ctx context.Context, dsn string, may raising) error {
 	conn, err := pgx.Connect(ctx, dsn)

@@ -29,9 +29,9 @@ const demoOrg = "Demo"
 // demoKey is the file of the API key that a first run makes.
 func demoKey(cfg config.Config) string { return filepath.Join(cfg.DataDir, "demo.key") }
 
-// firstRun makes what one needs to try the service, while there is nothing
-// yet, and prints how to. It can be stopped anywhere and run again: the key is
-// the last thing that it makes.
+// firstRun makes what is needed to try the service, while there is no
+// organization, and prints how to begin. It can be stopped anywhere and run
+// again: the key, which marks the end, is made last.
 func firstRun(ctx context.Context, env *Env, d *database) error {
 	path := demoKey(d.config)
 	key, org, err := storedKey(ctx, d, path)
@@ -56,8 +56,8 @@ func firstRun(ctx context.Context, env *Env, d *database) error {
 	return printFirstSteps(ctx, env, d, org, key)
 }
 
-// storedKey returns the key of an earlier run with its organization, or
-// nothing where that database or that key is gone.
+// storedKey returns the key of an earlier run with its organization, or nothing
+// where the file is gone, or the database no longer has the key.
 func storedKey(ctx context.Context, d *database, path string) (key, org string, err error) {
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,7 +75,8 @@ func storedKey(ctx context.Context, d *database, path string) (key, org string, 
 }
 
 // demo returns the demo organization with its sample, made where there is no
-// organization at all, or nothing where others use this database.
+// organization at all. It returns "" where others use this database, which a
+// trial must not touch.
 func demo(ctx context.Context, env *Env, d *database) (string, error) {
 	all, err := queries.OrganizationList(ctx, d.pool)
 	if err != nil {
@@ -103,7 +104,7 @@ func demo(ctx context.Context, env *Env, d *database) (string, error) {
 	return id, sample.Load(ctx, d.pool, d.keeper, id, env.Clock.Now())
 }
 
-// keep writes the key as a whole or not at all, for the owner's eyes.
+// keep writes the key whole or not at all, readable by the owner only.
 func keep(path, key string) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".demo-*") // mode 0600
 	if err != nil {
@@ -127,6 +128,7 @@ func sampleProgram(ctx context.Context, d *database, org string) (db.Program, bo
 	return db.Program{}, false, err
 }
 
+// greet prints where the server is reached.
 func greet(w io.Writer, base string) error {
 	_, err := fmt.Fprintf(w, "Rail listens on %s\nDocs: %s/docs\n", base, base)
 	return err
@@ -135,8 +137,8 @@ func greet(w io.Writer, base string) error {
 // portalLife is how long the printed sign-in link works: as long as the API allows.
 const portalLife = time.Hour
 
-// printFirstSteps prints what to look at and how to call the API, in lines that work as they
-// are.
+// printFirstSteps prints what to look at and how to call the API, in lines that
+// can be pasted into a shell.
 func printFirstSteps(ctx context.Context, env *Env, d *database, org, key string) error {
 	p, ok, err := sampleProgram(ctx, d, org)
 	if err != nil {
@@ -170,7 +172,7 @@ func printFirstSteps(ctx context.Context, env *Env, d *database, org, key string
 	return err
 }
 
-// tryPartner are calls about one partner: a visit, and another sign-in link.
+// tryPartner returns calls about one partner: a visit, and another sign-in link.
 func tryPartner(auth, base string, p db.Program, partner db.Partner) []string {
 	visit := fmt.Sprintf(`{"program_id":%q,"value":%q,"landing_url":%q,"visitor_token":"visitor-0001"}`, p.ID,
 		partner.Handle, p.WebsiteURL)
@@ -180,8 +182,8 @@ func tryPartner(auth, base string, p db.Program, partner db.Partner) []string {
 	}
 }
 
-// showcase returns the active partner of a program who earned the most of its
-// currency: there is something to see in the portal.
+// showcase returns the active partner of a program who has earned the most in its
+// currency, so that the portal has something to show.
 func showcase(ctx context.Context, d *database, p db.Program) (best db.Partner, found bool, err error) {
 	active := string(db.PartnerStatusActive)
 	partners, err := queries.PartnerPage(ctx, d.pool, db.PartnerPageParams{

@@ -7,11 +7,13 @@ import (
 	"rail/server/config"
 )
 
-// plainer puts flags as they are typed, and says what a number is to be.
+// plainer rewrites the messages of package flag: two hyphens, and what a number
+// must be.
 var plainer = strings.NewReplacer(" for flag -", " for --", " for -", " for --", "boolean ", "",
 	"parse error", "it must be a number", "value out of range", "the number is too large")
 
-// misused says in this program's words what package flag has to say of an argument.
+// misused returns the usage error for an argument that package flag has refused,
+// with the flag that was probably meant.
 func misused(fs *flag.FlagSet, err error) error {
 	text := err.Error()
 	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
@@ -25,7 +27,8 @@ func misused(fs *flag.FlagSet, err error) error {
 	return usagef("%s", plainer.Replace(text))
 }
 
-// toggled is a flag that is on or off, in the words that variables take too.
+// toggled is a flag that is on or off, in the same words as the variables of the
+// environment.
 type toggled bool
 
 func (t *toggled) String() string {

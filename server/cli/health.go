@@ -18,8 +18,8 @@ import (
 // healthTimeout is longer than the probe itself takes to give up on a database.
 const healthTimeout = 3 * time.Second
 
-// health asks a running server whether it can answer requests: for images that
-// hold nothing but the binary.
+// health asks a running server whether it can answer requests. Images that hold
+// nothing but the binary have no curl for that.
 func health(fs *flag.FlagSet) action {
 	at := fs.String("url", "", "`URL` to ask; /readyz of RAIL_ADDR on this machine unless given")
 	return func(ctx context.Context, env *Env, _ []string) error {
@@ -38,8 +38,8 @@ func health(fs *flag.FlagSet) action {
 	}
 }
 
-// localAddress is where a server that listens on addr is reached from its own
-// machine.
+// localAddress returns the URL at which a server that listens on addr is reached
+// from its own machine.
 func localAddress(addr string) (string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil || port == "" || port == "0" {
@@ -51,6 +51,8 @@ func localAddress(addr string) (string, error) {
 	return "http://" + net.JoinHostPort(host, port), nil
 }
 
+// ask fails unless the address answers 200 in time, with the reason that the
+// answer gives.
 func ask(ctx context.Context, out io.Writer, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()

@@ -25,11 +25,11 @@ func help(env *Env, args []string) int {
 	return unknown(env, args)
 }
 
-// wantsHelp reports whether somebody wants help.
+// wantsHelp reports whether a word is a flag for help.
 func wantsHelp(word string) bool { return word == "-h" || word == "-help" || word == "--help" }
 
-// unknown answers a name that is no command: with the sub-commands where it is
-// the first word of some.
+// unknown answers a name that is no command: it lists the commands that begin
+// with it, or names the nearest one.
 func unknown(env *Env, args []string) int {
 	if len(args) > 1 && wantsHelp(args[1]) && overview(env.Out, args[0]) > 0 {
 		return exitOK
@@ -43,7 +43,7 @@ func unknown(env *Env, args []string) int {
 	return exitUsage
 }
 
-// commandNames are those of the commands.
+// commandNames returns the names of all commands.
 func commandNames() []string {
 	var out []string
 	for _, c := range commands() {
@@ -52,7 +52,8 @@ func commandNames() []string {
 	return out
 }
 
-// meant asks for the known name that is nearest to a mistyped one, if one is near.
+// meant returns a question for the known name that is nearest to a mistyped one,
+// or "".
 func meant(before, name string, known []string) string {
 	near := problem.Nearest(name, known)
 	if near == "" {
@@ -79,6 +80,7 @@ func overview(w io.Writer, word string) int {
 	return len(lines)
 }
 
+// help prints the usage, the flags and what else there is to say.
 func (c command) help(w io.Writer) {
 	fs := flag.NewFlagSet(c.name, flag.ContinueOnError)
 	c.setUp(fs)
@@ -98,6 +100,7 @@ func (c command) help(w io.Writer) {
 	}
 }
 
+// flagLine returns the help of one flag; zero values are not worth a mention.
 func flagLine(f *flag.Flag) string {
 	value, about := flag.UnquoteUsage(f)
 	line := fmt.Sprintf("  --%-22s %s", strings.TrimSpace(f.Name+" "+value), about)

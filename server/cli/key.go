@@ -17,9 +17,11 @@ import (
 	"rail/server/secret"
 )
 
+// maxRateLimit bounds a key's requests a second.
 const maxRateLimit = 1_000_000
 
-// newKey is how a key is printed once: the only time that it can be read.
+// newKey is how a key is printed when it is made, the only time that it can be
+// read.
 type newKey struct {
 	ID        string     `json:"id"`
 	Key       string     `json:"key"`
@@ -61,6 +63,8 @@ func keyCreate(fs *flag.FlagSet) action {
 	}
 }
 
+// checkKey refuses unknown scopes here: a key with a mistyped one would only fail
+// later, with a 403.
 func checkKey(scopes []string, limit int) error {
 	if len(scopes) == 0 {
 		return usagef("--scope is needed: %s", strings.Join(auth.Scopes, ", "))
@@ -76,7 +80,8 @@ func checkKey(scopes []string, limit int) error {
 	return nil
 }
 
-// addKey completes k and stores what is kept of it.
+// addKey generates the key and stores its hash, its last four characters and its
+// rights.
 func addKey(ctx context.Context, q pgtx.DBTX, keeper *secret.Keeper, org string, k newKey) (newKey, error) {
 	k.ID, k.Key = ident.New(ident.APIKey), auth.NewToken(k.Livemode)
 	slices.Sort(k.Scopes)
@@ -88,7 +93,7 @@ func addKey(ctx context.Context, q pgtx.DBTX, keeper *secret.Keeper, org string,
 	})
 }
 
-// listedKey is how a key is printed ever after.
+// listedKey is how a key is listed, without the secret part.
 type listedKey struct {
 	ID              string      `json:"id"`
 	Last4           string      `json:"last4"`
@@ -125,6 +130,7 @@ func keyList(fs *flag.FlagSet) action {
 	}
 }
 
+// keyTable returns the rows of the printed table.
 func keyTable(keys []listedKey) func() []string {
 	return func() []string {
 		rows := []string{"ID\tKEY\tSCOPES\tRATE\tCREATED\tLAST USED\tSTATE"}
@@ -147,6 +153,8 @@ func keyTable(keys []listedKey) func() []string {
 	}
 }
 
+// keyRevoke revokes a key and waits until no server takes it any more: each may
+// remember the key for a moment.
 func keyRevoke(*flag.FlagSet) action {
 	return func(ctx context.Context, env *Env, args []string) error {
 		return withDatabase(ctx, env, func(d *database) error {

@@ -43,7 +43,7 @@ func listen(fs *flag.FlagSet) action {
 	}
 }
 
-// theOrg is the organization given, or the only one.
+// theOrg returns the organization with the given id, or the only one.
 func theOrg(ctx context.Context, d *database, given string) (string, error) {
 	all, err := queries.OrganizationList(ctx, d.pool)
 	if err != nil {
@@ -60,6 +60,7 @@ func theOrg(ctx context.Context, d *database, given string) (string, error) {
 	return "", fmt.Errorf("there is no organization %q", given)
 }
 
+// forwarder sends the events of one organization to one address.
 type forwarder struct {
 	env             *Env
 	d               *database
@@ -68,12 +69,13 @@ type forwarder struct {
 	away            bool  // the database did not answer the last time
 }
 
-// run follows the events until ctx ends.
+// run forwards the events from now on, in their order, until ctx ends.
 func (f *forwarder) run(ctx context.Context) error {
 	now, err := event.ReadHorizon(ctx, f.d.pool)
 	if err != nil {
 		return err
 	}
+	// What happened before the start is not forwarded.
 	f.seq = now.Lowest() - 1
 	fmt.Fprintf(f.env.Out, "Events of %s go to %s, signed with %s\n", f.org, f.to, f.secret)
 	client := webhook.NewClient(f.d.config.ServiceName, (&net.Dialer{}).DialContext)
@@ -99,8 +101,9 @@ func (f *forwarder) run(ctx context.Context) error {
 	}
 }
 
-// heard says, once each, that the database has gone, as it does while its server
-// starts again, and that it is back. No event is lost meanwhile.
+// heard prints once that the database has gone, as it does while its server
+// restarts, and once that it is back. No event is lost meanwhile: the number of
+// the last one is remembered.
 func (f *forwarder) heard(err error) {
 	switch {
 	case err != nil && !f.away && !errors.Is(err, context.Canceled):
@@ -112,7 +115,8 @@ func (f *forwarder) heard(err error) {
 	}
 }
 
-// next reads events that follow the last one and that no other can come before.
+// next returns the events after the last one, up to the first number that an open
+// transaction may still fill: an event that commits late must not be skipped.
 func (f *forwarder) next(ctx context.Context) ([]db.EventsSinceRow, error) {
 	now, err := event.ReadHorizon(ctx, f.d.pool)
 	if err != nil {
@@ -123,7 +127,8 @@ func (f *forwarder) next(ctx context.Context) ([]db.EventsSinceRow, error) {
 	})
 }
 
-// forward sends one event and shows what came of it: type, id, status and time.
+// forward sends one event and prints its type, id, status and time. It does not
+// retry: the developer sees the failure.
 func (f *forwarder) forward(ctx context.Context, client *webhook.Client, e db.EventsSinceRow) {
 	o := client.Send(ctx, webhook.Message{
 		URL: f.to, EventID: e.ID, DeliveryID: ident.New(ident.Delivery), Type: e.Type, RequestID: e.RequestID, Attempt: 1,

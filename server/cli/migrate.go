@@ -9,7 +9,8 @@ import (
 	"rail/server/postgres/migrate"
 )
 
-// onDSN runs work on the configured database as it is, whatever its version.
+// onDSN runs work on the configured database whatever its version, past any
+// pooler.
 func onDSN(ctx context.Context, env *Env, work func(dsn string) error) error {
 	cfg, err := opening{}.configure(env)
 	if err != nil {
@@ -22,6 +23,7 @@ func onDSN(ctx context.Context, env *Env, work func(dsn string) error) error {
 	return errors.Join(work(at.direct), at.close())
 }
 
+// migrateUp makes or upgrades the tables.
 func migrateUp(fs *flag.FlagSet) action {
 	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, _ []string) error {
@@ -31,6 +33,8 @@ func migrateUp(fs *flag.FlagSet) action {
 	}
 }
 
+// migrateDown undoes migrations, and only with --yes: their tables go with their
+// data.
 func migrateDown(fs *flag.FlagSet) action {
 	steps := fs.Int("steps", 1, "`N` migrations to undo")
 	yes := toggle(fs, "yes", "really do it: the data of these migrations is lost")
@@ -48,6 +52,7 @@ func migrateDown(fs *flag.FlagSet) action {
 	}
 }
 
+// migrateVersion prints the version without changing anything.
 func migrateVersion(fs *flag.FlagSet) action {
 	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, _ []string) error {
@@ -62,6 +67,7 @@ type schemaVersion struct {
 	Dirty   bool `json:"dirty"`
 }
 
+// printVersion prints the version of a database beside this binary's.
 func printVersion(ctx context.Context, env *Env, out output, dsn string) error {
 	at, dirty, err := migrate.Version(ctx, dsn)
 	if err != nil {

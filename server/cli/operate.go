@@ -18,12 +18,14 @@ import (
 	"rail/server/postgres/migrate"
 )
 
-// The largest rates that a flow takes too.
+// The largest rates, as for flows: in basis points, and in minor units.
 const (
 	maxPercent = 50_000
 	maxFixed   = 99_999_999
 )
 
+// linkRateOverride sets a link's own rate, which overrides every flow, or clears
+// it.
 func linkRateOverride(fs *flag.FlagSet) action {
 	percent := fs.Int64("percent", 0, "`BPS` of the sale in basis points; 2000 is 20 %")
 	fixed := fs.Int64("fixed", 0, "`MINOR` units of the program's currency a commission")
@@ -50,6 +52,7 @@ func linkRateOverride(fs *flag.FlagSet) action {
 	}
 }
 
+// rateOf returns a rate within its bound; kind is the name of the flag too.
 func rateOf(kind rules.RateType, value, most int64) (*rules.Rate, error) {
 	if value < 0 || value > most {
 		return nil, usagef("--%s must be 0 to %d", kind, most)
@@ -57,7 +60,8 @@ func rateOf(kind rules.RateType, value, most int64) (*rules.Rate, error) {
 	return &rules.Rate{RateType: kind, RateValue: value}, nil
 }
 
-// setRate sets the rate of a link, none to clear it.
+// setRate sets the rate of a link; nil clears it. An unusual rate is set, with a
+// warning.
 func setRate(ctx context.Context, env *Env, d *database, link string, r *rules.Rate) error {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -83,6 +87,8 @@ func setRate(ctx context.Context, env *Env, d *database, link string, r *rules.R
 	return err
 }
 
+// jobRun runs one job once, also at a time that is not now: for a month's end
+// that was missed, and for trying a job out.
 func jobRun(fs *flag.FlagSet) action {
 	now := fs.String("now", "", "`TIME` that the job takes for the present, such as 2026-09-01T00:00:00Z")
 	return func(ctx context.Context, env *Env, args []string) error {
@@ -115,6 +121,7 @@ func jobRun(fs *flag.FlagSet) action {
 	}
 }
 
+// jobNames returns the names of all jobs, which depend on nothing.
 func jobNames() []string {
 	var out []string
 	for _, j := range jobs.All(jobs.Means{}) {
@@ -132,6 +139,8 @@ func jobHelp() string {
 	return b.String()
 }
 
+// showVersion prints the versions of the binary, of the contract and of the
+// schema that the binary needs.
 func showVersion(fs *flag.FlagSet) action {
 	out := outputFlag(fs)
 	return func(_ context.Context, env *Env, _ []string) error {
@@ -150,11 +159,10 @@ func showVersion(fs *flag.FlagSet) action {
 	}
 }
 
-// version names the source where the linker was told it, as for an image, whose
-// build sees no history.
+// version is set by the linker for images, whose build sees no history.
 var version string
 
-// build names the source that the binary was made of.
+// build returns the version of the source that the binary was made of.
 func build() string {
 	if version != "" {
 		return version

@@ -27,6 +27,7 @@ type organization struct {
 	CreatedAt  clock.Time `json:"created_at"`
 }
 
+// orgTable returns the rows of the printed table.
 func orgTable(orgs ...organization) func() []string {
 	return func() []string {
 		rows := []string{"ID\tNAME\tOWNER\tCREATED"}
@@ -41,6 +42,7 @@ func orgTable(orgs ...organization) func() []string {
 	}
 }
 
+// orgCreate adds an organization, the tenant to which all data belongs.
 func orgCreate(fs *flag.FlagSet) action {
 	name := fs.String("name", "", "`NAME` of the organization")
 	owner := fs.String("owner-email", "", "`ADDRESS` that is told about trouble, such as a webhook that was disabled")
@@ -62,6 +64,7 @@ func orgCreate(fs *flag.FlagSet) action {
 	}
 }
 
+// addOrg inserts an organization; "" is no owner.
 func addOrg(ctx context.Context, q pgtx.DBTX, now clock.Time, name, owner string) (organization, error) {
 	o := organization{ID: ident.New(ident.Organization), Name: name, CreatedAt: now}
 	if owner != "" {
@@ -89,7 +92,8 @@ func orgList(fs *flag.FlagSet) action {
 	}
 }
 
-// chooseOrg returns the organization with an id, or the only one there is.
+// chooseOrg returns the organization with an id, or the only one where no id is
+// given. It never chooses among several.
 func chooseOrg(ctx context.Context, q pgtx.DBTX, id string) (string, error) {
 	if id != "" {
 		_, err := queries.OrganizationGet(ctx, q, id)

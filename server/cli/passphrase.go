@@ -10,13 +10,14 @@ import (
 	"golang.org/x/term"
 )
 
-// passphraseVariable is where a passphrase is read that nobody types.
+// passphraseVariable holds the passphrase for backups that run unattended.
 const passphraseVariable = "RAIL_BACKUP_PASSPHRASE"
 
-// shortest is how many characters a new passphrase has at least.
+// shortest is how many characters a new passphrase must have.
 const shortest = 12
 
-// errNoPassphrase means that there is nobody to ask.
+// errNoPassphrase means that neither a file, the variable nor a terminal gives a
+// passphrase.
 var errNoPassphrase = errors.New("no passphrase: set " + passphraseVariable + " or give --passphrase-file")
 
 // passphrase is the flag with the ways to give one.
@@ -29,7 +30,8 @@ func passphraseFlag(fs *flag.FlagSet) passphrase {
 	}
 }
 
-// read returns the passphrase from the file, the variable or whoever sits there.
+// read returns the passphrase from the file, the variable or the terminal. A
+// fresh one must be long enough, and is typed twice.
 func (p passphrase) read(env *Env, fresh bool) (string, error) {
 	text, err := p.given(env)
 	if errors.Is(err, errNoPassphrase) && term.IsTerminal(int(os.Stdin.Fd())) {
@@ -41,6 +43,7 @@ func (p passphrase) read(env *Env, fresh bool) (string, error) {
 	return text, err
 }
 
+// given returns the passphrase of the file or, without one, of the variable.
 func (p passphrase) given(env *Env) (string, error) {
 	text := os.Getenv(passphraseVariable)
 	if env.Environ != nil {
@@ -59,6 +62,8 @@ func (p passphrase) given(env *Env) (string, error) {
 	return text, nil
 }
 
+// typed asks at the terminal, twice for a new passphrase: nobody could open the
+// backup after a slip.
 func typed(env *Env, twice bool) (string, error) {
 	text, err := question(env, "Passphrase of the secret key: ")
 	if err != nil || !twice {
@@ -71,6 +76,7 @@ func typed(env *Env, twice bool) (string, error) {
 	return text, err
 }
 
+// question asks without showing what is typed.
 func question(env *Env, text string) (string, error) {
 	fmt.Fprint(env.Err, text)
 	raw, err := term.ReadPassword(int(os.Stdin.Fd()))

@@ -19,6 +19,9 @@ import (
 	"rail/server/work"
 )
 
+// payoutsExport writes the payouts of a batch as a file for PayPal or Wise. Where
+// a payment rail pays by the same method, it refuses: everybody would be paid
+// twice.
 func payoutsExport(fs *flag.FlagSet) action {
 	batch := fs.String("batch", "", "`ID` of the payout batch")
 	format := fs.String("format", "", "paypal or wise")
@@ -54,8 +57,8 @@ func payoutsExport(fs *flag.FlagSet) action {
 	}
 }
 
-// summarize says what the file has, and has not. It returns how many payouts are in no
-// file as they are.
+// summarize prints what the file has and what it leaves out. It returns how many
+// payouts are left out that no other file has.
 func summarize(w io.Writer, format string, done payout.Written) (left int) {
 	for _, l := range done.Left {
 		fmt.Fprintf(w, "%s is left out: %s\n", l.PayoutID, l.Why)
@@ -90,7 +93,7 @@ or with --new what has come since.
 `
 }
 
-// payoutsPaid ends payouts that left in a file.
+// payoutsPaid settles payouts that left in a file, or one of them.
 func payoutsPaid(fs *flag.FlagSet) action {
 	external := fs.String("external-id", "", "`ID` of the transfer at whoever sent the money")
 	at := fs.String("paid-at", "", "`TIME` of the payment, such as 2026-09-30T09:00:00Z; now when left out")
@@ -126,8 +129,8 @@ func paidHelp() string {
 		"paid first (rail payouts fail).\n"
 }
 
-// paid ends one payout, or those of a batch, and returns how many. One that cannot
-// be ended holds up no other.
+// paid settles one payout, or those of a batch, and returns how many. A payout
+// that cannot be settled does not stop the others.
 func paid(
 	ctx context.Context, d *database, u *work.Unit, sender payout.Sender, id string, payment payout.Payment,
 ) (n int, err error) {
@@ -152,12 +155,14 @@ func paid(
 	return n, err
 }
 
-// byHand is a command of the operator's as a unit of work.
+// byHand returns the unit of work of an operator's command, which the audit log
+// names as the actor.
 func byHand(env *Env, d *database, command string) *work.Unit {
 	return work.NewRun(d.pool, work.Actor{Kind: work.Operator, ID: command}, env.Clock.Now())
 }
 
-// payoutsFail ends a payout that a rail has in flight.
+// payoutsFail ends a payout as failed that left in a file or that a rail does not
+// end.
 func payoutsFail(fs *flag.FlagSet) action {
 	reason := fs.String("reason", "", "`WORDS` for the payout's error message")
 	return func(ctx context.Context, env *Env, args []string) error {
@@ -174,7 +179,8 @@ func payoutsFail(fs *flag.FlagSet) action {
 	}
 }
 
-// processing finds a payout that is in flight.
+// processing returns a payout that is being paid, of any organization: an
+// operator has no tenant.
 func processing(ctx context.Context, d *database, id string) (db.Payout, error) {
 	p, err := queries.PayoutInFlight(ctx, d.pool, id)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -183,6 +189,7 @@ func processing(ctx context.Context, d *database, id string) (db.Payout, error) 
 	return p, err
 }
 
+// batchOf returns a batch of any organization.
 func batchOf(ctx context.Context, d *database, id string) (db.PayoutBatch, error) {
 	b, err := queries.BatchOperated(ctx, d.pool, id)
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -23,19 +23,19 @@ type planOf struct {
 	FraudMonitoring   planSwitch `json:"fraud_monitoring"`
 }
 
-// planLimit is a number of a plan; its limit is null for none.
+// planLimit is a limit of a plan and who set it; null means no limit.
 type planLimit struct {
 	Source string `json:"source"`
 	Limit  *int64 `json:"limit"`
 }
 
-// planSwitch is a part of a plan that is on or off.
+// planSwitch is a part of a plan that is on or off, and who set it.
 type planSwitch struct {
 	Source string `json:"source"`
 	On     bool   `json:"on"`
 }
 
-// orgPlan shows what an organization may use, and changes it.
+// orgPlan changes the limits that flags name and prints all of them.
 func orgPlan(fs *flag.FlagSet) action {
 	change := db.OrganizationPlanParams{}
 	fs.Func("flow-quota", "active flows a program: `N`, none or default", limit(&change.SetFlowQuota, &change.FlowQuota))
@@ -67,7 +67,8 @@ change within a second.
 `
 }
 
-// limit reads a number from 1 on, none (which is kept as 0) or default (nil).
+// limit returns the reader of a limit: a number from 1 on, none (kept as 0) or
+// default (kept as nil). set records that the flag was given.
 func limit(set *bool, into **int64) func(string) error {
 	return func(v string) error {
 		*set, *into = true, nil
@@ -87,6 +88,7 @@ func limit(set *bool, into **int64) func(string) error {
 	}
 }
 
+// onOff returns the reader of a switch: on, off or default (kept as nil).
 func onOff(set *bool, into **bool) func(string) error {
 	return func(v string) error {
 		*set, *into = true, nil
@@ -102,6 +104,8 @@ func onOff(set *bool, into **bool) func(string) error {
 	}
 }
 
+// inForce returns the plan that holds for an organization, with the origin of
+// each limit.
 func inForce(o db.Organization, server quota.Plan) planOf {
 	p := server.With(quota.Own{
 		FlowQuota: o.FlowQuota, RevenueMeterMinor: o.RevenueMeterMinor, FraudMonitoring: o.FraudMonitoring,
@@ -114,6 +118,7 @@ func inForce(o db.Organization, server quota.Plan) planOf {
 	}
 }
 
+// source returns who set a limit.
 func source[T any](own *T) string {
 	if own == nil {
 		return "default"
@@ -121,6 +126,7 @@ func source[T any](own *T) string {
 	return "organization"
 }
 
+// unlessNone returns nil for 0, which means no limit.
 func unlessNone(n int64) *int64 {
 	if n == 0 {
 		return nil
@@ -128,6 +134,7 @@ func unlessNone(n int64) *int64 {
 	return &n
 }
 
+// table returns the rows of the printed table.
 func (p planOf) table() []string {
 	number := func(l planLimit) string {
 		if l.Limit == nil {

@@ -15,8 +15,8 @@ func outputFlag(fs *flag.FlagSet) output {
 	return output{toggle(fs, "json", "print JSON")}
 }
 
-// print writes v as JSON where that is asked for, else as the table that rows
-// makes: a line of tab-separated cells each, the first one the heading.
+// print writes v as JSON where --json is given, else as the table that rows
+// returns: a line of tab-separated cells each, the heading first.
 func (o output) print(w io.Writer, v any, rows func() []string) error {
 	if *o.json {
 		e := json.NewEncoder(w)

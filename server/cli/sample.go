@@ -8,8 +8,10 @@ import (
 	"rail/server/sample"
 )
 
+// sampleOrgHelp is the help of --org.
 const sampleOrgHelp = "`ORG_ID` of the sample; may be left out while there is only one"
 
+// sampleLoad adds the sample program to an organization.
 func sampleLoad(fs *flag.FlagSet) action {
 	org := fs.String("org", "", sampleOrgHelp)
 	return func(ctx context.Context, env *Env, _ []string) error {
@@ -27,6 +29,7 @@ func sampleLoad(fs *flag.FlagSet) action {
 	}
 }
 
+// sampleClear removes the sample program with all that belongs to it.
 func sampleClear(fs *flag.FlagSet) action {
 	org := fs.String("org", "", sampleOrgHelp)
 	return func(ctx context.Context, env *Env, _ []string) error {

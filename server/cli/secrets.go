@@ -17,7 +17,8 @@ import (
 // resealBatch bounds what is read at once.
 const resealBatch = 500
 
-// secretsRotate seals anew what former keys have sealed, while servers run.
+// secretsRotate seals with the current key what former keys have sealed. Servers
+// may run meanwhile: a row that they have changed is left to them.
 func secretsRotate(*flag.FlagSet) action {
 	return func(ctx context.Context, env *Env, _ []string) error {
 		return withDatabase(ctx, env, func(d *database) error {
@@ -43,7 +44,8 @@ the new key with its next use; one that was not used by then no longer works).
 `
 }
 
-// secretsAdopt is the way out where a database cannot know its key by itself.
+// secretsAdopt records the given secret key as that of a database which cannot
+// tell its key from its own data.
 func secretsAdopt(fs *flag.FlagSet) action {
 	token := fs.String("api-key", "", "`API_KEY` of this database, as a proof of the secret key")
 	yes := toggle(fs, "yes",
@@ -75,12 +77,15 @@ endpoints, and have partners enter their payout details again. rail audit says w
 `
 }
 
+// resealing goes through the sealed values of a database; n counts those that
+// were sealed anew.
 type resealing struct {
 	d *database
 	n int
 }
 
-// again seals a value with the current key, unless it is already.
+// again seals a value with the current key and reports whether it did: a value of
+// the current key is left alone, so that the command can be repeated.
 func (r *resealing) again(sealed []byte, where string) ([]byte, bool, error) {
 	if len(sealed) == 0 || r.d.keeper.Current(sealed) {
 		return sealed, false, nil
@@ -94,6 +99,7 @@ func (r *resealing) again(sealed []byte, where string) ([]byte, bool, error) {
 	return out, true, err
 }
 
+// details goes through the payout details of partners, in the order of their ids.
 func (r *resealing) details(ctx context.Context) error {
 	for after := ""; ; {
 		rows, err := queries.PayoutDetailsSealed(ctx, r.d.pool, db.PayoutDetailsSealedParams{After: after, Lim: resealBatch})
@@ -109,8 +115,8 @@ func (r *resealing) details(ctx context.Context) error {
 	}
 }
 
-// detail seals one partner's details anew, and hashes them with the current key
-// too: hashes of two keys cannot be compared.
+// detail seals one partner's details anew and replaces their hash, which depends
+// on the key: hashes under two keys cannot be compared.
 func (r *resealing) detail(ctx context.Context, row db.PayoutDetailsSealedRow) error {
 	where := payout.DetailsPlace(row.ID)
 	fresh, changed, err := r.again(row.PayoutDetails, where)
@@ -130,6 +136,8 @@ func (r *resealing) detail(ctx context.Context, row db.PayoutDetailsSealedRow) e
 	})
 }
 
+// secrets goes through the webhook secrets, each with the previous one that still
+// signs.
 func (r *resealing) secrets(ctx context.Context) error {
 	for after := ""; ; {
 		rows, err := queries.WebhookSecretsSealed(ctx, r.d.pool, db.WebhookSecretsSealedParams{
@@ -157,6 +165,7 @@ func (r *resealing) secrets(ctx context.Context) error {
 	}
 }
 
+// responses goes through the stored answers of Idempotency-Keys.
 func (r *resealing) responses(ctx context.Context) error {
 	for org, key := "", ""; ; {
 		rows, err := queries.IdempotencySealed(ctx, r.d.pool, db.IdempotencySealedParams{

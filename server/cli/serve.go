@@ -15,6 +15,7 @@ import (
 	"rail/server/money/ledger"
 )
 
+// serve runs the server until its context ends.
 func serve(fs *flag.FlagSet) action {
 	up := toggle(fs, "migrate", "first bring the database to this binary's schema")
 	first := toggle(fs, "first-run",
@@ -57,8 +58,9 @@ func serve(fs *flag.FlagSet) action {
 	}
 }
 
-// tryAddresses fails where another program listens, before a database is started. It
-// gives them back: callers are to be refused, not kept waiting, until there is one.
+// tryAddresses fails where another program listens, before a database is started.
+// It closes the listeners again: until there is a database, callers are to be
+// refused rather than kept waiting.
 func tryAddresses(cfg config.Config) error {
 	for variable, address := range map[string]string{"RAIL_ADDR": cfg.Addr, "RAIL_METRICS_ADDR": cfg.MetricsAddr} {
 		if address == "" {
@@ -75,8 +77,8 @@ func tryAddresses(cfg config.Config) error {
 	return nil
 }
 
-// mailFolder is where a first run writes mails when nothing else is said: into the
-// folder that is its own, if there is one.
+// mailFolder returns where a first run writes mails unless RAIL_SMTP_URL is set:
+// the data directory, or "" without a private database.
 func mailFolder(d *database) string {
 	if !d.private() {
 		return ""
@@ -86,9 +88,9 @@ func mailFolder(d *database) string {
 
 func serveHelp() string { return "Environment:\n" + config.Usage() }
 
-// reachable returns the service's address. Where it follows from RAIL_ADDR, it
-// is that of the listener, with a port that the system chose and a host that
-// can be called.
+// reachable returns the service's address. Where it follows from RAIL_ADDR, it is
+// that of the listener: with the port that the system chose, and a host that can
+// be called.
 func reachable(cfg config.Config, l net.Listener) string {
 	if cfg.BaseURL != "http://"+cfg.Addr {
 		return cfg.BaseURL
@@ -107,6 +109,7 @@ func reachable(cfg config.Config, l net.Listener) string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
+// logger returns the configured logger.
 func logger(w io.Writer, cfg config.Config) *slog.Logger {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(cfg.LogLevel)); err != nil { // the configuration was checked

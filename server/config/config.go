@@ -25,8 +25,8 @@ import (
 	"rail/server/quota"
 )
 
-// Config is everything that an operator can set. Each field says its variable,
-// its default and, in desc, what it means.
+// Config is everything that an operator can set. The tags of a field are its
+// variable, its default and, in desc, its meaning, from which the help is made.
 type Config struct {
 	Addr                string         `env:"RAIL_ADDR" envDefault:"127.0.0.1:8080" desc:"address to listen on"`
 	BaseURL             string         `env:"RAIL_BASE_URL" desc:"address at which clients reach the service; http:// and RAIL_ADDR unless set"`
@@ -70,7 +70,7 @@ func Load(environ map[string]string) (Config, error) {
 	return c, err
 }
 
-// Read is Load without the secret key: it reads no file and makes none.
+// Read is Load without the secret key: it neither reads nor writes a file.
 func Read(environ map[string]string) (Config, error) {
 	if environ == nil {
 		environ = env.ToMap(os.Environ())
@@ -88,7 +88,8 @@ func Read(environ map[string]string) (Config, error) {
 	return c, nil
 }
 
-// unparsed names the variables whose values are no number, switch or time at all.
+// unparsed returns the variables whose values cannot be parsed as a number, a
+// switch or a duration.
 func unparsed(err error) map[string]bool {
 	out := map[string]bool{}
 	var all env.AggregateError
@@ -102,7 +103,8 @@ func unparsed(err error) map[string]bool {
 	return out
 }
 
-// check returns what is wrong with the values.
+// check returns what is wrong with the values, all of it: an operator should not
+// have to start again for each mistake.
 func (c *Config) check(environ map[string]string, unparsed map[string]bool) []error {
 	var out []error
 	for _, r := range rules {
@@ -113,7 +115,7 @@ func (c *Config) check(environ map[string]string, unparsed map[string]bool) []er
 	return out
 }
 
-// fill sets what follows from other values.
+// fill sets the defaults that follow from other values.
 func (c *Config) fill() {
 	if c.BaseURL == "" {
 		c.BaseURL = "http://" + c.Addr
@@ -124,8 +126,8 @@ func (c *Config) fill() {
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 }
 
-// Address is RAIL_ADDR alone, for those who only call a server: it reads no
-// other variable and makes no key.
+// Address returns RAIL_ADDR alone, for commands that only call a server: it reads
+// no other variable and makes no key.
 func Address(environ map[string]string) string {
 	if environ == nil {
 		environ = env.ToMap(os.Environ())
@@ -137,8 +139,8 @@ func Address(environ map[string]string) string {
 	return f.Tag.Get("envDefault")
 }
 
-// unknown names RAIL_ variables that mean nothing: a mistyped name must not be
-// passed over.
+// unknown returns an error for each RAIL_ variable without a meaning: a mistyped
+// name must not be ignored silently.
 func unknown(environ map[string]string) []error {
 	known := []string{"RAIL_PG_BINDIR", "RAIL_BACKUP_PASSPHRASE"}
 	for f := range reflect.TypeFor[Config]().Fields() {
@@ -158,12 +160,12 @@ func unknown(environ map[string]string) []error {
 	return out
 }
 
-// ErrNoKey means that a private database is there without the secret key that
-// belongs to it. It needs that one: another would open nothing.
+// ErrNoKey means that a private database exists without its secret key. Another
+// key would open nothing, so none is made.
 var ErrNoKey = errors.New("the database has no secret key beside it")
 
-// LoadKey reads the secret key where no variable has it. It makes one where there
-// is neither a key nor a private database yet.
+// LoadKey reads the secret key from its file where no variable has it. It makes a
+// key only where there is neither a key nor a private database yet.
 func (c *Config) LoadKey() error {
 	if c.SecretText != "" {
 		c.KeyFrom = "RAIL_SECRET_KEY"
@@ -188,7 +190,7 @@ func (c *Config) LoadKey() error {
 	return c.readKey(path) // as it is on the disk: another process may have been first
 }
 
-// keyFile is where the secret key of a private database is.
+// keyFile returns the path of the secret key of a private database.
 func (c *Config) keyFile() (string, error) {
 	return filepath.Abs(filepath.Join(c.DataDir, "secret.key"))
 }
@@ -203,8 +205,7 @@ func (c *Config) Fresh() bool {
 	return c.SecretText == "" && errors.Is(err, fs.ErrNotExist) && !embedded.Exists(c.DataDir)
 }
 
-// KeepKey writes the secret key of a private database that is to be made, which
-// has none yet.
+// KeepKey writes the secret key for a private database that is about to be made.
 func (c *Config) KeepKey(key [32]byte) error {
 	path, err := c.keyFile()
 	if err != nil {
@@ -213,6 +214,7 @@ func (c *Config) KeepKey(key [32]byte) error {
 	return c.writeKey(path, key)
 }
 
+// readKey reads the key from a file that only its owner can read.
 func (c *Config) readKey(path string) error {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -237,8 +239,8 @@ func (c *Config) makeKey(path string) error {
 	return c.writeKey(path, key)
 }
 
-// writeKey writes a key under a name of its own and then gives it the right one,
-// so that nobody ever reads half a key. One that is there stays.
+// writeKey writes a key under a temporary name and links it to the right one, so
+// that nobody reads half a key. A key that exists stays.
 func (c *Config) writeKey(path string, key [32]byte) error {
 	if err := os.MkdirAll(c.DataDir, 0o755); err != nil { //nolint:gosec // PostgreSQL's account must pass through
 		return err
@@ -258,12 +260,12 @@ func (c *Config) writeKey(path string, key [32]byte) error {
 	return nil
 }
 
-// Plan is the limits of organizations that have none of their own.
+// Plan returns the limits of organizations that have none of their own.
 func (c *Config) Plan() quota.Plan {
 	return quota.Plan{FlowQuota: c.FlowQuota, RevenueMeterMinor: c.RevenueMeterMinor, FraudMonitoring: c.FraudMonitoring}
 }
 
-// MailSender is the address that mails come from.
+// MailSender returns the address that mails come from.
 func (c *Config) MailSender() string {
 	if c.MailFrom != "" {
 		return c.MailFrom
@@ -275,7 +277,7 @@ func (c *Config) MailSender() string {
 	return "rail@" + u.Hostname()
 }
 
-// FormerKeys are the secret keys that still open what they sealed.
+// FormerKeys returns the keys that still open what they have sealed.
 func (c *Config) FormerKeys() [][32]byte {
 	if c.PreviousText == "" {
 		return nil

@@ -216,6 +216,8 @@ func webAddress(v string) bool {
 		u.User == nil && !strings.ContainsAny(v, "?#")
 }
 
+// parseKey reads exactly 32 bytes, as hex or base64, and reports whether it
+// could.
 func parseKey(text string, into *[32]byte) bool {
 	raw, err := hex.DecodeString(text)
 	if err != nil {

@@ -31,6 +31,7 @@ func (b *builder) contentRows() {
 	b.welcome()
 }
 
+// listed returns an empty list for nil: the columns take no NULL.
 func listed(ids []string) []string {
 	if ids == nil {
 		return []string{}

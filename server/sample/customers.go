@@ -14,6 +14,8 @@ const (
 	byHand        = 40
 )
 
+// customer is a customer with the way by which it came: a visit, a coupon or
+// neither.
 type customer struct {
 	id, status, trackedBy, country string
 	n                              int
@@ -60,6 +62,8 @@ func (b *builder) customerRows() {
 	}
 }
 
+// customer draws the payments of a customer and adds the row, with the state that
+// follows from them.
 func (b *builder) customer(c *customer) {
 	c.id, c.n, c.status, c.updated = ident.NewSample(ident.Customer), len(b.customers)+1, "lead", c.lead
 	b.customers = append(b.customers, c)
@@ -76,6 +80,7 @@ func (b *builder) customer(c *customer) {
 	b.customerRow(c)
 }
 
+// customerRow adds the row; a subscription exists from the first payment on.
 func (b *builder) customerRow(c *customer) {
 	first, last := pick(b, firstNames), pick(b, lastNames)
 	email := strings.ToLower(first+"."+last) + number(c.n, 1) + "@" + pick(b, domains)

@@ -15,6 +15,7 @@ import (
 // overrideJSON is the rate of the few links with a rate of their own.
 const overrideJSON = `{"rate_type":"percent","rate_value":4500}`
 
+// override is overrideJSON as the rules read it.
 var override = rules.Rate{RateType: rules.RatePercent, RateValue: 4500}
 
 // The warnings of recording a sale.
@@ -24,6 +25,7 @@ const (
 	refundCause = "sale_refunded"
 )
 
+// entry is a movement of the ledger: an amount from one bucket to another.
 type entry struct {
 	partnerID, commissionID, currency, from, to string
 	amount                                      int64
@@ -167,8 +169,10 @@ func (b *builder) earlyRefunds() {
 	}
 }
 
+// charge returns the payment processor's id of the sale.
 func (s *sale) charge() string { return "ch_nw" + number(s.n, 6) }
 
+// facts returns what the conditions of flows are evaluated on.
 func (b *builder) facts(c *customer, s *sale) *rules.Facts {
 	return &rules.Facts{
 		ProgramCurrency: currency,
@@ -215,7 +219,8 @@ func (b *builder) bounty(c *customer) {
 	b.commission(k)
 }
 
-// commission keeps a commission in the state that it has reached by now.
+// commission adds a commission in the state that it has reached by now: approved,
+// and due at the end of the holding period unless it ended before.
 func (b *builder) commission(k *commission) {
 	k.id = ident.NewSample(ident.Commission)
 	if !b.reached(k.approved, k.ended) {
@@ -229,7 +234,8 @@ func (b *builder) commission(k *commission) {
 	b.commissions = append(b.commissions, k)
 }
 
-// takeBack returns the clawback of a commission that was paid before it ended.
+// takeBack adds the clawback of a commission that was paid before its sale was
+// refunded: the commission stays paid, and a negative one takes the money back.
 func (b *builder) takeBack(k *commission) *commission {
 	back := &commission{
 		id: ident.NewSample(ident.Commission), kind: "clawback", currency: k.currency, partner: k.partner,
@@ -297,10 +303,13 @@ func (b *builder) reached(at, end *clock.Time) bool {
 	return at != nil && b.past(*at) && (end == nil || at.Before(end.Time))
 }
 
+// move records an entry of the ledger, to be written in the order of time.
 func (b *builder) move(k *commission, from, to string, at clock.Time) {
 	b.entries = append(b.entries, entry{k.partner.id, k.id, k.currency, from, to, k.amount, at})
 }
 
+// ledgerRows writes the ledger in the order of time, and a balance for each
+// partner and currency in it.
 func (b *builder) ledgerRows() {
 	slices.SortStableFunc(b.entries, func(x, y entry) int { return x.at.Compare(y.at.Time) })
 	for _, e := range b.entries {

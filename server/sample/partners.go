@@ -11,8 +11,10 @@ import (
 	"rail/server/opt"
 )
 
+// partnerCount is large enough for several pages of every list.
 const partnerCount = 300
 
+// partner is a partner with what later rows depend on.
 type partner struct {
 	id, handle, status, groupID, country string
 	method                               *string
@@ -26,12 +28,14 @@ type partner struct {
 // withdrew is the reason for a withdrawn application.
 const withdrew = "Withdrawn by the applicant."
 
+// link is a link; override marks the few with a rate of their own.
 type link struct {
 	id, value, destination string
 	override               bool
 	created                clock.Time
 }
 
+// coupon is an active coupon of a partner, for customers to use.
 type coupon struct {
 	id      string
 	owner   *partner
@@ -63,6 +67,8 @@ func (b *builder) partnerRows() {
 	}
 }
 
+// partnerStatus returns the status of the ith partner: the last ones are
+// applicants, pending or declined.
 func partnerStatus(i int) string {
 	switch {
 	case i >= partnerCount-14:
@@ -75,6 +81,7 @@ func partnerStatus(i int) string {
 	return "active"
 }
 
+// groupOf returns the group of the ith partner; the best twelve are VIPs.
 func (b *builder) groupOf(i int) string {
 	switch {
 	case i < 12:
@@ -96,6 +103,7 @@ func (b *builder) joined(i int) clock.Time {
 	return b.between(b.start.Days(10), b.now.Days(-20))
 }
 
+// partner adds the row of a partner with tags, application and links.
 func (b *builder) partner(p *partner, first, last string) {
 	email := strings.ReplaceAll(p.handle, "-", ".") + "@" + pick(b, domains)
 	var company, page, decline, suspension, language *string
@@ -140,6 +148,7 @@ func (b *builder) partner(p *partner, first, last string) {
 	b.linksOf(p)
 }
 
+// tagsOf gives the partner each tag with a probability of 22 %.
 func (b *builder) tagsOf(p *partner) {
 	for _, id := range b.tagIDs {
 		if b.chance(0.22) {
@@ -149,6 +158,8 @@ func (b *builder) tagsOf(p *partner) {
 	}
 }
 
+// application adds the application of a partner, in the state that follows from
+// the partner's.
 func (b *builder) application(p *partner, email string, reason *string, decided clock.Time) {
 	status, reviewed := "approved", &decided
 	switch {
@@ -181,6 +192,8 @@ func (b *builder) linksOf(p *partner) {
 	}
 }
 
+// link adds a link, and its tracking value unless that is the handle, which is
+// registered with the partner.
 func (b *builder) link(p *partner, page, value string, at clock.Time, override bool) {
 	l := link{id: ident.NewSample(ident.Link), value: value, destination: site + page, override: override, created: at}
 	p.links = append(p.links, l)

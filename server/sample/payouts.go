@@ -52,10 +52,13 @@ func (b *builder) payouts() {
 	}
 }
 
+// monthOf returns the first moment of a month, in UTC.
 func monthOf(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
 }
 
+// batch adds the batch of a month with a payout for each partner and currency
+// that is owed something. Sorted, so that the seed gives the same payouts.
 func (b *builder) batch(m month) {
 	owed := map[[2]string][]*commission{}
 	for _, k := range b.commissions {
@@ -112,8 +115,8 @@ func (b *builder) payout(m month, owed []*commission) {
 		m.first, m.end, m.due, p.paid, p.status == "paid" || p.status == "pending" && b.past(m.due), p.rail, m.made, updated)
 }
 
-// outcome sets the state of the payout. Some of the last month are delayed, so that the
-// list has payouts in every state on any day.
+// outcome sets the state of the payout. Some of the last month are left unpaid,
+// so that the list has payouts in every state on any day.
 func (b *builder) outcome(m month, p *payout) {
 	n := len(b.sheets.payouts.rows)
 	p.status = "pending"

@@ -9,6 +9,7 @@ import (
 	"rail/server/opt"
 )
 
+// addOn is a product on which no flow pays anything.
 const addOn = "prod_ai_pack"
 
 // program adds the program with its groups and tags.
@@ -34,6 +35,7 @@ func (b *builder) program() {
 	}
 }
 
+// group adds a group and returns its id.
 func (b *builder) group(name, slug, description string, private, standard bool) string {
 	id := ident.NewSample(ident.Group)
 	landing := site + "/partners/" + slug
@@ -50,22 +52,29 @@ type branch struct {
 	RateValue  int64           `json:"rate_value"`
 }
 
+// percent returns a branch with a rate in basis points.
 func percent(label, conditions string, value int64) branch {
 	return branch{ident.NewSample(ident.Branch), label, json.RawMessage(conditions), rules.RatePercent, value}
 }
 
+// isAddOn returns the branch that pays nothing on the add-on. It stands first,
+// since the first branch that fits decides.
 func isAddOn() branch {
 	return percent("Nothing on the AI pack", `[{"field":"sale.product_id","operator":"eq","value":"`+addOn+`"}]`, 0)
 }
 
+// annual returns the branch for yearly plans.
 func annual(value int64) branch {
 	return percent("Annual bonus", `[{"field":"sale.interval","operator":"eq","value":"year"}]`, value)
 }
 
+// firstYear returns the branch for a customer's first twelve months.
 func firstYear(value int64) branch {
 	return percent("First year", `[{"field":"customer.months_since_conversion","operator":"lt","value":12}]`, value)
 }
 
+// flow is a flow with what the rules do not need: its texts and its branches as
+// they are stored.
 type flow struct {
 	rules.Flow
 	name, description, status string
@@ -110,6 +119,8 @@ func (b *builder) flowRows() error {
 	return nil
 }
 
+// flow adds a flow. Its conditions are parsed as those of a request, so that the
+// sample cannot hold what the API would refuse.
 func (b *builder) flow(f flow) error {
 	if f.branches == nil {
 		f.branches = []branch{}

@@ -84,8 +84,9 @@ func within(ctx context.Context, pool *pgxpool.Pool, orgID string, f func(tx pgx
 	return nil
 }
 
-// owned lists the tables with rows of a program, each behind those that refer to it. The
-// ledger and the audit log are append-only and not among them.
+// owned lists the tables with rows of a program, referring tables before those
+// that they refer to. The ledger and the audit log are append-only and not among
+// them.
 var owned = []string{
 	"commissions", "payouts", "payout_runs", "payout_batches", "refunds", "sales", "webhook_deliveries",
 	"webhook_endpoints", "customers", "clicks", "referrals", "tracking_values", "links", "coupons",
@@ -95,6 +96,8 @@ var owned = []string{
 	"groups", "events",
 }
 
+// clearProgram deletes the rows of a program. The partners are locked first, so
+// that nothing of theirs changes meanwhile.
 func clearProgram(ctx context.Context, tx pgx.Tx, orgID, id string) error {
 	if _, err := queries.SampleLockPartners(ctx, tx,
 		db.SampleLockPartnersParams{ProgramID: id, OrgID: orgID}); err != nil {

@@ -16,6 +16,8 @@ type sheet struct {
 	rows    [][]any
 }
 
+// newSheet returns the empty sheet of a table with these columns, in the order of
+// the values.
 func newSheet(table, columns string) *sheet {
 	return &sheet{table: table, columns: strings.Fields(columns)}
 }
@@ -28,6 +30,8 @@ type sheets struct {
 	batches, payouts, flags, forms, endpoints, deliveries                               *sheet
 }
 
+// newSheets returns the sheets with the columns that the sample sets; the others
+// keep their defaults.
 func newSheets() sheets {
 	return sheets{
 		programs: newSheet("programs",
@@ -99,6 +103,7 @@ func newSheets() sheets {
 	}
 }
 
+// all returns the sheets in the order in which they can be inserted.
 func (s *sheets) all() []*sheet {
 	return []*sheet{
 		s.programs, s.groups, s.tags, s.partners, s.partnerTags, s.applications, s.links, s.values, s.coupons, s.referrals,

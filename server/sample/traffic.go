@@ -12,6 +12,7 @@ import (
 	"rail/server/opt"
 )
 
+// clickCount is how many clicks are drawn, at least.
 const clickCount = 20_000
 
 // seasons weighs the months: notes sell in autumn and at the new year.
@@ -31,6 +32,7 @@ type visit struct {
 	changed              clock.Time
 }
 
+// click is one click of a visit.
 type click struct {
 	id string
 	at clock.Time
@@ -46,6 +48,7 @@ func (b *builder) traffic() {
 	}
 }
 
+// dayWeight is a day with its share of the traffic.
 type dayWeight struct {
 	at     clock.Time
 	weight float64
@@ -72,6 +75,8 @@ func (b *builder) moment(at clock.Time) clock.Time {
 	return at.Plus(time.Duration(b.rnd.Int64N(half) + b.rnd.Int64N(half)))
 }
 
+// visit draws a visitor who comes by a link of a partner and may come again,
+// while the partner is active.
 func (b *builder) visit(at clock.Time) *visit {
 	p := b.partnerAt(at)
 	l := p.links[0]
@@ -138,4 +143,5 @@ func hash(n int) []byte {
 	return out
 }
 
+// isEuro reports whether customers of a country pay in euros.
 func isEuro(country string) bool { return strings.Contains(euro, country) }

@@ -55,5 +55,5 @@ var (
 	campaigns = []string{"", "", "", "launch", "back-to-school", "review", "newsletter"}
 )
 
-// slug returns a name in the form of handles and addresses.
+// slug returns words in the form of handles and paths.
 func slug(words ...string) string { return strings.ToLower(strings.Join(words, "-")) }

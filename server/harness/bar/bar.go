@@ -26,7 +26,7 @@ type Options struct {
 	Out   io.Writer
 }
 
-// Size is that of a full run or of a smoke run.
+// Size is the size of a run: full, or smoke for a check within minutes.
 type Size struct{ Smoke bool }
 
 // of returns full or, in a smoke run, smoke.
@@ -46,6 +46,7 @@ type stage struct {
 // figures counts what a stage did, in the order of printing.
 type figures []figure
 
+// figure is a number with what it counts.
 type figure struct {
 	what  string
 	value string
@@ -143,6 +144,7 @@ func (sys *system) stage(ctx context.Context, s stage, size Size) row {
 	return r
 }
 
+// first returns at most n of a list.
 func first[T any](list []T, n int) []T { return list[:min(n, len(list))] }
 
 // String returns the row as it is printed while the bar runs.
@@ -162,6 +164,7 @@ func (f figures) String() string {
 	return strings.Join(parts, ", ")
 }
 
+// table prints the rows as Markdown, for the record of a run.
 func table(out io.Writer, o Options, rows []row) {
 	fmt.Fprint(out, "\n| stage | figures | seconds |\n|---|---|---|\n")
 	var total time.Duration

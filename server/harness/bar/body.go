@@ -130,6 +130,8 @@ var (
 	patterns   = map[string]*regexp.Regexp{}
 )
 
+// pattern returns the compiled expression of a schema, compiled once for all
+// workers.
 func pattern(text string) *regexp.Regexp {
 	patternsMu.Lock()
 	defer patternsMu.Unlock()
@@ -171,6 +173,7 @@ func with(path string, queries ...string) string {
 	return path + "?" + strings.Join(queries, "&")
 }
 
+// text returns v as JSON.
 func text(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -179,6 +182,8 @@ func text(v any) string {
 	return string(raw)
 }
 
+// merged returns a copy of base with the members of more, of which later ones
+// win.
 func merged(base M, more ...M) M {
 	out := maps.Clone(base)
 	for _, m := range more {

@@ -29,6 +29,7 @@ type operation struct {
 	success          []int
 }
 
+// parameter is a query parameter of an operation.
 type parameter struct {
 	name     string
 	required bool
@@ -89,6 +90,7 @@ func sorted() []*operation {
 	return out
 }
 
+// newOperation reads from the description what the stages need.
 func newOperation(d openapi.Operation) *operation {
 	o := &operation{
 		id: d.ID, method: d.Method, path: d.Path, later: d.Operation.Extensions["x-unimplemented"] == true,
@@ -164,6 +166,7 @@ func prefixOf(all map[string]*operation, o *operation) string {
 	return o.makes
 }
 
+// sortedOf returns operations ordered by their ids.
 func sortedOf(all map[string]*operation) []*operation {
 	return slices.SortedFunc(maps.Values(all), func(a, b *operation) int { return strings.Compare(a.id, b.id) })
 }

@@ -44,6 +44,8 @@ const (
 	floods        = 100 // requests a second of each caller
 )
 
+// newAttacker prepares the attacks: large flows, receivers that hang, and a
+// program with many partners to pay.
 func newAttacker(ctx context.Context, sys *system, size Size) (a *attacker, err error) {
 	a = &attacker{sys: sys, keys: map[string]string{}, http: &http.Client{
 		Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 32},
@@ -218,6 +220,7 @@ func (a *attacker) attack(ctx context.Context, list attacks, size Size) {
 	all.Wait()
 }
 
+// worst returns the attacks, each at the most that its caller may ask for.
 func (a *attacker) worst() attacks {
 	program := "?program_id=" + a.own["prg_"]
 	large := strings.Repeat("x", 1<<20-100)
@@ -323,6 +326,7 @@ type hole struct {
 	open     map[net.Conn]bool
 }
 
+// newHole listens on a free port of this machine.
 func newHole() (*hole, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	h := &hole{listener: l, open: map[net.Conn]bool{}}
@@ -334,6 +338,7 @@ func newHole() (*hole, error) {
 
 func (h *hole) url() string { return "http://" + h.listener.Addr().String() + "/" }
 
+// serve reads what comes and answers nothing, until the sender gives up.
 func (h *hole) serve() {
 	for {
 		c, err := h.listener.Accept()
@@ -360,6 +365,7 @@ func (h *hole) waiting() int {
 	return len(h.open)
 }
 
+// close ends all connections.
 func (h *hole) close() {
 	_ = h.listener.Close() // nothing is lost
 	h.mu.Lock()

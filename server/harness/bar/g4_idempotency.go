@@ -75,6 +75,8 @@ func idempotency(ctx context.Context, sys *system, size Size) (figures, error) {
 	return f, nil
 }
 
+// prepare makes two organizations and a flow whose commissions wait for approval,
+// so that there is one to approve.
 func (k *keyed) prepare(ctx context.Context) (err error) {
 	if k.o, err = k.sys.org(ctx, "Keyed"); err != nil {
 		return err
@@ -113,6 +115,7 @@ func (k *keyed) request(ctx context.Context, op *operation, key string) call {
 	return c
 }
 
+// send sends a request and counts the case.
 func (k *keyed) send(ctx context.Context, c call) answer {
 	k.cases++
 	a, err := k.sys.send(ctx, c)
@@ -132,6 +135,7 @@ func (k *keyed) replays(ctx context.Context, row string, c call, first answer) a
 	return a
 }
 
+// refused sends a request and expects a refusal that is not a replay.
 func (k *keyed) refused(ctx context.Context, row string, c call, status int, code string) {
 	a := k.send(ctx, c)
 	if a.status != status || a.code() != code || a.replayed() {
@@ -172,6 +176,8 @@ func (k *keyed) rows(ctx context.Context, op *operation) error {
 	return ctx.Err()
 }
 
+// events counts the events of the organization: work that was done twice shows
+// there.
 func (k *keyed) events(ctx context.Context) (n int, err error) {
 	err = k.sys.pool.QueryRow(ctx, "SELECT count(*) FROM events WHERE org_id = $1", k.o.id).Scan(&n)
 	return n, err

@@ -46,6 +46,7 @@ func paging(ctx context.Context, sys *system, size Size) (figures, error) {
 	return f, nil
 }
 
+// pages is the state of G5.
 type pages struct {
 	sys            *system
 	o              *org
@@ -59,6 +60,7 @@ type pages struct {
 	over           atomic.Bool
 }
 
+// count returns the number of objects at the start.
 func (p *pages) count() (n int) {
 	for _, ids := range p.base {
 		n += len(ids)
@@ -220,6 +222,7 @@ func (p *pages) walk(ctx context.Context, op *operation, cursor, from string, li
 // it, and a client goes on from the object before.
 var errGone = errors.New("the cursor is gone")
 
+// isGone reports whether an object was deleted, or is about to be.
 func (p *pages) isGone(id string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -34,6 +34,7 @@ func webhooks(ctx context.Context, sys *system, size Size) (figures, error) {
 	return f, nil
 }
 
+// hooks is the state of G8.
 type hooks struct {
 	sys       *system
 	o         *org
@@ -45,11 +46,13 @@ type hooks struct {
 	good      answer            // endpoint of the healthy receiver
 }
 
+// close ends the receivers.
 func (h *hooks) close() {
 	_ = h.bad.listener.Close() // nothing is lost
 	h.tls.Close()
 }
 
+// endpoint creates an endpoint of the current program for some types of events.
 func (h *hooks) endpoint(ctx context.Context, url string, types ...string) answer {
 	return h.o.object(ctx, "/v1/webhook_endpoints", M{"program_id": h.program, "url": url, "event_types": types})
 }

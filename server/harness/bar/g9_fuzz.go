@@ -43,6 +43,7 @@ type family struct {
 	handle string
 }
 
+// fuzzer is the state of G9.
 type fuzzer struct {
 	sys      *system
 	families []*family
@@ -54,6 +55,8 @@ type fuzzer struct {
 	followed int
 }
 
+// prepare makes n organizations, each with one object of every type to start
+// from.
 func (f *fuzzer) prepare(ctx context.Context, n int) error {
 	for i := range n {
 		o, err := f.sys.org(ctx, "Fuzz")
@@ -211,6 +214,8 @@ func (f *fuzzer) one(ctx context.Context, g *generator, op *operation) error {
 	return f.follow(ctx, g, m, op, a)
 }
 
+// body returns a body that fits the schema: the example, generated members, or
+// both.
 func (f *fuzzer) body(g *generator, op *operation) M {
 	body := f.sys.wellFormed(op, g.own)
 	if g.oneIn(2) {
@@ -348,6 +353,7 @@ func (f *fuzzer) follow(ctx context.Context, g *generator, m *family, op *operat
 	return nil
 }
 
+// showing returns the operations that show one object, by the path of its list.
 var showing = sync.OnceValue(func() map[string]string {
 	out := map[string]string{}
 	for _, op := range sorted() {
@@ -358,6 +364,7 @@ var showing = sync.OnceValue(func() map[string]string {
 	return out
 })
 
+// shows returns the operation that shows an object of a list, or "".
 func (f *fuzzer) shows(resource string) string { return showing()[resource] }
 
 // expect retrieves an object that no other request can have changed.
@@ -376,6 +383,7 @@ func (f *fuzzer) expect(ctx context.Context, m *family, show *operation, id stri
 	return err
 }
 
+// note counts an answer. Times of pings are left out.
 func (f *fuzzer) note(op *operation, kind string, status int, took time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -389,6 +397,8 @@ func (f *fuzzer) note(op *operation, kind string, status int, took time.Duration
 	}
 }
 
+// figures returns the counts. An operation that never succeeded was not tested,
+// which is an error of a full run.
 func (f *fuzzer) figures(size Size, total int, took time.Duration) (figures, error) {
 	var err error
 	answers, least := 0, total

@@ -20,11 +20,14 @@ type journal struct {
 	file *os.File
 }
 
+// newJournal makes the file of the nth client.
 func newJournal(dir string, n int) (*journal, error) {
 	f, err := os.Create(filepath.Join(dir, fmt.Sprintf("client-%d", n)))
 	return &journal{f}, err
 }
 
+// add appends an entry and syncs it: after a kill of everything, what the journal
+// has must be in the database too.
 func (j *journal) add(key, path, body string, a answer) error {
 	e := entry{key, path, body, a.status, hashOf(a.raw), a.text("id")}
 	if err := json.NewEncoder(j.file).Encode(e); err != nil {
@@ -51,4 +54,6 @@ func (j *journal) read() ([]entry, error) {
 	return out, j.file.Close()
 }
 
+// hashOf returns the hash of an answer, which is enough to compare a replay with
+// it.
 func hashOf(raw []byte) string { return fmt.Sprintf("%x", sha256.Sum256(raw)) }

@@ -64,10 +64,13 @@ func (o *org) remake(ctx context.Context, op *operation, own objects) {
 	}
 }
 
+// partner adds a partner to the program of own.
 func (o *org) partner(ctx context.Context, own objects) string {
 	return o.made(ctx, "/v1/partners", M{"program_id": own["prg_"], "email": o.sys.unique("p") + "@example.com"})
 }
 
+// sale adds a sale of the customer of own, for which the program's flow makes a
+// commission.
 func (o *org) sale(ctx context.Context, own objects) string {
 	return o.made(ctx, "/v1/sales", M{
 		"program_id": own["prg_"], "customer_id": own["cus_"], "external_charge_id": o.sys.unique("ch"), "amount_minor": 5000,

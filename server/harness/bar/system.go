@@ -45,11 +45,15 @@ type system struct {
 	canary  map[string]string // by text, the only key that may see it
 }
 
+// digits finds the status in a fault's text: faults with the same status are
+// mostly one fault.
 var digits = regexp.MustCompile(`answer(s|ed) \d\d\d`)
 
 // mostFaults is how many faults are printed; further ones are counted.
 const mostFaults = 12
 
+// newSystem starts two servers on a database of their own, so that a stage leaves
+// nothing to another system.
 func newSystem(ctx context.Context, c *cluster, binary string, seed uint64) (*system, error) {
 	sys := &system{cluster: c, binary: binary, seed: seed, canary: map[string]string{}, similar: map[string]int{}}
 	sys.http = &http.Client{
@@ -87,6 +91,7 @@ func (sys *system) process(dsn string, environ ...string) (*instance, error) {
 	return newInstance(sys.binary, dsn, sys.secretKey, environ...)
 }
 
+// close ends the servers. A server that does not end cleanly is a fault.
 func (sys *system) close() {
 	for _, p := range sys.processes {
 		if err := p.end(); err != nil {
@@ -139,6 +144,7 @@ type org struct {
 	id, key string
 }
 
+// org adds an organization with a key of all scopes.
 func (sys *system) org(ctx context.Context, name string) (*org, error) {
 	o := &org{sys: sys, id: ident.New(ident.Organization)}
 	err := db.New().OrganizationInsert(ctx, sys.pool, db.OrganizationInsertParams{
