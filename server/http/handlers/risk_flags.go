@@ -5,13 +5,10 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/gen/events"
-	"rail/server/auditlog"
-	"rail/server/event"
 	"rail/server/opt"
 	"rail/server/page"
 	"rail/server/postgres/pgtx"
-	"rail/server/problem"
+	"rail/server/program/risk"
 	"rail/server/work"
 )
 
@@ -57,7 +54,9 @@ func (s *Server) ListRiskFlags(ctx context.Context,
 }
 
 // RetrieveRiskFlag returns one flag.
-func (s *Server) RetrieveRiskFlag(ctx context.Context, r api.RetrieveRiskFlagRequestObject) (api.RetrieveRiskFlagResponseObject, error) {
+func (s *Server) RetrieveRiskFlag(
+	ctx context.Context, r api.RetrieveRiskFlagRequestObject,
+) (api.RetrieveRiskFlagResponseObject, error) {
 	f, err := riskFlag(ctx, work.From(ctx), r.ID)
 	return api.RetrieveRiskFlag200JSONResponse(f), err
 }
@@ -71,87 +70,47 @@ func riskFlag(ctx context.Context, u *work.Unit, id string) (api.RiskFlag, error
 }
 
 // ReviewRiskFlag takes an open flag into review; one in review stays there.
-func (s *Server) ReviewRiskFlag(ctx context.Context, r api.ReviewRiskFlagRequestObject) (api.ReviewRiskFlagResponseObject, error) {
+func (s *Server) ReviewRiskFlag(
+	ctx context.Context, r api.ReviewRiskFlagRequestObject,
+) (api.ReviewRiskFlagResponseObject, error) {
 	u := work.From(ctx)
-	f, err := openFlag(ctx, u, r.ID)
-	if err != nil {
+	if err := risk.Review(ctx, u, r.ID); err != nil {
 		return nil, err
-	}
-	if f.Status == db.RiskStatusOpen {
-		before := map[string]db.RiskStatus{"status": f.Status}
-		f.Status = db.RiskStatusReviewing
-		if err := saveFlag(ctx, u, f); err != nil {
-			return nil, err
-		}
-		e := auditlog.Entry{ProgramID: f.ProgramID, Action: "risk_flag.reviewing", TargetID: f.ID, Before: before, After: map[string]db.RiskStatus{"status": f.Status}}
-		if err := auditlog.Record(ctx, u, e); err != nil {
-			return nil, err
-		}
 	}
 	out, err := riskFlag(ctx, u, r.ID)
 	return api.ReviewRiskFlag200JSONResponse(out), err
 }
 
 // ResolveRiskFlag closes a flag, with a note that says why.
-func (s *Server) ResolveRiskFlag(ctx context.Context, r api.ResolveRiskFlagRequestObject) (api.ResolveRiskFlagResponseObject, error) {
+func (s *Server) ResolveRiskFlag(
+	ctx context.Context, r api.ResolveRiskFlagRequestObject,
+) (api.ResolveRiskFlagResponseObject, error) {
 	u, b := work.From(ctx), r.Body
-	f, err := openFlag(ctx, u, r.ID)
-	if err != nil {
-		return nil, err
-	}
-	before := map[string]db.RiskStatus{"status": f.Status}
-	f.Status = db.RiskStatusResolved
-	change(&f.Status, (*db.RiskStatus)(b.Status))
-	f.ResolvedAt, f.ResolvedBy, f.ResolutionNote = &u.Now, &u.Actor.User, &b.Note
-	if err := saveFlag(ctx, u, f); err != nil {
-		return nil, err
-	}
-	u.Record(event.Subject{ProgramID: f.ProgramID, PartnerID: opt.Value(f.PartnerID), ID: f.ID}, events.RiskFlagResolved(api.RiskFlagResolvedData{
-		RiskFlagID: f.ID, PartnerID: f.PartnerID, CustomerID: f.CustomerID, Kind: f.Kind, Severity: api.RiskFlagSeverity(f.Severity), Evidence: f.Evidence,
-		Status: api.RiskFlagResolution(f.Status), Note: b.Note, ResolvedBy: f.ResolvedBy,
-	}))
-	if err := auditlog.Record(ctx, u, auditlog.Entry{ProgramID: f.ProgramID, Action: "risk_flag.resolved", TargetID: f.ID, Reason: &b.Note, Before: before, After: map[string]db.RiskStatus{"status": f.Status}}); err != nil {
+	if err := risk.Resolve(ctx, u, r.ID, (*db.RiskStatus)(b.Status), b.Note); err != nil {
 		return nil, err
 	}
 	out, err := riskFlag(ctx, u, r.ID)
 	return api.ResolveRiskFlag200JSONResponse(out), err
 }
 
-// openFlag locks a flag and refuses one that is closed.
-func openFlag(ctx context.Context, u *work.Unit, id string) (db.RiskFlag, error) {
-	f, err := queries.RiskFlagLock(ctx, u.Tx, db.RiskFlagLockParams{ID: id, OrgID: u.OrgID})
-	if err != nil {
-		return f, err
-	}
-	if err := u.CheckProgram(f.ProgramID); err != nil {
-		return f, err
-	}
-	if f.ResolvedAt != nil {
-		return f, problem.New(problem.RiskFlagClosed, "The flag is %s already.", f.Status)
-	}
-	return f, nil
-}
-
-func saveFlag(ctx context.Context, u *work.Unit, f db.RiskFlag) error {
-	return queries.RiskFlagDecide(ctx, u.Later(), db.RiskFlagDecideParams{
-		Status: f.Status, ResolvedAt: f.ResolvedAt, ResolvedBy: f.ResolvedBy, ResolutionNote: f.ResolutionNote, ID: f.ID, OrgID: f.OrgID,
-	})
-}
-
 // toRiskFlag shows a flag with whom it is about, as far as they are still there.
 func toRiskFlag(r db.RiskFlagGetRow) api.RiskFlag {
 	f := r.RiskFlag
 	out := api.RiskFlag{
-		ID: f.ID, Object: "risk_flag", Kind: f.Kind, Severity: api.RiskFlagSeverity(f.Severity), Status: api.RiskFlagStatus(f.Status), Evidence: f.Evidence,
-		ResolvedAt: f.ResolvedAt, ResolvedBy: f.ResolvedBy, ResolutionNote: f.ResolutionNote, CreatedAt: f.CreatedAt,
+		ID: f.ID, Object: "risk_flag", Kind: f.Kind, Severity: api.RiskFlagSeverity(f.Severity),
+		Status: api.RiskFlagStatus(f.Status), Evidence: f.Evidence, ResolvedAt: f.ResolvedAt, ResolvedBy: f.ResolvedBy,
+		ResolutionNote: f.ResolutionNote, CreatedAt: f.CreatedAt,
 	}
 	if f.PartnerID != nil && r.PartnerStatus != "" {
 		out.Partner = &api.RiskFlagPartner{
-			ID: *f.PartnerID, Email: opt.Value(r.PartnerEmail), Handle: opt.Value(r.PartnerHandle), DisplayName: r.PartnerDisplayName, Status: api.PartnerStatus(r.PartnerStatus),
+			ID: *f.PartnerID, Email: opt.Value(r.PartnerEmail), Handle: opt.Value(r.PartnerHandle),
+			DisplayName: r.PartnerDisplayName, Status: api.PartnerStatus(r.PartnerStatus),
 		}
 	}
 	if f.CustomerID != nil && r.CustomerStatus != "" {
-		out.Customer = &api.RiskFlagCustomer{ID: *f.CustomerID, Email: r.CustomerEmail, Name: r.CustomerName, Status: api.CustomerStatus(r.CustomerStatus)}
+		out.Customer = &api.RiskFlagCustomer{
+			ID: *f.CustomerID, Email: r.CustomerEmail, Name: r.CustomerName, Status: api.CustomerStatus(r.CustomerStatus),
+		}
 	}
 	return out
 }

@@ -29,7 +29,9 @@ func (s *Server) ListTaxFormStatuses(ctx context.Context,
 	return api.ListTaxFormStatuses200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
-func fillTaxForms(ctx context.Context, u *work.Unit, forms []api.TaxFormStatus, expand []api.TaxFormStatusExpand) error {
+func fillTaxForms(
+	ctx context.Context, u *work.Unit, forms []api.TaxFormStatus, expand []api.TaxFormStatusExpand,
+) error {
 	return together(ctx, u, embedPartner(ctx, u, wants(expand, api.TaxFormStatusExpandPartner), forms,
 		func(f *api.TaxFormStatus) (*string, *nullable.Nullable[api.Partner]) { return &f.PartnerID, &f.Partner }))
 }
