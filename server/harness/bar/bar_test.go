@@ -15,3 +15,16 @@ func TestSmoke(t *testing.T) {
 	t.Log(out.String())
 	require.NoError(t, err)
 }
+
+// TestSeededBugsMatch: the text that each seeded bug replaces is in its file, so
+// that a change of the code cannot leave G10 without its bugs.
+func TestSeededBugsMatch(t *testing.T) {
+	t.Parallel()
+	root, err := module(t.Context())
+	require.NoError(t, err)
+	for _, b := range bugs() {
+		_, remove, err := b.sow(root)
+		require.NoError(t, err, b.name)
+		remove()
+	}
+}

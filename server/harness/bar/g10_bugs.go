@@ -45,7 +45,7 @@ func bugs() []bug {
 			"!hmac.Equal(row.Fingerprint, r.fingerprint)", "!hmac.Equal(r.fingerprint, r.fingerprint)", true,
 		},
 		{
-			"a page begins with its cursor", "g5", "gen/db/tags.sql.go", "const tagPage ", "(t.created_at, t.id) < ($3",
+			"a page begins with its cursor", "g5", "gen/db/lists.sql.go", "const tagPage ", "(t.created_at, t.id) < ($3",
 			"(t.created_at, t.id) <= ($3", false,
 		},
 		{
@@ -55,7 +55,8 @@ func bugs() []bug {
 		},
 		{
 			"refunds lower what has left in a file", "g6", "server/money/payout/payout.go", "func Lower(",
-			`if p.Status == "processing" || p.Status == "paid" {`, `if p.Status == "paid" {`, false,
+			"if p.Status == db.PayoutStatusProcessing || p.Status == db.PayoutStatusPaid {",
+			"if p.Status == db.PayoutStatusPaid {", false,
 		},
 		{
 			"an answer although the commit failed", "g7", "server/http/middleware/work.go", "",
