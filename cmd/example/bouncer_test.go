@@ -23,7 +23,7 @@ func TestBouncer(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 16 {
 		all.Go(func() {
-			time.Sleep(time.Duration(i) * 100 * time.Millisecond) // outlasts the sessions of the pool
+			<-time.After(time.Duration(i) * 100 * time.Millisecond) // outlasts the sessions of the pool
 			s := servers[i%2].Server
 			var out bytes.Buffer
 			if err := run(t.Context(), &out, s.URL, s.Key); err != nil {

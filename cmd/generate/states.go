@@ -110,7 +110,7 @@ func writeConstraints(tables map[string]table) []byte {
 // camel returns the Go form of an SQL name.
 func camel(name string) string {
 	var w strings.Builder
-	for _, word := range strings.Split(name, "_") {
+	for word := range strings.SplitSeq(name, "_") {
 		switch word {
 		case "api", "id", "url", "ip", "utm":
 			w.WriteString(strings.ToUpper(word))

@@ -200,16 +200,16 @@ var row = regexp.MustCompile(`\bt\.`)
 // takes its own.
 func firstOfEach(l queries.List, f queries.Filter) string {
 	in := arg(f.Name+"_in", f.Type+"[]")
-	where := "WHERE " + scope(l)
+	required := []string{"WHERE " + scope(l)}
 	var lines []string
 	for _, other := range l.Filters {
 		if other.Required {
-			where += "\n" + conditions(other, other.Where)[0]
+			required = append(required, conditions(other, other.Where)[0])
 		} else if other.Name != f.Name {
 			lines = append(lines, conditions(other, other.Where)...)
 		}
 	}
-	where += "\n  AND t." + f.Name + " = v." + f.Name
+	where := strings.Join(required, "\n") + "\n  AND t." + f.Name + " = v." + f.Name
 	lines = slices.Concat([]string{where}, lines, []string{bound(l, "after"), bound(l, "before"), order(l), "LIMIT @lim"})
 	inner := row.ReplaceAllString(strings.Join(lines, "\n"), "k.")
 	return "  AND (" + in + " IS NULL OR t.id = ANY (ARRAY(\n" +

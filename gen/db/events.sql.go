@@ -27,7 +27,7 @@ type AuditInsertParams struct {
 	Action    string
 	TargetID  string
 	APIKeyID  *string
-	ActorType ActorType
+	ActorType *ActorType
 	ActorID   string
 	RequestID *string
 	Reason    *string

@@ -56,7 +56,7 @@ type AuditLogEntry struct {
 	Before    []byte
 	After     []byte
 	CreatedAt clock.Time
-	ActorType ActorType
+	ActorType *ActorType
 	ActorID   *string
 }
 

@@ -5,9 +5,11 @@ package auditlog
 import (
 	"context"
 	"encoding/json"
+	"regexp"
 
 	"rail/gen/db"
 	"rail/server/ident"
+	"rail/server/opt"
 	"rail/server/work"
 )
 
@@ -31,7 +33,7 @@ func Record(ctx context.Context, u *work.Unit, e Entry) error {
 	}
 	return db.New().AuditInsert(ctx, u.Later(), db.AuditInsertParams{
 		ID: ident.New(ident.Audit), OrgID: u.OrgID, ProgramID: e.ProgramID, Action: e.Action, TargetID: e.TargetID,
-		APIKeyID: u.Actor.Key(), ActorType: db.ActorType(u.Actor.Kind), ActorID: u.Actor.ID, RequestID: &u.RequestID,
+		APIKeyID: u.Actor.Key(), ActorType: new(db.ActorType(u.Actor.Kind)), ActorID: u.Actor.ID, RequestID: &u.RequestID,
 		Reason: e.Reason, Before: before, After: after, CreatedAt: u.Now,
 	})
 }
@@ -41,4 +43,24 @@ func snapshot(v any) ([]byte, error) {
 		return nil, nil
 	}
 	return json.Marshal(v)
+}
+
+// byPartner is the reason of what partners did in the portal, which once was all
+// that named them.
+var byPartner = regexp.MustCompile(`^By the partner (\w+) in the portal`)
+
+// ActorOf returns who an entry says did it. An entry of before actors were noted
+// is a key's where it names one, and else a partner's, whom its reason names.
+func ActorOf(e db.AuditLogEntry) work.Actor {
+	switch {
+	case e.ActorType != nil:
+		return work.Actor{Kind: work.Kind(*e.ActorType), ID: opt.Value(e.ActorID)}
+	case e.APIKeyID != nil:
+		return work.Actor{Kind: work.APIKey, ID: *e.APIKeyID}
+	}
+	by := work.Actor{Kind: work.Person}
+	if found := byPartner.FindStringSubmatch(opt.Value(e.Reason)); found != nil {
+		by.ID = found[1]
+	}
+	return by
 }

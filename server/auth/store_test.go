@@ -24,7 +24,7 @@ func TestSettled(t *testing.T) {
 		var stored db.APIKeyByHashRow
 		s.ask = func(context.Context, string, []byte) (db.APIKeyByHashRow, error) {
 			read := stored
-			time.Sleep(2 * Settled) // of the bubble, whose time costs none
+			time.Sleep(2 * Settled) //nolint:forbidigo // of the bubble, whose time costs none
 			return read, nil
 		}
 		token, yes := NewToken(true), func() bool { return true }
@@ -32,7 +32,7 @@ func TestSettled(t *testing.T) {
 		synctest.Wait()
 		now := clock.System{}.Now()
 		stored.APIKey.RevokedAt = &now
-		time.Sleep(Settled)
+		time.Sleep(Settled) //nolint:forbidigo // of the bubble
 		k, err := s.Find(t.Context(), token, yes)
 		require.NoError(t, err)
 		require.True(t, k.Revoked)

@@ -6,23 +6,19 @@ import (
 	"time"
 
 	"rail/server/postgres/pgtx"
-	"rail/server/problem"
 )
 
 // maxAttempts bounds how often work that lost a race is done.
 const maxAttempts = 4
 
 // Retry runs do again if it lost a race, a deadlock or a serialization conflict,
-// after which nothing of it was kept. If it loses maxAttempts times, the error says
-// that the request may be repeated later.
+// after which nothing of it was kept. If it loses maxAttempts times, Retry returns
+// its last error; the request path answers that the request may be repeated.
 func Retry(ctx context.Context, do func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := do()
-		switch {
-		case err == nil || !pgtx.Again(err):
+		if err == nil || !pgtx.Again(err) || attempt == maxAttempts {
 			return err
-		case attempt == maxAttempts:
-			return problem.Away(err)
 		}
 		pause(ctx, attempt)
 	}

@@ -64,7 +64,7 @@ func bugs() []bug {
 		},
 		{
 			"a database that is away answers 500", "g7", "server/http/middleware/errors.go", "func databaseProblem",
-			"if away(pg.Code) {", "if away(pg.Code) && pg.Code == \"\" {", false,
+			"if away(pg.Code) || pgtx.Again(err) {", "if pg.Code == \"\" {", false,
 		},
 		{
 			"redirects followed", "g8", "server/outbound/webhook/attempt.go", "CheckRedirect", "return http.ErrUseLastResponse",

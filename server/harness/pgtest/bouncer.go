@@ -45,11 +45,11 @@ func Bouncer(t testing.TB, dsn string) string {
 	port := freePort(t)
 	ini := filepath.Join(t.TempDir(), "pgbouncer.ini")
 	text := fmt.Sprintf(bouncerConfig, cfg.Host, cfg.Port, cfg.User, port)
-	if err := os.WriteFile(ini, []byte(text), 0o644); err != nil { //nolint:gosec // PgBouncer's account reads it
+	if err := os.WriteFile(ini, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chmod(filepath.Dir(filepath.Dir(ini)),
-		0o755); err != nil { //nolint:gosec // PgBouncer's account passes through
+		0o755); err != nil {
 		t.Fatal(err)
 	}
 	cmd := command.Command(path, "--quiet", ini)

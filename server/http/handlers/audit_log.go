@@ -1,11 +1,12 @@
 package handlers
 
 import (
-	"cmp"
 	"context"
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/auditlog"
+	"rail/server/opt"
 	"rail/server/page"
 	"rail/server/work"
 )
@@ -26,9 +27,10 @@ func (s *Server) ListAuditLogEntries(ctx context.Context,
 }
 
 func toAuditLogEntry(e db.AuditLogEntry) api.AuditLogEntry {
+	actor := auditlog.ActorOf(e)
 	return api.AuditLogEntry{
 		ID: e.ID, Object: "audit_log_entry", Action: e.Action, TargetID: e.TargetID, APIKeyID: e.APIKeyID,
-		ActorType: api.AuditLogEntryActorType(e.ActorType), ActorID: cmp.Or(e.ActorID, e.APIKeyID), RequestID: e.RequestID,
+		ActorType: api.AuditLogEntryActorType(actor.Kind), ActorID: opt.OrNil(actor.ID), RequestID: e.RequestID,
 		Reason: e.Reason, Before: e.Before, After: e.After, CreatedAt: e.CreatedAt,
 	}
 }

@@ -47,8 +47,8 @@ type delivery struct {
 
 // deliver returns the answer with a document, in an encoding that the client
 // accepts.
-func deliver(ctx context.Context, text *static.Text, ifNoneMatch *string) (delivery, error) {
-	return delivery{text, static.Accepted(ctx), opt.Value(ifNoneMatch)}, nil
+func deliver(ctx context.Context, text *static.Text, ifNoneMatch *string) delivery {
+	return delivery{text, static.Accepted(ctx), opt.Value(ifNoneMatch)}
 }
 
 func (d delivery) write(w http.ResponseWriter) error { return d.Serve(w, d.accept, d.ifNoneMatch) }
@@ -67,13 +67,13 @@ func (d delivery) VisitRetrieveLLMsFullTextResponse(w http.ResponseWriter) error
 // RetrieveOpenAPIDocument returns the description as it was bundled.
 func (s *Server) RetrieveOpenAPIDocument(ctx context.Context,
 	r api.RetrieveOpenAPIDocumentRequestObject) (api.RetrieveOpenAPIDocumentResponseObject, error) {
-	return deliver(ctx, openAPIDocument, r.Params.IfNoneMatch)
+	return deliver(ctx, openAPIDocument, r.Params.IfNoneMatch), nil
 }
 
 // RetrieveLLMsText returns the overview in plain text.
 func (s *Server) RetrieveLLMsText(ctx context.Context,
 	r api.RetrieveLLMsTextRequestObject) (api.RetrieveLLMsTextResponseObject, error) {
-	return deliver(ctx, llmsDocument, r.Params.IfNoneMatch)
+	return deliver(ctx, llmsDocument, r.Params.IfNoneMatch), nil
 }
 
 // RetrieveLLMsFullText returns the whole reference in plain text, or the part
@@ -81,11 +81,11 @@ func (s *Server) RetrieveLLMsText(ctx context.Context,
 func (s *Server) RetrieveLLMsFullText(ctx context.Context,
 	r api.RetrieveLLMsFullTextRequestObject) (api.RetrieveLLMsFullTextResponseObject, error) {
 	if r.Params.Tag == nil {
-		return deliver(ctx, llmsFullDocument, r.Params.IfNoneMatch)
+		return deliver(ctx, llmsFullDocument, r.Params.IfNoneMatch), nil
 	}
 	parts, err := llmsParts()
 	if err != nil {
 		return nil, err
 	}
-	return deliver(ctx, parts[string(*r.Params.Tag)], r.Params.IfNoneMatch)
+	return deliver(ctx, parts[string(*r.Params.Tag)], r.Params.IfNoneMatch), nil
 }

@@ -13,13 +13,6 @@ import (
 	"rail/server/work"
 )
 
-// shelf is the place of a resource in the list's order.
-type shelf struct {
-	folder   string // "" outside of folders
-	position int64
-	id       string
-}
-
 // ListResources lists the shelf of a program: what is in no folder, then folder
 // by folder.
 func (s *Server) ListResources(ctx context.Context,

@@ -114,7 +114,7 @@ func (s *state) verifySignature(given []string) error {
 		return problem.New(problem.SignatureInvalid, "Rail-Signature is given twice.")
 	}
 	if s.unread != nil {
-		return nil // checkBody refuses it
+		return nil //nolint:nilerr // checkBody refuses it
 	}
 	switch err := auth.VerifySignature(given[0], s.token, s.body, s.now.Time); {
 	case errors.Is(err, auth.ErrExpired):

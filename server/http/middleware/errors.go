@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/labstack/echo/v4"
 
+	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 )
 
@@ -125,7 +126,7 @@ func databaseProblem(err error) *problem.Error {
 	var network net.Error
 	switch {
 	case errors.As(err, &pg):
-		if away(pg.Code) {
+		if away(pg.Code) || pgtx.Again(err) {
 			return problem.Away(err)
 		}
 		return problem.Internal(err)

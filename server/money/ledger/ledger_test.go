@@ -234,7 +234,7 @@ func one(ctx context.Context, tx *pgtx.Tx, k Commission, rnd *rand.Rand) error {
 		return err
 	}
 	if rnd.IntN(8) == 0 {
-		time.Sleep(time.Duration(rnd.IntN(15)) * time.Millisecond)
+		<-time.After(time.Duration(rnd.IntN(15)) * time.Millisecond)
 	}
 	if rnd.IntN(3) == 0 { // taken back before the commit
 		tx.Savepoint()

@@ -23,7 +23,7 @@ func DetailsHash(keeper *secret.Keeper, programID string, method *string, detail
 	}
 	named := place(members)
 	if named == nil {
-		rest := plain(members).([][2]string)
+		rest, _ := plain(members).([][2]string) // of an object that is what it is
 		if len(rest) == 0 {
 			return []byte{}, nil
 		}

@@ -82,10 +82,11 @@ func (f File) Write(ctx context.Context, u *work.Unit, w io.Writer) (done Writte
 	_ = out.WriteAll(headings[f.Format]) // Error returns it
 	for after := ""; ; {
 		var rows [][]string
-		err := u.For(f.Batch.OrgID).Within(ctx, func(u *work.Unit) (err error) {
-			so, next := done, ""
-			if rows, next, err = f.page(ctx, u, after, &so); err == nil {
-				done, after = so, next
+		err := u.For(f.Batch.OrgID).Within(ctx, func(u *work.Unit) error {
+			so := done
+			some, next, err := f.page(ctx, u, after, &so)
+			if err == nil {
+				rows, done, after = some, so, next
 			}
 			return err
 		})

@@ -261,6 +261,7 @@ func (s Sender) conclude(ctx context.Context, u *work.Unit, p db.Payout, status 
 // already.
 func (s Sender) end(ctx context.Context, u *work.Unit, p db.Payout, write func(*work.Unit, db.Payout) error) error {
 	return u.For(p.OrgID).Within(ctx, func(u *work.Unit) error {
+		p := p // each attempt begins with the id that was asked for
 		errs := u.Each(ctx,
 			func(tx pgtx.DBTX) error {
 				_, err := queries.PartnerLock(ctx, tx, db.PartnerLockParams{ID: p.PartnerID, OrgID: p.OrgID})

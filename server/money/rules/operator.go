@@ -1,8 +1,9 @@
 package rules
 
-import "slices"
-
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // operator is what a leaf does with its field and its value.
 type operator string

@@ -108,7 +108,7 @@ func feed(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) error
 	}
 	next, err := queries.CampaignNext(ctx, tx, db.CampaignNextParams{
 		CampaignID: c.ID, OrgID: c.OrgID, Lim: int32(room),
-	}) //nolint:gosec // at most window
+	})
 	if err != nil || len(next) == 0 {
 		return err
 	}

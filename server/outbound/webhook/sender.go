@@ -153,7 +153,7 @@ func (s *Sender) claim(ctx context.Context) (delayed bool) {
 		now := s.Clock.Now()
 		p := db.WebhookClaimParams{
 			Owner: s.owner, Unused: int64(free), Now: &now, Horizon: h.End, Lim: int32((free + 1) / 2),
-		} //nolint:gosec // at most maxBusy
+		}
 		p.Classes, p.Belows = h.Arrays()
 		leases, err = queries.WebhookClaim(ctx, s.Pool, p)
 	}

@@ -236,7 +236,7 @@ func (s *Sender) store(ctx context.Context, batch []result) (map[string]db.Webho
 		p.Ids, p.Tokens, p.Statuses = append(p.Ids,
 			r.d.ID), append(p.Tokens, r.lease.token), append(p.Statuses, string(r.status))
 		p.Attempts, p.ResponseCodes = append(p.Attempts,
-			r.d.Attempts+1), append(p.ResponseCodes, int32(r.outcome.Code)) //nolint:gosec // three digits
+			r.d.Attempts+1), append(p.ResponseCodes, int32(r.outcome.Code))
 		p.Errors, p.Durations = append(p.Errors, r.outcome.Err), append(p.Durations, r.outcome.Took.Milliseconds())
 		p.Attempted, p.Next, p.Finished = append(p.Attempted,
 			clock.At(r.outcome.Start)), append(p.Next, r.next), append(p.Finished, r.at)

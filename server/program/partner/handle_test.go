@@ -1,11 +1,12 @@
 package partner
 
 import (
-	"rail/server/slug"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"rail/server/slug"
 )
 
 var handleForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$`)
