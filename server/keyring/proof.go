@@ -65,8 +65,8 @@ func (g Given) prove(ctx context.Context, tx pgx.Tx) ([]string, error) {
 	return use, nil
 }
 
-// proveByAPIKeys is prove for a database in which nothing is sealed. Its hashes of
-// API keys depend on the secret key too: one that is found proves the key.
+// proveByAPIKeys is prove for a database in which nothing is sealed. The stored
+// hashes of API keys depend on the secret key too: a hash that is found proves it.
 func (g Given) proveByAPIKeys(ctx context.Context, tx pgx.Tx) ([]string, error) {
 	exist, err := queries.APIKeysExist(ctx, tx)
 	if err != nil {

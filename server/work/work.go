@@ -58,8 +58,8 @@ func (u *Unit) WithTx(tx *pgtx.Tx) *Unit {
 	return &w
 }
 
-// For returns the unit as one of another tenant, in the same transaction: a job
-// works for many.
+// For returns the unit for another tenant, in the same transaction: a job works
+// for many.
 func (u *Unit) For(orgID string) *Unit {
 	w := *u
 	w.OrgID = orgID
@@ -75,16 +75,16 @@ func (u *Unit) DB() pgtx.DBTX {
 	return u.pool
 }
 
-// Outside returns the unit without its transaction, for what must not begin it
-// because what follows takes long.
+// Outside returns the unit without its transaction, for reads before something
+// that takes long: a transaction that has not begun holds no connection.
 func (u *Unit) Outside() *Unit {
 	w := *u
 	w.Tx, w.Events, w.committed = nil, nil, nil
 	return &w
 }
 
-// Later returns what writes of this unit run on when nothing depends on their
-// result before the commit.
+// Later returns what writes of this unit run on if nothing depends on their result
+// before the commit: they travel with it and cost no round trip.
 func (u *Unit) Later() pgtx.DBTX { return u.Tx.Later() }
 
 // Record notes an event of the unit's tenant, to be written with its changes.
@@ -95,7 +95,8 @@ func (u *Unit) Record(about event.Subject, e events.Event) {
 // OnCommit runs f once the unit's transaction has been committed.
 func (u *Unit) OnCommit(f func()) { *u.committed = append(*u.committed, f) }
 
-// Committed runs what was put off until the commit.
+// Committed runs the functions of OnCommit, and wakes the sender if the unit
+// wrote events.
 func (u *Unit) Committed() {
 	for _, f := range *u.committed {
 		f()
@@ -105,8 +106,8 @@ func (u *Unit) Committed() {
 	}
 }
 
-// CheckProgram answers the 404 of an object whose program is not one that the
-// unit is confined to.
+// CheckProgram returns a 404 for an object of a program to which the unit is not
+// confined.
 func (u *Unit) CheckProgram(programID string) error {
 	if slices.ContainsFunc(u.Programs, func(named string) bool { return named != programID }) {
 		return problem.NotFound("program_id")
@@ -128,9 +129,9 @@ func (u *Unit) Each(ctx context.Context, reads ...pgtx.Read) []error {
 	return pgtx.Together(ctx, u.pool, reads...)
 }
 
-// Within runs do as a write: in a transaction of its own with the events that
-// it makes, and after the commit what was put off until then. It is done again
-// where it lost a race, so do must begin anew each time.
+// Within runs do as a write: in a transaction of its own with the events that it
+// records, and then the functions of OnCommit. If the transaction lost a race, do
+// runs again, so it must keep nothing from an earlier run.
 func (u *Unit) Within(ctx context.Context, do func(*Unit) error) error {
 	return Retry(ctx, func() error {
 		var w *Unit
@@ -148,6 +149,7 @@ func (u *Unit) Within(ctx context.Context, do func(*Unit) error) error {
 	})
 }
 
+// key is the type of the context's key, which no other package can have.
 type key struct{}
 
 // Into returns a context that carries the unit.

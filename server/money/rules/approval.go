@@ -5,7 +5,7 @@ import (
 	"rail/server/clock"
 )
 
-// ApprovalMode tells how a flow's commissions are approved.
+// ApprovalMode says how a flow's commissions are approved.
 type ApprovalMode = db.ApprovalMode
 
 // The approval modes: at once, by itself after some days, or by hand.
@@ -43,8 +43,8 @@ func MatureAt(base clock.Time, holdingDays int64) clock.Time { return base.Days(
 // (decisions, 102).
 func ApprovesAt(createdAt clock.Time, delayDays int64) clock.Time { return createdAt.Days(delayDays) }
 
-// CreatedEventStatus returns the status that commission.created tells: due if
-// payable now, else pending. Where it differs from the true one, a
+// CreatedEventStatus returns the status in commission.created: due if the
+// commission is payable now, else pending. If the true status is another, a
 // commission.updated follows (decisions, 103).
 func CreatedEventStatus(s db.CommissionStatus) db.CommissionStatus {
 	if s == db.CommissionStatusDue {

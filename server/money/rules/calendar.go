@@ -20,6 +20,7 @@ func monthsBetween(from, to clock.Time) int64 {
 	return max(months, 0)
 }
 
+// lastDay returns the number of days in a month: day 0 of the next is its last.
 func lastDay(year int, month time.Month) int {
 	return time.Date(year, month+1, 0, 0, 0, 0, 0, time.UTC).Day()
 }

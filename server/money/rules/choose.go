@@ -1,7 +1,8 @@
 package rules
 
-// Choice is the flow and the rate that answer an event. BranchID is nil where
-// the flow's own rate was used (decisions, 3.4).
+// Choice is the flow and the rate for an event. RateValue is basis points or minor
+// units, by RateType. BranchID is nil if the flow's own rate was used (decisions,
+// 3.4).
 type Choice struct {
 	FlowID            string
 	BranchID          *string
@@ -11,9 +12,9 @@ type Choice struct {
 	ApprovalDelayDays *int64
 }
 
-// Choose returns what the one flow that pays says: the first in order whose
-// trigger and scope fit, by its first matching branch, else its own rate. It is
-// false where no flow fits. A rate of 0 is a choice too and does not fall
+// Choose returns the rate of the one flow that pays: the first in order whose
+// trigger and scope fit, with its first matching branch, else its own rate. It
+// returns false if no flow fits. A rate of 0 is a choice too and does not fall
 // through to the next flow (decisions, 134). The flows must be active and may
 // come in any order.
 func Choose(flows []Flow, f *Facts) (Choice, bool) {
@@ -65,6 +66,8 @@ func first(flows []Flow, fits func(*Flow) bool) *Flow {
 	return least
 }
 
+// answers reports whether the flow does action for such an event and partner,
+// conditions aside.
 func (f *Flow) answers(facts *Facts, action Action) bool {
 	return f.Action == action && f.Trigger == facts.trigger() && Applies(*f, facts.Partner.ID, facts.Partner.GroupID)
 }

@@ -16,7 +16,7 @@ type Conditions struct {
 	needs Needs
 }
 
-// Needs tells which facts the conditions read that cost a query.
+// Needs returns which facts the conditions read that cost a query.
 func (c Conditions) Needs() Needs { return c.needs }
 
 // Match reports whether every condition holds for the facts (decisions, 3.4).
@@ -34,13 +34,15 @@ type ConditionError struct {
 // Error returns the path and the message.
 func (e *ConditionError) Error() string { return "conditions" + e.Path + " " + e.Message }
 
+// wrong returns the error of one place.
 func wrong(path, message string) *ConditionError {
 	return &ConditionError{Path: path, Message: message}
 }
 
-// node is a leaf or a group.
+// node is a leaf or a group; holds reports whether it matches the facts.
 type node interface{ holds(r *reading) bool }
 
+// An empty all holds, as conditions may be; the parser lets no group be empty.
 type (
 	all   []node
 	anyOf []node

@@ -73,7 +73,7 @@ type PartnerCounters struct {
 	CommissionsMinor int64
 }
 
-// Needs tells which facts conditions read that cost a query.
+// Needs is a set of facts that conditions read and that cost a query.
 type Needs uint8
 
 // The facts that a caller may leave out where nothing needs them.

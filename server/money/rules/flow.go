@@ -25,8 +25,7 @@ const (
 	SwitchGroup        = db.FlowActionSwitchGroup
 )
 
-// RateType tells what a rate's value counts: basis points of the base, or minor
-// units of the program's currency.
+// RateType says what a rate's value counts.
 type RateType = db.RateType
 
 // The rate types: basis points of a sale, or minor units of the program's currency.
@@ -72,6 +71,7 @@ type Branch struct {
 // before group before program, then the oldest, then the id (decisions, 133).
 func Less(a, b Flow) bool { return compareFlows(a, b) < 0 }
 
+// compareFlows is Less as sorting takes it.
 func compareFlows(a, b Flow) int {
 	return cmp.Or(
 		cmp.Compare(a.Priority, b.Priority),
@@ -101,7 +101,8 @@ func Applies(f Flow, partnerID string, groupID *string) bool {
 	return f.GroupID == nil || groupID != nil && *f.GroupID == *groupID
 }
 
-// NeedsOf tells which facts the flows' conditions read that cost a query.
+// NeedsOf returns which facts the flows' conditions read that cost a query, so
+// that the caller reads no others.
 func NeedsOf(flows []Flow) Needs {
 	var n Needs
 	for _, f := range flows {

@@ -51,6 +51,7 @@ func ratio(a, b, d int64) int64 {
 	return signed(quotient(hi, lo, uint64(d)), a < 0)
 }
 
+// quotient divides 128 bits by d and stops at the greatest int64.
 func quotient(hi, lo, d uint64) uint64 {
 	if hi >= d {
 		return math.MaxInt64
@@ -59,6 +60,7 @@ func quotient(hi, lo, d uint64) uint64 {
 	return min(q, math.MaxInt64)
 }
 
+// signed gives a magnitude its sign.
 func signed(n uint64, negative bool) int64 {
 	if negative {
 		return -int64(n)

@@ -19,9 +19,9 @@ var waits = [MaxAttempts - 1]time.Duration{
 	time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 12 * time.Hour, 24 * time.Hour, 24 * time.Hour,
 }
 
-// Next is when a delivery is tried again whose attempt number n (from 1) failed:
-// at the first minute 1 or 31 of an hour that is not before the least wait.
-// ok is false after the last attempt.
+// Next returns when to try a delivery again after attempt number n (from 1) failed:
+// at the first minute 1 or 31 of an hour that is not before the least wait. ok is
+// false after the last attempt.
 func Next(n int, attempted clock.Time) (next clock.Time, ok bool) {
 	if n >= MaxAttempts {
 		return clock.Time{}, false

@@ -30,8 +30,8 @@ const (
 	// spacing is the least time between looks for work, and four times what the
 	// last one took, so that looking takes no more than a fifth of the time.
 	spacing = 20 * time.Millisecond
-	// again is how often work is looked for after a wake where a transaction that
-	// had not ended delayed something.
+	// again is how many times more the sender looks for work after a wake, while a
+	// transaction that has not ended holds events back.
 	again = 4
 	// maxBusy bounds the endpoints that one sender sends to at once; each costs a
 	// goroutine, so that a receiver which hangs slows no other. WebhookClaim shares
@@ -39,39 +39,40 @@ const (
 	maxBusy = 512
 	// turn is how long an endpoint that answers well keeps its place.
 	turn = time.Second
-	// quick is what an attempt may take that is no reason to give the place back.
+	// quick is the longest that an attempt may take without the endpoint losing its
+	// place.
 	quick = time.Second
 	// writers is how many batches of results are written at once: while one waits
 	// for the disk, the next one gathers and begins.
 	writers = 2
-	// crowded is from how many taken places on somebody's share may be used up, so
-	// that whoever gives one back has others looked for.
+	// crowded is the number of taken places from which an organization may have used
+	// up its share: whoever gives a place back then has the sender look again.
 	crowded = maxBusy / 16
 	// ahead is how many deliveries of an endpoint are read at once.
 	ahead = 16
-	// heldFor is how long a transaction of the same program that does not end holds
-	// its later events back. The database ends one that stands still after as long.
+	// heldFor is how long an open transaction holds back later events of its program.
+	// The database ends an idle transaction after the same time.
 	heldFor = 10 * time.Second
 )
 
 // Options are what a sender works with.
 type Options struct {
 	Pool *pgxpool.Pool
-	// Session is how to reach the database past a pooler of transactions; nil where
-	// there is none. The lock by which others see that this sender lives needs a session.
+	// Session connects past a pooler of transactions; nil if there is none. The lock
+	// that shows the others that this sender lives belongs to a session.
 	Session *pgx.ConnConfig
 	Keeper  *secret.Keeper
 	Clock   clock.Clock
 	Log     *slog.Logger
 	Dial    Dial
 	Service string // the product's name, for User-Agent
-	// Disabled is called for an endpoint that was turned off for lasting failure, in
-	// the transaction that does it; nil for nobody.
+	// Disabled is called when an endpoint is turned off for lasting failure, in the
+	// same transaction; it may be nil.
 	Disabled func(ctx context.Context, tx db.DBTX, e db.WebhookEndpoint) error
 }
 
-// Sender delivers what waits. Any number of senders work on one database: each
-// endpoint is leased to one of them at a time.
+// Sender delivers events to endpoints. Any number of senders work on one database:
+// each endpoint is leased to one of them at a time.
 type Sender struct {
 	Options
 	owner   int64
@@ -93,7 +94,8 @@ func NewSender(o Options) *Sender {
 	}
 }
 
-// Wake wakes the sender: events have been committed.
+// Wake makes the sender look for work soon, as after a commit with events. It
+// never blocks: one wake that waits is as good as many.
 func (s *Sender) Wake() {
 	select {
 	case s.wake <- struct{}{}:
@@ -139,9 +141,9 @@ func (s *Sender) look(ctx context.Context) {
 	}
 }
 
-// claim leases endpoints and gives each to a goroutine. It takes half of the free
-// places at a time, so that organizations which come together share them too. It
-// reports whether transactions delayed anything.
+// claim leases endpoints and starts a goroutine for each. It takes half of the free
+// places at a time, so that organizations with new events at the same moment all
+// get some. It reports whether open transactions hold events back.
 func (s *Sender) claim(ctx context.Context) (delayed bool) {
 	free := maxBusy - len(s.slots)
 	if free == 0 || ctx.Err() != nil || !s.alive.Load() {
@@ -170,14 +172,15 @@ func (s *Sender) claim(ctx context.Context) (delayed bool) {
 			}
 		})
 	}
+	// All that was asked for was there, so there may be more.
 	if len(leases) == (free+1)/2 {
 		s.Wake()
 	}
 	return len(h.Held) > 0
 }
 
-// heartbeat keeps the lock by which the others see that this sender lives, and takes
-// the leases of those that no longer do.
+// heartbeat holds the lock that shows the others that this sender lives, and takes
+// the leases of senders that have died.
 func (s *Sender) heartbeat(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := s.keepLock(ctx); err != nil && ctx.Err() == nil {
@@ -187,9 +190,9 @@ func (s *Sender) heartbeat(ctx context.Context) {
 	}
 }
 
-// keepLock keeps the lock on a connection of its own. Leases are taken only from
-// owners that lacked their lock twice in a row: one that has lost its connection
-// gets another at once.
+// keepLock holds the lock on a connection of its own until that breaks. It takes
+// leases only from owners that lacked their lock twice in a row: a sender that
+// lost its connection gets another one at once.
 func (s *Sender) keepLock(ctx context.Context) error {
 	conn, err := pgx.ConnectConfig(ctx, cmp.Or(s.Session, s.Pool.Config().ConnConfig))
 	if err != nil {
@@ -226,6 +229,7 @@ func (s *Sender) keepLock(ctx context.Context) error {
 // errLockLost: a pooler has ended the session that held the lock behind it.
 var errLockLost = errors.New("the session with the lock is gone: behind a pooler of transactions, set RAIL_DATABASE_SESSION_URL")
 
+// sleep waits for d, or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

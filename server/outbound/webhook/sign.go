@@ -30,8 +30,8 @@ func NewSecret() string {
 // SecretOf writes 32 bytes as a signing secret.
 func SecretOf(key []byte) string { return SecretPrefix + base64.StdEncoding.EncodeToString(key) }
 
-// RailSignature is the Rail-Signature header: one v1 a secret, in their order,
-// each an HMAC of "<t>.<body>" whose key is the whole text of the secret.
+// RailSignature returns the Rail-Signature header: one v1 for each secret, in their
+// order, each an HMAC of "<t>.<body>" whose key is the whole text of the secret.
 func RailSignature(at time.Time, body []byte, secrets ...string) string {
 	t := strconv.FormatInt(at.Unix(), 10)
 	var b strings.Builder
@@ -42,8 +42,8 @@ func RailSignature(at time.Time, body []byte, secrets ...string) string {
 	return b.String()
 }
 
-// StandardSignature is the webhook-signature header of Standard Webhooks: one
-// entry a secret, each an HMAC of "<id>.<t>.<body>" whose key is what the
+// StandardSignature returns the webhook-signature header of Standard Webhooks: one
+// entry for each secret, each an HMAC of "<id>.<t>.<body>" whose key is what the
 // secret's base64 holds.
 func StandardSignature(id string, at time.Time, body []byte, secrets ...string) string {
 	t := strconv.FormatInt(at.Unix(), 10)
@@ -58,6 +58,7 @@ func StandardSignature(id string, at time.Time, body []byte, secrets ...string) 
 	return strings.Join(out, " ")
 }
 
+// mac returns the HMAC-SHA256 of the joined parts.
 func mac(key []byte, parts ...string) []byte {
 	h := hmac.New(sha256.New, key)
 	for _, p := range parts {

@@ -22,7 +22,7 @@ type postmaster struct {
 func (l layout) readPostmaster() (*postmaster, error) {
 	text, err := os.ReadFile(l.pidFile())
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil //nolint:nilnil // as told
+		return nil, nil //nolint:nilnil // as documented
 	}
 	if err != nil {
 		return nil, err

@@ -40,7 +40,7 @@ type Tx struct {
 	later []statement
 }
 
-// statement is one that waits to be sent.
+// statement is a statement that waits to be sent.
 type statement struct {
 	sql  string
 	args []any

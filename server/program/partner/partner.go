@@ -1,6 +1,6 @@
 // Package partner has the rules of who takes part in a program: how somebody
-// becomes a partner, by being added, by an application or as a customer; what of
-// a partner may change and who changes it; and what goes with one that is deleted.
+// becomes a partner, added by hand, by an application or as a customer; what may
+// change of a partner, and by whom; and what is deleted with a partner.
 package partner
 
 import (

@@ -1,6 +1,6 @@
-// Package tracking knows who brought a visitor: links, coupons and the values
-// that lead to a partner, the clicks on them, the referrals that clicks open,
-// and to whom a new customer is attributed.
+// Package tracking finds out who brought a visitor: links, coupons and the values
+// that lead to a partner, the clicks on them, the referrals that clicks open, and
+// to whom a new customer is attributed.
 package tracking
 
 import (

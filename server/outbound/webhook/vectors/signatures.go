@@ -7,7 +7,7 @@ const (
 	Secret3 = "whsec_//79/Pv6+fj39vX08/Lx8O/u7ezr6uno"
 )
 
-// input is what is signed.
+// input is what is signed; Time is Unix seconds.
 type input struct {
 	ID   string
 	Time int64

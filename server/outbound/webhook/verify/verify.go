@@ -113,7 +113,8 @@ func Standard(h http.Header, body []byte, secret string, now time.Time) error {
 	return nil
 }
 
-// fresh reads a timestamp of digits only.
+// fresh checks that a timestamp, digits only, is near enough to now: an old one may
+// be a request that somebody captured.
 func fresh(t string, now time.Time) error {
 	if t == "" || strings.Trim(t, "0123456789") != "" {
 		return ErrMalformed
@@ -128,6 +129,7 @@ func fresh(t string, now time.Time) error {
 	return nil
 }
 
+// sum returns the HMAC-SHA256 of the joined parts.
 func sum(key []byte, parts ...string) []byte {
 	h := hmac.New(sha256.New, key)
 	for _, p := range parts {
