@@ -72,6 +72,19 @@ func description(ignoreUnknown bool) (*middleware.Document, error) {
 	return strict()
 }
 
+// parts are what the server is put together from.
+type parts struct {
+	*App
+	pool     *pgxpool.Pool
+	keeper   *secret.Keeper
+	document *middleware.Document
+	mails    mail.Set
+	guard    *webhook.Guard
+	members  *partner.Service
+	webhooks *webhook.Endpoints
+	visits   tracking.Service
+}
+
 // New builds the server. It reads the description, so that a server with a faulty
 // one does not start; it does not touch the database. rails are the operator's
 // payment rails, if any.
@@ -93,62 +106,95 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 		Pool: pool, Keeper: keeper, Rails: rails, Clock: c, RetentionDays: cfg.RetentionDays,
 		HoldOnHighRisk: cfg.HoldOnHighRisk, FraudMonitoring: cfg.FraudMonitoring, Outbox: mails.Outbox, Mail: mails.Sender,
 	})}
-	guard := webhook.NewGuard(cfg.WebhookAllowCIDRs, cfg.WebhookHTTPSOnly, cfg.BaseURL)
-	// Without this guard, webhooks would be a way into the operator's own
-	// network.
+	p := parts{
+		App: a, pool: pool, keeper: keeper, document: document, mails: mails,
+		guard:   webhook.NewGuard(cfg.WebhookAllowCIDRs, cfg.WebhookHTTPSOnly, cfg.BaseURL),
+		members: &partner.Service{Keeper: keeper, Mail: mails.Outbox},
+		visits:  tracking.Service{Keeper: keeper},
+	}
+	if a.sender, err = p.newSender(); err != nil {
+		return nil, err
+	}
+	p.webhooks = &webhook.Endpoints{Keeper: keeper, Guard: p.guard, Service: cfg.ServiceName, Wake: a.sender.Wake}
+	a.echo.HideBanner, a.echo.HidePort = true, true
+	path := p.serveAPI()
+	p.servePages(path)
+	if err := p.servePortal(path); err != nil {
+		return nil, fmt.Errorf("portal: %w", err)
+	}
+	a.handler, err = middleware.Compress(a.echo)
+	return a, err
+}
+
+// newSender returns the sender of webhooks. Networks that its guard is told to
+// allow are logged: webhooks would be a way into the operator's own.
+func (p parts) newSender() (*webhook.Sender, error) {
+	cfg := p.config
 	if len(cfg.WebhookAllowCIDRs) > 0 {
-		log.Warn("RAIL_WEBHOOK_ALLOW_CIDRS is set: webhooks can reach private networks. Use it for development only.",
+		p.log.Warn("RAIL_WEBHOOK_ALLOW_CIDRS is set: webhooks can reach private networks. Use it for development only.",
 			"networks", cfg.WebhookAllowCIDRs)
 	}
 	var session *pgx.ConnConfig
 	if cfg.SessionURL != "" {
+		var err error
 		if session, err = postgres.Session(cfg.SessionURL); err != nil {
 			return nil, fmt.Errorf("RAIL_DATABASE_SESSION_URL: %w", err)
 		}
 	}
-	a.sender = webhook.NewSender(webhook.Options{
-		Pool: pool, Session: session, Keeper: keeper, Clock: c, Log: log, Dial: guard.DialContext, Service: cfg.ServiceName,
-		Disabled: notifyOwner(mails.Outbox, c),
-	})
-	a.echo.HideBanner, a.echo.HidePort = true, true
-	keys := auth.NewStore(pool, keeper, c)
-	members := &partner.Service{Keeper: keeper, Mail: mails.Outbox}
-	endpoints := &webhook.Endpoints{Keeper: keeper, Guard: guard, Service: cfg.ServiceName, Wake: a.sender.Wake}
-	visits, customers := tracking.Service{Keeper: keeper}, customer.Service{Mail: mails.Outbox}
+	return webhook.NewSender(webhook.Options{
+		Pool: p.pool, Session: session, Keeper: p.keeper, Clock: p.clock, Log: p.log, Dial: p.guard.DialContext,
+		Service: cfg.ServiceName, Disabled: notifyOwner(p.mails.Outbox, p.clock),
+	}), nil
+}
+
+// serveAPI registers the operations behind the path of every request, which it
+// returns.
+func (p parts) serveAPI() *middleware.Front {
+	cfg, keys := p.config, auth.NewStore(p.pool, p.keeper, p.clock)
+	customers := customer.Service{Mail: p.mails.Outbox}
 	server := handlers.New(handlers.Options{
-		Keys: keys, Keeper: keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, HoldOnHighRisk: cfg.HoldOnHighRisk,
-		Mail: mails.Outbox, Webhooks: endpoints, Partners: members, Tracking: visits,
+		Keys: keys, Keeper: p.keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, HoldOnHighRisk: cfg.HoldOnHighRisk,
+		Mail: p.mails.Outbox, Webhooks: p.webhooks, Partners: p.members, Tracking: p.visits,
 		Customers: customers, Sales: sale.Service{Customers: customers},
 	})
 	path := middleware.New(middleware.Options{
-		Pool: pool, Keys: keys, Keeper: keeper, Clock: c, Document: document, Log: log,
-		Metrics: middleware.NewMetrics(a.metrics), TrustedProxies: cfg.TrustedProxies, AddressLimit: cfg.AddressRateLimit,
-		Plan:     cfg.Plan(),
-		Existing: server.Existing, Wake: a.sender.Wake,
+		Pool: p.pool, Keys: keys, Keeper: p.keeper, Clock: p.clock, Document: p.document, Log: p.log,
+		Metrics: middleware.NewMetrics(p.metrics), TrustedProxies: cfg.TrustedProxies, AddressLimit: cfg.AddressRateLimit,
+		Plan: cfg.Plan(), Existing: server.Existing, Wake: p.sender.Wake,
 	})
-	path.Install(a.echo)
-	gen.RegisterHandlers(middleware.Router{Echo: a.echo}, gen.NewStrictHandler(server, nil))
-	pages.Register(a.echo, ready(pool))
-	mailpages.Pages{Pool: pool, Keeper: keeper, Clock: c}.Register(a.echo)
+	path.Install(p.echo)
+	gen.RegisterHandlers(middleware.Router{Echo: p.echo}, gen.NewStrictHandler(server, nil))
+	return path
+}
+
+// servePages registers what the description does not have: probes and documents,
+// the pages of mails, and short links.
+func (p parts) servePages(path *middleware.Front) {
+	pages.Register(p.echo, ready(p.pool))
+	mailpages.Pages{Pool: p.pool, Keeper: p.keeper, Clock: p.clock}.Register(p.echo)
 	path.Beyond(mailpages.PicturePath, mailpages.Picture)
 	// Visits are recorded for the visitor's address, not for that of a proxy.
 	links := redirect.New(redirect.Options{
-		Tracking: visits, Pool: pool, Clock: c, Log: log, Plan: cfg.Plan(), Wake: a.sender.Wake,
-		Address: path.ClientAddress, Secure: strings.HasPrefix(cfg.BaseURL, "https:"),
+		Tracking: p.visits, Pool: p.pool, Clock: p.clock, Log: p.log, Plan: p.config.Plan(), Wake: p.sender.Wake,
+		Address: path.ClientAddress, Secure: strings.HasPrefix(p.config.BaseURL, "https:"),
 	})
-	a.echo.Match([]string{http.MethodGet, http.MethodHead}, "/r/:slug", links.Redirect)
+	p.echo.Match([]string{http.MethodGet, http.MethodHead}, "/r/:slug", links.Redirect)
 	path.Beyond("/r/:slug", links.Forward)
+}
+
+// servePortal registers the pages of partners.
+func (p parts) servePortal(path *middleware.Front) error {
+	cfg := p.config
 	partners, err := portal.New(portal.Options{
-		Keeper: keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, Service: cfg.ServiceName,
-		Partners: members, Webhooks: endpoints, Document: document, Pool: pool, Clock: c, Address: path.ClientAddress,
-		Plan: cfg.Plan(), Wake: a.sender.Wake,
+		Keeper: p.keeper, BaseURL: cfg.BaseURL, ShortURL: cfg.ShortURL, Service: cfg.ServiceName, Partners: p.members,
+		Webhooks: p.webhooks, Document: p.document, Pool: p.pool, Clock: p.clock, Address: path.ClientAddress,
+		Plan: cfg.Plan(), Wake: p.sender.Wake,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("portal: %w", err)
+		return err
 	}
-	partners.Register(a.echo)
-	a.handler, err = middleware.Compress(a.echo)
-	return a, err
+	partners.Register(p.echo)
+	return nil
 }
 
 // Mail returns the outbox and the sender of mails as configured.
