@@ -2,16 +2,13 @@ package handlers
 
 import (
 	"context"
-	"time"
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/clock"
 	"rail/server/money/payout"
 	"rail/server/opt"
 	"rail/server/page"
 	"rail/server/postgres/pgtx"
-	"rail/server/problem"
 	"rail/server/work"
 )
 
@@ -28,7 +25,8 @@ func (s *Server) ListPayoutBatches(ctx context.Context,
 }
 
 // RetrievePayoutBatch returns one batch.
-func (s *Server) RetrievePayoutBatch(ctx context.Context, r api.RetrievePayoutBatchRequestObject) (api.RetrievePayoutBatchResponseObject, error) {
+func (s *Server) RetrievePayoutBatch(ctx context.Context,
+	r api.RetrievePayoutBatchRequestObject) (api.RetrievePayoutBatchResponseObject, error) {
 	u := work.From(ctx)
 	b, err := queries.BatchGet(ctx, u.DB(), db.BatchGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
@@ -46,21 +44,16 @@ func (s *Server) RetrievePayoutBatch(ctx context.Context, r api.RetrievePayoutBa
 
 // CreatePayoutBatch generates the batch of a month: 201 for a new one, 200 for
 // a month that has one, whose totals are fresh (decisions, 118).
-func (s *Server) CreatePayoutBatch(ctx context.Context, r api.CreatePayoutBatchRequestObject) (api.CreatePayoutBatchResponseObject, error) {
+func (s *Server) CreatePayoutBatch(ctx context.Context,
+	r api.CreatePayoutBatchRequestObject) (api.CreatePayoutBatchResponseObject, error) {
 	u, b := work.From(ctx), r.Body
-	end, err := periodEnd(b.PeriodEnd, u.Now)
+	end, err := payout.PeriodEnd(b.PeriodEnd, u.Now)
 	if err != nil {
 		return nil, err
 	}
-	p, err := queries.ProgramLock(ctx, u.Tx, db.ProgramLockParams{ID: b.ProgramID, OrgID: u.OrgID})
-	if err != nil {
-		return nil, work.Found(err, "program_id")
-	}
-	if err := u.Check(ctx, p.ID, work.PartnerRef("partner_id", b.PartnerID), work.GroupRef("group_id", b.GroupID)); err != nil {
-		return nil, err
-	}
-	batch, created, err := payout.Generate(ctx, u, payout.Order{
-		Program: p, PeriodEnd: end, PartnerID: b.PartnerID, GroupID: b.GroupID, IgnoreMinimum: opt.Value(b.IgnoreMinimum), HoldOnHighRisk: s.HoldOnHighRisk,
+	batch, created, err := payout.GenerateIn(ctx, u, b.ProgramID, payout.Order{
+		PeriodEnd: end, PartnerID: b.PartnerID, GroupID: b.GroupID, IgnoreMinimum: opt.Value(b.IgnoreMinimum),
+		HoldOnHighRisk: s.HoldOnHighRisk,
 	})
 	if err != nil {
 		return nil, err
@@ -75,26 +68,6 @@ func (s *Server) CreatePayoutBatch(ctx context.Context, r api.CreatePayoutBatchR
 	return api.CreatePayoutBatch200JSONResponse(one[0]), nil
 }
 
-// periodEnd reads the end of a period: a bare date up to today means the end
-// of that day, or now if that is earlier; a moment must not lie in the future
-// (decisions, 197).
-func periodEnd(given string, now clock.Time) (clock.Time, error) {
-	end, bare, err := clock.ParseDate(given)
-	if err != nil {
-		return end, problem.Invalid("period_end", "period_end %s.", err)
-	}
-	if end.After(now.Time) {
-		return end, problem.Invalid("period_end", "period_end lies in the future.")
-	}
-	if bare {
-		end = end.Plus(24*time.Hour - time.Microsecond)
-		if end.After(now.Time) {
-			end = now
-		}
-	}
-	return end, nil
-}
-
 // toBatches adds to batches of one program what their payouts sum to, in one round
 // trip.
 func toBatches(ctx context.Context, u *work.Unit, rows []db.PayoutBatch) ([]api.PayoutBatch, error) {
@@ -102,7 +75,8 @@ func toBatches(ctx context.Context, u *work.Unit, rows []db.PayoutBatch) ([]api.
 	at := map[string]*api.PayoutBatch{}
 	for i, b := range rows {
 		out[i] = api.PayoutBatch{
-			ID: b.ID, Object: "payout_batch", ProgramID: b.ProgramID, PeriodEnd: b.PeriodEnd, Status: api.PayoutBatchStatusCompleted,
+			ID: b.ID, Object: "payout_batch", ProgramID: b.ProgramID, PeriodEnd: b.PeriodEnd,
+			Status: api.PayoutBatchStatusCompleted,
 			Totals: []api.PayoutBatchTotal{}, CreatedAt: b.CreatedAt, UpdatedAt: b.UpdatedAt,
 		}
 		at[b.ID] = &out[i]
@@ -119,7 +93,9 @@ func toBatches(ctx context.Context, u *work.Unit, rows []db.PayoutBatch) ([]api.
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			generating, err = queries.BatchesGenerating(ctx, tx, db.BatchesGeneratingParams{ProgramID: rows[0].ProgramID, Ids: wanted, OrgID: u.OrgID})
+			generating, err = queries.BatchesGenerating(ctx, tx, db.BatchesGeneratingParams{
+				ProgramID: rows[0].ProgramID, Ids: wanted, OrgID: u.OrgID,
+			})
 			return err
 		})
 	for _, s := range sums {

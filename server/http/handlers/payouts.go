@@ -1,18 +1,17 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/oapi-codegen/nullable"
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/auditlog"
 	"rail/server/count"
 	"rail/server/money/payout"
 	"rail/server/page"
 	"rail/server/postgres/pgtx"
-	"rail/server/problem"
 	"rail/server/work"
 )
 
@@ -40,7 +39,9 @@ func fillPayouts(ctx context.Context, u *work.Unit, payouts []api.Payout, expand
 	reads := []pgtx.Read{func(tx pgtx.DBTX) error { return countCommissions(ctx, tx, u, payouts) }}
 	if wants(expand, api.PayoutExpandBatch) {
 		reads = append(reads, func(tx pgtx.DBTX) (err error) {
-			batches, err = queries.BatchByIDs(ctx, tx, db.BatchByIDsParams{Ids: ids(payouts, func(p *api.Payout) string { return p.BatchID }), OrgID: u.OrgID})
+			batches, err = queries.BatchByIDs(ctx, tx, db.BatchByIDsParams{
+				Ids: ids(payouts, func(p *api.Payout) string { return p.BatchID }), OrgID: u.OrgID,
+			})
 			return err
 		})
 	}
@@ -82,7 +83,8 @@ func countCommissions(ctx context.Context, tx pgtx.DBTX, u *work.Unit, payouts [
 }
 
 // RetrievePayout returns one payout.
-func (s *Server) RetrievePayout(ctx context.Context, r api.RetrievePayoutRequestObject) (api.RetrievePayoutResponseObject, error) {
+func (s *Server) RetrievePayout(ctx context.Context,
+	r api.RetrievePayoutRequestObject) (api.RetrievePayoutResponseObject, error) {
 	u := work.From(ctx)
 	p, err := queries.PayoutGet(ctx, u.DB(), db.PayoutGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
@@ -97,70 +99,27 @@ func (s *Server) RetrievePayout(ctx context.Context, r api.RetrievePayoutRequest
 }
 
 // MarkPayoutPaid settles a payout that was paid outside of any rail.
-func (s *Server) MarkPayoutPaid(ctx context.Context, r api.MarkPayoutPaidRequestObject) (api.MarkPayoutPaidResponseObject, error) {
+func (s *Server) MarkPayoutPaid(ctx context.Context,
+	r api.MarkPayoutPaidRequestObject) (api.MarkPayoutPaidResponseObject, error) {
 	u := work.From(ctx)
-	p, err := lockPayout(ctx, u, r.ID)
+	payment := payout.Payment{At: u.Now}
+	if b := r.Body; b != nil {
+		payment.Method, payment.ExternalID = (*string)(b.Method), b.ExternalID
+		payment.At = *cmp.Or(b.PaidAt, &payment.At)
+	}
+	p, err := payout.MarkPaid(ctx, u, s.Mail, r.ID, payment)
 	if err != nil {
 		return nil, err
 	}
-	pay := payout.Payment{At: u.Now}
-	if b := r.Body; b != nil {
-		pay.Method, pay.ExternalID = (*string)(b.Method), b.ExternalID
-		if b.PaidAt != nil {
-			pay.At = *b.PaidAt
-		}
-	}
-	if pay.At.After(u.Now.Time) {
-		return nil, problem.Invalid("paid_at", "paid_at lies in the future.")
-	}
-	if p, err = payout.Settle(ctx, u, p, pay); err != nil {
-		return nil, err
-	}
-	if err := payout.Notify(ctx, u, s.Mail, p); err != nil {
-		return nil, err
-	}
 	one := []api.Payout{toPayout(p, 0)}
-	if err := countCommissions(ctx, u.Tx, u, one); err != nil {
-		return nil, err
-	}
-	err = auditlog.Record(ctx, u, auditlog.Entry{ProgramID: p.ProgramID, Action: "payout.marked_paid", TargetID: p.ID, After: map[string]any{"amount_minor": p.AmountMinor, "currency": p.Currency}})
+	err = countCommissions(ctx, u.Tx, u, one)
 	return api.MarkPayoutPaid200JSONResponse(one[0]), err
 }
 
 // DeletePayout removes a payout that was not paid; its commissions are due
 // again.
-func (s *Server) DeletePayout(ctx context.Context, r api.DeletePayoutRequestObject) (api.DeletePayoutResponseObject, error) {
-	u := work.From(ctx)
-	p, err := lockPayout(ctx, u, r.ID)
-	if err != nil {
-		return nil, err
-	}
-	if err := payout.Remove(ctx, u, p); err != nil {
-		return nil, err
-	}
-	err = auditlog.Record(ctx, u, auditlog.Entry{ProgramID: p.ProgramID, Action: "payout.deleted", TargetID: p.ID, Before: map[string]any{
-		"partner_id": p.PartnerID, "amount_minor": p.AmountMinor, "currency": p.Currency, "status": p.Status,
-	}})
-	return api.DeletePayout200JSONResponse{ID: p.ID, Object: "payout", Deleted: true}, err
-}
-
-// lockPayout locks the partner, then the payout.
-func lockPayout(ctx context.Context, u *work.Unit, id string) (db.Payout, error) {
-	p, err := queries.PayoutGet(ctx, u.DB(), db.PayoutGetParams{ID: id, OrgID: u.OrgID})
-	if err != nil {
-		return p, err
-	}
-	if err := u.CheckProgram(p.ProgramID); err != nil {
-		return p, err
-	}
-	errs := u.Each(ctx,
-		func(tx pgtx.DBTX) error {
-			_, err := queries.PartnerLock(ctx, tx, db.PartnerLockParams{ID: p.PartnerID, OrgID: u.OrgID})
-			return err
-		},
-		func(tx pgtx.DBTX) (err error) {
-			p, err = queries.PayoutLock(ctx, tx, db.PayoutLockParams{ID: id, OrgID: u.OrgID})
-			return err
-		})
-	return p, errs[1]
+func (s *Server) DeletePayout(ctx context.Context,
+	r api.DeletePayoutRequestObject) (api.DeletePayoutResponseObject, error) {
+	err := payout.Delete(ctx, work.From(ctx), r.ID)
+	return api.DeletePayout200JSONResponse{ID: r.ID, Object: "payout", Deleted: true}, err
 }

@@ -24,7 +24,9 @@ import (
 // chromium finds a browser; RAIL_TEST_BROWSER names one.
 func chromium(t *testing.T) string {
 	t.Helper()
-	for _, name := range []string{os.Getenv("RAIL_TEST_BROWSER"), "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+	for _, name := range []string{
+		os.Getenv("RAIL_TEST_BROWSER"), "chromium", "chromium-browser", "google-chrome", "google-chrome-stable",
+	} {
 		if name == "" {
 			continue
 		}
@@ -48,7 +50,8 @@ type tab struct {
 func newTab(t *testing.T, base string) *tab {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.DisableGPU,
-		chromedp.Flag("disable-component-update", true), chromedp.Flag("host-resolver-rules", "MAP rail.test 127.0.0.1"), chromedp.UserDataDir(t.TempDir()))
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("host-resolver-rules", "MAP rail.test 127.0.0.1"),
+		chromedp.UserDataDir(t.TempDir()))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
@@ -140,7 +143,9 @@ func (b *tab) keepsFocus() {
 func (b *tab) scripts(on bool) {
 	b.t.Helper()
 	_, err := chromedp.Run(b.ctx, func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
-		_, err := chromedp.Call(ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
+		_, err := chromedp.Call(ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{
+			Value: !on,
+		})
 		return chromedp.Void{}, err
 	})
 	require.NoError(b.t, err)
@@ -164,12 +169,20 @@ func TestInABrowser(t *testing.T) {
 		require.LessOrEqual(t, eval[int](b, "document.documentElement.scrollWidth"), 390, "%s is wider than the screen", path)
 		require.Equal(t, 1, eval[int](b, "document.querySelectorAll('h1').length"), path)
 		require.Equal(t, path, eval[string](b, "document.querySelector('.menu [aria-current]').getAttribute('href')"))
-		require.NotEqual(t, "rgba(0, 0, 0, 0)", eval[string](b, "getComputedStyle(document.body).backgroundColor"), "%s is styled", path)
-		require.Equal(t, 0, eval[int](b, "[...document.querySelectorAll('main input:not([type=hidden])')].filter(i => !i.labels?.length && !i.ariaLabel).length"), "%s: inputs without a label", path)
-		require.Equal(t, 0, eval[int](b, "[...document.querySelectorAll('main button, main input[type=text]')].filter(e => e.offsetParent && e.getBoundingClientRect().height < 40).length"), "%s: too small for a finger", path)
-		require.True(t, eval[bool](b, "(r => r.left >= 0 && r.right <= innerWidth)(document.querySelector('.menu [aria-current]').getBoundingClientRect())"), "%s: the entry is in view", path)
+		require.NotEqual(t, "rgba(0, 0, 0, 0)", eval[string](b, "getComputedStyle(document.body).backgroundColor"),
+			"%s is styled", path)
+		require.Equal(t, 0,
+			eval[int](b,
+				"[...document.querySelectorAll('main input:not([type=hidden])')].filter(i => !i.labels?.length && !i.ariaLabel).length"), "%s: inputs without a label", path)
+		require.Equal(t, 0,
+			eval[int](b,
+				"[...document.querySelectorAll('main button, main input[type=text]')].filter(e => e.offsetParent && e.getBoundingClientRect().height < 40).length"), "%s: too small for a finger", path)
+		require.True(t,
+			eval[bool](b,
+				"(r => r.left >= 0 && r.right <= innerWidth)(document.querySelector('.menu [aria-current]').getBoundingClientRect())"), "%s: the entry is in view", path)
 		b.do(chromedp.KeyEvent(kb.Tab))
-		require.Equal(t, "skip", eval[string](b, "document.activeElement.className"), "%s: the first Tab finds the way to the content", path)
+		require.Equal(t, "skip", eval[string](b, "document.activeElement.className"),
+			"%s: the first Tab finds the way to the content", path)
 		b.picture("phone" + strings.ReplaceAll(path, "/", "-"))
 	}
 	b.copies(shown)
@@ -188,7 +201,10 @@ func TestInABrowser(t *testing.T) {
 		b.picture("desktop" + strings.ReplaceAll(path, "/", "-"))
 	}
 	p := s.Get("/v1/partners/" + partner)
-	require.Equal(t, []any{"Ada", "Lovelace", "paypal", true, false}, []any{p.Body["first_name"], p.Body["last_name"], p.Body["payout_method"], p.Body["completed_onboarding"], p.Body["email_payout_paid"]})
+	require.Equal(t, []any{"Ada", "Lovelace", "paypal", true, false}, []any{
+		p.Body["first_name"], p.Body["last_name"], p.Body["payout_method"], p.Body["completed_onboarding"],
+		p.Body["email_payout_paid"],
+	})
 	b.submit("/portal/sign-out", nil)
 	b.reads("You are signed out")
 	b.mu.Lock()
@@ -263,8 +279,10 @@ func (b *tab) withoutScripts() {
 	b.t.Helper()
 	b.scripts(false)
 	b.open("/portal/links")
-	require.Zero(b.t, eval[int](b, "[...document.querySelectorAll('[data-copy]')].filter(e => e.offsetParent).length"), "no buttons that do nothing")
-	require.Positive(b.t, eval[int](b, "document.querySelectorAll('.copy input[readonly]').length"), "the links can be selected by hand")
+	require.Zero(b.t, eval[int](b, "[...document.querySelectorAll('[data-copy]')].filter(e => e.offsetParent).length"),
+		"no buttons that do nothing")
+	require.Positive(b.t, eval[int](b, "document.querySelectorAll('.copy input[readonly]').length"),
+		"the links can be selected by hand")
 	b.open("/portal/settings")
 	b.submit("/portal/settings/profile", map[string]string{"last_name": "Lovelace"})
 	b.reads("Your profile is saved.")
@@ -284,15 +302,28 @@ func furnished(s *apitest.Server) (partner, shown string) {
 	s.Flow(program)
 	p := s.PartnerObject(program, M{"handle": "ada"})
 	partner = p.String("id")
-	l := s.Must(201, s.Post("/v1/links", M{"program_id": program, "partner_id": partner, "destination_url": "https://shop.example/pricing?plan=a-very-long-name-of-a-plan-that-goes-on", "label": "Pricing page"}))
+	l := s.Must(201, s.Post("/v1/links", M{
+		"program_id": program, "partner_id": partner,
+		"destination_url": "https://shop.example/pricing?plan=a-very-long-name-of-a-plan-that-goes-on",
+		"label":           "Pricing page",
+	}))
 	sink := apitest.NewSink(s.T)
-	hook := s.Must(201, s.Post("/v1/webhook_endpoints", M{"program_id": program, "partner_id": partner, "url": sink.URL + "/hooks"})).String("id")
-	s.Must(201, s.Post("/v1/resources", M{"program_id": program, "title": "Brand guidelines", "url": "https://files.example/brand", "published": true}))
-	s.Must(201, s.Post("/v1/resources", M{"program_id": program, "title": "Banner 728 × 90", "url": "https://files.example/b.png", "folder": "Banners", "published": true}))
+	hook := s.Must(201,
+		s.Post("/v1/webhook_endpoints",
+			M{"program_id": program, "partner_id": partner, "url": sink.URL + "/hooks"})).String("id")
+	s.Must(201, s.Post("/v1/resources", M{
+		"program_id": program, "title": "Brand guidelines", "url": "https://files.example/brand", "published": true,
+	}))
+	s.Must(201, s.Post("/v1/resources", M{
+		"program_id": program, "title": "Banner 728 × 90", "url": "https://files.example/b.png", "folder": "Banners",
+		"published": true,
+	}))
 	s.Must(200, s.Post("/v1/partners/"+partner, M{"payout_method": "crypto"}))
 	for i := range 5 {
 		click := s.Click(program, "ada", M{"referrer": "https://blog.example/", "country": "DE", "device": "mobile"})
-		customer := s.Must(201, s.Post("/v1/customers", M{"program_id": program, "click_id": click.String("id"), "email": "buyer@example.com"})).String("id")
+		customer := s.Must(201,
+			s.Post("/v1/customers",
+				M{"program_id": program, "click_id": click.String("id"), "email": "buyer@example.com"})).String("id")
 		s.Sale(program, customer, M{"amount_minor": 40000 + 3000*i})
 	}
 	s.Must(201, s.Post("/v1/payout_batches", M{"program_id": program, "period_end": "2026-09-01"}))

@@ -9,6 +9,7 @@ import (
 	"rail/server/ident"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
+	"rail/server/problem"
 	"rail/server/work"
 )
 
@@ -74,6 +75,42 @@ func Generate(ctx context.Context, u *work.Unit, o Order) (b db.PayoutBatch, cre
 		return b, false, err
 	}
 	return b, false, o.begin(ctx, u, b)
+}
+
+// GenerateIn is Generate in the program that a request names, locked first; the
+// order's partner and group must be of that program.
+func GenerateIn(ctx context.Context, u *work.Unit, programID string,
+	o Order) (b db.PayoutBatch, created bool, err error) {
+	p, err := queries.ProgramLock(ctx, u.Tx, db.ProgramLockParams{ID: programID, OrgID: u.OrgID})
+	if err != nil {
+		return b, false, work.Found(err, "program_id")
+	}
+	err = u.Check(ctx, p.ID, work.PartnerRef("partner_id", o.PartnerID), work.GroupRef("group_id", o.GroupID))
+	if err != nil {
+		return b, false, err
+	}
+	o.Program = p
+	return Generate(ctx, u, o)
+}
+
+// PeriodEnd reads the end of a period: a bare date up to today means the end
+// of that day, or now if that is earlier; a moment must not lie in the future
+// (decisions, 197).
+func PeriodEnd(given string, now clock.Time) (clock.Time, error) {
+	end, bare, err := clock.ParseDate(given)
+	if err != nil {
+		return end, problem.Invalid("period_end", "period_end %s.", err)
+	}
+	if end.After(now.Time) {
+		return end, problem.Invalid("period_end", "period_end lies in the future.")
+	}
+	if bare {
+		end = end.Plus(24*time.Hour - time.Microsecond)
+		if end.After(now.Time) {
+			end = now
+		}
+	}
+	return end, nil
 }
 
 // open makes the month's batch.

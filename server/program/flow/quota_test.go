@@ -62,7 +62,8 @@ func TestQuota(t *testing.T) {
 func TestMaxFlows(t *testing.T) {
 	t.Parallel()
 	x := worktest.New(t)
-	x.Flow(db.FlowTriggerNewPayment, db.RateTypeFixed, 1, func(f *db.FlowInsertParams) { f.Status = db.FlowStatusInactive })
+	x.Flow(db.FlowTriggerNewPayment, db.RateTypeFixed, 1,
+		func(f *db.FlowInsertParams) { f.Status = db.FlowStatusInactive })
 	_, err := x.Pool.Exec(t.Context(), `INSERT INTO flows (id, org_id, program_id, name, trigger, action, rate_type,
 			rate_value, approval_mode, priority, status, branches, created_at, updated_at)
 		SELECT id || n, org_id, program_id, name, trigger, action, rate_type, rate_value, approval_mode, priority, status,

@@ -1,0 +1,73 @@
+package payout
+
+import (
+	"context"
+
+	"rail/gen/db"
+	"rail/server/auditlog"
+	"rail/server/outbound/mail"
+	"rail/server/postgres/pgtx"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// MarkPaid settles a payout by hand that was paid outside of any rail, notifies
+// its partner, and writes that to the audit log. A payment cannot lie in the
+// future.
+func MarkPaid(ctx context.Context, u *work.Unit, outbox *mail.Outbox, id string, payment Payment) (db.Payout, error) {
+	p, err := lock(ctx, u, id)
+	if err != nil {
+		return p, err
+	}
+	if payment.At.After(u.Now.Time) {
+		return p, problem.Invalid("paid_at", "paid_at lies in the future.")
+	}
+	if p, err = Settle(ctx, u, p, payment); err != nil {
+		return p, err
+	}
+	if err := Notify(ctx, u, outbox, p); err != nil {
+		return p, err
+	}
+	return p, auditlog.Record(ctx, u, auditlog.Entry{
+		ProgramID: p.ProgramID, Action: "payout.marked_paid", TargetID: p.ID,
+		After: map[string]any{"amount_minor": p.AmountMinor, "currency": p.Currency},
+	})
+}
+
+// Delete removes a payout by hand that was not paid, and writes that to the
+// audit log. Its commissions are due again.
+func Delete(ctx context.Context, u *work.Unit, id string) error {
+	p, err := lock(ctx, u, id)
+	if err != nil {
+		return err
+	}
+	if err := Remove(ctx, u, p); err != nil {
+		return err
+	}
+	return auditlog.Record(ctx, u, auditlog.Entry{
+		ProgramID: p.ProgramID, Action: "payout.deleted", TargetID: p.ID, Before: map[string]any{
+			"partner_id": p.PartnerID, "amount_minor": p.AmountMinor, "currency": p.Currency, "status": p.Status,
+		},
+	})
+}
+
+// lock locks the partner, then the payout: the order of every write of money.
+func lock(ctx context.Context, u *work.Unit, id string) (db.Payout, error) {
+	p, err := queries.PayoutGet(ctx, u.DB(), db.PayoutGetParams{ID: id, OrgID: u.OrgID})
+	if err != nil {
+		return p, err
+	}
+	if err := u.CheckProgram(p.ProgramID); err != nil {
+		return p, err
+	}
+	errs := u.Each(ctx,
+		func(tx pgtx.DBTX) error {
+			_, err := queries.PartnerLock(ctx, tx, db.PartnerLockParams{ID: p.PartnerID, OrgID: u.OrgID})
+			return err
+		},
+		func(tx pgtx.DBTX) (err error) {
+			p, err = queries.PayoutLock(ctx, tx, db.PayoutLockParams{ID: id, OrgID: u.OrgID})
+			return err
+		})
+	return p, errs[1]
+}
