@@ -44,7 +44,7 @@ func run(in, out string) error {
 		return err
 	}
 	pretty.WriteByte('\n')
-	return os.WriteFile(out, pretty.Bytes(), 0o644) //nolint:gosec // it is public
+	return os.WriteFile(out, pretty.Bytes(), 0o644) // it is public
 }
 
 // writeJSON writes a YAML node as JSON and keeps the order of its keys.

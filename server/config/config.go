@@ -242,7 +242,7 @@ func (c *Config) makeKey(path string) error {
 // writeKey writes a key under a temporary name and links it to the right one, so
 // that nobody reads half a key. A key that exists stays.
 func (c *Config) writeKey(path string, key [32]byte) error {
-	if err := os.MkdirAll(c.DataDir, 0o755); err != nil { //nolint:gosec // PostgreSQL's account must pass through
+	if err := os.MkdirAll(c.DataDir, 0o755); err != nil { // PostgreSQL's account must pass through
 		return err
 	}
 	f, err := os.CreateTemp(c.DataDir, "secret.key.*") // 0600

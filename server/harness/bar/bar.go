@@ -190,5 +190,5 @@ func temporary() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return dir, os.Chmod(dir, 0o711) //nolint:gosec // nothing secret
+	return dir, os.Chmod(dir, 0o711) // nothing secret
 }

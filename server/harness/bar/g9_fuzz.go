@@ -181,7 +181,7 @@ func (f *fuzzer) one(ctx context.Context, g *generator, op *operation) error {
 	}
 	switch n := g.rnd.IntN(20); {
 	case n < 6 && op.body != nil:
-		valid := maps.Clone(c.body.(M)) //nolint:forcetypeassert // body returns an M
+		valid := maps.Clone(c.body.(M)) // body returns an M
 		if raw, broken := g.spoil(op.body, valid); broken != "" {
 			kind, how, c.body = "wrong", broken, raw
 		}

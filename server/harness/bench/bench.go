@@ -112,7 +112,7 @@ func (b *bench) start(ctx context.Context) error {
 	dir := b.db.dir
 	if b.Profiles != "" {
 		dir = b.Profiles
-		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // nothing secret
+		if err := os.MkdirAll(dir, 0o755); err != nil { // nothing secret
 			return err
 		}
 	}

@@ -32,7 +32,7 @@ func NewDatabase(ctx context.Context, within string) (*Private, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // PostgreSQL runs under another account
+	if err := os.Chmod(dir, 0o711); err != nil { // PostgreSQL runs under another account
 		return nil, err
 	}
 	p := &Private{dir: dir}

@@ -79,7 +79,7 @@ func (c *cluster) start(ctx context.Context) error {
 		return err
 	}
 	// Passable, for the account that the server runs as when the tests are root's.
-	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // nothing secret
+	if err := os.Chmod(dir, 0o711); err != nil { // nothing secret
 		return err
 	}
 	server, err := embedded.Start(ctx, embedded.Options{Dir: dir, MaxConnections: 200, Durable: c.durable})

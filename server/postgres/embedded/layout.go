@@ -74,13 +74,13 @@ func makeOpen(dir string) error {
 			return err
 		}
 	}
-	if err := os.Mkdir(dir, 0o755); err != nil { //nolint:gosec // other accounts pass through
+	if err := os.Mkdir(dir, 0o755); err != nil { // other accounts pass through
 		if errors.Is(err, fs.ErrExist) {
 			return nil // another process that starts at this moment
 		}
 		return err
 	}
-	return os.Chmod(dir, 0o755) //nolint:gosec // as above
+	return os.Chmod(dir, 0o755) // as above
 }
 
 // makePrivate makes a directory for the account alone. One that exists must be
