@@ -314,28 +314,28 @@ func (e ApplicationSubmittedEventType) Valid() bool {
 
 // Defines values for AuditLogEntryActorType.
 const (
-	AuditLogEntryActorTypeAPIKey    AuditLogEntryActorType = "api_key"
-	AuditLogEntryActorTypeImporter  AuditLogEntryActorType = "importer"
-	AuditLogEntryActorTypeJob       AuditLogEntryActorType = "job"
-	AuditLogEntryActorTypeOperator  AuditLogEntryActorType = "operator"
-	AuditLogEntryActorTypePerson    AuditLogEntryActorType = "person"
-	AuditLogEntryActorTypeProcessor AuditLogEntryActorType = "processor"
+	AuditLogEntryActorTypeActorAPIKey    AuditLogEntryActorType = "api_key"
+	AuditLogEntryActorTypeActorImporter  AuditLogEntryActorType = "importer"
+	AuditLogEntryActorTypeActorJob       AuditLogEntryActorType = "job"
+	AuditLogEntryActorTypeActorOperator  AuditLogEntryActorType = "operator"
+	AuditLogEntryActorTypeActorPerson    AuditLogEntryActorType = "person"
+	AuditLogEntryActorTypeActorProcessor AuditLogEntryActorType = "processor"
 )
 
 // Valid indicates whether the value is a known member of the AuditLogEntryActorType enum.
 func (e AuditLogEntryActorType) Valid() bool {
 	switch e {
-	case AuditLogEntryActorTypeAPIKey:
+	case AuditLogEntryActorTypeActorAPIKey:
 		return true
-	case AuditLogEntryActorTypeImporter:
+	case AuditLogEntryActorTypeActorImporter:
 		return true
-	case AuditLogEntryActorTypeJob:
+	case AuditLogEntryActorTypeActorJob:
 		return true
-	case AuditLogEntryActorTypeOperator:
+	case AuditLogEntryActorTypeActorOperator:
 		return true
-	case AuditLogEntryActorTypePerson:
+	case AuditLogEntryActorTypeActorPerson:
 		return true
-	case AuditLogEntryActorTypeProcessor:
+	case AuditLogEntryActorTypeActorProcessor:
 		return true
 	default:
 		return false
