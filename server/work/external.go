@@ -35,13 +35,10 @@ func AtMostOne(members ...Member) error {
 // reads must be bound to the organization, since they run before the check is
 // seen.
 func (u *Unit) InProgram(ctx context.Context, programID string, reads ...pgtx.Read) error {
-	exists := func(tx pgtx.DBTX) error {
-		_, err := queries.ProgramExists(ctx, tx, db.ProgramExistsParams{ID: programID, OrgID: u.OrgID})
-		return err
-	}
+	exists := func(tx pgtx.DBTX) error { return u.ProgramExists(ctx, tx, programID) }
 	errs := u.Each(ctx, append([]pgtx.Read{exists}, reads...)...)
-	if err := Found(errs[0], "program_id"); err != nil {
-		return err
+	if errs[0] != nil {
+		return errs[0]
 	}
 	return pgtx.First(errs[1:])
 }

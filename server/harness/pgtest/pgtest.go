@@ -8,7 +8,6 @@ package pgtest
 import (
 	"context"
 	"crypto/rand"
-	"strings"
 	"testing"
 	"time"
 
@@ -64,32 +63,39 @@ func DSNFrom(t testing.TB, set migrate.Set) string {
 
 func (c *cluster) database(t testing.TB, set migrate.Set) string {
 	t.Helper()
-	admin, err := c.dsn(t.Context())
+	dsn, drop, err := c.create(t.Context(), set)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tpl, err := template(t.Context(), admin, set)
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := "rail_test_" + rand.Text()[:16]
-	if err := exec(t.Context(), admin, "CREATE DATABASE "+quote(name)+" TEMPLATE "+quote(tpl)); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { drop(t, admin, name) })
-	dsn, err := withDatabase(admin, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	t.Cleanup(func() {
+		if err := drop(); err != nil {
+			t.Error(err)
+		}
+	})
 	return dsn
 }
 
-func drop(t testing.TB, admin, name string) {
-	ctx, cancel := context.WithTimeout(context.Background(), cleanupLimit)
-	defer cancel()
-	if err := exec(ctx, admin, "DROP DATABASE "+quote(name)+" WITH (FORCE)"); err != nil {
-		t.Error(err)
+// create makes a database from the template of its migrations. drop removes it,
+// with the sessions that are still on it.
+func (c *cluster) create(ctx context.Context, set migrate.Set) (dsn string, drop func() error, err error) {
+	admin, err := c.dsn(ctx)
+	if err != nil {
+		return "", nil, err
 	}
+	tpl, err := template(ctx, admin, set)
+	if err != nil {
+		return "", nil, err
+	}
+	name := "rail_test_" + rand.Text()[:16]
+	if err := exec(ctx, admin, "CREATE DATABASE "+quote(name)+" TEMPLATE "+quote(tpl)); err != nil {
+		return "", nil, err
+	}
+	dsn, err = withDatabase(admin, name)
+	return dsn, func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), cleanupLimit)
+		defer cancel()
+		return exec(ctx, admin, "DROP DATABASE "+quote(name)+" WITH (FORCE)")
+	}, err
 }
 
 func quote(name string) string { return pgx.Identifier{name}.Sanitize() }
@@ -102,18 +108,12 @@ func Scratch(ctx context.Context) (pool *pgxpool.Pool, done func()) {
 			panic(err)
 		}
 	}
-	admin, err := private.dsn(ctx)
-	must(err)
-	tpl, err := template(ctx, admin, migrate.Schema())
-	must(err)
-	name := "rail_example_" + strings.ToLower(rand.Text()[:16])
-	must(exec(ctx, admin, "CREATE DATABASE "+quote(name)+" TEMPLATE "+quote(tpl)))
-	dsn, err := withDatabase(admin, name)
+	dsn, drop, err := private.create(ctx, migrate.Schema())
 	must(err)
 	pool, err = postgres.Open(ctx, dsn, postgres.Options{MaxConns: 10})
 	must(err)
 	return pool, func() {
 		pool.Close()
-		must(exec(ctx, admin, "DROP DATABASE "+quote(name)))
+		must(drop())
 	}
 }

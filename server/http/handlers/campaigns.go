@@ -8,6 +8,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/ident"
+	"rail/server/opt"
 	"rail/server/outbound/campaign"
 	"rail/server/page"
 	"rail/server/problem"
@@ -98,19 +99,19 @@ func (s *Server) UpdateCampaign(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	change(&row.Name, b.Name)
-	change(&row.Subject, b.Subject)
-	change(&row.Body, b.Body)
+	opt.Change(&row.Name, b.Name)
+	opt.Change(&row.Subject, b.Subject)
+	opt.Change(&row.Body, b.Body)
 	if b.Audience.IsSpecified() {
 		var audience *api.CampaignAudience
-		changeOrClear(&audience, b.Audience)
+		opt.ChangeOrClear(&audience, b.Audience)
 		if err := address(ctx, u, &row, audience); err != nil {
 			return nil, err
 		}
 	}
 	if b.ScheduledAt.IsSpecified() {
 		var at *clock.Time
-		changeOrClear(&at, b.ScheduledAt)
+		opt.ChangeOrClear(&at, b.ScheduledAt)
 		if err := schedule(&row, at, u.Now); err != nil {
 			return nil, err
 		}

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/oapi-codegen/nullable"
-
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/currency"
@@ -112,7 +110,7 @@ func newProgram(u *work.Unit, b *api.ProgramCreate) (db.Program, error) {
 	if p.Subdomain = opt.Value(b.Subdomain); p.Subdomain == "" {
 		p.Subdomain = subdomainOf(b.Name)
 	}
-	change(&p.AutoPayoutsEnabled, b.AutoPayoutsEnabled)
+	opt.Change(&p.AutoPayoutsEnabled, b.AutoPayoutsEnabled)
 	patchProgram(&p, &api.ProgramUpdate{
 		ProductName: b.ProductName, Status: b.Status, CookieDays: b.CookieDays,
 		CommissionOnNetRevenue: b.CommissionOnNetRevenue,
@@ -172,31 +170,21 @@ func askForTaxForms(ctx context.Context, u *work.Unit, p db.Program) error {
 // patchProgram applies the members that the body gives; the others stay.
 // CreateProgram uses it too, so that both read them alike.
 func patchProgram(p *db.Program, b *api.ProgramUpdate) {
-	change(&p.Name, b.Name)
-	change(&p.ProductName, b.ProductName)
-	change(&p.WebsiteURL, b.WebsiteURL)
-	change(&p.Status, (*db.ProgramStatus)(b.Status))
-	changeOrClear(&p.TermsURL, b.TermsURL)
-	change(&p.CookieDays, b.CookieDays)
-	change(&p.CommissionOnNetRevenue, b.CommissionOnNetRevenue)
-	change(&p.HoldingPeriodDays, b.HoldingPeriodDays)
-	change(&p.MinPayoutMinor, b.MinPayoutMinor)
-	change(&p.PayoutTerm, (*db.PayoutTerm)(b.PayoutTerm))
-	change(&p.BlockSelfReferrals, b.BlockSelfReferrals)
-	change(&p.RequireTaxForms, b.RequireTaxForms)
+	opt.Change(&p.Name, b.Name)
+	opt.Change(&p.ProductName, b.ProductName)
+	opt.Change(&p.WebsiteURL, b.WebsiteURL)
+	opt.Change(&p.Status, (*db.ProgramStatus)(b.Status))
+	opt.ChangeOrClear(&p.TermsURL, b.TermsURL)
+	opt.Change(&p.CookieDays, b.CookieDays)
+	opt.Change(&p.CommissionOnNetRevenue, b.CommissionOnNetRevenue)
+	opt.Change(&p.HoldingPeriodDays, b.HoldingPeriodDays)
+	opt.Change(&p.MinPayoutMinor, b.MinPayoutMinor)
+	opt.Change(&p.PayoutTerm, (*db.PayoutTerm)(b.PayoutTerm))
+	opt.Change(&p.BlockSelfReferrals, b.BlockSelfReferrals)
+	opt.Change(&p.RequireTaxForms, b.RequireTaxForms)
 	if b.BlockedCountries != nil {
 		p.BlockedCountries = countries(b.BlockedCountries)
 	}
-}
-
-// change sets a field that the body gives.
-func change[T any](field, given *T) {
-	opt.Change(field, given)
-}
-
-// changeOrClear sets a field that the body gives, or clears it for null.
-func changeOrClear[T any](field **T, given nullable.Nullable[T]) {
-	opt.ChangeOrClear(field, given)
 }
 
 // countries returns country codes in upper case, each once.

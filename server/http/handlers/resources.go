@@ -119,10 +119,10 @@ func (s *Server) UpdateResource(ctx context.Context,
 // first time of publication and survives hiding the resource.
 func patchResource(ctx context.Context, u *work.Unit, row *db.Resource, b *api.ResourceUpdate) (err error) {
 	before := opt.Value(row.Folder)
-	change(&row.Title, b.Title)
-	change(&row.URL, b.URL)
-	changeOrClear(&row.Folder, b.Folder)
-	change(&row.Published, b.Published)
+	opt.Change(&row.Title, b.Title)
+	opt.Change(&row.URL, b.URL)
+	opt.ChangeOrClear(&row.Folder, b.Folder)
+	opt.Change(&row.Published, b.Published)
 	if b.GroupIds != nil {
 		row.GroupIds = distinct(b.GroupIds)
 	}

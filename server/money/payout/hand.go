@@ -2,6 +2,7 @@ package payout
 
 import (
 	"context"
+	"errors"
 
 	"rail/gen/db"
 	"rail/server/auditlog"
@@ -15,7 +16,7 @@ import (
 // its partner, and writes that to the audit log. A payment cannot lie in the
 // future.
 func MarkPaid(ctx context.Context, u *work.Unit, outbox *mail.Outbox, id string, payment Payment) (db.Payout, error) {
-	p, err := lock(ctx, u, id)
+	p, err := lockByHand(ctx, u, id)
 	if err != nil {
 		return p, err
 	}
@@ -37,7 +38,7 @@ func MarkPaid(ctx context.Context, u *work.Unit, outbox *mail.Outbox, id string,
 // Delete removes a payout by hand that was not paid, and writes that to the
 // audit log. Its commissions are due again.
 func Delete(ctx context.Context, u *work.Unit, id string) error {
-	p, err := lock(ctx, u, id)
+	p, err := lockByHand(ctx, u, id)
 	if err != nil {
 		return err
 	}
@@ -51,8 +52,8 @@ func Delete(ctx context.Context, u *work.Unit, id string) error {
 	})
 }
 
-// lock locks the partner, then the payout: the order of every write of money.
-func lock(ctx context.Context, u *work.Unit, id string) (db.Payout, error) {
+// lockByHand locks the payout that a request names, and its partner.
+func lockByHand(ctx context.Context, u *work.Unit, id string) (db.Payout, error) {
 	p, err := queries.PayoutGet(ctx, u.DB(), db.PayoutGetParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
 		return p, err
@@ -60,14 +61,20 @@ func lock(ctx context.Context, u *work.Unit, id string) (db.Payout, error) {
 	if err := u.CheckProgram(p.ProgramID); err != nil {
 		return p, err
 	}
+	return lock(ctx, u, p)
+}
+
+// lock locks the partner, then the payout, and returns the payout as it is then:
+// the order of every write of money.
+func lock(ctx context.Context, u *work.Unit, p db.Payout) (locked db.Payout, err error) {
 	errs := u.Each(ctx,
 		func(tx pgtx.DBTX) error {
 			_, err := queries.PartnerLock(ctx, tx, db.PartnerLockParams{ID: p.PartnerID, OrgID: u.OrgID})
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			p, err = queries.PayoutLock(ctx, tx, db.PayoutLockParams{ID: id, OrgID: u.OrgID})
+			locked, err = queries.PayoutLock(ctx, tx, db.PayoutLockParams{ID: p.ID, OrgID: u.OrgID})
 			return err
 		})
-	return p, errs[1]
+	return locked, errors.Join(errs...)
 }

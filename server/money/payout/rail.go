@@ -13,7 +13,6 @@ import (
 	"rail/gen/db"
 	"rail/gen/events"
 	"rail/server/outbound/mail"
-	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/secret"
 	"rail/server/work"
@@ -261,20 +260,11 @@ func (s Sender) conclude(ctx context.Context, u *work.Unit, p db.Payout, status 
 // already.
 func (s Sender) end(ctx context.Context, u *work.Unit, p db.Payout, write func(*work.Unit, db.Payout) error) error {
 	return u.For(p.OrgID).Within(ctx, func(u *work.Unit) error {
-		p := p // each attempt begins with the id that was asked for
-		errs := u.Each(ctx,
-			func(tx pgtx.DBTX) error {
-				_, err := queries.PartnerLock(ctx, tx, db.PartnerLockParams{ID: p.PartnerID, OrgID: p.OrgID})
-				return err
-			},
-			func(tx pgtx.DBTX) (err error) {
-				p, err = queries.PayoutLock(ctx, tx, db.PayoutLockParams{ID: p.ID, OrgID: p.OrgID})
-				return err
-			})
-		if err := errors.Join(errs...); err != nil || p.Status != db.PayoutStatusProcessing {
+		locked, err := lock(ctx, u, p)
+		if err != nil || locked.Status != db.PayoutStatusProcessing {
 			return err
 		}
-		return write(u, p)
+		return write(u, locked)
 	})
 }
 
