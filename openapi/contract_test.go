@@ -72,8 +72,8 @@ func (r repository) write(change func(object)) {
 	require.NoError(r, os.WriteFile(filepath.Join(r.dir, "openapi", "bundle.json"), raw, 0o644))
 }
 
-// judged runs the guard.
-func (r repository) judged() (said string, passed bool) {
+// guarded runs the guard.
+func (r repository) guarded() (said string, passed bool) {
 	r.Helper()
 	out, err := exec.CommandContext(r.Context(), "../.ci/contract", r.dir).CombinedOutput()
 	return string(out), err == nil
@@ -86,7 +86,7 @@ func TestContractGuard(t *testing.T) {
 		t.Skip("the guard's tool takes long to build: RAIL_TEST_FULL=1 runs this")
 	}
 	r := released(t)
-	said, passed := r.judged()
+	said, passed := r.guarded()
 	require.True(t, passed, said)
 	require.Contains(t, said, "no release behind HEAD")
 	r.git("tag", "v1.0.0")
@@ -123,7 +123,7 @@ func TestContractGuard(t *testing.T) {
 		},
 	} {
 		r.write(c.change)
-		said, passed := r.judged()
+		said, passed := r.guarded()
 		require.Equal(t, c.passes, passed, "%s: %s", name, said)
 		require.Contains(t, said, "contract: ", name)
 	}

@@ -1,4 +1,4 @@
-// Package openapi holds the bundled description of the API.
+// Package openapi has the bundled description of the API.
 package openapi
 
 import _ "embed"

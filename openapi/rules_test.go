@@ -25,7 +25,7 @@ func document(t *testing.T) object {
 var notLetters = regexp.MustCompile(`[^a-z0-9]`)
 
 // identifier is what the generators of most languages make of a name, as far
-// as it tells names apart.
+// as it distinguishes names.
 func identifier(name string) string { return notLetters.ReplaceAllString(strings.ToLower(name), "") }
 
 // eachOperation calls f for the operations of the paths and of the webhooks,
@@ -82,7 +82,7 @@ func TestComponentsHaveOneIdentifierEach(t *testing.T) {
 	}
 }
 
-// TestEventsAreAUnion: the schema Event knows every event and tells them apart
+// TestEventsAreAUnion: the schema Event knows every event and distinguishes them
 // by their type, and what a webhook sends is one of its branches.
 func TestEventsAreAUnion(t *testing.T) {
 	t.Parallel()
@@ -164,7 +164,7 @@ var unreachable = map[string]string{
 }
 
 // TestOperationsNameTheirCodes: each error code is named, by an example of its
-// own, where it can come, with its status; that no other comes is judged with
+// own, where it can come, with its status; that no other comes is checked with
 // every answer (server/harness/contract).
 func TestOperationsNameTheirCodes(t *testing.T) {
 	t.Parallel()
@@ -241,7 +241,7 @@ func eachReference(in any, f func(ref object)) {
 	}
 }
 
-// freeText are the query parameters that hold any text.
+// freeText are the query parameters that take any text.
 var freeText = []string{
 	"starting_after", "ending_before", "search", "email", "handle", "code", "value", "external_id", "external_charge_id",
 	"external_customer_id", "external_refund_id", "product_id", "action", "target_id",

@@ -83,7 +83,7 @@ HAVING count(*) FILTER (WHERE l.from_bucket = 'source') <> 1 OR bool_or(l.to_buc
 LIMIT @lim;
 
 -- name: AuditM04 :many
--- AuditM04: no bucket holds money of the other sign than what was earned, and
+-- AuditM04: no bucket has money of the other sign than what was earned, and
 -- that of a commission that is gone is all in removed.
 SELECT m.commission_id::text AS what, (CASE WHEN k.id IS NULL THEN format('is gone but %s holds %s', m.bucket, m.amount)
     ELSE format('%s holds %s of %s', m.bucket, m.amount, m.earned) END)::text AS message
@@ -103,7 +103,7 @@ LIMIT @lim;
 
 -- name: AuditM05 :many
 -- AuditM05: of pending, due and paid, only the bucket of a commission's status
--- holds money, which is its amount; the rest of what was earned is in sink (a
+-- has money, which is its amount; the rest of what was earned is in sink (a
 -- refund in part moves it there, rejecting and voiding all of it).
 WITH l AS (
     SELECT commission_id,
@@ -195,8 +195,8 @@ WHERE (s.activity_outcome = 'commission_created') <> (k.id IS NOT NULL)
 LIMIT @lim;
 
 -- name: AuditM10 :many
--- AuditM10: a payout that is open or paid is the sum of what it holds; one that
--- is not eligible holds nothing (M14).
+-- AuditM10: a payout that is open or paid is the sum of its commissions; one that
+-- is not eligible has none (M14).
 SELECT p.id::text AS what, format('%s payout of %s %s holds %s', p.status, p.amount_minor, p.currency,
     coalesce(h.sum, 0))::text AS message
 FROM payouts p LEFT JOIN (SELECT k.payout_id, sum(k.amount_minor) AS sum FROM commissions k
@@ -206,7 +206,7 @@ WHERE p.status <> 'not_eligible' AND coalesce(h.sum, 0) <> p.amount_minor OR p.s
 LIMIT @lim;
 
 -- name: AuditM12 :many
--- AuditM12: what a payout holds is its partner's, of its currency and program.
+-- AuditM12: the commissions of a payout are its partner's, of its currency and program.
 SELECT k.id::text AS what, format('%s %s of %s in %s payout %s of %s', k.program_id, k.currency, k.partner_id,
     p.currency, p.id, p.partner_id)::text AS message
 FROM commissions k JOIN payouts p ON p.id = k.payout_id
@@ -366,7 +366,7 @@ WHERE (k.status IN ('voided', 'rejected')) <> (k.voided_at IS NOT NULL)
 LIMIT @lim;
 
 -- name: AuditM22 :many
--- AuditM22: nothing is due before its hold has run.
+-- AuditM22: nothing is due before its holding period has run.
 SELECT k.id::text AS what, format('%s since %s at the latest, its hold runs until %s', k.status, k.updated_at,
     k.mature_at)::text AS message
 FROM commissions k WHERE k.status IN ('due', 'paid') AND k.kind <> 'clawback' AND k.mature_at > k.updated_at

@@ -34,6 +34,7 @@ WHERE EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @
 SELECT t.* FROM clicks t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: ClickInsert :exec
+-- ClickInsert stores no address, only its hash under the program's key.
 INSERT INTO clicks (id, org_id, program_id, partner_id, link_id, referral_id, param, ip_hash, user_agent, referer,
     country, device, landing_url, created_at)
 VALUES (@id, @org_id, @program_id, @partner_id, @link_id, @referral_id, @param, @ip_hash, @user_agent, @referer,

@@ -72,8 +72,8 @@ ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.mature
 LIMIT @lim;
 
 -- name: CommissionsToMature :many
--- CommissionsToMature takes the next commissions whose hold has run; other
--- replicas pass over what this one holds.
+-- CommissionsToMature takes the next commissions whose holding period has
+-- run; other replicas skip what this one has locked.
 UPDATE commissions t SET status = 'due', updated_at = @now
 FROM (SELECT k.id FROM commissions k WHERE k.status = 'approved' AND k.mature_at <= @now
     ORDER BY k.mature_at, k.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
@@ -81,7 +81,7 @@ WHERE t.id = due.id RETURNING t.*;
 
 -- name: CommissionsToApprove :many
 -- CommissionsToApprove takes the next commissions that approve themselves; one
--- whose hold has run already is due at once.
+-- whose holding period has run already is due at once.
 UPDATE commissions t SET status = CASE WHEN t.mature_at <= @now THEN 'due' ELSE 'approved' END, approved_at = @now,
     updated_at = @now
 FROM (SELECT k.id FROM commissions k WHERE k.status = 'pending' AND k.approve_at <= @now

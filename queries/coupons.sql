@@ -6,11 +6,13 @@ SELECT t.* FROM coupons t WHERE t.id = @id AND t.org_id = @org_id;
 SELECT t.* FROM coupons t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: CouponInsert :execrows
+-- CouponInsert adds no row where the code is taken, whatever its case.
 INSERT INTO coupons (id, org_id, program_id, partner_id, group_id, code, external_id, active, created_at, updated_at)
 VALUES (@id, @org_id, @program_id, @partner_id, @group_id, @code, @external_id, @active, @created_at, @updated_at)
 ON CONFLICT DO NOTHING;
 
 -- name: CouponUpdate :exec
+-- CouponUpdate leaves the code, which is the processor's.
 UPDATE coupons SET external_id = @external_id, partner_id = @partner_id, updated_at = @updated_at
     WHERE id = @id AND org_id = @org_id;
 
@@ -18,6 +20,7 @@ UPDATE coupons SET external_id = @external_id, partner_id = @partner_id, updated
 DELETE FROM coupons WHERE id = @id AND org_id = @org_id;
 
 -- name: CouponByCode :one
+-- CouponByCode ignores case, as the index does that makes codes unique.
 SELECT t.* FROM coupons t WHERE t.program_id = @program_id AND t.org_id = @org_id AND lower(t.code) = lower(@code);
 
 -- name: CouponSetActive :exec

@@ -9,6 +9,7 @@ SELECT t.* FROM customers t WHERE t.id = @id AND t.org_id = @org_id;
 SELECT t.* FROM customers t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: CustomerInsert :execrows
+-- CustomerInsert adds no row where the external id is taken.
 INSERT INTO customers (id, org_id, program_id, partner_id, referral_id, link_id, coupon_id, click_id, processor,
     external_customer_id, external_subscription_id, email, name, identifier, status, tracked_by, lead_at,
     converted_at, metadata, created_at, updated_at)
@@ -34,11 +35,12 @@ WHERE id = @id AND org_id = @org_id;
 DELETE FROM customers WHERE id = @id AND org_id = @org_id;
 
 -- name: CustomerByExternalID :one
+-- CustomerByExternalID finds a payer by the processor's id.
 SELECT t.* FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org_id
     AND t.external_customer_id = @external_customer_id;
 
 -- name: CustomerSignupCommissions :many
--- CustomerSignupCommission is the commission that the customer's signup made.
+-- CustomerSignupCommissions locks the commissions that the customer's sign-up made.
 SELECT t.* FROM commissions t WHERE t.customer_id = @customer_id AND t.program_id = @program_id AND t.org_id = @org_id
 AND t.kind = 'referral' AND t.sale_id IS NULL FOR NO KEY UPDATE;
 

@@ -1,19 +1,22 @@
--- Events are written in the transaction of the change that they tell.
+-- Events are written in the transaction of the change that they report.
 
 -- name: EventsInsert :exec
 -- EventsInsert writes the events of a transaction in their order, and a delivery
 -- for each endpoint that takes them at this moment, due at once by every clock.
+-- partner_types are those of the events' types that partners may receive. Every
+-- parameter is an array that is unnested, so that requests which share a
+-- transaction share the statement (package pgtx).
 --
 -- The order of events is that of seq, which is drawn after everything that the
 -- transaction has waited for, so that it follows cause and effect. Before its
--- events draw theirs, a transaction draws a number and holds a lock on it, in the
+-- events draw theirs, a transaction draws a number and keeps a lock on it, in the
 -- class of their program, until it ends; no two locks are the same, and nobody
 -- waits. A reader takes the last number that was drawn (EventsDrawn), then the
 -- locks (EventsHeld), then, in a later snapshot, the events up to that number and
--- below each program's lowest lock. Whoever drew one of these held its lock before
+-- below each program's lowest lock. Whoever drew one of these had its lock before
 -- the reader looked for locks: either it still did, and its events are not below
 -- it, or it had ended, and a later snapshot sees what it wrote. So nothing appears
--- any more before what was read. A transaction with more than 16 programs holds one
+-- any more before what was read. A transaction with more than 16 programs has one
 -- lock in class 0, which is every program's, to be modest with the lock table.
 WITH held AS MATERIALIZED (
     SELECT pg_advisory_xact_lock(c.class, nextval('events_seq_seq')::bit(32)::integer) FROM (
@@ -26,10 +29,12 @@ WITH held AS MATERIALIZED (
         created_at)
     SELECT unnest(@ids::text[]), unnest(@org_ids::text[]), unnest(@program_ids::text[]), unnest(@types::text[]),
         nullif(unnest(@partner_ids::text[]), ''),
-        unnest(@subject_ids::text[]), nullif(@request_id::text, ''), unnest(@bodies::text[]),
-            nullif(unnest(@partner_bodies::text[]), ''), @created_at
+        unnest(@subject_ids::text[]), nullif(unnest(@request_ids::text[]), ''), unnest(@bodies::text[]),
+            nullif(unnest(@partner_bodies::text[]), ''), unnest(@created_ats::timestamptz[])
     FROM (SELECT count(*) FROM held) locked
     RETURNING id, org_id, program_id, type, partner_id, seq, created_at
+), shown AS (
+    SELECT unnest(@partner_types::text[]) AS type
 )
 INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, status,
     next_attempt_at, created_at)
@@ -37,7 +42,7 @@ SELECT 'whd_' || substr(e.id, 5) || w.number, e.org_id, e.program_id, w.id, e.id
     e.created_at
 FROM e JOIN webhook_endpoints w ON w.program_id = e.program_id AND w.org_id = e.org_id
 WHERE w.enabled AND (w.event_types = '{}' OR e.type = ANY (w.event_types))
-  AND (w.partner_id IS NULL OR w.partner_id = e.partner_id AND e.type = ANY (@partner_types::text[]));
+  AND (w.partner_id IS NULL OR w.partner_id = e.partner_id AND e.type IN (SELECT type FROM shown));
 
 -- name: EventsDrawn :one
 -- EventsDrawn is the last number that an event, or what EventsInsert locks, has
@@ -70,7 +75,7 @@ VALUES (@id, @org_id, @program_id, @action, @target_id, @api_key_id, @actor_type
 
 -- name: RiskFlagOpen :execrows
 -- RiskFlagOpen opens nothing where the same flag is open, or was closed after
--- created_at: whoever closed it saw what this one would tell.
+-- created_at: whoever closed it saw what this one would report.
 INSERT INTO risk_flags (id, org_id, program_id, partner_id, customer_id, kind, severity, status, evidence, created_at)
 SELECT @id::text, @org_id, @program_id::text, sqlc.narg('partner_id')::text, sqlc.narg('customer_id')::text,
     @kind::text, @severity::text, 'open', @evidence::json, @created_at::timestamptz

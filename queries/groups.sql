@@ -19,9 +19,11 @@ UPDATE groups SET is_default = false, updated_at = @updated_at WHERE program_id 
     AND is_default AND id <> @id;
 
 -- name: GroupByName :one
+-- GroupByName ignores case, as the index does that makes names unique.
 SELECT t.* FROM groups t WHERE t.program_id = @program_id AND t.org_id = @org_id AND lower(t.name) = lower(@name);
 
 -- name: GroupSlugs :many
+-- GroupSlugs lists the slugs that begin alike, among which a suffix is chosen.
 SELECT t.slug FROM groups t WHERE t.program_id = @program_id AND t.org_id = @org_id
     AND starts_with(t.slug, @slug::text);
 
@@ -42,6 +44,7 @@ UPDATE coupons SET group_id = NULL, updated_at = @updated_at WHERE program_id = 
     AND group_id = @group_id;
 
 -- name: GroupDeleteFlows :many
+-- GroupDeleteFlows takes flows for the group, and those that move partners into it.
 DELETE FROM flows WHERE program_id = @program_id AND org_id = @org_id AND (group_id = @group_id
     OR target_group_id = @group_id) RETURNING id, name;
 

@@ -3,7 +3,7 @@
 
 -- name: IdempotencyLock :one
 -- IdempotencyLock is a statement of its own: the row must be read after the
--- lock is held, in a later snapshot.
+-- lock is taken, in a later snapshot.
 SELECT pg_try_advisory_xact_lock(hashtextextended(@org_id::text || '/' || @key::text, 7));
 
 -- name: IdempotencyGet :one

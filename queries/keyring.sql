@@ -5,7 +5,7 @@ SELECT * FROM key_fingerprints ORDER BY used_since, fingerprint;
 
 -- name: KeyFingerprintsLock :exec
 -- KeyFingerprintsLock is a statement of its own: what is read next must be read
--- after the lock is held, in a later snapshot.
+-- after the lock is taken, in a later snapshot.
 SELECT pg_advisory_xact_lock(hashtextextended('key-fingerprints', 0));
 
 -- name: KeyFingerprintUse :exec

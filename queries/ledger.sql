@@ -1,11 +1,11 @@
 -- The append-only ledger and the balances that are folded from it.
 
 -- name: LedgerAppend :exec
--- LedgerAppend writes entries of one organization.
+-- LedgerAppend writes entries, of any organizations, in arrays as EventsInsert does.
 INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket,
     amount_minor, created_at)
-SELECT @org_id, unnest(@program_ids::text[]), unnest(@partner_ids::text[]), unnest(@commission_ids::text[]),
-    unnest(@currencies::text[]), unnest(@from_buckets::text[]),
+SELECT unnest(@org_ids::text[]), unnest(@program_ids::text[]), unnest(@partner_ids::text[]),
+    unnest(@commission_ids::text[]), unnest(@currencies::text[]), unnest(@from_buckets::text[]),
     unnest(@to_buckets::text[]), unnest(@amounts::bigint[]), unnest(@created_ats::timestamptz[]);
 
 -- name: BalanceEnsure :exec

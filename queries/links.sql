@@ -2,6 +2,7 @@
 SELECT t.* FROM links t WHERE t.id = ANY (@ids::text[]) AND t.org_id = @org_id;
 
 -- name: LinkGet :one
+-- LinkGet finds no deleted link; LinkAny and LinkByIDs do.
 SELECT t.* FROM links t WHERE t.id = @id AND t.org_id = @org_id
   AND t.deleted_at IS NULL;
 
@@ -11,24 +12,27 @@ SELECT t.* FROM links t WHERE t.id = @id AND t.org_id = @org_id
   AND t.deleted_at IS NULL FOR NO KEY UPDATE;
 
 -- name: LinkInsert :exec
+-- LinkInsert follows the claim of the value in tracking_values.
 INSERT INTO links (id, org_id, program_id, partner_id, param, value, value_key, destination_url, destination_key,
     short_slug, label, rate_override, created_at, updated_at, deleted_at)
 VALUES (@id, @org_id, @program_id, @partner_id, @param, @value, @value_key, @destination_url, @destination_key,
     @short_slug, @label, @rate_override, @created_at, @updated_at, @deleted_at);
 
 -- name: LinkUpdate :exec
+-- LinkUpdate leaves the value, which is published.
 UPDATE links SET destination_url = @destination_url, destination_key = @destination_key, label = @label,
     updated_at = @updated_at
 WHERE id = @id AND org_id = @org_id;
 
 -- name: LinkDelete :exec
+-- LinkDelete keeps the row: its address redirects, and its value stays taken.
 UPDATE links SET deleted_at = @deleted_at, updated_at = @deleted_at WHERE id = @id AND org_id = @org_id;
 
 -- name: LinkSetRateOverride :execrows
 UPDATE links SET rate_override = @rate_override, updated_at = @updated_at WHERE id = @id;
 
 -- name: LinkAny :one
--- LinkAny finds a link whether deleted or not: it may hold a value.
+-- LinkAny finds a link whether deleted or not: it may have a value.
 SELECT t.* FROM links t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: LinkBySlug :one

@@ -54,7 +54,7 @@ type Filter struct {
 	Several bool
 	// FirstOfEach reads of each of several values the first rows of a page.
 	FirstOfEach bool `yaml:"first_of_each"`
-	// Identity marks a filter that no row leaves. Only by these is a cursor held to
+	// Identity marks a filter that no row leaves. Only these bind a cursor to
 	// the list: a row whose state has left a filter still marks its place, so that a
 	// walk goes on while rows change.
 	Identity bool
@@ -71,7 +71,7 @@ type Filter struct {
 type Total struct {
 	Tally        string   // the list's name there
 	Owners       []string // filters by what rows belong to; a tally knows one at a time
-	Status, Kind string   // filters by what tallies tell apart
+	Status, Kind string   // filters by what tallies distinguish
 	Query        string
 	Filters      []string // what Query takes
 	// Picky are filters that few of many rows may pass: to look for some would be
@@ -189,5 +189,5 @@ func (t *Total) names() []string {
 	return out
 }
 
-// Knows reports whether the total can tell apart what a filter does.
+// Knows reports whether the total can distinguish what a filter does.
 func (t *Total) Knows(filter string) bool { return slices.Contains(t.names(), filter) }

@@ -6,7 +6,7 @@ ON CONFLICT (org_id, purpose, key, lower(recipient)) DO NOTHING;
 
 -- name: MailsTake :many
 -- MailsTake marks the next mails as being sent, before anything is sent; other
--- replicas pass over what this one holds. Mails to many come last.
+-- replicas skip what this one has locked. Mails to many come last.
 UPDATE mails t SET status = 'sending', attempts = t.attempts + 1, next_attempt_at = NULL, taken_at = @now
 FROM (SELECT m.id FROM mails m WHERE m.status = 'queued' AND m.next_attempt_at <= @now
     ORDER BY (m.partner_id IS NOT NULL), m.next_attempt_at, m.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
@@ -15,7 +15,7 @@ WHERE t.id = due.id RETURNING t.*;
 -- name: MailReader :one
 -- MailReader is who a mail to many goes to, and whether it goes: not where the
 -- partner is gone, has unsubscribed or is none of the audience, nor without its
--- campaign or sequence; and not yet while these are held, or the partner is.
+-- campaign or sequence; and not yet while these are paused, or the partner suspended.
 SELECT coalesce(p.mail_token, '')::text AS mail_token, coalesce(g.name, '')::text AS program_name,
     CASE WHEN p.id IS NULL OR p.unsubscribed_at IS NOT NULL OR m.campaign_id IS NOT NULL AND c.id IS NULL
         OR m.sequence_id IS NOT NULL AND s.id IS NULL THEN 'skip'

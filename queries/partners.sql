@@ -35,9 +35,11 @@ UPDATE partners SET group_id = @group_id, first_name = @first_name, last_name = 
 WHERE id = @id AND org_id = @org_id;
 
 -- name: PartnerSetGroup :exec
+-- PartnerSetGroup is the move of a flow with the action switch_group.
 UPDATE partners SET group_id = @group_id, updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
 
 -- name: PartnerByEmail :one
+-- PartnerByEmail ignores case, as the index does that makes emails unique.
 SELECT t.* FROM partners t WHERE t.program_id = @program_id AND t.org_id = @org_id AND lower(t.email) = lower(@email);
 
 -- name: PartnerStats :many
@@ -101,6 +103,8 @@ SELECT t.* FROM commissions t WHERE t.partner_id = @partner_id AND t.program_id 
     ORDER BY t.created_at, t.id;
 
 -- name: PartnerLedgerRemove :exec
+-- PartnerLedgerRemove empties every bucket of the partner's into removed: rows of
+-- the ledger are never deleted, and it still adds up.
 INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket,
     amount_minor, created_at)
 SELECT x.org_id, x.program_id, x.partner_id, x.commission_id, x.currency, x.bucket, 'removed', x.amount, @created_at
@@ -119,6 +123,7 @@ DELETE FROM commissions WHERE partner_id = @partner_id AND program_id = @program
 DELETE FROM payouts WHERE partner_id = @partner_id AND program_id = @program_id AND org_id = @org_id;
 
 -- name: PartnerLeaveSales :exec
+-- PartnerLeaveSales keeps sales as revenue of the merchant's.
 UPDATE sales SET partner_id = NULL, updated_at = @updated_at WHERE partner_id = @partner_id AND program_id = @program_id
     AND org_id = @org_id;
 
@@ -130,6 +135,7 @@ UPDATE coupons SET partner_id = NULL, updated_at = @updated_at
 DELETE FROM customers WHERE partner_id = @partner_id AND program_id = @program_id AND org_id = @org_id;
 
 -- name: PartnerDeleteFlows :many
+-- PartnerDeleteFlows returns what rule.deleted is recorded of.
 DELETE FROM flows WHERE partner_id = @partner_id AND program_id = @program_id AND org_id = @org_id RETURNING id, name;
 
 -- name: PartnerDelete :exec
@@ -139,6 +145,7 @@ DELETE FROM partners WHERE id = @id AND org_id = @org_id;
 DELETE FROM portal_sessions WHERE program_id = @program_id AND org_id = @org_id AND partner_id = @partner_id;
 
 -- name: MagicLinkVoid :exec
+-- MagicLinkVoid leaves links that were used, which are spent.
 DELETE FROM magic_links WHERE program_id = @program_id AND org_id = @org_id AND partner_id = @partner_id
     AND used_at IS NULL;
 
@@ -155,8 +162,8 @@ VALUES (@id, @org_id, @program_id, @group_id, @partner_id, @email, @answers, @so
 -- name: PartnerProgram :one
 SELECT t.program_id FROM partners t WHERE t.id = @id AND t.org_id = @org_id;
 
--- name: PartnerHoldCustomers :exec
--- PartnerHoldCustomers locks the partner's customers before the partner itself,
+-- name: PartnerLockCustomers :exec
+-- PartnerLockCustomers locks the partner's customers before the partner itself,
 -- in the order in which a sale locks the two.
 SELECT t.id FROM customers t WHERE t.program_id = (SELECT p.program_id FROM partners p
     WHERE p.id = @partner_id AND p.org_id = @org_id)

@@ -5,7 +5,7 @@ SELECT t.* FROM payouts t WHERE t.id = @id AND t.org_id = @org_id;
 SELECT t.* FROM payouts t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: PayoutCommissions :many
--- PayoutCommissions locks what a payout holds.
+-- PayoutCommissions locks the commissions of a payout.
 SELECT t.* FROM commissions t WHERE t.payout_id = @payout_id AND t.org_id = @org_id
     ORDER BY t.created_at, t.id FOR NO KEY UPDATE;
 
@@ -21,7 +21,7 @@ SELECT unnest(@ids::text[]), @org_id, @program_id, unnest(@partner_ids::text[]),
     @period_month, @period_end, @due_at, @now, @now;
 
 -- name: PayoutsReevaluate :exec
--- PayoutsReevaluate judges the page's payouts again that were not eligible.
+-- PayoutsReevaluate decides anew on the page's payouts that were not eligible.
 UPDATE payouts t SET amount_minor = v.amount_minor, status = v.status, method = v.method, reason = v.reason,
     reason_text = v.reason_text,
     period_end = @period_end, due_at = @due_at, updated_at = @now
@@ -176,7 +176,7 @@ AND t.partner_id BETWEEN @first_id AND @last_id AND t.partner_id = ANY (@partner
 
 -- name: PayoutsDue :many
 -- PayoutsDue takes the next payouts whose day has come; other replicas pass
--- over what this one holds.
+-- over what this one has locked.
 UPDATE payouts t SET due_told = true
 FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND NOT p.due_told AND p.due_at <= @now
     ORDER BY p.due_at, p.id LIMIT @lim FOR NO KEY UPDATE SKIP LOCKED) due
@@ -193,9 +193,9 @@ AND NOT EXISTS (SELECT 1 FROM payout_batches b WHERE b.program_id = t.id AND b.p
 ORDER BY t.id LIMIT @lim;
 
 -- name: PayoutsToSend :many
--- PayoutsToSend takes the next payouts that are due, and told to be, of active
--- partners who still want the method that the rail pays, and who are not held; other replicas pass over what this one
--- holds.
+-- PayoutsToSend takes the next payouts that are due, and reported as due, of active
+-- partners who still want the method that the rail pays; without those with an open high
+-- risk flag where hold_on_high_risk is set. Other replicas skip what this one has locked.
 -- Sample payouts move no money.
 UPDATE payouts t SET status = 'processing', rail = @rail, updated_at = @now
 FROM (SELECT p.id FROM payouts p WHERE p.status = 'pending' AND p.due_told AND p.due_at <= @now
@@ -229,7 +229,7 @@ WHERE id = @id AND org_id = @org_id AND status = 'processing';
 -- name: PayoutsToFile :many
 -- PayoutsToFile locks the next payouts of a batch that are not paid and that a file
 -- of the method should have, or whose partners now want that method, with the
--- payees; held tells of an open high risk flag. Payouts that a rail has are not
+-- payees; held is whether a high risk flag is open. Payouts that a rail has are not
 -- among them.
 SELECT sqlc.embed(t), sqlc.embed(p), g.currency AS program_currency, EXISTS (SELECT 1 FROM risk_flags f
     WHERE f.program_id = t.program_id AND f.partner_id = t.partner_id AND f.severity = 'high' AND f.status IN ('open',

@@ -48,8 +48,8 @@ SELECT t.* FROM webhook_endpoints t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id = @partner_id::text
 ORDER BY t.created_at, t.id;
 
--- name: WebhookEndpointsHeld :one
--- WebhookEndpointsHeld counts the endpoints of one holder: a partner, or the
+-- name: WebhookEndpointsCount :one
+-- WebhookEndpointsCount counts the endpoints of one owner: a partner, or the
 -- program itself.
 SELECT count(*) FROM webhook_endpoints t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.partner_id IS NOT DISTINCT

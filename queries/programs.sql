@@ -2,6 +2,7 @@
 SELECT t.* FROM programs t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: ProgramLock :one
+-- ProgramLock makes writers that count take turns: quotas and batches are exact.
 SELECT t.* FROM programs t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: ProgramExists :one
@@ -23,6 +24,7 @@ VALUES (@id, @org_id, @name, @product_name, @website_url, @currency, @status, @s
         @updated_at, @enrols_first_commission);
 
 -- name: ProgramUpdate :exec
+-- ProgramUpdate leaves the currency, in which fixed rates and the minimum are.
 UPDATE programs SET name = @name, product_name = @product_name, website_url = @website_url, status = @status,
     terms_url = @terms_url,
     cookie_days = @cookie_days, commission_on_net_revenue = @commission_on_net_revenue,

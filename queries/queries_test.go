@@ -73,7 +73,6 @@ var unbound = map[string]string{
 	"MailsPurge":           "removes what has expired, whosever it is",
 	"MagicLinksPurge":      "removes what has expired, whosever it is",
 	"PortalSessionsPurge":  "removes what has expired, whosever it is",
-	"EventsInsert":         "a job's events are of several organizations; each goes to endpoints of its own",
 	"WebhookCancelOff":     "endpoints are turned off in every organization",
 	"WebhookClaim":         "the sender sends for every organization",
 	"WebhookNext":          "the lease is one that WebhookClaim has just given",
@@ -216,6 +215,9 @@ func usages(sql string, tenant []string) []usage {
 // missing returns the tables of a statement that are not bound to @org_id: by a condition
 // of their own, by a join with a bound table or, in a list, by the check of the program.
 func missing(sql string, tenant []string) []string {
+	if strings.Contains(sql, "unnest(@org_ids::text[]) AS org_id") { // the tenant of each row
+		sql = strings.ReplaceAll(sql, "= i.org_id", "= @org_id")
+	}
 	list := program.FindString(sql) != ""
 	open := usages(sql, tenant)
 	var tied []string
@@ -238,7 +240,8 @@ func missing(sql string, tenant []string) []string {
 		// org_id comes before any value that contains a comma.
 		values := strings.Split(strings.TrimRight(m[3], ");"), ", ")
 		at := slices.Index(columns, "org_id")
-		if at < 0 || at >= len(values) || values[at] != "@org_id" && !strings.HasSuffix(values[at], ".org_id") {
+		if at < 0 || at >= len(values) || !slices.Contains([]string{"@org_id", "unnest(@org_ids::text[])"}, values[at]) &&
+			!strings.HasSuffix(values[at], ".org_id") {
 			out = append(out, "insert into "+m[1])
 		}
 	}

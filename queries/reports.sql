@@ -184,6 +184,7 @@ ORDER BY 3 DESC, 2 LIMIT @lim;
 SELECT pg_try_advisory_xact_lock(hashtextextended('report/' || @program_id::text, 0));
 
 -- name: ReportUnmark :exec
+-- ReportUnmark goes with the sums that it makes right, in one transaction.
 DELETE FROM report_marks WHERE program_id = @program_id AND day = @day;
 
 -- name: ReportUnsum :exec
@@ -196,6 +197,7 @@ DELETE FROM report_sums WHERE program_id = @program_id AND dimension IN ('total'
 DELETE FROM report_spans WHERE program_id = @program_id AND span = @span AND start = @start;
 
 -- name: ReportSpan :exec
+-- ReportSpan notes that a day or a month is summed.
 INSERT INTO report_spans (org_id, program_id, span, start)
     VALUES (@org_id, @program_id, @span, @start) ON CONFLICT DO NOTHING;
 

@@ -2,6 +2,7 @@
 SELECT t.* FROM resources t WHERE t.id = @id AND t.org_id = @org_id;
 
 -- name: ResourceLock :one
+-- ResourceLock reads the row for a change; nobody else changes it until the commit.
 SELECT t.* FROM resources t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: ResourceEnd :one

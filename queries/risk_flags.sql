@@ -12,12 +12,14 @@ ORDER BY CASE f.severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, f.c
 LIMIT @lim OFFSET @skip;
 
 -- name: RiskFlagTotal :one
+-- RiskFlagTotal counts what RiskFlagList pages through by offset.
 SELECT count(*) FROM risk_flags f
 WHERE f.program_id = @program_id AND f.org_id = @org_id
   AND (sqlc.narg('partner_id')::text IS NULL OR f.partner_id = sqlc.narg('partner_id')::text)
   AND (sqlc.narg('status_in')::text[] IS NULL OR f.status = ANY (sqlc.narg('status_in')::text[]));
 
 -- name: RiskFlagGet :one
+-- RiskFlagGet reads a flag with whom it is about, as far as they exist.
 SELECT sqlc.embed(f), p.email AS partner_email, p.handle AS partner_handle, p.display_name AS partner_display_name,
     coalesce(p.status, '')::text AS partner_status, c.email AS customer_email, c.name AS customer_name,
     coalesce(c.status, '')::text AS customer_status
@@ -26,6 +28,7 @@ FROM risk_flags f LEFT JOIN partners p ON p.id = f.partner_id AND p.org_id = @or
 WHERE f.id = @id AND f.org_id = @org_id;
 
 -- name: RiskFlagLock :one
+-- RiskFlagLock reads the flag for a decision; of two reviewers one decides.
 SELECT f.* FROM risk_flags f WHERE f.id = @id AND f.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: RiskFlagDecide :exec
@@ -33,13 +36,13 @@ UPDATE risk_flags SET status = @status, resolved_at = @resolved_at, resolved_by 
     resolution_note = @resolution_note WHERE id = @id AND org_id = @org_id;
 
 -- name: RiskDismissed :one
--- RiskDismissed tells whether a partner's flag of a kind was dismissed since a time.
+-- RiskDismissed reports whether a partner's flag of a kind was dismissed since a time.
 SELECT EXISTS (SELECT 1 FROM risk_flags f
     WHERE f.program_id = @program_id AND f.org_id = @org_id AND f.partner_id = @partner_id AND f.kind = @kind
         AND f.status = 'dismissed' AND f.resolved_at > @since);
 
--- name: RiskHeld :many
--- RiskHeld lists those of the partners who have an open flag of high severity.
+-- name: RiskFlagged :many
+-- RiskFlagged lists those of the partners who have an open flag of high severity.
 SELECT DISTINCT f.partner_id::text AS partner_id FROM risk_flags f
 WHERE f.program_id = @program_id AND f.org_id = @org_id AND f.partner_id = ANY (@partner_ids::text[])
     AND f.severity = 'high' AND f.status IN ('open', 'reviewing');

@@ -52,7 +52,7 @@ LIMIT @lim;
 
 -- name: RiskRefundRates :many
 -- RiskRefundRates counts, a partner with a refunded sale, the customers of its sales
--- since a time, and those with one that was refunded in whole and not judged yet.
+-- since a time, and those with one that was refunded in whole and not settled yet.
 WITH judged AS MATERIALIZED (
     SELECT f.partner_id, bool_or(f.resolved_at IS NULL) AS open, max(f.resolved_at)::timestamptz AS at FROM risk_flags f
     WHERE f.program_id = @program_id AND f.org_id = @org_id AND f.kind = 'high_refund_rate' GROUP BY f.partner_id
@@ -70,7 +70,7 @@ ORDER BY x.partner_id;
 
 -- name: RiskClickVelocity :many
 -- RiskClickVelocity finds the most clicks that came from one address within an hour,
--- a partner, of the clicks since a time that were not judged yet.
+-- a partner, of the clicks since a time that were not settled yet.
 WITH judged AS MATERIALIZED (
     SELECT f.partner_id, bool_or(f.resolved_at IS NULL) AS open, max(f.resolved_at)::timestamptz AS at FROM risk_flags f
     WHERE f.program_id = @program_id AND f.org_id = @org_id AND f.kind = 'click_velocity' GROUP BY f.partner_id
@@ -87,7 +87,7 @@ WHERE t.clicks > @most::bigint GROUP BY t.partner_id ORDER BY t.partner_id;
 
 -- name: RiskSignups :many
 -- RiskSignups and RiskSales count, a partner with at least so many of the last day
--- that were not judged yet, these and those of the weeks before.
+-- that were not settled yet, these and those of the weeks before.
 WITH judged AS MATERIALIZED (
     SELECT f.partner_id, bool_or(f.resolved_at IS NULL) AS open, max(f.resolved_at)::timestamptz AS at FROM risk_flags f
     WHERE f.program_id = @program_id AND f.org_id = @org_id AND f.kind = 'conversion_spike' GROUP BY f.partner_id

@@ -59,7 +59,7 @@ SELECT t.* FROM sales t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDAT
 
 -- name: SaleCustomer :one
 -- SaleCustomer reads the customer of a new sale with everything about its
--- attribution, after CustomerHold: a statement of its own sees what was
+-- attribution, after SaleCustomerLock: a statement of its own sees what was
 -- committed while the lock was waited for.
 SELECT sqlc.embed(c), g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue,
     g.holding_period_days, g.enrols_first_commission,
@@ -120,8 +120,8 @@ FROM sales s WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.partn
 -- name: SaleProgram :one
 SELECT t.program_id FROM sales t WHERE t.id = @id AND t.org_id = @org_id;
 
--- name: CustomerHold :one
--- CustomerHold locks the customer of a new sale, which makes "first sale" and
+-- name: SaleCustomerLock :one
+-- SaleCustomerLock locks the customer of a new sale, which makes "first sale" and
 -- every counter of the customer exact.
 SELECT t.id FROM customers t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
@@ -139,7 +139,7 @@ WHERE id = @id AND org_id = @org_id;
 -- name: SaleCommissions :many
 -- SaleCommissions locks what was earned of the sale, by a rule or by hand, and
 -- what was deducted by hand. Deductions come first, so that no payout sinks below
--- what it still holds. What refunds made themselves names its commission.
+-- what is left in it. What refunds made themselves names its commission.
 SELECT t.* FROM commissions t
 WHERE t.sale_id = @sale_id AND t.org_id = @org_id AND t.metadata ->> 'commission_id' IS NULL
 ORDER BY t.amount_minor > 0, t.created_at, t.id FOR NO KEY UPDATE;

@@ -6,6 +6,7 @@ SELECT t.* FROM tags t WHERE t.id = @id AND t.org_id = @org_id;
 SELECT t.* FROM tags t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDATE;
 
 -- name: TagInsert :execrows
+-- TagInsert adds no row where the name is taken, whatever its case.
 INSERT INTO tags (id, org_id, program_id, name, color, created_at, updated_at)
 VALUES (@id, @org_id, @program_id, @name, @color, @created_at, @updated_at)
 ON CONFLICT DO NOTHING;
@@ -14,12 +15,15 @@ ON CONFLICT DO NOTHING;
 UPDATE tags SET name = @name, color = @color, updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
 
 -- name: TagByName :one
+-- TagByName serves the conflict, which shows the tag that has the name.
 SELECT t.* FROM tags t WHERE t.program_id = @program_id AND t.org_id = @org_id AND lower(t.name) = lower(@name);
 
 -- name: TagDelete :exec
+-- TagDelete takes partners' tags along; resources lose theirs before.
 DELETE FROM tags WHERE id = @id AND org_id = @org_id;
 
 -- name: TagsOfPartners :many
+-- TagsOfPartners lists each partner's tags, the oldest first.
 SELECT pt.partner_id, sqlc.embed(t) FROM partner_tags pt JOIN tags t ON t.id = pt.tag_id
 WHERE pt.partner_id = ANY (@partner_ids::text[]) AND pt.org_id = @org_id ORDER BY t.created_at, t.id;
 

@@ -45,5 +45,5 @@ WITH gone AS (
 SELECT count(*) FROM gone;
 
 -- name: TallyForget :exec
--- TallyForget removes what nothing is left of; TallyLock must be held.
+-- TallyForget removes what nothing is left of; TallyLock comes first.
 DELETE FROM tallies WHERE total = 0;

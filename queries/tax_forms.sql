@@ -52,8 +52,8 @@ SELECT g.id, g.org_id FROM programs g WHERE g.require_tax_forms AND g.id > @afte
 ORDER BY g.id LIMIT @lim;
 
 -- name: TaxFormsExpire :many
--- TaxFormsExpire takes the next forms that have run out; asks tells whether
--- their program wants another. Other replicas pass over what this one holds.
+-- TaxFormsExpire takes the next forms that have run out; asks is whether
+-- their program wants another. Other replicas skip what this one has locked.
 UPDATE tax_form_statuses t SET status = 'expired', updated_at = @now
 FROM (SELECT f.id FROM tax_form_statuses f JOIN partners p ON p.id = f.partner_id
     WHERE f.status = 'submitted' AND f.expires_at <= @now

@@ -5,7 +5,7 @@ SELECT t.* FROM tracking_values t WHERE t.program_id = @program_id AND t.org_id 
 
 -- name: TrackingValueClaim :execrows
 -- TrackingValueClaim takes a value for a partner; it changes nothing, and
--- returns no row, where another partner or a link holds it.
+-- returns no row, where another partner or a link has it.
 INSERT INTO tracking_values (org_id, program_id, value, kind, partner_id, link_id)
 VALUES (@org_id, @program_id, @value, @kind, @partner_id, @link_id)
 ON CONFLICT (program_id, value) DO NOTHING;
@@ -15,18 +15,32 @@ ON CONFLICT (program_id, value) DO NOTHING;
 SELECT t.value FROM tracking_values t WHERE t.program_id = @program_id AND t.org_id = @org_id
 AND (t.value = @stem::text OR t.value LIKE @pattern::text);
 
--- name: TrackingResolve :one
--- TrackingResolve finds the active partner behind a value, its link that fits
--- the landing page best (the same page, else the oldest of that value, deleted
--- ones included), and the visitor's current referral (decisions, 65 and 68).
-SELECT p.id AS partner_id,
-    coalesce((SELECT l.id FROM links l WHERE l.partner_id = p.id AND l.value_key = @value
-        ORDER BY (l.destination_key = @landing_key::text) DESC, l.created_at, l.id LIMIT 1), '')::text AS link_id,
-    coalesce((SELECT r.id FROM referrals r WHERE r.program_id = p.program_id AND r.partner_id = p.id
-        AND r.visitor = @visitor::bytea AND r.current
-        AND r.expires_at > @now::timestamptz), '')::text AS referral_id
-FROM tracking_values t JOIN partners p ON p.program_id = t.program_id AND p.id = t.partner_id
-WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.value = @value AND p.status = 'active';
+-- name: TrackingResolve :many
+-- TrackingResolve finds, for each of several visits, their program and the active
+-- partner behind the value, its link that fits the landing page best (the same
+-- page, else the oldest of that value, deleted ones included), and the visitor's
+-- current referral (decisions, 65 and 68). expired reports whether that only waits
+-- to be retired. The rows come in the order of the visits; of what there is not,
+-- the columns are ''.
+SELECT i.n::bigint AS n, coalesce(g.status, '')::text AS program_status,
+    coalesce(g.cookie_days, 0)::bigint AS cookie_days,
+    coalesce(h.partner_id, '')::text AS partner_id, coalesce(h.link_id, '')::text AS link_id,
+    coalesce(h.referral_id, '')::text AS referral_id, coalesce(h.expired, false)::boolean AS expired
+FROM (SELECT unnest(@program_ids::text[]) AS program_id, unnest(@org_ids::text[]) AS org_id,
+    unnest(@values::text[]) AS value, unnest(@landing_keys::text[]) AS landing_key,
+    unnest(@visitors::bytea[]) AS visitor, unnest(@nows::timestamptz[]) AS now, generate_subscripts(@program_ids::text[], 1) AS n) i
+LEFT JOIN programs g ON g.id = i.program_id AND g.org_id = i.org_id
+LEFT JOIN LATERAL (
+    SELECT p.id AS partner_id,
+        (SELECT l.id FROM links l WHERE l.partner_id = p.id AND l.value_key = i.value
+            ORDER BY (l.destination_key = i.landing_key) DESC, l.created_at, l.id LIMIT 1) AS link_id,
+        CASE WHEN r.expires_at > i.now THEN r.id END AS referral_id, r.expires_at <= i.now AS expired
+    FROM tracking_values t JOIN partners p ON p.program_id = t.program_id AND p.id = t.partner_id
+    LEFT JOIN referrals r ON r.program_id = p.program_id AND r.partner_id = p.id AND r.visitor = i.visitor AND r.current
+    WHERE t.program_id = i.program_id AND t.org_id = i.org_id AND t.value = i.value AND p.status = 'active'
+    OFFSET 0
+) h ON true
+ORDER BY i.n;
 
 -- name: TrackingValueInsert :exec
 -- TrackingValueInsert takes a value that was free a moment ago; where another

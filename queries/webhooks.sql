@@ -112,7 +112,7 @@ ON CONFLICT (endpoint_id) DO UPDATE SET owner = excluded.owner, token = l.token 
 RETURNING l.endpoint_id, l.token;
 
 -- name: WebhookNext :many
--- WebhookNext reads the head of an endpoint's line for the lease that holds it,
+-- WebhookNext reads the head of an endpoint's line for the lease that covers it,
 -- as long as that lasts for another attempt.
 SELECT d.id, d.event_id, d.event_type, d.attempts, d.org_id, w.url, w.secret, w.previous_secret, w.previous_expires_at,
     w.updated_at AS version,
@@ -134,7 +134,7 @@ UPDATE webhook_leases SET until = '-infinity', served_at = now(), quick = coales
 WHERE endpoint_id = @endpoint_id AND owner = @owner AND token = @token;
 
 -- name: WebhookAbsent :many
--- WebhookAbsent lists the owners of leases that do not hold their lock.
+-- WebhookAbsent lists the owners of leases without their lock.
 SELECT DISTINCT l.owner FROM webhook_leases l
 WHERE l.until > now() AND l.owner NOT IN (
     SELECT (k.classid::bigint << 32) | k.objid::bigint FROM pg_catalog.pg_locks k
@@ -153,7 +153,7 @@ UPDATE webhook_deliveries d SET status = 'failed', error = 'The endpoint was tur
 FROM webhook_endpoints w WHERE w.id = d.endpoint_id AND NOT w.enabled AND d.next_attempt_at IS NOT NULL;
 
 -- name: WebhookResults :many
--- WebhookResults writes how attempts ended, of each whose lease still holds, and
+-- WebhookResults writes how attempts ended, of each whose lease has not been lost, and
 -- returns them with what their endpoint is now.
 UPDATE webhook_deliveries d SET status = r.status, attempts = r.attempts, response_code = nullif(r.response_code, 0),
     error = nullif(r.error, ''),

@@ -1,5 +1,5 @@
-// Command bar tests the service against the reliability bar and prints the figures as a
-// table. It exits with 1 if a stage fails.
+// Command bar tests the service against the reliability bar and prints the figures as a table. It exits
+// with 1 if a stage fails. BAR_SEED repeats a run: everything random follows from it.
 package main
 
 import (
@@ -31,6 +31,7 @@ func main() {
 	}
 }
 
+// run takes the seed of the environment, or the random one of o, and prints it before anything can fail.
 func run(o bar.Options) error {
 	if text := os.Getenv("BAR_SEED"); text != "" {
 		seed, err := strconv.ParseUint(text, 10, 64)

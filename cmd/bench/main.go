@@ -26,6 +26,7 @@ func main() {
 	}
 }
 
+// run chooses by the first word; flags alone are a measurement of speed.
 func run(ctx context.Context, args []string) error {
 	if len(args) > 0 {
 		switch args[0] {
@@ -38,7 +39,8 @@ func run(ctx context.Context, args []string) error {
 	return measureSpeed(ctx, args)
 }
 
-// parse parses the flags and refuses further arguments.
+// parse parses the flags and refuses further arguments: a mistyped subcommand would otherwise start
+// a run of several minutes.
 func parse(fs *flag.FlagSet, args []string) error {
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -49,7 +51,8 @@ func parse(fs *flag.FlagSet, args []string) error {
 	return nil
 }
 
-// measureSpeed measures the server beside pgbench running the same statements.
+// measureSpeed measures the server beside pgbench running the same statements. With -load it is the child
+// of such a run, which no one calls by hand.
 func measureSpeed(ctx context.Context, args []string) error {
 	fs, o := flag.NewFlagSet("bench", flag.ContinueOnError), bench.Options{Out: os.Stdout}
 	child := fs.Bool("load", false, "be the load generator: a child of the benchmark, with its orders on standard input")

@@ -12,14 +12,17 @@ import (
 // kinds lists the component kinds in the order in which they are written.
 var kinds = []string{"parameters", "headers", "responses", "requestBodies", "examples", "schemas"}
 
-// bundler collects the targets of the references of a description.
+// bundler collects the targets of the references of a description. Nodes, not Go types: the order of the
+// keys is what people and generators see.
 type bundler struct {
 	files map[string]*yaml.Node // by cleaned path
 	comps map[string]*yaml.Node // component kind to its mapping node
 	from  map[string]string     // kind/name to the file that defines it
 }
 
-// bundle returns the root node of the joined description.
+// bundle returns the root node of the joined description. The order of the steps matters: paths and
+// webhooks bring operations in, the defaults are laid over all of them, and the references of all
+// that are followed last.
 func bundle(file string) (*yaml.Node, error) {
 	b := &bundler{files: map[string]*yaml.Node{}, comps: map[string]*yaml.Node{}, from: map[string]string{}}
 	root, err := b.load(file)
@@ -42,6 +45,7 @@ func bundle(file string) (*yaml.Node, error) {
 	if err := b.walk(root, file); err != nil {
 		return nil, err
 	}
+	// Kinds that the root has itself, such as security schemes, stay as they are.
 	for _, k := range kinds {
 		if n := b.comps[k]; n != nil {
 			set(comps, k, n)
@@ -63,6 +67,7 @@ func (b *bundler) placePaths(paths *yaml.Node, file string) error {
 		if err != nil {
 			return err
 		}
+		// The item moves into the root file, so its references must lead there from another folder.
 		rebase(item, filepath.Dir(target), filepath.Dir(file))
 		paths.Content[i+1] = item
 	}
@@ -87,6 +92,7 @@ func rebase(n *yaml.Node, from, to string) {
 	}
 }
 
+// load returns the root node of a file; a file is read once, and its node shared.
 func (b *bundler) load(f string) (*yaml.Node, error) {
 	f = filepath.Clean(f)
 	if n := b.files[f]; n != nil {
@@ -103,12 +109,14 @@ func (b *bundler) load(f string) (*yaml.Node, error) {
 	if len(d.Content) == 0 {
 		return nil, fmt.Errorf("%s is empty", f)
 	}
+	// At once, so that nothing after this meets a merge key.
 	merge(d.Content[0])
 	b.files[f] = d.Content[0]
 	return d.Content[0], nil
 }
 
-// merge puts the members of what a merge key (<<) names before a mapping's own.
+// merge puts the members of what a merge key (<<) names before a mapping's own. An own member of the same
+// name wins, in the place of the other.
 func merge(n *yaml.Node) {
 	for _, c := range n.Content {
 		merge(c)
@@ -128,7 +136,8 @@ func merge(n *yaml.Node) {
 	}
 }
 
-// split returns the file and the component name that a reference names.
+// split returns the file and the component name that a reference names. In a name, ~1 stands for a slash and
+// ~0 for a tilde (RFC 6901).
 func (b *bundler) split(ref, file string) (target, name string) {
 	f, frag, _ := strings.Cut(ref, "#/")
 	target = file
@@ -138,6 +147,7 @@ func (b *bundler) split(ref, file string) (target, name string) {
 	return filepath.Clean(target), strings.NewReplacer("~1", "/", "~0", "~").Replace(frag)
 }
 
+// lookup returns what a reference names. Its errors begin with the file and line of the reference.
 func (b *bundler) lookup(target, name, file string, ref *yaml.Node) (*yaml.Node, error) {
 	doc, err := b.load(target)
 	if err != nil {
@@ -165,6 +175,8 @@ func (b *bundler) walk(n *yaml.Node, file string) error {
 	return nil
 }
 
+// internalize makes a component of what r refers to, and lets r name the component. The target is walked
+// once, when it is first met, so that references in a circle end.
 func (b *bundler) internalize(r *yaml.Node, file string) error {
 	target, name := b.split(r.Value, file)
 	src, err := b.lookup(target, name, file, r)
@@ -176,6 +188,7 @@ func (b *bundler) internalize(r *yaml.Node, file string) error {
 	key := kind + "/" + name
 	prev, seen := b.from[key]
 	if seen {
+		// Components share one namespace a kind; two of a name would silently become one.
 		if prev != target {
 			return fmt.Errorf("%s is defined in %s and %s", key, prev, target)
 		}

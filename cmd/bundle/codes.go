@@ -23,8 +23,8 @@ type refusal struct {
 	codes       []string
 }
 
-// readCodes reads the codes and the responses of x-defaults, and completes the
-// responses with their codes.
+// readCodes reads the codes and the responses of x-defaults, and completes the responses with their codes.
+// A description without codes, as in tests, gets none.
 func (b *bundler) readCodes(d *yaml.Node, file string) (*catalogue, error) {
 	c := &catalogue{status: map[string]string{}, examples: mapping(), shared: map[string]refusal{}}
 	if get(d, "codes") == nil {
@@ -66,13 +66,15 @@ func example(kind *yaml.Node, code string, fields *yaml.Node) *yaml.Node {
 	return mapping("value", mapping("error", body))
 }
 
-// place adds the usual responses to the operation, and to each response those of the
-// operation's x-codes that have its status.
+// place adds the usual responses to the operation, and to each response those of the operation's x-codes that
+// have its status. A response by reference that gets codes of its own becomes a copy: others share the
+// original.
 func (c *catalogue) place(op, usual, coded *yaml.Node) error {
 	own := map[string][]string{}
 	for _, code := range texts(get(op, "x-codes")) {
 		status := c.status[code]
 		own[status] = append(own[status], code)
+		// The status of a code brings its response, in case no condition has.
 		if get(usual, status) != nil {
 			continue
 		}
@@ -81,15 +83,18 @@ func (c *catalogue) place(op, usual, coded *yaml.Node) error {
 		}
 		set(usual, status, clone(get(coded, status)))
 	}
+	// An extension for this command alone; clients would see it.
 	remove(op, "x-codes")
 	responses := get(op, "responses")
 	addResponses(usual, responses)
 	for i := 0; i+1 < len(responses.Content); i += 2 {
 		status, r := responses.Content[i].Value, responses.Content[i+1]
 		ref := get(r, "$ref")
+		// Nothing to add to what is shared; a success has no codes.
 		if ref != nil && own[status] == nil || status < "4" {
 			continue
 		}
+		// The shared response that this one is a form of, whose codes it gets as well.
 		like := get(get(usual, status), "$ref")
 		if ref != nil {
 			like, r = ref, mapping()
@@ -104,8 +109,8 @@ func (c *catalogue) place(op, usual, coded *yaml.Node) error {
 	return nil
 }
 
-// complete adds to a response what follows from its codes: the schema, an example of each
-// code under its name, and the codes at the end of the description.
+// complete adds to a response what follows from its codes: the schema, an example of each code under its name,
+// and the codes at the end of the description. Examples that are written there go first, and are not replaced.
 func (c *catalogue) complete(r *yaml.Node, as refusal) {
 	description := as.description
 	if own := get(r, "description"); own != nil {

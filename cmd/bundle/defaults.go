@@ -18,6 +18,7 @@ func (b *bundler) applyDefaults(root *yaml.Node, file string) error {
 	if d == nil {
 		return nil
 	}
+	// What is applied is no part of the contract.
 	remove(root, "x-defaults")
 	c, err := b.readCodes(d, file)
 	if err != nil {
@@ -41,9 +42,11 @@ func (b *bundler) applyDefaults(root *yaml.Node, file string) error {
 	return nil
 }
 
-// defaultOperation adds the responses and parameters of all conditions met.
+// defaultOperation adds the responses and parameters of all conditions met. Where two conditions have the same
+// status, the first in this order gives the response.
 func defaultOperation(d *yaml.Node, c *catalogue, path, method string, op *yaml.Node) error {
 	security := get(op, "security")
+	// An empty list of requirements is what OpenAPI has for an operation without authentication.
 	public := security != nil && len(security.Content) == 0
 	conditions := []struct {
 		name string
@@ -57,6 +60,7 @@ func defaultOperation(d *yaml.Node, c *catalogue, path, method string, op *yaml.
 		{"byId", strings.Contains(path, "{")},
 		{"post", method == "post"},
 	}
+	// First what is usual for such an operation, then its own codes and responses over it.
 	usual := mapping()
 	for _, condition := range conditions {
 		if !condition.met {
@@ -81,6 +85,7 @@ func defaultWebhooks(rule, hooks *yaml.Node) {
 	for i := 1; i < len(hooks.Content); i += 2 {
 		op := get(hooks.Content[i], "post")
 		addParameters(get(rule, "parameters"), op)
+		// A webhook's response is the receiver's; all receivers answer alike.
 		set(op, "responses", clone(get(rule, "responses")))
 	}
 }
@@ -90,11 +95,12 @@ func paged(op *yaml.Node) bool {
 	list := get(op, "parameters")
 	return list != nil && slices.ContainsFunc(list.Content, func(p *yaml.Node) bool {
 		ref := get(p, "$ref")
+		// Every list by cursor has this parameter, and nothing else does.
 		return ref != nil && strings.HasSuffix(ref.Value, "StartingAfter")
 	})
 }
 
-// unscoped reports whether a key of any scopes is admitted.
+// unscoped reports whether a key of any scopes is admitted: a security requirement without scopes.
 func unscoped(security *yaml.Node) bool {
 	for _, alternative := range security.Content {
 		for i := 1; i < len(alternative.Content); i += 2 {
@@ -106,6 +112,7 @@ func unscoped(security *yaml.Node) bool {
 	return false
 }
 
+// addResponses adds copies of those responses whose status to does not have.
 func addResponses(from, to *yaml.Node) {
 	if from == nil {
 		return
@@ -117,6 +124,7 @@ func addResponses(from, to *yaml.Node) {
 	}
 }
 
+// addParameters appends copies of parameters to those of an operation.
 func addParameters(from, op *yaml.Node) {
 	if from == nil {
 		return
@@ -126,6 +134,7 @@ func addParameters(from, op *yaml.Node) {
 		list = &yaml.Node{Kind: yaml.SequenceNode}
 		set(op, "parameters", list)
 	}
+	// Copies, since references in them are rewritten later, for each operation in its place.
 	for _, p := range from.Content {
 		list.Content = append(list.Content, clone(p))
 	}
@@ -136,6 +145,7 @@ func sortResponses(n *yaml.Node) {
 	type pair struct{ k, v *yaml.Node }
 	pairs := make([]pair, 0, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
+		// The statuses are strings in the contract, where YAML would have numbers.
 		n.Content[i].Tag, n.Content[i].Style = "!!str", yaml.SingleQuotedStyle
 		pairs = append(pairs, pair{n.Content[i], n.Content[i+1]})
 	}

@@ -29,6 +29,7 @@ func (b *bundler) placeWebhooks(root *yaml.Node, file string) error {
 	}
 	hooks := mapping()
 	for kind, e := range members(events) {
+		// The name of the body's schema, which clients get as a type.
 		body := camel(kind) + "Event"
 		set(hooks, kind, webhook(kind, e, common, body))
 		addBody(schemas, kind, e, body)
@@ -45,6 +46,7 @@ func (b *bundler) placeWebhooks(root *yaml.Node, file string) error {
 // webhook is the operation of an event, whose body has a schema of the name.
 func webhook(kind string, e, common *yaml.Node, body string) *yaml.Node {
 	op := mapping("operationId", text("on"+camel(kind)))
+	// Its extensions go with it: who may receive the event is a part of the contract.
 	for name, value := range members(e) {
 		if name == "summary" || name == "description" || strings.HasPrefix(name, "x-") {
 			set(op, name, value)
@@ -62,6 +64,7 @@ func webhook(kind string, e, common *yaml.Node, body string) *yaml.Node {
 
 // bodyOf is the example of a body: the data of the event within what all have.
 func bodyOf(kind string, e, common *yaml.Node) *yaml.Node {
+	// An event of a job has a run's id in its example, most have a request's.
 	request := get(e, "request")
 	if request == nil {
 		request = get(common, "request")
@@ -78,6 +81,7 @@ func addBody(schemas *yaml.Node, kind string, e *yaml.Node, body string) {
 		data = named.Value
 	}
 	made := clone(get(schemas, "x-event"))
+	// What stands in braces in the template differs between events.
 	fillIn(made, strings.NewReplacer("{type}", kind, "{schema}", data))
 	set(schemas, body, made)
 	types, bodies := get(get(schemas, "EventType"), "enum"), get(get(schemas, "Event"), "oneOf")
@@ -96,8 +100,8 @@ func fillIn(n *yaml.Node, by *strings.Replacer) {
 	}
 }
 
-// fillCatalogue puts the catalogue of events, as the API lists it, where a list has
-// the tag !events, and its length where a number has it.
+// fillCatalogue puts the catalogue of events, as the API lists it, where a list has the tag !events, and its length
+// where a number has it. So the example of that list cannot lack an event.
 func fillCatalogue(n, hooks *yaml.Node) {
 	if n.Tag == "!events" && n.Kind == yaml.ScalarNode {
 		n.Tag, n.Value = "!!int", strconv.Itoa(len(hooks.Content)/2)

@@ -30,7 +30,8 @@ func main() {
 	}
 }
 
-// run bundles the description at in and writes it to out as indented JSON.
+// run bundles the description at in and writes it to out as indented JSON. The same input gives the same bytes:
+// the bundle is under version control.
 func run(in, out string) error {
 	root, err := bundle(in)
 	if err != nil {
@@ -40,6 +41,7 @@ func run(in, out string) error {
 	if err := writeJSON(&flat, root); err != nil {
 		return err
 	}
+	// Indented by one space: the bundle is large, and read by people in diffs.
 	if err := json.Indent(&pretty, flat.Bytes(), "", " "); err != nil {
 		return err
 	}
@@ -61,6 +63,7 @@ func writeJSON(w *bytes.Buffer, n *yaml.Node) error {
 	}
 }
 
+// writeMapping writes an object. encoding/json would sort its keys.
 func writeMapping(w *bytes.Buffer, n *yaml.Node) error {
 	w.WriteByte('{')
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -81,6 +84,7 @@ func writeMapping(w *bytes.Buffer, n *yaml.Node) error {
 	return nil
 }
 
+// writeSequence writes an array.
 func writeSequence(w *bytes.Buffer, n *yaml.Node) error {
 	w.WriteByte('[')
 	for i, c := range n.Content {
@@ -95,6 +99,7 @@ func writeSequence(w *bytes.Buffer, n *yaml.Node) error {
 	return nil
 }
 
+// writeScalar writes a string, number, boolean or null, as YAML reads it.
 func writeScalar(w *bytes.Buffer, n *yaml.Node) error {
 	var v any
 	if err := n.Decode(&v); err != nil {
@@ -103,6 +108,7 @@ func writeScalar(w *bytes.Buffer, n *yaml.Node) error {
 	if n.Tag == "!!timestamp" { // in JSON an example such as 2026-01-01 is a string
 		v = n.Value
 	}
+	// Unescaped, as texts with <, > and & are easier to read; the bundle is never a part of a page.
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return e.Encode(v)

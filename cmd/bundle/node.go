@@ -6,7 +6,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// members ranges over the keys and values of a mapping.
+// members ranges over the keys and values of a mapping, in their order. A nil mapping has none.
 func members(n *yaml.Node) iter.Seq2[string, *yaml.Node] {
 	return func(yield func(string, *yaml.Node) bool) {
 		for i := 0; n != nil && i+1 < len(n.Content); i += 2 {
@@ -41,6 +41,7 @@ func set(n *yaml.Node, k string, v *yaml.Node) {
 	n.Content = append(n.Content, text(k), v)
 }
 
+// remove removes k, if it is there.
 func remove(n *yaml.Node, k string) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == k {
@@ -50,6 +51,7 @@ func remove(n *yaml.Node, k string) {
 	}
 }
 
+// clone returns a copy that shares no node but the target of an alias.
 func clone(n *yaml.Node) *yaml.Node {
 	c := *n
 	c.Content = make([]*yaml.Node, len(n.Content))
@@ -68,6 +70,7 @@ func mapping(pairs ...any) *yaml.Node {
 	return n
 }
 
+// text returns a node that is a string, whatever it looks like.
 func text(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }
 
 // texts returns the elements of a list, which may be absent.

@@ -24,7 +24,7 @@ func main() {
 	}
 }
 
-// outcome is the output of the job.
+// outcome is the output of the job. The example in TypeScript prints the same.
 type outcome struct {
 	ProgramID      string        `json:"program_id"`
 	Sales          int           `json:"sales"`
@@ -35,6 +35,8 @@ type outcome struct {
 	UnknownRefused api.ErrorCode `json:"unknown_refused"`
 }
 
+// run does the steps in their order, as a new customer of the service would. The client gets the key from
+// an editor, so that no call can forget it.
 func run(ctx context.Context, out io.Writer, base, key string) error {
 	c, err := api.NewClientWithResponses(base, api.WithHTTPClient(&strict{}),
 		api.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
@@ -53,6 +55,7 @@ func run(ctx context.Context, out io.Writer, base, key string) error {
 	return json.NewEncoder(out).Encode(j.outcome)
 }
 
+// job is what the steps share: the ids of what was created, and what is printed.
 type job struct {
 	outcome
 	client            *api.ClientWithResponses
@@ -60,7 +63,9 @@ type job struct {
 	sale              string // the one that is refunded
 }
 
-// begin creates the program, its partner and a flow of 20 %.
+// begin creates the program, its partner and a flow of 20 %. A second partner with the handle of the first is
+// refused; the refusal's code says why.
+// Without a holding period, commissions are due at once, and the balance below shows them.
 func (j *job) begin(ctx context.Context) error {
 	program, err := j.client.CreateProgramWithResponse(ctx, api.ProgramCreate{
 		Name: "Acme partners", WebsiteURL: "https://acme.example", Currency: "USD", HoldingPeriodDays: new(int64(0)),
@@ -75,6 +80,7 @@ func (j *job) begin(ctx context.Context) error {
 		return err
 	}
 	j.partner = partner.JSON201.ID
+	// The same handle for another person, to see a refusal.
 	ada.Email = "another@example.com"
 	_, err = j.client.CreatePartnerWithResponse(ctx, ada)
 	if j.HandleRefused = code(err); j.HandleRefused == "" {
@@ -115,6 +121,7 @@ func (j *job) sell(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		// The key makes the second call an answer from before, with the same id.
 		if again.ID != first.ID {
 			return fmt.Errorf("%s was recorded twice: %s and %s", charge, first.ID, again.ID)
 		}
@@ -123,6 +130,8 @@ func (j *job) sell(ctx context.Context) error {
 	return nil
 }
 
+// charge records one sale. The Idempotency-Key is made of what happened, not of a random number: a process
+// that was restarted sends the same.
 func (j *job) charge(ctx context.Context, charge string) (*api.RecordedSale, error) {
 	once := func(_ context.Context, r *http.Request) error {
 		r.Header.Set("Idempotency-Key", j.ProgramID+"/"+charge)
@@ -140,7 +149,8 @@ func (j *job) charge(ctx context.Context, charge string) (*api.RecordedSale, err
 	return reply.JSON201, nil
 }
 
-// list reads all sales by pages of two.
+// list reads all sales by pages of two. The cursor is the last id of a page, not a number: sales that are
+// added meanwhile move nothing.
 func (j *job) list(ctx context.Context) error {
 	params := api.ListSalesParams{ProgramID: j.ProgramID, Limit: new(int64(2))}
 	for more := true; more; {
@@ -150,6 +160,7 @@ func (j *job) list(ctx context.Context) error {
 		}
 		j.Pages++
 		j.Sales += len(page.JSON200.Data)
+		// has_more, not a short page, says that there is another.
 		if more = page.JSON200.HasMore; more {
 			params.StartingAfter = &page.JSON200.Data[len(page.JSON200.Data)-1].ID
 		}
@@ -159,6 +170,7 @@ func (j *job) list(ctx context.Context) error {
 
 // refund refunds a sale and reads the balance before and after.
 func (j *job) refund(ctx context.Context) (err error) {
+	// Five sales of 49.99 at 20 % are due; the refund of one takes its share back.
 	if j.DueMinor, err = j.due(ctx); err != nil {
 		return err
 	}
@@ -169,6 +181,7 @@ func (j *job) refund(ctx context.Context) (err error) {
 	return err
 }
 
+// due returns what the partner is owed now, in minor units.
 func (j *job) due(ctx context.Context) (int64, error) {
 	balances, err := j.client.ListBalancesWithResponse(ctx, &api.ListBalancesParams{
 		ProgramID: j.ProgramID, PartnerID: &j.partner,

@@ -10,8 +10,8 @@ import (
 	"rail/gen/api"
 )
 
-// refusal is an answer with an error. Programs branch on its code; its message is for
-// people.
+// refusal is an answer with an error. Programs branch on its code, which never changes; its message is for people,
+// and may.
 type refusal struct {
 	status int
 	why    api.Error
@@ -28,8 +28,8 @@ func code(err error) api.ErrorCode {
 	return r.why.Code
 }
 
-// strict is an HTTP client that returns refusals as errors, so that a reply always has
-// the typed body.
+// strict is an HTTP client that returns refusals as errors, so that a reply always has the typed body. Without it,
+// the caller would have to check each reply for nil.
 type strict struct{ http.Client }
 
 // Do sends a request and returns a refusal as an error.
@@ -39,6 +39,7 @@ func (s *strict) Do(r *http.Request) (*http.Response, error) {
 		return res, err
 	}
 	defer res.Body.Close() //nolint:errcheck // only read
+	// A page of a proxy may be of any length.
 	raw, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
 	if err != nil {
 		return nil, err

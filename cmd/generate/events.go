@@ -10,7 +10,8 @@ import (
 
 // webhook is an event in the description.
 type webhook struct {
-	Type    string
+	Type string
+	// What is hidden from partners: members of the data, by name.
 	Data    string // the schema of its data
 	Visible bool   // partners may receive it
 	Hidden  []string
@@ -21,9 +22,10 @@ type reference struct {
 	Ref string `json:"$ref"`
 }
 
+// name returns the name of the schema.
 func (r reference) name() string { return strings.TrimPrefix(r.Ref, "#/components/schemas/") }
 
-// described is the form of an event in the description's JSON.
+// described is the form of an event in the description's JSON: what is read of it here.
 type described struct {
 	Post struct {
 		Visible     bool     `json:"x-partner-visible"`
@@ -36,7 +38,8 @@ type described struct {
 	} `json:"post"`
 }
 
-// readWebhooks returns the events of a bundled description, in its order.
+// readWebhooks returns the events of a bundled description, in its order. They are decoded one by one, since a Go map
+// would lose the order.
 func readWebhooks(path string) ([]webhook, error) {
 	source, err := os.ReadFile(path)
 	if err != nil {
@@ -53,6 +56,7 @@ func readWebhooks(path string) ([]webhook, error) {
 	if err := json.Unmarshal(source, &doc); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	// Token by token through the object: its opening brace, then each name with its value.
 	items := json.NewDecoder(bytes.NewReader(doc.Webhooks))
 	if _, err := items.Token(); err != nil {
 		return nil, err
@@ -72,6 +76,7 @@ func readWebhooks(path string) ([]webhook, error) {
 			Type: fmt.Sprint(name), Data: body.Properties["data"].name(),
 			Visible: item.Post.Visible, Hidden: item.Post.Hidden,
 		}
+		// Hidden members of an event that partners never receive are a mistake in the description.
 		if w.Data == "" || len(w.Hidden) > 0 && !w.Visible {
 			return nil, fmt.Errorf("%s: no schema of its data, or something hidden of what partners do not see", w.Type)
 		}
@@ -80,6 +85,7 @@ func readWebhooks(path string) ([]webhook, error) {
 	return out, nil
 }
 
+// eventsHead begins the file. The fields of Event are unexported, so that type and data cannot disagree.
 const eventsHead = notice + `// Package events is the catalogue of events: a function for each type, which takes
 // the data of that type and no other, and what partners may see of it.
 package events
@@ -113,6 +119,7 @@ func writeEvents(hooks []webhook) []byte {
 	w.WriteString(eventsHead)
 	w.WriteString("// Catalogue is every type of event, in the order of the description.\nvar Catalogue = []Type{\n")
 	for _, h := range hooks {
+		// Members with zero values are left out; gofmt lays out the rest.
 		fmt.Fprintf(&w, "{Type: %q", h.Type)
 		if h.Visible {
 			w.WriteString(", PartnerVisible: true")
@@ -124,6 +131,7 @@ func writeEvents(hooks []webhook) []byte {
 	}
 	w.WriteString("}\n")
 	for _, h := range hooks {
+		// sale.created becomes SaleCreated, the name that oapi-codegen gives the data's type, less Data.
 		name := camel(strings.ReplaceAll(h.Type, ".", "_"))
 		fmt.Fprintf(&w, "\n// %s is the event %s.\n", name, h.Type)
 		fmt.Fprintf(&w, "func %s(d api.%s) Event { return Event{%q, d} }\n", name, h.Data, h.Type)

@@ -22,6 +22,7 @@ func main() {
 	}
 }
 
+// run writes the three files. It needs no database: the migrations are read as text.
 func run() error {
 	tables, err := readSchema(schema.FS)
 	if err != nil {
@@ -41,6 +42,7 @@ func run() error {
 	if err := save("gen/constraint/constraint.gen.go", writeConstraints(tables)); err != nil {
 		return err
 	}
+	// The bundle, not its parts: the data's schemas are resolved there.
 	hooks, err := readWebhooks("openapi/bundle.json")
 	if err != nil {
 		return err

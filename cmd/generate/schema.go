@@ -13,6 +13,7 @@ import (
 // with the condition of a CHECK.
 type table map[string]string
 
+// The forms of statements and definitions, with each run of spaces made one.
 var (
 	comment     = regexp.MustCompile(`(?m)--.*$`)
 	body        = regexp.MustCompile(`(?s)(\$\w*\$).*?\$\w*\$`)
@@ -26,13 +27,14 @@ var (
 	removal     = regexp.MustCompile(`^DROP CONSTRAINT (\w+)$`)
 )
 
-// readSchema returns the tables after all migrations. It parses only the SQL that the
-// migrations use: a new form of statement must be added here.
+// readSchema returns the tables after all migrations. It parses only the SQL that the migrations use: a new form of
+// statement must be added here. What it does not know, such as CREATE FUNCTION, it skips.
 func readSchema(migrations fs.FS) (map[string]table, error) {
 	names, err := fs.Glob(migrations, "*.up.sql")
 	if err != nil {
 		return nil, err
 	}
+	// In the order of their numbers, which is that of applying them.
 	slices.Sort(names)
 	tables := map[string]table{}
 	for _, name := range names {
@@ -40,6 +42,7 @@ func readSchema(migrations fs.FS) (map[string]table, error) {
 		if err != nil {
 			return nil, err
 		}
+		// A function's body and a comment may contain semicolons.
 		text := body.ReplaceAllString(comment.ReplaceAllString(string(source), ""), "''")
 		for statement := range strings.SplitSeq(text, ";") {
 			statement = strings.TrimSpace(space.ReplaceAllString(statement, " "))
@@ -51,7 +54,7 @@ func readSchema(migrations fs.FS) (map[string]table, error) {
 	return tables, nil
 }
 
-// apply applies one statement to the tables.
+// apply applies one statement to the tables. Unknown statements change nothing.
 func apply(tables map[string]table, statement string) error {
 	if m := createTable.FindStringSubmatch(statement); m != nil {
 		tables[m[1]] = table{}
@@ -63,6 +66,7 @@ func apply(tables map[string]table, statement string) error {
 	if m := uniqueIndex.FindStringSubmatch(statement); m != nil {
 		tables[m[2]][m[1]] = ""
 	}
+	// The name of an index is unique in the schema, and DROP INDEX does not name the table.
 	if m := dropIndex.FindStringSubmatch(statement); m != nil {
 		for _, t := range tables {
 			delete(t, m[1])
@@ -74,7 +78,8 @@ func apply(tables map[string]table, statement string) error {
 	return nil
 }
 
-// change adds and removes constraints by a list of definitions.
+// change adds and removes constraints by a list of definitions. Columns among them are skipped, and with them
+// constraints that have no name.
 func change(tables map[string]table, name, definitions string) error {
 	t, ok := tables[name]
 	if !ok {
@@ -114,9 +119,10 @@ var (
 	quoted = regexp.MustCompile(`'([^']*)'`)
 )
 
-// values returns the values of a column in the order of its CHECK, or nil where no CHECK
-// lists them.
+// values returns the values of a column in the order of its CHECK, or nil where no CHECK lists them. The order is
+// that of the generated constants.
 func (t table) values(column string) []string {
+	// Sorted, so that the output does not depend on the order of a map.
 	for _, name := range slices.Sorted(maps.Keys(t)) {
 		list := ""
 		if m := oneOf.FindStringSubmatch(t[name]); m != nil && m[1] == column {

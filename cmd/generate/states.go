@@ -46,6 +46,7 @@ func readTypes(path string) ([]state, error) {
 		if o.Column == "" || o.GoType.Decode(&t) != nil || t.Import != "" {
 			continue
 		}
+		// Columns of one type need not be neighbours in the file.
 		i := slices.IndexFunc(out, func(s state) bool { return s.Name == t.Type })
 		if i < 0 {
 			i, out = len(out), append(out, state{Name: t.Type})
@@ -68,6 +69,7 @@ func writeStates(tables map[string]table, types []state) ([]byte, error) {
 			if listed == nil { // it is checked in another way; the list is another column's
 				continue
 			}
+			// One Go type for columns that differ would allow values that the database refuses.
 			if values != nil && !slices.Equal(values, listed) {
 				return nil, fmt.Errorf("%s: its CHECK lists %v, and not %v as those of %s before", c, listed, values, s.Name)
 			}

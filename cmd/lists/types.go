@@ -28,6 +28,7 @@ func types(lists []queries.List) ([]byte, error) {
 	if err := t.Execute(&b, lists); err != nil {
 		return nil, err
 	}
+	// Formatted here, which also shows at once whether the template made valid Go.
 	code, err := format.Source(b.Bytes())
 	if err != nil {
 		return nil, fmt.Errorf("%w in\n%s", err, b.Bytes())
@@ -35,15 +36,18 @@ func types(lists []queries.List) ([]byte, error) {
 	return code, nil
 }
 
+// local returns the name of a Go variable.
 func local(name string) string { return strings.ToLower(name[:1]) + queries.GoName(name)[1:] }
 
+// keys returns the columns that order a list; the last is unique.
 func keys(l queries.List) []queries.Key {
 	k, _ := l.Keys()
 	return k
 }
 
-// field returns the type of a filter.
+// field returns the type of a filter: a pointer where it may be absent.
 func field(f queries.Filter) string {
+	// The types of SQL that filters have; another one has to be added here.
 	is := map[string]string{"text": "string", "timestamptz": "clock.Time", "boolean": "bool"}[f.Type]
 	switch {
 	case f.Several:
@@ -54,7 +58,7 @@ func field(f queries.Filter) string {
 	return "*" + is
 }
 
-// refs are the kinds of objects that filters refer to.
+// refs returns the kinds of objects that filters refer to.
 func refs(lists []queries.List) []string {
 	var out []string
 	for _, l := range lists {
@@ -74,11 +78,12 @@ func several(l queries.List, statement string) []queries.Filter {
 		func(f queries.Filter) bool { return !f.Several || !has(f, statement) })
 }
 
+// has reports whether a statement has a filter; cursors have only some.
 func has(f queries.Filter, statement string) bool {
 	return statement != "Cursor" || f.Identity || f.Required
 }
 
-// params writes the parameters of a statement.
+// params writes the parameters of a statement, as a literal of the struct that sqlc makes for it.
 func params(l queries.List, statement string) string {
 	var given []string
 	if !l.OfOrganization {
@@ -111,10 +116,12 @@ func params(l queries.List, statement string) string {
 func impossible(l queries.List) string {
 	var out []string
 	for _, f := range l.Filters {
+		// The counters have no sums by this filter.
 		if !l.Total.Knows(f.Name) {
 			out = append(out, given(f))
 		}
 	}
+	// A total is kept by one owner at a time, so two of them cannot be combined.
 	for i, a := range l.Total.Owners {
 		for _, b := range l.Total.Owners[i+1:] {
 			out = append(out, given(*l.Filter(a))+" && "+given(*l.Filter(b)))
@@ -123,7 +130,7 @@ func impossible(l queries.List) string {
 	return strings.Join(out, " || ")
 }
 
-// some is the condition that any of some filters is given.
+// some returns the condition that any of some filters is given.
 func some(l queries.List, names []string) string {
 	var out []string
 	for _, name := range names {
@@ -132,6 +139,7 @@ func some(l queries.List, names []string) string {
 	return strings.Join(out, " || ")
 }
 
+// given returns the condition that a filter is given.
 func given(f queries.Filter) string {
 	if f.Several {
 		return "len(l." + queries.GoName(f.Name) + ") > 0"

@@ -266,7 +266,7 @@ type AuditM04Row struct {
 	Message string
 }
 
-// AuditM04: no bucket holds money of the other sign than what was earned, and
+// AuditM04: no bucket has money of the other sign than what was earned, and
 // that of a commission that is gone is all in removed.
 func (q *Queries) AuditM04(ctx context.Context, db DBTX, lim int32) ([]AuditM04Row, error) {
 	rows, err := db.Query(ctx, auditM04, lim)
@@ -318,7 +318,7 @@ type AuditM05Row struct {
 }
 
 // AuditM05: of pending, due and paid, only the bucket of a commission's status
-// holds money, which is its amount; the rest of what was earned is in sink (a
+// has money, which is its amount; the rest of what was earned is in sink (a
 // refund in part moves it there, rejecting and voiding all of it).
 func (q *Queries) AuditM05(ctx context.Context, db DBTX, lim int32) ([]AuditM05Row, error) {
 	rows, err := db.Query(ctx, auditM05, lim)
@@ -510,8 +510,8 @@ type AuditM10Row struct {
 	Message string
 }
 
-// AuditM10: a payout that is open or paid is the sum of what it holds; one that
-// is not eligible holds nothing (M14).
+// AuditM10: a payout that is open or paid is the sum of its commissions; one that
+// is not eligible has none (M14).
 func (q *Queries) AuditM10(ctx context.Context, db DBTX, lim int32) ([]AuditM10Row, error) {
 	rows, err := db.Query(ctx, auditM10, lim)
 	if err != nil {
@@ -577,7 +577,7 @@ type AuditM12Row struct {
 	Message string
 }
 
-// AuditM12: what a payout holds is its partner's, of its currency and program.
+// AuditM12: the commissions of a payout are its partner's, of its currency and program.
 func (q *Queries) AuditM12(ctx context.Context, db DBTX, lim int32) ([]AuditM12Row, error) {
 	rows, err := db.Query(ctx, auditM12, lim)
 	if err != nil {
@@ -860,7 +860,7 @@ type AuditM22Row struct {
 	Message string
 }
 
-// AuditM22: nothing is due before its hold has run.
+// AuditM22: nothing is due before its holding period has run.
 func (q *Queries) AuditM22(ctx context.Context, db DBTX, lim int32) ([]AuditM22Row, error) {
 	rows, err := db.Query(ctx, auditM22, lim)
 	if err != nil {

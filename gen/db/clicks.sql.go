@@ -66,6 +66,7 @@ type ClickInsertParams struct {
 	CreatedAt  clock.Time
 }
 
+// ClickInsert stores no address, only its hash under the program's key.
 func (q *Queries) ClickInsert(ctx context.Context, db DBTX, arg ClickInsertParams) error {
 	_, err := db.Exec(ctx, clickInsert,
 		arg.ID,

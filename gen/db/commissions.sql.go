@@ -305,7 +305,7 @@ type CommissionsToApproveParams struct {
 }
 
 // CommissionsToApprove takes the next commissions that approve themselves; one
-// whose hold has run already is due at once.
+// whose holding period has run already is due at once.
 func (q *Queries) CommissionsToApprove(ctx context.Context, db DBTX, arg CommissionsToApproveParams) ([]Commission, error) {
 	rows, err := db.Query(ctx, commissionsToApprove, arg.Now, arg.Lim)
 	if err != nil {
@@ -367,8 +367,8 @@ type CommissionsToMatureParams struct {
 	Lim int32
 }
 
-// CommissionsToMature takes the next commissions whose hold has run; other
-// replicas pass over what this one holds.
+// CommissionsToMature takes the next commissions whose holding period has
+// run; other replicas skip what this one has locked.
 func (q *Queries) CommissionsToMature(ctx context.Context, db DBTX, arg CommissionsToMatureParams) ([]Commission, error) {
 	rows, err := db.Query(ctx, commissionsToMature, arg.Now, arg.Lim)
 	if err != nil {

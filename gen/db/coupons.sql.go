@@ -21,6 +21,7 @@ type CouponByCodeParams struct {
 	Code      string
 }
 
+// CouponByCode ignores case, as the index does that makes codes unique.
 func (q *Queries) CouponByCode(ctx context.Context, db DBTX, arg CouponByCodeParams) (Coupon, error) {
 	row := db.QueryRow(ctx, couponByCode, arg.ProgramID, arg.OrgID, arg.Code)
 	var i Coupon
@@ -99,6 +100,7 @@ type CouponInsertParams struct {
 	UpdatedAt  clock.Time
 }
 
+// CouponInsert adds no row where the code is taken, whatever its case.
 func (q *Queries) CouponInsert(ctx context.Context, db DBTX, arg CouponInsertParams) (int64, error) {
 	result, err := db.Exec(ctx, couponInsert,
 		arg.ID,
@@ -180,6 +182,7 @@ type CouponUpdateParams struct {
 	OrgID      string
 }
 
+// CouponUpdate leaves the code, which is the processor's.
 func (q *Queries) CouponUpdate(ctx context.Context, db DBTX, arg CouponUpdateParams) error {
 	_, err := db.Exec(ctx, couponUpdate,
 		arg.ExternalID,

@@ -22,6 +22,7 @@ type CustomerByExternalIDParams struct {
 	ExternalCustomerID *string
 }
 
+// CustomerByExternalID finds a payer by the processor's id.
 func (q *Queries) CustomerByExternalID(ctx context.Context, db DBTX, arg CustomerByExternalIDParams) (Customer, error) {
 	row := db.QueryRow(ctx, customerByExternalID, arg.ProgramID, arg.OrgID, arg.ExternalCustomerID)
 	var i Customer
@@ -188,6 +189,7 @@ type CustomerInsertParams struct {
 	UpdatedAt              clock.Time
 }
 
+// CustomerInsert adds no row where the external id is taken.
 func (q *Queries) CustomerInsert(ctx context.Context, db DBTX, arg CustomerInsertParams) (int64, error) {
 	result, err := db.Exec(ctx, customerInsert,
 		arg.ID,
@@ -310,7 +312,7 @@ type CustomerSignupCommissionsParams struct {
 	OrgID      string
 }
 
-// CustomerSignupCommission is the commission that the customer's signup made.
+// CustomerSignupCommissions locks the commissions that the customer's sign-up made.
 func (q *Queries) CustomerSignupCommissions(ctx context.Context, db DBTX, arg CustomerSignupCommissionsParams) ([]Commission, error) {
 	rows, err := db.Query(ctx, customerSignupCommissions, arg.CustomerID, arg.ProgramID, arg.OrgID)
 	if err != nil {

@@ -109,18 +109,20 @@ const eventsInsert = `-- name: EventsInsert :exec
 WITH held AS MATERIALIZED (
     SELECT pg_advisory_xact_lock(c.class, nextval('events_seq_seq')::bit(32)::integer) FROM (
         SELECT DISTINCT CASE WHEN (SELECT count(DISTINCT n.id)
-            FROM unnest($2::text[]) n (id)) <= 16 THEN hashtext(p.id) ELSE 0 END AS class
-        FROM unnest($2::text[]) p (id)
+            FROM unnest($1::text[]) n (id)) <= 16 THEN hashtext(p.id) ELSE 0 END AS class
+        FROM unnest($1::text[]) p (id)
     ) c
 ), e AS (
     INSERT INTO events (id, org_id, program_id, type, partner_id, subject_id, request_id, body, partner_body,
         created_at)
-    SELECT unnest($3::text[]), unnest($4::text[]), unnest($2::text[]), unnest($5::text[]),
-        nullif(unnest($6::text[]), ''),
-        unnest($7::text[]), nullif($8::text, ''), unnest($9::text[]),
-            nullif(unnest($10::text[]), ''), $11
+    SELECT unnest($2::text[]), unnest($3::text[]), unnest($1::text[]), unnest($4::text[]),
+        nullif(unnest($5::text[]), ''),
+        unnest($6::text[]), nullif(unnest($7::text[]), ''), unnest($8::text[]),
+            nullif(unnest($9::text[]), ''), unnest($10::timestamptz[])
     FROM (SELECT count(*) FROM held) locked
     RETURNING id, org_id, program_id, type, partner_id, seq, created_at
+), shown AS (
+    SELECT unnest($11::text[]) AS type
 )
 INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, status,
     next_attempt_at, created_at)
@@ -128,51 +130,54 @@ SELECT 'whd_' || substr(e.id, 5) || w.number, e.org_id, e.program_id, w.id, e.id
     e.created_at
 FROM e JOIN webhook_endpoints w ON w.program_id = e.program_id AND w.org_id = e.org_id
 WHERE w.enabled AND (w.event_types = '{}' OR e.type = ANY (w.event_types))
-  AND (w.partner_id IS NULL OR w.partner_id = e.partner_id AND e.type = ANY ($1::text[]))
+  AND (w.partner_id IS NULL OR w.partner_id = e.partner_id AND e.type IN (SELECT type FROM shown))
 `
 
 type EventsInsertParams struct {
-	PartnerTypes  []string
 	ProgramIds    []string
 	Ids           []string
 	OrgIds        []string
 	Types         []string
 	PartnerIds    []string
 	SubjectIds    []string
-	RequestID     string
+	RequestIds    []string
 	Bodies        []string
 	PartnerBodies []string
-	CreatedAt     clock.Time
+	CreatedAts    []clock.Time
+	PartnerTypes  []string
 }
 
-// Events are written in the transaction of the change that they tell.
+// Events are written in the transaction of the change that they report.
 // EventsInsert writes the events of a transaction in their order, and a delivery
 // for each endpoint that takes them at this moment, due at once by every clock.
+// partner_types are those of the events' types that partners may receive. Every
+// parameter is an array that is unnested, so that requests which share a
+// transaction share the statement (package pgtx).
 //
 // The order of events is that of seq, which is drawn after everything that the
 // transaction has waited for, so that it follows cause and effect. Before its
-// events draw theirs, a transaction draws a number and holds a lock on it, in the
+// events draw theirs, a transaction draws a number and keeps a lock on it, in the
 // class of their program, until it ends; no two locks are the same, and nobody
 // waits. A reader takes the last number that was drawn (EventsDrawn), then the
 // locks (EventsHeld), then, in a later snapshot, the events up to that number and
-// below each program's lowest lock. Whoever drew one of these held its lock before
+// below each program's lowest lock. Whoever drew one of these had its lock before
 // the reader looked for locks: either it still did, and its events are not below
 // it, or it had ended, and a later snapshot sees what it wrote. So nothing appears
-// any more before what was read. A transaction with more than 16 programs holds one
+// any more before what was read. A transaction with more than 16 programs has one
 // lock in class 0, which is every program's, to be modest with the lock table.
 func (q *Queries) EventsInsert(ctx context.Context, db DBTX, arg EventsInsertParams) error {
 	_, err := db.Exec(ctx, eventsInsert,
-		arg.PartnerTypes,
 		arg.ProgramIds,
 		arg.Ids,
 		arg.OrgIds,
 		arg.Types,
 		arg.PartnerIds,
 		arg.SubjectIds,
-		arg.RequestID,
+		arg.RequestIds,
 		arg.Bodies,
 		arg.PartnerBodies,
-		arg.CreatedAt,
+		arg.CreatedAts,
+		arg.PartnerTypes,
 	)
 	return err
 }
@@ -254,7 +259,7 @@ type RiskFlagOpenParams struct {
 }
 
 // RiskFlagOpen opens nothing where the same flag is open, or was closed after
-// created_at: whoever closed it saw what this one would tell.
+// created_at: whoever closed it saw what this one would report.
 func (q *Queries) RiskFlagOpen(ctx context.Context, db DBTX, arg RiskFlagOpenParams) (int64, error) {
 	result, err := db.Exec(ctx, riskFlagOpen,
 		arg.ID,

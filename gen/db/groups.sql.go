@@ -102,6 +102,7 @@ type GroupByNameParams struct {
 	Name      string
 }
 
+// GroupByName ignores case, as the index does that makes names unique.
 func (q *Queries) GroupByName(ctx context.Context, db DBTX, arg GroupByNameParams) (Group, error) {
 	row := db.QueryRow(ctx, groupByName, arg.ProgramID, arg.OrgID, arg.Name)
 	var i Group
@@ -179,6 +180,7 @@ type GroupDeleteFlowsRow struct {
 	Name string
 }
 
+// GroupDeleteFlows takes flows for the group, and those that move partners into it.
 func (q *Queries) GroupDeleteFlows(ctx context.Context, db DBTX, arg GroupDeleteFlowsParams) ([]GroupDeleteFlowsRow, error) {
 	rows, err := db.Query(ctx, groupDeleteFlows, arg.ProgramID, arg.OrgID, arg.GroupID)
 	if err != nil {
@@ -350,6 +352,7 @@ type GroupSlugsParams struct {
 	Slug      string
 }
 
+// GroupSlugs lists the slugs that begin alike, among which a suffix is chosen.
 func (q *Queries) GroupSlugs(ctx context.Context, db DBTX, arg GroupSlugsParams) ([]string, error) {
 	rows, err := db.Query(ctx, groupSlugs, arg.ProgramID, arg.OrgID, arg.Slug)
 	if err != nil {

@@ -48,7 +48,7 @@ type IdempotencyLockParams struct {
 // The record of an Idempotency-Key is written in the transaction of its work. Work
 // during which none is open commits a claim before it: a record with the status 102.
 // IdempotencyLock is a statement of its own: the row must be read after the
-// lock is held, in a later snapshot.
+// lock is taken, in a later snapshot.
 func (q *Queries) IdempotencyLock(ctx context.Context, db DBTX, arg IdempotencyLockParams) (bool, error) {
 	row := db.QueryRow(ctx, idempotencyLock, arg.OrgID, arg.Key)
 	var pg_try_advisory_xact_lock bool

@@ -68,7 +68,7 @@ SELECT pg_advisory_xact_lock(hashtextextended('key-fingerprints', 0))
 `
 
 // KeyFingerprintsLock is a statement of its own: what is read next must be read
-// after the lock is held, in a later snapshot.
+// after the lock is taken, in a later snapshot.
 func (q *Queries) KeyFingerprintsLock(ctx context.Context, db DBTX) error {
 	_, err := db.Exec(ctx, keyFingerprintsLock)
 	return err

@@ -178,13 +178,13 @@ const ledgerAppend = `-- name: LedgerAppend :exec
 
 INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket,
     amount_minor, created_at)
-SELECT $1, unnest($2::text[]), unnest($3::text[]), unnest($4::text[]),
-    unnest($5::text[]), unnest($6::text[]),
+SELECT unnest($1::text[]), unnest($2::text[]), unnest($3::text[]),
+    unnest($4::text[]), unnest($5::text[]), unnest($6::text[]),
     unnest($7::text[]), unnest($8::bigint[]), unnest($9::timestamptz[])
 `
 
 type LedgerAppendParams struct {
-	OrgID         string
+	OrgIds        []string
 	ProgramIds    []string
 	PartnerIds    []string
 	CommissionIds []string
@@ -196,10 +196,10 @@ type LedgerAppendParams struct {
 }
 
 // The append-only ledger and the balances that are folded from it.
-// LedgerAppend writes entries of one organization.
+// LedgerAppend writes entries, of any organizations, in arrays as EventsInsert does.
 func (q *Queries) LedgerAppend(ctx context.Context, db DBTX, arg LedgerAppendParams) error {
 	_, err := db.Exec(ctx, ledgerAppend,
-		arg.OrgID,
+		arg.OrgIds,
 		arg.ProgramIds,
 		arg.PartnerIds,
 		arg.CommissionIds,

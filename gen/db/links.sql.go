@@ -20,7 +20,7 @@ type LinkAnyParams struct {
 	OrgID string
 }
 
-// LinkAny finds a link whether deleted or not: it may hold a value.
+// LinkAny finds a link whether deleted or not: it may have a value.
 func (q *Queries) LinkAny(ctx context.Context, db DBTX, arg LinkAnyParams) (Link, error) {
 	row := db.QueryRow(ctx, linkAny, arg.ID, arg.OrgID)
 	var i Link
@@ -143,6 +143,7 @@ type LinkDeleteParams struct {
 	OrgID     string
 }
 
+// LinkDelete keeps the row: its address redirects, and its value stays taken.
 func (q *Queries) LinkDelete(ctx context.Context, db DBTX, arg LinkDeleteParams) error {
 	_, err := db.Exec(ctx, linkDelete, arg.DeletedAt, arg.ID, arg.OrgID)
 	return err
@@ -158,6 +159,7 @@ type LinkGetParams struct {
 	OrgID string
 }
 
+// LinkGet finds no deleted link; LinkAny and LinkByIDs do.
 func (q *Queries) LinkGet(ctx context.Context, db DBTX, arg LinkGetParams) (Link, error) {
 	row := db.QueryRow(ctx, linkGet, arg.ID, arg.OrgID)
 	var i Link
@@ -206,6 +208,7 @@ type LinkInsertParams struct {
 	DeletedAt      *clock.Time
 }
 
+// LinkInsert follows the claim of the value in tracking_values.
 func (q *Queries) LinkInsert(ctx context.Context, db DBTX, arg LinkInsertParams) error {
 	_, err := db.Exec(ctx, linkInsert,
 		arg.ID,
@@ -383,6 +386,7 @@ type LinkUpdateParams struct {
 	OrgID          string
 }
 
+// LinkUpdate leaves the value, which is published.
 func (q *Queries) LinkUpdate(ctx context.Context, db DBTX, arg LinkUpdateParams) error {
 	_, err := db.Exec(ctx, linkUpdate,
 		arg.DestinationURL,

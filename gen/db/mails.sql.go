@@ -177,7 +177,7 @@ type MailReaderRow struct {
 
 // MailReader is who a mail to many goes to, and whether it goes: not where the
 // partner is gone, has unsubscribed or is none of the audience, nor without its
-// campaign or sequence; and not yet while these are held, or the partner is.
+// campaign or sequence; and not yet while these are paused, or the partner suspended.
 func (q *Queries) MailReader(ctx context.Context, db DBTX, arg MailReaderParams) (MailReaderRow, error) {
 	row := db.QueryRow(ctx, mailReader, arg.ID, arg.OrgID)
 	var i MailReaderRow
@@ -262,7 +262,7 @@ type MailsTakeParams struct {
 }
 
 // MailsTake marks the next mails as being sent, before anything is sent; other
-// replicas pass over what this one holds. Mails to many come last.
+// replicas skip what this one has locked. Mails to many come last.
 func (q *Queries) MailsTake(ctx context.Context, db DBTX, arg MailsTakeParams) ([]Mail, error) {
 	rows, err := db.Query(ctx, mailsTake, arg.Now, arg.Lim)
 	if err != nil {

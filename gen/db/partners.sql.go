@@ -92,6 +92,7 @@ type MagicLinkVoidParams struct {
 	PartnerID string
 }
 
+// MagicLinkVoid leaves links that were used, which are spent.
 func (q *Queries) MagicLinkVoid(ctx context.Context, db DBTX, arg MagicLinkVoidParams) error {
 	_, err := db.Exec(ctx, magicLinkVoid, arg.ProgramID, arg.OrgID, arg.PartnerID)
 	return err
@@ -107,6 +108,7 @@ type PartnerByEmailParams struct {
 	Email     string
 }
 
+// PartnerByEmail ignores case, as the index does that makes emails unique.
 func (q *Queries) PartnerByEmail(ctx context.Context, db DBTX, arg PartnerByEmailParams) (Partner, error) {
 	row := db.QueryRow(ctx, partnerByEmail, arg.ProgramID, arg.OrgID, arg.Email)
 	var i Partner
@@ -332,6 +334,7 @@ type PartnerDeleteFlowsRow struct {
 	Name string
 }
 
+// PartnerDeleteFlows returns what rule.deleted is recorded of.
 func (q *Queries) PartnerDeleteFlows(ctx context.Context, db DBTX, arg PartnerDeleteFlowsParams) ([]PartnerDeleteFlowsRow, error) {
 	rows, err := db.Query(ctx, partnerDeleteFlows, arg.PartnerID, arg.ProgramID, arg.OrgID)
 	if err != nil {
@@ -414,24 +417,6 @@ func (q *Queries) PartnerGet(ctx context.Context, db DBTX, arg PartnerGetParams)
 		&i.PayoutDetailsChangedAt,
 	)
 	return i, err
-}
-
-const partnerHoldCustomers = `-- name: PartnerHoldCustomers :exec
-SELECT t.id FROM customers t WHERE t.program_id = (SELECT p.program_id FROM partners p
-    WHERE p.id = $1 AND p.org_id = $2)
-    AND t.org_id = $2 AND t.partner_id = $1 ORDER BY t.id FOR UPDATE
-`
-
-type PartnerHoldCustomersParams struct {
-	PartnerID string
-	OrgID     string
-}
-
-// PartnerHoldCustomers locks the partner's customers before the partner itself,
-// in the order in which a sale locks the two.
-func (q *Queries) PartnerHoldCustomers(ctx context.Context, db DBTX, arg PartnerHoldCustomersParams) error {
-	_, err := db.Exec(ctx, partnerHoldCustomers, arg.PartnerID, arg.OrgID)
-	return err
 }
 
 const partnerInsert = `-- name: PartnerInsert :execrows
@@ -560,6 +545,7 @@ type PartnerLeaveSalesParams struct {
 	OrgID     string
 }
 
+// PartnerLeaveSales keeps sales as revenue of the merchant's.
 func (q *Queries) PartnerLeaveSales(ctx context.Context, db DBTX, arg PartnerLeaveSalesParams) error {
 	_, err := db.Exec(ctx, partnerLeaveSales,
 		arg.UpdatedAt,
@@ -589,6 +575,8 @@ type PartnerLedgerRemoveParams struct {
 	OrgID     string
 }
 
+// PartnerLedgerRemove empties every bucket of the partner's into removed: rows of
+// the ledger are never deleted, and it still adds up.
 func (q *Queries) PartnerLedgerRemove(ctx context.Context, db DBTX, arg PartnerLedgerRemoveParams) error {
 	_, err := db.Exec(ctx, partnerLedgerRemove, arg.CreatedAt, arg.PartnerID, arg.OrgID)
 	return err
@@ -642,6 +630,24 @@ func (q *Queries) PartnerLock(ctx context.Context, db DBTX, arg PartnerLockParam
 		&i.PayoutDetailsChangedAt,
 	)
 	return i, err
+}
+
+const partnerLockCustomers = `-- name: PartnerLockCustomers :exec
+SELECT t.id FROM customers t WHERE t.program_id = (SELECT p.program_id FROM partners p
+    WHERE p.id = $1 AND p.org_id = $2)
+    AND t.org_id = $2 AND t.partner_id = $1 ORDER BY t.id FOR UPDATE
+`
+
+type PartnerLockCustomersParams struct {
+	PartnerID string
+	OrgID     string
+}
+
+// PartnerLockCustomers locks the partner's customers before the partner itself,
+// in the order in which a sale locks the two.
+func (q *Queries) PartnerLockCustomers(ctx context.Context, db DBTX, arg PartnerLockCustomersParams) error {
+	_, err := db.Exec(ctx, partnerLockCustomers, arg.PartnerID, arg.OrgID)
+	return err
 }
 
 const partnerLockKey = `-- name: PartnerLockKey :one
@@ -771,6 +777,7 @@ type PartnerSetGroupParams struct {
 	OrgID     string
 }
 
+// PartnerSetGroup is the move of a flow with the action switch_group.
 func (q *Queries) PartnerSetGroup(ctx context.Context, db DBTX, arg PartnerSetGroupParams) error {
 	_, err := db.Exec(ctx, partnerSetGroup,
 		arg.GroupID,

@@ -700,7 +700,7 @@ type PayoutCommissionsParams struct {
 	OrgID    string
 }
 
-// PayoutCommissions locks what a payout holds.
+// PayoutCommissions locks the commissions of a payout.
 func (q *Queries) PayoutCommissions(ctx context.Context, db DBTX, arg PayoutCommissionsParams) ([]Commission, error) {
 	rows, err := db.Query(ctx, payoutCommissions, arg.PayoutID, arg.OrgID)
 	if err != nil {
@@ -1219,7 +1219,7 @@ type PayoutsDueParams struct {
 }
 
 // PayoutsDue takes the next payouts whose day has come; other replicas pass
-// over what this one holds.
+// over what this one has locked.
 func (q *Queries) PayoutsDue(ctx context.Context, db DBTX, arg PayoutsDueParams) ([]Payout, error) {
 	rows, err := db.Query(ctx, payoutsDue, arg.Now, arg.Lim)
 	if err != nil {
@@ -1498,7 +1498,7 @@ type PayoutsReevaluateParams struct {
 	ReasonTexts []string
 }
 
-// PayoutsReevaluate judges the page's payouts again that were not eligible.
+// PayoutsReevaluate decides anew on the page's payouts that were not eligible.
 func (q *Queries) PayoutsReevaluate(ctx context.Context, db DBTX, arg PayoutsReevaluateParams) error {
 	_, err := db.Exec(ctx, payoutsReevaluate,
 		arg.PeriodEnd,
@@ -1544,7 +1544,7 @@ type PayoutsToFileRow struct {
 
 // PayoutsToFile locks the next payouts of a batch that are not paid and that a file
 // of the method should have, or whose partners now want that method, with the
-// payees; held tells of an open high risk flag. Payouts that a rail has are not
+// payees; held is whether a high risk flag is open. Payouts that a rail has are not
 // among them.
 func (q *Queries) PayoutsToFile(ctx context.Context, db DBTX, arg PayoutsToFileParams) ([]PayoutsToFileRow, error) {
 	rows, err := db.Query(ctx, payoutsToFile,
@@ -1654,9 +1654,9 @@ type PayoutsToSendParams struct {
 	Lim            int32
 }
 
-// PayoutsToSend takes the next payouts that are due, and told to be, of active
-// partners who still want the method that the rail pays, and who are not held; other replicas pass over what this one
-// holds.
+// PayoutsToSend takes the next payouts that are due, and reported as due, of active
+// partners who still want the method that the rail pays; without those with an open high
+// risk flag where hold_on_high_risk is set. Other replicas skip what this one has locked.
 // Sample payouts move no money.
 func (q *Queries) PayoutsToSend(ctx context.Context, db DBTX, arg PayoutsToSendParams) ([]Payout, error) {
 	rows, err := db.Query(ctx, payoutsToSend,

@@ -350,22 +350,22 @@ func (q *Queries) PortalSessionsPurge(ctx context.Context, db DBTX, arg PortalSe
 	return result.RowsAffected(), nil
 }
 
-const webhookEndpointsHeld = `-- name: WebhookEndpointsHeld :one
+const webhookEndpointsCount = `-- name: WebhookEndpointsCount :one
 SELECT count(*) FROM webhook_endpoints t
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.partner_id IS NOT DISTINCT
     FROM $3::text
 `
 
-type WebhookEndpointsHeldParams struct {
+type WebhookEndpointsCountParams struct {
 	ProgramID string
 	OrgID     string
 	PartnerID *string
 }
 
-// WebhookEndpointsHeld counts the endpoints of one holder: a partner, or the
+// WebhookEndpointsCount counts the endpoints of one owner: a partner, or the
 // program itself.
-func (q *Queries) WebhookEndpointsHeld(ctx context.Context, db DBTX, arg WebhookEndpointsHeldParams) (int64, error) {
-	row := db.QueryRow(ctx, webhookEndpointsHeld, arg.ProgramID, arg.OrgID, arg.PartnerID)
+func (q *Queries) WebhookEndpointsCount(ctx context.Context, db DBTX, arg WebhookEndpointsCountParams) (int64, error) {
+	row := db.QueryRow(ctx, webhookEndpointsCount, arg.ProgramID, arg.OrgID, arg.PartnerID)
 	var count int64
 	err := row.Scan(&count)
 	return count, err

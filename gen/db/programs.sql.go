@@ -156,6 +156,7 @@ type ProgramLockParams struct {
 	OrgID string
 }
 
+// ProgramLock makes writers that count take turns: quotas and batches are exact.
 func (q *Queries) ProgramLock(ctx context.Context, db DBTX, arg ProgramLockParams) (Program, error) {
 	row := db.QueryRow(ctx, programLock, arg.ID, arg.OrgID)
 	var i Program
@@ -309,6 +310,7 @@ type ProgramUpdateParams struct {
 	OrgID                  string
 }
 
+// ProgramUpdate leaves the currency, in which fixed rates and the minimum are.
 func (q *Queries) ProgramUpdate(ctx context.Context, db DBTX, arg ProgramUpdateParams) error {
 	_, err := db.Exec(ctx, programUpdate,
 		arg.Name,

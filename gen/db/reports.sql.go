@@ -456,6 +456,7 @@ type ReportSpanParams struct {
 	Start     time.Time
 }
 
+// ReportSpan notes that a day or a month is summed.
 func (q *Queries) ReportSpan(ctx context.Context, db DBTX, arg ReportSpanParams) error {
 	_, err := db.Exec(ctx, reportSpan,
 		arg.OrgID,
@@ -556,6 +557,7 @@ type ReportUnmarkParams struct {
 	Day       time.Time
 }
 
+// ReportUnmark goes with the sums that it makes right, in one transaction.
 func (q *Queries) ReportUnmark(ctx context.Context, db DBTX, arg ReportUnmarkParams) error {
 	_, err := db.Exec(ctx, reportUnmark, arg.ProgramID, arg.Day)
 	return err

@@ -137,6 +137,7 @@ type ResourceLockParams struct {
 	OrgID string
 }
 
+// ResourceLock reads the row for a change; nobody else changes it until the commit.
 func (q *Queries) ResourceLock(ctx context.Context, db DBTX, arg ResourceLockParams) (Resource, error) {
 	row := db.QueryRow(ctx, resourceLock, arg.ID, arg.OrgID)
 	var i Resource

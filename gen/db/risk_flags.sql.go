@@ -25,7 +25,7 @@ type RiskDismissedParams struct {
 	Since     *clock.Time
 }
 
-// RiskDismissed tells whether a partner's flag of a kind was dismissed since a time.
+// RiskDismissed reports whether a partner's flag of a kind was dismissed since a time.
 func (q *Queries) RiskDismissed(ctx context.Context, db DBTX, arg RiskDismissedParams) (bool, error) {
 	row := db.QueryRow(ctx, riskDismissed,
 		arg.ProgramID,
@@ -90,6 +90,7 @@ type RiskFlagGetRow struct {
 	CustomerStatus     string
 }
 
+// RiskFlagGet reads a flag with whom it is about, as far as they exist.
 func (q *Queries) RiskFlagGet(ctx context.Context, db DBTX, arg RiskFlagGetParams) (RiskFlagGetRow, error) {
 	row := db.QueryRow(ctx, riskFlagGet, arg.OrgID, arg.ID)
 	var i RiskFlagGetRow
@@ -209,6 +210,7 @@ type RiskFlagLockParams struct {
 	OrgID string
 }
 
+// RiskFlagLock reads the flag for a decision; of two reviewers one decides.
 func (q *Queries) RiskFlagLock(ctx context.Context, db DBTX, arg RiskFlagLockParams) (RiskFlag, error) {
 	row := db.QueryRow(ctx, riskFlagLock, arg.ID, arg.OrgID)
 	var i RiskFlag
@@ -244,6 +246,7 @@ type RiskFlagTotalParams struct {
 	StatusIn  []string
 }
 
+// RiskFlagTotal counts what RiskFlagList pages through by offset.
 func (q *Queries) RiskFlagTotal(ctx context.Context, db DBTX, arg RiskFlagTotalParams) (int64, error) {
 	row := db.QueryRow(ctx, riskFlagTotal,
 		arg.ProgramID,
@@ -256,21 +259,21 @@ func (q *Queries) RiskFlagTotal(ctx context.Context, db DBTX, arg RiskFlagTotalP
 	return count, err
 }
 
-const riskHeld = `-- name: RiskHeld :many
+const riskFlagged = `-- name: RiskFlagged :many
 SELECT DISTINCT f.partner_id::text AS partner_id FROM risk_flags f
 WHERE f.program_id = $1 AND f.org_id = $2 AND f.partner_id = ANY ($3::text[])
     AND f.severity = 'high' AND f.status IN ('open', 'reviewing')
 `
 
-type RiskHeldParams struct {
+type RiskFlaggedParams struct {
 	ProgramID  string
 	OrgID      string
 	PartnerIds []string
 }
 
-// RiskHeld lists those of the partners who have an open flag of high severity.
-func (q *Queries) RiskHeld(ctx context.Context, db DBTX, arg RiskHeldParams) ([]string, error) {
-	rows, err := db.Query(ctx, riskHeld, arg.ProgramID, arg.OrgID, arg.PartnerIds)
+// RiskFlagged lists those of the partners who have an open flag of high severity.
+func (q *Queries) RiskFlagged(ctx context.Context, db DBTX, arg RiskFlaggedParams) ([]string, error) {
+	rows, err := db.Query(ctx, riskFlagged, arg.ProgramID, arg.OrgID, arg.PartnerIds)
 	if err != nil {
 		return nil, err
 	}

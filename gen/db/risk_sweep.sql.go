@@ -63,7 +63,7 @@ type RiskClickVelocityRow struct {
 }
 
 // RiskClickVelocity finds the most clicks that came from one address within an hour,
-// a partner, of the clicks since a time that were not judged yet.
+// a partner, of the clicks since a time that were not settled yet.
 func (q *Queries) RiskClickVelocity(ctx context.Context, db DBTX, arg RiskClickVelocityParams) ([]RiskClickVelocityRow, error) {
 	rows, err := db.Query(ctx, riskClickVelocity,
 		arg.Most,
@@ -267,7 +267,7 @@ type RiskRefundRatesRow struct {
 }
 
 // RiskRefundRates counts, a partner with a refunded sale, the customers of its sales
-// since a time, and those with one that was refunded in whole and not judged yet.
+// since a time, and those with one that was refunded in whole and not settled yet.
 func (q *Queries) RiskRefundRates(ctx context.Context, db DBTX, arg RiskRefundRatesParams) ([]RiskRefundRatesRow, error) {
 	rows, err := db.Query(ctx, riskRefundRates,
 		arg.Now,
@@ -466,7 +466,7 @@ type RiskSignupsRow struct {
 }
 
 // RiskSignups and RiskSales count, a partner with at least so many of the last day
-// that were not judged yet, these and those of the weeks before.
+// that were not settled yet, these and those of the weeks before.
 func (q *Queries) RiskSignups(ctx context.Context, db DBTX, arg RiskSignupsParams) ([]RiskSignupsRow, error) {
 	rows, err := db.Query(ctx, riskSignups,
 		arg.ProgramID,

@@ -11,24 +11,6 @@ import (
 	clock "rail/server/clock"
 )
 
-const customerHold = `-- name: CustomerHold :one
-SELECT t.id FROM customers t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
-`
-
-type CustomerHoldParams struct {
-	ID    string
-	OrgID string
-}
-
-// CustomerHold locks the customer of a new sale, which makes "first sale" and
-// every counter of the customer exact.
-func (q *Queries) CustomerHold(ctx context.Context, db DBTX, arg CustomerHoldParams) (string, error) {
-	row := db.QueryRow(ctx, customerHold, arg.ID, arg.OrgID)
-	var id string
-	err := row.Scan(&id)
-	return id, err
-}
-
 const customerRefunded = `-- name: CustomerRefunded :exec
 UPDATE customers SET status = 'refunded', updated_at = $1 WHERE id = $2 AND org_id = $3
 `
@@ -130,7 +112,7 @@ type SaleCommissionsParams struct {
 
 // SaleCommissions locks what was earned of the sale, by a rule or by hand, and
 // what was deducted by hand. Deductions come first, so that no payout sinks below
-// what it still holds. What refunds made themselves names its commission.
+// what is left in it. What refunds made themselves names its commission.
 func (q *Queries) SaleCommissions(ctx context.Context, db DBTX, arg SaleCommissionsParams) ([]Commission, error) {
 	rows, err := db.Query(ctx, saleCommissions, arg.SaleID, arg.OrgID)
 	if err != nil {
@@ -212,7 +194,7 @@ type SaleCustomerRow struct {
 }
 
 // SaleCustomer reads the customer of a new sale with everything about its
-// attribution, after CustomerHold: a statement of its own sees what was
+// attribution, after SaleCustomerLock: a statement of its own sees what was
 // committed while the lock was waited for.
 func (q *Queries) SaleCustomer(ctx context.Context, db DBTX, arg SaleCustomerParams) (SaleCustomerRow, error) {
 	row := db.QueryRow(ctx, saleCustomer, arg.CustomerID, arg.OrgID)
@@ -278,6 +260,24 @@ func (q *Queries) SaleCustomerCounters(ctx context.Context, db DBTX, arg SaleCus
 	var i SaleCustomerCountersRow
 	err := row.Scan(&i.SalesCount, &i.TotalPaidMinor)
 	return i, err
+}
+
+const saleCustomerLock = `-- name: SaleCustomerLock :one
+SELECT t.id FROM customers t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+`
+
+type SaleCustomerLockParams struct {
+	ID    string
+	OrgID string
+}
+
+// SaleCustomerLock locks the customer of a new sale, which makes "first sale" and
+// every counter of the customer exact.
+func (q *Queries) SaleCustomerLock(ctx context.Context, db DBTX, arg SaleCustomerLockParams) (string, error) {
+	row := db.QueryRow(ctx, saleCustomerLock, arg.ID, arg.OrgID)
+	var id string
+	err := row.Scan(&id)
+	return id, err
 }
 
 const saleGet = `-- name: SaleGet :one

@@ -57,6 +57,7 @@ type TagByNameParams struct {
 	Name      string
 }
 
+// TagByName serves the conflict, which shows the tag that has the name.
 func (q *Queries) TagByName(ctx context.Context, db DBTX, arg TagByNameParams) (Tag, error) {
 	row := db.QueryRow(ctx, tagByName, arg.ProgramID, arg.OrgID, arg.Name)
 	var i Tag
@@ -81,6 +82,7 @@ type TagDeleteParams struct {
 	OrgID string
 }
 
+// TagDelete takes partners' tags along; resources lose theirs before.
 func (q *Queries) TagDelete(ctx context.Context, db DBTX, arg TagDeleteParams) error {
 	_, err := db.Exec(ctx, tagDelete, arg.ID, arg.OrgID)
 	return err
@@ -126,6 +128,7 @@ type TagInsertParams struct {
 	UpdatedAt clock.Time
 }
 
+// TagInsert adds no row where the name is taken, whatever its case.
 func (q *Queries) TagInsert(ctx context.Context, db DBTX, arg TagInsertParams) (int64, error) {
 	result, err := db.Exec(ctx, tagInsert,
 		arg.ID,
@@ -221,6 +224,7 @@ type TagsOfPartnersRow struct {
 	Tag       Tag
 }
 
+// TagsOfPartners lists each partner's tags, the oldest first.
 func (q *Queries) TagsOfPartners(ctx context.Context, db DBTX, arg TagsOfPartnersParams) ([]TagsOfPartnersRow, error) {
 	rows, err := db.Query(ctx, tagsOfPartners, arg.PartnerIds, arg.OrgID)
 	if err != nil {

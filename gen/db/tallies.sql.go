@@ -46,7 +46,7 @@ const tallyForget = `-- name: TallyForget :exec
 DELETE FROM tallies WHERE total = 0
 `
 
-// TallyForget removes what nothing is left of; TallyLock must be held.
+// TallyForget removes what nothing is left of; TallyLock comes first.
 func (q *Queries) TallyForget(ctx context.Context, db DBTX) error {
 	_, err := db.Exec(ctx, tallyForget)
 	return err

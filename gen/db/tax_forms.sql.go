@@ -186,8 +186,8 @@ type TaxFormsExpireRow struct {
 	Asks      bool
 }
 
-// TaxFormsExpire takes the next forms that have run out; asks tells whether
-// their program wants another. Other replicas pass over what this one holds.
+// TaxFormsExpire takes the next forms that have run out; asks is whether
+// their program wants another. Other replicas skip what this one has locked.
 func (q *Queries) TaxFormsExpire(ctx context.Context, db DBTX, arg TaxFormsExpireParams) ([]TaxFormsExpireRow, error) {
 	rows, err := db.Query(ctx, taxFormsExpire, arg.Now, arg.Lim)
 	if err != nil {

@@ -11,47 +11,86 @@ import (
 	clock "rail/server/clock"
 )
 
-const trackingResolve = `-- name: TrackingResolve :one
-SELECT p.id AS partner_id,
-    coalesce((SELECT l.id FROM links l WHERE l.partner_id = p.id AND l.value_key = $1
-        ORDER BY (l.destination_key = $2::text) DESC, l.created_at, l.id LIMIT 1), '')::text AS link_id,
-    coalesce((SELECT r.id FROM referrals r WHERE r.program_id = p.program_id AND r.partner_id = p.id
-        AND r.visitor = $3::bytea AND r.current
-        AND r.expires_at > $4::timestamptz), '')::text AS referral_id
-FROM tracking_values t JOIN partners p ON p.program_id = t.program_id AND p.id = t.partner_id
-WHERE t.program_id = $5 AND t.org_id = $6 AND t.value = $1 AND p.status = 'active'
+const trackingResolve = `-- name: TrackingResolve :many
+SELECT i.n::bigint AS n, coalesce(g.status, '')::text AS program_status,
+    coalesce(g.cookie_days, 0)::bigint AS cookie_days,
+    coalesce(h.partner_id, '')::text AS partner_id, coalesce(h.link_id, '')::text AS link_id,
+    coalesce(h.referral_id, '')::text AS referral_id, coalesce(h.expired, false)::boolean AS expired
+FROM (SELECT unnest($1::text[]) AS program_id, unnest($2::text[]) AS org_id,
+    unnest($3::text[]) AS value, unnest($4::text[]) AS landing_key,
+    unnest($5::bytea[]) AS visitor, unnest($6::timestamptz[]) AS now, generate_subscripts($1::text[], 1) AS n) i
+LEFT JOIN programs g ON g.id = i.program_id AND g.org_id = i.org_id
+LEFT JOIN LATERAL (
+    SELECT p.id AS partner_id,
+        (SELECT l.id FROM links l WHERE l.partner_id = p.id AND l.value_key = i.value
+            ORDER BY (l.destination_key = i.landing_key) DESC, l.created_at, l.id LIMIT 1) AS link_id,
+        CASE WHEN r.expires_at > i.now THEN r.id END AS referral_id, r.expires_at <= i.now AS expired
+    FROM tracking_values t JOIN partners p ON p.program_id = t.program_id AND p.id = t.partner_id
+    LEFT JOIN referrals r ON r.program_id = p.program_id AND r.partner_id = p.id AND r.visitor = i.visitor AND r.current
+    WHERE t.program_id = i.program_id AND t.org_id = i.org_id AND t.value = i.value AND p.status = 'active'
+    OFFSET 0
+) h ON true
+ORDER BY i.n
 `
 
 type TrackingResolveParams struct {
-	Value      string
-	LandingKey string
-	Visitor    []byte
-	Now        clock.Time
-	ProgramID  string
-	OrgID      string
+	ProgramIds  []string
+	OrgIds      []string
+	Values      []string
+	LandingKeys []string
+	Visitors    [][]byte
+	Nows        []clock.Time
 }
 
 type TrackingResolveRow struct {
-	PartnerID  string
-	LinkID     string
-	ReferralID string
+	N             int64
+	ProgramStatus string
+	CookieDays    int64
+	PartnerID     string
+	LinkID        string
+	ReferralID    string
+	Expired       bool
 }
 
-// TrackingResolve finds the active partner behind a value, its link that fits
-// the landing page best (the same page, else the oldest of that value, deleted
-// ones included), and the visitor's current referral (decisions, 65 and 68).
-func (q *Queries) TrackingResolve(ctx context.Context, db DBTX, arg TrackingResolveParams) (TrackingResolveRow, error) {
-	row := db.QueryRow(ctx, trackingResolve,
-		arg.Value,
-		arg.LandingKey,
-		arg.Visitor,
-		arg.Now,
-		arg.ProgramID,
-		arg.OrgID,
+// TrackingResolve finds, for each of several visits, their program and the active
+// partner behind the value, its link that fits the landing page best (the same
+// page, else the oldest of that value, deleted ones included), and the visitor's
+// current referral (decisions, 65 and 68). expired reports whether that only waits
+// to be retired. The rows come in the order of the visits; of what there is not,
+// the columns are ”.
+func (q *Queries) TrackingResolve(ctx context.Context, db DBTX, arg TrackingResolveParams) ([]TrackingResolveRow, error) {
+	rows, err := db.Query(ctx, trackingResolve,
+		arg.ProgramIds,
+		arg.OrgIds,
+		arg.Values,
+		arg.LandingKeys,
+		arg.Visitors,
+		arg.Nows,
 	)
-	var i TrackingResolveRow
-	err := row.Scan(&i.PartnerID, &i.LinkID, &i.ReferralID)
-	return i, err
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []TrackingResolveRow{}
+	for rows.Next() {
+		var i TrackingResolveRow
+		if err := rows.Scan(
+			&i.N,
+			&i.ProgramStatus,
+			&i.CookieDays,
+			&i.PartnerID,
+			&i.LinkID,
+			&i.ReferralID,
+			&i.Expired,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const trackingStemLock = `-- name: TrackingStemLock :exec
@@ -86,7 +125,7 @@ type TrackingValueClaimParams struct {
 }
 
 // TrackingValueClaim takes a value for a partner; it changes nothing, and
-// returns no row, where another partner or a link holds it.
+// returns no row, where another partner or a link has it.
 func (q *Queries) TrackingValueClaim(ctx context.Context, db DBTX, arg TrackingValueClaimParams) (int64, error) {
 	result, err := db.Exec(ctx, trackingValueClaim,
 		arg.OrgID,

@@ -39,7 +39,7 @@ WHERE l.until > now() AND l.owner NOT IN (
         FROM pg_catalog.pg_database b WHERE b.datname = current_database()))
 `
 
-// WebhookAbsent lists the owners of leases that do not hold their lock.
+// WebhookAbsent lists the owners of leases without their lock.
 func (q *Queries) WebhookAbsent(ctx context.Context, db DBTX) ([]int64, error) {
 	rows, err := db.Query(ctx, webhookAbsent)
 	if err != nil {
@@ -611,7 +611,7 @@ type WebhookNextRow struct {
 	RequestID         string
 }
 
-// WebhookNext reads the head of an endpoint's line for the lease that holds it,
+// WebhookNext reads the head of an endpoint's line for the lease that covers it,
 // as long as that lasts for another attempt.
 func (q *Queries) WebhookNext(ctx context.Context, db DBTX, arg WebhookNextParams) ([]WebhookNextRow, error) {
 	rows, err := db.Query(ctx, webhookNext,
@@ -783,7 +783,7 @@ type WebhookResultsRow struct {
 	Version clock.Time
 }
 
-// WebhookResults writes how attempts ended, of each whose lease still holds, and
+// WebhookResults writes how attempts ended, of each whose lease has not been lost, and
 // returns them with what their endpoint is now.
 func (q *Queries) WebhookResults(ctx context.Context, db DBTX, arg WebhookResultsParams) ([]WebhookResultsRow, error) {
 	rows, err := db.Query(ctx, webhookResults,

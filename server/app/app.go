@@ -1,5 +1,9 @@
-// Package app puts the server together: the request path, the operations, the
-// pages and the jobs, over one database.
+// Package app puts the server together: the request path, the operations, the pages and the jobs, over one
+// database.
+//
+// New wires the parts that the configuration says and returns an App, which serves with Serve or is a plain
+// http.Handler. Parts get what they need as arguments and look nothing up; there are no rules
+// here.
 package app
 
 import (
@@ -8,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 
@@ -35,6 +40,7 @@ import (
 	"rail/server/outbound/webhook"
 	"rail/server/postgres"
 	"rail/server/postgres/migrate"
+	"rail/server/postgres/pgtx"
 	"rail/server/program/customer"
 	"rail/server/program/partner"
 	"rail/server/program/tracking"
@@ -102,15 +108,17 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	if err != nil {
 		return nil, err
 	}
+	// The jobs get the same means as requests, and run only within Serve.
 	a := &App{config: cfg, clock: c, log: log, echo: echo.New(), metrics: registry(pool), jobs: jobs.All(jobs.Means{
 		Pool: pool, Keeper: keeper, Rails: rails, Clock: c, RetentionDays: cfg.RetentionDays,
 		HoldOnHighRisk: cfg.HoldOnHighRisk, FraudMonitoring: cfg.FraudMonitoring, Outbox: mails.Outbox, Mail: mails.Sender,
 	})}
+	// What several of the parts below share.
 	p := parts{
 		App: a, pool: pool, keeper: keeper, document: document, mails: mails,
 		guard:   webhook.NewGuard(cfg.WebhookAllowCIDRs, cfg.WebhookHTTPSOnly, cfg.BaseURL),
 		members: &partner.Service{Keeper: keeper, Mail: mails.Outbox},
-		visits:  tracking.Service{Keeper: keeper},
+		visits:  tracking.Service{Keeper: keeper, Writer: tracking.NewWriter(pool)},
 	}
 	if a.sender, err = p.newSender(); err != nil {
 		return nil, err
@@ -126,8 +134,8 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	return a, err
 }
 
-// newSender returns the sender of webhooks. Networks that its guard is told to
-// allow are logged: webhooks would be a way into the operator's own.
+// newSender returns the sender of webhooks. Private networks that its guard is configured
+// to allow are logged: webhooks would be a way into the operator's own.
 func (p parts) newSender() (*webhook.Sender, error) {
 	cfg := p.config
 	if len(cfg.WebhookAllowCIDRs) > 0 {
@@ -135,6 +143,7 @@ func (p parts) newSender() (*webhook.Sender, error) {
 			"networks", cfg.WebhookAllowCIDRs)
 	}
 	var session *pgx.ConnConfig
+	// The lock of the sender is one of a session, which a pooler of transactions cannot keep.
 	if cfg.SessionURL != "" {
 		var err error
 		if session, err = postgres.Session(cfg.SessionURL); err != nil {
@@ -147,6 +156,10 @@ func (p parts) newSender() (*webhook.Sender, error) {
 	}), nil
 }
 
+// lone is how many writes may have a transaction of their own at once; further ones
+// share theirs.
+const lone = 1
+
 // serveAPI registers the operations behind the path of every request, which it
 // returns.
 func (p parts) serveAPI() *middleware.Front {
@@ -158,7 +171,7 @@ func (p parts) serveAPI() *middleware.Front {
 		Customers: customers, Sales: sale.Service{Customers: customers},
 	})
 	path := middleware.New(middleware.Options{
-		Pool: p.pool, Keys: keys, Keeper: p.keeper, Clock: p.clock, Document: p.document, Log: p.log,
+		Pool: p.pool, Bus: pgtx.NewBus(p.pool, lone, max(1, runtime.NumCPU()/2)), Keys: keys, Keeper: p.keeper, Clock: p.clock, Document: p.document, Log: p.log,
 		Metrics: middleware.NewMetrics(p.metrics), TrustedProxies: cfg.TrustedProxies, AddressLimit: cfg.AddressRateLimit,
 		Plan: cfg.Plan(), Existing: server.Existing, Wake: p.sender.Wake,
 	})
@@ -197,7 +210,7 @@ func (p parts) servePortal(path *middleware.Front) error {
 	return nil
 }
 
-// Mail returns the outbox and the sender of mails as configured.
+// Mail returns the outbox and the sender of mails as configured. Commands use it too.
 func Mail(cfg config.Config, pool *pgxpool.Pool, keeper *secret.Keeper, c clock.Clock,
 	log *slog.Logger) (mail.Set, error) {
 	mails, err := mail.SetUp(mail.Options{
@@ -228,9 +241,9 @@ func (a *App) Handler() http.Handler { return a.handler }
 
 // ready reports whether requests can be answered: the database is there, and at
 // a version that serves this binary. The reasons are for everybody
-// to read, so they hold nothing of the connection.
+// to read, so they contain nothing of the connection.
 //
-// Those who ask at once are told the same: probes are not limited.
+// Those who ask at once get the same answer of one query: probes are not limited.
 func ready(pool *pgxpool.Pool) pages.Ready {
 	var asking singleflight.Group
 	return func(ctx context.Context) error {

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// maxConnections bounds what connections can hold: some 25 KiB each, about
+	// maxConnections bounds the memory of connections: some 25 KiB each, about
 	// 100 MiB in all. Bodies come on top, of callers with a key alone.
 	maxConnections = 4096
 	// maxOfAddress is how many of them one address may have, unless it is a trusted
 	// proxy: nobody alone keeps all others out.
 	maxOfAddress = 1024
-	// noteEvery is how often the log hears of connections that were refused.
+	// noteEvery is how often refused connections are logged at most.
 	noteEvery = time.Minute
 )
 

@@ -60,7 +60,7 @@ func dial(t *testing.T, s *httptest.Server) net.Conn {
 
 // answers reports whether a request on the connection is answered.
 func answers(c net.Conn) bool {
-	_ = c.SetDeadline(time.Now().Add(30 * time.Second)) // fails on a closed one alone, which the write tells
+	_ = c.SetDeadline(time.Now().Add(30 * time.Second)) // fails on a closed one alone, which the write then reports
 	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 		return false
 	}

@@ -12,24 +12,24 @@ import (
 	"rail/server/outbound/mail"
 )
 
-// TestOwnerIsTold: the owner of an account reads of an endpoint that was turned
-// off, once each time; an account without one has nobody to tell.
-func TestOwnerIsTold(t *testing.T) {
+// TestOwnerIsNotified: the owner of an account reads of an endpoint that was turned
+// off, once each time; an account without one has nobody to notify.
+func TestOwnerIsNotified(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
 	_, err := pool.Exec(t.Context(),
 		"INSERT INTO organizations (id, name, owner_email, created_at) VALUES ('org_1', 'A', 'owner@example.com', now()), ('org_2', 'B', NULL, now())")
 	require.NoError(t, err)
 	c := clock.NewManual(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
-	tell := notifyOwner(&mail.Outbox{Configured: true}, c)
+	notify := notifyOwner(&mail.Outbox{Configured: true}, c)
 	for range 2 {
-		require.NoError(t, tell(t.Context(), pool, db.WebhookEndpoint{
+		require.NoError(t, notify(t.Context(), pool, db.WebhookEndpoint{
 			ID: "whe_1", OrgID: "org_1", URL: "https://x.example", UpdatedAt: c.Now(),
 		}))
 	}
-	require.NoError(t, tell(t.Context(), pool, db.WebhookEndpoint{ID: "whe_2", OrgID: "org_2", UpdatedAt: c.Now()}))
+	require.NoError(t, notify(t.Context(), pool, db.WebhookEndpoint{ID: "whe_2", OrgID: "org_2", UpdatedAt: c.Now()}))
 	c.Advance(time.Hour)
-	require.NoError(t, tell(t.Context(), pool, db.WebhookEndpoint{
+	require.NoError(t, notify(t.Context(), pool, db.WebhookEndpoint{
 		ID: "whe_1", OrgID: "org_1", URL: "https://x.example", UpdatedAt: c.Now(),
 	}))
 	var n int

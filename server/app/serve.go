@@ -28,6 +28,7 @@ func (a *App) Serve(ctx context.Context, l net.Listener) error {
 		jobsDone.Go(func() { j.Loop(jobsCtx, a.clock, a.log) })
 	}
 	jobsDone.Go(func() { a.sender.Run(jobsCtx) })
+	// Room for all, so that none waits for a reader that has gone.
 	failed := make(chan error, len(servers))
 	for _, s := range servers {
 		go func() { failed <- s.Serve(s.listener) }()
@@ -73,6 +74,7 @@ func Listen(variable, address string) (net.Listener, error) {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("%s is in use: is Rail already running there? Set %s to another address", address, variable)
 	}
+	// The cause alone: the error of package net repeats the address.
 	if err != nil {
 		return nil, fmt.Errorf("%s: cannot listen on %s: %w", variable, address, errors.Unwrap(err))
 	}

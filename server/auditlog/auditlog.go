@@ -13,7 +13,7 @@ import (
 	"rail/server/work"
 )
 
-// Entry is a line of the log. Before and After hold what changed, as JSON; nil
+// Entry is a line of the log. Before and After are what changed, as JSON; nil
 // for nothing.
 type Entry struct {
 	ProgramID, Action, TargetID string

@@ -11,7 +11,7 @@ import (
 
 const inboundKey = "rail_live_abcdefghijklmnopqrstuvwxyz0123456789"
 
-// TestInboundVectors holds the published vectors of Rail-Signature.
+// TestInboundVectors checks the published vectors of Rail-Signature.
 func TestInboundVectors(t *testing.T) {
 	t.Parallel()
 	for _, v := range []struct {

@@ -10,7 +10,7 @@ import (
 	"rail/server/money/ledger/check"
 )
 
-// audited is how an audit is printed.
+// audited is how an audit is printed as JSON.
 type audited struct {
 	Organizations int64     `json:"organizations"`
 	TookMS        int64     `json:"took_ms"`
@@ -34,7 +34,8 @@ type finding struct {
 	Message  string `json:"message"`
 }
 
-// runAudit checks the configured database.
+// runAudit checks the configured database. It writes nothing, so that it may
+// run beside servers at any time.
 func runAudit(fs *flag.FlagSet) action {
 	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, _ []string) error {
@@ -49,6 +50,7 @@ func runAudit(fs *flag.FlagSet) action {
 func (d *database) audit(ctx context.Context, env *Env, out output) error {
 	r, err := check.Full(ctx, d.pool, d.keeper)
 	if err != nil {
+		// Findings are printed like a clean result: scripts that read the JSON need both.
 		return err
 	}
 	if err := out.print(env.Out, auditOf(r), func() []string { return auditTable(r) }); err != nil {
@@ -60,6 +62,7 @@ func (d *database) audit(ctx context.Context, env *Env, out output) error {
 	return nil
 }
 
+// auditHelp says when an audit may run, and how far its result goes.
 func auditHelp() string {
 	return `All equations are computed in one snapshot, while servers work, and nothing is changed. With each goes how many rows it was
 computed over: an audit of no rows has found nothing. Of what is sealed (payout details, webhook secrets, stored answers) one value
@@ -72,6 +75,7 @@ func auditOf(r check.Report) audited {
 	out := audited{
 		Organizations: r.Size("organizations"), TookMS: r.Took.Milliseconds(), Findings: make([]finding, len(r.Findings)),
 	}
+	// A map, so that the JSON names each count; the table keeps the order of the check.
 	for _, c := range r.Checks {
 		rows := map[string]int64{}
 		for _, n := range c.Rows {
@@ -85,8 +89,8 @@ func auditOf(r check.Report) audited {
 	return out
 }
 
-// auditTable returns a line for each equation, then the findings below the
-// equation that they break, and the sum at the end.
+// auditTable returns a line for each equation, then the findings below the equation that they
+// break, and the sum at the end. Whoever reads a terminal looks at its last line.
 func auditTable(r check.Report) []string {
 	lines := []string{"EQUATION\tFOUND\tTIME\tWHAT HOLDS, AND OVER WHAT"}
 	var found []string
@@ -113,7 +117,8 @@ func auditTable(r check.Report) []string {
 	return append(append(lines, found...), "", sum)
 }
 
-// over returns the sizes of the tables that an equation was computed over.
+// over returns the sizes of the tables that an equation was computed over. The check of what
+// is sealed has none in a database where nothing is.
 func over(rows []check.Rows) string {
 	parts := make([]string, len(rows))
 	for i, r := range rows {

@@ -27,8 +27,9 @@ import (
 	"rail/server/secret"
 )
 
-// backUp writes a backup. The secret key is part of it unless --without-key is
-// given, since the sealed values are worth nothing without it.
+// backUp writes a backup into a new file, while servers work. The secret key is part of it
+// unless --without-key is given, since the sealed values are worth nothing without it. The
+// database may be of an older schema: a backup comes before an upgrade.
 func backUp(fs *flag.FlagSet) action {
 	phrase := passphraseFlag(fs)
 	without := fs.Bool("without-key", false, "leave the secret key out; without it nobody can use the backup")
@@ -38,6 +39,7 @@ func backUp(fs *flag.FlagSet) action {
 			if err != nil {
 				return err
 			}
+			// The passphrase is read before anything is written: a slip must not show after an hour.
 			key := "with its secret key, sealed"
 			if *without {
 				key = "WITHOUT its secret key"
@@ -58,6 +60,7 @@ func backUp(fs *flag.FlagSet) action {
 	}
 }
 
+// backupHelp says what is in the file and what is not.
 func backupHelp() string {
 	return `The rows are of one moment; servers go on meanwhile, and migrations wait. Whoever has the file has all data but what the
 secret key seals: keep it as you keep the database. What it leaves out: sessions of the portal and sign-in links.
@@ -85,6 +88,7 @@ func noTable(err error) bool {
 func (d *database) manifest(ctx context.Context, env *Env) (backup.Manifest, error) {
 	m := backup.Manifest{Rail: build(), CreatedAt: env.Clock.Now().Time}
 	known, err := queries.KeyFingerprints(ctx, d.pool)
+	// A database from before fingerprints of keys has no table of them.
 	if err != nil && !noTable(err) {
 		return m, err
 	}
@@ -93,13 +97,15 @@ func (d *database) manifest(ctx context.Context, env *Env) (backup.Manifest, err
 			m.Fingerprints = append(m.Fingerprints, k.Fingerprint)
 		}
 	}
+	// Nothing is recorded yet; the given key is the only one that can be meant.
 	if len(m.Fingerprints) == 0 {
 		m.Fingerprints = []string{d.keeper.Fingerprint()}
 	}
 	return m, nil
 }
 
-// sealedKeys returns the current and the former keys, sealed with the passphrase.
+// sealedKeys returns the current and the former keys, sealed with the passphrase. The former
+// ones are needed as long as something in the database is sealed with them.
 func (d *database) sealedKeys(env *Env, phrase passphrase) (*backup.SealedKeys, error) {
 	text, err := phrase.read(env, true)
 	if errors.Is(err, errNoPassphrase) {
@@ -111,10 +117,11 @@ func (d *database) sealedKeys(env *Env, phrase passphrase) (*backup.SealedKeys, 
 	return backup.SealKeys(append([][32]byte{d.config.SecretKey}, d.config.FormerKeys()...), text)
 }
 
-// writeBackup writes the file under a temporary name and renames it when it is
-// whole: a file with the right name is a complete backup. It never overwrites
-// one.
+// writeBackup writes the file under a temporary name and renames it when it is whole: a file
+// with the right name is a complete backup. It never overwrites one. It reads past any
+// pooler, since the snapshot needs one session, and returns how many rows were written.
 func (d *database) writeBackup(ctx context.Context, env *Env, path string, m backup.Manifest) (n int64, err error) {
+	// Lstat, since a dangling link is in the way too.
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return 0, cmp.Or(err, fmt.Errorf("%s exists already", path))
 	}
@@ -128,6 +135,7 @@ func (d *database) writeBackup(ctx context.Context, env *Env, path string, m bac
 		}
 	}()
 	n, err = backup.Write(ctx, d.direct, f, m, d.keeper, progress(env, "written"))
+	// On the disk before the rename: after a crash, the name must not stand for an empty file.
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return n, err
 	}
@@ -137,6 +145,7 @@ func (d *database) writeBackup(ctx context.Context, env *Env, path string, m bac
 // progress returns what reports long work: every second on a terminal, over the
 // same line, else every ten seconds.
 func progress(env *Env, verb string) backup.Progress {
+	// By the machine's clock: env.Clock may stand still.
 	began := clock.Real()
 	last, every, before, after := began, 10*time.Second, "", "\n"
 	if f, ok := env.Err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
@@ -150,8 +159,8 @@ func progress(env *Env, verb string) backup.Progress {
 	}
 }
 
-// restore fills an empty database. The whole file is checked before the key is
-// kept and the database is made.
+// restore fills an empty database. The whole file is checked before the key is kept and the
+// database is made, so that a damaged file leaves nothing behind that looks like a database.
 func restore(fs *flag.FlagSet) action {
 	phrase := passphraseFlag(fs)
 	return func(ctx context.Context, env *Env, args []string) error {
@@ -171,6 +180,7 @@ func restore(fs *flag.FlagSet) action {
 		if err := backup.Check(ctx, args[0], keeper, progress(env, "read")); err != nil {
 			return err
 		}
+		// The key first: without it, what is about to be restored could not be opened.
 		if err := keep(); err != nil {
 			return err
 		}
@@ -182,6 +192,7 @@ func restore(fs *flag.FlagSet) action {
 	}
 }
 
+// restoreHelp says where a backup goes, and what is old in it.
 func restoreHelp() string {
 	return `The database is a private one in an empty RAIL_DATA_DIR, which gets the secret key of the backup too, or the one of
 RAIL_DATABASE_URL, for which RAIL_SECRET_KEY must hold that key: rail restore key shows it. No server may run on it. The
@@ -192,11 +203,13 @@ again, and webhooks that were delivered since may come again. Look at these befo
 `
 }
 
-// fitting returns the secret key that belongs to a backup, from the configuration
-// or else from the backup. In the second case keep writes it beside the new
-// database; it is called once the file is known to be whole.
+// fitting returns the secret key that belongs to a backup, from the configuration or, for a new
+// private database, from the backup. In the second case keep writes it beside the new
+// database; it is called once the file is known to be whole. A key that is configured but not
+// the backup's is refused with keyring.ErrWrongKey.
 func fitting(env *Env, cfg *config.Config, m backup.Manifest, phrase passphrase) (*secret.Keeper, func() error, error) {
 	keep := func() error { return nil }
+	// In a folder without a database no key of the operator's is lost by taking the backup's.
 	if cfg.Fresh() {
 		keys, err := keysOf(env, m, phrase)
 		if err != nil {
@@ -221,7 +234,7 @@ func fitting(env *Env, cfg *config.Config, m backup.Manifest, phrase passphrase)
 	return keeper, keep, nil
 }
 
-// keysOf opens the keys that a backup holds, the current one first.
+// keysOf opens the keys that are in a backup, the current one first.
 func keysOf(env *Env, m backup.Manifest, phrase passphrase) ([][32]byte, error) {
 	if m.Keys == nil {
 		return nil, fmt.Errorf("the backup does not hold its secret key, with the fingerprint %s: set RAIL_SECRET_KEY",
@@ -234,7 +247,7 @@ func keysOf(env *Env, m backup.Manifest, phrase passphrase) ([][32]byte, error) 
 	return m.Keys.Open(text)
 }
 
-// fill restores the rows, sums the ledger up and audits the result, so that a
+// fill restores the rows, folds the ledger into balances and audits the result, so that a
 // restored database is known to be sound.
 func fill(ctx context.Context, env *Env, d *database, path string) error {
 	n, err := backup.Restore(ctx, d.direct, path, d.keeper, progress(env, "read"))
@@ -245,6 +258,7 @@ func fill(ctx context.Context, env *Env, d *database, path string) error {
 	if d.pool, err = postgres.Open(ctx, d.dsn, postgres.Options{MaxConns: d.config.DBMaxConns, Check: true}); err != nil {
 		return err
 	}
+	// The keyring comes after the rows, among which its fingerprints are.
 	defer d.pool.Close()
 	if err := keyring.Admit(ctx, d.pool, d.given(env, true)); err != nil {
 		return err
@@ -255,7 +269,8 @@ func fill(ctx context.Context, env *Env, d *database, path string) error {
 	return d.audit(ctx, env, output{new(bool)})
 }
 
-// restoreKey prints the keys of a backup as variables for the environment.
+// restoreKey prints the keys of a backup as variables for the environment, at most two: the
+// configuration takes one former key.
 func restoreKey(fs *flag.FlagSet) action {
 	phrase := passphraseFlag(fs)
 	return func(_ context.Context, env *Env, args []string) error {

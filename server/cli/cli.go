@@ -1,6 +1,11 @@
-// Package cli is the command `rail`: the server and everything that an
-// operator does by hand. Every command works on the configured database, also
-// while a server runs.
+// Package cli is the command rail: the server and everything that an operator does by hand.
+//
+// A command is an entry of one table, which the help is made of too. Every command works on
+// the configured database, also while a server runs, and opens it through an opening, which
+// decides what may be made or migrated on the way. What a command prints is for people, or
+// JSON with --json; errors go to standard error.
+//
+// The package has no rules of its own: it calls the domain as the operator, who has no tenant.
 package cli
 
 import (
@@ -15,18 +20,18 @@ import (
 	"rail/server/money/payout"
 )
 
-// Exit codes.
+// Exit codes. Scripts and health checks of containers rely on them.
 const (
 	exitOK     = 0
 	exitFailed = 1
 	exitUsage  = 2
 )
 
-// Env is what a command talks to besides the database.
+// Env is what a command talks to besides the database. Tests put their own in.
 type Env struct {
 	Out, Err io.Writer
 	Clock    clock.Clock
-	// Environ holds the variables; nil means the process's own.
+	// Environ are the environment's variables; nil means the process's own.
 	Environ map[string]string
 	// Rails are the operator's payment rails; the binary as it is has none.
 	Rails []payout.Rail
@@ -35,8 +40,8 @@ type Env struct {
 // action does the work of a command, given its positional arguments.
 type action func(ctx context.Context, env *Env, args []string) error
 
-// command is one entry of the table. setUp declares the flags and returns what
-// to do with them.
+// command is one entry of the table. setUp declares the flags and returns what to do with them;
+// it must touch nothing, since the help declares flags as well.
 type command struct {
 	name  string // one or two words
 	args  string // the positional arguments, for the help
@@ -64,7 +69,8 @@ func commands() []command {
 	}, operations()...)
 }
 
-// operations is the part of the table that works on the data.
+// operations is the part of the table that works on the data. It is apart only because one
+// function of all commands would be too long.
 func operations() []command {
 	return []command{
 		{
@@ -116,12 +122,14 @@ func operations() []command {
 	}
 }
 
-// Run runs the command that args name and returns its exit status.
+// Run runs the command that args name and returns its exit status: 0, or 1 if it failed, or 2
+// if it was called wrongly. Results go to env.Out, messages to env.Err.
 func Run(ctx context.Context, env *Env, args []string) int {
 	if len(args) == 0 {
 		overview(env.Err, "")
 		return exitUsage
 	}
+	// The usual ways to ask for help and version, which are not commands here.
 	switch args[0] {
 	case "help", "-h", "-help", "--help":
 		return help(env, args[1:])
@@ -135,7 +143,8 @@ func Run(ctx context.Context, env *Env, args []string) int {
 	return report(env, cmd, cmd.run(ctx, env, rest))
 }
 
-// find returns the command that the first words name, and what follows them.
+// find returns the command that the first words name, and what follows them. Two words go
+// first: "restore key" is not "restore" with the argument key.
 func find(args []string) (command, []string, bool) {
 	for words := min(2, len(args)); words > 0; words-- {
 		for _, c := range commands() {
@@ -151,6 +160,7 @@ func find(args []string) (command, []string, bool) {
 // that commands share no state.
 func (c command) run(ctx context.Context, env *Env, args []string) error {
 	fs := flag.NewFlagSet(c.name, flag.ContinueOnError)
+	// Package flag would print its own usage; report and help do.
 	fs.SetOutput(io.Discard)
 	do := c.setUp(fs)
 	positional, err := parse(fs, args)
@@ -163,7 +173,8 @@ func (c command) run(ctx context.Context, env *Env, args []string) error {
 	return do(ctx, env, positional)
 }
 
-// parse reads flags and positional arguments in any order.
+// parse reads flags and positional arguments in any order. Package flag stops at the first
+// positional argument, so it is called again behind each.
 func parse(fs *flag.FlagSet, args []string) (positional []string, err error) {
 	for {
 		if err := fs.Parse(args); err != nil {
@@ -179,7 +190,7 @@ func parse(fs *flag.FlagSet, args []string) (positional []string, err error) {
 	}
 }
 
-// usageError is a mistake in how the command was called.
+// usageError is a mistake in how the command was called; it ends with exitUsage.
 type usageError struct{ text string }
 
 func (e usageError) Error() string { return e.text }

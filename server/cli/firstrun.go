@@ -23,25 +23,28 @@ import (
 	"rail/server/sample"
 )
 
-// demoOrg is the name of the organization that a first run makes.
+// demoOrg is the name of the organization that a first run makes. An organization of this name
+// is taken for the demo of an earlier run.
 const demoOrg = "Demo"
 
 // demoKey is the file of the API key that a first run makes.
 func demoKey(cfg config.Config) string { return filepath.Join(cfg.DataDir, "demo.key") }
 
-// firstRun makes what is needed to try the service, while there is no
-// organization, and prints how to begin. It can be stopped anywhere and run
-// again: the key, which marks the end, is made last.
+// firstRun makes what is needed to try the service, while there is no organization, and prints
+// how to begin. It can be stopped anywhere and run again: each step is skipped where it was
+// done, and the key, which marks the end, is made last.
 func firstRun(ctx context.Context, env *Env, d *database) error {
 	path := demoKey(d.config)
 	key, org, err := storedKey(ctx, d, path)
 	if err != nil {
 		return err
 	}
+	// No key yet. Without an organization to make it for, only the address is printed.
 	if key == "" {
 		if org, err = demo(ctx, env, d); err != nil || org == "" {
 			return errors.Join(err, greet(env.Out, d.config.BaseURL))
 		}
+		// The calls that are printed read and write.
 		k, err := addKey(ctx, d.pool, d.keeper, org, newKey{
 			Scopes: []string{"read", "write"}, Livemode: true, RateLimit: auth.DefaultRateLimit, CreatedAt: env.Clock.Now(),
 		})
@@ -82,6 +85,7 @@ func demo(ctx context.Context, env *Env, d *database) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// The demo of an earlier run, stopped before its key was written, is taken up.
 	id := ""
 	for _, o := range all {
 		if o.Name == demoOrg {
@@ -104,6 +108,7 @@ func demo(ctx context.Context, env *Env, d *database) (string, error) {
 	return id, sample.Load(ctx, d.pool, d.keeper, id, env.Clock.Now())
 }
 
+// A key cut short would look like a key that does not work.
 // keep writes the key whole or not at all, readable by the owner only.
 func keep(path, key string) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".demo-*") // mode 0600
@@ -117,7 +122,8 @@ func keep(path, key string) error {
 	return os.Rename(f.Name(), path)
 }
 
-// sampleProgram returns the first sample program of an organization.
+// sampleProgram returns the first sample program of an organization, and whether there is one.
+// It looks at the first 100 programs; a demo has one.
 func sampleProgram(ctx context.Context, d *database, org string) (db.Program, bool, error) {
 	programs, err := queries.ProgramPage(ctx, d.pool, db.ProgramPageParams{OrgID: org, Lim: 100})
 	for _, p := range programs {
@@ -137,13 +143,14 @@ func greet(w io.Writer, base string) error {
 // portalLife is how long the printed sign-in link works: as long as the API allows.
 const portalLife = time.Hour
 
-// printFirstSteps prints what to look at and how to call the API, in lines that
-// can be pasted into a shell.
+// printFirstSteps prints what to look at and how to call the API, in lines that can be pasted
+// into a shell.
 func printFirstSteps(ctx context.Context, env *Env, d *database, org, key string) error {
 	p, ok, err := sampleProgram(ctx, d, org)
 	if err != nil {
 		return err
 	}
+	// -g, since curl would take braces and brackets in an address for patterns.
 	base, auth := d.config.BaseURL, "-H 'Authorization: Bearer "+key+"'"
 	look := []string{"API key: " + key}
 	try := []string{fmt.Sprintf("  curl -g %s '%s/v1/programs'", auth, base)}
@@ -162,6 +169,7 @@ func printFirstSteps(ctx context.Context, env *Env, d *database, org, key string
 			try = append(try, tryPartner(auth, base, p, shown)...)
 		}
 	}
+	// A first run has no mail server: what would be sent can be read in a folder.
 	if path, ok := strings.CutPrefix(d.config.SMTPURL, "dir:"); ok {
 		look = append(look, "Mails: files in "+path)
 	}
@@ -172,7 +180,8 @@ func printFirstSteps(ctx context.Context, env *Env, d *database, org, key string
 	return err
 }
 
-// tryPartner returns calls about one partner: a visit, and another sign-in link.
+// tryPartner returns calls about one partner: a visit, and another sign-in link. The printed
+// link works once.
 func tryPartner(auth, base string, p db.Program, partner db.Partner) []string {
 	visit := fmt.Sprintf(`{"program_id":%q,"value":%q,"landing_url":%q,"visitor_token":"visitor-0001"}`, p.ID,
 		partner.Handle, p.WebsiteURL)
@@ -182,8 +191,8 @@ func tryPartner(auth, base string, p db.Program, partner db.Partner) []string {
 	}
 }
 
-// showcase returns the active partner of a program who has earned the most in its
-// currency, so that the portal has something to show.
+// showcase returns the active partner of a program who has earned the most in its currency, so
+// that the portal has something to show. It looks at the first 100 of each list.
 func showcase(ctx context.Context, d *database, p db.Program) (best db.Partner, found bool, err error) {
 	active := string(db.PartnerStatusActive)
 	partners, err := queries.PartnerPage(ctx, d.pool, db.PartnerPageParams{

@@ -18,8 +18,8 @@ import (
 // healthTimeout is longer than the probe itself takes to give up on a database.
 const healthTimeout = 3 * time.Second
 
-// health asks a running server whether it can answer requests. Images that hold
-// nothing but the binary have no curl for that.
+// health asks a running server whether it can answer requests. Images with nothing but the
+// binary have no curl for that.
 func health(fs *flag.FlagSet) action {
 	at := fs.String("url", "", "`URL` to ask; /readyz of RAIL_ADDR on this machine unless given")
 	return func(ctx context.Context, env *Env, _ []string) error {
@@ -31,6 +31,7 @@ func health(fs *flag.FlagSet) action {
 			}
 			address = local + "/readyz"
 		}
+		// A path alone, or an address without its scheme, would fail later with a message about neither.
 		if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return usagef("--url must be an http:// or https:// address")
 		}
@@ -51,9 +52,10 @@ func localAddress(addr string) (string, error) {
 	return "http://" + net.JoinHostPort(host, port), nil
 }
 
-// ask fails unless the address answers 200 in time, with the reason that the
-// answer gives.
+// ask fails unless the address answers 200 in time, with the reason that the answer gives. At
+// most 1 KiB of it is read: the address may be anybody's.
 func ask(ctx context.Context, out io.Writer, address string) error {
+	// A probe that hangs is a failed one; whoever runs it has a limit too.
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)

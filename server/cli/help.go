@@ -9,7 +9,8 @@ import (
 	"rail/server/problem"
 )
 
-// help answers `rail help [COMMAND]`.
+// help answers `rail help [COMMAND]`. The first word of several commands, such as "key", lists
+// them.
 func help(env *Env, args []string) int {
 	if len(args) == 0 || args[0] == "help" {
 		overview(env.Out, "")
@@ -28,8 +29,8 @@ func help(env *Env, args []string) int {
 // wantsHelp reports whether a word is a flag for help.
 func wantsHelp(word string) bool { return word == "-h" || word == "-help" || word == "--help" }
 
-// unknown answers a name that is no command: it lists the commands that begin
-// with it, or names the nearest one.
+// unknown answers a name that is no command: it lists the commands that begin with it, or names
+// the nearest one. `rail key --help` is a question and succeeds.
 func unknown(env *Env, args []string) int {
 	if len(args) > 1 && wantsHelp(args[1]) && overview(env.Out, args[0]) > 0 {
 		return exitOK
@@ -80,7 +81,8 @@ func overview(w io.Writer, word string) int {
 	return len(lines)
 }
 
-// help prints the usage, the flags and what else there is to say.
+// help prints the usage, the flags and what else there is to say. It declares the flags anew,
+// as run does, and drops what is to be done with them.
 func (c command) help(w io.Writer) {
 	fs := flag.NewFlagSet(c.name, flag.ContinueOnError)
 	c.setUp(fs)
@@ -90,6 +92,7 @@ func (c command) help(w io.Writer) {
 	if flags > 0 {
 		usage += " [flags]"
 	}
+	// What a command does is written in the table without a capital, for the overview.
 	fmt.Fprintf(w, "usage: rail %s\n\n%s%s.\n", usage, strings.ToUpper(c.about[:1]), c.about[1:])
 	if flags > 0 {
 		fmt.Fprint(w, "\nFlags:\n")
@@ -100,7 +103,8 @@ func (c command) help(w io.Writer) {
 	}
 }
 
-// flagLine returns the help of one flag; zero values are not worth a mention.
+// flagLine returns the help of one flag. A default that is the type's zero value is not
+// mentioned.
 func flagLine(f *flag.Flag) string {
 	value, about := flag.UnquoteUsage(f)
 	line := fmt.Sprintf("  --%-22s %s", strings.TrimSpace(f.Name+" "+value), about)

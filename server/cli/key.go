@@ -20,8 +20,8 @@ import (
 // maxRateLimit bounds a key's requests a second.
 const maxRateLimit = 1_000_000
 
-// newKey is how a key is printed when it is made, the only time that it can be
-// read.
+// newKey is how a key is printed when it is made, the only time that it can be read: the
+// database has a keyed hash of it alone.
 type newKey struct {
 	ID        string     `json:"id"`
 	Key       string     `json:"key"`
@@ -31,6 +31,7 @@ type newKey struct {
 	CreatedAt clock.Time `json:"created_at"`
 }
 
+// keyCreate makes a key for an organization and prints it.
 func keyCreate(fs *flag.FlagSet) action {
 	org := fs.String("org", "", "`ORG_ID` of the key; may be left out while there is only one")
 	var scopes list
@@ -54,6 +55,7 @@ func keyCreate(fs *flag.FlagSet) action {
 				return err
 			}
 			return out.print(env.Out, k, func() []string {
+				// The id is for rail key revoke; the key itself goes into the client's configuration.
 				return []string{
 					"ID\t" + k.ID, "Key\t" + k.Key, "Scopes\t" + strings.Join(k.Scopes, ", "), "",
 					"The key is shown this once; only a hash of it is kept.",
@@ -63,8 +65,8 @@ func keyCreate(fs *flag.FlagSet) action {
 	}
 }
 
-// checkKey refuses unknown scopes here: a key with a mistyped one would only fail
-// later, with a 403.
+// checkKey refuses unknown scopes here: a key with a mistyped one would only fail later, with a
+// 403. It runs before the database is opened.
 func checkKey(scopes []string, limit int) error {
 	if len(scopes) == 0 {
 		return usagef("--scope is needed: %s", strings.Join(auth.Scopes, ", "))
@@ -74,14 +76,16 @@ func checkKey(scopes []string, limit int) error {
 			return usagef("there is no scope %q: choose from %s", s, strings.Join(auth.Scopes, ", "))
 		}
 	}
+	// There is no value for "unlimited": a key that leaks should not stop the service.
 	if limit < 1 || limit > maxRateLimit {
 		return usagef("--rate-limit must be 1 to %d", maxRateLimit)
 	}
 	return nil
 }
 
-// addKey generates the key and stores its hash, its last four characters and its
-// rights.
+// addKey generates the key and stores its hash, its last four characters, by which people tell
+// keys apart, and its rights. Scopes are sorted and each is there once. The key gets the
+// contract's version of this binary, and a user of its own.
 func addKey(ctx context.Context, q pgtx.DBTX, keeper *secret.Keeper, org string, k newKey) (newKey, error) {
 	k.ID, k.Key = ident.New(ident.APIKey), auth.NewToken(k.Livemode)
 	slices.Sort(k.Scopes)
@@ -93,7 +97,8 @@ func addKey(ctx context.Context, q pgtx.DBTX, keeper *secret.Keeper, org string,
 	})
 }
 
-// listedKey is how a key is listed, without the secret part.
+// listedKey is how a key is listed. The secret part is nowhere to be read any more; Last4 is
+// what is left of it. Times that are nil have not come.
 type listedKey struct {
 	ID              string      `json:"id"`
 	Last4           string      `json:"last4"`
@@ -106,6 +111,7 @@ type listedKey struct {
 	RevokedAt       *clock.Time `json:"revoked_at"`
 }
 
+// keyList lists all keys, with the revoked ones.
 func keyList(fs *flag.FlagSet) action {
 	org := fs.String("org", "", "`ORG_ID` of the keys; may be left out while there is only one")
 	out := outputFlag(fs)
@@ -120,6 +126,7 @@ func keyList(fs *flag.FlagSet) action {
 				return err
 			}
 			keys := make([]listedKey, len(rows))
+			// Rows have the hash as well, which does not leave the database.
 			for i, r := range rows {
 				keys[i] = listedKey{
 					r.ID, r.Last4, r.Scopes, r.Livemode, int(r.RateLimit), r.SigningRequired, r.CreatedAt, r.LastUsedAt, r.RevokedAt,
@@ -130,11 +137,12 @@ func keyList(fs *flag.FlagSet) action {
 	}
 }
 
-// keyTable returns the rows of the printed table.
+// keyTable returns the printed table, a line for each key, below a heading.
 func keyTable(keys []listedKey) func() []string {
 	return func() []string {
 		rows := []string{"ID\tKEY\tSCOPES\tRATE\tCREATED\tLAST USED\tSTATE"}
 		for _, k := range keys {
+			// The prefix is not stored: it follows from the mode.
 			kind, state, used := "rail_test_", "active", "never"
 			if k.Livemode {
 				kind = "rail_live_"
@@ -153,8 +161,8 @@ func keyTable(keys []listedKey) func() []string {
 	}
 }
 
-// keyRevoke revokes a key and waits until no server takes it any more: each may
-// remember the key for a moment.
+// keyRevoke revokes a key and waits until no server accepts it any more: each may remember the
+// key for a moment. Who runs the command after a leak wants to know when it is over.
 func keyRevoke(*flag.FlagSet) action {
 	return func(ctx context.Context, env *Env, args []string) error {
 		return withDatabase(ctx, env, func(d *database) error {

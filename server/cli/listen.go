@@ -18,12 +18,13 @@ import (
 const (
 	// listenPoll is how often new events are looked for.
 	listenPoll = 200 * time.Millisecond
-	// listenRetry is how long a database that is away is left alone.
+	// listenRetry is how long a database that did not answer is left alone.
 	listenRetry = time.Second
 )
 
-// listen sends an organization's events to a developer's own machine as they
-// happen, each once, signed with the same secret at every start.
+// listen sends an organization's events to a developer's own machine as they happen, each once,
+// signed with the same secret at every start. It needs no endpoint in the database, and so no
+// address that a server would have to reach.
 func listen(fs *flag.FlagSet) action {
 	to := fs.String("forward-to", "", "`URL` that gets the events, such as http://localhost:3000/hooks")
 	org := fs.String("org", "", "`ID` of the organization; needed where there are several")
@@ -43,7 +44,7 @@ func listen(fs *flag.FlagSet) action {
 	}
 }
 
-// theOrg returns the organization with the given id, or the only one.
+// theOrg returns the organization with the given id, or the only one where none is given.
 func theOrg(ctx context.Context, d *database, given string) (string, error) {
 	all, err := queries.OrganizationList(ctx, d.pool)
 	if err != nil {
@@ -60,16 +61,18 @@ func theOrg(ctx context.Context, d *database, given string) (string, error) {
 	return "", fmt.Errorf("there is no organization %q", given)
 }
 
-// forwarder sends the events of one organization to one address.
+// forwarder sends the events of one organization to one address. Its state is in memory: a new
+// start begins with what happens then.
 type forwarder struct {
 	env             *Env
 	d               *database
 	org, to, secret string
-	seq             int64 // of the last event that was told
+	seq             int64 // of the last event that was sent
 	away            bool  // the database did not answer the last time
 }
 
-// run forwards the events from now on, in their order, until ctx ends.
+// run forwards the events from now on, in their order, until ctx ends. Errors of the database
+// are waited out, those of the address are printed.
 func (f *forwarder) run(ctx context.Context) error {
 	now, err := event.ReadHorizon(ctx, f.d.pool)
 	if err != nil {
@@ -78,6 +81,7 @@ func (f *forwarder) run(ctx context.Context) error {
 	// What happened before the start is not forwarded.
 	f.seq = now.Lowest() - 1
 	fmt.Fprintf(f.env.Out, "Events of %s go to %s, signed with %s\n", f.org, f.to, f.secret)
+	// A plain dialer in place of the guard: the developer's own machine is a private address.
 	client := webhook.NewClient(f.d.config.ServiceName, (&net.Dialer{}).DialContext)
 	defer client.Close()
 	for {
@@ -90,6 +94,7 @@ func (f *forwarder) run(ctx context.Context) error {
 			f.forward(ctx, client, e)
 			f.seq = e.Seq
 		}
+		// There may be more than one page; a wait is for when there is none.
 		if len(rows) > 0 {
 			continue
 		}
@@ -101,9 +106,8 @@ func (f *forwarder) run(ctx context.Context) error {
 	}
 }
 
-// heard prints once that the database has gone, as it does while its server
-// restarts, and once that it is back. No event is lost meanwhile: the number of
-// the last one is remembered.
+// heard prints once that the database has gone, as it does while its server restarts, and once
+// that it is back. No event is lost meanwhile: the number of the last one is remembered.
 func (f *forwarder) heard(err error) {
 	switch {
 	case err != nil && !f.away && !errors.Is(err, context.Canceled):

@@ -53,13 +53,13 @@ func TestListen(t *testing.T) {
 	pool, err := postgres.Open(t.Context(), at.dsn, postgres.Options{MaxConns: 4})
 	require.NoError(t, err)
 	defer pool.Close()
-	tell := func(id string) {
+	record := func(id string) {
 		e := event.Recorder{RequestID: "req_1", Now: r.now.Now()}
 		about := event.Subject{ProgramID: "prg_1", ID: id}
 		e.Record(org, about, events.AffiliateDeleted(api.AffiliateDeletedData{PartnerID: id}))
 		require.NoError(t, e.Flush(t.Context(), pool))
 	}
-	tell("part_before")
+	record("part_before")
 	type got struct {
 		header http.Header
 		body   []byte
@@ -80,8 +80,8 @@ func TestListen(t *testing.T) {
 	require.Eventually(t, func() bool { return regexp.MustCompile(`whsec_\S+`).MatchString(out.String()) }, 10*time.Second,
 		20*time.Millisecond)
 	secret := regexp.MustCompile(`whsec_\S+`).FindString(out.String())
-	tell("part_1")
-	tell("part_2")
+	record("part_1")
+	record("part_2")
 	for _, id := range []string{"part_1", "part_2"} {
 		g := <-arrived
 		require.Contains(t, string(g.body), id)
@@ -94,7 +94,7 @@ func TestListen(t *testing.T) {
 	_, err = pool.Exec(t.Context(),
 		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
 	require.NoError(t, err)
-	tell("part_3")
+	record("part_3")
 	require.Contains(t, string((<-arrived).body), "part_3", "a listener outlives the connection to its database")
 	cancel()
 	require.Zero(t, <-ended, out.String())

@@ -9,8 +9,8 @@ import (
 	"rail/server/postgres/migrate"
 )
 
-// onDSN runs work on the configured database whatever its version, past any
-// pooler.
+// onDSN runs work on the configured database whatever its version, past any pooler: migrations
+// need a session of their own.
 func onDSN(ctx context.Context, env *Env, work func(dsn string) error) error {
 	cfg, err := opening{}.configure(env)
 	if err != nil {
@@ -23,7 +23,8 @@ func onDSN(ctx context.Context, env *Env, work func(dsn string) error) error {
 	return errors.Join(work(at.direct), at.close())
 }
 
-// migrateUp makes or upgrades the tables.
+// migrateUp makes or upgrades the tables. Unlike serve without --migrate, it also
+// upgrades a database that is not private.
 func migrateUp(fs *flag.FlagSet) action {
 	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, _ []string) error {
@@ -33,8 +34,8 @@ func migrateUp(fs *flag.FlagSet) action {
 	}
 }
 
-// migrateDown undoes migrations, and only with --yes: their tables go with their
-// data.
+// migrateDown undoes migrations, and only with --yes: their tables go with their data. The
+// binary of before can then run on the database.
 func migrateDown(fs *flag.FlagSet) action {
 	steps := fs.Int("steps", 1, "`N` migrations to undo")
 	yes := toggle(fs, "yes", "really do it: the data of these migrations is lost")
@@ -52,7 +53,8 @@ func migrateDown(fs *flag.FlagSet) action {
 	}
 }
 
-// migrateVersion prints the version without changing anything.
+// migrateVersion prints the version without changing anything, also of a database that no other
+// command would open.
 func migrateVersion(fs *flag.FlagSet) action {
 	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, _ []string) error {
@@ -60,7 +62,8 @@ func migrateVersion(fs *flag.FlagSet) action {
 	}
 }
 
-// schemaVersion is how the version of a database is printed.
+// schemaVersion is how the version of a database is printed. Version 0 is a database without
+// tables; dirty means that a migration failed halfway.
 type schemaVersion struct {
 	Version uint `json:"version"`
 	Latest  uint `json:"latest"`

@@ -18,19 +18,19 @@ import (
 	"rail/server/postgres/migrate"
 )
 
-// The largest rates, as for flows: in basis points, and in minor units.
+// The largest rates, as for flows: in basis points (500 %), and in minor units.
 const (
 	maxPercent = 50_000
 	maxFixed   = 99_999_999
 )
 
-// linkRateOverride sets a link's own rate, which overrides every flow, or clears
-// it.
+// linkRateOverride sets a link's own rate, which overrides every flow, or clears it.
 func linkRateOverride(fs *flag.FlagSet) action {
 	percent := fs.Int64("percent", 0, "`BPS` of the sale in basis points; 2000 is 20 %")
 	fixed := fs.Int64("fixed", 0, "`MINOR` units of the program's currency a commission")
 	remove := toggle(fs, "clear", "remove the override")
 	return func(ctx context.Context, env *Env, args []string) error {
+		// Which flags were given counts, not their values: --percent 0 is a rate, and pays nothing.
 		set := given(fs)
 		if len(set) != 1 {
 			return usagef("give one of --percent, --fixed and --clear")
@@ -42,6 +42,7 @@ func linkRateOverride(fs *flag.FlagSet) action {
 			rate, err = rateOf(rules.RatePercent, *percent, maxPercent)
 		case set["fixed"]:
 			rate, err = rateOf(rules.RateFixed, *fixed, maxFixed)
+		// given has counted the flag as set, whatever its value.
 		case !*remove:
 			return usagef("--clear=false does nothing")
 		}
@@ -52,7 +53,7 @@ func linkRateOverride(fs *flag.FlagSet) action {
 	}
 }
 
-// rateOf returns a rate within its bound; kind is the name of the flag too.
+// rateOf returns a rate within its bound; kind is the name of the flag too. 0 pays nothing.
 func rateOf(kind rules.RateType, value, most int64) (*rules.Rate, error) {
 	if value < 0 || value > most {
 		return nil, usagef("--%s must be 0 to %d", kind, most)
@@ -67,6 +68,7 @@ func setRate(ctx context.Context, env *Env, d *database, link string, r *rules.R
 	if err != nil {
 		return err
 	}
+	// A rate of nil is stored as NULL but printed as null.
 	stored := text
 	if r == nil {
 		stored = nil
@@ -80,6 +82,7 @@ func setRate(ctx context.Context, env *Env, d *database, link string, r *rules.R
 	if n == 0 {
 		return fmt.Errorf("there is no link %q", link)
 	}
+	// A warning, not a refusal: the operator may mean it.
 	if r != nil && rules.Unusual(*r) != "" {
 		fmt.Fprintf(env.Err, "warning: %s\n", rules.Unusual(*r))
 	}
@@ -87,8 +90,8 @@ func setRate(ctx context.Context, env *Env, d *database, link string, r *rules.R
 	return err
 }
 
-// jobRun runs one job once, also at a time that is not now: for a month's end
-// that was missed, and for trying a job out.
+// jobRun runs one job once, also at a time that is not now: for a month's end that was missed,
+// and for trying a job out.
 func jobRun(fs *flag.FlagSet) action {
 	now := fs.String("now", "", "`TIME` that the job takes for the present, such as 2026-09-01T00:00:00Z")
 	return func(ctx context.Context, env *Env, args []string) error {
@@ -99,9 +102,11 @@ func jobRun(fs *flag.FlagSet) action {
 				return usagef("--now %s", err)
 			}
 		}
+		// Before the database is opened, which takes a while.
 		if names := jobNames(); !slices.Contains(names, args[0]) {
 			return usagef("there is no job %q%s", args[0], meant("", args[0], names))
 		}
+		// The job gets what a server would give it, so that its mails and payments are real.
 		return withDatabase(ctx, env, func(d *database) error {
 			mails, err := app.Mail(d.config, d.pool, d.keeper, env.Clock, logger(env.Err, d.config))
 			if err != nil {
@@ -130,6 +135,7 @@ func jobNames() []string {
 	return out
 }
 
+// jobHelp lists the jobs with what they do and how often.
 func jobHelp() string {
 	var b strings.Builder
 	b.WriteString("Jobs; rail serve runs all of them by itself:\n")
@@ -159,10 +165,11 @@ func showVersion(fs *flag.FlagSet) action {
 	}
 }
 
-// version is set by the linker for images, whose build sees no history.
+// version is set by the linker for images, whose build sees no history. It must stay a variable
+// of this package, by whose path the linker finds it.
 var version string
 
-// build returns the version of the source that the binary was made of.
+// build returns the version of the source that the binary was made of, or "unknown".
 func build() string {
 	if version != "" {
 		return version

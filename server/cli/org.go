@@ -17,9 +17,10 @@ import (
 	"rail/server/postgres/pgtx"
 )
 
+// queries is stateless; all commands share it.
 var queries = db.New()
 
-// organization is how an organization is printed.
+// organization is how an organization is printed. OwnerEmail is nil without an owner.
 type organization struct {
 	ID         string     `json:"id"`
 	Name       string     `json:"name"`
@@ -27,7 +28,7 @@ type organization struct {
 	CreatedAt  clock.Time `json:"created_at"`
 }
 
-// orgTable returns the rows of the printed table.
+// orgTable returns the printed table, a line for each organization, below a heading.
 func orgTable(orgs ...organization) func() []string {
 	return func() []string {
 		rows := []string{"ID\tNAME\tOWNER\tCREATED"}
@@ -42,15 +43,18 @@ func orgTable(orgs ...organization) func() []string {
 	}
 }
 
-// orgCreate adds an organization, the tenant to which all data belongs.
+// orgCreate adds an organization, the tenant to which all data belongs. The API cannot: every
+// key of it belongs to one already.
 func orgCreate(fs *flag.FlagSet) action {
 	name := fs.String("name", "", "`NAME` of the organization")
 	owner := fs.String("owner-email", "", "`ADDRESS` that is told about trouble, such as a webhook that was disabled")
 	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, _ []string) error {
+		// Characters, not bytes, as the API counts names.
 		if n := utf8.RuneCountInString(strings.TrimSpace(*name)); n < 1 || n > 255 {
 			return usagef("--name must have 1 to 255 characters")
 		}
+		// Only the form is checked; whether mail arrives is seen with the first one.
 		if _, err := mail.ParseAddress(*owner); *owner != "" && err != nil {
 			return usagef("--owner-email must be an e-mail address")
 		}
@@ -64,7 +68,7 @@ func orgCreate(fs *flag.FlagSet) action {
 	}
 }
 
-// addOrg inserts an organization; "" is no owner.
+// addOrg inserts an organization and returns it; an owner of "" is none.
 func addOrg(ctx context.Context, q pgtx.DBTX, now clock.Time, name, owner string) (organization, error) {
 	o := organization{ID: ident.New(ident.Organization), Name: name, CreatedAt: now}
 	if owner != "" {
@@ -75,6 +79,7 @@ func addOrg(ctx context.Context, q pgtx.DBTX, now clock.Time, name, owner string
 	})
 }
 
+// orgList lists all organizations.
 func orgList(fs *flag.FlagSet) action {
 	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, _ []string) error {
@@ -92,8 +97,8 @@ func orgList(fs *flag.FlagSet) action {
 	}
 }
 
-// chooseOrg returns the organization with an id, or the only one where no id is
-// given. It never chooses among several.
+// chooseOrg returns the organization with an id, or the only one where no id is given. It never
+// chooses among several: a key or a sample in the wrong one is hard to undo.
 func chooseOrg(ctx context.Context, q pgtx.DBTX, id string) (string, error) {
 	if id != "" {
 		_, err := queries.OrganizationGet(ctx, q, id)

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/term"
 )
 
-// passphraseVariable holds the passphrase for backups that run unattended.
+// passphraseVariable has the passphrase for backups that run unattended.
 const passphraseVariable = "RAIL_BACKUP_PASSPHRASE"
 
 // shortest is how many characters a new passphrase must have.

@@ -48,6 +48,7 @@ func payoutsExport(fs *flag.FlagSet) action {
 				Pool: d.pool, Keeper: d.keeper, Batch: b, Format: *format, Currency: strings.ToUpper(*currency), New: *fresh,
 				HoldOnHighRisk: d.config.HoldOnHighRisk,
 			}
+			// What was written stands in the file even where the rest failed, so it is always named.
 			done, err := f.Write(ctx, byHand(env, d, "payouts export"), env.Out)
 			if summarize(env.Err, *format, done) > 0 && err == nil {
 				return errFindings
@@ -57,8 +58,8 @@ func payoutsExport(fs *flag.FlagSet) action {
 	}
 }
 
-// summarize prints what the file has and what it leaves out. It returns how many
-// payouts are left out that no other file has.
+// summarize prints what the file has and what it leaves out. It returns how many payouts are left
+// out that no other file has: these nobody pays unless somebody looks at them.
 func summarize(w io.Writer, format string, done payout.Written) (left int) {
 	for _, l := range done.Left {
 		fmt.Fprintf(w, "%s is left out: %s\n", l.PayoutID, l.Why)
@@ -74,6 +75,7 @@ func summarize(w io.Writer, format string, done payout.Written) (left int) {
 		fmt.Fprintf(w, "not in this file: %d payouts in %s %s\n", o.Payouts, o.Currency, method)
 	}
 	fmt.Fprintf(w, "%d payouts written, %d left out\n", done.Rows, len(done.Left))
+	// Paying twice is the danger of a second file, hence the number.
 	if done.Again > 0 {
 		fmt.Fprintf(w, "%d of them were in an earlier file already (--new leaves them out): send them once only\n",
 			done.Again)
@@ -84,6 +86,7 @@ func summarize(w io.Writer, format string, done payout.Written) (left int) {
 	return left
 }
 
+// exportHelp says where the file goes, and what to do once it was sent.
 func exportHelp() string {
 	return `The file goes to standard output: who is paid by the method, with what is not paid. It holds personal data.
 What is left out is named on standard error, with status 1 where no other file has it. The payouts are
@@ -93,11 +96,13 @@ or with --new what has come since.
 `
 }
 
-// payoutsPaid settles payouts that left in a file, or one of them.
+// payoutsPaid settles payouts that left in a file, or one of them. It does by hand what a payment
+// rail reports by itself, with the same events and mails.
 func payoutsPaid(fs *flag.FlagSet) action {
 	external := fs.String("external-id", "", "`ID` of the transfer at whoever sent the money")
 	at := fs.String("paid-at", "", "`TIME` of the payment, such as 2026-09-30T09:00:00Z; now when left out")
 	return func(ctx context.Context, env *Env, args []string) error {
+		// The time may be given, since a file is often paid days before somebody runs this.
 		payment := payout.Payment{At: env.Clock.Now()}
 		if *external != "" {
 			payment.ExternalID = external
@@ -118,22 +123,25 @@ func payoutsPaid(fs *flag.FlagSet) action {
 			}
 			sender := payout.Sender{Pool: d.pool, Keeper: d.keeper, Mail: mails.Outbox}
 			n, err := paid(ctx, d, byHand(env, d, "payouts paid"), sender, args[0], payment)
+			// Also after an error: these are paid all the same.
 			fmt.Fprintf(env.Out, "%d payouts are paid\n", n)
 			return err
 		})
 	}
 }
 
+// paidHelp says in which order to report what a batch came to.
 func paidHelp() string {
 	return "PAYOUT_ID_OR_BATCH_ID is one payout, or the batch of which everything is paid that left in a file: end what was not\n" +
 		"paid first (rail payouts fail).\n"
 }
 
-// paid settles one payout, or those of a batch, and returns how many. A payout
-// that cannot be settled does not stop the others.
+// paid settles one payout, or those of a batch, and returns how many. A payout that cannot be
+// settled does not stop the others: their money has been sent, whatever is wrong with it.
 func paid(
 	ctx context.Context, d *database, u *work.Unit, sender payout.Sender, id string, payment payout.Payment,
 ) (n int, err error) {
+	// The prefix of the id says what it names; the command takes both.
 	if !strings.HasPrefix(id, string(ident.Batch)) {
 		p, err := processing(ctx, d, id)
 		if err != nil {
@@ -161,8 +169,8 @@ func byHand(env *Env, d *database, command string) *work.Unit {
 	return work.NewRun(d.pool, work.Actor{Kind: work.Operator, ID: command}, env.Clock.Now())
 }
 
-// payoutsFail ends a payout as failed that left in a file or that a rail does not
-// end.
+// payoutsFail ends a payout as failed that left in a file or that a rail does not end. Only
+// the operator can know that no money has left.
 func payoutsFail(fs *flag.FlagSet) action {
 	reason := fs.String("reason", "", "`WORDS` for the payout's error message")
 	return func(ctx context.Context, env *Env, args []string) error {
@@ -189,7 +197,7 @@ func processing(ctx context.Context, d *database, id string) (db.Payout, error) 
 	return p, err
 }
 
-// batchOf returns a batch of any organization.
+// batchOf returns a batch of any organization. An operator has no tenant.
 func batchOf(ctx context.Context, d *database, id string) (db.PayoutBatch, error) {
 	b, err := queries.BatchOperated(ctx, d.pool, id)
 	if errors.Is(err, pgx.ErrNoRows) {

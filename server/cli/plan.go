@@ -14,8 +14,8 @@ import (
 	"rail/server/quota"
 )
 
-// planOf is how an organization's plan is printed: what is in force, and whether
-// it is the organization's own or the server's default.
+// planOf is how an organization's plan is printed: what is in force, and whether it is the
+// organization's own or the server's default.
 type planOf struct {
 	ID                string     `json:"id"`
 	FlowQuota         planLimit  `json:"flow_quota"`
@@ -35,16 +35,20 @@ type planSwitch struct {
 	On     bool   `json:"on"`
 }
 
-// orgPlan changes the limits that flags name and prints all of them.
+// orgPlan changes the limits that flags name and prints all of them. A limit that no flag names
+// stays as it is.
 func orgPlan(fs *flag.FlagSet) action {
 	change := db.OrganizationPlanParams{}
+	// Func, since each value has two words besides numbers.
 	fs.Func("flow-quota", "active flows a program: `N`, none or default", limit(&change.SetFlowQuota, &change.FlowQuota))
 	fs.Func("revenue-meter-minor",
-		"what each program may take a month in its own currency, in minor units, before its approvals stop: `N`, none or default", limit(&change.SetRevenueMeterMinor, &change.RevenueMeterMinor))
+		"what each program may take a month in its own currency, in minor units, before its approvals stop: `N`, none or default",
+		limit(&change.SetRevenueMeterMinor, &change.RevenueMeterMinor))
 	fs.Func("fraud-monitoring", "the risk checks: `on`, off or default",
 		onOff(&change.SetFraudMonitoring, &change.FraudMonitoring))
 	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, args []string) error {
+		// The flags have been parsed into change by now.
 		change.ID = args[0]
 		return withDatabase(ctx, env, func(d *database) error {
 			o, err := queries.OrganizationPlan(ctx, d.pool, change)
@@ -60,6 +64,7 @@ func orgPlan(fs *flag.FlagSet) action {
 	}
 }
 
+// planHelp says what the words of the flags mean, and when a change is in force.
 func planHelp() string {
 	return `Without flags the plan is shown. default is what the environment says: RAIL_FLOW_QUOTA, RAIL_REVENUE_METER_MINOR and
 RAIL_FRAUD_MONITORING, here of this command; none is no limit, also where the environment has one. Servers that run heed a
@@ -67,8 +72,8 @@ change within a second.
 `
 }
 
-// limit returns the reader of a limit: a number from 1 on, none (kept as 0) or
-// default (kept as nil). set records that the flag was given.
+// limit returns the reader of a limit: a number from 1 on, none (stored as 0) or default (stored
+// as NULL). set records that the flag was given, since NULL alone would not say so.
 func limit(set *bool, into **int64) func(string) error {
 	return func(v string) error {
 		*set, *into = true, nil
@@ -88,7 +93,7 @@ func limit(set *bool, into **int64) func(string) error {
 	}
 }
 
-// onOff returns the reader of a switch: on, off or default (kept as nil).
+// onOff returns the reader of a switch: on, off or default (stored as NULL).
 func onOff(set *bool, into **bool) func(string) error {
 	return func(v string) error {
 		*set, *into = true, nil
@@ -104,13 +109,13 @@ func onOff(set *bool, into **bool) func(string) error {
 	}
 }
 
-// inForce returns the plan that holds for an organization, with the origin of
-// each limit.
+// inForce returns the plan that is in force for an organization, with the origin of each limit.
 func inForce(o db.Organization, server quota.Plan) planOf {
 	p := server.With(quota.Own{
 		FlowQuota: o.FlowQuota, RevenueMeterMinor: o.RevenueMeterMinor, FraudMonitoring: o.FraudMonitoring,
 	})
 	return planOf{
+		// What is in force, not what is stored: an operator asks why something was refused.
 		ID:                o.ID,
 		FlowQuota:         planLimit{source(o.FlowQuota), unlessNone(p.FlowQuota)},
 		RevenueMeterMinor: planLimit{source(o.RevenueMeterMinor), unlessNone(p.RevenueMeterMinor)},
@@ -118,7 +123,7 @@ func inForce(o db.Organization, server quota.Plan) planOf {
 	}
 }
 
-// source returns who set a limit.
+// source returns who set a limit: the organization's own, or the server's default.
 func source[T any](own *T) string {
 	if own == nil {
 		return "default"

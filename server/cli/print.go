@@ -11,6 +11,7 @@ import (
 // output is the --json flag with the two ways to print.
 type output struct{ json *bool }
 
+// outputFlag declares --json.
 func outputFlag(fs *flag.FlagSet) output {
 	return output{toggle(fs, "json", "print JSON")}
 }

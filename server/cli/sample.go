@@ -11,7 +11,7 @@ import (
 // sampleOrgHelp is the help of --org.
 const sampleOrgHelp = "`ORG_ID` of the sample; may be left out while there is only one"
 
-// sampleLoad adds the sample program to an organization.
+// sampleLoad adds the sample program to an organization. It fails where there is one.
 func sampleLoad(fs *flag.FlagSet) action {
 	org := fs.String("org", "", sampleOrgHelp)
 	return func(ctx context.Context, env *Env, _ []string) error {
@@ -29,13 +29,15 @@ func sampleLoad(fs *flag.FlagSet) action {
 	}
 }
 
-// sampleClear removes the sample program with all that belongs to it.
+// sampleClear removes the sample program with all that belongs to it, also what was added since.
+// Data that is not a sample's is never touched.
 func sampleClear(fs *flag.FlagSet) action {
 	org := fs.String("org", "", sampleOrgHelp)
 	return func(ctx context.Context, env *Env, _ []string) error {
 		return withDatabase(ctx, env, func(d *database) error {
 			id, err := chooseOrg(ctx, d.pool, *org)
 			if err != nil {
+				// Without a sample program this succeeds as well, so that scripts may always call it.
 				return err
 			}
 			if err := sample.Clear(ctx, d.pool, id); err != nil {

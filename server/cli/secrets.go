@@ -14,11 +14,14 @@ import (
 	"rail/server/outbound/webhook"
 )
 
-// resealBatch bounds what is read at once.
+// resealBatch is how many rows are read at once: a page of them fits in memory, however many
+// there are.
 const resealBatch = 500
 
-// secretsRotate seals with the current key what former keys have sealed. Servers
-// may run meanwhile: a row that they have changed is left to them.
+// secretsRotate seals with the current key what former keys have sealed. Servers may run
+// meanwhile: each row is changed only if it is still as it was read, so one that a server
+// has changed is left to it, which seals with the current key as well. It can be stopped
+// and run again.
 func secretsRotate(*flag.FlagSet) action {
 	return func(ctx context.Context, env *Env, _ []string) error {
 		return withDatabase(ctx, env, func(d *database) error {
@@ -28,6 +31,7 @@ func secretsRotate(*flag.FlagSet) action {
 					return err
 				}
 			}
+			// Last: it checks that nothing is sealed with a former key any more, and forgets those.
 			if err := keyring.Rotated(ctx, d.pool, d.given(env, false)); err != nil {
 				return err
 			}
@@ -37,6 +41,7 @@ func secretsRotate(*flag.FlagSet) action {
 	}
 }
 
+// rotateHelp says how to replace the secret key, step by step.
 func rotateHelp() string {
 	return `To replace the secret key: start every server with the new RAIL_SECRET_KEY and the old one as RAIL_SECRET_KEY_PREVIOUS,
 run this command with the same two, and drop RAIL_SECRET_KEY_PREVIOUS once every API key has been used (an API key moves to
@@ -44,8 +49,8 @@ the new key with its next use; one that was not used by then no longer works).
 `
 }
 
-// secretsAdopt records the given secret key as that of a database which cannot
-// tell its key from its own data.
+// secretsAdopt records the given secret key as that of a database which cannot recognize its key
+// by its own data.
 func secretsAdopt(fs *flag.FlagSet) action {
 	token := fs.String("api-key", "", "`API_KEY` of this database, as a proof of the secret key")
 	yes := toggle(fs, "yes",
@@ -54,6 +59,7 @@ func secretsAdopt(fs *flag.FlagSet) action {
 		if (*token != "") == *yes {
 			return usagef("give --api-key or --yes")
 		}
+		// With an API key, its hash proves the secret key, and Admit refuses a wrong one.
 		admit := keyring.Adopt
 		if *token != "" {
 			admit = func(ctx context.Context, pool *pgxpool.Pool, g keyring.Given) error {
@@ -69,6 +75,7 @@ func secretsAdopt(fs *flag.FlagSet) action {
 	}
 }
 
+// adoptHelp says which databases need this, and what is lost with a secret key.
 func adoptHelp() string {
 	return `A database notes the fingerprint of its secret key when it is made, and refuses every other key. One of Rail 0.1 learns it at
 its next start from what is sealed in it. Where nothing is, give an API key of it once, which proves the secret key. Where the
@@ -100,6 +107,8 @@ func (r *resealing) again(sealed []byte, where string) ([]byte, bool, error) {
 }
 
 // details goes through the payout details of partners, in the order of their ids.
+// By id, a page at a time, in short statements rather than in one transaction: a rotation
+// of many rows must not lock any of them for long.
 func (r *resealing) details(ctx context.Context) error {
 	for after := ""; ; {
 		rows, err := queries.PayoutDetailsSealed(ctx, r.d.pool, db.PayoutDetailsSealedParams{After: after, Lim: resealBatch})
@@ -136,8 +145,8 @@ func (r *resealing) detail(ctx context.Context, row db.PayoutDetailsSealedRow) e
 	})
 }
 
-// secrets goes through the webhook secrets, each with the previous one that still
-// signs.
+// secrets goes through the webhook secrets, each with the previous one that still signs. The
+// two are sealed for different places, so that neither opens as the other.
 func (r *resealing) secrets(ctx context.Context) error {
 	for after := ""; ; {
 		rows, err := queries.WebhookSecretsSealed(ctx, r.d.pool, db.WebhookSecretsSealedParams{
@@ -165,7 +174,8 @@ func (r *resealing) secrets(ctx context.Context) error {
 	}
 }
 
-// responses goes through the stored answers of Idempotency-Keys.
+// responses goes through the stored answers of Idempotency-Keys. Replays must
+// work until these expire.
 func (r *resealing) responses(ctx context.Context) error {
 	for org, key := "", ""; ; {
 		rows, err := queries.IdempotencySealed(ctx, r.d.pool, db.IdempotencySealedParams{

@@ -15,7 +15,8 @@ import (
 	"rail/server/money/ledger"
 )
 
-// serve runs the server until its context ends.
+// serve runs the server until its context ends. It makes or joins the private database where none
+// is configured; another is migrated only with --migrate.
 func serve(fs *flag.FlagSet) action {
 	up := toggle(fs, "migrate", "first bring the database to this binary's schema")
 	first := toggle(fs, "first-run",
@@ -25,6 +26,8 @@ func serve(fs *flag.FlagSet) action {
 		logf := func(format string, args ...any) { fmt.Fprintf(env.Err, format+"\n", args...) }
 		return opening{fresh: true, fill: true, up: *up, logf: logf, before: tryAddresses}.with(ctx, env,
 			func(d *database) error {
+				// Listening comes before the slow steps below: the address is known, and a second server
+				// fails here.
 				l, err := app.Listen("RAIL_ADDR", d.config.Addr)
 				if err != nil {
 					return err
@@ -34,6 +37,8 @@ func serve(fs *flag.FlagSet) action {
 				if *first {
 					d.config.SMTPURL = cmp.Or(d.config.SMTPURL, mailFolder(d))
 				}
+				// Before balances are read: what another cluster has folded, as before a restore, is
+				// folded anew.
 				if err := ledger.Unfold(ctx, d.pool); err != nil {
 					return err
 				}
@@ -42,6 +47,7 @@ func serve(fs *flag.FlagSet) action {
 				if err != nil {
 					return err
 				}
+				// Starts the private database again where it died.
 				if d.private() {
 					go d.server.Keep(ctx)
 				}
@@ -58,9 +64,9 @@ func serve(fs *flag.FlagSet) action {
 	}
 }
 
-// tryAddresses fails where another program listens, before a database is started.
-// It closes the listeners again: until there is a database, callers are to be
-// refused rather than kept waiting.
+// tryAddresses fails where another program listens, before a database is started. It closes the
+// listeners again: until there is a database, callers are to be refused rather than kept
+// waiting.
 func tryAddresses(cfg config.Config) error {
 	for variable, address := range map[string]string{"RAIL_ADDR": cfg.Addr, "RAIL_METRICS_ADDR": cfg.MetricsAddr} {
 		if address == "" {
@@ -86,11 +92,12 @@ func mailFolder(d *database) string {
 	return "dir:" + filepath.Join(d.config.DataDir, "mail")
 }
 
+// serveHelp lists the variables of the environment.
 func serveHelp() string { return "Environment:\n" + config.Usage() }
 
-// reachable returns the service's address. Where it follows from RAIL_ADDR, it is
-// that of the listener: with the port that the system chose, and a host that can
-// be called.
+// reachable returns the service's address for links and messages. Where it follows from RAIL_ADDR,
+// it is that of the listener: with the port that the system chose, and a host that can be
+// called.
 func reachable(cfg config.Config, l net.Listener) string {
 	if cfg.BaseURL != "http://"+cfg.Addr {
 		return cfg.BaseURL

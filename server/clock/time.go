@@ -98,7 +98,7 @@ func wellFormed(s string) bool {
 }
 
 // ParseDate reads an ISO date as its midnight in UTC, or a date-time. bare
-// tells which of the two it was.
+// says which of the two it was.
 func ParseDate(s string) (t Time, bare bool, err error) {
 	if len(s) == len(time.DateOnly) {
 		p, err := time.Parse(time.DateOnly, s)

@@ -1,5 +1,9 @@
-// Package config is the program's configuration: one struct, read from the
-// environment and checked as a whole before anything starts.
+// Package config is the program's configuration: one struct, read from the environment and checked as a whole before
+// anything starts.
+//
+// There is no configuration file. Read checks and changes nothing; Load also finds or makes the secret key.
+// Every mistake is reported at once, each with what the value must be, and a RAIL_ variable that does not exist
+// is a mistake too.
 package config
 
 import (
@@ -25,8 +29,8 @@ import (
 	"rail/server/quota"
 )
 
-// Config is everything that an operator can set. The tags of a field are its
-// variable, its default and, in desc, its meaning, from which the help is made.
+// Config is everything that an operator can set. The tags of a field are its variable, its default and, in desc, its
+// meaning, from which the help is made. Fields that end in Text are as written; what they mean is in another field.
 type Config struct {
 	Addr                string         `env:"RAIL_ADDR" envDefault:"127.0.0.1:8080" desc:"address to listen on"`
 	BaseURL             string         `env:"RAIL_BASE_URL" desc:"address at which clients reach the service; http:// and RAIL_ADDR unless set"`
@@ -80,6 +84,7 @@ func Read(environ map[string]string) (Config, error) {
 		reflect.TypeFor[[]netip.Prefix](): func(v string) (any, error) { return networks(v) },
 		reflect.TypeFor[bool]():           func(v string) (any, error) { return Switch(v) },
 	}})
+	// A value that does not parse is in unparsed, so that it is reported like one that is out of range.
 	problems := append(c.check(environ, unparsed(err)), unknown(environ)...)
 	if len(problems) > 0 {
 		return c, fmt.Errorf("configuration:\n%w", errors.Join(problems...))
@@ -92,6 +97,7 @@ func Read(environ map[string]string) (Config, error) {
 // switch or a duration.
 func unparsed(err error) map[string]bool {
 	out := map[string]bool{}
+	// Fields that did parse are set in spite of the error.
 	var all env.AggregateError
 	errors.As(err, &all)
 	for _, one := range all.Errors {
@@ -113,6 +119,7 @@ func (c *Config) check(environ map[string]string, unparsed map[string]bool) []er
 		}
 	}
 	return out
+	// The message of package env names the Go field; these name the variable.
 }
 
 // fill sets the defaults that follow from other values.
@@ -126,8 +133,8 @@ func (c *Config) fill() {
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 }
 
-// Address returns RAIL_ADDR alone, for commands that only call a server: it reads
-// no other variable and makes no key.
+// Address returns RAIL_ADDR alone, for commands that only call a server: it reads no other variable and makes no
+// key, so it works where the rest of the configuration is missing.
 func Address(environ map[string]string) string {
 	if environ == nil {
 		environ = env.ToMap(os.Environ())
@@ -142,12 +149,14 @@ func Address(environ map[string]string) string {
 // unknown returns an error for each RAIL_ variable without a meaning: a mistyped
 // name must not be ignored silently.
 func unknown(environ map[string]string) []error {
+	// These two are read elsewhere: by package embedded, and by the commands for backups.
 	known := []string{"RAIL_PG_BINDIR", "RAIL_BACKUP_PASSPHRASE"}
 	for f := range reflect.TypeFor[Config]().Fields() {
 		known = append(known, f.Tag.Get("env"))
 	}
 	var out []error
 	for name := range environ {
+		// RAIL_TEST_ variables are for tests of this program, which may run beside a server.
 		if strings.HasPrefix(name, "RAIL_") && !strings.HasPrefix(name, "RAIL_TEST_") && !slices.Contains(known, name) {
 			meant := problem.Nearest(name, known)
 			if meant != "" {
@@ -156,6 +165,7 @@ func unknown(environ map[string]string) []error {
 			out = append(out, fmt.Errorf("%s is not a variable of this program%s", name, meant))
 		}
 	}
+	// A map has no order; two runs with the same mistakes should print the same.
 	sort.Slice(out, func(i, j int) bool { return out[i].Error() < out[j].Error() })
 	return out
 }
@@ -164,8 +174,8 @@ func unknown(environ map[string]string) []error {
 // key would open nothing, so none is made.
 var ErrNoKey = errors.New("the database has no secret key beside it")
 
-// LoadKey reads the secret key from its file where no variable has it. It makes a
-// key only where there is neither a key nor a private database yet.
+// LoadKey reads the secret key from its file where no variable has it. It makes a key only where there is neither a key
+// nor a private database yet, and returns ErrNoKey where there is a database alone.
 func (c *Config) LoadKey() error {
 	if c.SecretText != "" {
 		c.KeyFrom = "RAIL_SECRET_KEY"
@@ -214,7 +224,8 @@ func (c *Config) KeepKey(key [32]byte) error {
 	return c.writeKey(path, key)
 }
 
-// readKey reads the key from a file that only its owner can read.
+// readKey reads the key from a file that only its owner can read. It refuses a file that others can read rather than to
+// narrow its mode: they may have read it already.
 func (c *Config) readKey(path string) error {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -239,8 +250,8 @@ func (c *Config) makeKey(path string) error {
 	return c.writeKey(path, key)
 }
 
-// writeKey writes a key under a temporary name and links it to the right one, so
-// that nobody reads half a key. A key that exists stays.
+// writeKey writes a key under a temporary name and links it to the right one, so that nobody reads half a key. A key
+// that exists stays: a link, unlike a rename, does not replace what is there.
 func (c *Config) writeKey(path string, key [32]byte) error {
 	if err := os.MkdirAll(c.DataDir, 0o755); err != nil { // PostgreSQL's account must pass through
 		return err
@@ -260,12 +271,13 @@ func (c *Config) writeKey(path string, key [32]byte) error {
 	return nil
 }
 
-// Plan returns the limits of organizations that have none of their own.
+// Plan returns the limits of organizations that have none of their own. 0 is no limit.
 func (c *Config) Plan() quota.Plan {
 	return quota.Plan{FlowQuota: c.FlowQuota, RevenueMeterMinor: c.RevenueMeterMinor, FraudMonitoring: c.FraudMonitoring}
 }
 
-// MailSender returns the address that mails come from.
+// MailSender returns the address that mails come from. Without a host of its own, the service sends as rail@localhost,
+// which few mail servers accept.
 func (c *Config) MailSender() string {
 	if c.MailFrom != "" {
 		return c.MailFrom

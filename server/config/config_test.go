@@ -51,7 +51,7 @@ const (
 var variables = map[string]struct {
 	good, bad []string
 	says      string
-	secret    bool // the value is not told
+	secret    bool // the value is not shown
 }{
 	"RAIL_ADDR": {
 		[]string{":8080", "[::1]:0", "rail:65535", ""}, []string{"nowhere", "x:99999", "x:y", "127.0.0.1", "8080"},

@@ -19,14 +19,15 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// rule says what a variable must be. Its value is shown with a refusal, unless it
-// may contain a password or a key.
+// rule says what a variable must be. Its value is shown with a refusal, unless it may contain a password or a key. A
+// variable may have several rules; one without valid only has to parse.
 type rule struct {
 	variable, must string
 	valid          func(*Config) bool
 	secret         bool
 }
 
+// What several variables must be, in words that follow "must be".
 const (
 	anAddress = "host:port, such as 127.0.0.1:8080"
 	aWebSite  = "an http or https address without user, query and fragment, such as https://rail.example"
@@ -36,8 +37,8 @@ const (
 	aNetwork  = "addresses or networks with commas between, such as 10.0.0.0/8,192.0.2.1"
 )
 
-// rules has every variable. A value that is no number, switch or time at all is
-// refused with the same words.
+// rules has every variable, since a value that does not parse is refused with the words of its rule. The bounds are
+// wide: they catch slips, such as a missing unit, and leave decisions to the operator.
 var rules = []rule{
 	{variable: "RAIL_ADDR", must: "be " + anAddress, valid: func(c *Config) bool { return listenAddress(c.Addr) }},
 	{
@@ -71,6 +72,7 @@ var rules = []rule{
 	{variable: "RAIL_SECRET_KEY", must: "be " + aKey, secret: true, valid: func(c *Config) bool {
 		return unset(c.SecretText, func(v string) bool { return parseKey(v, &c.SecretKey) })
 	}},
+	// Beside a database of the operator's there is no place of Rail's own for a generated key.
 	{variable: "RAIL_SECRET_KEY", must: "be set with RAIL_DATABASE_URL: " + aKey, secret: true,
 		valid: func(c *Config) bool {
 			return c.SecretText != "" || c.DatabaseURL == ""
@@ -110,9 +112,11 @@ var rules = []rule{
 	{variable: "RAIL_SHUTDOWN_TIMEOUT", must: "be a time above 0 and up to 1h, such as 30s", valid: func(c *Config) bool {
 		return c.ShutdownTimeout > 0 && c.ShutdownTimeout <= time.Hour
 	}},
+	// The API promises replays for 30 days.
 	number("RAIL_RETENTION_DAYS", 30, 36_500, func(c *Config) int64 { return int64(c.RetentionDays) }),
 }
 
+// number returns the rule of a whole number.
 func number(variable string, least, most int64, value func(*Config) int64) rule {
 	return rule{variable: variable, must: fmt.Sprintf("be a whole number from %d to %d", least, most),
 		valid: func(c *Config) bool {
@@ -128,10 +132,11 @@ func (r rule) refusal(value string) error {
 	return fmt.Errorf("%s is %q: it must %s", r.variable, value, r.must)
 }
 
-// unset is true for what is not set, and else where is does.
+// unset is true for what is not set, and else where is does: most variables may be left out.
 func unset(v string, is func(string) bool) bool { return v == "" || is(v) }
 
-// Switch reads a switch as it is written in variables and flags.
+// Switch reads a switch as it is written in variables and flags. It fails for anything else: a mistyped
+// "of" must not switch something on.
 func Switch(v string) (bool, error) {
 	switch strings.ToLower(v) {
 	case "on", "true", "1":
@@ -174,17 +179,19 @@ func listenAddress(v string) bool {
 	return err == nil && isPort(port)
 }
 
+// isPort reports whether v is the number of a port. 0 is one: the system then chooses.
 func isPort(v string) bool {
 	_, err := strconv.ParseUint(v, 10, 16)
 	return err == nil
 }
 
+// database reports whether v can be an address of PostgreSQL; nothing is opened.
 func database(v string) bool {
 	_, err := pgx.ParseConfig(v)
 	return err == nil
 }
 
-// folder reports whether v is one, or nothing yet.
+// folder reports whether v is one, or nothing yet. It is made later, where it is needed.
 func folder(v string) bool {
 	st, err := os.Stat(v)
 	return errors.Is(err, os.ErrNotExist) || err == nil && st.IsDir()
@@ -195,6 +202,7 @@ func oneLine(v string) bool {
 	return strings.TrimSpace(v) != "" && len([]rune(v)) <= 64 && !strings.ContainsFunc(v, unicode.IsControl)
 }
 
+// mailServer reports whether v says how mails are sent: by a server, or as files into a folder.
 func mailServer(v string) bool {
 	if path, ok := strings.CutPrefix(v, "dir:"); ok {
 		return path != ""
@@ -203,7 +211,7 @@ func mailServer(v string) bool {
 	return err == nil && (u.Scheme == "smtp" || u.Scheme == "smtps") && u.Hostname() != "" && unset(u.Port(), isPort)
 }
 
-// mailAddress reports whether v is an address alone, without a name.
+// mailAddress reports whether v is an address alone, without a name: the name is the service's or a program's.
 func mailAddress(v string) bool {
 	a, err := mail.ParseAddress(v)
 	return err == nil && a.Address == v
@@ -216,8 +224,8 @@ func webAddress(v string) bool {
 		u.User == nil && !strings.ContainsAny(v, "?#")
 }
 
-// parseKey reads exactly 32 bytes, as hex or base64, and reports whether it
-// could.
+// parseKey reads exactly 32 bytes, as hex or base64, and reports whether it could. 64 hex digits are base64 as well, of
+// 48 bytes, and so hex is tried first.
 func parseKey(text string, into *[32]byte) bool {
 	raw, err := hex.DecodeString(text)
 	if err != nil {

@@ -65,6 +65,11 @@ func (r *Recorder) Record(orgID string, about Subject, e events.Event) {
 	r.rows.SubjectIds = append(r.rows.SubjectIds, about.ID)
 	r.rows.Bodies = append(r.rows.Bodies, body)
 	r.rows.PartnerBodies = append(r.rows.PartnerBodies, partnerBody)
+	r.rows.RequestIds = append(r.rows.RequestIds, r.RequestID)
+	r.rows.CreatedAts = append(r.rows.CreatedAts, r.Now)
+	if PartnerVisible(kind) {
+		r.rows.PartnerTypes = append(r.rows.PartnerTypes, kind)
+	}
 }
 
 // bodies returns the body of an event, and the body for partners if that differs,
@@ -90,7 +95,6 @@ func (r *Recorder) Flush(ctx context.Context, tx pgtx.DBTX) error {
 	if r.err != nil || len(r.rows.Ids) == 0 {
 		return r.err
 	}
-	r.rows.RequestID, r.rows.CreatedAt, r.rows.PartnerTypes = r.RequestID, r.Now, partnerTypes
 	return db.New().EventsInsert(ctx, tx, r.rows)
 }
 

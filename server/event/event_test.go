@@ -12,6 +12,7 @@ import (
 	"rail/gen/events"
 	"rail/server/event"
 	"rail/server/harness/pgtest"
+	"rail/server/harness/worktest"
 )
 
 // written are the bodies of an event as they are stored: for the program, and for
@@ -69,22 +70,22 @@ func TestSampleRowsAreNoNews(t *testing.T) {
 // partners', take events: a partner gets its own, of the types that partners see.
 func TestDeliveries(t *testing.T) {
 	t.Parallel()
-	pool := pgtest.New(t)
-	pgtest.Program(t, pool, 2)
+	x := worktest.New(t)
+	x.Partners(2)
 	for id, partner := range map[string]*string{"whe_all": nil, "whe_1": new("part_1"), "whe_2": new("part_2")} {
-		require.NoError(t, db.New().WebhookEndpointInsert(t.Context(), pool, db.WebhookEndpointInsertParams{
-			ID: id, OrgID: "org_1", ProgramID: "prg_1", PartnerID: partner, URL: "https://e.com", EventTypes: []string{},
+		require.NoError(t, db.New().WebhookEndpointInsert(t.Context(), x.Pool, db.WebhookEndpointInsertParams{
+			ID: id, OrgID: x.OrgID, ProgramID: x.Program.ID, PartnerID: partner, URL: "https://e.com", EventTypes: []string{},
 			Enabled: true, Secret: []byte("s"), CreatedAt: now,
 		}))
 	}
 	r := event.Recorder{Now: now}
-	about := event.Subject{ProgramID: "prg_1", PartnerID: "part_1", ID: "x"}
-	r.Record("org_1", about, events.CommissionDeleted(api.CommissionDeletedData{CommissionID: "com_1"}))
-	r.Record("org_1", about, events.SaleDeleted(api.SaleDeletedData{SaleID: "sale_1"}))
-	require.NoError(t, r.Flush(t.Context(), pool))
-	got := pgtest.Text(t, pool, `SELECT string_agg(endpoint_id || ' ' || event_type, ', ' ORDER BY endpoint_id, event_seq)
-		FROM webhook_deliveries`)
-	require.Equal(t, "whe_1 commission.deleted, whe_all commission.deleted, whe_all sale.deleted", got)
+	about := event.Subject{ProgramID: x.Program.ID, PartnerID: "part_1", ID: "x"}
+	r.Record(x.OrgID, about, events.CommissionDeleted(api.CommissionDeletedData{CommissionID: "com_1"}))
+	r.Record(x.OrgID, about, events.SaleDeleted(api.SaleDeletedData{SaleID: "sale_1"}))
+	require.NoError(t, r.Flush(t.Context(), x.Pool))
+	require.Equal(t, []string{"whe_1 commission.deleted", "whe_all commission.deleted", "whe_all sale.deleted"},
+		worktest.Rows[string](x, `SELECT endpoint_id || ' ' || event_type FROM webhook_deliveries
+			ORDER BY endpoint_id, event_seq`))
 }
 
 func TestForPartner(t *testing.T) {

@@ -16,14 +16,14 @@ import (
 type Horizon struct {
 	// End bounds the events of every program.
 	End int64
-	// Held are transactions that have written events and had not ended. They bound
+	// Locks are of transactions that have written events and had not ended. They bound
 	// the events of programs in their class.
-	Held []Held
+	Locks []Lock
 }
 
-// Held is the lock of one transaction. Its events, of programs in Class, are all
+// Lock is the lock of one transaction. Its events, of programs in Class, are all
 // above Below.
-type Held struct {
+type Lock struct {
 	Class int32
 	Below int64
 }
@@ -41,7 +41,7 @@ func ReadHorizon(ctx context.Context, pool *pgxpool.Pool) (h Horizon, err error)
 	for _, l := range locks {
 		// The difference fits 32 bits; what was drawn since is negative, and above End.
 		if since := int32(drawn) - l.Number; since >= 0 { // modulo 2^32 on purpose
-			h.Held = append(h.Held, Held{Class: l.Class, Below: drawn - int64(since)})
+			h.Locks = append(h.Locks, Lock{Class: l.Class, Below: drawn - int64(since)})
 		}
 	}
 	return h, pgtx.First(errs)
@@ -50,7 +50,7 @@ func ReadHorizon(ctx context.Context, pool *pgxpool.Pool) (h Horizon, err error)
 // Lowest returns the bound for the events of all programs together.
 func (h Horizon) Lowest() int64 {
 	low := h.End
-	for _, l := range h.Held {
+	for _, l := range h.Locks {
 		low = min(low, l.Below)
 	}
 	return low
@@ -58,7 +58,7 @@ func (h Horizon) Lowest() int64 {
 
 // Arrays returns the locks as queries take them.
 func (h Horizon) Arrays() (classes []int32, belows []int64) {
-	for _, l := range h.Held {
+	for _, l := range h.Locks {
 		classes, belows = append(classes, l.Class), append(belows, l.Below)
 	}
 	return classes, belows

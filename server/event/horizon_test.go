@@ -29,8 +29,8 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 var now = clock.At(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
 
-// tell writes events about an object of programs.
-func tell(ctx context.Context, tx pgtx.DBTX, subject string, programs ...string) error {
+// record writes events about an object of programs.
+func record(ctx context.Context, tx pgtx.DBTX, subject string, programs ...string) error {
 	r := event.Recorder{Now: now}
 	for _, p := range programs {
 		r.Record("org_1", event.Subject{ProgramID: p, ID: subject}, events.AffiliateUpdated(api.AffiliateUpdatedData{}))
@@ -63,7 +63,7 @@ func follow(ctx context.Context, pool *pgxpool.Pool, program string,
 	return subjects, seqs, rows.Err()
 }
 
-// near puts the next number just below what a lock can hold.
+// near puts the next number just below the largest of a lock.
 func near(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
 	_, err := pool.Exec(t.Context(), "SELECT setval('events_seq_seq', $1)", int64(5)<<32-200)
@@ -72,7 +72,7 @@ func near(t *testing.T, pool *pgxpool.Pool) {
 
 var errUndone = errors.New("undone")
 
-// write changes objects of two programs in a transaction and tells of each change
+// write changes objects of two programs in a transaction and records each change
 // which it is: several times, some of them undone, while others do the same.
 func write(ctx context.Context, pool *pgxpool.Pool, rounds int) error {
 	for range rounds {
@@ -84,7 +84,7 @@ func write(ctx context.Context, pool *pgxpool.Pool, rounds int) error {
 				if err := tx.QueryRow(ctx, "UPDATE objects SET n = n + 1 WHERE id = $1 RETURNING n", object).Scan(&n); err != nil {
 					return err
 				}
-				if err := tell(ctx, tx, fmt.Sprintf("%d/%d", object, n), program); err != nil {
+				if err := record(ctx, tx, fmt.Sprintf("%d/%d", object, n), program); err != nil {
 					return err
 				}
 			}
@@ -102,7 +102,7 @@ func write(ctx context.Context, pool *pgxpool.Pool, rounds int) error {
 
 // TestOrder: whoever reads up to the horizon, as often as it likes, never misses
 // an event and sees those of an object in the order of its changes, while many
-// write, and past the number that a lock can hold.
+// write, and past the largest number of a lock.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	const writers, rounds = 8, 60
@@ -160,9 +160,9 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestHeld: a transaction holds back what its own programs tell later, and no
-// other program's, and holds one lock however many programs it tells of.
-func TestHeld(t *testing.T) {
+// TestLocks: a transaction keeps back what is recorded later of its own programs, and
+// of no other program, and has one lock however many programs it records events of.
+func TestLocks(t *testing.T) {
 	t.Parallel()
 	many := []string{}
 	for i := range 40 {
@@ -183,15 +183,15 @@ func TestHeld(t *testing.T) {
 				require.NoError(t, err)
 				return len(subjects)
 			}
-			require.NoError(t, tell(t.Context(), pool, "before", "prg_0", "prg_other"))
+			require.NoError(t, record(t.Context(), pool, "before", "prg_0", "prg_other"))
 			tx, err := pool.Begin(t.Context())
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = tx.Rollback(context.Background()) }) // it may have ended
-			require.NoError(t, tell(t.Context(), tx, "open", c.programs...))
-			require.NoError(t, tell(t.Context(), pool, "after", "prg_0", "prg_other"))
+			require.NoError(t, record(t.Context(), tx, "open", c.programs...))
+			require.NoError(t, record(t.Context(), pool, "after", "prg_0", "prg_other"))
 			h, err := event.ReadHorizon(t.Context(), pool)
 			require.NoError(t, err)
-			require.Len(t, h.Held, c.locks)
+			require.Len(t, h.Locks, c.locks)
 			require.Equal(t, []int{1, 1 + c.others}, []int{count("prg_0"), count("prg_other")})
 			listened, err := db.New().EventsSince(t.Context(), pool, db.EventsSinceParams{
 				OrgID: "org_1", BeforeSeq: h.Lowest(), Lim: 100,

@@ -25,7 +25,7 @@ const (
 
 var queries = db.New()
 
-// cleanUp removes what has expired.
+// cleanUp removes what has expired, table by table. A failure in one does not stop the others.
 func cleanUp(m Means) Job {
 	return Job{
 		Name:  "clean-up",
@@ -40,8 +40,8 @@ func cleanUp(m Means) Job {
 	}
 }
 
-// purges returns functions that each remove one batch. Deliveries are removed
-// before the events that they refer to.
+// purges returns functions that each remove one batch. Deliveries are removed before the events that they refer to.
+// kept is the time from which on events and what was made of them are kept.
 func purges(ctx context.Context, pool *pgxpool.Pool, now, kept clock.Time) []func() (int64, error) {
 	return []func() (int64, error){
 		func() (int64, error) {

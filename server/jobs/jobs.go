@@ -1,6 +1,9 @@
-// Package jobs is the work that no request asks for. The same list runs inside
-// `rail serve` and, one job at a time, from `rail job run`. A job is safe with
-// several replicas: its statements cannot do the same work twice.
+// Package jobs is the work that no request asks for.
+//
+// The same list runs inside rail serve and, one job at a time, from rail job run. A job is safe with several
+// replicas: its statements cannot do the same work twice. It works through what is due in batches, each a short
+// transaction, so that it can be stopped at any time and goes on in the next round. What is due follows from the
+// time that the job is given, not from when it ran last, so nothing is missed while no server runs.
 package jobs
 
 import (
@@ -19,7 +22,8 @@ import (
 	"rail/server/work"
 )
 
-// Job is one kind of work. Run does all that is due at now and returns.
+// Job is one kind of work. Run does all that is due at now and returns. Every is the time between the starts of two
+// rounds, unless one takes longer.
 type Job struct {
 	Name  string
 	About string
@@ -45,7 +49,7 @@ type Means struct {
 	RetentionDays int
 }
 
-// All returns every job.
+// All returns every job. Their order does not matter: each runs by itself.
 func All(m Means) []Job {
 	return []Job{
 		mature(m.Pool),
@@ -77,9 +81,11 @@ func unit(pool *pgxpool.Pool, job string, now clock.Time) *work.Unit {
 // Loop runs the job again and again until ctx ends. A failure is logged, and
 // the next round tries again.
 func (j Job) Loop(ctx context.Context, c clock.Clock, log *slog.Logger) {
+	// A ticker drops ticks while a round runs, so that a slow job does not queue up.
 	tick := time.NewTicker(j.Every)
 	defer tick.Stop()
 	for {
+		// What fails because the server stops is no failure.
 		if err := j.guarded(ctx, c.Now()); err != nil && ctx.Err() == nil {
 			log.Error("job", "job", j.Name, "error", err)
 		}
@@ -102,8 +108,7 @@ func (j Job) guarded(ctx context.Context, now clock.Time) (err error) {
 	return j.Run(ctx, now)
 }
 
-// drain calls some until it returns less than a full batch. Each call is bounded,
-// so that no lock is held for long.
+// drain calls some until it returns less than a full batch. Each call is bounded, so that no row is locked for long.
 func drain[N int | int64](batch N, some func() (N, error)) error {
 	for {
 		n, err := some()

@@ -9,7 +9,7 @@ import (
 	"rail/server/outbound/sequence"
 )
 
-// sendMail sends the mails of the outbox.
+// sendMail sends the mails of the outbox. Transactions that write a mail do not wait for a mail server.
 func sendMail(m Means) Job {
 	return Job{
 		Name: "send-mail", About: "send the mails of the outbox", Every: 5 * time.Second,
@@ -17,7 +17,7 @@ func sendMail(m Means) Job {
 	}
 }
 
-// sendCampaigns moves campaigns on. Without a way to send mail they wait.
+// sendCampaigns moves campaigns on. Without a way to send mail they wait, and go out once there is one.
 func sendCampaigns(m Means) Job {
 	return Job{
 		Name: "send-campaigns", About: "send the campaigns whose time has come", Every: 5 * time.Second,

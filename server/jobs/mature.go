@@ -13,8 +13,7 @@ import (
 	"rail/server/work"
 )
 
-// moveBatch bounds the commissions of one transaction, so that no request
-// waits long for a row that a job holds.
+// moveBatch bounds the commissions of one transaction, so that no request waits long for a row that a job has locked.
 const moveBatch = 500
 
 // mature makes approved commissions due when their holding period has run.
@@ -63,6 +62,7 @@ func moveSome(
 			return err
 		}
 		owned := map[string][]db.Commission{}
+		// By organization, as the ledger's entries and events are.
 		for _, k := range taken {
 			owned[k.OrgID] = append(owned[k.OrgID], k)
 		}
@@ -77,8 +77,8 @@ func moveSome(
 	return n, err
 }
 
-// expire retires referrals whose cookie window has passed. Attribution checks the
-// time itself, so that being late does no harm.
+// expire retires referrals whose cookie window has passed. Attribution checks the time itself, so that being
+// late does no harm; the status is for people and lists.
 func expire(pool *pgxpool.Pool) Job {
 	return Job{
 		Name: "expire-referrals", About: "retire referrals whose cookie window has run", Every: time.Minute,

@@ -22,7 +22,7 @@ import (
 // made (decisions, 124).
 const batchDelay = 10 * time.Minute
 
-// payoutsDue records, once, that a payout's day has come.
+// payoutsDue records an event, once, when a payout's day has come.
 func payoutsDue(pool *pgxpool.Pool) Job {
 	return Job{
 		Name: "payouts-due", About: "tell of pending payouts whose day has come", Every: time.Minute,
@@ -65,10 +65,12 @@ func autoPayouts(m Means) Job {
 			}
 			var failed error
 			u, end := unit(m.Pool, "auto-payouts", now), clock.At(first.Add(-time.Microsecond))
+			// By id, a page at a time; a failed program is passed over until the next round.
 			for after := ""; ; {
 				programs, err := queries.ProgramsToBatch(ctx, m.Pool, db.ProgramsToBatchParams{
 					After: after, PeriodMonth: first.AddDate(0, -1, 0), Lim: moveBatch,
 				})
+				// Finish goes on with batches of many partners, those just begun among them.
 				if err != nil || len(programs) == 0 {
 					return errors.Join(failed, err, runs(m).Finish(ctx, u))
 				}
@@ -87,6 +89,7 @@ func autoPayouts(m Means) Job {
 // the program makes another replica wait until the batch is there.
 func makeBatch(ctx context.Context, m Means, u *work.Unit, p db.ProgramsToBatchRow, end clock.Time) error {
 	return u.For(p.OrgID).Within(ctx, func(u *work.Unit) error {
+		// A batch of many partners takes longer than a request may.
 		if _, err := u.Later().Exec(ctx, pgtx.Unhurried); err != nil {
 			return err
 		}
@@ -110,7 +113,7 @@ func generatePayouts(m Means) Job {
 	}
 }
 
-// runs returns what goes on with unfinished batches.
+// runs returns what continues unfinished batches.
 func runs(m Means) payout.Runs { return payout.Runs{Pool: m.Pool, HoldOnHighRisk: m.HoldOnHighRisk} }
 
 // sendPayouts gives due payouts to the operator's payment rails, if there are any,

@@ -13,7 +13,7 @@ import (
 // refundWaitDays is how long a refund waits for its sale (decisions, 227).
 const refundWaitDays = 30
 
-// expireRefunds gives up on refunds whose sale has not come.
+// expireRefunds gives up on refunds whose sale has not come. They stay in the list, as unmatched.
 func expireRefunds(pool *pgxpool.Pool) Job {
 	return Job{
 		Name: "expire-refunds", About: "give up on refunds whose sale has not come for 30 days", Every: time.Minute,

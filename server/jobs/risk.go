@@ -12,8 +12,8 @@ import (
 	"rail/server/program/risk"
 )
 
-// riskSweep runs the risk checks that no request makes, in every program of an
-// organization with fraud monitoring. A program that fails delays no other.
+// riskSweep runs the risk checks that no request makes, in every program of an organization with fraud monitoring. A
+// program that fails delays no other. It runs once an hour, since it looks at days and weeks.
 func riskSweep(m Means) Job {
 	return Job{
 		Name: "risk-sweep", About: "flag what looks wrong about partners over time", Every: time.Hour,

@@ -13,8 +13,8 @@ import (
 // tallyBatch bounds the differences that one transaction folds.
 const tallyBatch = 5000
 
-// foldTallies folds differences into the tallies, so that whoever reads a total has
-// few to add.
+// foldTallies folds differences into the tallies, so that whoever reads a total has few to add. Transactions write
+// differences instead of totals: a total would be one row for all of them to wait for.
 func foldTallies(pool *pgxpool.Pool) Job {
 	return Job{
 		Name: "fold-tallies", About: "fold the differences of changed rows into the totals of lists", Every: time.Second,
@@ -39,7 +39,8 @@ func foldTally(ctx context.Context, tx pgtx.DBTX) (folded int64, err error) {
 	return queries.TallyFold(ctx, tx, tallyBatch)
 }
 
-// forgetTallies removes totals that are 0, such as those of deleted owners.
+// forgetTallies removes totals that are 0, such as those of deleted owners. It takes the lock of the fold, so
+// that the two do not meet.
 func forgetTallies(pool *pgxpool.Pool) Job {
 	return Job{
 		Name: "forget-tallies", About: "remove totals that have become nothing", Every: time.Hour,

@@ -24,7 +24,7 @@ import (
 var ErrWrongKey = errors.New("the secret key is not the one of this database")
 
 // ErrUnproven means that the database does not say yet which key it depends on, and
-// holds nothing that could prove the given one.
+// has nothing that could prove the given one.
 var ErrUnproven = errors.New("the database does not know its secret key yet")
 
 var queries = db.New()

@@ -66,7 +66,7 @@ var places = map[string]struct{ place, sql string }{
 	},
 }
 
-// database holds a row of each kind, and nothing that is sealed.
+// database has a row of each kind, and nothing that is sealed.
 func database(t *testing.T) *pgxpool.Pool {
 	t.Helper()
 	pool := pgtest.New(t)

@@ -1,5 +1,5 @@
-// Package metadata holds what is common to the fields that take any JSON object
-// of the caller's: metadata, answers and payout details.
+// Package metadata checks the fields that take any JSON object of the caller's:
+// metadata, answers and payout details. What an object means is the caller's.
 package metadata
 
 import (

@@ -1,5 +1,5 @@
-// Package opt reads and makes values that may be absent, which rows and bodies
-// hold as pointers.
+// Package opt reads and makes values that may be absent, which are pointers in
+// rows and bodies.
 package opt
 
 import "strings"

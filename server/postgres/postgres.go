@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// session holds the settings of each connection, unless the DSN names its own.
+// session has the settings of each connection, unless the DSN names its own.
 // Bare numbers are milliseconds.
 var session = map[string]string{
 	"application_name": "rail",

@@ -8,8 +8,8 @@ import (
 // maxNamed bounds the known names in a message.
 const maxNamed = 50
 
-// UnknownName refuses a name that is not among the known ones, and names those.
-// what says what the name is not; param is the name with the path to it.
+// UnknownName refuses a name that is not among the known ones, and names those. what says what the name is not,
+// as in "is not known here"; param is the name with the path to it.
 func UnknownName(param, what, name string, known []string) *Error {
 	message := param + " " + what + "."
 	if meant := Nearest(name, known); meant != "" {
@@ -33,6 +33,7 @@ func NotOneOf(param, given string, allowed []string) *Error {
 	return Invalid(param, "%s", message)
 }
 
+// listed returns the names with commas between, the first of them where there are many.
 func listed(names []string) string {
 	if len(names) <= maxNamed {
 		return strings.Join(names, ", ")
@@ -45,6 +46,7 @@ func listed(names []string) string {
 // only one that has the name as whole words at an end, as amount_minor has
 // amount.
 func Nearest(name string, known []string) string {
+	// The bound keeps a long name from costing time: a request may have thousands of them.
 	given := letters(name)
 	if given == "" || len(name) > 128 {
 		return ""
@@ -53,6 +55,7 @@ func Nearest(name string, known []string) string {
 	for _, k := range known {
 		other := letters(k)
 		if max(len(given)-len(other), len(other)-len(given)) >= least {
+			// The lengths alone differ by as many mistakes.
 			continue // so many mistakes at least
 		}
 		if d := distance(given, other); d < least {
@@ -66,6 +69,7 @@ func Nearest(name string, known []string) string {
 		if !strings.HasPrefix(k, name+"_") && !strings.HasSuffix(k, "_"+name) {
 			continue
 		}
+		// Two names with the same end: which was meant is unclear.
 		if best != "" {
 			return ""
 		}
@@ -74,7 +78,7 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// slips is how many mistakes are likely in a name of a length.
+// slips is how many mistakes are likely in a name of a length; none in a single letter.
 func slips(length int) int {
 	switch {
 	case length < 2:
@@ -97,8 +101,8 @@ func letters(name string) string {
 	}, strings.ToLower(name))
 }
 
-// distance counts the letters to add, drop, change or swap with their
-// neighbour that make a of b.
+// distance counts the letters to add, drop, change or swap with their neighbour that make a of b. It is the distance of
+// optimal string alignment, in which a swapped pair stays as it is.
 func distance(a, b string) int {
 	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

@@ -2,14 +2,14 @@ package problem
 
 import "fmt"
 
-// Error is a refusal or failure that the client gets. What happened
-// inside stays in Cause, which is logged and never sent.
+// Error is a refusal or failure that the client gets. What happened inside stays in Cause, which is logged and
+// never sent. Its code decides the status; the message is for people and may change.
 type Error struct {
 	Code       Code
 	Message    string
-	Param      string
-	Existing   any // the row that a 409 collides with; whoever answers maps it
-	RetryAfter int // seconds; 0 for none
+	Param      string // path of the parameter at fault, such as items.0.url; "" for none
+	Existing   any    // the row that a 409 collides with; whoever answers maps it
+	RetryAfter int    // seconds; 0 for none
 	Cause      error
 	// Committed marks the one kind of refusal that keeps its effects: a
 	// self-referral (decisions, 216).
@@ -55,7 +55,7 @@ func NotFound(param string) *Error {
 	return On(param, ResourceNotFound, "%s: no such object.", param)
 }
 
-// Taken returns a 409 with the row that holds the value.
+// Taken returns a 409 with the row that has the value.
 func Taken(code Code, param string, existing any, format string, args ...any) *Error {
 	e := On(param, code, format, args...)
 	e.Existing = existing
@@ -67,7 +67,7 @@ func Internal(cause error) *Error {
 	return &Error{Code: InternalError, Message: "Something went wrong on our side; nothing was changed.", Cause: cause}
 }
 
-// Away wraps an error of a database or server that will be back soon.
+// Away wraps an error of a database or server that will be back soon: a 503, after which the client tries again.
 func Away(cause error) *Error {
 	return &Error{
 		Code: Unavailable, Message: "The service is unavailable for a moment; try again.", Cause: cause, RetryAfter: 1,

@@ -10,9 +10,11 @@ import (
 	"rail/server/secret"
 )
 
+// The program is a little older than its first clicks: partners join and make their
+// links before anybody follows one.
 const (
 	day = 24 * time.Hour
-	// year is the span of the clicks; the program is a little older.
+	// year is the span of the clicks.
 	year = 365 * day
 	age  = year + 30*day
 
@@ -21,17 +23,22 @@ const (
 	holdingDays = 30
 	site        = "https://northwind-notes.example"
 
+	// seed fixes every random choice. A date is as good as any other number; another
+	// seed gives another program, of about the same size.
 	seed = 20260901
 )
 
-// builder makes the rows. The same seed and time give the same program except for ids,
-// hashes and short links, which must be unique.
+// builder makes the rows of the sample, sheet by sheet. It keeps what later rows
+// depend on: customers need partners, commissions need sales. The same seed and time
+// give the same program except for ids, hashes and short links, which must be unique.
+// A builder is used once, by one goroutine.
 type builder struct {
 	sheets
 	orgID, programID string
 	now, start       clock.Time
 	rnd              *rand.Rand
 
+	// The groups and tags that partners are put into.
 	defaultGroup, creators, vips string
 	tagIDs                       []string
 	partners                     []*partner
@@ -42,9 +49,10 @@ type builder struct {
 	commissions                  []*commission
 	keeper                       *secret.Keeper
 	entries                      []entry
-	owed                         map[[2]string]clock.Time // the first commission by partner and currency
+	owed                         map[[2]string]clock.Time // first commission by partner and currency; makes the balances
 }
 
+// newBuilder returns a builder whose program began some thirteen months before now.
 func newBuilder(orgID string, now clock.Time, keeper *secret.Keeper) *builder {
 	return &builder{
 		sheets: newSheets(), keeper: keeper, orgID: orgID, programID: ident.NewSample(ident.Program), now: now,
@@ -52,6 +60,9 @@ func newBuilder(orgID string, now clock.Time, keeper *secret.Keeper) *builder {
 	}
 }
 
+// build fills the sheets. The order matters twice: later steps read what earlier ones
+// have drawn, and each takes its random numbers from the same source, so that a step
+// put in between changes everything after it.
 func (b *builder) build() error {
 	b.program()
 	if err := b.flowRows(); err != nil {
@@ -90,6 +101,7 @@ func (b *builder) within(least, most time.Duration) time.Duration {
 // past reports whether a time is before now.
 func (b *builder) past(t clock.Time) bool { return t.Before(b.now.Time) }
 
+// pick returns one of the elements, each with the same probability.
 func pick[T any](b *builder, of []T) T { return of[b.rnd.IntN(len(of))] }
 
 // weighted picks an element with a probability proportional to its weight.
@@ -104,9 +116,11 @@ func weighted[T any](b *builder, of []T, weight func(T) float64) T {
 			return x
 		}
 	}
+	// Rounding may leave a rest after the last weight.
 	return of[len(of)-1]
 }
 
+// latest returns the last of several times.
 func latest(times ...clock.Time) clock.Time {
 	var last clock.Time
 	for _, t := range times {

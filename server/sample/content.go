@@ -11,6 +11,7 @@ import (
 // contentRows adds resources, a campaign in each state and a sequence of three mails.
 // It uses no random numbers, so that the money does not depend on it.
 func (b *builder) contentRows() {
+	// The resources stand in two folders and outside of any; the last is for one group.
 	for i, r := range []struct {
 		title, url string
 		folder     *string
@@ -42,6 +43,8 @@ func listed(ids []string) []string {
 // campaigns adds a campaign sent to every partner who was active at its time, and one in
 // each other state.
 func (b *builder) campaigns() {
+	// The campaign of two months ago went to whoever was active then, so its counts must
+	// be those of the recipients' rows.
 	sent, at := ident.NewSample(ident.Campaign), b.now.Plus(-60*day)
 	var total, opened int64
 	for i, p := range b.partners {
@@ -49,6 +52,7 @@ func (b *builder) campaigns() {
 			continue
 		}
 		total++
+		// Three of five have opened it, some minutes apart.
 		var seen any
 		if i%5 < 3 {
 			opened++
@@ -56,10 +60,12 @@ func (b *builder) campaigns() {
 		}
 		b.add(b.sheets.recipients, sent, p.id, "sent", seen)
 	}
+	// The whole campaign took an hour to send.
 	done := at.Plus(time.Hour)
 	b.add(b.sheets.campaigns, sent, "Summer news", "What is new in Northwind Notes",
 		"Hello,\n\nthe **AI pack** is here. Show it to your readers.\n",
 		[]string{}, []string{}, []string{}, "sent", nil, at, done, total, total, opened, at.Plus(-day), done)
+	// Those of the other states have no recipients.
 	began, written := b.now.Plus(-20*time.Minute), b.now.Plus(-2*day)
 	for _, c := range []struct {
 		name, subject, status string
@@ -93,6 +99,8 @@ func (b *builder) welcome() {
 	}
 	b.add(b.sheets.sequences, ident.NewSample(ident.Sequence), "After the first commission", "paused", "first_commission",
 		b.start, b.start)
+	// Partners who joined in the last two weeks have no enrolment: every enrolment that
+	// exists is complete.
 	for _, p := range b.partners {
 		if done := p.joined.Plus(14 * day); p.works(done) && done.Before(b.now.Time) {
 			b.add(b.sheets.enrolments, id, p.id, int64(len(steps)), p.joined, done)

@@ -8,14 +8,16 @@ import (
 	"rail/server/ident"
 )
 
+// How many customers there are, and how many of them came without a link. The rest
+// come by links, so that attribution by link is the common case, as in real programs.
 const (
 	customerCount = 2500
 	byCoupon      = 220
 	byHand        = 40
 )
 
-// customer is a customer with the way by which it came: a visit, a coupon or
-// neither.
+// customer is a customer with the way by which it came (a visit, a coupon or by hand),
+// and what became of it.
 type customer struct {
 	id, status, trackedBy, country string
 	n                              int
@@ -23,10 +25,12 @@ type customer struct {
 	visit                          *visit
 	linkID, couponID, clickID      *string
 	override                       bool
-	lead                           clock.Time
-	converted                      *clock.Time
-	updated                        clock.Time
-	sales                          []*sale
+	// The times of signing up, of the first payment (nil without one) and of the last
+	// change of the row.
+	lead      clock.Time
+	converted *clock.Time
+	updated   clock.Time
+	sales     []*sale
 }
 
 // customerRows draws the customers and their payments, in the order of time.
@@ -44,14 +48,18 @@ func (b *builder) customerRows() {
 			partner: p, trackedBy: "api", country: pick(b, customerCountries), lead: b.between(p.joined, b.now),
 		})
 	}
+	// In a random order: otherwise all customers would be of the first months.
 	visits := append([]*visit{}, b.visits...)
 	b.rnd.Shuffle(len(visits), func(i, j int) { visits[i], visits[j] = visits[j], visits[i] })
 	for _, v := range visits {
 		if len(b.customers) == customerCount {
 			break
 		}
+		// Customers sign up within a day and a half of their last click, which gets them.
 		last := v.clicks[len(v.clicks)-1]
 		lead := last.at.Plus(b.within(time.Minute, 36*time.Hour))
+		// Left out: those still to come, those of partners who were no longer active, and
+		// those whose cookie, which the first click sets, might have expired.
 		if !b.past(lead) || !v.partner.works(lead) || last.at.Sub(v.clicks[0].at.Time) > (cookieDays-2)*day {
 			continue
 		}
@@ -68,6 +76,7 @@ func (b *builder) customer(c *customer) {
 	c.id, c.n, c.status, c.updated = ident.NewSample(ident.Customer), len(b.customers)+1, "lead", c.lead
 	b.customers = append(b.customers, c)
 	b.subscribe(c)
+	// One in fifty of those who never paid is suspended, so that the state exists.
 	if c.status == "lead" && c.n%50 == 0 {
 		c.status = "suspended"
 	}
@@ -82,6 +91,7 @@ func (b *builder) customer(c *customer) {
 
 // customerRow adds the row; a subscription exists from the first payment on.
 func (b *builder) customerRow(c *customer) {
+	// The number makes addresses unique, which names drawn from two short lists are not.
 	first, last := pick(b, firstNames), pick(b, lastNames)
 	email := strings.ToLower(first+"."+last) + number(c.n, 1) + "@" + pick(b, domains)
 	var referral, subscription *string

@@ -25,14 +25,16 @@ const (
 	refundCause = "sale_refunded"
 )
 
-// entry is a movement of the ledger: an amount from one bucket to another.
+// entry is a movement of the ledger: an amount in minor units from one bucket to another.
 type entry struct {
 	partnerID, commissionID, currency, from, to string
 	amount                                      int64
 	at                                          clock.Time
 }
 
-// commission is a commission, made by a rule or by hand, with its later states.
+// commission is a commission with its later states. It is made by a rule (referral), by
+// hand (reward) or by a refund after the payment (clawback). A time is nil until its
+// state has been reached.
 type commission struct {
 	id, kind, currency string
 	partner            *partner
@@ -51,13 +53,14 @@ type commission struct {
 	ended              *clock.Time
 	before             string // its status when it ended
 	endAs, reason      string
-	clawed             int64
+	clawed             int64       // minor units that the clawback took back
 	back               *commission // the clawback
 	metadata           []byte      // of a clawback only
 }
 
 // money adds the sales in the order of time, the commissions of sales and sign-ups, their
-// monthly payouts, and then the ledger and the balances.
+// monthly payouts, and then the ledger and the balances. Commissions are written last:
+// whether one was paid, voided or taken back is known only after all the payouts.
 func (b *builder) money() {
 	type payment struct {
 		c *customer
@@ -70,6 +73,7 @@ func (b *builder) money() {
 			payments = append(payments, payment{c, s})
 		}
 	}
+	// Numbered in the order of time, so that charge ids ascend as a processor's do.
 	slices.SortFunc(payments, func(x, y payment) int { return x.s.at.Compare(y.s.at.Time) })
 	for i, p := range payments {
 		p.s.n = i + 1
@@ -93,7 +97,9 @@ func (b *builder) rewards() {
 	}
 }
 
-// sale adds a sale with its commission, computed as for a recorded sale.
+// sale adds a sale with its commission. Flow and amount come from package rules, as for
+// a sale that is recorded by the API: the sample shows what the rules pay, not an
+// imitation of them.
 func (b *builder) sale(c *customer, s *sale) {
 	base, outcome, warnings := rules.Base(s.amount, s.tax, true), "sale_recorded", noPartner
 	var k *commission
@@ -113,6 +119,7 @@ func (b *builder) sale(c *customer, s *sale) {
 			}
 		}
 	}
+	// A refund changes the sale's row and nothing else does.
 	updated := s.at
 	if s.refunded != nil {
 		updated = *s.refunded
@@ -120,6 +127,8 @@ func (b *builder) sale(c *customer, s *sale) {
 	b.add(b.sheets.sales, s.id, c.id, c.partner.id, s.charge(), "stripe", s.amount, s.tax, s.currency, s.plan.billing,
 		s.plan.interval,
 		s.plan.product, s.plan.name, s.first, outcome, []byte(warnings), s.at, s.refunded, s.at, updated)
+	// The refund of a sale with a commission is written with the commission's row, which
+	// knows what became of it.
 	if k == nil {
 		b.refunded(s, nil)
 		return
@@ -130,17 +139,22 @@ func (b *builder) sale(c *customer, s *sale) {
 	} else {
 		k.approved = &s.at
 	}
+	// A sale without refund leaves k.ended nil, which makes the other two irrelevant.
 	k.ended, k.endAs, k.reason = s.refunded, "voided", refundCause
 	b.commission(k)
 }
 
-// refunded adds the refund of a refunded sale, with its effect on the commission.
+// refunded adds the refund of a refunded sale, with its effect on the commission k, or
+// none where k is nil. A paid commission stays paid and gets a clawback; another is
+// voided.
 func (b *builder) refunded(s *sale, k *commission) {
 	if s.refunded == nil {
 		return
 	}
 	voided, clawback, effects := 0, int64(0), []byte("[]")
 	if k != nil {
+		// effects is what the API stores: each commission before and after. Here it is put
+		// together as text, since change differs in its form as well.
 		var change string
 		if k.back != nil {
 			clawback = k.clawed
@@ -160,7 +174,8 @@ func (b *builder) refunded(s *sale, k *commission) {
 		s.refunded, s.refunded, s.refunded)
 }
 
-// earlyRefunds adds a refund that waits for its sale, and one whose sale never came.
+// earlyRefunds adds a refund that waits for its sale, and one whose sale never came. A
+// processor may report a refund before the payment that it belongs to.
 func (b *builder) earlyRefunds() {
 	for i, status := range []string{"waiting", "unmatched"} {
 		at := b.now.Days(-int64(35*i + 1))
@@ -192,8 +207,8 @@ func (b *builder) facts(c *customer, s *sale) *rules.Facts {
 	}
 }
 
-// bounty adds the commission of a sign-up. Somebody approves or rejects it within days, so
-// that the newest are pending.
+// bounty adds the commission of a sign-up, which takes a decision by hand. It is approved
+// or rejected within 16 days, so that only the newest are pending.
 func (b *builder) bounty(c *customer) {
 	f := &rules.Facts{
 		ProgramCurrency: currency,
@@ -210,6 +225,7 @@ func (b *builder) bounty(c *customer) {
 	}
 	seen := c.lead.Plus(b.within(2*day, 16*day))
 	switch {
+	// Still to be looked at: pending.
 	case !b.past(seen):
 	case b.chance(0.05):
 		k.ended, k.endAs, k.reason = &seen, "rejected", "The account was opened twice."
@@ -219,14 +235,16 @@ func (b *builder) bounty(c *customer) {
 	b.commission(k)
 }
 
-// commission adds a commission in the state that it has reached by now: approved,
-// and due at the end of the holding period unless it ended before.
+// commission adds a commission in the state that it has reached by now: approved, and due
+// at the end of the holding period unless it ended before. A planned approval that lies
+// in the future, or behind the refund, never happened.
 func (b *builder) commission(k *commission) {
 	k.id = ident.NewSample(ident.Commission)
 	if !b.reached(k.approved, k.ended) {
 		k.approved = nil
 	}
 	if k.approved != nil {
+		// An approval after the holding period makes it due at once.
 		if due := latest(rules.MatureAt(k.created, holdingDays), *k.approved); b.reached(&due, k.ended) {
 			k.due = &due
 		}
@@ -234,8 +252,9 @@ func (b *builder) commission(k *commission) {
 	b.commissions = append(b.commissions, k)
 }
 
-// takeBack adds the clawback of a commission that was paid before its sale was
-// refunded: the commission stays paid, and a negative one takes the money back.
+// takeBack adds the clawback of a commission that was paid before its sale was refunded:
+// the commission stays paid, since money that has left is a fact, and a negative one
+// takes it back. It is due at once and goes into a later payout.
 func (b *builder) takeBack(k *commission) *commission {
 	back := &commission{
 		id: ident.NewSample(ident.Commission), kind: "clawback", currency: k.currency, partner: k.partner,
@@ -248,13 +267,16 @@ func (b *builder) takeBack(k *commission) *commission {
 	return back
 }
 
-// commissionRow adds a commission and its ledger entries.
+// commissionRow adds a commission and its ledger entries: one for each state that it went
+// through, in this order, so that the sum of each bucket is what the balance shows.
 func (b *builder) commissionRow(k *commission) {
 	status, at := "pending", k.created
 	first, matures := ledger.Pending, rules.MatureAt(k.created, holdingDays)
+	// A clawback does not wait for a holding period: its money has been paid already.
 	if k.kind == "clawback" {
 		first, matures = ledger.Due, k.created
 	}
+	// Every amount comes from source and, where it is undone, ends in sink.
 	b.move(k, ledger.Source, first, k.created)
 	if k.approved != nil {
 		status, at = "approved", *k.approved
@@ -273,11 +295,13 @@ func (b *builder) commissionRow(k *commission) {
 			b.move(k, ledger.Due, ledger.Paid, at)
 		}
 	}
+	// The refund of the sale says in which state it found the commission.
 	k.before = status
 	if k.ended != nil {
 		b.move(k, ledger.Bucket(db.CommissionStatus(status)), ledger.Sink, *k.ended)
 		status, at, reason = k.endAs, *k.ended, &k.reason
 	}
+	// The earliest commission dates the balance.
 	key := [2]string{k.partner.id, k.currency}
 	if first, ok := b.owed[key]; !ok || k.created.Before(first.Time) {
 		b.owed[key] = k.created

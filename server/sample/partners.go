@@ -14,7 +14,8 @@ import (
 // partnerCount is large enough for several pages of every list.
 const partnerCount = 300
 
-// partner is a partner with what later rows depend on.
+// partner is a partner with what later rows depend on. weight is its share of the
+// traffic, relative to the others'.
 type partner struct {
 	id, handle, status, groupID, country string
 	method                               *string
@@ -25,17 +26,19 @@ type partner struct {
 	links                                []link
 }
 
-// withdrew is the reason for a withdrawn application.
+// withdrew is the reason for a withdrawn application. It marks the application as
+// withdrawn rather than rejected; the application itself has no reason.
 const withdrew = "Withdrawn by the applicant."
 
-// link is a link; override marks the few with a rate of their own.
+// link is a link of a partner; override marks the few with a rate of their own.
 type link struct {
 	id, value, destination string
 	override               bool
 	created                clock.Time
 }
 
-// coupon is an active coupon of a partner, for customers to use.
+// coupon is an active coupon of a partner, for customers to use. Coupons of groups are
+// not among them: no partner earns from those.
 type coupon struct {
 	id      string
 	owner   *partner
@@ -49,6 +52,7 @@ func (p *partner) works(t clock.Time) bool {
 
 // partnerRows adds the partners in descending order of their share of the traffic, which
 // is uneven.
+// Handles are unique in a program; a namesake gets a number, as in the API.
 func (b *builder) partnerRows() {
 	taken := map[string]bool{}
 	for i := range partnerCount {
@@ -60,6 +64,7 @@ func (b *builder) partnerRows() {
 		taken[handle] = true
 		p := &partner{
 			id: ident.NewSample(ident.Partner), handle: handle, status: partnerStatus(i), groupID: b.groupOf(i),
+			// The share falls with the rank by a power law: few partners bring most.
 			country: pick(b, partnerCountries), weight: math.Pow(float64(i+2), -0.8), joined: b.joined(i),
 		}
 		b.partners = append(b.partners, p)
@@ -81,7 +86,8 @@ func partnerStatus(i int) string {
 	return "active"
 }
 
-// groupOf returns the group of the ith partner; the best twelve are VIPs.
+// groupOf returns the group of the ith partner; the best twelve are VIPs, and about a
+// third of the others are creators.
 func (b *builder) groupOf(i int) string {
 	switch {
 	case i < 12:
@@ -92,7 +98,8 @@ func (b *builder) groupOf(i int) string {
 	return b.defaultGroup
 }
 
-// joined returns when a partner joined: spread over the year, the applicants last.
+// joined returns when the ith partner joined: the first forty at the beginning, which makes
+// them the best, the others over the year, and the applicants in the last days.
 func (b *builder) joined(i int) clock.Time {
 	switch {
 	case i >= partnerCount-14:
@@ -116,6 +123,8 @@ func (b *builder) partner(p *partner, first, last string) {
 	if l, ok := languages[p.country]; ok {
 		language = &l
 	}
+	// worked is whether the partner was ever admitted: only then are there terms accepted,
+	// a payout method and links.
 	updated, worked := p.joined, p.status == "active" || p.status == "suspended"
 	switch p.status {
 	case "declined":
@@ -124,6 +133,7 @@ func (b *builder) partner(p *partner, first, last string) {
 			decline = new(withdrew)
 		}
 	case "suspended":
+		// In the second half of its time, so that it has earned before.
 		p.left = b.between(p.joined.Plus((b.now.Sub(p.joined.Time))/2), b.now)
 		suspension, updated = new("Bids on the brand name in search ads."), p.left
 	}
@@ -136,12 +146,14 @@ func (b *builder) partner(p *partner, first, last string) {
 	b.add(b.sheets.partners, p.id, p.groupID, email, first, last, first+" "+last, company, page, p.country, language,
 		p.handle, p.status,
 		decline, suspension, accepted, terms, worked, method, p.joined, updated)
+	// The handle is one of the program's tracking values, as those of links are.
 	b.add(b.sheets.values, p.handle, "handle", p.id, nil)
 	b.tagsOf(p)
 	if !worked {
 		b.application(p, email, decline, updated)
 		return
 	}
+	// One in nine of those admitted has applied; the others were added by the program.
 	if len(b.partners)%9 == 0 {
 		b.application(p, email, nil, p.joined)
 	}
@@ -158,8 +170,9 @@ func (b *builder) tagsOf(p *partner) {
 	}
 }
 
-// application adds the application of a partner, in the state that follows from
-// the partner's.
+// application adds the application of a partner, in the state that follows from the
+// partner's. decided is the time of the decision, or of the application while there is
+// none.
 func (b *builder) application(p *partner, email string, reason *string, decided clock.Time) {
 	status, reviewed := "approved", &decided
 	switch {
@@ -178,6 +191,7 @@ func (b *builder) application(p *partner, email string, reason *string, decided 
 
 // linksOf adds the link to the front page, and for some partners further links, of which
 // a few have a value or a rate of their own.
+// Every partner has the link to the front page; traffic relies on it.
 func (b *builder) linksOf(p *partner) {
 	b.link(p, pages[0], p.handle, p.joined, false)
 	for _, page := range pages[1:] {
@@ -201,6 +215,7 @@ func (b *builder) link(p *partner, page, value string, at clock.Time, override b
 	if override {
 		rate = []byte(overrideJSON)
 	}
+	// Clicks are matched on destination_key: the address without scheme and trailing slash.
 	key := strings.TrimSuffix(strings.TrimPrefix(l.destination, "https://"), "/")
 	b.add(b.sheets.links, l.id, p.id, "ref", value, value, l.destination, key, auth.NewSlug(7), opt.OrNil(labels[page]),
 		rate, at, at)
@@ -210,6 +225,7 @@ func (b *builder) link(p *partner, page, value string, at clock.Time, override b
 }
 
 // couponRows adds 40 coupons: most of partners, some of a group, one without an owner.
+// Every thirteenth is inactive, and no customer uses it.
 func (b *builder) couponRows() {
 	for i := range 40 {
 		var owner, group *string

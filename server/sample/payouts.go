@@ -16,7 +16,9 @@ const (
 	minPayout = 5000 // of the program's currency
 )
 
-// payout is a payout of a partner for a month.
+// payout is a payout of a partner for a month. The texts that are nil belong to other
+// states: reason to not_eligible, code to failed, external to paid, rail to processing
+// and failed.
 type payout struct {
 	id, partnerID, currency, status string
 	method, reason, text            *string
@@ -25,7 +27,7 @@ type payout struct {
 	code, message, external, rail   *string
 }
 
-// month is a batch of everything due at the end of a month.
+// month is a batch of everything due at the end of a month, in UTC.
 type month struct {
 	id            string
 	first         time.Time
@@ -35,10 +37,12 @@ type month struct {
 }
 
 // payouts makes the batch of each month and pays it. Payouts of the last month are still
-// in progress, and some have failed.
+// in progress, and some have failed. A month whose batch would be made in the future
+// has none yet.
 func (b *builder) payouts() {
 	for first := monthOf(b.start.Time); ; first = first.AddDate(0, 1, 0) {
 		end := clock.At(first.AddDate(0, 1, 0).Add(-time.Microsecond))
+		// Net 30: the payouts of a month are due 30 days after its last day.
 		due := clock.At(first.AddDate(0, 1, -1+termDays))
 		m := month{
 			id: ident.NewSample(ident.Batch), first: first, end: end, made: end.Plus(10 * time.Minute), due: due,
@@ -47,6 +51,7 @@ func (b *builder) payouts() {
 		if !b.past(m.made) {
 			return
 		}
+		// The batch is the latest while that of the month after has not been made.
 		m.latest = !b.past(clock.At(first.AddDate(0, 2, 0)).Plus(10 * time.Minute))
 		b.batch(m)
 	}
@@ -57,8 +62,9 @@ func monthOf(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
 }
 
-// batch adds the batch of a month with a payout for each partner and currency
-// that is owed something. Sorted, so that the seed gives the same payouts.
+// batch adds the batch of a month with a payout for each partner and currency that is owed
+// something. A commission that ended before the batch was made is not owed. The payouts
+// are sorted: the order of a map differs between runs, and the seed must give the same.
 func (b *builder) batch(m month) {
 	owed := map[[2]string][]*commission{}
 	for _, k := range b.commissions {
@@ -84,6 +90,7 @@ func (b *builder) payout(m month, owed []*commission) {
 		id: ident.NewSample(ident.Payout), partnerID: owed[0].partner.id, currency: owed[0].currency,
 		method: owed[0].partner.method,
 	}
+	// The outcome first: when the payout was paid decides which refunds came too late.
 	b.outcome(m, p)
 	until := b.now
 	if p.paid != nil {
@@ -92,12 +99,16 @@ func (b *builder) payout(m month, owed []*commission) {
 	attached := slices.DeleteFunc(owed, func(k *commission) bool {
 		return k.ended != nil && !k.ended.After(until.Time)
 	})
+	// Clawbacks are among them with negative amounts. Where they outweigh the rest, nothing
+	// is paid, and all wait for the next month.
 	for _, k := range attached {
 		p.amount += k.amount
 	}
 	if p.amount <= 0 {
 		return
 	}
+	// A payout that is not eligible attaches nothing: its commissions stay due and are
+	// collected again by the next batch.
 	if p.eligible(owed[0].partner, m) {
 		for _, k := range attached {
 			k.payout = p
@@ -115,8 +126,9 @@ func (b *builder) payout(m month, owed []*commission) {
 		m.first, m.end, m.due, p.paid, p.status == "paid" || p.status == "pending" && b.past(m.due), p.rail, m.made, updated)
 }
 
-// outcome sets the state of the payout. Some of the last month are left unpaid,
-// so that the list has payouts in every state on any day.
+// outcome sets the state of the payout. One in five of the last month is processing and
+// one has failed; a fifth stays pending whatever the day, so that the list has payouts
+// in every state on any day.
 func (b *builder) outcome(m month, p *payout) {
 	n := len(b.sheets.payouts.rows)
 	p.status = "pending"
@@ -132,8 +144,9 @@ func (b *builder) outcome(m month, p *payout) {
 	}
 }
 
-// eligible reports whether the partner is paid, by the rules of a batch. If not, it
-// makes the payout one that is not eligible, with the reason.
+// eligible reports whether the partner is paid, by the rules of a batch: it must be active,
+// and the amount at least the minimum, which is in the program's currency and does not
+// apply to others. If not, it makes the payout one that is not eligible, with the reason.
 func (p *payout) eligible(owner *partner, m month) bool {
 	var reason, text string
 	switch {

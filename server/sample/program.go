@@ -9,10 +9,11 @@ import (
 	"rail/server/opt"
 )
 
-// addOn is a product on which no flow pays anything.
+// addOn is a product on which no flow pays anything, for sales with a warning.
 const addOn = "prod_ai_pack"
 
-// program adds the program with its groups and tags.
+// program adds the program with its groups and tags. It is active, but pays out by hand:
+// nothing of the sample may send money.
 func (b *builder) program() {
 	at := b.start
 	b.sheets.programs.rows = append(b.sheets.programs.rows, []any{
@@ -35,7 +36,8 @@ func (b *builder) program() {
 	}
 }
 
-// group adds a group and returns its id.
+// group adds a group and returns its id. standard marks the one that partners get when no
+// other is chosen.
 func (b *builder) group(name, slug, description string, private, standard bool) string {
 	id := ident.NewSample(ident.Group)
 	landing := site + "/partners/" + slug
@@ -43,7 +45,7 @@ func (b *builder) group(name, slug, description string, private, standard bool) 
 	return id
 }
 
-// branch is the stored form of a flow's branch.
+// branch is the stored form of a flow's branch, as in the column flows.branches.
 type branch struct {
 	ID         string          `json:"id"`
 	Label      string          `json:"label"`
@@ -52,7 +54,7 @@ type branch struct {
 	RateValue  int64           `json:"rate_value"`
 }
 
-// percent returns a branch with a rate in basis points.
+// percent returns a branch with a rate in basis points; conditions is a JSON array.
 func percent(label, conditions string, value int64) branch {
 	return branch{ident.NewSample(ident.Branch), label, json.RawMessage(conditions), rules.RatePercent, value}
 }
@@ -81,7 +83,8 @@ type flow struct {
 	branches                  []branch
 }
 
-// flowRows adds the flows and keeps the active ones, by which sales are computed.
+// flowRows adds the flows and keeps the active ones, by which sales are computed. Lower
+// priorities come first, so a group's flow goes before the standard one.
 func (b *builder) flowRows() error {
 	for i, f := range []flow{
 		{rules.Flow{
@@ -120,8 +123,9 @@ func (b *builder) flowRows() error {
 }
 
 // flow adds a flow. Its conditions are parsed as those of a request, so that the
-// sample cannot hold what the API would refuse.
+// sample cannot contain what the API would refuse.
 func (b *builder) flow(f flow) error {
+	// The column takes no NULL, and nil would be stored as null.
 	if f.branches == nil {
 		f.branches = []branch{}
 	}

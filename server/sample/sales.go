@@ -7,7 +7,8 @@ import (
 	"rail/server/ident"
 )
 
-// plan is a product plan. The price is gross, in US cents.
+// plan is a product's price plan. The price is gross, in US cents; weight is how often
+// the plan is chosen, relative to the others.
 type plan struct {
 	product, name, billing string
 	interval               *string
@@ -16,6 +17,7 @@ type plan struct {
 	months                 int // between charges, 0 for one charge
 }
 
+// plans are what customers subscribe to.
 var plans = []plan{
 	{"prod_personal", "Personal", "subscription", new("month"), 900, 46, 1},
 	{"prod_personal", "Personal", "subscription", new("year"), 8400, 20, 12},
@@ -24,21 +26,24 @@ var plans = []plan{
 	{"prod_lifetime", "Personal, for life", "one_time", nil, 14900, 6, 0},
 }
 
+// pack is the add-on that subscribers buy now and then; no flow pays for it.
 var pack = plan{product: addOn, name: "AI pack", billing: "one_time", price: 500}
 
+// sale is one payment, with its refund if there was one.
 type sale struct {
 	id       string
-	plan     plan
-	amount   int64
-	tax      *int64
+	plan     plan   // what was paid for
+	amount   int64  // gross, in minor units of currency
+	tax      *int64 // within amount; nil where none is known
 	currency string
 	at       clock.Time
 	refunded *clock.Time
 	first    bool
-	n        int
+	n        int // its place among all payments, from 1 on
 }
 
-// subscribe decides what a customer does after signing up.
+// subscribe decides what a customer does after signing up: 27 % never pay, those whose first
+// payment would be in the future are on trial, and the others pay.
 func (b *builder) subscribe(c *customer) {
 	at := c.lead.Plus(b.within(10*time.Minute, 14*day))
 	if b.chance(0.27) {
@@ -51,12 +56,15 @@ func (b *builder) subscribe(c *customer) {
 	c.status, c.converted = "active", &at
 	b.charges(c, weighted(b, plans, func(p plan) float64 { return p.weight }), at)
 	b.refund(c)
+	// The first payment changes the row too, where nothing later did.
 	c.updated = latest(c.updated, at)
 }
 
-// charges bills a plan until its cancellation or now.
+// charges bills a plan from its first payment until its cancellation or now. Each payment
+// may be followed by an add-on, and by a cancellation before the next is due.
 func (b *builder) charges(c *customer, p plan, first clock.Time) {
 	for n := 0; ; n++ {
+		// AddDate as the processors do: a month is as long as the calendar says.
 		at := clock.At(first.AddDate(0, n*p.months, 0))
 		if !b.past(at) {
 			return
@@ -75,12 +83,16 @@ func (b *builder) charges(c *customer, p plan, first clock.Time) {
 	}
 }
 
+// cancel ends the subscription some days after the last payment.
 func (b *builder) cancel(c *customer) {
 	if at := c.sales[len(c.sales)-1].at.Plus(b.within(day, 9*day)); b.past(at) {
 		c.status, c.updated = "cancelled", at
 	}
 }
 
+// charge adds a payment in the currency of the customer's country. Prices there are the
+// same number of cents, or 1.5 yen a cent, whatever the rates: the sample has to be
+// plain, not realistic.
 func (b *builder) charge(c *customer, p plan, at clock.Time) {
 	s := &sale{
 		id: ident.NewSample(ident.Sale), plan: p, at: at, currency: currency, amount: p.price, first: len(c.sales) == 0,
@@ -91,7 +103,7 @@ func (b *builder) charge(c *customer, p plan, at clock.Time) {
 		s.tax = new((p.price*19 + 59) / 119) // 19 % within the price
 	case c.country == "JP":
 		s.currency, s.amount = "JPY", p.price*3/2
-		s.tax = new((s.amount*10 + 55) / 110)
+		s.tax = new((s.amount*10 + 55) / 110) // 10 %
 	}
 	c.sales = append(c.sales, s)
 }
@@ -106,6 +118,7 @@ func (b *builder) refund(c *customer) {
 	if b.chance(0.25) {
 		after = b.within(33*day, 180*day) // for some after the commission was paid
 	}
+	// A refund that lies in the future has not happened.
 	if at := s.at.Plus(after); b.past(at) {
 		s.refunded, c.status, c.updated = &at, "refunded", latest(at, c.updated)
 	}

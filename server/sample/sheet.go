@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// sheet has the rows of one table. Every row begins with the organization and the program,
-// which take and add fill in.
+// sheet has the rows of one table. Every row begins with the organization and the
+// program, which method add fills in.
 type sheet struct {
 	table   string
 	columns []string
@@ -22,7 +22,8 @@ func newSheet(table, columns string) *sheet {
 	return &sheet{table: table, columns: strings.Fields(columns)}
 }
 
-// sheets lists the tables so that each refers to earlier ones only.
+// sheets has a sheet for each table of the sample. Its methods named after a subject
+// make the sheets of that subject; all gives the order in which they are inserted.
 type sheets struct {
 	programs, groups, tags, partners, partnerTags, applications, links, values, coupons *sheet
 	referrals, clicks, customers, flows, sales, refunds, commissions, ledger, balances  *sheet
@@ -33,74 +34,108 @@ type sheets struct {
 // newSheets returns the sheets with the columns that the sample sets; the others
 // keep their defaults.
 func newSheets() sheets {
-	return sheets{
-		programs: newSheet("programs",
-			`org_id id name product_name website_url currency status subdomain terms_url terms_version cookie_days url_params
-			commission_on_net_revenue holding_period_days min_payout_minor payout_term payout_methods block_self_referrals
-			blocked_countries require_tax_forms auto_payouts_enabled processor created_at updated_at`),
-		groups: newSheet("groups",
-			`org_id program_id id name slug description landing_url is_private is_default created_at updated_at`),
-		tags: newSheet("tags", `org_id program_id id name color created_at updated_at`),
-		partners: newSheet("partners",
-			`org_id program_id id group_id email first_name last_name display_name company_name website_url country_code
-			language_code handle status decline_reason suspension_reason terms_accepted_at terms_version completed_onboarding payout_method created_at updated_at`),
-		partnerTags: newSheet("partner_tags", `org_id program_id partner_id tag_id`),
-		applications: newSheet("applications",
-			`org_id program_id id group_id partner_id email answers source status reviewed_at
-			rejection_reason created_at updated_at`),
-		links: newSheet("links",
-			`org_id program_id id partner_id param value value_key destination_url destination_key short_slug label
-			rate_override created_at updated_at`),
-		values: newSheet("tracking_values", `org_id program_id value kind partner_id link_id`),
-		coupons: newSheet("coupons",
-			`org_id program_id id partner_id group_id code external_id active created_at updated_at`),
-		referrals: newSheet("referrals",
-			`org_id program_id id partner_id link_id visitor landing_url utm tracked_by status expires_at created_at updated_at`),
-		clicks: newSheet("clicks",
-			`org_id program_id id partner_id link_id referral_id param ip_hash user_agent referer country device
-			landing_url created_at`),
-		customers: newSheet("customers",
-			`org_id program_id id partner_id referral_id link_id coupon_id click_id processor external_customer_id
-			external_subscription_id email name status tracked_by lead_at converted_at created_at updated_at`),
-		flows: newSheet("flows",
-			`org_id program_id id name description group_id trigger action rate_type rate_value approval_mode
-			approval_delay_days priority status branches created_at updated_at`),
-		sales: newSheet("sales",
-			`org_id program_id id customer_id partner_id external_charge_id processor amount_minor tax_minor currency
-			billing_type interval product_id product_name is_first_sale activity_outcome warnings occurred_at refunded_at created_at updated_at`),
-		refunds: newSheet("refunds",
-			`org_id program_id id sale_id external_charge_id external_refund_id status amount_minor currency voided_commissions
-			clawback_minor effects refunded_at created_at updated_at`),
-		commissions: newSheet("commissions",
-			`org_id program_id id partner_id sale_id customer_id flow_id flow_branch_id kind amount_minor
-			revenue_minor rate_type rate_value currency status mature_at approve_at approved_at voided_at void_reason payout_id metadata clawed_minor created_at updated_at`),
-		ledger: newSheet("ledger_entries",
-			`org_id program_id partner_id commission_id currency from_bucket to_bucket amount_minor created_at`),
-		balances: newSheet("balances", `org_id program_id id partner_id currency updated_at`),
-		resources: newSheet("resources",
-			`org_id program_id id kind title url folder group_ids tag_ids position published published_at created_at updated_at`),
-		campaigns: newSheet("campaigns",
-			`org_id program_id id name subject body group_ids tag_ids statuses status scheduled_at started_at sent_at total sent opened
-			created_at updated_at`),
-		recipients: newSheet("campaign_recipients", `org_id program_id campaign_id partner_id status opened_at`),
-		sequences:  newSheet("sequences", `org_id program_id id name status trigger created_at updated_at`),
-		steps:      newSheet("sequence_steps", `org_id program_id sequence_id position delay_days subject body`),
-		batches:    newSheet("payout_batches", `org_id program_id id period_month period_end created_at updated_at`),
-		payouts: newSheet("payouts",
-			`org_id program_id id partner_id batch_id amount_minor currency status method external_id reason reason_text
-			error_code error_message period_month period_end due_at paid_at due_told rail created_at updated_at`),
-		flags: newSheet("risk_flags",
-			`org_id program_id id partner_id kind severity status evidence resolved_at resolution_note created_at`),
-		forms: newSheet("tax_form_statuses",
-			`org_id program_id id partner_id type status entity_type country_code signed_at expires_at created_at updated_at`),
-		endpoints: newSheet("webhook_endpoints",
-			`org_id program_id id partner_id url event_types enabled secret counted_since created_at updated_at`),
-		deliveries: newSheet("webhook_deliveries",
-			`org_id program_id id endpoint_id event_id event_type event_seq status attempts response_code error
-			duration_ms last_attempt_at next_attempt_at finished_at created_at`),
-		enrolments: newSheet("sequence_enrolments",
-			`org_id program_id sequence_id partner_id position enrolled_at completed_at`),
-	}
+	var s sheets
+	s.ofPrograms()
+	s.ofPartners()
+	s.ofCustomers()
+	s.ofMoney()
+	s.ofContent()
+	s.ofWatch()
+	return s
+}
+
+// ofPrograms makes the sheets of the program and of what partners are sorted by.
+func (s *sheets) ofPrograms() {
+	s.programs = newSheet("programs",
+		`org_id id name product_name website_url currency status subdomain terms_url terms_version cookie_days url_params
+		commission_on_net_revenue holding_period_days min_payout_minor payout_term payout_methods block_self_referrals
+		blocked_countries require_tax_forms auto_payouts_enabled processor created_at updated_at`)
+	s.groups = newSheet("groups",
+		`org_id program_id id name slug description landing_url is_private is_default created_at updated_at`)
+	s.tags = newSheet("tags", `org_id program_id id name color created_at updated_at`)
+}
+
+// ofPartners makes the sheets of partners and of what their visitors come by.
+func (s *sheets) ofPartners() {
+	s.partners = newSheet("partners",
+		`org_id program_id id group_id email first_name last_name display_name company_name website_url country_code
+		language_code handle status decline_reason suspension_reason terms_accepted_at terms_version completed_onboarding
+		payout_method created_at updated_at`)
+	s.partnerTags = newSheet("partner_tags", `org_id program_id partner_id tag_id`)
+	s.applications = newSheet("applications",
+		`org_id program_id id group_id partner_id email answers source status reviewed_at
+		rejection_reason created_at updated_at`)
+	s.links = newSheet("links",
+		`org_id program_id id partner_id param value value_key destination_url destination_key short_slug label
+		rate_override created_at updated_at`)
+	s.values = newSheet("tracking_values", `org_id program_id value kind partner_id link_id`)
+	s.coupons = newSheet("coupons",
+		`org_id program_id id partner_id group_id code external_id active created_at updated_at`)
+}
+
+// ofCustomers makes the sheets of visits and of the customers that they become.
+func (s *sheets) ofCustomers() {
+	s.referrals = newSheet("referrals",
+		`org_id program_id id partner_id link_id visitor landing_url utm tracked_by status expires_at created_at updated_at`)
+	s.clicks = newSheet("clicks",
+		`org_id program_id id partner_id link_id referral_id param ip_hash user_agent referer country device
+		landing_url created_at`)
+	s.customers = newSheet("customers",
+		`org_id program_id id partner_id referral_id link_id coupon_id click_id processor external_customer_id
+		external_subscription_id email name status tracked_by lead_at converted_at created_at updated_at`)
+}
+
+// ofMoney makes the sheets of what is earned: the rules, sales, commissions, payouts and the ledger.
+func (s *sheets) ofMoney() {
+	s.flows = newSheet("flows",
+		`org_id program_id id name description group_id trigger action rate_type rate_value approval_mode
+		approval_delay_days priority status branches created_at updated_at`)
+	s.sales = newSheet("sales",
+		`org_id program_id id customer_id partner_id external_charge_id processor amount_minor tax_minor currency
+		billing_type interval product_id product_name is_first_sale activity_outcome warnings occurred_at refunded_at
+		created_at updated_at`)
+	s.refunds = newSheet("refunds",
+		`org_id program_id id sale_id external_charge_id external_refund_id status amount_minor currency voided_commissions
+		clawback_minor effects refunded_at created_at updated_at`)
+	s.commissions = newSheet("commissions",
+		`org_id program_id id partner_id sale_id customer_id flow_id flow_branch_id kind amount_minor
+		revenue_minor rate_type rate_value currency status mature_at approve_at approved_at voided_at void_reason payout_id
+		metadata clawed_minor created_at updated_at`)
+	s.ledger = newSheet("ledger_entries",
+		`org_id program_id partner_id commission_id currency from_bucket to_bucket amount_minor created_at`)
+	s.balances = newSheet("balances", `org_id program_id id partner_id currency updated_at`)
+	s.batches = newSheet("payout_batches", `org_id program_id id period_month period_end created_at updated_at`)
+	s.payouts = newSheet("payouts",
+		`org_id program_id id partner_id batch_id amount_minor currency status method external_id reason reason_text
+		error_code error_message period_month period_end due_at paid_at due_told rail created_at updated_at`)
+}
+
+// ofContent makes the sheets of what partners read: resources, campaigns and sequences.
+func (s *sheets) ofContent() {
+	s.resources = newSheet("resources",
+		`org_id program_id id kind title url folder group_ids tag_ids position published published_at created_at updated_at`)
+	s.campaigns = newSheet("campaigns",
+		`org_id program_id id name subject body group_ids tag_ids statuses status scheduled_at started_at sent_at total
+		sent opened
+		created_at updated_at`)
+	s.recipients = newSheet("campaign_recipients", `org_id program_id campaign_id partner_id status opened_at`)
+	s.sequences = newSheet("sequences", `org_id program_id id name status trigger created_at updated_at`)
+	s.steps = newSheet("sequence_steps", `org_id program_id sequence_id position delay_days subject body`)
+	s.enrolments = newSheet("sequence_enrolments",
+		`org_id program_id sequence_id partner_id position enrolled_at completed_at`)
+}
+
+// ofWatch makes the sheets of risk flags, tax forms and webhooks.
+func (s *sheets) ofWatch() {
+	s.flags = newSheet("risk_flags",
+		`org_id program_id id partner_id kind severity status evidence resolved_at resolution_note created_at`)
+	s.forms = newSheet("tax_form_statuses",
+		`org_id program_id id partner_id type status entity_type country_code signed_at expires_at created_at updated_at`)
+	s.endpoints = newSheet("webhook_endpoints",
+		`org_id program_id id partner_id url event_types enabled secret counted_since created_at updated_at`)
+	s.deliveries = newSheet("webhook_deliveries",
+		`org_id program_id id endpoint_id event_id event_type event_seq status attempts response_code error
+		duration_ms last_attempt_at next_attempt_at finished_at created_at`)
 }
 
 // all returns the sheets in the order in which they can be inserted.
@@ -122,6 +157,7 @@ func (b *builder) add(s *sheet, values ...any) {
 // copy inserts each table by one COPY.
 func (b *builder) copy(ctx context.Context, tx pgx.Tx) error {
 	for _, s := range b.all() {
+		// One COPY a table takes a fraction of the time of as many INSERTs.
 		if _, err := tx.CopyFrom(ctx, pgx.Identifier{s.table}, s.columns, pgx.CopyFromRows(s.rows)); err != nil {
 			return fmt.Errorf("%s: %w", s.table, err)
 		}

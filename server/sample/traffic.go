@@ -12,7 +12,7 @@ import (
 	"rail/server/opt"
 )
 
-// clickCount is how many clicks are drawn, at least.
+// clickCount is how many clicks are drawn, at least: the last visitor may bring more.
 const clickCount = 20_000
 
 // seasons weighs the months: notes sell in autumn and at the new year.
@@ -48,13 +48,14 @@ func (b *builder) traffic() {
 	}
 }
 
-// dayWeight is a day with its share of the traffic.
+// dayWeight is the start of a day with its share of the traffic.
 type dayWeight struct {
 	at     clock.Time
 	weight float64
 }
 
-// days weighs each day by trend, season and weekday.
+// days weighs each day of the last year by trend (from 0.4 up to 1.4), season and weekday:
+// people take notes at work.
 func (b *builder) days() []dayWeight {
 	const n = 365
 	out := make([]dayWeight, n)
@@ -71,6 +72,8 @@ func (b *builder) days() []dayWeight {
 
 // moment returns a past time within the day after at, more often in its middle.
 func (b *builder) moment(at clock.Time) clock.Time {
+	// The sum of two equal draws makes a triangle. It stays under a day, so that the
+	// moment is past also on the last day.
 	half := int64(12*time.Hour) - int64(time.Minute)
 	return at.Plus(time.Duration(b.rnd.Int64N(half) + b.rnd.Int64N(half)))
 }
@@ -79,6 +82,7 @@ func (b *builder) moment(at clock.Time) clock.Time {
 // while the partner is active.
 func (b *builder) visit(at clock.Time) *visit {
 	p := b.partnerAt(at)
+	// Each further link takes the place of the one before with a probability of 40 %.
 	l := p.links[0]
 	for _, other := range p.links[1:] {
 		if other.created.Before(at.Time) && b.chance(0.4) {
@@ -100,6 +104,7 @@ func (b *builder) visit(at clock.Time) *visit {
 }
 
 // partnerAt picks a partner who was active at a time.
+// Ends, since some partners have been active at any time of the clicks.
 func (b *builder) partnerAt(at clock.Time) *partner {
 	for {
 		p := weighted(b, b.partners, func(p *partner) float64 { return p.weight })
@@ -122,7 +127,8 @@ func (b *builder) landing(l link) (address string, utm []byte) {
 	return l.destination + "?" + q.Encode(), utm
 }
 
-// visitRows adds referrals and clicks. It runs after the customers, which referrals name.
+// visitRows adds referrals and clicks. It runs after the customers, which decide the status
+// of the referrals.
 func (b *builder) visitRows() {
 	for _, v := range b.visits {
 		first := v.clicks[0].at
@@ -136,7 +142,8 @@ func (b *builder) visitRows() {
 	}
 }
 
-// hash returns n random bytes in place of a keyed hash.
+// hash returns n random bytes in place of a keyed hash. There is no visitor behind it, so
+// no request can ever match.
 func hash(n int) []byte {
 	out := make([]byte, n)
 	_, _ = rand.Read(out) // never fails

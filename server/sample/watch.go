@@ -8,7 +8,8 @@ import (
 	"rail/server/outbound/webhook"
 )
 
-// riskRows adds a risk flag in each state.
+// riskRows adds a risk flag in each state. The flags say what the checks would have said;
+// the data behind them does not have to bear it out, and no check runs on it.
 func (b *builder) riskRows() {
 	for i, f := range []struct {
 		kind, severity, status, summary string
@@ -19,9 +20,11 @@ func (b *builder) riskRows() {
 		{"high_refund_rate", "medium", "resolved", "Four of ten sales were refunded."},
 		{"conversion_spike", "low", "dismissed", "Three times as many customers as in the weeks before."},
 	} {
+		// Three days apart, the newest first.
 		at := b.now.Days(int64(-3 * (i + 1)))
 		var closed *clock.Time
 		var note *string
+		// Only a closed flag has a time and a note; the other columns stay NULL.
 		if f.status == "resolved" || f.status == "dismissed" {
 			closed, note = new(at.Plus(day)), new("Talked to the partner.")
 		}
@@ -32,7 +35,7 @@ func (b *builder) riskRows() {
 }
 
 // formRows adds a tax form in each state, and a second form of the partner whose first is
-// superseded.
+// superseded. signed and expiry are days from now; 0 is no time.
 func (b *builder) formRows() {
 	for i, f := range []struct {
 		partner        int
@@ -45,6 +48,7 @@ func (b *builder) formRows() {
 		{2, "w8bene", "expired", "company", -1200, -20}, {3, "w8ben", "required", "individual", 0, 0},
 		{4, "w9", "not_required", "individual", 0, 0},
 	} {
+		// Made one a day, in this order: the form that supersedes must be the later one.
 		at := b.now.Days(int64(i - 39))
 		var signed, expires *clock.Time
 		if f.signed != 0 {
@@ -60,7 +64,8 @@ func (b *builder) formRows() {
 }
 
 // endpointRows adds an endpoint of the program with deliveries in each state, a disabled
-// one, and the postback of a partner. Nothing is sent to them.
+// one, and the postback of a partner. Nothing is sent to them: the
+// sender leases no endpoint of a sample.
 func (b *builder) endpointRows() error {
 	at := b.now.Days(-90)
 	id, err := b.endpoint(nil, "/webhooks/rail", []string{}, true, at)
@@ -85,11 +90,13 @@ func (b *builder) endpointRows() error {
 		{"sale.refunded", "pending", 0, nil, nil},
 	} {
 		made := b.now.Plus(-time.Duration(10-i) * time.Hour)
+		// nil for what has not happened yet: these columns are NULL then.
 		var last, next, done, took any
 		if d.attempts > 0 {
 			last, took = made.Plus(time.Minute), int64(80+i)
 		}
 		if d.status == "pending" || d.status == "retrying" {
+			// The planned attempt of what is not finished.
 			next = b.now.Days(1)
 		} else {
 			done = made.Plus(time.Minute)
@@ -101,6 +108,8 @@ func (b *builder) endpointRows() error {
 	return nil
 }
 
+// endpoint adds an endpoint and returns its id. The secret is a real one, sealed as
+// always, since rotating the secret key opens every secret that it finds.
 func (b *builder) endpoint(partnerID *string, path string, types []string, enabled bool,
 	at clock.Time) (string, error) {
 	id := ident.NewSample(ident.Endpoint)

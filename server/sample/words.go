@@ -2,13 +2,18 @@ package sample
 
 import "strings"
 
-// The parts of names, pages and devices. RFC 2606 reserves the domains for examples.
+// The parts of names, pages and devices. RFC 2606 reserves the domains for examples, so
+// that no mail to a sample partner can reach anybody. A word that stands in a list
+// several times is drawn as often.
 var (
-	firstNames = strings.Fields(`Maya Jonas Priya Luca Amelie Kenji Sofia Noah Aisha Mateo Freya Oliver Yuki Chloe Rafael Ingrid Samuel Leila Viktor Hannah
+	firstNames = strings.Fields(`Maya Jonas Priya Luca Amelie Kenji Sofia Noah Aisha Mateo Freya Oliver Yuki Chloe
+		Rafael Ingrid Samuel Leila Viktor Hannah
 		Diego Nina Tariq Emma Haruto Clara Felix Zoe Marcus Elena Arjun Ida Theo Camille Omar Grace Pablo Astrid Daniel Mei
 		Julien Rosa Anders Fatima Ben Linnea Hugo Naomi Ravi Alice Tomas Sakura Isaac Marta Leo Ana Erik Salma Finn Lucia`)
-	lastNames = strings.Fields(`Tanaka Weber Sharma Rossi Dubois Novak Garcia Lindqvist Okafor Silva Andersen Brooks Sato Martin Costa Haugen Cohen Rahimi Petrov Schmidt
-		Morales Kowalski Hassan Clarke Ito Bergmann Fischer Laurent Reed Popescu Patel Nilsson Moreau Farouk Murphy Herrera Dahl Wright Chen
+	lastNames = strings.Fields(`Tanaka Weber Sharma Rossi Dubois Novak Garcia Lindqvist Okafor Silva Andersen Brooks
+		Sato Martin Costa Haugen Cohen Rahimi Petrov Schmidt
+		Morales Kowalski Hassan Clarke Ito Bergmann Fischer Laurent Reed Popescu Patel Nilsson Moreau Farouk Murphy Herrera
+		Dahl Wright Chen
 		Lefebvre Romano Eriksen Mansour Carter Holm Vidal Yamamoto Nair Bennett Horvath Suzuki Adler Nowak Almeida`)
 	companies = []string{"Studio", "Media", "Labs", "Collective", "Digital", "Press"}
 	domains   = []string{"example.com", "example.org", "example.net"}
@@ -18,6 +23,7 @@ var (
 	languages         = map[string]string{
 		"DE": "de", "FR": "fr", "JP": "ja", "ES": "es", "IT": "it", "SE": "sv", "BR": "pt", "NL": "nl",
 	}
+	// euro are the countries whose customers pay in euros; see isEuro.
 	euro = "DE FR NL ES IT"
 
 	pages  = []string{"/", "/templates", "/students", "/pricing", "/meeting-notes"}
@@ -26,6 +32,8 @@ var (
 		"/meeting-notes": "Meeting notes tour",
 	}
 
+	// Browsers as they named themselves in 2024, with the kind that Rail derives from the
+	// name.
 	devices = []struct{ kind, agent string }{
 		{
 			"desktop",
@@ -49,11 +57,12 @@ var (
 			"Mozilla/5.0 (iPad; CPU OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1",
 		},
 	}
+	// "" is a visit without a referer.
 	referers = []string{
 		"https://video.example/", "https://news.example/", "https://blog.example/", "https://search.example/", "",
 	}
 	campaigns = []string{"", "", "", "launch", "back-to-school", "review", "newsletter"}
 )
 
-// slug returns words in the form of handles and paths.
+// slug returns words in the form of handles and paths: in lower case, joined by hyphens.
 func slug(words ...string) string { return strings.ToLower(strings.Join(words, "-")) }

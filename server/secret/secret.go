@@ -39,7 +39,7 @@ type keys struct {
 	listen []byte
 }
 
-// Keeper holds the derived keys: the current ones, which seal and hash, and
+// Keeper has the derived keys: the current ones, which seal and hash, and
 // those of former secret keys, which only open and recognize. It is safe for
 // concurrent use.
 type Keeper struct {
@@ -153,7 +153,7 @@ func (k *keys) open(sealed []byte, where string) ([]byte, error) {
 // Current reports whether a value is sealed with the current key.
 func (k *Keeper) Current(sealed []byte) bool { return SealedBy(sealed) == k.Fingerprint() }
 
-// Fingerprint names the current secret key and tells nothing about it.
+// Fingerprint names the current secret key and reveals nothing about it.
 func (k *Keeper) Fingerprint() string { return hex.EncodeToString(k.current.id[:]) }
 
 // Fingerprints names the current secret key and then the former ones.

@@ -10,12 +10,12 @@ import (
 // Unused returns stem, or stem with the first suffix from -2 on that is not
 // taken. The stem is cut before the suffix is added (decisions, 178).
 func Unused(stem string, limit int, taken []string) string {
-	held := make(map[string]bool, len(taken))
+	used := make(map[string]bool, len(taken))
 	for _, t := range taken {
-		held[t] = true
+		used[t] = true
 	}
 	name := stem
-	for n := 2; held[name]; n++ {
+	for n := 2; used[name]; n++ {
 		suffix := "-" + strconv.Itoa(n)
 		base := stem[:min(len(stem), limit-len(suffix))]
 		name = strings.TrimRight(base, "-") + suffix

@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -188,6 +189,20 @@ func TagRef(param string, id *string) Reference {
 	return Reference{param, id, func(ctx context.Context, tx pgtx.DBTX, org, id string) (string, error) {
 		return queries.TagProgram(ctx, tx, db.TagProgramParams{ID: id, OrgID: org})
 	}}
+}
+
+// AudienceRefs are the references to the groups and tags that something is for.
+// Each names its place in the body, below the member at, so that a refusal does
+// too.
+func AudienceRefs(at string, groups, tags []string) []Reference {
+	var refs []Reference
+	for i, id := range groups {
+		refs = append(refs, GroupRef(fmt.Sprintf("%sgroup_ids[%d]", at, i), &id))
+	}
+	for i, id := range tags {
+		refs = append(refs, TagRef(fmt.Sprintf("%stag_ids[%d]", at, i), &id))
+	}
+	return refs
 }
 
 // BatchRef is a reference to a payout batch.

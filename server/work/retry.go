@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"rail/server/clock"
 	"rail/server/postgres/pgtx"
 )
 
@@ -20,17 +21,12 @@ func Retry(ctx context.Context, do func() error) error {
 		if err == nil || !pgtx.Again(err) || attempt == maxAttempts {
 			return err
 		}
-		pause(ctx, attempt)
+		_ = clock.Wait(ctx, pause(attempt))
 	}
 }
 
-// pause lets the winner of a race finish: a random time of at most 4, 16 or 36
-// milliseconds, so that two losers do not meet again. It ends early with ctx.
-func pause(ctx context.Context, attempt int) {
-	t := time.NewTimer(time.Duration(rand.IntN(4*attempt*attempt)+1) * time.Millisecond)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
+// pause is how long the winner of a race may take to finish: a random time of at
+// most 4, 16 or 36 milliseconds, so that two losers do not meet again.
+func pause(attempt int) time.Duration {
+	return time.Duration(rand.IntN(4*attempt*attempt)+1) * time.Millisecond
 }

@@ -6,7 +6,9 @@ package work
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -76,7 +78,7 @@ func (u *Unit) DB() pgtx.DBTX {
 }
 
 // Outside returns the unit without its transaction, for reads before something
-// that takes long: a transaction that has not begun holds no connection.
+// that takes long: a transaction that has not begun occupies no connection.
 func (u *Unit) Outside() *Unit {
 	w := *u
 	w.Tx, w.Events, w.committed = nil, nil, nil
@@ -129,6 +131,15 @@ func (u *Unit) Each(ctx context.Context, reads ...pgtx.Read) []error {
 	return pgtx.Together(ctx, u.pool, reads...)
 }
 
+// Read runs one read, also in a transaction that the unit shares.
+func (u *Unit) Read(ctx context.Context, read pgtx.Read) error { return u.Each(ctx, read)[0] }
+
+// Claim names objects of the tenant about which only one of the units that share
+// a transaction may decide: those that the unit locks.
+func (u *Unit) Claim(kind string, ids ...string) error {
+	return u.Tx.Claim(kind + " " + u.OrgID + " " + strings.Join(ids, " "))
+}
+
 // Within runs do as a write: in a transaction of its own with the events that it
 // records, and then the functions of OnCommit. If the transaction lost a race, do
 // runs again, so it must keep nothing from an earlier run.
@@ -147,6 +158,33 @@ func (u *Unit) Within(ctx context.Context, do func(*Unit) error) error {
 		}
 		return err
 	})
+}
+
+// Share does n pieces of work as writes inside the unit's transaction, with as few
+// statements as one, and returns the error of each. Of those with one nothing is
+// kept, unless it says that its effects stay.
+func (u *Unit) Share(ctx context.Context, n int, do func(i int, u *Unit) error) []error {
+	refused, parts := make([]error, n), make([]*Unit, n)
+	errs := u.Tx.Share(ctx, n, func(i int, tx *pgtx.Tx) error {
+		w := u.WithTx(tx)
+		err := do(i, w)
+		var p *problem.Error
+		if errors.As(err, &p) && p.Committed {
+			refused[i], err = err, nil
+		}
+		if err != nil {
+			return err
+		}
+		parts[i] = w
+		return w.Events.Flush(ctx, w.Later())
+	})
+	for i, err := range errs {
+		if err == nil {
+			errs[i] = refused[i]
+			u.OnCommit(parts[i].Committed)
+		}
+	}
+	return errs
 }
 
 // key is the type of the context's key, which no other package can have.

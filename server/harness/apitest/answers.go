@@ -12,6 +12,7 @@ import (
 	described "rail/server/harness/contract"
 )
 
+// seen counts the answers of all tests of this binary, by operation and status.
 var (
 	seenMu sync.Mutex
 	seen   = map[string]map[int]int{}
@@ -28,7 +29,7 @@ func Seen() map[string]map[int]int {
 	return out
 }
 
-// SeenOperations returns the operations that answered with a success.
+// SeenOperations returns the operations that answered with a success, sorted.
 func SeenOperations() []string {
 	var out []string
 	for op, statuses := range Seen() {
@@ -60,6 +61,7 @@ func (c *checker) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Whoever asked reads the body again.
 	_ = res.Body.Close()
 	res.Body = io.NopCloser(bytes.NewReader(body))
 	operation, faults := described.Answer(r, res.StatusCode, res.Header, body)

@@ -1,5 +1,9 @@
-// Package apitest runs the real server on a real database for tests, and checks every
-// response against the description.
+// Package apitest runs the real server on a real database for tests, and checks every response against the description.
+//
+// New gives a test its own database, clock and organization, so that tests run in parallel. Its methods send
+// requests as an untyped client would (Get, Post, Do), or set objects up in one line (Program, Partner, Sale).
+// Jobs do not run: a test calls what it needs. Processes starts the binary itself, for tests of several replicas
+// and of crashes, and Sink receives webhooks.
 package apitest
 
 import (
@@ -28,7 +32,7 @@ import (
 	"rail/server/secret"
 )
 
-// Start is the time of the manual clock at the start of every test.
+// Start is the time of the manual clock at the start of every test: in the middle of a day, on the first of a month.
 var Start = time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)
 
 // Server is a running server with an organization, a program and a key.
@@ -49,19 +53,22 @@ type Server struct {
 // Option changes how a server is started.
 type Option func(*config.Config)
 
-// New starts a server on a new database. It stops with the test.
+// New starts a server on a new database, whose clock stands still at Start until a test moves it. It stops with
+// the test.
 func New(t testing.TB, options ...Option) *Server {
 	t.Helper()
 	dsn := pgtest.DSN(t)
 	return On(t, dsn, clock.NewManual(Start), options...)
 }
 
-// On starts another server on the database at dsn, as a second replica.
+// On starts another server on the database at dsn, as a second replica: with the same secret key, but an
+// organization of its own.
 func On(t testing.TB, dsn string, c *clock.Manual, options ...Option) *Server {
 	t.Helper()
 	cfg, err := config.Load(map[string]string{"RAIL_DATA_DIR": t.TempDir(), "RAIL_BASE_URL": "https://rail.example"})
 	require.NoError(t, err)
 	cfg.AddressRateLimit = 1_000_000 // all requests of tests come from one address
+	// Any key that all replicas share.
 	for i := range cfg.SecretKey {
 		cfg.SecretKey[i] = byte(i)
 	}
@@ -89,12 +96,13 @@ func console() io.Writer {
 	return io.Discard
 }
 
-// record is a log that can be read while it is written.
+// record is a log that can be read while it is written: requests may still run when a test looks.
 type record struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
+// Write appends to the log.
 func (r *record) Write(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,7 +127,7 @@ func (s *Server) NewOrg(name string) string {
 	return id
 }
 
-// NewKey adds an API key with scopes and returns its token.
+// NewKey adds an API key with scopes, and a rate limit above that of tests, and returns its token.
 func (s *Server) NewKey(org string, live bool, scopes ...string) string {
 	s.T.Helper()
 	token, _ := s.NewKeyWith(org, live, 1_000_000, scopes...)

@@ -6,12 +6,13 @@ import (
 	"sync/atomic"
 )
 
+// counter makes names unique in this process; the databases of tests are their own.
 var counter atomic.Int64
 
 // Unique returns a name that no other call returns.
 func Unique(stem string) string { return fmt.Sprintf("%s%d", stem, counter.Add(1)) }
 
-// with returns base with the members of more in their place.
+// with returns base with the members of more, which replace those of the same name. nil is sent as null.
 func with(base M, more []M) M {
 	for _, m := range more {
 		maps.Copy(base, m)
@@ -27,7 +28,7 @@ func (s *Server) Program(more ...M) string {
 	}, more))).String("id")
 }
 
-// Partner creates an active partner and returns its id.
+// Partner creates an active partner and returns its id. Its handle and address are unique.
 func (s *Server) Partner(program string, more ...M) string {
 	s.T.Helper()
 	return s.PartnerObject(program, more...).String("id")
@@ -63,7 +64,7 @@ func (s *Server) Customer(program, partner string, more ...M) string {
 	return s.Must(201, s.Post("/v1/customers", with(M{"program_id": program, "partner_id": partner}, more))).String("id")
 }
 
-// SaleBody is a sale of 49.99 in USD.
+// SaleBody is a sale of 49.99 in USD, with a charge of its own.
 func SaleBody(program, customer string, more ...M) M {
 	return with(M{
 		"program_id": program, "customer_id": customer, "external_charge_id": Unique("ch_"), "amount_minor": 4999,
@@ -89,7 +90,8 @@ func (s *Server) Balance(program, partner, currency string) (pending, due, paid 
 	return 0, 0, 0
 }
 
-// Events returns the bodies of a program's events in the events' order.
+// Events returns the bodies of a program's events in the events' order. They are read from the table, where they are
+// committed with what caused them; no delivery is waited for.
 func (s *Server) Events(program string) []Answer {
 	s.T.Helper()
 	rows, err := s.Pool.Query(s.T.Context(), `SELECT body FROM events WHERE program_id = $1 ORDER BY seq`, program)

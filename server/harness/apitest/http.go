@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Answer is a response as an untyped client sees it.
+// Answer is a response as an untyped client sees it. Its methods return zero values for what is absent, so that a
+// comparison fails with the value that was expected.
 type Answer struct {
 	Status int
 	Header http.Header
@@ -25,6 +26,7 @@ func (a Answer) Code() string { return a.errorField("code") }
 // Param returns error.param of a refusal, or "".
 func (a Answer) Param() string { return a.errorField("param") }
 
+// errorField returns a member of the error object.
 func (a Answer) errorField(name string) string {
 	e, ok := a.Body["error"].(map[string]any)
 	if !ok {
@@ -102,7 +104,8 @@ func (s *Server) Do(method, path, key string, body any, headers ...string) Answe
 	return s.Send(r)
 }
 
-// Send sends a request unchanged. The answer is checked against the description.
+// Send sends a request unchanged. The answer is checked against the description. Redirects are answers too, and not
+// followed.
 func (s *Server) Send(r *http.Request) Answer {
 	s.T.Helper()
 	client := &http.Client{

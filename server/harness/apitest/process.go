@@ -19,7 +19,7 @@ import (
 	"rail/server/secret"
 )
 
-// built builds the server, once for each test binary.
+// built builds the server, once for each test binary, and leaves it in the temporary directory.
 var built = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "rail-test-")
 	if err != nil {
@@ -29,7 +29,7 @@ var built = sync.OnceValues(func() (string, error) {
 	return path, process.Build(context.Background(), path)
 })
 
-// Process is a server process that a test may pause and kill.
+// Process is a server process that a test may pause and kill. Its Server has the process's URL.
 type Process struct {
 	*Server
 	Cmd *exec.Cmd
@@ -60,10 +60,12 @@ func StartProcess(t testing.TB, s *Server, environ ...string) *Process {
 		"RAIL_ADDR=127.0.0.1:0", "RAIL_DATA_DIR=" + t.TempDir(), "RAIL_DB_MAX_CONNS=12", "RAIL_LOG_LEVEL=error",
 		"RAIL_ADDRESS_RATE_LIMIT=1000000",
 	}, environ...)
+	// Behind the pooler, and past it for what needs a session.
 	if os.Getenv("RAIL_TEST_BOUNCER") != "" {
 		cmd.Env = append(cmd.Env, "RAIL_DATABASE_URL="+pgtest.Bouncer(t, s.DSN), "RAIL_DATABASE_SESSION_URL="+s.DSN)
 	}
 	cmd.Stderr = os.Stderr
+	// All but the URL is that of s: the database, the keys, the test.
 	replica := *s
 	replica.URL, err = process.Serve(cmd)
 	require.NoError(t, err)

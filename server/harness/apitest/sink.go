@@ -23,7 +23,7 @@ func Loopback(c *config.Config) {
 	c.WebhookAllowCIDRs = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 }
 
-// Received is one request to a sink.
+// Received is one request to a sink. Event is the body as JSON.
 type Received struct {
 	Header  http.Header
 	Body    string
@@ -32,7 +32,8 @@ type Received struct {
 	Arrived time.Time
 }
 
-// Sink is a receiver of webhooks. It answers with Answer, if that is set.
+// Sink is a receiver of webhooks. It answers with Answer, if that is set, else 200. It may be changed while
+// nothing is in flight.
 type Sink struct {
 	URL    string
 	Answer func(w http.ResponseWriter, r Received)
@@ -40,7 +41,7 @@ type Sink struct {
 	got    []Received
 	now    map[string]int // in flight, by path
 	most   map[string]int
-	more   chan struct{}
+	more   chan struct{} // wakes Wait; one entry is enough for any number of requests
 }
 
 // NewSink starts a sink that stops with the test.
@@ -53,6 +54,7 @@ func NewSink(t testing.TB) *Sink {
 	return s
 }
 
+// serve records a request before it is answered, so that Wait sees those that Answer delays.
 func (s *Sink) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body) // a request that is cut off is kept in part
 	got := Received{
@@ -62,9 +64,11 @@ func (s *Sink) serve(w http.ResponseWriter, r *http.Request) {
 	s.now[r.URL.Path]++
 	s.most[r.URL.Path] = max(s.most[r.URL.Path], s.now[r.URL.Path])
 	s.got = append(s.got, got)
+	// Called without the lock: an answer may take long.
 	answer := s.Answer
 	s.mu.Unlock()
 	select {
+	// A full channel already says that there is something new.
 	case s.more <- struct{}{}:
 	default:
 	}
@@ -96,7 +100,8 @@ func (s *Sink) MostAtOnce(path string) int {
 	return s.most[path]
 }
 
-// Wait waits for n requests to a path and returns them.
+// Wait waits for n requests to a path and returns them, with any that came in the meantime. It fails the test after 20
+// seconds.
 func (s *Sink) Wait(t testing.TB, path string, n int) []Received {
 	t.Helper()
 	limit := time.After(20 * time.Second)
@@ -132,6 +137,7 @@ func (s *Server) DeliverBy(dial webhook.Dial) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { sender.Run(ctx); close(done) }()
+	// Once, since the test's end calls it as well.
 	stop = sync.OnceFunc(func() { cancel(); <-done })
 	s.T.Cleanup(stop)
 	return stop

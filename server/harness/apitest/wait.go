@@ -26,5 +26,6 @@ func Eventually(t testing.TB, done func() bool, format string, args ...any) {
 	}
 }
 
-// Linger takes its time, as a slow receiver does.
+// Linger takes its time, as a slow receiver does. Tests call it where the time itself is tested, never to wait for
+// something.
 func Linger(d time.Duration) { <-time.After(d) }

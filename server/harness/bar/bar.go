@@ -54,7 +54,8 @@ type figure struct {
 
 func (f *figures) add(what string, value any) { *f = append(*f, figure{what, fmt.Sprint(value)}) }
 
-// stages lists the bar in the order in which it runs.
+// stages lists the bar in the order in which it runs. G10 comes after those whose bugs it
+// sows, and G11 last, since it loads the machine most.
 func stages() []stage {
 	return []stage{
 		{"g1", "G1 vectors", publishedVectors},
@@ -126,7 +127,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	return err
 }
 
-// stage runs one stage. Faults in answers and findings of the audit fail it too.
+// stage runs one stage. Faults in answers and findings of the audit fail it too: a stage
+// need not know the equations of the books that its requests might break.
 func (sys *system) stage(ctx context.Context, s stage, size Size) row {
 	began := time.Now()
 	sys.take() // faults of the stage before are in its own row

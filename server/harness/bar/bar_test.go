@@ -2,7 +2,14 @@ package bar
 
 import (
 	"bytes"
+	"fmt"
+	"maps"
 	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,4 +34,38 @@ func TestSeededBugsMatch(t *testing.T) {
 		require.NoError(t, err, b.name)
 		remove()
 	}
+}
+
+// TestSeededBugsCompile: the sources with all the bugs at once are still Go. A bug that
+// does not compile fails only in G10 at its full size, which make test does not run.
+func TestSeededBugsCompile(t *testing.T) {
+	t.Parallel()
+	root, err := module(t.Context())
+	require.NoError(t, err)
+	dir := t.TempDir()
+	faulty, replaced, packages := map[string]string{}, M{}, map[string]bool{}
+	for _, b := range bugs() {
+		path := filepath.Join(root, b.file)
+		if faulty[path] == "" {
+			raw, err := os.ReadFile(path)
+			require.NoError(t, err)
+			faulty[path] = string(raw)
+		}
+		start := strings.Index(faulty[path], b.after)
+		require.GreaterOrEqual(t, start, 0, b.name)
+		faulty[path] = faulty[path][:start] + strings.Replace(faulty[path][start:], b.from, b.to, 1)
+		packages[filepath.Dir(path)] = true
+	}
+	for path, source := range faulty {
+		name := filepath.Join(dir, fmt.Sprint(len(replaced), ".go"))
+		require.NoError(t, os.WriteFile(name, []byte(source), 0o600))
+		replaced[path] = name
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	require.NoError(t, os.WriteFile(overlay, []byte(text(M{"Replace": replaced})), 0o600))
+	cmd := exec.CommandContext(t.Context(), "go",
+		append([]string{"build", "-overlay", overlay}, slices.Sorted(maps.Keys(packages))...)...)
+	cmd.Dir = root
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
 }

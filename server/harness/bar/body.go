@@ -16,7 +16,8 @@ import (
 type objects map[string]string
 
 // wellFormed returns a body that the operation accepts: its example with the ids
-// of own, current times and fresh names.
+// of own, current times and fresh names. The stages need no list of bodies for it, and an
+// example that the service refuses is found.
 func (sys *system) wellFormed(op *operation, own objects) M {
 	if op.body == nil {
 		return nil
@@ -46,7 +47,16 @@ func (sys *system) wellFormed(op *operation, own objects) M {
 	return body
 }
 
-// fit replaces ids, times and names in a value, guided by its schema.
+// body returns what wellFormed does, or nil where the operation takes no body.
+func (sys *system) body(op *operation, own objects) any {
+	if op.body == nil {
+		return nil
+	}
+	return sys.wellFormed(op, own)
+}
+
+// fit replaces ids, times and names in a value, guided by its schema. An id of a type
+// that own lacks stays: the example's is an id of no object.
 func (sys *system) fit(s *openapi3.Schema, v any, own objects, name string) any {
 	if v == nil {
 		return nil
@@ -93,10 +103,11 @@ func property(s *openapi3.Schema, name string) *openapi3.Schema {
 var distinct = map[string]bool{
 	"name": true, "title": true, "handle": true, "code": true, "subdomain": true, "visitor_token": true,
 	"external_id": true, "external_customer_id": true,
-	"external_charge_id": true, "value": true,
+	"external_charge_id": true, "external_refund_id": true, "value": true,
 }
 
-// fresh changes a text of the example into one that no other object has.
+// fresh changes a text of the example into one that no other object has. Texts with a
+// form of their own, such as currencies and addresses, stay what they are.
 func (sys *system) fresh(s *openapi3.Schema, v, name string) string {
 	if len(s.Enum) > 0 {
 		return v
@@ -142,7 +153,8 @@ func pattern(text string) *regexp.Regexp {
 }
 
 // queryOf returns the query with the parameters that an operation requires, such
-// as a program and a window of time.
+// as a program and a window of time. The window is the last month, in which populate
+// made everything.
 func queryOf(op *operation, own objects) string {
 	var parts []string
 	for _, p := range op.query {

@@ -35,20 +35,27 @@ type answer struct {
 	body   M
 }
 
+// text returns a member of the answer, or "" where it is missing or no text.
 func (a answer) text(name string) string { s, _ := a.body[name].(string); return s }
 
+// int returns a member of the answer, or 0 where it is missing or no integer.
 func (a answer) int(name string) int64 {
 	n, _ := a.body[name].(json.Number)
 	i, _ := n.Int64()
 	return i
 }
 
+// code, kind and param are what a refusal consists of, and "" in a success.
 func (a answer) code() string { return answer{body: a.object("error")}.text("code") }
+
+func (a answer) kind() string { return answer{body: a.object("error")}.text("type") }
 
 func (a answer) param() string { return answer{body: a.object("error")}.text("param") }
 
+// object returns a member that is an object, or nil, whose members are all missing.
 func (a answer) object(name string) M { m, _ := a.body[name].(M); return m }
 
+// data returns the objects of a list as answers of their own.
 func (a answer) data() []answer {
 	list, _ := a.body["data"].([]any)
 	out := make([]answer, 0, len(list))
@@ -59,10 +66,12 @@ func (a answer) data() []answer {
 	return out
 }
 
+// replayed reports whether the answer is a stored one of the request's Idempotency-Key.
 func (a answer) replayed() bool { return a.header.Get("Idempotent-Replayed") == "true" }
 
 // shape returns what a client sees of an answer, without the request's own id,
-// which differs each time.
+// which differs each time. Headers count by their names: the values of dates and limits
+// differ, but one more header for an object that exists would give that away.
 func (a answer) shape() string {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(a.header)), func(n string) bool { return n == "Rail-Request-Id" })
 	raw := strings.ReplaceAll(string(a.raw), a.header.Get("Rail-Request-Id"), "")
@@ -70,7 +79,8 @@ func (a answer) shape() string {
 }
 
 // send sends a request and checks the answer. A broken connection is an error, a
-// wrong answer is a fault.
+// wrong answer is a fault. All stages send through here, so that each of their answers is
+// checked against the description and for texts of another organization.
 func (sys *system) send(ctx context.Context, c call) (answer, error) {
 	var raw []byte
 	switch b := c.body.(type) {
@@ -116,7 +126,8 @@ func (sys *system) send(ctx context.Context, c call) (answer, error) {
 }
 
 // checkAnswer reports a fault for an answer that the description does not allow,
-// for a 500, and for any that shows a text of another organization.
+// for a 500, and for any that shows a text of another organization. A caller that sent
+// the text itself may get it back.
 func (sys *system) checkAnswer(c call, r *http.Request, a answer, sent []byte) {
 	var faults []error
 	op := c.op
@@ -156,8 +167,10 @@ func (o *org) ask(ctx context.Context, method, path string, body any, headers ..
 	return a
 }
 
+// get retrieves an object or a list with the key of all scopes.
 func (o *org) get(ctx context.Context, path string) answer { return o.ask(ctx, "GET", path, nil) }
 
+// post sends a body, with headers as pairs of a name and a value.
 func (o *org) post(ctx context.Context, path string, body any, headers ...string) answer {
 	return o.ask(ctx, "POST", path, body, headers...)
 }
@@ -168,6 +181,7 @@ func (o *org) made(ctx context.Context, path string, body any) string {
 	return o.object(ctx, path, body).text("id")
 }
 
+// object posts a body and returns the new object. Any other answer is a fault.
 func (o *org) object(ctx context.Context, path string, body any) answer {
 	a := o.post(ctx, path, body)
 	if a.status/100 != 2 && ctx.Err() == nil {
@@ -176,6 +190,7 @@ func (o *org) object(ctx context.Context, path string, body any) answer {
 	return a
 }
 
+// pairs returns headers given as names and values in turn.
 func pairs(headers []string) http.Header {
 	h := http.Header{}
 	for i := 0; i+1 < len(headers); i += 2 {

@@ -19,7 +19,8 @@ import (
 )
 
 // cluster is a durable PostgreSQL of the bar's own, which starts again after a
-// kill.
+// kill. Durable means fsync: without it a crash may lose what was committed, and G7 would
+// find faults of the test.
 type cluster struct {
 	dir       string
 	server    *embedded.Server
@@ -27,6 +28,8 @@ type cluster struct {
 	databases atomic.Int64
 }
 
+// newCluster starts the cluster. What restarts it after a kill ends with close and not with
+// the context: the last checks of a run need a database too.
 func newCluster(ctx context.Context) (*cluster, error) {
 	dir, err := temporary()
 	if err != nil {
@@ -41,6 +44,7 @@ func newCluster(ctx context.Context) (*cluster, error) {
 	return &cluster{dir: dir, server: server, end: end}, nil
 }
 
+// close stops the cluster and removes its files.
 func (c *cluster) close() error {
 	c.end()
 	return errors.Join(c.server.Stop(), os.RemoveAll(c.dir))
@@ -53,6 +57,8 @@ func (c *cluster) database(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer conn.Close(ctx) //nolint:errcheck // nothing is lost
+	// Each system has one of its own: the faulty servers of G10 leave data that no audit
+	// would pass.
 	name := fmt.Sprintf("bar%d", c.databases.Add(1))
 	if _, err := conn.Exec(ctx, "CREATE DATABASE "+name); err != nil {
 		return "", err

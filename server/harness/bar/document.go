@@ -18,11 +18,12 @@ import (
 // operation is an operation of the description, with what the stages need of it.
 type operation struct {
 	id, method, path string
-	route            *routers.Route
-	public, later    bool
-	scopes           []string
-	prefix           string // prefix of the id in the path
-	makes            string // prefix of the id of the object in the answer
+	route            *routers.Route // for checking answers against the description
+	public           bool           // needs no key
+	later            bool           // described, and answers 501
+	scopes           []string       // a key needs one of them
+	prefix           string         // prefix of the id in the path
+	makes            string         // prefix of the id of the object in the answer
 	body             *openapi3.Schema
 	example          M
 	query            []parameter
@@ -46,8 +47,10 @@ func (o *operation) in(id string) string {
 	return before + url.PathEscape(id) + after
 }
 
+// takesID reports whether the path names an object.
 func (o *operation) takesID() bool { return strings.Contains(o.path, "{id}") }
 
+// parameter returns the query parameter of a name, or nil.
 func (o *operation) parameter(name string) *parameter {
 	for i := range o.query {
 		if o.query[i].name == name {
@@ -80,7 +83,7 @@ var operations = sync.OnceValue(func() map[string]*operation {
 	return out
 })
 
-// sorted returns the operations in a stable order, so that a seed repeats a run.
+// sorted returns the operations ordered by their ids, so that a seed repeats a run.
 func sorted() []*operation {
 	all := operations()
 	var out []*operation
@@ -90,7 +93,8 @@ func sorted() []*operation {
 	return out
 }
 
-// newOperation reads from the description what the stages need.
+// newOperation reads from the description what the stages need, but for prefix, which
+// takes all operations.
 func newOperation(d openapi.Operation) *operation {
 	o := &operation{
 		id: d.ID, method: d.Method, path: d.Path, later: d.Operation.Extensions["x-unimplemented"] == true,
@@ -171,7 +175,8 @@ func sortedOf(all map[string]*operation) []*operation {
 	return slices.SortedFunc(maps.Values(all), func(a, b *operation) int { return strings.Compare(a.id, b.id) })
 }
 
-// idPrefix returns the prefix of the ids that a schema requires, or "".
+// idPrefix returns the prefix of the ids that a schema requires, or "". It is read from
+// the pattern: that begins with the prefix after the mark of sample objects.
 func idPrefix(s *openapi3.Schema) string {
 	if s == nil {
 		return ""
@@ -200,7 +205,8 @@ func (s slot) name() string {
 	return strings.ReplaceAll(strings.Join(s.path, "."), ".[]", "[0]")
 }
 
-// slots returns the places for ids in a body's schema.
+// slots returns the places for ids in a body's schema, through four levels of objects and
+// lists.
 func slots(s *openapi3.Schema, at []string) []slot {
 	if p := idPrefix(s); p != "" {
 		return []slot{{slices.Clone(at), p}}

@@ -26,7 +26,8 @@ const (
 )
 
 // neighbours is G11: one organization attacks with all that it is allowed, and
-// another's sales and webhooks must be neither slower nor lost.
+// another's sales and webhooks must be neither slower nor lost. The other one trades in
+// peace first: what is slow on this machine is measured, and not assumed.
 func neighbours(ctx context.Context, sys *system, size Size) (f figures, err error) {
 	n, err := newNeighbour(ctx, sys)
 	if err != nil {
@@ -63,7 +64,8 @@ func neighbours(ctx context.Context, sys *system, size Size) (f figures, err err
 	return f, err
 }
 
-// siege measures the neighbour's trade during the attack.
+// siege measures the neighbour's trade during the attack. The attack goes on from one try
+// to the next, so that its queues only grow.
 func siege(ctx context.Context, n *neighbour, a *attacker, calm traded,
 	size Size) (worst traded, under attacks, hanging int, err error) {
 	under = a.worst()
@@ -84,6 +86,7 @@ func siege(ctx context.Context, n *neighbour, a *attacker, calm traded,
 // times is a list of durations.
 type times []time.Duration
 
+// p99 returns the duration that one in a hundred exceeds.
 func (t times) p99() time.Duration {
 	if len(t) == 0 {
 		return 0
@@ -101,6 +104,7 @@ type neighbour struct {
 	sold              int
 }
 
+// newNeighbour makes an ordinary program: one flow, one partner, and a receiver of its sales.
 func newNeighbour(ctx context.Context, sys *system) (n *neighbour, err error) {
 	n = &neighbour{sys: sys, path: "/neighbour"}
 	if n.o, err = sys.org(ctx, "Neighbour"); err != nil {

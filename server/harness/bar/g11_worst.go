@@ -23,7 +23,8 @@ import (
 	"rail/server/event"
 )
 
-// attacker is the organization that loads the service with all that it is allowed.
+// attacker is the organization that loads the service with all that it is allowed. It
+// breaks no rule and no limit: nothing but the service's own bounds can stop it.
 type attacker struct {
 	sys              *system
 	o                *org
@@ -45,7 +46,8 @@ const (
 )
 
 // newAttacker prepares the attacks: large flows, receivers that hang, and a
-// program with many partners to pay.
+// program with many partners to pay. Each attack has a key of its own, so that one that is
+// refused for its rate does not stop the others.
 func newAttacker(ctx context.Context, sys *system, size Size) (a *attacker, err error) {
 	a = &attacker{sys: sys, keys: map[string]string{}, http: &http.Client{
 		Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 32},
@@ -91,7 +93,8 @@ func newAttacker(ctx context.Context, sys *system, size Size) (a *attacker, err 
 }
 
 // largeFlows adds as many flows as the service accepts, each as large as it
-// accepts: a refused flow is tried again at a smaller size.
+// accepts: a refused flow is tried again at a smaller size. The bounds are found out and
+// not written here, so that the attack grows with them.
 func (a *attacker) largeFlows(ctx context.Context) {
 	for leaves := 200; leaves > 0 && a.flows < mostFlows; {
 		branches := []M{}
@@ -135,8 +138,10 @@ func (a *attacker) partners(ctx context.Context) error {
 				" FROM commissions t, generate_series(2, $2) g WHERE t.partner_id = $1",
 			"INSERT INTO audit_log_entries SELECT (jsonb_populate_record(t, jsonb_build_object('id', " + copied("aud") +
 				", 'target_id', " + copied("com") + "))).*" +
-				" FROM commissions k JOIN audit_log_entries t ON t.target_id = k.id, generate_series(2, $2) g WHERE k.partner_id = $1 AND k.id NOT LIKE 'com_0000%'",
-			"INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket, to_bucket, amount_minor, created_at)" +
+				" FROM commissions k JOIN audit_log_entries t ON t.target_id = k.id, generate_series(2, $2) g" +
+				" WHERE k.partner_id = $1 AND k.id NOT LIKE 'com_0000%'",
+			"INSERT INTO ledger_entries (org_id, program_id, partner_id, commission_id, currency, from_bucket," +
+				" to_bucket, amount_minor, created_at)" +
 				" SELECT t.org_id, t.program_id, " + copied("part") + ", " + copied("com") +
 				", t.currency, t.from_bucket, t.to_bucket, t.amount_minor, t.created_at" +
 				" FROM ledger_entries t, generate_series(2, $2) g WHERE t.partner_id = $1",
@@ -159,7 +164,8 @@ func (a *attacker) partners(ctx context.Context) error {
 // copied returns the SQL of the id of the gth copy.
 func copied(prefix string) string { return "'" + prefix + "_0' || lpad(g::text, 25, '0')" }
 
-// queue gives each hanging receiver a queue of events.
+// queue gives each hanging receiver a queue of events, written as the service writes
+// them.
 func (a *attacker) queue(ctx context.Context, count int) error {
 	for _, p := range a.hooked {
 		r := event.Recorder{Now: clock.System{}.Now()}
@@ -202,7 +208,7 @@ type attack struct {
 type attacks []*attack
 
 // attack runs the attacks until ctx ends. A smoke run has one caller of each, at a
-// third of the rate.
+// third of the rate, since it shares the machine with the other tests.
 func (a *attacker) attack(ctx context.Context, list attacks, size Size) {
 	var all sync.WaitGroup
 	for _, one := range list {
@@ -220,7 +226,9 @@ func (a *attacker) attack(ctx context.Context, list attacks, size Size) {
 	all.Wait()
 }
 
-// worst returns the attacks, each at the most that its caller may ask for.
+// worst returns the attacks, each at the most that its caller may ask for. Each is of
+// another kind of work: the rules of a sale, a long transaction, sums, a large page, and
+// what comes without a key.
 func (a *attacker) worst() attacks {
 	program := "?program_id=" + a.own["prg_"]
 	large := strings.Repeat("x", 1<<20-100)
@@ -319,7 +327,7 @@ func (list attacks) idle() (err error) {
 	return err
 }
 
-// hole accepts connections and never answers.
+// hole accepts connections and never answers: the receiver that costs a sender most.
 type hole struct {
 	listener net.Listener
 	mu       sync.Mutex
@@ -336,6 +344,7 @@ func newHole() (*hole, error) {
 	return h, err
 }
 
+// url returns the address of the hole.
 func (h *hole) url() string { return "http://" + h.listener.Addr().String() + "/" }
 
 // serve reads what comes and answers nothing, until the sender gives up.

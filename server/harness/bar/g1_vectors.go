@@ -25,7 +25,8 @@ type checks struct {
 }
 
 // publishedVectors is G1: signatures, addresses, inputs and headers with known
-// results.
+// results. They are what other implementations are tested against, so that a change of
+// one of them breaks clients, also where the service agrees with itself.
 func publishedVectors(ctx context.Context, sys *system, _ Size) (f figures, err error) {
 	p, err := sys.process(sys.dsn)
 	if err != nil {
@@ -53,7 +54,7 @@ func publishedVectors(ctx context.Context, sys *system, _ Size) (f figures, err 
 }
 
 // signed checks that the published bodies get the published signatures, and that the
-// receivers' code verifies them.
+// receivers' code verifies them. A body with two secrets is one whose secret was rotated.
 func (c *checks) signed() {
 	for _, v := range vectors.Signatures {
 		c.signatures++
@@ -76,6 +77,8 @@ func (c *checks) signed() {
 	}
 }
 
+// post sends to the process that is configured as operators run it: the others may call
+// receivers on this machine.
 func (c *checks) post(ctx context.Context, path string, body any, headers ...string) answer {
 	a, err := c.sys.send(ctx, call{method: "POST", path: path, body: body, key: c.o.key, at: c.at, header: pairs(headers)})
 	if err != nil && ctx.Err() == nil {
@@ -85,7 +88,7 @@ func (c *checks) post(ctx context.Context, path string, body any, headers ...str
 }
 
 // addresses creates an endpoint at each address, which must be refused or accepted
-// as published.
+// as published. Private addresses must be refused in any spelling.
 func (c *checks) addresses(ctx context.Context) {
 	for _, u := range vectors.Refused {
 		if strings.Contains(strings.ToLower(u), "rail.example.org") {
@@ -108,12 +111,15 @@ func (c *checks) addresses(ctx context.Context) {
 	}
 }
 
-// input is a value of a member and whether the service accepts it.
+// input is a value of a member and whether the service accepts it. The value stands in the
+// body as it is written here.
 type input struct {
 	member, value string // JSON
 	ok            bool
 }
 
+// saleInputs lists values of a sale's members: numbers that other parsers round or accept,
+// currencies and times that do not exist, and texts that are not Unicode.
 func saleInputs() (out []input) {
 	for _, bad := range []string{
 		"1e3", "1E0", "10.0", "1.5", `"10"`, "true", "null", "[]", "9223372036854775807", "9223372036854775808",
@@ -155,7 +161,8 @@ func saleInputs() (out []input) {
 		input{"Amount_Minor", "5000", false})
 }
 
-// bodies returns texts that are not JSON objects.
+// bodies returns texts that are not JSON objects, or that parsers read differently: with
+// members twice, comments, other quotes, and so deep or so long that a parser may give up.
 func bodies() []string {
 	return []string{
 		"", "null", "[]", `"x"`, "{} {}", "{} x", "\ufeff{}", "{/**/}", "{'a':1}", `{"a":NaN}`, `{"a":1,}`, `{"a":`,
@@ -165,7 +172,8 @@ func bodies() []string {
 	}
 }
 
-// values sends each input in a sale that is valid otherwise.
+// values sends each input in a sale that is valid otherwise, as a text: an encoder of
+// JSON would not produce most of them.
 func (c *checks) values(ctx context.Context) {
 	for _, in := range saleInputs() {
 		c.inputs++
@@ -195,6 +203,7 @@ func (c *checks) values(ctx context.Context) {
 	}
 }
 
+// unquoted returns the text that a JSON string stands for.
 func unquoted(value string) string {
 	var s string
 	if err := json.Unmarshal([]byte(value), &s); err != nil {
@@ -203,7 +212,8 @@ func unquoted(value string) string {
 	return s
 }
 
-// inbound signs requests as a client does, with right and wrong signatures.
+// inbound signs requests as a client does, with right and wrong signatures. The request
+// changes nothing, so that each can be sent again.
 func (c *checks) inbound(ctx context.Context) error {
 	key, err := c.sys.newKey(ctx, c.o.id, true, "write")
 	if err != nil {
@@ -220,6 +230,8 @@ func (c *checks) inbound(ctx context.Context) error {
 	}
 	v1, ts := sum(key, now, body), fmt.Sprint(now)
 	good := "t=" + ts + ",v1=" + v1
+	// Order, spaces, upper case, further members and a second signature are allowed, as
+	// receivers of our own webhooks allow them. A second time is not: which one counts?
 	cases := map[string]bool{
 		good: true, "t=" + ts + ", v1=" + v1: true, "v1=" + v1 + ",t=" + ts: true, good + ",x=1": true,
 		"t=" + ts + ",v1=" + strings.ToUpper(v1):                 true,
@@ -234,6 +246,7 @@ func (c *checks) inbound(ctx context.Context) error {
 		"t= " + ts + ",v1=" + v1:             false,
 		fmt.Sprintf("t=%d,v1=%s", now+1, v1): false, "t=,v1=" + v1: false, "t=1.5,v1=" + v1: false,
 	}
+	// The bound is 300 seconds. Ten on either side are for a slow run of this test.
 	for off, ok := range map[int64]bool{
 		0: true, -290: true, 290: true, -310: false, 310: false, -86400: false, 86400: false, -now: false, -now - 1: false,
 		1<<63 - 1 - now: false,

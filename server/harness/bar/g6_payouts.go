@@ -14,7 +14,7 @@ import (
 
 // filed runs exports, refunds, payments, deletions and batches at once. A file must
 // agree with the books: no row of a payout that was lowered, was deleted or is not
-// being paid.
+// being paid. A file cannot be called back, so that whoever comes after it must yield.
 func filed(ctx context.Context, fx *raceFixture) {
 	partner, _, sale, _ := fx.newSale(ctx, fx.own["prg_"])
 	fx.o.object(ctx, "/v1/partners/"+partner, M{"payout_method": "paypal"})
@@ -64,7 +64,8 @@ func (fx *raceFixture) export(ctx context.Context, i int, batch string) [][]stri
 }
 
 // monthEnds runs the monthly batch on several replicas beside requests for batches
-// and refunds. Every partner with a due balance must be in the batch once.
+// and refunds. Every partner with a due balance must be in the batch once. The month's end
+// is a time that is handed to the job, and the program is one that no other race uses.
 func monthEnds(ctx context.Context, fx *raceFixture) {
 	program := fx.o.made(ctx, "/v1/programs", M{
 		"name": "Month", "website_url": "https://month.example", "currency": "USD", "holding_period_days": 0,

@@ -15,10 +15,15 @@ import (
 )
 
 // stuck is the longest that a write may wait for a definite answer, crashes included.
+// Runs take some six seconds; a recovery may itself be cut off by the next crash.
 const stuck = 15 * time.Second
 
 // crashes is G7: processes and the database are killed under load, and connections
 // are cut between a commit and its answer. No acknowledged write may be lost.
+//
+// 503 is allowed during the kills only: an API without its database can
+// say nothing else. It must say so, and not 500, since clients repeat the one and not the
+// other.
 func crashes(ctx context.Context, sys *system, size Size) (figures, error) {
 	dir, err := temporary()
 	if err != nil {
@@ -49,7 +54,8 @@ func crashes(ctx context.Context, sys *system, size Size) (figures, error) {
 	return f, s.cuts(ctx, size.of(500, 25), &f)
 }
 
-// storm is the state of G7: the load and the kills under it.
+// storm is the state of G7: the load and the kills under it. Its counts of what clients
+// saw show that the kills hit something.
 type storm struct {
 	sys       *system
 	o         *org
@@ -67,6 +73,8 @@ type storm struct {
 	slowest          time.Duration // from the database's answer to the API's
 }
 
+// prepare makes a program whose events all go to one receiver, and a dozen customers of a
+// dozen partners: few enough that clients meet on the same balances.
 func (s *storm) prepare(ctx context.Context) error {
 	s.program = s.o.made(ctx, "/v1/programs", M{
 		"name": "Storm", "website_url": "https://storm.example", "currency": "USD", "holding_period_days": 0,
@@ -88,7 +96,8 @@ func (s *storm) prepare(ctx context.Context) error {
 	return nil
 }
 
-// rage runs the clients during the kills.
+// rage runs the clients during the kills. They finish their last writes afterwards, so
+// that every request has a definite answer in the journals.
 func (s *storm) rage(ctx context.Context, size Size) error {
 	g, run := errgroup.WithContext(ctx)
 	for i := range s.journals {
@@ -107,7 +116,8 @@ func (s *storm) rage(ctx context.Context, size Size) error {
 }
 
 // kill kills processes and the database in turn. A quarter of the database's crashes
-// kill the postmaster.
+// kill the postmaster, which leaves its lock files and shared memory behind. The pauses
+// differ, so that the kills meet requests in all their parts.
 func (s *storm) kill(ctx context.Context, kills, crashes int, rnd *rand.Rand) error {
 	for n := range kills {
 		if err := pause(ctx, time.Duration(200+rnd.IntN(400))*time.Millisecond); err != nil {
@@ -165,7 +175,8 @@ func (s *storm) crash(ctx context.Context, postmaster bool, rnd *rand.Rand) erro
 }
 
 // killBackend kills a session's process, after which PostgreSQL ends all sessions and
-// recovers.
+// recovers: shared memory may be damaged. That is quicker than the loss of the postmaster,
+// and connections break in another way.
 func (s *storm) killBackend(ctx context.Context, rnd *rand.Rand) error {
 	rows, err := s.sys.pool.Query(ctx,
 		`SELECT pid FROM pg_stat_activity
@@ -187,7 +198,9 @@ func (s *storm) killBackend(ctx context.Context, rnd *rand.Rand) error {
 	return syscall.Kill(pick(rnd, pids), syscall.SIGKILL)
 }
 
-// client writes until the storm is over, and keeps a journal of acknowledged writes.
+// client writes until the storm is over, and keeps a journal of acknowledged writes. Sales
+// are most of them; refunds, batches and payments move the money that these make, and tags
+// are work that a repeated request could easily do twice.
 func (s *storm) client(ctx context.Context, n int) error {
 	rnd := s.sys.random("g7", n)
 	j := s.journals[n]
@@ -228,7 +241,7 @@ func (s *storm) client(ctx context.Context, n int) error {
 	return nil
 }
 
-// payout returns a pending payout to mark as paid, or "".
+// payout returns a pending payout to mark as paid, or "" where there is none or no answer.
 func (s *storm) payout(ctx context.Context, rnd *rand.Rand) string {
 	a, err := s.sys.send(ctx, call{
 		method: "GET", path: "/v1/payouts?status=pending&program_id=" + s.program, key: s.o.key,
@@ -239,7 +252,8 @@ func (s *storm) payout(ctx context.Context, rnd *rand.Rand) string {
 	return pick(rnd, a.data()).text("id")
 }
 
-// retry repeats a request with its Idempotency-Key until the answer is definite.
+// retry repeats a request until the answer is definite, as clients do: a broken
+// connection and 503 say nothing about what was done.
 func (s *storm) retry(ctx context.Context, c call) (answer, error) {
 	began := time.Now()
 	for {
@@ -279,6 +293,7 @@ func (s *storm) verify(ctx context.Context, f *figures) error {
 		}
 		all = append(all, entries...)
 	}
+	// An answer of 400 is not stored, so that it cannot be replayed.
 	charges, lost := map[string]bool{}, 0
 	for _, e := range all {
 		a := s.o.post(ctx, e.Path, e.Body, "Idempotency-Key", e.Key)
@@ -319,7 +334,8 @@ func (s *storm) verify(ctx context.Context, f *figures) error {
 }
 
 // delivered waits until every event of the storm has arrived, and checks their order,
-// repetitions and delays.
+// repetitions and delays. An event may come twice, when its sender was killed between the
+// receiver's answer and the commit that notes it.
 func (s *storm) delivered(ctx context.Context, f *figures) error {
 	order, err := s.events(ctx)
 	if err != nil {
@@ -360,13 +376,15 @@ func (s *storm) delivered(ctx context.Context, f *figures) error {
 	if longest > 45*time.Second { // a lease taken as the database died ends after half a minute
 		s.sys.fault("an endpoint of senders that live stood still for %s", longest)
 	}
+	// A sender that was killed may have left a request that the receiver still reads.
 	if most := s.sys.sink.atOnce("/storm"); most > 1+s.kills+s.crashes {
 		s.sys.fault("%d requests at once to one endpoint", most)
 	}
 	return nil
 }
 
-// undelivered describes the state of the deliveries that have not arrived.
+// undelivered describes the state of the deliveries that have not arrived: what is missing
+// a minute after a storm cannot be found out later.
 func (s *storm) undelivered(ctx context.Context) (report string) {
 	err := s.sys.pool.QueryRow(ctx, `SELECT format('%s events without a delivery; deliveries %s; leases %s; activity %s',
 		(SELECT count(*) FROM events e

@@ -86,7 +86,7 @@ func (h *hooks) prepare(ctx context.Context, size Size) (err error) {
 	return nil
 }
 
-// perProgram is below the quota of endpoints of a program.
+// perProgram is below the quota of endpoints of a program, which is 20.
 const perProgram = 15
 
 // receive creates an endpoint for a behaviour, in another program when one is full.
@@ -99,7 +99,7 @@ func (h *hooks) receive(ctx context.Context, b behaviour, url string) {
 }
 
 // begin records an event in the program, if there is one, and creates the next
-// program.
+// program. The event comes last, so that every endpoint of the program gets it.
 func (h *hooks) begin(ctx context.Context) {
 	if h.program != "" {
 		h.o.object(ctx, "/v1/partners", M{"program_id": h.program, "email": h.sys.unique("hook") + "@example.com"})
@@ -110,7 +110,8 @@ func (h *hooks) begin(ctx context.Context) {
 }
 
 // healthy sends many events to a healthy receiver while others hang. They must
-// arrive in order, one at a time, soon and signed.
+// arrive in order, one at a time, soon and signed. All are about one partner, whose changes
+// a receiver would apply in the wrong order.
 func (h *hooks) healthy(ctx context.Context, n int, f *figures) error {
 	h.good = h.endpoint(ctx, h.sys.sink.keep("/healthy"), "affiliate.updated")
 	partner := h.o.object(ctx, "/v1/partners",
@@ -169,7 +170,8 @@ func (h *hooks) order(ctx context.Context) ([]string, error) {
 }
 
 // signed checks both signatures of a delivery, that neither verifies another body
-// or secret, and that no header carries credentials.
+// or secret, and that no header carries credentials. A receiver is not asked to compress,
+// since nobody reads what it answers.
 func (h *hooks) signed(r received) {
 	secret := h.good.text("secret")
 	for _, check := range []func(http.Header, []byte, string, time.Time) error{verify.Signature, verify.Standard} {
@@ -188,9 +190,10 @@ func (h *hooks) signed(r received) {
 	}
 }
 
-// outcomes waits for the first attempt at each receiver and checks its result.
+// outcomes waits for the first attempt at each receiver and checks its result. That no
+// redirect was followed is seen by what did not come to its target.
 func (h *hooks) outcomes(ctx context.Context, f *figures) error {
-	limit := time.Now().Add(25 * time.Second)
+	limit := time.Now().Add(25 * time.Second) // an attempt is given up after ten
 	delivered := 0
 	for _, b := range h.expected {
 		var d answer

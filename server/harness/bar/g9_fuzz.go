@@ -16,13 +16,16 @@ import (
 )
 
 // fuzz is G9: generated requests. No answer may be 500 or above, and the description
-// must allow every answer.
+// must allow every answer. A request is right, which exercises the rules behind the
+// schema, or wrong in one point by the schema, which must be refused, or hostile, where
+// any answer below 500 will do. The audit afterwards finds what a strange but accepted
+// request did to the books.
 func fuzz(ctx context.Context, sys *system, size Size) (figures, error) {
 	f := &fuzzer{sys: sys, made: map[string]map[int]int{}, kinds: map[string]int{}}
 	if err := f.prepare(ctx, size.of(6, 2)); err != nil {
 		return nil, err
 	}
-	total := size.of(100_000, 3_000)
+	total := size.of(100_000, 3_000) // at least a dozen requests an operation in the smoke size
 	began := time.Now()
 	const workers = 10
 	g, run := errgroup.WithContext(ctx)
@@ -35,7 +38,8 @@ func fuzz(ctx context.Context, sys *system, size Size) (figures, error) {
 	return f.figures(size, total, time.Since(began))
 }
 
-// family is the growing pool of one program's objects.
+// family is the growing pool of one program's objects. Requests of one family name each
+// other's objects, so that references are mostly good and rules are reached.
 type family struct {
 	org    *org
 	mu     sync.Mutex
@@ -50,9 +54,9 @@ type fuzzer struct {
 	keys     []string // keys with some of the scopes
 	mu       sync.Mutex
 	made     map[string]map[int]int // answers by operation and status
-	kinds    map[string]int
+	kinds    map[string]int         // requests by what they are: right, wrong or hostile
 	took     []time.Duration
-	followed int
+	followed int // requests for what another one made or deleted
 }
 
 // prepare makes n organizations, each with one object of every type to start
@@ -72,6 +76,7 @@ func (f *fuzzer) prepare(ctx context.Context, n int) error {
 			m.pool[prefix] = []string{id}
 		}
 		f.families = append(f.families, m)
+		// The families differ, so that rules meet in more than one combination.
 		if i%2 == 0 { // for commissions to approve
 			o.object(ctx, "/v1/flows", M{
 				"program_id": own["prg_"], "name": "manual", "rate_type": "percent", "rate_value": 1000, "approval_mode": "manual",
@@ -108,7 +113,8 @@ func (m *family) own(g *generator) objects {
 	return out
 }
 
-// add puts a new object into the pool. The first ones are never replaced.
+// add puts a new object into the pool. The first one, of populate, is never replaced: it
+// fits the others of populate. Sixty are enough to choose from.
 func (m *family) add(g *generator, prefix, id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -140,7 +146,8 @@ func (m *family) many(prefix string, n int) bool {
 }
 
 // weight returns how often an operation is called: large answers, and operations
-// that contend for one row, less often.
+// that contend for one row, less often. Partners are rarely deleted, since their sales and
+// links would go with them.
 func weight(op *operation) int {
 	switch op.id {
 	case "retrieveOpenAPIDocument", "retrieveLLMsFullText", "retrieveLLMsText", "deletePartner",
@@ -168,8 +175,8 @@ func (f *fuzzer) work(ctx context.Context, part, n int) error {
 	return nil
 }
 
-// one makes and sends one request. Only here it is known that a body breaks its
-// schema, so that it must be refused.
+// one makes and sends one request. Three in ten have a body that breaks its schema, which
+// only this function knows and checks, and a quarter are hostile.
 func (f *fuzzer) one(ctx context.Context, g *generator, op *operation) error {
 	m := pick(g.rnd, f.families)
 	g.own = m.own(g)
@@ -225,7 +232,9 @@ func (f *fuzzer) body(g *generator, op *operation) M {
 		}
 		body = made
 	}
-	switch op.id { // operations that would make later requests fail
+	// What makes later requests fail is rare or left out, or most of the run would test one
+	// refusal: programs that are paused, and receivers that are away.
+	switch op.id {
 	case "updateProgram":
 		if !g.oneIn(50) {
 			delete(body, "status")
@@ -238,7 +247,8 @@ func (f *fuzzer) body(g *generator, op *operation) M {
 	return body
 }
 
-// query adds optional parameters of the operation.
+// query adds optional parameters of the operation, a quarter of them at a time: all at
+// once would find nothing in any list.
 func (f *fuzzer) query(g *generator, op *operation) string {
 	q := url.Values{}
 	for _, p := range op.query {
@@ -263,7 +273,8 @@ func (f *fuzzer) query(g *generator, op *operation) string {
 	return q.Encode()
 }
 
-// malform makes any part of a request invalid in any way.
+// malform makes any part of a request invalid in any way. Where the path or the method
+// changes, the answer is checked as one of whatever operation that is.
 func (f *fuzzer) malform(g *generator, op *operation, c *call) {
 	switch g.rnd.IntN(9) {
 	case 0:
@@ -336,19 +347,27 @@ func (f *fuzzer) follow(ctx context.Context, g *generator, m *family, op *operat
 		_, err := f.sys.send(ctx, call{method: "DELETE", path: op.path + "/" + id, key: m.org.key})
 		return err
 	}
-	if op.id == "createSale" && g.oneIn(3) {
-		a, err := f.sys.send(ctx, call{
-			method: "GET", path: "/v1/commissions?program_id=" + a.text("program_id") + "&sale_id=" + id, key: m.org.key,
-		})
-		if err != nil {
-			return err
-		}
-		for _, commission := range a.data() {
-			m.add(g, "com_", commission.text("id"))
-		}
-	}
 	if op.makes != "" && op.makes != "prg_" {
 		m.add(g, op.makes, id)
+	}
+	if op.id == "createSale" && g.oneIn(3) {
+		return f.commissionsOf(ctx, g, m, a)
+	}
+	return nil
+}
+
+// commissionsOf adds the commissions of a sale to the pool, so that some can be approved:
+// those that the API creates are approved already.
+func (f *fuzzer) commissionsOf(ctx context.Context, g *generator, m *family, sale answer) error {
+	a, err := f.sys.send(ctx, call{
+		method: "GET", key: m.org.key,
+		path: "/v1/commissions?program_id=" + sale.text("program_id") + "&sale_id=" + sale.text("id"),
+	})
+	if err != nil {
+		return err
+	}
+	for _, commission := range a.data() {
+		m.add(g, "com_", commission.text("id"))
 	}
 	return nil
 }
@@ -383,7 +402,7 @@ func (f *fuzzer) expect(ctx context.Context, m *family, show *operation, id stri
 	return err
 }
 
-// note counts an answer. Times of pings are left out.
+// note counts an answer.
 func (f *fuzzer) note(op *operation, kind string, status int, took time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -398,7 +417,7 @@ func (f *fuzzer) note(op *operation, kind string, status int, took time.Duration
 }
 
 // figures returns the counts. An operation that never succeeded was not tested,
-// which is an error of a full run.
+// which is an error of a full run. The smoke size is too small to demand it.
 func (f *fuzzer) figures(size Size, total int, took time.Duration) (figures, error) {
 	var err error
 	answers, least := 0, total

@@ -11,7 +11,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// generator makes values for schemas, valid and invalid ones.
+// generator makes values for schemas, valid and invalid ones. Its source of random numbers
+// is of one worker, so that a seed repeats what it makes.
 type generator struct {
 	sys *system
 	rnd *rand.Rand
@@ -21,9 +22,11 @@ type generator struct {
 // oneIn is true once in n times.
 func (g *generator) oneIn(n int) bool { return g.rnd.IntN(n) == 0 }
 
+// pick returns one element of a list.
 func pick[T any](rnd *rand.Rand, list []T) T { return list[rnd.IntN(len(list))] }
 
-// value returns a value that the schema allows.
+// value returns a value that the schema allows. An id is one of own where there is one:
+// random ids would all be refused in the same line of code.
 func (g *generator) value(s *openapi3.Schema, name string, depth int) any {
 	if p := idPrefix(s); p != "" && g.own[p] != "" {
 		return g.own[p]
@@ -52,6 +55,9 @@ func (g *generator) value(s *openapi3.Schema, name string, depth int) any {
 	return nil
 }
 
+// object returns an object with all required members and some of the others. Below four
+// levels only the required ones are there, or flows would grow without end. A schema
+// without members takes any, as metadata does.
 func (g *generator) object(s *openapi3.Schema, depth int) M {
 	out := M{}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
@@ -67,6 +73,7 @@ func (g *generator) object(s *openapi3.Schema, depth int) M {
 	return out
 }
 
+// list returns a few different elements, as many as the schema requires and allows.
 func (g *generator) list(s *openapi3.Schema, depth int) []any {
 	n := int(s.MinItems) + g.rnd.IntN(3)
 	if s.MaxItems != nil {
@@ -82,6 +89,8 @@ func (g *generator) list(s *openapi3.Schema, depth int) []any {
 	return out
 }
 
+// integer returns a value between the schema's bounds. The bounds themselves come often,
+// since mistakes are there, and so do small values, which rules about sums accept.
 func (g *generator) integer(s *openapi3.Schema) any {
 	low, high := int64(0), int64(1_000_000)
 	if s.Min != nil {
@@ -101,11 +110,15 @@ func (g *generator) integer(s *openapi3.Schema) any {
 	return low + g.rnd.Int64N(min(high-low, 5000)+1)
 }
 
+// niceTexts are texts that some schemas allow: plain ones, codes, and what databases, shells
+// and HTML would read as something else.
 var niceTexts = []string{
 	"plain", "US", "DE", "USD", "EUR", "JPY", "#0a1b2c", "a-b", "ref", "2026-08-31", "zoë", "日本語", "😀 ok", "O'Brien; --",
 	"a%b_c\\", "x y", "\u202e right", "e\u0301", "<b>&amp;", "{}",
 }
 
+// text returns a text that the schema allows. Values that must be unique are tried first
+// where the member's name says so, since a body with a taken one is refused.
 func (g *generator) text(s *openapi3.Schema, name string) string {
 	switch s.Format {
 	case "date-time":
@@ -135,11 +148,10 @@ func (g *generator) text(s *openapi3.Schema, name string) string {
 }
 
 // spoil returns the body with one violation of its schema, and what that is. Both
-// are "" where the chosen violation does not apply.
+// are "" where the chosen violation does not apply. There is one violation and not
+// several, so that a check that is missing cannot hide behind another one.
 func (g *generator) spoil(s *openapi3.Schema, body M) (raw, how string) {
-	names := slices.Sorted(maps.Keys(s.Properties))
-	name := pick(g.rnd, names)
-	p := s.Properties[name].Value
+	name := pick(g.rnd, slices.Sorted(maps.Keys(s.Properties)))
 	switch g.rnd.IntN(9) {
 	case 0:
 		if len(s.Required) == 0 {
@@ -151,51 +163,50 @@ func (g *generator) spoil(s *openapi3.Schema, body M) (raw, how string) {
 		body[g.sys.unique("member")] = 1
 		return text(body), "an unknown member"
 	case 2:
-		if p.Type.Includes("object") || len(p.OneOf) > 0 {
-			return "", ""
-		}
-		body[name] = M{"a": 1}
-		return text(body), name + " of another type"
-	case 3:
-		if p.MaxLength == nil || *p.MaxLength > 3000 {
-			return "", ""
-		}
-		body[name] = strings.Repeat("x", int(*p.MaxLength)+1)
-		return text(body), name + " too long"
-	case 4:
-		if len(p.Enum) == 0 {
-			return "", ""
-		}
-		body[name] = "no such value"
-		return text(body), name + " of no such value"
-	case 5:
-		if !p.Type.Includes("integer") {
-			return "", ""
-		}
-		body[name] = json.RawMessage(pick(g.rnd, []string{
-			"1.5", "1e3", "10.0", `"10"`, "true", "9223372036854775808", "-9223372036854775809", "1e400", "[]",
-		}))
-		return text(body), name + " is no integer"
-	case 6:
-		if p.Pattern == "" && idPrefix(p) == "" || len(p.OneOf) > 0 {
-			return "", ""
-		}
-		body[name] = "~ no match ~"
-		return text(body), name + " off its pattern"
-	case 7:
-		return pick(g.rnd,
-			[]string{
-				"null", "[]", `"x"`, "1", text(body) + " {}", text(body)[1:], "{", "\ufeff{}", `{"a":1,"a":2}`, `{"a":"\ud800"}`,
-				"{\"a\":\"\xff\"}", `{"a":"\u0000"}`, strings.Repeat(`{"a":`, 60) + "1" + strings.Repeat("}", 60),
-			}), "no object"
+		return g.noObject(text(body)), "no object"
 	}
-	if !p.Type.Includes("string") || len(p.OneOf) > 0 {
+	value, how := g.spoilt(s.Properties[name].Value)
+	if how == "" {
 		return "", ""
 	}
-	body[name] = "a\x00b"
-	return text(body), name + " with a NUL"
+	body[name] = value
+	return text(body), name + " " + how
 }
 
+// noObject returns a text that is not one JSON object: other JSON, more or less than an
+// object, or what parsers disagree on.
+func (g *generator) noObject(body string) string {
+	return pick(g.rnd, []string{
+		"null", "[]", `"x"`, "1", body + " {}", body[1:], "{", "\ufeff{}", `{"a":1,"a":2}`, `{"a":"\ud800"}`,
+		"{\"a\":\"\xff\"}", `{"a":"\u0000"}`, strings.Repeat(`{"a":`, 60) + "1" + strings.Repeat("}", 60),
+	})
+}
+
+// spoilt returns a value that a member of the schema cannot have, and why. It is "" where
+// the chosen fault is none for such a member.
+func (g *generator) spoilt(s *openapi3.Schema) (value any, how string) {
+	choice := len(s.OneOf) > 0
+	switch n := g.rnd.IntN(6); {
+	case n == 0 && !s.Type.Includes("object") && !choice:
+		return M{"a": 1}, "of another type"
+	case n == 1 && s.MaxLength != nil && *s.MaxLength <= 3000:
+		return strings.Repeat("x", int(*s.MaxLength)+1), "too long"
+	case n == 2 && len(s.Enum) > 0:
+		return "no such value", "of no such value"
+	case n == 3 && s.Type.Includes("integer"):
+		return json.RawMessage(pick(g.rnd, []string{
+			"1.5", "1e3", "10.0", `"10"`, "true", "9223372036854775808", "-9223372036854775809", "1e400", "[]",
+		})), "is no integer"
+	case n == 4 && (s.Pattern != "" || idPrefix(s) != "") && !choice:
+		return "~ no match ~", "off its pattern"
+	case n == 5 && s.Type.Includes("string") && !choice:
+		return "a\x00b", "with a NUL"
+	}
+	return nil, ""
+}
+
+// oddTexts are texts that no schema expects: empty ones, other encodings, numbers out of
+// range, dates that are none, addresses inside, and ids that look like ours.
 var oddTexts = []string{
 	"", " ", "'", "\"", "\\", "%", "_", "$1", "--", "';DROP TABLE sales;--", "../../etc/passwd", "\u0000", "\uffff",
 	"\ufeff", "\u2028", "\u202e", "null", "true", "-1", "1e309", "NaN",
@@ -205,7 +216,8 @@ var oddTexts = []string{
 	"@", "x@y..z", "${jndi:ldap://x}", "<script>", "\r\nX: y", "%00", "%ff", "..%2f",
 }
 
-// anyValue returns a value of any type.
+// anyValue returns a value of any type, whatever the schema. Lists and objects stop at six
+// levels: deeper ones are refused before the schema is looked at, and noObject has one.
 func (g *generator) anyValue(depth int) any {
 	switch g.rnd.IntN(9) {
 	case 0:

@@ -15,7 +15,8 @@ type entry struct {
 	Hash, ID        string
 }
 
-// journal lists the acknowledged writes of a client, flushed before its next call.
+// journal lists the acknowledged writes of a client, flushed before its next call. It is a
+// file, so that a run that dies leaves what was promised.
 type journal struct {
 	file *os.File
 }

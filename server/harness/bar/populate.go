@@ -9,67 +9,106 @@ import (
 
 // populate creates one object of every type. All texts and unique values begin with
 // stem, so that a leak is found by it.
+//
+// The order is that of references: a partner before its link, a link before a click on
+// it, a click before the customer that came by it. Objects whose values a leak would
+// show are made by hand. The types that are left come from their examples, and those
+// that only the service makes, such as balances, from their lists.
 func (o *org) populate(ctx context.Context, stem string) (objects, error) {
 	own := objects{"handle": stem}
-	add := func(prefix, path string, body M) answer {
-		a := o.object(ctx, path, body)
-		own[prefix] = a.text("id")
-		return a
-	}
-	add("prg_", "/v1/programs", M{
+	o.addProgram(ctx, own, stem)
+	o.addPartner(ctx, own, stem)
+	o.addSale(ctx, own, stem)
+	o.addReviews(ctx, own, stem)
+	o.others(ctx, own)
+	return own, o.found(ctx, own)
+}
+
+// add creates an object and notes its id under the prefix.
+func (o *org) add(ctx context.Context, own objects, prefix, path string, body M) answer {
+	a := o.object(ctx, path, body)
+	own[prefix] = a.text("id")
+	return a
+}
+
+// addProgram adds a program and what partners are sorted by. The endpoint comes before the
+// partners, whose events are its deliveries.
+func (o *org) addProgram(ctx context.Context, own objects, stem string) {
+	o.add(ctx, own, "prg_", "/v1/programs", M{
 		"name": stem, "website_url": "https://" + stem + ".example", "currency": "USD", "subdomain": stem,
 		"holding_period_days": 0, "block_self_referrals": false,
 	})
 	program := own["prg_"]
-	add("whe_", "/v1/webhook_endpoints", M{
+	o.add(ctx, own, "whe_", "/v1/webhook_endpoints", M{
 		"program_id": program, "url": o.sys.sink.web.URL + "/" + stem, "event_types": []string{"affiliate.created"},
 	})
-	add("grp_", "/v1/groups", M{"program_id": program, "name": stem})
-	add("tag_", "/v1/tags", M{"program_id": program, "name": stem})
-	add("part_", "/v1/partners", M{
+	o.add(ctx, own, "grp_", "/v1/groups", M{"program_id": program, "name": stem})
+	o.add(ctx, own, "tag_", "/v1/tags", M{"program_id": program, "name": stem})
+	o.add(ctx, own, "res_", "/v1/resources", M{
+		"program_id": program, "title": stem, "url": "https://" + stem + ".example",
+	})
+}
+
+// addPartner adds a partner with everything that names one.
+func (o *org) addPartner(ctx context.Context, own objects, stem string) {
+	program := own["prg_"]
+	o.add(ctx, own, "part_", "/v1/partners", M{
 		"program_id": program, "email": stem + "@example.com", "handle": stem, "group_id": own["grp_"],
 		"metadata": M{"k": stem},
 	})
 	o.object(ctx, "/v1/partners/"+own["part_"], M{"tag_ids": []string{own["tag_"]}})
-	add("lnk_", "/v1/links", M{
+	o.add(ctx, own, "lnk_", "/v1/links", M{
 		"program_id": program, "partner_id": own["part_"], "destination_url": "https://shop.example/" + stem,
 		"value": stem + ".link",
 	})
-	add("cpn_", "/v1/coupons", M{
+	o.add(ctx, own, "cpn_", "/v1/coupons", M{
 		"program_id": program, "code": stem, "partner_id": own["part_"], "external_id": "promo_" + stem,
 	})
-	add("flw_", "/v1/flows", M{
+	o.add(ctx, own, "tax_", "/v1/tax_form_statuses", M{
+		"partner_id": own["part_"], "type": "w9", "status": "submitted",
+	})
+}
+
+// addSale adds a sale and the way to it. The flow is there before, or the sale would have
+// no commission.
+func (o *org) addSale(ctx context.Context, own objects, stem string) {
+	program := own["prg_"]
+	o.add(ctx, own, "flw_", "/v1/flows", M{
 		"program_id": program, "name": stem, "rate_type": "percent", "rate_value": 2000,
 		"branches": []M{{"conditions": []M{}, "rate_type": "percent", "rate_value": 2000}},
 	})
-	click := add("clk_", "/v1/clicks", M{
+	click := o.add(ctx, own, "clk_", "/v1/clicks", M{
 		"program_id": program, "value": stem + ".link", "landing_url": "https://shop.example/" + stem,
 		"visitor_token": "visitor-" + stem,
 	})
 	own["ref_"] = click.text("referral_id")
-	add("cus_", "/v1/customers", M{
+	o.add(ctx, own, "cus_", "/v1/customers", M{
 		"program_id": program, "click_id": own["clk_"], "email": "buyer@" + stem + ".example",
 		"external_customer_id": "ext_" + stem,
 	})
-	add("sale_", "/v1/sales", M{
+	o.add(ctx, own, "sale_", "/v1/sales", M{
 		"program_id": program, "customer_id": own["cus_"], "external_charge_id": "ch_" + stem, "amount_minor": 4999,
 		"currency": "USD",
 	})
-	add("com_", "/v1/commissions", M{
+	o.add(ctx, own, "com_", "/v1/commissions", M{
 		"program_id": program, "partner_id": own["part_"], "amount_minor": 500, "reason": stem,
 	})
-	add("tax_", "/v1/tax_form_statuses", M{"partner_id": own["part_"], "type": "w9", "status": "submitted"})
-	add("app_", "/v1/applications", M{"program_id": program, "email": "new@" + stem + ".example", "handle": stem + "-new"})
+}
+
+// addReviews adds what somebody decides on: an application, a risk flag and a payout. The
+// payout is another partner's, so that the first one can still be paid and deleted.
+func (o *org) addReviews(ctx context.Context, own objects, stem string) {
+	program := own["prg_"]
+	o.add(ctx, own, "app_", "/v1/applications", M{
+		"program_id": program, "email": "new@" + stem + ".example", "handle": stem + "-new",
+	})
 	// The email is the partner's own, which opens a risk flag.
 	o.object(ctx, "/v1/customers", M{"program_id": program, "partner_id": own["part_"], "email": stem + "@example.com"})
-	add("res_", "/v1/resources", M{"program_id": program, "title": stem, "url": "https://" + stem + ".example"})
 	payee := o.made(ctx, "/v1/partners", M{"program_id": program, "email": "payee@" + stem + ".example"})
 	o.object(ctx, "/v1/commissions", M{"program_id": program, "partner_id": payee, "amount_minor": 700, "reason": stem})
 	o.object(ctx, "/v1/payout_batches", M{
 		"program_id": program, "period_end": time.Now().UTC().Format(time.RFC3339Nano), "partner_id": payee,
 	})
-	o.others(ctx, own)
-	return own, o.found(ctx, own)
 }
 
 // fillFlows gives a program as many conditions as its active flows may have. Every
@@ -92,7 +131,7 @@ func (o *org) fillFlows(ctx context.Context, own objects) {
 }
 
 // others creates an object of each type that populate does not know, by the example
-// in the description.
+// in the description: a new type needs no line here. A batch would pay the partners.
 func (o *org) others(ctx context.Context, own objects) {
 	for _, op := range sorted() {
 		if op.method == "POST" && !op.takesID() && !op.later && op.makes != "" && own[op.makes] == "" && op.body != nil &&
@@ -102,8 +141,9 @@ func (o *org) others(ctx context.Context, own objects) {
 	}
 }
 
-// found adds objects that the service itself created, such as commissions, from
-// their lists.
+// found adds objects that the service itself created, such as balances, from
+// their lists. It fails where a path takes an id of which there is none, since the stages
+// would then test that path with nothing.
 func (o *org) found(ctx context.Context, own objects) error {
 	for _, op := range sorted() {
 		if !op.pages() && op.id != "listRiskFlags" || op.later || op.makes == "" || own[op.makes] != "" ||

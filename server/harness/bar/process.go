@@ -40,6 +40,9 @@ type instance struct {
 	log                tail
 }
 
+// newInstance starts a server at a free port, with an empty home and no more of the
+// environment than it needs: what a developer has set must not decide a test. It trusts
+// forwarded addresses, which callers without a key are limited by.
 func newInstance(binary, dsn string, key [32]byte, environ ...string) (*instance, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -86,7 +89,8 @@ func (p *instance) kill() error {
 	return nil
 }
 
-// again restarts the process. It retries while the database is down.
+// again restarts the process. It retries while the database is down, as whatever
+// supervises a server does.
 func (p *instance) again(ctx context.Context) error {
 	for {
 		err := p.start()
@@ -101,8 +105,8 @@ func (p *instance) again(ctx context.Context) error {
 
 // end stops the process and returns an error unless it shut down cleanly.
 func (p *instance) end() error {
-	defer os.RemoveAll(p.home) //nolint:errcheck // temporary
-	_ = p.cmd.Process.Signal(syscall.SIGCONT)
+	defer os.RemoveAll(p.home)                //nolint:errcheck // temporary
+	_ = p.cmd.Process.Signal(syscall.SIGCONT) // a stopped process would not see the next one
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // Wait returns the error if it had ended
 	if err := p.cmd.Wait(); err != nil {
 		return fmt.Errorf("the server did not end well: %w\n%s", err, p.log.String())
@@ -110,7 +114,7 @@ func (p *instance) end() error {
 	return nil
 }
 
-// tail is a writer that keeps the end of a log.
+// tail is a writer that keeps the end of a log, which says why a server ended.
 type tail struct {
 	mu   sync.Mutex
 	text []byte

@@ -14,7 +14,8 @@ import (
 )
 
 // proxy is between a server and the database. Once armed, it forwards the next
-// COMMIT and cuts the connection before the answer.
+// COMMIT and cuts the connection before the answer. It reads just enough of the protocol
+// to find the end of a message.
 type proxy struct {
 	listener net.Listener
 	dir, to  string
@@ -44,8 +45,10 @@ func newProxy(dsn string) (*proxy, string, error) {
 	return p, u.String(), nil
 }
 
+// close stops listening. Connections end with the server that uses them.
 func (p *proxy) close() error { return errors.Join(p.listener.Close(), os.RemoveAll(p.dir)) }
 
+// serve copies what the server sends as it comes, and the database's messages one by one.
 func (p *proxy) serve() {
 	for {
 		client, err := p.listener.Accept()

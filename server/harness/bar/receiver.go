@@ -26,6 +26,7 @@ type badReceiver struct {
 	got      map[string]int
 }
 
+// newReceiver listens on a free port of this machine.
 func newReceiver(to string) (*badReceiver, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	b := &badReceiver{listener: l, to: to, got: map[string]int{}}
@@ -35,10 +36,12 @@ func newReceiver(to string) (*badReceiver, error) {
 	return b, err
 }
 
+// url returns the address of a behaviour.
 func (b *badReceiver) url(name string) string {
 	return "http://" + b.listener.Addr().String() + "/" + name
 }
 
+// serve answers each connection on its own: some answers take longer than the sender waits.
 func (b *badReceiver) serve() {
 	for {
 		c, err := b.listener.Accept()
@@ -49,6 +52,8 @@ func (b *badReceiver) serve() {
 	}
 }
 
+// one reads a request and answers by the behaviour in its path. The listener is no
+// http.Server, since that would not send most of these answers.
 func (b *badReceiver) one(c net.Conn) {
 	defer c.Close() //nolint:errcheck // the sender may have closed it
 	r, err := http.ReadRequest(bufio.NewReader(c))
@@ -74,6 +79,7 @@ func (b *badReceiver) requests(name string) int {
 	return b.got[name]
 }
 
+// say writes to a connection, which the sender may have closed.
 func say(c net.Conn, format string, args ...any) { _, _ = fmt.Fprintf(c, format, args...) }
 
 // behaviours lists the faults of receivers: every class of status, and answers that
@@ -86,9 +92,12 @@ func behaviours() []behaviour {
 	} {
 		out = append(out, behaviour{fmt.Sprint("status-", status), status < 300, func(c net.Conn, b *badReceiver) {
 			say(c,
-				"HTTP/1.1 %d X\r\nLocation: %s\r\nRetry-After: 86400\r\nRefresh: 0;url=%s\r\nSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n", status, b.to, b.to)
+				"HTTP/1.1 %d X\r\nLocation: %s\r\nRetry-After: 86400\r\nRefresh: 0;url=%s\r\nSet-Cookie: a=b\r\n"+
+					"Content-Length: 0\r\n\r\n", status, b.to, b.to)
 		}})
 	}
+	// A sender waits for ten seconds. What counts is the status: the rest of an answer is
+	// not read, so that one that drips, never ends or cannot be decoded is a success.
 	const ok = "HTTP/1.1 200 OK\r\n"
 	late := func(d time.Duration) func(net.Conn, *badReceiver) {
 		return func(c net.Conn, _ *badReceiver) { time.Sleep(d); say(c, ok+"Content-Length: 0\r\n\r\n") }

@@ -22,17 +22,19 @@ type sink struct {
 	web   *httptest.Server
 	mu    sync.Mutex
 	kept  map[string][]received // by path; only the paths of keep
-	now   map[string]int
-	most  map[string]int
-	delay time.Duration
+	now   map[string]int        // requests in flight, by path
+	most  map[string]int        // the most of them at once
+	delay time.Duration         // before each answer
 }
 
+// newSink listens on a free port of this machine.
 func newSink() *sink {
 	s := &sink{kept: map[string][]received{}, now: map[string]int{}, most: map[string]int{}}
 	s.web = httptest.NewServer(http.HandlerFunc(s.serve))
 	return s
 }
 
+// close ends the receiver and its connections.
 func (s *sink) close() { s.web.Close() }
 
 // keep keeps the requests to a path and returns its URL.
@@ -43,6 +45,8 @@ func (s *sink) keep(path string) string {
 	return s.web.URL + path
 }
 
+// serve answers 200 to every path, so that events which no stage looks at do not fill the
+// queues with retries.
 func (s *sink) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body) // the sender repeats a request that is cut off
 	path := r.URL.Path

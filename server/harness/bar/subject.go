@@ -7,7 +7,8 @@ import (
 )
 
 // subject returns the objects for one request of an operation that changes the state
-// of the object in its path: a new one in the state that the operation requires.
+// of the object in its path: a new one in the state that the operation requires. States
+// are the one thing that the description does not say in a form that a program can read.
 func (o *org) subject(ctx context.Context, op *operation, own objects) objects {
 	own = maps.Clone(own)
 	switch op.id {
@@ -54,7 +55,8 @@ var idempotentAgain = map[string]bool{
 	"res_": true, "whe_": true, "whd_": true,
 }
 
-// remake creates an object of a type that subject does not know.
+// remake creates an object of a type that subject does not know, for operations that are
+// refused the second time.
 func (o *org) remake(ctx context.Context, op *operation, own objects) {
 	for _, maker := range sorted() {
 		if maker.method == "POST" && !maker.takesID() && !maker.later && maker.makes == op.prefix && maker.body != nil {

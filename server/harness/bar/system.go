@@ -20,7 +20,8 @@ import (
 	"rail/server/secret"
 )
 
-// system is the system under test: two server processes and one PostgreSQL.
+// system is the system under test: two server processes and one PostgreSQL. Requests go
+// to the processes in turn, so that whatever one keeps in memory shows as a difference.
 type system struct {
 	cluster     *cluster
 	dsn         string
@@ -32,15 +33,15 @@ type system struct {
 	seed        uint64
 	secretKey   [32]byte
 	sink        *sink
-	bug         string // run only the seeded bugs whose names contain this text
-	counter     atomic.Int64
-	turn        atomic.Int64
-	unavailable atomic.Bool // during kills, when 503 is allowed
-	asked       atomic.Int64
+	bug         string       // run only the seeded bugs whose names contain this text
+	counter     atomic.Int64 // of unique names
+	turn        atomic.Int64 // of the processes
+	unavailable atomic.Bool  // during kills, when 503 is allowed
+	asked       atomic.Int64 // answers in all
 
 	mu      sync.Mutex
 	faults  []string
-	broken  int
+	broken  int               // all faults, with those that are not in the list
 	similar map[string]int    // number of faults with the same status, of which three are kept
 	canary  map[string]string // by text, the only key that may see it
 }
@@ -111,7 +112,8 @@ func (sys *system) random(stage string, part int) *rand.Rand {
 	return rand.New(rand.NewPCG(sys.seed, n<<16+uint64(part)))
 }
 
-// fault records a fault, which fails the stage.
+// fault records a fault, which fails the stage. The stage goes on: what else is wrong
+// says more about the cause than the first fault alone.
 func (sys *system) fault(format string, args ...any) {
 	sys.mu.Lock()
 	defer sys.mu.Unlock()
@@ -157,7 +159,8 @@ func (sys *system) org(ctx context.Context, name string) (*org, error) {
 	return o, err
 }
 
-// newKey adds a key that no stage brings to its rate limit.
+// newKey adds a key that no stage brings to its rate limit. Limits have tests of their
+// own, and G11 uses keys with the usual one.
 func (sys *system) newKey(ctx context.Context, org string, live bool, scopes ...string) (string, error) {
 	return sys.limitedKey(ctx, org, live, 1_000_000, scopes...)
 }

@@ -18,13 +18,15 @@ var dataSQL string
 const bulk = "'sales', 'commissions', 'ledger_entries', 'customers'"
 
 // fill loads the data. Foreign keys are off meanwhile, for speed: the data is valid by
-// construction.
+// construction. The large indexes are created at the end, which is faster than to update them
+// row by row, and leaves them packed.
 func fill(ctx context.Context, dsn string, sz size) error {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // all statements are done
+	// Dropped first and created last, around all inserts.
 	indexes, err := dropIndexes(ctx, conn)
 	if err != nil {
 		return err
@@ -32,6 +34,7 @@ func fill(ctx context.Context, dsn string, sz size) error {
 	if _, err := conn.Exec(ctx, "SET session_replication_role = replica"); err != nil {
 		return err
 	}
+	// Block by block, so that an error can name what failed.
 	for block := range strings.SplitSeq(sz.numbers().Replace(dataSQL), "\n;;\n") {
 		if _, err := conn.Exec(ctx, block); err != nil {
 			return fmt.Errorf("%w in %.200s", err, block)
@@ -40,6 +43,7 @@ func fill(ctx context.Context, dsn string, sz size) error {
 	if err := build(ctx, dsn, indexes); err != nil {
 		return err
 	}
+	// Otherwise autovacuum and the first checkpoint would fall into some run.
 	for _, end := range []string{"VACUUM ANALYZE", "CHECKPOINT"} {
 		if _, err := conn.Exec(ctx, end); err != nil {
 			return err
@@ -48,6 +52,7 @@ func fill(ctx context.Context, dsn string, sz size) error {
 	return nil
 }
 
+// numbers returns what puts the numbers of rows and ids in place of their names in data.sql.
 func (sz size) numbers() *strings.Replacer {
 	var pairs []string
 	for _, p := range []struct {
@@ -84,7 +89,7 @@ WHERE i.indrelid::regclass::text IN (`+bulk+
 	return definitions, err
 }
 
-// build creates indexes, two at a time.
+// build creates indexes, two at a time: each needs 256 MB, and the machine may be small.
 func build(ctx context.Context, dsn string, definitions []string) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(2)

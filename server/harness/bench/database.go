@@ -13,7 +13,8 @@ import (
 	"rail/server/postgres/migrate"
 )
 
-// Private is a durable database server of the benchmark's own.
+// Private is a durable database server of the benchmark's own. DSN is that of its database;
+// dir is deleted with everything in it.
 type Private struct {
 	dir, DSN, version string
 	server            *embedded.Server
@@ -45,6 +46,7 @@ func NewDatabase(ctx context.Context, within string) (*Private, error) {
 	return p, nil
 }
 
+// setUp creates the database and its tables, and notes the version for the table's notes.
 func (p *Private) setUp(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, p.server.DSN("postgres"))
 	if err != nil {

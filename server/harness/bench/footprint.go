@@ -27,8 +27,8 @@ const (
 	each = 20
 )
 
-// footprint measures the binary as operators run it: its memory with many connections,
-// and the time of a start.
+// footprint measures the binary as operators run it: its memory with many connections, and the
+// time of a start, with a database that is there and with one that is made first.
 func (b *bench) footprint(ctx context.Context) error {
 	rail := filepath.Join(b.db.dir, "binary")
 	if err := process.Build(ctx, rail); err != nil {
@@ -39,6 +39,7 @@ func (b *bench) footprint(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Its tables are there as well: the migrations find nothing to do.
 	fmt.Fprintf(b.Out, "start: %.2f s with a database that is there\n", took.Seconds())
 	err = b.crowd(p.addr)
 	memory, ended := p.end()
@@ -55,8 +56,8 @@ func (b *bench) footprint(ctx context.Context) error {
 	return err
 }
 
-// crowd opens all connections and sends requests of every load on each, with the others
-// open.
+// crowd opens all connections and sends requests of every load on each, with the others open:
+// memory is at its most when all are busy.
 func (b *bench) crowd(addr string) error {
 	clients := make([]*client, connections)
 	for i := range clients {
@@ -69,11 +70,13 @@ func (b *bench) crowd(addr string) error {
 	}
 	var all sync.WaitGroup
 	errs := make([]error, connections)
+	// Charge ids and visitors of this run must be new to the database.
 	fresh := time.Now().UnixMicro()
 	for i, c := range clients {
 		all.Go(func() {
 			rnd := rand.New(rand.NewPCG(uint64(i), 1))
 			for n := range each {
+				// Neighbouring connections send different requests, so that all kinds are in flight at once.
 				l := loads[(i+n)%len(loads)]
 				d := l.pick(b.size, rnd)
 				d.Fresh = fresh + int64(i*each+n)
@@ -93,7 +96,8 @@ type running struct {
 	addr string
 }
 
-// launch starts the binary, which migrates, and returns the time until it was ready.
+// launch starts the binary, which migrates, and returns the time until it was ready. The port is
+// one that was free a moment ago: the binary cannot be asked which it has chosen.
 func launch(ctx context.Context, rail, dir string, environ ...string) (running, time.Duration, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -106,6 +110,7 @@ func launch(ctx context.Context, rail, dir string, environ ...string) (running, 
 	cmd := exec.CommandContext(ctx, rail, "serve", "--migrate")
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "RAIL_DATA_DIR=" + dir, "RAIL_ADDR=" + addr},
 		environ...)
+	// The log is shown where the server does not start.
 	var log strings.Builder
 	cmd.Stderr = &log
 	began := time.Now()
@@ -113,6 +118,7 @@ func launch(ctx context.Context, rail, dir string, environ ...string) (running, 
 		return running{}, 0, err
 	}
 	for time.Since(began) < time.Minute {
+		// Two milliseconds between attempts are the error of the figure.
 		if res, err := http.Get("http://" + addr + "/readyz"); err == nil && res.Body.Close() == nil &&
 			res.StatusCode == http.StatusOK {
 			return running{cmd, addr}, time.Since(began), nil
@@ -123,7 +129,7 @@ func launch(ctx context.Context, rail, dir string, environ ...string) (running, 
 		cmd.Wait())
 }
 
-// end stops the binary and returns its peak memory in megabytes.
+// end stops the binary and returns its peak memory in megabytes, as the system counts it.
 func (r running) end() (memory float64, err error) {
 	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return 0, err

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// orders is the input of the load generator.
+// orders is the input of the load generator, as JSON.
 type orders struct {
 	Addr, Key, Load  string
 	Size             size
@@ -25,11 +25,14 @@ type outcome struct {
 	P50, P99 int64
 }
 
-// warmUp is the time of unmeasured requests before, on the same connections.
+// warmUp is the time of unmeasured requests before. They fill the caches of the server and of
+// the database, and prepare its statements.
 const warmUp = 500 * time.Millisecond
 
-// Generate is the load generator. It reads its orders from in, and writes "start" and
-// "done" around the measured time, and then the outcome.
+// Generate is the load generator. It reads its orders from in, and writes "start" and "done" around
+// the measured time, and then the outcome. By these lines the parent measures its own
+// processor time, which is the server's. A request that fails ends the run: a server that
+// refuses is fast.
 func Generate(in io.Reader, out io.Writer) error {
 	var o orders
 	if err := json.NewDecoder(in).Decode(&o); err != nil {
@@ -39,6 +42,7 @@ func Generate(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	// Numbers no earlier run has used, for what must be unique.
 	var fresh atomic.Int64
 	fresh.Store(time.Now().UnixMicro())
 	if _, err := o.together(l, &fresh, time.Now().Add(warmUp)); err != nil {
@@ -58,6 +62,7 @@ func Generate(in io.Reader, out io.Writer) error {
 	})
 }
 
+// at returns a quantile in microseconds, 0 of nothing.
 func at(sorted []time.Duration, quantile float64) int64 {
 	if len(sorted) == 0 {
 		return 0
@@ -65,7 +70,8 @@ func at(sorted []time.Duration, quantile float64) int64 {
 	return sorted[int(quantile*float64(len(sorted)-1))].Microseconds()
 }
 
-// together runs all clients until end and returns the times of all requests.
+// together runs all clients until end and returns the times of all requests. The last one of each
+// client may end later.
 func (o orders) together(l load, fresh *atomic.Int64, end time.Time) ([]time.Duration, error) {
 	var wg sync.WaitGroup
 	took, errs := make([][]time.Duration, o.Clients), make([]error, o.Clients)
@@ -81,19 +87,22 @@ func (o orders) together(l load, fresh *atomic.Int64, end time.Time) ([]time.Dur
 	return slices.Concat(took...), nil
 }
 
-// client sends one request after the other on a connection.
+// client sends one request after the other on a connection. So the load falls when the server slows
+// down; the figures are those of a busy server, not of one that is overrun.
 func (o orders) client(l load, fresh *atomic.Int64, end time.Time) ([]time.Duration, error) {
 	c, err := dial(o.Addr, o.Key)
 	if err != nil {
 		return nil, err
 	}
 	defer c.close()
+	// Clients draw apart, without a lock.
 	rnd := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	var took []time.Duration
 	for {
 		d := l.pick(o.Size, rnd)
 		d.Fresh = fresh.Add(1)
 		began := time.Now()
+		// Checked before the request, so that the last one is complete.
 		if began.After(end) {
 			return took, nil
 		}

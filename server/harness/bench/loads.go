@@ -2,8 +2,10 @@ package bench
 
 import "fmt"
 
-// loads lists the measured requests in the order of the table.
+// loads lists the measured requests in the order of the table. A goal is the ratio to pgbench that
+// a load should reach, or a limit of its own.
 var loads = []load{
+	// Name, title, goal; how it is drawn here and in pgbench; what is sent.
 	{"sale", "POST /v1/sales", "ratio >= 0.60", pickCustomer, setCustomer, askSale},
 	{"keyed", "the same, Idempotency-Key", "ratio >= 0.55", pickCustomer, setCustomer, askKeyed},
 	{"hot", "POST /v1/sales, one partner", "hot/spread >= 0.60", pickHot, setHot, askSale},
@@ -12,7 +14,7 @@ var loads = []load{
 	{"list", "GET /v1/sales, 25 + count", "ratio >= 0.35, 1 trip", pickPartner, setPartner, askList},
 }
 
-// Names returns the names of the loads.
+// Names returns the names that may be chosen: of the loads, and the footprint.
 func Names() []string {
 	var out []string
 	for _, l := range loads {
@@ -21,6 +23,7 @@ func Names() []string {
 	return append(out, "footprint")
 }
 
+// find returns the load with a name.
 func find(name string) (load, error) {
 	for _, l := range loads {
 		if l.name == name {
@@ -30,6 +33,7 @@ func find(name string) (load, error) {
 	return load{}, fmt.Errorf("no load is called %q; there are %v", name, Names())
 }
 
+// The requests. What must be unique has the fresh number of the draw in it.
 func askSale(d draw) request {
 	return request{Method: "POST", Path: "/v1/sales", Body: fmt.Sprintf(
 		`{"program_id":%q,"customer_id":%q,"external_charge_id":"ch_%d","amount_minor":4999,"currency":"USD","product_name":"Pro plan"}`,
@@ -42,6 +46,7 @@ func askKeyed(d draw) request {
 	return r
 }
 
+// visitor returns the token of a visitor who has not been there before.
 func visitor(d draw) string { return fmt.Sprintf("visitor-%d", d.Fresh) }
 
 func askClick(d draw) request {

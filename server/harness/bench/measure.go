@@ -15,14 +15,15 @@ import (
 	"time"
 )
 
-// sample is one HTTP run and the pgbench run next to it.
+// sample is one HTTP run and the pgbench run next to it, so that both had the same state of the
+// machine. Times are in microseconds.
 type sample struct {
 	rps, tps, cpu float64 // cpu is in microseconds of this process for each request
 	p50, p99      int64
 }
 
-// measure runs every load once each round, over HTTP and by pgbench, and changes their
-// order every round.
+// measure runs every load once each round, over HTTP and by pgbench, and changes the order of the
+// two every round: the database grows, and whoever comes second finds warm caches.
 func (b *bench) measure(ctx context.Context) (map[string][]sample, error) {
 	out := map[string][]sample{}
 	for round := range b.Rounds {
@@ -37,6 +38,7 @@ func (b *bench) measure(ctx context.Context) (map[string][]sample, error) {
 	return out, nil
 }
 
+// pair runs one load both ways. The script is made anew each time, since its times follow the clock.
 func (b *bench) pair(ctx context.Context, l load, round int) (sample, error) {
 	var s sample
 	http := func() (err error) { s, err = b.http(ctx, l, s); return err }
@@ -44,6 +46,7 @@ func (b *bench) pair(ctx context.Context, l load, round int) (sample, error) {
 		s.tps, err = b.pgbench.run(ctx, l.name, newScript(b.sent[l.name], l, b.size, b.Clients))
 		return err
 	}
+	// Odd rounds begin with pgbench.
 	if round%2 == 1 {
 		http, direct = direct, http
 	}
@@ -53,8 +56,8 @@ func (b *bench) pair(ctx context.Context, l load, round int) (sample, error) {
 	return s, direct()
 }
 
-// http runs the load generator as another process, so that the processor time of this
-// one is the server's.
+// http runs the load generator as another process, so that the processor time of this one is the
+// server's.
 func (b *bench) http(ctx context.Context, l load, s sample) (sample, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -64,6 +67,7 @@ func (b *bench) http(ctx context.Context, l load, s sample) (sample, error) {
 	if err != nil {
 		return s, err
 	}
+	// This program again, as its own child.
 	cmd := exec.CommandContext(ctx, self, "-load")
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(given), os.Stderr
 	pipe, err := cmd.StdoutPipe()
@@ -82,8 +86,8 @@ func (b *bench) http(ctx context.Context, l load, s sample) (sample, error) {
 	return s, nil
 }
 
-// watch reads the load generator's output, and measures the processor time between its
-// start and its end.
+// watch reads the load generator's output, and measures the processor time between its start and its
+// end, and profiles that time if asked.
 func (b *bench) watch(lines *bufio.Scanner, name string) (seen outcome, used time.Duration, err error) {
 	var profile *os.File
 	for lines.Scan() {
@@ -97,6 +101,7 @@ func (b *bench) watch(lines *bufio.Scanner, name string) (seen outcome, used tim
 					return seen, 0, err
 				}
 			}
+			// What the server does until this line is read is not counted; that is little.
 			used = -processorTime()
 		case "done":
 			used += processorTime()
@@ -111,6 +116,7 @@ func (b *bench) watch(lines *bufio.Scanner, name string) (seen outcome, used tim
 	return seen, used, errors.New("it ended early")
 }
 
+// processorTime returns what this process has used so far, in user and system mode.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -14,25 +14,29 @@ const (
 	hotBase      = 46_000000
 	saleBase     = 5_00000000
 
+	// Enough partners that random ones seldom meet in the locks of one row, and enough customers
+	// of one partner, the hot one, that only the partner is contended.
 	programs           = 20
 	partnersPerProgram = 500
 	partners           = programs * partnersPerProgram
 	hotCustomers       = 5000
 )
 
-// size is the number of rows of the data.
+// size is the number of rows of the data: five sales a customer, but a customer for each partner at
+// least.
 type size struct{ Customers, Sales int }
 
 func newSize(rows int) size { return size{Customers: max(rows/5, partners), Sales: rows} }
 
-// draw has the objects of one request, by the numbers at the ends of their ids.
+// draw has the objects of one request, by the numbers at the ends of their ids. Fresh is a number
+// that no other request has.
 type draw struct{ Program, Partner, Customer, Sale, Fresh int64 }
 
-// request is one HTTP request.
+// request is one HTTP request; Key is its Idempotency-Key, or "".
 type request struct{ Method, Path, Body, Key string }
 
-// load is a kind of request: how to draw its objects, for HTTP and as \set commands of
-// pgbench, and how to send it.
+// load is a kind of request: how to draw its objects, for HTTP and as \set commands of pgbench, and how
+// to send it. pick and set must draw alike, or the two sides measure different work.
 type load struct {
 	name, title, goal string
 	pick              func(sz size, r *rand.Rand) draw
@@ -40,12 +44,15 @@ type load struct {
 	ask               func(d draw) request
 }
 
+// id returns the id of an object of the data: the prefix and 26 digits, as long as real ids.
 func id(prefix string, n int64) string { return fmt.Sprintf("%s_%026d", prefix, n) }
 
+// ofPartner returns a draw of a partner and its program; partners are dealt out in turn.
 func ofPartner(partner int64) draw {
 	return draw{Partner: partner, Program: programBase + (partner-partnerBase)%programs}
 }
 
+// setProgram is ofPartner for pgbench.
 const setProgram = "\\set program 3100000 + (:partner - 3200000) % 20\n"
 
 func pickCustomer(sz size, r *rand.Rand) draw {

@@ -23,7 +23,7 @@ import (
 	"rail/server/secret"
 )
 
-// server is the real server in this process, on a loopback listener.
+// server is the real server in this process, on a loopback listener. stop ends it and closes the pool.
 type server struct {
 	addr string
 	pool *pgxpool.Pool
@@ -37,6 +37,7 @@ func newApp(ctx context.Context, cfg config.Config, dsn string, t pgx.QueryTrace
 	if err != nil {
 		return nil, nil, err
 	}
+	// A real file, so that each line costs a system call.
 	sink, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
 		return nil, nil, err
@@ -45,6 +46,8 @@ func newApp(ctx context.Context, cfg config.Config, dsn string, t pgx.QueryTrace
 	return a, pool, err
 }
 
+// serve starts the server. Without jobs it is just the handler, with the time limits of the real one:
+// a job in the middle of a run would make the rounds differ.
 func serve(ctx context.Context, cfg config.Config, dsn string, jobs bool) (*server, error) {
 	a, pool, err := newApp(ctx, cfg, dsn, nil)
 	if err != nil {
@@ -55,6 +58,7 @@ func serve(ctx context.Context, cfg config.Config, dsn string, jobs bool) (*serv
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
+	// As the binary does: the collector is a part of the cost.
 	app.EaseGC(ctx)
 	ended := make(chan error, 1)
 	web := &http.Server{
@@ -71,6 +75,7 @@ func serve(ctx context.Context, cfg config.Config, dsn string, jobs bool) (*serv
 	return &server{l.Addr().String(), pool, func() error {
 		cancel()
 		err := web.Close()
+		// Only now has the server let go of the pool.
 		if last := <-ended; !errors.Is(last, http.ErrServerClosed) {
 			err = errors.Join(err, last)
 		}

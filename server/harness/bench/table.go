@@ -9,7 +9,8 @@ import (
 	"text/tabwriter"
 )
 
-// table prints the medians and explains them.
+// table prints the medians of the rounds, and explains them. A ratio is taken in each round before
+// the median, since what slows one side of a round mostly slows the other too.
 func (b *bench) table(results map[string][]sample) {
 	w := tabwriter.NewWriter(b.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\nload\treq/s\tp50 ms\tp99 ms\tpgbench tx/s\tratio\tGo us/req\ttrips\tstatements\tgoal\t")
@@ -28,6 +29,7 @@ func (b *bench) table(results map[string][]sample) {
 	b.notes()
 }
 
+// statements returns how many statements a request of a load sends, in all round trips.
 func (b *bench) statements(l load) int {
 	n := 0
 	for _, trip := range b.sent[l.name].trips {
@@ -36,7 +38,8 @@ func (b *bench) statements(l load) int {
 	return n
 }
 
-// hot compares the sales of one partner with those of all, round by round.
+// hot compares the sales of one partner with those of all, round by round. pgbench shows how much of
+// the difference is the database's: all sales of a partner wait for the lock of one row.
 func (b *bench) hot(results map[string][]sample) {
 	spread, one := results["sale"], results["hot"]
 	if len(spread) == 0 || len(one) == 0 {
@@ -50,6 +53,7 @@ func (b *bench) hot(results map[string][]sample) {
 		median(pairs, func(s sample) float64 { return s.rps }), median(pairs, func(s sample) float64 { return s.tps }))
 }
 
+// notes prints under which conditions the figures were measured.
 func (b *bench) notes() {
 	jobs := "the server's jobs do not run (-jobs runs them)"
 	if b.Jobs {
@@ -85,7 +89,9 @@ func loadAverages() string {
 	return strings.Join(fields[:3], " ")
 }
 
+// median returns the middle of a figure over the rounds.
 func median(s []sample, of func(sample) float64) float64 {
+	// Copied, since sorting would mix up the rounds.
 	v := make([]float64, len(s))
 	for i := range s {
 		v[i] = of(s[i])

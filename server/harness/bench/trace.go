@@ -13,25 +13,27 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// statement is a statement of the server.
+// statement is a statement of the server, with its arguments as Go values.
 type statement struct {
 	sql  string
 	args []any
 }
 
-// captured has the statements of one request by round trips.
+// captured has the statements of one request by round trips, and what it was drawn with.
 type captured struct {
 	draw  draw
 	at    time.Time
 	trips [][]statement
 }
 
-// tracer records statements by round trips.
+// tracer records statements by round trips. It implements pgx.QueryTracer and pgx.BatchTracer: a batch
+// is one trip.
 type tracer struct {
 	mu    sync.Mutex
 	trips [][]statement
 }
 
+// add records a round trip, unless nothing of it is the request's own.
 func (t *tracer) add(trip ...statement) {
 	var kept []statement
 	for _, s := range trip {
@@ -87,12 +89,14 @@ func (t *tracer) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData
 // the statements of the last one: the first may fill caches.
 func capture(h http.Handler, t *tracer, key string, l load, sz size) (captured, error) {
 	var out captured
+	// By the third, statements are prepared and the key is known.
 	for range 3 {
 		d := l.pick(sz, rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1)))
 		d.Fresh = time.Now().UnixMicro()
 		ask := l.ask(d)
 		r := httptest.NewRequest(ask.Method, ask.Path, strings.NewReader(ask.Body))
 		r.Header = ask.header(key)
+		// Only the statements of this request.
 		t.trips = nil
 		answer := httptest.NewRecorder()
 		h.ServeHTTP(answer, r)
@@ -104,6 +108,7 @@ func capture(h http.Handler, t *tracer, key string, l load, sz size) (captured, 
 	return out, nil
 }
 
+// header returns the headers of a request.
 func (r request) header(key string) http.Header {
 	h := http.Header{"Authorization": {"Bearer " + key}}
 	if r.Body != "" {

@@ -25,12 +25,13 @@ import (
 	"rail/server/secret"
 )
 
+// eventsPerSec is one event a second for each endpoint, so that none has a queue.
 const (
 	manyEndpoints = 200
 	eventsPerSec  = 200
 )
 
-// hooks is a webhook sender with a sink that answers at once.
+// hooks is a webhook sender with a sink that answers at once, so that only the sender is measured.
 type hooks struct {
 	pool    *pgxpool.Pool
 	keeper  *secret.Keeper
@@ -43,8 +44,9 @@ type hooks struct {
 	org     string
 }
 
-// webhooks measures the rate of deliveries, to one endpoint and to many, and the time
-// from the commit of an event to its arrival.
+// webhooks measures the rate of deliveries, to one endpoint and to many, and the time from the commit
+// of an event to its arrival. To one endpoint they go one after the other, in order, so that
+// rate is what a round trip allows.
 func (b *bench) webhooks(ctx context.Context) error {
 	keeper, err := secret.New(b.config.SecretKey)
 	if err != nil {
@@ -57,6 +59,7 @@ func (b *bench) webhooks(ctx context.Context) error {
 		db.OrganizationInsertParams{ID: h.org, Name: "Webhooks", CreatedAt: clock.System{}.Now()}); err != nil {
 		return err
 	}
+	// Without the guard, which would refuse the sink on this machine.
 	h.sender = webhook.NewSender(webhook.Options{
 		Pool: h.pool, Keeper: keeper, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler),
 		Dial: (&net.Dialer{}).DialContext, Service: "Rail",
@@ -74,6 +77,7 @@ func (b *bench) webhooks(ctx context.Context) error {
 	return err
 }
 
+// receive counts a delivery, and notes how long its event took, if that is measured.
 func (h *hooks) receive(_ http.ResponseWriter, r *http.Request) {
 	at := time.Now()
 	_, _ = io.Copy(io.Discard, r.Body) // a body that is cut off counts as arrived
@@ -85,7 +89,7 @@ func (h *hooks) receive(_ http.ResponseWriter, r *http.Request) {
 	h.mu.Unlock()
 }
 
-// programs creates programs with one endpoint each.
+// programs creates n programs with one endpoint each, and returns their ids.
 func (h *hooks) programs(ctx context.Context, n int) ([]string, error) {
 	q, now := db.New(), clock.System{}.Now()
 	out := make([]string, n)
@@ -100,6 +104,7 @@ func (h *hooks) programs(ctx context.Context, n int) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
+		// An endpoint for all types of events.
 		id := ident.New(ident.Endpoint)
 		sealed, err := h.keeper.Seal([]byte(webhook.NewSecret()), webhook.SecretPlace(id, false))
 		if err != nil {
@@ -116,7 +121,8 @@ func (h *hooks) programs(ctx context.Context, n int) ([]string, error) {
 	return out, nil
 }
 
-// record commits n events in one transaction and wakes the sender, as the server does.
+// record commits n events in one transaction and wakes the sender, as the server does. The type of the
+// event does not matter; this one has the smallest body.
 func (h *hooks) record(ctx context.Context, program string, n int) error {
 	r := event.Recorder{RequestID: "req_bench", Now: clock.System{}.Now()}
 	for range n {
@@ -127,6 +133,8 @@ func (h *hooks) record(ctx context.Context, program string, n int) error {
 	if err := r.Flush(ctx, h.pool); err != nil {
 		return err
 	}
+	// The clock starts at the commit; a delivery may come before its time is noted, and is
+	// then not counted.
 	at := time.Now()
 	h.mu.Lock()
 	for _, id := range r.IDs() {
@@ -137,7 +145,7 @@ func (h *hooks) record(ctx context.Context, program string, n int) error {
 	return nil
 }
 
-// drain measures the rate at which a queue of events empties.
+// drain measures the rate at which a queue of events empties. The sender starts when all are there.
 func (h *hooks) drain(ctx context.Context, endpoints, events int) (perSecond float64, err error) {
 	programs, err := h.programs(ctx, endpoints)
 	if err != nil {
@@ -148,18 +156,21 @@ func (h *hooks) drain(ctx context.Context, endpoints, events int) (perSecond flo
 			return 0, err
 		}
 	}
+	// The sender ends with the measurement.
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	h.arrived.Store(0)
 	began := time.Now()
 	go h.sender.Run(ctx)
+	// A millisecond is little against the seconds that this takes.
 	for h.arrived.Load() < int64(events) {
 		time.Sleep(time.Millisecond)
 	}
 	return float64(events) / time.Since(began).Seconds(), nil
 }
 
-// delay measures the time from commit to arrival at a steady rate.
+// delay measures the time from commit to arrival at a steady rate, which is far below what the sender
+// can do: it is the time of an idle queue.
 func (h *hooks) delay(ctx context.Context, length time.Duration) (p50, p99 time.Duration, err error) {
 	programs, err := h.programs(ctx, manyEndpoints)
 	if err != nil {
@@ -168,10 +179,12 @@ func (h *hooks) delay(ctx context.Context, length time.Duration) (p50, p99 time.
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go h.sender.Run(ctx)
+	// Start and first look at the queue are not part of it.
 	time.Sleep(time.Second)
 	h.mu.Lock()
 	h.delays = nil
 	h.mu.Unlock()
+	// One event a tick, to one endpoint after the other.
 	tick := time.NewTicker(time.Second / eventsPerSec)
 	defer tick.Stop()
 	end := time.Now().Add(length)
@@ -181,10 +194,12 @@ func (h *hooks) delay(ctx context.Context, length time.Duration) (p50, p99 time.
 			return 0, 0, err
 		}
 	}
+	// Time for the last ones to arrive.
 	time.Sleep(time.Second)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	slices.Sort(h.delays)
+	// A median of nothing would look like a very fast sender.
 	if len(h.delays) == 0 {
 		return 0, 0, fmt.Errorf("nothing arrived")
 	}

@@ -1,5 +1,6 @@
-// Package contract checks answers of the server against the description of the API:
-// status, headers and body.
+// Package contract checks answers of the server against the description of the API: status, headers and body. It
+// is used by tests and by the bar, and is stricter than the description: members that it does not name are
+// faults.
 package contract
 
 import (
@@ -27,8 +28,10 @@ var Spec = sync.OnceValue(func() *openapi3.T {
 	if err != nil {
 		panic(err) // it is part of the program
 	}
+	// The server's address is not a part of what is checked.
 	spec.Servers = nil
 	closed := false
+	// Schemas that say themselves whether they are open stay as they are.
 	for _, s := range spec.Components.Schemas {
 		v := s.Value
 		if v.Type.Is("object") && v.AdditionalProperties.Has == nil && v.AdditionalProperties.Schema == nil {
@@ -38,6 +41,7 @@ var Spec = sync.OnceValue(func() *openapi3.T {
 	return spec
 })
 
+// router finds the operation of a request. It is made once: that takes its time.
 var router = sync.OnceValue(func() routers.Router {
 	r, err := gorillamux.NewRouter(Spec())
 	if err != nil {
@@ -69,7 +73,8 @@ func livemode(r *http.Request, header http.Header) []error {
 	return nil
 }
 
-// Of returns the faults of the answer of a known operation.
+// Of returns the faults of the answer of a known operation, all of them. An error of 400 and above must also
+// carry a code that the operation lists.
 func Of(route *routers.Route, params map[string]string, r *http.Request, status int, header http.Header,
 	body []byte) (faults []error) {
 	fault := func(format string, args ...any) {
@@ -85,6 +90,7 @@ func Of(route *routers.Route, params map[string]string, r *http.Request, status 
 	if err := openapi3filter.ValidateResponse(context.Background(), in); err != nil {
 		fault(", which the description does not allow: %v\n%s", err, body)
 	}
+	// Headers are checked here: ValidateResponse passes over those that are absent.
 	for name, h := range Spec().Components.Headers {
 		if err := headerFault(h.Value, header.Get(name)); err != nil {
 			fault(" with %s %q: %v", name, header.Get(name), err)
@@ -114,6 +120,7 @@ func refusalFaults(described *openapi3.ResponseRef, header http.Header, body []b
 	if err := json.Unmarshal(body, &in); err != nil || described == nil {
 		return nil // Of checks the body's schema
 	}
+	// A replayed answer has the id of the request that it was first given to.
 	if id := header.Get("Rail-Request-Id"); in.Error.RequestID != id && header.Get("Idempotent-Replayed") == "" {
 		faults = append(faults, fmt.Errorf("the request id is %q in the error and %q in the header", in.Error.RequestID, id))
 	}

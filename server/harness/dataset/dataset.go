@@ -76,6 +76,7 @@ var settings = map[string]string{
 	"max_parallel_maintenance_workers": "0", "max_parallel_workers_per_gather": "0",
 }
 
+// connections is how many statements run at once; a small machine has two processors.
 const connections = 2
 
 // Load fills the database and sums its reports, which the server's job would have done
@@ -103,6 +104,7 @@ func Load(ctx context.Context, dsn string, o Options) error {
 	return nil
 }
 
+// log prints progress, if anybody wants it.
 func (o Options) log(format string, args ...any) {
 	if o.Log != nil {
 		o.Log(format, args...)
@@ -116,8 +118,8 @@ type filler struct {
 	numbers *strings.Replacer
 }
 
-// Fill fills the database at dsn, which must be at the current schema. The role
-// must be allowed to set session_replication_role.
+// Fill fills the database at dsn, which must be at the current schema. The role must be allowed to set
+// session_replication_role. Load does so too, and sums the reports; tests of plans do without those.
 func Fill(ctx context.Context, dsn string, o Options) error {
 	cfg, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
@@ -130,6 +132,7 @@ func Fill(ctx context.Context, dsn string, o Options) error {
 		return err
 	}
 	defer f.pool.Close()
+	// A longer name would have to come before its own prefix.
 	f.numbers = strings.NewReplacer("#partners", fmt.Sprint(o.Partners), "#customers", fmt.Sprint(o.Customers),
 		"#referrals", fmt.Sprint(o.Referrals),
 		"#sales", fmt.Sprint(o.Sales), "#open", ID("com", o.Sales-min(open, o.Sales/2)), "#org", o.Org, "#other", o.Other,
@@ -137,6 +140,7 @@ func Fill(ctx context.Context, dsn string, o Options) error {
 	return f.fill(ctx)
 }
 
+// fill runs the phases one after the other: a statement may read rows of an earlier phase only.
 func (f *filler) fill(ctx context.Context) error {
 	if err := f.unused(ctx); err != nil {
 		return err
@@ -148,6 +152,7 @@ func (f *filler) fill(ctx context.Context) error {
 	if err := f.run(ctx, functions); err != nil {
 		return err
 	}
+	// In a phase two tables fill at once, so none may read another.
 	for _, phase := range phases {
 		var inserts []string
 		for _, t := range phase {
@@ -157,6 +162,7 @@ func (f *filler) fill(ctx context.Context) error {
 			return err
 		}
 	}
+	// The counters were not kept meanwhile, since their triggers were off.
 	if err := f.run(ctx, "DROP SCHEMA made CASCADE", marked, "SELECT recount_tallies()"); err != nil {
 		return err
 	}
@@ -164,6 +170,7 @@ func (f *filler) fill(ctx context.Context) error {
 	if err := f.run(ctx, indexes...); err != nil {
 		return err
 	}
+	// Plans need statistics, and reads of an index alone the visibility map.
 	var vacuums []string
 	for _, name := range append(tables(), "tallies") {
 		vacuums = append(vacuums, "VACUUM (ANALYZE) "+name)
@@ -196,12 +203,13 @@ func (f *filler) insert(t table) string {
 	return head + t.sql
 }
 
-// run starts statements in their order, two at a time.
+// run starts statements in their order, two at a time, and returns the first error.
 func (f *filler) run(ctx context.Context, statements ...string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(connections)
 	for _, sql := range statements {
 		group.Go(func() error {
+			// The simple protocol takes several statements in one text, as functions has.
 			done, err := f.pool.Exec(ctx, f.numbers.Replace(sql), pgx.QueryExecModeSimpleProtocol)
 			if err != nil {
 				return fmt.Errorf("%.60s: %w", sql, allowed(err))

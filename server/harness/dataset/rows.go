@@ -17,8 +17,10 @@ type table struct {
 	sql  string // $n stands for the number of rows
 }
 
+// exactly returns a number that does not grow with the size.
 func exactly(n int) func(Size) int { return func(Size) int { return n } }
 
+// perPartner returns a number for each partner, on average.
 func perPartner(share float64) func(Size) int {
 	return func(s Size) int { return int(float64(s.Partners) * share) }
 }
@@ -167,7 +169,8 @@ var phases = [][]table{{
 		FROM commissions k WHERE k.id LIKE 'com_01%' AND k.id >= '#open' ON CONFLICT DO NOTHING`},
 }}
 
-// moves selects the ledger entries that follow from the states of commissions.
+// moves selects the ledger entries that follow from the states of commissions: into pending, on to due and paid, or out
+// to sink.
 const moves = `SELECT k.org_id, k.program_id, k.partner_id, k.id, k.currency, m.origin, m.target, k.amount_minor, m.at
 	FROM commissions k, LATERAL (VALUES ('source', 'pending', k.created_at, true), ('pending', 'due', k.mature_at, k.status IN ('due', 'paid')),
 		('due', 'paid', k.updated_at, k.status = 'paid'), ('pending', 'sink', k.voided_at, k.voided_at IS NOT NULL)) m(origin, target, at, happened)

@@ -42,12 +42,14 @@ func Bouncer(t testing.TB, dsn string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// PgBouncer takes no port of 0, so a free one is looked for.
 	port := freePort(t)
 	ini := filepath.Join(t.TempDir(), "pgbouncer.ini")
 	text := fmt.Sprintf(bouncerConfig, cfg.Host, cfg.Port, cfg.User, port)
 	if err := os.WriteFile(ini, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	// PgBouncer runs as another account, which must reach its file.
 	if err := os.Chmod(filepath.Dir(filepath.Dir(ini)),
 		0o755); err != nil {
 		t.Fatal(err)
@@ -73,6 +75,7 @@ func Bouncer(t testing.TB, dsn string) string {
 	return url
 }
 
+// freePort returns a port that was free a moment ago.
 func freePort(t testing.TB) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -98,6 +101,7 @@ func ownerOf(t testing.TB, dir string) *syscall.Credential {
 	return &syscall.Credential{Uid: st.Uid, Gid: st.Gid}
 }
 
+// answers waits until PgBouncer does, and fails the test with its log where it does not.
 func answers(t testing.TB, url, log string) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {

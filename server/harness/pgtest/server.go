@@ -15,6 +15,7 @@ import (
 	"rail/server/postgres/embedded"
 )
 
+// The process id follows, so that sweep can see whether the owner lives.
 const dirPrefix = "rail-pgtest-"
 
 // cluster is a server of the test binary's own, started by the first test that needs
@@ -51,6 +52,7 @@ func Main(m *testing.M, after ...func() error) {
 	os.Exit(code)
 }
 
+// stop ends the server, if a test has started it, and deletes its data.
 func (c *cluster) stop() error {
 	if c.server == nil {
 		return nil
@@ -70,6 +72,7 @@ func (c *cluster) dsn(ctx context.Context) (string, error) {
 	return c.server.DSN("postgres"), nil
 }
 
+// start starts the server in a new directory.
 func (c *cluster) start(ctx context.Context) error {
 	if err := sweep(os.TempDir()); err != nil {
 		return err
@@ -99,6 +102,7 @@ func sweep(tmp string) error {
 	for _, dir := range dirs {
 		id, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), dirPrefix), "-")
 		pid, err := strconv.Atoi(id)
+		// ESRCH: there is no such process. The directory of another user's process (EPERM) stays.
 		if err != nil || !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 			continue
 		}

@@ -9,7 +9,7 @@ import (
 	"rail/server/harness/dataset"
 )
 
-// step is the work of a job at a time, with a statement that counts the work.
+// step is the work of a job at a time, with a statement that counts the work, for a cost per row.
 type step struct {
 	name, job string
 	after     time.Duration // the end of the dataset
@@ -51,8 +51,9 @@ var steps = []step{
 	},
 }
 
-// jobs measures each job without work, and then the work of a month. It prints each
-// figure at once, since some take minutes.
+// jobs measures each job without work, and then the work of a month. It prints each figure at once,
+// since some take minutes. The steps change the data, so each runs once, after all that
+// only reads.
 func (o Options) jobs(ctx context.Context, small, full *side) ([]Figure, error) {
 	var out []Figure
 	for i, j := range small.jobs {
@@ -63,7 +64,9 @@ func (o Options) jobs(ctx context.Context, small, full *side) ([]Figure, error) 
 		out = append(out, f)
 		o.line(f, explained(f.Name))
 	}
+	// Off in the dataset, so that the idle jobs above find nothing to pay.
 	for _, s := range []*side{small, full} {
+		// The first step is that job's work.
 		if _, err := s.pool.Exec(ctx, "UPDATE programs SET auto_payouts_enabled = true WHERE id = $1",
 			dataset.ID("prg", 0)); err != nil {
 			return nil, err
@@ -80,8 +83,8 @@ func (o Options) jobs(ctx context.Context, small, full *side) ([]Figure, error) 
 	return out, nil
 }
 
-// compareJobs measures a job without work: the first round, which does not count,
-// does what there is.
+// compareJobs measures a job without work, which is what every server does all day: the first round,
+// which does not count, does what there is.
 func compareJobs(ctx context.Context, i int, small, full *side, rounds int) (Figure, error) {
 	var took [2][]time.Duration
 	for range rounds + 1 {
@@ -98,6 +101,7 @@ func compareJobs(ctx context.Context, i int, small, full *side, rounds int) (Fig
 	}, nil
 }
 
+// compare runs the step on both sides.
 func (st step) compare(ctx context.Context, small, full *side) (Figure, error) {
 	f := Figure{Name: "job " + st.job + ": " + st.name}
 	var err error
@@ -107,6 +111,7 @@ func (st step) compare(ctx context.Context, small, full *side) (Figure, error) {
 	return f, err
 }
 
+// run runs the job of the step and returns its time, and how many rows it worked on.
 func (st step) run(ctx context.Context, s *side) (took time.Duration, rows int64, err error) {
 	at := clock.At(s.now.Add(st.after))
 	for _, j := range s.jobs {
@@ -119,6 +124,7 @@ func (st step) run(ctx context.Context, s *side) (took time.Duration, rows int64
 		}
 		took = time.Since(began)
 	}
+	// Steps name jobs by text; a renamed job must not pass as a fast one.
 	if took == 0 {
 		return 0, 0, fmt.Errorf("there is no job %s", st.job)
 	}

@@ -75,6 +75,7 @@ func requests(bundle []byte) ([]request, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The order of the description's map is random; runs should be comparable.
 	slices.SortFunc(operations, func(a, b openapi.Operation) int { return cmp.Compare(a.Path, b.Path) })
 	var out []request
 	for _, o := range operations {
@@ -90,12 +91,15 @@ func requests(bundle []byte) ([]request, error) {
 	return append(out, combined...), nil
 }
 
+// requestsOf returns the requests of one operation: without filters, and one for each value of each
+// filter. program_id is a filter only of operations that are not about one object.
 func requestsOf(o openapi.Operation) ([]request, error) {
 	resource, _, _ := strings.Cut(strings.TrimPrefix(o.Path, "/v1/"), "/")
 	base := request{o.ID, strings.Replace(o.Path, "{id}", "{"+resource+"}", 1) + "?" + always[o.ID]}
 	var optional []*openapi3.Parameter
 	for _, p := range o.Query {
 		switch {
+		// Not filters, or in the base already.
 		case slices.Contains(pages, p.Name) || p.Name == "expand" || strings.Contains(always[o.ID], p.Name+"="):
 		case p.Required:
 			base.url += "&" + p.Name + "=" + filters[p.Name][0]
@@ -110,6 +114,7 @@ func requestsOf(o openapi.Operation) ([]request, error) {
 			return nil, fmt.Errorf("%s: %w", o.ID, err)
 		}
 		for _, v := range given {
+			// side.url replaces a placeholder once there is a database to find a row in.
 			if !placeholder.MatchString(v) {
 				v = url.QueryEscape(v)
 			}
@@ -127,7 +132,8 @@ var placeholder = regexp.MustCompile(`\{([a-z_]+)(?:\.([a-z_]+))?\}`)
 // word matches a value that the text of a parameter lists.
 var word = regexp.MustCompile("`([a-z_]+)`")
 
-// values returns the values to measure of a filter.
+// values returns the values to measure of a filter: those of its enum, of filters, or of its text, one by
+// one and together. It fails where it finds none, so that a new filter is noticed.
 func values(p *openapi3.Parameter) ([]string, error) {
 	s := p.Schema.Value
 	if s.Items != nil {
@@ -152,7 +158,7 @@ func values(p *openapi3.Parameter) ([]string, error) {
 	return append(out, strings.Join(out, ",")), nil
 }
 
-// combined lists filters that clients use together.
+// combined lists filters that clients use together: an index for each does not make one for both.
 var combined = []request{
 	list("listCommissions partner_id and status", "commissions", "partner_id", dataset.ID("part", 0), "status", "paid"),
 	list("listCommissions partner_id and kind", "commissions", "partner_id", dataset.ID("part", 0), "kind", "referral"),

@@ -134,6 +134,7 @@ func (o Options) measure(ctx context.Context, small, full *side, asked []request
 			continue
 		}
 		f, err := compare(ctx, r, small, full, o.Rounds)
+		// A second look is cheap beside a false alarm.
 		if err == nil && f.Grows() && !f.TooSlow {
 			f, err = compare(ctx, r, small, full, 2*o.Rounds)
 		}
@@ -163,6 +164,7 @@ func compare(ctx context.Context, r request, small, full *side, rounds int) (Fig
 	return Figure{Name: r.name, Small: median(took[0][1:]), Full: median(took[1][1:])}, nil // the first round warms caches
 }
 
+// median sorts d and returns its middle.
 func median(d []time.Duration) time.Duration {
 	slices.Sort(d)
 	return d[len(d)/2]
@@ -170,6 +172,7 @@ func median(d []time.Duration) time.Duration {
 
 // report prints the table and returns an error for each cost that grows.
 func (o Options) report(figures []Figure, small, full *side) error {
+	// The slowest first.
 	slices.SortStableFunc(figures, func(a, b Figure) int { return cmp.Compare(b.Full, a.Full) })
 	var wrong []error
 	o.heading(small, full)

@@ -27,20 +27,21 @@ import (
 	"rail/server/secret"
 )
 
-// side is a server on one of the two databases.
+// side is a server on one of the two databases. There is no network: requests call the handler.
 type side struct {
 	pool    *pgxpool.Pool
 	handler http.Handler
 	jobs    []jobs.Job
-	key     string
+	key     string // API key of the large organization
 	now     clock.Time
 	dir     string
 	end     func() error      // stops the private database; else nil
 	values  map[string]string // by table and column, of one row
-	size    string
+	size    string            // estimated number of sales, for the heading
 }
 
-// newSide starts the server with its clock at the end of the dataset.
+// newSide starts the server with its clock at the end of the dataset. end, which may be nil, closes the
+// database; it is called by close, not where newSide fails.
 func newSide(ctx context.Context, dsn string, end func() error) (*side, error) {
 	pool, err := postgres.Open(ctx, dsn, postgres.Options{MaxConns: 4})
 	if err != nil {
@@ -55,18 +56,22 @@ func newSide(ctx context.Context, dsn string, end func() error) (*side, error) {
 	return s, nil
 }
 
+// setUp finds out when the dataset ends, and makes the handler, the jobs and a key for them.
 func (s *side) setUp(ctx context.Context) error {
+	// The dataset spans two years and its organization is as old.
 	err := s.pool.QueryRow(ctx, "SELECT created_at + interval '730 days' FROM organizations WHERE id = $1",
 		dataset.Big).Scan(&s.now)
 	if err != nil {
 		return fmt.Errorf("the database does not have the data of bench load: %w", err)
 	}
+	// The planner's estimate, since a count would read the whole table.
 	var sales float64
 	if err := s.pool.QueryRow(ctx,
 		"SELECT reltuples FROM pg_class WHERE oid = 'sales'::regclass").Scan(&sales); err != nil {
 		return err
 	}
 	s.size = fmt.Sprintf("%.0fk", sales/1000)
+	// A folder for the secret key alone; the database has its own.
 	if s.dir, err = os.MkdirTemp("", "rail-scale-"); err != nil {
 		return err
 	}
@@ -78,6 +83,7 @@ func (s *side) setUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// The clock stands still, so that all rounds ask for the same days.
 	still, log := clock.NewManual(s.now.Time), slog.New(slog.DiscardHandler)
 	a, err := app.New(ctx, cfg, s.pool, still, log)
 	if err != nil {
@@ -88,6 +94,7 @@ func (s *side) setUp(ctx context.Context) error {
 		return err
 	}
 	s.handler, s.key = a.Handler(), auth.NewToken(true)
+	// The clock of the jobs is later than every step, the times of which are arguments.
 	s.jobs = jobs.All(jobs.Means{Pool: s.pool, Keeper: keeper, Clock: clock.NewManual(s.now.Days(60).Time),
 		RetentionDays:   cfg.RetentionDays,
 		FraudMonitoring: true, Outbox: mails.Outbox, Mail: mails.Sender})
@@ -99,6 +106,7 @@ func (s *side) setUp(ctx context.Context) error {
 	})
 }
 
+// close closes the pool, and the database where that is private.
 func (s *side) close() error {
 	s.pool.Close()
 	err := os.RemoveAll(s.dir)
@@ -132,12 +140,14 @@ func (s *side) ask(ctx context.Context, r request) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
+	// Set by a network otherwise; the rate limit of addresses reads the second.
 	sent.Host, sent.RemoteAddr = "127.0.0.1", "127.0.0.1:1"
 	sent.Header.Set("Authorization", "Bearer "+s.key)
 	got := &answer{status: http.StatusOK, header: http.Header{}}
 	began := time.Now()
 	s.handler.ServeHTTP(got, sent)
 	took := time.Since(began)
+	// The answer to a statement that ran into the database's time limit.
 	if got.status == http.StatusServiceUnavailable {
 		return took, errTooSlow
 	}
@@ -147,7 +157,7 @@ func (s *side) ask(ctx context.Context, r request) (time.Duration, error) {
 	return took, nil
 }
 
-// url returns the request's URL with values for the names of tables.
+// url returns the request's URL with values for the names of tables in braces.
 func (s *side) url(ctx context.Context, r request) (string, error) {
 	to := r.url
 	for _, m := range placeholder.FindAllStringSubmatch(r.url, -1) {
@@ -160,7 +170,8 @@ func (s *side) url(ctx context.Context, r request) (string, error) {
 	return to, nil
 }
 
-// value returns a column of a row of the largest program, always the same row.
+// value returns a column of a row of the largest program, always the same row: the smallest value. It
+// is looked up once.
 func (s *side) value(ctx context.Context, table, column string) (string, error) {
 	if v, known := s.values[table+"."+column]; known {
 		return v, nil

@@ -15,7 +15,8 @@ const (
 	batch   = "sums the payouts of the batch"
 )
 
-// reasons lists the costs that may grow, by prefixes of their names.
+// reasons lists the costs that may grow, by prefixes of their names. The first prefix that fits
+// decides. An entry is a decision: whoever adds one says why the growth is bounded or rare.
 var reasons = []struct{ prefix, why string }{
 	{"retrieveReport", answers},
 	{"job risk-sweep", "looks at every program's sales and clicks of its window, once an hour"},
@@ -42,11 +43,13 @@ func explained(name string) string {
 	return ""
 }
 
+// heading prints the first line, with the number of sales on each side.
 func (o Options) heading(small, full *side) {
 	fmt.Fprintf(o.Out, "\n%-55s %10s %10s %7s\n", "median of "+fmt.Sprint(o.Rounds)+", milliseconds", small.size,
 		full.size, "ratio")
 }
 
+// line prints a figure, and whether it grows and why.
 func (o Options) line(f Figure, why string) {
 	mark := ""
 	switch {
@@ -62,4 +65,5 @@ func (o Options) line(f Figure, why string) {
 	fmt.Fprintf(o.Out, "%-55s %10s %10s %7.1f %s\n", f.Name, milliseconds(f.Small), milliseconds(f.Full), f.Ratio(), mark)
 }
 
+// milliseconds prints a time as the table does.
 func milliseconds(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/1e6) }

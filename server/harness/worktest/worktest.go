@@ -4,6 +4,7 @@ package worktest
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -85,6 +86,17 @@ func (x *Tenant) Partner(handle string, change ...func(*db.Partner)) db.Partner 
 	return p
 }
 
+// Partners makes so many partners, part_1 and on, whose addresses are
+// 1@example.com and on.
+func (x *Tenant) Partners(n int) {
+	x.Helper()
+	for i := range n {
+		x.Partner(fmt.Sprintf("part-%d", i+1), func(p *db.Partner) {
+			p.ID, p.Email = fmt.Sprintf("part_%d", i+1), fmt.Sprintf("%d@example.com", i+1)
+		})
+	}
+}
+
 // Do runs a write of the tenant's and returns its error; the unit's risk checks
 // are on.
 func (x *Tenant) Do(do func(ctx context.Context, u *work.Unit) error) error {
@@ -114,6 +126,13 @@ func (x *Tenant) Refused(code problem.Code, param string, do func(ctx context.Co
 func (x *Tenant) Events() []string {
 	x.Helper()
 	return Rows[string](x, "SELECT type FROM events WHERE org_id = $1 ORDER BY seq", x.OrgID)
+}
+
+// Exec runs a statement.
+func (x *Tenant) Exec(sql string, args ...any) {
+	x.Helper()
+	_, err := x.Pool.Exec(x.Context(), sql, args...)
+	require.NoError(x, err)
 }
 
 // Rows returns what a query finds, one value a row.

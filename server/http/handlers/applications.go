@@ -54,6 +54,7 @@ func (s *Server) RetrieveApplication(ctx context.Context,
 }
 
 // CreateApplication puts an applicant in the review queue.
+// Whoever was declined before applies again with the same call.
 func (s *Server) CreateApplication(
 	ctx context.Context, r api.CreateApplicationRequestObject,
 ) (api.CreateApplicationResponseObject, error) {
@@ -66,6 +67,7 @@ func (s *Server) CreateApplication(
 }
 
 // ApproveApplication makes the applicant an active partner.
+// An application that is decided already is a 409.
 func (s *Server) ApproveApplication(
 	ctx context.Context, r api.ApproveApplicationRequestObject,
 ) (api.ApproveApplicationResponseObject, error) {
@@ -74,6 +76,7 @@ func (s *Server) ApproveApplication(
 }
 
 // RejectApplication declines the applicant.
+// The reason is mailed to the applicant; without one, a general sentence is.
 func (s *Server) RejectApplication(
 	ctx context.Context, r api.RejectApplicationRequestObject,
 ) (api.RejectApplicationResponseObject, error) {
@@ -86,6 +89,7 @@ func (s *Server) RejectApplication(
 }
 
 // WithdrawApplication withdraws an application on behalf of the applicant.
+// No mail is sent: the applicant knows.
 func (s *Server) WithdrawApplication(
 	ctx context.Context, r api.WithdrawApplicationRequestObject,
 ) (api.WithdrawApplicationResponseObject, error) {
@@ -93,6 +97,8 @@ func (s *Server) WithdrawApplication(
 	return api.WithdrawApplication200JSONResponse(toApplication(a)), err
 }
 
+// toApplication shows an application. The partner is null for an imported one that
+// nobody has decided yet.
 func toApplication(a db.Application) api.Application {
 	return api.Application{
 		ID: a.ID, Object: "application", ProgramID: a.ProgramID, GroupID: a.GroupID, PartnerID: a.PartnerID, Email: a.Email,

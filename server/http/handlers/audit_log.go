@@ -12,6 +12,7 @@ import (
 )
 
 // ListAuditLogEntries lists who did what in a program, newest first.
+// Entries outlive what they are about.
 func (s *Server) ListAuditLogEntries(ctx context.Context,
 	r api.ListAuditLogEntriesRequestObject) (api.ListAuditLogEntriesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
@@ -26,6 +27,8 @@ func (s *Server) ListAuditLogEntries(ctx context.Context,
 	}, nil
 }
 
+// toAuditLogEntry shows an entry. api_key_id is set for keys alone; actor_type and
+// actor_id name every kind of actor.
 func toAuditLogEntry(e db.AuditLogEntry) api.AuditLogEntry {
 	actor := auditlog.ActorOf(e)
 	return api.AuditLogEntry{

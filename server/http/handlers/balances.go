@@ -14,6 +14,7 @@ import (
 
 // ListBalances lists the balances of a program by partner, then currency; a
 // balance's id is its cursor.
+// Only the currencies in which a partner has earned have a balance.
 func (s *Server) ListBalances(ctx context.Context,
 	r api.ListBalancesRequestObject) (api.ListBalancesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
@@ -56,11 +57,13 @@ func (s *Server) RetrieveBalance(ctx context.Context,
 	if err := u.CheckProgram(row.ProgramID); err != nil {
 		return nil, err
 	}
+	// The same row as in a list: what is not folded yet is added to both.
 	one := []api.Balance{toBalance(db.BalancePageRow(row))}
 	err = fillBalances(ctx, u, one, r.Params.Expand)
 	return api.RetrieveBalance200JSONResponse(one[0]), err
 }
 
+// toBalance shows a balance; all its amounts are minor units of its currency.
 func toBalance(b db.BalancePageRow) api.Balance {
 	return api.Balance{
 		ID: b.ID, Object: "balance", ProgramID: b.ProgramID, PartnerID: b.PartnerID, Currency: b.Currency,

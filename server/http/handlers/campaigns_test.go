@@ -265,7 +265,7 @@ func TestLeavesWhileQueued(t *testing.T) {
 	require.Len(t, m.post.mails, 1)
 }
 
-// TestCampaignPause: what waits is held, a changed text counts for the rest, and
+// TestCampaignPause: what waits is kept back, a changed text counts for the rest, and
 // nobody gets the mail twice.
 func TestCampaignPause(t *testing.T) {
 	t.Parallel()

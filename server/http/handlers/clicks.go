@@ -15,6 +15,7 @@ import (
 )
 
 // ListClicks lists the clicks of a program, newest first.
+// total_count is exact, and mostly of sums: clicks are the largest table.
 func (s *Server) ListClicks(ctx context.Context,
 	r api.ListClicksRequestObject) (api.ListClicksResponseObject, error) {
 	u, p := work.From(ctx), r.Params
@@ -53,12 +54,15 @@ func (s *Server) RetrieveClick(ctx context.Context,
 	if err := u.CheckProgram(click.ProgramID); err != nil {
 		return nil, err
 	}
+	// A page of one, so that relations are filled in as for lists.
 	one := []api.Click{toClick(click)}
 	err = s.fillClicks(ctx, u, one, r.Params.Expand)
 	return api.RetrieveClick200JSONResponse(one[0]), err
 }
 
 // CreateClick records a visit that the merchant's server saw.
+// The value is a partner's handle or that of a link; the answer names the referral
+// that the visitor has from now on.
 func (s *Server) CreateClick(
 	ctx context.Context, r api.CreateClickRequestObject,
 ) (api.CreateClickResponseObject, error) {

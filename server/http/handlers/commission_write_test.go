@@ -153,39 +153,6 @@ func TestCommissionDecisions(t *testing.T) {
 	balanced(t, s)
 }
 
-// TestApproveMeetsReject: of both at once one wins; the final state is the
-// winner's, and there is one event.
-func TestApproveMeetsReject(t *testing.T) {
-	t.Parallel()
-	s := apitest.New(t)
-	program := s.Program()
-	s.Flow(program, M{"approval_mode": "manual"})
-	customer := s.Customer(program, s.Partner(program))
-	for range 5 {
-		sale := s.Sale(program, customer)
-		id := s.Get("/v1/commissions?program_id=" + program + "&sale_id=" + sale.String("id")).Data()[0]["id"].(string)
-		before := tally(s, program, "commission.updated")
-		answers := atOnce(16, func(i int) apitest.Answer {
-			if i%2 == 0 {
-				return s.Post("/v1/commissions/"+id+"/approve", nil)
-			}
-			return s.Post("/v1/commissions/"+id+"/reject", M{"reason": "no"})
-		})
-		approvals := 0
-		for i, a := range answers {
-			require.Contains(t, []int{200, 409}, a.Status)
-			if a.Status == 200 && i%2 == 0 {
-				approvals++
-			}
-		}
-		require.LessOrEqual(t, approvals, 1)
-		require.Equal(t, "rejected", s.Get("/v1/commissions/"+id).String("status"),
-			"a rejection may follow an approval, not the reverse")
-		require.Equal(t, before+approvals+1, tally(s, program, "commission.updated"))
-	}
-	balanced(t, s)
-}
-
 func TestMaturity(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -69,6 +69,7 @@ func (s *Server) RetrieveCommission(ctx context.Context,
 
 // ListMaturingCommissions lists the commissions whose mature_at lies in a range
 // of days or moments, both ends included, the oldest first.
+// It answers what will be due when, for the merchant's plans.
 func (s *Server) ListMaturingCommissions(ctx context.Context,
 	r api.ListMaturingCommissionsRequestObject) (api.ListMaturingCommissionsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
@@ -90,6 +91,7 @@ func (s *Server) ListMaturingCommissions(ctx context.Context,
 }
 
 // CreateCommission makes a commission by hand.
+// The sale and the customer can be named by the processor's ids.
 func (s *Server) CreateCommission(
 	ctx context.Context, r api.CreateCommissionRequestObject,
 ) (api.CreateCommissionResponseObject, error) {
@@ -103,6 +105,7 @@ func (s *Server) CreateCommission(
 }
 
 // ApproveCommission approves a pending commission.
+// One whose holding period has run is due at once. Any other state is a 409.
 func (s *Server) ApproveCommission(
 	ctx context.Context, r api.ApproveCommissionRequestObject,
 ) (api.ApproveCommissionResponseObject, error) {
@@ -115,6 +118,8 @@ func (s *Server) ApproveCommission(
 }
 
 // RejectCommission refuses an unpaid commission for good.
+// It leaves its payout, if that is still open; one in flight cannot be left, which
+// is a 409.
 func (s *Server) RejectCommission(
 	ctx context.Context, r api.RejectCommissionRequestObject,
 ) (api.RejectCommissionResponseObject, error) {

@@ -15,6 +15,7 @@ import (
 )
 
 // ListCoupons lists the coupons of a program, newest first.
+// The filter code ignores case, as codes do at the till.
 func (s *Server) ListCoupons(ctx context.Context,
 	r api.ListCouponsRequestObject) (api.ListCouponsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
@@ -88,6 +89,7 @@ func (s *Server) CreateCoupon(
 }
 
 // UpdateCoupon changes the promotion id and the partner.
+// The code itself stays: it is the processor's.
 func (s *Server) UpdateCoupon(
 	ctx context.Context, r api.UpdateCouponRequestObject,
 ) (api.UpdateCouponResponseObject, error) {
@@ -98,6 +100,7 @@ func (s *Server) UpdateCoupon(
 }
 
 // DeleteCoupon removes a coupon.
+// Customers that it brought keep their partner.
 func (s *Server) DeleteCoupon(
 	ctx context.Context, r api.DeleteCouponRequestObject,
 ) (api.DeleteCouponResponseObject, error) {

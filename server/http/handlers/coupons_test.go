@@ -49,14 +49,14 @@ func TestCouponLife(t *testing.T) {
 	require.Nil(t, s.Must(200, s.Get("/v1/customers/"+customer)).Body["coupon_id"], "79")
 	require.Equal(t, partner, s.Get("/v1/customers/"+customer).String("partner_id"))
 
-	told := newEvents(s, program, before)
-	require.Len(t, told, 3)
-	require.Equal(t, "affiliate_coupon.created", told[0].String("type"))
-	require.Equal(t, M{"coupon_id": id, "partner_id": partner, "code": "Save 10%", "active": true}, told[0].Body["data"])
-	require.Equal(t, "affiliate_coupon.updated", told[1].String("type"))
-	require.Equal(t, M{"coupon_id": id, "partner_id": nil, "code": "Save 10%", "active": true}, told[1].Body["data"])
-	require.Equal(t, "affiliate_coupon.deleted", told[2].String("type"))
-	require.Equal(t, M{"coupon_id": id, "partner_id": nil}, told[2].Body["data"])
+	recorded := newEvents(s, program, before)
+	require.Len(t, recorded, 3)
+	require.Equal(t, "affiliate_coupon.created", recorded[0].String("type"))
+	require.Equal(t, M{"coupon_id": id, "partner_id": partner, "code": "Save 10%", "active": true}, recorded[0].Body["data"])
+	require.Equal(t, "affiliate_coupon.updated", recorded[1].String("type"))
+	require.Equal(t, M{"coupon_id": id, "partner_id": nil, "code": "Save 10%", "active": true}, recorded[1].Body["data"])
+	require.Equal(t, "affiliate_coupon.deleted", recorded[2].String("type"))
+	require.Equal(t, M{"coupon_id": id, "partner_id": nil}, recorded[2].Body["data"])
 	s.Must(201, s.Post("/v1/coupons", M{"program_id": program, "code": "save 10%"})) // a deleted code is free
 }
 
@@ -68,9 +68,9 @@ func TestCouponRefusals(t *testing.T) {
 	otherGroup := s.Must(201, s.Post("/v1/groups", M{"program_id": other, "name": "X"})).String("id")
 	stranger := apitest.On(t, s.DSN, s.Clock)
 	foreign := stranger.Partner(stranger.Program())
-	held := s.Must(201, s.Post("/v1/coupons", M{"program_id": program, "code": "Taken"}))
-	require.Nil(t, held.Body["partner_id"])
-	require.Nil(t, held.Body["group_id"])
+	existing := s.Must(201, s.Post("/v1/coupons", M{"program_id": program, "code": "Taken"}))
+	require.Nil(t, existing.Body["partner_id"])
+	require.Nil(t, existing.Body["group_id"])
 	before := len(s.Events(program))
 	long := string(slices.Repeat([]byte("x"), 65))
 	for _, c := range []struct {
@@ -93,17 +93,17 @@ func TestCouponRefusals(t *testing.T) {
 		maps.Copy(body, c.body)
 		a := s.Refused(c.status, c.code, c.param, s.Post("/v1/coupons", body))
 		if c.status == 409 {
-			require.Equal(t, held.Body, a.Body["existing"])
+			require.Equal(t, existing.Body, a.Body["existing"])
 		}
 	}
-	path := "/v1/coupons/" + held.String("id")
+	path := "/v1/coupons/" + existing.String("id")
 	s.Refused(400, "parameter_unknown", "code", s.Post(path, M{"code": "New"}))
 	s.Refused(400, "parameter_unknown", "group_id", s.Post(path, M{"group_id": nil}))
 	s.Refused(400, "invalid_reference", "partner_id", s.Post(path, M{"partner_id": elsewhere, "external_id": "x"}))
 	s.Refused(404, "resource_not_found", "partner_id", s.Post(path, M{"partner_id": foreign, "external_id": "x"}))
 	stranger.Refused(404, "resource_not_found", "", stranger.Post(path, M{"external_id": "x"}))
 	stranger.Refused(404, "resource_not_found", "", stranger.Delete(path))
-	require.Equal(t, held.Body, s.Get(path).Body)
+	require.Equal(t, existing.Body, s.Get(path).Body)
 	require.EqualValues(t, 1, s.Get("/v1/coupons?program_id="+program).Int("total_count"))
 	require.Len(t, s.Events(program), before)
 	s.Must(201, s.Post("/v1/coupons", M{"program_id": other, "code": "Taken"})) // unique within a program

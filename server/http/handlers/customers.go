@@ -15,6 +15,7 @@ import (
 )
 
 // ListCustomers lists the customers of a program, newest first.
+// An email is compared in lower case.
 func (s *Server) ListCustomers(ctx context.Context,
 	r api.ListCustomersRequestObject) (api.ListCustomersResponseObject, error) {
 	u, p := work.From(ctx), r.Params
@@ -62,6 +63,7 @@ func (s *Server) RetrieveCustomer(ctx context.Context,
 
 // CreateCustomer attributes a customer to a partner: to one that is named, or
 // through the click or the coupon that brought the customer.
+// An external id that is taken is a 409 with the customer that has it.
 func (s *Server) CreateCustomer(
 	ctx context.Context, r api.CreateCustomerRequestObject,
 ) (api.CreateCustomerResponseObject, error) {
@@ -75,6 +77,7 @@ func (s *Server) CreateCustomer(
 }
 
 // UpdateCustomer changes a customer; a new partner_id reassigns it.
+// Earlier sales and commissions stay with the former partner.
 func (s *Server) UpdateCustomer(
 	ctx context.Context, r api.UpdateCustomerRequestObject,
 ) (api.UpdateCustomerResponseObject, error) {
@@ -87,6 +90,7 @@ func (s *Server) UpdateCustomer(
 }
 
 // DeleteCustomer removes a customer that never paid.
+// One with sales, or whose sign-up commission was paid, is a 409.
 func (s *Server) DeleteCustomer(
 	ctx context.Context, r api.DeleteCustomerRequestObject,
 ) (api.DeleteCustomerResponseObject, error) {

@@ -56,7 +56,7 @@ func TestCustomerRefusals(t *testing.T) {
 	click := s.Click(program, "ann")
 	stranger := apitest.On(t, s.DSN, s.Clock)
 	foreign := stranger.Partner(stranger.Program())
-	held := s.Must(201, s.Post("/v1/customers", M{
+	existing := s.Must(201, s.Post("/v1/customers", M{
 		"program_id": program, "partner_id": ann, "external_customer_id": "ext_1", "email": "one@example.org",
 	}))
 	before := len(s.Events(program))
@@ -87,7 +87,7 @@ func TestCustomerRefusals(t *testing.T) {
 		maps.Copy(body, c.body)
 		a := s.Refused(c.status, c.code, c.param, s.Post("/v1/customers", body))
 		if c.code == "customer_external_id_taken" {
-			require.Equal(t, held.Body, a.Body["existing"])
+			require.Equal(t, existing.Body, a.Body["existing"])
 		}
 	}
 	require.EqualValues(t, 1, s.Get("/v1/customers?program_id="+program).Int("total_count"))
@@ -102,8 +102,8 @@ func TestCustomerRefusals(t *testing.T) {
 		"program_id": program, "partner_id": ann, "email": "one@example.org", "external_customer_id": "EXT_1",
 	}))
 	s.Must(201, s.Post("/v1/customers", M{"program_id": other, "partner_id": elsewhere, "external_customer_id": "ext_1"}))
-	stranger.Refused(404, "resource_not_found", "", stranger.Post("/v1/customers/"+held.String("id"), M{"name": "x"}))
-	stranger.Refused(404, "resource_not_found", "", stranger.Delete("/v1/customers/"+held.String("id")))
+	stranger.Refused(404, "resource_not_found", "", stranger.Post("/v1/customers/"+existing.String("id"), M{"name": "x"}))
+	stranger.Refused(404, "resource_not_found", "", stranger.Delete("/v1/customers/"+existing.String("id")))
 }
 
 // TestSelfReferral: the one refusal with effects (decisions, 66 and 216).
@@ -123,10 +123,10 @@ func TestSelfReferral(t *testing.T) {
 	require.Nil(t, through.Body["existing"])
 	s.Refused(404, "resource_not_found", "", s.Get("/v1/referrals/"+click.String("referral_id")))
 	require.Nil(t, s.Get("/v1/clicks/" + click.String("id")).Body["referral_id"])
-	told := newEvents(s, program, before)
-	require.Len(t, told, 2)
+	recorded := newEvents(s, program, before)
+	require.Len(t, recorded, 2)
 	data := map[string]M{}
-	for _, e := range told {
+	for _, e := range recorded {
 		data[e.String("type")] = e.Body["data"].(M)
 		require.Equal(t, through.Header.Get("Rail-Request-Id"), e.Body["request"].(M)["id"])
 	}
@@ -286,10 +286,10 @@ func TestCustomerDelete(t *testing.T) {
 	require.Equal(t, "2026-09-01T12:00:00.000Z", voided.String("voided_at"))
 	_, due, _ = s.Balance(program, partner, "USD")
 	require.EqualValues(t, 0, due)
-	told := newEvents(s, program, before)
-	require.Len(t, told, 1)
-	require.Equal(t, "commission.voided", told[0].String("type"))
-	data := apitest.Answer{Body: told[0].Body["data"].(M)}
+	recorded := newEvents(s, program, before)
+	require.Len(t, recorded, 1)
+	require.Equal(t, "commission.voided", recorded[0].String("type"))
+	data := apitest.Answer{Body: recorded[0].Body["data"].(M)}
 	require.Equal(t, "customer_deleted", data.String("reason"))
 	require.EqualValues(t, 500, data.Int("amount_minor"))
 	require.Nil(t, data.Body["sale_id"])

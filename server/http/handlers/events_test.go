@@ -21,7 +21,7 @@ func jsonOf(t *testing.T, v any) string {
 	return string(raw)
 }
 
-// eventSchemas is the description's schemas, closed: an event may not hold
+// eventSchemas is the description's schemas, closed: an event may not have
 // what its type does not list.
 var eventSchemas = sync.OnceValues(func() (openapi3.Schemas, error) {
 	doc, err := openapi.Read(openapi.Bundle)
@@ -61,20 +61,20 @@ func described(t *testing.T, e apitest.Answer) {
 	require.NoError(t, schema.Value.VisitJSON(v, openapi3.EnableFormatValidation()), "%s", e.Raw)
 }
 
-// TestEventBodies provokes every event type of these resources: told once, in
+// TestEventBodies provokes every event type of these resources: recorded once, in
 // its order, by the call that caused it, as the description says.
 func TestEventBodies(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
 	program := s.Program(M{"holding_period_days": 30})
 	seen := map[string]bool{}
-	told := 0
+	earlier := 0
 	step := func(a apitest.Answer, types ...string) apitest.Answer {
 		t.Helper()
 		require.Contains(t, []int{200, 201, 409}, a.Status, "%s", a.Raw)
 		all := s.Events(program)
-		fresh := all[told:]
-		told = len(all)
+		fresh := all[earlier:]
+		earlier = len(all)
 		var got []string
 		for _, e := range fresh {
 			got = append(got, e.String("type"))

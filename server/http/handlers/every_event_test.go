@@ -35,22 +35,22 @@ var provokedByResources = []string{
 // provoker causes events, a step at a time.
 type provoker struct {
 	railed
-	t    *testing.T
-	told int             // the events that earlier steps have seen
-	seen map[string]bool // by type
+	t       *testing.T
+	earlier int             // the events that earlier steps have seen
+	seen    map[string]bool // by type
 }
 
-// step fails the test unless each type was told once since the step before, and
-// everything that was told has exactly its fields.
+// step fails the test unless each type was recorded once since the step before, and
+// everything that was recorded has exactly its fields.
 func (p *provoker) step(what string, types ...string) {
 	p.t.Helper()
 	all := p.s.Events(p.program)
 	fresh := map[string]int{}
-	for _, e := range all[p.told:] {
+	for _, e := range all[p.earlier:] {
 		described(p.t, e)
 		fresh[e.String("type")]++
 	}
-	p.told = len(all)
+	p.earlier = len(all)
 	for _, kind := range types {
 		require.Equal(p.t, 1, fresh[kind], "%s: %s in %v", what, kind, fresh)
 		p.seen[kind] = true
@@ -150,7 +150,7 @@ func (p *provoker) enrolCustomer(referrer string) {
 
 // TestEveryEventIsProvoked provokes the types that TestEventBodies does not: over
 // the API, by a job, by a rail, or by what a processor's integration will call.
-// Each is told once, with exactly its fields; a type of the catalogue that
+// Each is recorded once, with exactly its fields; a type of the catalogue that
 // nothing provokes fails.
 func TestEveryEventIsProvoked(t *testing.T) {
 	t.Parallel()
@@ -173,8 +173,7 @@ func processor(t *testing.T, s *apitest.Server, run func(context.Context, *handl
 	t.Helper()
 	keeper, err := secret.New(s.Config.SecretKey)
 	require.NoError(t, err)
-	tx, err := pgtx.Begin(t.Context(), s.Pool)
-	require.NoError(t, err)
+	tx := pgtx.Begin(s.Pool)
 	defer tx.Rollback()
 	c := work.New(s.Pool, work.Unit{
 		OrgID: s.Org, Actor: work.Actor{Kind: work.Processor, ID: "test"}, RequestID: "run_processor", Now: s.Clock.Now(),

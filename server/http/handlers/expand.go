@@ -22,6 +22,7 @@ func embed[O, R, A any](ctx context.Context, tx pgtx.DBTX, u *work.Unit, objects
 ) error {
 	var ids []string
 	for i := range objects {
+		// Objects of a page share relations: each is loaded once.
 		if id := ref(&objects[i]); id != nil && !slices.Contains(ids, *id) {
 			ids = append(ids, *id)
 		}
@@ -50,6 +51,7 @@ func embed[O, R, A any](ctx context.Context, tx pgtx.DBTX, u *work.Unit, objects
 }
 
 // ids lists the ids of objects.
+// They are in the order of the objects.
 func ids[O any](objects []O, id func(*O) string) []string {
 	out := make([]string, len(objects))
 	for i := range objects {

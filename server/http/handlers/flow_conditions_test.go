@@ -289,8 +289,8 @@ func TestSwitchGroup(t *testing.T) {
 	before := len(s.Events(program))
 	require.EqualValues(t, 1000, pays(s, program, customer), "from the next event on")
 	require.Equal(t, gold, group())
-	told := newEvents(s, program, before)
-	last := told[len(told)-1]
+	recorded := newEvents(s, program, before)
+	last := recorded[len(recorded)-1]
 	require.Equal(t, "affiliate.updated", last.String("type"))
 	require.Equal(t, M{"partner_id": partner, "status": "active", "reason": nil}, last.Body["data"])
 	before = len(s.Events(program))
@@ -336,11 +336,11 @@ func TestSignupCommissions(t *testing.T) {
 	for _, name := range []string{"sale_id", "flow_branch_id", "revenue_minor", "payout_id"} {
 		require.Nil(t, k.Body[name], name)
 	}
-	told := newEvents(s, program, before)
-	require.Len(t, told, 1)
-	require.Equal(t, "commission.created", told[0].String("type"))
-	require.Equal(t, flow.String("id"), told[0].Body["data"].(M)["rule_id"])
-	require.Nil(t, told[0].Body["data"].(M)["sale_id"])
+	recorded := newEvents(s, program, before)
+	require.Len(t, recorded, 1)
+	require.Equal(t, "commission.created", recorded[0].String("type"))
+	require.Equal(t, flow.String("id"), recorded[0].Body["data"].(M)["rule_id"])
+	require.Nil(t, recorded[0].Body["data"].(M)["sale_id"])
 
 	s.Clock.Advance(time.Minute)
 	click := s.Click(program, "ann", M{"country": "US"})

@@ -14,6 +14,7 @@ import (
 
 // ListFlows lists the flows of a program in the order in which they are asked:
 // priority, then partner before group before program, then the oldest.
+// The order decides: of the flows that pay, the first that applies is taken.
 func (s *Server) ListFlows(ctx context.Context, r api.ListFlowsRequestObject) (api.ListFlowsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
 	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.FlowList{
@@ -22,6 +23,7 @@ func (s *Server) ListFlows(ctx context.Context, r api.ListFlowsRequestObject) (a
 	if err != nil {
 		return nil, err
 	}
+	// Branches are JSON in the row: a damaged one fails the page instead of vanishing.
 	data, err := mappedAll(rows.Rows, toFlow)
 	if err != nil {
 		return nil, err
@@ -42,6 +44,7 @@ func fillFlows(ctx context.Context, u *work.Unit, flows []api.Flow, expand []api
 }
 
 // RetrieveFlow returns one flow.
+// It is without warnings, which answer a write.
 func (s *Server) RetrieveFlow(ctx context.Context,
 	r api.RetrieveFlowRequestObject) (api.RetrieveFlowResponseObject, error) {
 	u := work.From(ctx)
@@ -62,6 +65,7 @@ func (s *Server) RetrieveFlow(ctx context.Context,
 }
 
 // CreateFlow adds a commission rule.
+// The answer has warnings about rates that look like a mistake.
 func (s *Server) CreateFlow(
 	ctx context.Context, r api.CreateFlowRequestObject,
 ) (api.CreateFlowResponseObject, error) {
@@ -81,6 +85,7 @@ func (s *Server) CreateFlow(
 }
 
 // UpdateFlow changes a flow.
+// Branches are replaced as a whole: a branch that the body leaves out is deleted.
 func (s *Server) UpdateFlow(
 	ctx context.Context, r api.UpdateFlowRequestObject,
 ) (api.UpdateFlowResponseObject, error) {

@@ -60,24 +60,24 @@ var badFlows = []badFlow{
 	{M{"approval_mode": "manual", "approval_delay_days": 5}, 400, "parameter_invalid", "approval_delay_days"},
 }
 
-// flowWorld is a program with what its flows can name, and what is another's.
-type flowWorld struct {
+// flowFixture is a program with what its flows can name, and what is another's.
+type flowFixture struct {
 	*apitest.Server
 	program, partner, group      string
 	foreignPartner, foreignGroup string
 }
 
-func newFlowWorld(t *testing.T) flowWorld {
+func newFlowFixture(t *testing.T) flowFixture {
 	t.Helper()
 	s := apitest.New(t)
 	program, other := s.Program(), s.Program()
-	w := flowWorld{Server: s, program: program, partner: s.Partner(program), foreignPartner: s.Partner(other)}
+	w := flowFixture{Server: s, program: program, partner: s.Partner(program), foreignPartner: s.Partner(other)}
 	w.group = s.Must(201, s.Post("/v1/groups", M{"program_id": program, "name": "G"})).String("id")
 	w.foreignGroup = s.Must(201, s.Post("/v1/groups", M{"program_id": other, "name": "G"})).String("id")
 	return w
 }
 
-func (w flowWorld) badReferences() []badFlow {
+func (w flowFixture) badReferences() []badFlow {
 	return []badFlow{
 		{M{"group_id": w.group, "partner_id": w.partner}, 400, "parameters_exclusive", "partner_id"},
 		{M{"group_id": w.foreignGroup}, 400, "invalid_reference", "group_id"},
@@ -138,7 +138,7 @@ var badBranches = []badFlow{
 }
 
 // flow is a body that makes a flow.
-func (w flowWorld) flow(more M) M {
+func (w flowFixture) flow(more M) M {
 	b := M{"program_id": w.program, "name": "Rule", "rate_type": "percent", "rate_value": 1000}
 	maps.Copy(b, more)
 	return b
@@ -146,7 +146,7 @@ func (w flowWorld) flow(more M) M {
 
 func TestFlowRefusals(t *testing.T) {
 	t.Parallel()
-	w := newFlowWorld(t)
+	w := newFlowFixture(t)
 	bad := slices.Concat(badFlows, w.badReferences(), badBranches)
 	before := len(w.Events(w.program))
 	w.refusedAsNew(bad)
@@ -163,7 +163,7 @@ func TestFlowRefusals(t *testing.T) {
 	stranger.Refused(404, "resource_not_found", "", stranger.Delete(path))
 }
 
-func (w flowWorld) refusedAsNew(bad []badFlow) {
+func (w flowFixture) refusedAsNew(bad []badFlow) {
 	w.T.Helper()
 	for _, c := range bad {
 		w.Refused(c.status, c.code, c.param, w.Post("/v1/flows", w.flow(c.body)))
@@ -180,7 +180,7 @@ func (w flowWorld) refusedAsNew(bad []badFlow) {
 	w.Refused(400, "invalid_condition", "branches[0].conditions[0].field", w.Post("/v1/flows", signup))
 }
 
-func (w flowWorld) refusedAsChange(path string, bad []badFlow) {
+func (w flowFixture) refusedAsChange(path string, bad []badFlow) {
 	w.T.Helper()
 	for _, c := range bad {
 		if c.body["action"] == "switch_group" && c.param == "rate_type" {
@@ -192,7 +192,7 @@ func (w flowWorld) refusedAsChange(path string, bad []badFlow) {
 }
 
 // TestFlowUpdate: what is absent stays, branches are replaced, and each change
-// is told as what it is (decisions, 136).
+// is recorded as what it is (decisions, 136).
 func TestFlowUpdate(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -241,19 +241,19 @@ func TestFlowUpdate(t *testing.T) {
 	}))
 	s.Must(200, s.Post(path, M{"status": "active"}))
 	s.Must(200, s.Delete(path))
-	told := newEvents(s, program, before)
+	recorded := newEvents(s, program, before)
 	var types []string
-	for _, e := range told {
+	for _, e := range recorded {
 		types = append(types, e.String("type"))
 	}
 	require.Equal(t,
 		[]string{"rule.updated", "rule.updated", "rule.status_changed", "rule.status_changed", "rule.deleted"}, types)
 	require.JSONEq(t, `{"rate_type":"percent","rate_value":1000,"priority":100,"status":"active"}`,
-		jsonOf(t, told[1].Body["data"].(M)["before"]))
+		jsonOf(t, recorded[1].Body["data"].(M)["before"]))
 	require.JSONEq(t, `{"rate_type":"percent","rate_value":1500,"priority":5,"status":"inactive"}`,
-		jsonOf(t, told[1].Body["data"].(M)["after"]))
-	require.Equal(t, M{"rule_id": flow.String("id"), "name": "Rule", "status": "inactive"}, told[2].Body["data"])
-	require.Equal(t, M{"rule_id": flow.String("id"), "name": "Rule"}, told[4].Body["data"])
+		jsonOf(t, recorded[1].Body["data"].(M)["after"]))
+	require.Equal(t, M{"rule_id": flow.String("id"), "name": "Rule", "status": "inactive"}, recorded[2].Body["data"])
+	require.Equal(t, M{"rule_id": flow.String("id"), "name": "Rule"}, recorded[4].Body["data"])
 }
 
 // TestFlowCeiling: 500 flows a program, active or not (decisions, 137).

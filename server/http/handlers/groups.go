@@ -47,6 +47,7 @@ func addGroupStats(ctx context.Context, u *work.Unit, groups []api.Group, includ
 	if !wants(include, api.GroupIncludeStats) || len(groups) == 0 {
 		return nil
 	}
+	// One query for the page; a group without partners counts 0.
 	partners, err := count.By(ctx, u.DB(), "partners", db.Scope{ProgramID: groups[0].ProgramID, OrgID: u.OrgID},
 		ids(groups, func(g *api.Group) string { return g.ID }))
 	for i := range groups {
@@ -56,6 +57,7 @@ func addGroupStats(ctx context.Context, u *work.Unit, groups []api.Group, includ
 }
 
 // CreateGroup adds a group.
+// A name that is taken is a 409 with the group that has it; the slug is derived.
 func (s *Server) CreateGroup(
 	ctx context.Context, r api.CreateGroupRequestObject,
 ) (api.CreateGroupResponseObject, error) {
@@ -68,6 +70,8 @@ func (s *Server) CreateGroup(
 }
 
 // UpdateGroup changes a group.
+// A group becomes the default by is_default, which takes it from the group that was;
+// no group can merely stop being the default.
 func (s *Server) UpdateGroup(
 	ctx context.Context, r api.UpdateGroupRequestObject,
 ) (api.UpdateGroupResponseObject, error) {
@@ -80,6 +84,7 @@ func (s *Server) UpdateGroup(
 }
 
 // DeleteGroup removes a group with its flows.
+// Its partners stay, without a group. The default group is a 409.
 func (s *Server) DeleteGroup(
 	ctx context.Context, r api.DeleteGroupRequestObject,
 ) (api.DeleteGroupResponseObject, error) {

@@ -167,11 +167,11 @@ func TestDeleteGroup(t *testing.T) {
 		s.Refused(404, "resource_not_found", "", s.Get("/v1/flows/"+id))
 	}
 	s.Must(200, s.Get("/v1/flows/"+kept))
-	told := s.Events(program)[seen:]
-	require.Len(t, told, 2)
+	recorded := s.Events(program)[seen:]
+	require.Len(t, recorded, 2)
 	for i, name := range []string{"one", "two"} {
-		require.Equal(t, "rule.deleted", told[i].String("type"))
-		require.Equal(t, M{"rule_id": flows[i], "name": name}, told[i].Body["data"])
+		require.Equal(t, "rule.deleted", recorded[i].String("type"))
+		require.Equal(t, M{"rule_id": flows[i], "name": name}, recorded[i].Body["data"])
 	}
 }
 

@@ -77,6 +77,8 @@ func (s *Server) RetrieveLink(ctx context.Context,
 }
 
 // CreateLink adds a link to a partner.
+// Without a value the link carries the partner's handle. A value that anybody in the
+// program has, or had, is a 409.
 func (s *Server) CreateLink(ctx context.Context, r api.CreateLinkRequestObject) (api.CreateLinkResponseObject, error) {
 	b := r.Body
 	link, err := tracking.CreateLink(ctx, work.From(ctx), tracking.LinkInput{
@@ -87,6 +89,7 @@ func (s *Server) CreateLink(ctx context.Context, r api.CreateLinkRequestObject) 
 }
 
 // UpdateLink changes destination and label.
+// The value stays, as it is published.
 func (s *Server) UpdateLink(ctx context.Context, r api.UpdateLinkRequestObject) (api.UpdateLinkResponseObject, error) {
 	link, err := tracking.UpdateLink(ctx, work.From(ctx), r.ID, tracking.LinkChanges{
 		DestinationURL: r.Body.DestinationURL, Label: r.Body.Label,

@@ -68,13 +68,13 @@ func TestLinkDefaults(t *testing.T) {
 		"short_slug": slug, "short_domain": "rail.example",
 		"label": nil, "created_at": "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z",
 	}, link.Body)
-	told := newEvents(s, program, before)
-	require.Len(t, told, 1)
-	require.Equal(t, "affiliate_link.created", told[0].String("type"))
+	recorded := newEvents(s, program, before)
+	require.Len(t, recorded, 1)
+	require.Equal(t, "affiliate_link.created", recorded[0].String("type"))
 	require.Equal(t, M{
 		"link_id": link.String("id"), "partner_id": partner, "url": link.String("url"), "param": "via", "value": "ann",
 		"destination_url": link.String("destination_url"),
-	}, told[0].Body["data"])
+	}, recorded[0].Body["data"])
 	path := "/v1/links/" + link.String("id")
 	require.Equal(t, link.Body, s.Must(200, s.Get(path)).Body)
 
@@ -85,15 +85,15 @@ func TestLinkDefaults(t *testing.T) {
 	same := s.Must(200, s.Post(path, M{"label": "Blog", "destination_url": link.String("destination_url")}))
 	require.Equal(t, labelled.Body, same.Body, "nothing changed")
 	s.Must(200, s.Delete(path))
-	told = newEvents(s, program, before+1)
-	require.Len(t, told, 2, "no event where nothing changed")
-	require.Equal(t, "affiliate_link.updated", told[0].String("type"), "for a label too")
+	recorded = newEvents(s, program, before+1)
+	require.Len(t, recorded, 2, "no event where nothing changed")
+	require.Equal(t, "affiliate_link.updated", recorded[0].String("type"), "for a label too")
 	require.Equal(t,
 		M{
 			"link_id": link.String("id"), "partner_id": partner, "url": link.String("url"),
 			"destination_url": link.String("destination_url"),
-		}, told[0].Body["data"])
-	require.Equal(t, M{"link_id": link.String("id"), "partner_id": partner}, told[1].Body["data"])
+		}, recorded[0].Body["data"])
+	require.Equal(t, M{"link_id": link.String("id"), "partner_id": partner}, recorded[1].Body["data"])
 	s.Refused(404, "resource_not_found", "", s.Post(path, M{"label": "x"}))
 	s.Refused(404, "resource_not_found", "", s.Delete(path))
 }

@@ -157,7 +157,7 @@ func TestOneSequenceHoldsUpNoOther(t *testing.T) {
 	require.Len(t, m.post.mails["ada@example.com"], 1)
 }
 
-// TestChangesWhileSending: a mail that is on its way when its campaign is held,
+// TestChangesWhileSending: a mail that is on its way when its campaign is paused,
 // changed, started anew or deleted does not go later as it was.
 func TestChangesWhileSending(t *testing.T) {
 	t.Parallel()
@@ -227,7 +227,7 @@ func TestSuspendedInCampaign(t *testing.T) {
 }
 
 // TestSequenceMailsAreRecalled: a mail in the outbox goes back to its step while
-// its sequence or its partner is held, and goes nowhere once the sequence is gone.
+// its sequence or its partner is paused, and goes nowhere once the sequence is gone.
 func TestSequenceMailsAreRecalled(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -262,7 +262,7 @@ func TestSequenceMailsAreRecalled(t *testing.T) {
 	require.Equal(t, map[string]int{"sent": 2, "failed": 2}, m.mails())
 }
 
-// TestLongRun: a run of many mails goes by the clock: what tells of something goes
+// TestLongRun: a run of many mails goes by the clock: what reports something goes
 // first also when it came meanwhile, and no other replica takes its mails for lost.
 func TestLongRun(t *testing.T) {
 	t.Parallel()
@@ -316,7 +316,7 @@ func TestBackOffHoldsUpNobody(t *testing.T) {
 }
 
 // TestStopWhileSending: no mail that was not handed over is lost when the server
-// stops, nor when the database cannot tell whom a mail is for.
+// stops, nor when the database cannot say whom a mail is for.
 func TestStopWhileSending(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)

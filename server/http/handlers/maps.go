@@ -12,7 +12,7 @@ import (
 )
 
 // The mappers from rows to the generated types are total: a row that the
-// database holds can always be shown.
+// database has can always be shown.
 
 // enums returns the texts of an array column as values of an enum. Values are
 // validated when they are written.
@@ -33,6 +33,7 @@ func texts[E ~string](values []E) []string {
 	return out
 }
 
+// toProgram shows a program. It has no secret fields.
 func toProgram(p db.Program) api.Program {
 	return api.Program{
 		ID: p.ID, Object: "program", Name: p.Name, ProductName: p.ProductName, WebsiteURL: p.WebsiteURL, Currency: p.Currency,
@@ -47,6 +48,7 @@ func toProgram(p db.Program) api.Program {
 	}
 }
 
+// toGroup shows a group without its statistics, which addGroupStats adds.
 func toGroup(g db.Group) api.Group {
 	return api.Group{
 		ID: g.ID, Object: "group", ProgramID: g.ProgramID, Name: g.Name, Slug: g.Slug, Description: g.Description,
@@ -55,6 +57,7 @@ func toGroup(g db.Group) api.Group {
 	}
 }
 
+// toTag shows a tag.
 func toTag(t db.Tag) api.Tag {
 	return api.Tag{
 		ID: t.ID, Object: "tag", ProgramID: t.ProgramID, Name: t.Name, Color: t.Color, CreatedAt: t.CreatedAt,
@@ -62,6 +65,8 @@ func toTag(t db.Tag) api.Tag {
 	}
 }
 
+// toPartner shows a partner. The payout details are not among its fields: they are
+// written over the API and read by exports, payment rails and the partner alone.
 func toPartner(p db.Partner) api.Partner {
 	return api.Partner{
 		ID: p.ID, Object: "partner", ProgramID: p.ProgramID, GroupID: p.GroupID, Email: p.Email, FirstName: p.FirstName,
@@ -91,6 +96,7 @@ func (s *Server) toLink(l db.Link) api.Link {
 	return out
 }
 
+// toCoupon shows a coupon.
 func toCoupon(k db.Coupon) api.Coupon {
 	return api.Coupon{
 		ID: k.ID, Object: "coupon", ProgramID: k.ProgramID, PartnerID: k.PartnerID, GroupID: k.GroupID, Code: k.Code,
@@ -98,6 +104,8 @@ func toCoupon(k db.Coupon) api.Coupon {
 	}
 }
 
+// toClick shows a click without the hash of the visitor's address, which is for the
+// risk checks.
 func toClick(k db.Click) api.Click {
 	return api.Click{
 		ID: k.ID, Object: "click", ProgramID: k.ProgramID, PartnerID: k.PartnerID, LinkID: k.LinkID, ReferralID: k.ReferralID,
@@ -106,6 +114,8 @@ func toClick(k db.Click) api.Click {
 	}
 }
 
+// toReferral shows a referral without the visitor's token, of which only a hash is
+// stored.
 func toReferral(r db.Referral) api.Referral {
 	// Without UTM parameters the column is NULL, which must be shown as null
 	// rather than as nothing.
@@ -121,6 +131,7 @@ func toReferral(r db.Referral) api.Referral {
 	}
 }
 
+// toCustomer shows a customer with whose it is, and by what (tracked_by).
 func toCustomer(k db.Customer) api.Customer {
 	return api.Customer{
 		ID: k.ID, Object: "customer", ProgramID: k.ProgramID, PartnerID: k.PartnerID, ReferralID: k.ReferralID,
@@ -154,6 +165,7 @@ func toSale(k db.Sale) api.Sale {
 	}
 }
 
+// toCommission shows a commission as the audit log does.
 func toCommission(k db.Commission) api.Commission { return commission.Shown(k) }
 
 // toFlow shows a flow. Its branches are stored as the JSON that the API shows.
@@ -188,6 +200,7 @@ func toSavedFlow(row db.Flow) (api.SavedFlow, error) {
 	}, err
 }
 
+// toWarning shows a warning with the field that it is about.
 func toWarning(w flow.Warning) api.FlowWarning {
 	return api.FlowWarning{Code: api.FlowWarningCodeRateUnusual, Message: w.Param + ": " + w.Message}
 }

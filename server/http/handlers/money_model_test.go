@@ -13,7 +13,7 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// The model is money as the contract and DECISIONS.md tell it, kept in
+// The model is money as the contract and DECISIONS.md describe it, kept in
 // memory and worked out apart from the server's own rules.
 
 type modelSale struct {
@@ -156,7 +156,7 @@ func (b *book) lower(k *modelCommission, amount int64) {
 	}
 }
 
-// drop removes a payout; what it held is free again.
+// drop removes a payout; what it had is free again.
 func (b *book) drop(p *modelPayout) {
 	for _, k := range b.commissions {
 		if k.payout == p {
@@ -401,13 +401,13 @@ func (b *book) comparePayouts() {
 			require.GreaterOrEqual(b.t, at, 0, "%v", row.Body)
 			b.payouts[at].id = row.String("id")
 		}
-		p, held := b.payouts[at], int64(0)
+		p, attached := b.payouts[at], int64(0)
 		for _, k := range b.commissions {
 			if k.payout == p {
-				held++
+				attached++
 			}
 		}
-		require.Equal(b.t, []any{p.status, p.amount, held},
+		require.Equal(b.t, []any{p.status, p.amount, attached},
 			[]any{row.String("status"), row.Int("amount_minor"), row.Int("commission_count")}, "%v", row.Body)
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"rail/server/postgres/migrate"
 )
 
-// TestNoConnections: a database that lets nobody in any more is told as 503 at once,
+// TestNoConnections: a database that lets nobody in any more is reported as 503 at once,
 // and nothing needs a restart when it does again.
 func TestNoConnections(t *testing.T) {
 	t.Parallel()
@@ -66,8 +66,8 @@ func TestNoConnections(t *testing.T) {
 		"what was refused wrote nothing")
 }
 
-// TestStopsUnderLoad: a server that is told to stop finishes what it has begun: of
-// what it wrote it has told.
+// TestStopsUnderLoad: a server that is asked to stop finishes what it has begun: of
+// what it wrote it has answered.
 func TestStopsUnderLoad(t *testing.T) {
 	t.Parallel()
 	base := apitest.Real(t)
@@ -78,10 +78,10 @@ func TestStopsUnderLoad(t *testing.T) {
 	for round := range stops {
 		p := apitest.StartProcess(t, base)
 		program := p.Program()
-		told := make([]int, 6)
+		answered := make([]int, 6)
 		var all sync.WaitGroup
 		ready := make(chan bool, 1)
-		for i := range told {
+		for i := range answered {
 			all.Go(func() {
 				client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 				for n := 0; ; n++ {
@@ -103,7 +103,7 @@ func TestStopsUnderLoad(t *testing.T) {
 					if res.StatusCode != http.StatusCreated {
 						t.Errorf("%d while it stops", res.StatusCode)
 					}
-					if told[i]++; told[i] == 3 {
+					if answered[i]++; answered[i] == 3 {
 						select {
 						case ready <- true:
 						default:
@@ -117,7 +117,7 @@ func TestStopsUnderLoad(t *testing.T) {
 		all.Wait()
 		require.NoError(t, p.Cmd.Wait(), "it ends well")
 		var acknowledged, written int
-		for _, n := range told {
+		for _, n := range answered {
 			acknowledged += n
 		}
 		require.NoError(t,
@@ -126,7 +126,7 @@ func TestStopsUnderLoad(t *testing.T) {
 	}
 }
 
-// TestStoppedReplica: a replica that stands still in the middle of a write holds
+// TestStoppedReplica: a replica that stands still in the middle of a write keeps
 // the others up for ten seconds at most, and writes nothing of it when it wakes.
 func TestStoppedReplica(t *testing.T) {
 	t.Parallel()

@@ -48,6 +48,7 @@ func (s *Server) RetrievePartner(ctx context.Context,
 }
 
 // CreatePartner adds a partner, at once or to the review queue.
+// An email or a handle that is taken is a 409 with what has it.
 func (s *Server) CreatePartner(
 	ctx context.Context, r api.CreatePartnerRequestObject,
 ) (api.CreatePartnerResponseObject, error) {
@@ -63,6 +64,7 @@ func (s *Server) CreatePartner(
 }
 
 // UpdatePartner changes a partner.
+// Payout details are sealed and never shown again.
 func (s *Server) UpdatePartner(
 	ctx context.Context, r api.UpdatePartnerRequestObject,
 ) (api.UpdatePartnerResponseObject, error) {
@@ -77,6 +79,8 @@ func (s *Server) UpdatePartner(
 }
 
 // DeletePartner removes a partner.
+// Its commissions and payouts go too; its sales stay, without a partner. A payout in
+// flight is a 409.
 func (s *Server) DeletePartner(
 	ctx context.Context, r api.DeletePartnerRequestObject,
 ) (api.DeletePartnerResponseObject, error) {
@@ -132,6 +136,7 @@ func addPartnerTags(ctx context.Context, tx pgtx.DBTX, u *work.Unit, partners []
 	return err
 }
 
+// partnerIDs lists the ids of a page.
 func partnerIDs(partners []api.Partner) []string {
 	return ids(partners, func(p *api.Partner) string { return p.ID })
 }

@@ -221,13 +221,13 @@ func TestUpdatePartner(t *testing.T) {
 		require.Equal(t, c.shown, after.Body[c.name], c.name)
 		require.Equal(t, after.Body, s.Must(200, s.Get(path)).Body)
 		require.Greater(t, after.String("updated_at"), before.String("updated_at"))
-		told := s.Events(program)[seen:]
-		require.Len(t, told, 1, c.name)
-		require.Equal(t, "affiliate.updated", told[0].String("type"))
-		require.Equal(t, M{"partner_id": partner, "status": "active", "reason": nil}, told[0].Body["data"])
+		recorded := s.Events(program)[seen:]
+		require.Len(t, recorded, 1, c.name)
+		require.Equal(t, "affiliate.updated", recorded[0].String("type"))
+		require.Equal(t, M{"partner_id": partner, "status": "active", "reason": nil}, recorded[0].Body["data"])
 		s.Clock.Advance(time.Second)
 		require.Equal(t, after.Body, s.Must(200, s.Post(path, M{c.name: c.given})).Body, "%s again", c.name)
-		require.Len(t, s.Events(program), seen+1, "%s again tells nothing", c.name)
+		require.Len(t, s.Events(program), seen+1, "%s again records nothing", c.name)
 		after.Body[c.name], after.Body["updated_at"] = before.Body[c.name], before.Body["updated_at"]
 		require.Equal(t, before.Body, after.Body, "%s alone changed", c.name)
 	}
@@ -252,16 +252,16 @@ func TestSuspendPartner(t *testing.T) {
 	require.Equal(t, "active", back.String("status"))
 	require.Nil(t, back.Body["suspension_reason"], "cleared on reinstatement")
 	s.Must(201, s.Post("/v1/clicks", click))
-	var told []any
+	var recorded []any
 	for _, e := range s.Events(program) {
 		if e.String("type") == "affiliate.updated" {
-			told = append(told, e.Body["data"])
+			recorded = append(recorded, e.Body["data"])
 		}
 	}
 	require.Equal(t, []any{
 		M{"partner_id": partner, "status": "suspended", "reason": "Spam."},
 		M{"partner_id": partner, "status": "active", "reason": nil},
-	}, told)
+	}, recorded)
 	require.Nil(t, s.Must(200, s.Post(path, M{"status": "suspended"})).Body["suspension_reason"], "a reason is optional")
 }
 
@@ -523,7 +523,7 @@ type deletion struct {
 	flow, kept                  string // the partner's, and the program's
 	link, coupon, customer      string
 	click                       apitest.Answer
-	due, held                   string                    // sales of the partner
+	due, waiting                string                    // sales of the partner
 	commissions                 map[string]apitest.Answer // of these sales
 }
 
@@ -545,7 +545,7 @@ func newDeletion(t *testing.T) deletion {
 		s.Post("/v1/customers", M{"program_id": w.program, "click_id": w.click.String("id")})).String("id")
 	w.due = s.Sale(w.program, w.customer, M{"external_charge_id": "ch_due"}).String("id")
 	s.Must(200, s.Post("/v1/programs/"+w.program, M{"holding_period_days": 30}))
-	w.held = s.Sale(w.program, w.customer).String("id")
+	w.waiting = s.Sale(w.program, w.customer).String("id")
 	s.Sale(w.program, s.Customer(w.program, w.bystander))
 	for _, k := range s.Get("/v1/commissions?program_id=" + w.program + "&partner_id=" + w.partner).Data() {
 		w.commissions[k["sale_id"].(string)] = apitest.Answer{Body: k}
@@ -554,19 +554,19 @@ func newDeletion(t *testing.T) deletion {
 	return w
 }
 
-// tells: each commission is voided, the flow and the partner are deleted.
-func (w deletion) tells(told []apitest.Answer) {
+// records: each commission is voided, the flow and the partner are deleted.
+func (w deletion) records(recorded []apitest.Answer) {
 	w.t.Helper()
 	var kinds []string
 	voided := map[any]any{}
-	for _, e := range told {
+	for _, e := range recorded {
 		kinds = append(kinds, e.String("type"))
 		if e.String("type") == "commission.voided" {
 			voided[e.Body["data"].(M)["sale_id"]] = e.Body["data"]
 		}
 	}
 	require.Equal(w.t, []string{"commission.voided", "commission.voided", "rule.deleted", "affiliate.deleted"}, kinds)
-	for _, sale := range []string{w.due, w.held} {
+	for _, sale := range []string{w.due, w.waiting} {
 		k := w.commissions[sale]
 		require.Equal(w.t, M{
 			"commission_id": k.String("id"), "sale_id": sale, "partner_id": w.partner, "amount_minor": k.Body["amount_minor"],
@@ -574,8 +574,8 @@ func (w deletion) tells(told []apitest.Answer) {
 			"reason":   "partner_deleted",
 		}, voided[sale])
 	}
-	require.Equal(w.t, M{"rule_id": w.flow, "name": "Ada's"}, told[2].Body["data"])
-	require.Equal(w.t, M{"partner_id": w.partner}, told[3].Body["data"])
+	require.Equal(w.t, M{"rule_id": w.flow, "name": "Ada's"}, recorded[2].Body["data"])
+	require.Equal(w.t, M{"partner_id": w.partner}, recorded[3].Body["data"])
 }
 
 // removes: what was the partner's is not found.
@@ -640,7 +640,7 @@ func TestDeletePartner(t *testing.T) {
 	w.Clock.Advance(time.Second)
 	require.Equal(t, M{"id": w.partner, "object": "partner", "deleted": true},
 		w.Must(200, w.Delete("/v1/partners/"+w.partner)).Body)
-	w.tells(w.Events(w.program)[seen:])
+	w.records(w.Events(w.program)[seen:])
 	w.removes()
 	w.detaches()
 	w.spares()

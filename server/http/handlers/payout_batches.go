@@ -13,6 +13,7 @@ import (
 )
 
 // ListPayoutBatches lists the batches of a program, newest first.
+// Their totals are summed when they are asked for.
 func (s *Server) ListPayoutBatches(ctx context.Context,
 	r api.ListPayoutBatchesRequestObject) (api.ListPayoutBatchesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
@@ -25,6 +26,7 @@ func (s *Server) ListPayoutBatches(ctx context.Context,
 }
 
 // RetrievePayoutBatch returns one batch.
+// Its totals are of this moment.
 func (s *Server) RetrievePayoutBatch(ctx context.Context,
 	r api.RetrievePayoutBatchRequestObject) (api.RetrievePayoutBatchResponseObject, error) {
 	u := work.From(ctx)
@@ -44,6 +46,8 @@ func (s *Server) RetrievePayoutBatch(ctx context.Context,
 
 // CreatePayoutBatch generates the batch of a month: 201 for a new one, 200 for
 // a month that has one, whose totals are fresh (decisions, 118).
+// Partners beyond the first page are collected by a job; the batch is generating until
+// then. No money moves.
 func (s *Server) CreatePayoutBatch(ctx context.Context,
 	r api.CreatePayoutBatchRequestObject) (api.CreatePayoutBatchResponseObject, error) {
 	u, b := work.From(ctx), r.Body
@@ -62,6 +66,7 @@ func (s *Server) CreatePayoutBatch(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
+	// The two states are one body; only the status says which it was.
 	if created {
 		return api.CreatePayoutBatch201JSONResponse(one[0]), nil
 	}
@@ -76,6 +81,7 @@ func toBatches(ctx context.Context, u *work.Unit, rows []db.PayoutBatch) ([]api.
 	for i, b := range rows {
 		out[i] = api.PayoutBatch{
 			ID: b.ID, Object: "payout_batch", ProgramID: b.ProgramID, PeriodEnd: b.PeriodEnd,
+			// Until a payout that waits, or a run, says otherwise.
 			Status: api.PayoutBatchStatusCompleted,
 			Totals: []api.PayoutBatchTotal{}, CreatedAt: b.CreatedAt, UpdatedAt: b.UpdatedAt,
 		}
@@ -101,6 +107,7 @@ func toBatches(ctx context.Context, u *work.Unit, rows []db.PayoutBatch) ([]api.
 	for _, s := range sums {
 		addTotal(at[s.BatchID], s)
 	}
+	// A run still adds payouts to it, so it is open whatever its payouts are.
 	for _, id := range generating {
 		at[id].Generating, at[id].Status = true, api.PayoutBatchStatusOpen
 	}
@@ -110,6 +117,7 @@ func toBatches(ctx context.Context, u *work.Unit, rows []db.PayoutBatch) ([]api.
 // addTotal counts one currency and state of a batch's payouts; a batch is
 // completed when none of its payouts waits (decisions, 115 and 198).
 func addTotal(b *api.PayoutBatch, s db.BatchTotalsRow) {
+	// It is counted, but its money stays due and is in no total.
 	if s.Status == db.PayoutStatusNotEligible {
 		b.NotEligibleCount += s.Payouts
 		return
@@ -118,6 +126,7 @@ func addTotal(b *api.PayoutBatch, s db.BatchTotalsRow) {
 	if s.Status != db.PayoutStatusPaid {
 		b.Status = api.PayoutBatchStatusOpen
 	}
+	// The rows come by currency, so that a currency's total is the last or a new one.
 	last := len(b.Totals) - 1
 	if last < 0 || b.Totals[last].Currency != s.Currency {
 		b.Totals = append(b.Totals, api.PayoutBatchTotal{Currency: s.Currency})

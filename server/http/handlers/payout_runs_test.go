@@ -101,11 +101,11 @@ func TestBatchOfManyPartners(t *testing.T) {
 		batch.Body["generating"], batch.String("status"), batch.Int("payout_count"),
 	})
 	require.EqualValues(t, n*1000, apitest.Answer{Body: batch.Body["totals"].([]any)[0].(M)}.Int("amount_minor"))
-	var told int
+	var recorded int
 	require.NoError(t,
 		s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM events WHERE program_id = $1 AND type = 'payout.created'",
-			e.program).Scan(&told))
-	require.Equal(t, n, told)
+			e.program).Scan(&recorded))
+	require.Equal(t, n, recorded)
 	balanced(t, s)
 	again := e.batch(200)
 	require.EqualValues(t, n, again.Int("payout_count"), "nobody twice")
@@ -276,7 +276,7 @@ func queriesOf(names []string) (out []string) {
 	return out
 }
 
-// TestAutoPayoutsOfOthers: a program that fails, or is large, holds up no other.
+// TestAutoPayoutsOfOthers: a program that fails, or is large, delays no other.
 func TestAutoPayoutsOfOthers(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -16,6 +16,7 @@ import (
 )
 
 // ListPayouts lists the payouts of a program, newest first.
+// Those that were not eligible are among them, with the reason.
 func (s *Server) ListPayouts(ctx context.Context,
 	r api.ListPayoutsRequestObject) (api.ListPayoutsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
@@ -25,6 +26,7 @@ func (s *Server) ListPayouts(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
+	// The commissions are counted below, for all payouts at once.
 	data := mapped(rows.Rows, func(p db.Payout) api.Payout { return toPayout(p, 0) })
 	if err := fillPayouts(ctx, u, data, p.Expand); err != nil {
 		return nil, err
@@ -32,10 +34,11 @@ func (s *Server) ListPayouts(ctx context.Context,
 	return api.ListPayouts200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
-// fillPayouts counts what payouts hold and embeds what was asked for, in one
+// fillPayouts counts the payouts' commissions and embeds what was asked for, in one
 // round trip; the batches' totals cost another.
 func fillPayouts(ctx context.Context, u *work.Unit, payouts []api.Payout, expand []api.PayoutExpand) error {
 	var batches []db.PayoutBatch
+	// The commissions are always counted: commission_count is no option.
 	reads := []pgtx.Read{func(tx pgtx.DBTX) error { return countCommissions(ctx, tx, u, payouts) }}
 	if wants(expand, api.PayoutExpandBatch) {
 		reads = append(reads, func(tx pgtx.DBTX) (err error) {
@@ -55,6 +58,7 @@ func fillPayouts(ctx context.Context, u *work.Unit, payouts []api.Payout, expand
 	if !wants(expand, api.PayoutExpandBatch) {
 		return nil
 	}
+	// A second trip: which batches there are is known only after the first.
 	whole, err := toBatches(ctx, u, batches)
 	if err != nil {
 		return err
@@ -69,7 +73,7 @@ func fillPayouts(ctx context.Context, u *work.Unit, payouts []api.Payout, expand
 	return nil
 }
 
-// countCommissions counts what payouts of one program hold.
+// countCommissions counts the commissions of payouts of one program.
 func countCommissions(ctx context.Context, tx pgtx.DBTX, u *work.Unit, payouts []api.Payout) error {
 	if len(payouts) == 0 {
 		return nil
@@ -99,6 +103,8 @@ func (s *Server) RetrievePayout(ctx context.Context,
 }
 
 // MarkPayoutPaid settles a payout that was paid outside of any rail.
+// paid_at is now unless the body gives it. A payout that is paid, in flight or not
+// eligible is a 409.
 func (s *Server) MarkPayoutPaid(ctx context.Context,
 	r api.MarkPayoutPaidRequestObject) (api.MarkPayoutPaidResponseObject, error) {
 	u := work.From(ctx)
@@ -118,6 +124,7 @@ func (s *Server) MarkPayoutPaid(ctx context.Context,
 
 // DeletePayout removes a payout that was not paid; its commissions are due
 // again.
+// One that is paid or in flight is a 409.
 func (s *Server) DeletePayout(ctx context.Context,
 	r api.DeletePayoutRequestObject) (api.DeletePayoutResponseObject, error) {
 	err := payout.Delete(ctx, work.From(ctx), r.ID)

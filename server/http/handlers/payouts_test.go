@@ -50,7 +50,7 @@ func (e earner) payouts(query string) (out []apitest.Answer) {
 }
 
 // tallied fails the test unless every open or paid payout is the sum of what it
-// holds, and each held commission is in the state of its payout.
+// holds, and each of these commissions is in the state of its payout.
 func (e earner) tallied(t *testing.T) {
 	t.Helper()
 	var wrong int

@@ -11,7 +11,7 @@ import (
 )
 
 // planned sets a limit of an organization as the operator does, and waits until
-// both servers heed it: probe tells.
+// both servers heed it, as probe finds out.
 func planned(t *testing.T, s *apitest.Server, org, column string, value any, probe func() bool) {
 	t.Helper()
 	_, err := s.Pool.Exec(t.Context(), "UPDATE organizations SET "+column+" = $2 WHERE id = $1", org, value)
@@ -19,7 +19,7 @@ func planned(t *testing.T, s *apitest.Server, org, column string, value any, pro
 	require.Eventually(t, probe, 5*time.Second, 20*time.Millisecond)
 }
 
-// TestFlowQuotaOfOrganization: an organization's own quota holds for it alone, on
+// TestFlowQuotaOfOrganization: an organization's own quota is for it alone, on
 // every replica without a restart; none lifts the server's, null returns to it.
 func TestFlowQuotaOfOrganization(t *testing.T) {
 	t.Parallel()

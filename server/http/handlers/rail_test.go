@@ -134,7 +134,7 @@ func TestRailRejectsAndReturns(t *testing.T) {
 		r.get(returned).String("status"), r.get(returned).String("error_code"),
 	})
 	require.Equal(t, 2, tally(s, r.program, "payout.failed"))
-	require.EqualValues(t, 1, p.Int("commission_count"), "a failed payout keeps what it holds")
+	require.EqualValues(t, 1, p.Int("commission_count"), "a failed payout keeps what it has")
 	paid := s.Must(200, s.Post("/v1/payouts/"+rejected+"/mark_paid", M{"method": "wire"}))
 	require.Equal(t, []any{"paid", nil, nil}, []any{
 		paid.Body["status"], paid.Body["error_code"], paid.Body["error_message"],
@@ -230,8 +230,8 @@ func TestRailSendsOnlyWhatIsWanted(t *testing.T) {
 	s.Must(200, s.Post("/v1/risk_flags/"+f+"/resolve", M{"note": "Known."}))
 	require.ErrorContains(t, r.round(t), "pending_review")
 	require.Equal(t, []string{"pending", "pending", "processing", "processing"}, statuses(),
-		"what was held goes once its flag is closed")
-	require.Equal(t, 4, tally(s, r.program, "payout.due"), "told before anything is sent")
+		"what was kept back goes once its flag is closed")
+	require.Equal(t, 4, tally(s, r.program, "payout.due"), "recorded before anything is sent")
 	r.tallied(t)
 }
 
@@ -249,7 +249,7 @@ func (*stuck) Status(context.Context, payout.Transfer) (payout.Status, error) {
 	return payout.Status{}, nil
 }
 
-// TestRailThatHangs: a rail that does not answer is asked little, and holds up no
+// TestRailThatHangs: a rail that does not answer is asked little, and delays no
 // other; none may bear the name that stands for files.
 func TestRailThatHangs(t *testing.T) {
 	t.Parallel()

@@ -45,7 +45,7 @@ func receiver(t *testing.T, language string) string {
 }
 
 // TestReceivers: deliveries of the running server verify with what webhook's
-// README.md tells receivers to use, and not with another secret. Node with the package
+// README.md advises receivers to use, and not with another secret. Node with the package
 // standardwebhooks, and Python, take part where they are installed.
 func TestReceivers(t *testing.T) {
 	t.Parallel()

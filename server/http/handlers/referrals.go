@@ -12,6 +12,7 @@ import (
 )
 
 // ListReferrals lists the referrals of a program, newest first.
+// They are opened by clicks; no operation creates one.
 func (s *Server) ListReferrals(ctx context.Context,
 	r api.ListReferralsRequestObject) (api.ListReferralsResponseObject, error) {
 	u, p := work.From(ctx), r.Params
@@ -39,6 +40,7 @@ func (s *Server) fillReferrals(ctx context.Context, u *work.Unit, referrals []ap
 }
 
 // RetrieveReferral returns one referral.
+// Its link is shown even if it was deleted since.
 func (s *Server) RetrieveReferral(ctx context.Context,
 	r api.RetrieveReferralRequestObject) (api.RetrieveReferralResponseObject, error) {
 	u := work.From(ctx)
@@ -49,6 +51,7 @@ func (s *Server) RetrieveReferral(ctx context.Context,
 	if err := u.CheckProgram(referral.ProgramID); err != nil {
 		return nil, err
 	}
+	// A page of one, so that relations are filled in as for lists.
 	one := []api.Referral{toReferral(referral)}
 	err = s.fillReferrals(ctx, u, one, r.Params.Expand)
 	return api.RetrieveReferral200JSONResponse(one[0]), err

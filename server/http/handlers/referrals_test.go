@@ -10,7 +10,7 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// TestReferralStates: visit, lead, converted, each told once (decisions, 72).
+// TestReferralStates: visit, lead, converted, each recorded once (decisions, 72).
 func TestReferralStates(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -34,16 +34,16 @@ func TestReferralStates(t *testing.T) {
 	s.Sale(program, customer)
 	s.Sale(program, second)
 	require.Equal(t, "converted", status())
-	told := map[string][]any{}
+	recorded := map[string][]any{}
 	for _, e := range newEvents(s, program, before) {
-		told[e.String("type")] = append(told[e.String("type")], e.Body["data"])
+		recorded[e.String("type")] = append(recorded[e.String("type")], e.Body["data"])
 	}
 	require.Equal(t,
 		[]any{
 			M{"referral_id": id, "customer_id": customer, "partner_id": partner, "email": "b@example.org", "tracked_by": "link"},
-		}, told["referral.lead"])
+		}, recorded["referral.lead"])
 	require.Equal(t, []any{M{"referral_id": id, "customer_id": customer, "partner_id": partner, "sale_id": sale}},
-		told["referral.converted"])
+		recorded["referral.converted"])
 }
 
 func TestReferralList(t *testing.T) {

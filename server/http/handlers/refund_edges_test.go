@@ -46,7 +46,7 @@ func TestRepeatedMetadata(t *testing.T) {
 }
 
 // TestUnmatchedRefundToldOtherwise: a refund that is applied at last is taken as it
-// was told first, and says so.
+// was reported first, and says so.
 func TestUnmatchedRefundToldOtherwise(t *testing.T) {
 	t.Parallel()
 	w := sell(t, 1000)

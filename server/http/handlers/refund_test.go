@@ -165,7 +165,7 @@ func TestRefundRefusals(t *testing.T) {
 	t.Parallel()
 	w := sell(t, 1000)
 	before := rows(w.s, w.s.Org)
-	delete(before, "api_keys") // holds the time of its last use
+	delete(before, "api_keys") // has the time of its last use
 	for _, c := range []struct {
 		body        any
 		status      int
@@ -184,24 +184,6 @@ func TestRefundRefusals(t *testing.T) {
 	after := rows(w.s, w.s.Org)
 	delete(after, "api_keys")
 	require.Equal(t, before, after, "a refusal changes nothing")
-}
-
-// TestRefundMeetsRefund: of many at once one moves the sale; all answer the
-// same time.
-func TestRefundMeetsRefund(t *testing.T) {
-	t.Parallel()
-	w := sell(t, 4999)
-	answers := atOnce(16, func(int) apitest.Answer { return w.refund(nil) })
-	voided := int64(0)
-	for _, a := range answers {
-		w.s.Must(200, a)
-		voided += a.Int("voided_commissions")
-		require.Equal(t, answers[0].String("refunded_at"), a.String("refunded_at"))
-	}
-	require.EqualValues(t, 1, voided)
-	require.Equal(t, 1, tally(w.s, w.program, "sale.refunded"))
-	require.Equal(t, 1, tally(w.s, w.program, "commission.voided"))
-	balanced(t, w.s)
 }
 
 // TestPartsAtOnce: parts given back at once, before and after the commission is

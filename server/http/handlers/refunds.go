@@ -16,7 +16,9 @@ import (
 
 // RefundSale refunds a sale as a whole or, with amount_minor, in part. A second
 // whole refund changes nothing and returns the first one's time (decisions, 97).
+// The answer lists what became of each commission.
 func (s *Server) RefundSale(ctx context.Context, r api.RefundSaleRequestObject) (api.RefundSaleResponseObject, error) {
+	// The body is optional: without one the whole rest is refunded.
 	body := api.SaleRefund{}
 	if r.Body != nil {
 		body = *r.Body
@@ -28,6 +30,7 @@ func (s *Server) RefundSale(ctx context.Context, r api.RefundSaleRequestObject) 
 	if err != nil {
 		return nil, err
 	}
+	// Here the sale is known, so its fields are not optional as those of CreateRefund.
 	f, err := toRefunded(done)
 	return api.RefundSale200JSONResponse{
 		ID: f.ID, Object: f.Object, SaleID: opt.Value(f.SaleID), ExternalRefundID: f.ExternalRefundID, Status: f.Status,
@@ -40,6 +43,7 @@ func (s *Server) RefundSale(ctx context.Context, r api.RefundSaleRequestObject) 
 
 // CreateRefund records a refund by the processor's ids: 201 where it was applied,
 // 202 where it waits for its sale, 200 where it was recorded before.
+// A refund that waits is applied when its sale is recorded.
 func (s *Server) CreateRefund(ctx context.Context, r api.CreateRefundRequestObject) (api.CreateRefundResponseObject,
 	error) {
 	b := r.Body
@@ -53,6 +57,7 @@ func (s *Server) CreateRefund(ctx context.Context, r api.CreateRefundRequestObje
 	switch {
 	case err != nil:
 		return nil, err
+	// Before the status: a refund that waits can be repeated too.
 	case done.Repeated:
 		return api.CreateRefund200JSONResponse(refund), nil
 	case done.Status == db.RefundStatusWaiting:
@@ -62,6 +67,7 @@ func (s *Server) CreateRefund(ctx context.Context, r api.CreateRefundRequestObje
 }
 
 // ListRefunds lists the refunds of a program, newest first.
+// Those that wait for their sale are among them.
 func (s *Server) ListRefunds(ctx context.Context, r api.ListRefundsRequestObject) (api.ListRefundsResponseObject,
 	error) {
 	u, p := work.From(ctx), r.Params

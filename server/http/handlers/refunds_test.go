@@ -22,7 +22,7 @@ func refundBody(program, charge, refund string, more ...M) M {
 func (w sold) charge() string { return w.s.Get("/v1/sales/" + w.saleID).String("external_charge_id") }
 
 // TestRefundIsTakenOnce: a refund with an id is taken once, by whichever route it
-// is told, however often and however late.
+// is reported, however often and however late.
 func TestRefundIsTakenOnce(t *testing.T) {
 	t.Parallel()
 	w := sell(t, 10000)
@@ -120,7 +120,7 @@ func TestRefundsThatWaitAreBounded(t *testing.T) {
 }
 
 // TestRefundGivesUp: a refund whose sale does not come is unmatched after 30
-// days; told again when the sale is there, it is applied after all.
+// days; reported again when the sale is there, it is applied after all.
 func TestRefundGivesUp(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
@@ -153,42 +153,6 @@ func TestRefundWithoutARow(t *testing.T) {
 	require.EqualValues(t, 0, again.Int("voided_commissions"))
 	require.EqualValues(t, 1000, w.s.Get("/v1/refunds/"+again.String("id")).Int("amount_minor"))
 	balanced(t, w.s)
-}
-
-// TestOneRefundManyCallers: 64 callers on two servers, by both routes, make one
-// refund; so they do when the sale itself is recorded meanwhile.
-func TestOneRefundManyCallers(t *testing.T) {
-	t.Parallel()
-	for _, recorded := range []bool{true, false} {
-		w := sell(t, 10000)
-		replica := apitest.On(t, w.s.DSN, w.s.Clock)
-		charge := w.charge()
-		if !recorded {
-			charge = "ch_later"
-		}
-		answers := atOnce(65, func(i int) apitest.Answer {
-			via := *w.s
-			if i%2 == 1 {
-				via.URL = replica.URL
-			}
-			switch {
-			case i == 40 && !recorded:
-				return via.Post("/v1/sales", apitest.SaleBody(w.program, w.customer, M{"external_charge_id": charge,
-					"amount_minor": 10000}))
-			case i%4 == 0 && recorded:
-				return via.Post("/v1/sales/"+w.saleID+"/refund", M{"external_refund_id": "re_1", "amount_minor": 2500})
-			}
-			return via.Post("/v1/refunds", refundBody(w.program, charge, "re_1", M{"amount_minor": 2500}))
-		})
-		for _, a := range answers {
-			require.Contains(t, []int{200, 201, 202}, a.Status, "%s", a.Raw)
-		}
-		all := w.s.Get("/v1/refunds?program_id=" + w.program)
-		require.EqualValues(t, 1, all.Int("total_count"))
-		require.Equal(t, "applied", all.Data()[0]["status"], "a refund and its sale never miss each other")
-		require.Equal(t, 1, tally(w.s, w.program, "sale.updated"))
-		balanced(t, w.s)
-	}
 }
 
 // TestRefundReachesCommissionsByHand: what was granted or deducted by hand for a
@@ -227,26 +191,6 @@ func TestRefundReachesCommissionsByHand(t *testing.T) {
 			"sale_id": w.saleID}))
 		balanced(t, w.s)
 	}
-}
-
-// TestGrantMeetsRefund: a commission made for a sale while that is refunded is
-// refunded too, or refused.
-func TestGrantMeetsRefund(t *testing.T) {
-	t.Parallel()
-	w := sell(t, 10000)
-	answers := atOnce(16, func(i int) apitest.Answer {
-		if i == 8 {
-			return w.refund(nil)
-		}
-		return grant(w.s, w.program, w.partner, M{"amount_minor": 100 + i, "sale_id": w.saleID})
-	})
-	for _, a := range answers {
-		require.Contains(t, []int{200, 201, 409}, a.Status, "%s", a.Raw)
-	}
-	for _, k := range w.commissions() {
-		require.Equal(t, "voided", k.String("status"))
-	}
-	balanced(t, w.s)
 }
 
 // TestRefundOfASaleAhead: a sale may occur minutes ahead of the server's clock;

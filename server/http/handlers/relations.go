@@ -52,6 +52,7 @@ func embedPartner[O any](ctx context.Context, u *work.Unit, wanted bool, objects
 		func(p db.Partner) (string, api.Partner) { return p.ID, toPartner(p) })
 }
 
+// embedGroup loads groups. One that is deleted leaves no reference behind.
 func embedGroup[O any](ctx context.Context, u *work.Unit, wanted bool, objects []O,
 	at func(*O) (*string, *nullable.Nullable[api.Group])) pgtx.Read {
 	load := func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]db.Group, error) {
@@ -69,6 +70,7 @@ func embedLink[O any](ctx context.Context, s *Server, u *work.Unit, wanted bool,
 	return relate(ctx, u, wanted, objects, at, load, func(l db.Link) (string, api.Link) { return l.ID, s.toLink(l) })
 }
 
+// embedReferral loads referrals.
 func embedReferral[O any](ctx context.Context, u *work.Unit, wanted bool, objects []O,
 	at func(*O) (*string, *nullable.Nullable[api.Referral])) pgtx.Read {
 	load := func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]db.Referral, error) {
@@ -78,6 +80,7 @@ func embedReferral[O any](ctx context.Context, u *work.Unit, wanted bool, object
 		func(r db.Referral) (string, api.Referral) { return r.ID, toReferral(r) })
 }
 
+// embedCustomer loads customers.
 func embedCustomer[O any](ctx context.Context, u *work.Unit, wanted bool, objects []O,
 	at func(*O) (*string, *nullable.Nullable[api.Customer])) pgtx.Read {
 	load := func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]db.Customer, error) {
@@ -87,6 +90,7 @@ func embedCustomer[O any](ctx context.Context, u *work.Unit, wanted bool, object
 		func(k db.Customer) (string, api.Customer) { return k.ID, toCustomer(k) })
 }
 
+// embedSale loads sales as lists show them, without their outcome.
 func embedSale[O any](ctx context.Context, u *work.Unit, wanted bool, objects []O,
 	at func(*O) (*string, *nullable.Nullable[api.Sale])) pgtx.Read {
 	load := func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]db.Sale, error) {
@@ -95,6 +99,7 @@ func embedSale[O any](ctx context.Context, u *work.Unit, wanted bool, objects []
 	return relate(ctx, u, wanted, objects, at, load, func(k db.Sale) (string, api.Sale) { return k.ID, toSale(k) })
 }
 
+// embedPayout loads payouts, each with its number of commissions.
 func embedPayout[O any](ctx context.Context, u *work.Unit, wanted bool, objects []O,
 	at func(*O) (*string, *nullable.Nullable[api.Payout])) pgtx.Read {
 	load := func(ctx context.Context, tx pgtx.DBTX, org string, ids []string) ([]db.PayoutsByIDsRow, error) {
@@ -119,6 +124,7 @@ func embedFlow[O any](ctx context.Context, u *work.Unit, wanted bool, objects []
 }
 
 // mapped maps the rows of a page.
+// The result is never nil: an empty page is [] in JSON, not null.
 func mapped[R, A any](rows []R, toAPI func(R) A) []A {
 	out := make([]A, len(rows))
 	for i, r := range rows {

@@ -29,6 +29,8 @@ func (s *Server) RetrieveReport(ctx context.Context,
 		return nil, err
 	}
 	windows := []report.Query{q}
+	// The period before is of the same length and ends where this one begins. It is
+	// compared with unless the request says otherwise.
 	compares := p.Compare == nil || *p.Compare == api.ReportComparePreviousPeriod
 	if compares {
 		windows = append(windows, q.Before())
@@ -81,10 +83,12 @@ func reportQuery(ctx context.Context, u *work.Unit, p api.RetrieveReportParams) 
 	if err := reportWindow(&q, p, u.Now); err != nil {
 		return q, err
 	}
+	// The program is read before its currency is known; the other references share a trip.
 	prog, err := u.Program(ctx, p.ProgramID)
 	if err != nil {
 		return q, err
 	}
+	// Money in other currencies is left out of a report, never converted.
 	q.Currency, q.ProgramCurrency = prog.Currency, prog.Currency
 	if p.Currency != nil {
 		if q.Currency, err = currency.Parse(*p.Currency); err != nil {
@@ -96,6 +100,7 @@ func reportQuery(ctx context.Context, u *work.Unit, p api.RetrieveReportParams) 
 }
 
 // reportWindow fills in the days and, for periods, the size of the rows.
+// Both ends are days in UTC, and both are included.
 func reportWindow(q *report.Query, p api.RetrieveReportParams, now clock.Time) (err error) {
 	// The defaults depend on each other: to is today, and from follows from to.
 	if q.To, err = reportDay("to", p.To, now.Time); err != nil {
@@ -147,7 +152,7 @@ func reportDay(param string, given *string, otherwise time.Time) (time.Time, err
 	return at.Time, nil
 }
 
-// nameless holds the labels of rows without a key: what belongs to no link,
+// nameless has the labels of rows without a key: what belongs to no link,
 // group, tag or product.
 var nameless = map[report.By]string{
 	report.Link: "Without link", report.Group: "Without group", report.Tag: "Without tag",
@@ -163,6 +168,7 @@ func reportLabels(ctx context.Context, u *work.Unit, q report.Query,
 	for _, rows := range windows {
 		for _, r := range rows {
 			switch {
+			// These have theirs already.
 			case r.Key == "" || r.Key == report.Direct:
 			case q.By == report.Period:
 				labels[r.Key] = periodLabel(q.Bucket, r.Key)
@@ -176,7 +182,7 @@ func reportLabels(ctx context.Context, u *work.Unit, q report.Query,
 	if len(ids) == 0 {
 		return labels, nil
 	}
-	rows, err := queries.ReportLabels(ctx, u.DB(), db.ReportLabelsParams{Ids: distinct(ids), OrgID: u.OrgID})
+	rows, err := queries.ReportLabels(ctx, u.DB(), db.ReportLabelsParams{Ids: opt.Distinct(ids), OrgID: u.OrgID})
 	for _, r := range rows {
 		labels[r.ID] = r.Label
 	}

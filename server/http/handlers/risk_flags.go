@@ -30,6 +30,7 @@ func (s *Server) ListRiskFlags(ctx context.Context,
 		skip = int32(*p.Offset) // the document bounds both
 	}
 	var rows []db.RiskFlagListRow
+	// The check of the program, the page and the count share one round trip.
 	var total int64
 	err := page.Read(ctx, u, p.ProgramID, []work.Reference{work.PartnerRef("partner_id", p.PartnerID)},
 		func(tx pgtx.DBTX) (err error) {
@@ -61,6 +62,7 @@ func (s *Server) RetrieveRiskFlag(
 	return api.RetrieveRiskFlag200JSONResponse(f), err
 }
 
+// riskFlag reads one flag as the API shows it.
 func riskFlag(ctx context.Context, u *work.Unit, id string) (api.RiskFlag, error) {
 	row, err := queries.RiskFlagGet(ctx, u.DB(), db.RiskFlagGetParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
@@ -70,6 +72,7 @@ func riskFlag(ctx context.Context, u *work.Unit, id string) (api.RiskFlag, error
 }
 
 // ReviewRiskFlag takes an open flag into review; one in review stays there.
+// A flag that is closed is a 409.
 func (s *Server) ReviewRiskFlag(
 	ctx context.Context, r api.ReviewRiskFlagRequestObject,
 ) (api.ReviewRiskFlagResponseObject, error) {
@@ -77,11 +80,13 @@ func (s *Server) ReviewRiskFlag(
 	if err := risk.Review(ctx, u, r.ID); err != nil {
 		return nil, err
 	}
+	// Read after the change: in a transaction a read sends the queued writes first.
 	out, err := riskFlag(ctx, u, r.ID)
 	return api.ReviewRiskFlag200JSONResponse(out), err
 }
 
 // ResolveRiskFlag closes a flag, with a note that says why.
+// A flag that is closed already is a 409, so that two reviewers cannot both decide.
 func (s *Server) ResolveRiskFlag(
 	ctx context.Context, r api.ResolveRiskFlagRequestObject,
 ) (api.ResolveRiskFlagResponseObject, error) {
@@ -101,6 +106,7 @@ func toRiskFlag(r db.RiskFlagGetRow) api.RiskFlag {
 		Status: api.RiskFlagStatus(f.Status), Evidence: f.Evidence, ResolvedAt: f.ResolvedAt, ResolvedBy: f.ResolvedBy,
 		ResolutionNote: f.ResolutionNote, CreatedAt: f.CreatedAt,
 	}
+	// Flags outlive whom they are about; a row that is gone leaves its status empty.
 	if f.PartnerID != nil && r.PartnerStatus != "" {
 		out.Partner = &api.RiskFlagPartner{
 			ID: *f.PartnerID, Email: opt.Value(r.PartnerEmail), Handle: opt.Value(r.PartnerHandle),

@@ -109,7 +109,7 @@ func TestSweepClickVelocity(t *testing.T) {
 	require.Equal(t, 1, tally(w.Server, w.program, "risk_flag.created"))
 
 	w.resolve(flags[0])
-	require.Empty(t, w.sweep("click_velocity"), "what was judged stays judged")
+	require.Empty(t, w.sweep("click_velocity"), "what was settled stays settled")
 	w.clicks(50, "ada", "192.0.2.1")
 	require.Empty(t, w.sweep("click_velocity"), "only what came since counts")
 	w.clicks(1, "ada", "192.0.2.1")
@@ -142,7 +142,7 @@ func TestSweepRefundRate(t *testing.T) {
 
 	w.resolve(flags[0])
 	pay(ada)
-	require.Empty(t, w.sweep("high_refund_rate"), "the refund was judged")
+	require.Empty(t, w.sweep("high_refund_rate"), "the refund was settled")
 	refund(second, M{})
 	require.Empty(t, w.sweep("high_refund_rate"), "1 of 5 since")
 	refund(pay(ada), M{})
@@ -287,7 +287,7 @@ func TestSweepDuplicatePartners(t *testing.T) {
 	for _, f := range flags {
 		w.resolve(f)
 	}
-	require.Empty(t, w.sweep("duplicate_partner"), "the pair was judged")
+	require.Empty(t, w.sweep("duplicate_partner"), "the pair was settled")
 	w.seen(bob, "192.0.2.1", browser) // another sign of the same pair
 	flags = w.sweep("duplicate_partner")
 	require.Len(t, flags, 2)
@@ -318,7 +318,7 @@ func TestSweepDuplicatePartners(t *testing.T) {
 	require.Equal(t, 3, hashes, "the hash goes with the details")
 }
 
-// TestSweepsAtOnce: however many sweeps meet, a cause opens one flag and is told
+// TestSweepsAtOnce: however many sweeps meet, a cause opens one flag and is recorded
 // once.
 func TestSweepsAtOnce(t *testing.T) {
 	t.Parallel()

@@ -30,6 +30,7 @@ func (s *Server) ListSales(ctx context.Context, r api.ListSalesRequestObject) (a
 	if err != nil {
 		return nil, err
 	}
+	// nil for both; a sale that is refunded in part is not refunded.
 	var refunded *bool
 	if p.Refunded != nil {
 		refunded = new(*p.Refunded == api.SaleRefundedFilterTrue)
@@ -76,6 +77,7 @@ func fillSales(ctx context.Context, u *work.Unit, sales []api.Sale, expand []api
 }
 
 // RetrieveSale returns one sale.
+// Its outcome and warnings are in the answer that recorded it.
 func (s *Server) RetrieveSale(ctx context.Context,
 	r api.RetrieveSaleRequestObject) (api.RetrieveSaleResponseObject, error) {
 	u := work.From(ctx)
@@ -93,6 +95,8 @@ func (s *Server) RetrieveSale(ctx context.Context,
 
 // CreateSale records a payment: 201 for a new sale, 200 with the stored one for
 // a charge that is known.
+// The customer may be new: then the body says which partner brought it. A stored sale
+// that differs from the payment is returned with a warning, not refused.
 func (s *Server) CreateSale(ctx context.Context, r api.CreateSaleRequestObject) (api.CreateSaleResponseObject, error) {
 	b := r.Body
 	out, err := s.Sales.Record(ctx, work.From(ctx), sale.Payment{
@@ -137,6 +141,7 @@ func toRecordedSale(out sale.Outcome) (api.RecordedSale, error) {
 		ActivityOutcome: api.SaleActivityOutcome(out.Sale.ActivityOutcome), Warnings: []api.SaleWarning{},
 		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
 	}
+	// They are stored as the JSON that the API shows.
 	if err := json.Unmarshal(out.Sale.Warnings, &recorded.Warnings); err != nil {
 		return recorded, err
 	}

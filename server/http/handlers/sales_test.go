@@ -179,38 +179,6 @@ func TestNetRevenueAndHold(t *testing.T) {
 	require.EqualValues(t, 0, due)
 }
 
-// TestOneChargeManyCallers: 64 callers at once with one charge make one sale.
-func TestOneChargeManyCallers(t *testing.T) {
-	t.Parallel()
-	s := apitest.New(t)
-	replica := apitest.On(t, s.DSN, s.Clock)
-	program := s.Program()
-	partner := s.Partner(program)
-	s.Flow(program)
-	customers := []string{s.Customer(program, partner), s.Customer(program, partner)}
-	answers := atOnce(64, func(i int) apitest.Answer {
-		url := s.URL
-		if i%2 == 1 {
-			url = replica.URL
-		}
-		via := *s
-		via.URL = url
-		return via.Post("/v1/sales", apitest.SaleBody(program, customers[i%2], M{"external_charge_id": "ch_race"}))
-	})
-	created, ids := 0, map[string]bool{}
-	for _, a := range answers {
-		require.Contains(t, []int{200, 201}, a.Status, "%s", a.Raw)
-		if a.Status == 201 {
-			created++
-		}
-		ids[a.String("id")] = true
-	}
-	require.Equal(t, 1, created)
-	require.Len(t, ids, 1)
-	_, due, _ := s.Balance(program, partner, "USD")
-	require.EqualValues(t, 1000, due)
-}
-
 // TestSalesInParallel: sales for one partner in parallel leave an exact
 // balance, and one first sale a customer.
 func TestSalesInParallel(t *testing.T) {

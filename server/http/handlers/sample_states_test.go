@@ -20,7 +20,7 @@ import (
 	"rail/server/secret"
 )
 
-// neverThere are values that a list cannot hold.
+// neverThere are values that a list cannot have.
 var neverThere = map[string][]string{
 	"/v1/commissions/maturing status": {"due", "paid", "rejected", "voided"}, // what matures is on its way
 	"/v1/commissions/maturing kind":   {"clawback"},                          // a clawback is due at once
@@ -48,7 +48,7 @@ func TestSampleHasEveryState(t *testing.T) {
 						continue
 					}
 					asked++
-					require.True(t, holds(s, list, item.Get, member, value), "%s has no %s %s", path, member, value)
+					require.True(t, listsValue(s, list, item.Get, member, value), "%s has no %s %s", path, member, value)
 				}
 			}
 		}
@@ -108,8 +108,8 @@ func listsAt(s *apitest.Server, op *openapi3.Operation, path, program string) []
 	return nil
 }
 
-// holds tells whether the list has an object with that value of a member.
-func holds(s *apitest.Server, list string, op *openapi3.Operation, member, value string) bool {
+// listsValue reports whether the list has an object with that value of a member.
+func listsValue(s *apitest.Server, list string, op *openapi3.Operation, member, value string) bool {
 	if op.Parameters.GetByInAndName("query", member) != nil {
 		return len(s.Must(200, s.Get(list+"&"+member+"="+value)).Data()) > 0
 	}

@@ -5,9 +5,8 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
-	"rail/server/ident"
+	"rail/server/outbound/sequence"
 	"rail/server/page"
-	"rail/server/problem"
 	"rail/server/work"
 )
 
@@ -59,118 +58,48 @@ func (s *Server) RetrieveSequence(ctx context.Context,
 // CreateSequence starts a sequence; its trigger enrols partners from now on.
 func (s *Server) CreateSequence(ctx context.Context,
 	r api.CreateSequenceRequestObject) (api.CreateSequenceResponseObject, error) {
-	u, b := work.From(ctx), r.Body
-	if err := checkTriggerDays(b); err != nil {
-		return nil, err
-	}
-	p, err := u.Program(ctx, b.ProgramID)
-	if err != nil {
-		return nil, err
-	}
-	row := db.Sequence{
-		ID: ident.New(ident.Sequence), OrgID: p.OrgID, ProgramID: p.ID, Name: b.Name, Status: db.SequenceStatusActive,
-		Trigger:     db.SequenceTrigger(b.Trigger),
-		TriggerDays: b.TriggerDays, CreatedAt: u.Now, UpdatedAt: u.Now,
-	}
-	if err := queries.SequenceInsert(ctx, u.Later(), db.SequenceInsertParams(row)); err != nil {
-		return nil, err
-	}
-	for i, step := range b.Steps {
-		if err := queries.SequenceStepInsert(ctx, u.Later(), db.SequenceStepInsertParams{
-			SequenceID: row.ID, Position: int64(i), OrgID: row.OrgID, ProgramID: row.ProgramID, DelayDays: step.DelayDays,
-			Subject: step.Subject, Body: step.Body,
-		}); err != nil {
-			return nil, err
-		}
-	}
-	err = noteTrigger(ctx, u, row)
+	b := r.Body
+	row, err := sequence.Create(ctx, work.From(ctx), sequence.Input{
+		ProgramID: b.ProgramID, Name: b.Name, Trigger: db.SequenceTrigger(b.Trigger), TriggerDays: b.TriggerDays,
+		Steps: mapped(b.Steps, func(q api.SequenceStep) sequence.Step {
+			return sequence.Step{DelayDays: q.DelayDays, Subject: q.Subject, Body: q.Body}
+		}),
+	})
 	return api.CreateSequence201JSONResponse(toSequence(row, db.SequenceCountsRow{Steps: int64(len(b.Steps))})), err
 }
 
-// checkTriggerDays requires trigger_days for the trigger idle, and refuses the
-// member for every other (decisions, 154).
-func checkTriggerDays(b *api.SequenceCreate) error {
-	switch idle := b.Trigger == api.SequenceTriggerIdle; {
-	case idle && b.TriggerDays == nil:
-		return problem.On("trigger_days", problem.ParameterMissing, "trigger_days is required for the trigger idle.")
-	case !idle && b.TriggerDays != nil:
-		return problem.Invalid("trigger_days", "trigger_days is for the trigger idle only.")
-	}
-	return nil
-}
-
-// noteTrigger updates the program's note that some sequence waits for first
-// commissions, so that sales need not look for one. It takes the program's lock
-// first, so that it sees the sequences of transactions that had the lock before.
-func noteTrigger(ctx context.Context, u *work.Unit, row db.Sequence) error {
-	if row.Trigger != db.SequenceTriggerFirstCommission {
-		return nil
-	}
-	if _, err := queries.ProgramLock(ctx, u.Tx, db.ProgramLockParams{ID: row.ProgramID, OrgID: row.OrgID}); err != nil {
-		return err
-	}
-	return queries.ProgramSetEnrols(ctx, u.Later(), db.ProgramSetEnrolsParams{ID: row.ProgramID, OrgID: row.OrgID})
-}
-
-// DeleteSequence removes a sequence with its steps; whoever is in it gets no more
-// of them.
+// DeleteSequence removes a sequence with its steps.
 func (s *Server) DeleteSequence(ctx context.Context,
 	r api.DeleteSequenceRequestObject) (api.DeleteSequenceResponseObject, error) {
-	u := work.From(ctx)
-	row, err := lockSequence(ctx, u, r.ID)
-	if err != nil {
-		return nil, err
-	}
-	if err := queries.SequenceDelete(ctx, u.Later(), db.SequenceDeleteParams{ID: row.ID, OrgID: row.OrgID}); err != nil {
-		return nil, err
-	}
-	return api.DeleteSequence200JSONResponse{ID: row.ID, Object: "sequence", Deleted: true}, noteTrigger(ctx, u, row)
+	err := sequence.Delete(ctx, work.From(ctx), r.ID)
+	return api.DeleteSequence200JSONResponse{ID: r.ID, Object: "sequence", Deleted: true}, err
 }
 
 // PauseSequence stops everybody at their step.
 func (s *Server) PauseSequence(ctx context.Context,
 	r api.PauseSequenceRequestObject) (api.PauseSequenceResponseObject, error) {
-	q, err := setSequence(ctx, work.From(ctx), r.ID, db.SequenceStatusPaused)
+	q, err := setSequence(ctx, r.ID, db.SequenceStatusPaused)
 	return api.PauseSequence200JSONResponse(q), err
 }
 
 // ResumeSequence lets everybody go on from their step.
 func (s *Server) ResumeSequence(ctx context.Context,
 	r api.ResumeSequenceRequestObject) (api.ResumeSequenceResponseObject, error) {
-	q, err := setSequence(ctx, work.From(ctx), r.ID, db.SequenceStatusActive)
+	q, err := setSequence(ctx, r.ID, db.SequenceStatusActive)
 	return api.ResumeSequence200JSONResponse(q), err
 }
 
-// setSequence sets the status; a sequence that has it already stays untouched.
-func setSequence(ctx context.Context, u *work.Unit, id string, status db.SequenceStatus) (api.Sequence, error) {
-	row, err := lockSequence(ctx, u, id)
+func setSequence(ctx context.Context, id string, status db.SequenceStatus) (api.Sequence, error) {
+	u := work.From(ctx)
+	row, err := sequence.SetStatus(ctx, u, id, status)
 	if err != nil {
 		return api.Sequence{}, err
-	}
-	if row.Status != status {
-		row.Status, row.UpdatedAt = status, u.Now
-		err := queries.SequenceSetStatus(ctx, u.Later(), db.SequenceSetStatusParams{
-			Status: status, UpdatedAt: u.Now, ID: row.ID, OrgID: row.OrgID,
-		})
-		if err != nil {
-			return api.Sequence{}, err
-		}
 	}
 	one, err := counted(ctx, u, []db.Sequence{row})
 	if err != nil {
 		return api.Sequence{}, err
 	}
 	return one[0], nil
-}
-
-// lockSequence locks a sequence of the program that the request names, if it
-// does.
-func lockSequence(ctx context.Context, u *work.Unit, id string) (db.Sequence, error) {
-	row, err := queries.SequenceLock(ctx, u.Tx, db.SequenceLockParams{ID: id, OrgID: u.OrgID})
-	if err != nil {
-		return row, err
-	}
-	return row, u.CheckProgram(row.ProgramID)
 }
 
 func toSequence(r db.Sequence, n db.SequenceCountsRow) api.Sequence {

@@ -1,6 +1,19 @@
 // Package handlers implements the operations of the description: one file a
 // resource, each handler a reading of the call, a few statements, and a
 // mapping of rows to the generated types.
+//
+// No rule is in here: what may be done, and what follows from it, is decided by
+// packages program, money and outbound. The handlers are alike on purpose:
+//
+//   - a list reads a page of rows (package page), maps them, and adds what expand[]
+//     and include[] ask for in one more round trip;
+//   - a retrieval reads a row of the organization's, and CheckProgram makes one of
+//     another program absent where the query names its own;
+//   - a write hands the body to the rules and shows what they return. The request
+//     path commits it, after the handler has returned.
+//
+// Errors are returned as they are: the request path turns pgx.ErrNoRows into a 404
+// and a lost race into another attempt (package middleware).
 package handlers
 
 import (
@@ -45,11 +58,13 @@ type Server struct {
 
 // New returns the operations.
 func New(o Options) *Server {
+	// Addresses are made by adding a path that begins with a slash.
 	o.BaseURL = strings.TrimSuffix(o.BaseURL, "/")
 	o.ShortURL = tracking.ShortBase(o.BaseURL, o.ShortURL)
 	return &Server{Options: o}
 }
 
+// An operation that is added to the description does not compile until it is here.
 var _ api.StrictServerInterface = (*Server)(nil)
 
 var queries = db.New()

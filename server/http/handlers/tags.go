@@ -23,6 +23,7 @@ func (s *Server) ListTags(ctx context.Context, r api.ListTagsRequestObject) (api
 }
 
 // CreateTag adds a tag.
+// A name that is taken is a 409 with the tag that has it.
 func (s *Server) CreateTag(ctx context.Context, r api.CreateTagRequestObject) (api.CreateTagResponseObject, error) {
 	b := r.Body
 	tag, err := group.CreateTag(ctx, work.From(ctx), group.TagInput{
@@ -44,6 +45,7 @@ func (s *Server) RetrieveTag(
 }
 
 // UpdateTag changes name and colour.
+// Partners and resources keep the tag under its new name.
 func (s *Server) UpdateTag(ctx context.Context, r api.UpdateTagRequestObject) (api.UpdateTagResponseObject, error) {
 	tag, err := group.UpdateTag(ctx, work.From(ctx), r.ID, group.TagChanges{Name: r.Body.Name, Color: r.Body.Color})
 	return api.UpdateTag200JSONResponse(toTag(tag)), err

@@ -13,6 +13,7 @@ import (
 )
 
 // ListTaxFormStatuses lists the tax-form statuses of a program, newest first.
+// Retired ones are among them.
 func (s *Server) ListTaxFormStatuses(ctx context.Context,
 	r api.ListTaxFormStatusesRequestObject) (api.ListTaxFormStatusesResponseObject, error) {
 	u, p := work.From(ctx), r.Params
@@ -29,6 +30,7 @@ func (s *Server) ListTaxFormStatuses(ctx context.Context,
 	return api.ListTaxFormStatuses200JSONResponse{Data: data, HasMore: rows.HasMore, TotalCount: rows.Total}, nil
 }
 
+// fillTaxForms adds the relations that the query asks for.
 func fillTaxForms(
 	ctx context.Context, u *work.Unit, forms []api.TaxFormStatus, expand []api.TaxFormStatusExpand,
 ) error {
@@ -54,6 +56,7 @@ func (s *Server) RetrieveTaxFormStatus(
 }
 
 // CreateTaxFormStatus records the status of a form that was collected elsewhere.
+// What it replaces is retired: a partner has one current row of each type.
 func (s *Server) CreateTaxFormStatus(
 	ctx context.Context, r api.CreateTaxFormStatusRequestObject,
 ) (api.CreateTaxFormStatusResponseObject, error) {
@@ -65,6 +68,8 @@ func (s *Server) CreateTaxFormStatus(
 	return api.CreateTaxFormStatus201JSONResponse(toTaxForm(f)), err
 }
 
+// toTaxForm shows a status. The form itself is never stored: Rail knows only that
+// and when it was signed, and when it runs out.
 func toTaxForm(f db.TaxFormStatus) api.TaxFormStatus {
 	return api.TaxFormStatus{
 		ID: f.ID, Object: "tax_form_status", PartnerID: f.PartnerID, Type: api.TaxFormType(f.Type),

@@ -13,6 +13,7 @@ import (
 
 // ListWebhookDeliveries lists the last deliveries to an endpoint, newest first,
 // each with the exact body.
+// The log is short, so it is read whole and paged in memory.
 func (s *Server) ListWebhookDeliveries(
 	ctx context.Context, r api.ListWebhookDeliveriesRequestObject,
 ) (api.ListWebhookDeliveriesResponseObject, error) {

@@ -42,10 +42,12 @@ func (s *Server) CreateWebhookEndpoint(
 }
 
 // UpdateWebhookEndpoint changes what is sent, and whether anything is.
+// An endpoint that is turned on again gets new events only.
 func (s *Server) UpdateWebhookEndpoint(
 	ctx context.Context, r api.UpdateWebhookEndpointRequestObject,
 ) (api.UpdateWebhookEndpointResponseObject, error) {
 	to := webhook.EndpointChange{URL: r.Body.URL, Enabled: r.Body.Enabled}
+	// nil leaves the types as they are; an empty list takes all of them.
 	if r.Body.EventTypes != nil {
 		to.EventTypes = texts(r.Body.EventTypes)
 	}
@@ -85,6 +87,8 @@ func (s *Server) ListWebhookEvents(
 	}, err
 }
 
+// toEndpoint shows an endpoint without its secret, which only the answers that make
+// one have.
 func toEndpoint(e db.WebhookEndpoint) api.WebhookEndpoint {
 	return api.WebhookEndpoint{
 		ID: e.ID, Object: "webhook_endpoint", ProgramID: e.ProgramID, PartnerID: e.PartnerID, URL: e.URL,
@@ -92,6 +96,7 @@ func toEndpoint(e db.WebhookEndpoint) api.WebhookEndpoint {
 	}
 }
 
+// toEventType shows a type of the catalogue with an example of its data.
 func toEventType(t webhook.EventType) api.WebhookEventType {
 	return api.WebhookEventType{
 		Object: "webhook_event_type", Type: api.EventType(t.Type), Description: t.Description,

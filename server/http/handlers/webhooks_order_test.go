@@ -29,8 +29,8 @@ func (h hooked) another() hooked {
 	return hooked{earner{&s, s.Program()}, h.sink}
 }
 
-// tell writes an event of the program.
-func (h hooked) tell(t *testing.T, tx pgtx.DBTX) (id string) {
+// record writes an event of the program.
+func (h hooked) record(t *testing.T, tx pgtx.DBTX) (id string) {
 	t.Helper()
 	r := event.Recorder{Now: h.s.Clock.Now()}
 	r.Record(h.s.Org, event.Subject{ProgramID: h.program, ID: "part_1"},
@@ -48,8 +48,8 @@ func (h hooked) arrived(t *testing.T, path string, n int) (ids []string) {
 	return ids
 }
 
-// TestWaitsForItsProgramOnly: a transaction that stays open holds back what its
-// own program tells after it, and nobody else's events.
+// TestWaitsForItsProgramOnly: a transaction that stays open delays what its
+// own program records after it, and nobody else's events.
 func TestWaitsForItsProgramOnly(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)
@@ -60,10 +60,10 @@ func TestWaitsForItsProgramOnly(t *testing.T) {
 	tx, err := h.s.Pool.Begin(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = tx.Rollback(context.Background()) }) // it may have ended
-	first := h.tell(t, tx)
-	second := h.tell(t, h.s.Pool)
+	first := h.record(t, tx)
+	second := h.record(t, h.s.Pool)
 	for n := range 3 { // each a look of the sender later
-		other.tell(t, h.s.Pool)
+		other.record(t, h.s.Pool)
 		other.arrived(t, "/other", n+1)
 	}
 	require.Empty(t, h.sink.Got("/in"))
@@ -71,8 +71,8 @@ func TestWaitsForItsProgramOnly(t *testing.T) {
 	require.Equal(t, []string{first, second}, h.arrived(t, "/in", 2))
 }
 
-// TestClockOfWriter: what a server tells whose clock is ahead goes before what
-// others tell later.
+// TestClockOfWriter: what a server records whose clock is ahead goes before what
+// others record later.
 func TestClockOfWriter(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)
@@ -101,7 +101,7 @@ func TestReplayKeepsOrder(t *testing.T) {
 	id := h.endpoint("/in").String("id")
 	var want []string
 	for range 12 {
-		want = append(want, h.tell(t, h.s.Pool))
+		want = append(want, h.record(t, h.s.Pool))
 	}
 	stop := h.s.Deliver()
 	require.Equal(t, want, h.arrived(t, "/in", 12))
@@ -109,7 +109,7 @@ func TestReplayKeepsOrder(t *testing.T) {
 	stop()
 	window := M{"from": h.s.Clock.Now().Days(-1).String(), "to": h.s.Clock.Now().String()}
 	h.s.Must(202, h.s.Post("/v1/webhook_endpoints/"+id+"/replay", window))
-	last := h.tell(t, h.s.Pool)
+	last := h.record(t, h.s.Pool)
 	h.s.Deliver()
 	require.Equal(t, append(append(want, want...), last), h.arrived(t, "/in", 25))
 }
@@ -129,7 +129,7 @@ func (h hooked) hang(t *testing.T, endpoints, events int) {
 		}))
 	}
 	for range events {
-		h.tell(t, h.s.Pool)
+		h.record(t, h.s.Pool)
 	}
 }
 
@@ -149,10 +149,10 @@ func TestShares(t *testing.T) {
 	well.endpoint("/well")
 	other.endpoint("/other")
 	soon := func(of hooked, path string, n int) {
-		of.tell(t, h.s.Pool)
-		told := time.Now()
+		of.record(t, h.s.Pool)
+		sent := time.Now()
 		of.arrived(t, path, n)
-		require.Less(t, time.Since(told), 2*time.Second, "number %d of %s", n, path)
+		require.Less(t, time.Since(sent), 2*time.Second, "number %d of %s", n, path)
 	}
 	soon(well, "/well", 1)
 	h.hang(t, 700, 20)

@@ -215,7 +215,7 @@ func TestRetrySchedule(t *testing.T) {
 	first = s.Events(h.program)[0].String("id")
 	s.Partner(h.program)
 	h.s.Deliver()
-	h.sink.Wait(t, "/bad", 2) // the second is not held up by the first
+	h.sink.Wait(t, "/bad", 2) // the second is not delayed by the first
 	times := []string{}
 	for n := 1; n < webhook.MaxAttempts; n++ {
 		h.settled(t, id, "delivered", 1)
@@ -287,7 +287,7 @@ func TestOneInFlight(t *testing.T) {
 	want := h.s.Events(h.program)
 	committed := time.Now()
 	got := h.sink.Wait(t, "/well", len(want))
-	require.Less(t, time.Since(committed), 8*time.Second, "those that hang hold nobody up")
+	require.Less(t, time.Since(committed), 8*time.Second, "those that hang delay nobody")
 	for i, r := range got {
 		require.Equal(t, want[i].String("id"), r.Event.String("id"), "event %d of %d", i, len(want))
 	}
@@ -449,7 +449,7 @@ func TestAutomaticDisable(t *testing.T) {
 			h.s.Deliver()
 			h.last2(t, id)
 			enabled := func() bool { return h.s.Get("/v1/webhook_endpoints/" + id).Body["enabled"] == true }
-			if c.off { // it is judged after the result was written
+			if c.off { // it is checked after the result was written
 				require.Eventually(t, func() bool { return !enabled() }, 10*time.Second, 10*time.Millisecond)
 			}
 			require.Equal(t, !c.off, enabled())
@@ -469,7 +469,7 @@ func (h hooked) last2(t *testing.T, id string) {
 	}, "nothing waits")
 }
 
-// TestPingOfWhatHangs: a ping tells of a receiver that does not answer, with and
+// TestPingOfWhatHangs: a ping reports a receiver that does not answer, with and
 // without an Idempotency-Key. An organization's pings wait for no other's, and its
 // partners' leave a place to its own.
 func TestPingOfWhatHangs(t *testing.T) {

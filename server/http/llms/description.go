@@ -1,6 +1,6 @@
 // Package llms writes the description of the API as plain text, for language
 // models and for people with a pager: Short is an overview with one line an
-// operation, Full holds everything.
+// operation, Full contains everything.
 package llms
 
 import (
@@ -26,6 +26,8 @@ type description struct {
 	}
 }
 
+// pathItem is a path, or a webhook, which has only a Post. The API has no other
+// methods than these three.
 type pathItem struct {
 	Parameters []parameter
 	Get        *operation
@@ -33,6 +35,8 @@ type pathItem struct {
 	Delete     *operation
 }
 
+// operation is what the texts show of one operation. Additive is whether it is an
+// addition to Rail's specification.
 type operation struct {
 	ID          string `json:"operationId"`
 	Summary     string
@@ -45,6 +49,7 @@ type operation struct {
 	Additive    bool `json:"x-additive"`
 }
 
+// parameter is one of an operation, or a reference to a shared one.
 type parameter struct {
 	Ref         string `json:"$ref"`
 	Name        string
@@ -55,22 +60,27 @@ type parameter struct {
 	Example     any
 }
 
+// body is what a request sends, by media type.
 type body struct {
 	Required bool
 	Content  map[string]content
 }
 
+// response is one answer of an operation, or a reference to a refusal that many share.
 type response struct {
 	Ref         string `json:"$ref"`
 	Description string
 	Content     map[string]content
 }
 
+// content is a body of one media type with its examples, the first of which is shown.
 type content struct {
 	Schema   schema
 	Examples ordered[struct{ Value json.RawMessage }]
 }
 
+// schema has the keywords that shape shows. A keyword that the description begins to
+// use is silently absent from the texts until it is added here.
 type schema struct {
 	Ref         string `json:"$ref"`
 	Description string
@@ -112,6 +122,8 @@ type ordered[V any] struct {
 }
 
 // UnmarshalJSON reads the members in their order.
+// encoding/json does not say in which order it met the members, so they are read
+// twice: once for their values, once for their names.
 func (o *ordered[V]) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &o.values); err != nil {
 		return err
@@ -134,6 +146,8 @@ func (o *ordered[V]) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// parse reads the bundle. Its references within are kept and followed when needed: to
+// resolve them all would never end where schemas contain themselves.
 func parse(bundle []byte) (*description, error) {
 	var d description
 	if err := json.Unmarshal(bundle, &d); err != nil {
@@ -165,6 +179,7 @@ func (d *description) each(tag string, f func(method, path string, op operation)
 			if on.op == nil || len(on.op.Tags) == 0 || on.op.Tags[0] != tag {
 				continue
 			}
+			// A copy: the parameters of the path must not be added to the description.
 			op := *on.op
 			op.Parameters = slices.Concat(item.Parameters, op.Parameters)
 			f(on.method, path, op)

@@ -15,6 +15,7 @@ func (b *reference) example(method, path string, op operation) {
 		b.sample(op.RequestBody.Content, "")
 	}
 	for _, status := range op.Responses.names {
+		// The statuses are three digits; what is less is a success, and the first is enough.
 		if status < "3" {
 			b.sample(op.Responses.values[status].Content, status+" ")
 			return
@@ -31,6 +32,7 @@ func (d *description) target(path string, op operation) string {
 			query.Set(p.Name, fmt.Sprint(p.Example))
 		}
 	}
+	// Actions below an object, as /v1/sales/{id}/refund, have its id too.
 	resource, _, _ := strings.Cut(path, "/{id}")
 	if id := d.shownAt(resource + "/{id}"); id != "" {
 		path = strings.Replace(path, "{id}", id, 1)
@@ -42,6 +44,8 @@ func (d *description) target(path string, op operation) string {
 }
 
 // shownAt is the id of the example of the object that a path shows, or "".
+// It takes the id from the GET of the object, so that the examples of one resource
+// all speak of the same object.
 func (d *description) shownAt(path string) string {
 	var shown struct{ ID string }
 	if get := d.Paths.values[path].Get; get != nil {
@@ -64,6 +68,7 @@ func (b *reference) sample(of map[string]content, label string) {
 	}
 }
 
+// first returns the first example of a body, or nil for none.
 func first(of map[string]content) json.RawMessage {
 	for _, c := range of {
 		for _, name := range c.Examples.names {
@@ -74,6 +79,7 @@ func first(of map[string]content) json.RawMessage {
 }
 
 // shortened leaves the first object of a list.
+// One object shows the fields; fifty would be most of the text.
 func shortened(raw json.RawMessage) json.RawMessage {
 	var list struct {
 		Data       []json.RawMessage `json:"data"`
@@ -108,12 +114,15 @@ func (d *description) reachable(tag string) map[string]bool {
 	return seen
 }
 
+// reachContent adds what a body leads to.
 func (d *description) reachContent(of map[string]content, seen map[string]bool) {
 	for _, c := range of {
 		d.reach(c.Schema, seen)
 	}
 }
 
+// reach adds what a schema leads to. It stops at names that it has seen: schemas can
+// contain themselves.
 func (d *description) reach(s schema, seen map[string]bool) {
 	if s.Ref != "" {
 		if n := name(s.Ref); !seen[n] {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// reference is the text of Full while it is written.
+// reference is the text of Full, or of a part, while it is written.
 type reference struct {
 	*description
 	strings.Builder
-	bodies map[string]bool // the schemas that are told where they are sent
+	bodies map[string]bool // the schemas that are described where they are sent
 }
 
 // Full returns the whole reference: every operation with its parameters, body,
@@ -33,7 +33,7 @@ func Full(bundle []byte) (string, error) {
 	return b.String(), nil
 }
 
-// Parts returns, by tag, what Full tells of the operations that bear it, with
+// Parts returns, by tag, what Full says of the operations that bear it, with
 // the objects that they lead to.
 func Parts(bundle []byte) (map[string]string, error) {
 	d, err := parse(bundle)
@@ -53,12 +53,13 @@ func Parts(bundle []byte) (map[string]string, error) {
 	return out, nil
 }
 
+// tag writes the operations of a tag.
 func (b *reference) tag(name, description string) {
 	fmt.Fprintf(b, "## %s\n\n%s\n\n", name, description)
 	b.each(name, b.operation)
 }
 
-// common tells the headers and the refusals that operations share.
+// common writes the headers and the refusals that operations share.
 func (b *reference) common() {
 	b.WriteString("## Request headers\n\n")
 	for _, n := range b.Components.Parameters.names {
@@ -83,6 +84,8 @@ func shared(p parameter) bool {
 	return false
 }
 
+// operation writes one operation. Refusals are the answers that are references; they
+// are only named here, as common has their words.
 func (b *reference) operation(method, path string, op operation) {
 	fmt.Fprintf(b, "### %s %s\n\n%s%s. %s\n\n", method, path, op.Summary, notes(op), oneLine(op.Description))
 	for _, p := range op.Parameters {
@@ -108,6 +111,7 @@ func (b *reference) operation(method, path string, op operation) {
 	b.WriteByte('\n')
 }
 
+// parameter writes a parameter in one line.
 func (b *reference) parameter(p parameter) {
 	fmt.Fprintf(b, "- `%s` (%s, %s%s): %s\n", p.Name, p.In, p.Schema.shape(), mark(p.Required, ", required"),
 		oneLine(p.Description))
@@ -129,6 +133,7 @@ func (b *reference) body(rb *body) {
 	}
 }
 
+// answer writes one answer, in one line.
 func (b *reference) answer(status string, r response) {
 	shape := ""
 	for _, content := range r.Content {
@@ -137,6 +142,7 @@ func (b *reference) answer(status string, r response) {
 	fmt.Fprintf(b, "%s: %s%s\n", status, oneLine(r.Description), shape)
 }
 
+// events writes every event with the fields of its body.
 func (b *reference) events() {
 	b.WriteString("## Events\n\n")
 	for _, event := range b.Webhooks.names {
@@ -148,7 +154,7 @@ func (b *reference) events() {
 }
 
 // objects writes the named schemas of only, or all where that is nil, that no
-// body has told yet.
+// body has described yet.
 func (b *reference) objects(only map[string]bool) {
 	b.WriteString("## Objects\n\n")
 	for _, n := range b.Components.Schemas.names {
@@ -165,6 +171,8 @@ func (b *reference) objects(only map[string]bool) {
 	}
 }
 
+// fields writes a line for each field. One without words of its own has those of the
+// object that it refers to.
 func (b *reference) fields(s schema) {
 	for _, n := range s.Properties.names {
 		p := s.Properties.values[n]
@@ -177,6 +185,7 @@ func (b *reference) fields(s schema) {
 	}
 }
 
+// mark returns text when it applies, or "".
 func mark(when bool, text string) string {
 	if when {
 		return text

@@ -62,20 +62,20 @@ func TestEveryOperationHasAnExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, told := range strings.Split(text[:strings.Index(text, "\n## Events")], "\n### ")[1:] {
-		method, _, _ := strings.Cut(told, " ")
-		_, example, found := strings.Cut(told, "\nExample:\n\n    "+method+" /")
-		if !found || strings.Contains(told, "\nBody: ") && !strings.Contains(example, "\n    {") ||
+	for _, section := range strings.Split(text[:strings.Index(text, "\n## Events")], "\n### ")[1:] {
+		method, _, _ := strings.Cut(section, " ")
+		_, example, found := strings.Cut(section, "\nExample:\n\n    "+method+" /")
+		if !found || strings.Contains(section, "\nBody: ") && !strings.Contains(example, "\n    {") ||
 			!strings.Contains(example, "\n    20") {
-			t.Errorf("no example: %s", told)
+			t.Errorf("no example: %s", section)
 		}
 		if strings.Contains(example, "<nil>") {
-			t.Errorf("a parameter without an example: %s", told)
+			t.Errorf("a parameter without an example: %s", section)
 		}
 	}
 }
 
-// TestPartsAreTheTags: a part holds the operations of its tag and what they
+// TestPartsAreTheTags: a part has the operations of its tag and what they
 // lead to, and nothing else.
 func TestPartsAreTheTags(t *testing.T) {
 	parts, err := Parts(openapi.Bundle)

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// shape tells in a few words what a value looks like.
+// shape returns in a few words what a value looks like.
+// A named schema is only named: Full describes it once, among the objects.
 func (s schema) shape() string {
 	switch {
 	case s.Ref != "":
@@ -30,6 +31,7 @@ func (s schema) shape() string {
 	return strings.Join(parts, ", ")
 }
 
+// kind returns the JSON types of a value. "any value" is one whose schema says none.
 func (s schema) kind() string {
 	kind := strings.Join(s.Type, " or ")
 	if s.Items != nil {
@@ -41,6 +43,7 @@ func (s schema) kind() string {
 	return kind
 }
 
+// bounds returns the limits of a number, of a text's length, and of an array's.
 func (s schema) bounds() []string {
 	var out []string
 	out = append(out, span(number(s.Minimum), number(s.Maximum), "")...)
@@ -48,6 +51,7 @@ func (s schema) bounds() []string {
 	return append(out, span(length(s.MinItems), length(s.MaxItems), " items")...)
 }
 
+// span says what lies between two limits, of which either may be "".
 func span(low, high, unit string) []string {
 	switch {
 	case low != "" && high != "":
@@ -60,6 +64,7 @@ func span(low, high, unit string) []string {
 	return nil
 }
 
+// number returns a limit as the description writes it, or "".
 func number(n *json.Number) string {
 	if n == nil {
 		return ""
@@ -67,6 +72,7 @@ func number(n *json.Number) string {
 	return n.String()
 }
 
+// length returns a limit in characters or items, or "".
 func length(n *int) string {
 	if n == nil {
 		return ""
@@ -74,6 +80,7 @@ func length(n *int) string {
 	return fmt.Sprint(*n)
 }
 
+// alternatives returns the shapes of which a value has one.
 func alternatives(of []schema) string {
 	shapes := make([]string, len(of))
 	for i, s := range of {
@@ -82,6 +89,7 @@ func alternatives(of []schema) string {
 	return strings.Join(shapes, " or ")
 }
 
+// values returns the members of an enum.
 func values(enum []any) string {
 	texts := make([]string, len(enum))
 	for i, v := range enum {

@@ -21,7 +21,9 @@ func Short(bundle []byte) (string, error) {
 	}
 	var b strings.Builder
 	d.head(&b)
-	b.WriteString("The whole reference in plain text, with examples, is at /llms-full.txt (a part at /llms-full.txt?tag=Sales), the OpenAPI document at /v1/openapi.json, a page to read and try at /docs.\n\n")
+	b.WriteString("The whole reference in plain text, with examples, is at /llms-full.txt " +
+		"(a part at /llms-full.txt?tag=Sales), the OpenAPI document at /v1/openapi.json, " +
+		"a page to read and try at /docs.\n\n")
 	for _, tag := range d.Tags {
 		fmt.Fprintf(&b, "## %s\n\n%s\n\n", tag.Name, tag.Description)
 		d.each(tag.Name, func(method, path string, op operation) {
@@ -34,12 +36,13 @@ func Short(bundle []byte) (string, error) {
 	return b.String(), nil
 }
 
+// head writes what both texts begin with.
 func (d *description) head(b *strings.Builder) {
 	fmt.Fprintf(b, "# %s\n\n> %s\n\nVersion %s.\n\n## Conventions\n\n%s\n\n", d.Info.Title, d.Info.Summary, d.Info.Version,
 		strings.TrimSpace(d.Info.Description))
 }
 
-// notes tells who may call the operation.
+// notes returns who may call the operation.
 func notes(op operation) string {
 	if len(op.Security) == 0 {
 		return " (no key needed)"

@@ -64,7 +64,7 @@ func (f *Front) identify(c echo.Context, s *state) error {
 	return nil
 }
 
-// markTest marks every response to a test key. The key's form is enough to tell,
+// markTest marks every response to a test key. The key's form is enough to know,
 // so that refusals before the look-up are marked too.
 func markTest(c echo.Context) {
 	if token, err := bearer(c); err == nil && auth.IsTest(token) {

@@ -14,7 +14,7 @@ import (
 // and at the fastest level: some 60 microseconds for a list of 20, of which a fifth is
 // left. What is compressed already (package static) passes as it is.
 //
-// The length of an answer that holds a secret beside text of an attacker's choice can
+// The length of an answer with a secret beside text of an attacker's choice can
 // give the secret away, letter by letter (BREACH). It takes a secret that stays the
 // same, and a victim who asks for the answer again and again. Pages of the portal are
 // such answers; they mask the token of their forms anew each time. Secrets of the API

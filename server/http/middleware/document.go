@@ -47,6 +47,10 @@ type queryParam struct {
 // transaction is open meanwhile, and the work has the longer for it.
 func (r *route) waits() bool { return r.ID == "pingWebhookEndpoint" }
 
+// rides reports whether many send an operation at once, which reads first and
+// writes last, so that requests may share a transaction.
+func (r *route) rides() bool { return r.ID == "createSale" || r.ID == "createClick" }
+
 // LoadDocument reads the description. It fails when an operation declares neither
 // a scope nor that it is public, or names a scope that does not exist: a server
 // must not start with an operation that is open by mistake.

@@ -111,7 +111,7 @@ func echoProblem(he *echo.HTTPError) *problem.Error {
 	case http.StatusUnsupportedMediaType:
 		return problem.New(problem.UnsupportedMediaType, "Content-Type must be application/json.")
 	case http.StatusBadRequest:
-		// The binder's error may hold a piece of the body, so it is not kept.
+		// The binder's error may contain a piece of the body, so it is not kept.
 		return problem.New(problem.ParameterInvalid, "A parameter cannot be read.")
 	default:
 		return problem.Internal(he)

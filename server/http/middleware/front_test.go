@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -128,13 +127,6 @@ func TestBadQueries(t *testing.T) {
 	s := apitest.New(t)
 	program := s.Program()
 	get := func(query string) apitest.Answer { return s.Get("/v1/partners?program_id=" + program + query) }
-	for _, limit := range []string{
-		"0", "101", "-1", "1.5", "abc", "", "%2B5", "%205", "5%3B", "%EF%BC%95", "99999999999999999999",
-	} {
-		require.Equal(t, 400, get("&limit="+limit).Status, limit)
-		require.Equal(t, "limit", get("&limit="+limit).Param(), limit)
-	}
-	s.Refused(400, "parameter_invalid", "limit", get("&limit=5&limit=6"))
 	s.Refused(400, "parameter_unknown", "stauts", get("&stauts=active"))
 	s.Refused(400, "parameter_invalid", "status", get("&status=activ"))
 	for _, status := range []string{"", "active,", ",", "active&status=pending"} {
@@ -164,25 +156,12 @@ func TestBadQueries(t *testing.T) {
 	s.Refused(400, "invalid_expand", "expand[]", s.Get("/v1/tags?program_id="+program+"&expand=partner"))
 }
 
+// TestAuthentication: the scheme may be in any case, and answers to a test key say so.
+// What is no credential is stage G3 of the bar, on every operation.
 func TestAuthentication(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)
-	ask := func(headers ...string) apitest.Answer { return s.Do("GET", "/v1/programs", "", nil, headers...) }
-	for name, c := range map[string][2]string{
-		"none": {"", "api_key_missing"}, "basic": {"Basic eA==", "api_key_invalid"}, "bearer alone": {"Bearer", "api_key_invalid"},
-		"unknown": {"Bearer " + auth.NewToken(true), "api_key_invalid"},
-		"changed": {"Bearer " + s.Key[:len(s.Key)-1] + "~", "api_key_invalid"},
-		"huge":    {"Bearer " + strings.Repeat("x", 10_000), "api_key_invalid"},
-	} {
-		a := ask("Authorization", c[0])
-		refuse(t, 401, "authentication_error", c[1], a)
-		require.Equal(t, "Bearer", a.Header.Get("WWW-Authenticate"), name)
-	}
-	s.Must(200, ask("Authorization", "bearer "+s.Key))
-	twice, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/v1/programs", nil)
-	require.NoError(t, err)
-	twice.Header["Authorization"] = []string{"Bearer " + s.Key, "Bearer " + s.Key}
-	refuse(t, 401, "authentication_error", "api_key_invalid", s.Send(twice))
+	s.Must(200, s.Do("GET", "/v1/programs", "", nil, "Authorization", "bearer "+s.Key))
 	test := s.NewKey(s.Org, false, "read")
 	require.Equal(t, "false", s.Do("GET", "/v1/programs", test, nil).Header.Get("X-Rail-Livemode"))
 	require.Equal(t, "false", s.Do("GET", "/v1/programs/prg_none", test, nil).Header.Get("X-Rail-Livemode"))
@@ -322,7 +301,7 @@ func TestRateLimitOverReplicas(t *testing.T) {
 	}
 	first := burst(60)
 	require.LessOrEqual(t, first, 25)
-	require.GreaterOrEqual(t, first, 20, "tokens that a replica holds and does not use are few")
+	require.GreaterOrEqual(t, first, 20, "tokens that a replica keeps and does not use are few")
 	a.Clock.Advance(200 * time.Millisecond)
 	require.LessOrEqual(t, burst(20), 30-first)
 	a.Clock.Advance(time.Minute)
@@ -331,37 +310,6 @@ func TestRateLimitOverReplicas(t *testing.T) {
 	require.NoError(t, err)
 	a.Clock.Advance(time.Minute)
 	require.Equal(t, 50, burst(60), "without the table each limits for itself")
-}
-
-func TestIdempotency(t *testing.T) {
-	t.Parallel()
-	s := apitest.New(t)
-	program := s.Program()
-	key := func(k string) []string { return []string{"Idempotency-Key", k} }
-	post := func(k, body string) apitest.Answer { return s.Do("POST", "/v1/tags", s.Key, body, key(k)...) }
-	body := `{"program_id":"` + program + `","name":"one"}`
-	first := s.Must(201, post("k1", body))
-	again := s.Must(201, post("k1", body))
-	require.Equal(t, first.Raw, again.Raw)
-	require.Equal(t, "true", again.Header.Get("Idempotent-Replayed"))
-	require.NotEqual(t, first.Header.Get("Rail-Request-Id"), again.Header.Get("Rail-Request-Id"))
-	s.Must(201, post("k1", ` { "name" : "one", "program_id":"`+program+`"}`))
-	s.Refused(422, "idempotency_key_reused", "Idempotency-Key", post("k1", strings.Replace(body, "one", "two", 1)))
-	s.Refused(422, "idempotency_key_reused", "Idempotency-Key", s.Do("POST", "/v1/groups", s.Key, body, key("k1")...))
-	taken := s.Refused(409, "tag_name_taken", "name", post("k2", body))
-	replayed := s.Refused(409, "tag_name_taken", "name", post("k2", body))
-	require.Equal(t, taken.Raw, replayed.Raw, "a refusal is replayed, existing included")
-	require.Equal(t, "true", replayed.Header.Get("Idempotent-Replayed"))
-	s.Refused(400, "parameter_missing", "name", post("k3", `{"program_id":"`+program+`"}`))
-	s.Must(201, post("k3", strings.Replace(body, "one", "three", 1)))
-	for _, bad := range []string{"", strings.Repeat("x", 256), "caf\u00e9", "a\tb"} {
-		s.Refused(400, "parameter_invalid", "Idempotency-Key", post(bad, body))
-	}
-	stranger := s.NewKey(s.NewOrg("Other"), true, "read", "write")
-	require.Equal(t, 404, s.Do("POST", "/v1/tags", stranger, body, key("k1")...).Status,
-		"another organization's key is its own")
-	s.Clock.Advance(24*time.Hour + time.Second)
-	s.Refused(409, "tag_name_taken", "name", post("k1", body))
 }
 
 // TestIdempotencyOfWhatActsOnTheKey: two keys of one organization that turn signing
@@ -417,59 +365,4 @@ func TestKeptAnswersAreBounded(t *testing.T) {
 	require.NoError(t, err)
 	s.Clock.Advance(time.Duration(seconds) * time.Second)
 	s.Must(201, large("third"))
-}
-
-// TestOneKeyManyCallers: 64 callers at once with one key make one tag; each
-// ends with the same bytes.
-func TestOneKeyManyCallers(t *testing.T) {
-	t.Parallel()
-	s := apitest.New(t)
-	program := s.Program()
-	bodies := make([][]byte, 64)
-	var wg sync.WaitGroup
-	for i := range bodies {
-		wg.Go(func() {
-			for {
-				a := s.Do("POST", "/v1/tags", s.Key, M{"program_id": program, "name": "race"}, "Idempotency-Key", "race")
-				if a.Status == 409 && a.Code() == "idempotency_in_progress" && a.Header.Get("Retry-After") == "1" {
-					continue
-				}
-				bodies[i] = a.Raw
-				return
-			}
-		})
-	}
-	wg.Wait()
-	for _, b := range bodies {
-		require.True(t, bytes.Equal(bodies[0], b), "%s\n%s", bodies[0], b)
-	}
-	require.EqualValues(t, 1, s.Get("/v1/tags?program_id="+program).Int("total_count"))
-}
-
-func TestScopes(t *testing.T) {
-	t.Parallel()
-	s := apitest.New(t)
-	for scope, allowed := range map[string][]string{
-		"read": {"GET /v1/programs"}, "partners:write": {"POST /v1/tags"},
-		"commissions:write": {"POST /v1/clicks", "POST /v1/sales"},
-		"payouts:write":     nil, "webhooks:write": nil,
-		"write": {"GET /v1/programs", "POST /v1/tags", "POST /v1/clicks", "POST /v1/sales", "POST /v1/programs"},
-	} {
-		key := s.NewKey(s.Org, true, scope)
-		for _, op := range []string{
-			"GET /v1/programs", "POST /v1/tags", "POST /v1/clicks", "POST /v1/sales", "POST /v1/programs",
-		} {
-			method, path, _ := strings.Cut(op, " ")
-			var body any
-			if method == "POST" {
-				body = M{}
-			}
-			a := s.Do(method, path, key, body)
-			if slices.Contains(allowed, op) {
-				require.NotEqual(t, 403, a.Status, "%s %s", scope, op)
-			} else {
-				refuse(t, 403, "permission_error", "insufficient_scope", a)
-			}
-		}
-	}
 }

@@ -32,7 +32,7 @@ const replay = work.Replay
 const (
 	// inFlight is the status of a claim that is committed before its answer.
 	inFlight = http.StatusProcessing
-	// claimTerm is how long such a claim holds its key, where its server has ended
+	// claimTerm is how long such a claim keeps its key, where its server has ended
 	// meanwhile: longer than the work may take.
 	claimTerm = 30 * time.Second
 	// releaseTimeout bounds giving a claim up when the request's time is over.
@@ -55,7 +55,7 @@ type record struct {
 	org, key    string
 	fingerprint []byte
 	ahead       bool // its claim is committed before the work begins
-	held        bool // the claim is committed, and no answer yet
+	claimed     bool // the claim is committed, and no answer yet
 }
 
 // newRecord returns the claim of a POST that carries a key, or nil: other methods
@@ -90,7 +90,7 @@ func printable(key string) bool {
 	return true
 }
 
-// fingerprint tells requests apart by method, path, query and body, and by the API
+// fingerprint distinguishes requests by method, path, query and body, and by the API
 // key where it matters. The order of names and the white space of a body do not
 // matter, its numbers do.
 func fingerprint(c echo.Context, s *state) []byte {
@@ -116,7 +116,7 @@ func fingerprint(c echo.Context, s *state) []byte {
 // request. Of the attempts of one request, only the first claims ahead.
 func (f *Front) take(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *record) (*buffered, error) {
 	switch {
-	case r.held:
+	case r.claimed:
 		return nil, nil //nolint:nilnil // claimed by an attempt before
 	case r.ahead:
 		return f.claimAhead(ctx, c, r)
@@ -138,14 +138,14 @@ func (f *Front) claimAhead(ctx context.Context, c echo.Context, r *record) (stor
 		}
 		return put(ctx, tx.Later(), r, inFlight, none, stateOf(c).now)
 	})
-	r.held = err == nil && stored == nil
+	r.claimed = err == nil && stored == nil
 	return stored, err
 }
 
 // release gives up a claim that no answer followed, as if the key were new. Where
 // the database does not hear of it, the claim ends by itself.
 func (f *Front) release(ctx context.Context, r *record) {
-	if r == nil || !r.held {
+	if r == nil || !r.claimed {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
@@ -160,6 +160,9 @@ func (f *Front) release(ctx context.Context, r *record) {
 // connection, so that a crash leaves nothing behind.
 func (f *Front) claim(ctx context.Context, tx *pgtx.Tx, c echo.Context, r *record) (*buffered, error) {
 	s := stateOf(c)
+	if err := tx.Claim("key " + r.org + " " + r.key); err != nil {
+		return nil, err
+	}
 	var locked bool
 	var row db.IdempotencyKey
 	errs := tx.Together(ctx,
@@ -211,7 +214,7 @@ func (f *Front) replay(c echo.Context, r *record, row db.IdempotencyKey) (*buffe
 }
 
 // keep stores the response in the transaction of the work: either both are
-// committed or neither is. The body is sealed since it may hold a secret that is
+// committed or neither is. The body is sealed since it may contain a secret that is
 // shown once.
 func (f *Front) keep(ctx context.Context, work *work.Unit, r *record, out *buffered) error {
 	sealed, err := f.Keeper.Seal(out.body.Bytes(), IdempotencyPlace(r.org, r.key))

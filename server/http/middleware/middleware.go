@@ -29,6 +29,7 @@ import (
 
 	"rail/server/auth"
 	"rail/server/clock"
+	"rail/server/postgres/pgtx"
 	"rail/server/quota"
 	"rail/server/secret"
 )
@@ -39,6 +40,7 @@ const Version = "2026-08-21"
 // Options is what the request path depends on.
 type Options struct {
 	Pool           *pgxpool.Pool
+	Bus            *pgtx.Bus // of operations that many send at once; nil for none
 	Keys           *auth.Store
 	Keeper         *secret.Keeper
 	Clock          clock.Clock
@@ -58,7 +60,7 @@ type Options struct {
 	Timeout time.Duration
 }
 
-// Front holds the request path.
+// Front is the request path.
 type Front struct {
 	Options
 	limiter *limiter

@@ -10,7 +10,7 @@ import (
 )
 
 // observe writes the error, if any, logs the request as one line with all its
-// facts, and counts it. The line holds the route's pattern, never the path, a
+// facts, and counts it. The line has the route's pattern, never the path, a
 // body, a header, an e-mail or an address: none of them may get into logs.
 func (f *Front) observe(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {

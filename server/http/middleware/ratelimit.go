@@ -18,15 +18,15 @@ import (
 // freely.
 const maxBuckets = 50_000
 
-// budget holds the numbers of the X-RateLimit headers.
+// budget is the numbers of the X-RateLimit headers.
 type budget struct {
 	limit, remaining int
 	reset            int64 // unix seconds at which the bucket is full again
 }
 
-// limiter holds a token bucket a caller: a burst of one second's allowance,
+// limiter has a token bucket for each caller: a burst of one second's allowance,
 // refilled evenly. It knows this replica's requests only. Once half of what it may
-// hold is new, it forgets those who have not asked since the last time: idle
+// keep is new, it forgets those who have not asked since the last time: idle
 // buckets are full, so that many callers at once cost the others nothing.
 type limiter struct {
 	clock        clock.Clock
@@ -34,7 +34,7 @@ type limiter struct {
 	recent, past map[string]*bucket
 }
 
-// bucket holds the tokens that were left at a moment; what has flowed in since is
+// bucket is the tokens that were left at a moment; what has flowed in since is
 // computed when the bucket is used next.
 type bucket struct {
 	tokens float64

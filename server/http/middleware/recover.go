@@ -12,7 +12,7 @@ import (
 )
 
 // recoverPanic answers a panic like any other failure. The stack is logged;
-// the panic's value may hold data of a request, so only its type is.
+// the panic's value may contain data of a request, so only its type is.
 func (f *Front) recoverPanic(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) (err error) {
 		defer func() {

@@ -18,9 +18,9 @@ const (
 	// all up, so that a busy key costs a statement every few requests and a quiet one
 	// keeps nothing from the other replicas.
 	portion = 8
-	// heldFor is how long a replica keeps tokens that it took; later they would let
+	// keptFor is how long a replica keeps tokens that it took; later they would let
 	// a burst grow beyond the bucket.
-	heldFor = time.Second
+	keptFor = time.Second
 	// askTimeout bounds the wait for the database; without it each replica limits
 	// for itself, for awayFor.
 	askTimeout = 250 * time.Millisecond
@@ -35,11 +35,11 @@ type sharedLimiter struct {
 	alone *limiter     // where the database does not answer
 	away  atomic.Int64 // when the database did not answer, in microseconds
 	mu    sync.Mutex
-	held  map[string]*holding
+	mine  map[string]*share
 }
 
-// holding is what this replica has taken of one key's bucket.
-type holding struct {
+// share is what this replica has taken of one key's bucket.
+type share struct {
 	mu     sync.Mutex
 	tokens int       // taken and not used
 	taken  int       // by the last question
@@ -50,16 +50,16 @@ type holding struct {
 
 // newSharedLimiter returns the limiter; alone serves while the database is away.
 func newSharedLimiter(pool *pgxpool.Pool, c clock.Clock, alone *limiter) *sharedLimiter {
-	return &sharedLimiter{pool: pool, clock: c, alone: alone, held: map[string]*holding{}}
+	return &sharedLimiter{pool: pool, clock: c, alone: alone, mine: map[string]*share{}}
 }
 
 // take takes one token of the key's bucket.
 func (l *sharedLimiter) take(ctx context.Context, id string, limit int) (budget, bool) {
-	h := l.holding(id)
+	h := l.share(id)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := l.clock.Now()
-	if held := now.Sub(h.at); held < 0 || held >= heldFor { // a clock may be set back
+	if age := now.Sub(h.at); age < 0 || age >= keptFor { // a clock may be set back
 		h.taken = (h.taken - h.tokens) / 2 // as many as were used
 		h.tokens, h.empty = 0, time.Time{}
 	}
@@ -80,25 +80,25 @@ func (l *sharedLimiter) take(ctx context.Context, id string, limit int) (budget,
 	return h.budget(limit, now.Time), ok
 }
 
-// holding returns the key's holding. At the bound all are forgotten, which costs
-// the keys the tokens that they hold here, a second's part at most.
-func (l *sharedLimiter) holding(id string) *holding {
+// share returns what is taken of the key's bucket. At the bound all are forgotten,
+// which costs the keys the tokens that were taken here, a second's part at most.
+func (l *sharedLimiter) share(id string) *share {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	h := l.held[id]
+	h := l.mine[id]
 	if h == nil {
-		if len(l.held) >= maxBuckets {
-			clear(l.held)
+		if len(l.mine) >= maxBuckets {
+			clear(l.mine)
 		}
-		h = &holding{}
-		l.held[id] = h
+		h = &share{}
+		l.mine[id] = h
 	}
 	return h
 }
 
 // ask takes tokens out of the shared bucket. It does not end with the request: a
 // client that went away says nothing about the database.
-func (l *sharedLimiter) ask(ctx context.Context, h *holding, id string, limit int, now clock.Time) error {
+func (l *sharedLimiter) ask(ctx context.Context, h *share, id string, limit int, now clock.Time) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 	defer cancel()
 	// Twice the last portion, up to an eighth of the bucket.
@@ -128,7 +128,7 @@ func (l *sharedLimiter) time(now clock.Time) *clock.Time {
 }
 
 // budget returns what the key may still do, as far as this replica knows.
-func (h *holding) budget(limit int, now time.Time) budget {
+func (h *share) budget(limit int, now time.Time) budget {
 	there := min(float64(limit), h.left+float64(h.tokens)+now.Sub(h.at).Seconds()*float64(limit))
 	return budgetOf(limit, there, now)
 }

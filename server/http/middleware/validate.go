@@ -17,7 +17,7 @@ import (
 )
 
 // validation leaves authentication to its own step, and bodies as they were sent:
-// a default that is filled in could not be told from a value that was given.
+// a default that is filled in could not be distinguished from a value that was given.
 var validation = &openapi3filter.Options{
 	AuthenticationFunc:  openapi3filter.NoopAuthenticationFunc,
 	SkipSettingDefaults: true,

@@ -17,12 +17,15 @@ import (
 // patterns are the regular expressions of requests in words that end a sentence
 // which begins with the name of the member.
 var patterns = map[string]string{
-	`^[A-Za-z]{3}$`:                        "must be an ISO 4217 code of three letters, such as USD",
-	`^[A-Za-z]{2}$`:                        "must be an ISO 3166 code of two letters, such as DE",
-	`^#[0-9A-Fa-f]{6}$`:                    "must be # and six hexadecimal digits, such as #64748B",
-	`^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$`:    "must be 2 to 32 lower-case letters, digits and hyphens with no hyphen at an end, such as ada-lovelace",
-	`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`: "must be 1 to 63 lower-case letters, digits and hyphens with no hyphen at an end, such as acme",
-	`^[A-Za-z0-9][A-Za-z0-9._-]{1,63}$`:    "must be 2 to 64 letters, digits, points, hyphens and underscores that begin with a letter or a digit, such as summer.sale",
+	`^[A-Za-z]{3}$`:     "must be an ISO 4217 code of three letters, such as USD",
+	`^[A-Za-z]{2}$`:     "must be an ISO 3166 code of two letters, such as DE",
+	`^#[0-9A-Fa-f]{6}$`: "must be # and six hexadecimal digits, such as #64748B",
+	`^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$`: "must be 2 to 32 lower-case letters, digits and hyphens " +
+		"with no hyphen at an end, such as ada-lovelace",
+	`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`: "must be 1 to 63 lower-case letters, digits and hyphens " +
+		"with no hyphen at an end, such as acme",
+	`^[A-Za-z0-9][A-Za-z0-9._-]{1,63}$`: "must be 2 to 64 letters, digits, points, hyphens and underscores " +
+		"that begin with a letter or a digit, such as summer.sale",
 	`^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2}))?$`: clock.ErrDate.Error(),
 	`^[A-Za-z0-9_-]{1,32}$`: "must be 1 to 32 letters, digits, hyphens and underscores, such as ref",
 }

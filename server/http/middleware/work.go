@@ -14,7 +14,7 @@ import (
 	"rail/server/work"
 )
 
-// buffered holds a response back until its transaction has committed: a client
+// buffered keeps a response back until its transaction has committed: a client
 // must not read of a change that is then undone.
 type buffered struct {
 	header http.Header
@@ -27,7 +27,7 @@ func (b *buffered) WriteHeader(status int)      { b.status = status }
 func (b *buffered) Write(p []byte) (int, error) { return b.body.Write(p) }
 
 // work runs the handler (step 12). A read gets the pool; a write gets one
-// transaction that holds its changes, its events and its idempotency record, and
+// transaction with its changes, its events and its idempotency record, and
 // its response leaves only after the commit. An operation that waits for another
 // server first claims its key in a transaction of its own; the transaction of the
 // work begins when the wait is over.
@@ -48,10 +48,11 @@ func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		defer f.release(ctx, record)
 		var out *buffered
+		begin := f.boards(s)
 		// Deadlocks and serialization failures are tried again, each time from
 		// the start.
 		err = work.Retry(ctx, func() (err error) {
-			out, err = f.attempt(c, next, base, record)
+			out, err = f.attempt(c, next, base.WithTx(begin()), record)
 			return err
 		})
 		if err != nil {
@@ -71,14 +72,23 @@ func (f *Front) unit(c echo.Context, s *state) *work.Unit {
 	})
 }
 
-// attempt does the work once. It returns the response to send, or an error after
-// which nothing was written.
-func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, base *work.Unit, r *record) (*buffered, error) {
-	ctx := c.Request().Context()
-	tx, err := pgtx.Begin(ctx, f.Pool)
-	if err != nil {
-		return nil, err
+// boards returns what begins the transaction of each attempt. The first one of
+// an operation that many send at once may share its transaction.
+func (f *Front) boards(s *state) func() *pgtx.Tx {
+	rides := f.Bus != nil && s.route.rides()
+	return func() *pgtx.Tx {
+		if rides {
+			rides = false
+			return f.Bus.Begin(s.key.OrgID)
+		}
+		return pgtx.Begin(f.Pool)
 	}
+}
+
+// attempt does the work once, in the unit's transaction. It returns the response
+// to send, or an error after which nothing was written.
+func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, u *work.Unit, r *record) (*buffered, error) {
+	ctx, tx := c.Request().Context(), u.Tx
 	defer tx.Rollback()
 	if r != nil {
 		if stored, err := f.take(ctx, tx, c, r); err != nil || stored != nil {
@@ -88,7 +98,6 @@ func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, base *work.Unit, 
 		// stored.
 		tx.Savepoint()
 	}
-	u := base.WithTx(tx)
 	out, p, err := f.capture(c, next, u)
 	if err != nil {
 		return nil, err
@@ -118,7 +127,7 @@ func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, base *work.Unit, 
 	}
 	if r != nil {
 		// The answer has replaced the claim, so there is nothing to release.
-		r.held = false
+		r.claimed = false
 	}
 	if done {
 		// Only now, since the workers that this wakes must find what was
@@ -170,7 +179,7 @@ func rewind(req *http.Request) {
 	}
 }
 
-// send writes a response that was held back.
+// send writes a response that was kept back.
 func send(c echo.Context, out *buffered) error {
 	h := c.Response().Header()
 	maps.Copy(h, out.header)

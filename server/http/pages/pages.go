@@ -25,7 +25,7 @@ const (
 	shortly = "public, max-age=300"
 )
 
-// files holds the files of the docs page, by path.
+// files are the files of the docs page, by path.
 var files = map[string]*static.Text{
 	"/docs":                    static.New("text/html; charset=utf-8", shortly, file("docs.html")),
 	"/docs/start.js":           static.New("text/javascript; charset=utf-8", shortly, file("start.js")),

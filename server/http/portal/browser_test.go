@@ -245,7 +245,7 @@ func TestChartInABrowser(t *testing.T) {
 }
 
 // TestInABrowserAtHome: a server of a company's own network has a name, and no
-// certificate. A browser tells it less about where a form comes from.
+// certificate. A browser says less to it about where a form comes from.
 func TestInABrowserAtHome(t *testing.T) {
 	t.Parallel()
 	chromium(t)

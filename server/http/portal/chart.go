@@ -41,6 +41,8 @@ type chart struct {
 
 // newChart places the bars. Months in which more was taken back than earned go
 // below the line of zero.
+// The scale ends at rounded amounts, and marks its ends, zero and the halves
+// between, as far as their words do not overlap.
 func newChart(rows []report.Row, currency string) chart {
 	c := chart{Currency: currency, Empty: true}
 	var most, least int64
@@ -52,6 +54,7 @@ func newChart(rows []report.Row, currency string) chart {
 	span := float64(max(top-bottom, 1))
 	at := func(amount int64) float64 { return plotHeight * float64(top-amount) / span }
 	c.Zero = at(0)
+	// Zero and the ends go first, so that a half gives way where it is close to one.
 	for _, amount := range []int64{0, top, bottom, top / 2, bottom / 2} {
 		y := at(amount)
 		if !slices.ContainsFunc(c.Marks, func(m mark) bool { return math.Abs(m.Y-y) < apart }) {
@@ -74,6 +77,7 @@ func newChart(rows []report.Row, currency string) chart {
 }
 
 // round is the next amount with one or two leading digits that divides well.
+// It returns 0 for 0 and less, and stops before unit would overflow.
 func round(amount int64) int64 {
 	if amount <= 0 {
 		return 0

@@ -38,6 +38,7 @@ type linkPage struct {
 	Clicks []click
 }
 
+// links shows the partner's links with what came by each, and the last clicks.
 func links(v *visit) error {
 	t, err := v.turn()
 	if err != nil {
@@ -100,6 +101,7 @@ func (v *visit) lastClicks() ([]click, error) {
 	clicks := make([]click, len(found.Rows))
 	for i, k := range found.Rows {
 		clicks[i] = click{CreatedAt: k.CreatedAt, Via: names[opt.Value(k.LinkID)], Country: k.Country, Device: k.Device}
+		// Only the host: paths and queries of other sites can name people.
 		if from, err := url.Parse(opt.Value(k.Referer)); err == nil {
 			clicks[i].From = from.Hostname()
 		}

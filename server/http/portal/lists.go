@@ -31,6 +31,8 @@ func (v *visit) turn() (turn, error) {
 	for name, to := range map[string]**string{"after": &t.after, "before": &t.before} {
 		if id := v.QueryParam(name); id != "" {
 			if !idForm.MatchString(id) {
+				// A made-up place in a list is a page that does not exist; forms have
+				// no field to show a fault at.
 				return t, problem.NotFound("")
 			}
 			*to = &id
@@ -59,6 +61,8 @@ func listed[R any](v *visit, t turn, found page.Page[R], id func(R) string, rows
 		return l
 	}
 	path := v.Request().URL.Path
+	// Someone who came back from an older page can go there again; otherwise
+	// only what was read past the page says that there is more.
 	if t.before != nil || found.HasMore {
 		l.Older = path + "?after=" + url.QueryEscape(id(found.Rows[len(found.Rows)-1]))
 	}
@@ -68,7 +72,7 @@ func listed[R any](v *visit, t turn, found page.Page[R], id func(R) string, rows
 	return l
 }
 
-// customer is what a partner sees of a customer: nothing that tells who it is.
+// customer is what a partner sees of a customer: nothing that identifies them.
 type customer struct {
 	Mask        string
 	Status      db.CustomerStatus
@@ -77,6 +81,7 @@ type customer struct {
 	ConvertedAt *clock.Time
 }
 
+// customers lists whom the partner brought, masked.
 func customers(v *visit) error {
 	t, err := v.turn()
 	if err != nil {
@@ -94,6 +99,7 @@ func customers(v *visit) error {
 		listed(v, t, found, func(k db.Customer) string { return k.ID }, rows))
 }
 
+// commissions lists the partner's commissions, the newest first.
 func commissions(v *visit) error {
 	t, err := v.turn()
 	if err != nil {
@@ -107,12 +113,13 @@ func commissions(v *visit) error {
 		listed(v, t, found, func(k db.Commission) string { return k.ID }, found.Rows))
 }
 
-// countedPayout is a payout with how many commissions it holds.
+// countedPayout is a payout with the number of its commissions.
 type countedPayout struct {
 	db.Payout
 	CommissionCount int64
 }
 
+// payouts lists the partner's payouts with the number of their commissions.
 func payouts(v *visit) error {
 	t, err := v.turn()
 	if err != nil {
@@ -130,16 +137,17 @@ func payouts(v *visit) error {
 		listed(v, t, found, func(p db.Payout) string { return p.ID }, rows))
 }
 
-// countCommissions counts what payouts hold.
+// countCommissions counts the commissions of each payout.
 func (v *visit) countCommissions(found []db.Payout) ([]countedPayout, error) {
 	if len(found) == 0 {
 		return nil, nil
 	}
 	in := db.Scope{ProgramID: v.program.ID, OrgID: v.partner.OrgID}
-	held, err := count.By(v.ctx(), v.portal.Pool, "commissions", in, ids(found, func(p db.Payout) string { return p.ID }))
+	id := func(p db.Payout) string { return p.ID }
+	counted, err := count.By(v.ctx(), v.portal.Pool, "commissions", in, ids(found, id))
 	rows := make([]countedPayout, len(found))
 	for i, p := range found {
-		rows[i] = countedPayout{p, held[p.ID]}
+		rows[i] = countedPayout{p, counted[p.ID]}
 	}
 	return rows, err
 }
@@ -159,6 +167,7 @@ type folder struct {
 	Items []db.Resource
 }
 
+// resources shows the materials that are published to the partner's group and tags.
 func resources(v *visit) error {
 	found, err := queries.PortalResources(v.ctx(), v.portal.Pool, db.PortalResourcesParams{
 		ProgramID: v.program.ID, OrgID: v.partner.OrgID, GroupID: v.partner.GroupID, PartnerID: v.partner.ID, Lim: shelf,
@@ -166,6 +175,7 @@ func resources(v *visit) error {
 	if err != nil {
 		return err
 	}
+	// The rows come in the order of their folders, so that each is one run.
 	var folders []folder
 	for _, r := range found {
 		if n := len(folders); n == 0 || folders[n-1].Name != opt.Value(r.Folder) {

@@ -17,7 +17,7 @@ type detail struct {
 	Name, Label, Hint string
 	Optional          bool
 	Most              int
-	// check tells what is wrong with a value, or "".
+	// check returns what is wrong with a value, or "".
 	check func(string) string
 }
 
@@ -27,6 +27,8 @@ type method struct {
 	Details     []detail
 }
 
+// methods are all that the portal knows, in the order of the page. What PayPal and
+// Wise take is what the payout files can be written with.
 var methods = []method{
 	{"paypal", "PayPal", []detail{
 		{Name: "email", Label: "E-mail address of your PayPal account", Most: 255, check: payable("paypal")},
@@ -65,6 +67,8 @@ func methodsOf(names []string) (out []method) {
 	return out
 }
 
+// methodLabel returns a method's name for people. The API also takes methods that
+// the portal does not know; they are shown by the name that they were given.
 func methodLabel(name string) string {
 	for _, m := range methods {
 		if m.Name == name {
@@ -74,6 +78,7 @@ func methodLabel(name string) string {
 	return name
 }
 
+// names lists the members of the stored details.
 func (m method) names() []string {
 	out := make([]string, len(m.Details))
 	for i, d := range m.Details {
@@ -83,6 +88,8 @@ func (m method) names() []string {
 }
 
 // read takes the details from the form.
+// It returns the object to store, or the faults by field; an optional detail that
+// is empty is left out.
 func (m method) read(v *visit) (json.RawMessage, fieldErrors) {
 	given, wrong := map[string]string{}, fieldErrors{}
 	for _, d := range m.Details {
@@ -90,6 +97,7 @@ func (m method) read(v *visit) (json.RawMessage, fieldErrors) {
 		switch {
 		case text == "" && !d.Optional:
 			wrong[d.Name] = "Please fill this in."
+		// Characters, as in the browser's own maxlength.
 		case len([]rune(text)) > d.Most:
 			wrong[d.Name] = "This is too long."
 		case text == "":
@@ -110,6 +118,8 @@ func (m method) read(v *visit) (json.RawMessage, fieldErrors) {
 	return raw, nil
 }
 
+// payable checks an address as the payout file of the service will, so that the
+// partner hears of a mistake now and not at the end of the month.
 func payable(service string) func(string) string {
 	return func(text string) string {
 		if payout.Payable(service, text) {
@@ -119,6 +129,8 @@ func payable(service string) func(string) string {
 	}
 }
 
+// These forms find slips of the keyboard. Whether an account exists, only the
+// payment shows.
 var (
 	accountForm = regexp.MustCompile(`^[A-Za-z0-9 .-]{4,42}$`)
 	ibanForm    = regexp.MustCompile(`^[A-Z]{2}[0-9]{2}[A-Z0-9]{10,30}$`)
@@ -128,6 +140,7 @@ var (
 )
 
 // account takes account numbers; what looks like an IBAN must be one.
+// Any other number passes: most countries have no IBAN, and no check digits.
 func account(text string) string {
 	plain := strings.ToUpper(strings.ReplaceAll(text, " ", ""))
 	switch {
@@ -139,9 +152,11 @@ func account(text string) string {
 	return ""
 }
 
-// validIBAN judges the check digits of ISO 13616.
+// validIBAN reports whether the check digits of ISO 13616 are right.
 func validIBAN(iban string) bool {
 	var digits strings.Builder
+	// Letters count from A = 10; the whole number must leave 1 when divided by 97.
+	// It has up to 68 digits, too many for an int64.
 	for _, r := range iban[4:] + iban[:4] {
 		if r >= 'A' {
 			digits.WriteString(big.NewInt(int64(r-'A') + 10).String())
@@ -153,6 +168,7 @@ func validIBAN(iban string) bool {
 	return ok && n.Mod(n, big.NewInt(97)).Int64() == 1
 }
 
+// code checks the code of a bank, of a currency or of a token.
 func code(text string) string {
 	if codeForm.MatchString(text) {
 		return ""
@@ -160,6 +176,7 @@ func code(text string) string {
 	return "Letters and digits only, please."
 }
 
+// swift checks a BIC of ISO 9362: bank, country, place and, maybe, branch.
 func swift(text string) string {
 	if swiftForm.MatchString(text) {
 		return ""
@@ -167,6 +184,7 @@ func swift(text string) string {
 	return "A SWIFT code has 8 or 11 letters and digits."
 }
 
+// wallet checks letters and length alone: every network has a form of its own.
 func wallet(text string) string {
 	if walletForm.MatchString(text) {
 		return ""
@@ -182,6 +200,7 @@ type stored struct {
 	Lines       []line
 }
 
+// line is one detail, veiled.
 type line struct{ Label, Text string }
 
 // stored opens the details of the partner.
@@ -190,6 +209,7 @@ func (v *visit) stored() (*stored, error) {
 	if name == "" {
 		return nil, nil
 	}
+	// The method may have been offered once, or have been set by the program.
 	out := &stored{Name: name, Label: methodLabel(name)}
 	out.Offered = len(v.program.PayoutMethods) == 0 || slices.Contains(v.program.PayoutMethods, name)
 	raw, err := payout.DetailsOf(v.portal.Keeper, v.partner)
@@ -200,6 +220,7 @@ func (v *visit) stored() (*stored, error) {
 	if err := json.Unmarshal(raw, &given); err != nil {
 		return nil, err
 	}
+	// Details that this page did not ask for are kept, but not shown.
 	for _, m := range methodsOf([]string{name}) {
 		for _, d := range m.Details {
 			if text, ok := given[d.Name].(string); ok && text != "" {
@@ -212,6 +233,7 @@ func (v *visit) stored() (*stored, error) {
 
 // veiled shows no more of a detail than its owner needs to recognize it: of an
 // address the first letter and the domain, of a number its end.
+// A short number loses all but its first character: its end would be most of it.
 func veiled(text string) string {
 	runes := []rune(text)
 	if at := strings.LastIndexByte(text, '@'); at > 0 {

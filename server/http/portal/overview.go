@@ -32,6 +32,7 @@ type home struct {
 	Steps       []section // what is left of the onboarding
 }
 
+// overview is the page that a partner signs in to.
 func overview(v *visit) error {
 	ctx, u := v.ctx(), v.unit()
 	h := home{Currency: v.program.Currency, Steps: v.steps()}
@@ -64,6 +65,7 @@ func overview(v *visit) error {
 	return v.show(http.StatusOK, "overview", "/portal", "Overview", h)
 }
 
+// own ranks a balance: 1 for the program's own currency, 0 for another.
 func own(b db.BalancePageRow, currency string) int {
 	if b.Currency == currency {
 		return 1
@@ -76,6 +78,7 @@ func (v *visit) counters() (db.PartnerStatsRow, error) {
 	rows, err := queries.PartnerStats(v.ctx(), v.portal.Pool, db.PartnerStatsParams{
 		Ids: []string{v.partner.ID}, OrgID: v.partner.OrgID,
 	})
+	// No row: the partner was deleted since the session was read.
 	if err != nil || len(rows) == 0 {
 		return db.PartnerStatsRow{}, err
 	}
@@ -83,6 +86,7 @@ func (v *visit) counters() (db.PartnerStatsRow, error) {
 }
 
 // steps are what a new partner has still to do.
+// They end with the onboarding for good, even if a name is taken away later.
 func (v *visit) steps() (out []section) {
 	p := v.partner
 	if p.CompletedOnboarding {
@@ -98,6 +102,7 @@ func (v *visit) steps() (out []section) {
 }
 
 // year is the chart of the last twelve months.
+// It begins on the first of a month in UTC, so that every bar but the last is whole.
 func (v *visit) year() (chart, error) {
 	now := v.now.UTC()
 	answers, err := report.Read(v.ctx(), v.unit(), report.Query{

@@ -15,7 +15,7 @@ import (
 const hostile = `<script>alert("x")</script>'"&`
 
 // TestPagesShowOwnRowsOnly: nothing of another partner, program or organization,
-// nothing that tells who a customer is, and nothing as markup.
+// nothing that shows who a customer is, and nothing as markup.
 func TestPagesShowOwnRowsOnly(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t)

@@ -1,5 +1,11 @@
 // Package portal is where partners see their links and their money, and say how
 // they want to be paid: pages made on the server, which need no JavaScript. A
+//
+// The portal decides nothing about programs, partners or money. A request is a visit
+// (visit.go), which the session makes the partner's (session.go); each page has a
+// file, and view.go writes them from the templates. A form's faults are shown beside
+// its fields, with the words of the API's refusals (faults).
+//
 // partner comes by a sign-in link of the API. What the pages show is read from the
 // lists that the API pages too, and what their forms change is written by the same
 // rules, each bound to the organization, the program and the partner of the session.
@@ -101,6 +107,8 @@ func New(o Options) (*Portal, error) {
 }
 
 // Register adds the portal to e.
+// Every path below /portal is its own, known or not, so that whatever is wrong is
+// answered with a page and never with JSON.
 func (p *Portal) Register(e *echo.Echo) {
 	e.Any("/portal", p.serve)
 	e.Any("/portal/*", p.serve)
@@ -112,12 +120,14 @@ const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // serve finds the route of a path. The log is given the route's pattern: a path
-// may hold a token.
+// may contain a token.
+// The context is cut off from the connection's: a change that has begun ends even if
+// the browser goes away, as in the API.
 func (p *Portal) serve(c echo.Context) error {
 	h := c.Response().Header()
 	h.Set("Content-Security-Policy", policy)
 	h.Set("Cache-Control", "no-store")
-	h.Set("Referrer-Policy", "same-origin") // without any, a browser would not tell where a form comes from
+	h.Set("Referrer-Policy", "same-origin") // without any, a browser would not say where a form comes from
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), allowance(c.Request().URL.Path))
 	defer cancel()
 	c.SetRequest(c.Request().WithContext(ctx))
@@ -137,6 +147,8 @@ func allowance(path string) time.Duration {
 	return timeout
 }
 
+// dispatch answers sign-in links and assets, which need no session, and then the
+// routes, which all do.
 func (p *Portal) dispatch(v *visit) error {
 	path, method := v.Request().URL.Path, v.Request().Method
 	if method == http.MethodHead {
@@ -182,6 +194,8 @@ func (p *Portal) read(v *visit, do action) error {
 }
 
 // change answers a POST: it must come from a page of this session.
+// The origin is checked before the session, and the session before the body, so that
+// a stranger's request costs neither a query nor memory.
 func (p *Portal) change(v *visit, do action) error {
 	if err := p.origin.Check(v.Request()); err != nil {
 		return errForged

@@ -16,7 +16,7 @@ import (
 	"rail/server/work"
 )
 
-// betweenTests is the least time between two tests of a postback: each may hold
+// betweenTests is the least time between two tests of a postback: each may occupy
 // one of the few places for tests for as long as the receiver takes.
 const betweenTests = 10 * time.Second
 
@@ -37,6 +37,8 @@ type postbackPage struct {
 	Deliveries []db.WebhookLogRow
 }
 
+// postback shows one endpoint of the partner with its form and its last deliveries.
+// The API can give a partner several; a partner makes one here.
 func postback(v *visit) error {
 	page, err := v.postbackPage(v.QueryParam("id"))
 	if err != nil {
@@ -45,6 +47,7 @@ func postback(v *visit) error {
 	return v.showPostback(http.StatusOK, page)
 }
 
+// showPostback writes the page with a status.
 func (v *visit) showPostback(status int, page postbackPage) error {
 	return v.show(status, "postback", "/portal/postback", "Postback", page)
 }
@@ -107,11 +110,13 @@ func (p *postbackPage) choose(chosen []string) {
 	}
 }
 
+// savePostback adds the partner's postback, or changes the one that the form names.
 func savePostback(v *visit) error {
 	page, err := v.postbackPage(v.value("id"))
 	if err != nil {
 		return err
 	}
+	// A form for a new one that was sent from an old page.
 	if page.Current != nil && v.value("id") == "" {
 		page.Form.Errors = fieldErrors{"": "You have a postback already."}
 		return v.showPostback(http.StatusUnprocessableEntity, page)
@@ -123,6 +128,7 @@ func savePostback(v *visit) error {
 		err = v.updatePostback(page.Current, v.value("url"), types, v.form.Has("enabled"))
 	}
 	if wrong := faults(err, "url", "event_types"); wrong != nil {
+		// The page shows what was typed, not what is stored.
 		page.Form = formState{v.typed("url"), wrong}
 		page.choose(v.form["event_types"])
 		page.Enabled = v.form.Has("enabled")
@@ -132,6 +138,8 @@ func savePostback(v *visit) error {
 		return err
 	}
 	if secret != "" {
+		// Not a redirect: the secret is stored sealed and can be shown only in
+		// the answer that made it.
 		return v.showSecret("", secret)
 	}
 	return v.Redirect(http.StatusSeeOther, "/portal/postback?done=postback&id="+page.Current.ID)
@@ -149,6 +157,7 @@ func (v *visit) showSecret(id, secret string) error {
 
 // addPostback adds the one postback that a partner makes here.
 func (v *visit) addPostback(url string, types []string) (secret string, err error) {
+	// The same rules for the address and the types as the API has.
 	body := map[string]any{"program_id": v.program.ID, "partner_id": v.partner.ID, "url": url, "event_types": types}
 	if err := v.portal.Document.ValidateBody("WebhookEndpointCreate", body); err != nil {
 		return "", err
@@ -170,13 +179,14 @@ func (v *visit) addPostback(url string, types []string) (secret string, err erro
 }
 
 // noPostback makes sure, past the program's lock, that the form was not sent twice.
+// Without the lock, two forms at once would both find none.
 func (v *visit) noPostback(ctx context.Context) error {
 	u := work.From(ctx)
 	lock := db.ProgramLockParams{ID: v.program.ID, OrgID: v.partner.OrgID}
 	if _, err := queries.ProgramLock(ctx, u.DB(), lock); err != nil {
 		return err
 	}
-	n, err := queries.WebhookEndpointsHeld(ctx, u.DB(), db.WebhookEndpointsHeldParams{
+	n, err := queries.WebhookEndpointsCount(ctx, u.DB(), db.WebhookEndpointsCountParams{
 		ProgramID: v.program.ID, OrgID: v.partner.OrgID, PartnerID: &v.partner.ID,
 	})
 	if err == nil && n > 0 {
@@ -185,8 +195,11 @@ func (v *visit) noPostback(ctx context.Context) error {
 	return err
 }
 
+// updatePostback changes what the form shows of an endpoint.
 func (v *visit) updatePostback(e *db.WebhookEndpoint, url string, types []string, enabled bool) error {
 	to := webhook.EndpointChange{URL: &url, EventTypes: types}
+	// The form always carries the box, and to enable what is enabled would
+	// forget the failures counted so far.
 	if enabled != e.Enabled { // turned on again, its failures count anew
 		to.Enabled = &enabled
 	}
@@ -203,7 +216,7 @@ func (v *visit) updatePostback(e *db.WebhookEndpoint, url string, types []string
 	})
 }
 
-// sketch is what the audit log tells of an endpoint.
+// sketch is what the audit log keeps of an endpoint: all but its secrets.
 func sketch(e db.WebhookEndpoint) map[string]any {
 	return map[string]any{"url": e.URL, "event_types": e.EventTypes, "enabled": e.Enabled}
 }
@@ -222,6 +235,7 @@ func (v *visit) current() (postbackPage, error) {
 	return v.postbackPage(id)
 }
 
+// rotatePostback makes a new secret and shows it; the old one signs too for a day.
 func rotatePostback(v *visit) error {
 	page, err := v.current()
 	if err != nil {
@@ -242,6 +256,8 @@ func rotatePostback(v *visit) error {
 	return v.showSecret(page.Current.ID, secret)
 }
 
+// pingPostback sends a test event and waits for the receiver's answer, at most
+// webhook.Deadline.
 func pingPostback(v *visit) error {
 	page, err := v.current()
 	if err != nil {
@@ -267,12 +283,14 @@ func pingPostback(v *visit) error {
 	return v.Redirect(http.StatusSeeOther, "/portal/postback?done=tested&id="+page.Current.ID+"#deliveries")
 }
 
+// tooMany refuses a test that came too early, on the page it was asked for.
 func (v *visit) tooMany(page postbackPage) error {
 	v.Response().Header().Set("Retry-After", strconv.Itoa(int(betweenTests/time.Second)))
 	page.Form.Errors = fieldErrors{"": "A test was sent just now. Wait ten seconds before the next."}
 	return v.showPostback(http.StatusTooManyRequests, page)
 }
 
+// deletePostback removes the endpoint with its log.
 func deletePostback(v *visit) error {
 	page, err := v.current()
 	if err != nil {

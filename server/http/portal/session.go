@@ -30,6 +30,7 @@ var tokenForm = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 func (p *Portal) signIn(v *visit, token string) error {
 	r := v.Request()
 	purpose := r.Header.Get("Purpose") + r.Header.Get("Sec-Purpose") + r.Header.Get("X-Moz")
+	// A link works once: a preview must not use it up.
 	if strings.Contains(strings.ToLower(purpose), "prefetch") {
 		return errForged
 	}
@@ -52,6 +53,8 @@ func (p *Portal) signIn(v *visit, token string) error {
 
 // begin trades a sign-in link for a session, whose token it returns. Where the
 // partner came from is for the risk checks.
+// The session's row has a hash of the token: whoever reads the table can sign in
+// as nobody. It returns pgx.ErrNoRows for a link that is used, expired or unknown.
 func (p *Portal) begin(v *visit, link string) (string, error) {
 	ctx, now := v.ctx(), v.now
 	var b [32]byte
@@ -77,8 +80,10 @@ func (p *Portal) begin(v *visit, link string) (string, error) {
 	return token, err
 }
 
-// cookie holds the session's token. Over https no other host can set it, and it
+// cookie carries the session's token. Over https no other host can set it, and it
 // is never sent in the clear.
+// SameSite is Lax and not Strict, as the partner comes from a mail or from the
+// program's own site, and would arrive signed out.
 func (p *Portal) cookie(token string, age int) *http.Cookie {
 	c := &http.Cookie{
 		Name: p.cookieName(), Value: token, Path: "/portal", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,
@@ -89,6 +94,8 @@ func (p *Portal) cookie(token string, age int) *http.Cookie {
 	return c
 }
 
+// cookieName has the prefix __Host- over https: browsers take such a cookie only with
+// Secure, from the host itself, and for the path "/".
 func (p *Portal) cookieName() string {
 	if p.secure {
 		return "__Host-rail_portal"
@@ -116,6 +123,7 @@ func (v *visit) identify() error {
 	return err
 }
 
+// signOut ends the session in the database too, so that a copied cookie ends with it.
 func signOut(v *visit) error {
 	if err := queries.PortalSessionEnd(v.ctx(), v.portal.Pool, secret.HashToken(v.token)); err != nil {
 		return err
@@ -126,7 +134,7 @@ func signOut(v *visit) error {
 
 // formToken is what the forms of a session carry; no other site knows it. It is
 // masked with as many random bytes, which come with it: pages are compressed, and
-// the lengths of many that hold the same token would give it away.
+// the lengths of many with the same token would give it away.
 func formToken(session string) string {
 	sum := formSum(session)
 	out := make([]byte, len(sum), 2*len(sum))
@@ -150,6 +158,8 @@ func formTokenOf(session, token string) bool {
 	return hmac.Equal(given[len(sum):], sum)
 }
 
+// formSum derives the form's token from the session's. It is a keyed hash: who reads
+// a page's source learns nothing of the cookie.
 func formSum(session string) []byte {
 	m := hmac.New(sha256.New, []byte(session))
 	m.Write([]byte("rail/portal-form"))

@@ -32,6 +32,8 @@ type formState struct {
 	Errors fieldErrors
 }
 
+// settings shows the profile, the payout method and the notifications, each a form
+// of its own.
 func settings(v *visit) error {
 	page, err := v.settingsPage(v.QueryParam("method"))
 	if err != nil {
@@ -41,6 +43,8 @@ func settings(v *visit) error {
 }
 
 // settingsPage is the page with what is stored.
+// open names the payout method whose form is shown. A partner who has chosen none
+// yet sees the form of the first.
 func (v *visit) settingsPage(open string) (settingsPage, error) {
 	p := v.partner
 	page := settingsPage{
@@ -67,6 +71,8 @@ func (v *visit) settingsPage(open string) (settingsPage, error) {
 	return page, nil
 }
 
+// saveProfile stores the names, the site and the country. A field that was emptied
+// becomes null, as the API has no empty names.
 func saveProfile(v *visit) error {
 	body := gen.PartnerUpdate{}
 	for name, to := range map[string]*nullable.Nullable[string]{
@@ -109,6 +115,8 @@ func (v *visit) saveSelf(body *gen.PartnerUpdate) error {
 	})
 }
 
+// savePayout stores the method with its details; both change together, as the
+// details of one method mean nothing for another.
 func savePayout(v *visit) error {
 	page, err := v.settingsPage(v.value("method"))
 	if err != nil {
@@ -134,6 +142,8 @@ func savePayout(v *visit) error {
 	return v.show(http.StatusUnprocessableEntity, "settings", "/portal/settings", "Settings", page)
 }
 
+// saveNotifications stores which mails the partner wants. A box that is not ticked is
+// absent from the form, so all three are written.
 func saveNotifications(v *visit) error {
 	to := partner.Choices{
 		FirstReferral: v.form.Has("first_referral"), NewReferral: v.form.Has("new_referral"),

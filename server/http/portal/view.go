@@ -23,6 +23,8 @@ var files embed.FS
 var pages = parse("overview", "links", "customers", "commissions", "payouts", "resources", "settings", "postback",
 	"note")
 
+// parse reads each page's template into a copy of the frame: every page defines the
+// same block, and in one set the last would win. A mistake ends the start.
 func parse(names ...string) map[string]*template.Template {
 	empty := template.New("frame.html").Funcs(functions)
 	frame := template.Must(empty.ParseFS(files, "templates/frame.html", "templates/parts.html"))
@@ -33,6 +35,7 @@ func parse(names ...string) map[string]*template.Template {
 	return out
 }
 
+// functions are what templates can call. Times are in UTC, like the API's.
 var functions = template.FuncMap{
 	"money":  money,
 	"day":    func(t clock.Time) string { return t.UTC().Format("2 Jan 2006") },
@@ -57,6 +60,7 @@ type input struct {
 	Optional                                        bool
 }
 
+// newInput fills a line with what was typed and its fault.
 func newInput(f formState, name, label, hint, kind, auto string, most int) input {
 	return input{
 		Name: name, ID: name, Label: label, Hint: hint, Value: f.Values[name], Error: f.Errors[name], Type: kind,
@@ -102,8 +106,8 @@ func (f frame) Side() string {
 	return "Partners"
 }
 
-// told are the words for what a form has done.
-var told = map[string]string{
+// notices are the words for what a form has done.
+var notices = map[string]string{
 	"profile": "Your profile is saved.", "payout": "Your payout method is saved.",
 	"notifications": "Your notifications are saved.", "postback": "Your postback is saved.",
 	"deleted": "The postback is deleted.", "tested": "A test was sent. Its outcome is in the list of deliveries.",
@@ -113,16 +117,18 @@ var told = map[string]string{
 func (v *visit) show(status int, name, nav, title string, data any) error {
 	return v.render(status, name, frame{
 		Title: title, Nav: nav, Program: v.program.Name, Who: payout.NameOf(v.partner), FormToken: formToken(v.token),
-		Done: told[v.QueryParam("done")], SignedIn: true, Data: data,
+		Done: notices[v.QueryParam("done")], SignedIn: true, Data: data,
 	})
 }
 
-// note writes a page that only says something. It tells of nobody.
+// note writes a page that only says something. It names nobody, as nobody
+// may be signed in.
 func (v *visit) note(status int, title, text string) error {
 	return v.render(status, "note", frame{Title: title, Program: v.portal.Service, Data: text})
 }
 
 // render makes the whole page before anything of it leaves.
+// A template that fails halfway then leaves an error page, not half a page with 200.
 func (v *visit) render(status int, name string, f frame) error {
 	var b bytes.Buffer
 	if err := pages[name].ExecuteTemplate(&b, "frame.html", f); err != nil {
@@ -137,6 +143,8 @@ var assets = map[string]*static.Text{
 	"/portal/assets/portal.js":  asset("portal.js", "text/javascript; charset=utf-8"),
 }
 
+// asset is a file that browsers keep for five minutes: its path has no version, and
+// pages must not have an old style for long after an update.
 func asset(name, kind string) *static.Text {
 	return static.New(kind, "public, max-age=300", func() ([]byte, error) { return files.ReadFile("assets/" + name) })
 }
@@ -147,6 +155,7 @@ func money(minor int64, code string) string {
 }
 
 // grouped puts commas between thousands.
+// The minus sign is U+2212, which is as wide as a digit.
 func grouped(decimal string) string {
 	whole, rest, _ := strings.Cut(decimal, ".")
 	sign := ""
@@ -163,6 +172,8 @@ func grouped(decimal string) string {
 }
 
 // words is a value of an enum for people.
+// A value that vocabulary lacks is shown as it is, with spaces for underscores, so that
+// a new state of the API needs no change here.
 func words(v string) string {
 	if known, ok := vocabulary[v]; ok {
 		return known
@@ -174,6 +185,7 @@ func words(v string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
+// vocabulary has the values whose own name would not be understood.
 var vocabulary = map[string]string{
 	"referral": "Referral", "reward": "Bonus", "clawback": "Taken back", "not_eligible": "Not payable yet",
 	"retrying": "Trying again", "api": "The program", "manual": "The program", "sale_refunded": "The sale was refunded",
@@ -192,6 +204,7 @@ func mask(texts ...*string) string {
 }
 
 // month is the name of a month that a report's row begins.
+// It returns the key itself if it is no date.
 func month(key string) string {
 	t, err := time.Parse(time.DateOnly, key)
 	if err != nil {

@@ -31,9 +31,11 @@ type visit struct {
 	form    url.Values
 }
 
+// ctx ends with the time that the request may take.
 func (v *visit) ctx() context.Context { return v.Request().Context() }
 
 // unit is this request as a unit of work of the partner's.
+// The audit log names the partner as the actor.
 func (v *visit) unit() *work.Unit {
 	return work.New(v.portal.Pool, work.Unit{
 		OrgID: v.partner.OrgID, Plan: v.portal.Plan, Programs: []string{v.partner.ProgramID}, Now: v.now,
@@ -43,11 +45,14 @@ func (v *visit) unit() *work.Unit {
 }
 
 // write runs a change in one transaction with its events.
+// change gets the unit from its context; an error from it undoes everything.
 func (v *visit) write(change func(ctx context.Context) error) error {
 	return v.unit().Within(v.ctx(), func(u *work.Unit) error { return change(work.Into(v.ctx(), u)) })
 }
 
-// readForm reads a form and judges its token.
+// readForm reads a form and validates its token.
+// Forms of other kinds, larger than maxForm or without the token of this session are
+// refused; nothing of them is used.
 func (v *visit) readForm() error {
 	r := v.Request()
 	kind, _, err := mime.ParseMediaType(r.Header.Get(echo.HeaderContentType))
@@ -66,6 +71,8 @@ func (v *visit) readForm() error {
 }
 
 // value is one line of the form, without what cannot be typed into it.
+// Control characters and broken UTF-8 never come from a browser's field, and the
+// database would refuse some of them with an error that is not the partner's.
 func (v *visit) value(name string) string {
 	plain := strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -91,6 +98,7 @@ func (v *visit) done(page, what string) error {
 }
 
 // refuseMethod answers a method that a path does not know.
+// allowed goes into Allow, which a 405 must carry (RFC 9110, 15.5.6).
 func (v *visit) refuseMethod(allowed string) error {
 	v.Response().Header().Set("Allow", allowed)
 	return problem.New(problem.MethodNotAllowed, "This page cannot be asked for in this way.")
@@ -106,6 +114,7 @@ func faults(err error, fields ...string) fieldErrors {
 	if !errors.As(err, &p) || p.Status() >= http.StatusInternalServerError || p.Status() == http.StatusNotFound {
 		return nil
 	}
+	// A fault in an array names its element; the form has one field for all.
 	field, _, _ := strings.Cut(p.Param, "[")
 	for _, name := range fields {
 		if name == field {
@@ -132,6 +141,7 @@ func sentence(message, param string) string {
 }
 
 // fail answers an error with a page. The error itself goes on to the log.
+// Errors below 500 are answered here and end here: they are the visitor's.
 func (v *visit) fail(err error) error {
 	if v.Response().Committed {
 		return err
@@ -149,6 +159,8 @@ func (v *visit) fail(err error) error {
 	return nil
 }
 
+// explain finds the status and the words for an error. Refusals of the API are passed
+// on in their own words; a fault of the server is never described.
 func explain(err error) (status int, title, text string) {
 	switch {
 	case errors.Is(err, errLink):
@@ -165,6 +177,7 @@ func explain(err error) (status int, title, text string) {
 	}
 	p := middleware.Problem(err)
 	switch status = p.Status(); {
+	// A malformed id in an address is no mistake that a visitor can correct.
 	case status == http.StatusNotFound || status == http.StatusBadRequest:
 		return http.StatusNotFound, "There is nothing here", "The page that you asked for does not exist."
 	case status == http.StatusMethodNotAllowed:

@@ -26,7 +26,7 @@ type Text struct {
 	forms       func() (forms, error)
 }
 
-// forms holds the text by Content-Encoding; "" is the text itself.
+// forms are the text by Content-Encoding; "" is the text itself.
 type forms struct {
 	etag string // without the quotes
 	by   map[string][]byte
@@ -71,8 +71,8 @@ func Zipped(kind, cache string, packed func() ([]byte, error)) *Text {
 	})}
 }
 
-// formsOf returns the plain form. 96 bits of the hash are enough to tell versions
-// of one text apart.
+// formsOf returns the plain form. 96 bits of the hash are enough to distinguish
+// versions of one text.
 func formsOf(plain []byte) forms {
 	sum := sha256.Sum256(plain)
 	return forms{hex.EncodeToString(sum[:12]), map[string][]byte{"": plain}}

@@ -26,6 +26,7 @@ func Approve(ctx context.Context, u *work.Unit, id string, reason *string) (db.C
 		return k, problem.New(problem.CommissionNotPending,
 			"The commission is %s; only pending commissions can be approved.", k.Status)
 	}
+	// A hand decides before any delay of the flow is over.
 	k.Status, k.ApprovedAt = rules.ApprovedStatus(opt.Value(k.MatureAt), u.Now), &u.Now
 	err = decide(ctx, u, &k, db.CommissionStatusPending, "commission.approved", reason)
 	return k, err
@@ -54,6 +55,7 @@ func Reject(ctx context.Context, u *work.Unit, id, reason string) (db.Commission
 	}
 	previous := k.Status
 	k.Status, k.VoidedAt, k.VoidReason = db.CommissionStatusRejected, &u.Now, &reason
+	// The sums of the day that it counted on are made again without it.
 	if err := report.TouchCommission(ctx, u, k); err != nil {
 		return k, err
 	}

@@ -49,10 +49,15 @@ func (e Earned) Write(ctx context.Context, u *work.Unit) error {
 		at := rules.ApprovesAt(u.Now, *e.Choice.ApprovalDelayDays)
 		k.ApproveAt = &at
 	}
+	// Approved without anybody's decision, at the moment it was made.
 	if status != db.CommissionStatusPending {
 		k.ApprovedAt = &u.Now
 	}
 	if err := add(ctx, u, k); err != nil || !e.Enrols {
+		return err
+	}
+	// Two commissions of one transaction would both not be the first.
+	if err := u.Claim("partner", k.PartnerID); err != nil {
 		return err
 	}
 	return sequence.Earned(ctx, u.Later(), k)
@@ -62,15 +67,15 @@ func (e Earned) Write(ctx context.Context, u *work.Unit) error {
 // where neither is the true one, commission.updated follows (decisions, 103).
 func recordCreated(u *work.Unit, k db.Commission) {
 	subject := event.Subject{ProgramID: k.ProgramID, PartnerID: k.PartnerID, ID: k.ID}
-	told := rules.CreatedEventStatus(k.Status)
+	first := rules.CreatedEventStatus(k.Status)
 	u.Record(subject, events.CommissionCreated(api.CommissionCreatedData{
 		CommissionID: k.ID, SaleID: k.SaleID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
-		Status: api.CommissionCreatedStatus(told), RuleID: k.FlowID, MatureAt: k.MatureAt,
+		Status: api.CommissionCreatedStatus(first), RuleID: k.FlowID, MatureAt: k.MatureAt,
 	}))
-	if told != k.Status {
+	if first != k.Status {
 		u.Record(subject, events.CommissionUpdated(api.CommissionUpdatedData{
 			CommissionID: k.ID, PartnerID: k.PartnerID, AmountMinor: k.AmountMinor, Currency: k.Currency,
-			Status: api.CommissionStatus(k.Status), PreviousStatus: api.CommissionStatus(told),
+			Status: api.CommissionStatus(k.Status), PreviousStatus: api.CommissionStatus(first),
 		}))
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/money/rules"
+	"rail/server/postgres/pgtx"
 	"rail/server/work"
 )
 
@@ -37,25 +38,28 @@ func versionOf(r db.FlowsAskedRow) version { return version{string(r.BranchesDig
 func LoadFlows(
 	ctx context.Context, u *work.Unit, asked db.FlowsAskedParams, rows []db.FlowsAskedRow, f *rules.Facts,
 ) ([]rules.Flow, error) {
-	held := map[version][]rules.Branch{} // what is kept for all may be given up before it is used
+	ready := map[version][]rules.Branch{} // its own, as the cache may drop an entry before it is used
 	for {
 		rows, asked.Wanted = deciding(rows, f), nil
 		for _, r := range rows {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			if err := recall(held, r); err != nil {
+			if err := recall(ready, r); err != nil {
 				return nil, fmt.Errorf("flow %s: %w", r.ID, err)
 			}
-			if _, known := held[versionOf(r)]; !known {
+			if _, known := ready[versionOf(r)]; !known {
 				asked.Wanted = append(asked.Wanted, r.BranchesDigest)
 			}
 		}
 		if len(asked.Wanted) == 0 {
-			return toRules(rows, held), nil
+			return toRules(rows, ready), nil
 		}
-		var err error
-		if rows, err = queries.FlowsAsked(ctx, u.DB(), asked); err != nil {
+		err := u.Read(ctx, func(tx pgtx.DBTX) (err error) {
+			rows, err = queries.FlowsAsked(ctx, tx, asked)
+			return err
+		})
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -82,11 +86,11 @@ func deciding(rows []db.FlowsAskedRow, f *rules.Facts) []db.FlowsAskedRow {
 	return out
 }
 
-// recall adds the row's branches to held if this server has them parsed, or if
+// recall adds the row's branches to ready if this server has them parsed, or if
 // the row brought them. The query sends branches only to those who ask.
-func recall(held map[version][]rules.Branch, r db.FlowsAskedRow) error {
+func recall(ready map[version][]rules.Branch, r db.FlowsAskedRow) error {
 	v := versionOf(r)
-	if _, known := held[v]; known {
+	if _, known := ready[v]; known {
 		return nil
 	}
 	branches, known := kept.get(v)
@@ -99,7 +103,7 @@ func recall(held map[version][]rules.Branch, r db.FlowsAskedRow) error {
 		known = true
 	}
 	if known {
-		held[v] = branches
+		ready[v] = branches
 	}
 	return nil
 }
@@ -123,13 +127,13 @@ func parse(r db.FlowsAskedRow) ([]rules.Branch, error) {
 }
 
 // toRules returns the flows as the rules take them, in the order of the rows.
-func toRules(rows []db.FlowsAskedRow, held map[version][]rules.Branch) []rules.Flow {
+func toRules(rows []db.FlowsAskedRow, ready map[version][]rules.Branch) []rules.Flow {
 	out := make([]rules.Flow, len(rows))
 	for i, r := range rows {
 		out[i] = rules.Flow{
 			ID: r.ID, GroupID: r.GroupID, PartnerID: r.PartnerID, Trigger: r.Trigger, Action: r.Action,
 			TargetGroupID: r.TargetGroupID, ApprovalMode: r.ApprovalMode, ApprovalDelayDays: r.ApprovalDelayDays,
-			Priority: r.Priority, CreatedAt: r.CreatedAt, Branches: held[versionOf(r)],
+			Priority: r.Priority, CreatedAt: r.CreatedAt, Branches: ready[versionOf(r)],
 		}
 		if r.RateType != nil && r.RateValue != nil {
 			out[i].RateType, out[i].RateValue = *r.RateType, *r.RateValue
@@ -142,7 +146,7 @@ func toRules(rows []db.FlowsAskedRow, held map[version][]rules.Branch) []rules.F
 // parsed. Parsed they take up to eight times as much.
 const keptBytes = 4 << 20
 
-// kept holds the branches that this server has parsed. Every later event with
+// kept has the branches that this server has parsed. Every later event with
 // the same flows parses nothing.
 var kept = cache{young: map[version]parsed{}}
 

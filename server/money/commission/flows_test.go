@@ -59,14 +59,14 @@ func TestKeptFlowsDecideAlike(t *testing.T) {
 			whole[versionOf(r)] = branches
 		}
 		all := toRules(rows, whole)
-		held := map[version][]rules.Branch{}
+		ready := map[version][]rules.Branch{}
 		few := deciding(rows, f)
 		for _, r := range few {
-			require.NoError(t, recall(held, r))
+			require.NoError(t, recall(ready, r))
 			r.Branches = []byte("null")
 			require.NoError(t, recall(map[version][]rules.Branch{}, r), "from what is kept")
 		}
-		kept := toRules(few, held)
+		kept := toRules(few, ready)
 		want, ok := rules.Choose(all, f)
 		got, same := rules.Choose(kept, f)
 		require.Equal(t, ok, same)

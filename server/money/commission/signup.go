@@ -42,6 +42,7 @@ func ForSignup(ctx context.Context, u *work.Unit, s Signup, stored []db.FlowsAsk
 	if err := s.count(ctx, u, rules.NeedsOf(flows), &facts); err != nil {
 		return err
 	}
+	// The flow that pays is chosen by the group that the partner is still in.
 	if choice, ok := rules.Choose(flows, &facts); ok {
 		if err := s.pay(ctx, u, choice); err != nil {
 			return err

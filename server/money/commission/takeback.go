@@ -82,6 +82,7 @@ func ClawOpen(ctx context.Context, u *work.Unit, k db.Commission, part int64) (*
 	if k.PayoutID == nil {
 		return Claw(ctx, u, k, part)
 	}
+	// The payout comes first: it goes if nothing is left of it.
 	open, err := payout.Enter(ctx, u, *k.PayoutID, -part)
 	if err != nil {
 		return nil, err

@@ -49,7 +49,7 @@ type Entry struct {
 
 var queries = db.New()
 
-// Bucket returns the bucket that holds the money of a commission in status.
+// Bucket returns the bucket with the money of a commission in status.
 func Bucket(status db.CommissionStatus) string {
 	switch status {
 	case db.CommissionStatusPending, db.CommissionStatusApproved:
@@ -63,14 +63,15 @@ func Bucket(status db.CommissionStatus) string {
 	}
 }
 
-// Append writes rows of one organization with one statement, as columns: its
+// Append writes rows with one statement, as columns: its
 // text, and so its plan, is the same for any number of rows.
 func Append(ctx context.Context, tx pgtx.DBTX, entries ...Entry) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	p := db.LedgerAppendParams{OrgID: entries[0].OrgID}
+	var p db.LedgerAppendParams
 	for _, e := range entries {
+		p.OrgIds = append(p.OrgIds, e.OrgID)
 		p.ProgramIds = append(p.ProgramIds, e.ProgramID)
 		p.PartnerIds = append(p.PartnerIds, e.PartnerID)
 		p.CommissionIds = append(p.CommissionIds, e.CommissionID)

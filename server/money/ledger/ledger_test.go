@@ -209,10 +209,7 @@ func compare(ctx context.Context, pool *pgxpool.Pool) error {
 func write(ctx context.Context, pool *pgxpool.Pool, w, n int, written *atomic.Int64) error {
 	rnd := rand.New(rand.NewPCG(uint64(w), 7))
 	for i := range n {
-		tx, err := pgtx.Begin(ctx, pool)
-		if err != nil {
-			return err
-		}
+		tx := pgtx.Begin(pool)
 		if err := one(ctx, tx, commission(w*n+i, "pending"), rnd); err != nil {
 			tx.Rollback()
 			return err
@@ -319,7 +316,7 @@ func foldUntil(t *testing.T, f *Folder, so func() bool) {
 	require.Eventually(t, func() bool { return f.Fold(t.Context()) == nil && so() }, 20*time.Second, time.Millisecond)
 }
 
-// folded is what the only balance of a test holds.
+// folded is what the only balance of a test has.
 func folded(t *testing.T, pool *pgxpool.Pool) (due int64) {
 	t.Helper()
 	require.NoError(t, pool.QueryRow(t.Context(), "SELECT due_minor FROM balances").Scan(&due))

@@ -58,6 +58,8 @@ func Generate(ctx context.Context, u *work.Unit, o Order) (b db.PayoutBatch, cre
 		}
 		return b, true, o.begin(ctx, u, b)
 	}
+	// The month's own run is made once, even if an operator has since asked for
+	// the batch by hand.
 	if o.Automatic && b.AutoRunAt != nil {
 		return b, false, nil // another replica was first
 	}
@@ -65,6 +67,7 @@ func Generate(ctx context.Context, u *work.Unit, o Order) (b db.PayoutBatch, cre
 	if err != nil {
 		return b, false, err
 	}
+	// The batch ends with the latest day that was asked for.
 	if o.PeriodEnd.After(b.PeriodEnd.Time) {
 		b.PeriodEnd = o.PeriodEnd
 	}
@@ -124,6 +127,8 @@ func (o Order) open(ctx context.Context, u *work.Unit) (db.PayoutBatch, error) {
 
 // join leaves the order to a run that works on the same, and reports whether there
 // is one. The order of one partner is never more than a page.
+// A second run over the same partners would only lengthen the first. Runs that differ
+// in what they collect go side by side.
 func (o Order) join(ctx context.Context, u *work.Unit, b db.PayoutBatch) (bool, error) {
 	if o.PartnerID != nil {
 		return false, nil

@@ -12,10 +12,11 @@ import (
 
 // DetailsHash recognizes that two partners of a program are paid to the same place:
 // a keyed hash of what names the place in the payout details, however it is
-// spelled. Who holds the account, and what the bank is called, name nothing. Empty
+// spelled. Whose account it is, and what the bank is called, name nothing. Empty
 // where the details name no place.
 func DetailsHash(keeper *secret.Keeper, programID string, method *string, details []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(details))
+	// An account number is longer than a float64 is exact.
 	d.UseNumber()
 	var members map[string]any
 	if err := d.Decode(&members); err != nil {
@@ -23,6 +24,8 @@ func DetailsHash(keeper *secret.Keeper, programID string, method *string, detail
 	}
 	named := place(members)
 	if named == nil {
+		// Details in a form that is not known are compared as a whole, and only with those
+		// of the same method.
 		rest, _ := plain(members).([][2]string) // of an object that is what it is
 		if len(rest) == 0 {
 			return []byte{}, nil
@@ -67,6 +70,7 @@ func place(members map[string]any) []any {
 // first is the first member of those names that is not empty.
 func first(members map[string]any, names []string) string {
 	for _, name := range names {
+		// Members are compared by their bare names: "Account number" is account_number.
 		for given, value := range members {
 			if bare(given) != name {
 				continue
@@ -107,6 +111,7 @@ func plain(v any) any {
 	return v
 }
 
+// squeezed is a text without case and spaces.
 func squeezed(s string) string { return strings.ToLower(strings.Join(strings.Fields(s), "")) }
 
 // bare is a text without case and without whatever separates its parts.

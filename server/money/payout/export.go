@@ -83,6 +83,8 @@ func (f File) Write(ctx context.Context, u *work.Unit, w io.Writer) (done Writte
 	for after := ""; ; {
 		var rows [][]string
 		err := u.For(f.Batch.OrgID).Within(ctx, func(u *work.Unit) error {
+			// A run that lost a race is done again, so its counts go into a copy that is kept
+			// only if it was committed.
 			so := done
 			some, next, err := f.page(ctx, u, after, &so)
 			if err == nil {
@@ -153,6 +155,7 @@ func (f File) page(ctx context.Context, u *work.Unit, after string,
 			continue
 		}
 		rows = append(rows, cells)
+		// It is processing since the earlier file; there is nothing to change or record.
 		if filed(p.Payout) {
 			done.Again++
 			continue
@@ -237,11 +240,15 @@ var addresses = map[string]*regexp.Regexp{
 // Payable reports whether a service, a key of FileLimits, pays to such an address.
 func Payable(service, address string) bool { return addresses[service].MatchString(address) }
 
+// mailbox is the form of an email that is paid to. It begins with a letter or a digit,
+// so that no spreadsheet takes the cell for a formula.
 const mailbox = "[A-Za-z0-9][A-Za-z0-9.!#$%&'*/=?^_`{|}~+-]*@[A-Za-z0-9.-]+"
 
 // details are the members of the payout details that may be the address.
 var details = map[string][]string{"paypal": {"email", "paypal_email", "payer_id"}, "wise": {"email", "wise_email"}}
 
+// cells are the columns of the service's own template. The payout's id is the reference,
+// by which a row of the service's report is found again.
 func cells(format string, p db.PayoutsToFileRow, email string) []string {
 	amount := currency.Decimal(p.Payout.AmountMinor, p.Payout.Currency)
 	if format == "paypal" {

@@ -20,6 +20,7 @@ func MarkPaid(ctx context.Context, u *work.Unit, outbox *mail.Outbox, id string,
 	if err != nil {
 		return p, err
 	}
+	// After the lock, so that a payout of another program is a 404 whatever the body says.
 	if payment.At.After(u.Now.Time) {
 		return p, problem.Invalid("paid_at", "paid_at lies in the future.")
 	}
@@ -54,6 +55,7 @@ func Delete(ctx context.Context, u *work.Unit, id string) error {
 
 // lockByHand locks the payout that a request names, and its partner.
 func lockByHand(ctx context.Context, u *work.Unit, id string) (db.Payout, error) {
+	// Read without a lock first: it names the partner, who is locked before it.
 	p, err := queries.PayoutGet(ctx, u.DB(), db.PayoutGetParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
 		return p, err

@@ -32,6 +32,8 @@ func HashRest(ctx context.Context, pool *pgxpool.Pool, keeper *secret.Keeper) er
 	}
 }
 
+// hashOne hashes the details of one partner. Details that were changed since they were
+// read have their hash already, so the update is bound to the value that was read.
 func hashOne(ctx context.Context, pool *pgxpool.Pool, keeper *secret.Keeper, r db.PayoutDetailsUnhashedRow) error {
 	details, err := keeper.Open(r.PayoutDetails, DetailsPlace(r.ID))
 	if err != nil {

@@ -98,7 +98,7 @@ func (o Order) read(ctx context.Context, u *work.Unit, b db.PayoutBatch, partner
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			flagged, err = queries.RiskHeld(ctx, tx, db.RiskHeldParams{ProgramID: program, OrgID: org, PartnerIds: ids})
+			flagged, err = queries.RiskFlagged(ctx, tx, db.RiskFlaggedParams{ProgramID: program, OrgID: org, PartnerIds: ids})
 			return err
 		})
 	if err != nil {
@@ -128,6 +128,8 @@ func (p page) payouts(u *work.Unit) (out []db.Payout, collected [][]string) {
 	o := p.order
 	for _, d := range p.due {
 		present, known := p.present[purse{d.PartnerID, d.Currency}]
+		// A payout of the month that is open or has ended stays as it is; what came since
+		// waits for the next month.
 		if d.AmountMinor <= 0 || known && present.Status != db.PayoutStatusNotEligible {
 			continue
 		}
@@ -185,6 +187,7 @@ func (p page) write(ctx context.Context, u *work.Unit) error {
 	return queries.PayoutsAttach(ctx, u.Later(), attached)
 }
 
+// add adds a new payout to the statement's arrays, one element a column.
 func add(p *db.PayoutsInsertParams, y db.Payout) {
 	p.Ids = append(p.Ids, y.ID)
 	p.PartnerIds = append(p.PartnerIds, y.PartnerID)
@@ -196,6 +199,7 @@ func add(p *db.PayoutsInsertParams, y db.Payout) {
 	p.ReasonTexts = append(p.ReasonTexts, opt.Value(y.ReasonText))
 }
 
+// reevaluate does the same for a payout that keeps its id.
 func reevaluate(p *db.PayoutsReevaluateParams, y db.Payout) {
 	p.Ids = append(p.Ids, y.ID)
 	p.Amounts = append(p.Amounts, y.AmountMinor)
@@ -205,8 +209,8 @@ func reevaluate(p *db.PayoutsReevaluateParams, y db.Payout) {
 	p.ReasonTexts = append(p.ReasonTexts, opt.Value(y.ReasonText))
 }
 
-// recordOutcome records what became of a payout. That one is not eligible for the reason of
-// before is no news.
+// recordOutcome records what became of a payout. If it is not eligible for the same
+// reason as before, there is nothing new to record.
 func recordOutcome(u *work.Unit, y db.Payout, before string) {
 	if y.Status == db.PayoutStatusPending {
 		u.Record(about(y), events.PayoutCreated(api.PayoutCreatedData{
@@ -236,6 +240,7 @@ func (p page) verdict(d db.BatchCommissionsRow) (reason, text string) {
 	switch {
 	case partner.Status != db.PartnerStatusActive:
 		return "partner_not_active", fmt.Sprintf("The partner is %s; only active partners are paid.", partner.Status)
+	// The minimum is in the program's currency, and other currencies have none.
 	case !o.IgnoreMinimum && d.Currency == o.Program.Currency && d.AmountMinor < least:
 		return "below_minimum", fmt.Sprintf("%s; the minimum is %d.", due, least)
 	case len(o.Program.PayoutMethods) > 0 && (method == nil || !slices.Contains(o.Program.PayoutMethods, *method)):

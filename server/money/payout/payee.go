@@ -29,6 +29,7 @@ func NameOf(p db.Partner) string {
 }
 
 // DetailsPlace names where the payout details of a partner are sealed.
+// A ciphertext that is moved to another partner's row does not open there.
 func DetailsPlace(partnerID string) string { return "payout_details/" + partnerID }
 
 // DetailsOf opens the payout details of a partner; nil where there are none.

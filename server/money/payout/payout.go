@@ -54,6 +54,7 @@ func Settle(ctx context.Context, u *work.Unit, p db.Payout, payment Payment) (db
 func pay(ctx context.Context, u *work.Unit, p db.Payout, commissions []db.Commission,
 	payment Payment) (db.Payout, error) {
 	p.Status, p.PaidAt, p.ErrorCode, p.ErrorMessage, p.UpdatedAt = db.PayoutStatusPaid, &payment.At, nil, nil, u.Now
+	// What a payment does not say stays as the payout was made.
 	if payment.Method != nil {
 		p.Method = payment.Method
 	}
@@ -163,6 +164,7 @@ func Attach(ctx context.Context, u *work.Unit, payoutID, commissionID string) er
 	})
 }
 
+// about is the subject of a payout's events.
 func about(p db.Payout) event.Subject {
 	return event.Subject{ProgramID: p.ProgramID, PartnerID: p.PartnerID, ID: p.ID}
 }

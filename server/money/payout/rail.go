@@ -99,7 +99,7 @@ type Sender struct {
 	HoldOnHighRisk bool
 }
 
-// Run does one round with every rail. One that is slow, or fails, holds up no
+// Run does one round with every rail. One that is slow, or fails, delays no
 // other. u is the run: its events bear its request id.
 func (s Sender) Run(ctx context.Context, u *work.Unit) error {
 	errs := make([]error, len(s.Rails))
@@ -125,6 +125,8 @@ func (s Sender) pickUp(ctx context.Context, u *work.Unit, r Rail) error {
 	}
 }
 
+// take takes a batch of payouts for a rail, and returns how many. From then on they can
+// be neither lowered nor deleted; if the process ends here, follow submits them.
 func (s Sender) take(ctx context.Context, u *work.Unit, r Rail) (n int, err error) {
 	name := r.Name()
 	err = u.Within(ctx, func(u *work.Unit) error {
@@ -171,12 +173,15 @@ func (s Sender) advance(ctx context.Context, u *work.Unit, r Rail, p db.Payout) 
 	if err != nil {
 		return err
 	}
+	// One time for both calls: a rail that hangs must not delay the others' payouts.
 	call, cancel := context.WithTimeout(ctx, railTimeout)
 	defer cancel()
 	if p.ExternalID == nil {
 		if t.ExternalID, err = r.Submit(call, t); err != nil {
 			return s.refused(ctx, u, p, err)
 		}
+		// The id is stored before anything else is asked: a process that ends here
+		// does not submit again.
 		if err := queries.PayoutSubmitted(ctx, s.Pool,
 			db.PayoutSubmittedParams{ExternalID: &t.ExternalID, UpdatedAt: u.Now, ID: p.ID, OrgID: p.OrgID}); err != nil {
 			return err
@@ -318,6 +323,7 @@ func inFlight(p db.Payout) error {
 	return problem.New(problem.PayoutInFlight, "A rail has the payout in flight.")
 }
 
+// clip cuts a rail's text to most characters.
 func clip(s string, most int) string {
 	if r := []rune(s); len(r) > most {
 		return string(r[:most])

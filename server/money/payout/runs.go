@@ -82,6 +82,8 @@ func (r Runs) page(ctx context.Context, u *work.Unit, of db.PayoutRunsRow) (did 
 	return did, err
 }
 
+// advance collects the next page. A run that was joined on its way begins again after
+// its last page, as orders that came later may reach further.
 func (r Runs) advance(ctx context.Context, u *work.Unit, run db.PayoutRun) error {
 	o := Order{
 		PeriodEnd: run.PeriodEnd, IgnoreMinimum: run.IgnoreMinimum, HoldOnHighRisk: r.HoldOnHighRisk,
@@ -113,6 +115,7 @@ func (r Runs) advance(ctx context.Context, u *work.Unit, run db.PayoutRun) error
 		})
 	}
 	done := db.BatchDoneParams{UpdatedAt: u.Now, ID: b.ID, OrgID: b.OrgID}
+	// The moment of the order, not of the last page: it marks whose run was made.
 	if run.Automatic {
 		done.AutoRunAt = &run.CreatedAt
 	}

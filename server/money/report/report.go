@@ -169,14 +169,14 @@ func (a *Answer) fill(q Query, rows []db.ReportRowsRow) {
 
 // buckets returns a row for every bucket of the window, empty ones included.
 func (q Query) buckets(rows []Row) []Row {
-	held := map[string]Row{}
+	given := map[string]Row{}
 	for _, r := range rows {
-		held[r.Key] = r
+		given[r.Key] = r
 	}
 	var out []Row
 	for at := q.bucket(q.From); !at.After(q.To); at = q.next(at) {
 		key := at.Format(time.DateOnly)
-		r := held[key]
+		r := given[key]
 		r.Key = key
 		out = append(out, r)
 	}
@@ -195,7 +195,7 @@ func (q Query) TooLong() bool {
 	return n > MaxBuckets
 }
 
-// bucket returns the first day of the bucket that holds day; weeks begin on
+// bucket returns the first day of the bucket that day is in; weeks begin on
 // Monday.
 func (q Query) bucket(day time.Time) time.Time {
 	switch q.Bucket {

@@ -17,7 +17,7 @@ const (
 	mostOfProgram = 256 << 10
 )
 
-// heavy are conditions that do not hold and make the most work for their
+// heavy are conditions that do not match and make the most work for their
 // length, against the sale of heavyFacts.
 var heavy = map[string]func(i int) string{
 	"numbers":  func(int) string { return cond("sale.metadata.n", "in", "["+strings.Repeat("1,", 99)+"1]") },

@@ -75,7 +75,7 @@ func (f *Flow) answers(facts *Facts, action Action) bool {
 // branch returns the first branch that matches, nil where none does.
 func (f *Flow) branch(r *reading) *Branch {
 	for i := range f.Branches {
-		if f.Branches[i].Conditions.items.holds(r) {
+		if f.Branches[i].Conditions.items.match(r) {
 			return &f.Branches[i]
 		}
 	}

@@ -10,7 +10,7 @@ const (
 )
 
 // Conditions is the parsed form of a branch's conditions, all of which must
-// hold. The zero value always matches (decisions, 3.1).
+// match. The zero value always matches (decisions, 3.1).
 type Conditions struct {
 	items all
 	needs Needs
@@ -19,8 +19,8 @@ type Conditions struct {
 // Needs returns which facts the conditions read that cost a query.
 func (c Conditions) Needs() Needs { return c.needs }
 
-// Match reports whether every condition holds for the facts (decisions, 3.4).
-func (c Conditions) Match(f *Facts) bool { return c.items.holds(readingOf(f)) }
+// Match reports whether every condition matches the facts (decisions, 3.4).
+func (c Conditions) Match(f *Facts) bool { return c.items.match(readingOf(f)) }
 
 // ConditionError says what is wrong with conditions: the code
 // `invalid_condition` of the API. Path is relative to the conditions, such as
@@ -39,27 +39,27 @@ func wrong(path, message string) *ConditionError {
 	return &ConditionError{Path: path, Message: message}
 }
 
-// node is a leaf or a group; holds reports whether it matches the facts.
-type node interface{ holds(r *reading) bool }
+// node is a leaf or a group; match reports whether it matches the facts.
+type node interface{ match(r *reading) bool }
 
-// An empty all holds, as conditions may be; the parser lets no group be empty.
+// An empty all matches, as conditions may be empty; the parser lets no group be empty.
 type (
 	all   []node
 	anyOf []node
 )
 
-func (g all) holds(r *reading) bool {
+func (g all) match(r *reading) bool {
 	for _, n := range g {
-		if !n.holds(r) {
+		if !n.match(r) {
 			return false
 		}
 	}
 	return true
 }
 
-func (g anyOf) holds(r *reading) bool {
+func (g anyOf) match(r *reading) bool {
 	for _, n := range g {
-		if n.holds(r) {
+		if n.match(r) {
 			return true
 		}
 	}

@@ -19,9 +19,9 @@ type leaf struct {
 	time    clock.Time
 }
 
-// holds follows decisions 3.4: a missing value fails every operator, neq and
+// match follows decisions 3.4: a missing value fails every operator, neq and
 // not_in included, but `exists: false`.
-func (l leaf) holds(r *reading) bool {
+func (l leaf) match(r *reading) bool {
 	v := r.value(l.field)
 	if l.op == opExists {
 		return (v != nil) == l.flag
@@ -30,21 +30,21 @@ func (l leaf) holds(r *reading) bool {
 	case bool:
 		return v == l.flag
 	case string:
-		return l.holdsText(v)
+		return l.matchText(v)
 	case int64:
-		return l.holdsNumber(func(n int64) int { return cmp.Compare(v, n) })
+		return l.matchNumber(func(n int64) int { return cmp.Compare(v, n) })
 	case clock.Time:
 		return ordered(l.op, v.Compare(l.time.Time))
 	case idSet:
-		return l.holdsSet(v)
+		return l.matchSet(v)
 	case *scalar:
-		return l.holdsScalar(v)
+		return l.matchScalar(v)
 	}
 	return false
 }
 
-// holdsText compares a text that is folded already where its field ignores case.
-func (l leaf) holdsText(v string) bool {
+// matchText compares a text that is folded already where its field ignores case.
+func (l leaf) matchText(v string) bool {
 	switch l.op {
 	case opEq, opIn:
 		return slices.Contains(l.texts, v)
@@ -60,8 +60,8 @@ func (l leaf) holdsText(v string) bool {
 	return false
 }
 
-// holdsNumber takes how the fact compares with a number of the condition.
-func (l leaf) holdsNumber(compare func(int64) int) bool {
+// matchNumber takes how the fact compares with a number of the condition.
+func (l leaf) matchNumber(compare func(int64) int) bool {
 	same := func(n int64) bool { return compare(n) == 0 }
 	switch l.op {
 	case opEq, opIn:
@@ -72,22 +72,22 @@ func (l leaf) holdsNumber(compare func(int64) int) bool {
 	return ordered(l.op, compare(l.numbers[0]))
 }
 
-// holdsSet reports whether the sets share an id, or, for not_in, share none.
-func (l leaf) holdsSet(v idSet) bool {
+// matchSet reports whether the sets share an id, or, for not_in, share none.
+func (l leaf) matchSet(v idSet) bool {
 	shared := slices.ContainsFunc(l.texts, func(id string) bool { return v[id] })
 	return shared == (l.op == opIn)
 }
 
-// holdsScalar lets the type of the condition's value decide; metadata of
+// matchScalar lets the type of the condition's value decide; metadata of
 // another type never matches (decisions, 204).
-func (l leaf) holdsScalar(v *scalar) bool {
+func (l leaf) matchScalar(v *scalar) bool {
 	if len(l.numbers) > 0 {
-		return v.number != nil && l.holdsNumber(v.number.compare)
+		return v.number != nil && l.matchNumber(v.number.compare)
 	}
 	if l.op == opContains {
 		return v.isText && v.contains(l.texts[0])
 	}
-	return v.isText && l.holdsText(v.text)
+	return v.isText && l.matchText(v.text)
 }
 
 // ordered reports whether a comparison's result c satisfies the operator.

@@ -11,9 +11,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// world is the model's form of the facts: names to plain values, where an
+// model is the model's form of the facts: names to plain values, where an
 // absent name is a missing value. Numbers are int64, tags []string.
-type world map[string]any
+type model map[string]any
 
 // domains are small sets, so that values often meet.
 var domains = map[string][]string{
@@ -30,8 +30,8 @@ var foldsCase = set([]string{"sale.currency", "sale.product_name", "customer.cou
 
 var tagDomain = []string{"tag_a", "tag_b", "tag_c"}
 
-func drawWorld(t *rapid.T) world {
-	w := world{}
+func drawModel(t *rapid.T) model {
+	w := model{}
 	for _, f := range fields {
 		if values := domains[f.name]; values != nil && (always[f.name] || rapid.Bool().Draw(t, "has "+f.name)) {
 			w[f.name] = rapid.SampledFrom(values).Draw(t, f.name)
@@ -56,7 +56,7 @@ func drawWorld(t *rapid.T) world {
 	return w
 }
 
-func drawCounters(t *rapid.T, w world, names ...string) {
+func drawCounters(t *rapid.T, w model, names ...string) {
 	if rapid.Bool().Draw(t, "has "+names[0]) {
 		for _, name := range names {
 			w[name] = rapid.Int64Range(0, 3).Draw(t, name)
@@ -64,23 +64,23 @@ func drawCounters(t *rapid.T, w world, names ...string) {
 	}
 }
 
-func optional[T any](w world, name string) *T {
+func optional[T any](w model, name string) *T {
 	if v, ok := w[name].(T); ok {
 		return &v
 	}
 	return nil
 }
 
-func amount(w world, name string) int64 { n, _ := w[name].(int64); return n }
+func amount(w model, name string) int64 { n, _ := w[name].(int64); return n }
 
-func metadata(w world, name string) json.RawMessage {
+func metadata(w model, name string) json.RawMessage {
 	if raw, ok := w[name].(json.RawMessage); ok {
 		return json.RawMessage(`{ "k" : ` + string(raw) + ` }`)
 	}
 	return nil
 }
 
-func (w world) facts() *Facts {
+func (w model) facts() *Facts {
 	f := &Facts{ProgramCurrency: "USD"}
 	f.Sale = &SaleFacts{
 		AmountMinor: amount(w, "sale.amount_minor"), NetAmountMinor: amount(w, "sale.net_amount_minor"),
@@ -159,7 +159,7 @@ func drawValue(t *rapid.T, name, op string) any {
 }
 
 // believe is the naive evaluator, over decoded values.
-func (w world) believe(item map[string]any) bool {
+func (w model) believe(item map[string]any) bool {
 	if list, ok := item["any"].([]any); ok {
 		for _, x := range list {
 			if w.believe(x.(map[string]any)) {
@@ -174,7 +174,7 @@ func (w world) believe(item map[string]any) bool {
 	return w.believeLeaf(item["field"].(string), item["operator"].(string), item["value"])
 }
 
-func (w world) believeAll(list []any) bool {
+func (w model) believeAll(list []any) bool {
 	for _, x := range list {
 		if !w.believe(x.(map[string]any)) {
 			return false
@@ -183,7 +183,7 @@ func (w world) believeAll(list []any) bool {
 	return true
 }
 
-func (w world) believeLeaf(name, op string, value any) bool {
+func (w model) believeLeaf(name, op string, value any) bool {
 	have, ok := w[name]
 	if raw, is := have.(json.RawMessage); is {
 		_ = json.Unmarshal(raw, &have)
@@ -202,7 +202,7 @@ func (w world) believeLeaf(name, op string, value any) bool {
 	if !many {
 		wanted = []any{value}
 	}
-	return judge(op, compareAll(name, have, wanted))
+	return decide(op, compareAll(name, have, wanted))
 }
 
 // verdict is what comparing one fact with one wanted value gave; comparable is
@@ -253,7 +253,7 @@ func compareOne(name string, have, want any) verdict {
 	return verdict{true, strings.Compare(a, b), strings.Contains(a, b), strings.HasPrefix(a, b), strings.HasSuffix(a, b)}
 }
 
-func judge(op string, verdicts []verdict) bool {
+func decide(op string, verdicts []verdict) bool {
 	equal, comparable := false, true
 	for _, v := range verdicts {
 		comparable = comparable && v.comparable
@@ -285,7 +285,7 @@ func TestMatchAgainstModel(t *testing.T) {
 	t.Parallel()
 	names := modelled()
 	rapid.Check(t, func(t *rapid.T) {
-		w, items := drawWorld(t), drawItems(t, 1, 0, names)
+		w, items := drawModel(t), drawItems(t, 1, 0, names)
 		raw, err := json.Marshal(items)
 		require.NoError(t, err)
 		c, problem := ParseConditions(raw, NewPayment)
@@ -299,7 +299,7 @@ func TestNeedsCoverReads(t *testing.T) {
 	t.Parallel()
 	names := modelled()
 	rapid.Check(t, func(t *rapid.T) {
-		w := drawWorld(t)
+		w := drawModel(t)
 		raw, err := json.Marshal(drawItems(t, 1, 1, names))
 		require.NoError(t, err)
 		c, problem := ParseConditions(raw, NewPayment)

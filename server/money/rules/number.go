@@ -24,7 +24,7 @@ type decimal struct {
 }
 
 // decimalOf reads a number. It never expands an exponent, since metadata may
-// hold 1e999999999.
+// contain 1e999999999.
 func decimalOf(literal string) (d decimal) {
 	literal, d.negative = strings.CutPrefix(literal, "-")
 	d.units, d.fraction, d.huge = magnitudeOf(literal)

@@ -112,8 +112,8 @@ func partnerCommissions(f *Facts) any {
 	return partnerCount(f, func(c *PartnerCounters) int64 { return c.CommissionsMinor })
 }
 
-// partnerTags returns nil for a partner without tags, so that `exists` tells the
-// tagged partners from the others.
+// partnerTags returns nil for a partner without tags, so that `exists` is true of
+// tagged partners only.
 func partnerTags(f *Facts) any {
 	if len(f.Partner.TagIDs) == 0 {
 		return nil

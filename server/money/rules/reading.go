@@ -53,7 +53,7 @@ func (r *reading) members(of holder) map[string]json.RawMessage {
 	return members
 }
 
-// idSet is the ids of a field that holds several.
+// idSet is the ids of a field that has several.
 type idSet map[string]bool
 
 // scalar is a metadata value: a text, a number, a text that reads as one, or

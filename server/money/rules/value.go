@@ -41,7 +41,7 @@ func (l *leaf) takeFlag(raw json.RawMessage, path string) *ConditionError {
 }
 
 // takeMany reads the array of in and not_in. Metadata may be compared with texts
-// or with integers, but one array holds one type, which decides the comparison.
+// or with integers, but one array has one type, which decides the comparison.
 func (l *leaf) takeMany(raw json.RawMessage, path string) *ConditionError {
 	elements, ok := array(raw)
 	if !ok || len(elements) < 1 || len(elements) > maxValues {

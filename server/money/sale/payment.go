@@ -54,6 +54,7 @@ func (p Payment) validate(now clock.Time) (charge, error) {
 	if err != nil {
 		return charge{}, err
 	}
+	// The amount includes the tax; what is left without it must not be below 0.
 	if p.TaxMinor != nil && *p.TaxMinor > p.AmountMinor {
 		return charge{}, problem.Invalid("tax_minor", "tax_minor must be at most amount_minor.")
 	}

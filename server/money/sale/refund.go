@@ -136,7 +136,7 @@ func openRefund(ctx context.Context, u *work.Unit, r RefundInput) (refunding, er
 	}
 	err = u.Together(ctx,
 		func(tx pgtx.DBTX) error {
-			_, err := queries.CustomerHold(ctx, tx, db.CustomerHoldParams{ID: seen.CustomerID, OrgID: org})
+			_, err := queries.SaleCustomerLock(ctx, tx, db.SaleCustomerLockParams{ID: seen.CustomerID, OrgID: org})
 			return err
 		},
 		func(tx pgtx.DBTX) error {
@@ -189,7 +189,7 @@ func repeated(known db.Refund, r RefundInput, chargeID string) Refunded {
 
 // nothingLeft answers a refund of a sale that is refunded already. A refund with
 // an external id is recorded, so that it is known from then on. Without an id it
-// cannot be told apart from the refund that left nothing, and is its repetition.
+// cannot be distinguished from the refund that left nothing, and is its repetition.
 func (w *refunding) nothingLeft(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) {
 	w.at = *w.sale.RefundedAt
 	if r.ExternalID != nil {

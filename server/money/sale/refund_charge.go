@@ -94,6 +94,7 @@ func applyWaiting(ctx context.Context, u *work.Unit, sale db.Sale) (_ db.Sale, d
 		}
 		done = append(done, one)
 	}
+	// Read anew: each refund has changed the row.
 	sale, err = queries.SaleGet(ctx, u.DB(), db.SaleGetParams{ID: sale.ID, OrgID: sale.OrgID})
 	return sale, done, err
 }

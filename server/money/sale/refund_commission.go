@@ -60,6 +60,7 @@ func (w *refunding) reduce(ctx context.Context, u *work.Unit, k *db.Commission, 
 			return commission.Claw(ctx, u, *k, part)
 		}
 	}
+	// Nothing is left of it.
 	if part == k.AmountMinor {
 		w.voided++
 		err := commission.Void(ctx, u, *k, "sale_refunded")

@@ -79,7 +79,11 @@ func record(ctx context.Context, u *work.Unit, c charge) (Outcome, error) {
 	}
 	// A processor may send a charge again, and gets the same sale.
 	if r.history.ExistingID != "" {
-		stored, err := queries.SaleGet(ctx, u.DB(), db.SaleGetParams{ID: r.history.ExistingID, OrgID: u.OrgID})
+		var stored db.Sale
+		err := u.Read(ctx, func(tx pgtx.DBTX) (err error) {
+			stored, err = queries.SaleGet(ctx, tx, db.SaleGetParams{ID: r.history.ExistingID, OrgID: u.OrgID})
+			return err
+		})
 		return Outcome{Sale: stored, Repeated: true, Differs: c.differs(stored)}, err
 	}
 	if err := r.validate(ctx, u); err != nil {
@@ -154,6 +158,9 @@ func (r *recording) read(ctx context.Context, u *work.Unit) error {
 	org := u.OrgID
 	asked := db.FlowsAskedParams{CustomerID: &r.CustomerID, OrgID: org, Trigger: rules.NewPayment}
 	var stored []db.FlowsAskedRow
+	if err := r.claim(u); err != nil {
+		return err
+	}
 	errs := u.Each(ctx,
 		func(tx pgtx.DBTX) error {
 			return queries.ChargeLock(ctx, tx, db.ChargeLockParams{
@@ -161,7 +168,7 @@ func (r *recording) read(ctx context.Context, u *work.Unit) error {
 			})
 		},
 		func(tx pgtx.DBTX) error {
-			_, err := queries.CustomerHold(ctx, tx, db.CustomerHoldParams{ID: r.CustomerID, OrgID: org})
+			_, err := queries.SaleCustomerLock(ctx, tx, db.SaleCustomerLockParams{ID: r.CustomerID, OrgID: org})
 			return err
 		},
 		func(tx pgtx.DBTX) error {
@@ -192,9 +199,23 @@ func (r *recording) read(ctx context.Context, u *work.Unit) error {
 		return nil
 	}
 	r.facts = r.toFacts()
+	// Its other customers may be paying in the same transaction.
+	if r.lead && r.who.Customer.ReferralID != nil {
+		if err := u.Claim("referral", *r.who.Customer.ReferralID); err != nil {
+			return err
+		}
+	}
 	var err error
 	r.flows, err = commission.LoadFlows(ctx, u, asked, stored, &r.facts)
 	return err
+}
+
+// claim names what read locks.
+func (r *recording) claim(u *work.Unit) error {
+	if err := u.Claim("charge", r.ProgramID, r.ExternalChargeID); err != nil {
+		return err
+	}
+	return u.Claim("customer", r.CustomerID)
 }
 
 // validate checks the references: a program of the organization, and a customer of
@@ -203,7 +224,10 @@ func (r *recording) validate(ctx context.Context, u *work.Unit) error {
 	if r.known && r.who.ProgramID == r.ProgramID {
 		return nil
 	}
-	_, err := queries.ProgramExists(ctx, u.DB(), db.ProgramExistsParams{ID: r.ProgramID, OrgID: u.OrgID})
+	err := u.Read(ctx, func(tx pgtx.DBTX) error {
+		_, err := queries.ProgramExists(ctx, tx, db.ProgramExistsParams{ID: r.ProgramID, OrgID: u.OrgID})
+		return err
+	})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return problem.NotFound("program_id")
@@ -249,6 +273,9 @@ func (r *recording) count(ctx context.Context, u *work.Unit) error {
 	needs := rules.NeedsOf(r.flows)
 	if !r.earns() || !needs.Has(rules.NeedCustomerCounters|rules.NeedPartnerCounters) {
 		return nil
+	}
+	if err := u.Claim("partner", r.facts.Partner.ID); err != nil {
+		return err
 	}
 	var customer db.SaleCustomerCountersRow
 	var partner db.SalePartnerCountersRow

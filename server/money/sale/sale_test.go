@@ -164,7 +164,7 @@ func TestRefundIsRefused(t *testing.T) {
 func TestRefundBeforeItsSale(t *testing.T) {
 	t.Parallel()
 	x := open(t)
-	tell := func() (done Refunded) {
+	arrive := func() (done Refunded) {
 		x.Must(func(ctx context.Context, u *work.Unit) (err error) {
 			done, err = RefundCharge(ctx, u, x.Program.ID, "ch_1", RefundInput{
 				ExternalID: new("re_1"), AmountMinor: new(int64(5000)),
@@ -173,17 +173,17 @@ func TestRefundBeforeItsSale(t *testing.T) {
 		})
 		return done
 	}
-	require.Equal(t, db.RefundStatusWaiting, tell().Status)
-	require.True(t, tell().Repeated)
+	require.Equal(t, db.RefundStatusWaiting, arrive().Status)
+	require.True(t, arrive().Repeated)
 	out := x.record(x.payment("ch_1"))
 	require.Len(t, out.Refunds, 1)
 	require.Equal(t, []int64{5000, 5000}, []int64{out.Sale.AmountMinor, out.Sale.RefundedMinor})
 	require.Equal(t, []string{"referral approved 1000"}, x.commissions())
-	require.Equal(t, db.RefundStatusApplied, tell().Status)
+	require.Equal(t, db.RefundStatusApplied, arrive().Status)
 	require.Equal(t, []string{"referral approved 1000"}, x.commissions())
 }
 
-// A charge is taken once: what is told of it again changes nothing, and says in
+// A charge is taken once: what is reported of it again changes nothing, and says in
 // what it differs.
 func TestRecordOnce(t *testing.T) {
 	t.Parallel()

@@ -32,6 +32,8 @@ func Record(ctx context.Context, u *work.Unit, in Form) (db.TaxFormStatus, error
 	if err := checkDates(&f, u.Now); err != nil {
 		return f, err
 	}
+	// The lock makes forms of one partner take turns: none stays current
+	// beside what replaces it.
 	partner, err := queries.PartnerLock(ctx, u.Tx, db.PartnerLockParams{ID: in.PartnerID, OrgID: u.OrgID})
 	if err != nil {
 		return f, work.Found(err, "partner_id")
@@ -53,6 +55,7 @@ func Record(ctx context.Context, u *work.Unit, in Form) (db.TaxFormStatus, error
 }
 
 // checkDates validates the dates of a form, and fills in when a valid one runs out.
+// A form that was only asked for, or is not wanted, has no dates.
 func checkDates(f *db.TaxFormStatus, now clock.Time) error {
 	asked := f.Status == db.TaxFormStateRequired || f.Status == db.TaxFormStateNotRequired
 	switch {
@@ -63,6 +66,7 @@ func checkDates(f *db.TaxFormStatus, now clock.Time) error {
 	case f.SignedAt != nil && f.SignedAt.After(now.Time):
 		return problem.Invalid("signed_at", "signed_at lies in the future.")
 	}
+	// Without a date of signing it is taken as signed today.
 	if f.Status == db.TaxFormStateSubmitted && f.ExpiresAt == nil {
 		signed := now
 		if f.SignedAt != nil {

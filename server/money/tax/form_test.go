@@ -41,7 +41,7 @@ func TestDates(t *testing.T) {
 	refused("expires_at", form(db.TaxFormStateExpired, yesterday, yesterday))
 	refused("expires_at", form(db.TaxFormStateSubmitted, yesterday, today))
 	refused("expires_at", form(db.TaxFormStateSubmitted, new(x.Now.Days(-2000)), nil))
-	require.Empty(t, forms(t, x.Pool))
+	require.Empty(t, forms(x))
 	x.Must(recording(form(db.TaxFormStateSubmitted, yesterday, nil)))
 	require.Equal(t, []string{"2029-12-31 GB"}, worktest.Rows[string](x,
 		"SELECT to_char(expires_at AT TIME ZONE 'UTC', 'YYYY-MM-DD ') || country_code FROM tax_form_statuses"))

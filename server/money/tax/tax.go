@@ -37,6 +37,7 @@ func Expiry(form db.TaxFormType, signed clock.Time) *clock.Time {
 	if form == db.TaxFormTypeW9 {
 		return nil
 	}
+	// Answers show milliseconds, so this is the last one of the year.
 	end := clock.At(time.Date(signed.Year()+4, 1, 1, 0, 0, 0, 0, time.UTC).Add(-time.Millisecond))
 	return &end
 }
@@ -59,6 +60,7 @@ func Ask(ctx context.Context, tx *pgtx.Tx, org, program string, now clock.Time) 
 	return askMissing(ctx, tx, org, program, now)
 }
 
+// askMissing adds a row for each of the next partners without one.
 func askMissing(ctx context.Context, tx *pgtx.Tx, org, program string, now clock.Time) error {
 	missing, err := queries.TaxFormsMissing(ctx, tx, db.TaxFormsMissingParams{
 		ProgramID: program, OrgID: org, Lim: askBatch,
@@ -93,6 +95,7 @@ func AskRest(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 	}
 }
 
+// askProgram asks under the program's lock, as the program may just have stopped asking.
 func askProgram(ctx context.Context, pool *pgxpool.Pool, p db.TaxProgramsAskingRow, now clock.Time) error {
 	return pgtx.Within(ctx, pool, func(tx *pgtx.Tx) error {
 		locked, err := queries.ProgramLock(ctx, tx, db.ProgramLockParams(p))
@@ -108,6 +111,7 @@ func AskOne(ctx context.Context, tx pgtx.DBTX, p db.Partner, now clock.Time) err
 	return require(ctx, tx, p.OrgID, p.ProgramID, p.ID, FormOf(p.CountryCode, p.CompanyName), now)
 }
 
+// require adds the row that asks one partner for a form.
 func require(
 	ctx context.Context, tx pgtx.DBTX, org, program, partner string, form db.TaxFormType, now clock.Time,
 ) error {
@@ -118,6 +122,7 @@ func require(
 }
 
 // Excuse makes a program stop asking.
+// Rows that ask become rows that do not; forms that were handed in stay.
 func Excuse(ctx context.Context, tx pgtx.DBTX, org, program string, now clock.Time) error {
 	return queries.TaxFormsAsked(ctx, tx, db.TaxFormsAskedParams{
 		Status: db.TaxFormStateNotRequired, Previous: db.TaxFormStateRequired, UpdatedAt: now, ProgramID: program, OrgID: org,

@@ -19,10 +19,10 @@ var queries = db.New()
 // audience the job that writes it down sets the exact numbers.
 const counted = 200_000
 
-// Start starts a locked draft, scheduled or paused campaign: it counts the audience
+// start starts a locked draft, scheduled or paused campaign: it counts the audience
 // and begins to write it down. A partner who has got the mail stays counted and
 // gets no second one. If nobody matches, Total is 0 and nothing is saved.
-func Start(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) (db.Campaign, error) {
+func start(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) (db.Campaign, error) {
 	n, err := queries.CampaignAudience(ctx, tx, db.CampaignAudienceParams{
 		CampaignID: c.ID, OrgID: c.OrgID, ProgramID: c.ProgramID, Statuses: statuses(c), GroupIds: c.GroupIds,
 		TagIds: c.TagIds, Lim: counted,
@@ -34,7 +34,7 @@ func Start(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) (db.
 		c.StartedAt = &now
 	}
 	c.Status, c.UpdatedAt, c.AudienceAfter = db.CampaignStatusSending, now, new(string) // from the first on
-	if err := Save(ctx, tx.Later(), c); err != nil {
+	if err := save(ctx, tx.Later(), c); err != nil {
 		return c, err
 	}
 	_, err = fillSome(ctx, tx, c)
@@ -50,15 +50,8 @@ func statuses(c db.Campaign) []string {
 	return c.Statuses
 }
 
-// Pause pauses a locked campaign, and takes its mails that are not being sent back
-// from the outbox. The caller saves the campaign.
-func Pause(ctx context.Context, tx pgtx.DBTX, c db.Campaign, now clock.Time) (db.Campaign, error) {
-	c.Status, c.UpdatedAt = db.CampaignStatusPaused, now
-	return c, queries.CampaignRecall(ctx, tx, db.CampaignRecallParams{CampaignID: c.ID, OrgID: c.OrgID})
-}
-
-// Save writes a campaign.
-func Save(ctx context.Context, tx pgtx.DBTX, c db.Campaign) error {
+// save writes a campaign.
+func save(ctx context.Context, tx pgtx.DBTX, c db.Campaign) error {
 	return queries.CampaignUpdate(ctx, tx, db.CampaignUpdateParams{
 		Name: c.Name, Subject: c.Subject, Body: c.Body, GroupIds: c.GroupIds, TagIds: c.TagIds, Statuses: c.Statuses,
 		Status: c.Status, ScheduledAt: c.ScheduledAt, StartedAt: c.StartedAt, Total: c.Total, Skipped: c.Skipped,

@@ -1,125 +1,215 @@
 package campaign
 
 import (
+	"context"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/oapi-codegen/nullable"
 	"github.com/stretchr/testify/require"
 
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
-	"rail/server/postgres/pgtx"
+	"rail/server/harness/worktest"
+	"rail/server/outbound/mail"
+	"rail/server/problem"
+	"rail/server/work"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
 var now = clock.At(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
 
-// draft writes a draft to the partners of some states, or to the active ones.
-func draft(t *testing.T, pool *pgxpool.Pool, statuses ...string) db.Campaign {
+// mails is an outbox whose mails are sent.
+var mails = &mail.Outbox{Configured: true}
+
+// tenant returns one with so many partners, at the time of this test's mails.
+func tenant(t *testing.T, partners int) *worktest.Tenant {
 	t.Helper()
-	if statuses == nil {
-		statuses = []string{}
-	}
-	c := db.Campaign{
-		ID: "cmp_1", OrgID: "org_1", ProgramID: "prg_1", Name: "News", Subject: "News", Body: "Hello", GroupIds: []string{},
-		TagIds: []string{}, Statuses: statuses, Status: db.CampaignStatusDraft, CreatedAt: now, UpdatedAt: now,
-	}
-	require.NoError(t, db.New().CampaignInsert(t.Context(), pool, db.CampaignInsertParams(c)))
+	x := worktest.New(t)
+	x.Partners(partners)
+	x.Now = now
+	return x
+}
+
+// draft writes a draft to the partners of some states, or to the active ones.
+func draft(x *worktest.Tenant, statuses ...string) (c db.Campaign) {
+	x.Helper()
+	x.Must(func(ctx context.Context, u *work.Unit) (err error) {
+		c, err = Create(ctx, u, Input{
+			ProgramID: x.Program.ID, Name: "News", Subject: "News", Body: "Hello", Audience: Audience{Statuses: statuses},
+		})
+		return err
+	})
 	return c
 }
 
-func start(t *testing.T, pool *pgxpool.Pool, c db.Campaign) (out db.Campaign) {
-	t.Helper()
-	require.NoError(t, pgtx.Within(t.Context(), pool, func(tx *pgtx.Tx) (err error) {
-		out, err = Start(t.Context(), tx, c, now)
+func send(x *worktest.Tenant, id string) (c db.Campaign) {
+	x.Helper()
+	x.Must(func(ctx context.Context, u *work.Unit) (err error) {
+		c, err = Send(ctx, u, mails, id)
 		return err
-	}))
-	return out
+	})
+	return c
 }
 
-func exec(t *testing.T, pool *pgxpool.Pool, sql string) {
-	t.Helper()
-	_, err := pool.Exec(t.Context(), sql)
-	require.NoError(t, err)
+func update(x *worktest.Tenant, id string, to Changes) (c db.Campaign) {
+	x.Helper()
+	x.Must(func(ctx context.Context, u *work.Unit) (err error) {
+		c, err = Update(ctx, u, id, to)
+		return err
+	})
+	return c
+}
+
+// run does what the job does, at a time.
+func run(x *worktest.Tenant, at clock.Time) {
+	x.Helper()
+	require.NoError(x, Run(x.Context(), x.Pool, at))
 }
 
 // recipients are who gets the campaign and how each fares.
-func recipients(t *testing.T, pool *pgxpool.Pool) string {
-	t.Helper()
-	return pgtest.Text(t, pool, `SELECT string_agg(partner_id || ' ' || status, ', ' ORDER BY partner_id)
-		FROM campaign_recipients`)
+func recipients(x *worktest.Tenant) []string {
+	x.Helper()
+	return worktest.Rows[string](x, "SELECT partner_id || ' ' || status FROM campaign_recipients ORDER BY partner_id")
 }
 
-func status(t *testing.T, pool *pgxpool.Pool) string {
-	t.Helper()
-	return pgtest.Text(t, pool, "SELECT status FROM campaigns")
+func requireStatus(x *worktest.Tenant, want db.CampaignStatus) {
+	x.Helper()
+	require.Equal(x, []db.CampaignStatus{want}, worktest.Rows[db.CampaignStatus](x, "SELECT status FROM campaigns"))
 }
 
 // TestSend follows a campaign from its start to its end: who has unsubscribed is
 // counted and gets no mail, and a partner who is not active is nobody of it.
 func TestSend(t *testing.T) {
 	t.Parallel()
-	pool := pgtest.New(t)
-	pgtest.Program(t, pool, 4)
-	exec(t, pool, "UPDATE partners SET unsubscribed_at = now() WHERE id = 'part_2'")
-	exec(t, pool, "UPDATE partners SET status = 'suspended' WHERE id = 'part_3'")
-	c := start(t, pool, draft(t, pool))
+	x := tenant(t, 4)
+	x.Exec("UPDATE partners SET unsubscribed_at = now() WHERE id = 'part_2'")
+	x.Exec("UPDATE partners SET status = 'suspended' WHERE id = 'part_3'")
+	c := send(x, draft(x).ID)
 	require.EqualValues(t, 3, c.Total)
 	require.EqualValues(t, 1, c.Skipped)
-	require.Equal(t, "part_1 queued, part_2 skipped, part_4 queued", recipients(t, pool))
-	require.NoError(t, Run(t.Context(), pool, now))
-	require.Equal(t, "part_1 mailed, part_2 skipped, part_4 mailed", recipients(t, pool))
-	require.Equal(t, "1@example.com, 4@example.com",
-		pgtest.Text(t, pool, "SELECT string_agg(recipient, ', ' ORDER BY recipient) FROM mails WHERE campaign_id = 'cmp_1'"))
-	require.NoError(t, Run(t.Context(), pool, now))
-	require.Equal(t, "sending", status(t, pool), "its mails are not out")
-	exec(t, pool, "UPDATE campaign_recipients SET status = 'sent' WHERE status = 'mailed'")
-	exec(t, pool, "UPDATE campaigns SET sent = 2")
-	require.NoError(t, Run(t.Context(), pool, now))
-	require.Equal(t, "sent", status(t, pool))
+	require.Equal(t, []string{"part_1 queued", "part_2 skipped", "part_4 queued"}, recipients(x))
+	run(x, now)
+	require.Equal(t, []string{"part_1 mailed", "part_2 skipped", "part_4 mailed"}, recipients(x))
+	require.Equal(t, []string{"1@example.com", "4@example.com"},
+		worktest.Rows[string](x, "SELECT recipient FROM mails WHERE campaign_id = $1 ORDER BY recipient", c.ID))
+	run(x, now)
+	requireStatus(x, db.CampaignStatusSending) // its mails are not out
+	x.Exec("UPDATE campaign_recipients SET status = 'sent' WHERE status = 'mailed'")
+	x.Exec("UPDATE campaigns SET sent = 2")
+	run(x, now)
+	requireStatus(x, db.CampaignStatusSent)
 }
 
 // TestPause takes back what has not gone, and goes on without writing twice to
 // anybody who got it.
 func TestPause(t *testing.T) {
 	t.Parallel()
-	pool := pgtest.New(t)
-	pgtest.Program(t, pool, 2)
-	c := start(t, pool, draft(t, pool))
-	require.NoError(t, Run(t.Context(), pool, now))
-	exec(t, pool, "UPDATE mails SET status = 'sent', sent_at = now(), next_attempt_at = NULL WHERE partner_id = 'part_1'")
-	exec(t, pool, "UPDATE campaign_recipients SET status = 'sent' WHERE partner_id = 'part_1'")
-	require.NoError(t, pgtx.Within(t.Context(), pool, func(tx *pgtx.Tx) (err error) {
-		if c, err = Pause(t.Context(), tx, c, now); err != nil {
-			return err
-		}
-		return Save(t.Context(), tx, c)
-	}))
-	require.Equal(t, "part_1 sent, part_2 queued", recipients(t, pool))
-	require.Equal(t, "1", pgtest.Text(t, pool, "SELECT count(*)::text FROM mails"))
-	require.NoError(t, Run(t.Context(), pool, now))
-	require.Equal(t, "part_1 sent, part_2 queued", recipients(t, pool), "nothing moves while it is paused")
-	c = start(t, pool, c)
+	x := tenant(t, 2)
+	c := send(x, draft(x).ID)
+	run(x, now)
+	x.Exec("UPDATE mails SET status = 'sent', sent_at = now(), next_attempt_at = NULL WHERE partner_id = 'part_1'")
+	x.Exec("UPDATE campaign_recipients SET status = 'sent' WHERE partner_id = 'part_1'")
+	pause := func(ctx context.Context, u *work.Unit) error { _, err := Pause(ctx, u, c.ID); return err }
+	x.Must(pause)
+	require.Equal(t, []string{"part_1 sent", "part_2 queued"}, recipients(x))
+	require.Equal(t, []int64{1}, worktest.Rows[int64](x, "SELECT count(*) FROM mails"))
+	run(x, now)
+	require.Equal(t, []string{"part_1 sent", "part_2 queued"}, recipients(x), "nothing moves while it is paused")
+	x.Refused(problem.CampaignNotPausable, "", pause)
+	c = send(x, c.ID)
 	require.EqualValues(t, 2, c.Total)
-	require.NoError(t, Run(t.Context(), pool, now))
-	require.Equal(t, "part_1 sent, part_2 mailed", recipients(t, pool))
+	run(x, now)
+	require.Equal(t, []string{"part_1 sent", "part_2 mailed"}, recipients(x))
 }
 
 // TestNobody: a campaign that matches nobody is not started, and one whose time
 // has come is paused instead.
 func TestNobody(t *testing.T) {
 	t.Parallel()
-	pool := pgtest.New(t)
-	pgtest.Program(t, pool, 1)
-	c := start(t, pool, draft(t, pool, "pending"))
-	require.Zero(t, c.Total)
-	require.Equal(t, "draft", status(t, pool))
-	exec(t, pool, "UPDATE campaigns SET status = 'scheduled', scheduled_at = '2026-09-01 12:00Z'")
-	require.NoError(t, Run(t.Context(), pool, clock.At(now.Add(-time.Second))))
-	require.Equal(t, "scheduled", status(t, pool))
-	require.NoError(t, Run(t.Context(), pool, now))
-	require.Equal(t, "paused", status(t, pool))
+	x := tenant(t, 1)
+	c := draft(x, "pending")
+	x.Refused(problem.CampaignAudienceEmpty, "", func(ctx context.Context, u *work.Unit) error {
+		none, err := Send(ctx, u, mails, c.ID)
+		require.Zero(x, none.Total)
+		return err
+	})
+	requireStatus(x, db.CampaignStatusDraft)
+	x.Exec("UPDATE campaigns SET status = 'scheduled', scheduled_at = '2026-09-01 12:00Z'")
+	run(x, clock.At(now.Add(-time.Second)))
+	requireStatus(x, db.CampaignStatusScheduled)
+	run(x, now)
+	requireStatus(x, db.CampaignStatusPaused)
+}
+
+// What is being sent or has been sent is neither changed nor deleted nor sent
+// again, and without a mail server nothing is.
+func TestStates(t *testing.T) {
+	t.Parallel()
+	x := tenant(t, 1)
+	c := draft(x)
+	x.Refused(problem.EmailNotConfigured, "", func(ctx context.Context, u *work.Unit) error {
+		_, err := Send(ctx, u, nil, c.ID)
+		return err
+	})
+	send(x, c.ID)
+	for _, state := range []string{"status = 'sending'", "status = 'sent', sent = total, sent_at = updated_at"} {
+		x.Exec("UPDATE campaigns SET " + state)
+		x.Refused(problem.CampaignNotEditable, "", func(ctx context.Context, u *work.Unit) error {
+			_, err := Update(ctx, u, c.ID, Changes{Name: new("Old news")})
+			return err
+		})
+		x.Refused(problem.CampaignNotEditable, "", func(ctx context.Context, u *work.Unit) error {
+			return Delete(ctx, u, c.ID)
+		})
+		x.Refused(problem.CampaignNotSendable, "", func(ctx context.Context, u *work.Unit) error {
+			_, err := Send(ctx, u, mails, c.ID)
+			return err
+		})
+	}
+	x.Exec("UPDATE campaigns SET status = 'paused', sent_at = NULL")
+	x.Must(func(ctx context.Context, u *work.Unit) error { return Delete(ctx, u, c.ID) })
+	require.Empty(t, worktest.Rows[string](x, "SELECT id FROM campaigns"))
+}
+
+// A time makes a campaign scheduled; without one it is a draft again, or paused if
+// some of its mails have gone. A time that has passed is refused.
+func TestSchedule(t *testing.T) {
+	t.Parallel()
+	x := tenant(t, 1)
+	c := draft(x)
+	at := Changes{ScheduledAt: nullable.NewNullableWithValue(now.Days(1))}
+	never := Changes{ScheduledAt: nullable.NewNullNullable[clock.Time]()}
+	require.Equal(t, db.CampaignStatusScheduled, update(x, c.ID, at).Status)
+	require.Equal(t, db.CampaignStatusScheduled, update(x, c.ID, Changes{Name: new("Other")}).Status)
+	require.Equal(t, db.CampaignStatusDraft, update(x, c.ID, never).Status)
+	x.Refused(problem.ParameterInvalid, "scheduled_at", func(ctx context.Context, u *work.Unit) error {
+		_, err := Update(ctx, u, c.ID, Changes{ScheduledAt: nullable.NewNullableWithValue(now)})
+		return err
+	})
+	x.Exec("UPDATE campaigns SET started_at = created_at")
+	update(x, c.ID, at)
+	require.Equal(t, db.CampaignStatusPaused, update(x, c.ID, never).Status)
+}
+
+// An audience is of the campaign's program, and each of its members counts once.
+func TestAudience(t *testing.T) {
+	t.Parallel()
+	x := tenant(t, 0)
+	other := x.NewProgram()
+	for id, program := range map[string]string{"grp_1": x.Program.ID, "grp_2": other.ID} {
+		x.Exec(`INSERT INTO groups (id, org_id, program_id, name, slug, is_private, is_default, created_at, updated_at)
+			VALUES ($1, $2, $3, 'G', 'g', false, false, $4, $4)`, id, x.OrgID, program, now)
+	}
+	c := draft(x, "active", "pending", "active")
+	require.Equal(t, []string{"active", "pending"}, c.Statuses)
+	c = update(x, c.ID, Changes{Audience: &Audience{GroupIDs: []string{"grp_1", "grp_1"}}})
+	require.Equal(t, []string{"grp_1"}, c.GroupIds)
+	require.Empty(t, c.Statuses, "the whole audience is another")
+	x.Refused(problem.InvalidReference, "audience.group_ids[1]", func(ctx context.Context, u *work.Unit) error {
+		_, err := Update(ctx, u, c.ID, Changes{Audience: &Audience{GroupIDs: []string{"grp_1", "grp_2"}}})
+		return err
+	})
 }

@@ -84,7 +84,7 @@ func within(
 // begin starts a scheduled campaign. If nobody matches, the campaign is paused for
 // its owner to look at, as there is no request that could be refused.
 func begin(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) error {
-	c, err := Start(ctx, tx, c, now)
+	c, err := start(ctx, tx, c, now)
 	if err != nil || c.Total > 0 {
 		return err
 	}
@@ -92,7 +92,7 @@ func begin(ctx context.Context, tx *pgtx.Tx, c db.Campaign, now clock.Time) erro
 		c.StartedAt = &now
 	}
 	c.Status, c.UpdatedAt = db.CampaignStatusPaused, now
-	return Save(ctx, tx, c)
+	return save(ctx, tx, c)
 }
 
 // feed writes mails into the outbox up to the campaign's window, once the whole

@@ -329,7 +329,7 @@ func TestResultAndDeletion(t *testing.T) {
 		return waiting
 	}, 3*time.Second, 5*time.Millisecond)
 	_, err = changing.Exec(t.Context(), "SELECT 1 FROM campaign_recipients FOR UPDATE NOWAIT")
-	require.NoError(t, err, "who waits for the campaign holds nothing of it")
+	require.NoError(t, err, "who waits for the campaign locks nothing of it")
 	require.NoError(t, changing.Commit(t.Context()))
 	require.NoError(t, <-written)
 	var n int

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rail/gen/db"
+	"rail/server/clock"
 	"rail/server/postgres/pgtx"
 )
 
@@ -106,10 +107,8 @@ func insist(ctx context.Context, pool *pgxpool.Pool, work func(context.Context, 
 		if err == nil || !passing(err) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if clock.Wait(ctx, pause) != nil {
 			return err
-		case <-time.After(pause):
 		}
 	}
 }

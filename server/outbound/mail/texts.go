@@ -56,7 +56,8 @@ func (m Message) saying(format string, args ...any) Message {
 // EndpointOff notifies the account's owner that an endpoint was turned off.
 func EndpointOff(to, endpointID, url string, key string) Message {
 	return Message{Purpose: "endpoint_off", Key: key, To: to, Subject: "A webhook endpoint was turned off"}.saying(
-		"The last 20 events sent to the webhook endpoint %s (%s) all failed, over at least five days. It was turned off and gets nothing more.\n\n"+
+		"The last 20 events sent to the webhook endpoint %s (%s) all failed, "+
+			"over at least five days. It was turned off and gets nothing more.\n\n"+
 			"Turn it on again once the receiver works; events of the last 30 days can be replayed.\n", endpointID, line(url))
 }
 

@@ -1,108 +1,175 @@
 package sequence
 
 import (
+	"context"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/harness/pgtest"
+	"rail/server/harness/worktest"
+	"rail/server/problem"
+	"rail/server/work"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
 var now = clock.At(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
 
-// two writes a sequence of two mails, the second two days after the first.
-func two(t *testing.T, pool *pgxpool.Pool, trigger db.SequenceTrigger, days *int64) {
+// tenant returns one with so many partners, at the time of this test's mails.
+func tenant(t *testing.T, partners int) *worktest.Tenant {
 	t.Helper()
-	require.NoError(t, db.New().SequenceInsert(t.Context(), pool, db.SequenceInsertParams{
-		ID: "seq_1", OrgID: "org_1", ProgramID: "prg_1", Name: "S", Status: db.SequenceStatusActive, Trigger: trigger,
-		TriggerDays: days, CreatedAt: now, UpdatedAt: now,
-	}))
-	for i, delay := range []int64{0, 2} {
-		require.NoError(t, db.New().SequenceStepInsert(t.Context(), pool, db.SequenceStepInsertParams{
-			SequenceID: "seq_1", Position: int64(i), OrgID: "org_1", ProgramID: "prg_1", DelayDays: delay,
-			Subject: "S", Body: "B",
-		}))
-	}
+	x := worktest.New(t)
+	x.Partners(partners)
+	x.Now = now
+	return x
 }
 
-func exec(t *testing.T, pool *pgxpool.Pool, sql string) {
-	t.Helper()
-	_, err := pool.Exec(t.Context(), sql)
-	require.NoError(t, err)
+// two starts a sequence of two mails, the second two days after the first.
+func two(x *worktest.Tenant, trigger db.SequenceTrigger, days *int64) (s db.Sequence) {
+	x.Helper()
+	x.Must(func(ctx context.Context, u *work.Unit) (err error) {
+		s, err = Create(ctx, u, Input{
+			ProgramID: x.Program.ID, Name: "S", Trigger: trigger, TriggerDays: days,
+			Steps: []Step{{Subject: "S", Body: "B"}, {DelayDays: 2, Subject: "S", Body: "B"}},
+		})
+		return err
+	})
+	return s
+}
+
+// run does what the job does, at a time.
+func run(x *worktest.Tenant, at clock.Time) {
+	x.Helper()
+	require.NoError(x, Run(x.Context(), x.Pool, at))
 }
 
 // mailed are the mails in the outbox as "partner step".
-func mailed(t *testing.T, pool *pgxpool.Pool) string {
-	t.Helper()
-	return pgtest.Text(t, pool, `SELECT string_agg(partner_id || ' ' || position, ', ' ORDER BY partner_id, position)
-		FROM mails`)
+func mailed(x *worktest.Tenant) []string {
+	x.Helper()
+	return worktest.Rows[string](x, "SELECT partner_id || ' ' || position FROM mails ORDER BY partner_id, position")
 }
 
-func partner(id string) db.Partner { return db.Partner{ID: id, OrgID: "org_1", ProgramID: "prg_1"} }
+func partner(x *worktest.Tenant, id string) db.Partner {
+	return db.Partner{ID: id, OrgID: x.OrgID, ProgramID: x.Program.ID}
+}
 
 // TestSteps moves partners on by the days between the mails; a second enrolment is
 // none, one who has unsubscribed moves without mails, a suspended one stays.
 func TestSteps(t *testing.T) {
 	t.Parallel()
-	pool := pgtest.New(t)
-	pgtest.Program(t, pool, 3)
-	two(t, pool, db.SequenceTriggerApproved, nil)
+	x := tenant(t, 3)
+	two(x, db.SequenceTriggerApproved, nil)
 	for _, id := range []string{"part_1", "part_1", "part_2", "part_3"} {
-		require.NoError(t, Welcome(t.Context(), pool, partner(id), now))
+		require.NoError(t, Welcome(t.Context(), x.Pool, partner(x, id), now))
 	}
-	exec(t, pool, "UPDATE partners SET unsubscribed_at = now() WHERE id = 'part_2'")
-	exec(t, pool, "UPDATE partners SET status = 'suspended' WHERE id = 'part_3'")
-	require.NoError(t, Run(t.Context(), pool, now))
-	require.Equal(t, "part_1 0", mailed(t, pool))
-	require.NoError(t, Run(t.Context(), pool, clock.At(now.Days(2).Add(-time.Second))))
-	require.Equal(t, "part_1 0", mailed(t, pool))
-	require.NoError(t, Run(t.Context(), pool, now.Days(2)))
-	require.Equal(t, "part_1 0, part_1 1", mailed(t, pool))
-	require.Equal(t, "part_1 2, part_2 2", pgtest.Text(t, pool, `SELECT string_agg(partner_id || ' ' || position, ', '
-		ORDER BY partner_id) FROM sequence_enrolments WHERE completed_at IS NOT NULL`))
-	exec(t, pool, "UPDATE partners SET status = 'active'")
-	require.NoError(t, Run(t.Context(), pool, now.Days(2)))
-	require.Equal(t, "part_1 0, part_1 1, part_3 0", mailed(t, pool), "it has kept its step")
+	x.Exec("UPDATE partners SET unsubscribed_at = now() WHERE id = 'part_2'")
+	x.Exec("UPDATE partners SET status = 'suspended' WHERE id = 'part_3'")
+	run(x, now)
+	require.Equal(t, []string{"part_1 0"}, mailed(x))
+	run(x, clock.At(now.Days(2).Add(-time.Second)))
+	require.Equal(t, []string{"part_1 0"}, mailed(x))
+	run(x, now.Days(2))
+	require.Equal(t, []string{"part_1 0", "part_1 1"}, mailed(x))
+	require.Equal(t, []string{"part_1 2", "part_2 2"}, worktest.Rows[string](x, `SELECT partner_id || ' ' || position
+		FROM sequence_enrolments WHERE completed_at IS NOT NULL ORDER BY partner_id`))
+	x.Exec("UPDATE partners SET status = 'active'")
+	run(x, now.Days(2))
+	require.Equal(t, []string{"part_1 0", "part_1 1", "part_3 0"}, mailed(x), "it has kept its step")
 }
 
 // TestPaused: nobody moves while a sequence is paused, and one trigger starts no
 // sequence of another.
 func TestPaused(t *testing.T) {
 	t.Parallel()
-	pool := pgtest.New(t)
-	pgtest.Program(t, pool, 1)
-	two(t, pool, db.SequenceTriggerFirstCommission, nil)
-	require.NoError(t, Welcome(t.Context(), pool, partner("part_1"), now))
-	require.NoError(t, Run(t.Context(), pool, now))
-	require.Empty(t, mailed(t, pool))
-	k := db.Commission{ID: "com_1", OrgID: "org_1", ProgramID: "prg_1", PartnerID: "part_1", CreatedAt: now}
-	require.NoError(t, Earned(t.Context(), pool, k))
-	exec(t, pool, "UPDATE sequences SET status = 'paused'")
-	require.NoError(t, Run(t.Context(), pool, now))
-	require.Empty(t, mailed(t, pool))
-	exec(t, pool, "UPDATE sequences SET status = 'active'")
-	require.NoError(t, Run(t.Context(), pool, now))
-	require.Equal(t, "part_1 0", mailed(t, pool))
+	x := tenant(t, 1)
+	two(x, db.SequenceTriggerFirstCommission, nil)
+	require.NoError(t, Welcome(t.Context(), x.Pool, partner(x, "part_1"), now))
+	run(x, now)
+	require.Empty(t, mailed(x))
+	k := db.Commission{ID: "com_1", OrgID: x.OrgID, ProgramID: x.Program.ID, PartnerID: "part_1", CreatedAt: now}
+	require.NoError(t, Earned(t.Context(), x.Pool, k))
+	x.Exec("UPDATE sequences SET status = 'paused'")
+	run(x, now)
+	require.Empty(t, mailed(x))
+	x.Exec("UPDATE sequences SET status = 'active'")
+	run(x, now)
+	require.Equal(t, []string{"part_1 0"}, mailed(x))
 }
 
 // TestIdle enrols who has neither a click nor a commission for the days of the
 // sequence, once a day.
 func TestIdle(t *testing.T) {
 	t.Parallel()
-	pool := pgtest.New(t)
-	pgtest.Program(t, pool, 2)
-	two(t, pool, db.SequenceTriggerIdle, new(int64(30)))
-	exec(t, pool, `INSERT INTO clicks (id, org_id, program_id, partner_id, param, created_at)
-		VALUES ('clk_1', 'org_1', 'prg_1', 'part_2', 'ref', '2026-08-20Z')`)
-	require.NoError(t, Run(t.Context(), pool, now))
-	require.Equal(t, "part_1 0", mailed(t, pool))
+	x := tenant(t, 2)
+	two(x, db.SequenceTriggerIdle, new(int64(30)))
+	x.Exec(`INSERT INTO clicks (id, org_id, program_id, partner_id, param, created_at)
+		VALUES ('clk_1', $1, $2, 'part_2', 'ref', '2026-08-20Z')`, x.OrgID, x.Program.ID)
+	run(x, now)
+	require.Equal(t, []string{"part_1 0"}, mailed(x))
 	later := clock.At(time.Date(2026, 9, 20, 12, 0, 0, 0, time.UTC))
-	require.NoError(t, Run(t.Context(), pool, later))
-	require.Contains(t, mailed(t, pool), "part_2 0")
+	run(x, later)
+	require.Contains(t, mailed(x), "part_2 0")
+}
+
+// The days are for the trigger idle, which needs them.
+func TestTriggerDays(t *testing.T) {
+	t.Parallel()
+	x := tenant(t, 0)
+	for trigger, want := range map[db.SequenceTrigger]problem.Code{
+		db.SequenceTriggerIdle:            problem.ParameterMissing,
+		db.SequenceTriggerApproved:        problem.ParameterInvalid,
+		db.SequenceTriggerFirstCommission: problem.ParameterInvalid,
+	} {
+		in := Input{ProgramID: x.Program.ID, Name: "S", Trigger: trigger}
+		if trigger != db.SequenceTriggerIdle {
+			in.TriggerDays = new(int64(30))
+		}
+		x.Refused(want, "trigger_days", func(ctx context.Context, u *work.Unit) error {
+			_, err := Create(ctx, u, in)
+			return err
+		})
+	}
+	require.Empty(t, worktest.Rows[string](x, "SELECT id FROM sequences"))
+}
+
+// A program knows whether some sequence of it waits for first commissions.
+func TestNoteTrigger(t *testing.T) {
+	t.Parallel()
+	x := tenant(t, 0)
+	waits := func() []bool { return worktest.Rows[bool](x, "SELECT enrols_first_commission FROM programs") }
+	two(x, db.SequenceTriggerApproved, nil)
+	require.Equal(t, []bool{false}, waits())
+	a, b := two(x, db.SequenceTriggerFirstCommission, nil), two(x, db.SequenceTriggerFirstCommission, nil)
+	require.Equal(t, []bool{true}, waits())
+	for _, s := range []struct {
+		id   string
+		left bool
+	}{{a.ID, true}, {b.ID, false}} {
+		x.Must(func(ctx context.Context, u *work.Unit) error { return Delete(ctx, u, s.id) })
+		require.Equal(t, []bool{s.left}, waits())
+	}
+}
+
+// A sequence that has the status already stays as it was.
+func TestSetStatus(t *testing.T) {
+	t.Parallel()
+	x := tenant(t, 0)
+	s := two(x, db.SequenceTriggerApproved, nil)
+	set := func(status db.SequenceStatus) (got db.Sequence) {
+		x.Now = x.Now.Days(1)
+		x.Must(func(ctx context.Context, u *work.Unit) (err error) {
+			got, err = SetStatus(ctx, u, s.ID, status)
+			return err
+		})
+		return got
+	}
+	require.Equal(t, s.UpdatedAt, set(db.SequenceStatusActive).UpdatedAt)
+	paused := set(db.SequenceStatusPaused)
+	require.Equal(t, db.SequenceStatusPaused, paused.Status)
+	require.Equal(t, x.Now, paused.UpdatedAt)
+	require.Equal(t, paused, set(db.SequenceStatusPaused))
 }

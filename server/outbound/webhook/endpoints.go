@@ -70,7 +70,7 @@ func lock(ctx context.Context, u *work.Unit, id string) (db.WebhookEndpoint, err
 }
 
 // Create adds an endpoint and returns its secret, which is never shown again. The
-// address is checked first: looking up its name must not hold a transaction open.
+// address is checked first: looking up its name must not keep a transaction open.
 func (s *Endpoints) Create(
 	ctx context.Context, u *work.Unit, n NewEndpoint,
 ) (e db.WebhookEndpoint, secret string, err error) {
@@ -109,8 +109,8 @@ func (s *Endpoints) Create(
 // checkQuota refuses an endpoint beyond the most that a program, or a partner,
 // may have.
 func checkQuota(ctx context.Context, u *work.Unit, programID string, partnerID *string) error {
-	held := db.WebhookEndpointsHeldParams{ProgramID: programID, OrgID: u.OrgID, PartnerID: partnerID}
-	n, err := queries.WebhookEndpointsHeld(ctx, u.Tx, held)
+	owner := db.WebhookEndpointsCountParams{ProgramID: programID, OrgID: u.OrgID, PartnerID: partnerID}
+	n, err := queries.WebhookEndpointsCount(ctx, u.Tx, owner)
 	if err == nil && n >= maxEndpoints {
 		err = problem.New(problem.WebhookEndpointLimit, "There are %d endpoints already, as many as there may be.", n)
 	}
@@ -189,7 +189,7 @@ func enable(ctx context.Context, u *work.Unit, e *db.WebhookEndpoint, on bool) e
 	})
 }
 
-// save queues the endpoint for the commit. Its new updated_at tells a sender at
+// save queues the endpoint for the commit. Its new updated_at shows a sender at
 // work that what it has read of the endpoint is out of date.
 func save(ctx context.Context, u *work.Unit, e *db.WebhookEndpoint) error {
 	e.UpdatedAt = u.Now

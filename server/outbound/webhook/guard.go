@@ -17,7 +17,7 @@ import (
 )
 
 // ErrRefused is the one answer for every address that must not be reached. It does
-// not say what a name resolves to, which could tell about the operator's network.
+// not say what a name resolves to, which could reveal the operator's network.
 var ErrRefused = errors.New("the address is not public")
 
 const (

@@ -18,11 +18,11 @@ type horizon struct {
 	mu   sync.Mutex
 	at   time.Time // when reading it began
 	last event.Horizon
-	seen map[event.Held]time.Time // since when
+	seen map[event.Lock]time.Time // since when
 }
 
 // settled returns a horizon that is at most age older than the call. A transaction
-// that stays open for longer than heldFor no longer holds events back: they are
+// that stays open for longer than longestWait no longer delays events: they are
 // sent before the events that it may still commit.
 func (s *Sender) settled(ctx context.Context, age time.Duration) (event.Horizon, error) {
 	asked := clock.Real()
@@ -37,14 +37,14 @@ func (s *Sender) settled(ctx context.Context, age time.Duration) (event.Horizon,
 	if err != nil {
 		return last, err
 	}
-	seen := map[event.Held]time.Time{}
-	for _, l := range last.Held {
+	seen := map[event.Lock]time.Time{}
+	for _, l := range last.Locks {
 		seen[l] = at
 		if before, known := h.seen[l]; known {
 			seen[l] = before
 		}
 	}
-	last.Held = slices.DeleteFunc(last.Held, func(l event.Held) bool { return at.Sub(seen[l]) > heldFor })
+	last.Locks = slices.DeleteFunc(last.Locks, func(l event.Lock) bool { return at.Sub(seen[l]) > longestWait })
 	h.at, h.last, h.seen = at, last, seen
 	return last, nil
 }

@@ -16,8 +16,8 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// TestHeldFor: a transaction that does not end holds events back for so long.
-func TestHeldFor(t *testing.T) {
+// TestLongestWait: a transaction that does not end delays events for so long.
+func TestLongestWait(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
 	s := NewSender(Options{Pool: pool})
@@ -27,18 +27,18 @@ func TestHeldFor(t *testing.T) {
 	r := event.Recorder{Now: clock.System{}.Now()}
 	r.Record("org_1", event.Subject{ProgramID: "prg_1", ID: "part_1"}, events.AffiliateUpdated(api.AffiliateUpdatedData{}))
 	require.NoError(t, r.Flush(t.Context(), tx))
-	held := func(since time.Duration) int {
+	delaying := func(since time.Duration) int {
 		for l, at := range s.horizon.seen {
 			s.horizon.seen[l] = at.Add(-since)
 		}
 		h, err := s.settled(t.Context(), 0)
 		require.NoError(t, err)
-		return len(h.Held)
+		return len(h.Locks)
 	}
-	require.Equal(t, 1, held(0))
-	require.Equal(t, 1, held(heldFor/2))
-	require.Zero(t, held(heldFor))
+	require.Equal(t, 1, delaying(0))
+	require.Equal(t, 1, delaying(longestWait/2))
+	require.Zero(t, delaying(longestWait))
 	require.NoError(t, tx.Rollback(t.Context()))
-	require.Zero(t, held(0))
+	require.Zero(t, delaying(0))
 	require.Empty(t, s.horizon.seen)
 }

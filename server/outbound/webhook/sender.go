@@ -31,7 +31,7 @@ const (
 	// last one took, so that looking takes no more than a fifth of the time.
 	spacing = 20 * time.Millisecond
 	// again is how many times more the sender looks for work after a wake, while a
-	// transaction that has not ended holds events back.
+	// transaction that has not ended delays events.
 	again = 4
 	// maxBusy bounds the endpoints that one sender sends to at once; each costs a
 	// goroutine, so that a receiver which hangs slows no other. WebhookClaim shares
@@ -50,9 +50,9 @@ const (
 	crowded = maxBusy / 16
 	// ahead is how many deliveries of an endpoint are read at once.
 	ahead = 16
-	// heldFor is how long an open transaction holds back later events of its program.
+	// longestWait is how long later events of a program wait for an open transaction.
 	// The database ends an idle transaction after the same time.
-	heldFor = 10 * time.Second
+	longestWait = 10 * time.Second
 )
 
 // Options are what a sender works with.
@@ -136,14 +136,14 @@ func (s *Sender) look(ctx context.Context) {
 		case <-time.After(wait):
 		case <-s.wake:
 			left = again + 1
-			sleep(ctx, rest-time.Since(ended)) // what comes together is claimed together
+			_ = clock.Wait(ctx, rest-time.Since(ended)) // what comes together is claimed together
 		}
 	}
 }
 
 // claim leases endpoints and starts a goroutine for each. It takes half of the free
 // places at a time, so that organizations with new events at the same moment all
-// get some. It reports whether open transactions hold events back.
+// get some. It reports whether open transactions delay events.
 func (s *Sender) claim(ctx context.Context) (delayed bool) {
 	free := maxBusy - len(s.slots)
 	if free == 0 || ctx.Err() != nil || !s.alive.Load() {
@@ -176,21 +176,21 @@ func (s *Sender) claim(ctx context.Context) (delayed bool) {
 	if len(leases) == (free+1)/2 {
 		s.Wake()
 	}
-	return len(h.Held) > 0
+	return len(h.Locks) > 0
 }
 
-// heartbeat holds the lock that shows the others that this sender lives, and takes
+// heartbeat keeps the lock that shows the others that this sender lives, and takes
 // the leases of senders that have died.
 func (s *Sender) heartbeat(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := s.keepLock(ctx); err != nil && ctx.Err() == nil {
 			s.Log.Error("webhooks: lock", "error", err)
-			sleep(ctx, 50*time.Millisecond)
+			_ = clock.Wait(ctx, 50*time.Millisecond)
 		}
 	}
 }
 
-// keepLock holds the lock on a connection of its own until that breaks. It takes
+// keepLock keeps the lock on a connection of its own until that breaks. It takes
 // leases only from owners that lacked their lock twice in a row: a sender that
 // lost its connection gets another one at once.
 func (s *Sender) keepLock(ctx context.Context) error {
@@ -221,20 +221,11 @@ func (s *Sender) keepLock(ctx context.Context) error {
 			}
 			s.Wake()
 		}
-		sleep(ctx, buryEvery)
+		_ = clock.Wait(ctx, buryEvery)
 	}
 	return nil
 }
 
-// errLockLost: a pooler has ended the session that held the lock behind it.
-var errLockLost = errors.New("the session with the lock is gone: behind a pooler of transactions, set RAIL_DATABASE_SESSION_URL")
-
-// sleep waits for d, or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-}
+// errLockLost: a pooler has ended the session that had the lock behind it.
+var errLockLost = errors.New("the session with the lock is gone: behind a pooler of transactions, " +
+	"set RAIL_DATABASE_SESSION_URL")

@@ -44,7 +44,7 @@ func RailSignature(at time.Time, body []byte, secrets ...string) string {
 
 // StandardSignature returns the webhook-signature header of Standard Webhooks: one
 // entry for each secret, each an HMAC of "<id>.<t>.<body>" whose key is what the
-// secret's base64 holds.
+// secret's base64 encodes.
 func StandardSignature(id string, at time.Time, body []byte, secrets ...string) string {
 	t := strconv.FormatInt(at.Unix(), 10)
 	out := make([]string, 0, len(secrets))

@@ -56,7 +56,7 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// TestPartnersSeeNothingHidden holds the example of every type, which the type that
+// TestPartnersSeeNothingHidden compares the example of every type, which the type that
 // the service emits is checked against, to what is hidden from partners anywhere.
 func TestPartnersSeeNothingHidden(t *testing.T) {
 	hidden := map[string]bool{}

@@ -87,7 +87,7 @@ func (s *Sender) release(ctx context.Context, l lease, quick *bool) {
 		if err == nil || ctx.Err() != nil || limit.Err() != nil {
 			return
 		}
-		sleep(limit, releaseEvery)
+		_ = clock.Wait(limit, releaseEvery)
 	}
 }
 
@@ -200,7 +200,7 @@ const storeTimeout = 10 * time.Second
 
 // storeAll writes results together; if that fails, one by one, so that a result
 // that cannot be written does not take the others with it. It returns, by
-// delivery, those whose lease still held.
+// delivery, those whose lease was still this sender's.
 func (s *Sender) storeAll(ctx context.Context, batch []result) map[string]db.WebhookResultsRow {
 	var leased map[string]db.WebhookResultsRow
 	err := work.Retry(ctx, func() (err error) {

@@ -16,7 +16,7 @@ import (
 // format is the version of the file's form.
 const format = 1
 
-// The names in the archive.
+// The names in the archive, in their order.
 const (
 	manifestName = "manifest.json"
 	tablePrefix  = "tables/"
@@ -27,13 +27,13 @@ const (
 // ErrDamaged means that a file is no backup, or not whole, or has been changed.
 var ErrDamaged = errors.New("the backup is damaged")
 
-// ErrNotEmpty means that a database has rows, which a restore does not touch.
+// ErrNotEmpty means that a database has rows. A restore never overwrites any.
 var ErrNotEmpty = errors.New("the database is not empty")
 
 // ErrInUse means that somebody else uses a database that is to be filled.
 var ErrInUse = errors.New("the database is in use")
 
-// Manifest says what a backup is of.
+// Manifest says what a backup is of. It can be read without any key.
 type Manifest struct {
 	Format    int       `json:"format"`
 	Rail      string    `json:"rail"`
@@ -59,10 +59,11 @@ type end struct {
 	Sequences map[string]int64 `json:"sequences"`
 }
 
-// Progress is called often with what is being done and how far that has come.
+// Progress is called often with what is being done and how far that has come, in bytes.
 type Progress func(what string, done int64)
 
-// left are the tables that a backup leaves out, with the reason.
+// left are the tables that a backup leaves out, with the reason. Every other table is carried over, so that a new one
+// cannot be forgotten.
 var left = map[string]string{
 	"schema_floor":    "migrations fill it",
 	"ledger_mark":     "the ledger is folded anew",

@@ -56,9 +56,10 @@ var ours = sync.OnceValues(func() ([]string, error) {
 	return out, nil
 })
 
-// carried returns the tables whose rows a backup holds, by name, with the columns
-// that it holds of each. Columns of type xid8 number transactions of this cluster
+// carried returns the tables whose rows a backup contains, by name, with the columns
+// that it contains of each. Columns of type xid8 number transactions of this cluster
 // alone.
+// Temporary and unlogged tables (relpersistence) are left out too: a crash empties those as well.
 func carried(ctx context.Context, conn *pgx.Conn) ([]Table, error) {
 	known, err := ours()
 	if err != nil {
@@ -101,6 +102,7 @@ type parts struct{ off, back []string }
 
 // heavy returns the foreign keys and indexes of the tables. Without them rows load
 // in any order, and much faster.
+// Indexes come back before foreign keys (turn), which use them.
 func heavy(ctx context.Context, conn *pgx.Conn) (parts, error) {
 	rows, err := conn.Query(ctx, `SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', f.conrelid::regclass, f.conname),
 			format('ALTER TABLE %s ADD CONSTRAINT %I %s', f.conrelid::regclass, f.conname, pg_get_constraintdef(f.oid)), 2 AS turn

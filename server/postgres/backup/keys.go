@@ -51,6 +51,7 @@ func SealKeys(keys [][32]byte, passphrase string) (*SealedKeys, error) {
 			return nil, err
 		}
 	}
+	// Salt and nonce are new for each backup, so that the same passphrase seals differently.
 	box, err := s.cipher(passphrase)
 	if err != nil {
 		return nil, err
@@ -63,7 +64,8 @@ func SealKeys(keys [][32]byte, passphrase string) (*SealedKeys, error) {
 	return s, nil
 }
 
-// Open returns the keys, the current one first. It fails with ErrPassphrase.
+// Open returns the keys, the current one first. It fails with ErrPassphrase, or with ErrDamaged where the parameters
+// are not those of a backup.
 func (s *SealedKeys) Open(passphrase string) ([][32]byte, error) {
 	if s.Passes < 1 || s.Passes > maxPasses || s.MemoryKiB > maxMemory || s.Threads < 1 ||
 		len(s.Nonce) != chacha20poly1305.NonceSizeX {

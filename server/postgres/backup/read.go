@@ -21,7 +21,8 @@ import (
 // maxText bounds, in bytes, what is read of an entry that is not a table's.
 const maxText = 4 << 20
 
-// source is a backup that is being read, with the checksum of what was read.
+// source is a backup that is being read, with the checksum of what was read. Nothing that it has read is proven before
+// finish.
 type source struct {
 	file     *os.File
 	packed   *zstd.Decoder
@@ -44,6 +45,7 @@ func open(path string, progress Progress) (s *source, err error) {
 			s.close()
 		}
 	}()
+	// A small file may unpack to a large one; this bounds the window, not the backup.
 	if s.packed, err = zstd.NewReader(s.file, zstd.WithDecoderMaxMemory(256<<20)); err != nil {
 		return s, err
 	}
@@ -54,6 +56,7 @@ func open(path string, progress Progress) (s *source, err error) {
 	if err := s.text(&s.manifest); err != nil {
 		return s, err
 	}
+	// Checked first: the rest of the file means something else in another form.
 	if s.manifest.Format != format {
 		return s, fmt.Errorf("the backup has the form %d, this program reads %d: a newer Rail made it", s.manifest.Format,
 			format)
@@ -61,6 +64,7 @@ func open(path string, progress Progress) (s *source, err error) {
 	return s, s.next()
 }
 
+// close closes the file.
 func (s *source) close() {
 	if s.packed != nil {
 		s.packed.Close()
@@ -114,7 +118,7 @@ func (s *source) text(into any) error {
 	return nil
 }
 
-// table returns the table whose rows the current entry holds, or "".
+// table returns the table whose rows are in the current entry, or "".
 func (s *source) table() string {
 	if s.entry == nil {
 		return ""
@@ -127,7 +131,7 @@ func (s *source) table() string {
 	return name
 }
 
-// rows reads the rows of one table over all its entries.
+// rows reads the rows of one table over all its entries, as one stream for COPY.
 type rows struct {
 	*source
 	of     string
@@ -135,12 +139,14 @@ type rows struct {
 	failed error // what ended it too early
 }
 
+// rows returns the reader of a table whose first entry is the current one.
 func (s *source) rows(table string) *rows { return &rows{source: s, of: table, begun: s.read} }
 
 // Read goes on with the next entry as long as that is of the same table.
 func (r *rows) Read(p []byte) (int, error) {
 	for r.table() == r.of {
 		n, err := r.source.Read(p)
+		// The end of an entry, not yet of the table.
 		if errors.Is(err, io.EOF) {
 			err = nil
 		}
@@ -168,6 +174,7 @@ func (s *source) finish(keeper *secret.Keeper) (e end, err error) {
 	if err := s.next(); err != nil {
 		return e, err
 	}
+	// The sum is taken before the proof is read, which is not a part of it.
 	if s.entry == nil || s.entry.Name != proofName {
 		return e, fmt.Errorf("%w: it ends too early", ErrDamaged)
 	}
@@ -185,7 +192,7 @@ func (s *source) finish(keeper *secret.Keeper) (e end, err error) {
 	return e, nil
 }
 
-// Describe reads the manifest of a backup.
+// Describe reads the manifest of a backup. It proves nothing: use Check before relying on it.
 func Describe(path string) (Manifest, error) {
 	s, err := open(path, nil)
 	if err != nil {
@@ -203,6 +210,7 @@ func Check(ctx context.Context, path string, keeper *secret.Keeper, progress Pro
 		return err
 	}
 	defer s.close()
+	// Each reader leaves the source at the first entry of the next table.
 	for t := s.table(); t != ""; t = s.table() {
 		if _, err := io.Copy(io.Discard, s.rows(t)); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"rail/server/clock"
 	"rail/server/postgres/migrate"
 	"rail/server/secret"
 )
@@ -48,6 +49,7 @@ func Restore(ctx context.Context, dsn, path string, keeper *secret.Keeper, progr
 	if err := migrate.Up(ctx, dsn); err != nil {
 		return n, err
 	}
+	// Plans are bad until the tables have statistics, and autovacuum would take its time.
 	progress("analyzing", s.read)
 	_, err = conn.Exec(ctx, "ANALYZE")
 	return n, err
@@ -80,6 +82,7 @@ func (s *source) room(ctx context.Context, dsn string) (err error) {
 		if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM "+quote(t.Name)+")").Scan(&filled); err != nil {
 			return err
 		}
+		// A server that has just made its tables has put the fingerprint of its key there.
 		if filled && t.Name != fingerprints {
 			return fmt.Errorf("%w: %s has rows; restore into another database or another folder", ErrNotEmpty, t.Name)
 		}
@@ -100,10 +103,8 @@ func alone(ctx context.Context, conn *pgx.Conn) error {
 		if tries == 30 {
 			return fmt.Errorf("%w: %d other connections: stop the servers first", ErrInUse, others)
 		}
-		select {
-		case <-ctx.Done():
+		if clock.Wait(ctx, 100*time.Millisecond) != nil {
 			return ctx.Err()
-		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
@@ -119,6 +120,7 @@ func (s *source) load(ctx context.Context, conn *pgx.Conn, keeper *secret.Keeper
 	if err != nil {
 		return 0, err
 	}
+	// Triggers would count the rows again, which the counters in the backup have counted.
 	for _, t := range here {
 		parts.off = append(parts.off, "ALTER TABLE "+quote(t.Name)+" DISABLE TRIGGER USER")
 		parts.back = append(parts.back, "ALTER TABLE "+quote(t.Name)+" ENABLE TRIGGER USER")
@@ -171,6 +173,7 @@ func (s *source) copy(ctx context.Context, conn *pgx.Conn, here []Table) (map[st
 		sql := fmt.Sprintf("COPY %s (%s) FROM STDIN", quote(name), s.manifest.Tables[i].columns())
 		rows := s.rows(name)
 		tag, err := conn.PgConn().CopyFrom(ctx, rows, sql)
+		// COPY fails too when its reader does; the reader's error says why.
 		if rows.failed != nil { // of which the database's error is the echo
 			return nil, rows.failed
 		}

@@ -19,7 +19,7 @@ import (
 	"rail/server/secret"
 )
 
-// piece is how many bytes of a table one entry of the archive holds. An entry must
+// piece is how many bytes of a table one entry of the archive has at most. An entry must
 // say its length first, and how long a table is, is known only at its end.
 const piece = 1 << 20
 
@@ -69,6 +69,7 @@ func (m *Manifest) begin(ctx context.Context, conn *pgx.Conn) error {
 		return migrate.ErrEmpty
 	}
 	for _, sql := range []string{
+		// Repeatable read, so that all COPYs see one moment.
 		"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
 		"LOCK TABLE " + strings.Join(names, ", ") + " IN ACCESS SHARE MODE",
 	} {
@@ -79,6 +80,7 @@ func (m *Manifest) begin(ctx context.Context, conn *pgx.Conn) error {
 	if m.Tables, err = carried(ctx, conn); err != nil {
 		return err
 	}
+	// A migration between the two looks has committed; its tables may not be locked.
 	if fmt.Sprint(m.Tables) != fmt.Sprint(tables) {
 		return errors.New("the tables were migrated meanwhile: begin again")
 	}
@@ -104,7 +106,7 @@ type archive struct {
 	sum hash.Hash
 }
 
-// add writes an entry and adds it to the checksum.
+// add writes an entry and adds it to the checksum. The whole body is in memory, which pieces keep small.
 func (a *archive) add(name string, body []byte) error {
 	if err := a.tar.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(body))}); err != nil {
 		return err
@@ -130,7 +132,8 @@ func (a *archive) addJSON(name string, v any) error {
 	return a.add(name, body)
 }
 
-// fill writes everything but the proof, and returns the rows of each table.
+// fill writes everything but the proof, and returns the rows of each table. The end comes after the rows because only
+// then their numbers are known.
 func (a *archive) fill(ctx context.Context, conn *pgx.Conn, m Manifest, progress Progress) (map[string]int64, error) {
 	if err := a.addJSON(manifestName, m); err != nil {
 		return nil, err
@@ -185,7 +188,7 @@ type pieces struct {
 	written  int64
 }
 
-// Write collects the table's bytes and writes an entry for each full piece.
+// Write collects the table's bytes and writes an entry for each full piece. A row may be split over two.
 func (p *pieces) Write(b []byte) (int, error) {
 	for rest := b; len(rest) > 0; {
 		take := min(len(rest), piece-len(p.buffer))

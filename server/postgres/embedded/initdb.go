@@ -22,7 +22,7 @@ type cluster struct {
 	bin     string
 }
 
-// Exists reports whether a directory holds a cluster, which it does only once the
+// Exists reports whether a directory contains a cluster, which it does only once the
 // cluster is complete.
 func Exists(dir string) bool {
 	_, err := os.Stat(layout{dir: dir}.made())
@@ -78,7 +78,7 @@ func (c cluster) initdb(ctx context.Context) error {
 }
 
 // command returns a server program to run as the account. Of this process's
-// environment it gets PATH alone: the rest holds secrets and PG* settings.
+// environment it gets PATH alone: the rest contains secrets and PG* settings.
 func (c cluster) command(ctx context.Context, name string, onDeath syscall.Signal, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(c.bin, name), args...)
 	cmd.SysProcAttr = attributes(c.account, onDeath)

@@ -3,6 +3,8 @@ package embedded
 import (
 	"context"
 	"time"
+
+	"rail/server/clock"
 )
 
 // watchEvery is how often a joined cluster, which is no child whose end could be
@@ -18,7 +20,7 @@ func (s *Server) Keep(ctx context.Context) {
 		next, err := Start(ctx, s.options)
 		if err != nil {
 			s.options.Logf("PostgreSQL does not start: %v", err)
-			if !sleep(ctx, watchEvery) {
+			if clock.Wait(ctx, watchEvery) != nil {
 				return
 			}
 			continue
@@ -49,7 +51,7 @@ func (s *Server) waitForEnd(ctx context.Context) bool {
 // watch pings a joined cluster and returns true once it does not answer, false
 // when ctx ends.
 func (s *Server) watch(ctx context.Context) bool {
-	for sleep(ctx, watchEvery) {
+	for clock.Wait(ctx, watchEvery) == nil {
 		if err := s.ping(ctx); err != nil {
 			return ctx.Err() == nil
 		}
@@ -67,19 +69,7 @@ func (s *Server) adopt(next *Server) bool {
 	}
 	s.mu.Unlock()
 	if stopped {
-		_ = next.Stop() // the log holds what went wrong
+		_ = next.Stop() // the log says what went wrong
 	}
 	return !stopped
-}
-
-// sleep returns false when ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/jackc/pgx/v5"
+
+	"rail/server/clock"
 )
 
 // errBusy means that an earlier server, or one of its sessions, has not ended yet.
@@ -28,7 +30,7 @@ func (c cluster) joinOrLaunch(ctx context.Context) (*Server, error) {
 		if ctx.Err() == nil {
 			last = err
 		}
-		if err := pause(ctx); err != nil {
+		if err := clock.Wait(ctx, pollEvery); err != nil {
 			return nil, errors.Join(err, last)
 		}
 	}
@@ -128,7 +130,7 @@ func (s *Server) ready(ctx context.Context) error {
 		if p := s.process(); p.ended() {
 			return fmt.Errorf("PostgreSQL did not start: %w", exitError(p.err))
 		}
-		if cause := pause(ctx); cause != nil {
+		if cause := clock.Wait(ctx, pollEvery); cause != nil {
 			return errors.Join(cause, err)
 		}
 	}

@@ -23,7 +23,7 @@ type layout struct {
 	socket string // directory of the socket, private to the account
 }
 
-// The places in dir: data holds the cluster once made is there; fresh is where a
+// The places in dir: data is the cluster once made is there; fresh is where a
 // new cluster is made.
 func (l layout) data() string    { return filepath.Join(l.dir, "data") }
 func (l layout) made() string    { return filepath.Join(l.data(), "PG_VERSION") }

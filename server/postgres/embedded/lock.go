@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"os"
 	"syscall"
-	"time"
+
+	"rail/server/clock"
 )
 
 // lockFile takes an exclusive lock and returns the function that releases it. It
@@ -24,18 +25,8 @@ func lockFile(ctx context.Context, path string) (unlock func() error, err error)
 		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
 			return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
 		}
-		if err := pause(ctx); err != nil {
+		if err := clock.Wait(ctx, pollEvery); err != nil {
 			return nil, errors.Join(fmt.Errorf("another process holds %s: %w", path, err), f.Close())
 		}
-	}
-}
-
-// pause waits one polling step, or returns ctx's error.
-func pause(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(pollEvery):
-		return nil
 	}
 }

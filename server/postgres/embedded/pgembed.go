@@ -26,7 +26,7 @@ const (
 
 // Options says where and how a cluster runs.
 type Options struct {
-	// Dir holds the cluster, its log and its lock. Made when absent.
+	// Dir contains the cluster, its log and its lock. Made when absent.
 	Dir string
 	// Durable makes commits survive a loss of power. Only tests leave it false.
 	Durable bool
@@ -73,7 +73,7 @@ func (s *Server) DSN(db string) string {
 func (s *Server) Joined() bool { return s.process() == nil }
 
 // Stop shuts the cluster down, ending open sessions. It does nothing to a
-// joined one, and a second call returns what the first did. The error tells
+// joined one, and a second call returns what the first did. The error says
 // that the server had died before or did not end cleanly.
 func (s *Server) Stop() error {
 	s.mu.Lock()

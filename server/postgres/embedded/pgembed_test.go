@@ -15,10 +15,12 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"rail/server/clock"
 )
 
 // TestMain also serves as the other process of the tests: it starts or joins
-// the cluster of its directory, says so, and waits to be killed or told to end.
+// the cluster of its directory, says so, and waits to be killed or asked to end.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("RAIL_TEST_PGEMBED"); dir != "" {
 		os.Exit(helper(dir))
@@ -298,7 +300,7 @@ func TestFailureShowsLog(t *testing.T) {
 }
 
 // A server that dies under its keeper comes back at the same address, and stops
-// when it is told to.
+// when it is asked to.
 func TestKeep(t *testing.T) {
 	dir := openDir(t)
 	s, err := Start(t.Context(), Options{Dir: dir, Durable: true})
@@ -311,7 +313,7 @@ func TestKeep(t *testing.T) {
 		check(t, p.cmd.Process.Kill())
 		<-p.done
 		for s.process() == p || s.ping(ctx) != nil {
-			check(t, pause(ctx))
+			check(t, clock.Wait(ctx, pollEvery))
 		}
 		value(t, s, "SELECT 'alive'")
 	}
@@ -339,7 +341,7 @@ func TestKeepJoined(t *testing.T) {
 	go func() { defer close(kept); joiner.Keep(ctx) }()
 	check(t, owner.Stop())
 	for joiner.Joined() || joiner.ping(ctx) != nil {
-		check(t, pause(ctx))
+		check(t, clock.Wait(ctx, pollEvery))
 	}
 	value(t, joiner, "SELECT 'alive'")
 	cancel()

@@ -15,7 +15,7 @@ func serves(pid int, data string) bool {
 	if err != nil {
 		return !os.IsNotExist(err)
 	}
-	// The name in parentheses may hold anything; the state follows the last one.
+	// The name in parentheses may contain anything; the state follows the last one.
 	_, after, ok := lastCut(string(stat), ") ")
 	if ok && strings.HasPrefix(after, "Z") {
 		return false

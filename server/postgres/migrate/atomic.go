@@ -10,6 +10,8 @@ import (
 
 	"github.com/golang-migrate/migrate/v4/database"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"rail/server/clock"
 )
 
 // A migration waits two seconds for a table (its lock_timeout) and then makes way
@@ -78,10 +80,8 @@ func (a *atomic) Run(migration io.Reader) error {
 		if n == attempts {
 			return fmt.Errorf("%w: %w", ErrBusy, err)
 		}
-		select {
-		case <-a.ctx.Done():
+		if clock.Wait(a.ctx, pause) != nil {
 			return a.ctx.Err()
-		case <-time.After(pause):
 		}
 	}
 }

@@ -101,7 +101,7 @@ func (s Set) Latest() (uint, error) {
 }
 
 // Version reads which migration the database is at, 0 for an empty one. dirty
-// tells that this migration failed halfway. It writes nothing.
+// reports that this migration failed halfway. It writes nothing.
 func Version(ctx context.Context, dsn string) (version uint, dirty bool, err error) {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {

@@ -165,7 +165,7 @@ func waits(t *testing.T, pool *pgxpool.Pool, kind string, n int) {
 	}
 }
 
-// used is a database at the first of two migrations, and a transaction that holds
+// used is a database at the first of two migrations, and a transaction that locks
 // the table of the first.
 func used(t *testing.T, second string) (string, migrate.Set, *pgxpool.Pool, pgx.Tx) {
 	t.Helper()
@@ -253,7 +253,7 @@ func TestTableInUseDown(t *testing.T) {
 	expect(t, dsn, 1, false)
 }
 
-// A dump reads the version for as long as it runs, and holds nobody up.
+// A dump reads the version for as long as it runs, and delays nobody.
 func TestDumpMeanwhile(t *testing.T) {
 	dsn, set, _, tx := used(t, "CREATE TABLE b ();")
 	_, err := tx.Exec(t.Context(), "LOCK TABLE schema_migrations IN ACCESS SHARE MODE")

@@ -51,8 +51,12 @@ func ConstraintMeaning(name string) Constraint {
 }
 
 // Again reports whether the whole work should run once more: it lost a race, a
-// deadlock or a serialization conflict, and nothing of it was kept.
+// deadlock or a serialization conflict, or its place on a Bus, and nothing of it
+// was kept.
 func Again(err error) bool {
+	if errors.Is(err, errAlone) {
+		return true
+	}
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
 		return false

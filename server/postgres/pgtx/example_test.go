@@ -3,6 +3,7 @@ package pgtx_test
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"rail/server/harness/pgtest"
 	"rail/server/postgres/pgtx"
@@ -37,4 +38,40 @@ func ExampleTx() {
 	// Output:
 	// 0 0 <nil>
 	// 1 <nil>
+}
+
+// Requests that come at the same moment share a transaction: each reads with
+// Together, writes with Later, and is answered after the commit of all.
+func ExampleBus() {
+	ctx := context.Background()
+	pool, done := pgtest.Scratch(ctx)
+	defer done()
+
+	bus := pgtx.NewBus(pool, 1, 1)
+	open := func(id string) error {
+		tx := bus.Begin("tenant")
+		defer tx.Rollback()
+		if err := tx.Claim("organization " + id); err != nil { // another one opens it just now
+			return err
+		}
+		_, err := tx.Later().Exec(ctx, "INSERT INTO organizations (id, name, created_at) VALUES ($1, 'Acme', now())", id)
+		if err != nil {
+			return err
+		}
+		return tx.Commit(ctx)
+	}
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			if err := open(fmt.Sprint("org_", i)); pgtx.Again(err) {
+				fmt.Println("to be done again, with pgtx.Begin")
+			}
+		})
+	}
+	all.Wait()
+	var organizations int
+	err := pool.QueryRow(ctx, "SELECT count(*) FROM organizations").Scan(&organizations)
+	fmt.Println(organizations, err)
+	// Output:
+	// 20 <nil>
 }

@@ -32,8 +32,7 @@ func sum(t *testing.T, pool *pgxpool.Pool) (n int) {
 
 func begin(t *testing.T, pool *pgxpool.Pool) *pgtx.Tx {
 	t.Helper()
-	tx, err := pgtx.Begin(t.Context(), pool)
-	require.NoError(t, err)
+	tx := pgtx.Begin(pool)
 	t.Cleanup(tx.Rollback)
 	return tx
 }
@@ -134,9 +133,8 @@ func TestRollbackOfCancelled(t *testing.T) {
 	t.Parallel()
 	pool := table(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	tx, err := pgtx.Begin(ctx, pool)
-	require.NoError(t, err)
-	_, err = tx.Exec(ctx, "INSERT INTO q VALUES (1)")
+	tx := pgtx.Begin(pool)
+	_, err := tx.Exec(ctx, "INSERT INTO q VALUES (1)")
 	require.NoError(t, err)
 	cancel()
 	_, err = tx.Exec(ctx, "SELECT pg_sleep(5)")

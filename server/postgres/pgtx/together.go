@@ -24,13 +24,16 @@ func (t *Tx) Together(ctx context.Context, reads ...Read) []error {
 	if t.done {
 		return repeat(errDone, len(reads))
 	}
+	if t.seat != nil {
+		return t.seat.together(ctx, reads)
+	}
 	if err := t.take(ctx); err != nil {
 		return repeat(err, len(reads))
 	}
 	b := t.opened()
 	skip := b.Len()
 	errs := together(ctx, reads, b, skip, t.conn.SendBatch)
-	t.begun = true
+	t.sent()
 	return errs
 }
 

@@ -1,6 +1,14 @@
 // Package pgtx is the transaction of one request, made to cost few round
 // trips: BEGIN travels with the first statement, reads that do not depend on
 // each other travel together, and writes wait for COMMIT and travel with it.
+//
+// Because a request reads first and puts all its writes off, several requests
+// can share one transaction. A [Bus] lets them: its riders' reads travel in one
+// trip, and their writes in another, with one COMMIT, in which equal INSERTs of
+// several riders are one INSERT of several rows. Each is answered after that
+// commit, and none sees what another writes. What only one of them may decide
+// about, such as a charge, a rider claims ([Tx.Claim]). Whatever goes wrong in
+// such a transaction undoes it, and every rider does its work again, alone.
 package pgtx
 
 import (
@@ -29,15 +37,18 @@ type DBTX interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// Tx is one transaction. It is not safe for concurrent use, but for the
-// functions given to Together.
+// Tx is one transaction, or the part of one that a rider has. It is not safe for
+// concurrent use, but for the functions given to Together.
 type Tx struct {
-	pool  *pgxpool.Pool
-	conn  *pgxpool.Conn // nil until something is sent
-	begun bool
-	saved bool // the savepoint has been sent
-	done  bool
-	later []statement
+	pool   *pgxpool.Pool
+	conn   *pgxpool.Conn // nil until something is sent
+	outer  *Tx           // of a nested transaction, else nil
+	seat   *seat         // of a rider, else nil
+	begun  bool
+	saved  bool // the savepoint has been sent
+	done   bool
+	later  []statement
+	onDone func() // may be nil
 }
 
 // statement is a statement that waits to be sent.
@@ -49,17 +60,41 @@ type statement struct {
 // Begin sends nothing, and takes no connection until something is sent: what a
 // request does before (a look-up of a name, say) keeps none. The caller must end
 // the transaction with Commit or Rollback.
-func Begin(_ context.Context, pool *pgxpool.Pool) (*Tx, error) { return &Tx{pool: pool}, nil }
+func Begin(pool *pgxpool.Pool) *Tx { return &Tx{pool: pool} }
 
 // Begun reports whether anything has been sent.
-func (t *Tx) Begun() bool { return t.begun }
+func (t *Tx) Begun() bool { return t.begun || t.seat != nil && t.seat.joined }
+
+// nested returns a transaction inside t, which ends before t goes on. Undone, it
+// leaves t as it was.
+func (t *Tx) nested() *Tx { return &Tx{pool: t.pool, outer: t} }
+
+// words returns the statements that begin, keep and undo the transaction.
+func (t *Tx) words() (begin, keep, undo string) {
+	if t.outer != nil {
+		return "SAVEPOINT part", "RELEASE SAVEPOINT part", "ROLLBACK TO SAVEPOINT part"
+	}
+	return "BEGIN", "COMMIT", "ROLLBACK"
+}
 
 // take acquires a connection, once.
 func (t *Tx) take(ctx context.Context) (err error) {
-	if t.conn == nil {
+	switch {
+	case t.conn != nil:
+	case t.outer != nil:
+		err = t.outer.take(ctx)
+		t.conn = t.outer.conn
+	default:
 		t.conn, err = t.pool.Acquire(ctx)
 	}
 	return err
+}
+
+// sent notes that what opened returned is on its way.
+func (t *Tx) sent() {
+	for ; t != nil; t = t.outer {
+		t.begun = true
+	}
 }
 
 // Exec runs one statement now.
@@ -78,6 +113,9 @@ func (t *Tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, erro
 	if t.done {
 		return nil, errDone
 	}
+	if t.seat != nil {
+		return nil, errAlone
+	}
 	if err := t.take(ctx); err != nil {
 		return nil, err
 	}
@@ -90,12 +128,12 @@ func (t *Tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, erro
 	br := t.conn.SendBatch(ctx, b)
 	for range skip {
 		if _, err := br.Exec(); err != nil {
-			t.begun = true
+			t.sent()
 			_ = br.Close() // the statement's own error says more
 			return nil, err
 		}
 	}
-	t.begun = true
+	t.sent()
 	rows, err := br.Query()
 	if err != nil {
 		_ = br.Close() // the statement's own error says more
@@ -118,8 +156,12 @@ func (t *Tx) Later() DBTX { return deferred{t} }
 // opened returns a batch that begins with what has not been sent yet.
 func (t *Tx) opened() *pgx.Batch {
 	b := &pgx.Batch{}
+	if t.outer != nil {
+		b = t.outer.opened()
+	}
 	if !t.begun {
-		b.Queue("BEGIN")
+		begin, _, _ := t.words()
+		b.Queue(begin)
 	}
 	for _, s := range t.later {
 		t.saved = t.saved || s.sql == savepoint
@@ -148,6 +190,9 @@ func (t *Tx) Commit(ctx context.Context) error {
 	if t.done {
 		return errDone
 	}
+	if t.seat != nil {
+		return t.seat.commit(ctx)
+	}
 	if !t.begun && len(t.later) == 0 {
 		t.release()
 		return nil
@@ -157,9 +202,10 @@ func (t *Tx) Commit(ctx context.Context) error {
 		return err
 	}
 	b := t.opened()
-	b.Queue("COMMIT")
+	_, keep, _ := t.words()
+	b.Queue(keep)
 	if err := t.run(ctx, b); err != nil {
-		t.begun = true
+		t.sent()
 		t.Rollback()
 		return err
 	}
@@ -168,8 +214,12 @@ func (t *Tx) Commit(ctx context.Context) error {
 }
 
 // Savepoint marks a place to which Undo returns. It travels with the next
-// statement.
-func (t *Tx) Savepoint() { t.later = append(t.later, statement{sql: savepoint}) }
+// statement. A rider, whose writes all wait, needs none.
+func (t *Tx) Savepoint() {
+	if t.seat == nil {
+		t.later = append(t.later, statement{sql: savepoint})
+	}
+}
 
 // Undo drops the writes that wait and rolls back to Savepoint; the statement for
 // that travels with the next one. If the savepoint was not sent, nothing is.
@@ -186,10 +236,15 @@ func (t *Tx) Rollback() {
 	if t.done {
 		return
 	}
+	if t.seat != nil {
+		t.seat.leave()
+		return
+	}
 	if t.begun {
 		ctx, cancel := context.WithTimeout(context.Background(), rollbackTimeout)
 		defer cancel()
-		if _, err := t.conn.Exec(ctx, "ROLLBACK"); err != nil {
+		_, _, undo := t.words()
+		if _, err := t.conn.Exec(ctx, undo); err != nil {
 			_ = t.conn.Conn().Close(ctx) // the pool replaces a closed connection
 		}
 	}
@@ -200,8 +255,11 @@ func (t *Tx) Rollback() {
 func (t *Tx) release() {
 	t.done = true
 	t.later = nil
-	if t.conn != nil {
+	if t.conn != nil && t.outer == nil {
 		t.conn.Release()
+	}
+	if t.onDone != nil {
+		t.onDone()
 	}
 }
 

@@ -9,15 +9,8 @@ import (
 // Within runs work in a transaction of its own and commits what it wrote, writes
 // that wait included; after an error nothing is kept.
 func Within(ctx context.Context, pool *pgxpool.Pool, work func(*Tx) error) error {
-	tx, err := Begin(ctx, pool)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	if err := work(tx); err != nil {
-		return err
-	}
-	return tx.Commit(ctx)
+	tx := Begin(pool)
+	return end(ctx, tx, func() error { return work(tx) })
 }
 
 // Unhurried gives the statements of a transaction two minutes instead of a

@@ -35,6 +35,7 @@ type Input struct {
 
 // Create signs a customer up and attributes it to a partner: by name, or through
 // the click or the coupon that brought it.
+// An external id that is taken is a conflict with the customer that has it.
 func (s Service) Create(ctx context.Context, u *work.Unit, in Input) (db.Customer, error) {
 	k, inserted, err := s.signUp(ctx, u, in)
 	if err == nil && !inserted {
@@ -68,6 +69,7 @@ func (s Service) signUp(ctx context.Context, u *work.Unit, in Input) (k db.Custo
 	if err != nil {
 		return k, false, err
 	}
+	// After everything is read and before anything is written: a refusal leaves nothing.
 	if err := a.Validate(ctx, u, p, in.Email); err != nil {
 		return k, false, err
 	}
@@ -122,13 +124,13 @@ func insert(ctx context.Context, u *work.Unit, k db.Customer) (bool, error) {
 
 // externalIDTaken returns the conflict, with the customer that has the id.
 func externalIDTaken(ctx context.Context, u *work.Unit, programID, externalID string) error {
-	held, err := queries.CustomerByExternalID(ctx, u.DB(), db.CustomerByExternalIDParams{
+	existing, err := queries.CustomerByExternalID(ctx, u.DB(), db.CustomerByExternalIDParams{
 		ProgramID: programID, OrgID: u.OrgID, ExternalCustomerID: &externalID,
 	})
 	if err != nil {
 		return err
 	}
-	return problem.Taken(problem.CustomerExternalIDTaken, "external_customer_id", held,
+	return problem.Taken(problem.CustomerExternalIDTaken, "external_customer_id", existing,
 		"A customer with this external_customer_id exists in the program.")
 }
 
@@ -138,6 +140,7 @@ func (s Service) notifyOfLead(ctx context.Context, u *work.Unit, p db.Partner, k
 	if s.Mail == nil || !s.Mail.Configured || !p.EmailFirstReferral && !p.EmailNewReferral {
 		return nil
 	}
+	// The count is read only if a mail may go, since it costs a round trip.
 	n, err := queries.PartnerLeads(ctx, u.Tx, db.PartnerLeadsParams{
 		ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: &p.ID,
 	})

@@ -21,6 +21,8 @@ func Delete(ctx context.Context, u *work.Unit, id string) error {
 	}
 	var history db.SaleHistoryRow
 	var signups []db.Commission
+	// The lock on the customer keeps sales from being recorded until the commit, so that
+	// what is read here stays true.
 	err = u.Together(ctx,
 		func(tx pgtx.DBTX) (err error) {
 			history, err = queries.SaleHistory(ctx, tx, db.SaleHistoryParams{
@@ -65,6 +67,7 @@ func voidSignup(ctx context.Context, u *work.Unit, k db.Commission) error {
 	case db.CommissionStatusPaid:
 		return problem.New(problem.CustomerHasPaidCommissions,
 			"The customer's sign-up commission %s is paid; the customer cannot be deleted.", k.ID)
+	// They are worth nothing any more; there is nothing to take back.
 	case db.CommissionStatusVoided, db.CommissionStatusRejected:
 		return nil
 	}

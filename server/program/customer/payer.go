@@ -25,6 +25,7 @@ func (s Service) Payer(ctx context.Context, u *work.Unit, programID, chargeID st
 	if err := by.validate(); err != nil {
 		return "", err
 	}
+	// Its existence is checked by the sale, which locks the customer anyway.
 	if by.CustomerID != nil {
 		return *by.CustomerID, nil
 	}
@@ -57,6 +58,7 @@ func (p Payer) validate() error {
 		return problem.On("external_customer_id", problem.ParametersExclusive,
 			"customer_id and external_customer_id exclude each other.")
 	case p.CustomerID != nil:
+		// First, so that a refusal names the route and not customer_id.
 		routes = append([]work.Member{{Name: "customer_id", Value: p.CustomerID}}, routes...)
 	}
 	return work.AtMostOne(routes...)
@@ -69,6 +71,9 @@ func (p Payer) find(
 	ctx context.Context, u *work.Unit, programID, chargeID string,
 ) (id string, known bool, err error) {
 	org := u.OrgID
+	if err := u.Claim("charge", programID, chargeID); err != nil {
+		return "", false, err
+	}
 	err = u.InProgram(ctx, programID,
 		func(tx pgtx.DBTX) error {
 			return queries.ChargeLock(ctx, tx, db.ChargeLockParams{

@@ -46,6 +46,7 @@ func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Custom
 		k.Metadata = metadata.Stored(to.Metadata)
 	}
 	opt.Change(&k.Status, (*db.CustomerStatus)(to.Status))
+	// Only these two decide what the checks find.
 	if opt.Value(k.Email) != opt.Value(before.Email) || opt.Value(k.PartnerID) != opt.Value(before.PartnerID) {
 		if err := checkAgain(ctx, u, k); err != nil {
 			return k, err
@@ -91,6 +92,7 @@ func reassign(ctx context.Context, u *work.Unit, k *db.Customer, partnerID strin
 		return problem.On("partner_id", problem.PartnerNotActive,
 			"The partner is %s; only active partners get customers.", p.Status)
 	}
+	// Before the row changes: the old one names the days whose sums must be made again.
 	if err := report.TouchCustomer(ctx, u, *k); err != nil {
 		return err
 	}

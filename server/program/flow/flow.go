@@ -76,11 +76,14 @@ type Branch struct {
 }
 
 // Create adds a commission rule. The catalogue has no event for it.
+// It refuses what names an unknown object or one of another program, and a flow for
+// which the program has no room.
 func Create(ctx context.Context, u *work.Unit, n New) (db.Flow, error) {
 	flow, err := newFlow(u, n)
 	if err != nil {
 		return flow, err
 	}
+	// The program stands first, so that an unknown one is what a 404 names.
 	references := append([]work.Reference{work.ProgramRef("program_id", &n.ProgramID)}, refs(flow)...)
 	if err := u.Check(ctx, n.ProgramID, references...); err != nil {
 		return flow, err
@@ -131,6 +134,7 @@ func Update(ctx context.Context, u *work.Unit, id string, to Change) (db.Flow, e
 		return before, err
 	}
 	flow, err := changed(before, to)
+	// A change of nothing writes nothing and records no event.
 	if err != nil || reflect.DeepEqual(flow, before) {
 		return flow, err
 	}
@@ -149,6 +153,7 @@ func Delete(ctx context.Context, u *work.Unit, id string) error {
 	return err
 }
 
+// lock locks a flow of the unit's programs until the commit.
 func lock(ctx context.Context, u *work.Unit, id string) (db.Flow, error) {
 	flow, err := queries.FlowLock(ctx, u.DB(), db.FlowLockParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
@@ -157,6 +162,8 @@ func lock(ctx context.Context, u *work.Unit, id string) (db.Flow, error) {
 	return flow, u.CheckProgram(flow.ProgramID)
 }
 
+// changed applies a change to a copy and validates the result, even where the change
+// itself is small: fields that stay can contradict the one that is new.
 func changed(before db.Flow, b Change) (db.Flow, error) {
 	flow, stored := before, []Branch{}
 	if err := json.Unmarshal(before.Branches, &stored); err != nil {
@@ -177,6 +184,7 @@ func changed(before db.Flow, b Change) (db.Flow, error) {
 	return flow, validate(flow, branches)
 }
 
+// patch sets the fields that a change names; dropMeaningless and the branches follow.
 func patch(f *db.Flow, b Change) {
 	setText(&f.Name, b.Name)
 	setText(&f.Trigger, b.Trigger)
@@ -190,6 +198,8 @@ func patch(f *db.Flow, b Change) {
 	opt.ChangeOrClear(&f.GroupID, b.GroupID)
 	opt.ChangeOrClear(&f.PartnerID, b.PartnerID)
 	opt.ChangeOrClear(&f.TargetGroupID, b.TargetGroupID)
+	// The column has a type of its own, the body a text: the pointer is converted there
+	// and back.
 	rateType := (*string)(f.RateType)
 	opt.ChangeOrClear(&rateType, b.RateType)
 	f.RateType = (*db.RateType)(rateType)
@@ -213,6 +223,7 @@ func dropMeaningless(f *db.Flow, before db.Flow, b Change) {
 	}
 }
 
+// clearUnless clears a field that the change does not name.
 func clearUnless[T, G any](field **T, given nullable.Nullable[G]) {
 	if !given.IsSpecified() {
 		*field = nil
@@ -226,11 +237,13 @@ func setText[F, E ~string](field *F, given *E) {
 	}
 }
 
-// save writes a changed flow and tells of the change.
+// save writes a changed flow and records its events.
 func save(ctx context.Context, u *work.Unit, before, f db.Flow) error {
 	if err := u.Check(ctx, f.ProgramID, newRefs(before, f)...); err != nil {
 		return err
 	}
+	// A flow that shrinks or is turned off is always let through, also over the quota:
+	// otherwise nobody could get below it.
 	grown := before.Status != db.FlowStatusActive || f.ConditionsBytes > before.ConditionsBytes
 	if f.Status == db.FlowStatusActive && grown {
 		if err := checkQuota(ctx, u, f); err != nil {
@@ -246,9 +259,10 @@ func save(ctx context.Context, u *work.Unit, before, f db.Flow) error {
 	})
 }
 
-// record tells a change of status apart from every other change; one update
-// can be both (decisions, 136).
+// record has one event for a change of status and another for every other change;
+// one update can be both (decisions, 136).
 func record(u *work.Unit, before, f db.Flow) {
+	// What is left after the status is made equal is every other change.
 	other := f
 	other.Status, other.UpdatedAt = before.Status, before.UpdatedAt
 	if !reflect.DeepEqual(other, before) {
@@ -263,6 +277,7 @@ func record(u *work.Unit, before, f db.Flow) {
 	}
 }
 
+// snapshot is what rule.updated shows of a flow, before and after.
 func snapshot(f db.Flow) api.RuleSnapshot {
 	return api.RuleSnapshot{
 		RateType: (*api.RateType)(f.RateType), RateValue: f.RateValue, Priority: f.Priority,
@@ -270,10 +285,12 @@ func snapshot(f db.Flow) api.RuleSnapshot {
 	}
 }
 
+// about is the subject of a flow's events: the partner is "" unless it is for one.
 func about(f db.Flow) event.Subject {
 	return event.Subject{ProgramID: f.ProgramID, PartnerID: opt.Value(f.PartnerID), ID: f.ID}
 }
 
+// refs are the objects that a flow names.
 func refs(f db.Flow) []work.Reference {
 	return []work.Reference{
 		work.GroupRef("group_id", f.GroupID), work.PartnerRef("partner_id", f.PartnerID),
@@ -282,6 +299,8 @@ func refs(f db.Flow) []work.Reference {
 }
 
 // newRefs leaves out what a flow refers to already.
+// Old ones are not checked again: a partner that was deleted since must not make
+// every later change of the flow a 404.
 func newRefs(before, f db.Flow) []work.Reference {
 	var out []work.Reference
 	old := refs(before)
@@ -315,6 +334,7 @@ func checkQuota(ctx context.Context, u *work.Unit, f db.Flow) error {
 	if others.Flows >= maxFlows {
 		return problem.New(problem.FlowQuotaExceeded, "A program has at most %d flows; delete one first.", maxFlows)
 	}
+	// Flows that are off count towards maxFlows only.
 	if f.Status != db.FlowStatusActive {
 		return nil
 	}
@@ -349,6 +369,7 @@ func newBranches(given []BranchInput, stored []Branch) ([]Branch, error) {
 			return nil, problem.On(param, problem.InvalidReference,
 				"%s is not a branch of this flow, or is named twice; leave the id out for a new branch.", param)
 		}
+		// Each stored branch can be taken once.
 		known[*b.ID] = false
 		out[i].ID = *b.ID
 	}
@@ -356,6 +377,8 @@ func newBranches(given []BranchInput, stored []Branch) ([]Branch, error) {
 }
 
 // setBranches gives a flow its branches.
+// It counts the bytes of their conditions, which checkQuota compares; the database
+// computes the same for the stored row.
 func setBranches(f *db.Flow, branches []Branch) (err error) {
 	f.ConditionsBytes = 0
 	for _, b := range branches {
@@ -378,6 +401,7 @@ func encodeBranches(branches []Branch) ([]byte, error) {
 		if i > 0 {
 			out.WriteByte(',')
 		}
+		// %q is JSON here: ids and rate types are plain ASCII.
 		fmt.Fprintf(&out, `{"id":%q,"label":%s,"conditions":%s,"rate_type":%q,"rate_value":%d}`,
 			b.ID, label, b.Conditions, b.RateType, b.RateValue)
 	}
@@ -408,10 +432,11 @@ func validate(f db.Flow, branches []Branch) error {
 	return nil
 }
 
-// Warning is what looks unusual about a flow: a rate, by the field that holds it.
+// Warning is what looks unusual about a flow: a rate, by the field that it is in.
 type Warning struct{ Param, Message string }
 
 // Warnings returns the unusual rates of a flow.
+// They refuse nothing: half a percent may be meant.
 func Warnings(f db.Flow) ([]Warning, error) {
 	branches, warnings := []Branch{}, []Warning{}
 	if err := json.Unmarshal(f.Branches, &branches); err != nil {
@@ -474,6 +499,7 @@ func checkRate(f db.Flow, path string, rateType db.RateType, value int64) *probl
 	return nil
 }
 
+// checkApproval demands a delay for after_days, and refuses it for the other modes.
 func checkApproval(f db.Flow) *problem.Error {
 	after := f.ApprovalMode == rules.ApproveAfterDays
 	switch {
@@ -487,6 +513,8 @@ func checkApproval(f db.Flow) *problem.Error {
 	return nil
 }
 
+// checkBranch validates the rate and the conditions of a branch. path is where the
+// branch is in the body, for the parameter that a refusal names.
 func checkBranch(f db.Flow, path string, b Branch) *problem.Error {
 	if p := checkRate(f, path, b.RateType, b.RateValue); p != nil {
 		return p

@@ -45,12 +45,15 @@ type Changes struct {
 // Create adds a group; a name that is taken, whatever its case, is refused,
 // while a slug that is taken gets a suffix.
 func Create(ctx context.Context, u *work.Unit, in Input) (db.Group, error) {
+	// A name without a letter or digit leaves no slug.
 	stem := cmp.Or(slug.Of(in.Name, slugMax), "group")
-	var held db.Group
+	// All is read in one round trip. Between it and the insert another request may take
+	// the name or the slug: then the index makes the work run again.
+	var existing db.Group
 	var slugs []string
 	errs := u.Each(ctx,
 		func(tx pgtx.DBTX) error { return u.ProgramExists(ctx, tx, in.ProgramID) },
-		func(tx pgtx.DBTX) (err error) { held, err = byName(ctx, u, tx, in.ProgramID, in.Name); return err },
+		func(tx pgtx.DBTX) (err error) { existing, err = byName(ctx, u, tx, in.ProgramID, in.Name); return err },
 		func(tx pgtx.DBTX) (err error) {
 			slugs, err = queries.GroupSlugs(ctx, tx, db.GroupSlugsParams{
 				ProgramID: in.ProgramID, OrgID: u.OrgID, Slug: stem,
@@ -61,7 +64,7 @@ func Create(ctx context.Context, u *work.Unit, in Input) (db.Group, error) {
 		return db.Group{}, err
 	}
 	if errs[1] == nil {
-		return db.Group{}, taken(held)
+		return db.Group{}, taken(existing)
 	}
 	g := db.Group{
 		ID: ident.New(ident.Group), OrgID: u.OrgID, ProgramID: in.ProgramID, Name: in.Name,
@@ -71,12 +74,14 @@ func Create(ctx context.Context, u *work.Unit, in Input) (db.Group, error) {
 	return g, queries.GroupAdd(ctx, u.Later(), db.GroupAddParams(g))
 }
 
+// byName finds a group by its name, whatever the case of either.
 func byName(ctx context.Context, u *work.Unit, tx pgtx.DBTX, programID, name string) (db.Group, error) {
 	return queries.GroupByName(ctx, tx, db.GroupByNameParams{ProgramID: programID, OrgID: u.OrgID, Name: name})
 }
 
-func taken(held db.Group) error {
-	return problem.Taken(problem.GroupNameTaken, "name", held, "A group with this name exists in the program.")
+// taken returns the conflict, with the group that has the name.
+func taken(existing db.Group) error {
+	return problem.Taken(problem.GroupNameTaken, "name", existing, "A group with this name exists in the program.")
 }
 
 // Update changes a group. The slug stays, since it is in addresses.
@@ -87,9 +92,10 @@ func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Group,
 	}
 	g := before
 	if to.Name != nil && *to.Name != g.Name {
-		held, err := byName(ctx, u, u.DB(), g.ProgramID, *to.Name)
-		if err == nil && held.ID != g.ID {
-			return g, taken(held)
+		existing, err := byName(ctx, u, u.DB(), g.ProgramID, *to.Name)
+		// The group itself is found where only the case of its name changes.
+		if err == nil && existing.ID != g.ID {
+			return g, taken(existing)
 		}
 		if err := work.IgnoreNoRows(err); err != nil {
 			return g, err
@@ -110,6 +116,7 @@ func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Group,
 // save writes a changed group; a new default takes the place of the old one
 // (decisions, 49).
 func save(ctx context.Context, u *work.Unit, before, g db.Group) error {
+	// A program has one default, by a unique index; the old one gives way first.
 	if g.IsDefault && !before.IsDefault {
 		err := queries.GroupUndefault(ctx, u.Later(), db.GroupUndefaultParams{
 			UpdatedAt: u.Now, ProgramID: g.ProgramID, OrgID: g.OrgID, ID: g.ID,
@@ -131,16 +138,20 @@ func Delete(ctx context.Context, u *work.Unit, id string) error {
 	if err != nil {
 		return err
 	}
+	// Partners who name no group enter the default one, so there must be one.
 	if g.IsDefault {
 		return problem.New(problem.DefaultGroupUndeletable,
 			"The group is the program's default; make another one the default first.")
 	}
+	// Both the flows for the group and those that move partners into it: without the
+	// group, the first would be for everybody.
 	flows, err := queries.GroupDeleteFlows(ctx, u.DB(), db.GroupDeleteFlowsParams{
 		ProgramID: g.ProgramID, OrgID: g.OrgID, GroupID: &g.ID,
 	})
 	if err != nil {
 		return err
 	}
+	// DELETE returns rows in no order; events must not depend on it.
 	slices.SortFunc(flows, func(a, b db.GroupDeleteFlowsRow) int { return cmp.Compare(a.ID, b.ID) })
 	for _, f := range flows {
 		u.Record(event.Subject{ProgramID: g.ProgramID, ID: f.ID},
@@ -161,6 +172,7 @@ func leave(ctx context.Context, u *work.Unit, g db.Group) error {
 	if err := queries.GroupLeaveCoupons(ctx, u.Later(), db.GroupLeaveCouponsParams(p)); err != nil {
 		return err
 	}
+	// Groups are an array in resources, which no foreign key clears.
 	lose := db.ResourcesLoseGroupParams{GroupID: g.ID, UpdatedAt: u.Now, ProgramID: g.ProgramID, OrgID: g.OrgID}
 	if err := queries.ResourcesLoseGroup(ctx, u.Later(), lose); err != nil {
 		return err
@@ -168,6 +180,7 @@ func leave(ctx context.Context, u *work.Unit, g db.Group) error {
 	return queries.GroupDelete(ctx, u.Later(), db.GroupDeleteParams{ID: g.ID, OrgID: g.OrgID})
 }
 
+// lock locks a group of the unit's programs until the commit.
 func lock(ctx context.Context, u *work.Unit, id string) (db.Group, error) {
 	g, err := queries.GroupLock(ctx, u.DB(), db.GroupLockParams{ID: id, OrgID: u.OrgID})
 	if err != nil {

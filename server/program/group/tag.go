@@ -32,23 +32,27 @@ func CreateTag(ctx context.Context, u *work.Unit, in TagInput) (db.Tag, error) {
 		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	opt.Change(&tag.Color, in.Color)
+	// The insert itself finds out whether the name is free: it waits for another request
+	// that is adding the same tag.
 	inserted, err := queries.TagInsert(ctx, u.DB(), db.TagInsertParams(tag))
 	if err != nil || inserted > 0 {
 		return tag, err
 	}
-	held, err := tagByName(ctx, u, in.ProgramID, in.Name)
+	existing, err := tagByName(ctx, u, in.ProgramID, in.Name)
 	if err != nil {
 		return tag, err
 	}
-	return tag, tagTaken(held)
+	return tag, tagTaken(existing)
 }
 
+// tagByName finds a tag by its name, whatever the case of either.
 func tagByName(ctx context.Context, u *work.Unit, programID, name string) (db.Tag, error) {
 	return queries.TagByName(ctx, u.DB(), db.TagByNameParams{ProgramID: programID, OrgID: u.OrgID, Name: name})
 }
 
-func tagTaken(held db.Tag) error {
-	return problem.Taken(problem.TagNameTaken, "name", held, "A tag with this name exists in the program.")
+// tagTaken returns the conflict, with the tag that has the name.
+func tagTaken(existing db.Tag) error {
+	return problem.Taken(problem.TagNameTaken, "name", existing, "A tag with this name exists in the program.")
 }
 
 // UpdateTag changes name and colour.
@@ -58,9 +62,9 @@ func UpdateTag(ctx context.Context, u *work.Unit, id string, to TagChanges) (db.
 		return tag, err
 	}
 	if to.Name != nil && *to.Name != tag.Name {
-		held, err := tagByName(ctx, u, tag.ProgramID, *to.Name)
-		if err == nil && held.ID != tag.ID {
-			return tag, tagTaken(held)
+		existing, err := tagByName(ctx, u, tag.ProgramID, *to.Name)
+		if err == nil && existing.ID != tag.ID {
+			return tag, tagTaken(existing)
 		}
 		if err := work.IgnoreNoRows(err); err != nil {
 			return tag, err
@@ -80,6 +84,7 @@ func DeleteTag(ctx context.Context, u *work.Unit, id string) error {
 	if err != nil {
 		return err
 	}
+	// Tags are an array in resources; those of partners go with the tag's row.
 	lose := db.ResourcesLoseTagParams{TagID: tag.ID, UpdatedAt: u.Now, ProgramID: tag.ProgramID, OrgID: tag.OrgID}
 	if err := queries.ResourcesLoseTag(ctx, u.Later(), lose); err != nil {
 		return err
@@ -87,6 +92,7 @@ func DeleteTag(ctx context.Context, u *work.Unit, id string) error {
 	return queries.TagDelete(ctx, u.Later(), db.TagDeleteParams{ID: tag.ID, OrgID: tag.OrgID})
 }
 
+// lockTag locks a tag of the unit's programs until the commit.
 func lockTag(ctx context.Context, u *work.Unit, id string) (db.Tag, error) {
 	tag, err := queries.TagLock(ctx, u.DB(), db.TagLockParams{ID: id, OrgID: u.OrgID})
 	if err != nil {

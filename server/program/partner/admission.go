@@ -58,6 +58,7 @@ func enterTaxed(ctx context.Context, u *work.Unit, c Candidate, status db.Partne
 	if err != nil {
 		return n.Partner, err
 	}
+	// The form refers to the partner, so it is asked for after the partner's row.
 	if err := enter(ctx, u, n.Partner); err != nil || !n.owesTaxForm {
 		return n.Partner, err
 	}
@@ -76,7 +77,7 @@ type newcomer struct {
 func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStatus) (newcomer, error) {
 	var prog db.Program
 	var group db.Group
-	var held db.Partner
+	var existing db.Partner
 	var taken []string
 	// A derived handle may get a suffix; one that was asked for is taken as it is.
 	stem, pattern := handleStem(c.Email), handlePattern(handleStem(c.Email))
@@ -94,7 +95,7 @@ func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStat
 		},
 		func(tx pgtx.DBTX) (err error) { group, err = entryGroup(ctx, tx, org, c); return err },
 		func(tx pgtx.DBTX) (err error) {
-			held, err = queries.PartnerByEmail(ctx, tx, db.PartnerByEmailParams{
+			existing, err = queries.PartnerByEmail(ctx, tx, db.PartnerByEmailParams{
 				ProgramID: program, OrgID: org, Email: c.Email,
 			})
 			return err
@@ -105,6 +106,7 @@ func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStat
 			})
 			return err
 		})
+	// "No row" of a read is an answer here, and looked at one by one below.
 	if err := pgtx.First(errs); err != nil {
 		return newcomer{}, err
 	}
@@ -118,12 +120,16 @@ func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStat
 	if err := mayEnter(prog, group, c.CountryCode); err != nil {
 		return newcomer{}, err
 	}
+	// Found: somebody has the email already.
 	if errs[3] == nil {
-		return newcomer{}, emailTaken(held)
+		return newcomer{}, emailTaken(existing)
 	}
+	// Found with the lock on the stem, so that the answer can name who has it; a race
+	// with a link's value is left to the index.
 	if c.Handle != nil && slices.Contains(taken, stem) {
 		return newcomer{}, handleTaken(ctx, u, program, stem)
 	}
+	// All three mails are on until the partner turns them off.
 	p := db.Partner{
 		ID: ident.New(ident.Partner), OrgID: org, ProgramID: program, GroupID: &group.ID, Email: c.Email,
 		FirstName: c.FirstName, LastName: c.LastName, CompanyName: c.CompanyName, WebsiteURL: c.WebsiteURL,
@@ -135,6 +141,7 @@ func admit(ctx context.Context, u *work.Unit, c Candidate, status db.PartnerStat
 }
 
 // entryGroup returns the group that the candidate names, or the program's default.
+// A program always has a default group.
 func entryGroup(ctx context.Context, tx pgtx.DBTX, org string, c Candidate) (db.Group, error) {
 	if c.GroupID != nil {
 		return queries.GroupGet(ctx, tx, db.GroupGetParams{ID: *c.GroupID, OrgID: org})
@@ -144,6 +151,8 @@ func entryGroup(ctx context.Context, tx pgtx.DBTX, org string, c Candidate) (db.
 
 // mayEnter refuses another program's group, a blocked country (decisions, 40)
 // and a paused program (37).
+// The program is checked last, so that a mistake in the body is reported even while
+// the program is paused.
 func mayEnter(prog db.Program, group db.Group, country *string) error {
 	if err := work.SameProgram(group.ProgramID, prog.ID, "group_id"); err != nil {
 		return err
@@ -158,8 +167,8 @@ func mayEnter(prog db.Program, group db.Group, country *string) error {
 }
 
 // emailTaken returns the conflict, with the partner who has the email.
-func emailTaken(held db.Partner) error {
-	return problem.Taken(problem.PartnerEmailTaken, "email", held, "A partner with this email exists in the program.")
+func emailTaken(existing db.Partner) error {
+	return problem.Taken(problem.PartnerEmailTaken, "email", existing, "A partner with this email exists in the program.")
 }
 
 // enter writes a new partner with its handle. If another request has taken the

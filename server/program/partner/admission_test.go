@@ -59,14 +59,14 @@ func TestAdmissionConflicts(t *testing.T) {
 			return err
 		}
 	}
-	held := x.collides(problem.PartnerEmailTaken, try("ADA@example.com", nil))
-	require.Equal(t, ada.ID, held.(db.Partner).ID)
+	existing := x.collides(problem.PartnerEmailTaken, try("ADA@example.com", nil))
+	require.Equal(t, ada.ID, existing.(db.Partner).ID)
 	for _, handle := range []string{"ada", "lovelace"} {
-		held = x.collides(problem.PartnerHandleTaken, try("bob@example.com", &handle))
-		require.Equal(t, ada.ID, held.(db.Partner).ID, handle)
+		existing = x.collides(problem.PartnerHandleTaken, try("bob@example.com", &handle))
+		require.Equal(t, ada.ID, existing.(db.Partner).ID, handle)
 	}
-	held = x.collides(problem.PartnerHandleTaken, try("bob@example.com", new("spring")))
-	require.Equal(t, link, held.(db.Link).ID)
+	existing = x.collides(problem.PartnerHandleTaken, try("bob@example.com", new("spring")))
+	require.Equal(t, link, existing.(db.Link).ID)
 	require.Equal(t, "spring-2", x.create(x.candidate("spring@example.com")).Handle)
 }
 

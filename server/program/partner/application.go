@@ -36,15 +36,18 @@ func Apply(ctx context.Context, u *work.Unit, c Candidate, answers json.RawMessa
 	if err := metadata.Check(answers, "answers"); err != nil {
 		return db.Application{}, err
 	}
-	held, err := queries.PartnerByEmail(ctx, u.Tx, db.PartnerByEmailParams{
+	existing, err := queries.PartnerByEmail(ctx, u.Tx, db.PartnerByEmailParams{
 		ProgramID: c.ProgramID, OrgID: u.OrgID, Email: c.Email,
 	})
-	if err == nil && held.Status == db.PartnerStatusDeclined {
-		return applyAgain(ctx, u, held, c, answers)
+	// Any other partner with the email is left to admit, which refuses it.
+	if err == nil && existing.Status == db.PartnerStatusDeclined {
+		return applyAgain(ctx, u, existing, c, answers)
 	}
 	if err := work.IgnoreNoRows(err); err != nil {
 		return db.Application{}, err
 	}
+	// A pending partner has the email and the handle from now on: nobody else can take
+	// them while reviewers decide.
 	p, err := enterTaxed(ctx, u, c, db.PartnerStatusPending)
 	if err != nil {
 		return db.Application{}, err
@@ -65,10 +68,12 @@ func applyAgain(
 	if err := u.Check(ctx, prog.ID, work.GroupRef("group_id", c.GroupID)); err != nil {
 		return none, err
 	}
+	// A new handle needs the stronger lock.
 	if p, err = lock(ctx, u, p.ID, c.Handle != nil); err != nil {
 		return none, err
 	}
 	c.CountryCode = opt.Upper(c.CountryCode)
+	// The group was checked above; one of the same program passes.
 	if err := mayEnter(prog, db.Group{ProgramID: prog.ID}, c.CountryCode); err != nil {
 		return none, err
 	}
@@ -104,6 +109,7 @@ func applyAgain(
 
 // submit writes a pending partner's application, which is what reviewers see.
 func submit(ctx context.Context, u *work.Unit, p db.Partner, answers json.RawMessage) (db.Application, error) {
+	// No answers are an empty object, in the row and in the event.
 	if metadata.Absent(answers) {
 		answers = json.RawMessage("{}")
 	}
@@ -126,6 +132,7 @@ func (s *Service) Approve(ctx context.Context, u *work.Unit, id string) (db.Appl
 	if err != nil {
 		return a, err
 	}
+	// Only approvals are refused: partners who are active already stay so.
 	if err := meter(ctx, u, a.ProgramID); err != nil {
 		return a, err
 	}
@@ -154,6 +161,7 @@ func meter(ctx context.Context, u *work.Unit, programID string) error {
 	if err != nil {
 		return err
 	}
+	// The month begins in UTC, wherever the program is.
 	month := u.Now
 	month.Time = time.Date(u.Now.Year(), u.Now.Month(), 1, 0, 0, 0, 0, time.UTC)
 	revenue, err := queries.ProgramRevenue(ctx, u.Tx, db.ProgramRevenueParams{
@@ -168,6 +176,7 @@ func meter(ctx context.Context, u *work.Unit, programID string) error {
 }
 
 // Reject declines the applicant, who is sent the reason word for word.
+// An empty reason is replaced by one that says no more than that.
 func (s *Service) Reject(ctx context.Context, u *work.Unit, id string, reason *string) (db.Application, error) {
 	if strings.TrimSpace(opt.Value(reason)) == "" {
 		reason = new(declined)
@@ -186,6 +195,7 @@ func (s *Service) Reject(ctx context.Context, u *work.Unit, id string, reason *s
 // notify mails the decision to the applicant; rejected is the reason, nil for an
 // approval.
 func (s *Service) notify(ctx context.Context, u *work.Unit, a db.Application, p db.Partner, rejected *string) error {
+	// The mail names the program.
 	prog, err := u.Program(ctx, a.ProgramID)
 	if err != nil {
 		return err
@@ -203,6 +213,7 @@ func Withdraw(ctx context.Context, u *work.Unit, id string) (db.Application, err
 	if err != nil {
 		return a, err
 	}
+	// Nobody reviewed it, so no reviewer is written.
 	a.Status, a.UpdatedAt = db.ApplicationStatusWithdrawn, u.Now
 	if err := saveDecision(ctx, u, a, p, db.PartnerStatusDeclined, new(withdrew)); err != nil {
 		return a, err
@@ -226,12 +237,14 @@ func undecided(ctx context.Context, u *work.Unit, id string) (a db.Application, 
 	if p, err = applicant(ctx, u, a); err != nil {
 		return a, p, err
 	}
+	// Read again under the lock: it may have been decided since the first read.
 	if a, err = queries.ApplicationLock(ctx, u.Tx, db.ApplicationLockParams{ID: id, OrgID: u.OrgID}); err != nil {
 		return a, p, err
 	}
 	if a.Status != db.ApplicationStatusPending {
 		return a, p, problem.New(problem.ApplicationAlreadyDecided, "The application is %s already.", a.Status)
 	}
+	// An imported application is bound to its partner from now on.
 	a.PartnerID = &p.ID
 	return a, p, nil
 }
@@ -260,13 +273,13 @@ func applicant(ctx context.Context, u *work.Unit, a db.Application) (db.Partner,
 // in the audit log.
 func decide(
 	ctx context.Context, u *work.Unit, a *db.Application, p db.Partner, partnerStatus db.PartnerStatus, reason *string,
-	told func(api.ApplicationDecidedData) events.Event,
+	toEvent func(api.ApplicationDecidedData) events.Event,
 ) error {
 	a.ReviewedByUserID, a.ReviewedAt, a.UpdatedAt = &u.Actor.User, &u.Now, u.Now
 	if err := saveDecision(ctx, u, *a, p, partnerStatus, reason); err != nil {
 		return err
 	}
-	decided := told(api.ApplicationDecidedData{
+	decided := toEvent(api.ApplicationDecidedData{
 		PartnerID: &p.ID, ApplicationID: a.ID, Email: a.Email, Handle: &p.Handle, ReviewedBy: a.ReviewedByUserID,
 		Reason: reason,
 	})

@@ -21,10 +21,11 @@ import (
 func Delete(ctx context.Context, u *work.Unit, id string) error {
 	// Customers are locked before their partner, as a sale does; the statement
 	// travels with the lock of the partner below.
-	hold := db.PartnerHoldCustomersParams{PartnerID: id, OrgID: u.OrgID}
-	if err := queries.PartnerHoldCustomers(ctx, u.Later(), hold); err != nil {
+	owner := db.PartnerLockCustomersParams{PartnerID: id, OrgID: u.OrgID}
+	if err := queries.PartnerLockCustomers(ctx, u.Later(), owner); err != nil {
 		return err
 	}
+	// The stronger lock also keeps away new rows that would refer to the partner.
 	p, err := lock(ctx, u, id, true)
 	if err != nil {
 		return err
@@ -59,6 +60,7 @@ func Delete(ctx context.Context, u *work.Unit, id string) error {
 			"A payout of the partner is processing; the partner can be deleted when it has ended.")
 	}
 	recordDeparture(u, p, commissions, flows)
+	// Before the rows go that say on which days it counted.
 	if err := report.TouchPartner(ctx, u, p); err != nil {
 		return err
 	}
@@ -69,6 +71,7 @@ func Delete(ctx context.Context, u *work.Unit, id string) error {
 // partner, and then the partner's own.
 func recordDeparture(u *work.Unit, p db.Partner, commissions []db.Commission, flows []db.PartnerDeleteFlowsRow) {
 	for _, k := range commissions {
+		// Paid, rejected and voided ones have ended; nobody waits to hear of them.
 		if k.Status != db.CommissionStatusPending && k.Status != db.CommissionStatusApproved &&
 			k.Status != db.CommissionStatusDue {
 			continue
@@ -79,6 +82,7 @@ func recordDeparture(u *work.Unit, p db.Partner, commissions []db.Commission, fl
 			Reason: "partner_deleted",
 		}))
 	}
+	// DELETE returns rows in no order; events must not depend on it.
 	slices.SortFunc(flows, func(a, b db.PartnerDeleteFlowsRow) int { return cmp.Compare(a.ID, b.ID) })
 	for _, f := range flows {
 		about := event.Subject{ProgramID: p.ProgramID, ID: f.ID}
@@ -95,6 +99,8 @@ func remove(ctx context.Context, u *work.Unit, p db.Partner) error {
 	tx := u.Later()
 	for _, do := range []func() error{
 		func() error {
+			// The ledger is append-only: rows that take the partner's money out of
+			// every bucket balance those that stay.
 			return queries.PartnerLedgerRemove(ctx, tx, db.PartnerLedgerRemoveParams{
 				CreatedAt: u.Now, PartnerID: p.ID, OrgID: p.OrgID,
 			})

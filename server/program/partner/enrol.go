@@ -16,6 +16,7 @@ import (
 // partner's, is refused. Payment processors' integrations call it; no operation
 // of the API does.
 func EnrolCustomer(ctx context.Context, u *work.Unit, customerID string) (db.Partner, error) {
+	// The lock keeps the email from changing before the commit.
 	k, err := queries.CustomerLock(ctx, u.DB(), db.CustomerLockParams{ID: customerID, OrgID: u.OrgID})
 	if err := work.Found(err, ""); err != nil {
 		return db.Partner{}, err
@@ -26,6 +27,7 @@ func EnrolCustomer(ctx context.Context, u *work.Unit, customerID string) (db.Par
 	if k.Email == nil {
 		return db.Partner{}, problem.Invalid("customer_id", "The customer has no email.")
 	}
+	// Customers have one name; it becomes the first name, as it may be either.
 	c := Candidate{ProgramID: k.ProgramID, Email: *k.Email, FirstName: k.Name}
 	n, err := admit(ctx, u, c, db.PartnerStatusActive)
 	if err != nil {

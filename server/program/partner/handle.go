@@ -14,7 +14,7 @@ import (
 )
 
 // handleMax is the longest handle; handleRoom leaves room for the suffix that
-// tells derived handles apart, so that those of one stem begin alike.
+// distinguishes derived handles, so that those of one stem begin alike.
 const (
 	handleMax  = 32
 	handleRoom = 26
@@ -28,6 +28,7 @@ func handleStem(email string) string {
 		local = email[:at]
 	}
 	local, _, _ = strings.Cut(local, "+")
+	// An address may be all signs or letters of other scripts.
 	if stem := slug.Of(local, handleMax); len(stem) >= 2 {
 		return stem
 	}
@@ -35,6 +36,8 @@ func handleStem(email string) string {
 }
 
 // handlePattern is the LIKE pattern of the handles that a stem can lead to.
+// A stem longer than handleRoom is cut for its suffix, so that the pattern begins with
+// the part that stays.
 func handlePattern(stem string) string {
 	if len(stem) > handleRoom {
 		return stem[:handleRoom] + "%"
@@ -45,26 +48,27 @@ func handlePattern(stem string) string {
 // handleTaken returns the conflict, with what has the handle: a partner, now or
 // formerly, or a link as its value (decisions, 43 and 181).
 func handleTaken(ctx context.Context, u *work.Unit, programID, handle string) error {
-	held, err := queries.TrackingValueGet(ctx, u.DB(), db.TrackingValueGetParams{
+	existing, err := queries.TrackingValueGet(ctx, u.DB(), db.TrackingValueGetParams{
 		ProgramID: programID, OrgID: u.OrgID, Value: handle,
 	})
 	if err != nil {
 		return err
 	}
-	return heldBy(ctx, u, held)
+	return heldBy(ctx, u, existing)
 }
 
 // heldBy returns the conflict for a value that was looked up already.
-func heldBy(ctx context.Context, u *work.Unit, held db.TrackingValue) error {
+func heldBy(ctx context.Context, u *work.Unit, existing db.TrackingValue) error {
+	// One code for both; the object in the answer is a link or a partner.
 	const code = problem.PartnerHandleTaken
-	if held.LinkID != nil {
-		link, err := queries.LinkAny(ctx, u.DB(), db.LinkAnyParams{ID: *held.LinkID, OrgID: u.OrgID})
+	if existing.LinkID != nil {
+		link, err := queries.LinkAny(ctx, u.DB(), db.LinkAnyParams{ID: *existing.LinkID, OrgID: u.OrgID})
 		if err != nil {
 			return err
 		}
 		return problem.Taken(code, "handle", link, "A link of the program has this handle as its value.")
 	}
-	p, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: held.PartnerID, OrgID: u.OrgID})
+	p, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: existing.PartnerID, OrgID: u.OrgID})
 	if err != nil {
 		return err
 	}
@@ -78,15 +82,15 @@ func takeHandle(ctx context.Context, u *work.Unit, p *db.Partner, handle *string
 	if handle == nil || *handle == p.Handle {
 		return false, nil
 	}
-	held, err := queries.TrackingValueGet(ctx, u.Tx, db.TrackingValueGetParams{
+	existing, err := queries.TrackingValueGet(ctx, u.Tx, db.TrackingValueGetParams{
 		ProgramID: p.ProgramID, OrgID: p.OrgID, Value: *handle,
 	})
 	free := errors.Is(err, pgx.ErrNoRows)
 	if err != nil && !free {
 		return false, err
 	}
-	if !free && held.PartnerID != p.ID {
-		return false, heldBy(ctx, u, held)
+	if !free && existing.PartnerID != p.ID {
+		return false, heldBy(ctx, u, existing)
 	}
 	p.Handle = *handle
 	return free, nil

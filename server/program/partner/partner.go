@@ -24,6 +24,8 @@ type Service struct {
 }
 
 // Lock locks a partner for a change.
+// It is for changes that leave the handle as it is; rows that refer to the partner can
+// be inserted meanwhile.
 func Lock(ctx context.Context, u *work.Unit, id string) (db.Partner, error) {
 	return lock(ctx, u, id, false)
 }

@@ -64,6 +64,7 @@ func (s *Service) UpdateSelf(ctx context.Context, u *work.Unit, partnerID string
 	if err != nil {
 		return err
 	}
+	// The API's own rules, so that a form can do nothing that a request cannot.
 	if _, err := s.Update(ctx, u, partnerID, b); err != nil {
 		return err
 	}
@@ -82,6 +83,7 @@ func (s *Service) UpdateSelf(ctx context.Context, u *work.Unit, partnerID string
 			return err
 		}
 	}
+	// A form that was sent unchanged leaves no line in the log.
 	was, is := differences(before, after)
 	if len(is) == 0 {
 		return nil
@@ -111,6 +113,7 @@ func differences(before, after db.Partner) (was, is map[string]any) {
 }
 
 // fields returns what an update can change, under the names of the API.
+// Email is not among them: no update changes it.
 func fields(p db.Partner) map[string]any {
 	return map[string]any{
 		"group_id": p.GroupID, "first_name": p.FirstName, "last_name": p.LastName, "display_name": p.DisplayName,

@@ -18,6 +18,7 @@ import (
 func SignIn(
 	ctx context.Context, u *work.Unit, base, id string, life time.Duration,
 ) (string, clock.Time, error) {
+	// Two requests at once take turns, so that the later link is the one that works.
 	p, err := Lock(ctx, u, id)
 	if err != nil {
 		return "", clock.Time{}, err
@@ -40,6 +41,7 @@ func SignInLink(
 	if err != nil {
 		return "", expires, err
 	}
+	// One live link at a time: an old mail that is found later signs nobody in.
 	of := db.MagicLinkVoidParams{ProgramID: p.ProgramID, OrgID: p.OrgID, PartnerID: p.ID}
 	if err := queries.MagicLinkVoid(ctx, q, of); err != nil {
 		return "", expires, err
@@ -52,6 +54,7 @@ func SignInLink(
 }
 
 // newToken returns 32 random bytes in a form that an address can carry.
+// Guessing one is out of reach, so that attempts need not be counted.
 func newToken() (string, error) {
 	var b [32]byte
 	if _, err := rand.Read(b[:]); err != nil {

@@ -39,10 +39,7 @@ type Patch struct {
 // Update changes a partner. A change that leaves everything as it is writes
 // nothing and records no event.
 func (s *Service) Update(ctx context.Context, u *work.Unit, id string, b Patch) (db.Partner, error) {
-	if err := metadata.Check(b.Metadata, "metadata"); err != nil {
-		return db.Partner{}, err
-	}
-	if err := metadata.Check(b.PayoutDetails, "payout_details"); err != nil {
+	if err := checkObjects(b); err != nil {
 		return db.Partner{}, err
 	}
 	before, err := lock(ctx, u, id, b.Handle != nil)
@@ -54,14 +51,11 @@ func (s *Service) Update(ctx context.Context, u *work.Unit, id string, b Patch) 
 		return before, err
 	}
 	p := before
-	if err := s.patch(&p, b, seen, u.Now); err != nil {
+	if err := s.patch(&p, b, seen.methods, u.Now); err != nil {
 		return before, err
 	}
-	if b.Handle != nil && *b.Handle != p.Handle {
-		p.Handle = *b.Handle
-		if seen.holder != nil && seen.holder.PartnerID != p.ID {
-			return before, heldBy(ctx, u, *seen.holder)
-		}
+	if err := patchHandle(ctx, u, &p, b, seen.holder); err != nil {
+		return before, err
 	}
 	// Tags are rows of their own, which comparing the partner does not see.
 	retag := b.TagIDs != nil && !slices.Equal(seen.tags, wantedTags(b))
@@ -69,23 +63,50 @@ func (s *Service) Update(ctx context.Context, u *work.Unit, id string, b Patch) 
 		return before, nil
 	}
 	p.UpdatedAt = u.Now
-	if err := save(ctx, u, p); err != nil {
+	if err := saveChange(ctx, u, before, p, seen.holder != nil); err != nil || !retag {
 		return p, err
 	}
-	if p.Handle != before.Handle && seen.holder == nil { // the old handle stays the partner's (decisions, 44)
+	return p, saveTags(ctx, u, p, wantedTags(b))
+}
+
+// checkObjects checks what callers put into the objects of their own.
+func checkObjects(b Patch) error {
+	if err := metadata.Check(b.Metadata, "metadata"); err != nil {
+		return err
+	}
+	return metadata.Check(b.PayoutDetails, "payout_details")
+}
+
+// patchHandle sets the handle, unless another partner holds it.
+func patchHandle(ctx context.Context, u *work.Unit, p *db.Partner, b Patch, holder *db.TrackingValue) error {
+	if !renames(*p, b) {
+		return nil
+	}
+	p.Handle = *b.Handle
+	if holder != nil && holder.PartnerID != p.ID {
+		return heldBy(ctx, u, *holder)
+	}
+	return nil
+}
+
+// renames reports whether the change gives the partner another handle.
+func renames(p db.Partner, b Patch) bool { return b.Handle != nil && *b.Handle != p.Handle }
+
+// saveChange queues a changed partner for the commit. A new handle that nobody holds
+// is claimed, and the old one stays the partner's (decisions, 44).
+func saveChange(ctx context.Context, u *work.Unit, before, p db.Partner, held bool) error {
+	if err := save(ctx, u, p); err != nil {
+		return err
+	}
+	if p.Handle != before.Handle && !held {
 		if err := claimHandle(ctx, u, p); err != nil {
-			return p, err
+			return err
 		}
 	}
-	if p.Status != before.Status {
-		if err := endSessions(ctx, u, p); err != nil {
-			return p, err
-		}
+	if p.Status == before.Status {
+		return nil
 	}
-	if retag {
-		err = saveTags(ctx, u, p, wantedTags(b))
-	}
-	return p, err
+	return endSessions(ctx, u, p)
 }
 
 // surroundings is what a change of a partner is validated against.
@@ -97,45 +118,57 @@ type surroundings struct {
 
 // lookAround makes the reads that the change needs, in one round trip, and
 // refuses a group or a tag that does not exist or is another program's.
-func lookAround(ctx context.Context, u *work.Unit, p db.Partner, b Patch) (surroundings, error) {
-	var out surroundings
+func lookAround(ctx context.Context, u *work.Unit, p db.Partner, b Patch) (*surroundings, error) {
+	var seen surroundings
 	if err := u.Check(ctx, p.ProgramID, updateRefs(b)...); err != nil {
-		return out, err
+		return &seen, err
 	}
 	var reads []pgtx.Read
 	if b.PayoutMethod.IsSpecified() && !b.PayoutMethod.IsNull() {
-		reads = append(reads, func(tx pgtx.DBTX) error {
-			prog, err := queries.ProgramGet(ctx, tx, db.ProgramGetParams{ID: p.ProgramID, OrgID: p.OrgID})
-			out.methods = prog.PayoutMethods
-			return err
-		})
+		reads = append(reads, seen.readMethods(ctx, p))
 	}
 	if b.TagIDs != nil {
-		reads = append(reads, func(tx pgtx.DBTX) error {
-			of := db.TagsOfPartnersParams{PartnerIds: []string{p.ID}, OrgID: p.OrgID}
-			rows, err := queries.TagsOfPartners(ctx, tx, of)
-			for _, r := range rows {
-				out.tags = append(out.tags, r.Tag.ID)
-			}
-			slices.Sort(out.tags)
-			return err
-		})
+		reads = append(reads, seen.readTags(ctx, p))
 	}
-	if b.Handle != nil && *b.Handle != p.Handle {
-		reads = append(reads, func(tx pgtx.DBTX) error {
-			held, err := queries.TrackingValueGet(ctx, tx, db.TrackingValueGetParams{
-				ProgramID: p.ProgramID, OrgID: p.OrgID, Value: *b.Handle,
-			})
-			if err == nil {
-				out.holder = &held
-			}
-			return err
-		})
+	if renames(p, b) {
+		reads = append(reads, seen.readHolder(ctx, p, *b.Handle))
 	}
 	if len(reads) == 0 {
-		return out, nil
+		return &seen, nil
 	}
-	return out, u.Together(ctx, reads...)
+	return &seen, u.Together(ctx, reads...)
+}
+
+func (s *surroundings) readMethods(ctx context.Context, p db.Partner) pgtx.Read {
+	return func(tx pgtx.DBTX) error {
+		prog, err := queries.ProgramGet(ctx, tx, db.ProgramGetParams{ID: p.ProgramID, OrgID: p.OrgID})
+		s.methods = prog.PayoutMethods
+		return err
+	}
+}
+
+func (s *surroundings) readTags(ctx context.Context, p db.Partner) pgtx.Read {
+	return func(tx pgtx.DBTX) error {
+		of := db.TagsOfPartnersParams{PartnerIds: []string{p.ID}, OrgID: p.OrgID}
+		rows, err := queries.TagsOfPartners(ctx, tx, of)
+		for _, r := range rows {
+			s.tags = append(s.tags, r.Tag.ID)
+		}
+		slices.Sort(s.tags)
+		return err
+	}
+}
+
+func (s *surroundings) readHolder(ctx context.Context, p db.Partner, handle string) pgtx.Read {
+	return func(tx pgtx.DBTX) error {
+		held, err := queries.TrackingValueGet(ctx, tx, db.TrackingValueGetParams{
+			ProgramID: p.ProgramID, OrgID: p.OrgID, Value: handle,
+		})
+		if err == nil {
+			s.holder = &held
+		}
+		return err
+	}
 }
 
 // updateRefs returns the ids in the change that must be of the program. A tag
@@ -163,7 +196,7 @@ func wantedTags(b Patch) []string {
 
 // patch applies the change to p, but for handle and tags. It writes nothing, so
 // that the caller can compare p with what it was.
-func (s *Service) patch(p *db.Partner, b Patch, seen surroundings, now clock.Time) error {
+func (s *Service) patch(p *db.Partner, b Patch, methods []string, now clock.Time) error {
 	opt.ChangeOrClear(&p.FirstName, b.FirstName)
 	opt.ChangeOrClear(&p.LastName, b.LastName)
 	opt.ChangeOrClear(&p.DisplayName, b.DisplayName)
@@ -179,7 +212,7 @@ func (s *Service) patch(p *db.Partner, b Patch, seen surroundings, now clock.Tim
 	if err := patchStatus(p, b); err != nil {
 		return err
 	}
-	return s.patchPayout(p, b, seen.methods, now)
+	return s.patchPayout(p, b, methods, now)
 }
 
 // patchStatus suspends or reinstates a partner. A pending or declined partner is

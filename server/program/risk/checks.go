@@ -20,7 +20,7 @@ const (
 	spikeLeast      = 10 // and at least so many
 )
 
-// velocityWindow is how far back clicks are looked at: two hours hold every hour
+// velocityWindow is how far back clicks are looked at: two hours contain every hour
 // that ends after the sweep before, and the third is for a sweep that is late.
 const velocityWindow = 3 * time.Hour
 

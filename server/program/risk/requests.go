@@ -38,6 +38,9 @@ func CheckClick(ctx context.Context, u *work.Unit, programID, partnerID, landing
 	})
 }
 
+// Suspect reports whether CheckClick would look at a click more closely.
+func Suspect(landingURL, query string) bool { return paidBy(landingURL, query) != "" }
+
 // flag opens the flag of a finding, unless the same one is open (decisions, 148).
 // A request does not care which.
 func flag(ctx context.Context, u *work.Unit, f Finding) error {

@@ -19,7 +19,7 @@ import (
 var queries = db.New()
 
 // Finding is what a check found about a partner, or about one of its customers.
-// Signals are flat facts for the evidence. They hold nothing personal, and no
+// Signals are flat facts for the evidence. They contain nothing personal, and no
 // network address above all (decisions, 146).
 type Finding struct {
 	ProgramID, PartnerID string

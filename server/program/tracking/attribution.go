@@ -38,6 +38,7 @@ func (r Route) Validate() error {
 }
 
 // Attribution is the partner that a customer belongs to, and by what.
+// Attribute reads it, Validate decides whether it may be, Apply and Lead write it.
 type Attribution struct {
 	Partner  db.Partner
 	Click    *db.Click    // nil for another way
@@ -60,6 +61,7 @@ func Attribute(
 		if err != nil {
 			return a, work.Found(err, a.param)
 		}
+		// A click of another program leads to a partner of that program, whom Validate refuses.
 		a.Click, partnerID = &click, click.PartnerID
 	}
 	if r.CouponCode != nil {
@@ -100,6 +102,7 @@ func Attribute(
 
 // creditedCoupon returns a coupon that can attribute a customer. An unknown code
 // and a code that the processor no longer accepts get the same 404.
+// A coupon of a whole group credits nobody.
 func creditedCoupon(ctx context.Context, u *work.Unit, programID, code string) (db.Coupon, error) {
 	coupon, err := queries.CouponByCode(ctx, u.DB(), db.CouponByCodeParams{
 		ProgramID: programID, OrgID: u.OrgID, Code: code,

@@ -25,11 +25,12 @@ type Visit struct {
 	UserAgent, Referer, Country, Device *string
 }
 
-// source is what brought a visitor, and the visitor's referral if one is live.
-type source struct {
-	programID, partnerID string
-	linkID, referralID   string // "" for none
-	cookieDays           int64
+// arrival is a visit as it is asked for: by a value of a program, which leads to a
+// partner and, unless a link is given, to one of its links.
+type arrival struct {
+	Visit
+	programID, value, landingKey string
+	linkID                       string // of a short link; "" for the one that fits
 }
 
 // Click records a visit that the merchant's server saw. The value is resolved as
@@ -37,56 +38,93 @@ type source struct {
 // visitor has at most one live referral with a partner, which every further click
 // joins (decisions, 65 and 68).
 func (s Service) Click(ctx context.Context, u *work.Unit, programID, value string, v Visit) (db.Click, error) {
-	var p db.Program
-	var hit db.TrackingResolveRow
-	errs := u.Each(ctx,
-		func(tx pgtx.DBTX) (err error) {
-			p, err = queries.ProgramGet(ctx, tx, db.ProgramGetParams{ID: programID, OrgID: u.OrgID})
-			return err
-		},
-		func(tx pgtx.DBTX) (err error) {
-			hit, err = queries.TrackingResolve(ctx, tx, db.TrackingResolveParams{
-				ProgramID: programID, OrgID: u.OrgID, Value: strings.ToLower(value),
-				LandingKey: destinationKey(v.LandingURL), Visitor: secret.HashToken(v.VisitorToken), Now: u.Now,
-			})
-			return err
-		})
-	if err := work.Found(errs[0], "program_id"); err != nil {
+	return s.visit(ctx, u, arrival{v, programID, strings.ToLower(value), destinationKey(v.LandingURL), ""})
+}
+
+// visit resolves a visit and records it: together with those of other requests if
+// that is possible, else in the unit's transaction.
+func (s Service) visit(ctx context.Context, u *work.Unit, a arrival) (db.Click, error) {
+	if s.Writer != nil && !u.Tx.Begun() && !risk.Suspect(a.LandingURL, a.Query) {
+		click, err := s.Writer.write(ctx, s, u, a)
+		if !pgtx.Again(err) {
+			return click, err
+		}
+	}
+	if err := u.Claim("visitor", a.programID, string(a.visitor())); err != nil {
 		return db.Click{}, err
 	}
-	if p.Status == db.ProgramStatusPaused {
-		return db.Click{}, problem.New(problem.ProgramPaused, "The program is paused; it takes no new clicks.")
-	}
-	if err := work.IgnoreNoRows(errs[1]); err != nil {
+	var hits []db.TrackingResolveRow
+	err := u.Read(ctx, func(tx pgtx.DBTX) (err error) {
+		hits, err = resolve(ctx, tx, []*work.Unit{u}, []arrival{a})
+		return err
+	})
+	if err != nil {
 		return db.Click{}, err
 	}
-	if errs[1] != nil {
-		return db.Click{}, problem.On("value", problem.TrackingValueNotFound,
+	return s.record(ctx, u, a, hits[0])
+}
+
+// visitor returns the hash by which the browser is known.
+func (a arrival) visitor() []byte { return secret.HashToken(a.VisitorToken) }
+
+// resolve finds out where visits lead, each for its unit, with one statement.
+func resolve(
+	ctx context.Context, tx pgtx.DBTX, units []*work.Unit, visits []arrival,
+) ([]db.TrackingResolveRow, error) {
+	var p db.TrackingResolveParams
+	for i, a := range visits {
+		p.ProgramIds = append(p.ProgramIds, a.programID)
+		p.OrgIds = append(p.OrgIds, units[i].OrgID)
+		p.Values = append(p.Values, a.value)
+		p.LandingKeys = append(p.LandingKeys, a.landingKey)
+		p.Visitors = append(p.Visitors, a.visitor())
+		p.Nows = append(p.Nows, units[i].Now)
+	}
+	return queries.TrackingResolve(ctx, tx, p)
+}
+
+// accept says why a visit is not recorded. The program is looked at first: a value
+// is not reported as unknown because the program that has it is paused.
+func accept(hit db.TrackingResolveRow) error {
+	switch {
+	case hit.ProgramStatus == "":
+		return problem.NotFound("program_id")
+	case hit.ProgramStatus == string(db.ProgramStatusPaused):
+		return problem.New(problem.ProgramPaused, "The program is paused; it takes no new clicks.")
+	case hit.PartnerID == "":
+		return problem.On("value", problem.TrackingValueNotFound,
 			"value is neither a handle of an active partner nor a link value of this program.")
 	}
-	return s.record(ctx, u, source{p.ID, hit.PartnerID, hit.LinkID, hit.ReferralID, p.CookieDays}, v)
+	return nil
 }
 
 // record writes a click, and opens a referral for a visitor without a live one.
-func (s Service) record(ctx context.Context, u *work.Unit, from source, v Visit) (db.Click, error) {
-	if from.referralID == "" {
-		opened, err := open(ctx, u, from, v)
+// The click joins that referral, also when another link of the partner was followed.
+func (s Service) record(
+	ctx context.Context, u *work.Unit, a arrival, hit db.TrackingResolveRow,
+) (db.Click, error) {
+	if err := accept(hit); err != nil {
+		return db.Click{}, err
+	}
+	linkID := cmp.Or(a.linkID, hit.LinkID)
+	if hit.ReferralID == "" {
+		opened, err := open(ctx, u, a, hit, linkID)
 		if err != nil {
 			return db.Click{}, err
 		}
-		from.referralID = opened
+		hit.ReferralID = opened
 	}
 	click := db.Click{
-		ID: ident.New(ident.Click), OrgID: u.OrgID, ProgramID: from.programID, PartnerID: from.partnerID,
-		LinkID: opt.OrNil(from.linkID), ReferralID: &from.referralID, Param: cmp.Or(v.Param, defaultParam),
-		UserAgent: v.UserAgent, Referer: v.Referer, Country: v.Country, Device: v.Device,
-		LandingURL: &v.LandingURL, CreatedAt: u.Now,
+		ID: ident.New(ident.Click), OrgID: u.OrgID, ProgramID: a.programID, PartnerID: hit.PartnerID,
+		LinkID: opt.OrNil(linkID), ReferralID: &hit.ReferralID, Param: cmp.Or(a.Param, defaultParam),
+		UserAgent: a.UserAgent, Referer: a.Referer, Country: a.Country, Device: a.Device,
+		LandingURL: &a.LandingURL, CreatedAt: u.Now,
 	}
 	// Only a keyed hash of the address is stored, one that differs by program.
-	if risk.Identifies(v.IP) {
-		click.IPHash = s.Keeper.HashIP(from.programID, v.IP)
+	if risk.Identifies(a.IP) {
+		click.IPHash = s.Keeper.HashIP(a.programID, a.IP)
 	}
-	if err := risk.CheckClick(ctx, u, from.programID, from.partnerID, v.LandingURL, v.Query); err != nil {
+	if err := risk.CheckClick(ctx, u, a.programID, hit.PartnerID, a.LandingURL, a.Query); err != nil {
 		return click, err
 	}
 	return click, queries.ClickInsert(ctx, u.Later(), db.ClickInsertParams(click))

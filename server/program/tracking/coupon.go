@@ -48,13 +48,13 @@ func CreateCoupon(ctx context.Context, u *work.Unit, in CouponInput) (db.Coupon,
 
 // couponTaken returns the conflict, with the coupon that has the code.
 func couponTaken(ctx context.Context, u *work.Unit, programID, code string) error {
-	held, err := queries.CouponByCode(ctx, u.DB(), db.CouponByCodeParams{
+	existing, err := queries.CouponByCode(ctx, u.DB(), db.CouponByCodeParams{
 		ProgramID: programID, OrgID: u.OrgID, Code: code,
 	})
 	if err != nil {
 		return err
 	}
-	return problem.Taken(problem.CouponCodeTaken, "code", held, "A coupon with this code exists in the program.")
+	return problem.Taken(problem.CouponCodeTaken, "code", existing, "A coupon with this code exists in the program.")
 }
 
 // CouponChanges are the changes of a coupon; what is unspecified stays.
@@ -74,6 +74,8 @@ func UpdateCoupon(ctx context.Context, u *work.Unit, id string, to CouponChanges
 	if reflect.DeepEqual(coupon, before) {
 		return coupon, nil
 	}
+	// A partner that stays is not checked again. Customers that the coupon brought
+	// already stay with the partner they have.
 	if to.PartnerID.IsSpecified() {
 		if err := u.Check(ctx, coupon.ProgramID, work.PartnerRef("partner_id", coupon.PartnerID)); err != nil {
 			return coupon, err
@@ -91,6 +93,7 @@ func UpdateCoupon(ctx context.Context, u *work.Unit, id string, to CouponChanges
 // SetCouponActive records that the processor turned a code off, or on again
 // (decisions, 80). A state that the coupon is in already changes nothing.
 // Integrations call it; no operation of the API does.
+// A code that is off still belongs to its partner, but attributes nobody.
 func SetCouponActive(ctx context.Context, u *work.Unit, id string, active bool) error {
 	coupon, err := lockCoupon(ctx, u, id)
 	if err != nil || coupon.Active == active {

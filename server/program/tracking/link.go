@@ -48,7 +48,9 @@ func CreateLink(ctx context.Context, u *work.Unit, in LinkInput) (db.Link, error
 	if in.Value != nil {
 		link.Value = *in.Value
 	}
+	// Values are compared in lower case, and shown as they were given.
 	link.ValueKey = strings.ToLower(link.Value)
+	// The handle is claimed already, when the partner entered.
 	if link.ValueKey != partner.Handle {
 		if err := claimValue(ctx, u, link); err != nil {
 			return link, err
@@ -99,36 +101,38 @@ func paramOf(in LinkInput, p db.Program) string {
 // included; only the partner's own handles, former ones too, may be used again
 // (decisions, 43, 44 and 74).
 func claimValue(ctx context.Context, u *work.Unit, l db.Link) error {
+	// The insert itself finds out whether the value is free, so that of two requests at
+	// once one gets it.
 	claimed, err := queries.TrackingValueClaim(ctx, u.DB(), db.TrackingValueClaimParams{
 		OrgID: l.OrgID, ProgramID: l.ProgramID, Value: l.ValueKey, Kind: "link", PartnerID: l.PartnerID, LinkID: &l.ID,
 	})
 	if err != nil || claimed > 0 {
 		return err
 	}
-	held, err := queries.TrackingValueGet(ctx, u.DB(), db.TrackingValueGetParams{
+	existing, err := queries.TrackingValueGet(ctx, u.DB(), db.TrackingValueGetParams{
 		ProgramID: l.ProgramID, OrgID: l.OrgID, Value: l.ValueKey,
 	})
 	if err != nil {
 		return err
 	}
-	if held.Kind == "handle" && held.PartnerID == l.PartnerID {
+	if existing.Kind == "handle" && existing.PartnerID == l.PartnerID {
 		return nil
 	}
-	return valueTaken(ctx, u, held)
+	return valueTaken(ctx, u, existing)
 }
 
 // valueTaken returns the conflict, with what has the value: a link, deleted or
 // not, or the partner whose handle it is or was.
-func valueTaken(ctx context.Context, u *work.Unit, held db.TrackingValue) error {
-	if held.LinkID != nil {
-		link, err := queries.LinkAny(ctx, u.DB(), db.LinkAnyParams{ID: *held.LinkID, OrgID: held.OrgID})
+func valueTaken(ctx context.Context, u *work.Unit, existing db.TrackingValue) error {
+	if existing.LinkID != nil {
+		link, err := queries.LinkAny(ctx, u.DB(), db.LinkAnyParams{ID: *existing.LinkID, OrgID: existing.OrgID})
 		if err != nil {
 			return err
 		}
 		return problem.Taken(problem.LinkValueTaken, "value", link,
 			"Another link of the program has this value; the values of deleted links stay reserved.")
 	}
-	partner, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: held.PartnerID, OrgID: held.OrgID})
+	partner, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: existing.PartnerID, OrgID: existing.OrgID})
 	if err != nil {
 		return err
 	}

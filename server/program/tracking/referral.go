@@ -12,27 +12,30 @@ import (
 	"rail/server/event"
 	"rail/server/ident"
 	"rail/server/opt"
-	"rail/server/secret"
 	"rail/server/work"
 )
 
 // open writes a referral and returns its id. A visitor has one current referral
 // with a partner, so that an expired one makes room first.
-func open(ctx context.Context, u *work.Unit, from source, v Visit) (string, error) {
-	visitor := secret.HashToken(v.VisitorToken)
-	err := queries.ReferralRetire(ctx, u.Later(), db.ReferralRetireParams{
-		ProgramID: from.programID, OrgID: u.OrgID, PartnerID: from.partnerID, Visitor: visitor, Now: u.Now,
-	})
-	if err != nil {
-		return "", err
+// It lasts for the program's cookie days from now; later clicks do not extend it.
+func open(
+	ctx context.Context, u *work.Unit, a arrival, hit db.TrackingResolveRow, linkID string,
+) (string, error) {
+	if hit.Expired {
+		err := queries.ReferralRetire(ctx, u.Later(), db.ReferralRetireParams{
+			ProgramID: a.programID, OrgID: u.OrgID, PartnerID: hit.PartnerID, Visitor: a.visitor(), Now: u.Now,
+		})
+		if err != nil {
+			return "", err
+		}
 	}
 	r := db.ReferralInsertParams{
-		ID: ident.New(ident.Referral), OrgID: u.OrgID, ProgramID: from.programID, PartnerID: from.partnerID,
-		LinkID: opt.OrNil(from.linkID), Visitor: visitor, LandingURL: &v.LandingURL, UTM: utmOf(v.LandingURL),
-		TrackedBy: db.TrackedByLink, Status: db.ReferralStatusVisit, ExpiresAt: u.Now.Days(from.cookieDays),
+		ID: ident.New(ident.Referral), OrgID: u.OrgID, ProgramID: a.programID, PartnerID: hit.PartnerID,
+		LinkID: opt.OrNil(linkID), Visitor: a.visitor(), LandingURL: &a.LandingURL, UTM: utmOf(a.LandingURL),
+		TrackedBy: db.TrackedByLink, Status: db.ReferralStatusVisit, ExpiresAt: u.Now.Days(hit.CookieDays),
 		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
-	u.Record(event.Subject{ProgramID: from.programID, PartnerID: from.partnerID, ID: r.ID},
+	u.Record(event.Subject{ProgramID: a.programID, PartnerID: hit.PartnerID, ID: r.ID},
 		events.ReferralCreated(api.ReferralCreatedData{
 			ReferralID: r.ID, PartnerID: r.PartnerID, LinkID: r.LinkID, LandingURL: r.LandingURL,
 			TrackedBy: api.TrackedByLink, ExpiresAt: r.ExpiresAt,

@@ -2,11 +2,13 @@ package tracking
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"rail/gen/db"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
-	"rail/server/secret"
+	"rail/server/problem"
 	"rail/server/work"
 )
 
@@ -25,9 +27,13 @@ func BySlug(ctx context.Context, tx pgtx.DBTX, slug string) (ShortLink, error) {
 
 // Counts reports whether visits by the link are recorded: both the program and
 // the partner must be active.
+// The redirect is answered all the same: the link is published.
 func (l ShortLink) Counts() bool {
 	return l.PartnerStatus == db.PartnerStatusActive && l.ProgramStatus == db.ProgramStatusActive
 }
+
+// unrecorded are the refusals of visits that a short link does not count.
+var unrecorded = []problem.Code{problem.ProgramPaused, problem.TrackingValueNotFound}
 
 // Follow records a visit by a short link, as Click does for a merchant's server.
 // Parameter and landing page are the link's; the visitor's headers are cleaned.
@@ -36,13 +42,11 @@ func (s Service) Follow(ctx context.Context, u *work.Unit, by ShortLink, v Visit
 	l := by.Link
 	v.Param, v.LandingURL = l.Param, by.Target
 	v.UserAgent, v.Referer = opt.OrNil(clean(opt.Value(v.UserAgent))), opt.OrNil(clean(opt.Value(v.Referer)))
-	current, err := queries.TrackingResolve(ctx, u.DB(), db.TrackingResolveParams{
-		ProgramID: l.ProgramID, OrgID: l.OrgID, Value: l.ValueKey, LandingKey: l.DestinationKey,
-		Visitor: secret.HashToken(v.VisitorToken), Now: u.Now,
-	})
-	if err != nil {
-		return work.IgnoreNoRows(err)
+	_, err := s.visit(ctx, u, arrival{v, l.ProgramID, l.ValueKey, l.DestinationKey, l.ID})
+	// The link was read before; partner or program may have been suspended since.
+	var refused *problem.Error
+	if errors.As(err, &refused) && slices.Contains(unrecorded, refused.Code) {
+		return nil
 	}
-	_, err = s.record(ctx, u, source{l.ProgramID, l.PartnerID, l.ID, current.ReferralID, by.CookieDays}, v)
 	return err
 }

@@ -10,7 +10,9 @@ import (
 
 var queries = db.New()
 
-// Service records visits. Keeper makes the keyed hashes of their addresses.
+// Service records visits. Keeper makes the keyed hashes of their addresses; Writer
+// writes those of several requests together, nil for each by itself.
 type Service struct {
 	Keeper *secret.Keeper
+	Writer *Writer
 }

@@ -21,7 +21,7 @@ func service(t *testing.T) Service {
 	t.Helper()
 	keeper, err := secret.New([32]byte{1})
 	require.NoError(t, err)
-	return Service{keeper}
+	return Service{Keeper: keeper}
 }
 
 func TestUTM(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 // of that name is replaced, the rest of the query and the fragment stay as they
 // are (decisions, 75).
 func URL(destination, param, value string) string {
+	// Cut by hand: url.Values would sort the parameters and escape them anew, and some
+	// merchants' pages depend on either.
 	base, fragment, hasFragment := strings.Cut(destination, "#")
 	path, query, _ := strings.Cut(base, "?")
 	kept := []string{}

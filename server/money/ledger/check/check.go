@@ -5,9 +5,9 @@
 // the name in equations.go, and `rail audit` prints it. Numbers without an equation
 // of their own:
 //
-//	M14  a payout that is not eligible holds nothing: part of M10
+//	M14  a payout that is not eligible has nothing: part of M10
 //	M17  a paid commission of a refunded sale is clawed back in whole, once: part of M16
-//	M23  a customer all of whose sales are refunded is refunded: does not hold, since
+//	M23  a customer all of whose sales are refunded is refunded: is not always so, since
 //	     the API may set the status afterwards
 //	M24  all that was earned is in some bucket: follows from M01 to M05
 //	M26  a paid payout never changes: a trigger of the database

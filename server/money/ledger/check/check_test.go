@@ -38,7 +38,7 @@ func TestEmpty(t *testing.T) {
 	require.Empty(t, b.found())
 }
 
-// The equations hold whatever part of the ledger is folded.
+// The equations are true whatever part of the ledger is folded.
 func TestClean(t *testing.T) {
 	b := newBooks(t)
 	require.NoError(t, ledger.NewFolder(b.pool).Fold(t.Context()))
@@ -322,7 +322,7 @@ func TestCorruptions(t *testing.T) {
 	}
 }
 
-// Every equation of queries/audit.sql is checked, says what holds, and over how many
+// Every equation of queries/audit.sql is checked, says what is true, and over how many
 // rows it was computed.
 func TestReport(t *testing.T) {
 	t.Parallel()

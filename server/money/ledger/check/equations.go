@@ -14,10 +14,10 @@ import (
 
 var queries = db.New()
 
-// Equation is one thing that holds whatever happened.
+// Equation is one thing that is true whatever happened.
 type Equation struct {
 	Name string   // M01 to M34, or a word
-	Says string   // what holds, in words
+	Says string   // what is true, in words
 	Over []string // the tables that it is computed over
 
 	find func(ctx context.Context, tx pgx.Tx) ([]Finding, error)
@@ -101,7 +101,7 @@ type breach struct {
 }
 
 // check makes an equation of a query of queries/audit.sql. Such a query returns
-// the rows that break it, at most most of them; an equation that holds has none.
+// the rows that break it, at most most of them; an equation that is true has none.
 func check[R ~struct {
 	What    string
 	Message string

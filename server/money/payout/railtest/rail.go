@@ -1,5 +1,5 @@
 // Package railtest is a payment rail in memory: it settles, rejects and returns
-// as a test tells it to.
+// as a test orders.
 package railtest
 
 import (
@@ -24,7 +24,7 @@ type Rail struct {
 	submitted map[string]int
 }
 
-// New returns a rail that holds every transfer in flight.
+// New returns a rail that keeps every transfer in flight.
 func New() *Rail {
 	return &Rail{
 		transfers: map[string]payout.Transfer{}, statuses: map[string]payout.Status{}, submitted: map[string]int{},
@@ -55,7 +55,7 @@ func (r *Rail) Submit(_ context.Context, t payout.Transfer) (string, error) {
 	return "tr_" + t.ID, nil
 }
 
-// Status tells how a transfer stands.
+// Status returns how a transfer stands.
 func (r *Rail) Status(_ context.Context, t payout.Transfer) (payout.Status, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -86,7 +86,7 @@ func parse(values []string) (t string, entries []string, err error) {
 
 // Standard checks the headers of Standard Webhooks: any v1 entry of
 // webhook-signature must be the base64 of the HMAC-SHA256 of
-// "<id>.<timestamp>.<body>", whose key is what the secret's base64 holds.
+// "<id>.<timestamp>.<body>", whose key is what the secret's base64 encodes.
 func Standard(h http.Header, body []byte, secret string, now time.Time) error {
 	id, t := h.Get("webhook-id"), h.Get("webhook-timestamp")
 	entries := strings.Fields(h.Get("webhook-signature"))

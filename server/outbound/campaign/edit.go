@@ -1,0 +1,182 @@
+package campaign
+
+import (
+	"context"
+
+	"github.com/oapi-codegen/nullable"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/ident"
+	"rail/server/opt"
+	"rail/server/outbound/mail"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// Audience is who gets a campaign: the partners of any of the groups, with any of
+// the tags, in any of the states. What is empty excludes nobody, but for Statuses:
+// without them it is the active partners.
+type Audience struct {
+	GroupIDs, TagIDs, Statuses []string
+}
+
+// Input is a campaign to be prepared.
+type Input struct {
+	ProgramID, Name, Subject, Body string
+	Audience                       Audience
+	ScheduledAt                    *clock.Time
+}
+
+// Changes are the changes of a campaign; what is nil or not specified stays.
+type Changes struct {
+	Name, Subject, Body *string
+	Audience            *Audience
+	ScheduledAt         nullable.Nullable[clock.Time]
+}
+
+// Create prepares a campaign.
+func Create(ctx context.Context, u *work.Unit, in Input) (db.Campaign, error) {
+	p, err := u.Program(ctx, in.ProgramID)
+	if err != nil {
+		return db.Campaign{}, err
+	}
+	c := db.Campaign{
+		ID: ident.New(ident.Campaign), OrgID: p.OrgID, ProgramID: p.ID, Name: in.Name, Subject: in.Subject, Body: in.Body,
+		Status: db.CampaignStatusDraft, CreatedAt: u.Now, UpdatedAt: u.Now,
+	}
+	if err := address(ctx, u, &c, in.Audience); err != nil {
+		return c, err
+	}
+	if err := schedule(&c, in.ScheduledAt, u.Now); err != nil {
+		return c, err
+	}
+	return c, queries.CampaignInsert(ctx, u.Later(), db.CampaignInsertParams(c))
+}
+
+// address sets the audience of the campaign. Refusals name the members below
+// audience.
+func address(ctx context.Context, u *work.Unit, c *db.Campaign, a Audience) error {
+	c.GroupIds, c.TagIds, c.Statuses = opt.Distinct(a.GroupIDs), opt.Distinct(a.TagIDs), opt.Distinct(a.Statuses)
+	return u.Check(ctx, c.ProgramID, work.AudienceRefs("audience.", a.GroupIDs, a.TagIDs)...)
+}
+
+// schedule sets when the campaign is sent. Without a time a scheduled campaign
+// becomes a draft again, or paused where some of its mails have been sent
+// already.
+func schedule(c *db.Campaign, at *clock.Time, now clock.Time) error {
+	c.ScheduledAt = at
+	switch {
+	case at != nil && !at.After(now.Time):
+		return problem.Invalid("scheduled_at", "scheduled_at must lie in the future; send the campaign to send it now.")
+	case at != nil:
+		c.Status = db.CampaignStatusScheduled
+	case c.Status == db.CampaignStatusScheduled && c.StartedAt == nil:
+		c.Status = db.CampaignStatusDraft
+	case c.Status == db.CampaignStatusScheduled:
+		c.Status = db.CampaignStatusPaused
+	}
+	return nil
+}
+
+// Update changes what is still to be sent.
+func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Campaign, error) {
+	c, err := editable(ctx, u, id)
+	if err != nil {
+		return c, err
+	}
+	opt.Change(&c.Name, to.Name)
+	opt.Change(&c.Subject, to.Subject)
+	opt.Change(&c.Body, to.Body)
+	if to.Audience != nil {
+		if err := address(ctx, u, &c, *to.Audience); err != nil {
+			return c, err
+		}
+	}
+	if to.ScheduledAt.IsSpecified() {
+		var at *clock.Time
+		opt.ChangeOrClear(&at, to.ScheduledAt)
+		if err := schedule(&c, at, u.Now); err != nil {
+			return c, err
+		}
+	}
+	c.UpdatedAt = u.Now
+	return c, save(ctx, u.Later(), c)
+}
+
+// Delete removes a campaign that is not being sent and is not done.
+func Delete(ctx context.Context, u *work.Unit, id string) error {
+	c, err := editable(ctx, u, id)
+	if err != nil {
+		return err
+	}
+	return queries.CampaignDelete(ctx, u.Later(), db.CampaignDeleteParams{ID: c.ID, OrgID: c.OrgID})
+}
+
+// Send starts a draft, or goes on with a paused campaign. Whether the server sends
+// mails is checked before the state: the operator must act first in any case.
+func Send(ctx context.Context, u *work.Unit, by *mail.Outbox, id string) (db.Campaign, error) {
+	c, err := lock(ctx, u, id)
+	if err != nil {
+		return c, err
+	}
+	if !by.Ready() {
+		return c, problem.New(problem.EmailNotConfigured,
+			"This server sends no mail: its operator has not set RAIL_SMTP_URL.")
+	}
+	if c.Status != db.CampaignStatusDraft && c.Status != db.CampaignStatusPaused {
+		return c, problem.New(problem.CampaignNotSendable,
+			"The campaign is %s; only a draft or a paused campaign can be sent.", c.Status)
+	}
+	if c, err = start(ctx, u.Tx, c, u.Now); err != nil {
+		return c, err
+	}
+	if c.Total == 0 {
+		return c, problem.New(problem.CampaignAudienceEmpty, "Nobody matches the campaign's audience.")
+	}
+	return c, nil
+}
+
+// Pause stops sending; mails that have left stay sent, and those that are not
+// being sent are taken back from the outbox.
+func Pause(ctx context.Context, u *work.Unit, id string) (db.Campaign, error) {
+	c, err := lock(ctx, u, id)
+	if err != nil {
+		return c, err
+	}
+	if c.Status != db.CampaignStatusSending && c.Status != db.CampaignStatusScheduled {
+		return c, problem.New(problem.CampaignNotPausable,
+			"The campaign is %s; only one that is being sent or scheduled can be paused.", c.Status)
+	}
+	c.Status, c.UpdatedAt = db.CampaignStatusPaused, u.Now
+	recall := db.CampaignRecallParams{CampaignID: c.ID, OrgID: c.OrgID}
+	if err := queries.CampaignRecall(ctx, u.Later(), recall); err != nil {
+		return c, err
+	}
+	return c, save(ctx, u.Later(), c)
+}
+
+// lock locks a campaign of the program to which the unit is confined, if it is
+// (decisions, 155).
+func lock(ctx context.Context, u *work.Unit, id string) (db.Campaign, error) {
+	c, err := queries.CampaignLock(ctx, u.Tx, db.CampaignLockParams{ID: id, OrgID: u.OrgID})
+	if err != nil {
+		return c, err
+	}
+	return c, u.CheckProgram(c.ProgramID)
+}
+
+// editable locks a campaign and refuses one that is being sent or has been sent.
+func editable(ctx context.Context, u *work.Unit, id string) (db.Campaign, error) {
+	c, err := lock(ctx, u, id)
+	if err != nil {
+		return c, err
+	}
+	switch c.Status {
+	case db.CampaignStatusDraft, db.CampaignStatusScheduled, db.CampaignStatusPaused:
+		return c, nil
+	default:
+		return c, problem.New(problem.CampaignNotEditable,
+			"The campaign is %s; only a draft, a scheduled or a paused campaign can be changed or deleted.", c.Status)
+	}
+}

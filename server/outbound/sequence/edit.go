@@ -1,0 +1,112 @@
+package sequence
+
+import (
+	"context"
+
+	"rail/gen/db"
+	"rail/server/ident"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// Input is a sequence to be started.
+type Input struct {
+	ProgramID, Name string
+	Trigger         db.SequenceTrigger
+	TriggerDays     *int64 // for the trigger idle only
+	Steps           []Step
+}
+
+// Step is a mail of a sequence, so many days after the one before it.
+type Step struct {
+	DelayDays     int64
+	Subject, Body string
+}
+
+// Create starts a sequence; its trigger enrols partners from now on.
+func Create(ctx context.Context, u *work.Unit, in Input) (db.Sequence, error) {
+	var none db.Sequence
+	if err := checkTriggerDays(in); err != nil {
+		return none, err
+	}
+	p, err := u.Program(ctx, in.ProgramID)
+	if err != nil {
+		return none, err
+	}
+	s := db.Sequence{
+		ID: ident.New(ident.Sequence), OrgID: p.OrgID, ProgramID: p.ID, Name: in.Name, Status: db.SequenceStatusActive,
+		Trigger: in.Trigger, TriggerDays: in.TriggerDays, CreatedAt: u.Now, UpdatedAt: u.Now,
+	}
+	if err := queries.SequenceInsert(ctx, u.Later(), db.SequenceInsertParams(s)); err != nil {
+		return none, err
+	}
+	for i, step := range in.Steps {
+		if err := queries.SequenceStepInsert(ctx, u.Later(), db.SequenceStepInsertParams{
+			SequenceID: s.ID, Position: int64(i), OrgID: s.OrgID, ProgramID: s.ProgramID, DelayDays: step.DelayDays,
+			Subject: step.Subject, Body: step.Body,
+		}); err != nil {
+			return none, err
+		}
+	}
+	return s, noteTrigger(ctx, u, s)
+}
+
+// checkTriggerDays requires the days for the trigger idle, and refuses them for
+// every other (decisions, 154).
+func checkTriggerDays(in Input) error {
+	switch idle := in.Trigger == db.SequenceTriggerIdle; {
+	case idle && in.TriggerDays == nil:
+		return problem.On("trigger_days", problem.ParameterMissing, "trigger_days is required for the trigger idle.")
+	case !idle && in.TriggerDays != nil:
+		return problem.Invalid("trigger_days", "trigger_days is for the trigger idle only.")
+	}
+	return nil
+}
+
+// noteTrigger updates the program's note that some sequence waits for first
+// commissions, so that sales need not look for one. It takes the program's lock
+// first, so that it sees the sequences of transactions that had the lock before.
+func noteTrigger(ctx context.Context, u *work.Unit, s db.Sequence) error {
+	if s.Trigger != db.SequenceTriggerFirstCommission {
+		return nil
+	}
+	if _, err := queries.ProgramLock(ctx, u.Tx, db.ProgramLockParams{ID: s.ProgramID, OrgID: s.OrgID}); err != nil {
+		return err
+	}
+	return queries.ProgramSetEnrols(ctx, u.Later(), db.ProgramSetEnrolsParams{ID: s.ProgramID, OrgID: s.OrgID})
+}
+
+// Delete removes a sequence with its steps; whoever is in it gets no more of
+// them.
+func Delete(ctx context.Context, u *work.Unit, id string) error {
+	s, err := lock(ctx, u, id)
+	if err != nil {
+		return err
+	}
+	if err := queries.SequenceDelete(ctx, u.Later(), db.SequenceDeleteParams{ID: s.ID, OrgID: s.OrgID}); err != nil {
+		return err
+	}
+	return noteTrigger(ctx, u, s)
+}
+
+// SetStatus stops everybody at their step, or lets them go on from it. A sequence
+// that has the status already stays untouched.
+func SetStatus(ctx context.Context, u *work.Unit, id string, status db.SequenceStatus) (db.Sequence, error) {
+	s, err := lock(ctx, u, id)
+	if err != nil || s.Status == status {
+		return s, err
+	}
+	s.Status, s.UpdatedAt = status, u.Now
+	return s, queries.SequenceSetStatus(ctx, u.Later(), db.SequenceSetStatusParams{
+		Status: status, UpdatedAt: u.Now, ID: s.ID, OrgID: s.OrgID,
+	})
+}
+
+// lock locks a sequence of the program to which the unit is confined, if it is.
+func lock(ctx context.Context, u *work.Unit, id string) (db.Sequence, error) {
+	s, err := queries.SequenceLock(ctx, u.Tx, db.SequenceLockParams{ID: id, OrgID: u.OrgID})
+	if err != nil {
+		return s, err
+	}
+	return s, u.CheckProgram(s.ProgramID)
+}

@@ -1,0 +1,250 @@
+package webhook
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/gen/events"
+	"rail/server/event"
+	"rail/server/harness/worktest"
+	"rail/server/problem"
+	"rail/server/secret"
+	"rail/server/work"
+)
+
+// fixture is a tenant with the rules of its endpoints, which may be anywhere at
+// https addresses.
+type fixture struct {
+	*worktest.Tenant
+	*Endpoints
+	woken int
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	keeper, err := secret.New([32]byte{1})
+	require.NoError(t, err)
+	x := &fixture{Tenant: worktest.New(t)}
+	guard := NewGuard(nil, true, "https://rail.example")
+	guard.Resolver = names{}
+	x.Endpoints = &Endpoints{Keeper: keeper, Guard: guard, Service: "Rail", Wake: func() { x.woken++ }}
+	return x
+}
+
+// endpoint adds one, of the program's own unless a partner is given.
+func (x *fixture) endpoint(partner *string, types ...string) (e db.WebhookEndpoint, secret string) {
+	x.Helper()
+	x.Must(func(ctx context.Context, u *work.Unit) (err error) {
+		e, secret, err = x.Create(ctx, u, NewEndpoint{
+			ProgramID: x.Program.ID, PartnerID: partner, URL: "https://hooks.example/rail", EventTypes: types,
+		})
+		return err
+	})
+	return e, secret
+}
+
+func (x *fixture) change(id string, to EndpointChange) (e db.WebhookEndpoint) {
+	x.Helper()
+	x.Must(func(ctx context.Context, u *work.Unit) (err error) {
+		e, err = x.Endpoints.Update(ctx, u, id, to)
+		return err
+	})
+	return e
+}
+
+func (x *fixture) stored(id string) db.WebhookEndpoint {
+	x.Helper()
+	e, err := queries.WebhookEndpointGet(x.Context(), x.Pool, db.WebhookEndpointGetParams{ID: id, OrgID: x.OrgID})
+	require.NoError(x, err)
+	return e
+}
+
+// opened returns what a sealed secret of an endpoint holds.
+func (x *fixture) opened(e db.WebhookEndpoint, sealed []byte, previous bool) string {
+	x.Helper()
+	plain, err := x.Keeper.Open(sealed, SecretPlace(e.ID, previous))
+	require.NoError(x, err)
+	return string(plain)
+}
+
+// happen records an event of the program that every endpoint of its own takes.
+func (x *fixture) happen() {
+	x.Helper()
+	x.Must(func(_ context.Context, u *work.Unit) error {
+		about := event.Subject{ProgramID: x.Program.ID, ID: "sale_1"}
+		u.Record(about, events.SaleDeleted(api.SaleDeletedData{SaleID: "sale_1"}))
+		return nil
+	})
+}
+
+// deliveries are their states, the oldest first.
+func (x *fixture) deliveries() []string {
+	x.Helper()
+	return worktest.Rows[string](x.Tenant,
+		"SELECT concat_ws(': ', status, error) FROM webhook_deliveries ORDER BY event_seq")
+}
+
+// The secret is shown once and kept sealed; types count once.
+func TestCreate(t *testing.T) {
+	t.Parallel()
+	x := newFixture(t)
+	e, secret := x.endpoint(nil, "sale.created", "payout.due", "sale.created")
+	require.True(t, strings.HasPrefix(secret, SecretPrefix))
+	e = x.stored(e.ID)
+	require.Equal(t, secret, x.opened(e, e.Secret, false))
+	require.NotContains(t, string(e.Secret), secret)
+	require.Equal(t, []string{"sale.created", "payout.due"}, e.EventTypes)
+	require.True(t, e.Enabled)
+}
+
+// An address must be public, a partner of the program, and a postback's types
+// those that partners see.
+func TestCreateRefuses(t *testing.T) {
+	t.Parallel()
+	x := newFixture(t)
+	x.Partners(1)
+	other := x.NewProgram()
+	for _, c := range []struct {
+		code  problem.Code
+		param string
+		in    NewEndpoint
+	}{
+		{problem.URLNotAllowed, "url", NewEndpoint{ProgramID: x.Program.ID, URL: "http://hooks.example"}},
+		{problem.URLNotAllowed, "url", NewEndpoint{ProgramID: x.Program.ID, URL: "https://127.0.0.1"}},
+		{problem.URLNotAllowed, "url", NewEndpoint{ProgramID: "prg_none", URL: "https://rail.example/hook"}},
+		{problem.ResourceNotFound, "program_id", NewEndpoint{ProgramID: "prg_none", URL: "https://hooks.example"}},
+		{problem.ResourceNotFound, "partner_id", NewEndpoint{
+			ProgramID: x.Program.ID, URL: "https://hooks.example", PartnerID: new("part_2"),
+		}},
+		{problem.InvalidReference, "partner_id", NewEndpoint{
+			ProgramID: other.ID, URL: "https://hooks.example", PartnerID: new("part_1"),
+		}},
+		{problem.ParameterInvalid, "event_types[1]", NewEndpoint{
+			ProgramID: x.Program.ID, URL: "https://hooks.example", PartnerID: new("part_1"),
+			EventTypes: []string{"payout.due", "sale.created"},
+		}},
+	} {
+		x.Refused(c.code, c.param, func(ctx context.Context, u *work.Unit) error {
+			_, _, err := x.Create(ctx, u, c.in)
+			return err
+		})
+	}
+	require.Empty(t, worktest.Rows[string](x.Tenant, "SELECT id FROM webhook_endpoints"))
+}
+
+// A program has so many endpoints, and a partner as many postbacks beside them.
+func TestQuota(t *testing.T) {
+	t.Parallel()
+	x := newFixture(t)
+	x.Partners(2)
+	for range maxEndpoints {
+		x.endpoint(nil)
+		x.endpoint(new("part_1"))
+	}
+	for _, partner := range []*string{nil, new("part_1")} {
+		x.Refused(problem.WebhookEndpointLimit, "", func(ctx context.Context, u *work.Unit) error {
+			_, _, err := x.Create(ctx, u, NewEndpoint{
+				ProgramID: x.Program.ID, PartnerID: partner, URL: "https://hooks.example",
+			})
+			return err
+		})
+	}
+	x.endpoint(new("part_2"))
+}
+
+// An endpoint that is turned off, or on, lets go of what waits for it; one that is
+// told what it is already keeps it, but counts its failures anew.
+func TestEnable(t *testing.T) {
+	t.Parallel()
+	x := newFixture(t)
+	e, _ := x.endpoint(nil)
+	x.happen()
+	x.Now = x.Now.Days(1)
+	require.Equal(t, x.Now, x.change(e.ID, EndpointChange{Enabled: new(true)}).CountedSince)
+	require.Equal(t, []string{"pending"}, x.deliveries())
+	counted := x.Now
+	x.Now = x.Now.Days(1)
+	off := x.change(e.ID, EndpointChange{Enabled: new(false)})
+	require.Equal(t, []any{false, counted, x.Now}, []any{off.Enabled, off.CountedSince, off.UpdatedAt})
+	require.Equal(t, []string{"failed: The endpoint was turned off."}, x.deliveries())
+	x.happen()
+	require.Len(t, x.deliveries(), 1, "it gets nothing more")
+	x.Now = x.Now.Days(1)
+	on := x.change(e.ID, EndpointChange{Enabled: new(true)})
+	require.Equal(t, x.Now, on.CountedSince)
+	require.Equal(t, on, x.stored(e.ID))
+}
+
+// What a change does not name stays, and an address is checked again.
+func TestChange(t *testing.T) {
+	t.Parallel()
+	x := newFixture(t)
+	x.Partners(1)
+	e, _ := x.endpoint(new("part_1"), "payout.due")
+	changed := x.change(e.ID, EndpointChange{URL: new("https://new.example")})
+	require.Equal(t, []any{"https://new.example", []string{"payout.due"}, true},
+		[]any{changed.URL, changed.EventTypes, changed.Enabled})
+	require.Empty(t, x.change(e.ID, EndpointChange{EventTypes: []string{}}).EventTypes)
+	for param, to := range map[string]EndpointChange{
+		"url": {URL: new("https://10.0.0.1")}, "event_types[0]": {EventTypes: []string{"sale.created"}},
+	} {
+		code := problem.ParameterInvalid
+		if param == "url" {
+			code = problem.URLNotAllowed
+		}
+		x.Refused(code, param, func(ctx context.Context, u *work.Unit) error {
+			_, err := x.Endpoints.Update(ctx, u, e.ID, to)
+			return err
+		})
+	}
+}
+
+// Two secrets are live at most: the new one, and for a day the one before it.
+func TestRotate(t *testing.T) {
+	t.Parallel()
+	x := newFixture(t)
+	e, first := x.endpoint(nil)
+	rotate := func() (now string) {
+		x.Must(func(ctx context.Context, u *work.Unit) (err error) {
+			_, now, err = x.Endpoints.Rotate(ctx, u, e.ID)
+			return err
+		})
+		e = x.stored(e.ID)
+		return now
+	}
+	live := func() []string {
+		return []string{x.opened(e, e.Secret, false), x.opened(e, e.PreviousSecret, true)}
+	}
+	second := rotate()
+	require.Equal(t, []string{second, first}, live())
+	x.Now = x.Now.Plus(time.Hour)
+	third := rotate()
+	require.Equal(t, []string{third, second}, live())
+	require.Equal(t, x.Now.Days(1), *e.PreviousExpiresAt)
+	require.NotEqual(t, second, third)
+}
+
+// A unit that is confined to another program finds no endpoint of this one.
+func TestElsewhere(t *testing.T) {
+	t.Parallel()
+	x := newFixture(t)
+	e, _ := x.endpoint(nil)
+	for _, do := range []func(ctx context.Context, u *work.Unit) error{
+		func(ctx context.Context, u *work.Unit) error { _, err := Get(ctx, u, e.ID); return err },
+		func(ctx context.Context, u *work.Unit) error { _, err := Log(ctx, u, e.ID); return err },
+		func(ctx context.Context, u *work.Unit) error { return Delete(ctx, u, e.ID) },
+	} {
+		x.Refused(problem.ResourceNotFound, "program_id", func(ctx context.Context, u *work.Unit) error {
+			u.Programs = []string{"prg_other"}
+			return do(ctx, u)
+		})
+	}
+	x.Must(func(ctx context.Context, u *work.Unit) error { return Delete(ctx, u, e.ID) })
+	require.Empty(t, worktest.Rows[string](x.Tenant, "SELECT id FROM webhook_endpoints"))
+}

@@ -1,0 +1,354 @@
+package pgtx_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"rail/server/harness/pgtest"
+	"rail/server/postgres/pgtx"
+)
+
+// counters returns a pool over a database with a table of numbers by name, and
+// one of unique values.
+func counters(t *testing.T) *pgxpool.Pool {
+	t.Helper()
+	pool := pgtest.New(t)
+	_, err := pool.Exec(t.Context(), `CREATE TABLE counter (name text PRIMARY KEY, n int NOT NULL);
+		CREATE TABLE taken (v int CONSTRAINT taken_v_key UNIQUE, xid xid8 NOT NULL DEFAULT pg_current_xact_id())`)
+	require.NoError(t, err)
+	return pool
+}
+
+// count adds one to a counter, as a request does: it claims and locks the
+// counter, reads it, and puts the write off.
+func count(ctx context.Context, tx *pgtx.Tx, name string) error {
+	if err := tx.Claim(name); err != nil {
+		return err
+	}
+	n := 0
+	errs := tx.Together(ctx,
+		func(q pgtx.DBTX) error {
+			_, err := q.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", name)
+			return err
+		},
+		func(q pgtx.DBTX) error {
+			return q.QueryRow(ctx, "SELECT coalesce(max(n), 0) FROM counter WHERE name = $1", name).Scan(&n)
+		})
+	if err := pgtx.First(errs); err != nil {
+		return err
+	}
+	_, err := tx.Later().Exec(ctx,
+		"INSERT INTO counter VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET n = excluded.n", name, n+1)
+	return err
+}
+
+// take writes a value that only one may have.
+func take(ctx context.Context, tx *pgtx.Tx, v int) error {
+	_, err := tx.Later().Exec(ctx, "INSERT INTO taken VALUES ($1)", v)
+	return err
+}
+
+// ride does work as a request does: on the bus, and again alone where that may
+// help.
+func ride(ctx context.Context, pool *pgxpool.Pool, b *pgtx.Bus, tenant string, work func(*pgtx.Tx) error) error {
+	tx := b.Begin(tenant)
+	for attempt := 1; ; attempt++ {
+		err := work(tx)
+		if err == nil {
+			err = tx.Commit(ctx)
+		}
+		tx.Rollback()
+		if err == nil || !pgtx.Again(err) || attempt == 4 {
+			return err
+		}
+		tx = pgtx.Begin(pool)
+	}
+}
+
+// number is the result of a query.
+func number(t require.TestingT, pool *pgxpool.Pool, sql string) (n int) {
+	require.NoError(t, pool.QueryRow(context.Background(), sql).Scan(&n))
+	return n
+}
+
+// held starts n riders of a shared transaction that begins when all are there:
+// before it runs another, whose rider waits for them. The results come in order.
+func held(t *testing.T, b *pgtx.Bus, n int, work func(i int) error) []error {
+	t.Helper()
+	first, errs := b.Begin("first"), make([]error, n)
+	require.NoError(t, pgtx.First(first.Together(t.Context(), func(q pgtx.DBTX) error {
+		_, err := q.Exec(t.Context(), "SELECT 1")
+		return err
+	})))
+	var all sync.WaitGroup
+	for i := range n {
+		before := b.Waiting()
+		all.Go(func() { errs[i] = work(i) })
+		require.Eventually(t, func() bool { return b.Waiting() > before }, time.Second, 100*time.Microsecond)
+	}
+	first.Rollback()
+	all.Wait()
+	return errs
+}
+
+// idle waits until nothing is left of any rider.
+func idle(t require.TestingT, b *pgtx.Bus) {
+	require.Eventually(t, b.Idle, time.Second, 100*time.Microsecond)
+}
+
+// TestBusShares has ten riders share one transaction, with one INSERT of as many
+// rows as there are.
+func TestBusShares(t *testing.T) {
+	t.Parallel()
+	pool := counters(t)
+	b := pgtx.NewBus(pool, 0, 1)
+	errs := held(t, b, 10, func(i int) error {
+		return ride(t.Context(), pool, b, "t", func(tx *pgtx.Tx) error {
+			if err := count(t.Context(), tx, strconv.Itoa(i)); err != nil {
+				return err
+			}
+			return take(t.Context(), tx, i)
+		})
+	})
+	require.NoError(t, errors.Join(errs...))
+	require.Equal(t, 10, number(t, pool, "SELECT sum(n) FROM counter"))
+	require.Equal(t, 1, number(t, pool, "SELECT count(DISTINCT xid) FROM taken"))
+	idle(t, b)
+}
+
+// TestBusAlone gives a request that is alone a transaction of its own.
+func TestBusAlone(t *testing.T) {
+	t.Parallel()
+	pool := counters(t)
+	b := pgtx.NewBus(pool, 1, 1)
+	tx := b.Begin("t")
+	_, err := tx.Exec(t.Context(), "INSERT INTO taken VALUES (1)") // what no rider may
+	require.NoError(t, err)
+	second := b.Begin("t")
+	_, err = second.Exec(t.Context(), "SELECT 1")
+	require.True(t, pgtx.Again(err), "others ride")
+	second.Rollback()
+	require.NoError(t, tx.Commit(t.Context()))
+	idle(t, b)
+}
+
+// TestBusEqualClaims has riders who count the same: they take turns.
+func TestBusEqualClaims(t *testing.T) {
+	t.Parallel()
+	pool := counters(t)
+	b := pgtx.NewBus(pool, 0, 1)
+	errs := held(t, b, 8, func(int) error {
+		return ride(t.Context(), pool, b, "t", func(tx *pgtx.Tx) error { return count(t.Context(), tx, "one") })
+	})
+	require.NoError(t, errors.Join(errs...))
+	require.Equal(t, 8, number(t, pool, "SELECT n FROM counter"))
+}
+
+// TestBusFailureCostsNobody has one of ten riders violate a constraint, and one
+// give up: the other eight stand, and the two get their own errors.
+func TestBusFailureCostsNobody(t *testing.T) {
+	t.Parallel()
+	pool, refused := counters(t), errors.New("refused")
+	require.NoError(t, ride(t.Context(), pool, pgtx.NewBus(pool, 1, 1), "t", func(tx *pgtx.Tx) error {
+		return take(t.Context(), tx, 3)
+	}))
+	b := pgtx.NewBus(pool, 0, 1)
+	errs := held(t, b, 10, func(i int) error {
+		return ride(t.Context(), pool, b, "t", func(tx *pgtx.Tx) error {
+			if err := count(t.Context(), tx, strconv.Itoa(i)); err != nil {
+				return err
+			}
+			if i == 5 {
+				return refused
+			}
+			return take(t.Context(), tx, i)
+		})
+	})
+	for i, err := range errs {
+		var pg *pgconn.PgError
+		switch i {
+		case 3:
+			require.ErrorAs(t, err, &pg)
+			require.Equal(t, "taken_v_key", pg.ConstraintName)
+		case 5:
+			require.ErrorIs(t, err, refused)
+		default:
+			require.NoError(t, err)
+		}
+	}
+	require.Equal(t, 9, number(t, pool, "SELECT count(*) FROM taken"))
+	require.Equal(t, 8, number(t, pool, "SELECT count(*) FROM counter"))
+	idle(t, b)
+}
+
+// TestBusLeavesOutWhoFails has a tenant's reads fail twice in a row: it goes
+// alone then, for a while, and no other does.
+func TestBusLeavesOutWhoFails(t *testing.T) {
+	t.Parallel()
+	pool := counters(t)
+	b := pgtx.NewBus(pool, 0, 1)
+	for range 2 {
+		errs := held(t, b, 3, func(i int) error {
+			tenant := "good"
+			return ride(t.Context(), pool, b, map[bool]string{true: "bad", false: tenant}[i == 1], func(tx *pgtx.Tx) error {
+				if i == 1 {
+					return pgtx.First(tx.Together(t.Context(), func(q pgtx.DBTX) error {
+						return q.QueryRow(t.Context(), "SELECT 1 / 0").Scan(new(int))
+					}))
+				}
+				return count(t.Context(), tx, strconv.Itoa(i))
+			})
+		})
+		require.NoError(t, errors.Join(errs[0], errs[2]))
+		require.ErrorContains(t, errs[1], "division by zero")
+	}
+	require.Equal(t, 100, b.Apart("bad"))
+	require.Zero(t, b.Apart("good"))
+	tx := b.Begin("bad")
+	_, err := tx.Exec(t.Context(), "SELECT 1")
+	require.NoError(t, err, "in a transaction of its own")
+	tx.Rollback()
+	require.Equal(t, 99, b.Apart("bad"))
+}
+
+// TestBusGoesOnWithoutWhoDawdles has a rider that does not come back: the others
+// go on, and it finds nothing of its work done.
+func TestBusGoesOnWithoutWhoDawdles(t *testing.T) {
+	t.Parallel()
+	pool := counters(t)
+	b := pgtx.NewBus(pool, 0, 1)
+	others := make(chan struct{})
+	errs := held(t, b, 3, func(i int) error {
+		tx := b.Begin("t")
+		defer tx.Rollback()
+		if err := count(t.Context(), tx, strconv.Itoa(i)); err != nil {
+			return err
+		}
+		if i == 0 {
+			<-others
+		}
+		err := tx.Commit(t.Context())
+		if i == 2 {
+			close(others)
+		}
+		return err
+	})
+	require.True(t, pgtx.Again(errs[0]))
+	require.NoError(t, errors.Join(errs[1:]...))
+	require.Equal(t, 2, number(t, pool, "SELECT count(*) FROM counter"))
+	idle(t, b)
+}
+
+// TestBusGivesUp has a rider whose time ends while it waits for its turn.
+func TestBusGivesUp(t *testing.T) {
+	t.Parallel()
+	pool := counters(t)
+	b := pgtx.NewBus(pool, 0, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	errs := make(chan error)
+	first := b.Begin("first")
+	require.NoError(t, count(t.Context(), first, "first"))
+	go func() {
+		errs <- ride(ctx, pool, b, "t", func(tx *pgtx.Tx) error { return count(ctx, tx, "one") })
+	}()
+	require.Eventually(t, func() bool { return b.Waiting() == 1 }, time.Second, 100*time.Microsecond)
+	cancel()
+	require.ErrorIs(t, <-errs, context.Canceled)
+	require.NoError(t, first.Commit(t.Context()))
+	require.Equal(t, 1, number(t, pool, "SELECT count(*) FROM counter"))
+	idle(t, b)
+}
+
+// TestBusAgainstModel has random riders, of whom some fail in every way there is,
+// add to a few counters: each counter ends as if they had come one by one.
+func TestBusAgainstModel(t *testing.T) {
+	t.Parallel()
+	pool, refused := counters(t), errors.New("refused")
+	rapid.Check(t, func(rt *rapid.T) {
+		_, err := pool.Exec(t.Context(), "TRUNCATE counter, taken")
+		require.NoError(rt, err)
+		b := pgtx.NewBus(pool, rapid.IntRange(0, 2).Draw(rt, "lone"), rapid.IntRange(1, 2).Draw(rt, "lanes"))
+		names := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}), 1, 30).Draw(rt, "names")
+		ends := rapid.SliceOfN(rapid.IntRange(0, 9), len(names), len(names)).Draw(rt, "ends")
+		want, got := map[string]int{}, make([]error, len(names))
+		var all sync.WaitGroup
+		for i, name := range names {
+			all.Go(func() {
+				got[i] = ride(t.Context(), pool, b, name, func(tx *pgtx.Tx) error {
+					if err := count(t.Context(), tx, name); err != nil {
+						return err
+					}
+					switch ends[i] {
+					case 0:
+						return refused
+					case 1: // a value that another may have, too
+						return take(t.Context(), tx, 0)
+					case 2: // a statement at once
+						_, err := tx.Exec(t.Context(), "SELECT 1")
+						return err
+					case 3: // a second claim
+						return tx.Claim("x" + names[0])
+					}
+					return nil
+				})
+			})
+		}
+		all.Wait()
+		for i, name := range names {
+			if got[i] == nil {
+				want[name]++
+			} else if ends[i] > 1 {
+				rt.Fatalf("rider %d: %v", i, got[i])
+			}
+		}
+		for name, n := range want {
+			require.Equal(rt, n, number(rt, pool, "SELECT coalesce(max(n), 0) FROM counter WHERE name = '"+name+"'"), name)
+		}
+		idle(rt, b)
+	})
+}
+
+// TestShare has pieces of work inside one transaction: those that fail leave
+// nothing, equal claims take turns in order, and what needs a statement at once is
+// done alone.
+func TestShare(t *testing.T) {
+	t.Parallel()
+	pool, refused := counters(t), errors.New("refused")
+	tx := pgtx.Begin(pool)
+	defer tx.Rollback()
+	require.NoError(t, take(t.Context(), tx, 100))
+	errs := tx.Share(t.Context(), 8, func(i int, rider *pgtx.Tx) error {
+		if err := count(t.Context(), rider, []string{"a", "b"}[i%2]); err != nil {
+			return err
+		}
+		switch i {
+		case 2:
+			return refused
+		case 3:
+			return take(t.Context(), rider, 100) // taken by the transaction itself
+		case 4:
+			_, err := rider.Exec(t.Context(), "SELECT 1")
+			return err
+		case 5:
+			panic("a bug")
+		}
+		return nil
+	})
+	require.NoError(t, errors.Join(errs[0], errs[1], errs[4], errs[6], errs[7]))
+	require.ErrorIs(t, errs[2], refused)
+	require.ErrorContains(t, errs[3], "taken_v_key")
+	require.ErrorContains(t, errs[5], "a bug")
+	require.NoError(t, tx.Commit(t.Context()))
+	require.Equal(t, 3, number(t, pool, "SELECT n FROM counter WHERE name = 'a'"))
+	require.Equal(t, 2, number(t, pool, "SELECT n FROM counter WHERE name = 'b'"))
+	require.Equal(t, 1, number(t, pool, "SELECT count(*) FROM taken"))
+}

@@ -1,0 +1,127 @@
+package pgtx
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// group is a shared transaction and its riders.
+type group struct {
+	bus    *Bus
+	tx     *Tx
+	seats  []*seat
+	wishes chan *seat
+}
+
+// carry brings riders through one transaction: in each trip the reads of all who
+// want some, and, when nobody does, the writes of all with the commit.
+func (b *Bus) carry(ctx context.Context, seats []*seat) {
+	ctx, cancel := context.WithTimeout(ctx, SharedTime)
+	defer cancel()
+	g := &group{bus: b, tx: b.begin(), seats: seats, wishes: make(chan *seat, len(seats))}
+	g.tx.later = slices.Clone(b.first)
+	for _, s := range seats {
+		s.wishes = g.wishes
+	}
+	for reading := g.reading(); len(reading) > 0; reading = g.reading() {
+		if !g.read(ctx, reading) {
+			g.tx.Rollback()
+			g.end(errAlone)
+			return
+		}
+		g.gather(reading)
+	}
+	g.end(g.commit(ctx))
+}
+
+// reading returns the riders that want to read.
+func (g *group) reading() []*seat {
+	var out []*seat
+	for _, s := range g.seats {
+		if !s.gone && s.wish.reads != nil {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// read sends the reads of several riders in one trip, and reports whether the
+// transaction can go on.
+func (g *group) read(ctx context.Context, riders []*seat) bool {
+	var all []Read
+	for _, s := range riders {
+		all = append(all, s.wish.reads...)
+	}
+	errs := g.tx.Together(ctx, all...)
+	whole := g.tx.conn != nil && g.tx.conn.Conn().PgConn().TxStatus() == 'T'
+	for _, s := range riders {
+		n := len(s.wish.reads)
+		s.wish.errs, errs = errs[:n:n], errs[n:]
+		if !whole && undone(First(s.wish.errs)) {
+			g.bus.blame(s)
+			return false // those behind it have its error
+		}
+	}
+	return whole
+}
+
+// gather lets riders work on with what they have read, until each of them wants
+// something again. After a while the others go on without those that do not.
+func (g *group) gather(riders []*seat) {
+	busy := map[*seat]bool{}
+	for _, s := range riders {
+		busy[s] = true
+		done := s.wish.done
+		s.wish.reads = nil
+		close(done)
+	}
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for len(busy) > 0 {
+		select {
+		case s := <-g.wishes:
+			delete(busy, s)
+		case <-late.C:
+			for s := range busy {
+				s.gone = true
+			}
+			return
+		}
+	}
+}
+
+// commit sends all writes with the commit.
+func (g *group) commit(ctx context.Context) error {
+	var queues [][]statement
+	for _, s := range g.seats {
+		if !s.gone && s.wish.commit && len(s.tx.later) > 0 {
+			queues = append(queues, s.tx.later)
+		}
+	}
+	if len(queues) == 0 {
+		g.tx.Rollback()
+		return nil
+	}
+	g.tx.later = append(g.tx.later, merge(queues)...)
+	err := g.tx.Commit(ctx)
+	if len(queues) > 1 && undone(err) {
+		g.bus.blame(g.seats...) // it cannot be seen whose statement it was
+		return Alone(err)
+	}
+	return err
+}
+
+// end answers every rider that is still there.
+func (g *group) end(err error) {
+	g.bus.arrived(g.seats, err)
+	for _, s := range g.seats {
+		if !s.gone { // who is gone may have no wish
+			if s.wish.err = err; s.wish.reads != nil {
+				s.wish.errs = repeat(err, len(s.wish.reads))
+			}
+			close(s.wish.done)
+		}
+		close(s.off)
+	}
+}

@@ -1,0 +1,88 @@
+package pgtx
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	head := "-- name: X :exec\nINSERT INTO x (a, b)\nVALUES "
+	insert := head + "($1, f($2::int, 'x'))\nON CONFLICT DO NOTHING"
+	got := join([]statement{{insert, []any{1, 2}}, {insert, []any{3, 4}}, {insert, []any{5, 6}}})
+	require.Equal(t, []statement{
+		{
+			head + "($1, f($2::int, 'x')), ($3, f($4::int, 'x'))\nON CONFLICT DO NOTHING",
+			[]any{1, 2, 3, 4},
+		},
+		{insert, []any{5, 6}},
+	}, got, "in powers of two")
+
+	rows := "INSERT INTO x SELECT unnest($1::text[]), nullif(unnest($2::bigint[]), 0)"
+	mine := make([]string, 1, 8)
+	got = join([]statement{{rows, []any{mine, []int64{1}}}, {rows, []any{[]string{"b", "c"}, []int64{2, 3}}}})
+	require.Equal(t, []statement{{rows, []any{[]string{"", "b", "c"}, []int64{1, 2, 3}}}}, got)
+	require.Equal(t, make([]string, 7), mine[1:8], "the rider's own array stays")
+
+	for _, other := range []string{
+		"UPDATE x SET a = $1",
+		"SELECT 1",
+		"INSERT INTO x SELECT unnest($1::text[]), $2",
+		"INSERT INTO x VALUES ($1) ON CONFLICT DO UPDATE SET a = $2",
+		"INSERT INTO x VALUES ($1",
+	} {
+		same := []statement{{other, []any{1, 2}}, {other, []any{3, 4}}}
+		require.Equal(t, same, join(slices.Clone(same)), other)
+	}
+}
+
+// TestMergeKeepsOrder has riders write random texts: each still comes, and each
+// rider's come in its own order.
+func TestMergeKeepsOrder(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var queues, left [][]statement
+		for rider := range rapid.IntRange(1, 6).Draw(t, "riders") {
+			var q []statement
+			for _, text := range rapid.SliceOfN(rapid.SampledFrom([]string{"A", "B", "C", "D"}), 0, 6).Draw(t, "texts") {
+				q = append(q, statement{text, []any{rider}})
+			}
+			queues, left = append(queues, slices.Clone(q)), append(left, q)
+		}
+		for _, s := range merge(queues) {
+			rider := s.args[0].(int)
+			require.NotEmpty(t, left[rider])
+			require.Equal(t, left[rider][0].sql, s.sql)
+			left[rider] = left[rider][1:]
+		}
+		for _, q := range left {
+			require.Empty(t, q)
+		}
+	})
+}
+
+// TestMergeGathers has riders whose orders agree, with gaps: every text comes
+// once.
+func TestMergeGathers(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var queues [][]statement
+		for range rapid.IntRange(1, 6).Draw(t, "riders") {
+			var q []statement
+			for _, text := range []string{"A", "B", "C", "D"} {
+				if rapid.Bool().Draw(t, text) {
+					q = append(q, statement{sql: text})
+				}
+			}
+			queues = append(queues, q)
+		}
+		var texts []string
+		for _, s := range merge(queues) {
+			texts = append(texts, s.sql)
+		}
+		require.Len(t, slices.Compact(slices.Clone(texts)), len(slices.Compact(slices.Sorted(slices.Values(texts)))))
+	})
+}

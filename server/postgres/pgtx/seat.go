@@ -1,0 +1,112 @@
+package pgtx
+
+import "context"
+
+// seat is a rider's place on a Bus. The rider and the goroutine that carries it
+// take turns: whoever does not have the wish waits.
+type seat struct {
+	bus    *Bus
+	tx     *Tx
+	tenant string
+	order  int    // of riders that Share begins
+	onJoin func() // likewise; else nil
+	claims []string
+	joined bool         // in the queue or under way
+	over   bool         // what it shared has ended; the bus has the lock
+	gone   bool         // the others have gone on without it
+	wishes chan<- *seat // of the group that it has boarded
+	wish   wish
+	off    chan struct{} // closed when what it shared has ended
+}
+
+// wish is what a rider waits for: reads, else its end.
+type wish struct {
+	reads  []Read
+	errs   []error // of the reads
+	commit bool
+	err    error // of the commit
+	done   chan struct{}
+}
+
+// Claim names what only one rider at a time may decide about: what the work
+// locks, or would lock if it did not trust a constraint. Where another rider has
+// the name, it returns an error of which Again is true; before the first
+// statement, the rider waits for its turn instead. In a transaction that is not
+// shared, locks do all this, and Claim does nothing.
+func (t *Tx) Claim(names ...string) error {
+	if t.seat == nil {
+		return nil
+	}
+	return t.seat.bus.claim(t.seat, names)
+}
+
+// together is Together of a rider.
+func (s *seat) together(ctx context.Context, reads []Read) []error {
+	if len(s.tx.later) > 0 { // reads that follow writes would have to see them
+		return repeat(errAlone, len(reads))
+	}
+	if err := s.ask(ctx, wish{reads: reads}); err != nil {
+		return repeat(err, len(reads))
+	}
+	return s.wish.errs
+}
+
+// commit is Commit of a rider.
+func (s *seat) commit(ctx context.Context) error {
+	defer s.tx.release()
+	if !s.joined && len(s.tx.later) == 0 {
+		return nil
+	}
+	if err := s.ask(ctx, wish{commit: true}); err != nil {
+		return err
+	}
+	return s.wish.err
+}
+
+// leave is Rollback of a rider: nothing that waits is written. It returns when
+// the shared transaction has ended, and with it the locks that the rider asked
+// for.
+func (s *seat) leave() {
+	defer s.tx.release()
+	s.tx.later = nil
+	if s.joined {
+		_ = s.ask(context.Background(), wish{}) // there is nothing to lose
+	}
+}
+
+// ask hands a wish over and waits until it has been met. A rider that still
+// queues may give up; one that is under way is bound to the others, for as long
+// as SharedTime.
+func (s *seat) ask(ctx context.Context, w wish) error {
+	select {
+	case <-s.off: // as its last answer said
+		return errAlone
+	default:
+	}
+	w.done = make(chan struct{})
+	if s.wish = w; s.joined {
+		s.wishes <- s // has room for one of each rider
+	} else {
+		s.bus.join(s)
+	}
+	select {
+	case <-w.done:
+	case <-s.off:
+	case <-ctx.Done():
+		if s.bus.quit(s) {
+			s.joined = false
+			return ctx.Err()
+		}
+	}
+	select {
+	case <-w.done:
+		return nil
+	case <-s.off:
+	}
+	select { // both may have been closed by now
+	case <-w.done:
+		return nil
+	default:
+		return errAlone
+	}
+}

@@ -1,0 +1,171 @@
+// Package program has the rules of programs themselves: what a new one begins
+// with, and what its settings may become. The packages below it have who takes
+// part in one.
+package program
+
+import (
+	"cmp"
+	"context"
+	"reflect"
+	"strings"
+
+	"github.com/oapi-codegen/nullable"
+
+	"rail/gen/db"
+	"rail/server/currency"
+	"rail/server/ident"
+	"rail/server/money/tax"
+	"rail/server/opt"
+	"rail/server/slug"
+	"rail/server/work"
+)
+
+// subdomainMax is the longest label of a domain name.
+const subdomainMax = 63
+
+var queries = db.New()
+
+// Settings are what a new program may be given and may change later; what is nil
+// stays.
+type Settings struct {
+	ProductName                                   *string
+	Status                                        *db.ProgramStatus
+	CookieDays, HoldingPeriodDays, MinPayoutMinor *int64
+	PayoutTerm                                    *db.PayoutTerm
+	CommissionOnNetRevenue                        *bool
+	BlockSelfReferrals                            *bool
+	RequireTaxForms                               *bool
+	BlockedCountries                              []string // in any case; all of them
+}
+
+// Input is a program to be added. What is nil gets a default.
+type Input struct {
+	Name, WebsiteURL, Currency string
+	TermsURL, Subdomain        *string
+	URLParams, PayoutMethods   []string
+	AutoPayoutsEnabled         *bool
+	Settings
+}
+
+// Changes are the changes of a program; what is nil or not specified stays.
+type Changes struct {
+	Name, WebsiteURL *string
+	TermsURL         nullable.Nullable[string]
+	Settings
+}
+
+// Create adds a program together with its Default group.
+func Create(ctx context.Context, u *work.Unit, in Input) (db.Program, error) {
+	p, err := begun(u, in)
+	if err != nil {
+		return p, err
+	}
+	if err := queries.ProgramInsert(ctx, u.Later(), db.ProgramInsertParams(p)); err != nil {
+		return p, err
+	}
+	return p, queries.GroupAdd(ctx, u.Later(), db.GroupAddParams{
+		ID: ident.New(ident.Group), OrgID: p.OrgID, ProgramID: p.ID, Name: "Default", Slug: "default", IsDefault: true,
+		CreatedAt: u.Now, UpdatedAt: u.Now,
+	})
+}
+
+// begun returns a program with the defaults for what the input leaves out
+// (decisions, 35 and 180).
+func begun(u *work.Unit, in Input) (db.Program, error) {
+	code, err := currency.Parse(in.Currency)
+	if err != nil {
+		return db.Program{}, err
+	}
+	p := db.Program{
+		ID: ident.New(ident.Program), OrgID: u.OrgID, Name: in.Name, ProductName: in.Name, WebsiteURL: in.WebsiteURL,
+		Currency: code, Status: db.ProgramStatusActive, TermsURL: in.TermsURL, CookieDays: 30, URLParams: []string{"ref"},
+		HoldingPeriodDays: 30, PayoutTerm: db.PayoutTermNet30, PayoutMethods: opt.Distinct(in.PayoutMethods),
+		BlockSelfReferrals: true, BlockedCountries: []string{}, Processor: new("api"), CreatedAt: u.Now, UpdatedAt: u.Now,
+	}
+	if in.URLParams != nil {
+		p.URLParams = opt.Distinct(in.URLParams)
+	}
+	if p.Subdomain = opt.Value(in.Subdomain); p.Subdomain == "" {
+		p.Subdomain = subdomainOf(in.Name)
+	}
+	opt.Change(&p.AutoPayoutsEnabled, in.AutoPayoutsEnabled)
+	in.apply(&p)
+	return p, nil
+}
+
+// subdomainOf returns the name as a label of a domain; a name without a usable
+// letter becomes "program".
+func subdomainOf(name string) string {
+	return cmp.Or(slug.Of(name, subdomainMax), "program")
+}
+
+// Update changes a program; what exists under its old settings, such as the end of
+// a referral, keeps them. A change to the same values keeps UpdatedAt and writes
+// nothing.
+func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Program, error) {
+	before, err := queries.ProgramLock(ctx, u.DB(), db.ProgramLockParams{ID: id, OrgID: u.OrgID})
+	if err != nil {
+		return before, err
+	}
+	if err := u.CheckProgram(before.ID); err != nil {
+		return before, err
+	}
+	p := before
+	opt.Change(&p.Name, to.Name)
+	opt.Change(&p.WebsiteURL, to.WebsiteURL)
+	opt.ChangeOrClear(&p.TermsURL, to.TermsURL)
+	to.apply(&p)
+	if reflect.DeepEqual(before, p) {
+		return before, nil
+	}
+	p.UpdatedAt = u.Now
+	if err := save(ctx, u, p); err != nil || p.RequireTaxForms == before.RequireTaxForms {
+		return p, err
+	}
+	return p, askForTaxForms(ctx, u, p)
+}
+
+// apply sets the settings that are given. New programs get theirs here too, so that
+// both read them alike.
+func (s Settings) apply(p *db.Program) {
+	opt.Change(&p.ProductName, s.ProductName)
+	opt.Change(&p.Status, s.Status)
+	opt.Change(&p.CookieDays, s.CookieDays)
+	opt.Change(&p.CommissionOnNetRevenue, s.CommissionOnNetRevenue)
+	opt.Change(&p.HoldingPeriodDays, s.HoldingPeriodDays)
+	opt.Change(&p.MinPayoutMinor, s.MinPayoutMinor)
+	opt.Change(&p.PayoutTerm, s.PayoutTerm)
+	opt.Change(&p.BlockSelfReferrals, s.BlockSelfReferrals)
+	opt.Change(&p.RequireTaxForms, s.RequireTaxForms)
+	if s.BlockedCountries != nil {
+		p.BlockedCountries = countries(s.BlockedCountries)
+	}
+}
+
+// countries returns country codes in upper case, each once.
+func countries(codes []string) []string {
+	up := make([]string, len(codes))
+	for i, code := range codes {
+		up[i] = strings.ToUpper(code)
+	}
+	return opt.Distinct(up)
+}
+
+// save queues a changed program for the commit.
+func save(ctx context.Context, u *work.Unit, p db.Program) error {
+	return queries.ProgramUpdate(ctx, u.Later(), db.ProgramUpdateParams{
+		Name: p.Name, ProductName: p.ProductName, WebsiteURL: p.WebsiteURL, Status: p.Status, TermsURL: p.TermsURL,
+		CookieDays: p.CookieDays, CommissionOnNetRevenue: p.CommissionOnNetRevenue,
+		HoldingPeriodDays: p.HoldingPeriodDays, MinPayoutMinor: p.MinPayoutMinor, PayoutTerm: p.PayoutTerm,
+		BlockSelfReferrals: p.BlockSelfReferrals, BlockedCountries: p.BlockedCountries,
+		RequireTaxForms: p.RequireTaxForms, UpdatedAt: p.UpdatedAt, ID: p.ID, OrgID: p.OrgID,
+	})
+}
+
+// askForTaxForms asks all partners for a form, or no longer does (decisions, 156).
+func askForTaxForms(ctx context.Context, u *work.Unit, p db.Program) error {
+	if p.RequireTaxForms {
+		return tax.Ask(ctx, u.Tx, p.OrgID, p.ID, u.Now)
+	}
+	return tax.Excuse(ctx, u.Later(), p.OrgID, p.ID, u.Now)
+}

@@ -1,0 +1,136 @@
+package tracking
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"rail/gen/db"
+	"rail/server/postgres/pgtx"
+	"rail/server/work"
+)
+
+// mostVisits bounds the visits that are written together.
+const mostVisits = 128
+
+// Writer writes the visits of requests that come at the same moment with one
+// look-up and one transaction. It has no timer: while some are written, the next
+// ones gather. Each request is answered after the commit; where that fails, each
+// records its own visit.
+type Writer struct {
+	pool *pgxpool.Pool
+
+	mu      sync.Mutex
+	waiting []*pending
+	running bool
+}
+
+// NewWriter returns a writer on pool, which has one connection at a time.
+func NewWriter(pool *pgxpool.Pool) *Writer { return &Writer{pool: pool} }
+
+// pending is a visit that waits to be written.
+type pending struct {
+	arrival
+	service Service
+	unit    *work.Unit // of its request, without its transaction
+	click   db.Click
+	err     error
+	done    chan struct{}
+}
+
+// write records a visit of the unit's tenant, and its events, and wakes their
+// sender. Of an error for which pgtx.Again is true nothing was kept.
+func (w *Writer) write(ctx context.Context, s Service, u *work.Unit, a arrival) (db.Click, error) {
+	p := &pending{arrival: a, service: s, unit: u, done: make(chan struct{})}
+	w.mu.Lock()
+	w.waiting = append(w.waiting, p)
+	if !w.running {
+		w.running = true
+		go w.run(context.WithoutCancel(ctx))
+	}
+	w.mu.Unlock()
+	select {
+	case <-p.done:
+		return p.click, p.err
+	case <-ctx.Done(): // it may be written all the same, as at any commit
+		return db.Click{}, ctx.Err()
+	}
+}
+
+// run writes those who wait, until nobody does.
+func (w *Writer) run(ctx context.Context) {
+	for {
+		w.mu.Lock()
+		n := min(len(w.waiting), mostVisits)
+		visits := slices.Clone(w.waiting[:n])
+		w.waiting = slices.Delete(w.waiting, 0, n)
+		w.running = n > 0
+		w.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		w.batch(ctx, visits)
+	}
+}
+
+// batch records visits and answers them.
+func (w *Writer) batch(ctx context.Context, visits []*pending) {
+	ctx, cancel := context.WithTimeout(ctx, pgtx.SharedTime)
+	defer cancel()
+	err := w.store(ctx, visits)
+	for _, p := range visits {
+		if err != nil {
+			p.err = pgtx.Alone(err)
+		}
+		close(p.done)
+	}
+}
+
+// store writes all visits that can be recorded, in one transaction.
+func (w *Writer) store(ctx context.Context, visits []*pending) (err error) {
+	defer func() { // there is no request here whose path would catch it
+		if v := recover(); v != nil {
+			err = fmt.Errorf("tracking: writing visits panicked: %v\n%s", v, debug.Stack())
+		}
+	}()
+	units, arrivals := make([]*work.Unit, len(visits)), make([]arrival, len(visits))
+	for i, p := range visits {
+		units[i], arrivals[i] = p.unit, p.arrival
+	}
+	hits, err := resolve(ctx, w.pool, units, arrivals)
+	if err != nil {
+		return err
+	}
+	tx, opened := pgtx.Begin(w.pool), map[string]string{}
+	defer tx.Rollback()
+	var parts []*pgtx.Tx
+	var written []*work.Unit
+	for i, p := range visits {
+		// Two clicks of one visitor join one referral.
+		visitor := p.programID + hits[i].PartnerID + string(p.visitor())
+		if hits[i].ReferralID == "" {
+			hits[i].ReferralID = opened[visitor]
+		}
+		u := p.unit.WithTx(pgtx.Begin(w.pool))
+		if p.click, p.err = p.service.record(ctx, u, p.arrival, hits[i]); p.err != nil {
+			continue
+		}
+		if err := u.Events.Flush(ctx, u.Later()); err != nil {
+			return err
+		}
+		opened[visitor] = *p.click.ReferralID
+		parts, written = append(parts, u.Tx), append(written, u)
+	}
+	tx.Join(parts...)
+	if err := tx.Commit(ctx); err != nil {
+		return err
+	}
+	for _, u := range written {
+		u.Committed()
+	}
+	return nil
+}
