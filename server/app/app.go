@@ -171,7 +171,8 @@ func (p parts) serveAPI() *middleware.Front {
 		Customers: customers, Sales: sale.Service{Customers: customers},
 	})
 	path := middleware.New(middleware.Options{
-		Pool: p.pool, Bus: pgtx.NewBus(p.pool, lone, max(1, runtime.NumCPU()/2)), Keys: keys, Keeper: p.keeper, Clock: p.clock, Document: p.document, Log: p.log,
+		Pool: p.pool, Bus: pgtx.NewBus(p.pool, lone, max(1, runtime.NumCPU()/2)), Keys: keys, Keeper: p.keeper,
+		Clock: p.clock, Document: p.document, Log: p.log,
 		Metrics: middleware.NewMetrics(p.metrics), TrustedProxies: cfg.TrustedProxies, AddressLimit: cfg.AddressRateLimit,
 		Plan: cfg.Plan(), Existing: server.Existing, Wake: p.sender.Wake,
 	})

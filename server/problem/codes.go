@@ -13,6 +13,7 @@ type Code string
 // The codes, grouped by type and status. A new one also needs its example in openapi/codes.yaml, and a class below.
 const (
 	// 401: the key or the signature of the request.
+
 	APIKeyMissing     Code = "api_key_missing"
 	APIKeyInvalid     Code = "api_key_invalid"
 	APIKeyRevoked     Code = "api_key_revoked"
@@ -21,9 +22,11 @@ const (
 	SignatureExpired  Code = "signature_expired"
 
 	// 403.
+
 	InsufficientScope Code = "insufficient_scope"
 
 	// 400: something in the request, which Param names.
+
 	InvalidJSON         Code = "invalid_json"
 	ParameterMissing    Code = "parameter_missing"
 	ParameterInvalid    Code = "parameter_invalid"
@@ -41,17 +44,20 @@ const (
 	UnsupportedVersion  Code = "unsupported_version"
 
 	// 405, 413, 415 and 422, of the same type as 400.
+
 	MethodNotAllowed     Code = "method_not_allowed"
 	PayloadTooLarge      Code = "payload_too_large"
 	UnsupportedMediaType Code = "unsupported_media_type"
 	IdempotencyKeyReused Code = "idempotency_key_reused"
 
 	// 404: an object of another organization does not exist either.
+
 	ResourceNotFound      Code = "resource_not_found"
 	RouteNotFound         Code = "route_not_found"
 	TrackingValueNotFound Code = "tracking_value_not_found"
 
 	// 409: a value that must be unique; answers have the existing object where that helps.
+
 	PartnerEmailTaken       Code = "partner_email_taken"
 	PartnerHandleTaken      Code = "partner_handle_taken"
 	LinkValueTaken          Code = "link_value_taken"
@@ -61,6 +67,7 @@ const (
 	CustomerExternalIDTaken Code = "customer_external_id_taken"
 
 	// 409: the object is in a state that does not allow it.
+
 	ApplicationAlreadyDecided  Code = "application_already_decided"
 	CommissionNotPending       Code = "commission_not_pending"
 	CommissionAlreadyPaid      Code = "commission_already_paid"
@@ -91,17 +98,21 @@ const (
 	IdempotencyInProgress      Code = "idempotency_in_progress"
 
 	// 429.
+
 	RateLimitExceeded Code = "rate_limit_exceeded"
 
 	// 402: a limit of the organization.
+
 	FlowQuotaExceeded    Code = "flow_quota_exceeded"
 	RevenueMeterExceeded Code = "revenue_meter_exceeded"
 
 	// 501: the operator has not configured it.
+
 	EmailNotConfigured Code = "email_not_configured"
 	RailNotConfigured  Code = "rail_not_configured"
 
 	// 500 and 503.
+
 	InternalError Code = "internal_error"
 	Unavailable   Code = "unavailable"
 )

@@ -94,7 +94,7 @@ func needs(op *operation) []string {
 // there, and the full size adds the rest of the sets.
 func (t *scopeCheck) sets(ctx context.Context, size Size) error {
 	n := len(auth.Scopes)
-	for set := uint(0); set < 1<<n; set++ {
+	for set := range uint(1) << n {
 		if has := bits.OnesCount(set); size.Smoke && has > 1 && has < n-1 {
 			continue
 		}
