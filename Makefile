@@ -33,7 +33,7 @@ test: go ## run every test, on a private PostgreSQL
 	@source .ci/postgres.sh && go test -timeout 20m ./...
 
 .PHONY: bench
-bench: go ## measure the server against pgbench; BENCH holds options, such as BENCH='-rows 100000 -jobs'
+bench: go ## measure the server against pgbench; BENCH holds options, such as BENCH='-rows 100000 -jobs'; BENCH_BASE and BENCH_SAVE files of runs
 	@source .ci/postgres.sh && go run ./cmd/bench $(BENCH)
 
 .PHONY: bench-scale

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 
 	"rail/server/harness/bench"
@@ -51,16 +52,18 @@ func parse(fs *flag.FlagSet, args []string) error {
 	return nil
 }
 
-// measureSpeed measures the server beside pgbench running the same statements. With -load it is the child
+// measureSpeed measures the server beside pgbench running the same statements. BENCH_BASE and BENCH_SAVE name
+// the files of the run to compare with and of this one, instead of the last run's. With -load it is the child
 // of such a run, which no one calls by hand.
 func measureSpeed(ctx context.Context, args []string) error {
 	fs, o := flag.NewFlagSet("bench", flag.ContinueOnError), bench.Options{Out: os.Stdout}
 	child := fs.Bool("load", false, "be the load generator: a child of the benchmark, with its orders on standard input")
 	only := fs.String("only", "", "comma-separated loads to run; all unless set: "+strings.Join(bench.Names(), ", "))
 	fs.IntVar(&o.Rows, "rows", 1_000_000, "sales, and as many commissions, to begin with; at least 10000")
-	fs.IntVar(&o.Seconds, "seconds", 5, "length of one run")
-	fs.IntVar(&o.Rounds, "rounds", 3, "runs of each load; the median counts")
-	fs.IntVar(&o.Clients, "clients", 8, "clients at once, of HTTP and of pgbench")
+	fs.IntVar(&o.Seconds, "seconds", 2, "length of one slice; server and pgbench take turns")
+	fs.IntVar(&o.Rounds, "rounds", 5, "slices of each load; the median counts")
+	clients := fs.String("clients", "8,32,128", "comma-separated `NUMBERS` of clients at once, of HTTP and of pgbench")
+	fs.BoolVar(&o.Goals, "goals", false, "fail, with status 1, where a goal is missed")
 	fs.BoolVar(&o.Jobs, "jobs", false, "run the server's jobs too, in all runs")
 	fs.StringVar(&o.Session, "session", "",
 		"name=value of a session setting to change, for the server and for pgbench, such as plan_cache_mode=auto")
@@ -75,5 +78,13 @@ func measureSpeed(ctx context.Context, args []string) error {
 	if *only != "" {
 		o.Only = strings.Split(*only, ",")
 	}
+	for text := range strings.SplitSeq(*clients, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return fmt.Errorf("-clients: %w", err)
+		}
+		o.Clients = append(o.Clients, n)
+	}
+	o.Base, o.Save = os.Getenv("BENCH_BASE"), os.Getenv("BENCH_SAVE")
 	return bench.Run(ctx, o)
 }

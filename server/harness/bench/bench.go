@@ -1,11 +1,13 @@
 // Package bench is a load test. It measures the server over HTTP beside pgbench running the
 // same statements on the same data, in turn.
 //
-// pgbench is the limit: the database with no server in front of it. The ratio of the two says
-// what the server costs, and stays comparable between machines, as requests a second do not.
-// Everything runs on one machine: a PostgreSQL of its own, the server in this process and the
-// load generator in another. A run also measures what the binary needs as operators run it
-// (footprint), and the sender of webhooks.
+// pgbench is the limit of one transaction a request: the database with no server in front of it. The
+// ratio of the two says what the server costs, and what it saves by sharing transactions, and
+// stays comparable between machines, as requests a second do not. So does the ratio of
+// processor time. Everything runs on one machine: a PostgreSQL of its own, the server in
+// this process and the load generator in another. A run also measures what the binary needs
+// as operators run it (footprint), and the sender of webhooks; it is saved, beside the
+// next one, and says which of its goals hold.
 //
 // Run does all of it; Generate is the other process; NewDatabase is for package scale too.
 package bench
@@ -23,38 +25,61 @@ import (
 	"rail/server/config"
 )
 
-// Options says what to measure. Seconds is the length of one run, Rounds how often each load
+// Options says what to measure. Seconds is the length of one slice, Rounds how often each load
 // is run; Clients are connections that send one request after the other.
 type Options struct {
-	Rows, Seconds, Rounds, Clients int
-	Only                           []string  // names of loads; all when empty
-	Jobs                           bool      // run the server's background jobs meanwhile
-	Session                        string    // a setting to change, name=value; "" for none
-	Profiles                       string    // directory for CPU profiles and scripts; "" for none
-	Out                            io.Writer // gets the table
+	Rows, Seconds, Rounds int
+	Clients               []int     // each load runs with each number of them
+	Only                  []string  // names of loads; all when empty
+	Jobs                  bool      // run the server's background jobs meanwhile
+	Session               string    // a setting to change, name=value; "" for none
+	Profiles              string    // directory for CPU profiles and scripts; "" for none
+	Base, Save            string    // files of the run to compare with and of this one; "" for the last run's
+	Goals                 bool      // a goal that is missed is an error
+	Out                   io.Writer // gets the table
 }
 
 // bench is a load test that is set up.
 type bench struct {
 	Options
-	size    size
-	loads   []load
-	db      *Private
-	config  config.Config
-	server  *server
-	key     string
-	pgbench pgbench
-	sent    map[string]captured
-	before  string // load averages at the start, or ""
+	size          size
+	loads         []load
+	db            *Private
+	config        config.Config
+	server, floor *server
+	key           string
+	meter         meter
+	pgbench       pgbench
+	sent          map[string]captured
 }
 
-// Run sets everything up, measures, and prints one table. It returns an error for what could
-// not be measured, never for a figure that misses its goal: those are for people to read.
-func Run(ctx context.Context, o Options) (err error) {
-	if o.Rows < partners || o.Seconds < 1 || o.Rounds < 1 || o.Clients < 1 {
-		return fmt.Errorf("-rows must be at least %d, -seconds, -rounds and -clients at least 1", partners)
+// org is the organization of the data.
+const org = "org_bench"
+
+// check refuses what cannot be measured.
+func (o Options) check() error {
+	if o.Rows < partners || o.Seconds < 1 || o.Rounds < 1 || len(o.Clients) == 0 {
+		return fmt.Errorf("-rows must be at least %d, -seconds and -rounds at least 1, -clients one number or more", partners)
 	}
-	b := &bench{Options: o, size: newSize(o.Rows), sent: map[string]captured{}, before: loadAverages()}
+	if slices.Min(o.Clients) < 1 || slices.Max(o.Clients) > maxClients {
+		return fmt.Errorf("-clients must be from 1 to %d", maxClients)
+	}
+	return nil
+}
+
+// Run sets everything up, measures, prints tables and saves the figures. It returns an error for what
+// could not be measured, and for a figure that misses its goal only if that was asked for:
+// figures are for people to read.
+func Run(ctx context.Context, o Options) (err error) {
+	if err := o.check(); err != nil {
+		return err
+	}
+	now := run{At: time.Now().UTC(), Load: loadAverages(), Rows: o.Rows}
+	base, err := baseRun(o.Base)
+	if err != nil {
+		return err
+	}
+	b := &bench{Options: o, size: newSize(o.Rows), sent: map[string]captured{}}
 	if b.loads, err = chosen(o.Only); err != nil {
 		return err
 	}
@@ -74,31 +99,48 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := b.start(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.server.stop()) }()
-	results, err := b.measure(ctx)
-	if err != nil {
+	defer func() { err = errors.Join(err, b.floor.stop(), b.server.stop()) }()
+	if err := b.all(ctx, &now, base); err != nil {
 		return err
 	}
-	b.table(results)
-	// The footprint belongs to a whole run or is asked for by name, the webhooks to a whole run.
-	if len(o.Only) > 0 && !slices.Contains(o.Only, "footprint") {
-		return nil
-	}
-	if err := b.footprint(ctx); err != nil || len(o.Only) > 0 {
+	missed := b.judge(now, base)
+	if err := now.save(o.Save); err != nil || missed == 0 || !o.Goals {
 		return err
 	}
-	return b.webhooks(ctx)
+	return fmt.Errorf("%d goals are missed", missed)
 }
 
-// chosen returns the loads with these names, or all of them. The footprint is no load; its name
-// is accepted here and looked for in Run.
+// all measures and prints what was asked for.
+func (b *bench) all(ctx context.Context, now *run, base run) (err error) {
+	if now.Figures, err = b.measure(ctx); err != nil {
+		return err
+	}
+	b.table(*now, base)
+	if b.wants("footprint") {
+		if err := b.footprint(ctx); err != nil {
+			return err
+		}
+	}
+	if b.wants("webhooks") {
+		now.Deliveries, err = b.webhooks(ctx, base)
+	}
+	return err
+}
+
+// others are what may be chosen beside the loads.
+var others = []string{"footprint", "webhooks"}
+
+// wants says whether something is to be measured.
+func (b *bench) wants(name string) bool { return len(b.Only) == 0 || slices.Contains(b.Only, name) }
+
+// chosen returns the loads with these names, or all of them.
 func chosen(names []string) ([]load, error) {
 	if len(names) == 0 {
 		return loads, nil
 	}
 	var out []load
 	for _, name := range names {
-		if name == "footprint" {
+		if slices.Contains(others, name) {
 			continue
 		}
 		l, err := find(name)
@@ -130,7 +172,12 @@ func (b *bench) start(ctx context.Context) error {
 			return err
 		}
 	}
-	b.pgbench, err = newPgbench(b.db.server.DSN("bench"), dir, b.server.pool.Config().ConnConfig.RuntimeParams, b.Options)
+	if b.floor, err = serveFloor(ctx, b.server.pool); err != nil {
+		return err
+	}
+	b.meter = newMeter(filepath.Join(b.db.dir, "pg"))
+	settings := b.server.pool.Config().ConnConfig.RuntimeParams
+	b.pgbench, err = newPgbench(b.db.server.DSN("bench"), dir, settings, b.Seconds, b.meter)
 	return err
 }
 

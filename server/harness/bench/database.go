@@ -26,6 +26,9 @@ var settings = []string{
 	"ALTER SYSTEM SET max_wal_size = '8GB'", "ALTER SYSTEM SET checkpoint_timeout = '30min'", "SELECT pg_reload_conf()",
 }
 
+// maxClients is the most connections of pgbench; the server's are beside them.
+const maxClients = 256
+
 // NewDatabase starts a server in a new directory under within, or under the temporary
 // directory if within is "", with a database at the current schema.
 func NewDatabase(ctx context.Context, within string) (*Private, error) {
@@ -37,7 +40,10 @@ func NewDatabase(ctx context.Context, within string) (*Private, error) {
 		return nil, err
 	}
 	p := &Private{dir: dir}
-	if p.server, err = embedded.Start(ctx, embedded.Options{Dir: filepath.Join(dir, "pg"), Durable: true}); err != nil {
+	p.server, err = embedded.Start(ctx, embedded.Options{
+		Dir: filepath.Join(dir, "pg"), Durable: true, MaxConnections: maxClients + 100,
+	})
+	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	if err := p.setUp(ctx); err != nil {

@@ -11,100 +11,140 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/pprof"
-	"syscall"
-	"time"
+	"slices"
 )
 
-// sample is one HTTP run and the pgbench run next to it, so that both had the same state of the
-// machine. Times are in microseconds.
-type sample struct {
-	rps, tps, cpu float64 // cpu is in microseconds of this process for each request
-	p50, p99      int64
-}
-
-// measure runs every load once each round, over HTTP and by pgbench, and changes the order of the
-// two every round: the database grows, and whoever comes second finds warm caches.
-func (b *bench) measure(ctx context.Context) (map[string][]sample, error) {
-	out := map[string][]sample{}
+// measure runs every load with every number of clients once each round. So the rounds of a load
+// lie apart, and what else the machine does for a while falls on all of them.
+func (b *bench) measure(ctx context.Context) ([]figure, error) {
+	rounds := make([][]figure, len(b.loads)*len(b.Clients))
 	for round := range b.Rounds {
-		for _, l := range b.loads {
-			s, err := b.pair(ctx, l, round)
-			if err != nil {
-				return nil, err
+		for i, l := range b.loads {
+			for j, clients := range b.Clients {
+				f, err := b.slice(ctx, l, clients, round)
+				if err != nil {
+					return nil, err
+				}
+				at := i*len(b.Clients) + j
+				rounds[at] = append(rounds[at], f)
 			}
-			out[l.name] = append(out[l.name], s)
 		}
+	}
+	out := make([]figure, len(rounds))
+	for i := range rounds {
+		out[i] = middle(rounds[i])
 	}
 	return out, nil
 }
 
-// pair runs one load both ways. The script is made anew each time, since its times follow the clock.
-func (b *bench) pair(ctx context.Context, l load, round int) (sample, error) {
-	var s sample
-	http := func() (err error) { s, err = b.http(ctx, l, s); return err }
-	direct := func() (err error) {
-		s.tps, err = b.pgbench.run(ctx, l.name, newScript(b.sent[l.name], l, b.size, b.Clients))
+// slice runs one load once each way, so that all had the same state of the machine. Odd rounds
+// go backwards: the database grows, and whoever comes second finds warm caches.
+func (b *bench) slice(ctx context.Context, l load, clients, round int) (figure, error) {
+	f := figure{Load: l.name, Clients: clients}
+	ways := []func() error{
+		func() error { return b.rail(ctx, l, &f) },
+		func() error { return b.direct(ctx, l, &f) },
+	}
+	if l.name == "retrieve" {
+		ways = append(ways, func() error { return b.beneath(ctx, l, &f) })
+	}
+	if round%2 == 1 {
+		slices.Reverse(ways)
+	}
+	for _, way := range ways {
+		if err := way(); err != nil {
+			return f, fmt.Errorf("%s, %d clients: %w", l.name, clients, err)
+		}
+	}
+	f.Ratio, f.CPURatio = f.Rate/f.Pgbench, f.CPU/f.PgbenchCPU
+	if f.FloorCPU > 0 {
+		f.FloorRatio = f.CPU / f.FloorCPU
+	}
+	return f, nil
+}
+
+// rail measures the server.
+func (b *bench) rail(ctx context.Context, l load, f *figure) error {
+	seen, used, err := b.http(ctx, l, f.Clients, b.server.addr)
+	if err != nil {
 		return err
 	}
-	// Odd rounds begin with pgbench.
-	if round%2 == 1 {
-		http, direct = direct, http
+	f.Rate, f.P50, f.P99 = float64(seen.Requests)/seen.Seconds, float64(seen.P50), float64(seen.P99)
+	f.Server, f.CPU = used.of(float64(seen.Requests))
+	return nil
+}
+
+// beneath measures the floor.
+func (b *bench) beneath(ctx context.Context, l load, f *figure) error {
+	seen, used, err := b.http(ctx, l, f.Clients, b.floor.addr)
+	if err != nil {
+		return err
 	}
-	if err := http(); err != nil {
-		return s, err
+	f.FloorRate = float64(seen.Requests) / seen.Seconds
+	_, f.FloorCPU = used.of(float64(seen.Requests))
+	return nil
+}
+
+// direct measures pgbench. The script is made anew each time, since its times follow the clock.
+func (b *bench) direct(ctx context.Context, l load, f *figure) error {
+	seen, used, err := b.pgbench.run(ctx, l.name, f.Clients, newScript(b.sent[l.name], l, b.size, f.Clients))
+	if err != nil {
+		return err
 	}
-	return s, direct()
+	f.Pgbench = float64(seen.Requests) / seen.Seconds
+	_, f.PgbenchCPU = used.of(float64(seen.Requests))
+	return nil
 }
 
 // http runs the load generator as another process, so that the processor time of this one is the
 // server's.
-func (b *bench) http(ctx context.Context, l load, s sample) (sample, error) {
+func (b *bench) http(ctx context.Context, l load, clients int, addr string) (seen outcome, used spent, err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return s, err
+		return seen, used, err
 	}
-	given, err := json.Marshal(orders{b.server.addr, b.key, l.name, b.size, b.Clients, b.Seconds})
+	given, err := json.Marshal(orders{addr, b.key, l.name, b.size, clients, b.Seconds})
 	if err != nil {
-		return s, err
+		return seen, used, err
 	}
 	// This program again, as its own child.
 	cmd := exec.CommandContext(ctx, self, "-load")
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(given), os.Stderr
 	pipe, err := cmd.StdoutPipe()
 	if err != nil {
-		return s, err
+		return seen, used, err
 	}
 	if err := cmd.Start(); err != nil {
-		return s, err
+		return seen, used, err
 	}
-	seen, used, err := b.watch(bufio.NewScanner(pipe), l.name)
-	if err := errors.Join(err, cmd.Wait()); err != nil {
-		return s, fmt.Errorf("load %s: %w", l.name, err)
+	profile := ""
+	if b.Profiles != "" && addr == b.server.addr {
+		profile = filepath.Join(b.Profiles, fmt.Sprintf("%s-%d.pprof", l.name, clients))
 	}
-	s.rps, s.p50, s.p99 = float64(seen.Requests)/seen.Seconds, seen.P50, seen.P99
-	s.cpu = float64(used.Microseconds()) / float64(seen.Requests)
-	return s, nil
+	seen, used, err = b.watch(bufio.NewScanner(pipe), profile)
+	return seen, used, errors.Join(err, cmd.Wait())
 }
 
 // watch reads the load generator's output, and measures the processor time between its start and its
-// end, and profiles that time if asked.
-func (b *bench) watch(lines *bufio.Scanner, name string) (seen outcome, used time.Duration, err error) {
+// end, and profiles that time into a file if it is named.
+func (b *bench) watch(lines *bufio.Scanner, path string) (seen outcome, used spent, err error) {
 	var profile *os.File
+	var began spent
 	for lines.Scan() {
 		switch lines.Text() {
 		case "start":
-			if b.Profiles != "" {
-				if profile, err = os.Create(filepath.Join(b.Profiles, name+".pprof")); err != nil {
-					return seen, 0, err
+			if path != "" {
+				if profile, err = os.Create(path); err != nil {
+					return seen, used, err
 				}
 				if err := pprof.StartCPUProfile(profile); err != nil {
-					return seen, 0, err
+					return seen, used, err
 				}
 			}
 			// What the server does until this line is read is not counted; that is little.
-			used = -processorTime()
+			began = b.meter.read(0)
 		case "done":
-			used += processorTime()
+			used = b.meter.read(0).since(began)
 			if profile != nil {
 				pprof.StopCPUProfile()
 				err = profile.Close()
@@ -113,14 +153,5 @@ func (b *bench) watch(lines *bufio.Scanner, name string) (seen outcome, used tim
 			return seen, used, errors.Join(err, json.Unmarshal(lines.Bytes(), &seen))
 		}
 	}
-	return seen, used, errors.New("it ended early")
-}
-
-// processorTime returns what this process has used so far, in user and system mode.
-func processorTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	return seen, used, errors.New("the load generator ended early")
 }

@@ -38,10 +38,10 @@ type request struct{ Method, Path, Body, Key string }
 // load is a kind of request: how to draw its objects, for HTTP and as \set commands of pgbench, and how
 // to send it. pick and set must draw alike, or the two sides measure different work.
 type load struct {
-	name, title, goal string
-	pick              func(sz size, r *rand.Rand) draw
-	set               func(sz size) string
-	ask               func(d draw) request
+	name, title string
+	pick        func(sz size, r *rand.Rand) draw
+	set         func(sz size) string
+	ask         func(d draw) request
 }
 
 // id returns the id of an object of the data: the prefix and 26 digits, as long as real ids.

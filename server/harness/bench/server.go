@@ -97,7 +97,7 @@ func newKey(ctx context.Context, cfg config.Config, pool *pgxpool.Pool) (string,
 	}
 	token := auth.NewToken(true)
 	return token, db.New().APIKeyInsert(ctx, pool, db.APIKeyInsertParams{
-		ID: ident.New(ident.APIKey), OrgID: "org_bench", UserID: ident.New(ident.User), Hash: keeper.HashAPIKey(token),
+		ID: ident.New(ident.APIKey), OrgID: org, UserID: ident.New(ident.User), Hash: keeper.HashAPIKey(token),
 		Last4:    token[len(token)-4:],
 		Livemode: true, Scopes: []string{"read", "write"}, RateLimit: 1_000_000, Version: "2026-08-21", CreatedAt: now,
 	})

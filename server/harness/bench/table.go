@@ -4,29 +4,55 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"text/tabwriter"
 )
 
-// table prints the medians of the rounds, and explains them. A ratio is taken in each round before
-// the median, since what slows one side of a round mostly slows the other too.
-func (b *bench) table(results map[string][]sample) {
+// table prints the medians of the rounds beside those of the base run, and explains them.
+func (b *bench) table(now, base run) {
 	w := tabwriter.NewWriter(b.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\nload\treq/s\tp50 ms\tp99 ms\tpgbench tx/s\tratio\tGo us/req\ttrips\tstatements\tgoal\t")
-	for _, l := range b.loads {
-		s := results[l.name]
-		ratio := median(s, func(s sample) float64 { return s.rps / s.tps })
-		fmt.Fprintf(w, "%s\t%.0f\t%.2f\t%.2f\t%.0f\t%.2f\t%.0f\t%d\t%d\t%s\t\n", l.title,
-			median(s, func(s sample) float64 { return s.rps }),
-			median(s, func(s sample) float64 { return float64(s.p50) / 1000 }),
-			median(s, func(s sample) float64 { return float64(s.p99) / 1000 }),
-			median(s, func(s sample) float64 { return s.tps }), ratio, median(s, func(s sample) float64 { return s.cpu }),
-			len(b.sent[l.name].trips), b.statements(l), l.goal)
+	fmt.Fprint(w, "\nload\tclients\treq/s\tp50 ms\tp99 ms\tpgbench tx/s\tratio\tbase\tserver us\twith database\tpgbench us\tratio\tbase",
+		"\ttrips\tstatements\t\n")
+	for _, f := range now.Figures {
+		l, before := b.load(f.Load), base.of(f.Load, f.Clients)
+		fmt.Fprintf(w, "%s\t%d\t%.0f\t%.2f\t%.2f\t%.0f\t%.2f\t%s\t%.0f\t%.0f\t%.0f\t%.2f\t%s\t%d\t%d\t\n", l.title, f.Clients,
+			f.Rate, f.P50/1000, f.P99/1000, f.Pgbench, f.Ratio, known(before.Ratio), f.Server, f.CPU, f.PgbenchCPU, f.CPURatio,
+			known(before.CPURatio), len(b.sent[l.name].trips), b.statements(l))
 	}
 	_ = w.Flush() // writes to the terminal
-	b.hot(results)
-	b.notes()
+	for _, f := range now.Figures {
+		if f.FloorCPU > 0 {
+			fmt.Fprintf(b.Out, "%s, %d clients: the floor (net/http, one query) takes %.0f us with the database, the server %.2f of it%s\n",
+				f.Load, f.Clients, f.FloorCPU, f.FloorRatio, was("%.2f", base.of(f.Load, f.Clients).FloorRatio))
+		}
+	}
+	b.notes(now, base)
+}
+
+// known returns a figure of the base run, or a dash.
+func known(figure float64) string {
+	if figure == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", figure)
+}
+
+// was returns a figure of the base run to stand behind this run's, or nothing.
+func was(format string, figure float64) string {
+	if figure == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (base "+format+")", figure)
+}
+
+// load returns a load of this run.
+func (b *bench) load(name string) load {
+	for _, l := range b.loads {
+		if l.name == name {
+			return l
+		}
+	}
+	return load{}
 }
 
 // statements returns how many statements a request of a load sends, in all round trips.
@@ -38,31 +64,19 @@ func (b *bench) statements(l load) int {
 	return n
 }
 
-// hot compares the sales of one partner with those of all, round by round. pgbench shows how much of
-// the difference is the database's: all sales of a partner wait for the lock of one row.
-func (b *bench) hot(results map[string][]sample) {
-	spread, one := results["sale"], results["hot"]
-	if len(spread) == 0 || len(one) == 0 {
-		return
-	}
-	pairs := make([]sample, len(one))
-	for i := range one {
-		pairs[i] = sample{rps: one[i].rps / spread[i].rps, tps: one[i].tps / spread[i].tps}
-	}
-	fmt.Fprintf(b.Out, "\nhot partner to spread load: %.2f over HTTP (goal 0.60), %.2f in pgbench\n",
-		median(pairs, func(s sample) float64 { return s.rps }), median(pairs, func(s sample) float64 { return s.tps }))
-}
-
 // notes prints under which conditions the figures were measured.
-func (b *bench) notes() {
+func (b *bench) notes(now, base run) {
 	jobs := "the server's jobs do not run (-jobs runs them)"
 	if b.Jobs {
 		jobs = "the server's jobs run in every run, pgbench's too"
 	}
-	if b.before != "" {
+	if now.Load != "" {
 		fmt.Fprintf(b.Out,
 			"\nload averages before the run: %s; above 0.3 something else took processor time and the figures mean little\n",
-			b.before)
+			now.Load)
+	}
+	if !base.At.IsZero() {
+		fmt.Fprintf(b.Out, "base run: %s, %d sales, load averages %s\n", base.At.Format("2006-01-02 15:04"), base.Rows, base.Load)
 	}
 	if b.Session != "" {
 		jobs += "; session: " + b.Session
@@ -70,12 +84,12 @@ func (b *bench) notes() {
 	fmt.Fprintf(b.Out, `
 %d cores, shared by PostgreSQL, the server and the load generator or pgbench: trust the ratios.
 PostgreSQL %s, fsync, full_page_writes and synchronous_commit on; checkpoints kept out of the runs.
-%d sales and commissions, %d programs, %d partners, %d customers; %d clients, medians of %d rounds of %d s, HTTP and pgbench in turns.
+%d sales and commissions, %d programs, %d partners, %d customers; medians of %d slices of %d s, HTTP and pgbench in turns.
+Processor time is that of a request, of the server or pgbench and of every process of the database; the load generator's is not in it.
 pgbench sends the statements of one warm request in the same round trips, prepared, with the server's session settings; random ids are
 put together in SQL (a concatenation), NULLs are literal. The server validates, authenticates (key looked up once in 0.9 s), limits, logs
 each request to /dev/null and counts it; %s.
-`, runtime.NumCPU(), b.db.version, b.size.Sales, programs, partners, b.size.Customers+hotCustomers, b.Clients,
-		b.Rounds, b.Seconds, jobs)
+`, runtime.NumCPU(), b.db.version, b.size.Sales, programs, partners, b.size.Customers+hotCustomers, b.Rounds, b.Seconds, jobs)
 }
 
 // loadAverages returns the load averages of 1, 5 and 15 minutes, "" where /proc does not
@@ -87,18 +101,4 @@ func loadAverages() string {
 		return ""
 	}
 	return strings.Join(fields[:3], " ")
-}
-
-// median returns the middle of a figure over the rounds.
-func median(s []sample, of func(sample) float64) float64 {
-	// Copied, since sorting would mix up the rounds.
-	v := make([]float64, len(s))
-	for i := range s {
-		v[i] = of(s[i])
-	}
-	slices.Sort(v)
-	if len(v)%2 == 0 {
-		return (v[len(v)/2-1] + v[len(v)/2]) / 2
-	}
-	return v[len(v)/2]
 }

@@ -47,34 +47,37 @@ type hooks struct {
 // webhooks measures the rate of deliveries, to one endpoint and to many, and the time from the commit
 // of an event to its arrival. To one endpoint they go one after the other, in order, so that
 // rate is what a round trip allows.
-func (b *bench) webhooks(ctx context.Context) error {
+func (b *bench) webhooks(ctx context.Context, base run) ([]deliveries, error) {
 	keeper, err := secret.New(b.config.SecretKey)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	h := &hooks{pool: b.server.pool, keeper: keeper, sentAt: map[string]time.Time{}, org: ident.New(ident.Organization)}
 	h.sink = httptest.NewServer(http.HandlerFunc(h.receive))
 	defer h.sink.Close()
 	if err := db.New().OrganizationInsert(ctx, h.pool,
 		db.OrganizationInsertParams{ID: h.org, Name: "Webhooks", CreatedAt: clock.System{}.Now()}); err != nil {
-		return err
+		return nil, err
 	}
 	// Without the guard, which would refuse the sink on this machine.
 	h.sender = webhook.NewSender(webhook.Options{
 		Pool: h.pool, Keeper: keeper, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler),
 		Dial: (&net.Dialer{}).DialContext, Service: "Rail",
 	})
-	for endpoints, events := range map[int]int{1: 1000, manyEndpoints: 10000} {
-		rate, err := h.drain(ctx, endpoints, events)
+	var out []deliveries
+	for _, q := range []struct{ endpoints, events int }{{1, 1000}, {manyEndpoints, 10000}} {
+		rate, err := h.drain(ctx, q.endpoints, q.events)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		fmt.Fprintf(b.Out, "webhooks: %.0f deliveries/s to %d endpoints\n", rate, endpoints)
+		out = append(out, deliveries{q.endpoints, rate})
+		fmt.Fprintf(b.Out, "webhooks: %.0f deliveries/s to %d endpoints%s\n", rate, q.endpoints,
+			was("%.0f", base.deliveries(q.endpoints)))
 	}
 	p50, p99, err := h.delay(ctx, time.Duration(b.Seconds)*time.Second)
 	fmt.Fprintf(b.Out, "webhooks: from commit to arrival p50 %.1f ms, p99 %.1f ms at %d events/s over %d endpoints\n",
 		p50.Seconds()*1000, p99.Seconds()*1000, eventsPerSec, manyEndpoints)
-	return err
+	return out, err
 }
 
 // receive counts a delivery, and notes how long its event took, if that is measured.

@@ -1,0 +1,130 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestMain is the load generator where the test has started it, as cmd/bench is.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "-load" {
+		if err := Generate(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// A smoke run: every figure of a write and of a read is measured, beside pgbench and the floor, saved,
+// and found again. What they are is not looked at.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "run", "first.json")
+	var out bytes.Buffer
+	err := Run(t.Context(), Options{
+		Rows: partners, Seconds: 1, Rounds: 1, Clients: []int{8}, Only: []string{"sale", "retrieve"}, Save: path, Out: &out,
+	})
+	require.NoError(t, err)
+	saved, err := baseRun(path)
+	require.NoError(t, err)
+	for _, load := range []string{"sale", "retrieve"} {
+		f := saved.of(load, 8)
+		for i, v := range f.measured() {
+			floors := load != "retrieve" && i >= 9
+			require.Equal(t, !floors, *v > 0, "%s: figure %d of %+v", load, i, f)
+		}
+	}
+	require.Contains(t, out.String(), "POST /v1/sales")
+	require.Contains(t, out.String(), "retrieve, 8 clients: processor time to the floor's")
+}
+
+func TestGoals(t *testing.T) {
+	t.Parallel()
+	base := run{Figures: []figure{{Load: "list", Clients: 8, Ratio: 0.5}, {Load: "sale", Clients: 8}}}
+	now := run{Figures: []figure{
+		{Load: "list", Clients: 8, Ratio: 0.49}, {Load: "sale", Clients: 8, Ratio: 1}, {Load: "sale", Clients: 32, Ratio: 1.59},
+		{Load: "retrieve", Clients: 64, FloorRatio: 1.4}, {Load: "retrieve", Clients: 128, FloorRatio: 1.41},
+	}}
+	var out bytes.Buffer
+	b := &bench{Options: Options{Out: &out}}
+	require.Equal(t, 2, b.judge(now, base))
+	require.Equal(t, `
+goals:
+missed  sale, 32 clients: requests to pgbench 1.59, at least 1.60
+holds   retrieve, 64 clients: processor time to the floor's 1.40, at most 1.40
+missed  retrieve, 128 clients: processor time to the floor's 1.41, at most 1.40
+holds   list, 8 clients: that ratio to the base run's 0.98, at least 0.97
+`, out.String())
+}
+
+// Of an even number of rounds, the median lies between two.
+func TestMiddle(t *testing.T) {
+	t.Parallel()
+	got := middle([]figure{{Load: "sale", Rate: 4, CPU: 1}, {Rate: 1, CPU: 5}, {Rate: 3, CPU: 2}, {Rate: 2, CPU: 3}})
+	require.Equal(t, figure{Load: "sale", Rate: 2.5, CPU: 2.5}, got)
+}
+
+func TestBaseRun(t *testing.T) {
+	t.Parallel()
+	_, err := baseRun(filepath.Join(t.TempDir(), "none.json"))
+	require.ErrorIs(t, err, os.ErrNotExist, "asked for by name")
+	path := filepath.Join(t.TempDir(), "run.json")
+	require.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
+	_, err = baseRun(path)
+	require.ErrorContains(t, err, "no saved run")
+	want := run{Rows: 3, Deliveries: []deliveries{{200, 1.5}}}
+	require.NoError(t, want.save(path))
+	got, err := baseRun(path)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	require.InDelta(t, 1.5, got.deliveries(200), 0)
+}
+
+// The time before all is warm is not counted, and what is no line of progress is an error.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	line := func(second, rate int) string {
+		return fmt.Sprintf("progress: %d.5 s, %d.0 tps, lat 1 ms\n", second, rate)
+	}
+	seen, _, err := pgbench{seconds: 2}.watch(strings.NewReader(line(10, 99)+line(11, 5)+line(13, 7)+line(14, 1)), os.Getpid(), 0)
+	require.NoError(t, err)
+	require.Equal(t, outcome{Requests: 19, Seconds: 3}, seen)
+	warm := strings.NewReader(line(10, 99) + line(11, 99) + line(12, 99) + line(13, 5) + line(14, 5))
+	seen, _, err = pgbench{seconds: 2}.watch(warm, os.Getpid(), 2)
+	require.NoError(t, err)
+	require.Equal(t, outcome{Requests: 10, Seconds: 2}, seen)
+	_, _, err = pgbench{seconds: 2}.watch(strings.NewReader(line(10, 99)+"client 0 aborted\nFATAL: gone\n"), os.Getpid(), 0)
+	require.ErrorContains(t, err, "client 0 aborted")
+	_, _, err = pgbench{seconds: 2}.watch(strings.NewReader(line(10, 99)), os.Getpid(), 0)
+	require.ErrorContains(t, err, "ended early")
+}
+
+// A load generator that ends before its outcome is an error, not a figure of nothing.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	b := &bench{}
+	_, _, err := b.watch(bufio.NewScanner(strings.NewReader("start\ndone\n")), "")
+	require.ErrorContains(t, err, "ended early")
+	seen, used, err := b.watch(bufio.NewScanner(strings.NewReader("start\ndone\n{\"Requests\": 4}\n")), "")
+	require.NoError(t, err)
+	require.Equal(t, 4, seen.Requests)
+	require.GreaterOrEqual(t, used.program, spent{}.program)
+}
+
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	for _, clients := range [][]int{nil, {0}, {8, maxClients + 1}} {
+		err := Run(context.Background(), Options{Rows: partners, Seconds: 1, Rounds: 1, Clients: clients, Out: &bytes.Buffer{}})
+		require.ErrorContains(t, err, "-clients")
+	}
+}
