@@ -21,7 +21,8 @@ AND (t.value = @stem::text OR t.value LIKE @pattern::text);
 -- page, else the oldest of that value, deleted ones included), and the visitor's
 -- current referral (decisions, 65 and 68). expired reports whether that only waits
 -- to be retired. The rows come in the order of the visits; of what there is not,
--- the columns are ''.
+-- the columns are ''. The partner, who is of the value's program, is found by id alone:
+-- without statistics the planner would read all that are active.
 SELECT i.n::bigint AS n, coalesce(g.status, '')::text AS program_status,
     coalesce(g.cookie_days, 0)::bigint AS cookie_days,
     coalesce(h.partner_id, '')::text AS partner_id, coalesce(h.link_id, '')::text AS link_id,
@@ -35,8 +36,8 @@ LEFT JOIN LATERAL (
         (SELECT l.id FROM links l WHERE l.partner_id = p.id AND l.value_key = i.value
             ORDER BY (l.destination_key = i.landing_key) DESC, l.created_at, l.id LIMIT 1) AS link_id,
         CASE WHEN r.expires_at > i.now THEN r.id END AS referral_id, r.expires_at <= i.now AS expired
-    FROM tracking_values t JOIN partners p ON p.program_id = t.program_id AND p.id = t.partner_id
-    LEFT JOIN referrals r ON r.program_id = p.program_id AND r.partner_id = p.id AND r.visitor = i.visitor AND r.current
+    FROM tracking_values t JOIN partners p ON p.id = t.partner_id
+    LEFT JOIN referrals r ON r.program_id = t.program_id AND r.partner_id = p.id AND r.visitor = i.visitor AND r.current
     WHERE t.program_id = i.program_id AND t.org_id = i.org_id AND t.value = i.value AND p.status = 'active'
     OFFSET 0
 ) h ON true

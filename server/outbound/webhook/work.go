@@ -233,8 +233,8 @@ func (s *Sender) storeAll(ctx context.Context, batch []result) map[string]db.Web
 func (s *Sender) store(ctx context.Context, batch []result) (map[string]db.WebhookResultsRow, error) {
 	p := db.WebhookResultsParams{Owner: s.owner}
 	for _, r := range batch {
-		p.Ids, p.Tokens, p.Statuses = append(p.Ids,
-			r.d.ID), append(p.Tokens, r.lease.token), append(p.Statuses, string(r.status))
+		p.Ids, p.EndpointIds = append(p.Ids, r.d.ID), append(p.EndpointIds, r.lease.endpoint)
+		p.Tokens, p.Statuses = append(p.Tokens, r.lease.token), append(p.Statuses, string(r.status))
 		p.Attempts, p.ResponseCodes = append(p.Attempts,
 			r.d.Attempts+1), append(p.ResponseCodes, int32(r.outcome.Code))
 		p.Errors, p.Durations = append(p.Errors, r.outcome.Err), append(p.Durations, r.outcome.Took.Milliseconds())

@@ -1,0 +1,168 @@
+package queryplan_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"rail/gen/db"
+	"rail/server/harness/dataset"
+	"rail/server/harness/pgtest"
+)
+
+const (
+	// endpoints are leased to the sender, with its token 1 each, and wait for line
+	// deliveries each.
+	endpoints, line = 600, 16
+	// batch is how many results, or visits, a statement takes at once.
+	batch = 31
+)
+
+// hot lists statements that run all the time, with how many rows each returns and how
+// many it may read for them.
+var hot = map[string]struct {
+	rows, most float64
+	call       func(context.Context, *db.Queries, db.DBTX) error
+}{
+	"WebhookResults": {batch, endpoints + 5*batch, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		_, err := q.WebhookResults(ctx, c, results())
+		return err
+	}},
+	"WebhookNext": {line, 4 * line, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		now := at(0)
+		_, err := q.WebhookNext(ctx, c, db.WebhookNextParams{
+			EndpointID: "wep_1", Owner: 7, Token: 1, Now: &now, Horizon: 1 << 40, Lim: line,
+			Classes: []int32{1}, Belows: []int64{1 << 40},
+		})
+		return err
+	}},
+	"TrackingResolve": {batch, 8 * batch, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		_, err := q.TrackingResolve(ctx, c, visits())
+		return err
+	}},
+	"SaleCustomer": {1, 20, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		_, err := q.SaleCustomer(ctx, c, db.SaleCustomerParams{CustomerID: id("cus", 1200), OrgID: "org_0"})
+		return err
+	}},
+	"SaleHistory": {1, 20, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		_, err := q.SaleHistory(ctx, c, db.SaleHistoryParams{
+			ProgramID: id("prg", 0), OrgID: "org_0", ExternalChargeID: "ch_0", CustomerID: id("cus", 1200),
+		})
+		return err
+	}},
+}
+
+// results are those of the last deliveries in the lines of some endpoints.
+func results() db.WebhookResultsParams {
+	p := db.WebhookResultsParams{Owner: 7}
+	for i := range batch {
+		p.Ids = append(p.Ids, fmt.Sprintf("whd_%d_%d", i, line))
+		p.EndpointIds = append(p.EndpointIds, fmt.Sprintf("wep_%d", i))
+		p.Tokens, p.Attempts, p.Statuses = append(p.Tokens, 1), append(p.Attempts, 1), append(p.Statuses, "delivered")
+		p.ResponseCodes, p.Errors, p.Durations = append(p.ResponseCodes, 200), append(p.Errors, ""), append(p.Durations, 1)
+		p.Attempted, p.Next, p.Finished = append(p.Attempted, at(0)), append(p.Next, at(0)), append(p.Finished, at(0))
+	}
+	return p
+}
+
+// visits are clicks of new visitors, for the partners that came last.
+func visits() (p db.TrackingResolveParams) {
+	for i := range batch {
+		p.ProgramIds, p.OrgIds = append(p.ProgramIds, id("prg", 0)), append(p.OrgIds, "org_0")
+		p.Values, p.LandingKeys = append(p.Values, fmt.Sprintf("partner-%d", 4900+i)), append(p.LandingKeys, "")
+		p.Visitors, p.Nows = append(p.Visitors, fmt.Appendf(nil, "%032d", i)), append(p.Nows, at(0))
+	}
+	return p
+}
+
+// TestPlansWithoutStatistics: what runs all the time finds its rows by an index also
+// in tables that were empty when they were last analyzed, as in every new
+// installation, by the plan for its parameters and by the one for any.
+func TestPlansWithoutStatistics(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.DSN(t)
+	require.NoError(t, dataset.Fill(t.Context(), dsn, dataset.Options{
+		Size:  dataset.Size{Partners: 5000, Customers: 5000, Referrals: 5000, Clicks: 20_000, Sales: 20_000},
+		Until: at(0), Org: "org_0", Other: "org_1",
+	}))
+	conn, err := pgx.Connect(t.Context(), dsn)
+	require.NoError(t, err)
+	defer conn.Close(context.Background()) // nothing is lost
+	queue(t, conn)
+	forget(t, conn)
+	for name, h := range hot {
+		var c capture
+		require.ErrorIs(t, h.call(t.Context(), db.New(), &c), errCaptured, name)
+		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
+			top := planned(t, conn, mode, c)
+			assert.LessOrEqual(t, top.examined(), h.most, "%s, %s, reads too much:\n%s", name, mode, top.shape())
+		}
+	}
+}
+
+// queue makes leased endpoints with deliveries that wait.
+func queue(t testing.TB, conn *pgx.Conn) {
+	for _, sql := range []string{
+		`INSERT INTO webhook_endpoints (id, org_id, program_id, url, event_types, enabled, secret,
+			counted_since, created_at, updated_at)
+		SELECT 'wep_' || g, 'org_0', $3, 'https://a.example', '{}', true, '', now(), now(), now()
+		FROM generate_series(0, $1 - 1) g WHERE $2 > 0`,
+		`INSERT INTO webhook_leases (endpoint_id, owner, token, until)
+		SELECT 'wep_' || g, 7, 1, now() + interval '1 hour' FROM generate_series(0, $1 - 1) g WHERE $2 > 0 AND $3 <> ''`,
+		`INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, status,
+			next_attempt_at, created_at)
+		SELECT 'whd_' || g || '_' || n, 'org_0', $3, 'wep_' || g, 'evt_' || n, 'sale.created', n, 'pending',
+			'epoch', now()
+		FROM generate_series(1, $2) n, generate_series(0, $1 - 1) g`,
+	} {
+		_, err := conn.Exec(t.Context(), sql, endpoints, line, id("prg", 0))
+		require.NoError(t, err)
+	}
+}
+
+// forget takes from the database what ANALYZE and VACUUM found out about its tables,
+// and sees to it that nobody finds it out again.
+func forget(t testing.TB, conn *pgx.Conn) {
+	rows, err := conn.Query(t.Context(), `SELECT format('ALTER TABLE %I SET (autovacuum_enabled = off)', relname)
+		FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'`)
+	require.NoError(t, err)
+	off, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	for _, sql := range append(off,
+		`DELETE FROM pg_statistic s USING pg_class c WHERE c.oid = s.starelid AND c.relnamespace = 'public'::regnamespace`,
+		`UPDATE pg_class SET relpages = 0, reltuples = 0, relallvisible = 0
+		WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'i')`) {
+		_, err := conn.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+}
+
+// planned runs a statement by its custom or generic plan, and undoes it.
+func planned(t testing.TB, conn *pgx.Conn, mode string, c capture) node {
+	prepared, err := conn.Prepare(t.Context(), "hot", c.sql)
+	require.NoError(t, err)
+	args := make([]string, len(c.args))
+	for i, arg := range c.args {
+		text, err := conn.TypeMap().Encode(prepared.ParamOIDs[i], pgx.TextFormatCode, arg, nil)
+		require.NoError(t, err)
+		args[i] = "'" + strings.ReplaceAll(string(text), "'", "''") + "'"
+	}
+	tx, err := conn.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), "SET LOCAL plan_cache_mode = "+mode)
+	require.NoError(t, err)
+	var raw string
+	require.NoError(t, tx.QueryRow(t.Context(), "EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) EXECUTE hot ("+
+		strings.Join(args, ", ")+")", pgx.QueryExecModeSimpleProtocol).Scan(&raw))
+	require.NoError(t, tx.Rollback(t.Context()))
+	require.NoError(t, conn.Deallocate(t.Context(), "hot"))
+	var plans []struct{ Plan node }
+	require.NoError(t, json.Unmarshal([]byte(raw), &plans))
+	return plans[0].Plan
+}
