@@ -3813,6 +3813,80 @@ type Click struct {
 	UserAgent *string `json:"user_agent"`
 }
 
+// ClickBatch Visits to record in one call.
+type ClickBatch struct {
+	// Items The visits, in the order in which they came.
+	Items []json.RawMessage `json:"items"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+}
+
+// ClickBatchItem A visit to record, as in `ClickCreate`; the batch names the program.
+type ClickBatchItem struct {
+	// Country The visitor's country.
+	Country *CountryCode `json:"country,omitempty"`
+
+	// Device The kind of device, such as `mobile`.
+	Device *string `json:"device,omitempty"`
+
+	// IP The visitor's IPv4 or IPv6 address; hashed on write, never stored or returned.
+	IP *string `json:"ip,omitempty"`
+
+	// LandingURL The page that the visitor arrived on, with its query.
+	LandingURL string `json:"landing_url"`
+
+	// Param The query parameter that carried the value; recorded, not matched.
+	Param *string `json:"param,omitempty"`
+
+	// Referer The same as `referrer`, in the spelling of HTTP; one of them is enough, and both must agree.
+	Referer *string `json:"referer,omitempty"`
+
+	// Referrer The page that the visitor came from; returned as `referer`.
+	Referrer *string `json:"referrer,omitempty"`
+
+	// UserAgent The browser's user agent.
+	UserAgent *string `json:"user_agent,omitempty"`
+
+	// Value The tracking value that the visitor arrived with, whatever its case: a partner's handle, present or past, or else a custom link value.
+	Value string `json:"value"`
+
+	// VisitorToken A stable identifier of the visitor; the same token joins one live referral of the partner.
+	VisitorToken string `json:"visitor_token"`
+}
+
+// ClickBatchOutcome How one item went: `result` or `error`, as a call of its own would have answered.
+type ClickBatchOutcome struct {
+	// Error What went wrong. Branch on `code`; `message` is for people and may change.
+	Error *Error `json:"error,omitempty"`
+
+	// Index The item's place in `items`, from 0.
+	Index int64 `json:"index"`
+
+	// Result One visit through a tracking value, counted raw.
+	Result *Click `json:"result,omitempty"`
+
+	// Status The HTTP status that a call of its own would have had.
+	Status int64 `json:"status"`
+}
+
+// ClickBatchResult How a batch of clicks went.
+type ClickBatchResult struct {
+	// Object Always `batch_result`.
+	Object string `json:"object"`
+
+	// Data One of each item, in order.
+	Data []ClickBatchOutcome `json:"data"`
+
+	// Failed How many items have an `error`.
+	Failed int64 `json:"failed"`
+
+	// Succeeded How many items have a `result`.
+	Succeeded int64 `json:"succeeded"`
+}
+
 // ClickCreate A visit to record.
 type ClickCreate struct {
 	// Country The visitor's country.
@@ -7923,6 +7997,105 @@ type Sale struct {
 // Examples: commission_created
 type SaleActivityOutcome string
 
+// SaleBatch Payments to record in one call.
+type SaleBatch struct {
+	// Items The payments, the earliest first: they are recorded in this order.
+	Items []json.RawMessage `json:"items"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+}
+
+// SaleBatchItem A payment to record, as in `SaleCreate`; the batch names the program.
+type SaleBatchItem struct {
+	// AmountMinor Gross amount in minor units of `currency`.
+	AmountMinor int64 `json:"amount_minor"`
+
+	// BillingType Whether the payment stands alone (`one_time`) or belongs to a `subscription`.
+	//
+	// Examples: subscription
+	BillingType *BillingType `json:"billing_type,omitempty"`
+
+	// ClickID The id of a click.
+	//
+	// Examples: clk_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ClickID *ClickID `json:"click_id,omitempty"`
+
+	// CouponCode The coupon with which the customer of `external_customer_id` came if that is new; a known customer keeps its partner.
+	CouponCode *string `json:"coupon_code,omitempty"`
+
+	// Currency An ISO 4217 currency code, upper case in responses; accepted in any case.
+	//
+	// Examples: USD
+	Currency Currency `json:"currency"`
+
+	// CustomerID The id of a customer.
+	//
+	// Examples: cus_01kb2m4q8e7v9t3n5x6c0d1f2g
+	CustomerID *CustomerID `json:"customer_id,omitempty"`
+
+	// ExternalChargeID The charge's id at the payment processor. A charge that is already recorded answers its sale with 200, whatever the other values, and warns where they differ.
+	ExternalChargeID string `json:"external_charge_id"`
+
+	// ExternalCustomerID The customer who paid, by the id at the payment processor. Not together with `customer_id`.
+	ExternalCustomerID *string `json:"external_customer_id,omitempty"`
+
+	// Interval Billing interval; only for subscriptions.
+	Interval *BillingInterval `json:"interval,omitempty"`
+
+	// Metadata Your own data, stored as given.
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+
+	// OccurredAt When the customer paid; now when left out, at most five minutes ahead.
+	OccurredAt *clock.Time `json:"occurred_at,omitempty"`
+
+	// PartnerID The id of a partner.
+	//
+	// Examples: part_01kb2m4q8e7v9t3n5x6c0d1f2g
+	PartnerID *PartnerID `json:"partner_id,omitempty"`
+
+	// ProductID Your id of the product.
+	ProductID *string `json:"product_id,omitempty"`
+
+	// ProductName Name of the product.
+	ProductName *string `json:"product_name,omitempty"`
+
+	// TaxMinor Tax inside the gross amount, in minor units of `currency`; at most `amount_minor`. Subtracted before the rate where the program commissions on net revenue.
+	TaxMinor *int64 `json:"tax_minor,omitempty"`
+}
+
+// SaleBatchOutcome How one item went: `result` or `error`, as a call of its own would have answered.
+type SaleBatchOutcome struct {
+	// Error What went wrong. Branch on `code`; `message` is for people and may change.
+	Error *Error `json:"error,omitempty"`
+
+	// Index The item's place in `items`, from 0.
+	Index int64 `json:"index"`
+
+	// Result A sale with what followed from it.
+	Result *RecordedSale `json:"result,omitempty"`
+
+	// Status The HTTP status that a call of its own would have had.
+	Status int64 `json:"status"`
+}
+
+// SaleBatchResult How a batch of sales went.
+type SaleBatchResult struct {
+	// Object Always `batch_result`.
+	Object string `json:"object"`
+
+	// Data One of each item, in order.
+	Data []SaleBatchOutcome `json:"data"`
+
+	// Failed How many items have an `error`.
+	Failed int64 `json:"failed"`
+
+	// Succeeded How many items have a `result`.
+	Succeeded int64 `json:"succeeded"`
+}
+
 // SaleCreate A payment to record, of the customer that `customer_id` or `external_customer_id` names; exactly one of them is needed. An `external_customer_id` that is not known makes a customer in the same call where one of `partner_id`, `click_id` and `coupon_code` says who referred it.
 type SaleCreate struct {
 	// AmountMinor Gross amount in minor units of `currency`.
@@ -10227,6 +10400,9 @@ type SendCampaignJSONRequestBody = CampaignSend
 // CreateClickJSONRequestBody defines body for CreateClick for application/json ContentType.
 type CreateClickJSONRequestBody = ClickCreate
 
+// CreateClickBatchJSONRequestBody defines body for CreateClickBatch for application/json ContentType.
+type CreateClickBatchJSONRequestBody = ClickBatch
+
 // CreateCommissionJSONRequestBody defines body for CreateCommission for application/json ContentType.
 type CreateCommissionJSONRequestBody = CommissionCreate
 
@@ -10304,6 +10480,9 @@ type ResolveRiskFlagJSONRequestBody = RiskFlagResolve
 
 // CreateSaleJSONRequestBody defines body for CreateSale for application/json ContentType.
 type CreateSaleJSONRequestBody = SaleCreate
+
+// CreateSaleBatchJSONRequestBody defines body for CreateSaleBatch for application/json ContentType.
+type CreateSaleBatchJSONRequestBody = SaleBatch
 
 // RefundSaleJSONRequestBody defines body for RefundSale for application/json ContentType.
 type RefundSaleJSONRequestBody = SaleRefund
@@ -10900,6 +11079,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/clicks (the `CreateClick` operationId).
 	CreateClick(ctx context.Context, body CreateClickJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateClickBatchWithBody Record clicks in a batch
+	//
+	// Records up to 500 visits in one transaction, each as `POST /v1/clicks` would: with its events, and with an answer of its own. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/clicks/batch (the `CreateClickBatch` operationId).
+	CreateClickBatchWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateClickBatch Record clicks in a batch
+	//
+	// Records up to 500 visits in one transaction, each as `POST /v1/clicks` would: with its events, and with an answer of its own. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/clicks/batch (the `CreateClickBatch` operationId).
+	CreateClickBatch(ctx context.Context, body CreateClickBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RetrieveClick Retrieve a click
 	//
@@ -11662,6 +11859,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/sales (the `CreateSale` operationId).
 	CreateSale(ctx context.Context, body CreateSaleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateSaleBatchWithBody Record sales in a batch
+	//
+	// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/sales/batch (the `CreateSaleBatch` operationId).
+	CreateSaleBatchWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateSaleBatch Record sales in a batch
+	//
+	// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/sales/batch (the `CreateSaleBatch` operationId).
+	CreateSaleBatch(ctx context.Context, body CreateSaleBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RetrieveSale Retrieve a sale
 	//
@@ -12451,6 +12666,44 @@ func (c *Client) CreateClickWithBody(ctx context.Context, contentType string, bo
 // Corresponds with POST /v1/clicks (the `CreateClick` operationId).
 func (c *Client) CreateClick(ctx context.Context, body CreateClickJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateClickRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateClickBatchWithBody Record clicks in a batch
+//
+// Records up to 500 visits in one transaction, each as `POST /v1/clicks` would: with its events, and with an answer of its own. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/clicks/batch (the `CreateClickBatch` operationId).
+func (c *Client) CreateClickBatchWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateClickBatchRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateClickBatch Record clicks in a batch
+//
+// Records up to 500 visits in one transaction, each as `POST /v1/clicks` would: with its events, and with an answer of its own. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/clicks/batch (the `CreateClickBatch` operationId).
+func (c *Client) CreateClickBatch(ctx context.Context, body CreateClickBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateClickBatchRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -14153,6 +14406,44 @@ func (c *Client) CreateSaleWithBody(ctx context.Context, contentType string, bod
 // Corresponds with POST /v1/sales (the `CreateSale` operationId).
 func (c *Client) CreateSale(ctx context.Context, body CreateSaleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateSaleRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateSaleBatchWithBody Record sales in a batch
+//
+// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/sales/batch (the `CreateSaleBatch` operationId).
+func (c *Client) CreateSaleBatchWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateSaleBatchRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateSaleBatch Record sales in a batch
+//
+// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/sales/batch (the `CreateSaleBatch` operationId).
+func (c *Client) CreateSaleBatch(ctx context.Context, body CreateSaleBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateSaleBatchRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -16267,6 +16558,46 @@ func NewCreateClickRequestWithBody(server string, contentType string, body io.Re
 	}
 
 	operationPath := fmt.Sprintf("/v1/clicks")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewCreateClickBatchRequest calls the generic CreateClickBatch builder with application/json body
+func NewCreateClickBatchRequest(server string, body CreateClickBatchJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateClickBatchRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateClickBatchRequestWithBody constructs an http.Request for the CreateClickBatch method, with any body, and a specified content type
+func NewCreateClickBatchRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/clicks/batch")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -21668,6 +21999,46 @@ func NewCreateSaleRequestWithBody(server string, contentType string, body io.Rea
 	return req, nil
 }
 
+// NewCreateSaleBatchRequest calls the generic CreateSaleBatch builder with application/json body
+func NewCreateSaleBatchRequest(server string, body CreateSaleBatchJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateSaleBatchRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateSaleBatchRequestWithBody constructs an http.Request for the CreateSaleBatch method, with any body, and a specified content type
+func NewCreateSaleBatchRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/sales/batch")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewRetrieveSaleRequest constructs an http.Request for the RetrieveSale method
 func NewRetrieveSaleRequest(server string, id ID, params *RetrieveSaleParams) (*http.Request, error) {
 	var err error
@@ -23822,6 +24193,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/clicks (the `CreateClick` operationId).
 	CreateClickWithResponse(ctx context.Context, body CreateClickJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateClickReply, error)
 
+	// CreateClickBatchWithBodyWithResponse Record clicks in a batch
+	//
+	// Records up to 500 visits in one transaction, each as `POST /v1/clicks` would: with its events, and with an answer of its own. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/clicks/batch (the `CreateClickBatch` operationId).
+	CreateClickBatchWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateClickBatchReply, error)
+
+	// CreateClickBatchWithResponse Record clicks in a batch
+	//
+	// Records up to 500 visits in one transaction, each as `POST /v1/clicks` would: with its events, and with an answer of its own. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/clicks/batch (the `CreateClickBatch` operationId).
+	CreateClickBatchWithResponse(ctx context.Context, body CreateClickBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateClickBatchReply, error)
+
 	// RetrieveClickWithResponse Retrieve a click
 	//
 	// One click by its id.
@@ -24667,6 +25056,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/sales (the `CreateSale` operationId).
 	CreateSaleWithResponse(ctx context.Context, body CreateSaleJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateSaleReply, error)
+
+	// CreateSaleBatchWithBodyWithResponse Record sales in a batch
+	//
+	// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/sales/batch (the `CreateSaleBatch` operationId).
+	CreateSaleBatchWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateSaleBatchReply, error)
+
+	// CreateSaleBatchWithResponse Record sales in a batch
+	//
+	// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/sales/batch (the `CreateSaleBatch` operationId).
+	CreateSaleBatchWithResponse(ctx context.Context, body CreateSaleBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateSaleBatchReply, error)
 
 	// RetrieveSaleWithResponse Retrieve a sale
 	//
@@ -25621,6 +26028,37 @@ func (r CreateClickReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CreateClickReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateClickBatchReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ClickBatchResult
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateClickBatchReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateClickBatchReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateClickBatchReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -27743,6 +28181,37 @@ func (r CreateSaleReply) ContentType() string {
 	return ""
 }
 
+type CreateSaleBatchReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SaleBatchResult
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateSaleBatchReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateSaleBatchReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateSaleBatchReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type RetrieveSaleReply struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -28983,6 +29452,36 @@ func (c *ClientWithResponses) CreateClickWithResponse(ctx context.Context, body 
 		return nil, err
 	}
 	return ParseCreateClickReply(rsp)
+}
+
+// CreateClickBatchWithBodyWithResponse Record clicks in a batch
+//
+// Records up to 500 visits in one transaction, each as `POST /v1/clicks` would: with its events, and with an answer of its own. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/clicks/batch (the `CreateClickBatch` operationId).
+func (c *ClientWithResponses) CreateClickBatchWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateClickBatchReply, error) {
+	rsp, err := c.CreateClickBatchWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateClickBatchReply(rsp)
+}
+
+// CreateClickBatchWithResponse Record clicks in a batch
+//
+// Records up to 500 visits in one transaction, each as `POST /v1/clicks` would: with its events, and with an answer of its own. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/clicks/batch (the `CreateClickBatch` operationId).
+func (c *ClientWithResponses) CreateClickBatchWithResponse(ctx context.Context, body CreateClickBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateClickBatchReply, error) {
+	rsp, err := c.CreateClickBatch(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateClickBatchReply(rsp)
 }
 
 // RetrieveClickWithResponse Retrieve a click
@@ -30395,6 +30894,36 @@ func (c *ClientWithResponses) CreateSaleWithResponse(ctx context.Context, body C
 	return ParseCreateSaleReply(rsp)
 }
 
+// CreateSaleBatchWithBodyWithResponse Record sales in a batch
+//
+// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/sales/batch (the `CreateSaleBatch` operationId).
+func (c *ClientWithResponses) CreateSaleBatchWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateSaleBatchReply, error) {
+	rsp, err := c.CreateSaleBatchWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateSaleBatchReply(rsp)
+}
+
+// CreateSaleBatchWithResponse Record sales in a batch
+//
+// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/sales/batch (the `CreateSaleBatch` operationId).
+func (c *ClientWithResponses) CreateSaleBatchWithResponse(ctx context.Context, body CreateSaleBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateSaleBatchReply, error) {
+	rsp, err := c.CreateSaleBatch(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateSaleBatchReply(rsp)
+}
+
 // RetrieveSaleWithResponse Retrieve a sale
 //
 // One sale by its id.
@@ -31459,6 +31988,32 @@ func ParseCreateClickReply(rsp *http.Response) (*CreateClickReply, error) {
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateClickBatchReply parses an HTTP response from a CreateClickBatchWithResponse call
+func ParseCreateClickBatchReply(rsp *http.Response) (*CreateClickBatchReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateClickBatchReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ClickBatchResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	}
 
@@ -33261,6 +33816,32 @@ func ParseCreateSaleReply(rsp *http.Response) (*CreateSaleReply, error) {
 	return response, nil
 }
 
+// ParseCreateSaleBatchReply parses an HTTP response from a CreateSaleBatchWithResponse call
+func ParseCreateSaleBatchReply(rsp *http.Response) (*CreateSaleBatchReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateSaleBatchReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SaleBatchResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseRetrieveSaleReply parses an HTTP response from a RetrieveSaleWithResponse call
 func ParseRetrieveSaleReply(rsp *http.Response) (*RetrieveSaleReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -34025,6 +34606,9 @@ type ServerInterface interface {
 	// CreateClick Record a click
 	// (POST /v1/clicks)
 	CreateClick(ctx echo.Context) error
+	// CreateClickBatch Record clicks in a batch
+	// (POST /v1/clicks/batch)
+	CreateClickBatch(ctx echo.Context) error
 	// RetrieveClick Retrieve a click
 	// (GET /v1/clicks/{id})
 	RetrieveClick(ctx echo.Context, id ID, params RetrieveClickParams) error
@@ -34229,6 +34813,9 @@ type ServerInterface interface {
 	// CreateSale Record a sale
 	// (POST /v1/sales)
 	CreateSale(ctx echo.Context) error
+	// CreateSaleBatch Record sales in a batch
+	// (POST /v1/sales/batch)
+	CreateSaleBatch(ctx echo.Context) error
 	// RetrieveSale Retrieve a sale
 	// (GET /v1/sales/{id})
 	RetrieveSale(ctx echo.Context, id ID, params RetrieveSaleParams) error
@@ -34930,6 +35517,15 @@ func (w *ServerInterfaceWrapper) CreateClick(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.CreateClick(ctx)
+	return err
+}
+
+// CreateClickBatch converts echo context to params.
+func (w *ServerInterfaceWrapper) CreateClickBatch(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreateClickBatch(ctx)
 	return err
 }
 
@@ -37213,6 +37809,15 @@ func (w *ServerInterfaceWrapper) CreateSale(ctx echo.Context) error {
 	return err
 }
 
+// CreateSaleBatch converts echo context to params.
+func (w *ServerInterfaceWrapper) CreateSaleBatch(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreateSaleBatch(ctx)
+	return err
+}
+
 // RetrieveSale converts echo context to params.
 func (w *ServerInterfaceWrapper) RetrieveSale(ctx echo.Context) error {
 	var err error
@@ -38011,6 +38616,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/clicks", wrapper.ListClicks, options.OperationMiddlewares["listClicks"]...)
 	router.POST(options.BaseURL+"/v1/clicks", wrapper.CreateClick, options.OperationMiddlewares["createClick"]...)
 	router.GET(options.BaseURL+"/v1/clicks/:id", wrapper.RetrieveClick, options.OperationMiddlewares["retrieveClick"]...)
+	router.POST(options.BaseURL+"/v1/clicks/batch", wrapper.CreateClickBatch, options.OperationMiddlewares["createClickBatch"]...)
 	router.GET(options.BaseURL+"/v1/commissions", wrapper.ListCommissions, options.OperationMiddlewares["listCommissions"]...)
 	router.POST(options.BaseURL+"/v1/commissions", wrapper.CreateCommission, options.OperationMiddlewares["createCommission"]...)
 	router.GET(options.BaseURL+"/v1/commissions/:id", wrapper.RetrieveCommission, options.OperationMiddlewares["retrieveCommission"]...)
@@ -38080,6 +38686,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/sales", wrapper.CreateSale, options.OperationMiddlewares["createSale"]...)
 	router.GET(options.BaseURL+"/v1/sales/:id", wrapper.RetrieveSale, options.OperationMiddlewares["retrieveSale"]...)
 	router.POST(options.BaseURL+"/v1/sales/:id/refund", wrapper.RefundSale, options.OperationMiddlewares["refundSale"]...)
+	router.POST(options.BaseURL+"/v1/sales/batch", wrapper.CreateSaleBatch, options.OperationMiddlewares["createSaleBatch"]...)
 	router.GET(options.BaseURL+"/v1/sequences", wrapper.ListSequences, options.OperationMiddlewares["listSequences"]...)
 	router.POST(options.BaseURL+"/v1/sequences", wrapper.CreateSequence, options.OperationMiddlewares["createSequence"]...)
 	router.DELETE(options.BaseURL+"/v1/sequences/:id", wrapper.DeleteSequence, options.OperationMiddlewares["deleteSequence"]...)
@@ -38576,6 +39183,28 @@ func (response CreateClick201JSONResponse) VisitCreateClickResponse(w http.Respo
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateClickBatchRequestObject struct {
+	Body *CreateClickBatchJSONRequestBody
+}
+
+type CreateClickBatchResponseObject interface {
+	VisitCreateClickBatchResponse(w http.ResponseWriter) error
+}
+
+type CreateClickBatch200JSONResponse ClickBatchResult
+
+func (response CreateClickBatch200JSONResponse) VisitCreateClickBatchResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -40182,6 +40811,28 @@ func (response CreateSale201JSONResponse) VisitCreateSaleResponse(w http.Respons
 	return err
 }
 
+type CreateSaleBatchRequestObject struct {
+	Body *CreateSaleBatchJSONRequestBody
+}
+
+type CreateSaleBatchResponseObject interface {
+	VisitCreateSaleBatchResponse(w http.ResponseWriter) error
+}
+
+type CreateSaleBatch200JSONResponse SaleBatchResult
+
+func (response CreateSaleBatch200JSONResponse) VisitCreateSaleBatchResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type RetrieveSaleRequestObject struct {
 	ID     ID `json:"id"`
 	Params RetrieveSaleParams
@@ -40863,6 +41514,9 @@ type StrictServerInterface interface {
 	// CreateClick Record a click
 	// (POST /v1/clicks)
 	CreateClick(ctx context.Context, request CreateClickRequestObject) (CreateClickResponseObject, error)
+	// CreateClickBatch Record clicks in a batch
+	// (POST /v1/clicks/batch)
+	CreateClickBatch(ctx context.Context, request CreateClickBatchRequestObject) (CreateClickBatchResponseObject, error)
 	// RetrieveClick Retrieve a click
 	// (GET /v1/clicks/{id})
 	RetrieveClick(ctx context.Context, request RetrieveClickRequestObject) (RetrieveClickResponseObject, error)
@@ -41067,6 +41721,9 @@ type StrictServerInterface interface {
 	// CreateSale Record a sale
 	// (POST /v1/sales)
 	CreateSale(ctx context.Context, request CreateSaleRequestObject) (CreateSaleResponseObject, error)
+	// CreateSaleBatch Record sales in a batch
+	// (POST /v1/sales/batch)
+	CreateSaleBatch(ctx context.Context, request CreateSaleBatchRequestObject) (CreateSaleBatchResponseObject, error)
 	// RetrieveSale Retrieve a sale
 	// (GET /v1/sales/{id})
 	RetrieveSale(ctx context.Context, request RetrieveSaleRequestObject) (RetrieveSaleResponseObject, error)
@@ -41825,6 +42482,52 @@ func (sh *strictHandler) CreateClick(ctx echo.Context) error {
 		return err
 	} else if validResponse, ok := response.(CreateClickResponseObject); ok {
 		return validResponse.VisitCreateClickResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreateClickBatch operation middleware
+func (sh *strictHandler) CreateClickBatch(ctx echo.Context) error {
+	var request CreateClickBatchRequestObject
+
+	var body CreateClickBatchJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateClickBatch(ctx.Request().Context(), request.(CreateClickBatchRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateClickBatch")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreateClickBatchResponseObject); ok {
+		return validResponse.VisitCreateClickBatchResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
@@ -44143,6 +44846,52 @@ func (sh *strictHandler) CreateSale(ctx echo.Context) error {
 		return err
 	} else if validResponse, ok := response.(CreateSaleResponseObject); ok {
 		return validResponse.VisitCreateSaleResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreateSaleBatch operation middleware
+func (sh *strictHandler) CreateSaleBatch(ctx echo.Context) error {
+	var request CreateSaleBatchRequestObject
+
+	var body CreateSaleBatchJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateSaleBatch(ctx.Request().Context(), request.(CreateSaleBatchRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateSaleBatch")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreateSaleBatchResponseObject); ok {
+		return validResponse.VisitCreateSaleBatchResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

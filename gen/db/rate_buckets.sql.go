@@ -11,6 +11,22 @@ import (
 	clock "rail/server/clock"
 )
 
+const rateOwe = `-- name: RateOwe :exec
+UPDATE rate_buckets SET tokens = tokens - $1 WHERE id = $2
+`
+
+type RateOweParams struct {
+	Owed float64
+	ID   string
+}
+
+// RateOwe takes tokens of a key's bucket, also those that are not there: the bucket
+// owes them.
+func (q *Queries) RateOwe(ctx context.Context, db DBTX, arg RateOweParams) error {
+	_, err := db.Exec(ctx, rateOwe, arg.Owed, arg.ID)
+	return err
+}
+
 const ratePurge = `-- name: RatePurge :execrows
 DELETE FROM rate_buckets WHERE id IN (SELECT r.id FROM rate_buckets r WHERE r.at < $1 LIMIT $2)
 `
@@ -70,10 +86,10 @@ INSERT INTO rate_buckets AS b (id, size, tokens, granted, at)
     VALUES ($1, $2, $3, $4, coalesce($5::timestamptz, clock_timestamp()))
 ON CONFLICT (id) DO UPDATE SET
     tokens = least(excluded.size, b.tokens + greatest(0, extract(epoch FROM excluded.at - b.at)) * excluded.size)
-        - least(floor(least(excluded.size, b.tokens + greatest(0, extract(epoch
-            FROM excluded.at - b.at)) * excluded.size)), excluded.granted),
-    granted = least(floor(least(excluded.size, b.tokens + greatest(0, extract(epoch
-        FROM excluded.at - b.at)) * excluded.size)), excluded.granted),
+        - greatest(0, least(floor(least(excluded.size, b.tokens + greatest(0, extract(epoch
+            FROM excluded.at - b.at)) * excluded.size)), excluded.granted)),
+    granted = greatest(0, least(floor(least(excluded.size, b.tokens + greatest(0, extract(epoch
+        FROM excluded.at - b.at)) * excluded.size)), excluded.granted)),
     size = excluded.size, at = CASE WHEN b.at > excluded.at + interval '2 seconds' THEN excluded.at ELSE greatest(b.at,
         excluded.at) END
 RETURNING granted, tokens
@@ -95,7 +111,7 @@ type RateTakeRow struct {
 // RateTake takes up to `granted` tokens of a key's bucket and returns how many it
 // got, and what is left. tokens is what is left of a bucket that is new. The time is
 // the database's unless given: replicas' clocks differ. One that was set back by more
-// than it may waver begins anew.
+// than it may waver begins anew. A bucket that owes tokens gives none.
 func (q *Queries) RateTake(ctx context.Context, db DBTX, arg RateTakeParams) (RateTakeRow, error) {
 	row := db.QueryRow(ctx, rateTake,
 		arg.ID,

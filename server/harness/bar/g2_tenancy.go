@@ -2,6 +2,7 @@ package bar
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,6 +38,10 @@ type place struct {
 	status      int
 	code, param string
 }
+
+// inItem precedes the name of a place in an item of a batch, which is refused as a
+// body of its own.
+const inItem = "items[0]."
 
 // placeKind says in which part of a request a place is.
 type placeKind int
@@ -212,7 +217,7 @@ func (s *sweep) placesOf(op *operation) []place {
 			named = named || sl.name() == "program_id"
 			at := place{op, sl.name(), sl.prefix, inBody, func(id string) call {
 				return s.request(op, sl.put(s.bodyFor(op, sl), id))
-			}, 404, "resource_not_found", sl.name()}
+			}, 404, "resource_not_found", strings.TrimPrefix(sl.name(), inItem)}
 			if sl.prefix == "flb_" { // a branch is a part of its flow, and no object
 				at.status, at.code = 400, "invalid_reference"
 			}
@@ -270,19 +275,7 @@ func (s *sweep) queryPlaces(op *operation) []place {
 // not tested.
 func (s *sweep) bodyFor(op *operation, sl slot) M {
 	body := s.sys.wellFormed(op, s.own)
-	for _, pair := range [][2]string{
-		{"partner_id", "group_id"}, {"partner_id", "click_id"}, {"customer_id", "click_id"},
-		{"customer_id", "external_customer_id"},
-	} {
-		for i, name := range pair {
-			if sl.path[0] == name && !slices.Contains(op.body.Required, pair[1-i]) {
-				delete(body, pair[1-i])
-				if op.id == "updateFlow" && op.body.Properties[pair[1-i]] != nil {
-					body[pair[1-i]] = nil // null, or an update would keep the other one
-				}
-			}
-		}
-	}
+	excluding(op, body, sl.path)
 	if op.id == "createWebhookEndpoint" {
 		body["event_types"] = []any{"commission.created"} // one that endpoints of partners may subscribe to
 	}
@@ -306,10 +299,39 @@ func (s *sweep) bodyFor(op *operation, sl slot) M {
 	return body
 }
 
-// send sends a request and counts it.
+// excluding removes from a body, or from the first item of a batch, the members that
+// exclude the place at path.
+func excluding(op *operation, body M, path []string) {
+	if path[0] == "items" && len(path) > 2 {
+		items, _ := body["items"].([]any)
+		item, _ := items[0].(M)
+		body, path = item, path[2:]
+	}
+	for _, pair := range [][2]string{
+		{"partner_id", "group_id"}, {"partner_id", "click_id"}, {"customer_id", "click_id"},
+		{"customer_id", "external_customer_id"},
+	} {
+		for i, name := range pair {
+			if path[0] == name && !slices.Contains(op.body.Required, pair[1-i]) {
+				delete(body, pair[1-i])
+				if op.id == "updateFlow" && op.body.Properties[pair[1-i]] != nil {
+					body[pair[1-i]] = nil // null, or an update would keep the other one
+				}
+			}
+		}
+	}
+}
+
+// send sends a request and counts it. Of a batch of one item it returns the answer
+// of that.
 func (s *sweep) send(ctx context.Context, c call) (answer, error) {
 	s.calls++
-	return s.sys.send(ctx, c)
+	a, err := s.sys.send(ctx, c)
+	if items := a.data(); err == nil && a.text("object") == "batch_result" && len(items) == 1 {
+		a.status, a.body = int(items[0].int("status")), M{"error": items[0].body["error"]}
+		a.raw, err = json.Marshal(a.body)
+	}
+	return a, err
 }
 
 // checkPlace sends every kind of id in one place.

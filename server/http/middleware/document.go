@@ -34,6 +34,7 @@ type route struct {
 	openapi.Operation
 	query map[string]queryParam
 	body  *openapi3.Schema // with program_id, which every body tolerates
+	item  *openapi3.Schema // of a batch, whose items are checked one by one; else nil
 }
 
 // queryParam says how a query parameter may be written, for checkQuery.
@@ -50,6 +51,9 @@ func (r *route) waits() bool { return r.ID == "pingWebhookEndpoint" }
 // rides reports whether many send an operation at once, which reads first and
 // writes last, so that requests may share a transaction.
 func (r *route) rides() bool { return r.ID == "createSale" || r.ID == "createClick" }
+
+// batches reports whether the items of an operation's body are requests of their own.
+func (r *route) batches() bool { return r.ID == "createSaleBatch" || r.ID == "createClickBatch" }
 
 // LoadDocument reads the description. It fails when an operation declares neither
 // a scope nor that it is public, or names a scope that does not exist: a server
@@ -113,6 +117,9 @@ func newRoute(spec *openapi3.T, o openapi.Operation) *route {
 		r.query[p.Name] = queryParam{
 			integer: p.Schema.Value.Type.Is("integer"), repeatable: list && explode, commas: list && !explode,
 		}
+	}
+	if r.batches() {
+		r.item = leaveItems(r.body)
 	}
 	return r
 }

@@ -33,8 +33,7 @@ type errorBody struct {
 	RequestID string       `json:"request_id"`
 }
 
-// Both may contain names of members as they were sent, which may be as long as a
-// body.
+// The bounds of Problem, in bytes.
 const (
 	maxMessage = 4 << 10
 	maxParam   = 255
@@ -52,7 +51,7 @@ func brief(text string, most int) string {
 // writeError is the only writer of errors, so that all have the same form. After
 // a response has begun it only records the problem for the log.
 func (f *Front) writeError(err error, c echo.Context) {
-	p := toProblem(err)
+	p := Problem(err)
 	if s, ok := c.Get(stateKey).(*state); ok {
 		s.problem = p
 	}
@@ -70,7 +69,7 @@ func (f *Front) writeError(err error, c echo.Context) {
 	c.Response().WriteHeader(p.Status())
 	body := json.NewEncoder(c.Response())
 	body.SetEscapeHTML(false) // people read the message
-	about := errorBody{p.Type(), p.Code, brief(p.Message, maxMessage), brief(p.Param, maxParam), h.Get(HeaderRequestID)}
+	about := errorBody{p.Type(), p.Code, p.Message, p.Param, h.Get(HeaderRequestID)}
 	if err := body.Encode(envelope{about, f.existing(p.Existing)}); err != nil {
 		f.Log.Debug("response not written", "error", err)
 	}

@@ -41,6 +41,11 @@ func (d *Document) validateBody(schema *openapi3.Schema, raw []byte) error {
 	return err
 }
 
-// Problem returns the error that a client gets for err, for pages that show it in
-// their own form.
-func Problem(err error) *problem.Error { return toProblem(err) }
+// Problem returns the error that a client gets for err, for those who show it in
+// their own form. Its texts are shortened: names of members in them may be as long
+// as a body.
+func Problem(err error) *problem.Error {
+	p := *toProblem(err)
+	p.Message, p.Param = brief(p.Message, maxMessage), brief(p.Param, maxParam)
+	return &p
+}

@@ -13,7 +13,7 @@ import (
 // checkNames refuses, where unknown members are ignored, a member whose
 // name differs from a known one only by case: Go would read it as the known
 // one, which the validator has not seen.
-func (r *route) checkNames(body []byte) error {
+func checkNames(schema *openapi3.Schema, body []byte) error {
 	if len(body) == 0 {
 		return nil
 	}
@@ -23,7 +23,7 @@ func (r *route) checkNames(body []byte) error {
 	if err := dec.Decode(&v); err != nil {
 		return nil //nolint:nilerr // the validator says what is wrong
 	}
-	return namesOf(r.body, v, "")
+	return namesOf(schema, v, "")
 }
 
 // namesOf checks the members of v, at any depth, against the schema of v.

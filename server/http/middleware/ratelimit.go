@@ -80,6 +80,15 @@ func (l *limiter) bucket(caller string, limit int, now time.Time) *bucket {
 	return b
 }
 
+// owe takes n tokens more, also those that are not there: the caller waits the
+// longer for its next request.
+func (l *limiter) owe(caller string, limit, n int) {
+	now := l.clock.Now().Time
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bucket(caller, limit, now).tokens -= float64(n)
+}
+
 // giveBack puts a token back that was taken. A bucket that is no longer among the
 // recent ones fills up by itself.
 func (l *limiter) giveBack(caller string, limit int) {

@@ -80,6 +80,26 @@ func (l *sharedLimiter) take(ctx context.Context, id string, limit int) (budget,
 	return h.budget(limit, now.Time), ok
 }
 
+// owe takes n tokens more for a request that has turned out to be larger, also
+// those that are not there: the key waits the longer for its next request, at
+// any replica.
+func (l *sharedLimiter) owe(ctx context.Context, id string, limit, n int) {
+	h := l.share(id)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	mine := min(n, h.tokens)
+	if h.tokens -= mine; n == mine {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+	defer cancel()
+	rest := n - mine
+	if err := queries.RateOwe(ctx, l.pool, db.RateOweParams{ID: id, Owed: float64(rest)}); err != nil {
+		l.alone.owe(id, limit, rest)
+	}
+	h.left -= float64(rest)
+}
+
 // share returns what is taken of the key's bucket. At the bound all are forgotten,
 // which costs the keys the tokens that were taken here, a second's part at most.
 func (l *sharedLimiter) share(id string) *share {
@@ -130,5 +150,5 @@ func (l *sharedLimiter) time(now clock.Time) *clock.Time {
 // budget returns what the key may still do, as far as this replica knows.
 func (h *share) budget(limit int, now time.Time) budget {
 	there := min(float64(limit), h.left+float64(h.tokens)+now.Sub(h.at).Seconds()*float64(limit))
-	return budgetOf(limit, there, now)
+	return budgetOf(limit, max(0, there), now)
 }

@@ -35,9 +35,12 @@ func (f *Front) validate(next echo.HandlerFunc) echo.HandlerFunc {
 			return f.Document.refusal(err)
 		}
 		if f.Document.lenient {
-			if err := s.route.checkNames(s.body); err != nil {
+			if err := checkNames(s.route.body, s.body); err != nil {
 				return err
 			}
+		}
+		if s.route.item != nil {
+			f.checkItems(c, s)
 		}
 		return next(c)
 	}

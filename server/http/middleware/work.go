@@ -107,8 +107,8 @@ func (f *Front) attempt(c echo.Context, next echo.HandlerFunc, u *work.Unit, r *
 	if done {
 		err = u.Events.Flush(ctx, u.Later())
 	} else {
-		// !storable(p) { || Without a key there is nothing to keep: the
-		// transaction ends with the refusal.
+		// Without a key there is nothing to keep: the transaction ends with the
+		// refusal.
 		if r == nil || !storable(p) {
 			return out, nil // rolled back by the deferred call
 		}

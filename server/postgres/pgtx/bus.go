@@ -46,6 +46,7 @@ type Bus struct {
 	lone  int         // how many may go alone before others ride
 	lanes int         // how many may be shared at once
 	most  int         // riders of one
+	turns bool        // riders work one after the other, in their order
 
 	mu      sync.Mutex
 	alone   int

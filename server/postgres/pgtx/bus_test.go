@@ -326,8 +326,11 @@ func TestShare(t *testing.T) {
 	tx := pgtx.Begin(pool)
 	defer tx.Rollback()
 	require.NoError(t, take(t.Context(), tx, 100))
+	var mu sync.Mutex
+	done := map[string][]int{}
 	errs := tx.Share(t.Context(), 8, func(i int, rider *pgtx.Tx) error {
-		if err := count(t.Context(), rider, []string{"a", "b"}[i%2]); err != nil {
+		name := []string{"a", "b"}[i%2]
+		if err := count(t.Context(), rider, name); err != nil {
 			return err
 		}
 		switch i {
@@ -336,17 +339,22 @@ func TestShare(t *testing.T) {
 		case 3:
 			return take(t.Context(), rider, 100) // taken by the transaction itself
 		case 4:
-			_, err := rider.Exec(t.Context(), "SELECT 1")
-			return err
+			if _, err := rider.Exec(t.Context(), "SELECT 1"); err != nil {
+				return err
+			}
 		case 5:
 			panic("a bug")
 		}
+		mu.Lock()
+		defer mu.Unlock()
+		done[name] = append(done[name], i)
 		return nil
 	})
 	require.NoError(t, errors.Join(errs[0], errs[1], errs[4], errs[6], errs[7]))
 	require.ErrorIs(t, errs[2], refused)
 	require.ErrorContains(t, errs[3], "taken_v_key")
 	require.ErrorContains(t, errs[5], "a bug")
+	require.Equal(t, map[string][]int{"a": {0, 4, 6}, "b": {1, 7}}, done, "in order, also what was done alone")
 	require.NoError(t, tx.Commit(t.Context()))
 	require.Equal(t, 3, number(t, pool, "SELECT n FROM counter WHERE name = 'a'"))
 	require.Equal(t, 2, number(t, pool, "SELECT n FROM counter WHERE name = 'b'"))

@@ -30,7 +30,13 @@ func (b *Bus) carry(ctx context.Context, seats []*seat) {
 			g.end(errAlone)
 			return
 		}
-		g.gather(reading)
+		if !b.turns {
+			g.gather(reading...)
+			continue
+		}
+		for _, s := range reading {
+			g.gather(s)
+		}
 	}
 	g.end(g.commit(ctx))
 }
@@ -68,7 +74,7 @@ func (g *group) read(ctx context.Context, riders []*seat) bool {
 
 // gather lets riders work on with what they have read, until each of them wants
 // something again. After a while the others go on without those that do not.
-func (g *group) gather(riders []*seat) {
+func (g *group) gather(riders ...*seat) {
 	busy := map[*seat]bool{}
 	for _, s := range riders {
 		busy[s] = true

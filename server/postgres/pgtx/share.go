@@ -12,46 +12,56 @@ const maxTries = 4
 
 // Share does n pieces of work inside t as riders of it, so that all their reads
 // travel together, and then all their writes. It returns the error of each; of
-// those with one nothing is kept, and the others stand. Work that cannot go with
-// the rest is done alone, after it; equal claims take turns, in order. t goes on
-// when all have ended.
+// those with one nothing is kept, and the others stand. Equal claims are given in
+// order, and work that cannot go with the rest is done alone, before what waits
+// for its claims. t goes on when all have ended.
 func (t *Tx) Share(ctx context.Context, n int, do func(i int, rider *Tx) error) []error {
-	errs := make([]error, n)
 	b := newBus(t.nested, n)
 	b.lanes = 0 // nobody is carried before all are there
-	var ready, ended sync.WaitGroup
+	b.turns = true
+	errs, ended := make([]error, n), make([]chan struct{}, n)
+	var ready sync.WaitGroup
 	ready.Add(n)
 	for i := range n {
-		rider := b.rider("")
-		rider.seat.order = i
-		here := sync.OnceFunc(ready.Done)
-		rider.seat.onJoin = here
-		ended.Go(func() {
+		rider, here := b.rider(""), sync.OnceFunc(ready.Done)
+		rider.outer, rider.seat.order, rider.seat.onJoin = t, i, here
+		ended[i] = make(chan struct{})
+		go func() {
+			defer close(ended[i])
 			defer here() // work that asks for nothing
-			defer func() {
-				if v := recover(); v != nil {
-					errs[i] = fmt.Errorf("pgtx: shared work panicked: %v\n%s", v, debug.Stack())
-				}
-			}()
 			errs[i] = end(ctx, rider, func() error { return do(i, rider) })
-		})
+		}()
 	}
 	ready.Wait()
 	b.sort()
-	b.run(ctx)
-	ended.Wait()
-	for i := range n {
+	alone := func(i int) {
+		<-ended[i]
 		for try := 2; Again(errs[i]) && try <= maxTries; try++ {
-			alone := t.nested()
-			errs[i] = end(ctx, alone, func() error { return do(i, alone) })
+			tx := t.nested()
+			errs[i] = end(ctx, tx, func() error { return do(i, tx) })
 		}
+	}
+	for seats := b.board(); len(seats) > 0; seats = b.board() {
+		b.carry(ctx, seats)
+		for _, s := range seats {
+			alone(s.order)
+		}
+	}
+	for i := range n { // who never asked for anything
+		alone(i)
 	}
 	return errs
 }
 
-// end commits tx after work, or undoes it.
-func end(ctx context.Context, tx *Tx, work func() error) error {
+// end commits tx after work, or undoes it. A panic is an error here: others must
+// be told how they ended.
+func end(ctx context.Context, tx *Tx, work func() error) (err error) {
 	defer tx.Rollback()
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("pgtx: shared work panicked: %v\n%s", v, debug.Stack())
+		}
+	}()
 	if err := work(); err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ type DBTX interface {
 type Tx struct {
 	pool   *pgxpool.Pool
 	conn   *pgxpool.Conn // nil until something is sent
-	outer  *Tx           // of a nested transaction, else nil
+	outer  *Tx           // of a nested transaction and of riders inside one, else nil
 	seat   *seat         // of a rider, else nil
 	begun  bool
 	saved  bool // the savepoint has been sent
@@ -62,8 +62,10 @@ type statement struct {
 // the transaction with Commit or Rollback.
 func Begin(pool *pgxpool.Pool) *Tx { return &Tx{pool: pool} }
 
-// Begun reports whether anything has been sent.
-func (t *Tx) Begun() bool { return t.begun || t.seat != nil && t.seat.joined }
+// Begun reports whether anything has been sent, also for what t is a part of.
+func (t *Tx) Begun() bool {
+	return t.begun || t.seat != nil && t.seat.joined || t.outer != nil && t.outer.Begun()
+}
 
 // nested returns a transaction inside t, which ends before t goes on. Undone, it
 // leaves t as it was.

@@ -74,6 +74,9 @@ func (p Payer) find(
 	if err := u.Claim("charge", programID, chargeID); err != nil {
 		return "", false, err
 	}
+	if err := u.Claim("payer", programID, *p.ExternalCustomerID); err != nil {
+		return "", false, err
+	}
 	err = u.InProgram(ctx, programID,
 		func(tx pgtx.DBTX) error {
 			return queries.ChargeLock(ctx, tx, db.ChargeLockParams{

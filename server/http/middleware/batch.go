@@ -1,0 +1,54 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/labstack/echo/v4"
+)
+
+// itemsPerRequest is how many items of a batch count as one request.
+const itemsPerRequest = 10
+
+// leaveItems takes the schema of the items out of that of a batch and returns
+// it: what is wrong with one item must not refuse the others.
+func leaveItems(batch *openapi3.Schema) *openapi3.Schema {
+	list := batch.Properties["items"].Value
+	item := list.Items.Value
+	list.Items = openapi3.NewSchemaRef("", openapi3.NewSchema())
+	return item
+}
+
+// faultsKey is the context's key of a batch's faults.
+type faultsKey struct{}
+
+// ItemFault returns what is wrong with an item of the batch that ctx belongs to,
+// as the description has it; nil for nothing.
+func ItemFault(ctx context.Context, i int) error {
+	faults, ok := ctx.Value(faultsKey{}).([]error)
+	if !ok || i >= len(faults) {
+		panic("middleware: the context carries no such item")
+	}
+	return faults[i]
+}
+
+// checkItems validates each item of a batch, for the handler to ask, and counts
+// them: only now it is known how many requests the batch is worth.
+func (f *Front) checkItems(c echo.Context, s *state) {
+	var in struct {
+		Items []json.RawMessage `json:"items"`
+	}
+	_ = json.Unmarshal(s.body, &in) // the batch is valid but for its items
+	faults := make([]error, len(in.Items))
+	for i, item := range in.Items {
+		if faults[i] = f.Document.validateBody(s.route.item, item); faults[i] == nil && f.Document.lenient {
+			faults[i] = checkNames(s.route.item, item)
+		}
+	}
+	ctx := c.Request().Context()
+	if more := (len(in.Items)+itemsPerRequest-1)/itemsPerRequest - 1; more > 0 {
+		f.shared.owe(ctx, s.key.ID, s.key.RateLimit, more)
+	}
+	c.SetRequest(c.Request().WithContext(context.WithValue(ctx, faultsKey{}, faults)))
+}
