@@ -5,11 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 )
 
-// cuts cuts the connection between a commit and its answer to the server. The server
-// cannot know whether it committed, and answers 503. A retry with the Idempotency-Key
-// must then get the stored answer, one without it the same sale.
+// cuts cuts the connection between a commit and its answer to the server, also a commit
+// that several sales share. The server cannot know whether it committed, and answers each
+// of them 503. A retry with the Idempotency-Key must then get the stored answer, one
+// without it the same sale.
 //
 // The server has a process and a proxy of its own: kills of whole processes rarely hit
 // these few microseconds.
@@ -26,29 +30,56 @@ func (s *storm) cuts(ctx context.Context, n int, f *figures) (err error) {
 	defer func() { err = errors.Join(err, p.end()) }()
 	s.sys.unavailable.Store(true)
 	defer s.sys.unavailable.Store(false)
-	before, made := s.sales(ctx), 0
-	for cut := 0; cut < n; made++ {
-		if made > 3*n {
-			return fmt.Errorf("only %d of %d commits were cut off in %d requests", cut, n, made)
+	before, made, rounds, most := s.sales(ctx), 0, 0, 0
+	for round := 0; rounds < n || most < 2; round++ {
+		if round > 3*n {
+			return fmt.Errorf("only %d of %d commits were cut off in %d rounds, with %d sales at most", rounds, n, round, most)
 		}
-		committed, err := s.cutOne(ctx, proxy, p.addr, made%2 == 0)
+		cut, err := s.cutRound(ctx, proxy, p.addr, round)
 		if err != nil {
 			return err
 		}
-		if committed {
-			cut++
+		made += sharing
+		most = max(most, cut)
+		if cut > 0 {
+			rounds++
 		}
 	}
 	if now := s.sales(ctx); now-before != made {
 		s.sys.fault("%d sales of %d requests whose commits were cut", now-before, made)
 	}
-	f.add("commits cut from their answers", n)
+	f.add("commits cut from their answers", rounds)
+	f.add("sales in the largest of them", most)
 	return nil
 }
 
-// cutOne records a sale whose commit is cut off, and repeats the request. It reports
-// whether the sale was there before that, committed and not acknowledged.
-func (s *storm) cutOne(ctx context.Context, proxy *proxy, at string, keyed bool) (committed bool, err error) {
+// sharing is how many sales are sent at once while a commit is cut: most of them share a
+// transaction.
+const sharing = 8
+
+// cutRound records sales, one of whose commits is cut off, and repeats the requests. It
+// returns how many sales were there before that, committed and not acknowledged.
+func (s *storm) cutRound(ctx context.Context, proxy *proxy, at string, round int) (int, error) {
+	var sent errgroup.Group
+	var cut atomic.Int64
+	proxy.armed.Store(1 + int64(round%2)) // the first commit is that of a lone sale
+	for i := range sharing {
+		sent.Go(func() error {
+			committed, err := s.cutOne(ctx, at, s.customers[i], i%2 == 0)
+			if committed {
+				cut.Add(1)
+			}
+			return err
+		})
+	}
+	err := sent.Wait()
+	proxy.armed.Store(0)
+	return int(cut.Load()), err
+}
+
+// cutOne records a sale whose commit may be cut off, and repeats the request if it was.
+// It reports whether the sale was there before that.
+func (s *storm) cutOne(ctx context.Context, at, customer string, keyed bool) (committed bool, err error) {
 	charge, header := s.sys.unique("cut"), http.Header{}
 	want := 200 // the sale is there already
 	if keyed {
@@ -56,14 +87,12 @@ func (s *storm) cutOne(ctx context.Context, proxy *proxy, at string, keyed bool)
 		want = 201 // the first answer again
 	}
 	c := call{method: "POST", path: "/v1/sales", key: s.o.key, at: at, header: header, body: M{
-		"program_id": s.program, "customer_id": s.customers[0], "external_charge_id": charge, "amount_minor": 500,
+		"program_id": s.program, "customer_id": customer, "external_charge_id": charge, "amount_minor": 500,
 		"currency": "USD",
 	}}
-	proxy.armed.Store(true)
 	a, err := s.sys.send(ctx, c)
-	proxy.armed.Store(false)
 	if err == nil && a.status == 201 {
-		return false, nil // the commit of a job was cut instead
+		return false, nil // another commit was cut
 	}
 	if a.status != 503 {
 		s.sys.fault("a cut commit answers %d %s %v", a.status, a.raw, err)

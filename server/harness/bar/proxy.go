@@ -13,13 +13,13 @@ import (
 	"sync/atomic"
 )
 
-// proxy is between a server and the database. Once armed, it forwards the next
-// COMMIT and cuts the connection before the answer. It reads just enough of the protocol
+// proxy is between a server and the database. Armed with n, it forwards the nth
+// COMMIT from then on and cuts the connection before the answer. It reads just enough of the protocol
 // to find the end of a message.
 type proxy struct {
 	listener net.Listener
 	dir, to  string
-	armed    atomic.Bool
+	armed    atomic.Int64 // 0 or less for not
 	cuts     atomic.Int64
 }
 
@@ -80,7 +80,7 @@ func (p *proxy) answers(database io.Reader, client io.Writer) {
 		if _, err := io.ReadFull(in, body); err != nil {
 			return
 		}
-		if head[0] == 'C' && string(body) == committed && p.armed.CompareAndSwap(true, false) {
+		if head[0] == 'C' && string(body) == committed && p.armed.Load() > 0 && p.armed.Add(-1) == 0 {
 			p.cuts.Add(1)
 			return
 		}

@@ -248,6 +248,32 @@ func TestBusGoesOnWithoutWhoDawdles(t *testing.T) {
 	idle(t, b)
 }
 
+// TestBusCutOff ends the connection in the middle of what ten riders share: nothing
+// is there of any, and none is told that it may try again, or that it is done.
+func TestBusCutOff(t *testing.T) {
+	t.Parallel()
+	pool := counters(t)
+	b := pgtx.NewBus(pool, 0, 1)
+	errs := held(t, b, 10, func(i int) error {
+		tx := b.Begin("t")
+		defer tx.Rollback()
+		if err := count(t.Context(), tx, strconv.Itoa(i)); err != nil {
+			return err
+		}
+		if i == 5 {
+			_, err := tx.Later().Exec(t.Context(), "SELECT pg_terminate_backend(pg_backend_pid())")
+			require.NoError(t, err)
+		}
+		return errors.Join(take(t.Context(), tx, i), tx.Commit(t.Context()))
+	})
+	for _, err := range errs {
+		require.Error(t, err)
+		require.False(t, pgtx.Again(err), "it cannot be known in general whether a commit was cut off")
+	}
+	require.Zero(t, number(t, pool, "SELECT (SELECT count(*) FROM counter) + (SELECT count(*) FROM taken)"))
+	idle(t, b)
+}
+
 // TestBusGivesUp has a rider whose time ends while it waits for its turn.
 func TestBusGivesUp(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,97 @@
+package tracking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/gen/db"
+	"rail/server/harness/worktest"
+	"rail/server/ident"
+	"rail/server/problem"
+	"rail/server/work"
+)
+
+// visitOf is a visit with a value by a visitor.
+func visitOf(value, visitor string) Visit {
+	return Visit{VisitorToken: visitor, LandingURL: "https://shop.example/?ref=" + value}
+}
+
+// TestWriterBatch writes visits of every fate together: in one transaction, two of one
+// visitor with one referral, and what is refused leaves nothing.
+func TestWriterBatch(t *testing.T) {
+	t.Parallel()
+	x, s := worktest.New(t), service(t)
+	x.Partner("ann")
+	x.Partner("bob")
+	u := work.New(x.Pool, work.Unit{OrgID: x.OrgID, RequestID: ident.New(ident.Run), Now: x.Now})
+	stranger := work.New(x.Pool, work.Unit{OrgID: "org_other", RequestID: ident.New(ident.Run), Now: x.Now})
+	pend := func(u *work.Unit, value, visitor string) *pending {
+		return &pending{
+			arrival: arrival{visitOf(value, visitor), x.Program.ID, value, destinationKey("https://shop.example/"), ""},
+			service: s, unit: u, done: make(chan struct{}),
+		}
+	}
+	visits := []*pending{
+		pend(u, "ann", "one"), pend(u, "nobody", "one"), pend(u, "ann", "one"), pend(u, "bob", "one"),
+		pend(stranger, "ann", "one"), pend(u, "ann", "two"),
+	}
+	NewWriter(x.Pool).batch(t.Context(), visits)
+	codes := map[int]problem.Code{1: problem.TrackingValueNotFound, 4: problem.ResourceNotFound}
+	for i, p := range visits {
+		<-p.done
+		if codes[i] == "" {
+			require.NoError(t, p.err)
+			continue
+		}
+		var refused *problem.Error
+		require.ErrorAs(t, p.err, &refused)
+		require.Equal(t, codes[i], refused.Code)
+	}
+	require.Equal(t, visits[0].click.ReferralID, visits[2].click.ReferralID)
+	require.NotEqual(t, visits[0].click.ReferralID, visits[3].click.ReferralID, "of another partner")
+	require.NotEqual(t, visits[0].click.ReferralID, visits[5].click.ReferralID, "of another visitor")
+	require.Len(t, worktest.Rows[string](x, "SELECT DISTINCT xmin::text FROM clicks"), 1)
+	require.Equal(t, []int64{4, 3}, worktest.Rows[int64](x,
+		"SELECT count(*) FROM clicks UNION ALL SELECT count(*) FROM referrals"))
+	require.Equal(t, []string{"referral.created", "referral.created", "referral.created"}, x.Events())
+}
+
+// TestWriterNeighbour has many visits at once, one of which the database refuses: it
+// alone gets the error.
+func TestWriterNeighbour(t *testing.T) {
+	t.Parallel()
+	x, s := worktest.New(t), service(t)
+	s.Writer = NewWriter(x.Pool)
+	x.Partner("ann")
+	const many, visitors = 40, 8
+	errs := make([]error, many)
+	var all sync.WaitGroup
+	for i := range errs {
+		visit := visitOf("ann", fmt.Sprint("visitor ", i%visitors))
+		if i == many/2 {
+			bad := "\x00" // no text to PostgreSQL
+			visit.UserAgent = &bad
+		}
+		all.Go(func() {
+			errs[i] = x.Do(func(ctx context.Context, u *work.Unit) error {
+				var k db.Click
+				k, err := s.Click(ctx, u, x.Program.ID, "ann", visit)
+				if err == nil && k.PartnerID == "" {
+					return errors.New("an empty click")
+				}
+				return err
+			})
+		})
+	}
+	all.Wait()
+	for i, err := range errs {
+		require.Equal(t, i == many/2, err != nil, "%d: %v", i, err)
+	}
+	require.Equal(t, []int64{many - 1, visitors}, worktest.Rows[int64](x,
+		"SELECT count(*) FROM clicks UNION ALL SELECT count(*) FROM referrals WHERE current"))
+}
