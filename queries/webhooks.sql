@@ -154,9 +154,10 @@ FROM webhook_endpoints w WHERE w.id = d.endpoint_id AND NOT w.enabled AND d.next
 
 -- name: WebhookResults :many
 -- WebhookResults writes how attempts ended, of each whose lease has not been lost, and
--- returns them with what their endpoint is now. Without statistics the planner must find
--- no worse way than ids: each result names its endpoint, or all would meet all leases of
--- their token, and IS TRUE keeps it from reading an endpoint's line for one delivery.
+-- returns them with what their endpoint is now. Deliveries are found by id, whatever the
+-- statistics say: each result names its endpoint, or all would meet all leases of their
+-- token; IS TRUE keeps the planner from reading an endpoint's line, and the status, in place
+-- of next_attempt_at, from reading all that waits where little did when it was analyzed.
 UPDATE webhook_deliveries d SET status = r.status, attempts = r.attempts, response_code = nullif(r.response_code, 0),
     error = nullif(r.error, ''),
     duration_ms = r.duration_ms, last_attempt_at = r.attempted_at,
@@ -170,8 +171,8 @@ FROM (SELECT unnest(@ids::text[]) AS id, unnest(@endpoint_ids::text[]) AS endpoi
     unnest(@attempted::timestamptz[]) AS attempted_at, unnest(@next::timestamptz[]) AS next_attempt_at,
         unnest(@finished::timestamptz[]) AS finished_at) r,
     webhook_leases l, webhook_endpoints w
-WHERE d.id = r.id AND (d.endpoint_id = r.endpoint_id) IS TRUE AND d.attempts = r.attempts - 1 AND d.next_attempt_at IS NOT NULL
-    AND l.endpoint_id = r.endpoint_id AND l.owner = @owner AND l.token = r.token AND w.id = r.endpoint_id
+WHERE d.id = r.id AND (d.endpoint_id = r.endpoint_id) IS TRUE AND d.attempts = r.attempts - 1
+    AND d.status IN ('pending', 'retrying') AND l.endpoint_id = r.endpoint_id AND l.owner = @owner AND l.token = r.token AND w.id = r.endpoint_id
 RETURNING d.id, w.enabled, w.updated_at AS version;
 
 -- name: WebhookDisable :many

@@ -759,8 +759,8 @@ FROM (SELECT unnest($2::text[]) AS id, unnest($3::text[]) AS endpoint_id,
     unnest($10::timestamptz[]) AS attempted_at, unnest($11::timestamptz[]) AS next_attempt_at,
         unnest($12::timestamptz[]) AS finished_at) r,
     webhook_leases l, webhook_endpoints w
-WHERE d.id = r.id AND (d.endpoint_id = r.endpoint_id) IS TRUE AND d.attempts = r.attempts - 1 AND d.next_attempt_at IS NOT NULL
-    AND l.endpoint_id = r.endpoint_id AND l.owner = $1 AND l.token = r.token AND w.id = r.endpoint_id
+WHERE d.id = r.id AND (d.endpoint_id = r.endpoint_id) IS TRUE AND d.attempts = r.attempts - 1
+    AND d.status IN ('pending', 'retrying') AND l.endpoint_id = r.endpoint_id AND l.owner = $1 AND l.token = r.token AND w.id = r.endpoint_id
 RETURNING d.id, w.enabled, w.updated_at AS version
 `
 
@@ -786,9 +786,10 @@ type WebhookResultsRow struct {
 }
 
 // WebhookResults writes how attempts ended, of each whose lease has not been lost, and
-// returns them with what their endpoint is now. Without statistics the planner must find
-// no worse way than ids: each result names its endpoint, or all would meet all leases of
-// their token, and IS TRUE keeps it from reading an endpoint's line for one delivery.
+// returns them with what their endpoint is now. Deliveries are found by id, whatever the
+// statistics say: each result names its endpoint, or all would meet all leases of their
+// token; IS TRUE keeps the planner from reading an endpoint's line, and the status, in place
+// of next_attempt_at, from reading all that waits where little did when it was analyzed.
 func (q *Queries) WebhookResults(ctx context.Context, db DBTX, arg WebhookResultsParams) ([]WebhookResultsRow, error) {
 	rows, err := db.Query(ctx, webhookResults,
 		arg.Owner,

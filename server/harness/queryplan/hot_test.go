@@ -17,8 +17,7 @@ import (
 )
 
 const (
-	// endpoints are leased to the sender, with its token 1 each, and wait for line
-	// deliveries each.
+	// endpoints are leased to the sender, and line deliveries wait for each.
 	endpoints, line = 600, 16
 	// batch is how many results, or visits, a statement takes at once.
 	batch = 31
@@ -62,8 +61,8 @@ var hot = map[string]struct {
 func results() db.WebhookResultsParams {
 	p := db.WebhookResultsParams{Owner: 7}
 	for i := range batch {
-		p.Ids = append(p.Ids, fmt.Sprintf("whd_%d_%d", i, line))
-		p.EndpointIds = append(p.EndpointIds, fmt.Sprintf("wep_%d", i))
+		p.Ids = append(p.Ids, fmt.Sprintf("whd_%d_%d", line, i+1))
+		p.EndpointIds = append(p.EndpointIds, fmt.Sprintf("wep_%d", i+1))
 		p.Tokens, p.Attempts, p.Statuses = append(p.Tokens, 1), append(p.Attempts, 1), append(p.Statuses, "delivered")
 		p.ResponseCodes, p.Errors, p.Durations = append(p.ResponseCodes, 200), append(p.Errors, ""), append(p.Durations, 1)
 		p.Attempted, p.Next, p.Finished = append(p.Attempted, at(0)), append(p.Next, at(0)), append(p.Finished, at(0))
@@ -81,10 +80,10 @@ func visits() (p db.TrackingResolveParams) {
 	return p
 }
 
-// TestPlansWithoutStatistics: what runs all the time finds its rows by an index also
-// in tables that were empty when they were last analyzed, as in every new
-// installation, by the plan for its parameters and by the one for any.
-func TestPlansWithoutStatistics(t *testing.T) {
+// TestPlansOfOldStatistics: what runs all the time finds its rows by an index also in
+// tables that were empty when they were last analyzed, as in every new installation, and
+// where nothing waited then; by the plan for its parameters and by the one for any.
+func TestPlansOfOldStatistics(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.DSN(t)
 	require.NoError(t, dataset.Fill(t.Context(), dsn, dataset.Options{
@@ -94,37 +93,52 @@ func TestPlansWithoutStatistics(t *testing.T) {
 	conn, err := pgx.Connect(t.Context(), dsn)
 	require.NoError(t, err)
 	defer conn.Close(context.Background()) // nothing is lost
-	queue(t, conn)
+	exec := func(statements ...string) {
+		for _, sql := range statements {
+			_, err := conn.Exec(t.Context(), sql)
+			require.NoError(t, err)
+		}
+	}
+	exec(append(leased, waiting)...)
 	forget(t, conn)
+	sparing(t, conn, "empty tables")
+	exec(delivered, "VACUUM (ANALYZE) webhook_deliveries, webhook_leases, webhook_endpoints", waiting)
+	sparing(t, conn, "nothing waits")
+}
+
+// sparing fails the test where a hot statement reads more than it may.
+func sparing(t testing.TB, conn *pgx.Conn, statistics string) {
 	for name, h := range hot {
 		var c capture
 		require.ErrorIs(t, h.call(t.Context(), db.New(), &c), errCaptured, name)
 		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
 			top := planned(t, conn, mode, c)
-			assert.LessOrEqual(t, top.examined(), h.most, "%s, %s, reads too much:\n%s", name, mode, top.shape())
+			require.InDelta(t, h.rows, top.Rows, 0, name)
+			assert.LessOrEqual(t, top.examined(), h.most, "%s, %s, reads too much by the statistics of %s:\n%s",
+				name, mode, statistics, top.shape())
 		}
 	}
 }
 
-// queue makes leased endpoints with deliveries that wait.
-func queue(t testing.TB, conn *pgx.Conn) {
-	for _, sql := range []string{
-		`INSERT INTO webhook_endpoints (id, org_id, program_id, url, event_types, enabled, secret,
-			counted_since, created_at, updated_at)
-		SELECT 'wep_' || g, 'org_0', $3, 'https://a.example', '{}', true, '', now(), now(), now()
-		FROM generate_series(0, $1 - 1) g WHERE $2 > 0`,
-		`INSERT INTO webhook_leases (endpoint_id, owner, token, until)
-		SELECT 'wep_' || g, 7, 1, now() + interval '1 hour' FROM generate_series(0, $1 - 1) g WHERE $2 > 0 AND $3 <> ''`,
-		`INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, status,
-			next_attempt_at, created_at)
-		SELECT 'whd_' || g || '_' || n, 'org_0', $3, 'wep_' || g, 'evt_' || n, 'sale.created', n, 'pending',
-			'epoch', now()
-		FROM generate_series(1, $2) n, generate_series(0, $1 - 1) g`,
-	} {
-		_, err := conn.Exec(t.Context(), sql, endpoints, line, id("prg", 0))
-		require.NoError(t, err)
-	}
+// leased makes endpoints with leases; then waiting queues deliveries to each, and
+// delivered ends them.
+var leased = []string{
+	`INSERT INTO webhook_endpoints (id, org_id, program_id, url, event_types, enabled, secret, counted_since,
+		created_at, updated_at)
+	SELECT 'wep_' || g, 'org_0', p.id, 'https://a.example', '{}', true, '', now(), now(), now()
+	FROM generate_series(1, 600) g, (SELECT min(id) AS id FROM programs WHERE org_id = 'org_0') p`,
+	`INSERT INTO webhook_leases (endpoint_id, owner, token, until)
+	SELECT id, 7, 1, now() + interval '1 hour' FROM webhook_endpoints WHERE url = 'https://a.example'`,
 }
+
+const waiting = `INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq,
+		status, next_attempt_at, created_at)
+	SELECT 'whd_' || n || substr(w.id, 4), w.org_id, w.program_id, w.id, 'evt_' || n, 'sale.created', n,
+		'pending', 'epoch', now() FROM generate_series(1, 16) n, webhook_leases l
+		JOIN webhook_endpoints w ON w.id = l.endpoint_id`
+
+const delivered = `UPDATE webhook_deliveries SET id = 'whd_old_' || id, status = 'delivered', next_attempt_at = NULL,
+	finished_at = now()`
 
 // forget takes from the database what ANALYZE and VACUUM found out about its tables,
 // and sees to it that nobody finds it out again.
