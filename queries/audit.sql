@@ -1,5 +1,6 @@
 -- The equations of money, each a query that returns what breaks it. They run in
--- one snapshot of the whole database and name no organization.
+-- one snapshot of the whole database and name no organization. Most can be asked of
+-- some partners alone: no list stands for all of them. A hundred rows are enough.
 
 -- name: AuditM01 :many
 -- AuditM01: a balance as read is the sum of the commissions by the bucket of
@@ -9,7 +10,8 @@ WITH k AS (
         sum(amount_minor) FILTER (WHERE status IN ('pending', 'approved')) AS pending,
         sum(amount_minor) FILTER (WHERE status = 'due') AS due,
         sum(amount_minor) FILTER (WHERE status = 'paid') AS paid
-    FROM commissions GROUP BY 1, 2, 3
+    FROM commissions c WHERE (@partners::text[] IS NULL OR c.partner_id = ANY (@partners::text[]))
+    GROUP BY 1, 2, 3
 ), open AS (
     SELECT b.id,
         sum(CASE WHEN l.to_bucket = 'pending' THEN l.amount_minor
@@ -20,11 +22,13 @@ WITH k AS (
             WHEN l.from_bucket = 'paid' THEN -l.amount_minor END) AS paid
     FROM balances b JOIN ledger_entries l ON l.partner_id = b.partner_id AND l.currency = b.currency
         AND l.created_xid >= b.folded_xid
+    WHERE (@partners::text[] IS NULL OR b.partner_id = ANY (@partners::text[]))
     GROUP BY b.id
 ), b AS (
     SELECT t.program_id, t.partner_id, t.currency, t.pending_minor + coalesce(o.pending, 0) AS pending,
         t.due_minor + coalesce(o.due, 0) AS due, t.paid_minor + coalesce(o.paid, 0) AS paid
     FROM balances t LEFT JOIN open o ON o.id = t.id
+    WHERE (@partners::text[] IS NULL OR t.partner_id = ANY (@partners::text[]))
 )
 SELECT (coalesce(k.partner_id, b.partner_id) || ' ' || coalesce(k.currency, b.currency))::text AS what,
     CASE WHEN b.partner_id IS NULL THEN 'commissions without a balance'
@@ -34,7 +38,7 @@ SELECT (coalesce(k.partner_id, b.partner_id) || ' ' || coalesce(k.currency, b.cu
 FROM k FULL JOIN b ON b.program_id = k.program_id AND b.partner_id = k.partner_id AND b.currency = k.currency
 WHERE (b.pending, b.due, b.paid) IS DISTINCT FROM (coalesce(k.pending, 0), coalesce(k.due, 0), coalesce(k.paid, 0))
     OR k.partner_id IS NULL
-LIMIT @lim;
+LIMIT 100;
 
 -- name: AuditM02 :many
 -- AuditM02: a balance as read is the sum of the ledger. What the reader adds to
@@ -53,16 +57,20 @@ WITH l AS (
             OR e.created_xid < b.folded_xid), 0) AS paid
     FROM ledger_entries e LEFT JOIN balances b ON b.program_id = e.program_id AND b.partner_id = e.partner_id
         AND b.currency = e.currency
+    WHERE (@partners::text[] IS NULL OR e.partner_id = ANY (@partners::text[]))
     GROUP BY 1, 2, 3
+), b AS (
+    SELECT t.program_id, t.partner_id, t.currency, t.pending_minor, t.due_minor, t.paid_minor FROM balances t
+    WHERE (@partners::text[] IS NULL OR t.partner_id = ANY (@partners::text[]))
 )
 SELECT (coalesce(l.partner_id, b.partner_id) || ' ' || coalesce(l.currency, b.currency))::text AS what,
     format('balance %s/%s/%s, ledger %s/%s/%s (pending/due/paid)', coalesce(b.pending_minor, 0),
         coalesce(b.due_minor, 0), coalesce(b.paid_minor, 0),
         coalesce(l.pending, 0), coalesce(l.due, 0), coalesce(l.paid, 0))::text AS message
-FROM l FULL JOIN balances b ON b.program_id = l.program_id AND b.partner_id = l.partner_id AND b.currency = l.currency
+FROM l FULL JOIN b ON b.program_id = l.program_id AND b.partner_id = l.partner_id AND b.currency = l.currency
 WHERE (coalesce(b.pending_minor, 0), coalesce(b.due_minor, 0), coalesce(b.paid_minor, 0))
     IS DISTINCT FROM (coalesce(l.pending, 0), coalesce(l.due, 0), coalesce(l.paid, 0))
-LIMIT @lim;
+LIMIT 100;
 
 -- name: AuditM03 :many
 -- AuditM03: a commission's money comes from source once, under the commission's
@@ -75,12 +83,13 @@ SELECT l.commission_id::text AS what,
         WHEN bool_or(l.to_bucket = 'source') THEN 'money went back to source'
         ELSE 'entries of several owners or currencies' END::text AS message
 FROM ledger_entries l LEFT JOIN commissions k ON k.id = l.commission_id
+WHERE (@partners::text[] IS NULL OR l.partner_id = ANY (@partners::text[]))
 GROUP BY l.commission_id, k.id
 HAVING count(*) FILTER (WHERE l.from_bucket = 'source') <> 1 OR bool_or(l.to_bucket = 'source')
     OR min(l.org_id) <> max(l.org_id) OR min(l.program_id) <> max(l.program_id)
     OR min(l.partner_id) <> max(l.partner_id) OR min(l.currency) <> max(l.currency)
     OR bool_or((l.org_id, l.program_id, l.partner_id, l.currency) <> (k.org_id, k.program_id, k.partner_id, k.currency))
-LIMIT @lim;
+LIMIT 100;
 
 -- name: AuditM04 :many
 -- AuditM04: no bucket has money of the other sign than what was earned, and
@@ -93,13 +102,15 @@ FROM (
     FROM (
         SELECT y.commission_id, y.bucket, sum(y.amount) AS amount FROM (
             SELECT l.commission_id, l.to_bucket AS bucket, l.amount_minor AS amount FROM ledger_entries l
+                WHERE (@partners::text[] IS NULL OR l.partner_id = ANY (@partners::text[]))
             UNION ALL SELECT l.commission_id, l.from_bucket AS bucket, -l.amount_minor AS amount FROM ledger_entries l
+                WHERE (@partners::text[] IS NULL OR l.partner_id = ANY (@partners::text[]))
         ) y GROUP BY 1, 2
     ) n WHERE n.amount <> 0
 ) m LEFT JOIN commissions k ON k.id = m.commission_id
 WHERE m.bucket <> 'source' AND (k.id IS NULL AND m.bucket <> 'removed' OR k.id IS NOT NULL AND m.bucket = 'removed'
     OR sign(m.amount) <> sign(m.earned))
-LIMIT @lim;
+LIMIT 100;
 
 -- name: AuditM05 :many
 -- AuditM05: of pending, due and paid, only the bucket of a commission's status
@@ -115,33 +126,36 @@ WITH l AS (
             0) AS paid,
         coalesce(sum(CASE WHEN to_bucket = 'sink' THEN amount_minor WHEN from_bucket = 'sink' THEN -amount_minor END),
             0) AS sink
-    FROM ledger_entries GROUP BY commission_id
+    FROM ledger_entries e WHERE (@partners::text[] IS NULL OR e.partner_id = ANY (@partners::text[]))
+    GROUP BY commission_id
 )
 SELECT k.id::text AS what, format('%s %s, ledger %s/%s/%s/%s (pending/due/paid/sink)', k.status, k.amount_minor,
     coalesce(l.pending, 0), coalesce(l.due, 0), coalesce(l.paid, 0), coalesce(l.sink, 0))::text AS message
 FROM commissions k LEFT JOIN l ON l.commission_id = k.id
-WHERE (coalesce(l.pending, 0), coalesce(l.due, 0), coalesce(l.paid, 0)) <> (
+WHERE (@partners::text[] IS NULL OR k.partner_id = ANY (@partners::text[]))
+    AND ((coalesce(l.pending, 0), coalesce(l.due, 0), coalesce(l.paid, 0)) <> (
         CASE WHEN k.status IN ('pending', 'approved') THEN k.amount_minor ELSE 0 END,
         CASE WHEN k.status = 'due' THEN k.amount_minor ELSE 0 END,
         CASE WHEN k.status = 'paid' THEN k.amount_minor ELSE 0 END)
-    OR k.status IN ('rejected', 'voided') AND abs(coalesce(l.sink, 0)) < abs(k.amount_minor)
-LIMIT @lim;
+    OR k.status IN ('rejected', 'voided') AND abs(coalesce(l.sink, 0)) < abs(k.amount_minor))
+LIMIT 100;
 
 -- name: AuditM06 :many
 -- AuditM06: one charge is one sale.
 SELECT (s.program_id || ' ' || s.external_charge_id)::text AS what, format('%s sales of one charge',
     count(*))::text AS message
 FROM sales s GROUP BY s.program_id, s.external_charge_id HAVING count(*) > 1
-LIMIT @lim;
+LIMIT 100;
 
 -- name: AuditM07 :many
 -- AuditM07: a sale, or a sign-up, pays one commission.
 SELECT coalesce(k.sale_id, k.customer_id, '')::text AS what, format('%s commissions of kind referral',
     count(*))::text AS message
 FROM commissions k WHERE k.kind = 'referral' AND (k.sale_id IS NOT NULL OR k.customer_id IS NOT NULL)
+    AND (@partners::text[] IS NULL OR k.partner_id = ANY (@partners::text[]))
 GROUP BY k.sale_id, CASE WHEN k.sale_id IS NULL THEN k.customer_id END, coalesce(k.sale_id, k.customer_id, '')
 HAVING count(*) > 1
-LIMIT @lim;
+LIMIT 100;
 
 -- name: AuditM08 :many
 -- AuditM08: the amount follows from the row's own rate and revenue, rounded half
@@ -154,8 +168,10 @@ WITH k AS (
         coalesce(e.earned, c.amount_minor) AS earned
     FROM commissions c JOIN programs g ON g.id = c.program_id
     LEFT JOIN (SELECT l.commission_id, sum(l.amount_minor) AS earned FROM ledger_entries l
-        WHERE l.from_bucket = 'source' GROUP BY 1) e ON e.commission_id = c.id
-    WHERE c.kind = 'referral'
+        WHERE l.from_bucket = 'source'
+        AND (@partners::text[] IS NULL OR l.partner_id = ANY (@partners::text[]))
+        GROUP BY 1) e ON e.commission_id = c.id
+    WHERE c.kind = 'referral' AND (@partners::text[] IS NULL OR c.partner_id = ANY (@partners::text[]))
 )
 SELECT k.id::text AS what, format('%s of %s at %s %s in %s (program %s)', k.amount_minor,
     coalesce(k.revenue_minor::text, 'nothing'),
@@ -167,7 +183,7 @@ WHERE k.rate_type IS NULL
             ELSE 0 END)
     OR k.rate_type = 'fixed' AND (k.earned <> k.rate_value OR k.amount_minor > k.rate_value
         OR k.currency <> k.program_currency)
-LIMIT @lim;
+LIMIT 100;
 
 -- name: AuditM09 :many
 -- AuditM09: a commission and its sale are of one program; one that a flow made
@@ -175,14 +191,15 @@ LIMIT @lim;
 SELECT k.id::text AS what, format('%s of %s, its sale %s of %s', k.currency, k.program_id, s.currency,
     s.program_id)::text AS message
 FROM commissions k JOIN sales s ON s.id = k.sale_id
-WHERE k.program_id <> s.program_id OR k.kind = 'referral' AND k.currency <> s.currency
-LIMIT @lim;
+WHERE (@partners::text[] IS NULL OR k.partner_id = ANY (@partners::text[]))
+    AND (k.program_id <> s.program_id OR k.kind = 'referral' AND k.currency <> s.currency)
+LIMIT 100;
 
 -- name: AuditM20 :many
 -- AuditM20: a customer with sales has exactly one first sale.
 SELECT s.customer_id::text AS what, format('%s first sales', count(*) FILTER (WHERE s.is_first_sale))::text AS message
 FROM sales s GROUP BY s.customer_id HAVING count(*) FILTER (WHERE s.is_first_sale) <> 1
-LIMIT @lim;
+LIMIT 100;
 
 -- name: AuditOutcome :many
 -- AuditOutcome: a sale that says that a commission was created has it, unless
@@ -192,7 +209,8 @@ SELECT s.id::text AS what, CASE WHEN k.id IS NULL THEN 'says commission_created 
 FROM sales s LEFT JOIN commissions k ON k.sale_id = s.id AND k.kind = 'referral'
 WHERE (s.activity_outcome = 'commission_created') <> (k.id IS NOT NULL)
     AND (k.id IS NOT NULL OR s.partner_id IS NOT NULL)
-LIMIT @lim;
+    AND (@partners::text[] IS NULL OR s.partner_id = ANY (@partners::text[]))
+LIMIT 100;
 
 -- name: AuditM10 :many
 -- AuditM10: a payout that is open or paid is the sum of its commissions; one that
@@ -200,10 +218,12 @@ LIMIT @lim;
 SELECT p.id::text AS what, format('%s payout of %s %s holds %s', p.status, p.amount_minor, p.currency,
     coalesce(h.sum, 0))::text AS message
 FROM payouts p LEFT JOIN (SELECT k.payout_id, sum(k.amount_minor) AS sum FROM commissions k
-    WHERE k.payout_id IS NOT NULL GROUP BY 1) h ON h.payout_id = p.id
-WHERE p.status <> 'not_eligible' AND coalesce(h.sum, 0) <> p.amount_minor OR p.status = 'not_eligible'
-    AND h.payout_id IS NOT NULL
-LIMIT @lim;
+    WHERE k.payout_id IS NOT NULL
+    AND (@partners::text[] IS NULL OR k.partner_id = ANY (@partners::text[])) GROUP BY 1) h ON h.payout_id = p.id
+WHERE (@partners::text[] IS NULL OR p.partner_id = ANY (@partners::text[]))
+    AND (p.status <> 'not_eligible' AND coalesce(h.sum, 0) <> p.amount_minor OR p.status = 'not_eligible'
+    AND h.payout_id IS NOT NULL)
+LIMIT 100;
 
 -- name: AuditM12 :many
 -- AuditM12: the commissions of a payout are its partner's, of its currency and program.
@@ -211,14 +231,16 @@ SELECT k.id::text AS what, format('%s %s of %s in %s payout %s of %s', k.program
     p.currency, p.id, p.partner_id)::text AS message
 FROM commissions k JOIN payouts p ON p.id = k.payout_id
 WHERE (k.partner_id, k.currency, k.program_id) IS DISTINCT FROM (p.partner_id, p.currency, p.program_id)
-LIMIT @lim;
+    AND (@partners::text[] IS NULL OR k.partner_id = ANY (@partners::text[]))
+LIMIT 100;
 
 -- name: AuditM13 :many
 -- AuditM13: a commission is paid exactly when its payout is.
 SELECT k.id::text AS what, format('commission %s, payout %s', k.status, coalesce(p.status, 'none'))::text AS message
 FROM commissions k LEFT JOIN payouts p ON p.id = k.payout_id
 WHERE (k.status = 'paid') IS DISTINCT FROM coalesce(p.status = 'paid', false)
-LIMIT @lim;
+    AND (@partners::text[] IS NULL OR k.partner_id = ANY (@partners::text[]))
+LIMIT 100;
 
 -- name: AuditM16 :many
 -- AuditM16: a refunded sale has no open commission but one in flight, and all
@@ -230,7 +252,8 @@ FROM sales s JOIN commissions k ON k.sale_id = s.id
 WHERE s.refunded_at IS NOT NULL AND k.metadata ->> 'commission_id' IS NULL AND k.status IN ('pending', 'approved',
     'due', 'paid') AND k.clawed_minor <> k.amount_minor
     AND k.refunded_before_minor < s.amount_minor + s.refunded_minor
-LIMIT @lim;
+    AND (@partners::text[] IS NULL OR k.partner_id = ANY (@partners::text[]))
+LIMIT 100;
 
 -- name: AuditM18 :many
 -- AuditM18: what was clawed back of a commission is the sum of what names it,
@@ -241,10 +264,11 @@ SELECT k.id::text AS what, format('%s clawed back, clawbacks of %s', k.clawed_mi
 FROM commissions k LEFT JOIN (
     SELECT b.metadata ->> 'commission_id' AS origin, b.partner_id, b.currency, -sum(b.amount_minor) AS sum
         FROM commissions b
-    WHERE b.metadata ->> 'commission_id' IS NOT NULL GROUP BY 1, 2, 3
+    WHERE b.metadata ->> 'commission_id' IS NOT NULL
+        AND (@partners::text[] IS NULL OR b.partner_id = ANY (@partners::text[])) GROUP BY 1, 2, 3
 ) c ON c.origin = k.id AND c.partner_id = k.partner_id AND c.currency = k.currency
-WHERE k.clawed_minor <> coalesce(c.sum, 0)
-LIMIT @lim;
+WHERE k.clawed_minor <> coalesce(c.sum, 0) AND (@partners::text[] IS NULL OR k.partner_id = ANY (@partners::text[]))
+LIMIT 100;
 
 -- name: AuditRefunds :many
 -- AuditRefunds: the refunds of a sale sum to what was given back of it.
@@ -254,7 +278,7 @@ FROM sales s CROSS JOIN LATERAL (SELECT s.refunded_minor + CASE WHEN s.refunded_
 LEFT JOIN (SELECT f.sale_id, sum(f.amount_minor) AS sum FROM refunds f WHERE f.status = 'applied'
     GROUP BY 1) r ON r.sale_id = s.id
 WHERE g.refunded <> coalesce(r.sum, 0)
-LIMIT @lim;
+LIMIT 100;
 
 -- name: AuditM19 :many
 -- AuditM19: nothing is left to anybody of what a refunded sale earned. What takes a
@@ -265,8 +289,9 @@ FROM sales s JOIN commissions k ON k.sale_id = s.id
 WHERE s.refunded_at IS NOT NULL AND (k.status NOT IN ('voided', 'rejected') OR k.status = 'rejected'
     AND k.metadata ->> 'commission_id' IS NOT NULL)
     AND k.refunded_before_minor < s.amount_minor + s.refunded_minor
+    AND (@partners::text[] IS NULL OR k.partner_id = ANY (@partners::text[]))
 GROUP BY k.sale_id, k.partner_id, k.currency HAVING sum(k.amount_minor) <> 0
-LIMIT @lim;
+LIMIT 100;
 
 -- name: AuditReportDays :many
 -- AuditReportDays: a summed day that nothing has touched since is the sum of its
@@ -293,7 +318,7 @@ FROM (raw r FULL JOIN summed s ON (r.program_id, r.start, r.partner_id, r.link_i
     s.partner_id, s.link_id, s.currency))
 JOIN days d ON d.program_id = coalesce(s.program_id, r.program_id) AND d.start = coalesce(s.start, r.start)
 WHERE s.figures IS DISTINCT FROM r.figures
-LIMIT @lim;
+LIMIT 100;
 
 -- name: AuditReportLevels :many
 -- AuditReportLevels: what a report counts of a day is the same at every level,
@@ -320,20 +345,21 @@ WITH levels AS (
 )
 SELECT (u.program_id || ' ' || u.start)::text AS what, format('%s sums of %s do not fit', u.span,
     u.dimension)::text AS message FROM uneven u
-LIMIT @lim;
+LIMIT 100;
 
 -- name: AuditM11 :many
 -- AuditM11: a payout is more than nothing.
 SELECT p.id::text AS what, format('a %s payout of %s %s', p.status, p.amount_minor, p.currency)::text AS message
-FROM payouts p WHERE p.amount_minor <= 0
-LIMIT @lim;
+FROM payouts p WHERE p.amount_minor <= 0 AND (@partners::text[] IS NULL OR p.partner_id = ANY (@partners::text[]))
+LIMIT 100;
 
 -- name: AuditM15 :many
 -- AuditM15: a partner has one payout a currency and month.
 SELECT min(p.id)::text AS what, format('%s payouts of %s in %s for %s', count(*), p.partner_id, p.currency,
     p.period_month)::text AS message
-FROM payouts p GROUP BY p.program_id, p.partner_id, p.currency, p.period_month HAVING count(*) > 1
-LIMIT @lim;
+FROM payouts p WHERE (@partners::text[] IS NULL OR p.partner_id = ANY (@partners::text[]))
+GROUP BY p.program_id, p.partner_id, p.currency, p.period_month HAVING count(*) > 1
+LIMIT 100;
 
 -- name: AuditLeftOut :many
 -- AuditLeftOut: what was due when a month's automatic run began is in it: the partner
@@ -346,6 +372,7 @@ WHERE b.auto_run_at IS NOT NULL AND k.status = 'due' AND k.payout_id IS NULL AND
     AND NOT starts_with(k.partner_id, 'sample_')
   AND k.mature_at < (b.period_month + interval '1 month') AT TIME ZONE 'UTC'
   AND greatest(k.created_at, k.approved_at) < b.auto_run_at - interval '1 minute'
+  AND (@partners::text[] IS NULL OR k.partner_id = ANY (@partners::text[]))
   AND NOT EXISTS (SELECT 1 FROM payouts p WHERE p.program_id = k.program_id AND p.partner_id = k.partner_id
       AND p.currency = k.currency AND p.period_month = b.period_month)
   AND NOT EXISTS (SELECT 1 FROM commissions c WHERE c.program_id = k.program_id AND c.partner_id = k.partner_id
@@ -353,30 +380,32 @@ WHERE b.auto_run_at IS NOT NULL AND k.status = 'due' AND k.payout_id IS NULL AND
   AND NOT EXISTS (SELECT 1 FROM audit_log_entries a WHERE a.program_id = k.program_id AND a.action = 'payout.deleted'
       AND a.created_at >= b.auto_run_at
       AND a.before ->> 'partner_id' = k.partner_id)
-LIMIT @lim;
+LIMIT 100;
 
 -- name: AuditM21 :many
 -- AuditM21: what is voided or rejected says when and why, and is in no payout.
 SELECT k.id::text AS what, format('%s at %s because %s, in payout %s', k.status, coalesce(k.voided_at::text, 'no time'),
     coalesce(k.void_reason, 'nothing'), coalesce(k.payout_id, 'none'))::text AS message
 FROM commissions k
-WHERE (k.status IN ('voided', 'rejected')) <> (k.voided_at IS NOT NULL)
+WHERE (@partners::text[] IS NULL OR k.partner_id = ANY (@partners::text[]))
+    AND ((k.status IN ('voided', 'rejected')) <> (k.voided_at IS NOT NULL)
     OR (k.status IN ('voided', 'rejected')) <> (k.void_reason IS NOT NULL)
-    OR k.status IN ('voided', 'rejected') AND k.payout_id IS NOT NULL
-LIMIT @lim;
+    OR k.status IN ('voided', 'rejected') AND k.payout_id IS NOT NULL)
+LIMIT 100;
 
 -- name: AuditM22 :many
 -- AuditM22: nothing is due before its holding period has run.
 SELECT k.id::text AS what, format('%s since %s at the latest, its hold runs until %s', k.status, k.updated_at,
     k.mature_at)::text AS message
 FROM commissions k WHERE k.status IN ('due', 'paid') AND k.kind <> 'clawback' AND k.mature_at > k.updated_at
-LIMIT @lim;
+    AND (@partners::text[] IS NULL OR k.partner_id = ANY (@partners::text[]))
+LIMIT 100;
 
 -- name: AuditM25 :many
 -- AuditM25: a commission is paid once.
 SELECT e.subject_id::text AS what, format('told as paid %s times', count(*))::text AS message
 FROM events e WHERE e.type = 'commission.paid' GROUP BY e.subject_id HAVING count(*) > 1
-LIMIT @lim;
+LIMIT 100;
 
 -- name: AuditM33 :many
 -- AuditM33: what was made or rejected by hand has one line in the audit log,
@@ -386,18 +415,20 @@ FROM commissions k CROSS JOIN LATERAL (
     SELECT 'commission.created' AS action WHERE k.kind <> 'referral' AND k.metadata ->> 'commission_id' IS NULL
     UNION ALL SELECT 'commission.rejected' WHERE k.status = 'rejected') w
 LEFT JOIN audit_log_entries a ON a.target_id = k.id AND a.action = w.action AND a.api_key_id IS NOT NULL
-WHERE NOT starts_with(k.id, 'sample_')
+WHERE NOT starts_with(k.id, 'sample_') AND (@partners::text[] IS NULL OR k.partner_id = ANY (@partners::text[]))
 GROUP BY k.id, w.action HAVING count(a.id) <> 1
-LIMIT @lim;
+LIMIT 100;
 
 -- name: AuditM34 :many
 -- AuditM34: amounts are within their bounds, and no commission is of nothing.
 SELECT k.id::text AS what, format('an amount of %s', k.amount_minor)::text AS message FROM commissions k
-    WHERE k.amount_minor = 0 OR abs(k.amount_minor) >= 100000000000000
+    WHERE (k.amount_minor = 0 OR abs(k.amount_minor) >= 100000000000000)
+    AND (@partners::text[] IS NULL OR k.partner_id = ANY (@partners::text[]))
 UNION ALL
 SELECT s.id::text, format('an amount of %s', s.amount_minor)::text FROM sales s
     WHERE s.amount_minor NOT BETWEEN 1 AND 999999999999
-LIMIT @lim;
+    AND (@partners::text[] IS NULL OR s.partner_id = ANY (@partners::text[]))
+LIMIT 100;
 
 -- name: AuditCurrencies :many
 -- AuditCurrencies lists the currencies in use, for M34.
@@ -418,7 +449,39 @@ SELECT (b.program_id || ' ' || b.list)::text AS what,
     format('%s of status %s %s: %s, but there are %s (SELECT recount_tallies() counts anew)',
         coalesce(nullif(b.owner_id, ''), 'all'), b.status, b.kind, sum(b.tallied), sum(b.n))::text AS message
 FROM both_sides b GROUP BY b.org_id, b.program_id, b.list, b.owner_id, b.status,
-    b.kind HAVING sum(b.n) <> sum(b.tallied) ORDER BY 1, 2 LIMIT @lim;
+    b.kind HAVING sum(b.n) <> sum(b.tallied) ORDER BY 1, 2 LIMIT 100;
+
+-- name: AuditSnapshot :one
+-- AuditSnapshot lets other connections see this moment, and is what the next audit
+-- must look at: entries of the ledger behind after_id, and whatever a transaction
+-- wrote that was not finished at horizon.
+SELECT pg_export_snapshot()::text AS snapshot, m.after_id,
+    pg_snapshot_xmin(pg_current_snapshot())::xid8 AS horizon, now()::timestamptz AS audited_at
+FROM ledger_mark m;
+
+-- name: AuditLast :many
+-- AuditLast is the last audit that found nothing, if any; that of another cluster,
+-- which a logical restore brings, means nothing here.
+SELECT m.audited_at, m.whole_at, m.after_id, m.horizon FROM audit_mark m
+WHERE m.horizon <= pg_snapshot_xmax(pg_current_snapshot());
+
+-- name: AuditPassed :exec
+-- AuditPassed notes an audit that found nothing. One of what changed leaves the time
+-- of the last whole one as it is.
+INSERT INTO audit_mark (audited_at, whole_at, after_id, horizon)
+VALUES (@audited_at, @audited_at, @after_id, @horizon)
+ON CONFLICT (id) DO UPDATE SET audited_at = excluded.audited_at, after_id = excluded.after_id,
+    horizon = excluded.horizon,
+    whole_at = CASE WHEN @whole::boolean THEN excluded.whole_at ELSE audit_mark.whole_at END;
+
+-- name: AuditChanged :many
+-- AuditChanged lists the partners of whom the ledger or an event tells something that
+-- the last audit could not see. An event's time is that of a server's clock, which may
+-- be an hour slow.
+SELECT l.partner_id FROM ledger_entries l WHERE l.id > @after_id AND l.created_xid >= @horizon::xid8
+UNION SELECT e.partner_id::text FROM events e
+WHERE e.created_at >= sqlc.arg(audited_at)::timestamptz - interval '1 hour' AND e.created_xid >= @horizon::xid8
+    AND e.partner_id IS NOT NULL;
 
 -- name: AuditRows :many
 -- AuditRows counts what the equations are computed over.

@@ -22,6 +22,8 @@ const (
 	ApplicationsStatusCheck             Name = "applications_status_check"
 	AuditLogEntriesActorCheck           Name = "audit_log_entries_actor_check"
 	AuditLogEntriesPkey                 Name = "audit_log_entries_pkey"
+	AuditMarkIDCheck                    Name = "audit_mark_id_check"
+	AuditMarkPkey                       Name = "audit_mark_pkey"
 	BalancesPartnerFkey                 Name = "balances_partner_fkey"
 	BalancesPartnerKey                  Name = "balances_partner_key"
 	BalancesPkey                        Name = "balances_pkey"

@@ -7,7 +7,45 @@ package db
 
 import (
 	"context"
+
+	clock "rail/server/clock"
 )
+
+const auditChanged = `-- name: AuditChanged :many
+SELECT l.partner_id FROM ledger_entries l WHERE l.id > $1 AND l.created_xid >= $2::xid8
+UNION SELECT e.partner_id::text FROM events e
+WHERE e.created_at >= $3::timestamptz - interval '1 hour' AND e.created_xid >= $2::xid8
+    AND e.partner_id IS NOT NULL
+`
+
+type AuditChangedParams struct {
+	AfterID   int64
+	Horizon   uint64
+	AuditedAt clock.Time
+}
+
+// AuditChanged lists the partners of whom the ledger or an event tells something that
+// the last audit could not see. An event's time is that of a server's clock, which may
+// be an hour slow.
+func (q *Queries) AuditChanged(ctx context.Context, db DBTX, arg AuditChangedParams) ([]string, error) {
+	rows, err := db.Query(ctx, auditChanged, arg.AfterID, arg.Horizon, arg.AuditedAt)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var partner_id string
+		if err := rows.Scan(&partner_id); err != nil {
+			return nil, err
+		}
+		items = append(items, partner_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
 
 const auditCurrencies = `-- name: AuditCurrencies :many
 SELECT s.currency FROM sales s GROUP BY 1 UNION SELECT k.currency FROM commissions k GROUP BY 1 UNION SELECT p.currency
@@ -35,6 +73,45 @@ func (q *Queries) AuditCurrencies(ctx context.Context, db DBTX) ([]string, error
 	return items, nil
 }
 
+const auditLast = `-- name: AuditLast :many
+SELECT m.audited_at, m.whole_at, m.after_id, m.horizon FROM audit_mark m
+WHERE m.horizon <= pg_snapshot_xmax(pg_current_snapshot())
+`
+
+type AuditLastRow struct {
+	AuditedAt clock.Time
+	WholeAt   clock.Time
+	AfterID   int64
+	Horizon   uint64
+}
+
+// AuditLast is the last audit that found nothing, if any; that of another cluster,
+// which a logical restore brings, means nothing here.
+func (q *Queries) AuditLast(ctx context.Context, db DBTX) ([]AuditLastRow, error) {
+	rows, err := db.Query(ctx, auditLast)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditLastRow{}
+	for rows.Next() {
+		var i AuditLastRow
+		if err := rows.Scan(
+			&i.AuditedAt,
+			&i.WholeAt,
+			&i.AfterID,
+			&i.Horizon,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const auditLeftOut = `-- name: AuditLeftOut :many
 SELECT k.id::text AS what, format('matured at %s, in no payout of %s', k.mature_at, b.id)::text AS message
 FROM payout_batches b JOIN commissions k ON k.program_id = b.program_id
@@ -42,6 +119,7 @@ WHERE b.auto_run_at IS NOT NULL AND k.status = 'due' AND k.payout_id IS NULL AND
     AND NOT starts_with(k.partner_id, 'sample_')
   AND k.mature_at < (b.period_month + interval '1 month') AT TIME ZONE 'UTC'
   AND greatest(k.created_at, k.approved_at) < b.auto_run_at - interval '1 minute'
+  AND ($1::text[] IS NULL OR k.partner_id = ANY ($1::text[]))
   AND NOT EXISTS (SELECT 1 FROM payouts p WHERE p.program_id = k.program_id AND p.partner_id = k.partner_id
       AND p.currency = k.currency AND p.period_month = b.period_month)
   AND NOT EXISTS (SELECT 1 FROM commissions c WHERE c.program_id = k.program_id AND c.partner_id = k.partner_id
@@ -49,7 +127,7 @@ WHERE b.auto_run_at IS NOT NULL AND k.status = 'due' AND k.payout_id IS NULL AND
   AND NOT EXISTS (SELECT 1 FROM audit_log_entries a WHERE a.program_id = k.program_id AND a.action = 'payout.deleted'
       AND a.created_at >= b.auto_run_at
       AND a.before ->> 'partner_id' = k.partner_id)
-LIMIT $1
+LIMIT 100
 `
 
 type AuditLeftOutRow struct {
@@ -61,8 +139,8 @@ type AuditLeftOutRow struct {
 // has a payout of that month and currency, eligible or not. A clawback may have
 // netted all to nothing, and a payout may have been deleted since. What was approved
 // within the minute before may have been committed after the run.
-func (q *Queries) AuditLeftOut(ctx context.Context, db DBTX, lim int32) ([]AuditLeftOutRow, error) {
-	rows, err := db.Query(ctx, auditLeftOut, lim)
+func (q *Queries) AuditLeftOut(ctx context.Context, db DBTX, partners []string) ([]AuditLeftOutRow, error) {
+	rows, err := db.Query(ctx, auditLeftOut, partners)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +166,8 @@ WITH k AS (
         sum(amount_minor) FILTER (WHERE status IN ('pending', 'approved')) AS pending,
         sum(amount_minor) FILTER (WHERE status = 'due') AS due,
         sum(amount_minor) FILTER (WHERE status = 'paid') AS paid
-    FROM commissions GROUP BY 1, 2, 3
+    FROM commissions c WHERE ($1::text[] IS NULL OR c.partner_id = ANY ($1::text[]))
+    GROUP BY 1, 2, 3
 ), open AS (
     SELECT b.id,
         sum(CASE WHEN l.to_bucket = 'pending' THEN l.amount_minor
@@ -99,11 +178,13 @@ WITH k AS (
             WHEN l.from_bucket = 'paid' THEN -l.amount_minor END) AS paid
     FROM balances b JOIN ledger_entries l ON l.partner_id = b.partner_id AND l.currency = b.currency
         AND l.created_xid >= b.folded_xid
+    WHERE ($1::text[] IS NULL OR b.partner_id = ANY ($1::text[]))
     GROUP BY b.id
 ), b AS (
     SELECT t.program_id, t.partner_id, t.currency, t.pending_minor + coalesce(o.pending, 0) AS pending,
         t.due_minor + coalesce(o.due, 0) AS due, t.paid_minor + coalesce(o.paid, 0) AS paid
     FROM balances t LEFT JOIN open o ON o.id = t.id
+    WHERE ($1::text[] IS NULL OR t.partner_id = ANY ($1::text[]))
 )
 SELECT (coalesce(k.partner_id, b.partner_id) || ' ' || coalesce(k.currency, b.currency))::text AS what,
     CASE WHEN b.partner_id IS NULL THEN 'commissions without a balance'
@@ -113,7 +194,7 @@ SELECT (coalesce(k.partner_id, b.partner_id) || ' ' || coalesce(k.currency, b.cu
 FROM k FULL JOIN b ON b.program_id = k.program_id AND b.partner_id = k.partner_id AND b.currency = k.currency
 WHERE (b.pending, b.due, b.paid) IS DISTINCT FROM (coalesce(k.pending, 0), coalesce(k.due, 0), coalesce(k.paid, 0))
     OR k.partner_id IS NULL
-LIMIT $1
+LIMIT 100
 `
 
 type AuditM01Row struct {
@@ -122,11 +203,12 @@ type AuditM01Row struct {
 }
 
 // The equations of money, each a query that returns what breaks it. They run in
-// one snapshot of the whole database and name no organization.
+// one snapshot of the whole database and name no organization. Most can be asked of
+// some partners alone: no list stands for all of them. A hundred rows are enough.
 // AuditM01: a balance as read is the sum of the commissions by the bucket of
 // their status; a row on either side without the other is a break.
-func (q *Queries) AuditM01(ctx context.Context, db DBTX, lim int32) ([]AuditM01Row, error) {
-	rows, err := db.Query(ctx, auditM01, lim)
+func (q *Queries) AuditM01(ctx context.Context, db DBTX, partners []string) ([]AuditM01Row, error) {
+	rows, err := db.Query(ctx, auditM01, partners)
 	if err != nil {
 		return nil, err
 	}
@@ -159,16 +241,20 @@ WITH l AS (
             OR e.created_xid < b.folded_xid), 0) AS paid
     FROM ledger_entries e LEFT JOIN balances b ON b.program_id = e.program_id AND b.partner_id = e.partner_id
         AND b.currency = e.currency
+    WHERE ($1::text[] IS NULL OR e.partner_id = ANY ($1::text[]))
     GROUP BY 1, 2, 3
+), b AS (
+    SELECT t.program_id, t.partner_id, t.currency, t.pending_minor, t.due_minor, t.paid_minor FROM balances t
+    WHERE ($1::text[] IS NULL OR t.partner_id = ANY ($1::text[]))
 )
 SELECT (coalesce(l.partner_id, b.partner_id) || ' ' || coalesce(l.currency, b.currency))::text AS what,
     format('balance %s/%s/%s, ledger %s/%s/%s (pending/due/paid)', coalesce(b.pending_minor, 0),
         coalesce(b.due_minor, 0), coalesce(b.paid_minor, 0),
         coalesce(l.pending, 0), coalesce(l.due, 0), coalesce(l.paid, 0))::text AS message
-FROM l FULL JOIN balances b ON b.program_id = l.program_id AND b.partner_id = l.partner_id AND b.currency = l.currency
+FROM l FULL JOIN b ON b.program_id = l.program_id AND b.partner_id = l.partner_id AND b.currency = l.currency
 WHERE (coalesce(b.pending_minor, 0), coalesce(b.due_minor, 0), coalesce(b.paid_minor, 0))
     IS DISTINCT FROM (coalesce(l.pending, 0), coalesce(l.due, 0), coalesce(l.paid, 0))
-LIMIT $1
+LIMIT 100
 `
 
 type AuditM02Row struct {
@@ -179,8 +265,8 @@ type AuditM02Row struct {
 // AuditM02: a balance as read is the sum of the ledger. What the reader adds to
 // the row is itself the ledger, so the row must be the ledger up to where it was
 // folded. Money in the ledger without a balance is a break.
-func (q *Queries) AuditM02(ctx context.Context, db DBTX, lim int32) ([]AuditM02Row, error) {
-	rows, err := db.Query(ctx, auditM02, lim)
+func (q *Queries) AuditM02(ctx context.Context, db DBTX, partners []string) ([]AuditM02Row, error) {
+	rows, err := db.Query(ctx, auditM02, partners)
 	if err != nil {
 		return nil, err
 	}
@@ -206,12 +292,13 @@ SELECT l.commission_id::text AS what,
         WHEN bool_or(l.to_bucket = 'source') THEN 'money went back to source'
         ELSE 'entries of several owners or currencies' END::text AS message
 FROM ledger_entries l LEFT JOIN commissions k ON k.id = l.commission_id
+WHERE ($1::text[] IS NULL OR l.partner_id = ANY ($1::text[]))
 GROUP BY l.commission_id, k.id
 HAVING count(*) FILTER (WHERE l.from_bucket = 'source') <> 1 OR bool_or(l.to_bucket = 'source')
     OR min(l.org_id) <> max(l.org_id) OR min(l.program_id) <> max(l.program_id)
     OR min(l.partner_id) <> max(l.partner_id) OR min(l.currency) <> max(l.currency)
     OR bool_or((l.org_id, l.program_id, l.partner_id, l.currency) <> (k.org_id, k.program_id, k.partner_id, k.currency))
-LIMIT $1
+LIMIT 100
 `
 
 type AuditM03Row struct {
@@ -223,8 +310,8 @@ type AuditM03Row struct {
 // own owner and currency, and only that much is in all other buckets: each row
 // of the ledger sums to zero by construction, so what is left to check is that
 // the rows of one commission belong together.
-func (q *Queries) AuditM03(ctx context.Context, db DBTX, lim int32) ([]AuditM03Row, error) {
-	rows, err := db.Query(ctx, auditM03, lim)
+func (q *Queries) AuditM03(ctx context.Context, db DBTX, partners []string) ([]AuditM03Row, error) {
+	rows, err := db.Query(ctx, auditM03, partners)
 	if err != nil {
 		return nil, err
 	}
@@ -252,13 +339,15 @@ FROM (
     FROM (
         SELECT y.commission_id, y.bucket, sum(y.amount) AS amount FROM (
             SELECT l.commission_id, l.to_bucket AS bucket, l.amount_minor AS amount FROM ledger_entries l
+                WHERE ($1::text[] IS NULL OR l.partner_id = ANY ($1::text[]))
             UNION ALL SELECT l.commission_id, l.from_bucket AS bucket, -l.amount_minor AS amount FROM ledger_entries l
+                WHERE ($1::text[] IS NULL OR l.partner_id = ANY ($1::text[]))
         ) y GROUP BY 1, 2
     ) n WHERE n.amount <> 0
 ) m LEFT JOIN commissions k ON k.id = m.commission_id
 WHERE m.bucket <> 'source' AND (k.id IS NULL AND m.bucket <> 'removed' OR k.id IS NOT NULL AND m.bucket = 'removed'
     OR sign(m.amount) <> sign(m.earned))
-LIMIT $1
+LIMIT 100
 `
 
 type AuditM04Row struct {
@@ -268,8 +357,8 @@ type AuditM04Row struct {
 
 // AuditM04: no bucket has money of the other sign than what was earned, and
 // that of a commission that is gone is all in removed.
-func (q *Queries) AuditM04(ctx context.Context, db DBTX, lim int32) ([]AuditM04Row, error) {
-	rows, err := db.Query(ctx, auditM04, lim)
+func (q *Queries) AuditM04(ctx context.Context, db DBTX, partners []string) ([]AuditM04Row, error) {
+	rows, err := db.Query(ctx, auditM04, partners)
 	if err != nil {
 		return nil, err
 	}
@@ -299,17 +388,19 @@ WITH l AS (
             0) AS paid,
         coalesce(sum(CASE WHEN to_bucket = 'sink' THEN amount_minor WHEN from_bucket = 'sink' THEN -amount_minor END),
             0) AS sink
-    FROM ledger_entries GROUP BY commission_id
+    FROM ledger_entries e WHERE ($1::text[] IS NULL OR e.partner_id = ANY ($1::text[]))
+    GROUP BY commission_id
 )
 SELECT k.id::text AS what, format('%s %s, ledger %s/%s/%s/%s (pending/due/paid/sink)', k.status, k.amount_minor,
     coalesce(l.pending, 0), coalesce(l.due, 0), coalesce(l.paid, 0), coalesce(l.sink, 0))::text AS message
 FROM commissions k LEFT JOIN l ON l.commission_id = k.id
-WHERE (coalesce(l.pending, 0), coalesce(l.due, 0), coalesce(l.paid, 0)) <> (
+WHERE ($1::text[] IS NULL OR k.partner_id = ANY ($1::text[]))
+    AND ((coalesce(l.pending, 0), coalesce(l.due, 0), coalesce(l.paid, 0)) <> (
         CASE WHEN k.status IN ('pending', 'approved') THEN k.amount_minor ELSE 0 END,
         CASE WHEN k.status = 'due' THEN k.amount_minor ELSE 0 END,
         CASE WHEN k.status = 'paid' THEN k.amount_minor ELSE 0 END)
-    OR k.status IN ('rejected', 'voided') AND abs(coalesce(l.sink, 0)) < abs(k.amount_minor)
-LIMIT $1
+    OR k.status IN ('rejected', 'voided') AND abs(coalesce(l.sink, 0)) < abs(k.amount_minor))
+LIMIT 100
 `
 
 type AuditM05Row struct {
@@ -320,8 +411,8 @@ type AuditM05Row struct {
 // AuditM05: of pending, due and paid, only the bucket of a commission's status
 // has money, which is its amount; the rest of what was earned is in sink (a
 // refund in part moves it there, rejecting and voiding all of it).
-func (q *Queries) AuditM05(ctx context.Context, db DBTX, lim int32) ([]AuditM05Row, error) {
-	rows, err := db.Query(ctx, auditM05, lim)
+func (q *Queries) AuditM05(ctx context.Context, db DBTX, partners []string) ([]AuditM05Row, error) {
+	rows, err := db.Query(ctx, auditM05, partners)
 	if err != nil {
 		return nil, err
 	}
@@ -344,7 +435,7 @@ const auditM06 = `-- name: AuditM06 :many
 SELECT (s.program_id || ' ' || s.external_charge_id)::text AS what, format('%s sales of one charge',
     count(*))::text AS message
 FROM sales s GROUP BY s.program_id, s.external_charge_id HAVING count(*) > 1
-LIMIT $1
+LIMIT 100
 `
 
 type AuditM06Row struct {
@@ -353,8 +444,8 @@ type AuditM06Row struct {
 }
 
 // AuditM06: one charge is one sale.
-func (q *Queries) AuditM06(ctx context.Context, db DBTX, lim int32) ([]AuditM06Row, error) {
-	rows, err := db.Query(ctx, auditM06, lim)
+func (q *Queries) AuditM06(ctx context.Context, db DBTX) ([]AuditM06Row, error) {
+	rows, err := db.Query(ctx, auditM06)
 	if err != nil {
 		return nil, err
 	}
@@ -377,9 +468,10 @@ const auditM07 = `-- name: AuditM07 :many
 SELECT coalesce(k.sale_id, k.customer_id, '')::text AS what, format('%s commissions of kind referral',
     count(*))::text AS message
 FROM commissions k WHERE k.kind = 'referral' AND (k.sale_id IS NOT NULL OR k.customer_id IS NOT NULL)
+    AND ($1::text[] IS NULL OR k.partner_id = ANY ($1::text[]))
 GROUP BY k.sale_id, CASE WHEN k.sale_id IS NULL THEN k.customer_id END, coalesce(k.sale_id, k.customer_id, '')
 HAVING count(*) > 1
-LIMIT $1
+LIMIT 100
 `
 
 type AuditM07Row struct {
@@ -388,8 +480,8 @@ type AuditM07Row struct {
 }
 
 // AuditM07: a sale, or a sign-up, pays one commission.
-func (q *Queries) AuditM07(ctx context.Context, db DBTX, lim int32) ([]AuditM07Row, error) {
-	rows, err := db.Query(ctx, auditM07, lim)
+func (q *Queries) AuditM07(ctx context.Context, db DBTX, partners []string) ([]AuditM07Row, error) {
+	rows, err := db.Query(ctx, auditM07, partners)
 	if err != nil {
 		return nil, err
 	}
@@ -415,8 +507,10 @@ WITH k AS (
         coalesce(e.earned, c.amount_minor) AS earned
     FROM commissions c JOIN programs g ON g.id = c.program_id
     LEFT JOIN (SELECT l.commission_id, sum(l.amount_minor) AS earned FROM ledger_entries l
-        WHERE l.from_bucket = 'source' GROUP BY 1) e ON e.commission_id = c.id
-    WHERE c.kind = 'referral'
+        WHERE l.from_bucket = 'source'
+        AND ($1::text[] IS NULL OR l.partner_id = ANY ($1::text[]))
+        GROUP BY 1) e ON e.commission_id = c.id
+    WHERE c.kind = 'referral' AND ($1::text[] IS NULL OR c.partner_id = ANY ($1::text[]))
 )
 SELECT k.id::text AS what, format('%s of %s at %s %s in %s (program %s)', k.amount_minor,
     coalesce(k.revenue_minor::text, 'nothing'),
@@ -428,7 +522,7 @@ WHERE k.rate_type IS NULL
             ELSE 0 END)
     OR k.rate_type = 'fixed' AND (k.earned <> k.rate_value OR k.amount_minor > k.rate_value
         OR k.currency <> k.program_currency)
-LIMIT $1
+LIMIT 100
 `
 
 type AuditM08Row struct {
@@ -440,8 +534,8 @@ type AuditM08Row struct {
 // up. What a refund in part has left of a commission (less than was earned) is
 // a rounded share of rounded values, so it may differ by what these roundings add
 // up to. The commission's rate is the one used, a link's override included.
-func (q *Queries) AuditM08(ctx context.Context, db DBTX, lim int32) ([]AuditM08Row, error) {
-	rows, err := db.Query(ctx, auditM08, lim)
+func (q *Queries) AuditM08(ctx context.Context, db DBTX, partners []string) ([]AuditM08Row, error) {
+	rows, err := db.Query(ctx, auditM08, partners)
 	if err != nil {
 		return nil, err
 	}
@@ -464,8 +558,9 @@ const auditM09 = `-- name: AuditM09 :many
 SELECT k.id::text AS what, format('%s of %s, its sale %s of %s', k.currency, k.program_id, s.currency,
     s.program_id)::text AS message
 FROM commissions k JOIN sales s ON s.id = k.sale_id
-WHERE k.program_id <> s.program_id OR k.kind = 'referral' AND k.currency <> s.currency
-LIMIT $1
+WHERE ($1::text[] IS NULL OR k.partner_id = ANY ($1::text[]))
+    AND (k.program_id <> s.program_id OR k.kind = 'referral' AND k.currency <> s.currency)
+LIMIT 100
 `
 
 type AuditM09Row struct {
@@ -475,8 +570,8 @@ type AuditM09Row struct {
 
 // AuditM09: a commission and its sale are of one program; one that a flow made
 // is in the sale's currency.
-func (q *Queries) AuditM09(ctx context.Context, db DBTX, lim int32) ([]AuditM09Row, error) {
-	rows, err := db.Query(ctx, auditM09, lim)
+func (q *Queries) AuditM09(ctx context.Context, db DBTX, partners []string) ([]AuditM09Row, error) {
+	rows, err := db.Query(ctx, auditM09, partners)
 	if err != nil {
 		return nil, err
 	}
@@ -499,10 +594,12 @@ const auditM10 = `-- name: AuditM10 :many
 SELECT p.id::text AS what, format('%s payout of %s %s holds %s', p.status, p.amount_minor, p.currency,
     coalesce(h.sum, 0))::text AS message
 FROM payouts p LEFT JOIN (SELECT k.payout_id, sum(k.amount_minor) AS sum FROM commissions k
-    WHERE k.payout_id IS NOT NULL GROUP BY 1) h ON h.payout_id = p.id
-WHERE p.status <> 'not_eligible' AND coalesce(h.sum, 0) <> p.amount_minor OR p.status = 'not_eligible'
-    AND h.payout_id IS NOT NULL
-LIMIT $1
+    WHERE k.payout_id IS NOT NULL
+    AND ($1::text[] IS NULL OR k.partner_id = ANY ($1::text[])) GROUP BY 1) h ON h.payout_id = p.id
+WHERE ($1::text[] IS NULL OR p.partner_id = ANY ($1::text[]))
+    AND (p.status <> 'not_eligible' AND coalesce(h.sum, 0) <> p.amount_minor OR p.status = 'not_eligible'
+    AND h.payout_id IS NOT NULL)
+LIMIT 100
 `
 
 type AuditM10Row struct {
@@ -512,8 +609,8 @@ type AuditM10Row struct {
 
 // AuditM10: a payout that is open or paid is the sum of its commissions; one that
 // is not eligible has none (M14).
-func (q *Queries) AuditM10(ctx context.Context, db DBTX, lim int32) ([]AuditM10Row, error) {
-	rows, err := db.Query(ctx, auditM10, lim)
+func (q *Queries) AuditM10(ctx context.Context, db DBTX, partners []string) ([]AuditM10Row, error) {
+	rows, err := db.Query(ctx, auditM10, partners)
 	if err != nil {
 		return nil, err
 	}
@@ -534,8 +631,8 @@ func (q *Queries) AuditM10(ctx context.Context, db DBTX, lim int32) ([]AuditM10R
 
 const auditM11 = `-- name: AuditM11 :many
 SELECT p.id::text AS what, format('a %s payout of %s %s', p.status, p.amount_minor, p.currency)::text AS message
-FROM payouts p WHERE p.amount_minor <= 0
-LIMIT $1
+FROM payouts p WHERE p.amount_minor <= 0 AND ($1::text[] IS NULL OR p.partner_id = ANY ($1::text[]))
+LIMIT 100
 `
 
 type AuditM11Row struct {
@@ -544,8 +641,8 @@ type AuditM11Row struct {
 }
 
 // AuditM11: a payout is more than nothing.
-func (q *Queries) AuditM11(ctx context.Context, db DBTX, lim int32) ([]AuditM11Row, error) {
-	rows, err := db.Query(ctx, auditM11, lim)
+func (q *Queries) AuditM11(ctx context.Context, db DBTX, partners []string) ([]AuditM11Row, error) {
+	rows, err := db.Query(ctx, auditM11, partners)
 	if err != nil {
 		return nil, err
 	}
@@ -569,7 +666,8 @@ SELECT k.id::text AS what, format('%s %s of %s in %s payout %s of %s', k.program
     p.currency, p.id, p.partner_id)::text AS message
 FROM commissions k JOIN payouts p ON p.id = k.payout_id
 WHERE (k.partner_id, k.currency, k.program_id) IS DISTINCT FROM (p.partner_id, p.currency, p.program_id)
-LIMIT $1
+    AND ($1::text[] IS NULL OR k.partner_id = ANY ($1::text[]))
+LIMIT 100
 `
 
 type AuditM12Row struct {
@@ -578,8 +676,8 @@ type AuditM12Row struct {
 }
 
 // AuditM12: the commissions of a payout are its partner's, of its currency and program.
-func (q *Queries) AuditM12(ctx context.Context, db DBTX, lim int32) ([]AuditM12Row, error) {
-	rows, err := db.Query(ctx, auditM12, lim)
+func (q *Queries) AuditM12(ctx context.Context, db DBTX, partners []string) ([]AuditM12Row, error) {
+	rows, err := db.Query(ctx, auditM12, partners)
 	if err != nil {
 		return nil, err
 	}
@@ -602,7 +700,8 @@ const auditM13 = `-- name: AuditM13 :many
 SELECT k.id::text AS what, format('commission %s, payout %s', k.status, coalesce(p.status, 'none'))::text AS message
 FROM commissions k LEFT JOIN payouts p ON p.id = k.payout_id
 WHERE (k.status = 'paid') IS DISTINCT FROM coalesce(p.status = 'paid', false)
-LIMIT $1
+    AND ($1::text[] IS NULL OR k.partner_id = ANY ($1::text[]))
+LIMIT 100
 `
 
 type AuditM13Row struct {
@@ -611,8 +710,8 @@ type AuditM13Row struct {
 }
 
 // AuditM13: a commission is paid exactly when its payout is.
-func (q *Queries) AuditM13(ctx context.Context, db DBTX, lim int32) ([]AuditM13Row, error) {
-	rows, err := db.Query(ctx, auditM13, lim)
+func (q *Queries) AuditM13(ctx context.Context, db DBTX, partners []string) ([]AuditM13Row, error) {
+	rows, err := db.Query(ctx, auditM13, partners)
 	if err != nil {
 		return nil, err
 	}
@@ -634,8 +733,9 @@ func (q *Queries) AuditM13(ctx context.Context, db DBTX, lim int32) ([]AuditM13R
 const auditM15 = `-- name: AuditM15 :many
 SELECT min(p.id)::text AS what, format('%s payouts of %s in %s for %s', count(*), p.partner_id, p.currency,
     p.period_month)::text AS message
-FROM payouts p GROUP BY p.program_id, p.partner_id, p.currency, p.period_month HAVING count(*) > 1
-LIMIT $1
+FROM payouts p WHERE ($1::text[] IS NULL OR p.partner_id = ANY ($1::text[]))
+GROUP BY p.program_id, p.partner_id, p.currency, p.period_month HAVING count(*) > 1
+LIMIT 100
 `
 
 type AuditM15Row struct {
@@ -644,8 +744,8 @@ type AuditM15Row struct {
 }
 
 // AuditM15: a partner has one payout a currency and month.
-func (q *Queries) AuditM15(ctx context.Context, db DBTX, lim int32) ([]AuditM15Row, error) {
-	rows, err := db.Query(ctx, auditM15, lim)
+func (q *Queries) AuditM15(ctx context.Context, db DBTX, partners []string) ([]AuditM15Row, error) {
+	rows, err := db.Query(ctx, auditM15, partners)
 	if err != nil {
 		return nil, err
 	}
@@ -671,7 +771,8 @@ FROM sales s JOIN commissions k ON k.sale_id = s.id
 WHERE s.refunded_at IS NOT NULL AND k.metadata ->> 'commission_id' IS NULL AND k.status IN ('pending', 'approved',
     'due', 'paid') AND k.clawed_minor <> k.amount_minor
     AND k.refunded_before_minor < s.amount_minor + s.refunded_minor
-LIMIT $1
+    AND ($1::text[] IS NULL OR k.partner_id = ANY ($1::text[]))
+LIMIT 100
 `
 
 type AuditM16Row struct {
@@ -682,8 +783,8 @@ type AuditM16Row struct {
 // AuditM16: a refunded sale has no open commission but one in flight, and all
 // of a paid one is clawed back (M17), whether a rule or a hand made it. Refunds of
 // the first release left what a hand had made, and the migration marked it.
-func (q *Queries) AuditM16(ctx context.Context, db DBTX, lim int32) ([]AuditM16Row, error) {
-	rows, err := db.Query(ctx, auditM16, lim)
+func (q *Queries) AuditM16(ctx context.Context, db DBTX, partners []string) ([]AuditM16Row, error) {
+	rows, err := db.Query(ctx, auditM16, partners)
 	if err != nil {
 		return nil, err
 	}
@@ -708,10 +809,11 @@ SELECT k.id::text AS what, format('%s clawed back, clawbacks of %s', k.clawed_mi
 FROM commissions k LEFT JOIN (
     SELECT b.metadata ->> 'commission_id' AS origin, b.partner_id, b.currency, -sum(b.amount_minor) AS sum
         FROM commissions b
-    WHERE b.metadata ->> 'commission_id' IS NOT NULL GROUP BY 1, 2, 3
+    WHERE b.metadata ->> 'commission_id' IS NOT NULL
+        AND ($1::text[] IS NULL OR b.partner_id = ANY ($1::text[])) GROUP BY 1, 2, 3
 ) c ON c.origin = k.id AND c.partner_id = k.partner_id AND c.currency = k.currency
-WHERE k.clawed_minor <> coalesce(c.sum, 0)
-LIMIT $1
+WHERE k.clawed_minor <> coalesce(c.sum, 0) AND ($1::text[] IS NULL OR k.partner_id = ANY ($1::text[]))
+LIMIT 100
 `
 
 type AuditM18Row struct {
@@ -722,8 +824,8 @@ type AuditM18Row struct {
 // AuditM18: what was clawed back of a commission is the sum of what names it,
 // which is its partner's and of its currency: clawbacks, and of a deduction the
 // rewards that undo it.
-func (q *Queries) AuditM18(ctx context.Context, db DBTX, lim int32) ([]AuditM18Row, error) {
-	rows, err := db.Query(ctx, auditM18, lim)
+func (q *Queries) AuditM18(ctx context.Context, db DBTX, partners []string) ([]AuditM18Row, error) {
+	rows, err := db.Query(ctx, auditM18, partners)
 	if err != nil {
 		return nil, err
 	}
@@ -749,8 +851,9 @@ FROM sales s JOIN commissions k ON k.sale_id = s.id
 WHERE s.refunded_at IS NOT NULL AND (k.status NOT IN ('voided', 'rejected') OR k.status = 'rejected'
     AND k.metadata ->> 'commission_id' IS NOT NULL)
     AND k.refunded_before_minor < s.amount_minor + s.refunded_minor
+    AND ($1::text[] IS NULL OR k.partner_id = ANY ($1::text[]))
 GROUP BY k.sale_id, k.partner_id, k.currency HAVING sum(k.amount_minor) <> 0
-LIMIT $1
+LIMIT 100
 `
 
 type AuditM19Row struct {
@@ -760,8 +863,8 @@ type AuditM19Row struct {
 
 // AuditM19: nothing is left to anybody of what a refunded sale earned. What takes a
 // commission back counts also where a hand has rejected it: that forgives it.
-func (q *Queries) AuditM19(ctx context.Context, db DBTX, lim int32) ([]AuditM19Row, error) {
-	rows, err := db.Query(ctx, auditM19, lim)
+func (q *Queries) AuditM19(ctx context.Context, db DBTX, partners []string) ([]AuditM19Row, error) {
+	rows, err := db.Query(ctx, auditM19, partners)
 	if err != nil {
 		return nil, err
 	}
@@ -783,7 +886,7 @@ func (q *Queries) AuditM19(ctx context.Context, db DBTX, lim int32) ([]AuditM19R
 const auditM20 = `-- name: AuditM20 :many
 SELECT s.customer_id::text AS what, format('%s first sales', count(*) FILTER (WHERE s.is_first_sale))::text AS message
 FROM sales s GROUP BY s.customer_id HAVING count(*) FILTER (WHERE s.is_first_sale) <> 1
-LIMIT $1
+LIMIT 100
 `
 
 type AuditM20Row struct {
@@ -792,8 +895,8 @@ type AuditM20Row struct {
 }
 
 // AuditM20: a customer with sales has exactly one first sale.
-func (q *Queries) AuditM20(ctx context.Context, db DBTX, lim int32) ([]AuditM20Row, error) {
-	rows, err := db.Query(ctx, auditM20, lim)
+func (q *Queries) AuditM20(ctx context.Context, db DBTX) ([]AuditM20Row, error) {
+	rows, err := db.Query(ctx, auditM20)
 	if err != nil {
 		return nil, err
 	}
@@ -816,10 +919,11 @@ const auditM21 = `-- name: AuditM21 :many
 SELECT k.id::text AS what, format('%s at %s because %s, in payout %s', k.status, coalesce(k.voided_at::text, 'no time'),
     coalesce(k.void_reason, 'nothing'), coalesce(k.payout_id, 'none'))::text AS message
 FROM commissions k
-WHERE (k.status IN ('voided', 'rejected')) <> (k.voided_at IS NOT NULL)
+WHERE ($1::text[] IS NULL OR k.partner_id = ANY ($1::text[]))
+    AND ((k.status IN ('voided', 'rejected')) <> (k.voided_at IS NOT NULL)
     OR (k.status IN ('voided', 'rejected')) <> (k.void_reason IS NOT NULL)
-    OR k.status IN ('voided', 'rejected') AND k.payout_id IS NOT NULL
-LIMIT $1
+    OR k.status IN ('voided', 'rejected') AND k.payout_id IS NOT NULL)
+LIMIT 100
 `
 
 type AuditM21Row struct {
@@ -828,8 +932,8 @@ type AuditM21Row struct {
 }
 
 // AuditM21: what is voided or rejected says when and why, and is in no payout.
-func (q *Queries) AuditM21(ctx context.Context, db DBTX, lim int32) ([]AuditM21Row, error) {
-	rows, err := db.Query(ctx, auditM21, lim)
+func (q *Queries) AuditM21(ctx context.Context, db DBTX, partners []string) ([]AuditM21Row, error) {
+	rows, err := db.Query(ctx, auditM21, partners)
 	if err != nil {
 		return nil, err
 	}
@@ -852,7 +956,8 @@ const auditM22 = `-- name: AuditM22 :many
 SELECT k.id::text AS what, format('%s since %s at the latest, its hold runs until %s', k.status, k.updated_at,
     k.mature_at)::text AS message
 FROM commissions k WHERE k.status IN ('due', 'paid') AND k.kind <> 'clawback' AND k.mature_at > k.updated_at
-LIMIT $1
+    AND ($1::text[] IS NULL OR k.partner_id = ANY ($1::text[]))
+LIMIT 100
 `
 
 type AuditM22Row struct {
@@ -861,8 +966,8 @@ type AuditM22Row struct {
 }
 
 // AuditM22: nothing is due before its holding period has run.
-func (q *Queries) AuditM22(ctx context.Context, db DBTX, lim int32) ([]AuditM22Row, error) {
-	rows, err := db.Query(ctx, auditM22, lim)
+func (q *Queries) AuditM22(ctx context.Context, db DBTX, partners []string) ([]AuditM22Row, error) {
+	rows, err := db.Query(ctx, auditM22, partners)
 	if err != nil {
 		return nil, err
 	}
@@ -884,7 +989,7 @@ func (q *Queries) AuditM22(ctx context.Context, db DBTX, lim int32) ([]AuditM22R
 const auditM25 = `-- name: AuditM25 :many
 SELECT e.subject_id::text AS what, format('told as paid %s times', count(*))::text AS message
 FROM events e WHERE e.type = 'commission.paid' GROUP BY e.subject_id HAVING count(*) > 1
-LIMIT $1
+LIMIT 100
 `
 
 type AuditM25Row struct {
@@ -893,8 +998,8 @@ type AuditM25Row struct {
 }
 
 // AuditM25: a commission is paid once.
-func (q *Queries) AuditM25(ctx context.Context, db DBTX, lim int32) ([]AuditM25Row, error) {
-	rows, err := db.Query(ctx, auditM25, lim)
+func (q *Queries) AuditM25(ctx context.Context, db DBTX) ([]AuditM25Row, error) {
+	rows, err := db.Query(ctx, auditM25)
 	if err != nil {
 		return nil, err
 	}
@@ -919,9 +1024,9 @@ FROM commissions k CROSS JOIN LATERAL (
     SELECT 'commission.created' AS action WHERE k.kind <> 'referral' AND k.metadata ->> 'commission_id' IS NULL
     UNION ALL SELECT 'commission.rejected' WHERE k.status = 'rejected') w
 LEFT JOIN audit_log_entries a ON a.target_id = k.id AND a.action = w.action AND a.api_key_id IS NOT NULL
-WHERE NOT starts_with(k.id, 'sample_')
+WHERE NOT starts_with(k.id, 'sample_') AND ($1::text[] IS NULL OR k.partner_id = ANY ($1::text[]))
 GROUP BY k.id, w.action HAVING count(a.id) <> 1
-LIMIT $1
+LIMIT 100
 `
 
 type AuditM33Row struct {
@@ -931,8 +1036,8 @@ type AuditM33Row struct {
 
 // AuditM33: what was made or rejected by hand has one line in the audit log,
 // which names the API key.
-func (q *Queries) AuditM33(ctx context.Context, db DBTX, lim int32) ([]AuditM33Row, error) {
-	rows, err := db.Query(ctx, auditM33, lim)
+func (q *Queries) AuditM33(ctx context.Context, db DBTX, partners []string) ([]AuditM33Row, error) {
+	rows, err := db.Query(ctx, auditM33, partners)
 	if err != nil {
 		return nil, err
 	}
@@ -953,11 +1058,13 @@ func (q *Queries) AuditM33(ctx context.Context, db DBTX, lim int32) ([]AuditM33R
 
 const auditM34 = `-- name: AuditM34 :many
 SELECT k.id::text AS what, format('an amount of %s', k.amount_minor)::text AS message FROM commissions k
-    WHERE k.amount_minor = 0 OR abs(k.amount_minor) >= 100000000000000
+    WHERE (k.amount_minor = 0 OR abs(k.amount_minor) >= 100000000000000)
+    AND ($1::text[] IS NULL OR k.partner_id = ANY ($1::text[]))
 UNION ALL
 SELECT s.id::text, format('an amount of %s', s.amount_minor)::text FROM sales s
     WHERE s.amount_minor NOT BETWEEN 1 AND 999999999999
-LIMIT $1
+    AND ($1::text[] IS NULL OR s.partner_id = ANY ($1::text[]))
+LIMIT 100
 `
 
 type AuditM34Row struct {
@@ -966,8 +1073,8 @@ type AuditM34Row struct {
 }
 
 // AuditM34: amounts are within their bounds, and no commission is of nothing.
-func (q *Queries) AuditM34(ctx context.Context, db DBTX, lim int32) ([]AuditM34Row, error) {
-	rows, err := db.Query(ctx, auditM34, lim)
+func (q *Queries) AuditM34(ctx context.Context, db DBTX, partners []string) ([]AuditM34Row, error) {
+	rows, err := db.Query(ctx, auditM34, partners)
 	if err != nil {
 		return nil, err
 	}
@@ -992,7 +1099,8 @@ SELECT s.id::text AS what, CASE WHEN k.id IS NULL THEN 'says commission_created 
 FROM sales s LEFT JOIN commissions k ON k.sale_id = s.id AND k.kind = 'referral'
 WHERE (s.activity_outcome = 'commission_created') <> (k.id IS NOT NULL)
     AND (k.id IS NOT NULL OR s.partner_id IS NOT NULL)
-LIMIT $1
+    AND ($1::text[] IS NULL OR s.partner_id = ANY ($1::text[]))
+LIMIT 100
 `
 
 type AuditOutcomeRow struct {
@@ -1002,8 +1110,8 @@ type AuditOutcomeRow struct {
 
 // AuditOutcome: a sale that says that a commission was created has it, unless
 // its partner is deleted, and a sale that has one says so.
-func (q *Queries) AuditOutcome(ctx context.Context, db DBTX, lim int32) ([]AuditOutcomeRow, error) {
-	rows, err := db.Query(ctx, auditOutcome, lim)
+func (q *Queries) AuditOutcome(ctx context.Context, db DBTX, partners []string) ([]AuditOutcomeRow, error) {
+	rows, err := db.Query(ctx, auditOutcome, partners)
 	if err != nil {
 		return nil, err
 	}
@@ -1022,6 +1130,33 @@ func (q *Queries) AuditOutcome(ctx context.Context, db DBTX, lim int32) ([]Audit
 	return items, nil
 }
 
+const auditPassed = `-- name: AuditPassed :exec
+INSERT INTO audit_mark (audited_at, whole_at, after_id, horizon)
+VALUES ($1, $1, $2, $3)
+ON CONFLICT (id) DO UPDATE SET audited_at = excluded.audited_at, after_id = excluded.after_id,
+    horizon = excluded.horizon,
+    whole_at = CASE WHEN $4::boolean THEN excluded.whole_at ELSE audit_mark.whole_at END
+`
+
+type AuditPassedParams struct {
+	AuditedAt clock.Time
+	AfterID   int64
+	Horizon   uint64
+	Whole     bool
+}
+
+// AuditPassed notes an audit that found nothing. One of what changed leaves the time
+// of the last whole one as it is.
+func (q *Queries) AuditPassed(ctx context.Context, db DBTX, arg AuditPassedParams) error {
+	_, err := db.Exec(ctx, auditPassed,
+		arg.AuditedAt,
+		arg.AfterID,
+		arg.Horizon,
+		arg.Whole,
+	)
+	return err
+}
+
 const auditRefunds = `-- name: AuditRefunds :many
 SELECT s.id::text AS what, format('%s refunded, refunds of %s', g.refunded, coalesce(r.sum, 0))::text AS message
 FROM sales s CROSS JOIN LATERAL (SELECT s.refunded_minor + CASE WHEN s.refunded_at IS NOT NULL THEN s.amount_minor
@@ -1029,7 +1164,7 @@ FROM sales s CROSS JOIN LATERAL (SELECT s.refunded_minor + CASE WHEN s.refunded_
 LEFT JOIN (SELECT f.sale_id, sum(f.amount_minor) AS sum FROM refunds f WHERE f.status = 'applied'
     GROUP BY 1) r ON r.sale_id = s.id
 WHERE g.refunded <> coalesce(r.sum, 0)
-LIMIT $1
+LIMIT 100
 `
 
 type AuditRefundsRow struct {
@@ -1038,8 +1173,8 @@ type AuditRefundsRow struct {
 }
 
 // AuditRefunds: the refunds of a sale sum to what was given back of it.
-func (q *Queries) AuditRefunds(ctx context.Context, db DBTX, lim int32) ([]AuditRefundsRow, error) {
-	rows, err := db.Query(ctx, auditRefunds, lim)
+func (q *Queries) AuditRefunds(ctx context.Context, db DBTX) ([]AuditRefundsRow, error) {
+	rows, err := db.Query(ctx, auditRefunds)
 	if err != nil {
 		return nil, err
 	}
@@ -1081,7 +1216,7 @@ FROM (raw r FULL JOIN summed s ON (r.program_id, r.start, r.partner_id, r.link_i
     s.partner_id, s.link_id, s.currency))
 JOIN days d ON d.program_id = coalesce(s.program_id, r.program_id) AND d.start = coalesce(s.start, r.start)
 WHERE s.figures IS DISTINCT FROM r.figures
-LIMIT $1
+LIMIT 100
 `
 
 type AuditReportDaysRow struct {
@@ -1091,8 +1226,8 @@ type AuditReportDaysRow struct {
 
 // AuditReportDays: a summed day that nothing has touched since is the sum of its
 // rows, link by link.
-func (q *Queries) AuditReportDays(ctx context.Context, db DBTX, lim int32) ([]AuditReportDaysRow, error) {
-	rows, err := db.Query(ctx, auditReportDays, lim)
+func (q *Queries) AuditReportDays(ctx context.Context, db DBTX) ([]AuditReportDaysRow, error) {
+	rows, err := db.Query(ctx, auditReportDays)
 	if err != nil {
 		return nil, err
 	}
@@ -1134,7 +1269,7 @@ WITH levels AS (
 )
 SELECT (u.program_id || ' ' || u.start)::text AS what, format('%s sums of %s do not fit', u.span,
     u.dimension)::text AS message FROM uneven u
-LIMIT $1
+LIMIT 100
 `
 
 type AuditReportLevelsRow struct {
@@ -1144,8 +1279,8 @@ type AuditReportLevelsRow struct {
 
 // AuditReportLevels: what a report counts of a day is the same at every level,
 // and a month is the sum of its days.
-func (q *Queries) AuditReportLevels(ctx context.Context, db DBTX, lim int32) ([]AuditReportLevelsRow, error) {
-	rows, err := db.Query(ctx, auditReportLevels, lim)
+func (q *Queries) AuditReportLevels(ctx context.Context, db DBTX) ([]AuditReportLevelsRow, error) {
+	rows, err := db.Query(ctx, auditReportLevels)
 	if err != nil {
 		return nil, err
 	}
@@ -1210,6 +1345,34 @@ func (q *Queries) AuditRows(ctx context.Context, db DBTX) ([]AuditRowsRow, error
 	return items, nil
 }
 
+const auditSnapshot = `-- name: AuditSnapshot :one
+SELECT pg_export_snapshot()::text AS snapshot, m.after_id,
+    pg_snapshot_xmin(pg_current_snapshot())::xid8 AS horizon, now()::timestamptz AS audited_at
+FROM ledger_mark m
+`
+
+type AuditSnapshotRow struct {
+	Snapshot  string
+	AfterID   int64
+	Horizon   uint64
+	AuditedAt clock.Time
+}
+
+// AuditSnapshot lets other connections see this moment, and is what the next audit
+// must look at: entries of the ledger behind after_id, and whatever a transaction
+// wrote that was not finished at horizon.
+func (q *Queries) AuditSnapshot(ctx context.Context, db DBTX) (AuditSnapshotRow, error) {
+	row := db.QueryRow(ctx, auditSnapshot)
+	var i AuditSnapshotRow
+	err := row.Scan(
+		&i.Snapshot,
+		&i.AfterID,
+		&i.Horizon,
+		&i.AuditedAt,
+	)
+	return i, err
+}
+
 const auditTallies = `-- name: AuditTallies :many
 WITH both_sides AS (
     SELECT a.org_id, a.program_id, a.list, o.owner_id, a.status, a.kind, a.n, 0 AS tallied
@@ -1223,7 +1386,7 @@ SELECT (b.program_id || ' ' || b.list)::text AS what,
     format('%s of status %s %s: %s, but there are %s (SELECT recount_tallies() counts anew)',
         coalesce(nullif(b.owner_id, ''), 'all'), b.status, b.kind, sum(b.tallied), sum(b.n))::text AS message
 FROM both_sides b GROUP BY b.org_id, b.program_id, b.list, b.owner_id, b.status,
-    b.kind HAVING sum(b.n) <> sum(b.tallied) ORDER BY 1, 2 LIMIT $1
+    b.kind HAVING sum(b.n) <> sum(b.tallied) ORDER BY 1, 2 LIMIT 100
 `
 
 type AuditTalliesRow struct {
@@ -1232,8 +1395,8 @@ type AuditTalliesRow struct {
 }
 
 // AuditTallies compares the totals that lists show with the rows.
-func (q *Queries) AuditTallies(ctx context.Context, db DBTX, lim int32) ([]AuditTalliesRow, error) {
-	rows, err := db.Query(ctx, auditTallies, lim)
+func (q *Queries) AuditTallies(ctx context.Context, db DBTX) ([]AuditTalliesRow, error) {
+	rows, err := db.Query(ctx, auditTallies)
 	if err != nil {
 		return nil, err
 	}

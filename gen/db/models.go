@@ -60,6 +60,14 @@ type AuditLogEntry struct {
 	ActorID   *string
 }
 
+type AuditMark struct {
+	ID        bool
+	AuditedAt clock.Time
+	WholeAt   clock.Time
+	AfterID   int64
+	Horizon   uint64
+}
+
 type Balance struct {
 	ID           string
 	OrgID        string

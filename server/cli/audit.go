@@ -7,15 +7,29 @@ import (
 	"strings"
 	"time"
 
+	"rail/server/clock"
 	"rail/server/money/ledger/check"
 )
 
+// auditConnections is over how many connections an audit spreads its work unless told.
+const auditConnections = 4
+
 // audited is how an audit is printed as JSON.
 type audited struct {
+	// Organizations are those of the database, and there are none where only partners were looked at.
 	Organizations int64     `json:"organizations"`
+	Since         *since    `json:"since"`
 	TookMS        int64     `json:"took_ms"`
 	Checks        []checked `json:"checks"`
 	Findings      []finding `json:"findings"`
+}
+
+// since is how the audit is printed after which another looked, with the partners of
+// whom something was written since.
+type since struct {
+	At       clock.Time `json:"at"`
+	WholeAt  clock.Time `json:"whole_at"`
+	Partners int64      `json:"partners"`
 }
 
 // checked is how one equation is printed, with the rows that it was computed over.
@@ -34,24 +48,36 @@ type finding struct {
 	Message  string `json:"message"`
 }
 
-// runAudit checks the configured database. It writes nothing, so that it may
-// run beside servers at any time.
+// runAudit checks the configured database. It writes nothing but that it has found
+// nothing, so that it may run beside servers at any time.
 func runAudit(fs *flag.FlagSet) action {
 	out := outputFlag(fs)
+	connections := fs.Int("connections", auditConnections, "over how many connections the equations are spread, at least 1")
+	since := toggle(fs, "since-last", "look only at partners of whom something was written since the last audit that found nothing")
 	return func(ctx context.Context, env *Env, _ []string) error {
+		if *connections < 1 {
+			return usagef("--connections must be at least 1")
+		}
 		return withDatabase(ctx, env, func(d *database) error {
-			return d.audit(ctx, env, out)
+			o := check.Options{Keeper: d.keeper, Connections: *connections, SinceLast: *since}
+			return d.audit(ctx, env, out, o)
 		})
 	}
 }
 
 // audit checks the data, prints every equation with its result, and returns
 // errFindings where one is broken.
-func (d *database) audit(ctx context.Context, env *Env, out output) error {
-	r, err := check.Full(ctx, d.pool, d.keeper)
+func (d *database) audit(ctx context.Context, env *Env, out output, o check.Options) error {
+	shown := newLines(env.Err)
+	o.Progress = checksDone(shown, out)
+	r, err := check.Full(ctx, d.pool, o)
+	shown.clear()
 	if err != nil {
 		// Findings are printed like a clean result: scripts that read the JSON need both.
 		return err
+	}
+	if o.SinceLast && r.Since == nil {
+		fmt.Fprintln(env.Err, "no audit of this database has found nothing yet: everything is checked")
 	}
 	if err := out.print(env.Out, auditOf(r), func() []string { return auditTable(r) }); err != nil {
 		return err
@@ -59,14 +85,29 @@ func (d *database) audit(ctx context.Context, env *Env, out output) error {
 	if len(r.Findings) > 0 {
 		return errFindings
 	}
+	if err := r.Pass(ctx, d.pool); err != nil {
+		fmt.Fprintf(env.Err, "the audit found nothing, but --since-last will not know of it: %s\n", err)
+	}
 	return nil
+}
+
+// checksDone returns what shows how far an audit is; nil with --json, which scripts read.
+func checksDone(shown *lines, out output) func(name string, done, of int) {
+	if *out.json {
+		return nil
+	}
+	return func(name string, done, of int) { shown.say("%d of %d checks are done, %s the last", done, of, name) }
 }
 
 // auditHelp says when an audit may run, and how far its result goes.
 func auditHelp() string {
-	return `All equations are computed in one snapshot, while servers work, and nothing is changed. With each goes how many rows it was
-computed over: an audit of no rows has found nothing. Of what is sealed (payout details, webhook secrets, stored answers) one value
-of each kind is opened with the secret key.
+	return `All equations are computed in one snapshot, while servers work, and nothing is changed; that nothing was found is noted. With
+each goes how many rows it was computed over: an audit of no rows has found nothing. Of what is sealed (payout details, webhook
+secrets, stored answers) one value of each kind is opened with the secret key.
+
+--since-last is for every hour, beside an audit of all for every night. It looks at all that partners have, of whom the ledger or an
+event tells something new, and at nobody else. It does not find what was changed by hand in old rows, or is missing there, and does not
+check sums of reports, totals of lists, refunds, first sales, events, currencies and what is sealed.
 `
 }
 
@@ -74,6 +115,9 @@ of each kind is opened with the secret key.
 func auditOf(r check.Report) audited {
 	out := audited{
 		Organizations: r.Size("organizations"), TookMS: r.Took.Milliseconds(), Findings: make([]finding, len(r.Findings)),
+	}
+	if r.Since != nil {
+		out.Since = &since{r.Since.At, r.Since.Whole, r.Size("partners")}
 	}
 	// A map, so that the JSON names each count; the table keeps the order of the check.
 	for _, c := range r.Checks {
@@ -110,11 +154,18 @@ func auditTable(r check.Report) []string {
 	if n := len(r.Findings); n > 0 {
 		result = fmt.Sprintf("%d findings (at most 100 of each equation are listed)", n)
 	}
-	sum := fmt.Sprintf("%d checks over %d organizations, %d sales, %d commissions and %d ledger entries in %s: %s",
-		len(r.Checks),
-		r.Size("organizations"), r.Size("sales"), r.Size("commissions"), r.Size("ledger_entries"),
-		r.Took.Round(time.Millisecond), result)
+	sum := fmt.Sprintf("%d checks over %s in %s: %s", len(r.Checks), auditScope(r), r.Took.Round(time.Millisecond), result)
 	return append(append(lines, found...), "", sum)
+}
+
+// auditScope says what an audit has looked at.
+func auditScope(r check.Report) string {
+	if r.Since != nil {
+		return fmt.Sprintf("%d partners of whom something was written since %s (the last audit of all was at %s)",
+			r.Size("partners"), r.Since.At, r.Since.Whole)
+	}
+	return fmt.Sprintf("%d organizations, %d sales, %d commissions and %d ledger entries",
+		r.Size("organizations"), r.Size("sales"), r.Size("commissions"), r.Size("ledger_entries"))
 }
 
 // over returns the sizes of the tables that an equation was computed over. The check of what

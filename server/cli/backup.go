@@ -16,12 +16,11 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"golang.org/x/term"
 
-	"rail/server/clock"
 	"rail/server/config"
 	"rail/server/keyring"
 	"rail/server/money/ledger"
+	"rail/server/money/ledger/check"
 	"rail/server/postgres"
 	"rail/server/postgres/backup"
 	"rail/server/secret"
@@ -142,21 +141,11 @@ func (d *database) writeBackup(ctx context.Context, env *Env, path string, m bac
 	return n, os.Rename(f.Name(), path)
 }
 
-// progress returns what reports long work: every second on a terminal, over the
-// same line, else every ten seconds.
+// progress returns what reports a backup at work.
 func progress(env *Env, verb string) backup.Progress {
-	// By the machine's clock: env.Clock may stand still.
-	began := clock.Real()
-	last, every, before, after := began, 10*time.Second, "", "\n"
-	if f, ok := env.Err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		every, before, after = time.Second, "\r\x1b[K", ""
-	}
-	return func(what string, bytes int64) {
-		if now := clock.Real(); now.Sub(last) >= every {
-			last = now
-			fmt.Fprintf(env.Err, "%s%s: %s, %d MB %s%s", before, now.Sub(began).Round(time.Second), what, bytes>>20, verb, after)
-		}
-	}
+	l := newLines(env.Err)
+	l.last = l.began
+	return func(what string, bytes int64) { l.say("%s, %d MB %s", what, bytes>>20, verb) }
 }
 
 // restore fills an empty database. The whole file is checked before the key is kept and the
@@ -266,7 +255,7 @@ func fill(ctx context.Context, env *Env, d *database, path string) error {
 	if err := ledger.NewFolder(d.pool).Fold(ctx); err != nil {
 		return err
 	}
-	return d.audit(ctx, env, output{new(bool)})
+	return d.audit(ctx, env, output{new(bool)}, check.Options{Keeper: d.keeper, Connections: auditConnections})
 }
 
 // restoreKey prints the keys of a backup as variables for the environment, at most two: the

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -296,6 +297,49 @@ func TestAudit(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(raw), &v))
 		return v["findings"].([]any)
 	}())
+}
+
+// An audit of what changed begins where the last one found nothing, and names it.
+func TestAuditSinceLast(t *testing.T) {
+	t.Parallel()
+	r := newRail(t).running()
+	r.must("org", "create", "--name", "Acme")
+	r.must("sample", "load")
+	status, out, errs := r.run("audit", "--since-last", "--connections", "2")
+	require.Zero(t, status, errs)
+	require.Contains(t, errs, "no audit of this database has found nothing yet: everything is checked")
+	require.Regexp(t, `checks over 1 organizations, .*: no findings\n$`, out)
+	status, out, errs = r.run("audit", "--since-last")
+	require.Zero(t, status)
+	require.Empty(t, errs)
+	require.Regexp(t, `checks over \d+ partners of whom something was written since 20\S+ \(the last audit of all was at 20\S+\) in .*: no findings\n$`, out)
+	since := r.object("audit", "--since-last")["since"].(map[string]any)
+	require.Contains(t, since, "partners")
+	require.Nil(t, r.object("audit")["since"])
+	status, _, errs = r.run("audit", "--connections", "0")
+	require.Equal(t, 2, status)
+	require.Contains(t, errs, "--connections must be at least 1")
+}
+
+// Progress is shown from the third second on, every ten where nobody looks, and never to scripts.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var w strings.Builder
+		yes, no := true, false
+		l := newLines(&w)
+		require.Nil(t, checksDone(l, output{&yes}))
+		say := checksDone(l, output{&no})
+		say("M01", 1, 30)
+		require.NoError(t, clock.Wait(t.Context(), 2*time.Second))
+		say("M02", 2, 30)
+		require.NoError(t, clock.Wait(t.Context(), 9*time.Second))
+		say("M03", 3, 30)
+		require.NoError(t, clock.Wait(t.Context(), time.Second))
+		say("M04", 4, 30)
+		l.clear()
+		require.Equal(t, "2s: 2 of 30 checks are done, M02 the last\n12s: 4 of 30 checks are done, M04 the last\n", w.String())
+	})
 }
 
 func TestForeignDatabaseIsNotMigratedUnasked(t *testing.T) {

@@ -134,7 +134,7 @@ func (sys *system) stage(ctx context.Context, s stage, size Size) row {
 	sys.take() // faults of the stage before are in its own row
 	f, err := s.run(ctx, sys, size)
 	r := row{stage: s, figures: f, took: time.Since(began)}
-	if found, auditErr := check.Full(ctx, sys.pool, sys.keeper); auditErr != nil || len(found.Findings) > 0 {
+	if found, auditErr := check.Full(ctx, sys.pool, check.Options{Keeper: sys.keeper, Connections: 2}); auditErr != nil || len(found.Findings) > 0 {
 		err = errors.Join(err, auditErr, fmt.Errorf("the audit finds %d: %v", len(found.Findings), first(found.Findings, 5)))
 	}
 	if faults, n := sys.take(); n > 0 {

@@ -1,5 +1,6 @@
 // Package check checks the equations of money over the whole database, in one
-// snapshot, while the service runs. It changes nothing.
+// snapshot, while the service runs. It changes nothing but the note of what was
+// found to be in order, which an audit of what changed begins at.
 //
 // A finding begins with the name of its equation. What that says stands beside
 // the name in equations.go, and `rail audit` prints it. Numbers without an equation
@@ -25,23 +26,14 @@ package check
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/secret"
 )
-
-// most is how many findings of one equation are reported.
-const most = 100
-
-// timeout bounds each statement of the audit: they read whole tables, which the
-// time allowed to a request does not cover.
-const timeout = "SET LOCAL statement_timeout = '15min'"
 
 // Finding is one row, or sum of rows, that breaks an equation.
 type Finding struct {
@@ -64,83 +56,60 @@ type Check struct {
 	Equation
 	Rows     []Rows
 	Took     time.Duration
-	Findings int // most means that many or more
+	Findings int // 100 means that many or more
 }
 
 // Report is everything that an audit has checked, and what it has found.
 type Report struct {
 	Checks   []Check
 	Findings []Finding
-	// Rows is what there is in all.
+	// Rows is what there is in all, or what was looked at of it.
 	Rows []Rows
 	Took time.Duration
+	// Since is the audit after which it looked, nil where it looked at all.
+	Since *Mark
+	mark  Mark
+}
+
+// Mark is an audit that found nothing.
+type Mark struct {
+	At, Whole clock.Time // when it was, and when the last one of all was
+	afterID   int64
+	horizon   uint64
+}
+
+// Options say how an audit goes about it.
+type Options struct {
+	// Keeper opens sealed values too; nil leaves them.
+	Keeper *secret.Keeper
+	// Connections is over how many the equations are spread, at least one and at most those of the pool.
+	Connections int
+	// SinceLast looks at those partners alone of whom something was written since the last audit that found nothing,
+	// by the equations that can be asked of some partners. Where there was none, it looks at all.
+	SinceLast bool
+	// Progress is called when an equation is done, never twice at once; nil for nobody.
+	Progress func(name string, done, of int)
 }
 
 // Run checks every equation and returns what breaks them, at most a hundred
 // findings an equation. All of them see the same moment.
 func Run(ctx context.Context, pool *pgxpool.Pool) ([]Finding, error) {
-	r, err := Full(ctx, pool, nil)
+	r, err := Full(ctx, pool, Options{})
 	return r.Findings, err
 }
 
-// Full is Run with what it has checked. With a keeper it opens sealed values too.
-func Full(ctx context.Context, pool *pgxpool.Pool, keeper *secret.Keeper) (Report, error) {
-	tx, err := pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
-	if err != nil {
-		return Report{}, err
-	}
-	r, err := full(ctx, tx, keeper)
-	// Nothing was written, so a rollback ends it as well as a commit would.
-	return r, errors.Join(err, tx.Rollback(context.WithoutCancel(ctx)))
+// Full is Run with what it has checked.
+func Full(ctx context.Context, pool *pgxpool.Pool, o Options) (Report, error) {
+	a := audit{Options: o, pool: pool}
+	err := a.in(ctx, "", a.run)
+	return a.report, err
 }
 
-func full(ctx context.Context, tx pgx.Tx, keeper *secret.Keeper) (r Report, err error) {
-	begun := clock.Real()
-	if _, err := tx.Exec(ctx, timeout); err != nil {
-		return r, err
-	}
-	if r.Rows, err = count(ctx, tx); err != nil {
-		return r, err
-	}
-	for _, e := range equations {
-		if err := r.check(ctx, tx, e); err != nil {
-			return r, err
-		}
-	}
-	if keeper != nil {
-		start := clock.Real()
-		c, found, err := sealed(ctx, tx, keeper)
-		if err != nil {
-			return r, fmt.Errorf("audit %s: %w", c.Name, err)
-		}
-		r.add(c, found, start)
-	}
-	r.Took = time.Since(begun)
-	return r, nil
-}
-
-// count returns the sizes of the tables, of which the organizations are one.
-func count(ctx context.Context, tx pgx.Tx) ([]Rows, error) {
-	rows, err := queries.AuditRows(ctx, tx)
-	out := make([]Rows, len(rows))
-	for i, row := range rows {
-		out[i] = Rows{row.Name, row.N}
-	}
-	return out, err
-}
-
-func (r *Report) check(ctx context.Context, tx pgx.Tx, e Equation) error {
-	start := clock.Real()
-	found, err := e.find(ctx, tx)
-	if err != nil {
-		return fmt.Errorf("audit %s: %w", e.Name, err)
-	}
-	c := Check{Equation: e}
-	for _, table := range e.Over {
-		c.Rows = append(c.Rows, Rows{table, r.Size(table)})
-	}
-	r.add(c, found, start)
-	return nil
+// Pass notes an audit that found nothing: the next of what changed begins there.
+func (r *Report) Pass(ctx context.Context, pool *pgxpool.Pool) error {
+	return queries.AuditPassed(ctx, pool, db.AuditPassedParams{
+		AuditedAt: r.mark.At, AfterID: r.mark.afterID, Horizon: r.mark.horizon, Whole: r.Since == nil,
+	})
 }
 
 // Size is how many rows a table has.
@@ -151,12 +120,4 @@ func (r *Report) Size(table string) int64 {
 		}
 	}
 	return 0
-}
-
-func (r *Report) add(c Check, found []Finding, start time.Time) {
-	for i := range found {
-		found[i].Equation = c.Name
-	}
-	c.Took, c.Findings = time.Since(start), len(found)
-	r.Checks, r.Findings = append(r.Checks, c), append(r.Findings, found...)
 }

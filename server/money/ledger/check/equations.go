@@ -20,7 +20,9 @@ type Equation struct {
 	Says string   // what is true, in words
 	Over []string // the tables that it is computed over
 
-	find func(ctx context.Context, tx pgx.Tx) ([]Finding, error)
+	// partly tells that it can be asked of some partners; nil are all.
+	partly bool
+	find   func(ctx context.Context, tx pgx.Tx, partners []string) ([]Finding, error)
 }
 
 // The names M01 to M34 are stable: operators and tests refer to them.
@@ -35,7 +37,7 @@ var equations = []Equation{
 		"commissions"),
 	check("M05", queries.AuditM05, "a commission's amount lies in the ledger's bucket of its status, and in no other",
 		"commissions", "ledger_entries"),
-	check("M06", queries.AuditM06, "a charge of the processor is one sale", "sales"),
+	whole("M06", queries.AuditM06, "a charge of the processor is one sale", "sales"),
 	check("M07", queries.AuditM07, "a sale, or a sign-up, earns one commission by rule", "commissions"),
 	check("M08", queries.AuditM08, "a commission's amount follows from its own rate and revenue", "commissions",
 		"ledger_entries"),
@@ -53,11 +55,11 @@ var equations = []Equation{
 	check("M19", queries.AuditM19,
 		"what is left of the commissions of a refunded sale is nothing, for each partner and currency", "sales",
 		"commissions"),
-	check("refunds", queries.AuditRefunds, "the refunds of a sale sum to what was given back of it", "sales", "refunds"),
-	check("M20", queries.AuditM20, "a customer with sales has exactly one first sale", "sales"),
+	whole("refunds", queries.AuditRefunds, "the refunds of a sale sum to what was given back of it", "sales", "refunds"),
+	whole("M20", queries.AuditM20, "a customer with sales has exactly one first sale", "sales"),
 	check("M21", queries.AuditM21, "what is voided or rejected says when and why, and is in no payout", "commissions"),
 	check("M22", queries.AuditM22, "nothing is due before its holding period has run", "commissions"),
-	check("M25", queries.AuditM25, "a commission is told as paid once", "events"),
+	whole("M25", queries.AuditM25, "a commission is told as paid once", "events"),
 	check("M33", queries.AuditM33, "what was made or rejected by hand has one line in the audit log, with the API key",
 		"commissions", "audit_log_entries"),
 	check("M34", queries.AuditM34, "amounts are within their bounds, and no commission is of nothing", "commissions",
@@ -70,17 +72,17 @@ var equations = []Equation{
 		"commissions"),
 	check("left out", queries.AuditLeftOut, "what was due when a month's automatic payouts were made is in one of them",
 		"commissions", "payouts", "payout_batches"),
-	check("reports", queries.AuditReportDays, "the sums of a day that reports read are those of its rows", "report_sums",
+	whole("reports", queries.AuditReportDays, "the sums of a day that reports read are those of its rows", "report_sums",
 		"clicks", "customers", "sales", "commissions"),
-	check("report levels", queries.AuditReportLevels,
+	whole("report levels", queries.AuditReportLevels,
 		"sums of reports are the same at every level, and a month is the sum of its days", "report_sums"),
-	check("totals", queries.AuditTallies, "the totals of lists are the numbers of their rows", "tallies", "commissions",
+	whole("totals", queries.AuditTallies, "the totals of lists are the numbers of their rows", "tallies", "commissions",
 		"customers", "partners", "payouts", "referrals", "audit_log_entries"),
 }
 
 // currencies finds codes that are not in ISO 4217. The list of codes is in the
 // program, so that SQL cannot check it alone.
-func currencies(ctx context.Context, tx pgx.Tx) ([]Finding, error) {
+func currencies(ctx context.Context, tx pgx.Tx, _ []string) ([]Finding, error) {
 	used, err := queries.AuditCurrencies(ctx, tx)
 	if err != nil {
 		return nil, err
@@ -95,29 +97,42 @@ func currencies(ctx context.Context, tx pgx.Tx) ([]Finding, error) {
 }
 
 // breach is the shape of every row of queries/audit.sql.
-type breach struct {
+type breach = struct {
 	What    string
 	Message string
 }
 
-// check makes an equation of a query of queries/audit.sql. Such a query returns
-// the rows that break it, at most most of them; an equation that is true has none.
-func check[R ~struct {
-	What    string
-	Message string
-}](name string, query func(context.Context, db.DBTX, int32) ([]R, error), says string, over ...string) Equation {
-	return Equation{Name: name, Says: says, Over: over, find: func(ctx context.Context, tx pgx.Tx) ([]Finding, error) {
-		rows, err := query(ctx, tx, most)
-		if err != nil {
-			return nil, err
-		}
-		out := make([]Finding, len(rows))
-		for i, row := range rows {
-			b := breach(row)
-			out[i] = Finding{What: b.What, Message: b.Message}
-		}
-		return out, nil
-	}}
+type row interface{ ~breach }
+
+// check makes an equation of a query of queries/audit.sql that can be asked of some
+// partners. Such a query returns the rows that break it, a hundred at most; an equation
+// that is true has none.
+func check[R row](name string, query func(context.Context, db.DBTX, []string) ([]R, error), says string, over ...string,
+) Equation {
+	return Equation{Name: name, Says: says, Over: over, partly: true,
+		find: func(ctx context.Context, tx pgx.Tx, partners []string) ([]Finding, error) {
+			rows, err := query(ctx, tx, partners)
+			return findings(rows), err
+		}}
+}
+
+// whole makes an equation of a query that is always asked of all.
+func whole[R row](name string, query func(context.Context, db.DBTX) ([]R, error), says string, over ...string,
+) Equation {
+	return Equation{Name: name, Says: says, Over: over,
+		find: func(ctx context.Context, tx pgx.Tx, _ []string) ([]Finding, error) {
+			rows, err := query(ctx, tx)
+			return findings(rows), err
+		}}
+}
+
+func findings[R row](rows []R) []Finding {
+	out := make([]Finding, len(rows))
+	for i, row := range rows {
+		b := breach(row)
+		out[i] = Finding{What: b.What, Message: b.Message}
+	}
+	return out
 }
 
 // sealed opens one stored value of each kind and of each secret key that sealed
