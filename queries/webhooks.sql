@@ -172,7 +172,8 @@ FROM (SELECT unnest(@ids::text[]) AS id, unnest(@endpoint_ids::text[]) AS endpoi
         unnest(@finished::timestamptz[]) AS finished_at) r,
     webhook_leases l, webhook_endpoints w
 WHERE d.id = r.id AND (d.endpoint_id = r.endpoint_id) IS TRUE AND d.attempts = r.attempts - 1
-    AND d.status IN ('pending', 'retrying') AND l.endpoint_id = r.endpoint_id AND l.owner = @owner AND l.token = r.token AND w.id = r.endpoint_id
+    AND d.status IN ('pending', 'retrying') AND l.endpoint_id = r.endpoint_id
+    AND l.owner = @owner AND l.token = r.token AND w.id = r.endpoint_id
 RETURNING d.id, w.enabled, w.updated_at AS version;
 
 -- name: WebhookDisable :many

@@ -760,7 +760,8 @@ FROM (SELECT unnest($2::text[]) AS id, unnest($3::text[]) AS endpoint_id,
         unnest($12::timestamptz[]) AS finished_at) r,
     webhook_leases l, webhook_endpoints w
 WHERE d.id = r.id AND (d.endpoint_id = r.endpoint_id) IS TRUE AND d.attempts = r.attempts - 1
-    AND d.status IN ('pending', 'retrying') AND l.endpoint_id = r.endpoint_id AND l.owner = $1 AND l.token = r.token AND w.id = r.endpoint_id
+    AND d.status IN ('pending', 'retrying') AND l.endpoint_id = r.endpoint_id
+    AND l.owner = $1 AND l.token = r.token AND w.id = r.endpoint_id
 RETURNING d.id, w.enabled, w.updated_at AS version
 `
 
