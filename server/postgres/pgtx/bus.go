@@ -43,7 +43,7 @@ const (
 type Bus struct {
 	begin func() *Tx  // the transaction to share
 	first []statement // of a shared transaction
-	lone  int         // how many may go alone before others ride
+	lone  int         // how many may go alone while nobody rides
 	lanes int         // how many may be shared at once
 	most  int         // riders of one
 	turns bool        // riders work one after the other, in their order
@@ -58,7 +58,8 @@ type Bus struct {
 }
 
 // NewBus returns a bus on pool. As long as no more than lone of its transactions
-// are under way, each is one of its own; at most lanes are shared at a time.
+// are under way, each is one of its own: one beside those that share would cost
+// as much as several of them. At most lanes are shared at a time.
 func NewBus(pool *pgxpool.Pool, lone, lanes int) *Bus {
 	b := newBus(func() *Tx { return Begin(pool) }, mostRiders)
 	b.first, b.lone, b.lanes = []statement{{sql: lockWait}}, lone, lanes
@@ -86,7 +87,7 @@ func (b *Bus) Begin(tenant string) *Tx {
 			delete(b.apart, tenant)
 		}
 		return b.begin()
-	case b.alone < b.lone:
+	case b.alone < b.lone && b.running == 0:
 		b.alone++
 		tx := b.begin()
 		tx.onDone = b.returned
