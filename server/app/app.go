@@ -156,9 +156,14 @@ func (p parts) newSender() (*webhook.Sender, error) {
 	}), nil
 }
 
-// lone is how many writes may have a transaction of their own at once; further ones
-// share theirs.
-const lone = 1
+const (
+	// lone is how many writes may have a transaction of their own at once; further ones
+	// share theirs.
+	lone = 1
+	// loneReads is how many short reads may go alone at once. With fewer, to wait for
+	// others costs as much as a trip of one's own.
+	loneReads = 8
+)
 
 // serveAPI registers the operations behind the path of every request, which it
 // returns.
@@ -171,7 +176,8 @@ func (p parts) serveAPI() *middleware.Front {
 		Customers: customers, Sales: sale.Service{Customers: customers},
 	})
 	path := middleware.New(middleware.Options{
-		Pool: p.pool, Bus: pgtx.NewBus(p.pool, lone, max(1, runtime.NumCPU()/2)), Keys: keys, Keeper: p.keeper,
+		Pool: p.pool, Bus: pgtx.NewBus(p.pool, lone, max(1, runtime.NumCPU()/2)),
+		Reads: pgtx.NewReads(p.pool, loneReads, runtime.NumCPU()), Keys: keys, Keeper: p.keeper,
 		Clock: p.clock, Document: p.document, Log: p.log,
 		Metrics: middleware.NewMetrics(p.metrics), TrustedProxies: cfg.TrustedProxies, AddressLimit: cfg.AddressRateLimit,
 		Plan: cfg.Plan(), Existing: server.Existing, Wake: p.sender.Wake,

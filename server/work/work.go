@@ -34,6 +34,9 @@ type Unit struct {
 	Programs []string
 	Tx       *pgtx.Tx
 	Events   *event.Recorder
+	// Reads is what short reads of a unit without a transaction travel with; it may
+	// be nil.
+	Reads *pgtx.Reads
 	// Wake is called after a commit that wrote events; it may be nil.
 	Wake func()
 
@@ -75,6 +78,15 @@ func (u *Unit) DB() pgtx.DBTX {
 		return u.Tx
 	}
 	return u.pool
+}
+
+// Short returns what queries run on that are known to be short, such as a look-up
+// by an id: where the unit only reads, they travel with those of others.
+func (u *Unit) Short() pgtx.DBTX {
+	if u.Tx == nil && u.Reads != nil {
+		return u.Reads.For(u.OrgID)
+	}
+	return u.DB()
 }
 
 // Outside returns the unit without its transaction, for reads before something

@@ -41,7 +41,7 @@ func fillApplications(ctx context.Context, u *work.Unit, applications []api.Appl
 func (s *Server) RetrieveApplication(ctx context.Context,
 	r api.RetrieveApplicationRequestObject) (api.RetrieveApplicationResponseObject, error) {
 	u := work.From(ctx)
-	a, err := queries.ApplicationGet(ctx, u.DB(), db.ApplicationGetParams{ID: r.ID, OrgID: u.OrgID})
+	a, err := queries.ApplicationGet(ctx, u.Short(), db.ApplicationGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}

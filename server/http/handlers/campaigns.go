@@ -25,7 +25,7 @@ func (s *Server) ListCampaigns(ctx context.Context,
 func (s *Server) RetrieveCampaign(ctx context.Context,
 	r api.RetrieveCampaignRequestObject) (api.RetrieveCampaignResponseObject, error) {
 	u := work.From(ctx)
-	row, err := queries.CampaignGet(ctx, u.DB(), db.CampaignGetParams{ID: r.ID, OrgID: u.OrgID})
+	row, err := queries.CampaignGet(ctx, u.Short(), db.CampaignGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func (s *Server) fillClicks(ctx context.Context, u *work.Unit, clicks []api.Clic
 func (s *Server) RetrieveClick(ctx context.Context,
 	r api.RetrieveClickRequestObject) (api.RetrieveClickResponseObject, error) {
 	u := work.From(ctx)
-	click, err := queries.ClickGet(ctx, u.DB(), db.ClickGetParams{ID: r.ID, OrgID: u.OrgID})
+	click, err := queries.ClickGet(ctx, u.Short(), db.ClickGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}

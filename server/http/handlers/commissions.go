@@ -55,7 +55,7 @@ func fillCommissions(ctx context.Context, u *work.Unit, commissions []api.Commis
 func (s *Server) RetrieveCommission(ctx context.Context,
 	r api.RetrieveCommissionRequestObject) (api.RetrieveCommissionResponseObject, error) {
 	u := work.From(ctx)
-	row, err := queries.CommissionGet(ctx, u.DB(), db.CommissionGetParams{ID: r.ID, OrgID: u.OrgID})
+	row, err := queries.CommissionGet(ctx, u.Short(), db.CommissionGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}

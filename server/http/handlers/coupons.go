@@ -64,7 +64,7 @@ func couponStats(ctx context.Context, u *work.Unit, wanted bool, coupons []api.C
 func (s *Server) RetrieveCoupon(ctx context.Context,
 	r api.RetrieveCouponRequestObject) (api.RetrieveCouponResponseObject, error) {
 	u := work.From(ctx)
-	coupon, err := queries.CouponGet(ctx, u.DB(), db.CouponGetParams{ID: r.ID, OrgID: u.OrgID})
+	coupon, err := queries.CouponGet(ctx, u.Short(), db.CouponGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func (s *Server) fillCustomers(ctx context.Context, u *work.Unit, customers []ap
 func (s *Server) RetrieveCustomer(ctx context.Context,
 	r api.RetrieveCustomerRequestObject) (api.RetrieveCustomerResponseObject, error) {
 	u := work.From(ctx)
-	row, err := queries.CustomerGet(ctx, u.DB(), db.CustomerGetParams{ID: r.ID, OrgID: u.OrgID})
+	row, err := queries.CustomerGet(ctx, u.Short(), db.CustomerGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}

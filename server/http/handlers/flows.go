@@ -48,7 +48,7 @@ func fillFlows(ctx context.Context, u *work.Unit, flows []api.Flow, expand []api
 func (s *Server) RetrieveFlow(ctx context.Context,
 	r api.RetrieveFlowRequestObject) (api.RetrieveFlowResponseObject, error) {
 	u := work.From(ctx)
-	row, err := queries.FlowGet(ctx, u.DB(), db.FlowGetParams{ID: r.ID, OrgID: u.OrgID})
+	row, err := queries.FlowGet(ctx, u.Short(), db.FlowGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func (s *Server) RetrieveGroup(
 	ctx context.Context, r api.RetrieveGroupRequestObject,
 ) (api.RetrieveGroupResponseObject, error) {
 	u := work.From(ctx)
-	row, err := queries.GroupGet(ctx, u.DB(), db.GroupGetParams{ID: r.ID, OrgID: u.OrgID})
+	row, err := queries.GroupGet(ctx, u.Short(), db.GroupGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}

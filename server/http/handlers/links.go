@@ -64,7 +64,7 @@ func linkStats(ctx context.Context, u *work.Unit, wanted bool, links []api.Link)
 func (s *Server) RetrieveLink(ctx context.Context,
 	r api.RetrieveLinkRequestObject) (api.RetrieveLinkResponseObject, error) {
 	u := work.From(ctx)
-	link, err := queries.LinkGet(ctx, u.DB(), db.LinkGetParams{ID: r.ID, OrgID: u.OrgID})
+	link, err := queries.LinkGet(ctx, u.Short(), db.LinkGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func (s *Server) ListPartners(ctx context.Context,
 func (s *Server) RetrievePartner(ctx context.Context,
 	r api.RetrievePartnerRequestObject) (api.RetrievePartnerResponseObject, error) {
 	u := work.From(ctx)
-	row, err := queries.PartnerGet(ctx, u.DB(), db.PartnerGetParams{ID: r.ID, OrgID: u.OrgID})
+	row, err := queries.PartnerGet(ctx, u.Short(), db.PartnerGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func (s *Server) ListPayoutBatches(ctx context.Context,
 func (s *Server) RetrievePayoutBatch(ctx context.Context,
 	r api.RetrievePayoutBatchRequestObject) (api.RetrievePayoutBatchResponseObject, error) {
 	u := work.From(ctx)
-	b, err := queries.BatchGet(ctx, u.DB(), db.BatchGetParams{ID: r.ID, OrgID: u.OrgID})
+	b, err := queries.BatchGet(ctx, u.Short(), db.BatchGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}

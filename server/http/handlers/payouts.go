@@ -90,7 +90,7 @@ func countCommissions(ctx context.Context, tx pgtx.DBTX, u *work.Unit, payouts [
 func (s *Server) RetrievePayout(ctx context.Context,
 	r api.RetrievePayoutRequestObject) (api.RetrievePayoutResponseObject, error) {
 	u := work.From(ctx)
-	p, err := queries.PayoutGet(ctx, u.DB(), db.PayoutGetParams{ID: r.ID, OrgID: u.OrgID})
+	p, err := queries.PayoutGet(ctx, u.Short(), db.PayoutGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func (s *Server) ListPrograms(ctx context.Context,
 func (s *Server) RetrieveProgram(ctx context.Context,
 	r api.RetrieveProgramRequestObject) (api.RetrieveProgramResponseObject, error) {
 	u := work.From(ctx)
-	row, err := queries.ProgramGet(ctx, u.DB(), db.ProgramGetParams{ID: r.ID, OrgID: u.OrgID})
+	row, err := queries.ProgramGet(ctx, u.Short(), db.ProgramGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}

@@ -131,3 +131,29 @@ func TestRaceR7MarkPaidSettlement(t *testing.T) {
 	}
 	w.tallied(t)
 }
+
+// TestRetrievesTogether has many requests of two organizations look up by id at
+// the same moment: each gets its own object, and nobody that of another.
+func TestRetrievesTogether(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	key := s.NewKey(s.NewOrg("Other"), true, "read")
+	program := s.Program()
+	tag := s.Must(201, s.Post("/v1/tags", M{"program_id": program, "name": "VIP"}))
+	partner := s.PartnerObject(program)
+	answers := atOnce(80, func(i int) apitest.Answer {
+		path := []string{"/v1/tags/" + tag.String("id"), "/v1/partners/" + partner.String("id")}[i%2]
+		if i%4 > 1 {
+			return s.Do("GET", path, key, nil)
+		}
+		return s.Get(path)
+	})
+	for i, a := range answers {
+		if i%4 > 1 {
+			s.Refused(404, "resource_not_found", "", a)
+			continue
+		}
+		s.Must(200, a)
+		require.Equal(t, []apitest.Answer{tag, partner}[i%2].String("id"), a.String("id"))
+	}
+}

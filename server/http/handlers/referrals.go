@@ -44,7 +44,7 @@ func (s *Server) fillReferrals(ctx context.Context, u *work.Unit, referrals []ap
 func (s *Server) RetrieveReferral(ctx context.Context,
 	r api.RetrieveReferralRequestObject) (api.RetrieveReferralResponseObject, error) {
 	u := work.From(ctx)
-	referral, err := queries.ReferralGet(ctx, u.DB(), db.ReferralGetParams{ID: r.ID, OrgID: u.OrgID})
+	referral, err := queries.ReferralGet(ctx, u.Short(), db.ReferralGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}

@@ -98,7 +98,7 @@ func fillRefunds(ctx context.Context, u *work.Unit, refunds []api.Refund, expand
 func (s *Server) RetrieveRefund(ctx context.Context,
 	r api.RetrieveRefundRequestObject) (api.RetrieveRefundResponseObject, error) {
 	u := work.From(ctx)
-	row, err := queries.RefundGet(ctx, u.DB(), db.RefundGetParams{ID: r.ID, OrgID: u.OrgID})
+	row, err := queries.RefundGet(ctx, u.Short(), db.RefundGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func (s *Server) ListResources(ctx context.Context,
 func (s *Server) RetrieveResource(ctx context.Context,
 	r api.RetrieveResourceRequestObject) (api.RetrieveResourceResponseObject, error) {
 	u := work.From(ctx)
-	row, err := queries.ResourceGet(ctx, u.DB(), db.ResourceGetParams{ID: r.ID, OrgID: u.OrgID})
+	row, err := queries.ResourceGet(ctx, u.Short(), db.ResourceGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}

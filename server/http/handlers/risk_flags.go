@@ -64,7 +64,7 @@ func (s *Server) RetrieveRiskFlag(
 
 // riskFlag reads one flag as the API shows it.
 func riskFlag(ctx context.Context, u *work.Unit, id string) (api.RiskFlag, error) {
-	row, err := queries.RiskFlagGet(ctx, u.DB(), db.RiskFlagGetParams{ID: id, OrgID: u.OrgID})
+	row, err := queries.RiskFlagGet(ctx, u.Short(), db.RiskFlagGetParams{ID: id, OrgID: u.OrgID})
 	if err != nil {
 		return api.RiskFlag{}, err
 	}

@@ -81,7 +81,7 @@ func fillSales(ctx context.Context, u *work.Unit, sales []api.Sale, expand []api
 func (s *Server) RetrieveSale(ctx context.Context,
 	r api.RetrieveSaleRequestObject) (api.RetrieveSaleResponseObject, error) {
 	u := work.From(ctx)
-	row, err := queries.SaleGet(ctx, u.DB(), db.SaleGetParams{ID: r.ID, OrgID: u.OrgID})
+	row, err := queries.SaleGet(ctx, u.Short(), db.SaleGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func counted(ctx context.Context, u *work.Unit, rows []db.Sequence) ([]api.Seque
 func (s *Server) RetrieveSequence(ctx context.Context,
 	r api.RetrieveSequenceRequestObject) (api.RetrieveSequenceResponseObject, error) {
 	u := work.From(ctx)
-	row, err := queries.SequenceGet(ctx, u.DB(), db.SequenceGetParams{ID: r.ID, OrgID: u.OrgID})
+	row, err := queries.SequenceGet(ctx, u.Short(), db.SequenceGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func (s *Server) RetrieveTag(
 	ctx context.Context, r api.RetrieveTagRequestObject,
 ) (api.RetrieveTagResponseObject, error) {
 	u := work.From(ctx)
-	tag, err := queries.TagGet(ctx, u.DB(), db.TagGetParams{ID: r.ID, OrgID: u.OrgID})
+	tag, err := queries.TagGet(ctx, u.Short(), db.TagGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func (s *Server) RetrieveTaxFormStatus(
 	ctx context.Context, r api.RetrieveTaxFormStatusRequestObject,
 ) (api.RetrieveTaxFormStatusResponseObject, error) {
 	u := work.From(ctx)
-	form, err := queries.TaxFormGet(ctx, u.DB(), db.TaxFormGetParams{ID: r.ID, OrgID: u.OrgID})
+	form, err := queries.TaxFormGet(ctx, u.Short(), db.TaxFormGetParams{ID: r.ID, OrgID: u.OrgID})
 	if err != nil {
 		return nil, err
 	}

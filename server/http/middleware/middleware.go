@@ -40,7 +40,8 @@ const Version = "2026-08-21"
 // Options is what the request path depends on.
 type Options struct {
 	Pool           *pgxpool.Pool
-	Bus            *pgtx.Bus // of operations that many send at once; nil for none
+	Bus            *pgtx.Bus   // of operations that many send at once; nil for none
+	Reads          *pgtx.Reads // of short reads; nil for none
 	Keys           *auth.Store
 	Keeper         *secret.Keeper
 	Clock          clock.Clock

@@ -69,6 +69,7 @@ func (f *Front) unit(c echo.Context, s *state) *work.Unit {
 		OrgID: s.key.OrgID, Plan: f.Plan.With(s.key.Plan),
 		Actor:     work.Actor{Kind: work.APIKey, ID: s.key.ID, User: s.key.UserID},
 		RequestID: s.id, Now: s.now, Programs: programs(c, s.body), Wake: f.Wake,
+		Reads: f.Reads,
 	})
 }
 

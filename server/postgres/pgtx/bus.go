@@ -28,12 +28,6 @@ const (
 	// patience is how long the others wait for a rider that works between two
 	// statements, before they go on without it.
 	patience = 250 * time.Millisecond
-	// strikes is how often in a row a tenant's riders may undo what they share.
-	strikes = 2
-	// penalty is how many transactions of such a tenant go alone then.
-	penalty = 100
-	// mostTenants bounds the tenants that are kept in mind for that.
-	mostTenants = 1000
 )
 
 // Bus lets transactions of requests that run at the same moment become one. It
@@ -53,8 +47,7 @@ type Bus struct {
 	running int              // goroutines that carry riders
 	waiting []*seat          // in the order in which they came
 	claimed map[string]*seat // by name, of those under way
-	failed  map[string]int   // by tenant, how often in a row
-	apart   map[string]int   // by tenant, how many transactions still go alone
+	conduct conduct
 }
 
 // NewBus returns a bus on pool. As long as no more than lone of its transactions
@@ -67,10 +60,7 @@ func NewBus(pool *pgxpool.Pool, lone, lanes int) *Bus {
 }
 
 func newBus(begin func() *Tx, most int) *Bus {
-	return &Bus{
-		begin: begin, most: most,
-		claimed: map[string]*seat{}, failed: map[string]int{}, apart: map[string]int{},
-	}
+	return &Bus{begin: begin, most: most, claimed: map[string]*seat{}, conduct: newConduct()}
 }
 
 // Begin returns a transaction that may be shared with others. Its work must read
@@ -82,10 +72,7 @@ func (b *Bus) Begin(tenant string) *Tx {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case b.apart[tenant] > 0:
-		if b.apart[tenant]--; b.apart[tenant] == 0 {
-			delete(b.apart, tenant)
-		}
+	case b.conduct.alone(tenant):
 		return b.begin()
 	case b.alone < b.lone && b.running == 0:
 		b.alone++
@@ -111,25 +98,15 @@ func (b *Bus) returned() {
 }
 
 // blame notes that what riders of a tenant did together with others was undone.
-// If that happens twice in a row, the tenant goes alone for a while: its errors
-// must not cost its neighbours their time.
 func (b *Bus) blame(riders ...*seat) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.failed)+len(b.apart) > mostTenants { // all begin anew
-		clear(b.failed)
-		clear(b.apart)
-	}
 	seen := map[string]bool{}
 	for _, s := range riders {
-		if seen[s.tenant] {
-			continue
+		if !seen[s.tenant] {
+			b.conduct.blame(s.tenant)
 		}
 		seen[s.tenant] = true
-		if b.failed[s.tenant]++; b.failed[s.tenant] >= strikes {
-			delete(b.failed, s.tenant)
-			b.apart[s.tenant] = penalty
-		}
 	}
 }
 
@@ -235,7 +212,7 @@ func (b *Bus) arrived(seats []*seat, err error) {
 			delete(b.claimed, name)
 		}
 		if err == nil {
-			delete(b.failed, s.tenant)
+			b.conduct.forgive(s.tenant)
 		}
 	}
 }

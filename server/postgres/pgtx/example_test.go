@@ -75,3 +75,31 @@ func ExampleBus() {
 	// Output:
 	// 20 <nil>
 }
+
+// Requests that read at the same moment travel together: each asks for a row and
+// gets it, or its own error, as if it were alone.
+func ExampleReads() {
+	ctx := context.Background()
+	pool, done := pgtest.Scratch(ctx)
+	defer done()
+
+	reads := pgtx.NewReads(pool, 1, 1)
+	answers := make([]string, 20)
+	var all sync.WaitGroup
+	for i := range answers {
+		all.Go(func() {
+			row := reads.For("tenant").QueryRow(ctx, "SELECT 'organization ' || 10 / ($1::int - 7)", i)
+			if err := row.Scan(&answers[i]); err != nil {
+				answers[i] = "an error of its own"
+			}
+		})
+	}
+	all.Wait()
+	for _, i := range []int{6, 7, 8} {
+		fmt.Println(answers[i])
+	}
+	// Output:
+	// organization -10
+	// an error of its own
+	// organization 10
+}

@@ -11,7 +11,7 @@ func (b *Bus) Waiting() int {
 func (b *Bus) Apart(tenant string) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.apart[tenant]
+	return b.conduct.apart[tenant]
 }
 
 // Idle reports whether nothing is left of any rider.
@@ -19,4 +19,25 @@ func (b *Bus) Idle() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.waiting) == 0 && len(b.claimed) == 0 && b.running == 0 && b.alone == 0
+}
+
+// Waiting returns how many riders wait for the next batch.
+func (r *Reads) Waiting() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.waiting)
+}
+
+// Apart returns how many reads of a tenant still go alone.
+func (r *Reads) Apart(tenant string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.conduct.apart[tenant]
+}
+
+// Idle reports whether nothing is left of any rider.
+func (r *Reads) Idle() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.waiting) == 0 && r.running == 0 && r.active == 0
 }

@@ -9,6 +9,9 @@
 // commit, and none sees what another writes. What only one of them may decide
 // about, such as a charge, a rider claims ([Tx.Claim]). Whatever goes wrong in
 // such a transaction undoes it, and every rider does its work again, alone.
+//
+// Requests that only read have no transaction. Short ones of the same moment, such
+// as look-ups by an id, share trips all the same: [Reads].
 package pgtx
 
 import (

@@ -1,0 +1,226 @@
+package pgtx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// shortTime bounds what one read may cost those that travel with it. One that
+// takes longer, or waits for a lock, is asked again alone, in its own time.
+const shortTime = "SELECT set_config('lock_timeout', '100ms', true), set_config('statement_timeout', '250ms', true)"
+
+// Reads lets short reads of requests that run at the same moment travel as one
+// batch, on one connection. As a Bus, it has no timer: while one batch is under
+// way, those who come gather for the next, and where few are under way each goes
+// alone.
+//
+// The trip is all that they share. Each read has a snapshot, a deadline and an
+// error of its own: one that fails is asked again alone, and so are those behind
+// it.
+type Reads struct {
+	pool  *pgxpool.Pool
+	lone  int // how many may go alone before others ride
+	lanes int // how many batches may be under way at once
+
+	mu      sync.Mutex
+	active  int      // alone, waiting or carried
+	running int      // goroutines that carry riders
+	waiting []*short // in the order in which they came
+	conduct conduct
+}
+
+// NewReads returns what short reads on pool travel with. As long as no more than
+// lone are under way, each goes alone; at most lanes batches are sent at a time.
+func NewReads(pool *pgxpool.Pool, lone, lanes int) *Reads {
+	return &Reads{pool: pool, lone: lone, lanes: lanes, conduct: newConduct()}
+}
+
+// For returns what reads of a tenant run on. QueryRow is for statements that are
+// known to be short and to change nothing: it asks when its row is scanned, with
+// others, and may ask twice. Query and Exec go alone.
+func (r *Reads) For(tenant string) DBTX { return shorts{r.pool, r, tenant} }
+
+// shorts is the DBTX of For.
+type shorts struct {
+	*pgxpool.Pool
+
+	reads  *Reads
+	tenant string
+}
+
+// QueryRow returns a row that is asked for when it is scanned.
+func (d shorts) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	return &short{reads: d.reads, tenant: d.tenant, ctx: ctx, stmt: statement{sql, args}}
+}
+
+// short is one short read. A rider and the goroutine that carries it settle by
+// taken whose dest is: nobody writes to that of a request that is gone.
+type short struct {
+	reads  *Reads
+	tenant string
+	ctx    context.Context //nolint:containedctx // pgx.Row has none in Scan
+	stmt   statement
+	dest   []any
+	taken  atomic.Bool
+	done   chan struct{} // closed when err is set; nil unless it rides
+	err    error
+}
+
+// Scan asks for the row, with others or alone.
+func (s *short) Scan(dest ...any) error {
+	s.dest = dest
+	defer s.reads.returned()
+	if s.reads.join(s) {
+		if err := s.wait(); !errors.Is(err, errAlone) {
+			return err
+		}
+	}
+	return s.reads.pool.QueryRow(s.ctx, s.stmt.sql, s.stmt.args...).Scan(dest...)
+}
+
+// wait returns the result of a rider, or the end of its request: those it travels
+// with do not notice that it has gone.
+func (s *short) wait() error {
+	select {
+	case <-s.done:
+		return s.err
+	case <-s.ctx.Done():
+	}
+	if s.taken.CompareAndSwap(false, true) {
+		return s.ctx.Err()
+	}
+	<-s.done // it is scanned at this moment
+	return s.err
+}
+
+// join puts a read into the queue, or reports false for one that goes alone.
+func (r *Reads) join(s *short) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.active++; r.active <= r.lone || r.conduct.alone(s.tenant) {
+		return false
+	}
+	s.done = make(chan struct{})
+	r.waiting = append(r.waiting, s)
+	if r.running < r.lanes {
+		r.running++
+		go r.run(context.Background())
+	}
+	return true
+}
+
+// returned ends a read.
+func (r *Reads) returned() {
+	r.mu.Lock()
+	r.active--
+	r.mu.Unlock()
+}
+
+// run carries those who wait, batch by batch, until nobody does.
+func (r *Reads) run(ctx context.Context) {
+	for {
+		riders := r.board()
+		if len(riders) == 0 {
+			return
+		}
+		r.carry(ctx, riders)
+	}
+}
+
+// board takes the next riders from the queue.
+func (r *Reads) board() []*short {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := min(len(r.waiting), mostRiders)
+	riders := r.waiting[:n:n]
+	if r.waiting = r.waiting[n:]; n == 0 {
+		r.running--
+	}
+	return riders
+}
+
+// carry sends the reads of riders in one trip, and answers each as its row comes.
+// From the first error on they go alone: the database skips what is behind it.
+func (r *Reads) carry(ctx context.Context, riders []*short) {
+	ctx, cancel := context.WithTimeout(ctx, SharedTime)
+	defer cancel()
+	b := &pgx.Batch{}
+	b.Queue(shortTime)
+	for _, s := range riders {
+		b.Queue(s.stmt.sql, s.stmt.args...)
+	}
+	rows := r.pool.SendBatch(ctx, b)
+	_, err := rows.Exec()
+	var bad *short
+	for _, s := range riders {
+		if err != nil {
+			s.leave()
+			continue
+		}
+		if err = s.take(rows); undone(err) {
+			bad = s
+		}
+	}
+	_ = rows.Close() // every rider has its answer
+	r.settle(riders, bad)
+}
+
+// take answers a rider with its row. An error is that of the whole batch, and
+// sends the rider away.
+func (s *short) take(rows pgx.BatchResults) error {
+	if !s.taken.CompareAndSwap(false, true) {
+		_, err := rows.Exec()
+		return err
+	}
+	err := scan(rows, s.dest)
+	if err == nil || errors.Is(err, pgx.ErrNoRows) {
+		s.answer(err)
+		return nil
+	}
+	s.answer(errAlone)
+	return err
+}
+
+// leave sends a rider away, to go alone.
+func (s *short) leave() {
+	if s.taken.CompareAndSwap(false, true) {
+		s.answer(errAlone)
+	}
+}
+
+// answer gives a rider that is taken its result.
+func (s *short) answer(err error) {
+	s.err = err
+	close(s.done)
+}
+
+// scan scans the next row of a batch. A type that panics must not end the program,
+// which it does not where its own request scans.
+func scan(rows pgx.BatchResults, dest []any) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("pgtx: a scan panicked: %v\n%s", v, debug.Stack())
+		}
+	}()
+	return rows.QueryRow().Scan(dest...)
+}
+
+// settle notes whose read has cost the others theirs, or that all went well.
+func (r *Reads) settle(riders []*short, bad *short) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if bad != nil {
+		r.conduct.blame(bad.tenant)
+		return
+	}
+	for _, s := range riders {
+		r.conduct.forgive(s.tenant)
+	}
+}

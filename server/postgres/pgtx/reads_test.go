@@ -1,0 +1,348 @@
+package pgtx_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"rail/server/harness/pgtest"
+	"rail/server/postgres/pgtx"
+)
+
+// gate keeps the only lane of reads busy until it is opened: the row that it waits
+// for is scanned by somebody who waits.
+type gate struct{ entered, open chan struct{} }
+
+func (g gate) Scan(any) error {
+	close(g.entered)
+	<-g.open
+	return nil
+}
+
+// shut returns what opens the lane again.
+func shut(t *testing.T, r *pgtx.Reads) (open func()) {
+	t.Helper()
+	g := gate{make(chan struct{}), make(chan struct{})}
+	ended := make(chan error, 1)
+	go func() { ended <- r.For("gate").QueryRow(context.Background(), "SELECT 1").Scan(g) }()
+	<-g.entered
+	return func() {
+		close(g.open)
+		require.NoError(t, <-ended)
+	}
+}
+
+// together has n riders travel in one batch, in order, and returns what each got.
+func together(t *testing.T, r *pgtx.Reads, n int, read func(i int) error) []error {
+	t.Helper()
+	open := shut(t, r)
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		before := r.Waiting()
+		all.Go(func() { errs[i] = read(i) })
+		require.Eventually(t, func() bool { return r.Waiting() > before }, 5*time.Second, 100*time.Microsecond)
+	}
+	open()
+	all.Wait()
+	quiet(t, r)
+	return errs
+}
+
+// quiet waits until nothing is left of any rider.
+func quiet(t require.TestingT, r *pgtx.Reads) {
+	require.Eventually(t, r.Idle, 5*time.Second, 100*time.Microsecond)
+}
+
+// backend asks which connection answers, and in which transaction.
+const backend = "SELECT pg_backend_pid(), transaction_timestamp()"
+
+// TestReadsShare has ten riders share one trip on one connection.
+func TestReadsShare(t *testing.T) {
+	t.Parallel()
+	r := pgtx.NewReads(pgtest.New(t), 0, 1)
+	pids, times := make([]int, 10), make([]time.Time, 10)
+	errs := together(t, r, 10, func(i int) error {
+		return r.For("t").QueryRow(t.Context(), backend).Scan(&pids[i], &times[i])
+	})
+	require.NoError(t, errors.Join(errs...))
+	for i := range pids {
+		require.Equal(t, []any{pids[0], times[0]}, []any{pids[i], times[i]})
+	}
+}
+
+// TestReadsAlone has reads go alone while few are under way.
+func TestReadsAlone(t *testing.T) {
+	t.Parallel()
+	r := pgtx.NewReads(pgtest.New(t), 2, 1)
+	open := shut(t, r) // the first of two
+	var timeout string
+	require.NoError(t, r.For("t").QueryRow(t.Context(), "SHOW statement_timeout").Scan(&timeout))
+	require.NotEqual(t, "250ms", timeout)
+	second := shut(t, r)
+	require.NoError(t, r.For("t").QueryRow(t.Context(), "SHOW statement_timeout").Scan(&timeout))
+	require.Equal(t, "250ms", timeout, "the third rides")
+	second()
+	open()
+	quiet(t, r)
+}
+
+// TestReadsSettings leaves a connection as it was: the limits of a batch end with
+// it.
+func TestReadsSettings(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	r := pgtx.NewReads(pool, 0, 1)
+	var before, within, after string
+	show := "SELECT pg_backend_pid() || current_setting('statement_timeout') || ' ' || current_setting('lock_timeout')"
+	require.NoError(t, pool.QueryRow(t.Context(), show).Scan(&before))
+	require.NoError(t, r.For("t").QueryRow(t.Context(), show).Scan(&within))
+	quiet(t, r)
+	require.NoError(t, pool.QueryRow(t.Context(), show).Scan(&after))
+	require.Contains(t, within, "250ms 100ms")
+	require.Equal(t, before, after)
+}
+
+// TestReadsMany fills several batches.
+func TestReadsMany(t *testing.T) {
+	t.Parallel()
+	r := pgtx.NewReads(pgtest.New(t), 0, 1)
+	times := make([]time.Time, 130)
+	require.NoError(t, errors.Join(together(t, r, len(times), func(i int) error {
+		return r.For("t").QueryRow(t.Context(), "SELECT transaction_timestamp()").Scan(&times[i])
+	})...))
+	for i := range times {
+		first := i / 64 * 64
+		require.Equal(t, times[first], times[i], i)
+	}
+	require.NotEqual(t, times[0], times[64])
+	require.NotEqual(t, times[64], times[128])
+}
+
+// TestReadsFail gives an error to the rider whose read has it, and to nobody else.
+func TestReadsFail(t *testing.T) {
+	t.Parallel()
+	r := pgtx.NewReads(pgtest.New(t), 0, 1)
+	got := make([]int, 8)
+	errs := together(t, r, len(got), func(i int) error {
+		return r.For("t").QueryRow(t.Context(), "SELECT 12 / (3 - $1::int) WHERE $1::int <> 5", i).Scan(&got[i])
+	})
+	require.ErrorContains(t, errs[3], "division by zero")
+	require.ErrorIs(t, errs[5], pgx.ErrNoRows)
+	errs[3], errs[5] = nil, nil
+	require.NoError(t, errors.Join(errs...))
+	require.Equal(t, []int{4, 6, 12, 0, -12, 0, -4, -3}, got)
+}
+
+// TestReadsSlow has a read that waits for a lock, and one that takes its time: the
+// others do not wait for them, and each of them ends well in its own time.
+func TestReadsSlow(t *testing.T) {
+	t.Parallel()
+	pool := counters(t)
+	holder := pgtx.Begin(pool)
+	defer holder.Rollback()
+	_, err := holder.Exec(t.Context(), "LOCK TABLE counter")
+	require.NoError(t, err)
+	for _, slow := range []string{"SELECT count(*) FROM counter", "SELECT count(*) FROM (SELECT pg_sleep(1)) s"} {
+		r := pgtx.NewReads(pool, 0, 1)
+		var others sync.WaitGroup
+		var through atomic.Int32
+		others.Add(3)
+		errs := together(t, r, 4, func(i int) error {
+			n := -1
+			if i != 1 {
+				defer others.Done()
+				defer through.Add(1)
+				return r.For("t").QueryRow(t.Context(), "SELECT 1").Scan(&n)
+			}
+			go func() {
+				others.Wait()
+				holder.Rollback()
+			}()
+			err := r.For("slow").QueryRow(t.Context(), slow).Scan(&n)
+			require.EqualValues(t, 3, through.Load(), slow)
+			return err
+		})
+		require.NoError(t, errors.Join(errs...), slow)
+	}
+}
+
+// TestReadsGone lets riders go whose request ends: the others go on, and nobody
+// writes to what is theirs.
+func TestReadsGone(t *testing.T) {
+	t.Parallel()
+	pool := counters(t)
+	r := pgtx.NewReads(pool, 0, 1)
+	early, endEarly := context.WithCancel(t.Context())
+	gone, end := context.WithCancel(t.Context())
+	left, ended := make(chan struct{}), make(chan struct{})
+	errs := together(t, r, 4, func(i int) error {
+		n := -1
+		switch i {
+		case 1: // waits in the queue
+			defer close(left)
+			err := r.For("t").QueryRow(early, "SELECT 1").Scan(&n)
+			n++
+			return err
+		case 2: // is under way, behind one that ends it
+			defer close(ended)
+			err := r.For("t").QueryRow(gone, "SELECT 1").Scan(&n)
+			n++
+			return err
+		case 3:
+			endEarly()
+			<-left
+			return r.For("t").QueryRow(t.Context(), "SELECT 1").Scan(&n)
+		}
+		return r.For("t").QueryRow(t.Context(), "SELECT 1").Scan(ender{end, ended})
+	})
+	require.ErrorIs(t, errs[1], context.Canceled)
+	require.ErrorIs(t, errs[2], context.Canceled)
+	require.NoError(t, errors.Join(errs[0], errs[3]))
+}
+
+// ender is a row that ends another request, and waits until that has gone.
+type ender struct {
+	end  func()
+	gone chan struct{}
+}
+
+func (e ender) Scan(any) error {
+	e.end()
+	<-e.gone
+	return nil
+}
+
+// broken is a type that panics.
+type broken struct{}
+
+func (broken) Scan(any) error { panic("broken") }
+
+// TestReadsPanic has a rider whose type panics: that is its own affair.
+func TestReadsPanic(t *testing.T) {
+	t.Parallel()
+	r := pgtx.NewReads(pgtest.New(t), 0, 1)
+	errs := together(t, r, 4, func(i int) error {
+		n := 0
+		if i == 1 {
+			require.PanicsWithValue(t, "broken", func() { _ = r.For("t").QueryRow(t.Context(), "SELECT 1").Scan(broken{}) })
+			return nil
+		}
+		return r.For("t").QueryRow(t.Context(), "SELECT 1").Scan(&n)
+	})
+	require.NoError(t, errors.Join(errs...))
+}
+
+// TestReadsConnection loses the connection under a batch: its riders ask again.
+func TestReadsConnection(t *testing.T) {
+	t.Parallel()
+	r := pgtx.NewReads(pgtest.New(t), 0, 1)
+	errs := together(t, r, 4, func(i int) error {
+		if i == 1 {
+			var ok bool
+			return r.For("t").QueryRow(t.Context(), "SELECT pg_terminate_backend(pg_backend_pid())").Scan(&ok)
+		}
+		n := 0
+		return r.For("t").QueryRow(t.Context(), "SELECT 1").Scan(&n)
+	})
+	require.ErrorContains(t, errs[1], "terminating connection")
+	errs[1] = nil
+	require.NoError(t, errors.Join(errs...))
+}
+
+// TestReadsConduct has a tenant go alone whose reads keep failing.
+func TestReadsConduct(t *testing.T) {
+	t.Parallel()
+	r := pgtx.NewReads(pgtest.New(t), 0, 1)
+	n := 0
+	fail := func() { require.Error(t, r.For("bad").QueryRow(t.Context(), "SELECT 1 / 0").Scan(&n)) }
+	fail()
+	require.NoError(t, r.For("bad").QueryRow(t.Context(), "SELECT 1").Scan(&n))
+	quiet(t, r) // that is forgiven
+	fail()
+	require.Zero(t, r.Apart("bad"))
+	fail()
+	quiet(t, r)
+	require.Equal(t, 100, r.Apart("bad"))
+	for range 100 {
+		fail()
+	}
+	require.Zero(t, r.Apart("bad"), "it rides again")
+}
+
+// TestReadsOther has the statements that do not ride.
+func TestReadsOther(t *testing.T) {
+	t.Parallel()
+	pool := counters(t)
+	q := pgtx.NewReads(pool, 0, 1).For("t")
+	_, err := q.Exec(t.Context(), "INSERT INTO counter VALUES ('a', 1), ('b', 2)")
+	require.NoError(t, err)
+	rows, err := q.Query(t.Context(), "SELECT n FROM counter ORDER BY n")
+	require.NoError(t, err)
+	got, err := pgx.CollectRows(rows, pgx.RowTo[int])
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 2}, got)
+}
+
+// TestReadsModel runs any mixture of reads, with requests that end at any time:
+// each gets what it would get alone.
+func TestReadsModel(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	rapid.Check(t, func(t *rapid.T) {
+		r := pgtx.NewReads(pool, rapid.IntRange(0, 3).Draw(t, "lone"), rapid.IntRange(1, 3).Draw(t, "lanes"))
+		kinds := rapid.SliceOfN(rapid.SampledFrom([]string{
+			"row", "row", "row", "none", "fails", "gone", "ends", "refused",
+		}), 1, 60).Draw(t, "reads")
+		errs := make([]error, len(kinds))
+		var all sync.WaitGroup
+		for i, kind := range kinds {
+			all.Go(func() { errs[i] = modelled(r, pool, kind, i) })
+		}
+		all.Wait()
+		require.NoError(t, errors.Join(errs...))
+		quiet(t, r)
+	})
+}
+
+// modelled runs a read of a kind, and says what was not as it should be.
+func modelled(r *pgtx.Reads, pool *pgxpool.Pool, kind string, i int) error {
+	ctx, end := context.WithCancel(context.Background())
+	defer end()
+	sql, n := "SELECT $1::int", -1
+	switch kind {
+	case "none":
+		sql += " WHERE false"
+	case "fails":
+		sql = "SELECT $1::int / 0"
+	case "refused": // before it is sent
+		sql = "SELECT nothing FROM nowhere WHERE $1"
+	case "gone":
+		end()
+	case "ends":
+		time.AfterFunc(time.Duration(i)*10*time.Microsecond, end)
+	}
+	err := r.For(fmt.Sprint(i%3)).QueryRow(ctx, sql, i).Scan(&n)
+	if kind == "gone" || kind == "ends" {
+		if errors.Is(err, context.Canceled) || kind == "ends" && err == nil && n == i {
+			n = 0 // it is the request's again
+			return nil
+		}
+		return fmt.Errorf("%s: %w, %d", kind, err, n)
+	}
+	want := -1
+	wantErr := pool.QueryRow(ctx, sql, i).Scan(&want)
+	if n != want || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+		return fmt.Errorf("%s: got %d, %w, want %d, %w", kind, n, err, want, wantErr)
+	}
+	return nil
+}

@@ -1,0 +1,33 @@
+package work_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/clock"
+	"rail/server/harness/worktest"
+	"rail/server/postgres/pgtx"
+	"rail/server/work"
+)
+
+// Short reads of a unit that only reads may travel with those of others; a write
+// sees its own transaction.
+func TestShort(t *testing.T) {
+	t.Parallel()
+	x := worktest.New(t)
+	read := work.NewRun(x.Pool, work.Actor{}, clock.System{}.Now())
+	require.Equal(t, pgtx.DBTX(x.Pool), read.Short())
+	read.Reads = pgtx.NewReads(x.Pool, 0, 1)
+	var n int
+	var rides bool
+	row := read.Short().QueryRow(t.Context(), "SELECT current_setting('lock_timeout') = '100ms'")
+	require.NoError(t, row.Scan(&rides))
+	require.True(t, rides)
+	require.NoError(t, read.Within(t.Context(), func(u *work.Unit) error {
+		require.Equal(t, pgtx.DBTX(u.Tx), u.Short())
+		return u.Short().QueryRow(context.Background(), "SELECT 1").Scan(&n)
+	}))
+	require.Equal(t, 1, n)
+}
