@@ -1,45 +1,33 @@
 -- name: ReportRows :many
--- ReportRows sums a window of days by one dimension: whole months and days that
--- are summed and untouched since from report_sums, all others from their rows.
+-- ReportRows sums a window of days by one dimension: the widest spans in it that
+-- are summed and untouched since from report_sums, all other days from their rows.
 -- One statement, so that all of it is of one moment. level is the dimension of
--- report_sums that is read, by what the rows stand for.
-WITH touched AS MATERIALIZED (
-    SELECT DISTINCT m.day FROM report_marks m WHERE m.program_id = @program_id AND m.org_id = @org_id
-        AND m.day >= @from_day::date AND m.day <= @to_day::date
-), months AS MATERIALIZED (
-    SELECT s.start FROM report_spans s
-    WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.span = 'month' AND @months::boolean
-      AND s.start >= @from_day::date AND (s.start + interval '1 month' - interval '1 day')::date <= @to_day::date
-      AND NOT EXISTS (SELECT 1 FROM touched t WHERE t.day >= s.start AND t.day < s.start + interval '1 month')
-), rest AS MATERIALIZED (
-    SELECT d::date AS day, (EXISTS (SELECT 1 FROM report_spans s WHERE s.program_id = @program_id AND s.org_id = @org_id
-        AND s.span = 'day' AND s.start = d::date)
-        AND NOT EXISTS (SELECT 1 FROM touched t WHERE t.day = d::date))::boolean AS summed
-    FROM generate_series(@from_day::date, @to_day::date, '1 day') d
-    WHERE date_trunc('month', d)::date NOT IN (SELECT m.start FROM months m)
+-- report_sums that is read, by what the rows stand for. What stands for a period
+-- takes spans that lie in one.
+WITH spans AS MATERIALIZED (
+    SELECT w.span, w.start, w.upto FROM (
+        SELECT r.span, r.start, r.upto, max(r.upto) OVER (ORDER BY r.start, r.upto DESC
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
+        FROM report_untouched r
+        WHERE r.program_id = @program_id AND r.org_id = @org_id AND r.start >= @from_day::date
+          AND r.upto <= sqlc.arg(to_day)::date + 1 AND (@by::text <> 'period'
+            OR date_trunc(@bucket::text, r.start::timestamp) = date_trunc(@bucket::text, (r.upto - 1)::timestamp))) w
+    WHERE coalesce(w.reached, '-infinity') <= w.start
 ), raw AS MATERIALIZED (
-    SELECT min(i.day) AS first, max(i.day) AS last
-        FROM (SELECT r.day, r.day - (row_number() OVER (ORDER BY r.day))::int AS island FROM rest r
-        WHERE NOT r.summed) i GROUP BY i.island
+    SELECT g.first, g.next FROM (
+        SELECT coalesce(lag(b.upto) OVER (ORDER BY b.start), @from_day::date) AS first, b.start AS next FROM (
+            SELECT s.start, s.upto FROM spans s
+            UNION ALL SELECT sqlc.arg(to_day)::date + 1, sqlc.arg(to_day)::date + 1) b) g
+    WHERE g.first < g.next
 ), facts AS (
-    SELECT m.start AS day, s.partner_id, s.key, s.currency, s.label, s.clicks, s.leads, s.customers, s.sales,
+    SELECT w.start AS day, s.partner_id, s.key, s.currency, s.label, s.clicks, s.leads, s.customers, s.sales,
         s.refunded, s.revenue_minor, s.commissions_minor
-    FROM months m CROSS JOIN LATERAL (
+    FROM spans w CROSS JOIN LATERAL (
         SELECT x.partner_id, x.key, x.currency, x.label, x.clicks, x.leads, x.customers, x.sales, x.refunded,
             x.revenue_minor, x.commissions_minor FROM report_sums x
-            WHERE x.program_id = @program_id AND x.org_id = @org_id AND x.dimension = @level::text AND x.span = 'month'
-            AND x.start = m.start
+            WHERE x.program_id = @program_id AND x.org_id = @org_id AND x.dimension = @level::text AND x.span = w.span
+            AND x.start = w.start
           AND (sqlc.narg('partner_id')::text IS NULL OR x.partner_id = sqlc.narg('partner_id')::text) OFFSET 0) s
-    UNION ALL
-    SELECT r.day, s.partner_id, s.key, s.currency, s.label, s.clicks, s.leads, s.customers, s.sales, s.refunded,
-        s.revenue_minor, s.commissions_minor
-    FROM rest r CROSS JOIN LATERAL (
-        SELECT x.partner_id, x.key, x.currency, x.label, x.clicks, x.leads, x.customers, x.sales, x.refunded,
-            x.revenue_minor, x.commissions_minor FROM report_sums x
-            WHERE x.program_id = @program_id AND x.org_id = @org_id AND x.dimension = @level::text AND x.span = 'day'
-            AND x.start = r.day
-          AND (sqlc.narg('partner_id')::text IS NULL OR x.partner_id = sqlc.narg('partner_id')::text) OFFSET 0) s
-    WHERE r.summed
     UNION ALL
     SELECT (f.at AT TIME ZONE 'UTC')::date, coalesce(f.partner_id, ''), CASE @level::text
         WHEN 'link' THEN coalesce(f.link_id, '') WHEN 'product' THEN coalesce(f.product, '')
@@ -51,39 +39,30 @@ WITH touched AS MATERIALIZED (
             x.sales, x.refunded, x.revenue_minor, x.commissions_minor FROM report_facts x
             WHERE x.program_id = @program_id
           AND x.at >= r.first::timestamp AT TIME ZONE 'UTC'
-              AND x.at < (r.last + 1)::timestamp AT TIME ZONE 'UTC' OFFSET 0) f
+              AND x.at < r.next::timestamp AT TIME ZONE 'UTC' OFFSET 0) f
     WHERE (sqlc.narg('partner_id')::text IS NULL OR f.partner_id = sqlc.narg('partner_id')::text)
       AND (f.customers > 0 OR f.currency IS NOT NULL OR @level::text NOT IN ('product', 'partner_product'))
-), sums AS (
-    SELECT CASE WHEN @by::text = 'product' THEN '' ELSE f.partner_id END AS partner_id, f.key,
-        CASE WHEN @by::text = 'period' THEN date_trunc(@bucket::text, f.day::timestamp)::date END AS bucket,
-            max(f.label) AS label,
-        sum(f.clicks) AS clicks, sum(f.leads) AS leads, sum(f.customers) AS customers,
-        coalesce(sum(f.sales) FILTER (WHERE f.currency = @currency::text), 0) AS sales,
-            coalesce(sum(f.refunded) FILTER (WHERE f.currency = @currency::text), 0) AS refunded,
-        coalesce(sum(f.revenue_minor) FILTER (WHERE f.currency = @currency::text), 0) AS revenue_minor,
-        coalesce(sum(f.commissions_minor) FILTER (WHERE f.currency = @currency::text), 0) AS commissions_minor
-    FROM facts f
-    WHERE f.currency IN (@program_currency::text, @currency::text) AND (NOT @attributed::boolean OR f.partner_id <> '')
-      AND (sqlc.narg('group_id')::text IS NULL OR f.partner_id IN (SELECT p.id FROM partners p
-          WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.group_id = sqlc.narg('group_id')::text))
-      AND (sqlc.narg('tag_id')::text IS NULL OR f.partner_id IN (SELECT g.partner_id FROM partner_tags g
-          WHERE g.program_id = @program_id AND g.org_id = @org_id AND g.tag_id = sqlc.narg('tag_id')::text))
-    GROUP BY 1, 2, 3
-    HAVING sum(f.clicks) + sum(f.leads) + sum(f.customers) > 0 OR bool_or(f.currency = @currency::text)
 )
-SELECT (@by::text IN ('partner', 'link', 'group', 'tag') AND s.partner_id = '')::boolean AS direct,
-    coalesce(CASE @by::text WHEN 'partner' THEN s.partner_id WHEN 'link' THEN nullif(s.key, '')
-        WHEN 'product' THEN nullif(s.key, '') WHEN 'group' THEN p.group_id
-        WHEN 'tag' THEN t.tag_id WHEN 'period' THEN s.bucket::text END, '')::text AS key,
-    coalesce(max(s.label), '')::text AS label, sum(s.clicks)::bigint AS clicks, sum(s.leads)::bigint AS leads,
-        sum(s.customers)::bigint AS customers,
-    sum(s.sales)::bigint AS sales, sum(s.refunded)::bigint AS refunded, sum(s.revenue_minor)::bigint AS revenue_minor,
-        sum(s.commissions_minor)::bigint AS commissions_minor
-FROM sums s
-LEFT JOIN partners p ON @by::text = 'group' AND p.id = s.partner_id AND p.org_id = @org_id
-LEFT JOIN partner_tags t ON @by::text = 'tag' AND t.partner_id = s.partner_id AND t.org_id = @org_id
-GROUP BY 1, 2;
+SELECT (@by::text IN ('partner', 'link', 'group', 'tag') AND f.partner_id = '')::boolean AS direct,
+    coalesce(CASE @by::text WHEN 'partner' THEN f.partner_id WHEN 'link' THEN nullif(f.key, '')
+        WHEN 'product' THEN nullif(f.key, '') WHEN 'group' THEN p.group_id WHEN 'tag' THEN t.tag_id
+        WHEN 'period' THEN date_trunc(@bucket::text, f.day::timestamp)::date::text END, '')::text AS key,
+    coalesce(max(f.label), '')::text AS label, sum(f.clicks)::bigint AS clicks, sum(f.leads)::bigint AS leads,
+    sum(f.customers)::bigint AS customers,
+    coalesce(sum(f.sales) FILTER (WHERE f.currency = @currency::text), 0)::bigint AS sales,
+    coalesce(sum(f.refunded) FILTER (WHERE f.currency = @currency::text), 0)::bigint AS refunded,
+    coalesce(sum(f.revenue_minor) FILTER (WHERE f.currency = @currency::text), 0)::bigint AS revenue_minor,
+    coalesce(sum(f.commissions_minor) FILTER (WHERE f.currency = @currency::text), 0)::bigint AS commissions_minor
+FROM facts f
+LEFT JOIN partners p ON @by::text = 'group' AND p.id = f.partner_id AND p.org_id = @org_id
+LEFT JOIN partner_tags t ON @by::text = 'tag' AND t.partner_id = f.partner_id AND t.org_id = @org_id
+WHERE f.currency IN (@program_currency::text, @currency::text) AND (NOT @attributed::boolean OR f.partner_id <> '')
+  AND (sqlc.narg('group_id')::text IS NULL OR f.partner_id IN (SELECT p.id FROM partners p
+      WHERE p.program_id = @program_id AND p.org_id = @org_id AND p.group_id = sqlc.narg('group_id')::text))
+  AND (sqlc.narg('tag_id')::text IS NULL OR f.partner_id IN (SELECT g.partner_id FROM partner_tags g
+      WHERE g.program_id = @program_id AND g.org_id = @org_id AND g.tag_id = sqlc.narg('tag_id')::text))
+GROUP BY 1, 2
+HAVING sum(f.clicks) + sum(f.leads) + sum(f.customers) > 0 OR bool_or(f.currency = @currency::text);
 
 -- name: ReportLabels :many
 -- ReportLabels names partners, links, groups and tags.
@@ -169,15 +148,18 @@ SELECT x.org_id, x.program_id, x.day FROM (
     SELECT m.org_id, m.program_id, m.day FROM report_marks m WHERE m.day <= @last_day::date
 ) x ORDER BY x.day DESC, x.program_id LIMIT @lim;
 
--- name: ReportMonthsToSum :many
--- ReportMonthsToSum lists months that are over, whose days are all summed, and
--- which are not.
-SELECT d.org_id, d.program_id, date_trunc('month', d.start)::date AS month FROM report_spans d
-WHERE d.span = 'day' AND NOT EXISTS (SELECT 1 FROM report_spans m WHERE m.program_id = d.program_id AND m.span = 'month'
-    AND m.start = date_trunc('month', d.start)::date)
-GROUP BY 1, 2, 3
-HAVING count(*) = extract(day FROM date_trunc('month', min(d.start)) + interval '1 month' - interval '1 day')
-ORDER BY 3 DESC, 2 LIMIT @lim;
+-- name: ReportSpansToSum :many
+-- ReportSpansToSum lists spans whose halves are summed and which are not, the
+-- shortest first: they are halves of others. What holds a day that was summed again
+-- today waits until tomorrow.
+SELECT a.org_id, a.program_id, a.start, (2 * (a.upto - a.start))::text AS span FROM report_spans a
+JOIN report_spans b ON b.program_id = a.program_id AND b.span = a.span AND b.start = a.upto
+WHERE a.span <> '256' AND (a.start - date '0001-01-01') % (2 * (a.upto - a.start)) = 0
+  AND NOT EXISTS (SELECT 1 FROM report_spans w WHERE w.program_id = a.program_id AND w.start = a.start
+      AND w.span = (2 * (a.upto - a.start))::text)
+  AND NOT EXISTS (SELECT 1 FROM report_spans d WHERE d.program_id = a.program_id AND d.again_on >= @today::date
+      AND d.start >= a.start AND d.start < b.upto)
+ORDER BY a.upto - a.start, a.start DESC, a.program_id LIMIT @lim;
 
 -- name: ReportLock :one
 -- ReportLock makes replicas that sum the same program take turns.
@@ -193,13 +175,24 @@ DELETE FROM report_marks WHERE program_id = @program_id AND day = @day;
 DELETE FROM report_sums WHERE program_id = @program_id AND dimension IN ('total', 'partner', 'link', 'product',
     'partner_product') AND span = @span AND start = @start;
 
--- name: ReportUnspan :exec
+-- name: ReportUnspan :execrows
+-- ReportUnspan takes back what holds the day too, by a trigger.
 DELETE FROM report_spans WHERE program_id = @program_id AND span = @span AND start = @start;
 
 -- name: ReportSpan :exec
--- ReportSpan notes that a day or a month is summed.
+-- ReportSpan notes that a day is summed, and that it is so again.
+INSERT INTO report_spans (org_id, program_id, span, start, again_on)
+    VALUES (@org_id, @program_id, 'day', @start, CASE WHEN @again::boolean THEN @today::date END)
+    ON CONFLICT DO NOTHING;
+
+-- name: ReportJoin :execrows
+-- ReportJoin notes that a span is summed whose halves still are.
 INSERT INTO report_spans (org_id, program_id, span, start)
-    VALUES (@org_id, @program_id, @span, @start) ON CONFLICT DO NOTHING;
+SELECT a.org_id, a.program_id, @span::text, a.start FROM report_spans a
+JOIN report_spans b ON b.program_id = a.program_id AND b.span = a.span AND b.start = a.upto
+WHERE a.program_id = @program_id AND a.org_id = @org_id AND a.start = @start
+  AND 2 * (a.upto - a.start) = report_days(@span::text)
+ON CONFLICT DO NOTHING;
 
 -- name: ReportSumDay :exec
 -- ReportSumDay sums the rows of one day, at every level.
@@ -232,14 +225,16 @@ FROM (
         f.refunded, f.revenue_minor, f.commissions_minor FROM facts f WHERE f.customers > 0 OR f.money
 ) x GROUP BY x.dimension, x.partner_id, x.key, x.currency;
 
--- name: ReportSumMonth :exec
+-- name: ReportSumSpan :exec
+-- ReportSumSpan sums the two halves of a span.
 INSERT INTO report_sums (org_id, program_id, dimension, span, start, partner_id, key, currency, label, clicks, leads,
     customers, sales, refunded, revenue_minor, commissions_minor)
-SELECT @org_id, @program_id, s.dimension, 'month', @month, s.partner_id, s.key, s.currency, max(s.label), sum(s.clicks),
+SELECT @org_id, @program_id, s.dimension, w.span, w.start, s.partner_id, s.key, s.currency, max(s.label), sum(s.clicks),
     sum(s.leads), sum(s.customers), sum(s.sales), sum(s.refunded),
     sum(s.revenue_minor), sum(s.commissions_minor)
-FROM report_sums s
-WHERE s.program_id = @program_id AND s.org_id = @org_id AND s.span = 'day' AND s.start >= @month
-    AND s.start < @next_month
+FROM report_spans w JOIN report_spans h ON h.program_id = w.program_id AND h.start >= w.start AND h.upto <= w.upto
+    AND 2 * (h.upto - h.start) = w.upto - w.start
+JOIN report_sums s ON s.program_id = h.program_id AND s.span = h.span AND s.start = h.start
+WHERE w.program_id = @program_id AND w.org_id = @org_id AND w.span = @span AND w.start = @start
   AND s.dimension IN ('total', 'partner', 'link', 'product', 'partner_product')
-GROUP BY s.dimension, s.partner_id, s.key, s.currency;
+GROUP BY s.dimension, w.span, w.start, s.partner_id, s.key, s.currency;

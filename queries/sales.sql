@@ -1,26 +1,16 @@
 -- name: SaleTotal :one
 -- SaleTotal counts as ClickTotal does, in a window or without one. The partner's
 -- index, which has not the time in this order, is kept out of the gaps.
-WITH touched AS MATERIALIZED (
-    SELECT DISTINCT m.day FROM report_marks m WHERE m.program_id = @program_id AND m.org_id = @org_id
-), spans AS MATERIALIZED (
-    SELECT s.span, s.start, s.upto FROM (
-        SELECT r.span, r.start, (r.start + CASE r.span WHEN 'month' THEN interval '1 month'
-            ELSE interval '1 day' END)::date AS upto FROM report_spans r
-        WHERE r.program_id = @program_id AND r.org_id = @org_id) s
-    WHERE (sqlc.narg('occurred_after')::timestamptz IS NULL
-        OR s.start::timestamp AT TIME ZONE 'UTC' >= sqlc.narg('occurred_after')::timestamptz)
-      AND (sqlc.narg('occurred_before')::timestamptz IS NULL
-          OR s.upto::timestamp AT TIME ZONE 'UTC' <= sqlc.narg('occurred_before')::timestamptz)
-), months AS MATERIALIZED (
-    SELECT s.start, s.upto FROM spans s WHERE s.span = 'month' AND NOT EXISTS (SELECT 1 FROM touched t
-        WHERE t.day >= s.start AND t.day < s.upto)
-), covered AS MATERIALIZED (
-    SELECT 'month' AS span, m.start, m.upto FROM months m
-    UNION ALL
-    SELECT s.span, s.start, s.upto FROM spans s
-    WHERE s.span = 'day' AND date_trunc('month', s.start)::date NOT IN (SELECT m.start
-        FROM months m) AND s.start NOT IN (SELECT t.day FROM touched t)
+WITH covered AS MATERIALIZED (
+    SELECT w.span, w.start, w.upto FROM (
+        SELECT r.span, r.start, r.upto, max(r.upto) OVER (ORDER BY r.start, r.upto DESC
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
+        FROM report_untouched r WHERE r.program_id = @program_id AND r.org_id = @org_id
+          AND (sqlc.narg('occurred_after')::timestamptz IS NULL
+              OR r.start::timestamp AT TIME ZONE 'UTC' >= sqlc.narg('occurred_after')::timestamptz)
+          AND (sqlc.narg('occurred_before')::timestamptz IS NULL
+              OR r.upto::timestamp AT TIME ZONE 'UTC' <= sqlc.narg('occurred_before')::timestamptz)) w
+    WHERE coalesce(w.reached, '-infinity') <= w.start
 ), gaps AS MATERIALIZED (
     SELECT coalesce(lag(c.upto) OVER (ORDER BY c.start), '-infinity') AS after, c.start AS before FROM covered c
     UNION ALL

@@ -1247,11 +1247,12 @@ func (q *Queries) AuditReportDays(ctx context.Context, db DBTX) ([]AuditReportDa
 }
 
 const auditReportLevels = `-- name: AuditReportLevels :many
-WITH levels AS (
+WITH levels AS MATERIALIZED (
     SELECT s.program_id, s.span, s.start, s.dimension, sum(s.clicks) AS clicks, sum(s.leads) AS leads,
         sum(s.customers) AS customers, sum(s.sales) AS sales,
         sum(s.refunded) AS refunded, sum(s.revenue_minor) AS revenue, sum(s.commissions_minor) AS commissions
-    FROM report_sums s GROUP BY 1, 2, 3, 4
+    FROM report_sums s JOIN report_spans w ON (w.program_id, w.span, w.start) = (s.program_id, s.span, s.start)
+    GROUP BY 1, 2, 3, 4
 ), uneven AS (
     SELECT l.program_id, l.span, l.start, l.dimension FROM levels l
         JOIN levels t ON (t.program_id, t.span, t.start, t.dimension) = (l.program_id, l.span, l.start, 'total')
@@ -1259,13 +1260,17 @@ WITH levels AS (
         t.commissions)
         OR l.dimension IN ('partner', 'link') AND (l.clicks, l.leads) <> (t.clicks, t.leads)
     UNION ALL
-    SELECT m.program_id, m.span, m.start, m.dimension FROM levels m JOIN LATERAL (
-        SELECT sum(d.clicks) AS clicks, sum(d.leads) AS leads, sum(d.customers) AS customers, sum(d.sales) AS sales,
-            sum(d.refunded) AS refunded, sum(d.revenue) AS revenue, sum(d.commissions) AS commissions
-        FROM levels d WHERE d.program_id = m.program_id AND d.span = 'day' AND d.dimension = m.dimension
-            AND date_trunc('month', d.start)::date = m.start) d ON true
-    WHERE m.span = 'month' AND (m.clicks, m.leads, m.customers, m.sales, m.refunded, m.revenue,
-        m.commissions) IS DISTINCT FROM (d.clicks, d.leads, d.customers, d.sales, d.refunded, d.revenue, d.commissions)
+    SELECT y.program_id, y.span, y.start, y.dimension FROM report_spans w JOIN (
+        SELECT l.program_id, l.span, l.start, l.dimension, l.clicks, l.leads, l.customers, l.sales, l.refunded,
+            l.revenue, l.commissions FROM levels l
+        UNION ALL
+        SELECT l.program_id, (2 * report_days(l.span))::text, l.start - (l.start - date '0001-01-01')
+            % (2 * report_days(l.span)), l.dimension, -l.clicks, -l.leads, -l.customers, -l.sales, -l.refunded,
+            -l.revenue, -l.commissions FROM levels l
+    ) y ON (y.program_id, y.span, y.start) = (w.program_id, w.span, w.start)
+    WHERE w.span <> 'day' GROUP BY 1, 2, 3, 4
+    HAVING (sum(y.clicks), sum(y.leads), sum(y.customers), sum(y.sales), sum(y.refunded), sum(y.revenue),
+        sum(y.commissions)) <> (0, 0, 0, 0, 0, 0, 0)
 )
 SELECT (u.program_id || ' ' || u.start)::text AS what, format('%s sums of %s do not fit', u.span,
     u.dimension)::text AS message FROM uneven u
@@ -1278,7 +1283,7 @@ type AuditReportLevelsRow struct {
 }
 
 // AuditReportLevels: what a report counts of a day is the same at every level,
-// and a month is the sum of its days.
+// and a wider span is the sum of its halves.
 func (q *Queries) AuditReportLevels(ctx context.Context, db DBTX) ([]AuditReportLevelsRow, error) {
 	rows, err := db.Query(ctx, auditReportLevels)
 	if err != nil {

@@ -7,6 +7,7 @@ package db
 import (
 	"time"
 
+	"github.com/jackc/pgx/v5/pgtype"
 	clock "rail/server/clock"
 )
 
@@ -589,6 +590,8 @@ type ReportSpan struct {
 	ProgramID string
 	Span      string
 	Start     time.Time
+	Upto      time.Time
+	AgainOn   pgtype.Date
 }
 
 type ReportSum struct {
@@ -608,6 +611,14 @@ type ReportSum struct {
 	Refunded         int64
 	RevenueMinor     int64
 	CommissionsMinor int64
+}
+
+type ReportUntouched struct {
+	OrgID     string
+	ProgramID string
+	Span      string
+	Start     time.Time
+	Upto      time.Time
 }
 
 type Resource struct {

@@ -56,6 +56,36 @@ func (q *Queries) ReportDaysToSum(ctx context.Context, db DBTX, arg ReportDaysTo
 	return items, nil
 }
 
+const reportJoin = `-- name: ReportJoin :execrows
+INSERT INTO report_spans (org_id, program_id, span, start)
+SELECT a.org_id, a.program_id, $1::text, a.start FROM report_spans a
+JOIN report_spans b ON b.program_id = a.program_id AND b.span = a.span AND b.start = a.upto
+WHERE a.program_id = $2 AND a.org_id = $3 AND a.start = $4
+  AND 2 * (a.upto - a.start) = report_days($1::text)
+ON CONFLICT DO NOTHING
+`
+
+type ReportJoinParams struct {
+	Span      string
+	ProgramID string
+	OrgID     string
+	Start     time.Time
+}
+
+// ReportJoin notes that a span is summed whose halves still are.
+func (q *Queries) ReportJoin(ctx context.Context, db DBTX, arg ReportJoinParams) (int64, error) {
+	result, err := db.Exec(ctx, reportJoin,
+		arg.Span,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.Start,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const reportLabels = `-- name: ReportLabels :many
 SELECT p.id, coalesce(p.display_name, nullif(concat_ws(' ', p.first_name, p.last_name), ''), p.company_name,
     p.handle)::text AS label
@@ -243,142 +273,82 @@ func (q *Queries) ReportMemory(ctx context.Context, db DBTX) error {
 	return err
 }
 
-const reportMonthsToSum = `-- name: ReportMonthsToSum :many
-SELECT d.org_id, d.program_id, date_trunc('month', d.start)::date AS month FROM report_spans d
-WHERE d.span = 'day' AND NOT EXISTS (SELECT 1 FROM report_spans m WHERE m.program_id = d.program_id AND m.span = 'month'
-    AND m.start = date_trunc('month', d.start)::date)
-GROUP BY 1, 2, 3
-HAVING count(*) = extract(day FROM date_trunc('month', min(d.start)) + interval '1 month' - interval '1 day')
-ORDER BY 3 DESC, 2 LIMIT $1
-`
-
-type ReportMonthsToSumRow struct {
-	OrgID     string
-	ProgramID string
-	Month     time.Time
-}
-
-// ReportMonthsToSum lists months that are over, whose days are all summed, and
-// which are not.
-func (q *Queries) ReportMonthsToSum(ctx context.Context, db DBTX, lim int32) ([]ReportMonthsToSumRow, error) {
-	rows, err := db.Query(ctx, reportMonthsToSum, lim)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []ReportMonthsToSumRow{}
-	for rows.Next() {
-		var i ReportMonthsToSumRow
-		if err := rows.Scan(&i.OrgID, &i.ProgramID, &i.Month); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const reportRows = `-- name: ReportRows :many
-WITH touched AS MATERIALIZED (
-    SELECT DISTINCT m.day FROM report_marks m WHERE m.program_id = $3 AND m.org_id = $2
-        AND m.day >= $4::date AND m.day <= $5::date
-), months AS MATERIALIZED (
-    SELECT s.start FROM report_spans s
-    WHERE s.program_id = $3 AND s.org_id = $2 AND s.span = 'month' AND $6::boolean
-      AND s.start >= $4::date AND (s.start + interval '1 month' - interval '1 day')::date <= $5::date
-      AND NOT EXISTS (SELECT 1 FROM touched t WHERE t.day >= s.start AND t.day < s.start + interval '1 month')
-), rest AS MATERIALIZED (
-    SELECT d::date AS day, (EXISTS (SELECT 1 FROM report_spans s WHERE s.program_id = $3 AND s.org_id = $2
-        AND s.span = 'day' AND s.start = d::date)
-        AND NOT EXISTS (SELECT 1 FROM touched t WHERE t.day = d::date))::boolean AS summed
-    FROM generate_series($4::date, $5::date, '1 day') d
-    WHERE date_trunc('month', d)::date NOT IN (SELECT m.start FROM months m)
+WITH spans AS MATERIALIZED (
+    SELECT w.span, w.start, w.upto FROM (
+        SELECT r.span, r.start, r.upto, max(r.upto) OVER (ORDER BY r.start, r.upto DESC
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
+        FROM report_untouched r
+        WHERE r.program_id = $8 AND r.org_id = $4 AND r.start >= $10::date
+          AND r.upto <= $11::date + 1 AND ($1::text <> 'period'
+            OR date_trunc($2::text, r.start::timestamp) = date_trunc($2::text, (r.upto - 1)::timestamp))) w
+    WHERE coalesce(w.reached, '-infinity') <= w.start
 ), raw AS MATERIALIZED (
-    SELECT min(i.day) AS first, max(i.day) AS last
-        FROM (SELECT r.day, r.day - (row_number() OVER (ORDER BY r.day))::int AS island FROM rest r
-        WHERE NOT r.summed) i GROUP BY i.island
+    SELECT g.first, g.next FROM (
+        SELECT coalesce(lag(b.upto) OVER (ORDER BY b.start), $10::date) AS first, b.start AS next FROM (
+            SELECT s.start, s.upto FROM spans s
+            UNION ALL SELECT $11::date + 1, $11::date + 1) b) g
+    WHERE g.first < g.next
 ), facts AS (
-    SELECT m.start AS day, s.partner_id, s.key, s.currency, s.label, s.clicks, s.leads, s.customers, s.sales,
+    SELECT w.start AS day, s.partner_id, s.key, s.currency, s.label, s.clicks, s.leads, s.customers, s.sales,
         s.refunded, s.revenue_minor, s.commissions_minor
-    FROM months m CROSS JOIN LATERAL (
+    FROM spans w CROSS JOIN LATERAL (
         SELECT x.partner_id, x.key, x.currency, x.label, x.clicks, x.leads, x.customers, x.sales, x.refunded,
             x.revenue_minor, x.commissions_minor FROM report_sums x
-            WHERE x.program_id = $3 AND x.org_id = $2 AND x.dimension = $7::text AND x.span = 'month'
-            AND x.start = m.start
-          AND ($8::text IS NULL OR x.partner_id = $8::text) OFFSET 0) s
+            WHERE x.program_id = $8 AND x.org_id = $4 AND x.dimension = $12::text AND x.span = w.span
+            AND x.start = w.start
+          AND ($13::text IS NULL OR x.partner_id = $13::text) OFFSET 0) s
     UNION ALL
-    SELECT r.day, s.partner_id, s.key, s.currency, s.label, s.clicks, s.leads, s.customers, s.sales, s.refunded,
-        s.revenue_minor, s.commissions_minor
-    FROM rest r CROSS JOIN LATERAL (
-        SELECT x.partner_id, x.key, x.currency, x.label, x.clicks, x.leads, x.customers, x.sales, x.refunded,
-            x.revenue_minor, x.commissions_minor FROM report_sums x
-            WHERE x.program_id = $3 AND x.org_id = $2 AND x.dimension = $7::text AND x.span = 'day'
-            AND x.start = r.day
-          AND ($8::text IS NULL OR x.partner_id = $8::text) OFFSET 0) s
-    WHERE r.summed
-    UNION ALL
-    SELECT (f.at AT TIME ZONE 'UTC')::date, coalesce(f.partner_id, ''), CASE $7::text
+    SELECT (f.at AT TIME ZONE 'UTC')::date, coalesce(f.partner_id, ''), CASE $12::text
         WHEN 'link' THEN coalesce(f.link_id, '') WHEN 'product' THEN coalesce(f.product, '')
         WHEN 'partner_product' THEN coalesce(f.product, '') ELSE '' END,
-        coalesce(f.currency, $9::text), f.product_name, f.clicks, f.leads, f.customers, f.sales,
+        coalesce(f.currency, $5::text), f.product_name, f.clicks, f.leads, f.customers, f.sales,
             f.refunded, f.revenue_minor, f.commissions_minor
     FROM raw r CROSS JOIN LATERAL (
         SELECT x.at, x.partner_id, x.link_id, x.product, x.product_name, x.currency, x.clicks, x.leads, x.customers,
             x.sales, x.refunded, x.revenue_minor, x.commissions_minor FROM report_facts x
-            WHERE x.program_id = $3
+            WHERE x.program_id = $8
           AND x.at >= r.first::timestamp AT TIME ZONE 'UTC'
-              AND x.at < (r.last + 1)::timestamp AT TIME ZONE 'UTC' OFFSET 0) f
-    WHERE ($8::text IS NULL OR f.partner_id = $8::text)
-      AND (f.customers > 0 OR f.currency IS NOT NULL OR $7::text NOT IN ('product', 'partner_product'))
-), sums AS (
-    SELECT CASE WHEN $1::text = 'product' THEN '' ELSE f.partner_id END AS partner_id, f.key,
-        CASE WHEN $1::text = 'period' THEN date_trunc($10::text, f.day::timestamp)::date END AS bucket,
-            max(f.label) AS label,
-        sum(f.clicks) AS clicks, sum(f.leads) AS leads, sum(f.customers) AS customers,
-        coalesce(sum(f.sales) FILTER (WHERE f.currency = $11::text), 0) AS sales,
-            coalesce(sum(f.refunded) FILTER (WHERE f.currency = $11::text), 0) AS refunded,
-        coalesce(sum(f.revenue_minor) FILTER (WHERE f.currency = $11::text), 0) AS revenue_minor,
-        coalesce(sum(f.commissions_minor) FILTER (WHERE f.currency = $11::text), 0) AS commissions_minor
-    FROM facts f
-    WHERE f.currency IN ($9::text, $11::text) AND (NOT $12::boolean OR f.partner_id <> '')
-      AND ($13::text IS NULL OR f.partner_id IN (SELECT p.id FROM partners p
-          WHERE p.program_id = $3 AND p.org_id = $2 AND p.group_id = $13::text))
-      AND ($14::text IS NULL OR f.partner_id IN (SELECT g.partner_id FROM partner_tags g
-          WHERE g.program_id = $3 AND g.org_id = $2 AND g.tag_id = $14::text))
-    GROUP BY 1, 2, 3
-    HAVING sum(f.clicks) + sum(f.leads) + sum(f.customers) > 0 OR bool_or(f.currency = $11::text)
+              AND x.at < r.next::timestamp AT TIME ZONE 'UTC' OFFSET 0) f
+    WHERE ($13::text IS NULL OR f.partner_id = $13::text)
+      AND (f.customers > 0 OR f.currency IS NOT NULL OR $12::text NOT IN ('product', 'partner_product'))
 )
-SELECT ($1::text IN ('partner', 'link', 'group', 'tag') AND s.partner_id = '')::boolean AS direct,
-    coalesce(CASE $1::text WHEN 'partner' THEN s.partner_id WHEN 'link' THEN nullif(s.key, '')
-        WHEN 'product' THEN nullif(s.key, '') WHEN 'group' THEN p.group_id
-        WHEN 'tag' THEN t.tag_id WHEN 'period' THEN s.bucket::text END, '')::text AS key,
-    coalesce(max(s.label), '')::text AS label, sum(s.clicks)::bigint AS clicks, sum(s.leads)::bigint AS leads,
-        sum(s.customers)::bigint AS customers,
-    sum(s.sales)::bigint AS sales, sum(s.refunded)::bigint AS refunded, sum(s.revenue_minor)::bigint AS revenue_minor,
-        sum(s.commissions_minor)::bigint AS commissions_minor
-FROM sums s
-LEFT JOIN partners p ON $1::text = 'group' AND p.id = s.partner_id AND p.org_id = $2
-LEFT JOIN partner_tags t ON $1::text = 'tag' AND t.partner_id = s.partner_id AND t.org_id = $2
+SELECT ($1::text IN ('partner', 'link', 'group', 'tag') AND f.partner_id = '')::boolean AS direct,
+    coalesce(CASE $1::text WHEN 'partner' THEN f.partner_id WHEN 'link' THEN nullif(f.key, '')
+        WHEN 'product' THEN nullif(f.key, '') WHEN 'group' THEN p.group_id WHEN 'tag' THEN t.tag_id
+        WHEN 'period' THEN date_trunc($2::text, f.day::timestamp)::date::text END, '')::text AS key,
+    coalesce(max(f.label), '')::text AS label, sum(f.clicks)::bigint AS clicks, sum(f.leads)::bigint AS leads,
+    sum(f.customers)::bigint AS customers,
+    coalesce(sum(f.sales) FILTER (WHERE f.currency = $3::text), 0)::bigint AS sales,
+    coalesce(sum(f.refunded) FILTER (WHERE f.currency = $3::text), 0)::bigint AS refunded,
+    coalesce(sum(f.revenue_minor) FILTER (WHERE f.currency = $3::text), 0)::bigint AS revenue_minor,
+    coalesce(sum(f.commissions_minor) FILTER (WHERE f.currency = $3::text), 0)::bigint AS commissions_minor
+FROM facts f
+LEFT JOIN partners p ON $1::text = 'group' AND p.id = f.partner_id AND p.org_id = $4
+LEFT JOIN partner_tags t ON $1::text = 'tag' AND t.partner_id = f.partner_id AND t.org_id = $4
+WHERE f.currency IN ($5::text, $3::text) AND (NOT $6::boolean OR f.partner_id <> '')
+  AND ($7::text IS NULL OR f.partner_id IN (SELECT p.id FROM partners p
+      WHERE p.program_id = $8 AND p.org_id = $4 AND p.group_id = $7::text))
+  AND ($9::text IS NULL OR f.partner_id IN (SELECT g.partner_id FROM partner_tags g
+      WHERE g.program_id = $8 AND g.org_id = $4 AND g.tag_id = $9::text))
 GROUP BY 1, 2
+HAVING sum(f.clicks) + sum(f.leads) + sum(f.customers) > 0 OR bool_or(f.currency = $3::text)
 `
 
 type ReportRowsParams struct {
 	By              string
-	OrgID           string
-	ProgramID       string
-	FromDay         time.Time
-	ToDay           time.Time
-	Months          bool
-	Level           string
-	PartnerID       *string
-	ProgramCurrency string
 	Bucket          string
 	Currency        string
+	OrgID           string
+	ProgramCurrency string
 	Attributed      bool
 	GroupID         *string
+	ProgramID       string
 	TagID           *string
+	FromDay         time.Time
+	ToDay           time.Time
+	Level           string
+	PartnerID       *string
 }
 
 type ReportRowsRow struct {
@@ -394,26 +364,26 @@ type ReportRowsRow struct {
 	CommissionsMinor int64
 }
 
-// ReportRows sums a window of days by one dimension: whole months and days that
-// are summed and untouched since from report_sums, all others from their rows.
+// ReportRows sums a window of days by one dimension: the widest spans in it that
+// are summed and untouched since from report_sums, all other days from their rows.
 // One statement, so that all of it is of one moment. level is the dimension of
-// report_sums that is read, by what the rows stand for.
+// report_sums that is read, by what the rows stand for. What stands for a period
+// takes spans that lie in one.
 func (q *Queries) ReportRows(ctx context.Context, db DBTX, arg ReportRowsParams) ([]ReportRowsRow, error) {
 	rows, err := db.Query(ctx, reportRows,
 		arg.By,
-		arg.OrgID,
-		arg.ProgramID,
-		arg.FromDay,
-		arg.ToDay,
-		arg.Months,
-		arg.Level,
-		arg.PartnerID,
-		arg.ProgramCurrency,
 		arg.Bucket,
 		arg.Currency,
+		arg.OrgID,
+		arg.ProgramCurrency,
 		arg.Attributed,
 		arg.GroupID,
+		arg.ProgramID,
 		arg.TagID,
+		arg.FromDay,
+		arg.ToDay,
+		arg.Level,
+		arg.PartnerID,
 	)
 	if err != nil {
 		return nil, err
@@ -445,26 +415,80 @@ func (q *Queries) ReportRows(ctx context.Context, db DBTX, arg ReportRowsParams)
 }
 
 const reportSpan = `-- name: ReportSpan :exec
-INSERT INTO report_spans (org_id, program_id, span, start)
-    VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING
+INSERT INTO report_spans (org_id, program_id, span, start, again_on)
+    VALUES ($1, $2, 'day', $3, CASE WHEN $4::boolean THEN $5::date END)
+    ON CONFLICT DO NOTHING
 `
 
 type ReportSpanParams struct {
 	OrgID     string
 	ProgramID string
-	Span      string
 	Start     time.Time
+	Again     bool
+	Today     time.Time
 }
 
-// ReportSpan notes that a day or a month is summed.
+// ReportSpan notes that a day is summed, and that it is so again.
 func (q *Queries) ReportSpan(ctx context.Context, db DBTX, arg ReportSpanParams) error {
 	_, err := db.Exec(ctx, reportSpan,
 		arg.OrgID,
 		arg.ProgramID,
-		arg.Span,
 		arg.Start,
+		arg.Again,
+		arg.Today,
 	)
 	return err
+}
+
+const reportSpansToSum = `-- name: ReportSpansToSum :many
+SELECT a.org_id, a.program_id, a.start, (2 * (a.upto - a.start))::text AS span FROM report_spans a
+JOIN report_spans b ON b.program_id = a.program_id AND b.span = a.span AND b.start = a.upto
+WHERE a.span <> '256' AND (a.start - date '0001-01-01') % (2 * (a.upto - a.start)) = 0
+  AND NOT EXISTS (SELECT 1 FROM report_spans w WHERE w.program_id = a.program_id AND w.start = a.start
+      AND w.span = (2 * (a.upto - a.start))::text)
+  AND NOT EXISTS (SELECT 1 FROM report_spans d WHERE d.program_id = a.program_id AND d.again_on >= $1::date
+      AND d.start >= a.start AND d.start < b.upto)
+ORDER BY a.upto - a.start, a.start DESC, a.program_id LIMIT $2
+`
+
+type ReportSpansToSumParams struct {
+	Today time.Time
+	Lim   int32
+}
+
+type ReportSpansToSumRow struct {
+	OrgID     string
+	ProgramID string
+	Start     time.Time
+	Span      string
+}
+
+// ReportSpansToSum lists spans whose halves are summed and which are not, the
+// shortest first: they are halves of others. What holds a day that was summed again
+// today waits until tomorrow.
+func (q *Queries) ReportSpansToSum(ctx context.Context, db DBTX, arg ReportSpansToSumParams) ([]ReportSpansToSumRow, error) {
+	rows, err := db.Query(ctx, reportSpansToSum, arg.Today, arg.Lim)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ReportSpansToSumRow{}
+	for rows.Next() {
+		var i ReportSpansToSumRow
+		if err := rows.Scan(
+			&i.OrgID,
+			&i.ProgramID,
+			&i.Start,
+			&i.Span,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const reportSumDay = `-- name: ReportSumDay :exec
@@ -518,32 +542,34 @@ func (q *Queries) ReportSumDay(ctx context.Context, db DBTX, arg ReportSumDayPar
 	return err
 }
 
-const reportSumMonth = `-- name: ReportSumMonth :exec
+const reportSumSpan = `-- name: ReportSumSpan :exec
 INSERT INTO report_sums (org_id, program_id, dimension, span, start, partner_id, key, currency, label, clicks, leads,
     customers, sales, refunded, revenue_minor, commissions_minor)
-SELECT $1, $2, s.dimension, 'month', $3, s.partner_id, s.key, s.currency, max(s.label), sum(s.clicks),
+SELECT $1, $2, s.dimension, w.span, w.start, s.partner_id, s.key, s.currency, max(s.label), sum(s.clicks),
     sum(s.leads), sum(s.customers), sum(s.sales), sum(s.refunded),
     sum(s.revenue_minor), sum(s.commissions_minor)
-FROM report_sums s
-WHERE s.program_id = $2 AND s.org_id = $1 AND s.span = 'day' AND s.start >= $3
-    AND s.start < $4
+FROM report_spans w JOIN report_spans h ON h.program_id = w.program_id AND h.start >= w.start AND h.upto <= w.upto
+    AND 2 * (h.upto - h.start) = w.upto - w.start
+JOIN report_sums s ON s.program_id = h.program_id AND s.span = h.span AND s.start = h.start
+WHERE w.program_id = $2 AND w.org_id = $1 AND w.span = $3 AND w.start = $4
   AND s.dimension IN ('total', 'partner', 'link', 'product', 'partner_product')
-GROUP BY s.dimension, s.partner_id, s.key, s.currency
+GROUP BY s.dimension, w.span, w.start, s.partner_id, s.key, s.currency
 `
 
-type ReportSumMonthParams struct {
+type ReportSumSpanParams struct {
 	OrgID     string
 	ProgramID string
-	Month     time.Time
-	NextMonth time.Time
+	Span      string
+	Start     time.Time
 }
 
-func (q *Queries) ReportSumMonth(ctx context.Context, db DBTX, arg ReportSumMonthParams) error {
-	_, err := db.Exec(ctx, reportSumMonth,
+// ReportSumSpan sums the two halves of a span.
+func (q *Queries) ReportSumSpan(ctx context.Context, db DBTX, arg ReportSumSpanParams) error {
+	_, err := db.Exec(ctx, reportSumSpan,
 		arg.OrgID,
 		arg.ProgramID,
-		arg.Month,
-		arg.NextMonth,
+		arg.Span,
+		arg.Start,
 	)
 	return err
 }
@@ -563,7 +589,7 @@ func (q *Queries) ReportUnmark(ctx context.Context, db DBTX, arg ReportUnmarkPar
 	return err
 }
 
-const reportUnspan = `-- name: ReportUnspan :exec
+const reportUnspan = `-- name: ReportUnspan :execrows
 DELETE FROM report_spans WHERE program_id = $1 AND span = $2 AND start = $3
 `
 
@@ -573,9 +599,13 @@ type ReportUnspanParams struct {
 	Start     time.Time
 }
 
-func (q *Queries) ReportUnspan(ctx context.Context, db DBTX, arg ReportUnspanParams) error {
-	_, err := db.Exec(ctx, reportUnspan, arg.ProgramID, arg.Span, arg.Start)
-	return err
+// ReportUnspan takes back what holds the day too, by a trigger.
+func (q *Queries) ReportUnspan(ctx context.Context, db DBTX, arg ReportUnspanParams) (int64, error) {
+	result, err := db.Exec(ctx, reportUnspan, arg.ProgramID, arg.Span, arg.Start)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const reportUnsum = `-- name: ReportUnsum :exec

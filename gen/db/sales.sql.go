@@ -659,26 +659,16 @@ func (q *Queries) SaleShare(ctx context.Context, db DBTX, arg SaleShareParams) (
 }
 
 const saleTotal = `-- name: SaleTotal :one
-WITH touched AS MATERIALIZED (
-    SELECT DISTINCT m.day FROM report_marks m WHERE m.program_id = $1 AND m.org_id = $2
-), spans AS MATERIALIZED (
-    SELECT s.span, s.start, s.upto FROM (
-        SELECT r.span, r.start, (r.start + CASE r.span WHEN 'month' THEN interval '1 month'
-            ELSE interval '1 day' END)::date AS upto FROM report_spans r
-        WHERE r.program_id = $1 AND r.org_id = $2) s
-    WHERE ($3::timestamptz IS NULL
-        OR s.start::timestamp AT TIME ZONE 'UTC' >= $3::timestamptz)
-      AND ($4::timestamptz IS NULL
-          OR s.upto::timestamp AT TIME ZONE 'UTC' <= $4::timestamptz)
-), months AS MATERIALIZED (
-    SELECT s.start, s.upto FROM spans s WHERE s.span = 'month' AND NOT EXISTS (SELECT 1 FROM touched t
-        WHERE t.day >= s.start AND t.day < s.upto)
-), covered AS MATERIALIZED (
-    SELECT 'month' AS span, m.start, m.upto FROM months m
-    UNION ALL
-    SELECT s.span, s.start, s.upto FROM spans s
-    WHERE s.span = 'day' AND date_trunc('month', s.start)::date NOT IN (SELECT m.start
-        FROM months m) AND s.start NOT IN (SELECT t.day FROM touched t)
+WITH covered AS MATERIALIZED (
+    SELECT w.span, w.start, w.upto FROM (
+        SELECT r.span, r.start, r.upto, max(r.upto) OVER (ORDER BY r.start, r.upto DESC
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
+        FROM report_untouched r WHERE r.program_id = $1 AND r.org_id = $2
+          AND ($3::timestamptz IS NULL
+              OR r.start::timestamp AT TIME ZONE 'UTC' >= $3::timestamptz)
+          AND ($4::timestamptz IS NULL
+              OR r.upto::timestamp AT TIME ZONE 'UTC' <= $4::timestamptz)) w
+    WHERE coalesce(w.reached, '-infinity') <= w.start
 ), gaps AS MATERIALIZED (
     SELECT coalesce(lag(c.upto) OVER (ORDER BY c.start), '-infinity') AS after, c.start AS before FROM covered c
     UNION ALL

@@ -12,7 +12,7 @@ import (
 // of the true time, whatever time it is given: that day is not over.
 func sumReports(m Means) Job {
 	return Job{
-		Name: "sum-reports", About: "sum the days and months that reports are read from", Every: 30 * time.Second,
+		Name: "sum-reports", About: "sum the days that reports are read from, and spans of them", Every: 30 * time.Second,
 		Run: func(ctx context.Context, now clock.Time) error {
 			if actual := m.Clock.Now(); actual.Before(now.Time) {
 				now = actual

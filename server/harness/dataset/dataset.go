@@ -92,10 +92,8 @@ func Load(ctx context.Context, dsn string, o Options) error {
 		return err
 	}
 	defer pool.Close()
-	for range 2 { // each call sums 400 months at most
-		if err := report.Sum(ctx, pool, o.Until); err != nil {
-			return err
-		}
+	if err := report.Sum(ctx, pool, o.Until); err != nil {
+		return err
 	}
 	if _, err := pool.Exec(ctx, "ANALYZE report_sums, report_spans"); err != nil {
 		return err

@@ -129,13 +129,11 @@ func (q Query) reads(ctx context.Context, into *Answer) []pgtx.Read {
 	return reads
 }
 
-// params returns the query for SQL. Sums of months serve any window that is not
-// cut into days or weeks.
+// params returns the query for SQL.
 func (q Query) params() db.ReportRowsParams {
 	return db.ReportRowsParams{
 		By: string(q.By), OrgID: q.OrgID, ProgramID: q.ProgramID, FromDay: q.From, ToDay: q.To,
-		Months: q.By != Period || q.Bucket == "month",
-		Level:  q.level(), PartnerID: q.PartnerID, Bucket: cmp.Or(q.Bucket, "day"), Currency: q.Currency,
+		Level: q.level(), PartnerID: q.PartnerID, Bucket: cmp.Or(q.Bucket, "day"), Currency: q.Currency,
 		ProgramCurrency: q.ProgramCurrency, Attributed: q.filtered(), GroupID: q.GroupID, TagID: q.TagID,
 	}
 }

@@ -13,77 +13,76 @@ import (
 	"rail/server/postgres/pgtx"
 )
 
-// sumBatch bounds the days that one query lists; each day and month is summed in
-// a transaction of its own, so that no lock is held for long.
+// sumBatch bounds the spans that one query lists; each is summed in a transaction of
+// its own, so that no lock is held for long.
 const sumBatch = 400
 
-// Sum sums the days and months that are over and not summed, or were touched
-// since. Replicas divide the work by program.
+// Sum sums the days that are over and not summed, or were touched since, then the
+// spans that they make. Replicas divide the work by program.
 func Sum(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
-	last := lastDay(now)
-	var failed error
-	for {
-		days, err := queries.ReportDaysToSum(ctx, pool, db.ReportDaysToSumParams{LastDay: last, Lim: sumBatch})
-		if err != nil {
-			return err
+	last, today := lastDay(now), dayOf(now)
+	days := func() ([]span, error) {
+		rows, err := queries.ReportDaysToSum(ctx, pool, db.ReportDaysToSumParams{LastDay: last, Lim: sumBatch})
+		out := make([]span, len(rows))
+		for i, r := range rows {
+			out[i] = span{r.OrgID, r.ProgramID, "day", r.Day}
 		}
-		done, err := each(ctx, pool, days, sumDay)
-		failed = errors.Join(failed, err)
-		// With nothing done, other replicas are at all that is listed.
-		if len(days) < sumBatch || done == 0 {
-			break
+		return out, err
+	}
+	wider := func() ([]span, error) {
+		rows, err := queries.ReportSpansToSum(ctx, pool, db.ReportSpansToSumParams{Today: today, Lim: sumBatch})
+		out := make([]span, len(rows))
+		for i, r := range rows {
+			out[i] = span{r.OrgID, r.ProgramID, r.Span, r.Start}
 		}
+		return out, err
 	}
-	months, err := queries.ReportMonthsToSum(ctx, pool, sumBatch)
-	if err != nil {
-		return err
-	}
-	_, err = each(ctx, pool, months, sumMonth)
-	return errors.Join(failed, err)
+	return errors.Join(
+		each(ctx, pool, days, func(tx pgtx.DBTX, s span) error { return sumDay(ctx, tx, s, today) }),
+		each(ctx, pool, wider, func(tx pgtx.DBTX, s span) error { return join(ctx, tx, s) }),
+	)
 }
 
-// span is a day or a month of a program, by its first day.
+// span is a day of a program, or 2, 4, ... 256 of them, by the first.
 type span struct {
-	OrgID, ProgramID string
-	Start            time.Time
+	OrgID, ProgramID, Kind string
+	Start                  time.Time
 }
 
-// each runs work for every span in a transaction of its own, and counts those
-// that no other replica was at.
-func each[R db.ReportDaysToSumRow | db.ReportMonthsToSumRow](ctx context.Context, pool *pgxpool.Pool, rows []R,
-	work func(context.Context, pgtx.DBTX, span) error) (done int, err error) {
-	for _, r := range rows {
-		ok, e := alone(ctx, pool, spanOf(r), work)
-		if e != nil { // the others are summed all the same
-			err = errors.Join(err, fmt.Errorf("%+v: %w", spanOf(r), e))
+// each runs work for every span that list gives, in a transaction of its own, until
+// there is none, or other replicas are at all that is listed.
+func each(ctx context.Context, pool *pgxpool.Pool, list func() ([]span, error),
+	work func(pgtx.DBTX, span) error) (failed error) {
+	for {
+		spans, err := list()
+		if err != nil {
+			return errors.Join(failed, err)
 		}
-		if ok {
-			done++
+		done := 0
+		for _, s := range spans {
+			ok, err := alone(ctx, pool, s, work)
+			if err != nil { // the others are summed all the same
+				failed = errors.Join(failed, fmt.Errorf("%+v: %w", s, err))
+			}
+			if ok {
+				done++
+			}
+		}
+		// Spans make wider ones; days that are touched all the while wait for the next time.
+		if done == 0 || spans[0].Kind == "day" && len(spans) < sumBatch {
+			return failed
 		}
 	}
-	return done, err
-}
-
-// spanOf returns the span of a row of either list.
-func spanOf(row any) span {
-	switch r := row.(type) {
-	case db.ReportDaysToSumRow:
-		return span{r.OrgID, r.ProgramID, r.Day}
-	case db.ReportMonthsToSumRow:
-		return span{r.OrgID, r.ProgramID, r.Month}
-	}
-	return span{}
 }
 
 // alone runs work in a transaction, unless another replica sums the same program:
 // then it reports false and leaves the program to that one.
-func alone(ctx context.Context, pool *pgxpool.Pool, s span,
-	work func(context.Context, pgtx.DBTX, span) error) (done bool, err error) {
+func alone(ctx context.Context, pool *pgxpool.Pool, s span, work func(pgtx.DBTX, span) error) (done bool, err error) {
 	err = pgtx.WithinUnhurried(ctx, pool, func(tx *pgtx.Tx) error {
 		if done, err = queries.ReportLock(ctx, tx, s.ProgramID); err != nil || !done {
 			return err
 		}
-		return work(ctx, tx.Later(), s)
+		return work(tx, s)
 	})
 	return done && err == nil, err
 }
@@ -91,17 +90,19 @@ func alone(ctx context.Context, pool *pgxpool.Pool, s span,
 // sumDay sums one day. It removes the marks first: a transaction that marks the
 // day and commits after that leaves its mark, so that the day is read from its
 // rows and summed again, whether or not this sum has seen the change.
-func sumDay(ctx context.Context, tx pgtx.DBTX, s span) error {
-	month := time.Date(s.Start.Year(), s.Start.Month(), 1, 0, 0, 0, 0, time.UTC)
+func sumDay(ctx context.Context, tx pgtx.DBTX, s span, today time.Time) error {
 	if err := queries.ReportUnmark(ctx, tx, db.ReportUnmarkParams{ProgramID: s.ProgramID, Day: s.Start}); err != nil {
 		return err
 	}
-	for kind, start := range map[string]time.Time{"day": s.Start, "month": month} {
-		if err := unsum(ctx, tx, s.ProgramID, kind, start); err != nil {
-			return err
-		}
+	was, err := queries.ReportUnspan(ctx, tx,
+		db.ReportUnspanParams{ProgramID: s.ProgramID, Span: s.Kind, Start: s.Start})
+	if err != nil {
+		return err
 	}
-	err := queries.ReportSumDay(ctx, tx, db.ReportSumDayParams{
+	if err := unsum(ctx, tx, s); err != nil {
+		return err
+	}
+	err = queries.ReportSumDay(ctx, tx, db.ReportSumDayParams{
 		OrgID: s.OrgID, ProgramID: s.ProgramID, Day: s.Start, FromAt: clock.At(s.Start),
 		ToAt: clock.At(s.Start.AddDate(0, 0, 1)),
 	})
@@ -109,32 +110,26 @@ func sumDay(ctx context.Context, tx pgtx.DBTX, s span) error {
 		return err
 	}
 	return queries.ReportSpan(ctx, tx, db.ReportSpanParams{
-		OrgID: s.OrgID, ProgramID: s.ProgramID, Span: "day", Start: s.Start,
+		OrgID: s.OrgID, ProgramID: s.ProgramID, Start: s.Start, Again: was > 0, Today: today,
 	})
 }
 
-// sumMonth sums the days of a month. They are all summed by then.
-func sumMonth(ctx context.Context, tx pgtx.DBTX, s span) error {
-	if err := unsum(ctx, tx, s.ProgramID, "month", s.Start); err != nil {
+// join sums the halves of a span, unless a day of them has been summed again since
+// they were listed.
+func join(ctx context.Context, tx pgtx.DBTX, s span) error {
+	n, err := queries.ReportJoin(ctx, tx,
+		db.ReportJoinParams{OrgID: s.OrgID, ProgramID: s.ProgramID, Span: s.Kind, Start: s.Start})
+	if err != nil || n == 0 {
 		return err
 	}
-	err := queries.ReportSumMonth(ctx, tx, db.ReportSumMonthParams{
-		OrgID: s.OrgID, ProgramID: s.ProgramID, Month: s.Start, NextMonth: s.Start.AddDate(0, 1, 0),
-	})
-	if err != nil {
+	if err := unsum(ctx, tx, s); err != nil {
 		return err
 	}
-	return queries.ReportSpan(ctx, tx, db.ReportSpanParams{
-		OrgID: s.OrgID, ProgramID: s.ProgramID, Span: "month", Start: s.Start,
-	})
+	return queries.ReportSumSpan(ctx, tx,
+		db.ReportSumSpanParams{OrgID: s.OrgID, ProgramID: s.ProgramID, Span: s.Kind, Start: s.Start})
 }
 
-// unsum removes a day's or a month's sums, and the span that says that they are
-// there: without it readers take finer sums, or the rows.
-func unsum(ctx context.Context, tx pgtx.DBTX, programID, kind string, start time.Time) error {
-	if err := queries.ReportUnspan(ctx, tx,
-		db.ReportUnspanParams{ProgramID: programID, Span: kind, Start: start}); err != nil {
-		return err
-	}
-	return queries.ReportUnsum(ctx, tx, db.ReportUnsumParams{ProgramID: programID, Span: kind, Start: start})
+// unsum removes the sums of a span.
+func unsum(ctx context.Context, tx pgtx.DBTX, s span) error {
+	return queries.ReportUnsum(ctx, tx, db.ReportUnsumParams{ProgramID: s.ProgramID, Span: s.Kind, Start: s.Start})
 }

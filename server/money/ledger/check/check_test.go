@@ -290,10 +290,17 @@ var corruptions = []corruption{
 		[]string{summed, `UPDATE report_sums SET revenue_minor = revenue_minor + 1 WHERE dimension = 'total'`},
 		[]string{"report levels"},
 	},
-	{"month uneven",
-		[]string{summed,
-			`INSERT INTO report_sums SELECT org_id, program_id, dimension, 'month', date_trunc('month', start)::date, partner_id, key, currency, label, clicks + 1, leads, customers, sales, refunded, revenue_minor, commissions_minor
-		FROM report_sums WHERE dimension = 'total' LIMIT 1`}, []string{"report levels"}},
+	{
+		"a span uneven",
+		[]string{
+			summed,
+			`INSERT INTO report_spans SELECT DISTINCT org_id, program_id, '2', start FROM report_sums WHERE span = 'day' ON CONFLICT DO NOTHING`,
+			`INSERT INTO report_sums SELECT org_id, program_id, dimension, '2', start, partner_id, key, currency, label, clicks, leads, customers, sales, refunded, revenue_minor, commissions_minor
+		FROM report_sums WHERE span = 'day' ON CONFLICT DO NOTHING`,
+			`UPDATE report_sums SET clicks = clicks + 1 WHERE span = '2'`,
+		},
+		[]string{"report levels"},
+	},
 	{
 		"a total changed",
 		[]string{`UPDATE tally_entries SET difference = difference + 1 WHERE id = (SELECT min(id) FROM tally_entries)`},

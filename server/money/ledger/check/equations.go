@@ -75,7 +75,7 @@ var equations = []Equation{
 	whole("reports", queries.AuditReportDays, "the sums of a day that reports read are those of its rows", "report_sums",
 		"clicks", "customers", "sales", "commissions"),
 	whole("report levels", queries.AuditReportLevels,
-		"sums of reports are the same at every level, and a month is the sum of its days", "report_sums"),
+		"sums of reports are the same at every level, and those of a span are of its halves", "report_sums"),
 	whole("totals", queries.AuditTallies, "the totals of lists are the numbers of their rows", "tallies", "commissions",
 		"customers", "partners", "payouts", "referrals", "audit_log_entries"),
 }
