@@ -11,7 +11,7 @@ import (
 // table prints the medians of the rounds beside those of the base run, and explains them.
 func (b *bench) table(now, base run) {
 	w := tabwriter.NewWriter(b.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprint(w, "\nload\tclients\treq/s\tp50 ms\tp99 ms\tpgbench tx/s\tratio\tbase\tserver us\twith database\tpgbench us\tratio\tbase",
+	fmt.Fprint(w, "\nload\tclients\treq/s\tp50 ms\tp99 ms\tpgbench tx/s\tratio\tbase\tserver us\twith database\tpgbench us\tof that\tbase",
 		"\ttrips\tstatements\t\n")
 	for _, f := range now.Figures {
 		l, before := b.load(f.Load), base.of(f.Load, f.Clients)
