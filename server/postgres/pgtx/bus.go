@@ -20,9 +20,9 @@ const (
 	// mostRiders bounds the riders of one transaction. More of them gain little,
 	// and wait longer for the slowest.
 	mostRiders = 64
-	// lockWait bounds how long a shared transaction waits for a lock that somebody
+	// LockWait bounds how long a shared transaction waits for a lock that somebody
 	// outside has: it is what the others wait, too.
-	lockWait = "SET LOCAL lock_timeout = '100ms'"
+	LockWait = "SET LOCAL lock_timeout = '100ms'"
 	// SharedTime bounds all round trips of a shared transaction together.
 	SharedTime = 5 * time.Second
 	// patience is how long the others wait for a rider that works between two
@@ -55,7 +55,7 @@ type Bus struct {
 // as much as several of them. At most lanes are shared at a time.
 func NewBus(pool *pgxpool.Pool, lone, lanes int) *Bus {
 	b := newBus(func() *Tx { return Begin(pool) }, mostRiders)
-	b.first, b.lone, b.lanes = []statement{{sql: lockWait}}, lone, lanes
+	b.first, b.lone, b.lanes = []statement{{sql: LockWait}}, lone, lanes
 	return b
 }
 
@@ -230,5 +230,5 @@ func Alone(err error) error {
 // database has refused a statement, and is still there.
 func undone(err error) bool {
 	var pg *pgconn.PgError
-	return errors.As(err, &pg) && pg.Severity == "ERROR"
+	return errors.As(err, &pg) && pg.SeverityUnlocalized == "ERROR"
 }

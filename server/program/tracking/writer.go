@@ -107,6 +107,9 @@ func (w *Writer) store(ctx context.Context, visits []*pending) (err error) {
 	}
 	tx, opened := pgtx.Begin(w.pool), map[string]string{}
 	defer tx.Rollback()
+	if _, err := tx.Later().Exec(ctx, pgtx.LockWait); err != nil {
+		return err
+	}
 	var parts []*pgtx.Tx
 	var written []*work.Unit
 	for i, p := range visits {

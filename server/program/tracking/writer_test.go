@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"rail/gen/db"
 	"rail/server/harness/worktest"
 	"rail/server/ident"
+	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/work"
 )
@@ -19,6 +21,14 @@ import (
 // visitOf is a visit with a value by a visitor.
 func visitOf(value, visitor string) Visit {
 	return Visit{VisitorToken: visitor, LandingURL: "https://shop.example/?ref=" + value}
+}
+
+// pend is a visit that waits to be written.
+func pend(x *worktest.Tenant, s Service, u *work.Unit, value, visitor string) *pending {
+	return &pending{
+		arrival: arrival{visitOf(value, visitor), x.Program.ID, value, destinationKey("https://shop.example/"), ""},
+		service: s, unit: u, done: make(chan struct{}),
+	}
 }
 
 // TestWriterBatch writes visits of every fate together: in one transaction, two of one
@@ -30,15 +40,9 @@ func TestWriterBatch(t *testing.T) {
 	x.Partner("bob")
 	u := work.New(x.Pool, work.Unit{OrgID: x.OrgID, RequestID: ident.New(ident.Run), Now: x.Now})
 	stranger := work.New(x.Pool, work.Unit{OrgID: "org_other", RequestID: ident.New(ident.Run), Now: x.Now})
-	pend := func(u *work.Unit, value, visitor string) *pending {
-		return &pending{
-			arrival: arrival{visitOf(value, visitor), x.Program.ID, value, destinationKey("https://shop.example/"), ""},
-			service: s, unit: u, done: make(chan struct{}),
-		}
-	}
 	visits := []*pending{
-		pend(u, "ann", "one"), pend(u, "nobody", "one"), pend(u, "ann", "one"), pend(u, "bob", "one"),
-		pend(stranger, "ann", "one"), pend(u, "ann", "two"),
+		pend(x, s, u, "ann", "one"), pend(x, s, u, "nobody", "one"), pend(x, s, u, "ann", "one"),
+		pend(x, s, u, "bob", "one"), pend(x, s, stranger, "ann", "one"), pend(x, s, u, "ann", "two"),
 	}
 	NewWriter(x.Pool).batch(t.Context(), visits)
 	codes := map[int]problem.Code{1: problem.TrackingValueNotFound, 4: problem.ResourceNotFound}
@@ -94,4 +98,31 @@ func TestWriterNeighbour(t *testing.T) {
 	}
 	require.Equal(t, []int64{many - 1, visitors}, worktest.Rows[int64](x,
 		"SELECT count(*) FROM clicks UNION ALL SELECT count(*) FROM referrals WHERE current"))
+}
+
+// TestWriterLocked has a visit wait for a transaction that opened its visitor's
+// referral: those beside it do not wait for that one's end.
+func TestWriterLocked(t *testing.T) {
+	t.Parallel()
+	x, s := worktest.New(t), service(t)
+	x.Partner("ann")
+	u := work.New(x.Pool, work.Unit{OrgID: x.OrgID, RequestID: ident.New(ident.Run), Now: x.Now})
+	visits := []*pending{pend(x, s, u, "ann", "one"), pend(x, s, u, "ann", "two")}
+	x.Must(func(ctx context.Context, u *work.Unit) error {
+		if _, err := s.Click(ctx, u, x.Program.ID, "ann", visitOf("ann", "one")); err != nil {
+			return err
+		}
+		if _, err := u.DB().Exec(ctx, "SELECT 1"); err != nil { // sends what waits
+			return err
+		}
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+		NewWriter(x.Pool).batch(ctx, visits)
+		return nil
+	})
+	for _, p := range visits {
+		<-p.done
+		require.True(t, pgtx.Again(p.err), "each is recorded alone, not %v", p.err)
+	}
+	require.Equal(t, []int64{1}, worktest.Rows[int64](x, "SELECT count(*) FROM clicks"))
 }
