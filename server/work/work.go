@@ -179,6 +179,7 @@ func (u *Unit) Share(ctx context.Context, n int, do func(i int, u *Unit) error) 
 	refused, parts := make([]error, n), make([]*Unit, n)
 	errs := u.Tx.Share(ctx, n, func(i int, tx *pgtx.Tx) error {
 		w := u.WithTx(tx)
+		refused[i] = nil // by an attempt before, of which nothing was kept
 		err := do(i, w)
 		var p *problem.Error
 		if errors.As(err, &p) && p.Committed {

@@ -58,15 +58,17 @@ func TestSaleBatch(t *testing.T) {
 		"nothing",
 		M{"customer_id": other, "amount_minor": 1000, "currency": "USD"},
 		sale(other, "ch_8"),
+		nil,
 	}}))
-	require.Equal(t, []int{201, 201, 201, 201, 200, 200, 404, 400, 400, 400, 400, 201}, itemStatuses(t, a))
+	require.Equal(t, []int{201, 201, 201, 201, 200, 200, 404, 400, 400, 400, 400, 201, 400}, itemStatuses(t, a))
 	require.EqualValues(t, 7, a.Int("succeeded"))
-	require.EqualValues(t, 5, a.Int("failed"))
+	require.EqualValues(t, 6, a.Int("failed"))
 	require.Equal(t, [2]string{"resource_not_found", "customer_id"}, refusal(a, 6))
 	require.Equal(t, [2]string{"parameter_invalid", "amount_minor"}, refusal(a, 7))
 	require.Equal(t, [2]string{"parameter_unknown", "emial"}, refusal(a, 8))
 	require.Equal(t, [2]string{"invalid_json", ""}, refusal(a, 9))
 	require.Equal(t, [2]string{"parameter_missing", "external_charge_id"}, refusal(a, 10))
+	require.Equal(t, [2]string{"invalid_json", ""}, refusal(a, 12))
 	result := func(i int) M { return a.Data()[i]["result"].(M) }
 	require.Equal(t, true, result(0)["is_first_sale"], "the first item is the customer's first sale")
 	require.Equal(t, false, result(1)["is_first_sale"])

@@ -16,7 +16,7 @@ const itemsPerRequest = 10
 func leaveItems(batch *openapi3.Schema) *openapi3.Schema {
 	list := batch.Properties["items"].Value
 	item := list.Items.Value
-	list.Items = openapi3.NewSchemaRef("", openapi3.NewSchema())
+	list.Items = openapi3.NewSchemaRef("", openapi3.NewSchema().WithNullable())
 	return item
 }
 
