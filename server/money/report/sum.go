@@ -18,7 +18,9 @@ import (
 const sumBatch = 400
 
 // Sum sums the days that are over and not summed, or were touched since, then the
-// spans that they make. Replicas divide the work by program.
+// spans that they make. Replicas divide the work by program. To find what spans there
+// are to make reads all of them, so that it waits for a day to be summed: every
+// program has one a day.
 func Sum(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 	last, today := lastDay(now), dayOf(now)
 	days := func() ([]span, error) {
@@ -37,10 +39,12 @@ func Sum(ctx context.Context, pool *pgxpool.Pool, now clock.Time) error {
 		}
 		return out, err
 	}
-	return errors.Join(
-		each(ctx, pool, days, func(tx pgtx.DBTX, s span) error { return sumDay(ctx, tx, s, today) }),
-		each(ctx, pool, wider, func(tx pgtx.DBTX, s span) error { return join(ctx, tx, s) }),
-	)
+	n, failed := each(ctx, pool, days, func(tx pgtx.DBTX, s span) error { return sumDay(ctx, tx, s, today) })
+	if n == 0 {
+		return failed
+	}
+	_, err := each(ctx, pool, wider, func(tx pgtx.DBTX, s span) error { return join(ctx, tx, s) })
+	return errors.Join(failed, err)
 }
 
 // span is a day of a program, or 2, 4, ... 256 of them, by the first.
@@ -50,13 +54,13 @@ type span struct {
 }
 
 // each runs work for every span that list gives, in a transaction of its own, until
-// there is none, or other replicas are at all that is listed.
+// there is none, or other replicas are at all that is listed, and counts them.
 func each(ctx context.Context, pool *pgxpool.Pool, list func() ([]span, error),
-	work func(pgtx.DBTX, span) error) (failed error) {
+	work func(pgtx.DBTX, span) error) (all int, failed error) {
 	for {
 		spans, err := list()
 		if err != nil {
-			return errors.Join(failed, err)
+			return all, errors.Join(failed, err)
 		}
 		done := 0
 		for _, s := range spans {
@@ -68,9 +72,10 @@ func each(ctx context.Context, pool *pgxpool.Pool, list func() ([]span, error),
 				done++
 			}
 		}
+		all += done
 		// Spans make wider ones; days that are touched all the while wait for the next time.
 		if done == 0 || spans[0].Kind == "day" && len(spans) < sumBatch {
-			return failed
+			return all, failed
 		}
 	}
 }
