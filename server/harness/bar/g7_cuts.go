@@ -32,7 +32,7 @@ func (s *storm) cuts(ctx context.Context, n int, f *figures) (err error) {
 	defer s.sys.unavailable.Store(false)
 	before, made, rounds, most := s.sales(ctx), 0, 0, 0
 	for round := 0; rounds < n || most < 2; round++ {
-		if round > 3*n {
+		if round > 6*n {
 			return fmt.Errorf("only %d of %d commits were cut off in %d rounds, with %d sales at most", rounds, n, round, most)
 		}
 		cut, err := s.cutRound(ctx, proxy, p.addr, round)
@@ -62,7 +62,7 @@ const sharing = 8
 func (s *storm) cutRound(ctx context.Context, proxy *proxy, at string, round int) (int, error) {
 	var sent errgroup.Group
 	var cut atomic.Int64
-	proxy.armed.Store(1 + int64(round%2)) // the first commit is that of a lone sale
+	proxy.armed.Store(1 + int64(round%4)) // the first commit is that of a lone sale, the third mostly of several
 	for i := range sharing {
 		sent.Go(func() error {
 			committed, err := s.cutOne(ctx, at, s.customers[i], i%2 == 0)
