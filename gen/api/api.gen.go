@@ -11862,7 +11862,7 @@ type ClientInterface interface {
 
 	// CreateSaleBatchWithBody Record sales in a batch
 	//
-	// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+	// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole. It has 20 seconds; new customers take longest, so send fewer items where they are many and the answer is 503.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -11871,7 +11871,7 @@ type ClientInterface interface {
 
 	// CreateSaleBatch Record sales in a batch
 	//
-	// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+	// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole. It has 20 seconds; new customers take longest, so send fewer items where they are many and the answer is 503.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -14418,7 +14418,7 @@ func (c *Client) CreateSale(ctx context.Context, body CreateSaleJSONRequestBody,
 
 // CreateSaleBatchWithBody Record sales in a batch
 //
-// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole. It has 20 seconds; new customers take longest, so send fewer items where they are many and the answer is 503.
 //
 // Takes any type of body and a specified content type.
 //
@@ -14437,7 +14437,7 @@ func (c *Client) CreateSaleBatchWithBody(ctx context.Context, contentType string
 
 // CreateSaleBatch Record sales in a batch
 //
-// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole. It has 20 seconds; new customers take longest, so send fewer items where they are many and the answer is 503.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -25059,7 +25059,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateSaleBatchWithBodyWithResponse Record sales in a batch
 	//
-	// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+	// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole. It has 20 seconds; new customers take longest, so send fewer items where they are many and the answer is 503.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -25068,7 +25068,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateSaleBatchWithResponse Record sales in a batch
 	//
-	// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+	// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole. It has 20 seconds; new customers take longest, so send fewer items where they are many and the answer is 503.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -30896,7 +30896,7 @@ func (c *ClientWithResponses) CreateSaleWithResponse(ctx context.Context, body C
 
 // CreateSaleBatchWithBodyWithResponse Record sales in a batch
 //
-// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole. It has 20 seconds; new customers take longest, so send fewer items where they are many and the answer is 503.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -30911,7 +30911,7 @@ func (c *ClientWithResponses) CreateSaleBatchWithBodyWithResponse(ctx context.Co
 
 // CreateSaleBatchWithResponse Record sales in a batch
 //
-// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole.
+// Records up to 500 payments in one transaction, in their order, each as `POST /v1/sales` would: with its commission, its events, and an answer of its own; a charge that is known answers its sale with 200. An item that fails leaves the others as they are. A batch counts as a tenth of a request for each of its items. JSON that cannot be read, and an unknown program, refuse the whole. It has 20 seconds; new customers take longest, so send fewer items where they are many and the answer is 503.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

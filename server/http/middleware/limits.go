@@ -70,11 +70,18 @@ func (s *state) maxBody() int64 {
 	return MaxBody
 }
 
+// batchTime is what a batch may take in addition: each new customer in it costs
+// round trips of its own.
+const batchTime = 12 * time.Second
+
 // timeout returns the time that the work may take; a ping may take that of the
 // receiver's answer in addition.
 func (f *Front) timeout(r *route) time.Duration {
-	if r.waits() {
+	switch {
+	case r.waits():
 		return f.Timeout + webhook.Deadline
+	case r.batches():
+		return f.Timeout + batchTime
 	}
 	return f.Timeout
 }

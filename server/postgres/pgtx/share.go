@@ -2,9 +2,12 @@ package pgtx
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // maxTries bounds how often Share does one piece of work.
@@ -36,7 +39,7 @@ func (t *Tx) Share(ctx context.Context, n int, do func(i int, rider *Tx) error) 
 	b.sort()
 	alone := func(i int) {
 		<-ended[i]
-		for try := 2; Again(errs[i]) && try <= maxTries; try++ {
+		for try := 2; Again(errs[i]) && !deadlocked(errs[i]) && try <= maxTries; try++ {
 			tx := t.nested()
 			errs[i] = end(ctx, tx, func() error { return do(i, tx) })
 		}
@@ -51,6 +54,13 @@ func (t *Tx) Share(ctx context.Context, n int, do func(i int, rider *Tx) error) 
 		alone(i)
 	}
 	return errs
+}
+
+// deadlocked reports whether work lost against others that wait for what t has
+// locked before. To do it again would not help: t must end.
+func deadlocked(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "40P01"
 }
 
 // end commits tx after work, or undoes it. A panic is an error here: others must
