@@ -38,8 +38,8 @@ func TestPingHoldsNoTransaction(t *testing.T) {
 	h := newHooked(t)
 	bare, keyed := h.endpoint("/bare").String("id"), h.endpoint("/keyed").String("id")
 	answer := h.hanging(t)
-	answers := make(chan apitest.Answer, 1)
-	go h.ping(bare)
+	answers, bareAnswers := make(chan apitest.Answer, 1), make(chan apitest.Answer, 1)
+	go func() { bareAnswers <- h.ping(bare) }()
 	go func() { answers <- h.ping(keyed, "k") }()
 	open := func() (n int) {
 		require.NoError(t, h.s.Pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
@@ -54,6 +54,7 @@ func TestPingHoldsNoTransaction(t *testing.T) {
 	h.s.Refused(409, "idempotency_in_progress", "", other)
 	answer()
 
+	h.s.Must(200, <-bareAnswers)
 	first := h.s.Must(200, <-answers)
 	again := h.s.Must(200, h.ping(keyed, "k"))
 	require.Equal(t, "true", again.Header.Get("Idempotent-Replayed"))
