@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/golang-migrate/migrate/v4/database"
@@ -28,7 +29,7 @@ const unknown = -2
 // of it was kept: it can be started again.
 var ErrBusy = errors.New("the tables that a migration changes were in use all the time")
 
-// atomic makes a migration and the record of its version one transaction: however
+// atomic makes a migration, or the last of its parts, and the record of its version one transaction: however
 // it ends, the version says what is there. The driver alone records in separate
 // transactions that a migration begins and that it has ended. The first of them
 // waits for whoever reads the version, even a dump, and blocks every later reader.
@@ -60,21 +61,33 @@ func note(version int) []byte {
 	return []byte(sql)
 }
 
-// Run runs a migration, and again if its tables were in use. Statements that are
-// sent as one text are one transaction.
+// then parts a migration into transactions.
+const then = "\n-- Then, in a transaction of its own:\n"
+
+// Run runs a migration. What must not keep others out for long, such as reading the
+// whole of a table to validate a constraint, is a transaction of its own between
+// two short ones. The version is noted with the last: a migration that ended in
+// between is begun again, so each part but that must bear to be repeated.
 func (a *atomic) Run(migration io.Reader) error {
 	sql, err := io.ReadAll(migration)
 	if err != nil {
 		return err
 	}
-	sql = append(append(sql, "\n;"...), note(a.next)...)
-	for n := 1; ; n++ {
-		err := a.Driver.Run(bytes.NewReader(sql))
-		if err == nil {
-			a.at = a.next
-			return nil
+	for part := range strings.SplitSeq(string(sql)+"\n;"+string(note(a.next)), then) {
+		if err := a.part(part); err != nil {
+			return err
 		}
-		if !busy(err) {
+	}
+	a.at = a.next
+	return nil
+}
+
+// part runs a part of a migration, and again if its tables were in use. Statements
+// that are sent as one text are one transaction.
+func (a *atomic) part(sql string) error {
+	for n := 1; ; n++ {
+		err := a.Driver.Run(strings.NewReader(sql))
+		if err == nil || !busy(err) {
 			return err
 		}
 		if n == attempts {

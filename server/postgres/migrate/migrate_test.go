@@ -121,6 +121,27 @@ func TestFailedMigration(t *testing.T) {
 	expect(t, dsn, 7, false)
 }
 
+// TestParts: what is before a migration's last part is kept when that fails, and done
+// again by the next attempt; the version is that of the last part.
+func TestParts(t *testing.T) {
+	dsn, files := empty(t), two()
+	begun := "CREATE TABLE IF NOT EXISTS b (); CREATE TABLE IF NOT EXISTS turns (n int); INSERT INTO turns VALUES (1);\n" +
+		"-- Then, in a transaction of its own:\n"
+	files["000007_b.up.sql"] = file(begun + "INSERT INTO turns VALUES (10); nonsense;")
+	if err := migrate.From(files).Up(t.Context(), dsn); err == nil || !strings.Contains(err.Error(), "nonsense") {
+		t.Error(err)
+	}
+	expect(t, dsn, 1, false)
+	files["000007_b.up.sql"] = file(begun + "INSERT INTO turns VALUES (100);")
+	ok(t, migrate.From(files).Up(t.Context(), dsn))
+	expect(t, dsn, 7, false)
+	var sum int
+	ok(t, pgtest.Pool(t, dsn).QueryRow(t.Context(), "SELECT sum(n) FROM turns").Scan(&sum))
+	if sum != 1+1+100 {
+		t.Errorf("the parts left %d", sum)
+	}
+}
+
 func TestFailedElsewhere(t *testing.T) {
 	dsn, set := empty(t), migrate.From(two())
 	ok(t, set.Up(t.Context(), dsn))
