@@ -79,7 +79,6 @@ var unbound = map[string]string{
 	"WebhookResults":       "the leases are the sender's own",
 	"WebhookDisable":       "the sender has a lease of the endpoint",
 	"WebhookPurge":         "removes what has expired, whosever it is",
-	"EventsPurge":          "removes what has expired, whosever it is",
 	"TaxFormsExpire":       "forms run out in every organization",
 	"BatchOperated":        "asked by the operator's command only, for any batch",
 	"PayoutRuns":           "batches are made in every organization",

@@ -197,9 +197,3 @@ RETURNING w.*;
 -- WebhookPurge forgets deliveries that ended before the retention began.
 DELETE FROM webhook_deliveries WHERE id IN (SELECT d.id FROM webhook_deliveries d
     WHERE d.created_at < @before AND d.next_attempt_at IS NULL ORDER BY d.created_at LIMIT @lim);
-
--- name: EventsPurge :execrows
--- EventsPurge forgets events that no delivery needs any longer.
-DELETE FROM events WHERE id IN (
-    SELECT e.id FROM events e WHERE e.created_at < @before AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d
-        WHERE d.event_id = e.id) ORDER BY e.created_at LIMIT @lim);

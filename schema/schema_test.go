@@ -34,7 +34,7 @@ func uniqueIndexes(t *testing.T, pool *pgxpool.Pool) []index {
 		SELECT c.relname AS table, i.relname AS name, x.indisprimary AS primary,
 			ARRAY(SELECT pg_get_indexdef(x.indexrelid, k, true) FROM generate_series(1, x.indnkeyatts) k) AS columns
 		FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_class c ON c.oid = x.indrelid
-		WHERE x.indisunique AND c.relnamespace = 'public'::regnamespace AND c.relname <> 'schema_migrations'
+		WHERE x.indisunique AND NOT c.relispartition AND c.relnamespace = 'public'::regnamespace AND c.relname <> 'schema_migrations'
 		ORDER BY 1, 2`)
 	require.NoError(t, err)
 	out, err := pgx.CollectRows(rows, pgx.RowToStructByName[index])
@@ -103,7 +103,7 @@ func TestEveryConstraintIsMapped(t *testing.T) {
 	}
 	rows, err := pool.Query(t.Context(), `
 		SELECT c.relname, k.conname, k.contype::text FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
-		WHERE c.relnamespace = 'public'::regnamespace AND c.relname <> 'schema_migrations' AND k.contype <> 'n' -- NOT NULL, named by PostgreSQL 18
+		WHERE c.relnamespace = 'public'::regnamespace AND NOT c.relispartition AND c.relname <> 'schema_migrations' AND k.contype <> 'n' -- NOT NULL, named by PostgreSQL 18
 		ORDER BY 1, 2`)
 	require.NoError(t, err)
 	var table, name, kind string
@@ -186,7 +186,7 @@ func described(t *testing.T, pool *pgxpool.Pool) []string {
 		SELECT 'column ' || c.relname || ' ' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod) || ' ' || a.attnotnull || ' ' || a.attidentity::text || a.attgenerated::text
 			|| ' ' || a.attcollation::regcollation || ' ' || coalesce(pg_get_expr(d.adbin, d.adrelid), '')
 		FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
-		WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND c.relname <> 'schema_migrations'
+		WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND c.relname <> 'schema_migrations'
 		UNION ALL SELECT 'relation ' || relkind::text || ' ' || relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relname NOT LIKE 'schema_migrations%'
 		UNION ALL SELECT 'index ' || indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename <> 'schema_migrations'
 		UNION ALL SELECT 'constraint ' || conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid) FROM pg_constraint

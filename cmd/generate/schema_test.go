@@ -21,11 +21,11 @@ func TestSchemaIsReadAsItIs(t *testing.T) {
 	pool := pgtest.New(t)
 	rows, err := pool.Query(t.Context(), `
 		SELECT c.relname, k.conname, pg_get_constraintdef(k.oid) FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
-		WHERE c.relnamespace = 'public'::regnamespace AND c.relname <> 'schema_migrations' AND k.contype <> 'n'
+		WHERE c.relnamespace = 'public'::regnamespace AND NOT c.relispartition AND c.relname <> 'schema_migrations' AND k.contype <> 'n'
 		UNION ALL
 		SELECT c.relname, i.relname, '' FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid
 			JOIN pg_class c ON c.oid = x.indrelid
-		WHERE x.indisunique AND c.relnamespace = 'public'::regnamespace AND c.relname <> 'schema_migrations'
+		WHERE x.indisunique AND NOT c.relispartition AND c.relnamespace = 'public'::regnamespace AND c.relname <> 'schema_migrations'
 			AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = x.indexrelid AND k.contype IN ('p', 'u'))`)
 	require.NoError(t, err)
 	var of, name, definition string

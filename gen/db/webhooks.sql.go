@@ -11,26 +11,6 @@ import (
 	clock "rail/server/clock"
 )
 
-const eventsPurge = `-- name: EventsPurge :execrows
-DELETE FROM events WHERE id IN (
-    SELECT e.id FROM events e WHERE e.created_at < $1 AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d
-        WHERE d.event_id = e.id) ORDER BY e.created_at LIMIT $2)
-`
-
-type EventsPurgeParams struct {
-	Before clock.Time
-	Lim    int32
-}
-
-// EventsPurge forgets events that no delivery needs any longer.
-func (q *Queries) EventsPurge(ctx context.Context, db DBTX, arg EventsPurgeParams) (int64, error) {
-	result, err := db.Exec(ctx, eventsPurge, arg.Before, arg.Lim)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
 const webhookAbsent = `-- name: WebhookAbsent :many
 SELECT DISTINCT l.owner FROM webhook_leases l
 WHERE l.until > now() AND l.owner NOT IN (

@@ -25,6 +25,9 @@ func (a *App) Serve(ctx context.Context, l net.Listener) error {
 	jobsCtx, endJobs := context.WithCancel(context.WithoutCancel(ctx))
 	var jobsDone sync.WaitGroup
 	for _, j := range a.jobs {
+		if j.First {
+			j.Round(jobsCtx, a.clock, a.log)
+		}
 		jobsDone.Go(func() { j.Loop(jobsCtx, a.clock, a.log) })
 	}
 	jobsDone.Go(func() { a.sender.Run(jobsCtx) })

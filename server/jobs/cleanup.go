@@ -29,10 +29,10 @@ var queries = db.New()
 func cleanUp(m Means) Job {
 	return Job{
 		Name:  "clean-up",
-		About: "remove expired Idempotency-Key records, sign-in links and sessions, and events, deliveries, mails and partners' addresses past their retention", Every: time.Minute,
+		About: "remove expired Idempotency-Key records, sign-in links and sessions, and deliveries, mails and partners' addresses past their retention", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
 			failed := queries.WebhookCancelOff(ctx, m.Pool, &now)
-			for _, purge := range purges(ctx, m.Pool, now, now.Days(-int64(max(m.RetentionDays, minRetention)))) {
+			for _, purge := range purges(ctx, m.Pool, now, m.kept(now)) {
 				failed = errors.Join(failed, drain(purgeBatch, purge))
 			}
 			return failed
@@ -40,7 +40,12 @@ func cleanUp(m Means) Job {
 	}
 }
 
-// purges returns functions that each remove one batch. Deliveries are removed before the events that they refer to.
+// kept is the time from which on events and what was made of them are kept.
+func (m Means) kept(now clock.Time) clock.Time {
+	return now.Days(-int64(max(m.RetentionDays, minRetention)))
+}
+
+// purges returns functions that each remove one batch.
 // kept is the time from which on events and what was made of them are kept.
 func purges(ctx context.Context, pool *pgxpool.Pool, now, kept clock.Time) []func() (int64, error) {
 	return []func() (int64, error){
@@ -68,9 +73,6 @@ func purges(ctx context.Context, pool *pgxpool.Pool, now, kept clock.Time) []fun
 		},
 		func() (int64, error) {
 			return queries.MailsPurge(ctx, pool, db.MailsPurgeParams{Before: kept, Lim: purgeBatch})
-		},
-		func() (int64, error) {
-			return queries.EventsPurge(ctx, pool, db.EventsPurgeParams{Before: kept, Lim: purgeBatch})
 		},
 	}
 }

@@ -28,6 +28,8 @@ type Job struct {
 	Name  string
 	About string
 	Every time.Duration
+	// First means that nothing is served before the first round has ended.
+	First bool
 	Run   func(ctx context.Context, now clock.Time) error
 }
 
@@ -70,6 +72,7 @@ func All(m Means) []Job {
 		sendMail(m),
 		riskSweep(m),
 		cleanUp(m),
+		keepMonths(m),
 	}
 }
 
@@ -85,15 +88,20 @@ func (j Job) Loop(ctx context.Context, c clock.Clock, log *slog.Logger) {
 	tick := time.NewTicker(j.Every)
 	defer tick.Stop()
 	for {
-		// What fails because the server stops is no failure.
-		if err := j.guarded(ctx, c.Now()); err != nil && ctx.Err() == nil {
-			log.Error("job", "job", j.Name, "error", err)
-		}
+		j.Round(ctx, c, log)
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
+	}
+}
+
+// Round runs the job once and logs a failure.
+func (j Job) Round(ctx context.Context, c clock.Clock, log *slog.Logger) {
+	// What fails because the server stops is no failure.
+	if err := j.guarded(ctx, c.Now()); err != nil && ctx.Err() == nil {
+		log.Error("job", "job", j.Name, "error", err)
 	}
 }
 

@@ -235,8 +235,8 @@ func allowed(err error) error {
 // create them, those of the large tables first.
 func (f *filler) dropIndexes(ctx context.Context) ([]string, error) {
 	rows, err := f.pool.Query(ctx,
-		`SELECT pg_get_indexdef(x.indexrelid), x.indexrelid::regclass::text FROM pg_index x JOIN pg_class c ON c.oid = x.indrelid
-		WHERE c.relnamespace = 'public'::regnamespace AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = x.indexrelid)
+		`SELECT replace(pg_get_indexdef(x.indexrelid), ' ON ONLY ', ' ON '), x.indexrelid::regclass::text FROM pg_index x JOIN pg_class c ON c.oid = x.indrelid
+		WHERE c.relnamespace = 'public'::regnamespace AND NOT c.relispartition AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = x.indexrelid)
 		ORDER BY c.relname IN ('sales', 'commissions', 'clicks', 'ledger_entries') DESC, 1`)
 	if err != nil {
 		return nil, fmt.Errorf("indexes: %w", allowed(err))

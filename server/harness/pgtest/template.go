@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -25,7 +26,8 @@ func template(ctx context.Context, admin string, set migrate.Set) (name string, 
 	if err != nil {
 		return "", err
 	}
-	name = "rail_tpl_" + sum[:16]
+	// Migrations make partitions for the months to come, so a template lasts for one.
+	name = "rail_tpl_" + sum[:16] + time.Now().Format("_200601")
 	if _, ok := made.Load(admin + name); ok {
 		return name, nil
 	}

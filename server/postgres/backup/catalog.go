@@ -60,6 +60,7 @@ var ours = sync.OnceValues(func() ([]string, error) {
 // that it contains of each. Columns of type xid8 number transactions of this cluster
 // alone.
 // Temporary and unlogged tables (relpersistence) are left out too: a crash empties those as well.
+// Rows of partitions are those of the table that they are of.
 func carried(ctx context.Context, conn *pgx.Conn) ([]Table, error) {
 	known, err := ours()
 	if err != nil {
@@ -67,7 +68,7 @@ func carried(ctx context.Context, conn *pgx.Conn) ([]Table, error) {
 	}
 	rows, err := conn.Query(ctx, `SELECT c.relname::text, array_agg(a.attname::text ORDER BY a.attnum)
 		FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
-		WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind = 'r' AND c.relpersistence = 'p'
+		WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence = 'p'
 			AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' AND a.atttypid <> 'xid8'::regtype
 		GROUP BY c.relname ORDER BY c.relname`)
 	if err != nil {
@@ -102,15 +103,16 @@ type parts struct{ off, back []string }
 
 // heavy returns the foreign keys and indexes of the tables. Without them rows load
 // in any order, and much faster.
-// Indexes come back before foreign keys (turn), which use them.
+// Indexes come back before foreign keys (turn), which use them. Those of a partitioned
+// table come back with all that its partitions have, not as PostgreSQL writes them.
 func heavy(ctx context.Context, conn *pgx.Conn) (parts, error) {
 	rows, err := conn.Query(ctx, `SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', f.conrelid::regclass, f.conname),
 			format('ALTER TABLE %s ADD CONSTRAINT %I %s', f.conrelid::regclass, f.conname, pg_get_constraintdef(f.oid)), 2 AS turn
-		FROM pg_constraint f WHERE f.contype = 'f' AND f.connamespace = quote_ident(current_schema())::regnamespace
+		FROM pg_constraint f WHERE f.contype = 'f' AND f.conparentid = 0 AND f.connamespace = quote_ident(current_schema())::regnamespace
 		UNION ALL
-		SELECT format('DROP INDEX %s', i.indexrelid::regclass), pg_get_indexdef(i.indexrelid), 1
+		SELECT format('DROP INDEX %s', i.indexrelid::regclass), replace(pg_get_indexdef(i.indexrelid), ' ON ONLY ', ' ON '), 1
 		FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
-		WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind = 'r'
+		WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
 			AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype <> 'f')
 		ORDER BY turn, 1`)
 	if err != nil {

@@ -185,20 +185,21 @@ func (s *source) copy(ctx context.Context, conn *pgx.Conn, here []Table) (map[st
 	return came, nil
 }
 
-// sequences sets the sequences of identity columns past the last number of the
+// sequences sets the sequences of columns past the last number of the
 // backup, and past the rows: no number is ever given out twice.
 func sequences(ctx context.Context, conn *pgx.Conn, last map[string]int64) error {
-	found, err := conn.Query(ctx, `SELECT c.relname::text, a.attname::text, s.relname::text FROM pg_attribute a
-		JOIN pg_class c ON c.oid = a.attrelid JOIN pg_class s ON s.oid = pg_get_serial_sequence(c.oid::regclass::text, a.attname)::regclass
-		WHERE a.attidentity <> '' AND c.relkind = 'r' AND c.relnamespace = quote_ident(current_schema())::regnamespace`)
+	found, err := conn.Query(ctx, `SELECT c.relname::text, a.attname::text, s.relname::text FROM pg_class s
+		JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = s.oid AND d.refclassid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')
+		JOIN pg_class c ON c.oid = d.refobjid JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = d.refobjsubid
+		WHERE s.relkind = 'S' AND s.relnamespace = quote_ident(current_schema())::regnamespace`)
 	if err != nil {
 		return err
 	}
-	identities, err := pgx.CollectRows(found, pgx.RowToStructByPos[struct{ Table, Column, Sequence string }])
+	owned, err := pgx.CollectRows(found, pgx.RowToStructByPos[struct{ Table, Column, Sequence string }])
 	if err != nil {
 		return err
 	}
-	for _, i := range identities {
+	for _, i := range owned {
 		sql := fmt.Sprintf(`SELECT setval(quote_ident($1)::regclass, greatest(max(%[1]s), $2), true)
 			FROM %[2]s HAVING greatest(max(%[1]s), $2) > 0`, quote(i.Column), quote(i.Table))
 		if _, err := conn.Exec(ctx, sql, i.Sequence, last[i.Sequence]); err != nil {

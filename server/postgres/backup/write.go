@@ -141,7 +141,7 @@ func (a *archive) fill(ctx context.Context, conn *pgx.Conn, m Manifest, progress
 	e := end{Rows: map[string]int64{}, Sequences: map[string]int64{}}
 	for _, t := range m.Tables {
 		p := &pieces{archive: a, table: t.Name, progress: progress}
-		tag, err := conn.PgConn().CopyTo(ctx, p, fmt.Sprintf("COPY %s (%s) TO STDOUT", quote(t.Name), t.columns()))
+		tag, err := conn.PgConn().CopyTo(ctx, p, fmt.Sprintf("COPY (SELECT %s FROM %s) TO STDOUT", t.columns(), quote(t.Name)))
 		if err == nil {
 			err = p.flush()
 		}

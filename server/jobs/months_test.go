@@ -1,0 +1,146 @@
+package jobs
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"rail/server/clock"
+	"rail/server/harness/pgtest"
+	"rail/server/ident"
+)
+
+// months are events with a partition that ended forty days ago and one that ended
+// twenty days ago, with one event in each, and one of now.
+func months(t *testing.T) *pgxpool.Pool {
+	t.Helper()
+	pool := pgtest.New(t)
+	for _, sql := range []string{
+		`ALTER TABLE events DETACH PARTITION events_first`,
+		`DO $$ BEGIN
+			EXECUTE format('ALTER TABLE events ATTACH PARTITION events_first FOR VALUES FROM (MINVALUE) TO (%L)', id_at('evt_', now() - interval '40 days'));
+			EXECUTE format('CREATE TABLE events_late PARTITION OF events FOR VALUES FROM (%L) TO (%L)', id_at('evt_', now() - interval '40 days'), id_at('evt_', now() - interval '20 days'));
+			EXECUTE format('CREATE TABLE events_now PARTITION OF events FOR VALUES FROM (%L) TO (%L)', id_at('evt_', now() - interval '20 days'),
+				(SELECT min(substring(pg_get_expr(relpartbound, oid) FROM 'FROM \(''([^'']*)''\)') COLLATE "C") FROM pg_class WHERE relname ~ '^events_[0-9]'));
+		END $$`,
+		`INSERT INTO events (id, org_id, program_id, type, subject_id, body, created_at)
+			SELECT id_at('evt_', now() - n * interval '1 day') || 'x', 'org_1', 'prg_1', 'sale.created', 'sale_' || n, '', now() - n * interval '1 day' FROM unnest('{50,30,0}'::int[]) n`,
+	} {
+		_, err := pool.Exec(t.Context(), sql)
+		require.NoError(t, err, sql)
+	}
+	return pool
+}
+
+// rows lists what a query of one column finds.
+func rows[T any](t *testing.T, pool *pgxpool.Pool, sql string) []T {
+	t.Helper()
+	found, err := pool.Query(t.Context(), sql)
+	require.NoError(t, err, sql)
+	out, err := pgx.CollectRows(found, pgx.RowTo[T])
+	require.NoError(t, err, sql)
+	return out
+}
+
+const subjects = "SELECT subject_id FROM events ORDER BY id"
+
+func TestMonthsPastTheirRetentionGo(t *testing.T) {
+	t.Parallel()
+	pool := months(t)
+	for _, sql := range append(tallied, `
+		INSERT INTO webhook_endpoints (id, org_id, program_id, url, event_types, enabled, secret, counted_since, created_at, updated_at)
+		VALUES ('whe_1', 'org_1', 'prg_1', 'https://x.example', '{}', true, '', now(), now(), now())`, `
+		INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, status, next_attempt_at, created_at)
+		SELECT 'whd_1', 'org_1', 'prg_1', 'whe_1', id, type, seq, 'pending', now(), created_at FROM events WHERE subject_id = 'sale_50'`) {
+		_, err := pool.Exec(t.Context(), sql)
+		require.NoError(t, err, sql)
+	}
+	now := clock.System{}.Now()
+	job := keepMonths(Means{Pool: pool, RetentionDays: 30})
+
+	require.NoError(t, job.Run(t.Context(), now))
+	require.Equal(t, []string{"sale_50", "sale_30", "sale_0"}, rows[string](t, pool, subjects), "a delivery needs the first")
+	_, err := pool.Exec(t.Context(), "DELETE FROM webhook_deliveries")
+	require.NoError(t, err)
+
+	reader, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = reader.Exec(t.Context(), "SELECT FROM events")
+	require.NoError(t, err)
+	require.NoError(t, job.Run(t.Context(), now))
+	require.Len(t, rows[string](t, pool, subjects), 3, "somebody reads")
+	require.NoError(t, reader.Rollback(t.Context()))
+
+	require.NoError(t, job.Run(t.Context(), now))
+	require.Equal(t, []string{"sale_30", "sale_0"}, rows[string](t, pool, subjects))
+	require.NoError(t, job.Run(t.Context(), now.Days(400)))
+	require.Equal(t, []string{"sale_0"}, rows[string](t, pool, subjects), "a clock far ahead drops no month that is not over")
+}
+
+func TestMonthsAreMadeAhead(t *testing.T) {
+	t.Parallel()
+	pool := months(t)
+	write := func(days int) error {
+		_, err := pool.Exec(t.Context(), `INSERT INTO events (id, org_id, program_id, type, subject_id, body, created_at)
+			VALUES (id_at('evt_', now() + $1 * interval '1 day') || gen_random_uuid(), 'org_1', 'prg_1', 'x', 'x', '', now())`, days)
+		return err
+	}
+	require.NoError(t, write(59))
+	require.ErrorContains(t, write(95), `no partition of relation "events" found for row`)
+	for _, name := range rows[string](t, pool, "SELECT name FROM partitions_of('events') WHERE name ~ 'events_[0-9n]' AND upper_id IS NOT NULL") {
+		_, err := pool.Exec(t.Context(), "DROP TABLE "+name)
+		require.NoError(t, err)
+	}
+	require.Error(t, write(0), "as after months without a server")
+	job := keepMonths(Means{Pool: pool, RetentionDays: 30})
+	require.True(t, job.First)
+	require.NoError(t, job.Run(t.Context(), clock.System{}.Now()))
+	for _, days := range []int{-19, 0, 28, 59} {
+		require.NoError(t, write(days))
+	}
+	require.Equal(t, []int64{0}, rows[int64](t, pool, "SELECT make_partitions('events', 'evt_')"))
+}
+
+// TestMonthsOfOthers: a role that may write and delete rows, but makes no tables, keeps
+// the months; one that may only read them does not.
+func TestMonthsOfOthers(t *testing.T) {
+	t.Parallel()
+	pool := months(t)
+	role := "keeper_" + pool.Config().ConnConfig.Database
+	cfg := pool.Config().Copy()
+	cfg.ConnConfig.User = role
+	_, err := pool.Exec(t.Context(), fmt.Sprintf("CREATE ROLE %[1]q LOGIN; GRANT SELECT ON events TO %[1]q", role))
+	require.NoError(t, err)
+	other, err := pgxpool.NewWithConfig(t.Context(), cfg)
+	require.NoError(t, err)
+	defer func() {
+		other.Close()
+		_, err := pool.Exec(t.Context(), fmt.Sprintf("DROP OWNED BY %[1]q; DROP ROLE %[1]q", role))
+		require.NoError(t, err)
+	}()
+	job := keepMonths(Means{Pool: other, RetentionDays: 30})
+	err = job.Run(t.Context(), clock.System{}.Now())
+	require.ErrorContains(t, err, "may not insert into events")
+	require.ErrorContains(t, err, "may not delete from events")
+	_, err = pool.Exec(t.Context(), fmt.Sprintf("GRANT INSERT, DELETE ON events TO %q", role))
+	require.NoError(t, err)
+	require.NoError(t, job.Run(t.Context(), clock.System{}.Now()))
+	require.Equal(t, []string{"sale_30", "sale_0"}, rows[string](t, pool, subjects))
+}
+
+// TestIDsOfATime: the database knows where the ids of a time begin that the program makes.
+func TestIDsOfATime(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	before := clock.System{}.Now()
+	id := ident.New(ident.Event)
+	after := clock.System{}.Now()
+	var within bool
+	require.NoError(t, pool.QueryRow(t.Context(),
+		`SELECT id_at('evt_', $1) <= $3 COLLATE "C" AND $3 COLLATE "C" < id_at('evt_', $2)`,
+		before, after.Plus(1e6), id).Scan(&within))
+	require.True(t, within, id)
+}
