@@ -50,7 +50,7 @@ func TestEverythingIsMeasured(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, found, "after the jobs")
 	var wide int
-	require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM report_spans WHERE span = '32'").Scan(&wide))
+	require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM report_spans WHERE span = '16'").Scan(&wide))
 	require.NotZero(t, wide)
 	sameTotals(t, pool)
 	touchDay(t, pool)
