@@ -23,8 +23,10 @@ const (
 	// LockWait bounds how long a shared transaction waits for a lock that somebody
 	// outside has: it is what the others wait, too.
 	LockWait = "SET LOCAL lock_timeout = '100ms'"
-	// SharedTime bounds all round trips of a shared transaction together.
-	SharedTime = 5 * time.Second
+	// SharedTime bounds all round trips of a shared transaction together: as long as
+	// the work of one request may take, since nobody is helped by less where the disk
+	// is slow.
+	SharedTime = 8 * time.Second
 	// patience is how long the others wait for a rider that works between two
 	// statements, before they go on without it.
 	patience = 250 * time.Millisecond
