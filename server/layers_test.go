@@ -68,36 +68,43 @@ var layers = map[string]layer{
 		contract: []string{"gen/api", "gen/db", "gen/events"},
 		never:    []string{echo, netHTTP},
 	},
+	"inbound": {
+		rule:     "inbound turns what payment processors tell into calls of the rules, and decides nothing on money",
+		packages: []string{"server/inbound/..."},
+		below:    []string{"ground", "work", "outbound", "rules"},
+		contract: []string{"gen/api", "gen/db", "gen/events"},
+		never:    []string{echo},
+	},
 	"http": {
 		rule:     "http turns requests into units of work",
 		packages: []string{"server/http/..."},
-		below:    []string{"ground", "work", "outbound", "rules"},
+		below:    []string{"ground", "work", "outbound", "rules", "inbound"},
 		contract: []string{"gen/api", "gen/db", "gen/events", "openapi"},
 	},
 	"jobs": {
 		rule:     "jobs turn time into units of work, and know no HTTP",
 		packages: []string{"server/jobs"},
-		below:    []string{"ground", "work", "outbound", "rules"},
+		below:    []string{"ground", "work", "outbound", "rules", "inbound"},
 		contract: []string{"gen/api", "gen/db", "gen/events"},
 		never:    []string{echo, netHTTP},
 	},
 	"app": {
 		rule:     "app wires what config says",
 		packages: []string{"server/app", "server/config"},
-		below:    []string{"ground", "work", "outbound", "rules", "http", "jobs"},
+		below:    []string{"ground", "work", "outbound", "rules", "inbound", "http", "jobs"},
 		contract: []string{"gen/api", "gen/db", "gen/events", "openapi"},
 	},
 	"cli": {
 		rule:     "cli runs the app and the operator's commands, and is all that cmd/rail has",
 		packages: []string{"cmd/rail", "server/cli", "server/sample"},
-		below:    []string{"ground", "work", "outbound", "rules", "http", "jobs", "app"},
+		below:    []string{"ground", "work", "outbound", "rules", "inbound", "http", "jobs", "app"},
 		contract: []string{"gen/db"},
 		never:    []string{echo},
 	},
 	"harness": {
 		rule:     "harness tests and measures from outside: only tests, cmd/bar and cmd/bench import it",
 		packages: []string{"cmd/bar", "cmd/bench", "server/harness/..."},
-		below:    []string{"ground", "work", "outbound", "rules", "http", "jobs", "app", "cli"},
+		below:    []string{"ground", "work", "outbound", "rules", "inbound", "http", "jobs", "app", "cli"},
 		contract: []string{"gen/api", "gen/db", "gen/events", "openapi", "schema"},
 	},
 	"contract": {
@@ -151,7 +158,7 @@ func TestRulesKnowNoRequests(t *testing.T) {
 	t.Parallel()
 	forms := requestTypes(t)
 	for _, f := range sources(t) {
-		if name, _ := layerOf(f.pkg); !slices.Contains([]string{"work", "outbound", "rules", "jobs"}, name) {
+		if name, _ := layerOf(f.pkg); !slices.Contains([]string{"work", "outbound", "rules", "inbound", "jobs"}, name) {
 			continue
 		}
 		for _, used := range f.selected(module + "gen/api") {

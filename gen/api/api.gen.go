@@ -681,6 +681,36 @@ func (e ConditionOperator) Valid() bool {
 	}
 }
 
+// Defines values for ConnectedProcessor.
+const (
+	ConnectedProcessorChargebee    ConnectedProcessor = "chargebee"
+	ConnectedProcessorGeneric      ConnectedProcessor = "generic"
+	ConnectedProcessorLemonSqueezy ConnectedProcessor = "lemon_squeezy"
+	ConnectedProcessorPaddle       ConnectedProcessor = "paddle"
+	ConnectedProcessorPolar        ConnectedProcessor = "polar"
+	ConnectedProcessorStripe       ConnectedProcessor = "stripe"
+)
+
+// Valid indicates whether the value is a known member of the ConnectedProcessor enum.
+func (e ConnectedProcessor) Valid() bool {
+	switch e {
+	case ConnectedProcessorChargebee:
+		return true
+	case ConnectedProcessorGeneric:
+		return true
+	case ConnectedProcessorLemonSqueezy:
+		return true
+	case ConnectedProcessorPaddle:
+		return true
+	case ConnectedProcessorPolar:
+		return true
+	case ConnectedProcessorStripe:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for CouponDeletedDeleted.
 const (
 	CouponDeletedDeletedTrue CouponDeletedDeleted = true
@@ -839,31 +869,32 @@ func (e CustomerWriteStatus) Valid() bool {
 
 // Defines values for DocumentTag.
 const (
-	DocumentTagApplications     DocumentTag = "Applications"
-	DocumentTagAuditLog         DocumentTag = "Audit log"
-	DocumentTagBalances         DocumentTag = "Balances"
-	DocumentTagCampaigns        DocumentTag = "Campaigns"
-	DocumentTagClicks           DocumentTag = "Clicks"
-	DocumentTagCommissions      DocumentTag = "Commissions"
-	DocumentTagCoupons          DocumentTag = "Coupons"
-	DocumentTagCustomers        DocumentTag = "Customers"
-	DocumentTagDocuments        DocumentTag = "Documents"
-	DocumentTagFlows            DocumentTag = "Flows"
-	DocumentTagGroups           DocumentTag = "Groups"
-	DocumentTagLinks            DocumentTag = "Links"
-	DocumentTagPartners         DocumentTag = "Partners"
-	DocumentTagPayouts          DocumentTag = "Payouts"
-	DocumentTagPrograms         DocumentTag = "Programs"
-	DocumentTagReferrals        DocumentTag = "Referrals"
-	DocumentTagReports          DocumentTag = "Reports"
-	DocumentTagResources        DocumentTag = "Resources"
-	DocumentTagRiskFlags        DocumentTag = "Risk flags"
-	DocumentTagSales            DocumentTag = "Sales"
-	DocumentTagSecurity         DocumentTag = "Security"
-	DocumentTagSequences        DocumentTag = "Sequences"
-	DocumentTagTags             DocumentTag = "Tags"
-	DocumentTagTaxForms         DocumentTag = "Tax forms"
-	DocumentTagWebhookEndpoints DocumentTag = "Webhook endpoints"
+	DocumentTagApplications         DocumentTag = "Applications"
+	DocumentTagAuditLog             DocumentTag = "Audit log"
+	DocumentTagBalances             DocumentTag = "Balances"
+	DocumentTagCampaigns            DocumentTag = "Campaigns"
+	DocumentTagClicks               DocumentTag = "Clicks"
+	DocumentTagCommissions          DocumentTag = "Commissions"
+	DocumentTagCoupons              DocumentTag = "Coupons"
+	DocumentTagCustomers            DocumentTag = "Customers"
+	DocumentTagDocuments            DocumentTag = "Documents"
+	DocumentTagFlows                DocumentTag = "Flows"
+	DocumentTagGroups               DocumentTag = "Groups"
+	DocumentTagLinks                DocumentTag = "Links"
+	DocumentTagPartners             DocumentTag = "Partners"
+	DocumentTagPayouts              DocumentTag = "Payouts"
+	DocumentTagProcessorConnections DocumentTag = "Processor connections"
+	DocumentTagPrograms             DocumentTag = "Programs"
+	DocumentTagReferrals            DocumentTag = "Referrals"
+	DocumentTagReports              DocumentTag = "Reports"
+	DocumentTagResources            DocumentTag = "Resources"
+	DocumentTagRiskFlags            DocumentTag = "Risk flags"
+	DocumentTagSales                DocumentTag = "Sales"
+	DocumentTagSecurity             DocumentTag = "Security"
+	DocumentTagSequences            DocumentTag = "Sequences"
+	DocumentTagTags                 DocumentTag = "Tags"
+	DocumentTagTaxForms             DocumentTag = "Tax forms"
+	DocumentTagWebhookEndpoints     DocumentTag = "Webhook endpoints"
 )
 
 // Valid indicates whether the value is a known member of the DocumentTag enum.
@@ -896,6 +927,8 @@ func (e DocumentTag) Valid() bool {
 	case DocumentTagPartners:
 		return true
 	case DocumentTagPayouts:
+		return true
+	case DocumentTagProcessorConnections:
 		return true
 	case DocumentTagPrograms:
 		return true
@@ -1904,11 +1937,14 @@ func (e PayoutUpdatedEventType) Valid() bool {
 
 // Defines values for Processor.
 const (
-	ProcessorAPI       Processor = "api"
-	ProcessorChargebee Processor = "chargebee"
-	ProcessorManual    Processor = "manual"
-	ProcessorPaddle    Processor = "paddle"
-	ProcessorStripe    Processor = "stripe"
+	ProcessorAPI          Processor = "api"
+	ProcessorChargebee    Processor = "chargebee"
+	ProcessorGeneric      Processor = "generic"
+	ProcessorLemonSqueezy Processor = "lemon_squeezy"
+	ProcessorManual       Processor = "manual"
+	ProcessorPaddle       Processor = "paddle"
+	ProcessorPolar        Processor = "polar"
+	ProcessorStripe       Processor = "stripe"
 )
 
 // Valid indicates whether the value is a known member of the Processor enum.
@@ -1918,11 +1954,35 @@ func (e Processor) Valid() bool {
 		return true
 	case ProcessorChargebee:
 		return true
+	case ProcessorGeneric:
+		return true
+	case ProcessorLemonSqueezy:
+		return true
 	case ProcessorManual:
 		return true
 	case ProcessorPaddle:
 		return true
+	case ProcessorPolar:
+		return true
 	case ProcessorStripe:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ProcessorConnectionStatus.
+const (
+	ProcessorConnectionStatusActive       ProcessorConnectionStatus = "active"
+	ProcessorConnectionStatusDisconnected ProcessorConnectionStatus = "disconnected"
+)
+
+// Valid indicates whether the value is a known member of the ProcessorConnectionStatus enum.
+func (e ProcessorConnectionStatus) Valid() bool {
+	switch e {
+	case ProcessorConnectionStatusActive:
+		return true
+	case ProcessorConnectionStatusDisconnected:
 		return true
 	default:
 		return false
@@ -4376,6 +4436,11 @@ type CommissionVoidedEventType string
 // Examples: eq
 type ConditionOperator string
 
+// ConnectedProcessor A payment processor that can be connected. Take values that you do not know; more may come.
+//
+// Examples: generic
+type ConnectedProcessor string
+
 // CountryCode An ISO 3166-1 alpha-2 country code, upper case in responses; accepted in any case.
 //
 // Examples: DE
@@ -6372,10 +6437,79 @@ type PayoutUpdatedEvent struct {
 // PayoutUpdatedEventType Always `payout.updated`.
 type PayoutUpdatedEventType string
 
-// Processor The payment processor that the data comes from.
+// Processor The payment processor that the data comes from. Take values that you do not know; more may come.
 //
 // Examples: api
 type Processor string
+
+// ProcessorConnection A program's connection to a payment processor, made by the operator (`rail processor connect`). Its secrets are never shown.
+type ProcessorConnection struct {
+	// ID The id of a processor connection.
+	//
+	// Examples: pco_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID ProcessorConnectionID `json:"id"`
+
+	// Object Always `processor_connection`.
+	Object string `json:"object"`
+
+	// CreatedAt When it was connected.
+	CreatedAt clock.Time `json:"created_at"`
+
+	// LastEventAt When the last event came; null before the first.
+	LastEventAt *clock.Time `json:"last_event_at"`
+
+	// Livemode Whether it takes live events; a connection takes those of one mode only.
+	Livemode bool `json:"livemode"`
+
+	// OutsideCheckout Whether payments outside the processor's own checkout are recorded.
+	OutsideCheckout bool `json:"outside_checkout"`
+
+	// Processor A payment processor that can be connected. Take values that you do not know; more may come.
+	//
+	// Examples: generic
+	Processor ConnectedProcessor `json:"processor"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// RecordDirect Whether a payment that no partner brought is recorded, too.
+	RecordDirect bool `json:"record_direct"`
+
+	// Status Whether events are taken: `disconnected` is for ever.
+	//
+	// Examples: active
+	Status ProcessorConnectionStatus `json:"status"`
+
+	// UpdatedAt When it was last changed.
+	UpdatedAt clock.Time `json:"updated_at"`
+
+	// URL Where the processor sends its events.
+	URL string `json:"url"`
+}
+
+// ProcessorConnectionID The id of a processor connection.
+//
+// Examples: pco_01kb2m4q8e7v9t3n5x6c0d1f2g
+type ProcessorConnectionID = string
+
+// ProcessorConnectionList A page of processor connections.
+type ProcessorConnectionList struct {
+	// Data The page, in list order.
+	Data []ProcessorConnection `json:"data"`
+
+	// HasMore Whether more objects follow in the direction of paging.
+	HasMore bool `json:"has_more"`
+
+	// TotalCount All matches of the filters, whatever the cursor.
+	TotalCount int64 `json:"total_count"`
+}
+
+// ProcessorConnectionStatus Whether events are taken: `disconnected` is for ever.
+//
+// Examples: active
+type ProcessorConnectionStatus string
 
 // Program An affiliate program: the container of everything else.
 type Program struct {
@@ -6695,7 +6829,7 @@ type RecordedSale struct {
 	// PartnerID The partner whom the sale is attributed to; null without one, or once that partner is deleted.
 	PartnerID *PartnerID `json:"partner_id"`
 
-	// Processor The payment processor that the data comes from.
+	// Processor The payment processor that the data comes from. Take values that you do not know; more may come.
 	//
 	// Examples: api
 	Processor Processor `json:"processor"`
@@ -7963,7 +8097,7 @@ type Sale struct {
 	// PartnerID The partner whom the sale is attributed to; null without one, or once that partner is deleted.
 	PartnerID *PartnerID `json:"partner_id"`
 
-	// Processor The payment processor that the data comes from.
+	// Processor The payment processor that the data comes from. Take values that you do not know; more may come.
 	//
 	// Examples: api
 	Processor Processor `json:"processor"`
@@ -9932,6 +10066,30 @@ type MarkPayoutPaidParams struct {
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
+// ListProcessorConnectionsParams defines parameters for ListProcessorConnections.
+type ListProcessorConnectionsParams struct {
+	// ProgramID The program whose objects are listed.
+	ProgramID ProgramIDQuery `form:"program_id" json:"program_id"`
+
+	// Limit The most objects to return.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// StartingAfter An object id; the page begins right after it (older objects). Not together with `ending_before`.
+	StartingAfter *StartingAfter `form:"starting_after,omitempty" json:"starting_after,omitempty"`
+
+	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
+	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
+
+	// Status One status, or several comma-separated.
+	Status []ProcessorConnectionStatus `form:"status,omitempty" json:"status,omitempty"`
+}
+
+// RetrieveProcessorConnectionParams defines parameters for RetrieveProcessorConnection.
+type RetrieveProcessorConnectionParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
 // ListProgramsParams defines parameters for ListPrograms.
 type ListProgramsParams struct {
 	// Limit The most objects to return.
@@ -11635,6 +11793,20 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/payouts/{id}/mark_paid (the `MarkPayoutPaid` operationId).
 	MarkPayoutPaid(ctx context.Context, id ID, params *MarkPayoutPaidParams, body MarkPayoutPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListProcessorConnections List processor connections
+	//
+	// The program's connections to payment processors, newest first. They are made and ended by the operator alone.
+	//
+	// Corresponds with GET /v1/processor_connections (the `ListProcessorConnections` operationId).
+	ListProcessorConnections(ctx context.Context, params *ListProcessorConnectionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetrieveProcessorConnection Retrieve a processor connection
+	//
+	// One processor connection by its id.
+	//
+	// Corresponds with GET /v1/processor_connections/{id} (the `RetrieveProcessorConnection` operationId).
+	RetrieveProcessorConnection(ctx context.Context, id ID, params *RetrieveProcessorConnectionParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListPrograms List programs
 	//
@@ -13902,6 +14074,40 @@ func (c *Client) MarkPayoutPaidWithBody(ctx context.Context, id ID, params *Mark
 // Corresponds with POST /v1/payouts/{id}/mark_paid (the `MarkPayoutPaid` operationId).
 func (c *Client) MarkPayoutPaid(ctx context.Context, id ID, params *MarkPayoutPaidParams, body MarkPayoutPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewMarkPayoutPaidRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListProcessorConnections List processor connections
+//
+// The program's connections to payment processors, newest first. They are made and ended by the operator alone.
+//
+// Corresponds with GET /v1/processor_connections (the `ListProcessorConnections` operationId).
+func (c *Client) ListProcessorConnections(ctx context.Context, params *ListProcessorConnectionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListProcessorConnectionsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetrieveProcessorConnection Retrieve a processor connection
+//
+// One processor connection by its id.
+//
+// Corresponds with GET /v1/processor_connections/{id} (the `RetrieveProcessorConnection` operationId).
+func (c *Client) RetrieveProcessorConnection(ctx context.Context, id ID, params *RetrieveProcessorConnectionParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetrieveProcessorConnectionRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -20272,6 +20478,165 @@ func NewMarkPayoutPaidRequestWithBody(server string, id ID, params *MarkPayoutPa
 	return req, nil
 }
 
+// NewListProcessorConnectionsRequest constructs an http.Request for the ListProcessorConnections method
+func NewListProcessorConnectionsRequest(server string, params *ListProcessorConnectionsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/processor_connections")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.StartingAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "starting_after", *params.StartingAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.EndingBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ending_before", *params.EndingBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Status != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "status", params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRetrieveProcessorConnectionRequest constructs an http.Request for the RetrieveProcessorConnection method
+func NewRetrieveProcessorConnectionRequest(server string, id ID, params *RetrieveProcessorConnectionParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/processor_connections/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListProgramsRequest constructs an http.Request for the ListPrograms method
 func NewListProgramsRequest(server string, params *ListProgramsParams) (*http.Request, error) {
 	var err error
@@ -24805,6 +25170,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/payouts/{id}/mark_paid (the `MarkPayoutPaid` operationId).
 	MarkPayoutPaidWithResponse(ctx context.Context, id ID, params *MarkPayoutPaidParams, body MarkPayoutPaidJSONRequestBody, reqEditors ...RequestEditorFn) (*MarkPayoutPaidReply, error)
 
+	// ListProcessorConnectionsWithResponse List processor connections
+	//
+	// The program's connections to payment processors, newest first. They are made and ended by the operator alone.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/processor_connections (the `ListProcessorConnections` operationId).
+	ListProcessorConnectionsWithResponse(ctx context.Context, params *ListProcessorConnectionsParams, reqEditors ...RequestEditorFn) (*ListProcessorConnectionsReply, error)
+
+	// RetrieveProcessorConnectionWithResponse Retrieve a processor connection
+	//
+	// One processor connection by its id.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/processor_connections/{id} (the `RetrieveProcessorConnection` operationId).
+	RetrieveProcessorConnectionWithResponse(ctx context.Context, id ID, params *RetrieveProcessorConnectionParams, reqEditors ...RequestEditorFn) (*RetrieveProcessorConnectionReply, error)
+
 	// ListProgramsWithResponse List programs
 	//
 	// Your organization's programs, newest first.
@@ -27518,6 +27901,68 @@ func (r MarkPayoutPaidReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r MarkPayoutPaidReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListProcessorConnectionsReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ProcessorConnectionList
+}
+
+// Status returns HTTPResponse.Status
+func (r ListProcessorConnectionsReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListProcessorConnectionsReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListProcessorConnectionsReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RetrieveProcessorConnectionReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ProcessorConnection
+}
+
+// Status returns HTTPResponse.Status
+func (r RetrieveProcessorConnectionReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetrieveProcessorConnectionReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetrieveProcessorConnectionReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -30474,6 +30919,36 @@ func (c *ClientWithResponses) MarkPayoutPaidWithResponse(ctx context.Context, id
 	return ParseMarkPayoutPaidReply(rsp)
 }
 
+// ListProcessorConnectionsWithResponse List processor connections
+//
+// The program's connections to payment processors, newest first. They are made and ended by the operator alone.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/processor_connections (the `ListProcessorConnections` operationId).
+func (c *ClientWithResponses) ListProcessorConnectionsWithResponse(ctx context.Context, params *ListProcessorConnectionsParams, reqEditors ...RequestEditorFn) (*ListProcessorConnectionsReply, error) {
+	rsp, err := c.ListProcessorConnections(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListProcessorConnectionsReply(rsp)
+}
+
+// RetrieveProcessorConnectionWithResponse Retrieve a processor connection
+//
+// One processor connection by its id.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/processor_connections/{id} (the `RetrieveProcessorConnection` operationId).
+func (c *ClientWithResponses) RetrieveProcessorConnectionWithResponse(ctx context.Context, id ID, params *RetrieveProcessorConnectionParams, reqEditors ...RequestEditorFn) (*RetrieveProcessorConnectionReply, error) {
+	rsp, err := c.RetrieveProcessorConnection(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetrieveProcessorConnectionReply(rsp)
+}
+
 // ListProgramsWithResponse List programs
 //
 // Your organization's programs, newest first.
@@ -33249,6 +33724,58 @@ func ParseMarkPayoutPaidReply(rsp *http.Response) (*MarkPayoutPaidReply, error) 
 	return response, nil
 }
 
+// ParseListProcessorConnectionsReply parses an HTTP response from a ListProcessorConnectionsWithResponse call
+func ParseListProcessorConnectionsReply(rsp *http.Response) (*ListProcessorConnectionsReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListProcessorConnectionsReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ProcessorConnectionList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRetrieveProcessorConnectionReply parses an HTTP response from a RetrieveProcessorConnectionWithResponse call
+func ParseRetrieveProcessorConnectionReply(rsp *http.Response) (*RetrieveProcessorConnectionReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetrieveProcessorConnectionReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ProcessorConnection
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListProgramsReply parses an HTTP response from a ListProgramsWithResponse call
 func ParseListProgramsReply(rsp *http.Response) (*ListProgramsReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -34750,6 +35277,12 @@ type ServerInterface interface {
 	// MarkPayoutPaid Mark a payout as paid
 	// (POST /v1/payouts/{id}/mark_paid)
 	MarkPayoutPaid(ctx echo.Context, id ID, params MarkPayoutPaidParams) error
+	// ListProcessorConnections List processor connections
+	// (GET /v1/processor_connections)
+	ListProcessorConnections(ctx echo.Context, params ListProcessorConnectionsParams) error
+	// RetrieveProcessorConnection Retrieve a processor connection
+	// (GET /v1/processor_connections/{id})
+	RetrieveProcessorConnection(ctx echo.Context, id ID, params RetrieveProcessorConnectionParams) error
 	// ListPrograms List programs
 	// (GET /v1/programs)
 	ListPrograms(ctx echo.Context, params ListProgramsParams) error
@@ -37068,6 +37601,77 @@ func (w *ServerInterfaceWrapper) MarkPayoutPaid(ctx echo.Context) error {
 	return err
 }
 
+// ListProcessorConnections converts echo context to params.
+func (w *ServerInterfaceWrapper) ListProcessorConnections(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListProcessorConnectionsParams
+	// ------------- Required query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "starting_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "starting_after", ctx.QueryParams(), &params.StartingAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter starting_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "ending_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "ending_before", ctx.QueryParams(), &params.EndingBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
+	}
+
+	// ------------- Optional query parameter "status" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", false, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter status: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListProcessorConnections(ctx, params)
+	return err
+}
+
+// RetrieveProcessorConnection converts echo context to params.
+func (w *ServerInterfaceWrapper) RetrieveProcessorConnection(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RetrieveProcessorConnectionParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RetrieveProcessorConnection(ctx, id, params)
+	return err
+}
+
 // ListPrograms converts echo context to params.
 func (w *ServerInterfaceWrapper) ListPrograms(ctx echo.Context) error {
 	var err error
@@ -38663,6 +39267,8 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.DELETE(options.BaseURL+"/v1/payouts/:id", wrapper.DeletePayout, options.OperationMiddlewares["deletePayout"]...)
 	router.GET(options.BaseURL+"/v1/payouts/:id", wrapper.RetrievePayout, options.OperationMiddlewares["retrievePayout"]...)
 	router.POST(options.BaseURL+"/v1/payouts/:id/mark_paid", wrapper.MarkPayoutPaid, options.OperationMiddlewares["markPayoutPaid"]...)
+	router.GET(options.BaseURL+"/v1/processor_connections", wrapper.ListProcessorConnections, options.OperationMiddlewares["listProcessorConnections"]...)
+	router.GET(options.BaseURL+"/v1/processor_connections/:id", wrapper.RetrieveProcessorConnection, options.OperationMiddlewares["retrieveProcessorConnection"]...)
 	router.GET(options.BaseURL+"/v1/programs", wrapper.ListPrograms, options.OperationMiddlewares["listPrograms"]...)
 	router.POST(options.BaseURL+"/v1/programs", wrapper.CreateProgram, options.OperationMiddlewares["createProgram"]...)
 	router.GET(options.BaseURL+"/v1/programs/:id", wrapper.RetrieveProgram, options.OperationMiddlewares["retrieveProgram"]...)
@@ -40294,6 +40900,51 @@ func (response MarkPayoutPaid200JSONResponse) VisitMarkPayoutPaidResponse(w http
 	return err
 }
 
+type ListProcessorConnectionsRequestObject struct {
+	Params ListProcessorConnectionsParams
+}
+
+type ListProcessorConnectionsResponseObject interface {
+	VisitListProcessorConnectionsResponse(w http.ResponseWriter) error
+}
+
+type ListProcessorConnections200JSONResponse ProcessorConnectionList
+
+func (response ListProcessorConnections200JSONResponse) VisitListProcessorConnectionsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetrieveProcessorConnectionRequestObject struct {
+	ID     ID `json:"id"`
+	Params RetrieveProcessorConnectionParams
+}
+
+type RetrieveProcessorConnectionResponseObject interface {
+	VisitRetrieveProcessorConnectionResponse(w http.ResponseWriter) error
+}
+
+type RetrieveProcessorConnection200JSONResponse ProcessorConnection
+
+func (response RetrieveProcessorConnection200JSONResponse) VisitRetrieveProcessorConnectionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListProgramsRequestObject struct {
 	Params ListProgramsParams
 }
@@ -41658,6 +42309,12 @@ type StrictServerInterface interface {
 	// MarkPayoutPaid Mark a payout as paid
 	// (POST /v1/payouts/{id}/mark_paid)
 	MarkPayoutPaid(ctx context.Context, request MarkPayoutPaidRequestObject) (MarkPayoutPaidResponseObject, error)
+	// ListProcessorConnections List processor connections
+	// (GET /v1/processor_connections)
+	ListProcessorConnections(ctx context.Context, request ListProcessorConnectionsRequestObject) (ListProcessorConnectionsResponseObject, error)
+	// RetrieveProcessorConnection Retrieve a processor connection
+	// (GET /v1/processor_connections/{id})
+	RetrieveProcessorConnection(ctx context.Context, request RetrieveProcessorConnectionRequestObject) (RetrieveProcessorConnectionResponseObject, error)
 	// ListPrograms List programs
 	// (GET /v1/programs)
 	ListPrograms(ctx context.Context, request ListProgramsRequestObject) (ListProgramsResponseObject, error)
@@ -44158,6 +44815,57 @@ func (sh *strictHandler) MarkPayoutPaid(ctx echo.Context, id ID, params MarkPayo
 		return err
 	} else if validResponse, ok := response.(MarkPayoutPaidResponseObject); ok {
 		return validResponse.VisitMarkPayoutPaidResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListProcessorConnections operation middleware
+func (sh *strictHandler) ListProcessorConnections(ctx echo.Context, params ListProcessorConnectionsParams) error {
+	var request ListProcessorConnectionsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListProcessorConnections(ctx.Request().Context(), request.(ListProcessorConnectionsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListProcessorConnections")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListProcessorConnectionsResponseObject); ok {
+		return validResponse.VisitListProcessorConnectionsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RetrieveProcessorConnection operation middleware
+func (sh *strictHandler) RetrieveProcessorConnection(ctx echo.Context, id ID, params RetrieveProcessorConnectionParams) error {
+	var request RetrieveProcessorConnectionRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RetrieveProcessorConnection(ctx.Request().Context(), request.(RetrieveProcessorConnectionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetrieveProcessorConnection")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RetrieveProcessorConnectionResponseObject); ok {
+		return validResponse.VisitRetrieveProcessorConnectionResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

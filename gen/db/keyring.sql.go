@@ -95,6 +95,8 @@ WITH sealed AS NOT MATERIALIZED (
     UNION ALL SELECT 'webhook secret', 'webhook_endpoints.secret/' || e.id, e.secret FROM webhook_endpoints e
     UNION ALL SELECT 'previous webhook secret', 'webhook_endpoints.previous_secret/' || e.id, e.previous_secret
         FROM webhook_endpoints e
+    UNION ALL SELECT 'processor secret', 'processor_connections.secret/' || c.id, c.secret FROM processor_connections c
+    UNION ALL SELECT 'processor key', 'processor_connections.api_key/' || c.id, c.api_key FROM processor_connections c
     UNION ALL SELECT 'stored answer', 'idempotency/' || i.org_id || '/' || i.key, i.body FROM idempotency_keys i
 ), heads AS (
     SELECT s.kind, min(s.place) AS place, count(*) AS n FROM sealed s WHERE length(s.value) > 0

@@ -629,6 +629,62 @@ func (l CommissionMaturingList) Refs() []Ref {
 	return []Ref{}
 }
 
+// ConnectionList is a list of rows of processor_connections. A filter that is nil lets every row pass.
+type ConnectionList struct {
+	Status []string
+}
+
+// Page returns the first rows after a place, or the last before one in reverse.
+func (l ConnectionList) Page(ctx context.Context, tx DBTX, in Scope, after, before *ConnectionCursorRow, lim int32) ([]ProcessorConnection, error) {
+	status, statusIn := either(l.Status)
+	p := ConnectionPageParams{
+		ProgramID: in.ProgramID,
+		OrgID:     in.OrgID,
+		Lim:       lim,
+		Status:    status,
+		StatusIn:  statusIn,
+	}
+	if after != nil {
+		p.AfterAt = &after.CreatedAt
+		p.AfterID = &after.ID
+	}
+	if before != nil {
+		p.BeforeAt = &before.CreatedAt
+		p.BeforeID = &before.ID
+	}
+	return New().ConnectionPage(ctx, tx, p)
+}
+
+// Cursor returns the place of a row in the list.
+func (l ConnectionList) Cursor(ctx context.Context, tx DBTX, in Scope, id string) (ConnectionCursorRow, error) {
+	return New().ConnectionCursor(ctx, tx, ConnectionCursorParams{
+		ProgramID: in.ProgramID,
+		OrgID:     in.OrgID,
+		ID:        id,
+	})
+}
+
+// Count returns the number of rows.
+func (l ConnectionList) Count(ctx context.Context, tx DBTX, in Scope, _ int32) (int64, error) {
+	status, statusIn := either(l.Status)
+	return New().ConnectionCount(ctx, tx, ConnectionCountParams{
+		ProgramID: in.ProgramID,
+		OrgID:     in.OrgID,
+		Status:    status,
+		StatusIn:  statusIn,
+	})
+}
+
+// Total returns what counts the list where it is long, or nil where nothing does.
+func (l ConnectionList) Total() *Total {
+	return nil
+}
+
+// Refs returns the ids of other objects that the filters were given.
+func (l ConnectionList) Refs() []Ref {
+	return []Ref{}
+}
+
 // CouponList is a list of rows of coupons. A filter that is nil lets every row pass.
 type CouponList struct {
 	PartnerID  *string

@@ -274,6 +274,32 @@ WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
   AND t.mature_at >= @from_at::timestamptz
   AND t.mature_at <= @to_at::timestamptz;
 
+-- name: ConnectionPage :many
+SELECT t.* FROM processor_connections t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
+  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  AND (sqlc.narg('after_at')::timestamptz IS NULL
+    OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
+  AND (sqlc.narg('before_at')::timestamptz IS NULL
+    OR (t.created_at, t.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
+ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END,
+         t.created_at DESC, t.id DESC
+LIMIT @lim;
+
+-- name: ConnectionCount :one
+SELECT count(*) FROM processor_connections t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
+  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]));
+
+-- name: ConnectionCursor :one
+SELECT t.created_at, t.id FROM processor_connections t
+WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id;
+
 -- name: CouponPage :many
 SELECT t.* FROM coupons t
 WHERE t.program_id = @program_id

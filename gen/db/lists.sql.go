@@ -1168,6 +1168,128 @@ func (q *Queries) CommissionPage(ctx context.Context, db DBTX, arg CommissionPag
 	return items, nil
 }
 
+const connectionCount = `-- name: ConnectionCount :one
+SELECT count(*) FROM processor_connections t
+WHERE t.program_id = $1
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
+  AND ($3::text IS NULL OR t.status = $3::text)
+  AND ($4::text[] IS NULL OR t.status = ANY ($4::text[]))
+`
+
+type ConnectionCountParams struct {
+	ProgramID string
+	OrgID     string
+	Status    *string
+	StatusIn  []string
+}
+
+func (q *Queries) ConnectionCount(ctx context.Context, db DBTX, arg ConnectionCountParams) (int64, error) {
+	row := db.QueryRow(ctx, connectionCount,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.Status,
+		arg.StatusIn,
+	)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const connectionCursor = `-- name: ConnectionCursor :one
+SELECT t.created_at, t.id FROM processor_connections t
+WHERE t.id = $1 AND t.program_id = $2 AND t.org_id = $3
+`
+
+type ConnectionCursorParams struct {
+	ID        string
+	ProgramID string
+	OrgID     string
+}
+
+type ConnectionCursorRow struct {
+	CreatedAt clock.Time
+	ID        string
+}
+
+func (q *Queries) ConnectionCursor(ctx context.Context, db DBTX, arg ConnectionCursorParams) (ConnectionCursorRow, error) {
+	row := db.QueryRow(ctx, connectionCursor, arg.ID, arg.ProgramID, arg.OrgID)
+	var i ConnectionCursorRow
+	err := row.Scan(&i.CreatedAt, &i.ID)
+	return i, err
+}
+
+const connectionPage = `-- name: ConnectionPage :many
+SELECT t.id, t.org_id, t.program_id, t.processor, t.livemode, t.status, t.record_direct, t.outside_checkout, t.secret, t.api_key, t.last_event_at, t.created_at, t.updated_at FROM processor_connections t
+WHERE t.program_id = $1
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
+  AND ($3::text IS NULL OR t.status = $3::text)
+  AND ($4::text[] IS NULL OR t.status = ANY ($4::text[]))
+  AND ($5::timestamptz IS NULL
+    OR (t.created_at, t.id) < ($5::timestamptz, $6::text))
+  AND ($7::timestamptz IS NULL
+    OR (t.created_at, t.id) > ($7::timestamptz, $8::text))
+ORDER BY CASE WHEN $7::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN $7::timestamptz IS NOT NULL THEN t.id END,
+         t.created_at DESC, t.id DESC
+LIMIT $9
+`
+
+type ConnectionPageParams struct {
+	ProgramID string
+	OrgID     string
+	Status    *string
+	StatusIn  []string
+	AfterAt   *clock.Time
+	AfterID   *string
+	BeforeAt  *clock.Time
+	BeforeID  *string
+	Lim       int32
+}
+
+func (q *Queries) ConnectionPage(ctx context.Context, db DBTX, arg ConnectionPageParams) ([]ProcessorConnection, error) {
+	rows, err := db.Query(ctx, connectionPage,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.Status,
+		arg.StatusIn,
+		arg.AfterAt,
+		arg.AfterID,
+		arg.BeforeAt,
+		arg.BeforeID,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ProcessorConnection{}
+	for rows.Next() {
+		var i ProcessorConnection
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.Processor,
+			&i.Livemode,
+			&i.Status,
+			&i.RecordDirect,
+			&i.OutsideCheckout,
+			&i.Secret,
+			&i.APIKey,
+			&i.LastEventAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const couponCount = `-- name: CouponCount :one
 SELECT count(*) FROM coupons t
 WHERE t.program_id = $1

@@ -480,6 +480,22 @@ type PortalSession struct {
 	ExpiresAt clock.Time
 }
 
+type ProcessorConnection struct {
+	ID              string
+	OrgID           string
+	ProgramID       string
+	Processor       string
+	Livemode        bool
+	Status          ConnectionStatus
+	RecordDirect    bool
+	OutsideCheckout bool
+	Secret          []byte
+	APIKey          []byte
+	LastEventAt     *clock.Time
+	CreatedAt       clock.Time
+	UpdatedAt       clock.Time
+}
+
 type Program struct {
 	ID                     string
 	OrgID                  string

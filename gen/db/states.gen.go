@@ -144,6 +144,15 @@ const (
 	TaxFormStateSuperseded  TaxFormState = "superseded"
 )
 
+// ConnectionStatus is what processor_connections.status can be.
+type ConnectionStatus string
+
+// The values of ConnectionStatus.
+const (
+	ConnectionStatusActive       ConnectionStatus = "active"
+	ConnectionStatusDisconnected ConnectionStatus = "disconnected"
+)
+
 // CampaignStatus is what campaigns.status can be.
 type CampaignStatus string
 

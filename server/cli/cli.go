@@ -66,7 +66,25 @@ func commands() []command {
 		{name: "key create", about: "make an API key and show it, this once", setUp: keyCreate},
 		{name: "key list", about: "list an organization's API keys", setUp: keyList},
 		{name: "key revoke", args: "KEY_ID", about: "revoke an API key", setUp: keyRevoke},
-	}, operations()...)
+	}, append(processors(), operations()...)...)
+}
+
+// processors is the part of the table that is about payment processors.
+func processors() []command {
+	return []command{
+		{
+			name: "processor connect", args: "PROCESSOR", about: "connect a program to a payment processor",
+			setUp: processorConnect, more: processorHelp,
+		},
+		{name: "processor list", about: "list a program's connections to payment processors", setUp: processorList},
+		{
+			name: "processor check", args: "CONNECTION_ID", about: "show a connection; status 1 when it takes no events",
+			setUp: processorCheck,
+		},
+		{
+			name: "processor disconnect", args: "CONNECTION_ID", about: "end a connection for ever", setUp: processorDisconnect,
+		},
+	}
 }
 
 // operations is the part of the table that works on the data. It is apart only because one

@@ -9,6 +9,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/http/middleware"
+	"rail/server/inbound/connection"
 	"rail/server/keyring"
 	"rail/server/money/payout"
 	"rail/server/outbound/webhook"
@@ -26,7 +27,7 @@ func secretsRotate(*flag.FlagSet) action {
 	return func(ctx context.Context, env *Env, _ []string) error {
 		return withDatabase(ctx, env, func(d *database) error {
 			r := resealing{d: d}
-			for _, step := range []func(context.Context) error{r.details, r.secrets, r.responses} {
+			for _, step := range []func(context.Context) error{r.details, r.secrets, r.connections, r.responses} {
 				if err := step(ctx); err != nil {
 					return err
 				}
@@ -165,6 +166,34 @@ func (r *resealing) secrets(ctx context.Context) error {
 			if err == nil && (changed || too) {
 				err = queries.WebhookSecretsReseal(ctx, r.d.pool, db.WebhookSecretsResealParams{
 					Secret: current, PreviousSecret: previous, ID: row.ID, Was: row.Secret,
+				})
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// connections goes through the secrets and API keys of processor connections.
+func (r *resealing) connections(ctx context.Context) error {
+	for after := ""; ; {
+		rows, err := queries.ConnectionSecretsSealed(ctx, r.d.pool, db.ConnectionSecretsSealedParams{
+			After: after, Lim: resealBatch,
+		})
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		for _, row := range rows {
+			after = row.ID
+			signing, changed, err := r.again(row.Secret, connection.SecretPlace(row.ID))
+			if err != nil {
+				return err
+			}
+			key, too, err := r.again(row.APIKey, connection.KeyPlace(row.ID))
+			if err == nil && (changed || too) {
+				err = queries.ConnectionSecretsReseal(ctx, r.d.pool, db.ConnectionSecretsResealParams{
+					Secret: signing, APIKey: key, ID: row.ID, Was: row.Secret,
 				})
 			}
 			if err != nil {

@@ -44,6 +44,7 @@ const (
 	Sequence     Prefix = "seq_"
 	Endpoint     Prefix = "whe_"
 	TaxForm      Prefix = "tax_"
+	Connection   Prefix = "pco_"
 	Event        Prefix = "evt_"
 	TestEvent    Prefix = "evt_test_"
 	Delivery     Prefix = "whd_"

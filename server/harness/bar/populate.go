@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"rail/server/clock"
+	"rail/server/inbound/connection"
+	"rail/server/work"
 )
 
 // populate creates one object of every type. All texts and unique values begin with
@@ -42,11 +46,27 @@ func (o *org) addProgram(ctx context.Context, own objects, stem string) {
 	o.add(ctx, own, "whe_", "/v1/webhook_endpoints", M{
 		"program_id": program, "url": o.sys.sink.web.URL + "/" + stem, "event_types": []string{"affiliate.created"},
 	})
+	o.connect(ctx, own)
 	o.add(ctx, own, "grp_", "/v1/groups", M{"program_id": program, "name": stem})
 	o.add(ctx, own, "tag_", "/v1/tags", M{"program_id": program, "name": stem})
 	o.add(ctx, own, "res_", "/v1/resources", M{
 		"program_id": program, "title": stem, "url": "https://" + stem + ".example",
 	})
+}
+
+// connect connects the program to a payment processor, which only the operator can.
+func (o *org) connect(ctx context.Context, own objects) {
+	u := work.NewRun(o.sys.pool, work.Actor{Kind: work.Operator, ID: "bar"}, clock.System{}.Now()).For(o.id)
+	err := u.Within(ctx, func(u *work.Unit) error {
+		c, _, err := connection.Service{Keeper: o.sys.keeper}.Connect(ctx, u, connection.Input{
+			ProgramID: own["prg_"], Processor: connection.Generic, Live: true,
+		})
+		own["pco_"] = c.ID
+		return err
+	})
+	if err != nil {
+		o.sys.fault("connect: %v", err)
+	}
 }
 
 // addPartner adds a partner with everything that names one.

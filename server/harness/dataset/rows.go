@@ -111,6 +111,11 @@ var phases = [][]table{{
 		`SELECT id('flw', n), org, prg, 'Flow ' || n, NULL, CASE WHEN n % 7 = 1 THEN id('grp', n % 20) END, CASE WHEN n % 7 = 2 THEN id('part', n % 50) END, 'new_payment', 'generate_commission',
 		NULL, 'percent', 2000, 'manual', NULL, n % 100, CASE WHEN n % 3 = 0 THEN 'active' ELSE 'inactive' END, '[]', at(n, $n), at(n, $n) FROM g, LATERAL program(CASE WHEN n % 7 = 2 THEN of_partner(n % 50) ELSE n % 20 END) p`},
 	{
+		"processor_connections (id, org_id, program_id, processor, livemode, status, record_direct, outside_checkout, secret, created_at, updated_at)",
+		exactly(400), `SELECT id('pco', n), org, prg, 'generic', true, CASE WHEN n < 20 THEN 'active' ELSE 'disconnected' END, false, false, '', at(n, $n), at(n, $n)
+		FROM g, LATERAL program(n % 20) p`,
+	},
+	{
 		"tags", exactly(2000),
 		`SELECT id('tag', n), org, prg, 'Tag ' || n, '#112233', at(n, $n), at(n, $n) FROM g, LATERAL program(n % 20) p`,
 	},

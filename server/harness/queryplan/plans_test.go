@@ -76,6 +76,8 @@ var values = map[string][]any{
 	"TaxForm.Status":       {"submitted", "expired"},
 	"TaxForm.StatusIn":     {[]string{"required", "expired"}, []string{"submitted", "superseded"}},
 	"Action":               {"commission.rejected"},
+	"Connection.Status":    {"active", "disconnected"},
+	"Connection.StatusIn":  {[]string{"active", "disconnected"}},
 	"Flow.StatusIn":        {[]string{"active", "inactive"}},
 }
 

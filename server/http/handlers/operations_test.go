@@ -73,7 +73,7 @@ func (o operation) prefix() string {
 		"payouts": "pyt_", "payout_batches": "batch_", "flows": "flw_", "risk_flags": "rsk_", "resources": "res_",
 		"campaigns": "camp_",
 		"sequences": "seq_", "webhook_endpoints": "whe_", "webhook_deliveries": "whd_", "tax_form_statuses": "tax_",
-		"audit_log_entries": "aud_",
+		"audit_log_entries": "aud_", "processor_connections": "pco_",
 	}[resource]
 }
 
@@ -230,6 +230,7 @@ func populate(s *apitest.Server, stem string) objects {
 		"program_id": program, "partner_id": own["part_"], "amount_minor": 5, "reason": stem,
 	}))
 	own["aud_"] = s.Get("/v1/audit_log_entries?program_id=" + program).Data()[0]["id"].(string)
+	own["pco_"] = s.Connect(program).ID
 	own["pyt_"], own["batch_"] = ident.New(ident.Payout), ident.New(ident.Batch)
 	_, err := s.Pool.Exec(s.T.Context(),
 		`INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)

@@ -47,6 +47,12 @@ func fill(s *apitest.Server) (program string) {
 			"program_id": program, "title": handle, "url": "https://x.example", "folder": []any{nil, "b", "a"}[i%3],
 		}))
 		_, err := s.Pool.Exec(s.T.Context(),
+			`INSERT INTO processor_connections (id, org_id, program_id, processor, livemode, status, record_direct,
+				outside_checkout, secret, created_at, updated_at)
+			VALUES ($1, $2, $3, 'generic', true, 'disconnected', false, false, '', $4, $4)`,
+			ident.New(ident.Connection), s.Org, program, s.Clock.Now())
+		require.NoError(s.T, err)
+		_, err = s.Pool.Exec(s.T.Context(),
 			`INSERT INTO applications (id, org_id, program_id, partner_id, email, status, created_at, updated_at)
 			VALUES ($1, $2, $3, $4, 'x', 'withdrawn', $5, $5)`,
 			ident.New(ident.Application), s.Org, program, partner, s.Clock.Now())

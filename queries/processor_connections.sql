@@ -1,0 +1,36 @@
+-- name: ConnectionGet :one
+SELECT t.* FROM processor_connections t WHERE t.id = @id AND t.org_id = @org_id;
+
+-- name: ConnectionActive :one
+-- ConnectionActive locks the connection that works for a program, processor and
+-- mode.
+SELECT t.* FROM processor_connections t WHERE t.program_id = @program_id AND t.org_id = @org_id
+    AND t.processor = @processor AND t.livemode = @livemode AND t.status = 'active' FOR NO KEY UPDATE;
+
+-- name: ConnectionInsert :exec
+INSERT INTO processor_connections (id, org_id, program_id, processor, livemode, status, record_direct,
+    outside_checkout, secret, api_key, last_event_at, created_at, updated_at)
+VALUES (@id, @org_id, @program_id, @processor, @livemode, @status, @record_direct, @outside_checkout, @secret,
+    @api_key, @last_event_at, @created_at, @updated_at);
+
+-- name: ConnectionDisconnect :execrows
+UPDATE processor_connections SET status = 'disconnected', updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id AND status = 'active';
+
+-- name: ConnectionsOfProgram :many
+SELECT t.* FROM processor_connections t WHERE t.program_id = @program_id AND t.org_id = @org_id
+ORDER BY t.created_at DESC, t.id DESC;
+
+-- name: ConnectionOperated :one
+-- ConnectionOperated finds a connection of any organization.
+SELECT t.* FROM processor_connections t WHERE t.id = @id;
+
+-- name: ProgramOperated :one
+-- ProgramOperated finds the organization of a program.
+SELECT t.org_id FROM programs t WHERE t.id = @id;
+
+-- name: ConnectionSecretsSealed :many
+SELECT t.id, t.secret, t.api_key FROM processor_connections t WHERE t.id > @after ORDER BY t.id LIMIT @lim;
+
+-- name: ConnectionSecretsReseal :exec
+UPDATE processor_connections SET secret = @secret, api_key = @api_key WHERE id = @id AND secret = @was;

@@ -1,0 +1,220 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/inbound/connection"
+	"rail/server/work"
+)
+
+// printedConnection is how a connection is printed. Secret is there once, when Rail
+// has made it.
+type printedConnection struct {
+	ID              string      `json:"id"`
+	Object          string      `json:"object"`
+	ProgramID       string      `json:"program_id"`
+	Processor       string      `json:"processor"`
+	Livemode        bool        `json:"livemode"`
+	URL             string      `json:"url"`
+	Status          string      `json:"status"`
+	RecordDirect    bool        `json:"record_direct"`
+	OutsideCheckout bool        `json:"outside_checkout"`
+	LastEventAt     *clock.Time `json:"last_event_at"`
+	CreatedAt       clock.Time  `json:"created_at"`
+	UpdatedAt       clock.Time  `json:"updated_at"`
+	Secret          string      `json:"secret,omitempty"`
+}
+
+func printable(d *database, c db.ProcessorConnection) printedConnection {
+	return printedConnection{
+		ID: c.ID, Object: "processor_connection", ProgramID: c.ProgramID, Processor: c.Processor, Livemode: c.Livemode,
+		URL: connection.URL(d.config.BaseURL, c), Status: string(c.Status), RecordDirect: c.RecordDirect,
+		OutsideCheckout: c.OutsideCheckout, LastEventAt: c.LastEventAt, CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
+	}
+}
+
+// connectionTable returns the printed table, a line for each connection.
+func connectionTable(all ...printedConnection) func() []string {
+	return func() []string {
+		rows := []string{"ID\tPROCESSOR\tMODE\tSTATUS\tLAST EVENT\tURL"}
+		for _, c := range all {
+			mode, last := "live", "never"
+			if !c.Livemode {
+				mode = "test"
+			}
+			if c.LastEventAt != nil {
+				last = c.LastEventAt.String()
+			}
+			rows = append(rows, strings.Join([]string{c.ID, c.Processor, mode, c.Status, last, c.URL}, "\t"))
+		}
+		return rows
+	}
+}
+
+// processorConnect connects a program to a payment processor.
+func processorConnect(fs *flag.FlagSet) action {
+	in := connection.Input{}
+	fs.StringVar(&in.ProgramID, "program", "", "`PROGRAM_ID` whose payments it records")
+	fs.StringVar(&in.Secret, "secret", "", "`SECRET` with which the processor signs its events; made for generic")
+	test := toggle(fs, "test", "take test events, and no live ones")
+	direct := toggle(fs, "record-direct", "record payments that no partner brought, too")
+	replace := toggle(fs, "replace", "end the connection that works until now")
+	out := outputFlag(fs)
+	return func(ctx context.Context, env *Env, args []string) error {
+		if in.ProgramID == "" {
+			return usagef("--program is needed")
+		}
+		if !slices.Contains(connection.Processors, args[0]) {
+			return usagef("there is no processor %q%s", args[0], meant("", args[0], connection.Processors))
+		}
+		in := in
+		in.Processor, in.Live, in.RecordDirect, in.Replace = args[0], !*test, *direct, *replace
+		return withDatabase(ctx, env, func(d *database) error {
+			c, signing, err := connect(ctx, env, d, in)
+			if err != nil {
+				return err
+			}
+			shown := printable(d, c)
+			if in.Secret == "" {
+				shown.Secret = signing
+			}
+			return out.print(env.Out, shown, func() []string { return connected(shown) })
+		})
+	}
+}
+
+// connect makes a connection in the program's organization.
+func connect(
+	ctx context.Context, env *Env, d *database, in connection.Input,
+) (c db.ProcessorConnection, signing string, err error) {
+	u, err := ofProgram(ctx, env, d, "processor connect", in.ProgramID)
+	if err != nil {
+		return c, "", err
+	}
+	err = u.Within(ctx, func(u *work.Unit) (err error) {
+		c, signing, err = connection.Service{Keeper: d.keeper}.Connect(ctx, u, in)
+		return err
+	})
+	return c, signing, err
+}
+
+// connected says what to do with a new connection.
+func connected(c printedConnection) []string {
+	rows := []string{"ID\t" + c.ID, "URL\t" + c.URL}
+	if c.Secret != "" {
+		rows = append(rows, "Secret\t"+c.Secret, "", "The secret is shown this once.")
+	}
+	return rows
+}
+
+// ofProgram returns the unit of an operator's command in the organization of a
+// program.
+func ofProgram(ctx context.Context, env *Env, d *database, command, program string) (*work.Unit, error) {
+	org, err := queries.ProgramOperated(ctx, d.pool, program)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, fmt.Errorf("there is no program %q", program)
+	}
+	return byHand(env, d, command).For(org), err
+}
+
+// processorList lists the connections of a program.
+func processorList(fs *flag.FlagSet) action {
+	program := fs.String("program", "", "`PROGRAM_ID` of the connections")
+	out := outputFlag(fs)
+	return func(ctx context.Context, env *Env, _ []string) error {
+		if *program == "" {
+			return usagef("--program is needed")
+		}
+		return withDatabase(ctx, env, func(d *database) error {
+			u, err := ofProgram(ctx, env, d, "processor list", *program)
+			if err != nil {
+				return err
+			}
+			rows, err := queries.ConnectionsOfProgram(ctx, d.pool, db.ConnectionsOfProgramParams{
+				ProgramID: *program, OrgID: u.OrgID,
+			})
+			if err != nil {
+				return err
+			}
+			all := make([]printedConnection, len(rows))
+			for i, c := range rows {
+				all[i] = printable(d, c)
+			}
+			return out.print(env.Out, all, connectionTable(all...))
+		})
+	}
+}
+
+// processorCheck shows one connection, and fails where it cannot record payments.
+func processorCheck(fs *flag.FlagSet) action {
+	out := outputFlag(fs)
+	return func(ctx context.Context, env *Env, args []string) error {
+		return withDatabase(ctx, env, func(d *database) error {
+			c, err := connectionOf(ctx, d, args[0])
+			if err != nil {
+				return err
+			}
+			shown := printable(d, c)
+			if err := out.print(env.Out, shown, connectionTable(shown)); err != nil {
+				return err
+			}
+			if _, err := (connection.Service{Keeper: d.keeper}).Secret(c); err != nil {
+				return fmt.Errorf("its secret does not open: connect again with --replace: %w", err)
+			}
+			if c.Status != db.ConnectionStatusActive {
+				return fmt.Errorf("%s is %s: no event is taken", c.ID, c.Status)
+			}
+			return nil
+		})
+	}
+}
+
+// processorDisconnect ends a connection.
+func processorDisconnect(fs *flag.FlagSet) action {
+	out := outputFlag(fs)
+	return func(ctx context.Context, env *Env, args []string) error {
+		return withDatabase(ctx, env, func(d *database) error {
+			c, err := connectionOf(ctx, d, args[0])
+			if err != nil {
+				return err
+			}
+			err = byHand(env, d, "processor disconnect").For(c.OrgID).Within(ctx, func(u *work.Unit) error {
+				return connection.Disconnect(ctx, u, c)
+			})
+			if err != nil {
+				return err
+			}
+			if c, err = connectionOf(ctx, d, c.ID); err != nil {
+				return err
+			}
+			shown := printable(d, c)
+			return out.print(env.Out, shown, connectionTable(shown))
+		})
+	}
+}
+
+// connectionOf returns a connection of any organization. An operator has no tenant.
+func connectionOf(ctx context.Context, d *database, id string) (db.ProcessorConnection, error) {
+	c, err := queries.ConnectionOperated(ctx, d.pool, id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = fmt.Errorf("there is no connection %q", id)
+	}
+	return c, err
+}
+
+// processorHelp says what can be connected, and what comes next.
+func processorHelp() string {
+	return "PROCESSOR is " + strings.Join(connection.Processors, ", ") + `. Give the printed URL to it, and to generic the secret: it signs its events as
+Standard Webhooks does (webhook-id, webhook-timestamp, webhook-signature). A program has one connection
+a processor and mode at a time.
+`
+}

@@ -1,0 +1,43 @@
+package handlers
+
+import (
+	"context"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/inbound/connection"
+	"rail/server/page"
+	"rail/server/work"
+)
+
+// ListProcessorConnections lists the connections of a program, newest first.
+func (s *Server) ListProcessorConnections(ctx context.Context,
+	r api.ListProcessorConnectionsRequestObject) (api.ListProcessorConnectionsResponseObject, error) {
+	u, p := work.From(ctx), r.Params
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore),
+		db.ConnectionList{Status: page.Any(p.Status)})
+	return api.ListProcessorConnections200JSONResponse{
+		Data: mapped(rows.Rows, s.toConnection), HasMore: rows.HasMore, TotalCount: rows.Total,
+	}, err
+}
+
+// RetrieveProcessorConnection returns one connection.
+func (s *Server) RetrieveProcessorConnection(ctx context.Context,
+	r api.RetrieveProcessorConnectionRequestObject) (api.RetrieveProcessorConnectionResponseObject, error) {
+	u := work.From(ctx)
+	row, err := queries.ConnectionGet(ctx, u.Short(), db.ConnectionGetParams{ID: r.ID, OrgID: u.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	return api.RetrieveProcessorConnection200JSONResponse(s.toConnection(row)), u.CheckProgram(row.ProgramID)
+}
+
+// toConnection shows a connection without its secrets.
+func (s *Server) toConnection(c db.ProcessorConnection) api.ProcessorConnection {
+	return api.ProcessorConnection{
+		ID: c.ID, Object: "processor_connection", ProgramID: c.ProgramID, Processor: api.ConnectedProcessor(c.Processor),
+		Livemode: c.Livemode, URL: connection.URL(s.BaseURL, c), Status: api.ProcessorConnectionStatus(c.Status),
+		RecordDirect: c.RecordDirect, OutsideCheckout: c.OutsideCheckout, LastEventAt: c.LastEventAt,
+		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
+	}
+}

@@ -1,0 +1,165 @@
+// Package connection has the rules of connections to payment processors: one works
+// for a program, a processor and a mode, and its secrets are sealed. The operator
+// makes and ends them; the API only shows them.
+package connection
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/db"
+	"rail/server/auditlog"
+	"rail/server/ident"
+	"rail/server/outbound/webhook"
+	"rail/server/secret"
+	"rail/server/work"
+)
+
+var queries = db.New()
+
+// Generic is the processor of whatever signs its events as Standard Webhooks do.
+const Generic = "generic"
+
+// Processors are those that can be connected.
+var Processors = []string{Generic}
+
+// ErrConnected means that another connection of the program, processor and mode
+// works. The error's text names it.
+var ErrConnected = errors.New("the program is connected already")
+
+// Input is a connection to make.
+type Input struct {
+	ProgramID, Processor string
+	Live                 bool
+	// Secret is what the processor signs its events with. Rail makes one for the
+	// generic processor where none is given.
+	Secret string
+	// APIKey opens the processor's own API; "" for none.
+	APIKey string
+	// RecordDirect records payments that no partner brought, too.
+	RecordDirect bool
+	// OutsideCheckout records payments outside the processor's own checkout.
+	OutsideCheckout bool
+	// Replace ends the connection that works until now.
+	Replace bool
+}
+
+// Service makes connections.
+type Service struct {
+	Keeper *secret.Keeper
+}
+
+// SecretPlace is the place for which the signing secret of a connection is sealed.
+func SecretPlace(id string) string { return "processor_connections.secret/" + id }
+
+// KeyPlace is the place for which the API key of a connection is sealed.
+func KeyPlace(id string) string { return "processor_connections.api_key/" + id }
+
+// URL is where a processor sends the events of a connection.
+func URL(baseURL string, c db.ProcessorConnection) string {
+	return strings.TrimSuffix(baseURL, "/") + "/hooks/" + c.Processor + "/" + c.ID
+}
+
+// Connect makes a connection and returns it with its signing secret, which is never
+// shown again. The program is locked, so that of two only one is made.
+func (s Service) Connect(ctx context.Context, u *work.Unit, in Input) (db.ProcessorConnection, string, error) {
+	signing, err := in.secret()
+	if err != nil {
+		return db.ProcessorConnection{}, "", err
+	}
+	lock := db.ProgramLockParams{ID: in.ProgramID, OrgID: u.OrgID}
+	if _, err := queries.ProgramLock(ctx, u.DB(), lock); err != nil {
+		return db.ProcessorConnection{}, "", work.Found(err, "program_id")
+	}
+	if err := in.makeRoom(ctx, u); err != nil {
+		return db.ProcessorConnection{}, "", err
+	}
+	c := db.ProcessorConnection{
+		ID: ident.New(ident.Connection), OrgID: u.OrgID, ProgramID: in.ProgramID, Processor: in.Processor,
+		Livemode: in.Live, Status: db.ConnectionStatusActive, RecordDirect: in.RecordDirect,
+		OutsideCheckout: in.OutsideCheckout, CreatedAt: u.Now, UpdatedAt: u.Now,
+	}
+	if c.Secret, err = s.Keeper.Seal([]byte(signing), SecretPlace(c.ID)); err != nil {
+		return c, "", err
+	}
+	if in.APIKey != "" {
+		if c.APIKey, err = s.Keeper.Seal([]byte(in.APIKey), KeyPlace(c.ID)); err != nil {
+			return c, "", err
+		}
+	}
+	if err := queries.ConnectionInsert(ctx, u.Later(), db.ConnectionInsertParams(c)); err != nil {
+		return c, "", err
+	}
+	return c, signing, record(ctx, u, c, "connected")
+}
+
+// secret returns the signing secret. That of the generic processor must be one of
+// Standard Webhooks, or no event would ever fit.
+func (in Input) secret() (string, error) {
+	switch {
+	case !slices.Contains(Processors, in.Processor):
+		return "", fmt.Errorf("there is no processor %q: choose from %s", in.Processor, strings.Join(Processors, ", "))
+	case in.Processor == Generic && in.Secret == "":
+		return webhook.NewSecret(), nil
+	case in.Secret == "":
+		return "", errors.New("the secret is needed with which the processor signs its events")
+	case in.Processor == Generic && !standard(in.Secret):
+		return "", errors.New("the secret must be whsec_ and base64, as Standard Webhooks has it")
+	}
+	return in.Secret, nil
+}
+
+// standard reports whether a secret is one of Standard Webhooks.
+func standard(given string) bool {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(given, webhook.SecretPrefix))
+	return err == nil && strings.HasPrefix(given, webhook.SecretPrefix) && len(key) >= 16
+}
+
+// makeRoom ends the connection that works until now, or refuses beside it.
+func (in Input) makeRoom(ctx context.Context, u *work.Unit) error {
+	old, err := queries.ConnectionActive(ctx, u.DB(), db.ConnectionActiveParams{
+		ProgramID: in.ProgramID, OrgID: u.OrgID, Processor: in.Processor, Livemode: in.Live,
+	})
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil
+	case err != nil:
+		return err
+	case !in.Replace:
+		return fmt.Errorf("%w by %s: end it first, or replace it", ErrConnected, old.ID)
+	}
+	return Disconnect(ctx, u, old)
+}
+
+// Disconnect ends a connection for ever: its address is one that nobody knows. What
+// came before is worked all the same. One that has ended stays as it is.
+func Disconnect(ctx context.Context, u *work.Unit, c db.ProcessorConnection) error {
+	end := db.ConnectionDisconnectParams{UpdatedAt: u.Now, ID: c.ID, OrgID: u.OrgID}
+	// At once: the new connection needs the place.
+	n, err := queries.ConnectionDisconnect(ctx, u.DB(), end)
+	if err != nil || n == 0 {
+		return err
+	}
+	return record(ctx, u, c, "disconnected")
+}
+
+// record writes a change of a connection into the audit log, without its secrets.
+func record(ctx context.Context, u *work.Unit, c db.ProcessorConnection, what string) error {
+	return auditlog.Record(ctx, u, auditlog.Entry{
+		ProgramID: c.ProgramID, Action: "processor_connection." + what, TargetID: c.ID,
+		After: map[string]any{"processor": c.Processor, "livemode": c.Livemode},
+	})
+}
+
+// Secret returns the secret with which the processor signs the events of a
+// connection.
+func (s Service) Secret(c db.ProcessorConnection) (string, error) {
+	plain, err := s.Keeper.Open(c.Secret, SecretPlace(c.ID))
+	return string(plain), err
+}
