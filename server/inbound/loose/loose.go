@@ -1,0 +1,158 @@
+// Package loose reads the JSON of others, of which any member may be absent, null
+// or of another type than it was last year. A member that cannot be read is
+// left empty; who needs it finds out.
+package loose
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"rail/server/clock"
+)
+
+// maxText is the length in characters at which a text is cut: Rail stores none
+// that is longer.
+const maxText = 255
+
+// Into reads what it can of raw into v. The error is about raw as JSON, never
+// about a member.
+func Into(raw []byte, v any) error {
+	err := json.Unmarshal(raw, v)
+	if mistyped := (*json.UnmarshalTypeError)(nil); errors.As(err, &mistyped) {
+		return nil
+	}
+	return err
+}
+
+// Text is a string that can be stored.
+type Text string
+
+// UnmarshalJSON reads a string and leaves anything else empty.
+func (t *Text) UnmarshalJSON(raw []byte) error {
+	var s string
+	if Into(raw, &s) == nil {
+		*t = Text(Clean(s))
+	}
+	return nil
+}
+
+// Clean returns s without what PostgreSQL refuses, cut at 255 characters.
+func Clean(s string) string {
+	s = strings.ReplaceAll(s, "\x00", "")
+	if utf8.RuneCountInString(s) <= maxText {
+		return s
+	}
+	return string([]rune(s)[:maxText])
+}
+
+// ID is the id of an object, given as a string or as the object itself.
+// One that is too long is none: cut it would be another's.
+type ID string
+
+// UnmarshalJSON reads a string, a number or the id of an object.
+func (id *ID) UnmarshalJSON(raw []byte) error {
+	switch c := raw[0]; {
+	case c == '"':
+		var s string
+		if Into(raw, &s) == nil && s != "" && len(s) <= maxText && !strings.Contains(s, "\x00") {
+			*id = ID(s)
+		}
+	case c == '{':
+		var object struct {
+			ID ID `json:"id"`
+		}
+		if Into(raw, &object) == nil {
+			*id = object.ID
+		}
+	case c >= '0' && c <= '9' && len(raw) <= maxText:
+		*id = ID(raw)
+	}
+	return nil
+}
+
+// Ref is an object, or only its id.
+type Ref[T any] struct {
+	ID     ID
+	Object T // zero unless the object was given
+}
+
+// UnmarshalJSON reads the id, and the object if it is there.
+func (r *Ref[T]) UnmarshalJSON(raw []byte) error {
+	if raw[0] == '{' {
+		_ = Into(raw, &r.Object) // what it could not read is left empty
+	}
+	return r.ID.UnmarshalJSON(raw)
+}
+
+// List is a list, or an object that has it as its data.
+type List[T any] []T
+
+// UnmarshalJSON reads either.
+func (l *List[T]) UnmarshalJSON(raw []byte) error {
+	switch raw[0] {
+	case '[':
+		return Into(raw, (*[]T)(l))
+	case '{':
+		var page struct {
+			Data []T `json:"data"`
+		}
+		_ = Into(raw, &page) // a page without data is empty
+		*l = page.Data
+	}
+	return nil
+}
+
+// Int is a whole number, or none.
+type Int struct {
+	N  int64
+	OK bool
+}
+
+// UnmarshalJSON reads a number without a fraction. Amounts that come as strings
+// are numbers, too.
+func (i *Int) UnmarshalJSON(raw []byte) error {
+	raw = bytes.Trim(raw, `"`)
+	*i = Int{}
+	if len(raw) > 0 && json.Unmarshal(raw, &i.N) == nil && !bytes.Equal(raw, []byte("null")) {
+		i.OK = true
+	}
+	return nil
+}
+
+// Bool is true, false, or not said.
+type Bool struct{ V, OK bool }
+
+// UnmarshalJSON reads true and false.
+func (b *Bool) UnmarshalJSON(raw []byte) error {
+	*b = Bool{V: string(raw) == "true", OK: string(raw) == "true" || string(raw) == "false"}
+	return nil
+}
+
+// Time returns the moment that a number of seconds since 1970 stands for, if it
+// is one at which money can have moved.
+func (i Int) Time() (clock.Time, bool) {
+	at := clock.At(time.Unix(i.N, 0))
+	return at, i.OK && at.Year() >= 2000 && at.Year() < 2100
+}
+
+// Meta is an object of the merchant's own.
+type Meta map[string]any
+
+// UnmarshalJSON reads an object and leaves anything else empty.
+func (m *Meta) UnmarshalJSON(raw []byte) error {
+	var given map[string]any
+	if raw[0] == '{' && Into(raw, &given) == nil {
+		*m = given
+	}
+	return nil
+}
+
+// Text returns the string under a key, or the empty one.
+func (m Meta) Text(key string) string {
+	s, _ := m[key].(string)
+	return Clean(s)
+}

@@ -1,0 +1,237 @@
+package stripe
+
+import (
+	"slices"
+	"strings"
+
+	"rail/server/inbound/loose"
+	"rail/server/inbound/processor"
+)
+
+// invoice reads a paid invoice, which brings the money of subscriptions, and of
+// checkouts that make invoices.
+func (r *reader) invoice() error {
+	var in invoice
+	if err := r.object(&in); err != nil {
+		return err
+	}
+	if in.ID == "" {
+		return processor.MalformedError{Member: "invoice.id"}
+	}
+	r.Link = in.link()
+	b := in.who()
+	switch {
+	case in.Status != "" && in.Status != "paid":
+		return r.binds(b, processor.NotUsed, "The invoice is not paid whole.")
+	case b.Skip || in.skips():
+		return r.ignore(processor.OptedOut, "")
+	case b.Customer == "":
+		return processor.MalformedError{Member: "invoice.customer"}
+	}
+	paid, currency, err := money("invoice", "amount_paid", in.AmountPaid, in.Currency)
+	if err != nil {
+		return err
+	}
+	if paid == 0 {
+		return r.binds(b, processor.ZeroAmount, "")
+	}
+	r.Payment = &processor.Payment{
+		Link: r.Link, Binding: b, AmountMinor: paid, Currency: currency, At: r.At, Intent: in.intent(),
+		TaxMinor: min(paid, nearest(in.tax(), currency)), Metadata: in.metadata(),
+	}
+	if at, ok := in.Transitions.PaidAt.Time(); ok {
+		r.Payment.At = at
+	}
+	describeProducts(r.Payment, in.Lines.Data, in.Lines.HasMore.V)
+	r.Link = processor.Link{}
+	return nil
+}
+
+// link names the invoice's payment. From basil on the ids of payments are there
+// only if they were expanded; else invoice_payment.paid brings them.
+func (in *invoice) link() processor.Link {
+	ids := []loose.ID{in.ID, in.PaymentIntent.ID, in.Charge.ID, in.PaymentIntent.Object.Latest.ID}
+	for _, p := range in.Payments {
+		ids = append(ids, p.Payment.Intent, p.Payment.Charge)
+	}
+	return link(ids...)
+}
+
+// intent returns the payment intent by which the invoice was paid.
+func (in *invoice) intent() string {
+	id := in.PaymentIntent.ID
+	for _, p := range in.Payments {
+		if p.Status == "paid" || p.Status == "" {
+			id = first(id, p.Payment.Intent)
+		}
+	}
+	return string(id)
+}
+
+// metas are the metadata of the invoice and of its subscription, as each version
+// shows them, the nearest to the payment first.
+func (in *invoice) metas() []loose.Meta {
+	all := []loose.Meta{in.Metadata}
+	for _, l := range in.Lines.Data {
+		all = append(all, l.Metadata)
+	}
+	return append(all, in.Parent.Details.Metadata, in.Details.Metadata,
+		in.Parent.Details.Subscription.Object.Metadata, in.Subscription.Object.Metadata)
+}
+
+func (in *invoice) skips() bool {
+	return skips(in.metas()...) || skips(in.PaymentIntent.Object.Metadata, in.Charge.Object.Metadata)
+}
+
+// who returns whose the invoice is.
+func (in *invoice) who() processor.Binding {
+	b := processor.Binding{Email: string(in.Email), Name: string(in.Name), Subscription: string(in.subscription())}
+	describe(&b, in.metas()...)
+	describe(&b, in.PaymentIntent.Object.Metadata)
+	redeem(&b, in.discounted)
+	for _, l := range in.Lines.Data {
+		redeem(&b, l.discounted)
+	}
+	redeem(&b, in.Subscription.Object.discounted, in.Parent.Details.Subscription.Object.discounted)
+	known(&b, in.Customer, in.Account)
+	b.Interval, _ = interval(in.Lines.Data)
+	return b
+}
+
+// subscription returns the id of the subscription that the invoice is of.
+func (in *invoice) subscription() loose.ID {
+	id := first(in.Parent.Details.Subscription.ID, in.Subscription.ID)
+	for _, l := range in.Lines.Data {
+		id = first(id, l.Parent.Item.Subscription, l.Subscription)
+	}
+	return id
+}
+
+// tax returns the tax within what was paid: all of it, or of a payment in part,
+// as beside a customer's credit, the same part.
+func (in *invoice) tax() loose.Int {
+	sum, said := total(in.TotalTaxes)
+	if !said && in.Tax.OK {
+		sum, said = in.Tax.N, true
+	}
+	if !said {
+		sum, said = total(in.TaxAmounts)
+	}
+	if in.Total.OK && in.AmountPaid.N < in.Total.N {
+		sum = share(sum, in.AmountPaid.N, in.Total.N)
+	}
+	return loose.Int{N: sum, OK: said}
+}
+
+// total sums amounts, and reports whether there is one.
+func total(of []amount) (sum int64, said bool) {
+	for _, a := range of {
+		sum += a.Amount.N
+		said = said || a.Amount.OK
+	}
+	return sum, said
+}
+
+// interval returns how often the subscription of lines is billed, and the number
+// of intervals that one bill is for. From basil on invoices do not say it.
+func interval(lines []line) (string, int64) {
+	for _, l := range lines {
+		for _, p := range []plan{l.Price.Recurring, l.Plan, l.Pricing.Details.Price.Recurring} {
+			if slices.Contains([]loose.Text{"day", "week", "month", "year"}, p.Interval) {
+				return string(p.Interval), p.Count.N
+			}
+		}
+	}
+	return "", 0
+}
+
+func (l *line) product() loose.Ref[product] {
+	for _, p := range []loose.Ref[product]{
+		l.Pricing.Details.Product, l.Pricing.Details.Price.Product, l.Price.Product, l.Plan.Product,
+	} {
+		if p.ID != "" {
+			return p
+		}
+	}
+	return loose.Ref[product]{}
+}
+
+// maxProducts bounds the list of products in a sale's metadata.
+const maxProducts = 20
+
+// describeProducts says what was paid for: the product, if there is one, else
+// all of them in the metadata. What takes money off a bill is none.
+func describeProducts(p *processor.Payment, lines []line, more bool) {
+	var listed []any
+	var one loose.Ref[product]
+	several := more
+	for _, l := range lines {
+		product := l.product()
+		if l.Amount.N <= 0 || product.ID == "" {
+			continue
+		}
+		several = several || one.ID != "" && product.ID != one.ID
+		one = product
+		amount, _ := minor(l.Amount, p.Currency)
+		listed = append(listed, map[string]any{
+			"id": string(product.ID), "amount_minor": amount, "quantity": l.Quantity.N,
+		})
+	}
+	switch {
+	case !several:
+		p.ProductID, p.ProductName = string(one.ID), string(one.Object.Name)
+	case len(listed) > 0:
+		p.Metadata["products"] = listed[:min(len(listed), maxProducts)]
+	}
+}
+
+// metadata returns the merchant's own words for the sale. Where two say a thing
+// differently, the invoice counts more than its lines, and they more than the
+// subscription.
+func (in *invoice) metadata() map[string]any {
+	out := merged(in.metas()...)
+	if _, count := interval(in.Lines.Data); count > 1 {
+		out["interval_count"] = count
+	}
+	return out
+}
+
+// The bounds of a sale's metadata, with room for what is added to it.
+const (
+	maxMetaKeys  = 45
+	maxMetaBytes = 10 << 10
+)
+
+// merged joins metadata, of which the first that has a key counts. What is
+// Rail's own is left out, and what Rail would refuse.
+func merged(of ...loose.Meta) map[string]any {
+	out, size := map[string]any{}, 0
+	for _, m := range of {
+		for _, key := range sortedKeys(m) {
+			name, value := loose.Clean(key), m.Text(key)
+			_, taken := out[name]
+			if taken || name == "" || value == "" || name == metaSwitch || strings.HasPrefix(name, "rail_") {
+				continue
+			}
+			if size += len(name) + len(value); size > maxMetaBytes || len(out) == maxMetaKeys {
+				return out
+			}
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// invoicePayment reads that a payment belongs to an invoice. From basil on,
+// neither says so itself.
+func (r *reader) invoicePayment() error {
+	var p invoicePayment
+	if err := r.object(&p); err != nil {
+		return err
+	}
+	if p.Invoice == "" {
+		return processor.MalformedError{Member: "invoice_payment.invoice"}
+	}
+	r.Link = link(p.Invoice, p.Payment.Intent, p.Payment.Charge)
+	return r.ignore(processor.BindsOnly, "The invoice brings the money.")
+}

@@ -1,0 +1,254 @@
+package stripe
+
+import "rail/server/inbound/loose"
+
+// The types of this file have the members of Stripe's objects that are read, of
+// every version: where two stand for one fact, the comment says from when.
+
+type event struct {
+	ID      loose.ID   `json:"id"`
+	Type    loose.Text `json:"type"`
+	Object  loose.Text `json:"object"`
+	Account loose.ID   `json:"account"`
+	Live    loose.Bool `json:"livemode"`
+	Created loose.Int  `json:"created"`
+	Data    struct {
+		Object raw `json:"object"`
+	} `json:"data"`
+}
+
+// raw is an object that is read once its type is known.
+type raw []byte
+
+// UnmarshalJSON keeps a copy.
+func (r *raw) UnmarshalJSON(b []byte) error {
+	*r = append((*r)[:0], b...)
+	return nil
+}
+
+type person struct {
+	Email loose.Text `json:"email"`
+	Name  loose.Text `json:"name"`
+}
+
+type customer struct {
+	person
+
+	ID       loose.ID   `json:"id"`
+	Metadata loose.Meta `json:"metadata"`
+	discounted
+}
+
+// discounted is what can carry discounts: one until basil, then a list, which
+// holds ids unless it was expanded.
+type discounted struct {
+	Discount  discount             `json:"discount"`
+	Discounts loose.List[discount] `json:"discounts"`
+}
+
+type discount struct {
+	Customer     loose.ID `json:"customer"`
+	Subscription loose.ID `json:"subscription"`
+	Promotion    loose.ID `json:"promotion_code"`
+	Coupon       loose.ID `json:"coupon"` // until clover
+	Source       struct {
+		Coupon loose.ID `json:"coupon"`
+	} `json:"source"` // from clover
+}
+
+// UnmarshalJSON reads an object. An id alone says nothing of its coupon.
+func (d *discount) UnmarshalJSON(b []byte) error {
+	type members discount
+	return loose.Into(b, (*members)(d))
+}
+
+type invoice struct {
+	ID         loose.ID   `json:"id"`
+	Status     loose.Text `json:"status"`
+	AmountPaid loose.Int  `json:"amount_paid"`
+	Total      loose.Int  `json:"total"`
+	Currency   loose.Text `json:"currency"`
+
+	Customer loose.Ref[customer] `json:"customer"`
+	Account  loose.ID            `json:"customer_account"` // in place of a customer
+	Email    loose.Text          `json:"customer_email"`
+	Name     loose.Text          `json:"customer_name"`
+	Metadata loose.Meta          `json:"metadata"`
+	discounted
+	Lines struct {
+		Data    []line     `json:"data"`
+		HasMore loose.Bool `json:"has_more"`
+	} `json:"lines"`
+	Transitions struct {
+		PaidAt loose.Int `json:"paid_at"`
+	} `json:"status_transitions"`
+
+	// Until basil.
+	Subscription  loose.Ref[subscription] `json:"subscription"`
+	Details       subscriptionDetails     `json:"subscription_details"`
+	PaymentIntent loose.Ref[intent]       `json:"payment_intent"`
+	Charge        loose.Ref[charge]       `json:"charge"`
+	Tax           loose.Int               `json:"tax"`
+	TaxAmounts    loose.List[amount]      `json:"total_tax_amounts"`
+
+	// From basil on.
+	Parent struct {
+		Details subscriptionDetails `json:"subscription_details"`
+	} `json:"parent"`
+	Payments   loose.List[invoicePayment] `json:"payments"`
+	TotalTaxes loose.List[amount]         `json:"total_taxes"`
+}
+
+type subscriptionDetails struct {
+	Subscription loose.Ref[subscription] `json:"subscription"`
+	Metadata     loose.Meta              `json:"metadata"`
+}
+
+type amount struct {
+	Amount loose.Int `json:"amount"`
+}
+
+type line struct {
+	Amount   loose.Int  `json:"amount"`
+	Quantity loose.Int  `json:"quantity"`
+	Metadata loose.Meta `json:"metadata"`
+	discounted
+
+	// Until basil.
+	Subscription loose.ID `json:"subscription"`
+	Price        price    `json:"price"`
+	Plan         plan     `json:"plan"`
+
+	// From basil on.
+	Pricing struct {
+		Details struct {
+			Price   price              `json:"price"`
+			Product loose.Ref[product] `json:"product"`
+		} `json:"price_details"`
+	} `json:"pricing"`
+	Parent struct {
+		Item struct {
+			Subscription loose.ID `json:"subscription"`
+		} `json:"subscription_item_details"`
+	} `json:"parent"`
+}
+
+type price struct {
+	Product   loose.Ref[product] `json:"product"`
+	Recurring plan               `json:"recurring"`
+}
+
+// plan is a plan, or the recurring part of a price, which have the same members.
+type plan struct {
+	Product  loose.Ref[product] `json:"product"`
+	Interval loose.Text         `json:"interval"`
+	Count    loose.Int          `json:"interval_count"`
+}
+
+type product struct {
+	Name loose.Text `json:"name"`
+}
+
+type invoicePayment struct {
+	Invoice loose.ID   `json:"invoice"`
+	Status  loose.Text `json:"status"`
+	Payment struct {
+		Intent loose.ID `json:"payment_intent"`
+		Charge loose.ID `json:"charge"`
+	} `json:"payment"`
+}
+
+type session struct {
+	ID            loose.ID                `json:"id"`
+	Mode          loose.Text              `json:"mode"`
+	PaymentStatus loose.Text              `json:"payment_status"`
+	AmountTotal   loose.Int               `json:"amount_total"`
+	Currency      loose.Text              `json:"currency"`
+	Reference     loose.Text              `json:"client_reference_id"`
+	Customer      loose.Ref[customer]     `json:"customer"`
+	Account       loose.ID                `json:"customer_account"` // in place of a customer
+	Person        person                  `json:"customer_details"`
+	Email         loose.Text              `json:"customer_email"`
+	Metadata      loose.Meta              `json:"metadata"`
+	Intent        loose.Ref[intent]       `json:"payment_intent"`
+	Invoice       loose.Ref[invoice]      `json:"invoice"`
+	Subscription  loose.Ref[subscription] `json:"subscription"`
+	Lines         loose.List[line]        `json:"line_items"`
+	discounted
+	Totals struct {
+		Tax loose.Int `json:"amount_tax"`
+	} `json:"total_details"`
+	Conversion struct {
+		AmountTotal loose.Int  `json:"amount_total"`
+		Currency    loose.Text `json:"source_currency"`
+	} `json:"currency_conversion"`
+}
+
+type intent struct {
+	ID       loose.ID            `json:"id"`
+	Received loose.Int           `json:"amount_received"`
+	Currency loose.Text          `json:"currency"`
+	Customer loose.Ref[customer] `json:"customer"`
+	Account  loose.ID            `json:"customer_account"` // in place of a customer
+	Email    loose.Text          `json:"receipt_email"`
+	Metadata loose.Meta          `json:"metadata"`
+	Latest   loose.Ref[charge]   `json:"latest_charge"`
+	Charges  loose.List[charge]  `json:"charges"` // until 2022-11-15
+	Invoice  loose.ID            `json:"invoice"` // until basil
+}
+
+type charge struct {
+	ID       loose.ID            `json:"id"`
+	Amount   loose.Int           `json:"amount"`
+	Captured loose.Bool          `json:"captured"`
+	Caught   loose.Int           `json:"amount_captured"`
+	Refunded loose.Int           `json:"amount_refunded"`
+	Currency loose.Text          `json:"currency"`
+	Customer loose.Ref[customer] `json:"customer"`
+	Account  loose.ID            `json:"customer_account"` // in place of a customer
+	Billing  person              `json:"billing_details"`
+	Email    loose.Text          `json:"receipt_email"`
+	Metadata loose.Meta          `json:"metadata"`
+	Intent   loose.ID            `json:"payment_intent"`
+	Invoice  loose.ID            `json:"invoice"` // until basil
+}
+
+type refund struct {
+	ID       loose.ID          `json:"id"`
+	Amount   loose.Int         `json:"amount"`
+	Currency loose.Text        `json:"currency"`
+	Status   loose.Text        `json:"status"`
+	Charge   loose.Ref[charge] `json:"charge"`
+	Intent   loose.ID          `json:"payment_intent"`
+	Reason   loose.Text        `json:"failure_reason"`
+}
+
+type dispute struct {
+	ID       loose.ID          `json:"id"`
+	Amount   loose.Int         `json:"amount"`
+	Currency loose.Text        `json:"currency"`
+	Status   loose.Text        `json:"status"`
+	Reason   loose.Text        `json:"reason"`
+	Charge   loose.Ref[charge] `json:"charge"`
+	Intent   loose.ID          `json:"payment_intent"`
+}
+
+type subscription struct {
+	ID       loose.ID            `json:"id"`
+	Status   loose.Text          `json:"status"`
+	Customer loose.Ref[customer] `json:"customer"`
+	Account  loose.ID            `json:"customer_account"` // in place of a customer
+	Metadata loose.Meta          `json:"metadata"`
+	Items    loose.List[line]    `json:"items"`
+	discounted
+}
+
+type promotionCode struct {
+	ID        loose.ID   `json:"id"`
+	Code      loose.Text `json:"code"`
+	Active    loose.Bool `json:"active"`
+	Coupon    loose.ID   `json:"coupon"` // until clover
+	Promotion struct {
+		Coupon loose.ID `json:"coupon"`
+	} `json:"promotion"` // from clover
+}

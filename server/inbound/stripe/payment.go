@@ -1,0 +1,181 @@
+package stripe
+
+import (
+	"maps"
+	"slices"
+
+	"rail/server/inbound/loose"
+	"rail/server/inbound/processor"
+)
+
+// session reads a finished checkout. It says who the customer is; it brings the
+// money, too, if no invoice does.
+func (r *reader) session() error {
+	var s session
+	if err := r.object(&s); err != nil {
+		return err
+	}
+	if s.ID == "" {
+		return processor.MalformedError{Member: "session.id"}
+	}
+	r.Link = link(s.Invoice.ID, s.Intent.ID, s.Intent.Object.Latest.ID, s.ID)
+	b := s.who()
+	switch {
+	case b.Skip || skips(s.metas()...):
+		return r.ignore(processor.OptedOut, "")
+	case s.Mode == "":
+		return processor.MalformedError{Member: "session.mode"}
+	case s.Mode != "payment" || s.Invoice.ID != "":
+		return r.binds(b, processor.BindsOnly, "")
+	case s.PaymentStatus == "":
+		return processor.MalformedError{Member: "session.payment_status"}
+	case s.PaymentStatus == "no_payment_required":
+		return r.binds(b, processor.ZeroAmount, "")
+	case s.PaymentStatus != "paid":
+		return r.binds(b, processor.NotUsed, "The payment is not finished: another event will say so.")
+	}
+	return r.sessionPaid(s, b)
+}
+
+// sessionPaid reads the money of a session. What was shown to the customer in
+// another currency is read in the merchant's.
+func (r *reader) sessionPaid(s session, b processor.Binding) error {
+	total, shown, tax := s.AmountTotal, s.Currency, s.Totals.Tax
+	if to := s.Conversion; to.AmountTotal.OK && to.Currency != "" {
+		tax.N = share(tax.N, to.AmountTotal.N, total.N)
+		total, shown = to.AmountTotal, to.Currency
+	}
+	paid, currency, err := money("session", "amount_total", total, shown)
+	if err != nil {
+		return err
+	}
+	if paid == 0 {
+		return r.binds(b, processor.ZeroAmount, "")
+	}
+	r.Payment = &processor.Payment{
+		Link: r.Link, Binding: b, AmountMinor: paid, TaxMinor: min(paid, nearest(tax, currency)), Currency: currency,
+		At: r.At, Intent: string(s.Intent.ID), Metadata: merged(s.Metadata, s.Intent.Object.Metadata),
+	}
+	describeProducts(r.Payment, s.Lines, false)
+	r.Link = processor.Link{}
+	return nil
+}
+
+// metas are the metadata of the session and what it made, the nearest first.
+func (s *session) metas() []loose.Meta {
+	return []loose.Meta{
+		s.Metadata, s.Subscription.Object.Metadata, s.Intent.Object.Metadata, s.Invoice.Object.Metadata,
+	}
+}
+
+// who returns whose checkout it was. Without a customer it was a guest's.
+func (s *session) who() processor.Binding {
+	b := processor.Binding{
+		Email: string(first(s.Person.Email, s.Email)), Name: string(s.Person.Name),
+		Subscription: string(s.Subscription.ID),
+	}
+	own := clicked(&b, string(s.Reference))
+	describe(&b, s.metas()...)
+	if !own {
+		b.Identifier = first(b.Identifier, string(s.Reference))
+	}
+	redeem(&b, s.discounted, s.Subscription.Object.discounted)
+	known(&b, s.Customer, s.Account)
+	return b
+}
+
+// intent reads a payment that may be of a checkout or an invoice, which bring
+// its money; until basil it says so.
+func (r *reader) intent() error {
+	var p intent
+	if err := r.object(&p); err != nil {
+		return err
+	}
+	if p.ID == "" {
+		return processor.MalformedError{Member: "payment_intent.id"}
+	}
+	ids := []loose.ID{p.Invoice, p.ID, p.Latest.ID}
+	for _, c := range p.Charges {
+		ids = append(ids, c.ID)
+	}
+	r.Link = link(ids...)
+	b := processor.Binding{Email: string(p.email())}
+	describe(&b, p.Metadata)
+	known(&b, p.Customer, p.Account)
+	switch {
+	case b.Skip || skips(p.Metadata):
+		return r.ignore(processor.OptedOut, "")
+	case p.Invoice != "":
+		return r.binds(b, processor.NotUsed, "The invoice brings the money.")
+	}
+	err := r.outside(b, "payment_intent", "amount_received", p.Received, p.Currency)
+	if r.Payment != nil {
+		r.Payment.Intent, r.Payment.Metadata = string(p.ID), merged(p.Metadata)
+	}
+	return err
+}
+
+func (p *intent) email() loose.Text {
+	email := first(p.Email, p.Latest.Object.Email, p.Latest.Object.Billing.Email)
+	for _, c := range p.Charges {
+		email = first(email, c.Email, c.Billing.Email)
+	}
+	return email
+}
+
+// charge reads a payment that was made without an intent, as old shops do. Of
+// one that has an intent or an invoice it only learns its name.
+func (r *reader) charge() error {
+	var c charge
+	if err := r.object(&c); err != nil {
+		return err
+	}
+	if c.ID == "" {
+		return processor.MalformedError{Member: "charge.id"}
+	}
+	r.Link = link(c.Invoice, c.Intent, c.ID)
+	b := processor.Binding{Email: string(first(c.Email, c.Billing.Email)), Name: string(c.Billing.Name)}
+	describe(&b, c.Metadata)
+	known(&b, c.Customer, c.Account)
+	switch {
+	case b.Skip || skips(c.Metadata):
+		return r.ignore(processor.OptedOut, "")
+	case c.Invoice != "" || c.Intent != "":
+		return r.binds(b, processor.NotUsed, "The invoice or the payment intent brings the money.")
+	case c.Captured.OK && !c.Captured.V:
+		return r.binds(b, processor.NotUsed, "The charge is not captured yet.")
+	}
+	err := r.outside(b, "charge", "amount", c.paid(), c.Currency)
+	if r.Payment != nil {
+		r.Payment.Metadata = merged(c.Metadata)
+	}
+	return err
+}
+
+// paid returns what of a charge was taken.
+func (c *charge) paid() loose.Int {
+	if c.Caught.OK {
+		return c.Caught
+	}
+	return c.Amount
+}
+
+// outside reads money of which nothing says that a checkout or an invoice will
+// report it.
+func (r *reader) outside(b processor.Binding, name, member string, given loose.Int, in loose.Text) error {
+	paid, currency, err := money(name, member, given, in)
+	if err != nil {
+		return err
+	}
+	if paid == 0 {
+		return r.binds(b, processor.ZeroAmount, "")
+	}
+	r.Payment = &processor.Payment{
+		Link: r.Link, Binding: b, AmountMinor: paid, Currency: currency, At: r.At, Outside: true,
+	}
+	r.Link = processor.Link{}
+	return nil
+}
+
+// sortedKeys are the keys of m in an order that does not change.
+func sortedKeys(m loose.Meta) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,143 @@
+package stripe
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"rail/server/inbound/loose"
+	"rail/server/inbound/processor"
+)
+
+// A reader reads one event.
+type reader struct {
+	event
+	processor.Reading
+}
+
+// readers has the types of events that say something to Rail.
+var readers = map[string]func(*reader) error{
+	"charge.captured":                          (*reader).charge,
+	"charge.dispute.closed":                    (*reader).dispute,
+	"charge.dispute.created":                   (*reader).dispute,
+	"charge.dispute.funds_reinstated":          (*reader).dispute,
+	"charge.dispute.funds_withdrawn":           (*reader).dispute,
+	"charge.dispute.updated":                   (*reader).dispute,
+	"charge.refund.updated":                    (*reader).refund,
+	"charge.refunded":                          (*reader).refunded,
+	"charge.succeeded":                         (*reader).charge,
+	"checkout.session.async_payment_succeeded": (*reader).session,
+	"checkout.session.completed":               (*reader).session,
+	"coupon.deleted":                           (*reader).couponDeleted,
+	"customer.created":                         (*reader).customer,
+	"customer.discount.created":                (*reader).discount,
+	"customer.discount.updated":                (*reader).discount,
+	"customer.subscription.created":            (*reader).subscription,
+	"customer.subscription.deleted":            (*reader).subscription,
+	"customer.subscription.resumed":            (*reader).subscription,
+	"customer.subscription.updated":            (*reader).subscription,
+	"customer.updated":                         (*reader).customer,
+	"invoice.paid":                             (*reader).invoice,
+	"invoice.payment_succeeded":                (*reader).invoice,
+	"invoice_payment.paid":                     (*reader).invoicePayment,
+	"payment_intent.succeeded":                 (*reader).intent,
+	"promotion_code.created":                   (*reader).promotionCode,
+	"promotion_code.updated":                   (*reader).promotionCode,
+	"refund.created":                           (*reader).refund,
+	"refund.failed":                            (*reader).refund,
+	"refund.updated":                           (*reader).refund,
+}
+
+// Events are the types that an endpoint should be sent, in order.
+func Events() []string { return slices.Sorted(maps.Keys(readers)) }
+
+// Read returns what an event says.
+func (Source) Read(body []byte) (processor.Reading, error) { return Read(body) }
+
+// Read is Source.Read.
+func Read(body []byte) (processor.Reading, error) {
+	r := &reader{}
+	if err := loose.Into(body, &r.event); err != nil {
+		return r.Reading, processor.MalformedError{Member: "The body"}
+	}
+	r.Reading.ID, r.Reading.Type = string(r.event.ID), string(r.event.Type)
+	r.Reading.Account, r.Reading.Live = string(r.event.Account), r.event.Live.V
+	at, dated := r.Created.Time()
+	r.At = at
+	read := readers[r.Reading.Type]
+	switch {
+	case r.Reading.ID == "":
+		return r.Reading, processor.MalformedError{Member: "id"}
+	case r.Reading.Type == "":
+		return r.Reading, processor.MalformedError{Member: "type"}
+	case r.Reading.Account != "":
+		return r.Reading, r.ignore(processor.ConnectAccount, "The event is of a connected account: connect that account itself.")
+	case read == nil || strings.HasPrefix(string(r.Object), "v2."):
+		return r.Reading, r.ignore(processor.NotUsed, "")
+	case !r.event.Live.OK:
+		return r.Reading, processor.MalformedError{Member: "livemode"}
+	case !dated:
+		return r.Reading, processor.MalformedError{Member: "created"}
+	}
+	err := read(r)
+	return r.Reading, err
+}
+
+// ignore says why an event records nothing.
+func (r *reader) ignore(why processor.Reason, note string) error {
+	r.Ignored, r.Note = why, note
+	return nil
+}
+
+// binds is ignore for an event that may say who a customer is.
+func (r *reader) binds(b processor.Binding, why processor.Reason, note string) error {
+	r.Binding = &b
+	return r.ignore(why, note)
+}
+
+// object reads what the event is about.
+func (r *reader) object(v any) error {
+	if len(r.Data.Object) == 0 || r.Data.Object[0] != '{' || loose.Into(r.Data.Object, v) != nil {
+		return processor.MalformedError{Member: "data.object"}
+	}
+	return nil
+}
+
+// money returns an amount and its currency in Rail's terms. name is the object's.
+func money(name, member string, given loose.Int, currency loose.Text) (int64, string, error) {
+	upper, ok := code(currency)
+	if !ok {
+		return 0, "", processor.MalformedError{Member: name + ".currency"}
+	}
+	n, ok := minor(given, upper)
+	if !ok {
+		return 0, "", processor.MalformedError{Member: name + "." + member}
+	}
+	return n, upper, nil
+}
+
+// link names a payment by the ids that are there; the first is what its sale is
+// called.
+func link(ids ...loose.ID) processor.Link {
+	var l processor.Link
+	for _, id := range ids {
+		switch s := string(id); {
+		case s == "" || s == l.Charge || slices.Contains(l.Alias, s):
+		case l.Charge == "":
+			l.Charge = s
+		default:
+			l.Alias = append(l.Alias, s)
+		}
+	}
+	return l
+}
+
+// first returns the first that is not empty.
+func first[S ~string](of ...S) S {
+	for _, s := range of {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}

@@ -1,0 +1,117 @@
+package stripe
+
+import (
+	"rail/server/inbound/loose"
+	"rail/server/inbound/processor"
+)
+
+// refunded reads how much of a charge came back: all of it up to now. What an
+// authorization released was never paid, and stands in the same sum.
+func (r *reader) refunded() error {
+	var c charge
+	if err := r.object(&c); err != nil {
+		return err
+	}
+	of, level, currency, err := c.level()
+	if err != nil {
+		return err
+	}
+	to := link(c.Intent, c.ID, c.Invoice)
+	if to.Charge == "" {
+		return processor.MalformedError{Member: "charge.id"}
+	}
+	if level == 0 {
+		r.Link = to
+		return r.ignore(processor.ZeroAmount, "Nothing that was paid came back.")
+	}
+	r.Refund = &processor.Refund{Link: to, LevelMinor: level, OfMinor: of, Currency: currency, At: r.At}
+	return nil
+}
+
+// level returns what was paid by a charge, and how much of it came back.
+func (c *charge) level() (paid, level int64, currency string, err error) {
+	back := c.Refunded
+	if c.Caught.OK && c.Amount.OK && c.Caught.N < c.Amount.N {
+		back.N = max(0, back.N-(c.Amount.N-max(0, c.Caught.N)))
+	}
+	level, currency, err = money("charge", "amount_refunded", back, c.Currency)
+	return nearest(c.paid(), currency), level, currency, err
+}
+
+// refund reads one refund: the payment's level is at least its amount, or, where
+// the charge was expanded, what that says.
+func (r *reader) refund() error {
+	var f refund
+	if err := r.object(&f); err != nil {
+		return err
+	}
+	amount, currency, err := money("refund", "amount", f.Amount, f.Currency)
+	if err != nil {
+		return err
+	}
+	to := link(f.Intent, f.Charge.ID, f.Charge.Object.Invoice)
+	failed := f.Status == "failed" || f.Status == "canceled" || r.Reading.Type == "refund.failed"
+	switch {
+	case f.ID == "":
+		return processor.MalformedError{Member: "refund.id"}
+	case to.Charge == "":
+		return processor.MalformedError{Member: "refund.payment_intent"}
+	case f.Status == "" && !failed:
+		return processor.MalformedError{Member: "refund.status"}
+	case f.Status != "succeeded" && !failed:
+		r.Link = to
+		return r.ignore(processor.NotUsed, "The refund is not finished.")
+	case failed:
+		r.Note = string(f.Reason)
+	}
+	r.Refund = &processor.Refund{
+		Link: to, ID: string(f.ID), LevelMinor: amount, Currency: currency, Failed: failed, At: r.At,
+	}
+	if whole := f.Charge.Object; whole.ID != "" && !failed {
+		if of, level, in, err := whole.level(); err == nil && in == currency {
+			r.Refund.OfMinor, r.Refund.LevelMinor = of, max(level, amount)
+		}
+	}
+	return nil
+}
+
+// outcomes are the ends of disputes. An inquiry that is closed, and a dispute
+// that a refund prevented, leave the money where it was.
+var outcomes = map[loose.Text]string{
+	"lost":            processor.DisputeLost,
+	"won":             processor.DisputeWon,
+	"warning_closed":  processor.DisputeWon,
+	"prevented":       processor.DisputeWon,
+	"charge_refunded": processor.DisputeWon,
+}
+
+// dispute reads the state of a dispute, which every one of its events has whole.
+// Its amount may have come through another currency, so that it is rounded.
+func (r *reader) dispute() error {
+	var d dispute
+	if err := r.object(&d); err != nil {
+		return err
+	}
+	currency, ok := code(d.Currency)
+	to := link(d.Intent, d.Charge.ID, d.Charge.Object.Invoice)
+	switch {
+	case d.ID == "":
+		return processor.MalformedError{Member: "dispute.id"}
+	case !ok:
+		return processor.MalformedError{Member: "dispute.currency"}
+	case !d.Amount.OK || d.Amount.N < 0:
+		return processor.MalformedError{Member: "dispute.amount"}
+	case to.Charge == "":
+		return processor.MalformedError{Member: "dispute.payment_intent"}
+	case d.Status == "":
+		return processor.MalformedError{Member: "dispute.status"}
+	}
+	r.Dispute = &processor.Dispute{
+		Link: to, ID: string(d.ID), Status: first(outcomes[d.Status], processor.DisputeOpen), Detail: string(d.Status),
+		AmountMinor: nearest(d.Amount, currency), Currency: currency, At: r.At,
+	}
+	if whole := d.Charge.Object; whole.ID != "" && string(whole.Currency) == string(d.Currency) {
+		r.Dispute.OfMinor = nearest(whole.paid(), currency)
+	}
+	return nil
+}
