@@ -160,6 +160,10 @@ const (
 	// lone is how many writes may have a transaction of their own at once; further ones
 	// share theirs.
 	lone = 1
+	// lanes is how many transactions may be shared at once, on a small machine: while
+	// one waits for the disk, another works. On two processors a third made them smaller
+	// and each request dearer.
+	lanes = 2
 	// loneReads is how many short reads may go alone at once. With fewer, to wait for
 	// others costs as much as a trip of one's own.
 	loneReads = 8
@@ -176,7 +180,7 @@ func (p parts) serveAPI() *middleware.Front {
 		Customers: customers, Sales: sale.Service{Customers: customers},
 	})
 	path := middleware.New(middleware.Options{
-		Pool: p.pool, Bus: pgtx.NewBus(p.pool, lone, max(1, runtime.NumCPU()/2)),
+		Pool: p.pool, Bus: pgtx.NewBus(p.pool, lone, max(lanes, runtime.NumCPU()/2)),
 		Reads: pgtx.NewReads(p.pool, loneReads, runtime.NumCPU()), Keys: keys, Keeper: p.keeper,
 		Clock: p.clock, Document: p.document, Log: p.log,
 		Metrics: middleware.NewMetrics(p.metrics), TrustedProxies: cfg.TrustedProxies, AddressLimit: cfg.AddressRateLimit,
