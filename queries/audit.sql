@@ -444,7 +444,7 @@ SELECT s.currency FROM sales s GROUP BY 1 UNION SELECT k.currency FROM commissio
 -- AuditTallies compares the totals that lists show with the rows.
 WITH both_sides AS (
     SELECT a.org_id, a.program_id, a.list, o.owner_id, a.status, a.kind, a.n, 0 AS tallied
-    FROM (SELECT r.org_id, r.program_id, r.list, r.owner_ids, r.status, r.kind, count(*) AS n FROM tally_rows r
+    FROM (SELECT r.org_id, r.program_id, r.list, r.owner_ids, r.status, r.kind, sum(r.n) AS n FROM tally_rows r
         GROUP BY 1, 2, 3, 4, 5, 6) a
     CROSS JOIN LATERAL unnest(array_append(a.owner_ids, '')) o(owner_id)
     UNION ALL
@@ -496,6 +496,7 @@ UNION ALL SELECT 'clicks', count(*) FROM clicks
 UNION ALL SELECT 'commissions', count(*) FROM commissions
 UNION ALL SELECT 'customers', count(*) FROM customers
 UNION ALL SELECT 'events', count(*) FROM events
+UNION ALL SELECT 'forgotten', count(*) FROM forgotten
 UNION ALL SELECT 'ledger_entries', count(*) FROM ledger_entries
 UNION ALL SELECT 'organizations', count(*) FROM organizations
 UNION ALL SELECT 'partners', count(*) FROM partners

@@ -1,8 +1,8 @@
 -- name: ClickTotal :one
 -- ClickTotal adds what reports have summed to a count of the rest, so that it
 -- does not take longer while clicks gather: months and days that nothing has
--- touched since, and the rows of the gaps between them. It is of one snapshot,
--- and exact as reports are.
+-- touched since, and the rows of the gaps between them, less those that are gone.
+-- It is of one snapshot, and exact as reports are.
 WITH covered AS MATERIALIZED (
     SELECT c.span, c.start, c.upto FROM report_covered c WHERE c.program_id = @program_id AND c.org_id = @org_id
 ), gaps AS MATERIALIZED (
@@ -20,14 +20,17 @@ WITH covered AS MATERIALIZED (
                 WHERE l.id = sqlc.narg('link_id')::text AND l.org_id = @org_id)))) AS n
     FROM covered c
     UNION ALL
-    SELECT (SELECT count(*) FROM clicks t
+    SELECT (SELECT sum(t.clicks) FROM clicks_counted t
         WHERE t.program_id = @program_id AND t.created_at >= g.after::timestamp AT TIME ZONE 'UTC'
             AND t.created_at < g.before::timestamp AT TIME ZONE 'UTC'
           AND (sqlc.narg('partner_id')::text IS NULL OR t.partner_id = sqlc.narg('partner_id')::text)
           AND (sqlc.narg('link_id')::text IS NULL OR t.link_id = sqlc.narg('link_id')::text))
     FROM gaps g WHERE g.after < g.before
 )
-SELECT coalesce(sum(p.n), 0)::bigint AS total FROM parts p
+SELECT (coalesce(sum(p.n), 0) - coalesce((SELECT sum(t.total) FROM tally_sums t
+    WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.list = 'forgotten_clicks'
+      AND t.owner_id = coalesce(sqlc.narg('link_id')::text, sqlc.narg('partner_id')::text, '')), 0))::bigint AS total
+FROM parts p
 WHERE EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id);
 
 -- name: ClickGet :one

@@ -65,16 +65,6 @@ SELECT e.id, e.type, e.body, coalesce(e.request_id, '')::text AS request_id, e.s
 WHERE e.org_id = @org_id AND e.seq > @after_seq::bigint AND e.seq < @before_seq::bigint
 ORDER BY e.seq LIMIT @lim;
 
--- name: EventsMonths :one
--- EventsMonths makes the partitions of events that are missing up to the end of the
--- month after next, and counts them.
-SELECT make_partitions('events', 'evt_')::bigint AS made;
-
--- name: EventsForget :one
--- EventsForget drops the months of events that were over at a time and that no
--- delivery needs any longer, and counts them.
-SELECT drop_partitions('events', 'evt_', @before::timestamptz)::bigint AS dropped;
-
 -- name: AuditInsert :exec
 INSERT INTO audit_log_entries (id, org_id, program_id, action, target_id, api_key_id, actor_type, actor_id, request_id,
     reason, before, after,

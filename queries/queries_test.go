@@ -82,7 +82,7 @@ var unbound = map[string]string{
 	"WebhookNext":             "the lease is one that WebhookClaim has just given",
 	"WebhookResults":          "the leases are the sender's own",
 	"WebhookDisable":          "the sender has a lease of the endpoint",
-	"WebhookPurge":            "removes what has expired, whosever it is",
+	"ReferralsForget":         "removes what is past its retention, whosever it is",
 	"TaxFormsExpire":          "forms run out in every organization",
 	"BatchOperated":           "asked by the operator's command only, for any batch",
 	"PayoutRuns":              "batches are made in every organization",

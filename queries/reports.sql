@@ -114,7 +114,7 @@ SELECT @org_id, @program_id, d.day FROM days d;
 -- ReportMarkPartner marks every day on which something counts under a partner
 -- that goes, or under its links.
 WITH moments AS (
-    SELECT k.created_at AS at FROM clicks k WHERE k.program_id = @program_id AND k.org_id = @org_id
+    SELECT k.created_at AS at FROM clicks_counted k WHERE k.program_id = @program_id AND k.org_id = @org_id
         AND k.partner_id = @partner_id
     UNION SELECT c.lead_at FROM customers c WHERE c.program_id = @program_id AND c.org_id = @org_id
         AND c.partner_id = @partner_id

@@ -84,7 +84,7 @@ WHERE s.id = @id AND s.org_id = @org_id AND p.status = 'active' AND p.created_at
     AND p.id > @after_id::text AND p.id <= @upto_id::text
   AND NOT EXISTS (SELECT 1 FROM applications a WHERE a.program_id = p.program_id AND a.partner_id = p.id
       AND a.status = 'approved' AND a.reviewed_at > @idle_since)
-  AND NOT EXISTS (SELECT 1 FROM clicks c WHERE c.program_id = p.program_id AND c.partner_id = p.id
+  AND NOT EXISTS (SELECT 1 FROM clicks_counted c WHERE c.program_id = p.program_id AND c.partner_id = p.id
       AND c.created_at > @idle_since)
   AND NOT EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = p.program_id AND k.partner_id = p.id
       AND k.created_at > @idle_since)

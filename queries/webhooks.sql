@@ -192,8 +192,3 @@ FROM (
 WHERE w.id = @endpoint_id AND w.enabled AND f.n = 20 AND f.all_failed AND f.first >= @since::timestamptz
     AND f.last - f.first >= interval '5 days'
 RETURNING w.*;
-
--- name: WebhookPurge :execrows
--- WebhookPurge forgets deliveries that ended before the retention began.
-DELETE FROM webhook_deliveries WHERE id IN (SELECT d.id FROM webhook_deliveries d
-    WHERE d.created_at < @before AND d.next_attempt_at IS NULL ORDER BY d.created_at LIMIT @lim);

@@ -105,14 +105,17 @@ WITH covered AS MATERIALIZED (
                 WHERE l.id = $3::text AND l.org_id = $2)))) AS n
     FROM covered c
     UNION ALL
-    SELECT (SELECT count(*) FROM clicks t
+    SELECT (SELECT sum(t.clicks) FROM clicks_counted t
         WHERE t.program_id = $1 AND t.created_at >= g.after::timestamp AT TIME ZONE 'UTC'
             AND t.created_at < g.before::timestamp AT TIME ZONE 'UTC'
           AND ($4::text IS NULL OR t.partner_id = $4::text)
           AND ($3::text IS NULL OR t.link_id = $3::text))
     FROM gaps g WHERE g.after < g.before
 )
-SELECT coalesce(sum(p.n), 0)::bigint AS total FROM parts p
+SELECT (coalesce(sum(p.n), 0) - coalesce((SELECT sum(t.total) FROM tally_sums t
+    WHERE t.program_id = $1 AND t.org_id = $2 AND t.list = 'forgotten_clicks'
+      AND t.owner_id = coalesce($3::text, $4::text, '')), 0))::bigint AS total
+FROM parts p
 WHERE EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
 `
 
@@ -125,8 +128,8 @@ type ClickTotalParams struct {
 
 // ClickTotal adds what reports have summed to a count of the rest, so that it
 // does not take longer while clicks gather: months and days that nothing has
-// touched since, and the rows of the gaps between them. It is of one snapshot,
-// and exact as reports are.
+// touched since, and the rows of the gaps between them, less those that are gone.
+// It is of one snapshot, and exact as reports are.
 func (q *Queries) ClickTotal(ctx context.Context, db DBTX, arg ClickTotalParams) (int64, error) {
 	row := db.QueryRow(ctx, clickTotal,
 		arg.ProgramID,

@@ -68,19 +68,6 @@ func (q *Queries) EventsDrawn(ctx context.Context, db DBTX) (int64, error) {
 	return drawn, err
 }
 
-const eventsForget = `-- name: EventsForget :one
-SELECT drop_partitions('events', 'evt_', $1::timestamptz)::bigint AS dropped
-`
-
-// EventsForget drops the months of events that were over at a time and that no
-// delivery needs any longer, and counts them.
-func (q *Queries) EventsForget(ctx context.Context, db DBTX, before clock.Time) (int64, error) {
-	row := db.QueryRow(ctx, eventsForget, before)
-	var dropped int64
-	err := row.Scan(&dropped)
-	return dropped, err
-}
-
 const eventsHeld = `-- name: EventsHeld :many
 SELECT k.classid::bigint::bit(32)::integer AS class, k.objid::bigint::bit(32)::integer AS number
     FROM pg_catalog.pg_locks k
@@ -193,19 +180,6 @@ func (q *Queries) EventsInsert(ctx context.Context, db DBTX, arg EventsInsertPar
 		arg.PartnerTypes,
 	)
 	return err
-}
-
-const eventsMonths = `-- name: EventsMonths :one
-SELECT make_partitions('events', 'evt_')::bigint AS made
-`
-
-// EventsMonths makes the partitions of events that are missing up to the end of the
-// month after next, and counts them.
-func (q *Queries) EventsMonths(ctx context.Context, db DBTX) (int64, error) {
-	row := db.QueryRow(ctx, eventsMonths)
-	var made int64
-	err := row.Scan(&made)
-	return made, err
 }
 
 const eventsSince = `-- name: EventsSince :many

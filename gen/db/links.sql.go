@@ -311,17 +311,17 @@ WITH mine AS MATERIALIZED (
     SELECT o.id, coalesce((SELECT max(c.upto) FROM covered c WHERE c.program_id = o.id), '-infinity'), 'infinity'
         FROM programs o WHERE o.id IN (SELECT k.program_id FROM mine k) AND o.org_id = $2
 ), counts AS MATERIALIZED (
-    SELECT x.owner_id, sum(x.total) FILTER (WHERE x.list = 'referrals') AS referrals,
+    SELECT x.owner_id, sum(x.total) FILTER (WHERE x.list <> 'customers') AS referrals,
         sum(x.total) FILTER (WHERE x.list = 'customers') AS customers FROM tally_sums x
     WHERE x.program_id = ANY (ARRAY(SELECT k.program_id FROM mine k)) AND x.org_id = $2 AND x.list IN ('referrals',
-        'customers') AND x.owner_id = ANY ($1::text[]) GROUP BY 1
+        'forgotten_referrals', 'customers') AND x.owner_id = ANY ($1::text[]) GROUP BY 1
 ), parts AS (
     SELECT k.id, s.clicks FROM mine k JOIN covered c ON c.program_id = k.program_id CROSS JOIN LATERAL (
         SELECT x.clicks FROM report_sums x WHERE x.program_id = k.program_id AND x.org_id = $2
             AND x.dimension = 'link' AND x.span = c.span AND x.start = c.start
           AND x.partner_id = k.partner_id AND x.key = k.id OFFSET 0) s
     UNION ALL
-    SELECT k.id, (SELECT count(*) FROM clicks x WHERE x.org_id = $2 AND x.program_id = k.program_id
+    SELECT k.id, (SELECT sum(x.clicks) FROM clicks_counted x WHERE x.org_id = $2 AND x.program_id = k.program_id
         AND x.link_id = k.id
         AND x.created_at >= g.after::timestamp AT TIME ZONE 'UTC'
             AND x.created_at < g.before::timestamp AT TIME ZONE 'UTC')

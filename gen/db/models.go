@@ -144,6 +144,15 @@ type Click struct {
 	CreatedAt  clock.Time
 }
 
+type ClicksCounted struct {
+	OrgID     string
+	ProgramID string
+	PartnerID string
+	LinkID    *string
+	CreatedAt clock.Time
+	Clicks    int32
+}
+
 type Commission struct {
 	ID                  string
 	OrgID               string
@@ -250,6 +259,16 @@ type Flow struct {
 	UpdatedAt         clock.Time
 	ConditionsBytes   int64
 	BranchesDigest    []byte
+}
+
+type Forgotten struct {
+	OrgID     string
+	ProgramID string
+	List      string
+	PartnerID string
+	LinkID    string
+	Day       time.Time
+	Total     int64
 }
 
 type Group struct {
@@ -779,6 +798,7 @@ type TallyRow struct {
 	OwnerIds  []string
 	Status    string
 	Kind      string
+	N         int64
 }
 
 type TallySum struct {

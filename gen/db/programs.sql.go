@@ -227,8 +227,8 @@ SELECT p.id, coalesce(n.partners, 0)::bigint AS partners, coalesce(n.active_part
 FROM programs p LEFT JOIN sums s ON s.program_id = p.id LEFT JOIN (
     SELECT y.program_id, sum(y.total) FILTER (WHERE y.list = 'partners') AS partners,
         sum(y.total) FILTER (WHERE y.list = 'partners' AND y.status = 'active') AS active_partners,
-        sum(y.total) FILTER (WHERE y.list = 'referrals') AS referrals FROM tally_sums y
-    WHERE y.program_id = ANY ($1::text[]) AND y.org_id = $2 AND y.list IN ('partners', 'referrals')
+        sum(y.total) FILTER (WHERE y.list <> 'partners') AS referrals FROM tally_sums y
+    WHERE y.program_id = ANY ($1::text[]) AND y.org_id = $2 AND y.list IN ('partners', 'referrals', 'forgotten_referrals')
         AND y.owner_id = '' GROUP BY 1) n ON n.program_id = p.id
 WHERE p.id = ANY ($1::text[]) AND p.org_id = $2
 `

@@ -197,7 +197,7 @@ func (q *Queries) ReportMarkCustomer(ctx context.Context, db DBTX, arg ReportMar
 
 const reportMarkPartner = `-- name: ReportMarkPartner :exec
 WITH moments AS (
-    SELECT k.created_at AS at FROM clicks k WHERE k.program_id = $2 AND k.org_id = $1
+    SELECT k.created_at AS at FROM clicks_counted k WHERE k.program_id = $2 AND k.org_id = $1
         AND k.partner_id = $3
     UNION SELECT c.lead_at FROM customers c WHERE c.program_id = $2 AND c.org_id = $1
         AND c.partner_id = $3

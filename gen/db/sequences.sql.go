@@ -182,7 +182,7 @@ WHERE s.id = $2 AND s.org_id = $3 AND p.status = 'active' AND p.created_at <= $4
     AND p.id > $5::text AND p.id <= $6::text
   AND NOT EXISTS (SELECT 1 FROM applications a WHERE a.program_id = p.program_id AND a.partner_id = p.id
       AND a.status = 'approved' AND a.reviewed_at > $4)
-  AND NOT EXISTS (SELECT 1 FROM clicks c WHERE c.program_id = p.program_id AND c.partner_id = p.id
+  AND NOT EXISTS (SELECT 1 FROM clicks_counted c WHERE c.program_id = p.program_id AND c.partner_id = p.id
       AND c.created_at > $4)
   AND NOT EXISTS (SELECT 1 FROM commissions k WHERE k.program_id = p.program_id AND k.partner_id = p.id
       AND k.created_at > $4)

@@ -635,25 +635,6 @@ func (q *Queries) WebhookNext(ctx context.Context, db DBTX, arg WebhookNextParam
 	return items, nil
 }
 
-const webhookPurge = `-- name: WebhookPurge :execrows
-DELETE FROM webhook_deliveries WHERE id IN (SELECT d.id FROM webhook_deliveries d
-    WHERE d.created_at < $1 AND d.next_attempt_at IS NULL ORDER BY d.created_at LIMIT $2)
-`
-
-type WebhookPurgeParams struct {
-	Before clock.Time
-	Lim    int32
-}
-
-// WebhookPurge forgets deliveries that ended before the retention began.
-func (q *Queries) WebhookPurge(ctx context.Context, db DBTX, arg WebhookPurgeParams) (int64, error) {
-	result, err := db.Exec(ctx, webhookPurge, arg.Before, arg.Lim)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
 const webhookRelease = `-- name: WebhookRelease :exec
 UPDATE webhook_leases SET until = '-infinity', served_at = now(), quick = coalesce($1, quick)
 WHERE endpoint_id = $2 AND owner = $3 AND token = $4

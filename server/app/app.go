@@ -111,7 +111,9 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	// The jobs get the same means as requests, and run only within Serve.
 	a := &App{config: cfg, clock: c, log: log, echo: echo.New(), metrics: registry(pool), jobs: jobs.All(jobs.Means{
 		Pool: pool, Keeper: keeper, Rails: rails, Clock: c, RetentionDays: cfg.RetentionDays,
-		HoldOnHighRisk: cfg.HoldOnHighRisk, FraudMonitoring: cfg.FraudMonitoring, Outbox: mails.Outbox, Mail: mails.Sender,
+		ClickRetentionDays: cfg.ClickRetentionDays,
+		HoldOnHighRisk:     cfg.HoldOnHighRisk, FraudMonitoring: cfg.FraudMonitoring,
+		Outbox: mails.Outbox, Mail: mails.Sender,
 	})}
 	// What several of the parts below share.
 	p := parts{

@@ -119,6 +119,8 @@ var variables = map[string]struct {
 	"RAIL_SHUTDOWN_TIMEOUT": {
 		[]string{"1ms", "1h"}, []string{"0", "30", "-1s", "soon", "2h"}, "must be a time above 0", false,
 	},
+	"RAIL_CLICK_RETENTION_DAYS": {[]string{"0", "90"}, []string{"89", "-1", "for ever"},
+		"must be 0 or a whole number from 90", false},
 	"RAIL_RETENTION_DAYS": {[]string{"30"}, []string{"29", "month"}, "must be a whole number from 30 to", false},
 }
 

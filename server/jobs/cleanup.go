@@ -29,7 +29,7 @@ var queries = db.New()
 func cleanUp(m Means) Job {
 	return Job{
 		Name:  "clean-up",
-		About: "remove expired Idempotency-Key records, sign-in links and sessions, and deliveries, mails and partners' addresses past their retention", Every: time.Minute,
+		About: "remove expired Idempotency-Key records, sign-in links and sessions, and mails and partners' addresses past their retention", Every: time.Minute,
 		Run: func(ctx context.Context, now clock.Time) error {
 			failed := queries.WebhookCancelOff(ctx, m.Pool, &now)
 			for _, purge := range purges(ctx, m.Pool, now, m.kept(now)) {
@@ -67,9 +67,6 @@ func purges(ctx context.Context, pool *pgxpool.Pool, now, kept clock.Time) []fun
 		},
 		func() (int64, error) {
 			return queries.RatePurge(ctx, pool, db.RatePurgeParams{Before: now.Days(-idleBucketDays), Lim: purgeBatch})
-		},
-		func() (int64, error) {
-			return queries.WebhookPurge(ctx, pool, db.WebhookPurgeParams{Before: kept, Lim: purgeBatch})
 		},
 		func() (int64, error) {
 			return queries.MailsPurge(ctx, pool, db.MailsPurgeParams{Before: kept, Lim: purgeBatch})

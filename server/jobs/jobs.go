@@ -49,6 +49,8 @@ type Means struct {
 	Mail mail.Sender
 	// RetentionDays is how long events and deliveries are kept; at least 30.
 	RetentionDays int
+	// ClickRetentionDays is how long clicks are kept that brought no customer; 0 for ever.
+	ClickRetentionDays int
 }
 
 // All returns every job. Their order does not matter: each runs by itself.
@@ -73,6 +75,7 @@ func All(m Means) []Job {
 		riskSweep(m),
 		cleanUp(m),
 		keepMonths(m),
+		forgetClicks(m),
 	}
 }
 

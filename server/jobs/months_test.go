@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -13,25 +14,34 @@ import (
 	"rail/server/ident"
 )
 
-// months are events with a partition that ended forty days ago and one that ended
-// twenty days ago, with one event in each, and one of now.
-func months(t *testing.T) *pgxpool.Pool {
+// months makes partitions of a list that ended so many days ago, the first with all
+// that is older, and one of now.
+func months(t *testing.T, pool *pgxpool.Pool, list, prefix string, first, second int) {
 	t.Helper()
-	pool := pgtest.New(t)
+	fill := strings.NewReplacer("$list", list, "$prefix", prefix, "$first", fmt.Sprint(first), "$second", fmt.Sprint(second))
 	for _, sql := range []string{
-		`ALTER TABLE events DETACH PARTITION events_first`,
+		`ALTER TABLE $list DETACH PARTITION $list_first`,
 		`DO $$ BEGIN
-			EXECUTE format('ALTER TABLE events ATTACH PARTITION events_first FOR VALUES FROM (MINVALUE) TO (%L)', id_at('evt_', now() - interval '40 days'));
-			EXECUTE format('CREATE TABLE events_late PARTITION OF events FOR VALUES FROM (%L) TO (%L)', id_at('evt_', now() - interval '40 days'), id_at('evt_', now() - interval '20 days'));
-			EXECUTE format('CREATE TABLE events_now PARTITION OF events FOR VALUES FROM (%L) TO (%L)', id_at('evt_', now() - interval '20 days'),
-				(SELECT min(substring(pg_get_expr(relpartbound, oid) FROM 'FROM \(''([^'']*)''\)') COLLATE "C") FROM pg_class WHERE relname ~ '^events_[0-9]'));
+			EXECUTE format('ALTER TABLE $list ATTACH PARTITION $list_first FOR VALUES FROM (MINVALUE) TO (%L)', id_at('$prefix', now() - interval '$first days'));
+			EXECUTE format('CREATE TABLE $list_late PARTITION OF $list FOR VALUES FROM (%L) TO (%L)', id_at('$prefix', now() - interval '$first days'), id_at('$prefix', now() - interval '$second days'));
+			EXECUTE format('CREATE TABLE $list_now PARTITION OF $list FOR VALUES FROM (%L) TO (%L)', id_at('$prefix', now() - interval '$second days'),
+				(SELECT min(substring(pg_get_expr(relpartbound, oid) FROM 'FROM \(''([^'']*)''\)') COLLATE "C") FROM pg_class WHERE relname ~ '^$list_[0-9]' AND relkind = 'r'));
 		END $$`,
-		`INSERT INTO events (id, org_id, program_id, type, subject_id, body, created_at)
-			SELECT id_at('evt_', now() - n * interval '1 day') || 'x', 'org_1', 'prg_1', 'sale.created', 'sale_' || n, '', now() - n * interval '1 day' FROM unnest('{50,30,0}'::int[]) n`,
 	} {
-		_, err := pool.Exec(t.Context(), sql)
+		_, err := pool.Exec(t.Context(), fill.Replace(sql))
 		require.NoError(t, err, sql)
 	}
+}
+
+// eventMonths are events with a partition that ended forty days ago and one that
+// ended twenty days ago, with one event in each, and one of now.
+func eventMonths(t *testing.T) *pgxpool.Pool {
+	t.Helper()
+	pool := pgtest.New(t)
+	months(t, pool, "events", "evt_", 40, 20)
+	_, err := pool.Exec(t.Context(), `INSERT INTO events (id, org_id, program_id, type, subject_id, body, created_at)
+		SELECT id_at('evt_', now() - n * interval '1 day') || 'x', 'org_1', 'prg_1', 'sale.created', 'sale_' || n, '', now() - n * interval '1 day' FROM unnest('{50,30,0}'::int[]) n`)
+	require.NoError(t, err)
 	return pool
 }
 
@@ -49,7 +59,7 @@ const subjects = "SELECT subject_id FROM events ORDER BY id"
 
 func TestMonthsPastTheirRetentionGo(t *testing.T) {
 	t.Parallel()
-	pool := months(t)
+	pool := eventMonths(t)
 	for _, sql := range append(tallied, `
 		INSERT INTO webhook_endpoints (id, org_id, program_id, url, event_types, enabled, secret, counted_since, created_at, updated_at)
 		VALUES ('whe_1', 'org_1', 'prg_1', 'https://x.example', '{}', true, '', now(), now(), now())`, `
@@ -82,7 +92,7 @@ func TestMonthsPastTheirRetentionGo(t *testing.T) {
 
 func TestMonthsAreMadeAhead(t *testing.T) {
 	t.Parallel()
-	pool := months(t)
+	pool := eventMonths(t)
 	write := func(days int) error {
 		_, err := pool.Exec(t.Context(), `INSERT INTO events (id, org_id, program_id, type, subject_id, body, created_at)
 			VALUES (id_at('evt_', now() + $1 * interval '1 day') || gen_random_uuid(), 'org_1', 'prg_1', 'x', 'x', '', now())`, days)
@@ -104,15 +114,40 @@ func TestMonthsAreMadeAhead(t *testing.T) {
 	require.Equal(t, []int64{0}, rows[int64](t, pool, "SELECT make_partitions('events', 'evt_')"))
 }
 
+// TestMonthsOfDeliveries: a month of deliveries goes when all of it have ended, and
+// the events of that month with it.
+func TestMonthsOfDeliveries(t *testing.T) {
+	t.Parallel()
+	pool := eventMonths(t)
+	months(t, pool, "webhook_deliveries", "whd_", 40, 20)
+	for _, sql := range append(tallied, `
+		INSERT INTO webhook_endpoints (id, org_id, program_id, url, event_types, enabled, secret, counted_since, created_at, updated_at)
+		VALUES ('whe_1', 'org_1', 'prg_1', 'https://x.example', '{}', true, '', now(), now(), now())`, `
+		INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, status, next_attempt_at, finished_at, created_at)
+		SELECT 'whd_' || substr(id, 5), 'org_1', 'prg_1', 'whe_1', id, type, seq, CASE subject_id WHEN 'sale_50' THEN 'retrying' ELSE 'delivered' END,
+			CASE subject_id WHEN 'sale_50' THEN now() END, CASE WHEN subject_id <> 'sale_50' THEN created_at END, created_at FROM events`) {
+		_, err := pool.Exec(t.Context(), sql)
+		require.NoError(t, err, sql)
+	}
+	job := keepMonths(Means{Pool: pool, RetentionDays: 30})
+	require.NoError(t, job.Run(t.Context(), clock.System{}.Now()))
+	require.Len(t, rows[string](t, pool, "SELECT id FROM webhook_deliveries"), 3, "the first waits still")
+	_, err := pool.Exec(t.Context(), "UPDATE webhook_deliveries SET status = 'failed', next_attempt_at = NULL WHERE status = 'retrying'")
+	require.NoError(t, err)
+	require.NoError(t, job.Run(t.Context(), clock.System{}.Now()))
+	require.Equal(t, []string{"sale_30", "sale_0"}, rows[string](t, pool, subjects))
+	require.Len(t, rows[string](t, pool, "SELECT id FROM webhook_deliveries"), 2)
+}
+
 // TestMonthsOfOthers: a role that may write and delete rows, but makes no tables, keeps
 // the months; one that may only read them does not.
 func TestMonthsOfOthers(t *testing.T) {
 	t.Parallel()
-	pool := months(t)
+	pool := eventMonths(t)
 	role := "keeper_" + pool.Config().ConnConfig.Database
 	cfg := pool.Config().Copy()
 	cfg.ConnConfig.User = role
-	_, err := pool.Exec(t.Context(), fmt.Sprintf("CREATE ROLE %[1]q LOGIN; GRANT SELECT ON events TO %[1]q", role))
+	_, err := pool.Exec(t.Context(), fmt.Sprintf("CREATE ROLE %[1]q LOGIN; GRANT SELECT ON events, webhook_deliveries, clicks TO %[1]q", role))
 	require.NoError(t, err)
 	other, err := pgxpool.NewWithConfig(t.Context(), cfg)
 	require.NoError(t, err)
@@ -125,7 +160,7 @@ func TestMonthsOfOthers(t *testing.T) {
 	err = job.Run(t.Context(), clock.System{}.Now())
 	require.ErrorContains(t, err, "may not insert into events")
 	require.ErrorContains(t, err, "may not delete from events")
-	_, err = pool.Exec(t.Context(), fmt.Sprintf("GRANT INSERT, DELETE ON events TO %q", role))
+	_, err = pool.Exec(t.Context(), fmt.Sprintf("GRANT INSERT, DELETE ON events, webhook_deliveries, clicks TO %q", role))
 	require.NoError(t, err)
 	require.NoError(t, job.Run(t.Context(), clock.System{}.Now()))
 	require.Equal(t, []string{"sale_30", "sale_0"}, rows[string](t, pool, subjects))

@@ -49,6 +49,19 @@ var hot = map[string]struct {
 		_, err := q.SaleCustomer(ctx, c, db.SaleCustomerParams{CustomerID: id("cus", 1200), OrgID: "org_0"})
 		return err
 	}},
+	"SaleCustomerLock": {1, 3, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		_, err := q.SaleCustomerLock(ctx, c, db.SaleCustomerLockParams{ID: id("cus", 1200), OrgID: "org_0"})
+		return err
+	}},
+	"SaleLead": {0, 5, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		_, err := q.SaleLead(ctx, c, db.SaleLeadParams{CustomerID: id("cus", 1200), OrgID: "org_0"})
+		return err
+	}},
+	"FlowsAsked": {0, 60, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		customer := id("cus", 1200)
+		_, err := q.FlowsAsked(ctx, c, db.FlowsAskedParams{CustomerID: &customer, OrgID: "org_0", Trigger: "sale"})
+		return err
+	}},
 	"SaleHistory": {1, 20, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
 		_, err := q.SaleHistory(ctx, c, db.SaleHistoryParams{
 			ProgramID: id("prg", 0), OrgID: "org_0", ExternalChargeID: "ch_0", CustomerID: id("cus", 1200),
@@ -165,7 +178,9 @@ func planned(t testing.TB, conn *pgx.Conn, mode string, c capture) node {
 	for i, arg := range c.args {
 		text, err := conn.TypeMap().Encode(prepared.ParamOIDs[i], pgx.TextFormatCode, arg, nil)
 		require.NoError(t, err)
-		args[i] = "'" + strings.ReplaceAll(string(text), "'", "''") + "'"
+		if args[i] = "NULL"; text != nil {
+			args[i] = "'" + strings.ReplaceAll(string(text), "'", "''") + "'"
+		}
 	}
 	tx, err := conn.Begin(t.Context())
 	require.NoError(t, err)

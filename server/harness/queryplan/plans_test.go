@@ -393,7 +393,7 @@ func TestPlans(t *testing.T) {
 	_, err = filling.Exec(t.Context(), "ANALYZE audit_log_entries, payout_batches")
 	require.NoError(t, err)
 	rows, err := pool.Query(t.Context(),
-		"SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND reltuples >= $1", big)
+		"SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND reltuples >= $1", big)
 	require.NoError(t, err)
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)

@@ -16,9 +16,10 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 var kept = []string{
 	"api_keys", "applications", "audit_log_entries", "balances", "campaign_recipients", "campaigns", "clicks",
 	"commissions", "coupons", "customers",
-	"events", "flows", "groups", "idempotency_keys", "key_fingerprints", "ledger_entries", "links", "mail_unsubscribes",
-	"mails", "organizations",
-	"partner_addresses", "partner_tags", "partners", "payout_batches", "payout_runs", "payouts", "processor_connections", "programs", "referrals",
+	"events", "flows", "forgotten", "groups", "idempotency_keys", "key_fingerprints", "ledger_entries", "links",
+	"mail_unsubscribes", "mails", "organizations",
+	"partner_addresses", "partner_tags", "partners", "payout_batches", "payout_runs", "payouts", "processor_connections",
+	"programs", "referrals",
 	"refunds", "report_marks", "report_spans",
 	"report_sums", "resources", "risk_flags", "sales", "sequence_enrolments", "sequence_steps", "sequences", "tags",
 	"tallies", "tally_entries", "tax_form_statuses",

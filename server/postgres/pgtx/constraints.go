@@ -25,6 +25,7 @@ const (
 // tables are random.
 var raced = map[constraint.Name]bool{
 	constraint.CampaignRecipientsPkey: true,
+	constraint.ForgottenPkey:          true,
 	constraint.IdempotencyKeysPkey:    true,
 	constraint.KeyFingerprintsPkey:    true,
 	constraint.MailUnsubscribesPkey:   true,
