@@ -1,0 +1,86 @@
+package loose
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+type members struct {
+	Text   Text              `json:"text"`
+	ID     ID                `json:"id"`
+	Ref    Ref[inner]        `json:"ref"`
+	List   List[inner]       `json:"list"`
+	Int    Int               `json:"int"`
+	Bool   Bool              `json:"bool"`
+	Meta   Meta              `json:"meta"`
+	Struct struct{ Last ID } `json:"struct"`
+}
+
+type inner struct {
+	Name Text `json:"name"`
+}
+
+// TestInto: what fits is read, what does not is left empty, and neither stops the
+// members beside it.
+func TestInto(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]members{
+		`{}`:                        {},
+		`{"text":"a"}`:              {Text: "a"},
+		`{"text":5}`:                {},
+		`{"text":"a\u0000b"}`:       {Text: "ab"},
+		`{"id":"x"}`:                {ID: "x"},
+		`{"id":17}`:                 {ID: "17"},
+		`{"id":{"id":"x"}}`:         {ID: "x"},
+		`{"id":[1]}`:                {},
+		`{"id":"a\u0000b"}`:         {},
+		`{"ref":"x"}`:               {Ref: Ref[inner]{ID: "x"}},
+		`{"ref":{"id":"x"}}`:        {Ref: Ref[inner]{ID: "x"}},
+		`{"ref":{"name":"n"}}`:      {Ref: Ref[inner]{Object: inner{"n"}}},
+		`{"list":[{"name":"n"},3]}`: {List: List[inner]{{"n"}, {}}},
+		`{"list":{"data":[{}]}}`:    {List: List[inner]{{}}},
+		`{"list":{"data":7}}`:       {},
+		`{"list":"x"}`:              {},
+		`{"int":5}`:                 {Int: Int{5, true}},
+		`{"int":"-5"}`:              {Int: Int{-5, true}},
+		`{"int":5.5}`:               {},
+		`{"int":""}`:                {},
+		`{"int":null}`:              {},
+		`{"int":1e400}`:             {},
+		`{"bool":false}`:            {Bool: Bool{OK: true}},
+		`{"bool":"true"}`:           {},
+		`{"meta":{"a":1}}`:          {Meta: Meta{"a": 1.0}},
+		`{"meta":[]}`:               {},
+		`{"struct":"x","text":"a"}`: {Text: "a"},
+	} {
+		var got members
+		require.NoError(t, Into([]byte(given), &got), given)
+		require.Equal(t, want, got, given)
+	}
+	syntax := (*json.SyntaxError)(nil)
+	require.ErrorAs(t, Into([]byte(`{"text"`), &members{}), &syntax)
+}
+
+// TestLengths: a text is cut, an id is refused.
+func TestLengths(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", 300)
+	var got members
+	require.NoError(t, Into([]byte(`{"text":"`+long+`","id":"`+long+`"}`), &got))
+	require.Equal(t, Text(strings.Repeat("é", 255)), got.Text)
+	require.Empty(t, got.ID)
+}
+
+// TestTime takes moments of this century alone.
+func TestTime(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int64]bool{0: false, 946684800: true, 4102444799: true, 4102444800: false, -1: false, 1 << 62: false} {
+		_, ok := Int{n, true}.Time()
+		require.Equal(t, want, ok, n)
+	}
+	_, ok := Int{N: 1767225600}.Time()
+	require.False(t, ok)
+}

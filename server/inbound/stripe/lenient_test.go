@@ -1,0 +1,193 @@
+package stripe
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/currency"
+	"rail/server/harness/stripetest"
+	"rail/server/inbound/processor"
+)
+
+// samples are an event of each type in each version.
+func samples() [][]byte {
+	var all [][]byte
+	for _, v := range stripetest.Versions {
+		p, c := bought(v), checkout(v)
+		p.Promotion, p.Coupon, p.Refunded, c.Reference = "promo_1", "FALL", 100, click
+		expanded := p.Invoice()
+		expanded["customer"], expanded["discount"] = p.CustomerObject(), p.Discount()
+		expanded["discounts"], expanded["payments"] = []any{p.Discount(), "di_2"}, object{"data": []any{p.InvoicePayment()}}
+		expanded["payment_intent"], expanded["charge"] = p.PaymentIntent(), p.ChargeObject()
+		expanded["subscription"] = p.SubscriptionObject("active")
+		refund := p.Refund("re_1", 100, "succeeded")
+		refund["charge"] = p.ChargeObject()
+		all = append(all,
+			p.Event("invoice.paid", p.Invoice()), p.Event("invoice.payment_succeeded", expanded),
+			p.Event("checkout.session.completed", p.Session()), c.Event("checkout.session.completed", c.Session()),
+			p.Event("invoice_payment.paid", p.InvoicePayment()), c.Event("payment_intent.succeeded", c.PaymentIntent()),
+			c.Event("charge.succeeded", p.ChargeObject()), p.Event("charge.refunded", p.ChargeObject()),
+			p.Event("refund.created", refund), p.Event("charge.dispute.closed", p.Dispute(5, "lost")),
+			p.Event("customer.created", p.CustomerObject()), p.Event("customer.discount.created", p.Discount()),
+			p.Event("customer.subscription.updated", p.SubscriptionObject("trialing")),
+			p.Event("promotion_code.updated", p.PromotionCode(true)), p.Event("coupon.deleted", object{"id": "FALL"}),
+		)
+	}
+	return all
+}
+
+// sound is what every reading must be, whatever was read.
+func sound(t *testing.T, body []byte) processor.Reading {
+	t.Helper()
+	r, err := Read(body)
+	if malformed := (processor.MalformedError{}); err != nil {
+		require.ErrorAs(t, err, &malformed, string(body))
+		require.NotEmpty(t, malformed.Member)
+		require.Nil(t, r.Payment)
+		return r
+	}
+	said := 0
+	if p := r.Payment; p != nil {
+		said++
+		require.Positive(t, p.AmountMinor, string(body))
+		require.True(t, p.TaxMinor >= 0 && p.TaxMinor <= p.AmountMinor, string(body))
+		require.True(t, currency.Valid(p.Currency) && p.Charge != "" && !p.At.IsZero(), string(body))
+	}
+	if f := r.Refund; f != nil {
+		said++
+		require.True(t, f.LevelMinor >= 0 && currency.Valid(f.Currency) && f.Charge != "", string(body))
+	}
+	if d := r.Dispute; d != nil {
+		said++
+		require.True(t, d.AmountMinor >= 0 && d.ID != "" && d.Charge != "" && d.Status != "", string(body))
+	}
+	if r.Coupon != nil {
+		said++
+		require.NotEmpty(t, r.Coupon.ID)
+	}
+	require.Equal(t, said == 0, r.Ignored != "", "either something is said, or why not: %s", body)
+	require.LessOrEqual(t, said, 1)
+	text, err := json.Marshal(r)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), `\u0000`, "PostgreSQL takes no such text")
+	return r
+}
+
+// TestEveryMemberMayChange removes and retypes every member of every event, one
+// at a time.
+func TestEveryMemberMayChange(t *testing.T) {
+	t.Parallel()
+	instead := []any{
+		nil, "", "x", "a\x00b", strings.Repeat("é", 300), 0, 7, -1, 1.5, json.Number("1e30"), json.Number("9223372036854775807"),
+		true, []any{}, []any{nil}, []any{"x", 3, object{}}, object{}, object{"id": 5}, object{"data": "x"}, object{"data": []any{7}},
+	}
+	changes := 0
+	for _, body := range samples() {
+		require.NotEmpty(t, sound(t, body).Type)
+		var e any
+		require.NoError(t, json.Unmarshal(body, &e))
+		each(e, func(put func(any), remove func()) {
+			for _, v := range instead {
+				put(v)
+				changes++
+				sound(t, marshal(t, e))
+			}
+			remove()
+			sound(t, marshal(t, e))
+		})
+	}
+	require.Greater(t, changes, 10_000)
+}
+
+// each visits every member below v with what replaces and what removes it, and
+// then puts it back.
+func each(v any, visit func(put func(any), remove func())) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, was := range v {
+			each(was, visit)
+			visit(func(n any) { v[k] = n }, func() { delete(v, k) })
+			v[k] = was
+		}
+	case []any:
+		for i, was := range v {
+			each(was, visit)
+			visit(func(n any) { v[i] = n }, func() {})
+			v[i] = was
+		}
+	}
+}
+
+func marshal(t *testing.T, v any) []byte {
+	t.Helper()
+	b, err := json.Marshal(v)
+	require.NoError(t, err)
+	return b
+}
+
+// TestMoneyNeedsItsMembers: a payment that cannot be read whole is an error that
+// names what is missing, and never another payment.
+func TestMoneyNeedsItsMembers(t *testing.T) {
+	t.Parallel()
+	for _, v := range stripetest.Versions {
+		p, c := bought(v), checkout(v)
+		for member, body := range map[string][]byte{
+			"invoice.id":                     p.Event("invoice.paid", without(p.Invoice(), "id")),
+			"invoice.customer":               p.Event("invoice.paid", without(p.Invoice(), "customer")),
+			"invoice.amount_paid":            p.Event("invoice.paid", without(p.Invoice(), "amount_paid")),
+			"invoice.currency":               p.Event("invoice.paid", without(p.Invoice(), "currency")),
+			"session.id":                     c.Event("checkout.session.completed", without(c.Session(), "id")),
+			"session.mode":                   c.Event("checkout.session.completed", without(c.Session(), "mode")),
+			"session.payment_status":         c.Event("checkout.session.completed", without(c.Session(), "payment_status")),
+			"session.amount_total":           c.Event("checkout.session.completed", without(c.Session(), "amount_total")),
+			"session.currency":               c.Event("checkout.session.completed", without(c.Session(), "currency")),
+			"payment_intent.id":              c.Event("payment_intent.succeeded", without(c.PaymentIntent(), "id")),
+			"charge.amount_refunded":         p.Event("charge.refunded", without(p.ChargeObject(), "amount_refunded")),
+			"charge.currency":                p.Event("charge.refunded", without(p.ChargeObject(), "currency")),
+			"refund.id":                      p.Event("refund.created", without(p.Refund("re_1", 1, "succeeded"), "id")),
+			"refund.amount":                  p.Event("refund.created", without(p.Refund("re_1", 1, "succeeded"), "amount")),
+			"refund.status":                  p.Event("refund.created", without(p.Refund("re_1", 1, "succeeded"), "status")),
+			"refund.payment_intent":          p.Event("refund.created", without(p.Refund("re_1", 1, "succeeded"), "payment_intent", "charge")),
+			"dispute.id":                     p.Event("charge.dispute.closed", without(p.Dispute(1, "lost"), "id")),
+			"dispute.amount":                 p.Event("charge.dispute.closed", without(p.Dispute(1, "lost"), "amount")),
+			"dispute.currency":               p.Event("charge.dispute.closed", without(p.Dispute(1, "lost"), "currency")),
+			"dispute.status":                 p.Event("charge.dispute.closed", without(p.Dispute(1, "lost"), "status")),
+			"dispute.payment_intent":         p.Event("charge.dispute.closed", without(p.Dispute(1, "lost"), "payment_intent", "charge")),
+			"subscription.customer":          p.Event("customer.subscription.updated", without(p.SubscriptionObject("active"), "customer")),
+			"promotion_code.active":          p.Event("promotion_code.updated", without(codeOf(p), "active")),
+			"payment_intent.amount_received": c.Event("payment_intent.succeeded", without(c.PaymentIntent(), "amount_received")),
+		} {
+			_, err := Read(body)
+			require.Equal(t, processor.MalformedError{Member: member}, err, fmt.Sprint(v))
+		}
+	}
+}
+
+func codeOf(p stripetest.Purchase) object {
+	p.Promotion = "promo_1"
+	return p.PromotionCode(true)
+}
+
+func without(of object, keys ...string) object {
+	for _, k := range keys {
+		delete(of, k)
+	}
+	return of
+}
+
+// FuzzRead reads anything.
+func FuzzRead(f *testing.F) {
+	for _, body := range samples() {
+		f.Add(body)
+	}
+	f.Add([]byte(`{"id":"e","type":"invoice.paid","livemode":true,"created":1767225600,"data":{"object":{"id":{"id":{"id":1}}}}}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r := sound(t, body)
+		again, _ := Read(body)
+		require.Equal(t, r, again, "the same event says the same thing")
+	})
+}
