@@ -79,7 +79,7 @@ var layers = map[string]layer{
 		rule:     "http turns requests into units of work",
 		packages: []string{"server/http/..."},
 		below:    []string{"ground", "work", "outbound", "rules", "inbound"},
-		contract: []string{"gen/api", "gen/db", "gen/events", "openapi"},
+		contract: []string{"gen/api", "gen/db", "gen/events", "gen/script", "openapi"},
 	},
 	"jobs": {
 		rule:     "jobs turn time into units of work, and know no HTTP",

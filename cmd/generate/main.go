@@ -4,6 +4,7 @@
 //	gen/db/states.gen.go              the types of columns that take one of a few values
 //	gen/constraint/constraint.gen.go  every named constraint and unique index
 //	gen/events/events.gen.go          a function for each type of event, and their catalogue
+//	gen/script/script.gen.go          the browser's script, which esbuild has minified, and its hashes
 package main
 
 import (
@@ -22,7 +23,7 @@ func main() {
 	}
 }
 
-// run writes the three files. It needs no database: the migrations are read as text.
+// run writes the files. It needs no database: the migrations are read as text.
 func run() error {
 	tables, err := readSchema(schema.FS)
 	if err != nil {
@@ -47,7 +48,14 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	return save("gen/events/events.gen.go", writeEvents(hooks))
+	if err := save("gen/events/events.gen.go", writeEvents(hooks)); err != nil {
+		return err
+	}
+	minified, err := os.ReadFile("gen/script/rail.js")
+	if err != nil {
+		return err
+	}
+	return save("gen/script/script.gen.go", writeScript(minified))
 }
 
 // save formats Go source and writes it to path.

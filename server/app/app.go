@@ -33,6 +33,7 @@ import (
 	"rail/server/http/pages"
 	"rail/server/http/portal"
 	"rail/server/http/redirect"
+	"rail/server/http/script"
 	"rail/server/jobs"
 	"rail/server/money/payout"
 	"rail/server/money/sale"
@@ -197,6 +198,7 @@ func (p parts) serveAPI() *middleware.Front {
 // the pages of mails, and short links.
 func (p parts) servePages(path *middleware.Front) {
 	pages.Register(p.echo, ready(p.pool))
+	script.Register(p.echo, path.Beyond)
 	mailpages.Pages{Pool: p.pool, Keeper: p.keeper, Clock: p.clock}.Register(p.echo)
 	path.Beyond(mailpages.PicturePath, mailpages.Picture)
 	// Visits are recorded for the visitor's address, not for that of a proxy.

@@ -20,6 +20,7 @@ import (
 	"rail/server/config"
 	"rail/server/harness/pgtest"
 	"rail/server/http/mailpages"
+	"rail/server/http/script"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -94,7 +95,9 @@ func TestEveryPublicRouteIsLimited(t *testing.T) {
 		a.Handler().ServeHTTP(w, q)
 		return w
 	}
-	still := map[string]int{"/healthz": 200, "/readyz": 200, "/r/:slug": 404, mailpages.PicturePath: 200}
+	still := map[string]int{
+		"/healthz": 200, "/readyz": 200, "/r/:slug": 404, mailpages.PicturePath: 200, script.Path: 200, script.Named(): 200,
+	}
 	seen := 0
 	for i, r := range a.echo.Routes() {
 		if strings.HasPrefix(r.Path, "/v1/") && r.Path != "/v1/openapi.json" {

@@ -1,0 +1,9 @@
+package script_test
+
+import (
+	"testing"
+
+	"rail/server/harness/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }

@@ -1,0 +1,248 @@
+// rail.js finds out which partner sent a visitor, and hands the click on to where the
+// visitor pays. README.md, beside it, lists its attributes and calls; make generate
+// writes gen/script/rail.js from it, which has to stay below 2,600 bytes of gzip.
+//
+// The page comes first: nothing here makes it wait, and nothing that fails reaches it.
+(() => {
+  const w = window, d = document, l = location
+  const tag = d.currentScript || d.querySelector('script[data-rail]')
+  const early = w.rail ? w.rail.q : []
+  if (!tag || !early) return // no tag, or a second one on the page
+  const o = tag.dataset
+
+  const words = s => (s || '').match(/[^\s,]+/g) || []
+  const safe = f => x => { try { return f(x) } catch (e) { say(e) } }
+  const params = words(o.params || 'ref')
+  const first = o.touch == 'first'
+  const auto = o.checkout != 'off'
+  const base = o.base || new URL('t', tag.src).href
+
+  let consent = o.consent != 'required'
+  let click // what is known: the answer of Rail, with the value and the time that it was told
+  let held // what the address brought and Rail was not told yet
+  let told // the last value, which routes that keep the query do not tell again
+  let busy = Promise.resolve() // ends when there is nothing more to learn
+  let panel
+
+  // say explains, on pages that are opened with ?rail_debug=1.
+  const debug = /[?&]rail_debug=1/.test(l.search)
+  const say = text => {
+    if (!debug) return
+    if (!panel) {
+      panel = d.documentElement.appendChild(d.createElement('dialog'))
+      panel.open = 1
+      panel.style.cssText = 'position:fixed;bottom:0;z-index:9999;white-space:pre'
+    }
+    panel.textContent += 'Rail: ' + text + '\n'
+  }
+
+  const get = () => click || null
+
+  // The cookie is for the merchant's own server. It goes to the widest domain that the
+  // browser lets it go to, so that a shop and its app share it.
+  const cookie = () => (/\brail_click=(\w+)/.exec(d.cookie) || [])[1]
+  const cookies = (id, seconds) => {
+    let domain = '';
+    (o.domain ? [o.domain] : l.hostname.split('.').reverse()).some(label => {
+      domain = label + (domain && '.' + domain)
+      d.cookie = 'rail_click=' + id + ';path=/;samesite=lax;max-age=' + seconds + ';domain=' + domain
+      return id && cookie() == id
+    })
+  }
+
+  // Storage may be switched off, and then throws: the cookie and the page still have the click.
+  const read = safe(where => JSON.parse(w[where + 'Storage'].rail || 0))
+  const write = (where, x) => safe(s => {
+    s = w[where + 'Storage']
+    x ? s.rail = JSON.stringify(x) : delete s.rail
+  })()
+
+  // keep stores a click, or forgets the one that was stored.
+  const keep = c => {
+    click = c
+    write('local', c)
+    write('session')
+    c ? cookies(c.click_id, (new Date(c.expires_at) - Date.now()) / 1e3 | 0) : cookies('', 0)
+    say(JSON.stringify(c))
+    fill()
+  }
+
+  // recall takes up the click of an earlier page: the cookie says whether there is one. Of
+  // another subdomain's page there is the cookie alone, and the rest is asked for.
+  const recall = () => {
+    const id = cookie(), c = read('local')
+    click = id && (c && c.click_id == id ? c : { click_id: id })
+    fill()
+  }
+
+  const post = (url, body) => fetch(url, {
+    method: 'POST', body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' }, keepalive: true,
+    credentials: 'include',
+  })
+
+  // tell reports an arrival. What Rail could not be told waits for the tab's next page.
+  const tell = a => {
+    a.key = o.rail
+    a.visitor = click && click.visitor
+    return post(base + '/c', a).then(r => {
+      if (r.status > 428) throw r.status // too many, or Rail's fault
+      return r.json().then(c => {
+        if (!r.ok) return say(JSON.stringify(c))
+        c.value = a.value
+        c.at = Date.now()
+        keep(c)
+        if (auto && w.Shopify) post('/cart/update.js', { attributes: { rail_click: c.click_id } })
+      })
+    }).catch(e => {
+      write('session', a)
+      say('not told yet: ' + e)
+    })
+  }
+
+  // restore asks whether Rail knows the visitor by its own cookie, which stays where a
+  // browser clears what scripts have stored.
+  const restore = () => fetch(base + '/me?key=' + o.rail, { credentials: 'include' }).then(r => {
+    if (r.status == 200) return r.json().then(keep)
+    write('session', 1)
+    say('new visitor')
+  }).catch(say)
+
+  // work does a job after those before it. Who waits for 'ready' waits three seconds at most.
+  const work = job => {
+    const mine = busy = Promise.race([busy.then(safe(job)), new Promise(end => setTimeout(end, 3e3))]).then(() => {
+      if (mine == busy) d.dispatchEvent(new CustomEvent('rail:ready', { bubbles: true, detail: get() }))
+    })
+  }
+
+  // arrive takes up what brought the visitor.
+  const arrive = a => {
+    held = a
+    if (!consent) return say('waits for consent')
+    if (navigator.webdriver) return say('webdriver: no click')
+    work(() => first && !click && restore())
+    work(() => {
+      held = 0
+      if (first && click) return say('first touch')
+      if (a.param == 'rail_click') return keep({ click_id: a.value, value: a.with, at: Date.now(), expires_at: Date.now() + 2592e6 })
+      if (click && click.value == a.value && Date.now() - click.at < 36e5) return say('same visit')
+      return tell(a)
+    })
+  }
+
+  const arrival = (param, value, url) => ({ param, value, url: url.slice(0, 2048), referrer: d.referrer.slice(0, 2048) })
+
+  // look reads the page's address, or the one that it was opened with, which a router may
+  // have changed by now. It reports whether there was anything.
+  const look = safe(opened => {
+    const u = new URL(opened || l), q = u.searchParams, id = q.get('rail_click')
+    const param = params.find(p => q.get(p)), value = q.get(param)
+    if (id) {
+      told = value // the click is there already
+      q.delete('rail_click')
+      opened || history.replaceState(history.state, '', u)
+      if (/^(sample_)?clk_\w+$/.test(id)) {
+        arrive({ param: 'rail_click', value: id, with: value })
+        return 1
+      }
+    }
+    if (!param) return say('no ' + params)
+    if (told == value) return
+    arrive(arrival(param, told = value, u.href))
+    return 1
+  })
+
+  // start begins, and begins again with consent.
+  const start = () => {
+    consent && recall()
+    if (held) return arrive(held)
+    if (look() || look(performance.getEntriesByType('navigation')[0].name) || !consent) return
+    const waits = read('session')
+    waits && waits.value ? arrive(waits) : work(() => !waits && !(click && click.expires_at) && restore())
+  }
+
+  // handed returns an address with what its host takes.
+  const takes = [
+    ['lemonsqueezy.com', 'checkout[custom][rail_click]'], ['polar.sh', 'reference_id'],
+    ...words('buy.stripe.com checkout.stripe.com ' + (o.checkoutHosts || '')).map(host => [host, 'client_reference_id']),
+  ]
+  const handed = url => {
+    const u = new URL(url, l), q = u.searchParams, at = list => list.some(x => ('.' + u.hostname).endsWith('.' + x.replace('*.', '')))
+    const own = at([o.domain || l.hostname])
+    const took = auto && takes.find(t => at([t[0]]))
+    const name = click ? took ? took[1] : !own && at(words(o.domains)) && 'rail_click' : own && held && held.param
+    if (!name || q.get(name)) return url // an empty one is none: Stripe refuses it
+    q.set(name, click ? click.click_id : held.value)
+    return u.href
+  }
+
+  // hide puts the click into a form, or takes it out.
+  const hide = form => {
+    let i = form.querySelector('input[name=rail_click]')
+    if (!click) return i && i.remove()
+    if (!i) {
+      i = form.appendChild(d.createElement('input'))
+      i.type = 'hidden'
+      i.name = 'rail_click'
+    }
+    i.value = click.click_id
+  }
+
+  // fill hands the click to marked forms and to checkouts within the page.
+  const forms = 'form[data-rail]' + (o.forms ? ',' + o.forms : '')
+  const each = (selector, f) => d.querySelectorAll(selector).forEach(safe(f))
+  const fill = () => {
+    each(forms, hide)
+    if (!click) return
+    auto && each('stripe-pricing-table,stripe-buy-button', e =>
+      e.getAttribute('client-reference-id') || e.setAttribute('client-reference-id', click.click_id))
+    auto && each('.paddle_button', e => {
+      const c = JSON.parse(e.dataset.customData || '{}')
+      c.rail_click = click.click_id
+      e.dataset.customData = JSON.stringify(c)
+    })
+    each('[data-rail-show]', e => {
+      const x = click[e.dataset.railShow], text = x && (x.name || x.label || x.code)
+      if (!text) return
+      if (e.textContent != text) e.textContent = text
+      e.hidden = false
+    })
+  }
+
+  // What leads away is marked when it is touched, not before: until then it is the page's.
+  const touch = safe(e => {
+    const a = e.composedPath().find(x => x.hostname && x.href), f = e.target
+    if (a && handed(a.href) != a.href) a.href = handed(a.href)
+    const action = e.type == 'submit' && f.getAttribute('action')
+    if (action && handed(action) != action) f.method == 'get' ? hide(f) : f.setAttribute('action', handed(action))
+  })
+
+  const calls = {
+    get,
+    ready: f => { busy.then(() => f(get())) },
+    track: value => arrive(arrival(params[0], value, l.href)),
+    consent: yes => {
+      consent = yes
+      yes ? start() : keep()
+    },
+    lead: who => busy.then(() => consent && post(base + '/lead', { key: o.rail, email: who.email, identifier: who.identifier }))
+      .then(r => r && r.ok, () => false),
+  }
+  const rail = w.rail = (call, x) => calls[call] && calls[call](x)
+  w.Rail = { paddle: () => click ? { rail_click: click.click_id } : {} }
+
+  const begin = safe(() => {
+    words('pointerdown focusin click submit').map(event => d.addEventListener(event, touch, true))
+    words('pushState replaceState').map(m => {
+      const was = history[m]
+      history[m] = function () {
+        was.apply(history, arguments)
+        look()
+      }
+    })
+    w.addEventListener('popstate', () => look())
+    new MutationObserver(() => click && fill()).observe(d, { childList: true, subtree: true })
+    start()
+    early.map(safe(call => rail(...call)))
+  })
+  d.prerendering ? d.addEventListener('prerenderingchange', begin, { once: true }) : begin()
+})()
