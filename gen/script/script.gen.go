@@ -11,7 +11,7 @@ import _ "embed"
 var Source []byte
 
 // Hash is the start of the script's SHA-256, in hex.
-const Hash = "5062aeb4"
+const Hash = "9f6266ca"
 
 // Integrity is what a tag names as the script's content.
-const Integrity = "sha384-9FZNIsGliFgBeOdUxUGJApvMBQSsaXT2dN9XbS3uvsazyUTtuszxnvFmKf0JYJ8k"
+const Integrity = "sha384-kohe7q0X8yXdLuMpbBbAtWUPd/tQIVtQ876isHz71GZeKeVTBW0dxl6N+vvXSN0c"

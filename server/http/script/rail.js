@@ -86,9 +86,12 @@
     a.visitor = click && click.visitor
     return post(base + '/c', a).then(r => {
       if (r.status > 428) throw r.status // too many, or Rail's fault
+      if (r.status > 201) {
+        recall() // what was taken for a click is none
+        return r.text().then(text => say(r.status + text))
+      }
       return r.json().then(c => {
-        if (!r.ok) return say(JSON.stringify(c))
-        c.value = a.value
+        c.value = a.value || told
         c.at = Date.now()
         keep(c)
         if (auto && w.Shopify) post('/cart/update.js', { attributes: { rail_click: c.click_id } })
@@ -123,8 +126,8 @@
     work(() => {
       held = 0
       if (first && click) return say('first touch')
-      if (a.param == 'rail_click') return keep({ click_id: a.value, value: a.with, at: Date.now(), expires_at: Date.now() + 2592e6 })
       if (click && click.value == a.value && Date.now() - click.at < 36e5) return say('same visit')
+      if (a.click_id) click = a, fill()
       return tell(a)
     })
   }
@@ -141,7 +144,7 @@
       q.delete('rail_click')
       opened || history.replaceState(history.state, '', u)
       if (/^(sample_)?clk_\w+$/.test(id)) {
-        arrive({ param: 'rail_click', value: id, with: value })
+        arrive({ click_id: id })
         return 1
       }
     }
@@ -157,7 +160,7 @@
     if (held) return arrive(held)
     if (look() || look(performance.getEntriesByType('navigation')[0].name) || !consent) return
     const waits = read('session')
-    waits && waits.value ? arrive(waits) : work(() => !waits && !(click && click.expires_at) && restore())
+    waits && waits.key ? arrive(waits) : work(() => !waits && !(click && click.expires_at) && restore())
   }
 
   // handed returns an address with what its host takes.
@@ -169,9 +172,9 @@
     const u = new URL(url, l), q = u.searchParams, at = list => list.some(x => ('.' + u.hostname).endsWith('.' + x.replace('*.', '')))
     const own = at([o.domain || l.hostname])
     const took = auto && takes.find(t => at([t[0]]))
-    const name = click ? took ? took[1] : !own && at(words(o.domains)) && 'rail_click' : own && held && held.param
+    const name = click ? took ? took[1] : !own && at(words(o.domains)) && 'rail_click' : own && held && (held.param || 'rail_click')
     if (!name || q.get(name)) return url // an empty one is none: Stripe refuses it
-    q.set(name, click ? click.click_id : held.value)
+    q.set(name, (click || held).click_id || held.value)
     return u.href
   }
 
@@ -224,7 +227,9 @@
       consent = yes
       yes ? start() : keep()
     },
-    lead: who => busy.then(() => consent && post(base + '/lead', { key: o.rail, email: who.email, identifier: who.identifier }))
+    lead: who => busy.then(() => consent && post(base + '/lead', {
+      key: o.rail, click_id: click && click.click_id, email: who.email, identifier: who.identifier,
+    }))
       .then(r => r && r.ok, () => false),
   }
   const rail = w.rail = (call, x) => calls[call] && calls[call](x)

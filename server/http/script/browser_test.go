@@ -1,0 +1,348 @@
+package script_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// stored is what a page can read of what was stored in the browser.
+const stored = "document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)"
+
+// TestClick: a value in the address becomes a click, which stays for later pages, the same
+// within an hour; another partner's takes its place, unless the first touch counts.
+func TestClick(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.shop("", "")
+	b := newTab(t, w)
+	b.open("shop.test/")
+	require.Nil(t, b.settled())
+	b.open("shop.test/?ref=ada&x=1")
+	first := b.settled()
+	require.Regexp(t, "^clk_", first.ClickID)
+	require.Equal(t, "ada", first.Partner.Handle)
+	sent := w.requests("/t/c")[0].body
+	require.Equal(t, []any{key, "ada", "ref", w.at("shop.test/?ref=ada&x=1")},
+		[]any{sent["key"], sent["value"], sent["param"], sent["url"]})
+	require.Contains(t, eval[string](b, "document.cookie"), "rail_click="+first.ClickID, "for the shop's own server")
+	b.open("shop.test/")
+	require.Equal(t, first.ClickID, b.settled().ClickID)
+	b.open("shop.test/?ref=ada")
+	require.Equal(t, first.ClickID, b.settled().ClickID)
+	require.Len(t, w.requests("/t/c"), 1)
+	w.shop(`data-touch="first"`, "")
+	b.open("shop.test/?ref=bob")
+	require.Equal(t, first.ClickID, b.settled().ClickID)
+	w.shop("", "")
+	b.open("shop.test/?ref=nobody")
+	require.Equal(t, first.ClickID, b.settled().ClickID, "an unknown value takes nothing away")
+	b.open("shop.test/?ref=bob")
+	require.Equal(t, "bob", b.settled().Partner.Handle)
+	w.shop(`data-params="via, aff"`, "")
+	b.open("shop.test/?ref=bob&aff=ada")
+	require.Equal(t, "ada", b.settled().Partner.Handle)
+	b.silent()
+}
+
+// TestPurgedStorage: where a browser clears what scripts stored, Rail's own cookie restores it.
+// A shop proxies a path for that, since browsers keep cookies of other sites out.
+func TestPurgedStorage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.shop("", "")
+	b := newTab(t, w)
+	b.open("shop.test/?ref=ada")
+	click := b.settled().ClickID
+	b.run(`localStorage.clear(); sessionStorage.clear()
+		for (const domain of ['', ';domain=shop.test']) document.cookie = 'rail_click=;path=/;max-age=0' + domain`)
+	require.NotContains(t, eval[string](b, stored), "clk_")
+	b.open("shop.test/")
+	require.Equal(t, click, b.settled().ClickID)
+	require.Contains(t, eval[string](b, stored), click)
+	require.Len(t, w.requests("/t/c"), 1)
+	require.Equal(t, 200, w.requests("/t/me")[0].status)
+}
+
+// TestSubdomain: a shop and its app share the click.
+func TestSubdomain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.shop("", "")
+	w.page("app.shop.test/", w.tag(""), "")
+	b := newTab(t, w)
+	b.open("shop.test/?ref=ada")
+	click := b.settled().ClickID
+	b.open("app.shop.test/")
+	require.Equal(t, click, b.settled().ClickID)
+}
+
+// TestRailIsAway: the page goes on, nothing is thrown, and the next page tells what this one could not.
+func TestRailIsAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.shop("", `<a id=pay href="https://buy.stripe.com/x">Pay</a>`)
+	w.behaves(true, nil)
+	b := newTab(t, w)
+	b.open("shop.test/?ref=ada")
+	require.Nil(t, b.settled())
+	require.Equal(t, "https://buy.stripe.com/x", b.follow("#pay"), "never with an empty value")
+	require.False(t, eval[bool](b, "rail('lead', { email: 'a@b.example' })"))
+	w.behaves(false, nil)
+	b.open("shop.test/")
+	require.Equal(t, "ada", b.settled().Partner.Handle)
+	require.Equal(t, w.at("shop.test/?ref=ada"), w.requests("/t/c")[0].body["url"])
+	b.silent()
+}
+
+// TestRailIsSlow: a page is there before Rail answers, and waits for 'ready' three seconds at most.
+func TestRailIsSlow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.shop("", "")
+	held := make(chan struct{})
+	w.behaves(false, held)
+	b := newTab(t, w)
+	b.open("shop.test/?ref=ada")
+	require.Equal(t, "complete", eval[string](b, "document.readyState"))
+	require.Nil(t, b.settled())
+	close(held)
+	b.until("rail('get')")
+	b.silent()
+}
+
+// TestBlockedNames: the script's host is on a filter list, and the page has a stub.
+func TestBlockedNames(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.page("shop.test/", `<script>window.rail = window.rail || function () { (rail.q = rail.q || []).push(arguments) }
+		rail('ready', () => { window.said = 1 }); document.title = 'fine'</script>
+		<script async src="http://blocked.test/rail.js" data-rail="`+key+`"></script>`, "")
+	b := newTab(t, w, chromedp.Flag("host-resolver-rules", "MAP blocked.test ~NOTFOUND, MAP *.test 127.0.0.1"))
+	b.open("shop.test/?ref=ada")
+	require.Equal(t, "fine", eval[string](b, "document.title"))
+	require.Empty(t, w.requests("/t/c"))
+	// The proxied path is of the shop's own name, which is on no list.
+	w.page("shop.test/", `<script>window.rail = window.rail || function () { (rail.q = rail.q || []).push(arguments) }
+		rail('ready', known => { window.said = known.partner.handle })</script>`+w.tag(""), "")
+	b.open("shop.test/?ref=ada")
+	b.until("window.said == 'ada'")
+}
+
+// TestConsent: nothing is stored or sent before it, nor after it was refused; the value goes along
+// on the shop's own links.
+func TestConsent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.shop(`data-consent="required" data-domains="other.test"`,
+		`<a id=own href="/next?a=1">Next</a> <a id=other href="http://other.test/">Other</a>
+		<form data-rail><input name=x></form>`)
+	b := newTab(t, w)
+	b.open("shop.test/?ref=ada")
+	require.Nil(t, b.settled())
+	require.Equal(t, w.at("shop.test/next?a=1&ref=ada"), b.follow("#own"))
+	require.Equal(t, "http://other.test/", b.follow("#other"))
+	b.run("rail('consent', false)")
+	require.Nil(t, b.settled())
+	require.Equal(t, "{}{}", eval[string](b, stored))
+	require.Empty(t, w.asked)
+	b.run("rail('consent', true)")
+	click := b.settled().ClickID
+	require.Equal(t, click, eval[string](b, "document.querySelector('[name=rail_click]').value"))
+	b.run("rail('consent', false)")
+	require.Nil(t, b.settled())
+	require.Equal(t, "{}{}", eval[string](b, stored))
+	require.Zero(t, eval[int](b, "document.querySelectorAll('[name=rail_click]').length"))
+	b.silent()
+}
+
+// TestCrossDomain: links and forms to the merchant's other site hand the click over at the moment
+// they are used, and the other page takes it out of its address.
+func TestCrossDomain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.shop(`data-domains="other.test, *.third.test"`, `<a id=other href="`+w.at("other.test/?b=2#c")+`"><b>Other</b></a>
+		<a id=third href="https://deep.third.test/"></a> <a id=stranger href="https://another.test/"></a>
+		<a id=mail href="mailto:a@b.example">Mail</a> <form id=get action="http://other.test/in"></form>
+		<form id=post method=post action="http://other.test/in"></form>`)
+	w.page("other.test/", w.tag(""), "")
+	b := newTab(t, w)
+	b.open("shop.test/?ref=ada")
+	click := b.settled().ClickID
+	require.NotContains(t, eval[string](b, "document.body.innerHTML"), click, "until it is touched, a link is the page's")
+	require.Equal(t, "https://deep.third.test/?rail_click="+click, b.follow("#third"))
+	require.Equal(t, "https://another.test/", b.follow("#stranger"))
+	require.Equal(t, "mailto:a@b.example", b.follow("#mail"))
+	b.run(`addEventListener('submit', e => e.preventDefault())
+		for (const f of document.forms) f.requestSubmit()`)
+	require.Equal(t, click, eval[string](b, "document.querySelector('#get [name=rail_click]').value"))
+	require.Equal(t, "http://other.test/in?rail_click="+click, eval[string](b, "document.querySelector('#post').action"))
+	_, err := chromedp.Run(b.ctx, chromedp.Click(chromedp.CSS("#other b")))
+	require.NoError(t, err)
+	b.until("location.hostname == 'other.test'")
+	require.Equal(t, click, b.settled().ClickID)
+	require.Equal(t, w.at("other.test/?b=2#c"), eval[string](b, "location.href"))
+	require.Len(t, w.requests("/t/c"), 2)
+	b.open("other.test/?rail_click=clk_unknown")
+	require.Equal(t, click, b.settled().ClickID, "what is no click takes nothing away")
+}
+
+// TestRoutes: a single-page application changes the address without a page, also before the script
+// is there.
+func TestRoutes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.page("shop.test/", `<script>history.replaceState({ mine: 1 }, '', '/')</script>`+w.tag(""), "")
+	b := newTab(t, w)
+	b.open("shop.test/?ref=ada")
+	require.Equal(t, "ada", b.settled().Partner.Handle)
+	b.run("history.pushState({ mine: 2 }, '', '/pricing?ref=bob')")
+	require.Equal(t, "bob", b.settled().Partner.Handle)
+	b.run("history.pushState({}, '', '/about?ref=bob'); history.replaceState({ mine: 3 }, '', '/contact?ref=bob')")
+	b.settled()
+	require.Len(t, w.requests("/t/c"), 2, "routes that keep the query are no clicks")
+	require.Equal(t, 3, eval[int](b, "history.state.mine"))
+	b.run("rail('track', 'ada')")
+	require.Equal(t, "ada", b.settled().Partner.Handle)
+	b.silent()
+}
+
+// TestForgedOrigin: a page that is none of the merchant's cannot report.
+func TestForgedOrigin(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.page("forger.test/", `<script async src="`+w.at("rail.test/rail.js")+`" data-rail="`+key+`"></script>`, "")
+	b := newTab(t, w)
+	b.open("forger.test/?ref=ada")
+	require.Nil(t, b.settled())
+	for _, a := range w.requests("/t/c") {
+		require.Equal(t, 403, a.status)
+	}
+}
+
+// TestOtherSite: without a proxy the script works with what the page itself may store.
+func TestOtherSite(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.page("shop.test/", `<script async src="`+w.at("rail.test/rail.js")+`" data-rail="`+key+`"></script>`, "")
+	b := newTab(t, w)
+	b.open("shop.test/?ref=ada")
+	click := b.settled().ClickID
+	b.open("shop.test/")
+	require.Equal(t, click, b.settled().ClickID)
+	require.True(t, eval[bool](b, "rail('lead', { email: 'grace@example.com' })"))
+	require.Equal(t, click, w.requests("/t/lead")[0].body["click_id"])
+	b.silent()
+}
+
+// TestCheckouts: what leads to a processor takes the click along, and nothing without one.
+func TestCheckouts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const body = `<a id=stripe href="https://buy.stripe.com/x?prefilled_email=a%40b.example"></a>
+		<a id=taken href="https://buy.stripe.com/x?client_reference_id=mine"></a>
+		<a id=empty href="https://buy.stripe.com/x?client_reference_id="></a>
+		<a id=named href="https://pay.shop.test/x"></a> <a id=lemon href="https://acme.lemonsqueezy.com/buy/1"></a>
+		<a id=polar href="https://buy.polar.sh/polar_cl_1"></a> <a id=other href="https://stripe.com/"></a>
+		<a class=paddle_button data-custom-data='{"mine":1}'></a><stripe-pricing-table></stripe-pricing-table>
+		<stripe-buy-button client-reference-id=mine></stripe-buy-button>`
+	w.shop(`data-checkout-hosts="pay.shop.test"`, body)
+	b := newTab(t, w)
+	b.open("shop.test/")
+	require.Nil(t, b.settled())
+	require.Equal(t, "https://buy.polar.sh/polar_cl_1", b.follow("#polar"))
+	require.Equal(t, "{}", eval[string](b, "JSON.stringify(Rail.paddle())"))
+	b.open("shop.test/?ref=ada")
+	click := b.settled().ClickID
+	for id, want := range map[string]string{
+		"stripe": "https://buy.stripe.com/x?prefilled_email=a%40b.example&client_reference_id=" + click,
+		"taken":  "https://buy.stripe.com/x?client_reference_id=mine",
+		"empty":  "https://buy.stripe.com/x?client_reference_id=" + click,
+		"named":  "https://pay.shop.test/x?client_reference_id=" + click,
+		"lemon":  "https://acme.lemonsqueezy.com/buy/1?checkout%5Bcustom%5D%5Brail_click%5D=" + click,
+		"polar":  "https://buy.polar.sh/polar_cl_1?reference_id=" + click,
+		"other":  "https://stripe.com/",
+	} {
+		require.Equal(t, want, b.follow("#"+id))
+	}
+	reference := func(selector string) string {
+		return eval[string](b, `document.querySelector("`+selector+`").getAttribute("client-reference-id")`)
+	}
+	require.Equal(t, click, reference("stripe-pricing-table"))
+	require.Equal(t, "mine", reference("stripe-buy-button"))
+	require.JSONEq(t, `{"mine":1,"rail_click":"`+click+`"}`,
+		eval[string](b, "document.querySelector('.paddle_button').dataset.customData"))
+	require.JSONEq(t, `{"rail_click":"`+click+`"}`, eval[string](b, "JSON.stringify(Rail.paddle())"))
+	b.run("document.body.append(Object.assign(document.createElement('stripe-buy-button'), { id: 'late' }))")
+	b.until("document.querySelector('#late').getAttribute('client-reference-id') == '" + click + "'")
+	w.shop(`data-checkout="off"`, body)
+	b.open("shop.test/")
+	b.settled()
+	require.NotContains(t, b.follow("#stripe"), click)
+	require.Zero(t, eval[int](b, "document.querySelectorAll('stripe-pricing-table[client-reference-id]').length"))
+	b.silent()
+}
+
+// TestForms: marked forms send the click; what a partner's visitors get is shown.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.shop(`data-forms="#signup"`, `<form data-rail></form> <form id=signup></form> <form id=search></form>
+		<p data-rail-show=partner hidden></p> <p data-rail-show=discount hidden></p>`)
+	b := newTab(t, w)
+	b.open("shop.test/")
+	require.Nil(t, b.settled())
+	require.Zero(t, eval[int](b, "document.querySelectorAll('[name=rail_click]').length + document.body.innerText.trim().length"))
+	b.open("shop.test/?ref=ada")
+	click := b.settled().ClickID
+	require.Equal(t, click+","+click+",", eval[string](b, "[...document.forms].map(f => f.rail_click?.value).join()"))
+	b.run("document.body.insertAdjacentHTML('beforeend', '<form id=late data-rail></form>')")
+	b.until("document.querySelector('#late [type=hidden][name=rail_click]')?.value == '" + click + "'")
+	require.Contains(t, eval[string](b, "document.body.innerText"), "X20")
+	require.Contains(t, strings.ToLower(eval[string](b, "document.body.innerText")), "ada")
+	b.silent()
+}
+
+// TestContentSecurityPolicy: proxied, the script needs the page's own origin and nothing else.
+func TestContentSecurityPolicy(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.policy = "default-src 'none'; script-src 'self'; connect-src 'self'"
+	w.shop("", `<form data-rail></form>`)
+	b := newTab(t, w)
+	b.open("shop.test/?ref=ada&rail_debug=1")
+	click := b.settled().ClickID
+	require.Equal(t, click, eval[string](b, "document.querySelector('[name=rail_click]').value"))
+	require.Contains(t, eval[string](b, "document.querySelector('dialog').innerText"), click)
+	b.silent()
+}
+
+// TestDebug: a page that is asked says why there is no click.
+func TestDebug(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.shop("", "")
+	b := newTab(t, w)
+	for query, why := range map[string]string{
+		"": "no ref", "&ref=nobody": "tracking_value_not_found", "&ref=ada": "clk_",
+	} {
+		b.open("shop.test/?rail_debug=1" + query)
+		b.until("document.querySelector('dialog')?.innerText.includes('" + why + "')")
+	}
+	b.open("shop.test/")
+	b.settled()
+	require.Zero(t, eval[int](b, "document.querySelectorAll('dialog').length"))
+}
+
+// TestRobot: what a program drives makes no click.
+func TestRobot(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.shop("", "")
+	b := newTab(t, w, chromedp.Flag("disable-blink-features", false), chromedp.Flag("enable-automation", true))
+	b.open("shop.test/?ref=ada")
+	require.Nil(t, b.settled())
+	require.Empty(t, w.requests("/t/c"))
+}

@@ -1,0 +1,156 @@
+package script_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"rail/server/harness/apitest"
+)
+
+// chromium finds a browser; RAIL_TEST_BROWSER names one.
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{
+		os.Getenv("RAIL_TEST_BROWSER"), "chromium", "chromium-browser", "google-chrome", "google-chrome-stable",
+	} {
+		if name == "" {
+			continue
+		}
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("no Chromium found: the script was not run in a browser; install one, or name it with RAIL_TEST_BROWSER")
+	return ""
+}
+
+// visitor is how a browser of people calls itself. A headless one says so, and is a robot.
+const visitor = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/148.0.0.0 Safari/537.36"
+
+// tab is a page of a browser of its own, with the errors that its pages did not catch.
+type tab struct {
+	t      *testing.T
+	w      *world
+	ctx    context.Context
+	mu     sync.Mutex
+	errors []string
+}
+
+// newTab opens a browser that looks like a visitor's.
+func newTab(t *testing.T, w *world, options ...chromedp.ExecAllocatorOption) *tab {
+	t.Helper()
+	options = append(append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(chromium(t)), chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
+		chromedp.Flag("host-resolver-rules", "MAP *.test 127.0.0.1"), chromedp.Flag("enable-automation", false),
+		chromedp.Flag("disable-blink-features", "AutomationControlled"), chromedp.UserAgent(visitor)), options...)
+	if os.Geteuid() == 0 {
+		options = append(options, chromedp.NoSandbox)
+	}
+	ctx, end := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(end)
+	ctx, stop := chromedp.NewExecAllocator(ctx, options...)
+	t.Cleanup(stop)
+	ctx, closed := chromedp.NewContext(ctx)
+	t.Cleanup(closed)
+	b := &tab{t: t, w: w, ctx: ctx}
+	messages := chromedp.Console(ctx)
+	go func() {
+		for m, err := range messages {
+			if err != nil {
+				return
+			}
+			b.mu.Lock()
+			b.errors = append(b.errors, m.String())
+			b.mu.Unlock()
+		}
+	}()
+	return b
+}
+
+// open opens a page.
+func (b *tab) open(page string) {
+	b.t.Helper()
+	_, err := chromedp.Run(b.ctx, chromedp.Navigate(b.w.at(page)))
+	require.NoError(b.t, err, page)
+}
+
+// eval runs an expression of the test's own in the page.
+func eval[T any](b *tab, expression string) T {
+	b.t.Helper()
+	out, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	require.NoError(b.t, err, expression)
+	return out
+}
+
+// run runs statements.
+func (b *tab) run(statements string) {
+	b.t.Helper()
+	eval[bool](b, "(async () => {"+statements+"; return true})()")
+}
+
+// until waits for a condition of the page.
+func (b *tab) until(condition string) {
+	b.t.Helper()
+	apitest.Eventually(b.t, func() bool {
+		ok, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool]("!!("+condition+")"))
+		return err == nil && ok
+	}, "the page has %s", condition)
+}
+
+// known is what rail('get') says, or nil.
+type known struct {
+	ClickID string `json:"click_id"`
+	Partner struct{ Name, Handle string }
+}
+
+// settled waits until the script has nothing more to learn, and returns what it knows.
+func (b *tab) settled() *known {
+	b.t.Helper()
+	b.until("window.Rail")
+	return eval[*known](b, "new Promise(done => rail('ready', done))")
+}
+
+// follow touches a link as a pointer does, and returns where it leads.
+func (b *tab) follow(selector string) string {
+	b.t.Helper()
+	return eval[string](b, `(a => {
+		a.dispatchEvent(new PointerEvent('pointerdown', { bubbles: true, composed: true }))
+		return a.href
+	})(document.querySelector('`+selector+`'))`)
+}
+
+// silent holds the pages to having thrown and logged nothing. The browser's own word on a
+// request that Rail refused or did not answer cannot be kept from it.
+func (b *tab) silent() {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	require.Empty(b.t, slices.DeleteFunc(slices.Clone(b.errors), func(e string) bool {
+		return strings.Contains(e, "Failed to load resource")
+	}))
+}
+
+// TestErrorsAreSeen: what a page throws and nobody catches is among the errors of its tab.
+func TestErrorsAreSeen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.page("shop.test/", "<script>setTimeout(() => { throw Error('one') }); Promise.reject(Error('two'))</script>", "")
+	b := newTab(t, w)
+	b.open("shop.test/")
+	for _, text := range []string{"one", "two"} {
+		apitest.Eventually(t, func() bool {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return strings.Contains(strings.Join(b.errors, " "), text)
+		}, "%q is seen", text)
+	}
+}
