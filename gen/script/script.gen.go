@@ -11,7 +11,7 @@ import _ "embed"
 var Source []byte
 
 // Hash is the start of the script's SHA-256, in hex.
-const Hash = "9f6266ca"
+const Hash = "d350bf7b"
 
 // Integrity is what a tag names as the script's content.
-const Integrity = "sha384-kohe7q0X8yXdLuMpbBbAtWUPd/tQIVtQ876isHz71GZeKeVTBW0dxl6N+vvXSN0c"
+const Integrity = "sha384-LmeYr76dRkxYipbLqcs0ZPX0x5QaTVL/c9DhL/jkC4C1ZnQXrvNSz11brtmmpNaM"

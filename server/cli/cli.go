@@ -124,6 +124,10 @@ func operations() []command {
 			name: "health", about: "ask a running server whether it can answer requests; status 1 when it cannot", setUp: health,
 		},
 		{
+			name: "doctor", args: "URL", about: "look at a page that loads rail.js, and say what is wrong; status 1 when something is",
+			setUp: examine, more: doctorHelp,
+		},
+		{
 			name: "audit", about: "check the data against its invariants; status 1 when one is broken", setUp: runAudit,
 			more: auditHelp,
 		},

@@ -126,31 +126,29 @@
     work(() => {
       held = 0
       if (first && click) return say('first touch')
-      if (click && click.value == a.value && Date.now() - click.at < 36e5) return say('same visit')
+      if (!a.click_id && click && click.value == a.value && Date.now() - click.at < 36e5) return say('same visit')
       if (a.click_id) click = a, fill()
       return tell(a)
     })
   }
 
-  const arrival = (param, value, url) => ({ param, value, url: url.slice(0, 2048), referrer: d.referrer.slice(0, 2048) })
+  const arrival = (param, value, url, id) => ({
+    param, value: value || undefined, click_id: id, url: url.slice(0, 2048), referrer: d.referrer.slice(0, 2048),
+  })
 
   // look reads the page's address, or the one that it was opened with, which a router may
   // have changed by now. It reports whether there was anything.
   const look = safe(opened => {
-    const u = new URL(opened || l), q = u.searchParams, id = q.get('rail_click')
+    const u = new URL(opened || l), q = u.searchParams
+    const id = (/^(sample_)?clk_\w+$/.exec(q.get('rail_click')) || [])[0]
     const param = params.find(p => q.get(p)), value = q.get(param)
     if (id) {
-      told = value // the click is there already
       q.delete('rail_click')
       opened || history.replaceState(history.state, '', u)
-      if (/^(sample_)?clk_\w+$/.test(id)) {
-        arrive({ click_id: id })
-        return 1
-      }
-    }
-    if (!param) return say('no ' + params)
-    if (told == value) return
-    arrive(arrival(param, told = value, u.href))
+    } else if (!param) return say('no ' + params)
+    else if (told == value) return
+    told = value
+    arrive(arrival(param, value, u.href, id))
     return 1
   })
 
@@ -172,7 +170,7 @@
     const u = new URL(url, l), q = u.searchParams, at = list => list.some(x => ('.' + u.hostname).endsWith('.' + x.replace('*.', '')))
     const own = at([o.domain || l.hostname])
     const took = auto && takes.find(t => at([t[0]]))
-    const name = click ? took ? took[1] : !own && at(words(o.domains)) && 'rail_click' : own && held && (held.param || 'rail_click')
+    const name = click ? took ? took[1] : !own && at(words(o.domains)) && 'rail_click' : own && held && (held.click_id ? 'rail_click' : held.param)
     if (!name || q.get(name)) return url // an empty one is none: Stripe refuses it
     q.set(name, (click || held).click_id || held.value)
     return u.href
@@ -230,7 +228,7 @@
     lead: who => busy.then(() => consent && post(base + '/lead', {
       key: o.rail, click_id: click && click.click_id, email: who.email, identifier: who.identifier,
     }))
-      .then(r => r && r.ok, () => false),
+      .then(r => r && r.status == 200, () => false),
   }
   const rail = w.rail = (call, x) => calls[call] && calls[call](x)
   w.Rail = { paddle: () => click ? { rail_click: click.click_id } : {} }

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestDoctor: the status and the words of an examination; what it finds is tested beside it.
+func TestDoctor(t *testing.T) {
+	page := ""
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(page))
+	}))
+	t.Cleanup(web.Close)
+	r := newRail(t)
+	status, printed, errs := r.run("doctor", web.URL)
+	require.Equal(t, 1, status)
+	require.Empty(t, errs)
+	require.Contains(t, printed, "wrong  The page has no tag of rail.js.")
+	status, printed, _ = r.run("doctor", web.URL, "--json")
+	require.Equal(t, 1, status)
+	var report struct {
+		URL      string
+		OK       bool
+		Findings []struct{ Check, State, Text, Fix string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(printed), &report))
+	require.Equal(t, web.URL, report.URL)
+	require.False(t, report.OK)
+	require.Equal(t, "tag", report.Findings[1].Check)
+	require.NotEmpty(t, report.Findings[1].Fix)
+	status, _, errs = r.run("doctor", "shop.example")
+	require.Equal(t, 2, status)
+	require.Contains(t, errs, "http:// or https://")
+	_, err := os.Stat(r.environ["RAIL_DATA_DIR"])
+	require.ErrorIs(t, err, os.ErrNotExist, "it needs no database")
+}
