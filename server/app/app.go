@@ -27,6 +27,7 @@ import (
 	"rail/server/auth"
 	"rail/server/clock"
 	"rail/server/config"
+	"rail/server/http/guides"
 	"rail/server/http/handlers"
 	"rail/server/http/mailpages"
 	"rail/server/http/middleware"
@@ -198,6 +199,7 @@ func (p parts) serveAPI() *middleware.Front {
 // the pages of mails, and short links.
 func (p parts) servePages(path *middleware.Front) {
 	pages.Register(p.echo, ready(p.pool))
+	guides.Register(p.echo)
 	script.Register(p.echo, path.Beyond)
 	mailpages.Pages{Pool: p.pool, Keeper: p.keeper, Clock: p.clock}.Register(p.echo)
 	path.Beyond(mailpages.PicturePath, mailpages.Picture)

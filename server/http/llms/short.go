@@ -3,6 +3,8 @@ package llms
 import (
 	"fmt"
 	"strings"
+
+	"rail/server/http/guides"
 )
 
 // changelog is what changed for clients, the newest first. Deprecations are
@@ -23,7 +25,11 @@ func Short(bundle []byte) (string, error) {
 	d.head(&b)
 	b.WriteString("The whole reference in plain text, with examples, is at /llms-full.txt " +
 		"(a part at /llms-full.txt?tag=Sales), the OpenAPI document at /v1/openapi.json, " +
-		"a page to read and try at /docs.\n\n")
+		"a page to read and try at /docs.\n\n## Guides\n\n")
+	for _, g := range guides.All() {
+		fmt.Fprintf(&b, "- [%s](/docs/guides/%s.md): %s\n", g.Title, g.Name, g.About)
+	}
+	b.WriteByte('\n')
 	for _, tag := range d.Tags {
 		fmt.Fprintf(&b, "## %s\n\n%s\n\n", tag.Name, tag.Description)
 		d.each(tag.Name, func(method, path string, op operation) {
