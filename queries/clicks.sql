@@ -29,7 +29,9 @@ WITH covered AS MATERIALIZED (
 )
 SELECT (coalesce(sum(p.n), 0) - coalesce((SELECT sum(t.total) FROM tally_sums t
     WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.list = 'forgotten_clicks'
-      AND t.owner_id = coalesce(sqlc.narg('link_id')::text, sqlc.narg('partner_id')::text, '')), 0))::bigint AS total
+      AND t.owner_id = coalesce(sqlc.narg('link_id')::text, sqlc.narg('partner_id')::text, '')
+      AND (sqlc.narg('link_id')::text IS NULL OR sqlc.narg('partner_id')::text IS NULL OR sqlc.narg('partner_id')::text = (
+        SELECT l.partner_id FROM links l WHERE l.id = sqlc.narg('link_id')::text AND l.org_id = @org_id))), 0))::bigint AS total
 FROM parts p
 WHERE EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id);
 

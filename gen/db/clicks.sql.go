@@ -114,7 +114,9 @@ WITH covered AS MATERIALIZED (
 )
 SELECT (coalesce(sum(p.n), 0) - coalesce((SELECT sum(t.total) FROM tally_sums t
     WHERE t.program_id = $1 AND t.org_id = $2 AND t.list = 'forgotten_clicks'
-      AND t.owner_id = coalesce($3::text, $4::text, '')), 0))::bigint AS total
+      AND t.owner_id = coalesce($3::text, $4::text, '')
+      AND ($3::text IS NULL OR $4::text IS NULL OR $4::text = (
+        SELECT l.partner_id FROM links l WHERE l.id = $3::text AND l.org_id = $2))), 0))::bigint AS total
 FROM parts p
 WHERE EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
 `
