@@ -3,7 +3,8 @@
 -- set, what brought a customer stays, and the sums of the others by day. Referrals
 -- that led to nothing go with them, counted in the same table.
 --
--- Nothing is copied: the tables as they are become the first partitions.
+-- Little is copied: the tables as they are become the first partitions. Ids of no
+-- time, as those of sample programs are, move into tables beside them.
 -- The release before survives this: it reads and writes both tables by the same
 -- statements, and its purge of deliveries goes on.
 SET LOCAL lock_timeout = '2s';
@@ -13,15 +14,25 @@ DECLARE
     l record;
 BEGIN
     FOR l IN SELECT * FROM (VALUES ('clicks', 'clk_'), ('webhook_deliveries', 'whd_')) v (name, prefix) LOOP
-        EXECUTE format('ALTER TABLE %I DROP CONSTRAINT IF EXISTS %I, ADD CONSTRAINT %I CHECK (id < %L) NOT VALID', l.name,
-            l.name || '_first_check', l.name || '_first_check',
+        EXECUTE format('ALTER TABLE %I DROP CONSTRAINT IF EXISTS %I, ADD CONSTRAINT %I CHECK (id >= %L AND id < %L) NOT VALID', l.name,
+            l.name || '_first_check', l.name || '_first_check', l.prefix || '0',
             id_at(l.prefix, (date_trunc('month', now() AT TIME ZONE 'UTC') + interval '2 months') AT TIME ZONE 'UTC'));
     END LOOP;
 END $do$;
 
 -- Then, in a transaction of its own:
 DO $do$
+DECLARE
+    l record;
 BEGIN
+    -- Nobody sees what moves until all is done.
+    FOR l IN SELECT v.name, v.name || w.suffix AS part, format(w.which, v.prefix) AS which
+        FROM (VALUES ('clicks', 'clk_'), ('webhook_deliveries', 'whd_')) v (name, prefix)
+        CROSS JOIN (VALUES ('_low', 'id < ''%s0'''), ('_other', 'id >= ''%s1''')) w (suffix, which) LOOP
+        EXECUTE format('CREATE TABLE IF NOT EXISTS %I (LIKE %I INCLUDING CONSTRAINTS)', l.part, l.name);
+        EXECUTE format('ALTER TABLE %I DROP CONSTRAINT IF EXISTS %I', l.part, l.name || '_first_check');
+        EXECUTE format('WITH gone AS (DELETE FROM %I WHERE %s RETURNING *) INSERT INTO %I SELECT * FROM gone', l.name, l.which, l.part);
+    END LOOP;
     ALTER TABLE clicks VALIDATE CONSTRAINT clicks_first_check;
     ALTER TABLE webhook_deliveries VALIDATE CONSTRAINT webhook_deliveries_first_check;
 END $do$;
@@ -62,10 +73,12 @@ BEGIN
         RAISE insufficient_privilege USING MESSAGE = format('%s may not delete from %s', session_user, list);
     END IF;
     PERFORM set_config('lock_timeout', '500ms', true);
-    FOR p IN SELECT o.name, o.upper_id FROM partitions_of(list) o WHERE o.upper_id COLLATE "C" <= id_at(prefix, least(before, now())) LOOP
+    FOR p IN SELECT o.name, o.upper_id FROM partitions_of(list) o
+        WHERE o.upper_id COLLATE "C" <= id_at(prefix, least(before, now())) AND o.upper_id COLLATE "C" > prefix || '0' LOOP
         -- A delivery stays until it has ended, and an event as long as a delivery of it
-        -- does. Asked again under the lock, since a replay may have come.
-        need := CASE list WHEN 'events' THEN format('SELECT EXISTS (SELECT FROM webhook_deliveries WHERE event_id < %L)', p.upper_id)
+        -- does; one of a sample program does not end, and has no event. Asked again under the lock, since a replay may have come.
+        need := CASE list WHEN 'events' THEN
+                format('SELECT EXISTS (SELECT FROM webhook_deliveries WHERE event_id < %L AND NOT starts_with(id, ''sample_''))', p.upper_id)
             ELSE format('SELECT EXISTS (SELECT FROM %I WHERE next_attempt_at IS NOT NULL)', p.name) END;
         EXECUTE need INTO needed;
         EXIT WHEN needed;
@@ -98,23 +111,26 @@ BEGIN
     END IF;
     PERFORM set_config('lock_timeout', '500ms', true);
     SELECT o.name, pg_get_expr(c.relpartbound, c.oid) AS bound INTO p FROM partitions_of('clicks') o JOIN pg_class c ON c.oid = o.name::regclass
-    WHERE o.upper_id COLLATE "C" <= id_at('clk_', least(before, now())) AND o.name NOT LIKE '%\_kept' ORDER BY o.upper_id COLLATE "C" LIMIT 1;
+    WHERE o.upper_id COLLATE "C" <= id_at('clk_', least(before, now())) AND o.upper_id COLLATE "C" > 'clk_0' AND o.name NOT LIKE '%\_kept' ORDER BY o.upper_id COLLATE "C" LIMIT 1;
     IF NOT FOUND THEN
         RETURN 0;
     END IF;
     kept := p.name || '_kept';
     EXECUTE format('LOCK TABLE %I IN SHARE ROW EXCLUSIVE MODE', p.name);
-    EXECUTE format('CREATE TABLE %I (LIKE clicks INCLUDING CONSTRAINTS)', kept);
+    EXECUTE format('CREATE TABLE %I (LIKE clicks INCLUDING CONSTRAINTS INCLUDING INDEXES)', kept);
     EXECUTE format('INSERT INTO %I (id, org_id, program_id, partner_id, link_id, referral_id, param, referer, country, device, landing_url, created_at)
         SELECT k.id, k.org_id, k.program_id, k.partner_id, k.link_id, k.referral_id, k.param, k.referer, k.country, k.device, k.landing_url, k.created_at
-        FROM %I k WHERE k.id IN (SELECT c.click_id FROM customers c) OR k.referral_id IN (SELECT r.id FROM referrals r WHERE r.current)', kept, p.name);
+        FROM %I k WHERE k.id IN (SELECT c.click_id FROM customers c UNION ALL SELECT o.id FROM %I o JOIN referrals r ON r.id = o.referral_id AND r.current)',
+        kept, p.name, p.name);
+    EXECUTE format('ANALYZE %I', kept);
     EXECUTE format('INSERT INTO forgotten AS f (org_id, program_id, list, partner_id, link_id, day, total)
         SELECT k.org_id, k.program_id, ''clicks'', k.partner_id, coalesce(k.link_id, ''''), (k.created_at AT TIME ZONE ''UTC'')::date, count(*)
         FROM %I k WHERE NOT EXISTS (SELECT FROM %I s WHERE s.id = k.id) GROUP BY 1, 2, 4, 5, 6
         ON CONFLICT (program_id, list, partner_id, link_id, day) DO UPDATE SET total = f.total + excluded.total', p.name, kept);
-    EXECUTE format('ALTER TABLE clicks DETACH PARTITION %I', p.name);
-    EXECUTE format('ALTER TABLE clicks ATTACH PARTITION %I %s', kept, p.bound);
+    -- From here on others wait. To detach it first would keep them from partners, too.
+    LOCK TABLE partners IN SHARE ROW EXCLUSIVE MODE;
     EXECUTE format('DROP TABLE %I', p.name);
+    EXECUTE format('ALTER TABLE clicks ATTACH PARTITION %I %s', kept, p.bound);
     RETURN 1;
 -- A partner may have gone meanwhile: the next time counts without it.
 EXCEPTION WHEN lock_not_available OR foreign_key_violation THEN
@@ -133,9 +149,14 @@ BEGIN
     LOCK TABLE clicks, webhook_deliveries IN ACCESS EXCLUSIVE MODE;
     EXECUTE format('ALTER FUNCTION drop_partitions(text, text, timestamptz) SET search_path = %I, pg_temp', current_schema());
     EXECUTE format('ALTER FUNCTION forget_clicks(timestamptz) SET search_path = %I, pg_temp', current_schema());
+    -- What has moved was nobody's to delete.
+    FOREACH first IN ARRAY '{_low,_other}'::text[] LOOP
+        EXECUTE format('DELETE FROM %I k WHERE NOT EXISTS (SELECT FROM partners p WHERE p.program_id = k.program_id AND p.id = k.partner_id)', 'clicks' || first);
+        EXECUTE format('DELETE FROM %I d WHERE NOT EXISTS (SELECT FROM webhook_endpoints w WHERE w.id = d.endpoint_id)', 'webhook_deliveries' || first);
+    END LOOP;
     FOR l IN SELECT * FROM (VALUES ('clicks', 'clk_'), ('webhook_deliveries', 'whd_')) v (name, prefix) LOOP
         first := l.name || '_first';
-        SELECT substring(pg_get_constraintdef(k.oid) FROM format('''(%s[^'']*)''', l.prefix)) INTO bound FROM pg_constraint k
+        SELECT substring(pg_get_constraintdef(k.oid) FROM format('< ''(%s[^'']*)''', l.prefix)) INTO bound FROM pg_constraint k
         WHERE k.conrelid = l.name::regclass AND k.conname = first || '_check';
         EXECUTE format('ALTER TABLE %I RENAME TO %I', l.name, first);
         EXECUTE format('ALTER TABLE %I RENAME CONSTRAINT %I TO %I', first, l.name || '_pkey', first || '_pkey');
@@ -155,10 +176,11 @@ BEGIN
             FROM pg_class c, aclexplode(c.relacl) a WHERE c.oid = first::regclass AND a.grantee <> c.relowner LOOP
             EXECUTE format('GRANT %s ON %I TO %s', r.privilege_type, l.name, r.role);
         END LOOP;
-        EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (MINVALUE) TO (%L)', l.name, first, bound);
+        EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', l.name, first, l.prefix || '0', bound);
         EXECUTE format('ALTER TABLE %I DROP CONSTRAINT %I', first, first || '_check');
-        -- No time until the year 2248 is in there: ids that were made by hand.
-        EXECUTE format('CREATE TABLE %I PARTITION OF %I FOR VALUES FROM (%L) TO (MAXVALUE)', l.name || '_other', l.name, l.prefix || '1');
+        -- No time until the year 2248 is in there: ids of samples, and any that were made by hand.
+        EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (MINVALUE) TO (%L)', l.name, l.name || '_low', l.prefix || '0');
+        EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (MAXVALUE)', l.name, l.name || '_other', l.prefix || '1');
         PERFORM make_partitions(l.name, l.prefix);
     END LOOP;
 END $do$;

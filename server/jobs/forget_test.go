@@ -77,6 +77,12 @@ func TestForgottenClicksAreCounted(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, total)
 		require.Equal(t, []int64{want}, rows[int64](t, pool, "SELECT count(*) FROM clicks"))
+		partner, link := "part_1", "lnk_0"
+		none, err := queries.ClickTotal(t.Context(), pool, db.ClickTotalParams{
+			ProgramID: "prg_1", OrgID: "org_1", PartnerID: &partner, LinkID: &link,
+		})
+		require.NoError(t, err)
+		require.Zero(t, none, "the link is another partner's")
 	}
 	require.Equal(t, counted, figures(t, pool))
 	require.NoError(t, forgetClicks(Means{Pool: pool}).Run(t.Context(), now))
@@ -129,7 +135,13 @@ func TestForgettingGivesWay(t *testing.T) {
 	require.Zero(t, months)
 	require.Equal(t, []int64{15, 0}, rows[int64](t, pool, "SELECT count(*) FROM clicks UNION ALL SELECT count(*) FROM forgotten"))
 	require.NoError(t, reader.Rollback(t.Context()))
-	months, err = queries.ClicksForget(t.Context(), pool, before)
+	taker, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	months, err = queries.ClicksForget(t.Context(), taker, before)
 	require.NoError(t, err)
 	require.Equal(t, int64(1), months)
+	locked := rows[string](t, pool, `SELECT relation::regclass::text FROM pg_locks WHERE mode = 'AccessExclusiveLock'
+		AND relation IN ('partners'::regclass, 'customers'::regclass, 'referrals'::regclass)`)
+	require.NoError(t, taker.Commit(t.Context()))
+	require.Empty(t, locked, "only clicks are kept from readers")
 }

@@ -22,7 +22,7 @@ func months(t *testing.T, pool *pgxpool.Pool, list, prefix string, first, second
 	for _, sql := range []string{
 		`ALTER TABLE $list DETACH PARTITION $list_first`,
 		`DO $$ BEGIN
-			EXECUTE format('ALTER TABLE $list ATTACH PARTITION $list_first FOR VALUES FROM (MINVALUE) TO (%L)', id_at('$prefix', now() - interval '$first days'));
+			EXECUTE format('ALTER TABLE $list ATTACH PARTITION $list_first FOR VALUES FROM (''$prefix0'') TO (%L)', id_at('$prefix', now() - interval '$first days'));
 			EXECUTE format('CREATE TABLE $list_late PARTITION OF $list FOR VALUES FROM (%L) TO (%L)', id_at('$prefix', now() - interval '$first days'), id_at('$prefix', now() - interval '$second days'));
 			EXECUTE format('CREATE TABLE $list_now PARTITION OF $list FOR VALUES FROM (%L) TO (%L)', id_at('$prefix', now() - interval '$second days'),
 				(SELECT min(substring(pg_get_expr(relpartbound, oid) FROM 'FROM \(''([^'']*)''\)') COLLATE "C") FROM pg_class WHERE relname ~ '^$list_[0-9]' AND relkind = 'r'));
@@ -125,18 +125,27 @@ func TestMonthsOfDeliveries(t *testing.T) {
 		VALUES ('whe_1', 'org_1', 'prg_1', 'https://x.example', '{}', true, '', now(), now(), now())`, `
 		INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, status, next_attempt_at, finished_at, created_at)
 		SELECT 'whd_' || substr(id, 5), 'org_1', 'prg_1', 'whe_1', id, type, seq, CASE subject_id WHEN 'sale_50' THEN 'retrying' ELSE 'delivered' END,
-			CASE subject_id WHEN 'sale_50' THEN now() END, CASE WHEN subject_id <> 'sale_50' THEN created_at END, created_at FROM events`) {
+			CASE subject_id WHEN 'sale_50' THEN now() END, CASE WHEN subject_id <> 'sale_50' THEN created_at END, created_at FROM events`,
+		sampled("1", 50)) {
 		_, err := pool.Exec(t.Context(), sql)
 		require.NoError(t, err, sql)
 	}
 	job := keepMonths(Means{Pool: pool, RetentionDays: 30})
 	require.NoError(t, job.Run(t.Context(), clock.System{}.Now()))
-	require.Len(t, rows[string](t, pool, "SELECT id FROM webhook_deliveries"), 3, "the first waits still")
+	require.Len(t, rows[string](t, pool, "SELECT id FROM webhook_deliveries"), 4, "the first waits still")
 	_, err := pool.Exec(t.Context(), "UPDATE webhook_deliveries SET status = 'failed', next_attempt_at = NULL WHERE status = 'retrying'")
 	require.NoError(t, err)
 	require.NoError(t, job.Run(t.Context(), clock.System{}.Now()))
 	require.Equal(t, []string{"sale_30", "sale_0"}, rows[string](t, pool, subjects))
-	require.Len(t, rows[string](t, pool, "SELECT id FROM webhook_deliveries"), 2)
+	require.Len(t, rows[string](t, pool, "SELECT id FROM webhook_deliveries"), 3)
+	_, err = pool.Exec(t.Context(), sampled("2", 0))
+	require.NoError(t, err, "samples come and go as before")
+}
+
+// sampled is a delivery of a sample program, which waits for ever, so many days old.
+func sampled(id string, days int) string {
+	return fmt.Sprintf(`INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq, status, next_attempt_at, created_at)
+		SELECT 'sample_whd_%s', 'org_1', 'prg_1', 'whe_1', id_at('evt_', m.at), 'sale.created', 0, 'pending', m.at, m.at FROM (SELECT now() - interval '%d days' AS at) m`, id, days)
 }
 
 // TestMonthsOfOthers: a role that may write and delete rows, but makes no tables, keeps
