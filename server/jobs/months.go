@@ -64,11 +64,20 @@ func forgetClicks(m Means) Job {
 				return nil
 			}
 			before := now.Days(-int64(m.ClickRetentionDays))
-			for months := int64(1); months > 0; {
-				var err error
-				if months, err = queries.ClicksForget(ctx, m.Pool, before); err != nil {
+			taken := false
+			for {
+				months, err := queries.ClicksForget(ctx, m.Pool, before)
+				if err != nil {
 					return err
 				}
+				if months == 0 {
+					break
+				}
+				taken = true
+			}
+			// Of the other referrals clicks tell still: to walk them every hour would find none.
+			if !taken {
+				return nil
 			}
 			return m.forgetReferrals(ctx, before)
 		},
