@@ -33,12 +33,17 @@ type Operation struct {
 	Body   *openapi3.Schema      // nil for none
 }
 
-// Operations are those of a description in the order of their ids. It fails where
-// one declares neither a scope nor that it is public.
+// Operations are those of a description in the order of their ids, but for the hooks
+// of payment processors: these have signatures of their own, and a path of their own
+// through the server. It fails where one declares neither a scope nor that it is
+// public.
 func Operations(spec *openapi3.T) ([]Operation, error) {
 	var out []Operation
 	for path, item := range spec.Paths.Map() {
 		for method, op := range item.Operations() {
+			if isHook(op) {
+				continue
+			}
 			o, err := newOperation(&routers.Route{Spec: spec, Path: path, PathItem: item, Method: method, Operation: op})
 			if err != nil {
 				return nil, err
@@ -48,6 +53,15 @@ func Operations(spec *openapi3.T) ([]Operation, error) {
 	}
 	slices.SortFunc(out, func(a, b Operation) int { return cmp.Compare(a.ID, b.ID) })
 	return out, nil
+}
+
+// isHook reports whether a payment processor calls an operation.
+func isHook(op *openapi3.Operation) bool {
+	if op.Security == nil || len(*op.Security) == 0 {
+		return false
+	}
+	_, signed := (*op.Security)[0]["standardWebhooks"]
+	return signed
 }
 
 func newOperation(r *routers.Route) (Operation, error) {

@@ -12,17 +12,17 @@ SELECT t.* FROM customers t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY U
 -- CustomerInsert adds no row where the external id is taken.
 INSERT INTO customers (id, org_id, program_id, partner_id, referral_id, link_id, coupon_id, click_id, processor,
     external_customer_id, external_subscription_id, email, name, identifier, status, tracked_by, lead_at,
-    converted_at, metadata, created_at, updated_at)
+    converted_at, metadata, created_at, updated_at, attribution)
 VALUES (@id, @org_id, @program_id, @partner_id, @referral_id, @link_id, @coupon_id, @click_id, @processor,
     @external_customer_id, @external_subscription_id, @email, @name, @identifier, @status, @tracked_by, @lead_at,
-    @converted_at, @metadata, @created_at, @updated_at)
+    @converted_at, @metadata, @created_at, @updated_at, @attribution)
 ON CONFLICT DO NOTHING;
 
 -- name: CustomerUpdate :exec
 UPDATE customers SET partner_id = @partner_id, referral_id = @referral_id, link_id = @link_id, coupon_id = @coupon_id,
     click_id = @click_id,
     tracked_by = @tracked_by, email = @email, name = @name, identifier = @identifier, status = @status,
-        metadata = @metadata, updated_at = @updated_at
+        metadata = @metadata, updated_at = @updated_at, attribution = @attribution
 WHERE id = @id AND org_id = @org_id;
 
 -- name: CustomerPaid :exec

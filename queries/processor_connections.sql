@@ -21,6 +21,9 @@ WHERE id = @id AND org_id = @org_id AND status = 'active';
 SELECT t.* FROM processor_connections t WHERE t.program_id = @program_id AND t.org_id = @org_id
 ORDER BY t.created_at DESC, t.id DESC;
 
+-- name: ConnectionProgram :one
+SELECT t.program_id FROM processor_connections t WHERE t.id = @id AND t.org_id = @org_id;
+
 -- name: ConnectionOperated :one
 -- ConnectionOperated finds a connection of any organization.
 SELECT t.* FROM processor_connections t WHERE t.id = @id;

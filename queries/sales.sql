@@ -67,6 +67,8 @@ SELECT coalesce((SELECT s.id FROM sales s WHERE s.program_id = @program_id AND s
     AND s.external_charge_id = @external_charge_id), '')::text AS existing_id,
     EXISTS (SELECT 1 FROM refunds r WHERE r.program_id = @program_id AND r.org_id = @org_id
         AND r.external_charge_id = @external_charge_id AND r.status = 'waiting') AS refunds_wait,
+    EXISTS (SELECT 1 FROM inbox_waits w WHERE w.program_id = @program_id AND w.org_id = @org_id
+        AND w.key = 'charge ' || @external_charge_id) AS events_wait,
     EXISTS (SELECT 1 FROM sales s WHERE s.customer_id = @customer_id AND s.org_id = @org_id) AS has_sales;
 
 -- name: SaleByCharge :one

@@ -105,7 +105,7 @@ func TestEveryOperationHasTheDefaults(t *testing.T) {
 			for _, status := range []string{"429", "500", "503"} {
 				require.Contains(t, op.Responses, status, "%s %s", method, path)
 			}
-			if len(op.Security) > 0 {
+			if len(op.Security) > 0 && op.OperationID != "receiveProcessorEvent" { // it has a signature, not a key
 				require.Contains(t, op.Responses, "400", op.OperationID)
 				require.Contains(t, op.Responses, "401", op.OperationID)
 			}

@@ -100,6 +100,9 @@ func (c *catalogue) place(op, usual, coded *yaml.Node) error {
 			like, r = ref, mapping()
 			responses.Content[i+1] = r
 		}
+		if like == nil && get(r, "content") != nil {
+			continue // written out, with its codes
+		}
 		if like == nil {
 			return fmt.Errorf("%s: no response lists the codes of its %s", get(op, "operationId").Value, status)
 		}

@@ -48,17 +48,19 @@ func defaultOperation(d *yaml.Node, c *catalogue, path, method string, op *yaml.
 	security := get(op, "security")
 	// An empty list of requirements is what OpenAPI has for an operation without authentication.
 	public := security != nil && len(security.Content) == 0
+	// A processor's own signature stands for a key.
+	hook := !public && security != nil && get(security.Content[0], "standardWebhooks") != nil
 	conditions := []struct {
 		name string
 		met  bool
 	}{
 		{"every", true},
-		{"body", get(op, "requestBody") != nil},
+		{"body", get(op, "requestBody") != nil && !hook},
 		{"paged", paged(op)},
-		{"authenticated", !public},
-		{"scoped", !public && !unscoped(security)},
+		{"authenticated", !public && !hook},
+		{"scoped", !public && !hook && !unscoped(security)},
 		{"byId", strings.Contains(path, "{")},
-		{"post", method == "post"},
+		{"post", method == "post" && !hook},
 	}
 	// First what is usual for such an operation, then its own codes and responses over it.
 	usual := mapping()

@@ -312,6 +312,45 @@ func (e ApplicationSubmittedEventType) Valid() bool {
 	}
 }
 
+// Defines values for AttributionRule.
+const (
+	AttributionRuleAPI           AttributionRule = "api"
+	AttributionRuleClick         AttributionRule = "click"
+	AttributionRuleEmail         AttributionRule = "email"
+	AttributionRuleIdentifier    AttributionRule = "identifier"
+	AttributionRuleImport        AttributionRule = "import"
+	AttributionRuleKnownCustomer AttributionRule = "known_customer"
+	AttributionRuleManual        AttributionRule = "manual"
+	AttributionRulePromotionCode AttributionRule = "promotion_code"
+	AttributionRuleReferral      AttributionRule = "referral"
+)
+
+// Valid indicates whether the value is a known member of the AttributionRule enum.
+func (e AttributionRule) Valid() bool {
+	switch e {
+	case AttributionRuleAPI:
+		return true
+	case AttributionRuleClick:
+		return true
+	case AttributionRuleEmail:
+		return true
+	case AttributionRuleIdentifier:
+		return true
+	case AttributionRuleImport:
+		return true
+	case AttributionRuleKnownCustomer:
+		return true
+	case AttributionRuleManual:
+		return true
+	case AttributionRulePromotionCode:
+		return true
+	case AttributionRuleReferral:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AuditLogEntryActorType.
 const (
 	AuditLogEntryActorTypeActorAPIKey    AuditLogEntryActorType = "api_key"
@@ -880,6 +919,7 @@ const (
 	DocumentTagDocuments            DocumentTag = "Documents"
 	DocumentTagFlows                DocumentTag = "Flows"
 	DocumentTagGroups               DocumentTag = "Groups"
+	DocumentTagHooks                DocumentTag = "Hooks"
 	DocumentTagLinks                DocumentTag = "Links"
 	DocumentTagPartners             DocumentTag = "Partners"
 	DocumentTagPayouts              DocumentTag = "Payouts"
@@ -921,6 +961,8 @@ func (e DocumentTag) Valid() bool {
 	case DocumentTagFlows:
 		return true
 	case DocumentTagGroups:
+		return true
+	case DocumentTagHooks:
 		return true
 	case DocumentTagLinks:
 		return true
@@ -1215,6 +1257,21 @@ func (e ErrorType) Valid() bool {
 	case ErrorTypePlanError:
 		return true
 	case ErrorTypeRateLimitError:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for EventReceivedReceived.
+const (
+	EventReceivedReceivedTrue EventReceivedReceived = true
+)
+
+// Valid indicates whether the value is a known member of the EventReceivedReceived enum.
+func (e EventReceivedReceived) Valid() bool {
+	switch e {
+	case EventReceivedReceivedTrue:
 		return true
 	default:
 		return false
@@ -1518,6 +1575,48 @@ const (
 func (e GroupMakeDefault) Valid() bool {
 	switch e {
 	case GroupMakeDefaultTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InboxEventInclude.
+const (
+	InboxEventIncludePayload InboxEventInclude = "payload"
+)
+
+// Valid indicates whether the value is a known member of the InboxEventInclude enum.
+func (e InboxEventInclude) Valid() bool {
+	switch e {
+	case InboxEventIncludePayload:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InboxEventStatus.
+const (
+	InboxEventStatusFailed   InboxEventStatus = "failed"
+	InboxEventStatusIgnored  InboxEventStatus = "ignored"
+	InboxEventStatusPending  InboxEventStatus = "pending"
+	InboxEventStatusRecorded InboxEventStatus = "recorded"
+	InboxEventStatusWaiting  InboxEventStatus = "waiting"
+)
+
+// Valid indicates whether the value is a known member of the InboxEventStatus enum.
+func (e InboxEventStatus) Valid() bool {
+	switch e {
+	case InboxEventStatusFailed:
+		return true
+	case InboxEventStatusIgnored:
+		return true
+	case InboxEventStatusPending:
+		return true
+	case InboxEventStatusRecorded:
+		return true
+	case InboxEventStatusWaiting:
 		return true
 	default:
 		return false
@@ -3441,6 +3540,11 @@ type ApplicationSubmittedEvent struct {
 // ApplicationSubmittedEventType Always `application.submitted`.
 type ApplicationSubmittedEventType string
 
+// AttributionRule By what a customer got its partner: of a payment processor's event the first that fits, in the order of this list up to `email`; `api`, `manual` and `import` are said by whoever wrote the customer. Take values that you do not know.
+//
+// Examples: click
+type AttributionRule string
+
 // AuditLogEntry One change and who made it; entries are never changed.
 type AuditLogEntry struct {
 	// ID The id of a audit-log entry.
@@ -4591,6 +4695,9 @@ type Customer struct {
 	// Object Always `customer`.
 	Object string `json:"object"`
 
+	// Attribution By what the customer got its partner, or was found as its customer; null where that was not noted.
+	Attribution json.RawMessage `json:"attribution"`
+
 	// ConvertedAt When the customer first paid; null until then.
 	ConvertedAt *clock.Time `json:"converted_at"`
 
@@ -4659,6 +4766,22 @@ type Customer struct {
 
 	// UpdatedAt When it was last changed.
 	UpdatedAt clock.Time `json:"updated_at"`
+}
+
+// CustomerAttribution By what a customer got its partner.
+//
+// Examples: {"at":"2026-09-01T12:00:00.000Z","detail":"clk_01kb2m4q8e7v9t3n5x6c0d1f2g","rule":"click"}
+type CustomerAttribution struct {
+	// At When it was decided.
+	At clock.Time `json:"at"`
+
+	// Detail The id or code that fitted.
+	Detail *string `json:"detail"`
+
+	// Rule By what a customer got its partner: of a payment processor's event the first that fits, in the order of this list up to `email`; `api`, `manual` and `import` are said by whoever wrote the customer. Take values that you do not know.
+	//
+	// Examples: click
+	Rule AttributionRule `json:"rule"`
 }
 
 // CustomerConflict The external id is taken, with `existing`, or the state of something refuses, without.
@@ -4892,6 +5015,15 @@ type Event = json.RawMessage
 //
 // Examples: evt_01kb2m4q8e7v9t3n5x6c0d1f2g
 type EventID = string
+
+// EventReceived The event is stored.
+type EventReceived struct {
+	// Received Always true.
+	Received EventReceivedReceived `json:"received"`
+}
+
+// EventReceivedReceived Always true.
+type EventReceivedReceived bool
 
 // EventRequest What caused an event.
 type EventRequest struct {
@@ -5370,6 +5502,103 @@ type InboundSigningUpdate struct {
 	// Required `true` refuses unsigned requests with this key, `false` accepts them again.
 	Required bool `json:"required"`
 }
+
+// InboxEvent An event that a payment processor sent, kept for 90 days after its last work.
+type InboxEvent struct {
+	// ID The id of an inbox event.
+	//
+	// Examples: inb_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID InboxEventID `json:"id"`
+
+	// Object Always `inbox_event`.
+	Object string `json:"object"`
+
+	// Attempts How often it was worked.
+	Attempts int64 `json:"attempts"`
+
+	// ConnectionID The id of a processor connection.
+	//
+	// Examples: pco_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ConnectionID ProcessorConnectionID `json:"connection_id"`
+
+	// CustomerID The customer that it is about.
+	CustomerID *CustomerID `json:"customer_id"`
+
+	// ExternalEventID The event's id at the processor, taken once a connection. A body that is no event has its hash.
+	ExternalEventID string `json:"external_event_id"`
+
+	// Livemode Whether it is a live event.
+	Livemode bool `json:"livemode"`
+
+	// Payload The body that was sent; only with `include[]=payload`. Null when it was no JSON object.
+	Payload json.RawMessage `json:"payload,omitempty"`
+
+	// ProcessedAt When it was last worked; null before.
+	ProcessedAt *clock.Time `json:"processed_at"`
+
+	// Processor A payment processor that can be connected. Take values that you do not know; more may come.
+	//
+	// Examples: generic
+	Processor ConnectedProcessor `json:"processor"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// Reason The same as a sentence.
+	Reason *string `json:"reason"`
+
+	// ReasonCode Why it was ignored, waits or failed, such as `no_partner`, `zero_amount`, `binds_only`, `already_recorded`, `test_event`, `live_event`, `connect_account`, `opted_out`, `not_used`, `unknown_customer`, `unknown_sale`, `malformed`, an error code of the API, or `error`; null else. Take codes that you do not know.
+	ReasonCode *string `json:"reason_code"`
+
+	// ReceivedAt When it came.
+	ReceivedAt clock.Time `json:"received_at"`
+
+	// RefundID The refund that it recorded.
+	RefundID *RefundID `json:"refund_id"`
+
+	// SaleID The sale that it recorded or is about.
+	SaleID *SaleID `json:"sale_id"`
+
+	// Status What became of it: `pending` is not worked yet; `recorded` changed something; `ignored` and `failed` did not, and `reason_code` says why; `waiting` is worked again when what it waits for appears, for 30 days.
+	//
+	// Examples: recorded
+	Status InboxEventStatus `json:"status"`
+
+	// Type The processor's own name of its kind; empty when it has none.
+	Type string `json:"type"`
+}
+
+// InboxEventID The id of an inbox event.
+//
+// Examples: inb_01kb2m4q8e7v9t3n5x6c0d1f2g
+type InboxEventID = string
+
+// InboxEventInclude A part of an inbox event that is shown on request.
+type InboxEventInclude string
+
+// InboxEventList A page of inbox events.
+type InboxEventList struct {
+	// Data The page, in list order.
+	Data []InboxEvent `json:"data"`
+
+	// HasMore Whether more objects follow in the direction of paging.
+	HasMore bool `json:"has_more"`
+
+	// TotalCount All matches of the filters, whatever the cursor.
+	TotalCount int64 `json:"total_count"`
+}
+
+// InboxEventStatus What became of it: `pending` is not worked yet; `recorded` changed something; `ignored` and `failed` did not, and `reason_code` says why; `waiting` is worked again when what it waits for appears, for 30 days.
+//
+// Examples: recorded
+type InboxEventStatus string
+
+// InboxPayload The processor's own event.
+//
+// Examples: {"external_charge_id":"ch_1001","type":"sale"}
+type InboxPayload map[string]interface{}
 
 // Link A tracking link of a partner.
 type Link struct {
@@ -6510,6 +6739,66 @@ type ProcessorConnectionList struct {
 //
 // Examples: active
 type ProcessorConnectionStatus string
+
+// ProcessorEvent An event as its processor sends it: of the generic processor a sale or a refund, of others their own.
+//
+// Examples: {"amount_minor":4999,"currency":"USD","external_charge_id":"ch_1001","external_customer_id":"cus_77","type":"sale"}
+type ProcessorEvent struct {
+	// AmountMinor generic: of a sale what was paid, tax included; of a refund what came back by it, all that is left when absent.
+	AmountMinor *int64 `json:"amount_minor,omitempty"`
+
+	// ClickID generic: the visit (`clk_…`) or referral (`ref_…`) that brought the customer.
+	ClickID *string `json:"click_id,omitempty"`
+
+	// CouponExternalID generic: the `external_id` of the coupon that was used; the text of a code matches none.
+	CouponExternalID *string `json:"coupon_external_id,omitempty"`
+
+	// Currency generic: an ISO 4217 code.
+	Currency *string `json:"currency,omitempty"`
+
+	// Email generic: the customer's e-mail.
+	Email *string `json:"email,omitempty"`
+
+	// ExternalChargeID generic: the payment's id. One makes at most one sale in a program, for ever.
+	ExternalChargeID *string `json:"external_charge_id,omitempty"`
+
+	// ExternalCustomerID generic: who paid, by the id at the processor. A known customer keeps its partner.
+	ExternalCustomerID *string `json:"external_customer_id,omitempty"`
+
+	// ExternalRefundID generic: a refund's id, taken once in a program.
+	ExternalRefundID *string `json:"external_refund_id,omitempty"`
+
+	// Identifier generic: the customer's id in your own system.
+	Identifier *string `json:"identifier,omitempty"`
+
+	// Interval generic: day, week, month or year of a subscription.
+	Interval *string `json:"interval,omitempty"`
+
+	// Name generic: the customer's name.
+	Name *string `json:"name,omitempty"`
+
+	// OccurredAt generic: when it was paid; else the time of the signature.
+	OccurredAt *clock.Time `json:"occurred_at,omitempty"`
+
+	// ProductID generic: what was bought.
+	ProductID *string `json:"product_id,omitempty"`
+
+	// ProductName generic: its name.
+	ProductName *string `json:"product_name,omitempty"`
+
+	// RefundedAt generic: when it was refunded; else the time of the signature.
+	RefundedAt *clock.Time `json:"refunded_at,omitempty"`
+
+	// TaxMinor generic: the tax within the amount.
+	TaxMinor *int64 `json:"tax_minor,omitempty"`
+
+	// Test generic: a test event, which a live connection ignores.
+	Test *bool `json:"test,omitempty"`
+
+	// Type generic: `sale` or `refund`; without it, a body with `external_refund_id` is a refund.
+	Type                 *string                `json:"type,omitempty"`
+	AdditionalProperties map[string]interface{} `json:"-"`
+}
 
 // Program An affiliate program: the container of everything else.
 type Program struct {
@@ -9268,6 +9557,9 @@ type IdempotencyKey = string
 // IfNoneMatch defines model for IfNoneMatch.
 type IfNoneMatch = string
 
+// InboxEventIncludeParam defines model for InboxEventIncludeParam.
+type InboxEventIncludeParam = []InboxEventInclude
+
 // Limit defines model for Limit.
 type Limit = int64
 
@@ -9873,6 +10165,48 @@ type RetrieveGroupParams struct {
 
 // UpdateGroupParams defines parameters for UpdateGroup.
 type UpdateGroupParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
+// ListInboxEventsParams defines parameters for ListInboxEvents.
+type ListInboxEventsParams struct {
+	// ProgramID The program whose objects are listed.
+	ProgramID ProgramIDQuery `form:"program_id" json:"program_id"`
+
+	// Limit The most objects to return.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// StartingAfter An object id; the page begins right after it (older objects). Not together with `ending_before`.
+	StartingAfter *StartingAfter `form:"starting_after,omitempty" json:"starting_after,omitempty"`
+
+	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
+	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
+
+	// ConnectionID Only events of this connection.
+	ConnectionID *ProcessorConnectionID `form:"connection_id,omitempty" json:"connection_id,omitempty"`
+
+	// Status One status, or several comma-separated.
+	Status []InboxEventStatus `form:"status,omitempty" json:"status,omitempty"`
+
+	// Type Only events of this kind, by the processor's name.
+	Type *string `form:"type,omitempty" json:"type,omitempty"`
+
+	// ExternalEventID Only events with this id at the processor.
+	ExternalEventID *string `form:"external_event_id,omitempty" json:"external_event_id,omitempty"`
+}
+
+// RetrieveInboxEventParams defines parameters for RetrieveInboxEvent.
+type RetrieveInboxEventParams struct {
+	// Include Computed parts to add; repeatable. `include=a,b` is taken too.
+	Include InboxEventIncludeParam `form:"include[],omitempty" json:"include[],omitempty"`
+
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
+// ReplayInboxEventParams defines parameters for ReplayInboxEvent.
+type ReplayInboxEventParams struct {
 	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
@@ -10767,6 +11101,329 @@ func (a OpenAPIDocument) MarshalJSON() ([]byte, error) {
 	return json.Marshal(object)
 }
 
+// Getter for additional properties for ProcessorEvent. Returns the specified
+// element and whether it was found
+func (a ProcessorEvent) Get(fieldName string) (value interface{}, found bool) {
+	if a.AdditionalProperties != nil {
+		value, found = a.AdditionalProperties[fieldName]
+	}
+	return
+}
+
+// Setter for additional properties for ProcessorEvent
+func (a *ProcessorEvent) Set(fieldName string, value interface{}) {
+	if a.AdditionalProperties == nil {
+		a.AdditionalProperties = make(map[string]interface{})
+	}
+	a.AdditionalProperties[fieldName] = value
+}
+
+// Override default JSON handling for ProcessorEvent to handle AdditionalProperties
+func (a *ProcessorEvent) UnmarshalJSON(b []byte) error {
+	object := make(map[string]json.RawMessage)
+	err := json.Unmarshal(b, &object)
+	if err != nil {
+		return err
+	}
+
+	if raw, found := object["amount_minor"]; found {
+		err = json.Unmarshal(raw, &a.AmountMinor)
+		if err != nil {
+			return fmt.Errorf("error reading 'amount_minor': %w", err)
+		}
+		delete(object, "amount_minor")
+	}
+
+	if raw, found := object["click_id"]; found {
+		err = json.Unmarshal(raw, &a.ClickID)
+		if err != nil {
+			return fmt.Errorf("error reading 'click_id': %w", err)
+		}
+		delete(object, "click_id")
+	}
+
+	if raw, found := object["coupon_external_id"]; found {
+		err = json.Unmarshal(raw, &a.CouponExternalID)
+		if err != nil {
+			return fmt.Errorf("error reading 'coupon_external_id': %w", err)
+		}
+		delete(object, "coupon_external_id")
+	}
+
+	if raw, found := object["currency"]; found {
+		err = json.Unmarshal(raw, &a.Currency)
+		if err != nil {
+			return fmt.Errorf("error reading 'currency': %w", err)
+		}
+		delete(object, "currency")
+	}
+
+	if raw, found := object["email"]; found {
+		err = json.Unmarshal(raw, &a.Email)
+		if err != nil {
+			return fmt.Errorf("error reading 'email': %w", err)
+		}
+		delete(object, "email")
+	}
+
+	if raw, found := object["external_charge_id"]; found {
+		err = json.Unmarshal(raw, &a.ExternalChargeID)
+		if err != nil {
+			return fmt.Errorf("error reading 'external_charge_id': %w", err)
+		}
+		delete(object, "external_charge_id")
+	}
+
+	if raw, found := object["external_customer_id"]; found {
+		err = json.Unmarshal(raw, &a.ExternalCustomerID)
+		if err != nil {
+			return fmt.Errorf("error reading 'external_customer_id': %w", err)
+		}
+		delete(object, "external_customer_id")
+	}
+
+	if raw, found := object["external_refund_id"]; found {
+		err = json.Unmarshal(raw, &a.ExternalRefundID)
+		if err != nil {
+			return fmt.Errorf("error reading 'external_refund_id': %w", err)
+		}
+		delete(object, "external_refund_id")
+	}
+
+	if raw, found := object["identifier"]; found {
+		err = json.Unmarshal(raw, &a.Identifier)
+		if err != nil {
+			return fmt.Errorf("error reading 'identifier': %w", err)
+		}
+		delete(object, "identifier")
+	}
+
+	if raw, found := object["interval"]; found {
+		err = json.Unmarshal(raw, &a.Interval)
+		if err != nil {
+			return fmt.Errorf("error reading 'interval': %w", err)
+		}
+		delete(object, "interval")
+	}
+
+	if raw, found := object["name"]; found {
+		err = json.Unmarshal(raw, &a.Name)
+		if err != nil {
+			return fmt.Errorf("error reading 'name': %w", err)
+		}
+		delete(object, "name")
+	}
+
+	if raw, found := object["occurred_at"]; found {
+		err = json.Unmarshal(raw, &a.OccurredAt)
+		if err != nil {
+			return fmt.Errorf("error reading 'occurred_at': %w", err)
+		}
+		delete(object, "occurred_at")
+	}
+
+	if raw, found := object["product_id"]; found {
+		err = json.Unmarshal(raw, &a.ProductID)
+		if err != nil {
+			return fmt.Errorf("error reading 'product_id': %w", err)
+		}
+		delete(object, "product_id")
+	}
+
+	if raw, found := object["product_name"]; found {
+		err = json.Unmarshal(raw, &a.ProductName)
+		if err != nil {
+			return fmt.Errorf("error reading 'product_name': %w", err)
+		}
+		delete(object, "product_name")
+	}
+
+	if raw, found := object["refunded_at"]; found {
+		err = json.Unmarshal(raw, &a.RefundedAt)
+		if err != nil {
+			return fmt.Errorf("error reading 'refunded_at': %w", err)
+		}
+		delete(object, "refunded_at")
+	}
+
+	if raw, found := object["tax_minor"]; found {
+		err = json.Unmarshal(raw, &a.TaxMinor)
+		if err != nil {
+			return fmt.Errorf("error reading 'tax_minor': %w", err)
+		}
+		delete(object, "tax_minor")
+	}
+
+	if raw, found := object["test"]; found {
+		err = json.Unmarshal(raw, &a.Test)
+		if err != nil {
+			return fmt.Errorf("error reading 'test': %w", err)
+		}
+		delete(object, "test")
+	}
+
+	if raw, found := object["type"]; found {
+		err = json.Unmarshal(raw, &a.Type)
+		if err != nil {
+			return fmt.Errorf("error reading 'type': %w", err)
+		}
+		delete(object, "type")
+	}
+
+	if len(object) != 0 {
+		a.AdditionalProperties = make(map[string]interface{})
+		for fieldName, fieldBuf := range object {
+			var fieldVal interface{}
+			err := json.Unmarshal(fieldBuf, &fieldVal)
+			if err != nil {
+				return fmt.Errorf("error unmarshaling field %s: %w", fieldName, err)
+			}
+			a.AdditionalProperties[fieldName] = fieldVal
+		}
+	}
+	return nil
+}
+
+// Override default JSON handling for ProcessorEvent to handle AdditionalProperties
+func (a ProcessorEvent) MarshalJSON() ([]byte, error) {
+	var err error
+	object := make(map[string]json.RawMessage)
+
+	if a.AmountMinor != nil {
+		object["amount_minor"], err = json.Marshal(a.AmountMinor)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'amount_minor': %w", err)
+		}
+	}
+
+	if a.ClickID != nil {
+		object["click_id"], err = json.Marshal(a.ClickID)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'click_id': %w", err)
+		}
+	}
+
+	if a.CouponExternalID != nil {
+		object["coupon_external_id"], err = json.Marshal(a.CouponExternalID)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'coupon_external_id': %w", err)
+		}
+	}
+
+	if a.Currency != nil {
+		object["currency"], err = json.Marshal(a.Currency)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'currency': %w", err)
+		}
+	}
+
+	if a.Email != nil {
+		object["email"], err = json.Marshal(a.Email)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'email': %w", err)
+		}
+	}
+
+	if a.ExternalChargeID != nil {
+		object["external_charge_id"], err = json.Marshal(a.ExternalChargeID)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'external_charge_id': %w", err)
+		}
+	}
+
+	if a.ExternalCustomerID != nil {
+		object["external_customer_id"], err = json.Marshal(a.ExternalCustomerID)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'external_customer_id': %w", err)
+		}
+	}
+
+	if a.ExternalRefundID != nil {
+		object["external_refund_id"], err = json.Marshal(a.ExternalRefundID)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'external_refund_id': %w", err)
+		}
+	}
+
+	if a.Identifier != nil {
+		object["identifier"], err = json.Marshal(a.Identifier)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'identifier': %w", err)
+		}
+	}
+
+	if a.Interval != nil {
+		object["interval"], err = json.Marshal(a.Interval)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'interval': %w", err)
+		}
+	}
+
+	if a.Name != nil {
+		object["name"], err = json.Marshal(a.Name)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'name': %w", err)
+		}
+	}
+
+	if a.OccurredAt != nil {
+		object["occurred_at"], err = json.Marshal(a.OccurredAt)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'occurred_at': %w", err)
+		}
+	}
+
+	if a.ProductID != nil {
+		object["product_id"], err = json.Marshal(a.ProductID)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'product_id': %w", err)
+		}
+	}
+
+	if a.ProductName != nil {
+		object["product_name"], err = json.Marshal(a.ProductName)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'product_name': %w", err)
+		}
+	}
+
+	if a.RefundedAt != nil {
+		object["refunded_at"], err = json.Marshal(a.RefundedAt)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'refunded_at': %w", err)
+		}
+	}
+
+	if a.TaxMinor != nil {
+		object["tax_minor"], err = json.Marshal(a.TaxMinor)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'tax_minor': %w", err)
+		}
+	}
+
+	if a.Test != nil {
+		object["test"], err = json.Marshal(a.Test)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'test': %w", err)
+		}
+	}
+
+	if a.Type != nil {
+		object["type"], err = json.Marshal(a.Type)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'type': %w", err)
+		}
+	}
+
+	for fieldName, field := range a.AdditionalProperties {
+		object[fieldName], err = json.Marshal(field)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling '%s': %w", fieldName, err)
+		}
+	}
+	return json.Marshal(object)
+}
+
 // Getter for additional properties for RiskFlagEvidence. Returns the specified
 // element and whether it was found
 func (a RiskFlagEvidence) Get(fieldName string) (value interface{}, found bool) {
@@ -11583,6 +12240,27 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/inbound_signing (the `SetInboundSigning` operationId).
 	SetInboundSigning(ctx context.Context, body SetInboundSigningJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListInboxEvents List inbox events
+	//
+	// What payment processors sent to the program's connections, newest first.
+	//
+	// Corresponds with GET /v1/inbox_events (the `ListInboxEvents` operationId).
+	ListInboxEvents(ctx context.Context, params *ListInboxEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetrieveInboxEvent Retrieve an inbox event
+	//
+	// One inbox event by its id.
+	//
+	// Corresponds with GET /v1/inbox_events/{id} (the `RetrieveInboxEvent` operationId).
+	RetrieveInboxEvent(ctx context.Context, id ID, params *RetrieveInboxEventParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReplayInboxEvent Replay an inbox event
+	//
+	// Has the event worked again, as it is kept: what is recorded stays recorded once.
+	//
+	// Corresponds with POST /v1/inbox_events/{id}/replay (the `ReplayInboxEvent` operationId).
+	ReplayInboxEvent(ctx context.Context, id ID, params *ReplayInboxEventParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListLinks List links
 	//
@@ -13604,6 +14282,57 @@ func (c *Client) SetInboundSigningWithBody(ctx context.Context, contentType stri
 // Corresponds with POST /v1/inbound_signing (the `SetInboundSigning` operationId).
 func (c *Client) SetInboundSigning(ctx context.Context, body SetInboundSigningJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSetInboundSigningRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListInboxEvents List inbox events
+//
+// What payment processors sent to the program's connections, newest first.
+//
+// Corresponds with GET /v1/inbox_events (the `ListInboxEvents` operationId).
+func (c *Client) ListInboxEvents(ctx context.Context, params *ListInboxEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListInboxEventsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetrieveInboxEvent Retrieve an inbox event
+//
+// One inbox event by its id.
+//
+// Corresponds with GET /v1/inbox_events/{id} (the `RetrieveInboxEvent` operationId).
+func (c *Client) RetrieveInboxEvent(ctx context.Context, id ID, params *RetrieveInboxEventParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetrieveInboxEventRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReplayInboxEvent Replay an inbox event
+//
+// Has the event worked again, as it is kept: what is recorded stays recorded once.
+//
+// Corresponds with POST /v1/inbox_events/{id}/replay (the `ReplayInboxEvent` operationId).
+func (c *Client) ReplayInboxEvent(ctx context.Context, id ID, params *ReplayInboxEventParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReplayInboxEventRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -19017,6 +19746,274 @@ func NewSetInboundSigningRequestWithBody(server string, contentType string, body
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListInboxEventsRequest constructs an http.Request for the ListInboxEvents method
+func NewListInboxEventsRequest(server string, params *ListInboxEventsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/inbox_events")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.StartingAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "starting_after", *params.StartingAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.EndingBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ending_before", *params.EndingBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ConnectionID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "connection_id", *params.ConnectionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Status != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "status", params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Type != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "type", *params.Type, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ExternalEventID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "external_event_id", *params.ExternalEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRetrieveInboxEventRequest constructs an http.Request for the RetrieveInboxEvent method
+func NewRetrieveInboxEventRequest(server string, id ID, params *RetrieveInboxEventParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/inbox_events/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Include != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "include[]", params.Include, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewReplayInboxEventRequest constructs an http.Request for the ReplayInboxEvent method
+func NewReplayInboxEventRequest(server string, id ID, params *ReplayInboxEventParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/inbox_events/%s/replay", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -24936,6 +25933,33 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/inbound_signing (the `SetInboundSigning` operationId).
 	SetInboundSigningWithResponse(ctx context.Context, body SetInboundSigningJSONRequestBody, reqEditors ...RequestEditorFn) (*SetInboundSigningReply, error)
 
+	// ListInboxEventsWithResponse List inbox events
+	//
+	// What payment processors sent to the program's connections, newest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/inbox_events (the `ListInboxEvents` operationId).
+	ListInboxEventsWithResponse(ctx context.Context, params *ListInboxEventsParams, reqEditors ...RequestEditorFn) (*ListInboxEventsReply, error)
+
+	// RetrieveInboxEventWithResponse Retrieve an inbox event
+	//
+	// One inbox event by its id.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/inbox_events/{id} (the `RetrieveInboxEvent` operationId).
+	RetrieveInboxEventWithResponse(ctx context.Context, id ID, params *RetrieveInboxEventParams, reqEditors ...RequestEditorFn) (*RetrieveInboxEventReply, error)
+
+	// ReplayInboxEventWithResponse Replay an inbox event
+	//
+	// Has the event worked again, as it is kept: what is recorded stays recorded once.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/inbox_events/{id}/replay (the `ReplayInboxEvent` operationId).
+	ReplayInboxEventWithResponse(ctx context.Context, id ID, params *ReplayInboxEventParams, reqEditors ...RequestEditorFn) (*ReplayInboxEventReply, error)
+
 	// ListLinksWithResponse List links
 	//
 	// The program's links, newest first; deleted ones are left out.
@@ -27310,6 +28334,99 @@ func (r SetInboundSigningReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r SetInboundSigningReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListInboxEventsReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InboxEventList
+}
+
+// Status returns HTTPResponse.Status
+func (r ListInboxEventsReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListInboxEventsReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListInboxEventsReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RetrieveInboxEventReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InboxEvent
+}
+
+// Status returns HTTPResponse.Status
+func (r RetrieveInboxEventReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetrieveInboxEventReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetrieveInboxEventReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReplayInboxEventReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InboxEvent
+}
+
+// Status returns HTTPResponse.Status
+func (r ReplayInboxEventReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReplayInboxEventReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReplayInboxEventReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -30529,6 +31646,51 @@ func (c *ClientWithResponses) SetInboundSigningWithResponse(ctx context.Context,
 	return ParseSetInboundSigningReply(rsp)
 }
 
+// ListInboxEventsWithResponse List inbox events
+//
+// What payment processors sent to the program's connections, newest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/inbox_events (the `ListInboxEvents` operationId).
+func (c *ClientWithResponses) ListInboxEventsWithResponse(ctx context.Context, params *ListInboxEventsParams, reqEditors ...RequestEditorFn) (*ListInboxEventsReply, error) {
+	rsp, err := c.ListInboxEvents(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListInboxEventsReply(rsp)
+}
+
+// RetrieveInboxEventWithResponse Retrieve an inbox event
+//
+// One inbox event by its id.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/inbox_events/{id} (the `RetrieveInboxEvent` operationId).
+func (c *ClientWithResponses) RetrieveInboxEventWithResponse(ctx context.Context, id ID, params *RetrieveInboxEventParams, reqEditors ...RequestEditorFn) (*RetrieveInboxEventReply, error) {
+	rsp, err := c.RetrieveInboxEvent(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetrieveInboxEventReply(rsp)
+}
+
+// ReplayInboxEventWithResponse Replay an inbox event
+//
+// Has the event worked again, as it is kept: what is recorded stays recorded once.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/inbox_events/{id}/replay (the `ReplayInboxEvent` operationId).
+func (c *ClientWithResponses) ReplayInboxEventWithResponse(ctx context.Context, id ID, params *ReplayInboxEventParams, reqEditors ...RequestEditorFn) (*ReplayInboxEventReply, error) {
+	rsp, err := c.ReplayInboxEvent(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReplayInboxEventReply(rsp)
+}
+
 // ListLinksWithResponse List links
 //
 // The program's links, newest first; deleted ones are left out.
@@ -33223,6 +34385,84 @@ func ParseSetInboundSigningReply(rsp *http.Response) (*SetInboundSigningReply, e
 	return response, nil
 }
 
+// ParseListInboxEventsReply parses an HTTP response from a ListInboxEventsWithResponse call
+func ParseListInboxEventsReply(rsp *http.Response) (*ListInboxEventsReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListInboxEventsReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InboxEventList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRetrieveInboxEventReply parses an HTTP response from a RetrieveInboxEventWithResponse call
+func ParseRetrieveInboxEventReply(rsp *http.Response) (*RetrieveInboxEventReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetrieveInboxEventReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InboxEvent
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReplayInboxEventReply parses an HTTP response from a ReplayInboxEventWithResponse call
+func ParseReplayInboxEventReply(rsp *http.Response) (*ReplayInboxEventReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReplayInboxEventReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InboxEvent
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListLinksReply parses an HTTP response from a ListLinksWithResponse call
 func ParseListLinksReply(rsp *http.Response) (*ListLinksReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -35220,6 +36460,15 @@ type ServerInterface interface {
 	// SetInboundSigning Require signed requests
 	// (POST /v1/inbound_signing)
 	SetInboundSigning(ctx echo.Context) error
+	// ListInboxEvents List inbox events
+	// (GET /v1/inbox_events)
+	ListInboxEvents(ctx echo.Context, params ListInboxEventsParams) error
+	// RetrieveInboxEvent Retrieve an inbox event
+	// (GET /v1/inbox_events/{id})
+	RetrieveInboxEvent(ctx echo.Context, id ID, params RetrieveInboxEventParams) error
+	// ReplayInboxEvent Replay an inbox event
+	// (POST /v1/inbox_events/{id}/replay)
+	ReplayInboxEvent(ctx echo.Context, id ID, params ReplayInboxEventParams) error
 	// ListLinks List links
 	// (GET /v1/links)
 	ListLinks(ctx echo.Context, params ListLinksParams) error
@@ -36978,6 +38227,130 @@ func (w *ServerInterfaceWrapper) SetInboundSigning(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.SetInboundSigning(ctx)
+	return err
+}
+
+// ListInboxEvents converts echo context to params.
+func (w *ServerInterfaceWrapper) ListInboxEvents(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListInboxEventsParams
+	// ------------- Required query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "starting_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "starting_after", ctx.QueryParams(), &params.StartingAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter starting_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "ending_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "ending_before", ctx.QueryParams(), &params.EndingBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
+	}
+
+	// ------------- Optional query parameter "connection_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "connection_id", ctx.QueryParams(), &params.ConnectionID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter connection_id: %s", err))
+	}
+
+	// ------------- Optional query parameter "status" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", false, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter status: %s", err))
+	}
+
+	// ------------- Optional query parameter "type" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "type", ctx.QueryParams(), &params.Type, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter type: %s", err))
+	}
+
+	// ------------- Optional query parameter "external_event_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "external_event_id", ctx.QueryParams(), &params.ExternalEventID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter external_event_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListInboxEvents(ctx, params)
+	return err
+}
+
+// RetrieveInboxEvent converts echo context to params.
+func (w *ServerInterfaceWrapper) RetrieveInboxEvent(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RetrieveInboxEventParams
+	// ------------- Optional query parameter "include[]" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "include[]", ctx.QueryParams(), &params.Include, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter include[]: %s", err))
+	}
+
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RetrieveInboxEvent(ctx, id, params)
+	return err
+}
+
+// ReplayInboxEvent converts echo context to params.
+func (w *ServerInterfaceWrapper) ReplayInboxEvent(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ReplayInboxEventParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ReplayInboxEvent(ctx, id, params)
 	return err
 }
 
@@ -39248,6 +40621,9 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/groups/:id", wrapper.RetrieveGroup, options.OperationMiddlewares["retrieveGroup"]...)
 	router.POST(options.BaseURL+"/v1/groups/:id", wrapper.UpdateGroup, options.OperationMiddlewares["updateGroup"]...)
 	router.POST(options.BaseURL+"/v1/inbound_signing", wrapper.SetInboundSigning, options.OperationMiddlewares["setInboundSigning"]...)
+	router.GET(options.BaseURL+"/v1/inbox_events", wrapper.ListInboxEvents, options.OperationMiddlewares["listInboxEvents"]...)
+	router.GET(options.BaseURL+"/v1/inbox_events/:id", wrapper.RetrieveInboxEvent, options.OperationMiddlewares["retrieveInboxEvent"]...)
+	router.POST(options.BaseURL+"/v1/inbox_events/:id/replay", wrapper.ReplayInboxEvent, options.OperationMiddlewares["replayInboxEvent"]...)
 	router.GET(options.BaseURL+"/v1/links", wrapper.ListLinks, options.OperationMiddlewares["listLinks"]...)
 	router.POST(options.BaseURL+"/v1/links", wrapper.CreateLink, options.OperationMiddlewares["createLink"]...)
 	router.DELETE(options.BaseURL+"/v1/links/:id", wrapper.DeleteLink, options.OperationMiddlewares["deleteLink"]...)
@@ -40442,6 +41818,74 @@ type SetInboundSigningResponseObject interface {
 type SetInboundSigning200JSONResponse InboundSigning
 
 func (response SetInboundSigning200JSONResponse) VisitSetInboundSigningResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListInboxEventsRequestObject struct {
+	Params ListInboxEventsParams
+}
+
+type ListInboxEventsResponseObject interface {
+	VisitListInboxEventsResponse(w http.ResponseWriter) error
+}
+
+type ListInboxEvents200JSONResponse InboxEventList
+
+func (response ListInboxEvents200JSONResponse) VisitListInboxEventsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetrieveInboxEventRequestObject struct {
+	ID     ID `json:"id"`
+	Params RetrieveInboxEventParams
+}
+
+type RetrieveInboxEventResponseObject interface {
+	VisitRetrieveInboxEventResponse(w http.ResponseWriter) error
+}
+
+type RetrieveInboxEvent200JSONResponse InboxEvent
+
+func (response RetrieveInboxEvent200JSONResponse) VisitRetrieveInboxEventResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReplayInboxEventRequestObject struct {
+	ID     ID `json:"id"`
+	Params ReplayInboxEventParams
+}
+
+type ReplayInboxEventResponseObject interface {
+	VisitReplayInboxEventResponse(w http.ResponseWriter) error
+}
+
+type ReplayInboxEvent200JSONResponse InboxEvent
+
+func (response ReplayInboxEvent200JSONResponse) VisitReplayInboxEventResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -42252,6 +43696,15 @@ type StrictServerInterface interface {
 	// SetInboundSigning Require signed requests
 	// (POST /v1/inbound_signing)
 	SetInboundSigning(ctx context.Context, request SetInboundSigningRequestObject) (SetInboundSigningResponseObject, error)
+	// ListInboxEvents List inbox events
+	// (GET /v1/inbox_events)
+	ListInboxEvents(ctx context.Context, request ListInboxEventsRequestObject) (ListInboxEventsResponseObject, error)
+	// RetrieveInboxEvent Retrieve an inbox event
+	// (GET /v1/inbox_events/{id})
+	RetrieveInboxEvent(ctx context.Context, request RetrieveInboxEventRequestObject) (RetrieveInboxEventResponseObject, error)
+	// ReplayInboxEvent Replay an inbox event
+	// (POST /v1/inbox_events/{id}/replay)
+	ReplayInboxEvent(ctx context.Context, request ReplayInboxEventRequestObject) (ReplayInboxEventResponseObject, error)
 	// ListLinks List links
 	// (GET /v1/links)
 	ListLinks(ctx context.Context, request ListLinksRequestObject) (ListLinksResponseObject, error)
@@ -44168,6 +45621,83 @@ func (sh *strictHandler) SetInboundSigning(ctx echo.Context) error {
 		return err
 	} else if validResponse, ok := response.(SetInboundSigningResponseObject); ok {
 		return validResponse.VisitSetInboundSigningResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListInboxEvents operation middleware
+func (sh *strictHandler) ListInboxEvents(ctx echo.Context, params ListInboxEventsParams) error {
+	var request ListInboxEventsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListInboxEvents(ctx.Request().Context(), request.(ListInboxEventsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListInboxEvents")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListInboxEventsResponseObject); ok {
+		return validResponse.VisitListInboxEventsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RetrieveInboxEvent operation middleware
+func (sh *strictHandler) RetrieveInboxEvent(ctx echo.Context, id ID, params RetrieveInboxEventParams) error {
+	var request RetrieveInboxEventRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RetrieveInboxEvent(ctx.Request().Context(), request.(RetrieveInboxEventRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetrieveInboxEvent")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RetrieveInboxEventResponseObject); ok {
+		return validResponse.VisitRetrieveInboxEventResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ReplayInboxEvent operation middleware
+func (sh *strictHandler) ReplayInboxEvent(ctx echo.Context, id ID, params ReplayInboxEventParams) error {
+	var request ReplayInboxEventRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ReplayInboxEvent(ctx.Request().Context(), request.(ReplayInboxEventRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ReplayInboxEvent")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ReplayInboxEventResponseObject); ok {
+		return validResponse.VisitReplayInboxEventResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 const customerByExternalID = `-- name: CustomerByExternalID :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution FROM customers t WHERE t.program_id = $1 AND t.org_id = $2
     AND t.external_customer_id = $3
 `
 
@@ -48,12 +48,13 @@ func (q *Queries) CustomerByExternalID(ctx context.Context, db DBTX, arg Custome
 		&i.Metadata,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.Attribution,
 	)
 	return i, err
 }
 
 const customerByIDs = `-- name: CustomerByIDs :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at FROM customers t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution FROM customers t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 `
 
 type CustomerByIDsParams struct {
@@ -92,6 +93,7 @@ func (q *Queries) CustomerByIDs(ctx context.Context, db DBTX, arg CustomerByIDsP
 			&i.Metadata,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.Attribution,
 		); err != nil {
 			return nil, err
 		}
@@ -118,7 +120,7 @@ func (q *Queries) CustomerDelete(ctx context.Context, db DBTX, arg CustomerDelet
 }
 
 const customerGet = `-- name: CustomerGet :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at FROM customers t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution FROM customers t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type CustomerGetParams struct {
@@ -151,6 +153,7 @@ func (q *Queries) CustomerGet(ctx context.Context, db DBTX, arg CustomerGetParam
 		&i.Metadata,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.Attribution,
 	)
 	return i, err
 }
@@ -158,10 +161,10 @@ func (q *Queries) CustomerGet(ctx context.Context, db DBTX, arg CustomerGetParam
 const customerInsert = `-- name: CustomerInsert :execrows
 INSERT INTO customers (id, org_id, program_id, partner_id, referral_id, link_id, coupon_id, click_id, processor,
     external_customer_id, external_subscription_id, email, name, identifier, status, tracked_by, lead_at,
-    converted_at, metadata, created_at, updated_at)
+    converted_at, metadata, created_at, updated_at, attribution)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
     $10, $11, $12, $13, $14, $15, $16, $17,
-    $18, $19, $20, $21)
+    $18, $19, $20, $21, $22)
 ON CONFLICT DO NOTHING
 `
 
@@ -187,6 +190,7 @@ type CustomerInsertParams struct {
 	Metadata               []byte
 	CreatedAt              clock.Time
 	UpdatedAt              clock.Time
+	Attribution            []byte
 }
 
 // CustomerInsert adds no row where the external id is taken.
@@ -213,6 +217,7 @@ func (q *Queries) CustomerInsert(ctx context.Context, db DBTX, arg CustomerInser
 		arg.Metadata,
 		arg.CreatedAt,
 		arg.UpdatedAt,
+		arg.Attribution,
 	)
 	if err != nil {
 		return 0, err
@@ -221,7 +226,7 @@ func (q *Queries) CustomerInsert(ctx context.Context, db DBTX, arg CustomerInser
 }
 
 const customerLock = `-- name: CustomerLock :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at FROM customers t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution FROM customers t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type CustomerLockParams struct {
@@ -255,6 +260,7 @@ func (q *Queries) CustomerLock(ctx context.Context, db DBTX, arg CustomerLockPar
 		&i.Metadata,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.Attribution,
 	)
 	return i, err
 }
@@ -366,25 +372,26 @@ const customerUpdate = `-- name: CustomerUpdate :exec
 UPDATE customers SET partner_id = $1, referral_id = $2, link_id = $3, coupon_id = $4,
     click_id = $5,
     tracked_by = $6, email = $7, name = $8, identifier = $9, status = $10,
-        metadata = $11, updated_at = $12
-WHERE id = $13 AND org_id = $14
+        metadata = $11, updated_at = $12, attribution = $13
+WHERE id = $14 AND org_id = $15
 `
 
 type CustomerUpdateParams struct {
-	PartnerID  *string
-	ReferralID *string
-	LinkID     *string
-	CouponID   *string
-	ClickID    *string
-	TrackedBy  TrackedBy
-	Email      *string
-	Name       *string
-	Identifier *string
-	Status     CustomerStatus
-	Metadata   []byte
-	UpdatedAt  clock.Time
-	ID         string
-	OrgID      string
+	PartnerID   *string
+	ReferralID  *string
+	LinkID      *string
+	CouponID    *string
+	ClickID     *string
+	TrackedBy   TrackedBy
+	Email       *string
+	Name        *string
+	Identifier  *string
+	Status      CustomerStatus
+	Metadata    []byte
+	UpdatedAt   clock.Time
+	Attribution []byte
+	ID          string
+	OrgID       string
 }
 
 func (q *Queries) CustomerUpdate(ctx context.Context, db DBTX, arg CustomerUpdateParams) error {
@@ -401,6 +408,7 @@ func (q *Queries) CustomerUpdate(ctx context.Context, db DBTX, arg CustomerUpdat
 		arg.Status,
 		arg.Metadata,
 		arg.UpdatedAt,
+		arg.Attribution,
 		arg.ID,
 		arg.OrgID,
 	)

@@ -60,6 +60,12 @@ func batchRef(param string, id *string) Ref {
 	}}
 }
 
+func connectionRef(param string, id *string) Ref {
+	return Ref{param, id, func(ctx context.Context, tx DBTX, orgID, id string) (string, error) {
+		return New().ConnectionProgram(ctx, tx, ConnectionProgramParams{ID: id, OrgID: orgID})
+	}}
+}
+
 func customerRef(param string, id *string) Ref {
 	return Ref{param, id, func(ctx context.Context, tx DBTX, orgID, id string) (string, error) {
 		return New().CustomerProgram(ctx, tx, CustomerProgramParams{ID: id, OrgID: orgID})
@@ -948,6 +954,76 @@ func (l GroupList) Total() *Total {
 // Refs returns the ids of other objects that the filters were given.
 func (l GroupList) Refs() []Ref {
 	return []Ref{}
+}
+
+// InboxEventList is a list of rows of inbox_events. A filter that is nil lets every row pass.
+type InboxEventList struct {
+	ConnectionID    *string
+	Status          []string
+	Type            *string
+	ExternalEventID *string
+}
+
+// Page returns the first rows after a place, or the last before one in reverse.
+func (l InboxEventList) Page(ctx context.Context, tx DBTX, in Scope, after, before *InboxEventCursorRow, lim int32) ([]InboxEvent, error) {
+	status, statusIn := either(l.Status)
+	p := InboxEventPageParams{
+		ProgramID:       in.ProgramID,
+		OrgID:           in.OrgID,
+		Lim:             lim,
+		ConnectionID:    l.ConnectionID,
+		Status:          status,
+		StatusIn:        statusIn,
+		Type:            l.Type,
+		ExternalEventID: l.ExternalEventID,
+	}
+	if after != nil {
+		p.AfterAt = &after.CreatedAt
+		p.AfterID = &after.ID
+	}
+	if before != nil {
+		p.BeforeAt = &before.CreatedAt
+		p.BeforeID = &before.ID
+	}
+	return New().InboxEventPage(ctx, tx, p)
+}
+
+// Cursor returns the place of a row in the list.
+func (l InboxEventList) Cursor(ctx context.Context, tx DBTX, in Scope, id string) (InboxEventCursorRow, error) {
+	return New().InboxEventCursor(ctx, tx, InboxEventCursorParams{
+		ProgramID:       in.ProgramID,
+		OrgID:           in.OrgID,
+		ID:              id,
+		ConnectionID:    l.ConnectionID,
+		Type:            l.Type,
+		ExternalEventID: l.ExternalEventID,
+	})
+}
+
+// Count returns the number of rows.
+func (l InboxEventList) Count(ctx context.Context, tx DBTX, in Scope, _ int32) (int64, error) {
+	status, statusIn := either(l.Status)
+	return New().InboxEventCount(ctx, tx, InboxEventCountParams{
+		ProgramID:       in.ProgramID,
+		OrgID:           in.OrgID,
+		ConnectionID:    l.ConnectionID,
+		Status:          status,
+		StatusIn:        statusIn,
+		Type:            l.Type,
+		ExternalEventID: l.ExternalEventID,
+	})
+}
+
+// Total returns what counts the list where it is long, or nil where nothing does.
+func (l InboxEventList) Total() *Total {
+	return nil
+}
+
+// Refs returns the ids of other objects that the filters were given.
+func (l InboxEventList) Refs() []Ref {
+	return []Ref{
+		connectionRef("connection_id", l.ConnectionID),
+	}
 }
 
 // LinkList is a list of rows of links. A filter that is nil lets every row pass.

@@ -431,6 +431,41 @@ WHERE t.program_id = @program_id
 SELECT t.created_at, t.id FROM groups t
 WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id;
 
+-- name: InboxEventPage :many
+SELECT t.* FROM inbox_events t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('connection_id')::text IS NULL OR t.connection_id = sqlc.narg('connection_id')::text)
+  AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
+  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  AND (sqlc.narg('type')::text IS NULL OR t.type = sqlc.narg('type')::text)
+  AND (sqlc.narg('external_event_id')::text IS NULL OR t.external_event_id = sqlc.narg('external_event_id')::text)
+  AND (sqlc.narg('after_at')::timestamptz IS NULL
+    OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
+  AND (sqlc.narg('before_at')::timestamptz IS NULL
+    OR (t.created_at, t.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
+ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END,
+         t.created_at DESC, t.id DESC
+LIMIT @lim;
+
+-- name: InboxEventCount :one
+SELECT count(*) FROM inbox_events t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND (sqlc.narg('connection_id')::text IS NULL OR t.connection_id = sqlc.narg('connection_id')::text)
+  AND (sqlc.narg('status')::text IS NULL OR t.status = sqlc.narg('status')::text)
+  AND (sqlc.narg('status_in')::text[] IS NULL OR t.status = ANY (sqlc.narg('status_in')::text[]))
+  AND (sqlc.narg('type')::text IS NULL OR t.type = sqlc.narg('type')::text)
+  AND (sqlc.narg('external_event_id')::text IS NULL OR t.external_event_id = sqlc.narg('external_event_id')::text);
+
+-- name: InboxEventCursor :one
+SELECT t.created_at, t.id FROM inbox_events t
+WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
+  AND (sqlc.narg('connection_id')::text IS NULL OR t.connection_id = sqlc.narg('connection_id')::text)
+  AND (sqlc.narg('type')::text IS NULL OR t.type = sqlc.narg('type')::text)
+  AND (sqlc.narg('external_event_id')::text IS NULL OR t.external_event_id = sqlc.narg('external_event_id')::text);
+
 -- name: LinkPage :many
 SELECT t.* FROM links t
 WHERE t.program_id = @program_id

@@ -1499,7 +1499,7 @@ func (q *Queries) CustomerCursor(ctx context.Context, db DBTX, arg CustomerCurso
 }
 
 const customerPage = `-- name: CustomerPage :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at FROM customers t
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.referral_id, t.link_id, t.coupon_id, t.click_id, t.processor, t.external_customer_id, t.external_subscription_id, t.email, t.name, t.identifier, t.status, t.tracked_by, t.lead_at, t.converted_at, t.metadata, t.created_at, t.updated_at, t.attribution FROM customers t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
@@ -1577,6 +1577,7 @@ func (q *Queries) CustomerPage(ctx context.Context, db DBTX, arg CustomerPagePar
 			&i.Metadata,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.Attribution,
 		); err != nil {
 			return nil, err
 		}
@@ -1860,6 +1861,167 @@ func (q *Queries) GroupPage(ctx context.Context, db DBTX, arg GroupPageParams) (
 			&i.IsDefault,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const inboxEventCount = `-- name: InboxEventCount :one
+SELECT count(*) FROM inbox_events t
+WHERE t.program_id = $1
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
+  AND ($3::text IS NULL OR t.connection_id = $3::text)
+  AND ($4::text IS NULL OR t.status = $4::text)
+  AND ($5::text[] IS NULL OR t.status = ANY ($5::text[]))
+  AND ($6::text IS NULL OR t.type = $6::text)
+  AND ($7::text IS NULL OR t.external_event_id = $7::text)
+`
+
+type InboxEventCountParams struct {
+	ProgramID       string
+	OrgID           string
+	ConnectionID    *string
+	Status          *string
+	StatusIn        []string
+	Type            *string
+	ExternalEventID *string
+}
+
+func (q *Queries) InboxEventCount(ctx context.Context, db DBTX, arg InboxEventCountParams) (int64, error) {
+	row := db.QueryRow(ctx, inboxEventCount,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.ConnectionID,
+		arg.Status,
+		arg.StatusIn,
+		arg.Type,
+		arg.ExternalEventID,
+	)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const inboxEventCursor = `-- name: InboxEventCursor :one
+SELECT t.created_at, t.id FROM inbox_events t
+WHERE t.id = $1 AND t.program_id = $2 AND t.org_id = $3
+  AND ($4::text IS NULL OR t.connection_id = $4::text)
+  AND ($5::text IS NULL OR t.type = $5::text)
+  AND ($6::text IS NULL OR t.external_event_id = $6::text)
+`
+
+type InboxEventCursorParams struct {
+	ID              string
+	ProgramID       string
+	OrgID           string
+	ConnectionID    *string
+	Type            *string
+	ExternalEventID *string
+}
+
+type InboxEventCursorRow struct {
+	CreatedAt clock.Time
+	ID        string
+}
+
+func (q *Queries) InboxEventCursor(ctx context.Context, db DBTX, arg InboxEventCursorParams) (InboxEventCursorRow, error) {
+	row := db.QueryRow(ctx, inboxEventCursor,
+		arg.ID,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.ConnectionID,
+		arg.Type,
+		arg.ExternalEventID,
+	)
+	var i InboxEventCursorRow
+	err := row.Scan(&i.CreatedAt, &i.ID)
+	return i, err
+}
+
+const inboxEventPage = `-- name: InboxEventPage :many
+SELECT t.id, t.org_id, t.program_id, t.connection_id, t.processor, t.external_event_id, t.type, t.livemode, t.status, t.reason_code, t.reason, t.customer_id, t.sale_id, t.refund_id, t.attempts, t.failures, t.payload, t.headers, t.due_at, t.processed_at, t.created_at FROM inbox_events t
+WHERE t.program_id = $1
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
+  AND ($3::text IS NULL OR t.connection_id = $3::text)
+  AND ($4::text IS NULL OR t.status = $4::text)
+  AND ($5::text[] IS NULL OR t.status = ANY ($5::text[]))
+  AND ($6::text IS NULL OR t.type = $6::text)
+  AND ($7::text IS NULL OR t.external_event_id = $7::text)
+  AND ($8::timestamptz IS NULL
+    OR (t.created_at, t.id) < ($8::timestamptz, $9::text))
+  AND ($10::timestamptz IS NULL
+    OR (t.created_at, t.id) > ($10::timestamptz, $11::text))
+ORDER BY CASE WHEN $10::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN $10::timestamptz IS NOT NULL THEN t.id END,
+         t.created_at DESC, t.id DESC
+LIMIT $12
+`
+
+type InboxEventPageParams struct {
+	ProgramID       string
+	OrgID           string
+	ConnectionID    *string
+	Status          *string
+	StatusIn        []string
+	Type            *string
+	ExternalEventID *string
+	AfterAt         *clock.Time
+	AfterID         *string
+	BeforeAt        *clock.Time
+	BeforeID        *string
+	Lim             int32
+}
+
+func (q *Queries) InboxEventPage(ctx context.Context, db DBTX, arg InboxEventPageParams) ([]InboxEvent, error) {
+	rows, err := db.Query(ctx, inboxEventPage,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.ConnectionID,
+		arg.Status,
+		arg.StatusIn,
+		arg.Type,
+		arg.ExternalEventID,
+		arg.AfterAt,
+		arg.AfterID,
+		arg.BeforeAt,
+		arg.BeforeID,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []InboxEvent{}
+	for rows.Next() {
+		var i InboxEvent
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.ConnectionID,
+			&i.Processor,
+			&i.ExternalEventID,
+			&i.Type,
+			&i.Livemode,
+			&i.Status,
+			&i.ReasonCode,
+			&i.Reason,
+			&i.CustomerID,
+			&i.SaleID,
+			&i.RefundID,
+			&i.Attempts,
+			&i.Failures,
+			&i.Payload,
+			&i.Headers,
+			&i.DueAt,
+			&i.ProcessedAt,
+			&i.CreatedAt,
 		); err != nil {
 			return nil, err
 		}

@@ -127,6 +127,14 @@ type CampaignRecipient struct {
 	OpenedAt   *clock.Time
 }
 
+type ChargeAlias struct {
+	OrgID            string
+	ProgramID        string
+	Alias            string
+	ExternalChargeID string
+	CreatedAt        clock.Time
+}
+
 type Click struct {
 	ID         string
 	OrgID      string
@@ -219,6 +227,7 @@ type Customer struct {
 	Metadata               []byte
 	CreatedAt              clock.Time
 	UpdatedAt              clock.Time
+	Attribution            []byte
 }
 
 type Event struct {
@@ -292,6 +301,37 @@ type IdempotencyKey struct {
 	Status      int32
 	Body        []byte
 	CreatedAt   clock.Time
+}
+
+type InboxEvent struct {
+	ID              string
+	OrgID           string
+	ProgramID       string
+	ConnectionID    string
+	Processor       string
+	ExternalEventID string
+	Type            string
+	Livemode        bool
+	Status          InboxStatus
+	ReasonCode      *string
+	Reason          *string
+	CustomerID      *string
+	SaleID          *string
+	RefundID        *string
+	Attempts        int64
+	Failures        int64
+	Payload         []byte
+	Headers         []byte
+	DueAt           *clock.Time
+	ProcessedAt     *clock.Time
+	CreatedAt       clock.Time
+}
+
+type InboxWait struct {
+	OrgID     string
+	ProgramID string
+	Key       string
+	EventID   string
 }
 
 type KeyFingerprint struct {

@@ -168,6 +168,22 @@ func (q *Queries) ConnectionOperated(ctx context.Context, db DBTX, id string) (P
 	return i, err
 }
 
+const connectionProgram = `-- name: ConnectionProgram :one
+SELECT t.program_id FROM processor_connections t WHERE t.id = $1 AND t.org_id = $2
+`
+
+type ConnectionProgramParams struct {
+	ID    string
+	OrgID string
+}
+
+func (q *Queries) ConnectionProgram(ctx context.Context, db DBTX, arg ConnectionProgramParams) (string, error) {
+	row := db.QueryRow(ctx, connectionProgram, arg.ID, arg.OrgID)
+	var program_id string
+	err := row.Scan(&program_id)
+	return program_id, err
+}
+
 const connectionSecretsReseal = `-- name: ConnectionSecretsReseal :exec
 UPDATE processor_connections SET secret = $1, api_key = $2 WHERE id = $3 AND secret = $4
 `

@@ -163,7 +163,7 @@ func (q *Queries) SaleCommissions(ctx context.Context, db DBTX, arg SaleCommissi
 }
 
 const saleCustomer = `-- name: SaleCustomer :one
-SELECT c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.coupon_id, c.click_id, c.processor, c.external_customer_id, c.external_subscription_id, c.email, c.name, c.identifier, c.status, c.tracked_by, c.lead_at, c.converted_at, c.metadata, c.created_at, c.updated_at, g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue,
+SELECT c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.coupon_id, c.click_id, c.processor, c.external_customer_id, c.external_subscription_id, c.email, c.name, c.identifier, c.status, c.tracked_by, c.lead_at, c.converted_at, c.metadata, c.created_at, c.updated_at, c.attribution, g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue,
     g.holding_period_days, g.enrols_first_commission,
     coalesce(p.status, '')::text AS partner_status, p.group_id AS partner_group_id, p.country_code AS partner_country,
     (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
@@ -221,6 +221,7 @@ func (q *Queries) SaleCustomer(ctx context.Context, db DBTX, arg SaleCustomerPar
 		&i.Customer.Metadata,
 		&i.Customer.CreatedAt,
 		&i.Customer.UpdatedAt,
+		&i.Customer.Attribution,
 		&i.ProgramID,
 		&i.ProgramCurrency,
 		&i.CommissionOnNetRevenue,
@@ -327,6 +328,8 @@ SELECT coalesce((SELECT s.id FROM sales s WHERE s.program_id = $1 AND s.org_id =
     AND s.external_charge_id = $3), '')::text AS existing_id,
     EXISTS (SELECT 1 FROM refunds r WHERE r.program_id = $1 AND r.org_id = $2
         AND r.external_charge_id = $3 AND r.status = 'waiting') AS refunds_wait,
+    EXISTS (SELECT 1 FROM inbox_waits w WHERE w.program_id = $1 AND w.org_id = $2
+        AND w.key = 'charge ' || $3) AS events_wait,
     EXISTS (SELECT 1 FROM sales s WHERE s.customer_id = $4 AND s.org_id = $2) AS has_sales
 `
 
@@ -340,6 +343,7 @@ type SaleHistoryParams struct {
 type SaleHistoryRow struct {
 	ExistingID  string
 	RefundsWait bool
+	EventsWait  bool
 	HasSales    bool
 }
 
@@ -353,7 +357,12 @@ func (q *Queries) SaleHistory(ctx context.Context, db DBTX, arg SaleHistoryParam
 		arg.CustomerID,
 	)
 	var i SaleHistoryRow
-	err := row.Scan(&i.ExistingID, &i.RefundsWait, &i.HasSales)
+	err := row.Scan(
+		&i.ExistingID,
+		&i.RefundsWait,
+		&i.EventsWait,
+		&i.HasSales,
+	)
 	return i, err
 }
 

@@ -144,6 +144,18 @@ const (
 	TaxFormStateSuperseded  TaxFormState = "superseded"
 )
 
+// InboxStatus is what inbox_events.status can be.
+type InboxStatus string
+
+// The values of InboxStatus.
+const (
+	InboxStatusPending  InboxStatus = "pending"
+	InboxStatusRecorded InboxStatus = "recorded"
+	InboxStatusIgnored  InboxStatus = "ignored"
+	InboxStatusWaiting  InboxStatus = "waiting"
+	InboxStatusFailed   InboxStatus = "failed"
+)
+
 // ConnectionStatus is what processor_connections.status can be.
 type ConnectionStatus string
 

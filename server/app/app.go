@@ -29,12 +29,14 @@ import (
 	"rail/server/config"
 	"rail/server/http/guides"
 	"rail/server/http/handlers"
+	"rail/server/http/hooks"
 	"rail/server/http/mailpages"
 	"rail/server/http/middleware"
 	"rail/server/http/pages"
 	"rail/server/http/portal"
 	"rail/server/http/redirect"
 	"rail/server/http/script"
+	"rail/server/inbound/inbox"
 	"rail/server/jobs"
 	"rail/server/money/payout"
 	"rail/server/money/sale"
@@ -115,7 +117,8 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 		Pool: pool, Keeper: keeper, Rails: rails, Clock: c, RetentionDays: cfg.RetentionDays,
 		ClickRetentionDays: cfg.ClickRetentionDays,
 		HoldOnHighRisk:     cfg.HoldOnHighRisk, FraudMonitoring: cfg.FraudMonitoring,
-		Outbox: mails.Outbox, Mail: mails.Sender,
+		Outbox: mails.Outbox, Mail: mails.Sender, Plan: cfg.Plan(),
+		Log: log,
 	})}
 	// What several of the parts below share.
 	p := parts{
@@ -131,6 +134,7 @@ func New(_ context.Context, cfg config.Config, pool *pgxpool.Pool, c clock.Clock
 	a.echo.HideBanner, a.echo.HidePort = true, true
 	path := p.serveAPI()
 	p.servePages(path)
+	p.serveHooks(path)
 	if err := p.servePortal(path); err != nil {
 		return nil, fmt.Errorf("portal: %w", err)
 	}
@@ -210,6 +214,13 @@ func (p parts) servePages(path *middleware.Front) {
 	})
 	p.echo.Match([]string{http.MethodGet, http.MethodHead}, "/r/:slug", links.Redirect)
 	path.Beyond("/r/:slug", links.Forward)
+}
+
+// serveHooks registers where payment processors send their events.
+func (p parts) serveHooks(path *middleware.Front) {
+	box := inbox.Box{Pool: p.pool, Keeper: p.keeper, Clock: p.clock}
+	p.echo.POST(hooks.Path, hooks.Hooks{Box: box, Limits: path}.Receive)
+	path.Free(hooks.Path)
 }
 
 // servePortal registers the pages of partners.

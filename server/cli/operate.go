@@ -115,7 +115,7 @@ func jobRun(fs *flag.FlagSet) action {
 			for _, j := range jobs.All(jobs.Means{
 				Pool: d.pool, Keeper: d.keeper, Rails: env.Rails, Clock: env.Clock, RetentionDays: d.config.RetentionDays,
 				HoldOnHighRisk: d.config.HoldOnHighRisk, FraudMonitoring: d.config.FraudMonitoring, Outbox: mails.Outbox,
-				Mail: mails.Sender,
+				Mail: mails.Sender, Plan: d.config.Plan(), Log: logger(env.Err, d.config),
 			}) {
 				if j.Name == args[0] {
 					return j.Run(ctx, at)

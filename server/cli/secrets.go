@@ -10,6 +10,7 @@ import (
 	"rail/gen/db"
 	"rail/server/http/middleware"
 	"rail/server/inbound/connection"
+	"rail/server/inbound/inbox"
 	"rail/server/keyring"
 	"rail/server/money/payout"
 	"rail/server/outbound/webhook"
@@ -27,7 +28,7 @@ func secretsRotate(*flag.FlagSet) action {
 	return func(ctx context.Context, env *Env, _ []string) error {
 		return withDatabase(ctx, env, func(d *database) error {
 			r := resealing{d: d}
-			for _, step := range []func(context.Context) error{r.details, r.secrets, r.connections, r.responses} {
+			for _, step := range []func(context.Context) error{r.details, r.secrets, r.connections, r.events, r.responses} {
 				if err := step(ctx); err != nil {
 					return err
 				}
@@ -195,6 +196,26 @@ func (r *resealing) connections(ctx context.Context) error {
 				err = queries.ConnectionSecretsReseal(ctx, r.d.pool, db.ConnectionSecretsResealParams{
 					Secret: signing, APIKey: key, ID: row.ID, Was: row.Secret,
 				})
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// events goes through what payment processors sent.
+func (r *resealing) events(ctx context.Context) error {
+	for after := ""; ; {
+		rows, err := queries.InboxSealed(ctx, r.d.pool, db.InboxSealedParams{After: after, Lim: resealBatch / 10})
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		for _, row := range rows {
+			after = row.ID
+			fresh, changed, err := r.again(row.Payload, inbox.PayloadPlace(row.ID))
+			if err == nil && changed {
+				err = queries.InboxReseal(ctx, r.d.pool, db.InboxResealParams{Payload: fresh, ID: row.ID, Was: row.Payload})
 			}
 			if err != nil {
 				return err

@@ -45,6 +45,7 @@ const (
 	Endpoint     Prefix = "whe_"
 	TaxForm      Prefix = "tax_"
 	Connection   Prefix = "pco_"
+	InboxEvent   Prefix = "inb_"
 	Event        Prefix = "evt_"
 	TestEvent    Prefix = "evt_test_"
 	Delivery     Prefix = "whd_"

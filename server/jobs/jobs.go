@@ -18,6 +18,7 @@ import (
 	"rail/server/clock"
 	"rail/server/money/payout"
 	"rail/server/outbound/mail"
+	"rail/server/quota"
 	"rail/server/secret"
 	"rail/server/work"
 )
@@ -47,6 +48,9 @@ type Means struct {
 	FraudMonitoring bool
 	// Mail sends the mails of the outbox, where a way to send is configured.
 	Mail mail.Sender
+	// Plan is the limits of organizations that have none of their own.
+	Plan quota.Plan
+	Log  *slog.Logger
 	// RetentionDays is how long events and deliveries are kept; at least 30.
 	RetentionDays int
 	// ClickRetentionDays is how long clicks are kept that brought no customer; 0 for ever.
@@ -65,6 +69,7 @@ func All(m Means) []Job {
 		expireRefunds(m.Pool),
 		autoPayouts(m),
 		generatePayouts(m),
+		workInbox(m),
 		foldBalances(m.Pool),
 		foldTallies(m.Pool),
 		forgetTallies(m.Pool),

@@ -78,7 +78,10 @@ func (b *builder) build() error {
 	b.contentRows()
 	b.riskRows()
 	b.formRows()
-	return b.endpointRows()
+	if err := b.endpointRows(); err != nil {
+		return err
+	}
+	return b.inboxRows()
 }
 
 // chance returns true with probability p.

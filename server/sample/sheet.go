@@ -28,7 +28,7 @@ type sheets struct {
 	programs, groups, tags, partners, partnerTags, applications, links, values, coupons *sheet
 	referrals, clicks, customers, flows, sales, refunds, commissions, ledger, balances  *sheet
 	resources, campaigns, recipients, sequences, steps, enrolments                      *sheet
-	batches, payouts, flags, forms, endpoints, deliveries                               *sheet
+	batches, payouts, flags, forms, endpoints, deliveries, connections, inbox           *sheet
 }
 
 // newSheets returns the sheets with the columns that the sample sets; the others
@@ -136,6 +136,12 @@ func (s *sheets) ofWatch() {
 	s.deliveries = newSheet("webhook_deliveries",
 		`org_id program_id id endpoint_id event_id event_type event_seq status attempts response_code error
 		duration_ms last_attempt_at next_attempt_at finished_at created_at`)
+	s.connections = newSheet("processor_connections",
+		`org_id program_id id processor livemode status record_direct outside_checkout secret last_event_at created_at
+		updated_at`)
+	s.inbox = newSheet("inbox_events",
+		`org_id program_id id connection_id processor external_event_id type livemode status reason_code reason customer_id
+		sale_id attempts failures payload headers due_at processed_at created_at`)
 }
 
 // all returns the sheets in the order in which they can be inserted.
@@ -145,7 +151,7 @@ func (s *sheets) all() []*sheet {
 		s.clicks,
 		s.customers, s.flows, s.sales, s.refunds, s.batches, s.payouts, s.commissions, s.ledger, s.balances,
 		s.resources, s.campaigns, s.recipients, s.sequences, s.steps, s.enrolments, s.flags, s.forms, s.endpoints,
-		s.deliveries,
+		s.deliveries, s.connections, s.inbox,
 	}
 }
 

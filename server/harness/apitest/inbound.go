@@ -1,12 +1,19 @@
 package apitest
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"rail/gen/db"
 	"rail/server/inbound/connection"
+	"rail/server/outbound/webhook"
 	"rail/server/secret"
 	"rail/server/work"
 )
@@ -15,6 +22,7 @@ import (
 type Connected struct {
 	db.ProcessorConnection
 	Signing string
+	s       *Server
 }
 
 // Connect connects a program to the generic processor, as the operator's command
@@ -27,11 +35,41 @@ func (s *Server) Connect(program string, options ...func(*connection.Input)) Con
 	for _, o := range options {
 		o(&in)
 	}
-	var c Connected
+	c := Connected{s: s}
 	u := work.NewRun(s.Pool, work.Actor{Kind: work.Operator, ID: "test"}, s.Clock.Now()).For(s.Org)
 	require.NoError(s.T, u.Within(context.Background(), func(u *work.Unit) (err error) {
 		c.ProcessorConnection, c.Signing, err = connection.Service{Keeper: keeper}.Connect(context.Background(), u, in)
 		return err
 	}))
 	return c
+}
+
+// Send sends an event to the connection as a processor does, signed now, under an id
+// of its own or the one that is given.
+func (c Connected) Send(body M, id ...string) Answer {
+	c.s.T.Helper()
+	raw, err := json.Marshal(body)
+	require.NoError(c.s.T, err)
+	return c.SendRaw(raw, append(id, Unique("msg_"))[0], c.s.Clock.Now().Time, c.Signing)
+}
+
+// SendRaw sends a body with the headers of Standard Webhooks, signed at a time with a
+// secret.
+func (c Connected) SendRaw(body []byte, id string, at time.Time, signing string) Answer {
+	c.s.T.Helper()
+	r, err := http.NewRequestWithContext(c.s.T.Context(), http.MethodPost,
+		c.s.URL+"/hooks/"+c.Processor+"/"+c.ID, bytes.NewReader(body))
+	require.NoError(c.s.T, err)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("webhook-id", id)
+	r.Header.Set("webhook-timestamp", strconv.FormatInt(at.Unix(), 10))
+	r.Header.Set("webhook-signature", webhook.StandardSignature(id, at, body, signing))
+	res, err := http.DefaultClient.Do(r)
+	require.NoError(c.s.T, err)
+	defer res.Body.Close() //nolint:errcheck // it was read to its end
+	raw, err := io.ReadAll(res.Body)
+	require.NoError(c.s.T, err)
+	a := Answer{Status: res.StatusCode, Raw: raw, Header: res.Header}
+	require.NoError(c.s.T, json.Unmarshal(raw, &a.Body), "%s", raw)
+	return a
 }

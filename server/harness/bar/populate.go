@@ -6,8 +6,11 @@ import (
 	"strings"
 	"time"
 
+	"rail/gen/db"
 	"rail/server/clock"
+	"rail/server/ident"
 	"rail/server/inbound/connection"
+	"rail/server/inbound/inbox"
 	"rail/server/work"
 )
 
@@ -54,14 +57,29 @@ func (o *org) addProgram(ctx context.Context, own objects, stem string) {
 	})
 }
 
-// connect connects the program to a payment processor, which only the operator can.
+// connect connects the program to a payment processor, which only the operator can,
+// and adds an event.
 func (o *org) connect(ctx context.Context, own objects) {
 	u := work.NewRun(o.sys.pool, work.Actor{Kind: work.Operator, ID: "bar"}, clock.System{}.Now()).For(o.id)
 	err := u.Within(ctx, func(u *work.Unit) error {
 		c, _, err := connection.Service{Keeper: o.sys.keeper}.Connect(ctx, u, connection.Input{
 			ProgramID: own["prg_"], Processor: connection.Generic, Live: true,
 		})
-		own["pco_"] = c.ID
+		if own["pco_"] = c.ID; err != nil {
+			return err
+		}
+		own["inb_"] = ident.New(ident.InboxEvent)
+		body, err := o.sys.keeper.Seal([]byte(`{"type":"nothing"}`), inbox.PayloadPlace(own["inb_"]))
+		if err != nil {
+			return err
+		}
+		// It is worked already, so that no worker changes it while a stage compares.
+		_, err = db.New().InboxInsert(ctx, u.DB(), db.InboxInsertParams{
+			ID: own["inb_"], OrgID: o.id, ProgramID: own["prg_"], ConnectionID: c.ID, Processor: c.Processor,
+			ExternalEventID: own["inb_"], Type: "nothing", Livemode: true, Status: db.InboxStatusIgnored,
+			ReasonCode: new("not_used"), Attempts: 1, Payload: body, Headers: []byte("{}"), ProcessedAt: &u.Now,
+			CreatedAt: u.Now,
+		})
 		return err
 	})
 	if err != nil {

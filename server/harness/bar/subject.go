@@ -52,7 +52,7 @@ func (o *org) subject(ctx context.Context, op *operation, own objects) objects {
 // idempotentAgain lists the types whose operations succeed again on the same object.
 var idempotentAgain = map[string]bool{
 	"prg_": true, "part_": true, "grp_": true, "tag_": true, "lnk_": true, "cpn_": true, "cus_": true, "flw_": true,
-	"res_": true, "whe_": true, "whd_": true,
+	"res_": true, "whe_": true, "whd_": true, "inb_": true,
 }
 
 // remake creates an object of a type that subject does not know, for operations that are

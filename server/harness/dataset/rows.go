@@ -111,6 +111,12 @@ var phases = [][]table{{
 		`SELECT id('flw', n), org, prg, 'Flow ' || n, NULL, CASE WHEN n % 7 = 1 THEN id('grp', n % 20) END, CASE WHEN n % 7 = 2 THEN id('part', n % 50) END, 'new_payment', 'generate_commission',
 		NULL, 'percent', 2000, 'manual', NULL, n % 100, CASE WHEN n % 3 = 0 THEN 'active' ELSE 'inactive' END, '[]', at(n, $n), at(n, $n) FROM g, LATERAL program(CASE WHEN n % 7 = 2 THEN of_partner(n % 50) ELSE n % 20 END) p`},
 	{
+		"inbox_events (id, org_id, program_id, connection_id, processor, external_event_id, type, livemode, status, attempts, failures, payload, headers, due_at, processed_at, created_at)",
+		perPartner(1), `SELECT id('inb', n), org, prg, id('pco', n % 400), 'generic', 'msg_' || n, CASE WHEN n % 10 = 0 THEN 'refund' ELSE 'sale' END, true,
+		CASE WHEN n % 100 = 1 THEN 'waiting' WHEN n % 50 = 3 THEN 'failed' WHEN n % 5 = 2 THEN 'ignored' ELSE 'recorded' END, 1, 0, '', '{}', CASE WHEN n % 100 = 1 THEN timestamptz '#until' + interval '1 day' END, at(n, $n), at(n, $n)
+		FROM g, LATERAL program(n % 20) p`,
+	},
+	{
 		"processor_connections (id, org_id, program_id, processor, livemode, status, record_direct, outside_checkout, secret, created_at, updated_at)",
 		exactly(400), `SELECT id('pco', n), org, prg, 'generic', true, CASE WHEN n < 20 THEN 'active' ELSE 'disconnected' END, false, false, '', at(n, $n), at(n, $n)
 		FROM g, LATERAL program(n % 20) p`,

@@ -29,7 +29,8 @@ func TestCustomerRoutes(t *testing.T) {
 		"link_id": nil, "coupon_id": nil, "processor": "api",
 		"external_customer_id": "cus_ext", "external_subscription_id": nil, "email": "Buyer@Example.org", "name": "B",
 		"identifier": "u-1", "status": "trial", "tracked_by": "api",
-		"lead_at": "2026-09-01T12:00:00.000Z", "converted_at": nil, "metadata": M{"plan": "pro"},
+		"attribution": M{"rule": "api", "detail": ann, "at": "2026-09-01T12:00:00.000Z"},
+		"lead_at":     "2026-09-01T12:00:00.000Z", "converted_at": nil, "metadata": M{"plan": "pro"},
 		"created_at": "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z",
 	}, direct.Body)
 	require.Equal(t, direct.Body, s.Must(200, s.Get("/v1/customers/"+direct.String("id"))).Body)

@@ -140,7 +140,7 @@ func toCustomer(k db.Customer) api.Customer {
 		ExternalSubscriptionID: k.ExternalSubscriptionID, Email: k.Email, Name: k.Name, Identifier: k.Identifier,
 		Status: api.CustomerStatus(k.Status), TrackedBy: api.TrackedBy(k.TrackedBy), LeadAt: k.LeadAt,
 		ConvertedAt: k.ConvertedAt,
-		Metadata:    k.Metadata, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
+		Metadata:    k.Metadata, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt, Attribution: k.Attribution,
 	}
 }
 

@@ -74,6 +74,7 @@ func (o operation) prefix() string {
 		"campaigns": "camp_",
 		"sequences": "seq_", "webhook_endpoints": "whe_", "webhook_deliveries": "whd_", "tax_form_statuses": "tax_",
 		"audit_log_entries": "aud_", "processor_connections": "pco_",
+		"inbox_events": "inb_",
 	}[resource]
 }
 
@@ -91,7 +92,7 @@ var operations = sync.OnceValue(func() []operation {
 		for _, method := range slices.Sorted(maps.Keys(d.Paths[path])) {
 			o, _ := d.Paths[path][method].(M)
 			id, named := o["operationId"].(string)
-			if !named {
+			if !named || id == "receiveProcessorEvent" { // it has a signature, not a key
 				continue
 			}
 			op := operation{id: id, method: strings.ToUpper(method), path: path}
@@ -230,7 +231,10 @@ func populate(s *apitest.Server, stem string) objects {
 		"program_id": program, "partner_id": own["part_"], "amount_minor": 5, "reason": stem,
 	}))
 	own["aud_"] = s.Get("/v1/audit_log_entries?program_id=" + program).Data()[0]["id"].(string)
-	own["pco_"] = s.Connect(program).ID
+	connected := s.Connect(program)
+	own["pco_"] = connected.ID
+	s.Must(200, connected.Send(M{"external_charge_id": "ch_hook_" + stem, "amount_minor": 4999, "currency": "USD"}))
+	own["inb_"] = s.Get("/v1/inbox_events?program_id=" + program).Data()[0]["id"].(string)
 	own["pyt_"], own["batch_"] = ident.New(ident.Payout), ident.New(ident.Batch)
 	_, err := s.Pool.Exec(s.T.Context(),
 		`INSERT INTO payout_batches (id, org_id, program_id, period_month, period_end, created_at, updated_at)

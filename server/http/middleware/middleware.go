@@ -67,6 +67,7 @@ type Front struct {
 	limiter *limiter
 	shared  *sharedLimiter
 	beyond  map[string]echo.HandlerFunc
+	free    map[string]bool
 }
 
 // New returns the request path.
@@ -77,6 +78,7 @@ func New(o Options) *Front {
 	alone := newLimiter(o.Clock)
 	return &Front{
 		Options: o, limiter: alone, shared: newSharedLimiter(o.Pool, o.Clock, alone), beyond: map[string]echo.HandlerFunc{},
+		free: map[string]bool{},
 	}
 }
 

@@ -20,11 +20,25 @@ var limitedPage string
 // nothing.
 func (f *Front) Beyond(path string, h echo.HandlerFunc) { f.beyond[path] = h }
 
+// Free leaves the limits of a path to its handler, which knows better whom to charge.
+func (f *Front) Free(path string) { f.free[path] = true }
+
+// Charge counts a request against its address, at most once.
+func (f *Front) Charge(c echo.Context) error { return f.pay(c, stateOf(c)) }
+
+// ChargeTo counts a request against a name, at this replica.
+func (f *Front) ChargeTo(name string, perSecond int) error {
+	if _, ok := f.limiter.take(name, perSecond); !ok {
+		return limited(perSecond)
+	}
+	return nil
+}
+
 // outside serves what is not in the description (pages, short links, probes)
 // within the allowance of an address, as for requests without a valid key.
 func (f *Front) outside(c echo.Context) error {
 	s := stateOf(c)
-	if probes[c.Path()] {
+	if probes[c.Path()] || f.free[c.Path()] {
 		return c.Handler()(c)
 	}
 	refusal := f.pay(c, s)

@@ -104,10 +104,13 @@ type Refund struct {
 
 	ID         string // of the one refund, empty if the event is about the payment
 	LevelMinor int64
-	OfMinor    int64 // what the payment was in Currency, zero if the event does not say
-	Currency   string
-	Failed     bool // the refund was tried and did not reach the customer
-	At         clock.Time
+	// Single says that LevelMinor is of the refund ID alone, which adds to others of
+	// the payment; zero gives back all that is left.
+	Single   bool
+	OfMinor  int64 // what the payment was in Currency, zero if the event does not say
+	Currency string
+	Failed   bool // the refund was tried and did not reach the customer
+	At       clock.Time
 }
 
 // The states of a dispute.

@@ -93,6 +93,9 @@ func record(ctx context.Context, u *work.Unit, c charge) (Outcome, error) {
 		return Outcome{}, err
 	}
 	sale, err := r.write(ctx, u)
+	if err == nil && r.history.EventsWait {
+		err = u.Appeared(ctx, r.ProgramID, work.ChargeKey(r.ExternalChargeID))
+	}
 	if err != nil || !r.history.RefundsWait {
 		return Outcome{Sale: sale}, err
 	}

@@ -14,9 +14,9 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // kept are the tables whose rows a backup carries over.
 var kept = []string{
-	"api_keys", "applications", "audit_log_entries", "balances", "campaign_recipients", "campaigns", "clicks",
+	"api_keys", "applications", "audit_log_entries", "balances", "campaign_recipients", "campaigns", "charge_aliases", "clicks",
 	"commissions", "coupons", "customers",
-	"events", "flows", "forgotten", "groups", "idempotency_keys", "key_fingerprints", "ledger_entries", "links",
+	"events", "flows", "forgotten", "groups", "idempotency_keys", "inbox_events", "inbox_waits", "key_fingerprints", "ledger_entries", "links",
 	"mail_unsubscribes", "mails", "organizations",
 	"partner_addresses", "partner_tags", "partners", "payout_batches", "payout_runs", "payouts", "processor_connections",
 	"programs", "referrals",

@@ -25,6 +25,8 @@ const (
 // tables are random.
 var raced = map[constraint.Name]bool{
 	constraint.CampaignRecipientsPkey: true,
+	constraint.ChargeAliasesPkey:      true,
+	constraint.InboxWaitsPkey:         true,
 	constraint.ForgottenPkey:          true,
 	constraint.IdempotencyKeysPkey:    true,
 	constraint.KeyFingerprintsPkey:    true,

@@ -3,6 +3,7 @@
 package customer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -31,6 +32,8 @@ type Input struct {
 	Route                                               tracking.Route
 	ExternalCustomerID, Email, Name, Identifier, Status *string
 	Metadata                                            json.RawMessage
+	// Processor is who told of the customer; "" for the API.
+	Processor string
 }
 
 // Create signs a customer up and attributes it to a partner: by name, or through
@@ -40,6 +43,20 @@ func (s Service) Create(ctx context.Context, u *work.Unit, in Input) (db.Custome
 	k, inserted, err := s.signUp(ctx, u, in)
 	if err == nil && !inserted {
 		err = externalIDTaken(ctx, u, in.ProgramID, *in.ExternalCustomerID)
+	}
+	return k, err
+}
+
+// Direct signs up a customer that no partner brought. One whose external id is taken
+// is that customer.
+func (s Service) Direct(ctx context.Context, u *work.Unit, in Input) (db.Customer, error) {
+	k := newCustomer(u, in, tracking.Attribution{})
+	k.PartnerID, k.Attribution = nil, nil
+	inserted, err := insert(ctx, u, k)
+	if err == nil && !inserted {
+		return queries.CustomerByExternalID(ctx, u.DB(), db.CustomerByExternalIDParams{
+			ProgramID: in.ProgramID, OrgID: u.OrgID, ExternalCustomerID: in.ExternalCustomerID,
+		})
 	}
 	return k, err
 }
@@ -77,6 +94,9 @@ func (s Service) signUp(ctx context.Context, u *work.Unit, in Input) (k db.Custo
 	if inserted, err := insert(ctx, u, k); err != nil || !inserted {
 		return k, false, err
 	}
+	if err := appeared(ctx, u, k); err != nil {
+		return k, false, err
+	}
 	return k, true, s.welcome(ctx, u, p, a, k, flows)
 }
 
@@ -106,12 +126,13 @@ func newCustomer(u *work.Unit, in Input, a tracking.Attribution) db.Customer {
 	k := db.Customer{
 		ID: ident.New(ident.Customer), OrgID: u.OrgID, ProgramID: in.ProgramID, Email: in.Email, Name: in.Name,
 		ExternalCustomerID: in.ExternalCustomerID, Identifier: in.Identifier, Status: db.CustomerStatusLead,
-		Processor: new("api"), LeadAt: u.Now, Metadata: metadata.Stored(in.Metadata), CreatedAt: u.Now, UpdatedAt: u.Now,
+		Processor: new(cmp.Or(in.Processor, "api")), LeadAt: u.Now, Metadata: metadata.Stored(in.Metadata), CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if in.Status != nil {
 		k.Status = db.CustomerStatus(*in.Status)
 	}
 	a.Apply(&k)
+	k.Attribution = attributed(in.Route, a).At(u.Now)
 	return k
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/oapi-codegen/nullable"
 
+	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/auditlog"
 	"rail/server/metadata"
@@ -52,11 +53,16 @@ func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Custom
 			return k, err
 		}
 	}
+	if opt.Value(k.Email) != opt.Value(before.Email) || opt.Value(k.Identifier) != opt.Value(before.Identifier) {
+		if err := appeared(ctx, u, k); err != nil {
+			return k, err
+		}
+	}
 	k.UpdatedAt = u.Now
 	return k, queries.CustomerUpdate(ctx, u.Later(), db.CustomerUpdateParams{
 		PartnerID: k.PartnerID, ReferralID: k.ReferralID, LinkID: k.LinkID, CouponID: k.CouponID, ClickID: k.ClickID,
 		TrackedBy: k.TrackedBy, Email: k.Email, Name: k.Name, Identifier: k.Identifier, Status: k.Status,
-		Metadata: k.Metadata, UpdatedAt: k.UpdatedAt, ID: k.ID, OrgID: k.OrgID,
+		Metadata: k.Metadata, UpdatedAt: k.UpdatedAt, Attribution: k.Attribution, ID: k.ID, OrgID: k.OrgID,
 	})
 }
 
@@ -99,6 +105,7 @@ func reassign(ctx context.Context, u *work.Unit, k *db.Customer, partnerID strin
 	before := k.PartnerID
 	k.PartnerID, k.TrackedBy = &partnerID, db.TrackedByManual
 	k.ReferralID, k.LinkID, k.CouponID, k.ClickID = nil, nil, nil, nil
+	k.Attribution = Rule{Rule: api.AttributionRuleManual}.At(u.Now)
 	return auditlog.Record(ctx, u, auditlog.Entry{
 		ProgramID: k.ProgramID, Action: "customer.reassigned", TargetID: k.ID,
 		Before: map[string]any{"partner_id": before}, After: map[string]any{"partner_id": partnerID},

@@ -15,17 +15,20 @@ import (
 )
 
 // Route is how a customer came to a partner: exactly one of its members is set.
+// Only payment processors name a referral.
 type Route struct {
-	PartnerID, ClickID, CouponCode *string
+	PartnerID, ClickID, CouponCode, ReferralID *string
 }
 
 // Given reports whether the request names any route.
-func (r Route) Given() bool { return r.PartnerID != nil || r.ClickID != nil || r.CouponCode != nil }
+func (r Route) Given() bool {
+	return r.PartnerID != nil || r.ClickID != nil || r.CouponCode != nil || r.ReferralID != nil
+}
 
 // Members returns the routes under their names in a request.
 func (r Route) Members() []work.Member {
 	return []work.Member{{Name: "partner_id", Value: r.PartnerID}, {Name: "click_id", Value: r.ClickID},
-		{Name: "coupon_code", Value: r.CouponCode}}
+		{Name: "coupon_code", Value: r.CouponCode}, {Name: "referral_id", Value: r.ReferralID}}
 }
 
 // Validate asks for exactly one route (decisions, 83 and 230).
@@ -45,6 +48,7 @@ type Attribution struct {
 	Referral *db.Referral // of the click, locked; nil where it is gone
 	CouponID *string
 	param    string // the field that named the way
+	named    string // the referral that the route names; "" for none
 }
 
 // Attribute reads the partner to whom a route leads and, for a click, the click
@@ -71,6 +75,14 @@ func Attribute(
 			return a, err
 		}
 		a.CouponID, partnerID = &coupon.ID, *coupon.PartnerID
+	}
+	if r.ReferralID != nil {
+		a.param = "referral_id"
+		referral, err := queries.ReferralGet(ctx, u.DB(), db.ReferralGetParams{ID: *r.ReferralID, OrgID: u.OrgID})
+		if err != nil {
+			return a, work.Found(err, a.param)
+		}
+		a.named, partnerID = referral.ID, referral.PartnerID
 	}
 	var referral db.Referral
 	reads := []pgtx.Read{
@@ -118,11 +130,11 @@ func creditedCoupon(ctx context.Context, u *work.Unit, programID, code string) (
 	return coupon, nil
 }
 
-// referralID returns the referral that the click opened, "" for none: a read
-// with it then finds no row.
+// referralID returns the referral that the route names or that the click opened, ""
+// for none: a read with it then finds no row.
 func (a Attribution) referralID() string {
 	if a.Click == nil {
-		return ""
+		return a.named
 	}
 	return opt.Value(a.Click.ReferralID)
 }
@@ -198,6 +210,8 @@ func (a Attribution) Apply(k *db.Customer) {
 	switch {
 	case a.Click != nil:
 		k.TrackedBy, k.ClickID, k.LinkID = db.TrackedByLink, &a.Click.ID, a.Click.LinkID
+	case a.Referral != nil:
+		k.TrackedBy = db.TrackedByLink
 	case a.CouponID != nil:
 		k.TrackedBy = db.TrackedByCoupon
 	}

@@ -43,7 +43,16 @@ func CreateCoupon(ctx context.Context, u *work.Unit, in CouponInput) (db.Coupon,
 		return coupon, couponTaken(ctx, u, in.ProgramID, in.Code)
 	}
 	recordCoupon(u, events.AffiliateCouponCreated, coupon)
-	return coupon, nil
+	return coupon, explains(ctx, u, coupon)
+}
+
+// explains has payments worked again that came with a discount of the coupon and
+// belonged to nobody.
+func explains(ctx context.Context, u *work.Unit, k db.Coupon) error {
+	if k.ExternalID == nil || k.PartnerID == nil {
+		return nil
+	}
+	return u.Appeared(ctx, k.ProgramID, work.CouponKey(*k.ExternalID))
 }
 
 // couponTaken returns the conflict, with the coupon that has the code.
@@ -87,7 +96,10 @@ func UpdateCoupon(ctx context.Context, u *work.Unit, id string, to CouponChanges
 		ID: coupon.ID, OrgID: coupon.OrgID,
 	})
 	recordCoupon(u, events.AffiliateCouponUpdated, coupon)
-	return coupon, err
+	if err != nil {
+		return coupon, err
+	}
+	return coupon, explains(ctx, u, coupon)
 }
 
 // SetCouponActive records that the processor turned a code off, or on again

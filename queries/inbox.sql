@@ -1,0 +1,126 @@
+-- What payment processors sent, and what became of it.
+
+-- name: InboxInsert :execrows
+-- InboxInsert stores an event once: another delivery of it changes nothing.
+INSERT INTO inbox_events (id, org_id, program_id, connection_id, processor, external_event_id, type, livemode, status,
+    reason_code, reason, customer_id, sale_id, refund_id, attempts, failures, payload, headers, due_at, processed_at,
+    created_at)
+VALUES (@id, @org_id, @program_id, @connection_id, @processor, @external_event_id, @type, @livemode, @status,
+    @reason_code, @reason, @customer_id, @sale_id, @refund_id, @attempts, @failures, @payload, @headers, @due_at,
+    @processed_at, @created_at)
+ON CONFLICT DO NOTHING;
+
+-- name: ConnectionTold :exec
+-- ConnectionTold notes that an event came, to the second, so that a busy connection
+-- does not wait for its own row.
+UPDATE processor_connections SET last_event_at = @now
+WHERE id = @id AND org_id = @org_id AND (last_event_at IS NULL OR last_event_at < @stale_before);
+
+-- name: InboxGet :one
+SELECT t.* FROM inbox_events t WHERE t.id = @id AND t.org_id = @org_id;
+
+-- name: InboxReplay :one
+-- InboxReplay has an event worked again. One that waits to be worked stays as it is.
+UPDATE inbox_events SET status = 'pending', due_at = @now::timestamptz, failures = 0
+WHERE id = @id AND org_id = @org_id RETURNING *;
+
+-- name: InboxClaim :many
+-- InboxClaim takes what is due, some of each organization, so that a flood of one
+-- is no wait for the others. What is not worked by until is anybody's again.
+WITH RECURSIVE orgs AS (
+    (SELECT e.org_id FROM inbox_events e WHERE e.due_at IS NOT NULL ORDER BY e.org_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT e.org_id FROM inbox_events e WHERE e.due_at IS NOT NULL AND e.org_id > o.org_id
+        ORDER BY e.org_id LIMIT 1)
+    FROM orgs o WHERE o.org_id IS NOT NULL
+), due AS MATERIALIZED (
+    SELECT d.id FROM orgs o CROSS JOIN LATERAL (
+        SELECT e.id FROM inbox_events e WHERE e.org_id = o.org_id AND e.due_at <= @now
+        ORDER BY e.due_at, e.id LIMIT @share FOR NO KEY UPDATE SKIP LOCKED) d
+    WHERE o.org_id IS NOT NULL
+)
+UPDATE inbox_events t SET due_at = @until::timestamptz, attempts = t.attempts + 1, failures = t.failures + 1
+FROM due WHERE t.id = due.id RETURNING t.id, t.org_id, t.attempts, t.failures;
+
+-- name: InboxLock :one
+-- InboxLock reads a claimed event; no row where somebody else has taken it since.
+SELECT t.* FROM inbox_events t WHERE t.id = @id AND t.org_id = @org_id AND t.attempts = @attempts
+    AND t.due_at IS NOT NULL FOR NO KEY UPDATE;
+
+-- name: InboxOutcome :exec
+UPDATE inbox_events SET status = @status, reason_code = @reason_code, reason = @reason, customer_id = @customer_id,
+    sale_id = @sale_id, refund_id = @refund_id, failures = @failures, due_at = @due_at, processed_at = @processed_at
+WHERE id = @id AND org_id = @org_id;
+
+-- name: InboxFail :exec
+-- InboxFail is the outcome of work that came to no end, if nobody else has begun anew.
+UPDATE inbox_events SET status = @status, reason_code = @reason_code, reason = @reason, due_at = @due_at,
+    processed_at = @processed_at
+WHERE id = @id AND org_id = @org_id AND attempts = @attempts;
+
+-- name: InboxWaitsClear :exec
+DELETE FROM inbox_waits WHERE event_id = @event_id AND org_id = @org_id;
+
+-- name: InboxWaitsAdd :exec
+INSERT INTO inbox_waits (org_id, program_id, key, event_id)
+SELECT @org_id, @program_id, k, @event_id FROM unnest(@keys::text[]) k
+ON CONFLICT DO NOTHING;
+
+-- name: InboxWake :exec
+-- InboxWake has events worked at once that wait for what the keys name.
+UPDATE inbox_events t SET due_at = @now::timestamptz
+FROM inbox_waits w
+WHERE w.program_id = @program_id AND w.org_id = @org_id AND w.key = ANY (@keys::text[]) AND t.id = w.event_id
+    AND t.org_id = @org_id AND t.created_at > @since AND (t.due_at IS NULL OR t.due_at > @now);
+
+-- name: InboxPurge :execrows
+DELETE FROM inbox_events WHERE id IN (SELECT e.id FROM inbox_events e
+    WHERE e.due_at IS NULL AND e.processed_at < @before ORDER BY e.processed_at LIMIT @lim FOR UPDATE SKIP LOCKED);
+
+-- name: InboxSealed :many
+SELECT t.id, t.payload FROM inbox_events t WHERE t.id > @after ORDER BY t.id LIMIT @lim;
+
+-- name: InboxReseal :exec
+UPDATE inbox_events SET payload = @payload WHERE id = @id AND payload = @was;
+
+-- name: AliasesAdd :exec
+-- AliasesAdd notes the other ids of a payment; the first charge that an id was told
+-- for keeps it.
+INSERT INTO charge_aliases (org_id, program_id, alias, external_charge_id, created_at)
+SELECT @org_id, @program_id, a, @external_charge_id, @now FROM unnest(@aliases::text[]) a
+ON CONFLICT DO NOTHING;
+
+-- name: AliasesOf :many
+SELECT DISTINCT t.external_charge_id FROM charge_aliases t
+WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.alias = ANY (@aliases::text[]) ORDER BY 1;
+
+-- name: SaleByCharges :many
+-- SaleByCharges finds the sales of a payment under any of its ids, the oldest first.
+SELECT t.* FROM sales t WHERE t.program_id = @program_id AND t.org_id = @org_id
+    AND t.external_charge_id = ANY (@charges::text[]) ORDER BY t.created_at, t.id;
+
+-- name: CustomerUnbound :many
+-- CustomerUnbound finds who may have paid: customers without an id at a processor, by
+-- an identifier, or by an email or a visit since a time. Two are too many.
+SELECT t.* FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org_id
+    AND t.external_customer_id IS NULL AND t.identifier = sqlc.narg('identifier')::text
+UNION ALL
+SELECT t.* FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org_id
+    AND t.external_customer_id IS NULL AND lower(t.email) = sqlc.narg('email')::text AND t.lead_at > @since
+UNION ALL
+SELECT t.* FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org_id
+    AND t.external_customer_id IS NULL AND t.referral_id = sqlc.narg('referral_id')::text
+LIMIT 2;
+
+-- name: CustomerBind :execrows
+-- CustomerBind gives a customer its id at the processor, where neither has another.
+UPDATE customers SET external_customer_id = @external_customer_id, processor = @processor, updated_at = @updated_at
+WHERE id = @id AND org_id = @org_id AND external_customer_id IS NULL;
+
+-- name: CouponByExternalIDs :many
+-- CouponByExternalIDs finds what a processor's discounts are registered as.
+SELECT t.* FROM coupons t WHERE t.program_id = @program_id AND t.org_id = @org_id
+    AND t.external_id = ANY (@external_ids::text[]) ORDER BY t.created_at, t.id;
+
+-- name: CustomerAttributed :exec
+UPDATE customers SET attribution = @attribution WHERE id = @id AND org_id = @org_id;

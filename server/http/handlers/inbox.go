@@ -1,0 +1,77 @@
+package handlers
+
+import (
+	"context"
+	"encoding/json"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/inbound/inbox"
+	"rail/server/page"
+	"rail/server/work"
+)
+
+// ListInboxEvents lists what processors sent, newest first.
+func (s *Server) ListInboxEvents(ctx context.Context,
+	r api.ListInboxEventsRequestObject) (api.ListInboxEventsResponseObject, error) {
+	u, p := work.From(ctx), r.Params
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.InboxEventList{
+		ConnectionID: p.ConnectionID, Status: page.Any(p.Status), Type: p.Type, ExternalEventID: p.ExternalEventID,
+	})
+	return api.ListInboxEvents200JSONResponse{
+		Data: mapped(rows.Rows, toInboxEvent), HasMore: rows.HasMore, TotalCount: rows.Total,
+	}, err
+}
+
+// RetrieveInboxEvent returns one event, with its body where that is asked for.
+func (s *Server) RetrieveInboxEvent(ctx context.Context,
+	r api.RetrieveInboxEventRequestObject) (api.RetrieveInboxEventResponseObject, error) {
+	u := work.From(ctx)
+	row, err := queries.InboxGet(ctx, u.Short(), db.InboxGetParams{ID: r.ID, OrgID: u.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	if err := u.CheckProgram(row.ProgramID); err != nil {
+		return nil, err
+	}
+	e := toInboxEvent(row)
+	if wants(r.Params.Include, api.InboxEventIncludePayload) {
+		body, err := s.Keeper.Open(row.Payload, inbox.PayloadPlace(row.ID))
+		if err != nil {
+			return nil, err
+		}
+		e.Payload = object(body)
+	}
+	return api.RetrieveInboxEvent200JSONResponse(e), nil
+}
+
+// object returns a JSON object as it was sent, and null for anything else.
+func object(body []byte) json.RawMessage {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(body, &members) != nil || members == nil {
+		return json.RawMessage("null")
+	}
+	return body
+}
+
+// ReplayInboxEvent has an event worked again.
+func (s *Server) ReplayInboxEvent(ctx context.Context,
+	r api.ReplayInboxEventRequestObject) (api.ReplayInboxEventResponseObject, error) {
+	u := work.From(ctx)
+	row, err := queries.InboxReplay(ctx, u.DB(), db.InboxReplayParams{Now: u.Now, ID: r.ID, OrgID: u.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	return api.ReplayInboxEvent200JSONResponse(toInboxEvent(row)), u.CheckProgram(row.ProgramID)
+}
+
+// toInboxEvent shows an event without its body.
+func toInboxEvent(e db.InboxEvent) api.InboxEvent {
+	return api.InboxEvent{
+		ID: e.ID, Object: "inbox_event", ProgramID: e.ProgramID, ConnectionID: e.ConnectionID,
+		Processor: api.ConnectedProcessor(e.Processor), ExternalEventID: e.ExternalEventID, Type: e.Type,
+		Livemode: e.Livemode, Status: api.InboxEventStatus(e.Status), ReasonCode: e.ReasonCode, Reason: e.Reason,
+		CustomerID: e.CustomerID, SaleID: e.SaleID, RefundID: e.RefundID, Attempts: e.Attempts, ReceivedAt: e.CreatedAt,
+		ProcessedAt: e.ProcessedAt,
+	}
+}

@@ -1,0 +1,178 @@
+// Package generic reads the events of whatever signs them as Standard Webhooks do
+// and says a sale or a refund in Rail's own words: any processor that Rail has no
+// package for is a few lines away.
+package generic
+
+import (
+	"net/http"
+	"strings"
+
+	"rail/server/clock"
+	"rail/server/ident"
+	"rail/server/inbound/loose"
+	"rail/server/inbound/processor"
+	"rail/server/outbound/webhook/verify"
+)
+
+// maxMinor is the largest amount that Rail stores.
+const maxMinor = 999_999_999_999
+
+// Source is the generic processor as the inbox knows it.
+type Source struct{}
+
+// Verify checks the headers of Standard Webhooks.
+func (Source) Verify(secret string, header http.Header, body []byte, now clock.Time) error {
+	return verify.Standard(header, body, secret, now.Time)
+}
+
+// EventID is the event's id, which bodies do not have.
+func (Source) EventID(header http.Header) string { return header.Get("webhook-id") }
+
+// body is a sale or a refund.
+type body struct {
+	Type       loose.Text `json:"type"`
+	Test       loose.Bool `json:"test"`
+	Charge     loose.ID   `json:"external_charge_id"`
+	Customer   loose.ID   `json:"external_customer_id"`
+	Amount     *loose.Int `json:"amount_minor"`
+	Tax        *loose.Int `json:"tax_minor"`
+	Currency   loose.Text `json:"currency"`
+	At         loose.Text `json:"occurred_at"`
+	Interval   loose.Text `json:"interval"`
+	Product    loose.Text `json:"product_id"`
+	Named      loose.Text `json:"product_name"`
+	Click      loose.Text `json:"click_id"`
+	Referral   loose.Text `json:"referral_id"`
+	Identifier loose.Text `json:"identifier"`
+	Email      loose.Text `json:"email"`
+	Name       loose.Text `json:"name"`
+	Coupon     loose.ID   `json:"coupon_external_id"`
+	Metadata   loose.Meta `json:"metadata"`
+	Refund     loose.ID   `json:"external_refund_id"`
+	RefundedAt loose.Text `json:"refunded_at"`
+}
+
+// Read returns what a body says.
+func (Source) Read(raw []byte) (processor.Reading, error) {
+	var b body
+	if err := loose.Into(raw, &b); err != nil || len(raw) == 0 || strings.TrimLeft(string(raw), " \t\r\n")[0] != '{' {
+		return processor.Reading{}, processor.MalformedError{Member: "The body"}
+	}
+	r := processor.Reading{Type: string(b.Type), Live: !b.Test.V}
+	kind, _, _ := strings.Cut(r.Type, ".")
+	if kind == "" {
+		kind = "sale"
+		if b.Refund != "" {
+			kind = "refund"
+		}
+		r.Type = kind
+	}
+	if r.Live && (kind == "sale" || kind == "refund") && b.Charge == "" {
+		return r, processor.MalformedError{Member: "external_charge_id"}
+	}
+	switch kind {
+	case "sale":
+		return r, b.sale(&r)
+	case "refund":
+		return r, b.refund(&r)
+	}
+	r.Ignored = processor.NotUsed
+	return r, nil
+}
+
+// sale reads a payment. One of nothing is not recorded.
+func (b *body) sale(r *processor.Reading) error {
+	amount, err := amountOf(b.Amount, "amount_minor")
+	if err != nil {
+		return err
+	}
+	p := processor.Payment{
+		Link: processor.Link{Charge: string(b.Charge)}, AmountMinor: amount, Currency: strings.ToUpper(string(b.Currency)),
+		ProductID: string(b.Product), ProductName: string(b.Named), Metadata: b.Metadata, Binding: b.binding(),
+	}
+	if b.Tax != nil {
+		if p.TaxMinor, err = amountOf(b.Tax, "tax_minor"); err != nil {
+			return err
+		}
+	}
+	if r.At, err = timeOf(b.At, "occurred_at"); err != nil {
+		return err
+	}
+	if b.Amount == nil {
+		return processor.MalformedError{Member: "amount_minor"}
+	}
+	if amount == 0 {
+		r.Ignored = processor.ZeroAmount
+		return nil
+	}
+	p.At, r.Payment = r.At, &p
+	return nil
+}
+
+// binding reads who paid. click_id may hold a referral too, as the browser script
+// hands over whichever it has.
+func (b *body) binding() processor.Binding {
+	who := processor.Binding{
+		Customer: string(b.Customer), Identifier: string(b.Identifier), Email: string(b.Email), Name: string(b.Name),
+		Click: string(b.Click), Referral: string(b.Referral),
+	}
+	if ident.Has(who.Click, ident.Referral) {
+		who.Click, who.Referral = "", who.Click
+	}
+	if b.Coupon != "" {
+		who.Coupon = []string{string(b.Coupon)}
+	}
+	switch b.Interval {
+	case "day", "week", "month", "year":
+		who.Interval = string(b.Interval)
+	}
+	return who
+}
+
+// refund reads a refund; without an amount it gives back all that is left.
+func (b *body) refund(r *processor.Reading) (err error) {
+	if b.Refund == "" {
+		return processor.MalformedError{Member: "external_refund_id"}
+	}
+	f := processor.Refund{
+		Link: processor.Link{Charge: string(b.Charge)}, ID: string(b.Refund), Single: true,
+		Currency: strings.ToUpper(string(b.Currency)),
+	}
+	if b.Amount != nil {
+		if f.LevelMinor, err = amountOf(b.Amount, "amount_minor"); err != nil {
+			return err
+		}
+		if f.LevelMinor == 0 {
+			r.Ignored = processor.ZeroAmount
+			return nil
+		}
+	}
+	if r.At, err = timeOf(b.RefundedAt, "refunded_at"); err != nil {
+		return err
+	}
+	f.At, r.Refund = r.At, &f
+	return nil
+}
+
+// amountOf returns an amount within what can be stored; 0 for none.
+func amountOf(given *loose.Int, member string) (int64, error) {
+	if given == nil {
+		return 0, nil
+	}
+	if !given.OK || given.N < 0 || given.N > maxMinor {
+		return 0, processor.MalformedError{Member: member}
+	}
+	return given.N, nil
+}
+
+// timeOf returns a time; none where it is left out.
+func timeOf(given loose.Text, member string) (clock.Time, error) {
+	if given == "" {
+		return clock.Time{}, nil
+	}
+	at, err := clock.Parse(string(given))
+	if err != nil {
+		return at, processor.MalformedError{Member: member}
+	}
+	return at, nil
+}

@@ -1,0 +1,251 @@
+package inbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/inbound/processor"
+	"rail/server/money/sale"
+	"rail/server/opt"
+	"rail/server/problem"
+	"rail/server/program/customer"
+	"rail/server/work"
+)
+
+// application is one event while it is applied, in a unit of work.
+type application struct {
+	Worker
+	u *work.Unit
+	c db.ProcessorConnection
+	e db.InboxEvent
+	r processor.Reading
+}
+
+// apply does what an event says.
+func (a *application) apply(ctx context.Context) (outcome, error) {
+	switch {
+	case a.r.Live && !a.c.Livemode:
+		return ignored(codeLive, "The connection takes test events only."), nil
+	case !a.r.Live && a.c.Livemode:
+		return ignored(codeTest, "The connection takes live events only."), nil
+	case a.r.Payment != nil:
+		return a.payment(ctx, *a.r.Payment)
+	case a.r.Refund != nil:
+		return a.refund(ctx, *a.r.Refund)
+	}
+	code, reason := string(a.r.Ignored), a.r.Note
+	if code == "" {
+		code = string(processor.NotUsed)
+	}
+	return ignored(code, reason), nil
+}
+
+// payment records a payment as a sale of whoever paid it. A payment of nobody's is
+// no sale, unless the connection records these too.
+func (a *application) payment(ctx context.Context, p processor.Payment) (outcome, error) {
+	known, err := a.sales(ctx, p.Link)
+	if err != nil {
+		return outcome{}, err
+	}
+	if len(known) > 0 {
+		o := ignored(codeRecorded, "The payment is recorded already.")
+		o.sale, o.customer = known[0].ID, known[0].CustomerID
+		return o, nil
+	}
+	who, err := a.payer(ctx, p.Binding)
+	if err != nil || who.end != nil {
+		return opt.Value(who.end), err
+	}
+	if who.id == "" {
+		return a.nobody(p.Binding), nil
+	}
+	done, err := a.Sales.Record(ctx, a.u, a.record(p, who.id))
+	if err != nil {
+		return outcome{}, err
+	}
+	o := outcome{status: db.InboxStatusRecorded, sale: done.Sale.ID, customer: done.Sale.CustomerID}
+	return o, a.alias(ctx, p.Link)
+}
+
+// record returns the payment as the rules take it. Its time is not ahead of the
+// server's.
+func (a *application) record(p processor.Payment, customerID string) sale.Payment {
+	at := p.At
+	if at.IsZero() {
+		at = a.r.At
+	}
+	if at.After(a.u.Now.Time) {
+		at = a.u.Now
+	}
+	return sale.Payment{
+		ProgramID: a.e.ProgramID, ExternalChargeID: p.Charge, Payer: customer.Payer{CustomerID: &customerID},
+		ExternalPaymentIntentID: text(p.Intent), Processor: a.c.Processor, AmountMinor: p.AmountMinor, TaxMinor: &p.TaxMinor,
+		Currency: p.Currency, BillingType: billing(p), Interval: text(p.Interval), ProductID: text(p.ProductID),
+		ProductName: text(p.ProductName), OccurredAt: &at, Metadata: metadataOf(p.Metadata),
+	}
+}
+
+// billing returns the type of a payment that belongs to a subscription whose interval
+// nobody knows; nil for what the interval says.
+func billing(p processor.Payment) *string {
+	if p.Subscription != "" && p.Interval == "" {
+		return new("subscription")
+	}
+	return nil
+}
+
+// maxMetadata bounds the processor's metadata that a sale keeps.
+const maxMetadata = 16 << 10
+
+// metadataOf returns the processor's metadata as a sale keeps it: none where it is
+// too much for one.
+func metadataOf(given map[string]any) json.RawMessage {
+	if len(given) == 0 || len(given) > 50 {
+		return nil
+	}
+	out, err := json.Marshal(given)
+	if err != nil || len(out) > maxMetadata {
+		return nil
+	}
+	return out
+}
+
+// nobody is the outcome of a payment that no partner brought. It is worked again when
+// something appears that explains it.
+func (a *application) nobody(b processor.Binding) outcome {
+	o := ignored(codeNoPartner, "No partner brought the customer.")
+	o.keys = keysOf(b)
+	return o
+}
+
+// sales returns the recorded sales of a payment, under any of its ids. It locks each
+// id as the recording of a sale does, so that neither misses the other.
+func (a *application) sales(ctx context.Context, l processor.Link) ([]db.Sale, error) {
+	ids := linked(l)
+	others, err := queries.AliasesOf(ctx, a.u.DB(), db.AliasesOfParams{
+		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Aliases: ids,
+	})
+	if err != nil {
+		return nil, err
+	}
+	ids = slices.Compact(slices.Sorted(slices.Values(append(ids, others...))))
+	for _, id := range ids {
+		lock := db.ChargeLockParams{OrgID: a.e.OrgID, ProgramID: a.e.ProgramID, ExternalChargeID: id}
+		if err := queries.ChargeLock(ctx, a.u.DB(), lock); err != nil {
+			return nil, err
+		}
+	}
+	return queries.SaleByCharges(ctx, a.u.DB(), db.SaleByChargesParams{
+		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Charges: ids,
+	})
+}
+
+// linked returns every id of a payment, in order.
+func linked(l processor.Link) []string {
+	ids := slices.DeleteFunc(append([]string{l.Charge}, l.Alias...), func(id string) bool { return id == "" })
+	return slices.Compact(slices.Sorted(slices.Values(ids)))
+}
+
+// alias notes the other ids of a recorded payment, and has the events worked that wait
+// for one of them.
+func (a *application) alias(ctx context.Context, l processor.Link) error {
+	ids := slices.DeleteFunc(linked(l), func(id string) bool { return id == l.Charge })
+	if len(ids) == 0 {
+		return nil
+	}
+	err := queries.AliasesAdd(ctx, a.u.Later(), db.AliasesAddParams{
+		OrgID: a.e.OrgID, ProgramID: a.e.ProgramID, ExternalChargeID: l.Charge, Now: a.u.Now, Aliases: ids,
+	})
+	if err != nil {
+		return err
+	}
+	keys := make([]string, len(ids))
+	for i, id := range ids {
+		keys[i] = work.ChargeKey(id)
+	}
+	return a.u.Appeared(ctx, a.e.ProgramID, keys...)
+}
+
+// refund refunds the sale of a payment, or waits for it.
+func (a *application) refund(ctx context.Context, f processor.Refund) (outcome, error) {
+	sales, err := a.sales(ctx, f.Link)
+	if err != nil {
+		return outcome{}, err
+	}
+	if len(sales) == 0 {
+		var keys []string
+		for _, id := range linked(f.Link) {
+			keys = append(keys, work.ChargeKey(id))
+		}
+		return waiting(codeNoSale, "The refunded payment is not recorded.", keys...), nil
+	}
+	s := sales[0]
+	o := ignored(codeNothingLeft, "Nothing is left to refund.")
+	o.sale, o.customer = s.ID, s.CustomerID
+	in := sale.RefundInput{SaleID: s.ID, ExternalID: text(f.ID), At: a.refundedAt(f.At, s)}
+	left := left(s)
+	switch {
+	case f.Currency != "" && f.Currency != s.Currency:
+		o.status, o.code = db.InboxStatusFailed, codeMalformed
+		o.reason = "The refund is in " + f.Currency + ", the sale in " + s.Currency + "."
+		return o, nil
+	case f.LevelMinor > 0:
+		in.AmountMinor = new(min(f.LevelMinor, left))
+	}
+	if left == 0 {
+		in.AmountMinor = nil // the rules record that it left nothing
+	}
+	done, err := sale.RefundCharge(ctx, a.u, a.e.ProgramID, s.ExternalChargeID, in)
+	if err != nil {
+		return outcome{}, err
+	}
+	o.refund = done.ID
+	if !done.Repeated {
+		o.status, o.code, o.reason = db.InboxStatusRecorded, "", ""
+		return o, nil
+	}
+	if o.refund == opt.Value(a.e.RefundID) {
+		o.status, o.code, o.reason = db.InboxStatusRecorded, "", ""
+	} else {
+		o.code, o.reason = codeRecorded, "The refund is recorded already."
+	}
+	return o, nil
+}
+
+// left is what can still be refunded of a sale.
+func left(s db.Sale) int64 {
+	if s.RefundedAt != nil {
+		return 0
+	}
+	return s.AmountMinor
+}
+
+// refundedAt is when money came back: neither before its sale nor ahead of the server.
+func (a *application) refundedAt(at clock.Time, s db.Sale) *clock.Time {
+	if at.IsZero() {
+		at = a.r.At
+	}
+	if at.Before(s.OccurredAt.Time) {
+		at = s.OccurredAt
+	}
+	if at.After(a.u.Now.Time) {
+		return nil // now, or the sale's time where that lies ahead
+	}
+	return &at
+}
+
+// refusals are the codes with which the rules say that one way to a partner does not
+// fit: the next is tried.
+var refusals = []problem.Code{
+	problem.ResourceNotFound, problem.ReferralExpired, problem.PartnerNotActive, problem.InvalidReference,
+}
+
+// unfit reports whether err says that a way to a partner does not fit.
+func unfit(err error) bool {
+	var p *problem.Error
+	return errors.As(err, &p) && slices.Contains(refusals, p.Code)
+}

@@ -1,0 +1,69 @@
+package inbox
+
+import (
+	"time"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/opt"
+)
+
+// The codes of outcomes, beside those that an event itself gives (processor.Reason)
+// and the error codes of refusals.
+const (
+	codeNoPartner   = "no_partner"
+	codeRecorded    = "already_recorded"
+	codeTest        = "test_event"
+	codeLive        = "live_event"
+	codeNoCustomer  = "unknown_customer"
+	codeNoSale      = "unknown_sale"
+	codeMalformed   = "malformed"
+	codeNothingLeft = "nothing_left"
+	codeError       = "error"
+)
+
+// outcome is what became of an event.
+type outcome struct {
+	status                 db.InboxStatus
+	code, reason           string
+	customer, sale, refund string
+	keys                   []string // what it waits for, or what would explain it
+	due                    *clock.Time
+}
+
+func ignored(code, reason string) outcome {
+	return outcome{status: db.InboxStatusIgnored, code: code, reason: reason}
+}
+
+func failed(code, reason string) outcome {
+	return outcome{status: db.InboxStatusFailed, code: code, reason: reason}
+}
+
+// waiting is the outcome of an event that needs what the keys name.
+func waiting(code, reason string, keys ...string) outcome {
+	return outcome{status: db.InboxStatusWaiting, code: code, reason: reason, keys: keys}
+}
+
+// settle says when an event is worked next. One that waits is tried now and then, in
+// case what it waits for appeared in the same moment, and given up after 30 days.
+// One that would be explained is looked at once more, for the same reason.
+func (o *outcome) settle(e db.InboxEvent, now clock.Time) {
+	age := now.Sub(e.CreatedAt.Time)
+	switch {
+	case o.due != nil || len(o.keys) == 0:
+	case o.status == db.InboxStatusWaiting && age >= waitDays*24*time.Hour:
+		o.status, o.reason, o.keys = db.InboxStatusFailed, o.reason+" It has not come within 30 days.", nil
+	case o.status == db.InboxStatusWaiting:
+		o.due = new(now.Plus(min(max(again, age/2), 12*time.Hour)))
+	case age < again:
+		o.due = new(now.Plus(again))
+	}
+	// What it recorded stays recorded, however often it is worked.
+	if o.code == codeRecorded && o.sale != "" && o.sale == opt.Value(e.SaleID) {
+		o.status, o.code, o.reason = db.InboxStatusRecorded, "", ""
+		o.refund = opt.Value(e.RefundID)
+	}
+}
+
+// text returns nil for an absent text.
+func text(s string) *string { return opt.OrNil(s) }

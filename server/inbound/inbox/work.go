@@ -1,0 +1,197 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/money/sale"
+	"rail/server/problem"
+	"rail/server/program/customer"
+	"rail/server/quota"
+	"rail/server/secret"
+	"rail/server/work"
+)
+
+const (
+	// share is how many events of one organization are taken at once.
+	share = 16
+	// hands is how many events are worked at the same time.
+	hands = 4
+	// lease is how long taken events are left to their worker. A round of them takes
+	// some seconds; after a kill they wait this long.
+	lease = 30 * time.Second
+	// maxFailures is how often work may come to no end in a row.
+	maxFailures = 8
+	// waitDays is how long an event waits for what it lacks.
+	waitDays = 30
+	// again is when an event is looked at again that something might explain which
+	// was written in the same moment.
+	again = time.Minute
+)
+
+// Worker works what is in the inbox. Any number of workers share one database.
+type Worker struct {
+	Pool   *pgxpool.Pool
+	Keeper *secret.Keeper
+	Clock  clock.Clock
+	Sales  sale.Service
+	// Customers signs up whom payments show.
+	Customers customer.Service
+	// Plan is the limits of organizations that have none of their own.
+	Plan quota.Plan
+	Log  *slog.Logger // nil for none
+}
+
+// Run works all that is due. An event that cannot be worked does not stop the
+// others.
+func (w Worker) Run(ctx context.Context, now clock.Time) error {
+	for {
+		taken, err := queries.InboxClaim(ctx, w.Pool, db.InboxClaimParams{
+			Now: &now, Share: share, Until: w.Clock.Now().Plus(lease),
+		})
+		if err != nil || len(taken) == 0 {
+			return err
+		}
+		var group errgroup.Group
+		group.SetLimit(hands)
+		for _, t := range taken {
+			group.Go(func() error { return w.one(ctx, t, now) })
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+	}
+}
+
+// one works one event. What the rules refuse is its outcome; what goes wrong else is
+// tried again, later each time, and given up after the eighth.
+func (w Worker) one(ctx context.Context, t db.InboxClaimRow, now clock.Time) error {
+	if t.Failures > maxFailures {
+		return w.failed(ctx, t, now, outcome{
+			status: db.InboxStatusFailed, code: codeError, reason: "The work on it did not come to an end.",
+		})
+	}
+	err := w.guarded(ctx, t, now)
+	var refused *problem.Error
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err() // the server stops; the lease runs out
+	case errors.As(err, &refused) && refused.Status() < 500:
+		return w.failed(ctx, t, now, outcome{
+			status: db.InboxStatusFailed, code: string(refused.Code), reason: refused.Message,
+		})
+	}
+	if w.Log != nil {
+		w.Log.Error("inbox event not worked", "event", t.ID, "failures", t.Failures, "error", err)
+	}
+	o := outcome{
+		status: db.InboxStatusPending, code: codeError, reason: "Something went wrong; it is tried again.",
+		due: new(now.Plus(time.Second << (2 * t.Failures))), // 4 s to 18 h
+	}
+	if t.Failures == maxFailures {
+		o.status, o.reason, o.due = db.InboxStatusFailed, "Something went wrong eight times.", nil
+	}
+	return w.failed(ctx, t, now, o)
+}
+
+// guarded turns a panic into an error: one event must not end the server.
+func (w Worker) guarded(ctx context.Context, t db.InboxClaimRow, now clock.Time) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic of type %T\n%s", v, debug.Stack())
+		}
+	}()
+	org, err := queries.OrganizationGet(ctx, w.Pool, t.OrgID)
+	if err != nil {
+		return err
+	}
+	plan := w.Plan.With(quota.Own{
+		FlowQuota: org.FlowQuota, RevenueMeterMinor: org.RevenueMeterMinor, FraudMonitoring: org.FraudMonitoring,
+	})
+	u := work.New(w.Pool, work.Unit{
+		OrgID: t.OrgID, Plan: plan, Actor: work.Actor{Kind: work.Processor}, RequestID: runOf(t.ID), Now: now,
+	})
+	return u.Within(ctx, func(u *work.Unit) error { return w.work(ctx, u, t) })
+}
+
+// runOf is the id under which events of Rail name the work on one of the inbox.
+func runOf(id string) string {
+	_, own, _ := strings.Cut(strings.TrimPrefix(id, "sample_"), "_")
+	return "run_" + own
+}
+
+// work applies an event and writes its outcome, in the unit's transaction.
+func (w Worker) work(ctx context.Context, u *work.Unit, t db.InboxClaimRow) error {
+	e, err := queries.InboxLock(ctx, u.DB(), db.InboxLockParams{ID: t.ID, OrgID: t.OrgID, Attempts: t.Attempts})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil // another worker has it by now
+	}
+	if err != nil {
+		return err
+	}
+	c, err := queries.ConnectionGet(ctx, u.DB(), db.ConnectionGetParams{ID: e.ConnectionID, OrgID: e.OrgID})
+	if err != nil {
+		return err
+	}
+	u.Actor.ID = c.ID
+	body, err := w.Keeper.Open(e.Payload, PayloadPlace(e.ID))
+	if err != nil {
+		return err
+	}
+	r, err := sources[c.Processor].Read(body)
+	a := application{Worker: w, u: u, c: c, e: e, r: r}
+	if r.At.IsZero() {
+		a.r.At = e.CreatedAt
+	}
+	var o outcome
+	if err != nil {
+		o = failed(codeMalformed, err.Error())
+	} else if o, err = a.apply(ctx); err != nil {
+		return err
+	}
+	return a.finish(ctx, o)
+}
+
+// finish writes the outcome, and what the event waits for.
+func (a *application) finish(ctx context.Context, o outcome) error {
+	u, e := a.u, a.e
+	o.settle(e, u.Now)
+	clearing := db.InboxWaitsClearParams{EventID: e.ID, OrgID: e.OrgID}
+	if err := queries.InboxWaitsClear(ctx, u.Later(), clearing); err != nil {
+		return err
+	}
+	if len(o.keys) > 0 {
+		err := queries.InboxWaitsAdd(ctx, u.Later(), db.InboxWaitsAddParams{
+			OrgID: e.OrgID, ProgramID: e.ProgramID, EventID: e.ID, Keys: o.keys,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return queries.InboxOutcome(ctx, u.Later(), db.InboxOutcomeParams{
+		Status: o.status, ReasonCode: text(o.code), Reason: text(o.reason), CustomerID: text(o.customer),
+		SaleID: text(o.sale), RefundID: text(o.refund), Failures: 0, DueAt: o.due, ProcessedAt: &u.Now,
+		ID: e.ID, OrgID: e.OrgID,
+	})
+}
+
+// failed writes the outcome of work of which nothing was kept.
+func (w Worker) failed(ctx context.Context, t db.InboxClaimRow, now clock.Time, o outcome) error {
+	return queries.InboxFail(context.WithoutCancel(ctx), w.Pool, db.InboxFailParams{
+		Status: o.status, ReasonCode: text(o.code), Reason: text(o.reason), DueAt: o.due, ProcessedAt: &now, ID: t.ID,
+		OrgID: t.OrgID, Attempts: t.Attempts,
+	})
+}

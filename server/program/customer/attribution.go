@@ -1,0 +1,60 @@
+package customer
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/opt"
+	"rail/server/program/tracking"
+	"rail/server/work"
+)
+
+// Rule is by what a customer got its partner, with the id or code that fitted.
+type Rule struct {
+	Rule   api.AttributionRule
+	Detail string
+}
+
+// At returns the rule as a customer's row keeps it: the JSON that the API shows.
+func (r Rule) At(now clock.Time) []byte {
+	text, err := json.Marshal(api.CustomerAttribution{Rule: r.Rule, Detail: opt.OrNil(r.Detail), At: now})
+	if err != nil {
+		return nil // texts and a time always have a form
+	}
+	return text
+}
+
+// attributed returns the rule of a route that was taken.
+func attributed(r tracking.Route, a tracking.Attribution) Rule {
+	switch {
+	case r.ClickID != nil:
+		return Rule{api.AttributionRuleClick, *r.ClickID}
+	case r.ReferralID != nil:
+		return Rule{api.AttributionRuleReferral, *r.ReferralID}
+	case r.CouponCode != nil:
+		return Rule{api.AttributionRulePromotionCode, opt.Value(a.CouponID)}
+	}
+	return Rule{api.AttributionRuleAPI, a.Partner.ID}
+}
+
+// appeared has payments worked again that this customer may explain.
+func appeared(ctx context.Context, u *work.Unit, k db.Customer) error {
+	var keys []string
+	if k.ExternalCustomerID != nil {
+		keys = append(keys, work.CustomerKey(*k.ExternalCustomerID))
+	}
+	if k.Identifier != nil {
+		keys = append(keys, work.IdentifierKey(*k.Identifier))
+	}
+	if k.Email != nil {
+		keys = append(keys, work.EmailKey(strings.ToLower(*k.Email)))
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	return u.Appeared(ctx, k.ProgramID, keys...)
+}
