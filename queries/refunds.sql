@@ -49,3 +49,6 @@ WHERE id IN (SELECT r.id FROM refunds r WHERE r.status = 'waiting' AND r.created
 -- that a refund and the sale that it comes before cannot miss each other.
 SELECT pg_advisory_xact_lock(hashtextextended(@org_id::text || ' ' || @program_id::text || ' '
     || @external_charge_id::text, 0));
+
+-- name: RefundsOfSale :many
+SELECT t.* FROM refunds t WHERE t.sale_id = @sale_id AND t.org_id = @org_id ORDER BY t.created_at, t.id;

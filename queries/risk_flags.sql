@@ -46,3 +46,8 @@ SELECT EXISTS (SELECT 1 FROM risk_flags f
 SELECT DISTINCT f.partner_id::text AS partner_id FROM risk_flags f
 WHERE f.program_id = @program_id AND f.org_id = @org_id AND f.partner_id = ANY (@partner_ids::text[])
     AND f.severity = 'high' AND f.status IN ('open', 'reviewing');
+
+-- name: RiskFlagOfDispute :many
+-- RiskFlagOfDispute finds the flag of a dispute, by its id at the processor.
+SELECT f.* FROM risk_flags f WHERE f.program_id = @program_id AND f.org_id = @org_id AND f.partner_id = @partner_id
+    AND f.kind = 'dispute' AND f.evidence->>'dispute_id' = @dispute_id::text ORDER BY f.created_at, f.id;

@@ -5549,7 +5549,7 @@ type InboxEvent struct {
 	// Reason The same as a sentence.
 	Reason *string `json:"reason"`
 
-	// ReasonCode Why it was ignored, waits or failed, such as `no_partner`, `zero_amount`, `binds_only`, `already_recorded`, `test_event`, `live_event`, `connect_account`, `opted_out`, `not_used`, `unknown_customer`, `unknown_sale`, `malformed`, an error code of the API, or `error`; null else. Take codes that you do not know.
+	// ReasonCode Why it was ignored, waits or failed, such as `no_partner`, `zero_amount`, `binds_only`, `already_recorded`, `test_event`, `live_event`, `connect_account`, `opted_out`, `not_used`, `unknown_customer`, `unknown_sale`, `outside_checkout`, `refund_failed`, `malformed`, an error code of the API, or `error`; null else. Take codes that you do not know.
 	ReasonCode *string `json:"reason_code"`
 
 	// ReceivedAt When it came.
@@ -7966,7 +7966,7 @@ type RiskFlag struct {
 	// Evidence What the check saw: its name, a sentence, and flat signals that differ by check. Never an address of a visitor.
 	Evidence json.RawMessage `json:"evidence"`
 
-	// Kind The check that found it: `self_referral`, `self_referral_domain`, `self_referral_ip`, `disposable_email`, `duplicate_partner`, `high_refund_rate`, `click_velocity`, `paid_traffic`, `conversion_spike`; more may come.
+	// Kind The check that found it: `self_referral`, `self_referral_domain`, `self_referral_ip`, `disposable_email`, `duplicate_partner`, `high_refund_rate`, `click_velocity`, `paid_traffic`, `conversion_spike`, `dispute`; more may come.
 	//
 	// Examples: self_referral
 	Kind string `json:"kind"`

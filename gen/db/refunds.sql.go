@@ -241,6 +241,52 @@ func (q *Queries) RefundsExpire(ctx context.Context, db DBTX, arg RefundsExpireP
 	return result.RowsAffected(), nil
 }
 
+const refundsOfSale = `-- name: RefundsOfSale :many
+SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at FROM refunds t WHERE t.sale_id = $1 AND t.org_id = $2 ORDER BY t.created_at, t.id
+`
+
+type RefundsOfSaleParams struct {
+	SaleID *string
+	OrgID  string
+}
+
+func (q *Queries) RefundsOfSale(ctx context.Context, db DBTX, arg RefundsOfSaleParams) ([]Refund, error) {
+	rows, err := db.Query(ctx, refundsOfSale, arg.SaleID, arg.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Refund{}
+	for rows.Next() {
+		var i Refund
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.SaleID,
+			&i.ExternalChargeID,
+			&i.ExternalRefundID,
+			&i.Status,
+			&i.AmountMinor,
+			&i.Currency,
+			&i.VoidedCommissions,
+			&i.ClawbackMinor,
+			&i.Effects,
+			&i.Reason,
+			&i.RefundedAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const refundsWaiting = `-- name: RefundsWaiting :many
 SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at FROM refunds t
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.external_charge_id = $3

@@ -232,6 +232,58 @@ func (q *Queries) RiskFlagLock(ctx context.Context, db DBTX, arg RiskFlagLockPar
 	return i, err
 }
 
+const riskFlagOfDispute = `-- name: RiskFlagOfDispute :many
+SELECT f.id, f.org_id, f.program_id, f.partner_id, f.customer_id, f.kind, f.severity, f.status, f.evidence, f.resolved_at, f.resolved_by, f.resolution_note, f.created_at FROM risk_flags f WHERE f.program_id = $1 AND f.org_id = $2 AND f.partner_id = $3
+    AND f.kind = 'dispute' AND f.evidence->>'dispute_id' = $4::text ORDER BY f.created_at, f.id
+`
+
+type RiskFlagOfDisputeParams struct {
+	ProgramID string
+	OrgID     string
+	PartnerID *string
+	DisputeID string
+}
+
+// RiskFlagOfDispute finds the flag of a dispute, by its id at the processor.
+func (q *Queries) RiskFlagOfDispute(ctx context.Context, db DBTX, arg RiskFlagOfDisputeParams) ([]RiskFlag, error) {
+	rows, err := db.Query(ctx, riskFlagOfDispute,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.PartnerID,
+		arg.DisputeID,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []RiskFlag{}
+	for rows.Next() {
+		var i RiskFlag
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.PartnerID,
+			&i.CustomerID,
+			&i.Kind,
+			&i.Severity,
+			&i.Status,
+			&i.Evidence,
+			&i.ResolvedAt,
+			&i.ResolvedBy,
+			&i.ResolutionNote,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const riskFlagTotal = `-- name: RiskFlagTotal :one
 SELECT count(*) FROM risk_flags f
 WHERE f.program_id = $1 AND f.org_id = $2

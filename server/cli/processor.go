@@ -13,6 +13,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/inbound/connection"
+	"rail/server/inbound/stripe"
 	"rail/server/work"
 )
 
@@ -65,8 +66,10 @@ func processorConnect(fs *flag.FlagSet) action {
 	in := connection.Input{}
 	fs.StringVar(&in.ProgramID, "program", "", "`PROGRAM_ID` whose payments it records")
 	fs.StringVar(&in.Secret, "secret", "", "`SECRET` with which the processor signs its events; made for generic")
+	fs.StringVar(&in.APIKey, "api-key", "", "`KEY` of the processor's API; Rail makes the endpoint at Stripe with it")
 	test := toggle(fs, "test", "take test events, and no live ones")
 	direct := toggle(fs, "record-direct", "record payments that no partner brought, too")
+	outside := toggle(fs, "outside-checkout", "record payments outside Stripe's checkout and invoices, too")
 	replace := toggle(fs, "replace", "end the connection that works until now")
 	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, args []string) error {
@@ -78,13 +81,15 @@ func processorConnect(fs *flag.FlagSet) action {
 		}
 		in := in
 		in.Processor, in.Live, in.RecordDirect, in.Replace = args[0], !*test, *direct, *replace
+		in.OutsideCheckout = *outside
 		return withDatabase(ctx, env, func(d *database) error {
+			given := in.Secret != "" || in.APIKey != ""
 			c, signing, err := connect(ctx, env, d, in)
 			if err != nil {
 				return err
 			}
 			shown := printable(d, c)
-			if in.Secret == "" {
+			if !given {
 				shown.Secret = signing
 			}
 			return out.print(env.Out, shown, func() []string { return connected(shown) })
@@ -100,10 +105,24 @@ func connect(
 	if err != nil {
 		return c, "", err
 	}
+	old, err := replaced(ctx, d, u.OrgID, in)
+	if err != nil {
+		return c, "", err
+	}
+	undo, err := endpoint(ctx, d, &in)
+	if err != nil {
+		return c, "", err
+	}
 	err = u.Within(ctx, func(u *work.Unit) (err error) {
 		c, signing, err = connection.Service{Keeper: d.keeper}.Connect(ctx, u, in)
 		return err
 	})
+	switch {
+	case err != nil:
+		undo()
+	case old != nil:
+		endEndpoint(ctx, env, d, *old)
+	}
 	return c, signing, err
 }
 
@@ -173,7 +192,7 @@ func processorCheck(fs *flag.FlagSet) action {
 			if c.Status != db.ConnectionStatusActive {
 				return fmt.Errorf("%s is %s: no event is taken", c.ID, c.Status)
 			}
-			return nil
+			return checkEndpoint(ctx, d, c)
 		})
 	}
 }
@@ -193,6 +212,7 @@ func processorDisconnect(fs *flag.FlagSet) action {
 			if err != nil {
 				return err
 			}
+			endEndpoint(ctx, env, d, c)
 			if c, err = connectionOf(ctx, d, c.ID); err != nil {
 				return err
 			}
@@ -216,5 +236,9 @@ func processorHelp() string {
 	return "PROCESSOR is " + strings.Join(connection.Processors, ", ") + `. Give the printed URL to it, and to generic the secret: it signs its events as
 Standard Webhooks does (webhook-id, webhook-timestamp, webhook-signature). A program has one connection
 a processor and mode at a time.
-`
+
+stripe takes --api-key, a restricted key that may write webhook endpoints: Rail then makes the endpoint
+there, and takes it away on disconnect. Without a key, make an endpoint at Stripe with the events below,
+give its secret (whsec_…) with --secret, and then change the endpoint's URL to the printed one:
+` + "  " + strings.Join(stripe.Events(), "\n  ") + "\n"
 }

@@ -66,6 +66,10 @@ var variables = map[string]struct {
 	"RAIL_SHORT_URL": {
 		[]string{"https://r.example", ""}, []string{"ftp://x", "https://x?y"}, "must be an http or https address", false,
 	},
+	"RAIL_STRIPE_URL": {
+		[]string{"http://127.0.0.1:12111", ""}, []string{"api.stripe.com", "https://k:s@x"}, "must be an http or https address",
+		false,
+	},
 	"RAIL_DATABASE_URL": {
 		[]string{"postgres://u:p@h:5432/n", "host=h user=u"}, []string{"::::", "postgres://u:hunter2@h:port/n", "junk"},
 		"must be a PostgreSQL address", true,

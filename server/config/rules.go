@@ -54,6 +54,10 @@ var rules = []rule{
 		valid: func(c *Config) bool { return unset(c.ShortURL, webAddress) },
 	},
 	{
+		variable: "RAIL_STRIPE_URL", must: "be " + aWebSite,
+		valid: func(c *Config) bool { return unset(c.StripeURL, webAddress) },
+	},
+	{
 		variable: "RAIL_DATABASE_URL", must: "be " + aDatabase, secret: true,
 		valid: func(c *Config) bool { return unset(c.DatabaseURL, database) },
 	},

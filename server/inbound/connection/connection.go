@@ -26,8 +26,11 @@ var queries = db.New()
 // Generic is the processor of whatever signs its events as Standard Webhooks do.
 const Generic = "generic"
 
+// Stripe is the processor of that name.
+const Stripe = "stripe"
+
 // Processors are those that can be connected.
-var Processors = []string{Generic}
+var Processors = []string{Stripe, Generic}
 
 // ErrConnected means that another connection of the program, processor and mode
 // works. The error's text names it.
@@ -35,6 +38,8 @@ var ErrConnected = errors.New("the program is connected already")
 
 // Input is a connection to make.
 type Input struct {
+	// ID is what the connection is called; Rail makes one for "".
+	ID                   string
 	ProgramID, Processor string
 	Live                 bool
 	// Secret is what the processor signs its events with. Rail makes one for the
@@ -80,8 +85,11 @@ func (s Service) Connect(ctx context.Context, u *work.Unit, in Input) (db.Proces
 	if err := in.makeRoom(ctx, u); err != nil {
 		return db.ProcessorConnection{}, "", err
 	}
+	if in.ID == "" {
+		in.ID = ident.New(ident.Connection)
+	}
 	c := db.ProcessorConnection{
-		ID: ident.New(ident.Connection), OrgID: u.OrgID, ProgramID: in.ProgramID, Processor: in.Processor,
+		ID: in.ID, OrgID: u.OrgID, ProgramID: in.ProgramID, Processor: in.Processor,
 		Livemode: in.Live, Status: db.ConnectionStatusActive, RecordDirect: in.RecordDirect,
 		OutsideCheckout: in.OutsideCheckout, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
@@ -161,5 +169,11 @@ func record(ctx context.Context, u *work.Unit, c db.ProcessorConnection, what st
 // connection.
 func (s Service) Secret(c db.ProcessorConnection) (string, error) {
 	plain, err := s.Keeper.Open(c.Secret, SecretPlace(c.ID))
+	return string(plain), err
+}
+
+// Key returns the key of the processor's own API that came with a connection.
+func (s Service) Key(c db.ProcessorConnection) (string, error) {
+	plain, err := s.Keeper.Open(c.APIKey, KeyPlace(c.ID))
 	return string(plain), err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"time"
 
 	"rail/gen/db"
 	"rail/server/clock"
@@ -28,6 +29,10 @@ type application struct {
 // apply does what an event says.
 func (a *application) apply(ctx context.Context) (outcome, error) {
 	switch {
+	case a.r.NoMode:
+		a.r.Live = a.c.Livemode
+		a.r.NoMode = false
+		return a.apply(ctx)
 	case a.r.Live && !a.c.Livemode:
 		return ignored(codeLive, "The connection takes test events only."), nil
 	case !a.r.Live && a.c.Livemode:
@@ -36,12 +41,27 @@ func (a *application) apply(ctx context.Context) (outcome, error) {
 		return a.payment(ctx, *a.r.Payment)
 	case a.r.Refund != nil:
 		return a.refund(ctx, *a.r.Refund)
+	case a.r.Dispute != nil:
+		return a.dispute(ctx, *a.r.Dispute)
+	case a.r.Coupon != nil:
+		return a.coupon(ctx, *a.r.Coupon)
 	}
+	if err := a.alias(ctx, a.r.Link); err != nil {
+		return outcome{}, err
+	}
+	if b := a.r.Binding; b != nil && !b.Skip {
+		return a.binding(ctx, *b)
+	}
+	return a.nothing(), nil
+}
+
+// nothing is the outcome of an event that records nothing.
+func (a *application) nothing() outcome {
 	code, reason := string(a.r.Ignored), a.r.Note
 	if code == "" {
 		code = string(processor.NotUsed)
 	}
-	return ignored(code, reason), nil
+	return ignored(code, reason)
 }
 
 // payment records a payment as a sale of whoever paid it. A payment of nobody's is
@@ -56,6 +76,11 @@ func (a *application) payment(ctx context.Context, p processor.Payment) (outcome
 		o.sale, o.customer = known[0].ID, known[0].CustomerID
 		return o, nil
 	}
+	if p.Outside {
+		if end, err := a.outside(ctx, p); err != nil || end != nil {
+			return opt.Value(end), err
+		}
+	}
 	who, err := a.payer(ctx, p.Binding)
 	if err != nil || who.end != nil {
 		return opt.Value(who.end), err
@@ -69,6 +94,29 @@ func (a *application) payment(ctx context.Context, p processor.Payment) (outcome
 	}
 	o := outcome{status: db.InboxStatusRecorded, sale: done.Sale.ID, customer: done.Sale.CustomerID}
 	return o, a.alias(ctx, p.Link)
+}
+
+// patience is how long a payment waits for the checkout or the invoice that reports
+// the same money.
+const patience = time.Minute
+
+// outside returns the outcome of a payment that is another event's to record.
+func (a *application) outside(ctx context.Context, p processor.Payment) (*outcome, error) {
+	if !a.c.OutsideCheckout {
+		return new(ignored(string(processor.NotUsed), "The connection records checkouts and invoices only.")), nil
+	}
+	if due := a.e.CreatedAt.Plus(patience); a.u.Now.Before(due.Time) {
+		o := waiting(codeOutside, "A checkout or an invoice may report the same money within a minute.")
+		o.due = &due
+		return &o, nil
+	}
+	others, err := queries.AliasesOf(ctx, a.u.DB(), db.AliasesOfParams{
+		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Aliases: []string{p.Charge},
+	})
+	if err != nil || len(others) == 0 {
+		return nil, err
+	}
+	return new(ignored(string(processor.NotUsed), "An invoice brings the money.")), nil
 }
 
 // record returns the payment as the rules take it. Its time is not ahead of the
@@ -170,20 +218,39 @@ func (a *application) alias(ctx context.Context, l processor.Link) error {
 	return a.u.Appeared(ctx, a.e.ProgramID, keys...)
 }
 
+// saleOf returns the sale of a payment, or the outcome of an event that waits for it.
+func (a *application) saleOf(ctx context.Context, l processor.Link, missing string) (db.Sale, *outcome, error) {
+	sales, err := a.sales(ctx, l)
+	if err != nil {
+		return db.Sale{}, nil, err
+	}
+	if len(sales) > 0 {
+		return sales[0], nil, nil
+	}
+	// The sale may come under a name that only another event has told.
+	others, err := queries.AliasesOf(ctx, a.u.DB(), db.AliasesOfParams{
+		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Aliases: linked(l),
+	})
+	var keys []string
+	for _, id := range append(linked(l), others...) {
+		keys = append(keys, work.ChargeKey(id))
+	}
+	return db.Sale{}, new(waiting(codeNoSale, missing, keys...)), err
+}
+
 // refund refunds the sale of a payment, or waits for it.
 func (a *application) refund(ctx context.Context, f processor.Refund) (outcome, error) {
-	sales, err := a.sales(ctx, f.Link)
-	if err != nil {
-		return outcome{}, err
+	s, end, err := a.saleOf(ctx, f.Link, "The refunded payment is not recorded.")
+	switch {
+	case err != nil || end != nil && !f.Failed:
+		return opt.Value(end), err
+	case f.Failed:
+		o := failed(codeRefundFailed, "The refund did not reach the customer. What was taken back of the sale stays so: see to it.")
+		o.sale, o.customer = s.ID, s.CustomerID
+		return o, nil
+	case !f.Single:
+		return a.levelled(ctx, f, s)
 	}
-	if len(sales) == 0 {
-		var keys []string
-		for _, id := range linked(f.Link) {
-			keys = append(keys, work.ChargeKey(id))
-		}
-		return waiting(codeNoSale, "The refunded payment is not recorded.", keys...), nil
-	}
-	s := sales[0]
 	o := ignored(codeNothingLeft, "Nothing is left to refund.")
 	o.sale, o.customer = s.ID, s.CustomerID
 	in := sale.RefundInput{SaleID: s.ID, ExternalID: text(f.ID), At: a.refundedAt(f.At, s)}

@@ -20,6 +20,9 @@ const (
 	codeMalformed   = "malformed"
 	codeNothingLeft = "nothing_left"
 	codeError       = "error"
+	codeOutside     = "outside_checkout"
+
+	codeRefundFailed = "refund_failed"
 )
 
 // outcome is what became of an event.

@@ -22,6 +22,7 @@ import (
 	"rail/server/inbound/connection"
 	"rail/server/inbound/generic"
 	"rail/server/inbound/processor"
+	"rail/server/inbound/stripe"
 	"rail/server/problem"
 	"rail/server/secret"
 	"rail/server/work"
@@ -32,6 +33,7 @@ var queries = db.New()
 // sources has what Rail knows of each processor that can be connected.
 var sources = map[string]processor.Source{
 	connection.Generic: generic.Source{},
+	connection.Stripe:  stripe.Source{},
 }
 
 // MaxBody is the largest event that is taken, in bytes.
@@ -112,7 +114,7 @@ func (b Box) event(
 	}
 	e = db.InboxInsertParams{
 		ID: ident.New(ident.InboxEvent), OrgID: c.OrgID, ProgramID: c.ProgramID, ConnectionID: c.ID, Processor: c.Processor,
-		ExternalEventID: storable(r.ID), Type: storable(r.Type), Livemode: r.Live || malformed && c.Livemode,
+		ExternalEventID: storable(r.ID), Type: storable(r.Type), Livemode: r.Live || (malformed || r.NoMode) && c.Livemode,
 		Status: db.InboxStatusPending, DueAt: &now, CreatedAt: now,
 	}
 	if e.ExternalEventID == "" {

@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"math"
+	"math/bits"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -137,6 +139,30 @@ func (b *Bool) UnmarshalJSON(raw []byte) error {
 func (i Int) Time() (clock.Time, bool) {
 	at := clock.At(time.Unix(i.N, 0))
 	return at, i.OK && at.Year() >= 2000 && at.Year() < 2100
+}
+
+// Time returns the moment that a text stands for in RFC 3339, within the same bounds.
+func (t Text) Time() (clock.Time, bool) {
+	at, err := time.Parse(time.RFC3339Nano, string(t))
+	return clock.At(at), err == nil && at.Year() >= 2000 && at.Year() < 2100
+}
+
+// Share returns n·part/whole rounded half up, or zero if it has no sense: what is
+// computed with it is a tax, which is nothing rather than wrong.
+func Share(n, part, whole int64) int64 {
+	if n <= 0 || part <= 0 || whole <= 0 {
+		return 0
+	}
+	hi, lo := bits.Mul64(uint64(n), uint64(part))
+	lo, carry := bits.Add64(lo, uint64(whole)/2, 0)
+	if hi += carry; hi >= uint64(whole) {
+		return 0
+	}
+	quotient, _ := bits.Div64(hi, lo, uint64(whole))
+	if quotient > math.MaxInt64 {
+		return 0
+	}
+	return int64(quotient)
 }
 
 // Meta is an object of the merchant's own.

@@ -26,6 +26,7 @@ type Reading struct {
 	ID      string // of the event, at its processor; empty where bodies have none
 	Type    string
 	Live    bool
+	NoMode  bool   // the event does not say whether it is live: its connection does
 	Account string // whose the event is on a platform's endpoint, else empty
 	At      clock.Time
 

@@ -2,7 +2,6 @@ package stripe
 
 import (
 	"slices"
-	"strings"
 
 	"rail/server/inbound/loose"
 	"rail/server/inbound/processor"
@@ -80,14 +79,14 @@ func (in *invoice) metas() []loose.Meta {
 }
 
 func (in *invoice) skips() bool {
-	return skips(in.metas()...) || skips(in.PaymentIntent.Object.Metadata, in.Charge.Object.Metadata)
+	return processor.Skips(in.metas()...) || processor.Skips(in.PaymentIntent.Object.Metadata, in.Charge.Object.Metadata)
 }
 
 // who returns whose the invoice is.
 func (in *invoice) who() processor.Binding {
 	b := processor.Binding{Email: string(in.Email), Name: string(in.Name), Subscription: string(in.subscription())}
-	describe(&b, in.metas()...)
-	describe(&b, in.PaymentIntent.Object.Metadata)
+	b.Describe(in.metas()...)
+	b.Describe(in.PaymentIntent.Object.Metadata)
 	redeem(&b, in.discounted)
 	for _, l := range in.Lines.Data {
 		redeem(&b, l.discounted)
@@ -118,7 +117,7 @@ func (in *invoice) tax() loose.Int {
 		sum, said = total(in.TaxAmounts)
 	}
 	if in.Total.OK && in.AmountPaid.N < in.Total.N {
-		sum = share(sum, in.AmountPaid.N, in.Total.N)
+		sum = loose.Share(sum, in.AmountPaid.N, in.Total.N)
 	}
 	return loose.Int{N: sum, OK: said}
 }
@@ -189,35 +188,9 @@ func describeProducts(p *processor.Payment, lines []line, more bool) {
 // differently, the invoice counts more than its lines, and they more than the
 // subscription.
 func (in *invoice) metadata() map[string]any {
-	out := merged(in.metas()...)
+	out := processor.Merged(in.metas()...)
 	if _, count := interval(in.Lines.Data); count > 1 {
 		out["interval_count"] = count
-	}
-	return out
-}
-
-// The bounds of a sale's metadata, with room for what is added to it.
-const (
-	maxMetaKeys  = 45
-	maxMetaBytes = 10 << 10
-)
-
-// merged joins metadata, of which the first that has a key counts. What is
-// Rail's own is left out, and what Rail would refuse.
-func merged(of ...loose.Meta) map[string]any {
-	out, size := map[string]any{}, 0
-	for _, m := range of {
-		for _, key := range sortedKeys(m) {
-			name, value := loose.Clean(key), m.Text(key)
-			_, taken := out[name]
-			if taken || name == "" || value == "" || name == metaSwitch || strings.HasPrefix(name, "rail_") {
-				continue
-			}
-			if size += len(name) + len(value); size > maxMetaBytes || len(out) == maxMetaKeys {
-				return out
-			}
-			out[name] = value
-		}
 	}
 	return out
 }

@@ -2,7 +2,6 @@ package stripe
 
 import (
 	"math"
-	"math/bits"
 
 	"rail/server/currency"
 	"rail/server/inbound/loose"
@@ -46,21 +45,3 @@ func nearest(amount loose.Int, code string) int64 {
 
 // code returns Stripe's currency, which is in lower case, as ISO 4217 has it.
 func code(given loose.Text) (string, bool) { return currency.Normal(string(given)) }
-
-// share returns n·part/whole rounded half up, or zero if it has no sense: what is
-// computed with it is a tax, which is nothing rather than wrong.
-func share(n, part, whole int64) int64 {
-	if n <= 0 || part <= 0 || whole <= 0 {
-		return 0
-	}
-	hi, lo := bits.Mul64(uint64(n), uint64(part))
-	lo, carry := bits.Add64(lo, uint64(whole)/2, 0)
-	if hi += carry; hi >= uint64(whole) {
-		return 0
-	}
-	quotient, _ := bits.Div64(hi, lo, uint64(whole))
-	if quotient > math.MaxInt64 {
-		return 0
-	}
-	return int64(quotient)
-}

@@ -1,9 +1,6 @@
 package stripe
 
 import (
-	"maps"
-	"slices"
-
 	"rail/server/inbound/loose"
 	"rail/server/inbound/processor"
 )
@@ -21,7 +18,7 @@ func (r *reader) session() error {
 	r.Link = link(s.Invoice.ID, s.Intent.ID, s.Intent.Object.Latest.ID, s.ID)
 	b := s.who()
 	switch {
-	case b.Skip || skips(s.metas()...):
+	case b.Skip || processor.Skips(s.metas()...):
 		return r.ignore(processor.OptedOut, "")
 	case s.Mode == "":
 		return processor.MalformedError{Member: "session.mode"}
@@ -42,7 +39,7 @@ func (r *reader) session() error {
 func (r *reader) sessionPaid(s session, b processor.Binding) error {
 	total, shown, tax := s.AmountTotal, s.Currency, s.Totals.Tax
 	if to := s.Conversion; to.AmountTotal.OK && to.Currency != "" {
-		tax.N = share(tax.N, to.AmountTotal.N, total.N)
+		tax.N = loose.Share(tax.N, to.AmountTotal.N, total.N)
 		total, shown = to.AmountTotal, to.Currency
 	}
 	paid, currency, err := money("session", "amount_total", total, shown)
@@ -54,7 +51,7 @@ func (r *reader) sessionPaid(s session, b processor.Binding) error {
 	}
 	r.Payment = &processor.Payment{
 		Link: r.Link, Binding: b, AmountMinor: paid, TaxMinor: min(paid, nearest(tax, currency)), Currency: currency,
-		At: r.At, Intent: string(s.Intent.ID), Metadata: merged(s.Metadata, s.Intent.Object.Metadata),
+		At: r.At, Intent: string(s.Intent.ID), Metadata: processor.Merged(s.Metadata, s.Intent.Object.Metadata),
 	}
 	describeProducts(r.Payment, s.Lines, false)
 	r.Link = processor.Link{}
@@ -74,8 +71,8 @@ func (s *session) who() processor.Binding {
 		Email: string(first(s.Person.Email, s.Email)), Name: string(s.Person.Name),
 		Subscription: string(s.Subscription.ID),
 	}
-	own := clicked(&b, string(s.Reference))
-	describe(&b, s.metas()...)
+	own := b.Visit(string(s.Reference))
+	b.Describe(s.metas()...)
 	if !own {
 		b.Identifier = first(b.Identifier, string(s.Reference))
 	}
@@ -100,17 +97,17 @@ func (r *reader) intent() error {
 	}
 	r.Link = link(ids...)
 	b := processor.Binding{Email: string(p.email())}
-	describe(&b, p.Metadata)
+	b.Describe(p.Metadata)
 	known(&b, p.Customer, p.Account)
 	switch {
-	case b.Skip || skips(p.Metadata):
+	case b.Skip || processor.Skips(p.Metadata):
 		return r.ignore(processor.OptedOut, "")
 	case p.Invoice != "":
 		return r.binds(b, processor.NotUsed, "The invoice brings the money.")
 	}
 	err := r.outside(b, "payment_intent", "amount_received", p.Received, p.Currency)
 	if r.Payment != nil {
-		r.Payment.Intent, r.Payment.Metadata = string(p.ID), merged(p.Metadata)
+		r.Payment.Intent, r.Payment.Metadata = string(p.ID), processor.Merged(p.Metadata)
 	}
 	return err
 }
@@ -135,10 +132,10 @@ func (r *reader) charge() error {
 	}
 	r.Link = link(c.Invoice, c.Intent, c.ID)
 	b := processor.Binding{Email: string(first(c.Email, c.Billing.Email)), Name: string(c.Billing.Name)}
-	describe(&b, c.Metadata)
+	b.Describe(c.Metadata)
 	known(&b, c.Customer, c.Account)
 	switch {
-	case b.Skip || skips(c.Metadata):
+	case b.Skip || processor.Skips(c.Metadata):
 		return r.ignore(processor.OptedOut, "")
 	case c.Invoice != "" || c.Intent != "":
 		return r.binds(b, processor.NotUsed, "The invoice or the payment intent brings the money.")
@@ -147,7 +144,7 @@ func (r *reader) charge() error {
 	}
 	err := r.outside(b, "charge", "amount", c.paid(), c.Currency)
 	if r.Payment != nil {
-		r.Payment.Metadata = merged(c.Metadata)
+		r.Payment.Metadata = processor.Merged(c.Metadata)
 	}
 	return err
 }
@@ -176,6 +173,3 @@ func (r *reader) outside(b processor.Binding, name, member string, given loose.I
 	r.Link = processor.Link{}
 	return nil
 }
-
-// sortedKeys are the keys of m in an order that does not change.
-func sortedKeys(m loose.Meta) []string { return slices.Sorted(maps.Keys(m)) }

@@ -3,44 +3,9 @@ package stripe
 import (
 	"slices"
 
-	"rail/server/ident"
 	"rail/server/inbound/loose"
 	"rail/server/inbound/processor"
 )
-
-// The keys of metadata that Rail reads.
-const (
-	metaClick    = "rail_click"    // a click or referral, as the browser script puts it there
-	metaCustomer = "rail_customer" // the merchant's own id of the customer
-	metaSwitch   = "rail"          // "skip": not Rail's
-)
-
-// skips reports whether the merchant opted out in one of these.
-func skips(of ...loose.Meta) bool {
-	return slices.ContainsFunc(of, func(m loose.Meta) bool { return m.Text(metaSwitch) == "skip" })
-}
-
-// clicked takes what names a click or a referral, and reports whether it does.
-// What was taken first stays.
-func clicked(b *processor.Binding, id string) bool {
-	switch {
-	case ident.Has(id, ident.Click):
-		b.Click = first(b.Click, id)
-	case ident.Has(id, ident.Referral):
-		b.Referral = first(b.Referral, id)
-	default:
-		return false
-	}
-	return true
-}
-
-// describe adds what metadata says, the nearest to the payment first.
-func describe(b *processor.Binding, of ...loose.Meta) {
-	for _, m := range of {
-		clicked(b, m.Text(metaClick))
-		b.Identifier = first(b.Identifier, m.Text(metaCustomer))
-	}
-}
 
 // redeem adds the promotion codes and coupons of discounts. A code is more
 // telling than its coupon, which many codes share.
@@ -64,8 +29,8 @@ func known(b *processor.Binding, c loose.Ref[customer], account loose.ID) {
 	b.Customer = string(first(c.ID, account))
 	b.Email = first(b.Email, string(c.Object.Email))
 	b.Name = first(b.Name, string(c.Object.Name))
-	b.Skip = skips(c.Object.Metadata)
-	describe(b, c.Object.Metadata)
+	b.Skip = processor.Skips(c.Object.Metadata)
+	b.Describe(c.Object.Metadata)
 	redeem(b, c.Object.discounted)
 }
 
@@ -104,14 +69,14 @@ func (r *reader) subscription() error {
 	if r.Reading.Type == "customer.subscription.deleted" {
 		b.Status = statuses["canceled"]
 	}
-	describe(&b, s.Metadata)
+	b.Describe(s.Metadata)
 	redeem(&b, s.discounted)
 	known(&b, s.Customer, s.Account)
 	if b.Customer == "" {
 		return processor.MalformedError{Member: "subscription.customer"}
 	}
 	b.Interval, _ = interval(s.Items)
-	if b.Skip || skips(s.Metadata) {
+	if b.Skip || processor.Skips(s.Metadata) {
 		return r.ignore(processor.OptedOut, "")
 	}
 	return r.binds(b, processor.BindsOnly, "")

@@ -40,7 +40,7 @@ func Resolve(ctx context.Context, u *work.Unit, id string, as *db.RiskStatus, no
 	before := map[string]db.RiskStatus{"status": f.Status}
 	f.Status = db.RiskStatusResolved
 	opt.Change(&f.Status, as)
-	f.ResolvedAt, f.ResolvedBy, f.ResolutionNote = &u.Now, &u.Actor.User, &note
+	f.ResolvedAt, f.ResolvedBy, f.ResolutionNote = &u.Now, opt.OrNil(u.Actor.User), &note
 	if err := save(ctx, u, f); err != nil {
 		return err
 	}

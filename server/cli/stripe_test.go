@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/inbound/connection"
+)
+
+// stripeAPI keeps webhook endpoints as Stripe does, for keys that may write them.
+type stripeAPI struct {
+	mu        sync.Mutex
+	endpoints []map[string]any
+	made      int
+}
+
+func (a *stripeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, key, _ := strings.Cut(r.Header.Get("Authorization"), "Bearer ")
+	id, one := strings.CutPrefix(r.URL.Path, "/v1/webhook_endpoints/")
+	switch {
+	case key != "rk_test_good":
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, `{"error":{"message":"The key lacks a permission."}}`)
+	case r.Method == http.MethodPost:
+		a.made++
+		e := map[string]any{
+			"id": fmt.Sprint("we_", a.made), "url": r.FormValue("url"), "status": "enabled", "events": r.Form["enabled_events[]"],
+		}
+		a.endpoints = append(a.endpoints, e)
+		_ = json.NewEncoder(w).Encode(map[string]any{"id": e["id"], "secret": fmt.Sprint("whsec_", a.made)})
+	case r.Method == http.MethodDelete && one:
+		a.endpoints = slices.DeleteFunc(a.endpoints, func(e map[string]any) bool { return e["id"] == id })
+		fmt.Fprint(w, `{"deleted":true}`)
+	default:
+		_ = json.NewEncoder(w).Encode(map[string]any{"data": a.endpoints})
+	}
+}
+
+func (a *stripeAPI) urls() []any {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var all []any
+	for _, e := range a.endpoints {
+		all = append(all, e["url"])
+	}
+	return all
+}
+
+// TestProcessorStripe: with a key, the endpoint at Stripe is made with the
+// connection, and goes with it.
+func TestProcessorStripe(t *testing.T) {
+	t.Parallel()
+	api := &stripeAPI{}
+	server := httptest.NewServer(api)
+	t.Cleanup(server.Close)
+	w := newSealing(t)
+	w.environ["RAIL_STRIPE_URL"] = server.URL
+	connect := strings.Fields("processor connect stripe --program prg_1 --test --outside-checkout --api-key rk_test_good")
+
+	first := w.object(connect...)
+	require.Equal(t, []any{false, true, nil}, []any{first["livemode"], first["outside_checkout"], first["secret"]})
+	require.Equal(t, []any{first["url"]}, api.urls())
+	require.True(t, strings.HasSuffix(first["url"].(string), "/hooks/stripe/"+first["id"].(string)))
+	require.Contains(t, api.endpoints[0]["events"], "invoice.paid")
+	c, err := queries.ConnectionOperated(t.Context(), w.pool, first["id"].(string))
+	require.NoError(t, err)
+	kept := connection.Service{Keeper: w.keeper(w.config().SecretKey)}
+	signing, err := kept.Secret(c)
+	require.NoError(t, err)
+	require.Equal(t, "whsec_1", signing)
+	key, err := kept.Key(c)
+	require.NoError(t, err)
+	require.Equal(t, "rk_test_good", key)
+
+	status, _, errs := w.run(connect...)
+	require.Equal(t, 1, status)
+	require.Contains(t, errs, first["id"], "the one that works is named")
+	require.Len(t, api.urls(), 1, "the endpoint of the refused one is gone")
+	second := w.object(append(connect, "--replace")...)
+	require.Equal(t, []any{second["url"]}, api.urls(), "the endpoint of the replaced one is gone")
+	id := second["id"].(string)
+	w.must("processor", "check", id)
+	api.endpoints[0]["status"] = "disabled"
+	_, _, errs = w.run("processor", "check", id)
+	require.Contains(t, errs, "is disabled")
+	w.must("processor", "disconnect", id)
+	require.Empty(t, api.urls())
+
+	byHand := w.object(strings.Fields("processor connect stripe --program prg_1 --secret whsec_own")...)
+	require.Equal(t, []any{true, nil}, []any{byHand["livemode"], byHand["secret"]})
+	w.must("processor", "disconnect", byHand["id"].(string))
+	for args, says := range map[string]string{
+		"":                                  "the secret is needed",
+		"--api-key rk_test_good":            "the key is of the other mode",
+		"--api-key rk_live_1 --test":        "the key is of the other mode",
+		"--api-key rk_live_bad":             "lacks a permission",
+		"--api-key odd_key --secret whsec_": "",
+	} {
+		status, _, errs := w.run(strings.Fields("processor connect stripe --program prg_1 " + args)...)
+		require.Equal(t, says != "", status != 0, args)
+		require.Contains(t, errs, says, args)
+	}
+	require.Empty(t, api.urls())
+}

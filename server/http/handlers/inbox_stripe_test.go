@@ -1,0 +1,299 @@
+package handlers_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/harness/apitest"
+	"rail/server/harness/stripetest"
+	"rail/server/inbound/connection"
+	"rail/server/inbound/stripe"
+)
+
+const stripeSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+// newStriped is a program that is connected to Stripe.
+func newStriped(t *testing.T, options ...func(*connection.Input)) inboxed {
+	t.Helper()
+	return newInboxed(t, append([]func(*connection.Input){func(in *connection.Input) {
+		in.Processor, in.Secret = connection.Stripe, stripeSecret
+	}}, options...)...)
+}
+
+// deliver sends an event as Stripe does.
+func (h inboxed) deliver(body []byte) {
+	h.t.Helper()
+	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, h.URL+"/hooks/stripe/"+h.c.ID, bytes.NewReader(body))
+	require.NoError(h.t, err)
+	r.Header.Set(stripe.Header, stripetest.Sign(stripeSecret, body, h.Clock.Now().Time))
+	res, err := http.DefaultClient.Do(r)
+	require.NoError(h.t, err)
+	defer res.Body.Close()
+	require.Equal(h.t, http.StatusOK, res.StatusCode)
+}
+
+// purchase is a subscription's first payment, whose checkout had a click.
+func (h inboxed) purchase(v stripetest.Version, name string) stripetest.Purchase {
+	return stripetest.Purchase{
+		Version: v, Name: name, Live: true, At: h.Clock.Now().Time, Customer: "cus_" + name, Subscription: true,
+		Invoiced: true, Amount: 2400, Currency: "usd", Email: name + "@example.com",
+		Reference: h.Click(h.program, "ann").String("id"),
+	}
+}
+
+// orders returns every order of 0 to n-1.
+func orders(n int) [][]int {
+	if n == 0 {
+		return [][]int{nil}
+	}
+	var all [][]int
+	for _, shorter := range orders(n - 1) {
+		for at := range n {
+			one := append(append(append([]int{}, shorter[:at]...), n-1), shorter[at:]...)
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// TestStripeInEveryOrder delivers a checkout, its invoice, their payment, a refund
+// and a lost dispute in each of their 120 orders, twice each. What remains of the
+// sale and its commission is the same, whichever came first.
+func TestStripeInEveryOrder(t *testing.T) {
+	t.Parallel()
+	for _, v := range stripetest.Versions {
+		t.Run(string(v), func(t *testing.T) {
+			t.Parallel()
+			inEveryOrder(t, v)
+		})
+	}
+}
+
+func inEveryOrder(t *testing.T, v stripetest.Version) {
+	t.Helper()
+	h := newStriped(t)
+	all := orders(5)
+	bodies := make([][][]byte, len(all))
+	for i := range all {
+		p := h.purchase(v, fmt.Sprint("o", i))
+		refunded := p
+		refunded.Refunded = 900
+		bodies[i] = [][]byte{
+			p.Event("checkout.session.completed", p.Session()), p.Event("invoice.paid", p.Invoice()),
+			p.Event("invoice_payment.paid", p.InvoicePayment()), refunded.Event("charge.refunded", refunded.ChargeObject()),
+			p.Event("charge.dispute.closed", p.Dispute(1000, "lost")),
+		}
+	}
+	for step := range 5 {
+		for i, order := range all {
+			h.deliver(bodies[i][order[step]])
+		}
+		h.deliver(bodies[0][all[0][0]])
+		runJob(t, h.Server, "work-inbox")
+	}
+	var sales, wrong, flags, unworked, events int
+	require.NoError(t, h.Pool.QueryRow(t.Context(), `SELECT
+		(SELECT count(*) FROM sales), (SELECT count(*) FROM sales WHERE amount_minor <> 500 OR refunded_minor <> 1900
+			OR external_charge_id !~ '^in_' OR partner_id IS DISTINCT FROM $1),
+		(SELECT count(*) FROM risk_flags WHERE kind = 'dispute' AND status = 'resolved' AND resolution_note ~ 'lost'),
+		(SELECT count(*) FROM inbox_events WHERE status NOT IN ('recorded', 'ignored')),
+		(SELECT count(*) FROM inbox_events)`, h.partner).Scan(&sales, &wrong, &flags, &unworked, &events))
+	require.Equal(t, []int{120, 0, 120, 0, 600}, []int{sales, wrong, flags, unworked, events})
+	var owed int64
+	require.NoError(t, h.Pool.QueryRow(t.Context(), `SELECT sum(amount_minor) FROM commissions`).Scan(&owed))
+	require.EqualValues(t, 120*100, owed, "20 % of what remains")
+	balanced(t, h.Server)
+}
+
+// TestStripePayments follows payments of every kind to their outcome.
+func TestStripePayments(t *testing.T) {
+	t.Parallel()
+	for _, v := range stripetest.Versions {
+		t.Run(string(v), func(t *testing.T) {
+			t.Parallel()
+			h := newStriped(t)
+			h.Must(201, h.Post("/v1/coupons", M{
+				"program_id": h.program, "code": "ANN", "partner_id": h.partner, "external_id": "promo_1",
+			}))
+			guest := h.purchase(v, "guest")
+			guest.Customer, guest.Subscription, guest.Invoiced, guest.Tax = "", false, false, 400
+			h.deliver(guest.Event("checkout.session.completed", guest.Session()))
+			e := h.last("recorded", nil)
+			s := h.Must(200, h.Get("/v1/sales/"+e.String("sale_id")))
+			require.Equal(t, []any{"pi_guest", int64(400), "one_time", "stripe"}, []any{
+				s.String("external_charge_id"), s.Int("tax_minor"), s.String("billing_type"), s.String("processor"),
+			})
+			h.deliver(guest.Event("payment_intent.succeeded", guest.PaymentIntent()))
+			require.Contains(t, []string{"not_used", "already_recorded"}, h.last("ignored", h.code()).String("reason_code"))
+
+			code := h.purchase(v, "code")
+			code.Reference, code.Promotion, code.Coupon = "", "promo_1", "FALL"
+			h.deliver(code.Event("checkout.session.completed", code.Session()))
+			k := h.Must(200, h.Get("/v1/customers/"+h.last("recorded", nil).String("customer_id")))
+			require.Equal(t, []any{"cus_code", "coupon", "promotion_code"}, []any{
+				k.String("external_customer_id"), k.String("tracked_by"), k.Body["attribution"].(M)["rule"],
+			})
+			h.deliver(code.Event("customer.subscription.created", code.SubscriptionObject("trialing")))
+			h.last("recorded", nil)
+			trial := code.Invoice()
+			trial["amount_paid"] = 0
+			h.deliver(code.Event("invoice.paid", trial, "_trial"))
+			h.last("ignored", "zero_amount")
+			require.Equal(t, "trial", h.Get("/v1/customers/"+k.String("id")).String("status"))
+			h.deliver(code.Event("invoice.paid", code.Invoice()))
+			sale := h.last("recorded", nil).String("sale_id")
+			require.Equal(t, "active", h.Get("/v1/customers/"+k.String("id")).String("status"))
+			h.deliver(code.Event("invoice.payment_succeeded", code.Invoice()))
+			require.Equal(t, sale, h.last("ignored", "already_recorded").String("sale_id"))
+			h.deliver(code.Event("customer.subscription.updated", code.SubscriptionObject("trialing"), "_late"))
+			h.last("ignored", "binds_only")
+			h.deliver(code.Event("customer.subscription.deleted", code.SubscriptionObject("canceled")))
+			h.last("recorded", nil)
+			h.deliver(code.Event("promotion_code.updated", code.PromotionCode(false)))
+			h.last("recorded", nil)
+			require.Equal(t, false, h.Get("/v1/coupons?program_id=" + h.program).Data()[0]["active"])
+
+			skip := h.purchase(v, "skip")
+			skip.Metadata = M{"rail": "skip"}
+			h.deliver(skip.Event("invoice.paid", skip.Invoice()))
+			h.last("ignored", "opted_out")
+			nobody := h.purchase(v, "nobody")
+			h.deliver(nobody.Event("invoice.paid", nobody.Invoice()))
+			h.last("ignored", "no_partner")
+			test := h.purchase(v, "test")
+			test.Live = false
+			h.deliver(test.Event("invoice.paid", test.Invoice()))
+			h.last("ignored", "test_event")
+			broken := nobody.Invoice()
+			delete(broken, "amount_paid")
+			h.deliver(nobody.Event("invoice.paid", broken, "_broken"))
+			require.Contains(t, h.last("failed", "malformed").String("reason"), "invoice.amount_paid")
+			require.EqualValues(t, 2, h.total("sales"))
+			balanced(t, h.Server)
+		})
+	}
+}
+
+// code is the reason code of the event that came last.
+func (h inboxed) code() any {
+	events := h.work()
+	return events[len(events)-1].Body["reason_code"]
+}
+
+// TestStripeRefunds: levels and disputes of one sale add up to it, never to more,
+// and what stands open is flagged.
+func TestStripeRefunds(t *testing.T) {
+	t.Parallel()
+	h := newStriped(t)
+	p := h.purchase(stripetest.Clover, "r")
+	h.deliver(p.Event("checkout.session.completed", p.Session()))
+	h.deliver(p.Event("invoice.paid", p.Invoice()))
+	h.deliver(p.Event("invoice_payment.paid", p.InvoicePayment()))
+	h.work()
+	left := func() (left int64) {
+		require.NoError(t, h.Pool.QueryRow(t.Context(),
+			`SELECT CASE WHEN refunded_at IS NULL THEN amount_minor ELSE 0 END FROM sales`).Scan(&left))
+		return left
+	}
+	level := func(n int64) {
+		p := p
+		p.Refunded = n
+		h.deliver(p.Event("charge.refunded", p.ChargeObject(), fmt.Sprint(n)))
+	}
+	level(900)
+	h.last("recorded", nil)
+	h.deliver(p.Event("refund.created", p.Refund("re_1", 900, "succeeded")))
+	h.last("ignored", "already_recorded")
+	level(500)
+	h.last("ignored", "already_recorded")
+	require.EqualValues(t, 1500, left())
+	h.deliver(p.Event("refund.failed", p.Refund("re_1", 900, "failed")))
+	h.last("failed", "refund_failed")
+	require.EqualValues(t, 1500, left())
+	h.deliver(p.Event("charge.dispute.created", p.Dispute(2400, "needs_response")))
+	h.last("recorded", nil)
+	flags := func() []M { return h.Get("/v1/risk_flags?program_id=" + h.program).Data() }
+	require.Equal(t, []any{"dispute", "high", "open"}, []any{flags()[0]["kind"], flags()[0]["severity"], flags()[0]["status"]})
+	h.deliver(p.Event("charge.dispute.updated", p.Dispute(2400, "under_review")))
+	h.last("ignored", "already_recorded")
+	level(1000)
+	h.last("recorded", nil)
+	h.deliver(p.Event("charge.dispute.closed", p.Dispute(2400, "lost")))
+	h.last("recorded", nil)
+	require.EqualValues(t, 0, left())
+	require.Equal(t, []any{"resolved", nil}, []any{flags()[0]["status"], flags()[0]["resolved_by"]})
+	level(2400)
+	h.last("ignored", "nothing_left")
+	balanced(t, h.Server)
+
+	won := h.purchase(stripetest.Basil, "w")
+	won.Subscription, won.Invoiced = false, false
+	h.deliver(won.Event("checkout.session.completed", won.Session()))
+	h.last("recorded", nil)
+	h.deliver(won.Event("charge.dispute.closed", won.Dispute(2400, "won")))
+	h.last("recorded", nil)
+	h.deliver(won.Event("charge.dispute.created", won.Dispute(2400, "needs_response")))
+	h.last("ignored", "already_recorded")
+	for _, f := range flags() {
+		require.Equal(t, "resolved", f["status"])
+	}
+}
+
+// TestStripeOutside: a payment that Stripe's checkout does not report is recorded
+// after a minute, if the connection says so and no invoice had it.
+func TestStripeOutside(t *testing.T) {
+	t.Parallel()
+	h := newStriped(t, func(in *connection.Input) { in.OutsideCheckout = true })
+	own := h.purchase(stripetest.Clover, "own")
+	own.NoSession, own.Subscription, own.Invoiced = true, false, false
+	own.Metadata = M{"rail_click": own.Reference}
+	h.deliver(own.Event("payment_intent.succeeded", own.PaymentIntent()))
+	h.last("waiting", "outside_checkout")
+	bill := h.purchase(stripetest.Clover, "bill")
+	h.deliver(bill.Event("payment_intent.succeeded", bill.PaymentIntent()))
+	h.deliver(bill.Event("checkout.session.completed", bill.Session()))
+	h.deliver(bill.Event("invoice_payment.paid", bill.InvoicePayment()))
+	h.deliver(bill.Event("invoice.paid", bill.Invoice()))
+	h.work()
+	require.EqualValues(t, 1, h.total("sales"))
+	runJobAt(t, h.Server, "work-inbox", h.Clock.Now().Plus(61e9))
+	require.EqualValues(t, 2, h.total("sales"))
+	balanced(t, h.Server)
+}
+
+// TestStripeAtOnce delivers the events of one purchase from many sides at once,
+// each several times, while the inbox is worked by several.
+func TestStripeAtOnce(t *testing.T) {
+	t.Parallel()
+	h := newStriped(t)
+	p := h.purchase(stripetest.Clover, "x")
+	refunded := p
+	refunded.Refunded = 600
+	var group sync.WaitGroup
+	for range 4 {
+		for _, body := range [][]byte{
+			p.Event("checkout.session.completed", p.Session()), p.Event("invoice.paid", p.Invoice()),
+			p.Event("invoice.payment_succeeded", p.Invoice()), p.Event("invoice_payment.paid", p.InvoicePayment()),
+			refunded.Event("charge.refunded", refunded.ChargeObject()), p.Event("customer.created", p.CustomerObject()),
+		} {
+			group.Go(func() { h.deliver(body) })
+		}
+		group.Go(func() { runJob(t, h.Server, "work-inbox") })
+	}
+	group.Wait()
+	for range 3 {
+		runJob(t, h.Server, "work-inbox")
+	}
+	require.Len(t, h.work(), 6)
+	var left int64
+	require.NoError(t, h.Pool.QueryRow(t.Context(), `SELECT sum(amount_minor) FROM sales`).Scan(&left))
+	require.EqualValues(t, 1800, left)
+	commission := apitest.Answer{Body: h.Get("/v1/commissions?program_id=" + h.program).Data()[0]}
+	require.EqualValues(t, 360, commission.Int("amount_minor"))
+	balanced(t, h.Server)
+}

@@ -1,0 +1,100 @@
+package inbox
+
+import (
+	"context"
+	"slices"
+
+	"rail/gen/db"
+	"rail/server/inbound/processor"
+	"rail/server/program/customer"
+	"rail/server/program/tracking"
+)
+
+// binding takes what an event says about a customer beside no money: it finds or
+// signs up who that is, and follows the state of their subscription.
+func (a *application) binding(ctx context.Context, b processor.Binding) (outcome, error) {
+	o := a.nothing()
+	k, err := a.byBinding(ctx, b)
+	if err != nil || k.ID == "" {
+		return o, err
+	}
+	changed, err := a.follow(ctx, k, b.Status)
+	if err != nil {
+		return o, err
+	}
+	if o.customer = k.ID; changed || k.changed {
+		o.status, o.code, o.reason = db.InboxStatusRecorded, "", ""
+	}
+	return o, nil
+}
+
+// bound is a customer, and whether the event has changed it.
+type bound struct {
+	db.Customer
+	changed bool
+}
+
+// byBinding returns the customer whom a binding is about. One that is not known yet
+// is signed up only where something says which partner brought them.
+func (a *application) byBinding(ctx context.Context, b processor.Binding) (bound, error) {
+	if b.Customer != "" {
+		if err := a.lockCustomer(ctx, b.Customer); err != nil {
+			return bound{}, err
+		}
+		k, err := a.byExternalID(ctx, b.Customer)
+		if err != nil || k.ID != "" {
+			return bound{Customer: k}, err
+		}
+	}
+	for _, rule := range []func(context.Context, processor.Binding) (found, error){
+		a.byVisit, a.byIdentifier, a.byCoupon, a.byEmail,
+	} {
+		f, err := rule(ctx, b)
+		if err != nil || f.end != nil {
+			return bound{}, err
+		}
+		if f.id != "" {
+			k, err := queries.CustomerLock(ctx, a.u.DB(), db.CustomerLockParams{ID: f.id, OrgID: a.e.OrgID})
+			return bound{k, true}, err
+		}
+	}
+	return bound{}, nil
+}
+
+// leads has, for each state that a subscription gives a customer, those from which
+// it does. Events come in any order: who has paid does not try any more, and who
+// has left comes back by paying.
+var leads = map[string][]db.CustomerStatus{
+	"trial":     {db.CustomerStatusLead},
+	"active":    {db.CustomerStatusLead, db.CustomerStatusTrial},
+	"cancelled": {db.CustomerStatusLead, db.CustomerStatusTrial, db.CustomerStatusActive},
+}
+
+// follow gives a customer the state of their subscription, and reports whether that
+// is another.
+func (a *application) follow(ctx context.Context, k bound, status string) (bool, error) {
+	if !slices.Contains(leads[status], k.Status) {
+		return false, nil
+	}
+	_, err := customer.Update(ctx, a.u, k.ID, customer.Changes{Status: &status})
+	return err == nil, err
+}
+
+// coupon switches the coupons on or off that are known by an id at the processor.
+func (a *application) coupon(ctx context.Context, c processor.Coupon) (outcome, error) {
+	rows, err := queries.CouponByExternalIDs(ctx, a.u.DB(), db.CouponByExternalIDsParams{
+		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, ExternalIds: []string{c.ID},
+	})
+	o := ignored(string(processor.NotUsed), "No coupon of the program has this external_id.")
+	for _, k := range rows {
+		if k.Active == c.Active {
+			o.reason = "The coupon is in this state already."
+			continue
+		}
+		if err := tracking.SetCouponActive(ctx, a.u, k.ID, c.Active); err != nil {
+			return o, err
+		}
+		o = outcome{status: db.InboxStatusRecorded}
+	}
+	return o, err
+}

@@ -1,0 +1,67 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+)
+
+// Endpoint is where Stripe sends events.
+type Endpoint struct {
+	ID     string `json:"id"`
+	URL    string `json:"url"`
+	Secret string `json:"secret"` // shown once, when the endpoint is made
+	Status string `json:"status"`
+	Live   bool   `json:"livemode"`
+}
+
+// CreateEndpoint has Stripe send events of these types to a URL.
+func (c *Client) CreateEndpoint(ctx context.Context, to string, types []string) (Endpoint, error) {
+	form := url.Values{
+		"url": {to}, "enabled_events[]": types, "api_version": {version}, "description": {"Rail"},
+	}
+	var made Endpoint
+	err := c.ask(ctx, http.MethodPost, "/v1/webhook_endpoints", form, &made)
+	if err == nil && (made.ID == "" || made.Secret == "") {
+		err = errors.New("the endpoint that Stripe made has no id or no secret")
+	}
+	return made, err
+}
+
+// DeleteEndpoint ends an endpoint. One that is gone already is ended.
+func (c *Client) DeleteEndpoint(ctx context.Context, id string) error {
+	err := c.ask(ctx, http.MethodDelete, "/v1/webhook_endpoints/"+url.PathEscape(id), nil, &struct{}{})
+	if refused := (*Error)(nil); errors.As(err, &refused) && refused.Status == http.StatusNotFound {
+		return nil
+	}
+	return err
+}
+
+// maxPages bounds how many pages of a list are read. An account has at most 16
+// endpoints a mode.
+const maxPages = 5
+
+// FindEndpoint returns the endpoint that sends to a URL, and whether there is one.
+func (c *Client) FindEndpoint(ctx context.Context, to string) (Endpoint, bool, error) {
+	form := url.Values{"limit": {"100"}}
+	for range maxPages {
+		var page struct {
+			Data    []Endpoint `json:"data"`
+			HasMore bool       `json:"has_more"`
+		}
+		if err := c.ask(ctx, http.MethodGet, "/v1/webhook_endpoints", form, &page); err != nil {
+			return Endpoint{}, false, err
+		}
+		for _, e := range page.Data {
+			if e.URL == to {
+				return e, true, nil
+			}
+		}
+		if !page.HasMore || len(page.Data) == 0 {
+			break
+		}
+		form.Set("starting_after", page.Data[len(page.Data)-1].ID)
+	}
+	return Endpoint{}, false, nil
+}
