@@ -27,10 +27,12 @@ func Read(bundle []byte) (*openapi3.T, error) {
 type Operation struct {
 	*routers.Route
 	ID     string
-	Public bool                  // needs no key
-	Scopes []string              // alternatives; none means any key
-	Query  []*openapi3.Parameter // of the path, then its own
-	Body   *openapi3.Schema      // nil for none
+	Public bool // needs no key
+	// Browser is whether pages call it, with a publishable key.
+	Browser bool
+	Scopes  []string              // alternatives; none means any key
+	Query   []*openapi3.Parameter // of the path, then its own
+	Body    *openapi3.Schema      // nil for none
 }
 
 // Operations are those of a description in the order of their ids, but for the hooks
@@ -71,6 +73,8 @@ func newOperation(r *routers.Route) (Operation, error) {
 	}
 	o.Public = len(*r.Operation.Security) == 0
 	for _, alternative := range *r.Operation.Security {
+		_, publishable := alternative["publishable"]
+		o.Browser = o.Browser || publishable
 		for _, scopes := range alternative {
 			o.Scopes = append(o.Scopes, scopes...)
 		}

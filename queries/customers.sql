@@ -34,6 +34,14 @@ WHERE id = @id AND org_id = @org_id;
 -- name: CustomerDelete :exec
 DELETE FROM customers WHERE id = @id AND org_id = @org_id;
 
+-- name: LeadKnown :one
+-- LeadKnown reports whether a browser's lead is a customer already: of its e-mail
+-- address in the program, or of its identifier from the same visit.
+SELECT (EXISTS (SELECT 1 FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org_id
+    AND lower(t.email) = lower(sqlc.narg('email')::text))
+  OR EXISTS (SELECT 1 FROM customers t WHERE t.referral_id = @referral_id::text AND t.org_id = @org_id
+    AND t.identifier = sqlc.narg('identifier')::text))::boolean AS known;
+
 -- name: CustomerByExternalID :one
 -- CustomerByExternalID finds a payer by the processor's id.
 SELECT t.* FROM customers t WHERE t.program_id = @program_id AND t.org_id = @org_id

@@ -20,16 +20,19 @@ AND (t.value = @stem::text OR t.value LIKE @pattern::text);
 -- partner behind the value, its link that fits the landing page best (the same
 -- page, else the oldest of that value, deleted ones included), and the visitor's
 -- current referral (decisions, 65 and 68). expired reports whether that only waits
--- to be retired. The rows come in the order of the visits; of what there is not,
+-- to be retired. recent_click_id is the visitor's last click on the same value after
+-- since, where that is given. The rows come in the order of the visits; of what there is not,
 -- the columns are ''. The partner, who is of the value's program, is found by id alone:
 -- without statistics the planner would read all that are active.
 SELECT i.n::bigint AS n, coalesce(g.status, '')::text AS program_status,
     coalesce(g.cookie_days, 0)::bigint AS cookie_days,
     coalesce(h.partner_id, '')::text AS partner_id, coalesce(h.link_id, '')::text AS link_id,
-    coalesce(h.referral_id, '')::text AS referral_id, coalesce(h.expired, false)::boolean AS expired
+    coalesce(h.referral_id, '')::text AS referral_id, coalesce(h.expired, false)::boolean AS expired,
+    coalesce(k.id, '')::text AS recent_click_id
 FROM (SELECT unnest(@program_ids::text[]) AS program_id, unnest(@org_ids::text[]) AS org_id,
     unnest(@values::text[]) AS value, unnest(@landing_keys::text[]) AS landing_key,
-    unnest(@visitors::bytea[]) AS visitor, unnest(@nows::timestamptz[]) AS now, generate_subscripts(@program_ids::text[], 1) AS n) i
+    unnest(@visitors::bytea[]) AS visitor, unnest(@nows::timestamptz[]) AS now,
+    unnest(@sinces::timestamptz[]) AS since, generate_subscripts(@program_ids::text[], 1) AS n) i
 LEFT JOIN programs g ON g.id = i.program_id AND g.org_id = i.org_id
 LEFT JOIN LATERAL (
     SELECT p.id AS partner_id,
@@ -41,7 +44,35 @@ LEFT JOIN LATERAL (
     WHERE t.program_id = i.program_id AND t.org_id = i.org_id AND t.value = i.value AND p.status = 'active'
     OFFSET 0
 ) h ON true
+LEFT JOIN LATERAL (
+    SELECT c.id FROM clicks c LEFT JOIN links l ON l.id = c.link_id
+    WHERE c.referral_id = h.referral_id AND c.org_id = i.org_id AND c.created_at > i.since
+        AND coalesce(l.value_key = i.value, h.link_id IS NULL)
+    ORDER BY c.created_at DESC, c.id DESC LIMIT 1
+) k ON true
 ORDER BY i.n;
+
+-- name: VisitorStanding :one
+-- VisitorStanding is who brought a browser: of its live referrals, and that of a
+-- click which was handed over to it, the one with the last click, or with first the
+-- one that came first.
+SELECT c.id AS click_id, r.id AS referral_id, r.expires_at, p.handle,
+    coalesce(p.display_name, p.company_name, p.handle)::text AS name,
+    coalesce((SELECT d.code FROM coupons d WHERE d.program_id = r.program_id AND d.partner_id = r.partner_id
+        AND d.org_id = r.org_id AND d.active ORDER BY d.created_at DESC, d.id DESC LIMIT 1), '')::text AS coupon
+FROM referrals r JOIN partners p ON p.id = r.partner_id AND p.status = 'active'
+JOIN LATERAL (
+    (SELECT k.id, k.created_at FROM clicks k WHERE k.referral_id = r.id AND k.org_id = r.org_id AND NOT @first::boolean
+        ORDER BY k.created_at DESC, k.id DESC LIMIT 1)
+    UNION ALL
+    (SELECT k.id, k.created_at FROM clicks k WHERE k.referral_id = r.id AND k.org_id = r.org_id AND @first::boolean
+        ORDER BY k.created_at, k.id LIMIT 1)
+) c ON true
+WHERE r.program_id = @program_id AND r.org_id = @org_id AND r.expires_at > @now AND r.id IN (
+    SELECT v.id FROM referrals v WHERE v.program_id = @program_id AND v.org_id = @org_id AND v.visitor = @visitor AND v.current
+    UNION ALL
+    SELECT k.referral_id FROM clicks k WHERE k.id = @click_id AND k.program_id = @program_id AND k.org_id = @org_id)
+ORDER BY CASE WHEN @first::boolean THEN c.created_at END, c.created_at DESC, c.id DESC LIMIT 1;
 
 -- name: TrackingValueInsert :exec
 -- TrackingValueInsert takes a value that was free a moment ago; where another

@@ -48,6 +48,7 @@ func uniqueIndexes(t *testing.T, pool *pgxpool.Pool) []index {
 // organization has.
 var serverMade = map[string]string{
 	"api_keys_hash_key":        "the keyed hash of a random token",
+	"publishable_keys_key_key": "a random token",
 	"magic_links_pkey":         "the hash of a random token",
 	"portal_sessions_pkey":     "the hash of a random token",
 	"links_short_slug_key":     "a random slug; the redirect knows no organization",

@@ -50,6 +50,8 @@ func defaultOperation(d *yaml.Node, c *catalogue, path, method string, op *yaml.
 	public := security != nil && len(security.Content) == 0
 	// A processor's own signature stands for a key.
 	hook := !public && security != nil && get(security.Content[0], "standardWebhooks") != nil
+	// Pages have neither signatures nor replays.
+	browser := !public && security != nil && get(security.Content[0], "publishable") != nil
 	conditions := []struct {
 		name string
 		met  bool
@@ -57,10 +59,11 @@ func defaultOperation(d *yaml.Node, c *catalogue, path, method string, op *yaml.
 		{"every", true},
 		{"body", get(op, "requestBody") != nil && !hook},
 		{"paged", paged(op)},
-		{"authenticated", !public && !hook},
+		{"browser", browser},
+		{"authenticated", !public && !hook && !browser},
 		{"scoped", !public && !hook && !unscoped(security)},
 		{"byId", strings.Contains(path, "{")},
-		{"post", method == "post" && !hook},
+		{"post", method == "post" && !hook && !browser},
 	}
 	// First what is usual for such an operation, then its own codes and responses over it.
 	usual := mapping()

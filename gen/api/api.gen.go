@@ -911,6 +911,7 @@ const (
 	DocumentTagApplications         DocumentTag = "Applications"
 	DocumentTagAuditLog             DocumentTag = "Audit log"
 	DocumentTagBalances             DocumentTag = "Balances"
+	DocumentTagBrowser              DocumentTag = "Browser"
 	DocumentTagCampaigns            DocumentTag = "Campaigns"
 	DocumentTagClicks               DocumentTag = "Clicks"
 	DocumentTagCommissions          DocumentTag = "Commissions"
@@ -925,6 +926,7 @@ const (
 	DocumentTagPayouts              DocumentTag = "Payouts"
 	DocumentTagProcessorConnections DocumentTag = "Processor connections"
 	DocumentTagPrograms             DocumentTag = "Programs"
+	DocumentTagPublishableKeys      DocumentTag = "Publishable keys"
 	DocumentTagReferrals            DocumentTag = "Referrals"
 	DocumentTagReports              DocumentTag = "Reports"
 	DocumentTagResources            DocumentTag = "Resources"
@@ -945,6 +947,8 @@ func (e DocumentTag) Valid() bool {
 	case DocumentTagAuditLog:
 		return true
 	case DocumentTagBalances:
+		return true
+	case DocumentTagBrowser:
 		return true
 	case DocumentTagCampaigns:
 		return true
@@ -973,6 +977,8 @@ func (e DocumentTag) Valid() bool {
 	case DocumentTagProcessorConnections:
 		return true
 	case DocumentTagPrograms:
+		return true
+	case DocumentTagPublishableKeys:
 		return true
 	case DocumentTagReferrals:
 		return true
@@ -1035,6 +1041,7 @@ const (
 	ErrorCodeInvalidReference           ErrorCode = "invalid_reference"
 	ErrorCodeLinkValueTaken             ErrorCode = "link_value_taken"
 	ErrorCodeMethodNotAllowed           ErrorCode = "method_not_allowed"
+	ErrorCodeOriginNotAllowed           ErrorCode = "origin_not_allowed"
 	ErrorCodeParameterInvalid           ErrorCode = "parameter_invalid"
 	ErrorCodeParameterMissing           ErrorCode = "parameter_missing"
 	ErrorCodeParameterUnknown           ErrorCode = "parameter_unknown"
@@ -1144,6 +1151,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodeLinkValueTaken:
 		return true
 	case ErrorCodeMethodNotAllowed:
+		return true
+	case ErrorCodeOriginNotAllowed:
 		return true
 	case ErrorCodeParameterInvalid:
 		return true
@@ -2115,6 +2124,21 @@ func (e ProgramStatus) Valid() bool {
 	case ProgramStatusActive:
 		return true
 	case ProgramStatusPaused:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PublishableKeyDeletedDeleted.
+const (
+	PublishableKeyDeletedDeletedTrue PublishableKeyDeletedDeleted = true
+)
+
+// Valid indicates whether the value is a known member of the PublishableKeyDeletedDeleted enum.
+func (e PublishableKeyDeletedDeleted) Valid() bool {
+	switch e {
+	case PublishableKeyDeletedDeletedTrue:
 		return true
 	default:
 		return false
@@ -3284,6 +3308,11 @@ type AffiliateUpdatedEvent struct {
 // AffiliateUpdatedEventType Always `affiliate.updated`.
 type AffiliateUpdatedEventType string
 
+// AllowedHost A host of pages: `shop.example`, `*.shop.example` for every host below it, or with a port, as in `localhost:3000`.
+//
+// Examples: shop.example
+type AllowedHost = string
+
 // APIKeyID The id of a API key.
 //
 // Examples: key_01kb2m4q8e7v9t3n5x6c0d1f2g
@@ -3746,6 +3775,125 @@ type BranchCondition struct {
 	// Value What to compare with, a scalar or an array by the table; only in a leaf.
 	Value interface{} `json:"value,omitempty"`
 }
+
+// BrowserAttribution Who brought a visitor: what a customer made of it would be attributed to, by the program's `attribution_model`.
+type BrowserAttribution struct {
+	// Object Always `browser_attribution`.
+	Object string `json:"object"`
+
+	// ClickID The id of a click.
+	//
+	// Examples: clk_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ClickID ClickID `json:"click_id"`
+
+	// Discount The partner's newest active coupon; null without one.
+	Discount *BrowserDiscount `json:"discount"`
+
+	// ExpiresAt When the referral can no longer convert.
+	ExpiresAt clock.Time `json:"expires_at"`
+
+	// Partner What pages may show of a partner.
+	Partner BrowserPartner `json:"partner"`
+
+	// ReferralID The id of a referral.
+	//
+	// Examples: ref_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ReferralID ReferralID `json:"referral_id"`
+
+	// Visitor The browser's token: 22 letters and digits.
+	//
+	// Examples: v8c1f0a52e6Kq3Zt7WmBx0
+	Visitor BrowserVisitor `json:"visitor"`
+}
+
+// BrowserDiscount A coupon that pages may offer to a partner's visitors.
+type BrowserDiscount struct {
+	// Code The coupon's code.
+	Code string `json:"code"`
+
+	// Label What to show of it; the code itself, so far.
+	Label string `json:"label"`
+}
+
+// BrowserLead The lead was taken. Every answer is alike, whether it is a new customer or not: pages learn nothing of who is known.
+type BrowserLead struct {
+	// Object Always `browser_lead`.
+	Object string `json:"object"`
+
+	// ClickID The id of a click.
+	//
+	// Examples: clk_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ClickID ClickID `json:"click_id"`
+
+	// ReferralID The id of a referral.
+	//
+	// Examples: ref_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ReferralID ReferralID `json:"referral_id"`
+}
+
+// BrowserLeadCreate A visitor who signed up. One of `email` and `identifier` is needed.
+type BrowserLeadCreate struct {
+	// ClickID The id of a click.
+	//
+	// Examples: clk_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ClickID *ClickID `json:"click_id,omitempty"`
+
+	// Email The visitor's e-mail address.
+	Email *string `json:"email,omitempty"`
+
+	// Identifier Another text that identifies the visitor, such as a user's name.
+	Identifier *string `json:"identifier,omitempty"`
+
+	// Key A publishable key: `rail_pub_` and 32 letters and digits.
+	//
+	// Examples: rail_pub_4fT9xQ2mZ7kLw8Rb1Vn6Yc3Hd5Jg0PsA
+	Key *PublishableKeyToken `json:"key,omitempty"`
+
+	// Visitor The `visitor` of an earlier answer, for browsers that lost the cookie.
+	Visitor *BrowserVisitor `json:"visitor,omitempty"`
+}
+
+// BrowserPartner What pages may show of a partner.
+type BrowserPartner struct {
+	// Handle The partner's handle.
+	Handle string `json:"handle"`
+
+	// Name The partner's name.
+	Name string `json:"name"`
+}
+
+// BrowserVisit A visit that a page reports: a tracking value of its address, or a click that another page or a short link handed over. One of `value` and `click_id` is needed.
+type BrowserVisit struct {
+	// ClickID The id of a click.
+	//
+	// Examples: clk_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ClickID *ClickID `json:"click_id,omitempty"`
+
+	// Key A publishable key: `rail_pub_` and 32 letters and digits.
+	//
+	// Examples: rail_pub_4fT9xQ2mZ7kLw8Rb1Vn6Yc3Hd5Jg0PsA
+	Key *PublishableKeyToken `json:"key,omitempty"`
+
+	// Param The query parameter that carried the value.
+	Param *string `json:"param,omitempty"`
+
+	// Referrer The page that the visitor came from.
+	Referrer *string `json:"referrer,omitempty"`
+
+	// URL The page's address; its origin when left out.
+	URL *string `json:"url,omitempty"`
+
+	// Value The tracking value that the visitor arrived with, whatever its case.
+	Value *string `json:"value,omitempty"`
+
+	// Visitor The `visitor` of an earlier answer, for browsers that lost the cookie; the cookie comes first.
+	Visitor *BrowserVisitor `json:"visitor,omitempty"`
+}
+
+// BrowserVisitor The browser's token: 22 letters and digits.
+//
+// Examples: v8c1f0a52e6Kq3Zt7WmBx0
+type BrowserVisitor = string
 
 // Campaign One mail to many partners.
 type Campaign struct {
@@ -7047,6 +7195,95 @@ type ProgramUpdate struct {
 	WebsiteURL *string `json:"website_url,omitempty"`
 }
 
+// PublishableKey A key for pages, not a secret: it opens the browser's endpoints for its allowed hosts, and nothing else.
+type PublishableKey struct {
+	// ID The id of a publishable key.
+	//
+	// Examples: pub_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID PublishableKeyID `json:"id"`
+
+	// Object Always `publishable_key`.
+	Object string `json:"object"`
+
+	// AllowLeads Whether pages may report leads with it.
+	AllowLeads bool `json:"allow_leads"`
+
+	// AllowedHosts Hosts whose pages may use it, in lower case. One without a port matches any.
+	AllowedHosts []AllowedHost `json:"allowed_hosts"`
+
+	// CreatedAt When it was created.
+	CreatedAt clock.Time `json:"created_at"`
+
+	// Key A publishable key: `rail_pub_` and 32 letters and digits.
+	//
+	// Examples: rail_pub_4fT9xQ2mZ7kLw8Rb1Vn6Yc3Hd5Jg0PsA
+	Key PublishableKeyToken `json:"key"`
+
+	// LastUsedAt When a page last used it, within a minute; null before.
+	LastUsedAt *clock.Time `json:"last_used_at"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+
+	// Tag The script tag to paste into the pages, whole.
+	Tag string `json:"tag"`
+}
+
+// PublishableKeyCreate A publishable key to make.
+type PublishableKeyCreate struct {
+	// AllowLeads Whether pages may report leads with it: anybody who reads a page can invent one.
+	AllowLeads *bool `json:"allow_leads,omitempty"`
+
+	// AllowedHosts Hosts whose pages may use it, at least one. `*.shop.example` is every host below shop.example, without itself; a public suffix such as `*.co.uk` is refused. One without a port matches any.
+	AllowedHosts []AllowedHost `json:"allowed_hosts"`
+
+	// ProgramID The id of a program.
+	//
+	// Examples: prg_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ProgramID ProgramID `json:"program_id"`
+}
+
+// PublishableKeyDeleted The key is revoked.
+type PublishableKeyDeleted struct {
+	// ID The id of a publishable key.
+	//
+	// Examples: pub_01kb2m4q8e7v9t3n5x6c0d1f2g
+	ID PublishableKeyID `json:"id"`
+
+	// Object Always `publishable_key`.
+	Object string `json:"object"`
+
+	// Deleted Always true.
+	Deleted PublishableKeyDeletedDeleted `json:"deleted"`
+}
+
+// PublishableKeyDeletedDeleted Always true.
+type PublishableKeyDeletedDeleted bool
+
+// PublishableKeyID The id of a publishable key.
+//
+// Examples: pub_01kb2m4q8e7v9t3n5x6c0d1f2g
+type PublishableKeyID = string
+
+// PublishableKeyList A page of publishable keys.
+type PublishableKeyList struct {
+	// Data The page, in list order.
+	Data []PublishableKey `json:"data"`
+
+	// HasMore Whether more objects follow in the direction of paging.
+	HasMore bool `json:"has_more"`
+
+	// TotalCount All matches of the filters, whatever the cursor.
+	TotalCount int64 `json:"total_count"`
+}
+
+// PublishableKeyToken A publishable key: `rail_pub_` and 32 letters and digits.
+//
+// Examples: rail_pub_4fT9xQ2mZ7kLw8Rb1Vn6Yc3Hd5Jg0PsA
+type PublishableKeyToken = string
+
 // RateType `percent` counts in basis points of the base amount, `fixed` in minor units of the program's currency.
 //
 // Examples: percent
@@ -9591,6 +9828,16 @@ type ProgramIDQuery = ProgramID
 // ProgramIncludeParam defines model for ProgramIncludeParam.
 type ProgramIncludeParam = []ProgramInclude
 
+// PublishableKeyNeeded A publishable key: `rail_pub_` and 32 letters and digits.
+//
+// Examples: rail_pub_4fT9xQ2mZ7kLw8Rb1Vn6Yc3Hd5Jg0PsA
+type PublishableKeyNeeded = PublishableKeyToken
+
+// PublishableKeyQuery A publishable key: `rail_pub_` and 32 letters and digits.
+//
+// Examples: rail_pub_4fT9xQ2mZ7kLw8Rb1Vn6Yc3Hd5Jg0PsA
+type PublishableKeyQuery = PublishableKeyToken
+
 // RailSignature defines model for RailSignature.
 type RailSignature = string
 
@@ -9674,6 +9921,9 @@ type BadListRequest = ErrorEnvelope
 // BadRequest Every answer of 400 or above.
 type BadRequest = ErrorEnvelope
 
+// BrowserPayloadTooLarge Every answer of 400 or above.
+type BrowserPayloadTooLarge = ErrorEnvelope
+
 // Conflict Every answer of 400 or above.
 type Conflict = ErrorEnvelope
 
@@ -9689,6 +9939,9 @@ type InternalError = ErrorEnvelope
 // NotFound Every answer of 400 or above.
 type NotFound = ErrorEnvelope
 
+// OriginRefused Every answer of 400 or above.
+type OriginRefused = ErrorEnvelope
+
 // PayloadTooLarge Every answer of 400 or above.
 type PayloadTooLarge = ErrorEnvelope
 
@@ -9700,6 +9953,9 @@ type Unauthorized = ErrorEnvelope
 
 // Unavailable Every answer of 400 or above.
 type Unavailable = ErrorEnvelope
+
+// UnknownPublishableKey Every answer of 400 or above.
+type UnknownPublishableKey = ErrorEnvelope
 
 // UnsupportedMediaType Every answer of 400 or above.
 type UnsupportedMediaType = ErrorEnvelope
@@ -9717,6 +9973,24 @@ type RetrieveLLMsFullTextParams struct {
 type RetrieveLLMsTextParams struct {
 	// IfNoneMatch The `ETag` of the copy at hand; while it is current the answer is 304 without a body.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
+}
+
+// CreateBrowserVisitParams defines parameters for CreateBrowserVisit.
+type CreateBrowserVisitParams struct {
+	// Key The publishable key, in place of the body's `key`.
+	Key *PublishableKeyQuery `form:"key,omitempty" json:"key,omitempty"`
+}
+
+// CreateBrowserLeadParams defines parameters for CreateBrowserLead.
+type CreateBrowserLeadParams struct {
+	// Key The publishable key, in place of the body's `key`.
+	Key *PublishableKeyQuery `form:"key,omitempty" json:"key,omitempty"`
+}
+
+// RetrieveBrowserAttributionParams defines parameters for RetrieveBrowserAttribution.
+type RetrieveBrowserAttributionParams struct {
+	// Key The publishable key.
+	Key PublishableKeyNeeded `form:"key" json:"key"`
 }
 
 // ListApplicationsParams defines parameters for ListApplications.
@@ -10454,6 +10728,33 @@ type UpdateProgramParams struct {
 	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
 }
 
+// ListPublishableKeysParams defines parameters for ListPublishableKeys.
+type ListPublishableKeysParams struct {
+	// ProgramID The program whose objects are listed.
+	ProgramID ProgramIDQuery `form:"program_id" json:"program_id"`
+
+	// Limit The most objects to return.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// StartingAfter An object id; the page begins right after it (older objects). Not together with `ending_before`.
+	StartingAfter *StartingAfter `form:"starting_after,omitempty" json:"starting_after,omitempty"`
+
+	// EndingBefore An object id; the page ends right before it (newer objects), in the same order. Not together with `starting_after`.
+	EndingBefore *EndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
+}
+
+// DeletePublishableKeyParams defines parameters for DeletePublishableKey.
+type DeletePublishableKeyParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
+// RetrievePublishableKeyParams defines parameters for RetrievePublishableKey.
+type RetrievePublishableKeyParams struct {
+	// ProgramID Accepted on every route; where the path already names the object, it must be that object's program.
+	ProgramID *OptionalProgramIDQuery `form:"program_id,omitempty" json:"program_id,omitempty"`
+}
+
 // ListReferralsParams defines parameters for ListReferrals.
 type ListReferralsParams struct {
 	// ProgramID The program whose objects are listed.
@@ -10871,6 +11172,12 @@ type ListWebhookEventsParams struct {
 	EndingBefore *WebhookEventTypeEndingBefore `form:"ending_before,omitempty" json:"ending_before,omitempty"`
 }
 
+// CreateBrowserVisitJSONRequestBody defines body for CreateBrowserVisit for application/json ContentType.
+type CreateBrowserVisitJSONRequestBody = BrowserVisit
+
+// CreateBrowserLeadJSONRequestBody defines body for CreateBrowserLead for application/json ContentType.
+type CreateBrowserLeadJSONRequestBody = BrowserLeadCreate
+
 // CreateApplicationJSONRequestBody defines body for CreateApplication for application/json ContentType.
 type CreateApplicationJSONRequestBody = ApplicationCreate
 
@@ -10957,6 +11264,9 @@ type CreateProgramJSONRequestBody = ProgramCreate
 
 // UpdateProgramJSONRequestBody defines body for UpdateProgram for application/json ContentType.
 type UpdateProgramJSONRequestBody = ProgramUpdate
+
+// CreatePublishableKeyJSONRequestBody defines body for CreatePublishableKey for application/json ContentType.
+type CreatePublishableKeyJSONRequestBody = PublishableKeyCreate
 
 // CreateRefundJSONRequestBody defines body for CreateRefund for application/json ContentType.
 type CreateRefundJSONRequestBody = RefundCreate
@@ -11691,6 +12001,49 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /llms.txt (the `RetrieveLLMsText` operationId).
 	RetrieveLLMsText(ctx context.Context, params *RetrieveLLMsTextParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateBrowserVisitWithBody Report a visit
+	//
+	// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click. Robots, previews of links and pages that nobody has seen yet make no click: 204.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /t/c (the `CreateBrowserVisit` operationId).
+	CreateBrowserVisitWithBody(ctx context.Context, params *CreateBrowserVisitParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateBrowserVisit Report a visit
+	//
+	// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click. Robots, previews of links and pages that nobody has seen yet make no click: 204.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /t/c (the `CreateBrowserVisit` operationId).
+	CreateBrowserVisit(ctx context.Context, params *CreateBrowserVisitParams, body CreateBrowserVisitJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateBrowserLeadWithBody Report a lead
+	//
+	// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address that the program knows already, or an identifier that the visit has, changes nothing; the answer is the same. 204 when nobody brought the visitor.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /t/lead (the `CreateBrowserLead` operationId).
+	CreateBrowserLeadWithBody(ctx context.Context, params *CreateBrowserLeadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateBrowserLead Report a lead
+	//
+	// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address that the program knows already, or an identifier that the visit has, changes nothing; the answer is the same. 204 when nobody brought the visitor.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /t/lead (the `CreateBrowserLead` operationId).
+	CreateBrowserLead(ctx context.Context, params *CreateBrowserLeadParams, body CreateBrowserLeadJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetrieveBrowserAttribution Restore a visit
+	//
+	// Who brought this browser, by the cookie `rail_v`: for pages whose own storage was purged. 204 when nobody did, or the referral has expired.
+	//
+	// Corresponds with GET /t/me (the `RetrieveBrowserAttribution` operationId).
+	RetrieveBrowserAttribution(ctx context.Context, params *RetrieveBrowserAttributionParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListApplications List applications
 	//
@@ -12536,6 +12889,45 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/programs/{id} (the `UpdateProgram` operationId).
 	UpdateProgram(ctx context.Context, id ID, params *UpdateProgramParams, body UpdateProgramJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListPublishableKeys List publishable keys
+	//
+	// The program's publishable keys, newest first, whole: they are no secrets.
+	//
+	// Corresponds with GET /v1/publishable_keys (the `ListPublishableKeys` operationId).
+	ListPublishableKeys(ctx context.Context, params *ListPublishableKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreatePublishableKeyWithBody Create a publishable key
+	//
+	// Makes a key that pages of the allowed hosts may report clicks with. Its `tag` is the script tag to paste.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/publishable_keys (the `CreatePublishableKey` operationId).
+	CreatePublishableKeyWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreatePublishableKey Create a publishable key
+	//
+	// Makes a key that pages of the allowed hosts may report clicks with. Its `tag` is the script tag to paste.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/publishable_keys (the `CreatePublishableKey` operationId).
+	CreatePublishableKey(ctx context.Context, body CreatePublishableKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeletePublishableKey Revoke a publishable key
+	//
+	// Revokes the key: within a second no server takes it any more.
+	//
+	// Corresponds with DELETE /v1/publishable_keys/{id} (the `DeletePublishableKey` operationId).
+	DeletePublishableKey(ctx context.Context, id ID, params *DeletePublishableKeyParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetrievePublishableKey Retrieve a publishable key
+	//
+	// One publishable key by its id.
+	//
+	// Corresponds with GET /v1/publishable_keys/{id} (the `RetrievePublishableKey` operationId).
+	RetrievePublishableKey(ctx context.Context, id ID, params *RetrievePublishableKeyParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListReferrals List referrals
 	//
 	// The referrals of the program, newest first.
@@ -13063,6 +13455,99 @@ func (c *Client) RetrieveLLMsFullText(ctx context.Context, params *RetrieveLLMsF
 // Corresponds with GET /llms.txt (the `RetrieveLLMsText` operationId).
 func (c *Client) RetrieveLLMsText(ctx context.Context, params *RetrieveLLMsTextParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRetrieveLLMsTextRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateBrowserVisitWithBody Report a visit
+//
+// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click. Robots, previews of links and pages that nobody has seen yet make no click: 204.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /t/c (the `CreateBrowserVisit` operationId).
+func (c *Client) CreateBrowserVisitWithBody(ctx context.Context, params *CreateBrowserVisitParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateBrowserVisitRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateBrowserVisit Report a visit
+//
+// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click. Robots, previews of links and pages that nobody has seen yet make no click: 204.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /t/c (the `CreateBrowserVisit` operationId).
+func (c *Client) CreateBrowserVisit(ctx context.Context, params *CreateBrowserVisitParams, body CreateBrowserVisitJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateBrowserVisitRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateBrowserLeadWithBody Report a lead
+//
+// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address that the program knows already, or an identifier that the visit has, changes nothing; the answer is the same. 204 when nobody brought the visitor.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /t/lead (the `CreateBrowserLead` operationId).
+func (c *Client) CreateBrowserLeadWithBody(ctx context.Context, params *CreateBrowserLeadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateBrowserLeadRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateBrowserLead Report a lead
+//
+// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address that the program knows already, or an identifier that the visit has, changes nothing; the answer is the same. 204 when nobody brought the visitor.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /t/lead (the `CreateBrowserLead` operationId).
+func (c *Client) CreateBrowserLead(ctx context.Context, params *CreateBrowserLeadParams, body CreateBrowserLeadJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateBrowserLeadRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetrieveBrowserAttribution Restore a visit
+//
+// Who brought this browser, by the cookie `rail_v`: for pages whose own storage was purged. 204 when nobody did, or the referral has expired.
+//
+// Corresponds with GET /t/me (the `RetrieveBrowserAttribution` operationId).
+func (c *Client) RetrieveBrowserAttribution(ctx context.Context, params *RetrieveBrowserAttributionParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetrieveBrowserAttributionRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -14957,6 +15442,95 @@ func (c *Client) UpdateProgram(ctx context.Context, id ID, params *UpdateProgram
 	return c.Client.Do(req)
 }
 
+// ListPublishableKeys List publishable keys
+//
+// The program's publishable keys, newest first, whole: they are no secrets.
+//
+// Corresponds with GET /v1/publishable_keys (the `ListPublishableKeys` operationId).
+func (c *Client) ListPublishableKeys(ctx context.Context, params *ListPublishableKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListPublishableKeysRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreatePublishableKeyWithBody Create a publishable key
+//
+// Makes a key that pages of the allowed hosts may report clicks with. Its `tag` is the script tag to paste.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/publishable_keys (the `CreatePublishableKey` operationId).
+func (c *Client) CreatePublishableKeyWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreatePublishableKeyRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreatePublishableKey Create a publishable key
+//
+// Makes a key that pages of the allowed hosts may report clicks with. Its `tag` is the script tag to paste.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/publishable_keys (the `CreatePublishableKey` operationId).
+func (c *Client) CreatePublishableKey(ctx context.Context, body CreatePublishableKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreatePublishableKeyRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeletePublishableKey Revoke a publishable key
+//
+// Revokes the key: within a second no server takes it any more.
+//
+// Corresponds with DELETE /v1/publishable_keys/{id} (the `DeletePublishableKey` operationId).
+func (c *Client) DeletePublishableKey(ctx context.Context, id ID, params *DeletePublishableKeyParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeletePublishableKeyRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetrievePublishableKey Retrieve a publishable key
+//
+// One publishable key by its id.
+//
+// Corresponds with GET /v1/publishable_keys/{id} (the `RetrievePublishableKey` operationId).
+func (c *Client) RetrievePublishableKey(ctx context.Context, id ID, params *RetrievePublishableKeyParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetrievePublishableKeyRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListReferrals List referrals
 //
 // The referrals of the program, newest first.
@@ -16185,6 +16759,190 @@ func NewRetrieveLLMsTextRequest(server string, params *RetrieveLLMsTextParams) (
 			req.Header.Set("If-None-Match", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewCreateBrowserVisitRequest calls the generic CreateBrowserVisit builder with application/json body
+func NewCreateBrowserVisitRequest(server string, params *CreateBrowserVisitParams, body CreateBrowserVisitJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateBrowserVisitRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateBrowserVisitRequestWithBody constructs an http.Request for the CreateBrowserVisit method, with any body, and a specified content type
+func NewCreateBrowserVisitRequestWithBody(server string, params *CreateBrowserVisitParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/t/c")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Key != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "key", *params.Key, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewCreateBrowserLeadRequest calls the generic CreateBrowserLead builder with application/json body
+func NewCreateBrowserLeadRequest(server string, params *CreateBrowserLeadParams, body CreateBrowserLeadJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateBrowserLeadRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateBrowserLeadRequestWithBody constructs an http.Request for the CreateBrowserLead method, with any body, and a specified content type
+func NewCreateBrowserLeadRequestWithBody(server string, params *CreateBrowserLeadParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/t/lead")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Key != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "key", *params.Key, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRetrieveBrowserAttributionRequest constructs an http.Request for the RetrieveBrowserAttribution method
+func NewRetrieveBrowserAttributionRequest(server string, params *RetrieveBrowserAttributionParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/t/me")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "key", params.Key, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -21911,6 +22669,254 @@ func NewUpdateProgramRequestWithBody(server string, id ID, params *UpdateProgram
 	return req, nil
 }
 
+// NewListPublishableKeysRequest constructs an http.Request for the ListPublishableKeys method
+func NewListPublishableKeysRequest(server string, params *ListPublishableKeysParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/publishable_keys")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.StartingAfter != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "starting_after", *params.StartingAfter, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.EndingBefore != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "ending_before", *params.EndingBefore, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreatePublishableKeyRequest calls the generic CreatePublishableKey builder with application/json body
+func NewCreatePublishableKeyRequest(server string, body CreatePublishableKeyJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreatePublishableKeyRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreatePublishableKeyRequestWithBody constructs an http.Request for the CreatePublishableKey method, with any body, and a specified content type
+func NewCreatePublishableKeyRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/publishable_keys")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeletePublishableKeyRequest constructs an http.Request for the DeletePublishableKey method
+func NewDeletePublishableKeyRequest(server string, id ID, params *DeletePublishableKeyParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/publishable_keys/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRetrievePublishableKeyRequest constructs an http.Request for the RetrievePublishableKey method
+func NewRetrievePublishableKeyRequest(server string, id ID, params *RetrievePublishableKeyParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/publishable_keys/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ProgramID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "program_id", *params.ProgramID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListReferralsRequest constructs an http.Request for the ListReferrals method
 func NewListReferralsRequest(server string, params *ListReferralsParams) (*http.Request, error) {
 	var err error
@@ -25330,6 +26336,51 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /llms.txt (the `RetrieveLLMsText` operationId).
 	RetrieveLLMsTextWithResponse(ctx context.Context, params *RetrieveLLMsTextParams, reqEditors ...RequestEditorFn) (*RetrieveLLMsTextReply, error)
 
+	// CreateBrowserVisitWithBodyWithResponse Report a visit
+	//
+	// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click. Robots, previews of links and pages that nobody has seen yet make no click: 204.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /t/c (the `CreateBrowserVisit` operationId).
+	CreateBrowserVisitWithBodyWithResponse(ctx context.Context, params *CreateBrowserVisitParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateBrowserVisitReply, error)
+
+	// CreateBrowserVisitWithResponse Report a visit
+	//
+	// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click. Robots, previews of links and pages that nobody has seen yet make no click: 204.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /t/c (the `CreateBrowserVisit` operationId).
+	CreateBrowserVisitWithResponse(ctx context.Context, params *CreateBrowserVisitParams, body CreateBrowserVisitJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateBrowserVisitReply, error)
+
+	// CreateBrowserLeadWithBodyWithResponse Report a lead
+	//
+	// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address that the program knows already, or an identifier that the visit has, changes nothing; the answer is the same. 204 when nobody brought the visitor.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /t/lead (the `CreateBrowserLead` operationId).
+	CreateBrowserLeadWithBodyWithResponse(ctx context.Context, params *CreateBrowserLeadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateBrowserLeadReply, error)
+
+	// CreateBrowserLeadWithResponse Report a lead
+	//
+	// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address that the program knows already, or an identifier that the visit has, changes nothing; the answer is the same. 204 when nobody brought the visitor.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /t/lead (the `CreateBrowserLead` operationId).
+	CreateBrowserLeadWithResponse(ctx context.Context, params *CreateBrowserLeadParams, body CreateBrowserLeadJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateBrowserLeadReply, error)
+
+	// RetrieveBrowserAttributionWithResponse Restore a visit
+	//
+	// Who brought this browser, by the cookie `rail_v`: for pages whose own storage was purged. 204 when nobody did, or the referral has expired.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /t/me (the `RetrieveBrowserAttribution` operationId).
+	RetrieveBrowserAttributionWithResponse(ctx context.Context, params *RetrieveBrowserAttributionParams, reqEditors ...RequestEditorFn) (*RetrieveBrowserAttributionReply, error)
+
 	// ListApplicationsWithResponse List applications
 	//
 	// The program's applications, newest first.
@@ -26266,6 +27317,51 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/programs/{id} (the `UpdateProgram` operationId).
 	UpdateProgramWithResponse(ctx context.Context, id ID, params *UpdateProgramParams, body UpdateProgramJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateProgramReply, error)
 
+	// ListPublishableKeysWithResponse List publishable keys
+	//
+	// The program's publishable keys, newest first, whole: they are no secrets.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/publishable_keys (the `ListPublishableKeys` operationId).
+	ListPublishableKeysWithResponse(ctx context.Context, params *ListPublishableKeysParams, reqEditors ...RequestEditorFn) (*ListPublishableKeysReply, error)
+
+	// CreatePublishableKeyWithBodyWithResponse Create a publishable key
+	//
+	// Makes a key that pages of the allowed hosts may report clicks with. Its `tag` is the script tag to paste.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/publishable_keys (the `CreatePublishableKey` operationId).
+	CreatePublishableKeyWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreatePublishableKeyReply, error)
+
+	// CreatePublishableKeyWithResponse Create a publishable key
+	//
+	// Makes a key that pages of the allowed hosts may report clicks with. Its `tag` is the script tag to paste.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/publishable_keys (the `CreatePublishableKey` operationId).
+	CreatePublishableKeyWithResponse(ctx context.Context, body CreatePublishableKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*CreatePublishableKeyReply, error)
+
+	// DeletePublishableKeyWithResponse Revoke a publishable key
+	//
+	// Revokes the key: within a second no server takes it any more.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/publishable_keys/{id} (the `DeletePublishableKey` operationId).
+	DeletePublishableKeyWithResponse(ctx context.Context, id ID, params *DeletePublishableKeyParams, reqEditors ...RequestEditorFn) (*DeletePublishableKeyReply, error)
+
+	// RetrievePublishableKeyWithResponse Retrieve a publishable key
+	//
+	// One publishable key by its id.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/publishable_keys/{id} (the `RetrievePublishableKey` operationId).
+	RetrievePublishableKeyWithResponse(ctx context.Context, id ID, params *RetrievePublishableKeyParams, reqEditors ...RequestEditorFn) (*RetrievePublishableKeyReply, error)
+
 	// ListReferralsWithResponse List referrals
 	//
 	// The referrals of the program, newest first.
@@ -26877,6 +27973,101 @@ func (r RetrieveLLMsTextReply) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RetrieveLLMsTextReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateBrowserVisitReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *BrowserAttribution
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *BrowserAttribution
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateBrowserVisitReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateBrowserVisitReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateBrowserVisitReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateBrowserLeadReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *BrowserLead
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateBrowserLeadReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateBrowserLeadReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateBrowserLeadReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RetrieveBrowserAttributionReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *BrowserAttribution
+}
+
+// Status returns HTTPResponse.Status
+func (r RetrieveBrowserAttributionReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetrieveBrowserAttributionReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetrieveBrowserAttributionReply) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -29210,6 +30401,130 @@ func (r UpdateProgramReply) ContentType() string {
 	return ""
 }
 
+type ListPublishableKeysReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PublishableKeyList
+}
+
+// Status returns HTTPResponse.Status
+func (r ListPublishableKeysReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListPublishableKeysReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListPublishableKeysReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreatePublishableKeyReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *PublishableKey
+}
+
+// Status returns HTTPResponse.Status
+func (r CreatePublishableKeyReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreatePublishableKeyReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreatePublishableKeyReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeletePublishableKeyReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PublishableKeyDeleted
+}
+
+// Status returns HTTPResponse.Status
+func (r DeletePublishableKeyReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeletePublishableKeyReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeletePublishableKeyReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RetrievePublishableKeyReply struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PublishableKey
+}
+
+// Status returns HTTPResponse.Status
+func (r RetrievePublishableKeyReply) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetrievePublishableKeyReply) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetrievePublishableKeyReply) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListReferralsReply struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -30639,6 +31954,81 @@ func (c *ClientWithResponses) RetrieveLLMsTextWithResponse(ctx context.Context, 
 		return nil, err
 	}
 	return ParseRetrieveLLMsTextReply(rsp)
+}
+
+// CreateBrowserVisitWithBodyWithResponse Report a visit
+//
+// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click. Robots, previews of links and pages that nobody has seen yet make no click: 204.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /t/c (the `CreateBrowserVisit` operationId).
+func (c *ClientWithResponses) CreateBrowserVisitWithBodyWithResponse(ctx context.Context, params *CreateBrowserVisitParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateBrowserVisitReply, error) {
+	rsp, err := c.CreateBrowserVisitWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateBrowserVisitReply(rsp)
+}
+
+// CreateBrowserVisitWithResponse Report a visit
+//
+// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click. Robots, previews of links and pages that nobody has seen yet make no click: 204.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /t/c (the `CreateBrowserVisit` operationId).
+func (c *ClientWithResponses) CreateBrowserVisitWithResponse(ctx context.Context, params *CreateBrowserVisitParams, body CreateBrowserVisitJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateBrowserVisitReply, error) {
+	rsp, err := c.CreateBrowserVisit(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateBrowserVisitReply(rsp)
+}
+
+// CreateBrowserLeadWithBodyWithResponse Report a lead
+//
+// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address that the program knows already, or an identifier that the visit has, changes nothing; the answer is the same. 204 when nobody brought the visitor.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /t/lead (the `CreateBrowserLead` operationId).
+func (c *ClientWithResponses) CreateBrowserLeadWithBodyWithResponse(ctx context.Context, params *CreateBrowserLeadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateBrowserLeadReply, error) {
+	rsp, err := c.CreateBrowserLeadWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateBrowserLeadReply(rsp)
+}
+
+// CreateBrowserLeadWithResponse Report a lead
+//
+// Makes a customer of the visitor, as `POST /v1/customers` does with a click, if the key has `allow_leads`. An e-mail address that the program knows already, or an identifier that the visit has, changes nothing; the answer is the same. 204 when nobody brought the visitor.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /t/lead (the `CreateBrowserLead` operationId).
+func (c *ClientWithResponses) CreateBrowserLeadWithResponse(ctx context.Context, params *CreateBrowserLeadParams, body CreateBrowserLeadJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateBrowserLeadReply, error) {
+	rsp, err := c.CreateBrowserLead(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateBrowserLeadReply(rsp)
+}
+
+// RetrieveBrowserAttributionWithResponse Restore a visit
+//
+// Who brought this browser, by the cookie `rail_v`: for pages whose own storage was purged. 204 when nobody did, or the referral has expired.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /t/me (the `RetrieveBrowserAttribution` operationId).
+func (c *ClientWithResponses) RetrieveBrowserAttributionWithResponse(ctx context.Context, params *RetrieveBrowserAttributionParams, reqEditors ...RequestEditorFn) (*RetrieveBrowserAttributionReply, error) {
+	rsp, err := c.RetrieveBrowserAttribution(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetrieveBrowserAttributionReply(rsp)
 }
 
 // ListApplicationsWithResponse List applications
@@ -32201,6 +33591,81 @@ func (c *ClientWithResponses) UpdateProgramWithResponse(ctx context.Context, id 
 	return ParseUpdateProgramReply(rsp)
 }
 
+// ListPublishableKeysWithResponse List publishable keys
+//
+// The program's publishable keys, newest first, whole: they are no secrets.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/publishable_keys (the `ListPublishableKeys` operationId).
+func (c *ClientWithResponses) ListPublishableKeysWithResponse(ctx context.Context, params *ListPublishableKeysParams, reqEditors ...RequestEditorFn) (*ListPublishableKeysReply, error) {
+	rsp, err := c.ListPublishableKeys(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListPublishableKeysReply(rsp)
+}
+
+// CreatePublishableKeyWithBodyWithResponse Create a publishable key
+//
+// Makes a key that pages of the allowed hosts may report clicks with. Its `tag` is the script tag to paste.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/publishable_keys (the `CreatePublishableKey` operationId).
+func (c *ClientWithResponses) CreatePublishableKeyWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreatePublishableKeyReply, error) {
+	rsp, err := c.CreatePublishableKeyWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreatePublishableKeyReply(rsp)
+}
+
+// CreatePublishableKeyWithResponse Create a publishable key
+//
+// Makes a key that pages of the allowed hosts may report clicks with. Its `tag` is the script tag to paste.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/publishable_keys (the `CreatePublishableKey` operationId).
+func (c *ClientWithResponses) CreatePublishableKeyWithResponse(ctx context.Context, body CreatePublishableKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*CreatePublishableKeyReply, error) {
+	rsp, err := c.CreatePublishableKey(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreatePublishableKeyReply(rsp)
+}
+
+// DeletePublishableKeyWithResponse Revoke a publishable key
+//
+// Revokes the key: within a second no server takes it any more.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/publishable_keys/{id} (the `DeletePublishableKey` operationId).
+func (c *ClientWithResponses) DeletePublishableKeyWithResponse(ctx context.Context, id ID, params *DeletePublishableKeyParams, reqEditors ...RequestEditorFn) (*DeletePublishableKeyReply, error) {
+	rsp, err := c.DeletePublishableKey(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeletePublishableKeyReply(rsp)
+}
+
+// RetrievePublishableKeyWithResponse Retrieve a publishable key
+//
+// One publishable key by its id.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/publishable_keys/{id} (the `RetrievePublishableKey` operationId).
+func (c *ClientWithResponses) RetrievePublishableKeyWithResponse(ctx context.Context, id ID, params *RetrievePublishableKeyParams, reqEditors ...RequestEditorFn) (*RetrievePublishableKeyReply, error) {
+	rsp, err := c.RetrievePublishableKey(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetrievePublishableKeyReply(rsp)
+}
+
 // ListReferralsWithResponse List referrals
 //
 // The referrals of the program, newest first.
@@ -33158,6 +34623,100 @@ func ParseRetrieveLLMsTextReply(rsp *http.Response) (*RetrieveLLMsTextReply, err
 	response := &RetrieveLLMsTextReply{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
+	}
+
+	return response, nil
+}
+
+// ParseCreateBrowserVisitReply parses an HTTP response from a CreateBrowserVisitWithResponse call
+func ParseCreateBrowserVisitReply(rsp *http.Response) (*CreateBrowserVisitReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateBrowserVisitReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest BrowserAttribution
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest BrowserAttribution
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateBrowserLeadReply parses an HTTP response from a CreateBrowserLeadWithResponse call
+func ParseCreateBrowserLeadReply(rsp *http.Response) (*CreateBrowserLeadReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateBrowserLeadReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest BrowserLead
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	}
+
+	return response, nil
+}
+
+// ParseRetrieveBrowserAttributionReply parses an HTTP response from a RetrieveBrowserAttributionWithResponse call
+func ParseRetrieveBrowserAttributionReply(rsp *http.Response) (*RetrieveBrowserAttributionReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetrieveBrowserAttributionReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest BrowserAttribution
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case rsp.StatusCode == 204:
+		break // No content-type
+
 	}
 
 	return response, nil
@@ -35120,6 +36679,110 @@ func ParseUpdateProgramReply(rsp *http.Response) (*UpdateProgramReply, error) {
 	return response, nil
 }
 
+// ParseListPublishableKeysReply parses an HTTP response from a ListPublishableKeysWithResponse call
+func ParseListPublishableKeysReply(rsp *http.Response) (*ListPublishableKeysReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListPublishableKeysReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PublishableKeyList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreatePublishableKeyReply parses an HTTP response from a CreatePublishableKeyWithResponse call
+func ParseCreatePublishableKeyReply(rsp *http.Response) (*CreatePublishableKeyReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreatePublishableKeyReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest PublishableKey
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeletePublishableKeyReply parses an HTTP response from a DeletePublishableKeyWithResponse call
+func ParseDeletePublishableKeyReply(rsp *http.Response) (*DeletePublishableKeyReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeletePublishableKeyReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PublishableKeyDeleted
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRetrievePublishableKeyReply parses an HTTP response from a RetrievePublishableKeyWithResponse call
+func ParseRetrievePublishableKeyReply(rsp *http.Response) (*RetrievePublishableKeyReply, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetrievePublishableKeyReply{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PublishableKey
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListReferralsReply parses an HTTP response from a ListReferralsWithResponse call
 func ParseListReferralsReply(rsp *http.Response) (*ListReferralsReply, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -36319,6 +37982,15 @@ type ServerInterface interface {
 	// RetrieveLLMsText Retrieve the short text version
 	// (GET /llms.txt)
 	RetrieveLLMsText(ctx echo.Context, params RetrieveLLMsTextParams) error
+	// CreateBrowserVisit Report a visit
+	// (POST /t/c)
+	CreateBrowserVisit(ctx echo.Context, params CreateBrowserVisitParams) error
+	// CreateBrowserLead Report a lead
+	// (POST /t/lead)
+	CreateBrowserLead(ctx echo.Context, params CreateBrowserLeadParams) error
+	// RetrieveBrowserAttribution Restore a visit
+	// (GET /t/me)
+	RetrieveBrowserAttribution(ctx echo.Context, params RetrieveBrowserAttributionParams) error
 	// ListApplications List applications
 	// (GET /v1/applications)
 	ListApplications(ctx echo.Context, params ListApplicationsParams) error
@@ -36544,6 +38216,18 @@ type ServerInterface interface {
 	// UpdateProgram Update a program
 	// (POST /v1/programs/{id})
 	UpdateProgram(ctx echo.Context, id ID, params UpdateProgramParams) error
+	// ListPublishableKeys List publishable keys
+	// (GET /v1/publishable_keys)
+	ListPublishableKeys(ctx echo.Context, params ListPublishableKeysParams) error
+	// CreatePublishableKey Create a publishable key
+	// (POST /v1/publishable_keys)
+	CreatePublishableKey(ctx echo.Context) error
+	// DeletePublishableKey Revoke a publishable key
+	// (DELETE /v1/publishable_keys/{id})
+	DeletePublishableKey(ctx echo.Context, id ID, params DeletePublishableKeyParams) error
+	// RetrievePublishableKey Retrieve a publishable key
+	// (GET /v1/publishable_keys/{id})
+	RetrievePublishableKey(ctx echo.Context, id ID, params RetrievePublishableKeyParams) error
 	// ListReferrals List referrals
 	// (GET /v1/referrals)
 	ListReferrals(ctx echo.Context, params ListReferralsParams) error
@@ -36747,6 +38431,60 @@ func (w *ServerInterfaceWrapper) RetrieveLLMsText(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.RetrieveLLMsText(ctx, params)
+	return err
+}
+
+// CreateBrowserVisit converts echo context to params.
+func (w *ServerInterfaceWrapper) CreateBrowserVisit(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateBrowserVisitParams
+	// ------------- Optional query parameter "key" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "key", ctx.QueryParams(), &params.Key, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter key: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreateBrowserVisit(ctx, params)
+	return err
+}
+
+// CreateBrowserLead converts echo context to params.
+func (w *ServerInterfaceWrapper) CreateBrowserLead(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateBrowserLeadParams
+	// ------------- Optional query parameter "key" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "key", ctx.QueryParams(), &params.Key, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter key: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreateBrowserLead(ctx, params)
+	return err
+}
+
+// RetrieveBrowserAttribution converts echo context to params.
+func (w *ServerInterfaceWrapper) RetrieveBrowserAttribution(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RetrieveBrowserAttributionParams
+	// ------------- Required query parameter "key" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "key", ctx.QueryParams(), &params.Key, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter key: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RetrieveBrowserAttribution(ctx, params)
 	return err
 }
 
@@ -39150,6 +40888,104 @@ func (w *ServerInterfaceWrapper) UpdateProgram(ctx echo.Context) error {
 	return err
 }
 
+// ListPublishableKeys converts echo context to params.
+func (w *ServerInterfaceWrapper) ListPublishableKeys(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListPublishableKeysParams
+	// ------------- Required query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "starting_after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "starting_after", ctx.QueryParams(), &params.StartingAfter, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter starting_after: %s", err))
+	}
+
+	// ------------- Optional query parameter "ending_before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "ending_before", ctx.QueryParams(), &params.EndingBefore, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ending_before: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListPublishableKeys(ctx, params)
+	return err
+}
+
+// CreatePublishableKey converts echo context to params.
+func (w *ServerInterfaceWrapper) CreatePublishableKey(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreatePublishableKey(ctx)
+	return err
+}
+
+// DeletePublishableKey converts echo context to params.
+func (w *ServerInterfaceWrapper) DeletePublishableKey(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeletePublishableKeyParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.DeletePublishableKey(ctx, id, params)
+	return err
+}
+
+// RetrievePublishableKey converts echo context to params.
+func (w *ServerInterfaceWrapper) RetrievePublishableKey(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", ctx.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RetrievePublishableKeyParams
+	// ------------- Optional query parameter "program_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "program_id", ctx.QueryParams(), &params.ProgramID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter program_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RetrievePublishableKey(ctx, id, params)
+	return err
+}
+
 // ListReferrals converts echo context to params.
 func (w *ServerInterfaceWrapper) ListReferrals(ctx echo.Context) error {
 	var err error
@@ -40574,6 +42410,9 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 
 	router.GET(options.BaseURL+"/llms-full.txt", wrapper.RetrieveLLMsFullText, options.OperationMiddlewares["retrieveLLMsFullText"]...)
 	router.GET(options.BaseURL+"/llms.txt", wrapper.RetrieveLLMsText, options.OperationMiddlewares["retrieveLLMsText"]...)
+	router.POST(options.BaseURL+"/t/c", wrapper.CreateBrowserVisit, options.OperationMiddlewares["createBrowserVisit"]...)
+	router.POST(options.BaseURL+"/t/lead", wrapper.CreateBrowserLead, options.OperationMiddlewares["createBrowserLead"]...)
+	router.GET(options.BaseURL+"/t/me", wrapper.RetrieveBrowserAttribution, options.OperationMiddlewares["retrieveBrowserAttribution"]...)
 	router.GET(options.BaseURL+"/v1/applications", wrapper.ListApplications, options.OperationMiddlewares["listApplications"]...)
 	router.POST(options.BaseURL+"/v1/applications", wrapper.CreateApplication, options.OperationMiddlewares["createApplication"]...)
 	router.GET(options.BaseURL+"/v1/applications/:id", wrapper.RetrieveApplication, options.OperationMiddlewares["retrieveApplication"]...)
@@ -40649,6 +42488,10 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/programs", wrapper.CreateProgram, options.OperationMiddlewares["createProgram"]...)
 	router.GET(options.BaseURL+"/v1/programs/:id", wrapper.RetrieveProgram, options.OperationMiddlewares["retrieveProgram"]...)
 	router.POST(options.BaseURL+"/v1/programs/:id", wrapper.UpdateProgram, options.OperationMiddlewares["updateProgram"]...)
+	router.GET(options.BaseURL+"/v1/publishable_keys", wrapper.ListPublishableKeys, options.OperationMiddlewares["listPublishableKeys"]...)
+	router.POST(options.BaseURL+"/v1/publishable_keys", wrapper.CreatePublishableKey, options.OperationMiddlewares["createPublishableKey"]...)
+	router.DELETE(options.BaseURL+"/v1/publishable_keys/:id", wrapper.DeletePublishableKey, options.OperationMiddlewares["deletePublishableKey"]...)
+	router.GET(options.BaseURL+"/v1/publishable_keys/:id", wrapper.RetrievePublishableKey, options.OperationMiddlewares["retrievePublishableKey"]...)
 	router.GET(options.BaseURL+"/v1/referrals", wrapper.ListReferrals, options.OperationMiddlewares["listReferrals"]...)
 	router.GET(options.BaseURL+"/v1/referrals/:id", wrapper.RetrieveReferral, options.OperationMiddlewares["retrieveReferral"]...)
 	router.GET(options.BaseURL+"/v1/refunds", wrapper.ListRefunds, options.OperationMiddlewares["listRefunds"]...)
@@ -40703,6 +42546,8 @@ type BadListRequestJSONResponse ErrorEnvelope
 
 type BadRequestJSONResponse ErrorEnvelope
 
+type BrowserPayloadTooLargeJSONResponse ErrorEnvelope
+
 type ConflictJSONResponse ErrorEnvelope
 
 type ForbiddenJSONResponse ErrorEnvelope
@@ -40713,6 +42558,8 @@ type InternalErrorJSONResponse ErrorEnvelope
 
 type NotFoundJSONResponse ErrorEnvelope
 
+type OriginRefusedJSONResponse ErrorEnvelope
+
 type PayloadTooLargeJSONResponse ErrorEnvelope
 
 type TooManyRequestsJSONResponse ErrorEnvelope
@@ -40720,6 +42567,8 @@ type TooManyRequestsJSONResponse ErrorEnvelope
 type UnauthorizedJSONResponse ErrorEnvelope
 
 type UnavailableJSONResponse ErrorEnvelope
+
+type UnknownPublishableKeyJSONResponse ErrorEnvelope
 
 type UnsupportedMediaTypeJSONResponse ErrorEnvelope
 
@@ -40759,6 +42608,112 @@ func (response RetrieveLLMsText200TextResponse) VisitRetrieveLLMsTextResponse(w 
 
 	_, err := w.Write([]byte(fmt.Sprint(response)))
 	return err
+}
+
+type CreateBrowserVisitRequestObject struct {
+	Params CreateBrowserVisitParams
+	Body   *CreateBrowserVisitJSONRequestBody
+}
+
+type CreateBrowserVisitResponseObject interface {
+	VisitCreateBrowserVisitResponse(w http.ResponseWriter) error
+}
+
+type CreateBrowserVisit200JSONResponse BrowserAttribution
+
+func (response CreateBrowserVisit200JSONResponse) VisitCreateBrowserVisitResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateBrowserVisit201JSONResponse BrowserAttribution
+
+func (response CreateBrowserVisit201JSONResponse) VisitCreateBrowserVisitResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateBrowserVisit204Response struct {
+}
+
+func (response CreateBrowserVisit204Response) VisitCreateBrowserVisitResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type CreateBrowserLeadRequestObject struct {
+	Params CreateBrowserLeadParams
+	Body   *CreateBrowserLeadJSONRequestBody
+}
+
+type CreateBrowserLeadResponseObject interface {
+	VisitCreateBrowserLeadResponse(w http.ResponseWriter) error
+}
+
+type CreateBrowserLead200JSONResponse BrowserLead
+
+func (response CreateBrowserLead200JSONResponse) VisitCreateBrowserLeadResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateBrowserLead204Response struct {
+}
+
+func (response CreateBrowserLead204Response) VisitCreateBrowserLeadResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type RetrieveBrowserAttributionRequestObject struct {
+	Params RetrieveBrowserAttributionParams
+}
+
+type RetrieveBrowserAttributionResponseObject interface {
+	VisitRetrieveBrowserAttributionResponse(w http.ResponseWriter) error
+}
+
+type RetrieveBrowserAttribution200JSONResponse BrowserAttribution
+
+func (response RetrieveBrowserAttribution200JSONResponse) VisitRetrieveBrowserAttributionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetrieveBrowserAttribution204Response struct {
+}
+
+func (response RetrieveBrowserAttribution204Response) VisitRetrieveBrowserAttributionResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
 }
 
 type ListApplicationsRequestObject struct {
@@ -42480,6 +44435,96 @@ func (response UpdateProgram200JSONResponse) VisitUpdateProgramResponse(w http.R
 	return err
 }
 
+type ListPublishableKeysRequestObject struct {
+	Params ListPublishableKeysParams
+}
+
+type ListPublishableKeysResponseObject interface {
+	VisitListPublishableKeysResponse(w http.ResponseWriter) error
+}
+
+type ListPublishableKeys200JSONResponse PublishableKeyList
+
+func (response ListPublishableKeys200JSONResponse) VisitListPublishableKeysResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreatePublishableKeyRequestObject struct {
+	Body *CreatePublishableKeyJSONRequestBody
+}
+
+type CreatePublishableKeyResponseObject interface {
+	VisitCreatePublishableKeyResponse(w http.ResponseWriter) error
+}
+
+type CreatePublishableKey201JSONResponse PublishableKey
+
+func (response CreatePublishableKey201JSONResponse) VisitCreatePublishableKeyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeletePublishableKeyRequestObject struct {
+	ID     ID `json:"id"`
+	Params DeletePublishableKeyParams
+}
+
+type DeletePublishableKeyResponseObject interface {
+	VisitDeletePublishableKeyResponse(w http.ResponseWriter) error
+}
+
+type DeletePublishableKey200JSONResponse PublishableKeyDeleted
+
+func (response DeletePublishableKey200JSONResponse) VisitDeletePublishableKeyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetrievePublishableKeyRequestObject struct {
+	ID     ID `json:"id"`
+	Params RetrievePublishableKeyParams
+}
+
+type RetrievePublishableKeyResponseObject interface {
+	VisitRetrievePublishableKeyResponse(w http.ResponseWriter) error
+}
+
+type RetrievePublishableKey200JSONResponse PublishableKey
+
+func (response RetrievePublishableKey200JSONResponse) VisitRetrievePublishableKeyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListReferralsRequestObject struct {
 	Params ListReferralsParams
 }
@@ -43555,6 +45600,15 @@ type StrictServerInterface interface {
 	// RetrieveLLMsText Retrieve the short text version
 	// (GET /llms.txt)
 	RetrieveLLMsText(ctx context.Context, request RetrieveLLMsTextRequestObject) (RetrieveLLMsTextResponseObject, error)
+	// CreateBrowserVisit Report a visit
+	// (POST /t/c)
+	CreateBrowserVisit(ctx context.Context, request CreateBrowserVisitRequestObject) (CreateBrowserVisitResponseObject, error)
+	// CreateBrowserLead Report a lead
+	// (POST /t/lead)
+	CreateBrowserLead(ctx context.Context, request CreateBrowserLeadRequestObject) (CreateBrowserLeadResponseObject, error)
+	// RetrieveBrowserAttribution Restore a visit
+	// (GET /t/me)
+	RetrieveBrowserAttribution(ctx context.Context, request RetrieveBrowserAttributionRequestObject) (RetrieveBrowserAttributionResponseObject, error)
 	// ListApplications List applications
 	// (GET /v1/applications)
 	ListApplications(ctx context.Context, request ListApplicationsRequestObject) (ListApplicationsResponseObject, error)
@@ -43780,6 +45834,18 @@ type StrictServerInterface interface {
 	// UpdateProgram Update a program
 	// (POST /v1/programs/{id})
 	UpdateProgram(ctx context.Context, request UpdateProgramRequestObject) (UpdateProgramResponseObject, error)
+	// ListPublishableKeys List publishable keys
+	// (GET /v1/publishable_keys)
+	ListPublishableKeys(ctx context.Context, request ListPublishableKeysRequestObject) (ListPublishableKeysResponseObject, error)
+	// CreatePublishableKey Create a publishable key
+	// (POST /v1/publishable_keys)
+	CreatePublishableKey(ctx context.Context, request CreatePublishableKeyRequestObject) (CreatePublishableKeyResponseObject, error)
+	// DeletePublishableKey Revoke a publishable key
+	// (DELETE /v1/publishable_keys/{id})
+	DeletePublishableKey(ctx context.Context, request DeletePublishableKeyRequestObject) (DeletePublishableKeyResponseObject, error)
+	// RetrievePublishableKey Retrieve a publishable key
+	// (GET /v1/publishable_keys/{id})
+	RetrievePublishableKey(ctx context.Context, request RetrievePublishableKeyRequestObject) (RetrievePublishableKeyResponseObject, error)
 	// ListReferrals List referrals
 	// (GET /v1/referrals)
 	ListReferrals(ctx context.Context, request ListReferralsRequestObject) (ListReferralsResponseObject, error)
@@ -43973,6 +46039,127 @@ func (sh *strictHandler) RetrieveLLMsText(ctx echo.Context, params RetrieveLLMsT
 		return err
 	} else if validResponse, ok := response.(RetrieveLLMsTextResponseObject); ok {
 		return validResponse.VisitRetrieveLLMsTextResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreateBrowserVisit operation middleware
+func (sh *strictHandler) CreateBrowserVisit(ctx echo.Context, params CreateBrowserVisitParams) error {
+	var request CreateBrowserVisitRequestObject
+
+	request.Params = params
+
+	var body CreateBrowserVisitJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateBrowserVisit(ctx.Request().Context(), request.(CreateBrowserVisitRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateBrowserVisit")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreateBrowserVisitResponseObject); ok {
+		return validResponse.VisitCreateBrowserVisitResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreateBrowserLead operation middleware
+func (sh *strictHandler) CreateBrowserLead(ctx echo.Context, params CreateBrowserLeadParams) error {
+	var request CreateBrowserLeadRequestObject
+
+	request.Params = params
+
+	var body CreateBrowserLeadJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateBrowserLead(ctx.Request().Context(), request.(CreateBrowserLeadRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateBrowserLead")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreateBrowserLeadResponseObject); ok {
+		return validResponse.VisitCreateBrowserLeadResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RetrieveBrowserAttribution operation middleware
+func (sh *strictHandler) RetrieveBrowserAttribution(ctx echo.Context, params RetrieveBrowserAttributionParams) error {
+	var request RetrieveBrowserAttributionRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RetrieveBrowserAttribution(ctx.Request().Context(), request.(RetrieveBrowserAttributionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetrieveBrowserAttribution")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RetrieveBrowserAttributionResponseObject); ok {
+		return validResponse.VisitRetrieveBrowserAttributionResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
@@ -46542,6 +48729,129 @@ func (sh *strictHandler) UpdateProgram(ctx echo.Context, id ID, params UpdatePro
 		return err
 	} else if validResponse, ok := response.(UpdateProgramResponseObject); ok {
 		return validResponse.VisitUpdateProgramResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListPublishableKeys operation middleware
+func (sh *strictHandler) ListPublishableKeys(ctx echo.Context, params ListPublishableKeysParams) error {
+	var request ListPublishableKeysRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListPublishableKeys(ctx.Request().Context(), request.(ListPublishableKeysRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListPublishableKeys")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListPublishableKeysResponseObject); ok {
+		return validResponse.VisitListPublishableKeysResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreatePublishableKey operation middleware
+func (sh *strictHandler) CreatePublishableKey(ctx echo.Context) error {
+	var request CreatePublishableKeyRequestObject
+
+	var body CreatePublishableKeyJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreatePublishableKey(ctx.Request().Context(), request.(CreatePublishableKeyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreatePublishableKey")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreatePublishableKeyResponseObject); ok {
+		return validResponse.VisitCreatePublishableKeyResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// DeletePublishableKey operation middleware
+func (sh *strictHandler) DeletePublishableKey(ctx echo.Context, id ID, params DeletePublishableKeyParams) error {
+	var request DeletePublishableKeyRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeletePublishableKey(ctx.Request().Context(), request.(DeletePublishableKeyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeletePublishableKey")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(DeletePublishableKeyResponseObject); ok {
+		return validResponse.VisitDeletePublishableKeyResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RetrievePublishableKey operation middleware
+func (sh *strictHandler) RetrievePublishableKey(ctx echo.Context, id ID, params RetrievePublishableKeyParams) error {
+	var request RetrievePublishableKeyRequestObject
+
+	request.ID = id
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RetrievePublishableKey(ctx.Request().Context(), request.(RetrievePublishableKeyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetrievePublishableKey")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RetrievePublishableKeyResponseObject); ok {
+		return validResponse.VisitRetrievePublishableKeyResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

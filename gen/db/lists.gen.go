@@ -1433,6 +1433,55 @@ func (l RefundList) Refs() []Ref {
 	}
 }
 
+// PublishableKeyList is a list of rows of publishable_keys. A filter that is nil lets every row pass.
+type PublishableKeyList struct {
+}
+
+// Page returns the first rows after a place, or the last before one in reverse.
+func (l PublishableKeyList) Page(ctx context.Context, tx DBTX, in Scope, after, before *PublishableKeyCursorRow, lim int32) ([]PublishableKey, error) {
+	p := PublishableKeyPageParams{
+		ProgramID: in.ProgramID,
+		OrgID:     in.OrgID,
+		Lim:       lim,
+	}
+	if after != nil {
+		p.AfterAt = &after.CreatedAt
+		p.AfterID = &after.ID
+	}
+	if before != nil {
+		p.BeforeAt = &before.CreatedAt
+		p.BeforeID = &before.ID
+	}
+	return New().PublishableKeyPage(ctx, tx, p)
+}
+
+// Cursor returns the place of a row in the list.
+func (l PublishableKeyList) Cursor(ctx context.Context, tx DBTX, in Scope, id string) (PublishableKeyCursorRow, error) {
+	return New().PublishableKeyCursor(ctx, tx, PublishableKeyCursorParams{
+		ProgramID: in.ProgramID,
+		OrgID:     in.OrgID,
+		ID:        id,
+	})
+}
+
+// Count returns the number of rows.
+func (l PublishableKeyList) Count(ctx context.Context, tx DBTX, in Scope, _ int32) (int64, error) {
+	return New().PublishableKeyCount(ctx, tx, PublishableKeyCountParams{
+		ProgramID: in.ProgramID,
+		OrgID:     in.OrgID,
+	})
+}
+
+// Total returns what counts the list where it is long, or nil where nothing does.
+func (l PublishableKeyList) Total() *Total {
+	return nil
+}
+
+// Refs returns the ids of other objects that the filters were given.
+func (l PublishableKeyList) Refs() []Ref {
+	return []Ref{}
+}
+
 // ResourceList is a list of rows of resources. A filter that is nil lets every row pass.
 type ResourceList struct {
 }

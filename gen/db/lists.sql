@@ -654,6 +654,30 @@ WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id
   AND (sqlc.narg('external_charge_id')::text IS NULL OR t.external_charge_id = sqlc.narg('external_charge_id')::text)
   AND (sqlc.narg('external_refund_id')::text IS NULL OR t.external_refund_id = sqlc.narg('external_refund_id')::text);
 
+-- name: PublishableKeyPage :many
+SELECT t.* FROM publishable_keys t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND t.revoked_at IS NULL
+  AND (sqlc.narg('after_at')::timestamptz IS NULL
+    OR (t.created_at, t.id) < (sqlc.narg('after_at')::timestamptz, sqlc.narg('after_id')::text))
+  AND (sqlc.narg('before_at')::timestamptz IS NULL
+    OR (t.created_at, t.id) > (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
+ORDER BY CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN sqlc.narg('before_at')::timestamptz IS NOT NULL THEN t.id END,
+         t.created_at DESC, t.id DESC
+LIMIT @lim;
+
+-- name: PublishableKeyCount :one
+SELECT count(*) FROM publishable_keys t
+WHERE t.program_id = @program_id
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = @program_id AND o.org_id = @org_id)
+  AND t.revoked_at IS NULL;
+
+-- name: PublishableKeyCursor :one
+SELECT t.created_at, t.id FROM publishable_keys t
+WHERE t.id = @id AND t.program_id = @program_id AND t.org_id = @org_id;
+
 -- name: ResourcePage :many
 SELECT t.* FROM resources t
 WHERE t.program_id = @program_id

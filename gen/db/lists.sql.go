@@ -2601,6 +2601,112 @@ func (q *Queries) ProgramPage(ctx context.Context, db DBTX, arg ProgramPageParam
 	return items, nil
 }
 
+const publishableKeyCount = `-- name: PublishableKeyCount :one
+SELECT count(*) FROM publishable_keys t
+WHERE t.program_id = $1
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
+  AND t.revoked_at IS NULL
+`
+
+type PublishableKeyCountParams struct {
+	ProgramID string
+	OrgID     string
+}
+
+func (q *Queries) PublishableKeyCount(ctx context.Context, db DBTX, arg PublishableKeyCountParams) (int64, error) {
+	row := db.QueryRow(ctx, publishableKeyCount, arg.ProgramID, arg.OrgID)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const publishableKeyCursor = `-- name: PublishableKeyCursor :one
+SELECT t.created_at, t.id FROM publishable_keys t
+WHERE t.id = $1 AND t.program_id = $2 AND t.org_id = $3
+`
+
+type PublishableKeyCursorParams struct {
+	ID        string
+	ProgramID string
+	OrgID     string
+}
+
+type PublishableKeyCursorRow struct {
+	CreatedAt clock.Time
+	ID        string
+}
+
+func (q *Queries) PublishableKeyCursor(ctx context.Context, db DBTX, arg PublishableKeyCursorParams) (PublishableKeyCursorRow, error) {
+	row := db.QueryRow(ctx, publishableKeyCursor, arg.ID, arg.ProgramID, arg.OrgID)
+	var i PublishableKeyCursorRow
+	err := row.Scan(&i.CreatedAt, &i.ID)
+	return i, err
+}
+
+const publishableKeyPage = `-- name: PublishableKeyPage :many
+SELECT t.id, t.org_id, t.program_id, t.key, t.allowed_hosts, t.allow_leads, t.url_params, t.last_used_at, t.revoked_at, t.created_at FROM publishable_keys t
+WHERE t.program_id = $1
+  AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
+  AND t.revoked_at IS NULL
+  AND ($3::timestamptz IS NULL
+    OR (t.created_at, t.id) < ($3::timestamptz, $4::text))
+  AND ($5::timestamptz IS NULL
+    OR (t.created_at, t.id) > ($5::timestamptz, $6::text))
+ORDER BY CASE WHEN $5::timestamptz IS NOT NULL THEN t.created_at END,
+         CASE WHEN $5::timestamptz IS NOT NULL THEN t.id END,
+         t.created_at DESC, t.id DESC
+LIMIT $7
+`
+
+type PublishableKeyPageParams struct {
+	ProgramID string
+	OrgID     string
+	AfterAt   *clock.Time
+	AfterID   *string
+	BeforeAt  *clock.Time
+	BeforeID  *string
+	Lim       int32
+}
+
+func (q *Queries) PublishableKeyPage(ctx context.Context, db DBTX, arg PublishableKeyPageParams) ([]PublishableKey, error) {
+	rows, err := db.Query(ctx, publishableKeyPage,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.AfterAt,
+		arg.AfterID,
+		arg.BeforeAt,
+		arg.BeforeID,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PublishableKey{}
+	for rows.Next() {
+		var i PublishableKey
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.Key,
+			&i.AllowedHosts,
+			&i.AllowLeads,
+			&i.URLParams,
+			&i.LastUsedAt,
+			&i.RevokedAt,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const referralCount = `-- name: ReferralCount :one
 SELECT count(*) FROM (SELECT 1 FROM referrals t
 WHERE t.program_id = $1

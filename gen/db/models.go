@@ -584,6 +584,19 @@ type Program struct {
 	EnrolsFirstCommission  bool
 }
 
+type PublishableKey struct {
+	ID           string
+	OrgID        string
+	ProgramID    string
+	Key          string
+	AllowedHosts []string
+	AllowLeads   bool
+	URLParams    []string
+	LastUsedAt   *clock.Time
+	RevokedAt    *clock.Time
+	CreatedAt    clock.Time
+}
+
 type RateBucket struct {
 	ID      string
 	Size    float64

@@ -15,10 +15,12 @@ const trackingResolve = `-- name: TrackingResolve :many
 SELECT i.n::bigint AS n, coalesce(g.status, '')::text AS program_status,
     coalesce(g.cookie_days, 0)::bigint AS cookie_days,
     coalesce(h.partner_id, '')::text AS partner_id, coalesce(h.link_id, '')::text AS link_id,
-    coalesce(h.referral_id, '')::text AS referral_id, coalesce(h.expired, false)::boolean AS expired
+    coalesce(h.referral_id, '')::text AS referral_id, coalesce(h.expired, false)::boolean AS expired,
+    coalesce(k.id, '')::text AS recent_click_id
 FROM (SELECT unnest($1::text[]) AS program_id, unnest($2::text[]) AS org_id,
     unnest($3::text[]) AS value, unnest($4::text[]) AS landing_key,
-    unnest($5::bytea[]) AS visitor, unnest($6::timestamptz[]) AS now, generate_subscripts($1::text[], 1) AS n) i
+    unnest($5::bytea[]) AS visitor, unnest($6::timestamptz[]) AS now,
+    unnest($7::timestamptz[]) AS since, generate_subscripts($1::text[], 1) AS n) i
 LEFT JOIN programs g ON g.id = i.program_id AND g.org_id = i.org_id
 LEFT JOIN LATERAL (
     SELECT p.id AS partner_id,
@@ -30,6 +32,12 @@ LEFT JOIN LATERAL (
     WHERE t.program_id = i.program_id AND t.org_id = i.org_id AND t.value = i.value AND p.status = 'active'
     OFFSET 0
 ) h ON true
+LEFT JOIN LATERAL (
+    SELECT c.id FROM clicks c LEFT JOIN links l ON l.id = c.link_id
+    WHERE c.referral_id = h.referral_id AND c.org_id = i.org_id AND c.created_at > i.since
+        AND coalesce(l.value_key = i.value, h.link_id IS NULL)
+    ORDER BY c.created_at DESC, c.id DESC LIMIT 1
+) k ON true
 ORDER BY i.n
 `
 
@@ -40,6 +48,7 @@ type TrackingResolveParams struct {
 	LandingKeys []string
 	Visitors    [][]byte
 	Nows        []clock.Time
+	Sinces      []clock.Time
 }
 
 type TrackingResolveRow struct {
@@ -50,13 +59,15 @@ type TrackingResolveRow struct {
 	LinkID        string
 	ReferralID    string
 	Expired       bool
+	RecentClickID string
 }
 
 // TrackingResolve finds, for each of several visits, their program and the active
 // partner behind the value, its link that fits the landing page best (the same
 // page, else the oldest of that value, deleted ones included), and the visitor's
 // current referral (decisions, 65 and 68). expired reports whether that only waits
-// to be retired. The rows come in the order of the visits; of what there is not,
+// to be retired. recent_click_id is the visitor's last click on the same value after
+// since, where that is given. The rows come in the order of the visits; of what there is not,
 // the columns are ”. The partner, who is of the value's program, is found by id alone:
 // without statistics the planner would read all that are active.
 func (q *Queries) TrackingResolve(ctx context.Context, db DBTX, arg TrackingResolveParams) ([]TrackingResolveRow, error) {
@@ -67,6 +78,7 @@ func (q *Queries) TrackingResolve(ctx context.Context, db DBTX, arg TrackingReso
 		arg.LandingKeys,
 		arg.Visitors,
 		arg.Nows,
+		arg.Sinces,
 	)
 	if err != nil {
 		return nil, err
@@ -83,6 +95,7 @@ func (q *Queries) TrackingResolve(ctx context.Context, db DBTX, arg TrackingReso
 			&i.LinkID,
 			&i.ReferralID,
 			&i.Expired,
+			&i.RecentClickID,
 		); err != nil {
 			return nil, err
 		}
@@ -232,4 +245,66 @@ func (q *Queries) TrackingValuesTaken(ctx context.Context, db DBTX, arg Tracking
 		return nil, err
 	}
 	return items, nil
+}
+
+const visitorStanding = `-- name: VisitorStanding :one
+SELECT c.id AS click_id, r.id AS referral_id, r.expires_at, p.handle,
+    coalesce(p.display_name, p.company_name, p.handle)::text AS name,
+    coalesce((SELECT d.code FROM coupons d WHERE d.program_id = r.program_id AND d.partner_id = r.partner_id
+        AND d.org_id = r.org_id AND d.active ORDER BY d.created_at DESC, d.id DESC LIMIT 1), '')::text AS coupon
+FROM referrals r JOIN partners p ON p.id = r.partner_id AND p.status = 'active'
+JOIN LATERAL (
+    (SELECT k.id, k.created_at FROM clicks k WHERE k.referral_id = r.id AND k.org_id = r.org_id AND NOT $1::boolean
+        ORDER BY k.created_at DESC, k.id DESC LIMIT 1)
+    UNION ALL
+    (SELECT k.id, k.created_at FROM clicks k WHERE k.referral_id = r.id AND k.org_id = r.org_id AND $1::boolean
+        ORDER BY k.created_at, k.id LIMIT 1)
+) c ON true
+WHERE r.program_id = $2 AND r.org_id = $3 AND r.expires_at > $4 AND r.id IN (
+    SELECT v.id FROM referrals v WHERE v.program_id = $2 AND v.org_id = $3 AND v.visitor = $5 AND v.current
+    UNION ALL
+    SELECT k.referral_id FROM clicks k WHERE k.id = $6 AND k.program_id = $2 AND k.org_id = $3)
+ORDER BY CASE WHEN $1::boolean THEN c.created_at END, c.created_at DESC, c.id DESC LIMIT 1
+`
+
+type VisitorStandingParams struct {
+	First     bool
+	ProgramID string
+	OrgID     string
+	Now       clock.Time
+	Visitor   []byte
+	ClickID   string
+}
+
+type VisitorStandingRow struct {
+	ClickID    string
+	ReferralID string
+	ExpiresAt  clock.Time
+	Handle     string
+	Name       string
+	Coupon     string
+}
+
+// VisitorStanding is who brought a browser: of its live referrals, and that of a
+// click which was handed over to it, the one with the last click, or with first the
+// one that came first.
+func (q *Queries) VisitorStanding(ctx context.Context, db DBTX, arg VisitorStandingParams) (VisitorStandingRow, error) {
+	row := db.QueryRow(ctx, visitorStanding,
+		arg.First,
+		arg.ProgramID,
+		arg.OrgID,
+		arg.Now,
+		arg.Visitor,
+		arg.ClickID,
+	)
+	var i VisitorStandingRow
+	err := row.Scan(
+		&i.ClickID,
+		&i.ReferralID,
+		&i.ExpiresAt,
+		&i.Handle,
+		&i.Name,
+		&i.Coupon,
+	)
+	return i, err
 }

@@ -27,6 +27,7 @@ import (
 	"rail/server/auth"
 	"rail/server/clock"
 	"rail/server/config"
+	"rail/server/http/browser"
 	"rail/server/http/guides"
 	"rail/server/http/handlers"
 	"rail/server/http/hooks"
@@ -47,6 +48,7 @@ import (
 	"rail/server/postgres/pgtx"
 	"rail/server/program/customer"
 	"rail/server/program/partner"
+	"rail/server/program/publishable"
 	"rail/server/program/tracking"
 	"rail/server/secret"
 )
@@ -187,14 +189,18 @@ func (p parts) serveAPI() *middleware.Front {
 		Mail: p.mails.Outbox, Webhooks: p.webhooks, Partners: p.members, Tracking: p.visits,
 		Customers: customers, Sales: sale.Service{Customers: customers},
 	})
+	pageKeys := publishable.NewStore(p.pool, p.clock)
 	path := middleware.New(middleware.Options{
 		Pool: p.pool, Bus: pgtx.NewBus(p.pool, lone, max(lanes, runtime.NumCPU()/2)),
-		Reads: pgtx.NewReads(p.pool, loneReads, runtime.NumCPU()), Keys: keys, Keeper: p.keeper,
-		Clock: p.clock, Document: p.document, Log: p.log,
+		Reads: pgtx.NewReads(p.pool, loneReads, runtime.NumCPU()), Keys: keys, Pages: pageKeys,
+		Plain: !strings.HasPrefix(cfg.BaseURL, "https:"), Keeper: p.keeper, Clock: p.clock, Document: p.document, Log: p.log,
 		Metrics: middleware.NewMetrics(p.metrics), TrustedProxies: cfg.TrustedProxies, AddressLimit: cfg.AddressRateLimit,
 		Plan: cfg.Plan(), Existing: server.Existing, Wake: p.sender.Wake,
 	})
 	path.Install(p.echo)
+	for _, path := range browser.Paths {
+		p.echo.OPTIONS(path, browser.Preflight(pageKeys))
+	}
 	gen.RegisterHandlers(middleware.Router{Echo: p.echo}, gen.NewStrictHandler(server, nil))
 	return path
 }

@@ -66,7 +66,7 @@ func commands() []command {
 		{name: "key create", about: "make an API key and show it, this once", setUp: keyCreate},
 		{name: "key list", about: "list an organization's API keys", setUp: keyList},
 		{name: "key revoke", args: "KEY_ID", about: "revoke an API key", setUp: keyRevoke},
-	}, append(processors(), operations()...)...)
+	}, append(append(processors(), pages()...), operations()...)...)
 }
 
 // processors is the part of the table that is about payment processors.
@@ -84,6 +84,15 @@ func processors() []command {
 		{
 			name: "processor disconnect", args: "CONNECTION_ID", about: "end a connection for ever", setUp: processorDisconnect,
 		},
+	}
+}
+
+// pages is the part of the table that is about the keys of pages.
+func pages() []command {
+	return []command{
+		{name: "pubkey create", about: "make a publishable key, for a program's pages", setUp: pubkeyCreate},
+		{name: "pubkey list", about: "list a program's publishable keys, whole", setUp: pubkeyList},
+		{name: "pubkey revoke", args: "KEY_ID", about: "revoke a publishable key", setUp: pubkeyRevoke},
 	}
 }
 

@@ -39,6 +39,7 @@ const (
 	Flow         Prefix = "flw_"
 	Branch       Prefix = "flb_"
 	RiskFlag     Prefix = "rsk_"
+	Publishable  Prefix = "pub_"
 	Resource     Prefix = "res_"
 	Campaign     Prefix = "camp_"
 	Sequence     Prefix = "seq_"

@@ -24,6 +24,7 @@ const (
 	// 403.
 
 	InsufficientScope Code = "insufficient_scope"
+	OriginNotAllowed  Code = "origin_not_allowed"
 
 	// 400: something in the request, which Param names.
 
@@ -139,7 +140,7 @@ var classes = map[Code]class{
 	APIKeyMissing: authentication, APIKeyInvalid: authentication, APIKeyRevoked: authentication,
 	SignatureRequired: authentication, SignatureInvalid: authentication, SignatureExpired: authentication,
 
-	InsufficientScope: permission,
+	InsufficientScope: permission, OriginNotAllowed: permission,
 
 	InvalidJSON: invalid, ParameterMissing: invalid, ParameterInvalid: invalid, ParameterUnknown: invalid,
 	ParametersExclusive: invalid, InvalidCursor: invalid, InvalidExpand: invalid, InvalidInclude: invalid,

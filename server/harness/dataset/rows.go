@@ -122,6 +122,10 @@ var phases = [][]table{{
 		FROM g, LATERAL program(n % 20) p`,
 	},
 	{
+		"publishable_keys (id, org_id, program_id, key, allowed_hosts, allow_leads, url_params, created_at)", exactly(400),
+		`SELECT id('pub', n), org, prg, 'rail_pub_' || n, ARRAY['shop' || n || '.example'], false, '{ref}', at(n, $n) FROM g, LATERAL program(n % 20) p`,
+	},
+	{
 		"tags", exactly(2000),
 		`SELECT id('tag', n), org, prg, 'Tag ' || n, '#112233', at(n, $n), at(n, $n) FROM g, LATERAL program(n % 20) p`,
 	},

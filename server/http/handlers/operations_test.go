@@ -74,7 +74,8 @@ func (o operation) prefix() string {
 		"campaigns": "camp_",
 		"sequences": "seq_", "webhook_endpoints": "whe_", "webhook_deliveries": "whd_", "tax_form_statuses": "tax_",
 		"audit_log_entries": "aud_", "processor_connections": "pco_",
-		"inbox_events": "inb_",
+		"inbox_events":     "inb_",
+		"publishable_keys": "pub_",
 	}[resource]
 }
 
@@ -218,6 +219,7 @@ func populate(s *apitest.Server, stem string) objects {
 		"program_id": program, "partner_id": own["part_"], "email": stem + "@example.com",
 	}))
 	add("res_", "/v1/resources", M{"program_id": program, "title": stem, "url": "https://" + stem + ".example"})
+	add("pub_", "/v1/publishable_keys", M{"program_id": program, "allowed_hosts": []string{stem + ".example"}})
 	add("camp_", "/v1/campaigns", M{"program_id": program, "name": stem, "subject": stem, "body": stem})
 	add("seq_", "/v1/sequences", M{
 		"program_id": program, "name": stem, "trigger": "approved",

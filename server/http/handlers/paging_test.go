@@ -47,6 +47,7 @@ func fill(s *apitest.Server) (program string) {
 			"program_id": program, "title": handle, "url": "https://x.example", "folder": []any{nil, "b", "a"}[i%3],
 		}))
 		connection := ident.New(ident.Connection)
+		s.Must(201, s.Post("/v1/publishable_keys", M{"program_id": program, "allowed_hosts": []string{"x.example"}}))
 		_, err := s.Pool.Exec(s.T.Context(),
 			`INSERT INTO processor_connections (id, org_id, program_id, processor, livemode, status, record_direct,
 				outside_checkout, secret, created_at, updated_at)

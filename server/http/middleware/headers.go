@@ -42,7 +42,7 @@ func (f *Front) headers(next echo.HandlerFunc) echo.HandlerFunc {
 // describedPath reports whether a path belongs to the described API or its
 // documents (decisions, 193).
 func describedPath(path string) bool {
-	return path == "/v1" || strings.HasPrefix(path, "/v1/") || path == "/llms.txt" || path == "/llms-full.txt"
+	return path == "/v1" || strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/t/") || path == "/llms.txt" || path == "/llms-full.txt"
 }
 
 // writeRate writes the rate headers; a request that ended before it was

@@ -62,10 +62,14 @@ func (f *Front) limits(next echo.HandlerFunc) echo.HandlerFunc {
 }
 
 // maxBody returns how many bytes of the request's body are read. No public
-// operation takes a body, so of a caller without a key only its presence matters.
+// operation takes a body, so of a caller without a key only its presence matters,
+// and a page's is small.
 func (s *state) maxBody() int64 {
-	if s.route.Public {
+	switch {
+	case s.route.Public:
 		return maxPublicBody
+	case s.route.Browser:
+		return maxBrowserBody
 	}
 	return MaxBody
 }
@@ -96,7 +100,7 @@ func readBody(r *http.Request, limit int64) ([]byte, error) {
 		return nil, problem.New(problem.UnsupportedMediaType, "The body must not be encoded (Content-Encoding: %.40q).", e)
 	}
 	if r.ContentLength > limit {
-		return nil, tooLarge()
+		return nil, tooLarge(limit)
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
 	if err != nil {
@@ -107,12 +111,15 @@ func readBody(r *http.Request, limit int64) ([]byte, error) {
 		return nil, problem.New(problem.InvalidJSON, "The body could not be read to its end.")
 	}
 	if int64(len(body)) > limit {
-		return nil, tooLarge()
+		return nil, tooLarge(limit)
 	}
 	return body, nil
 }
 
-// tooLarge returns the 413, with the limit of keyed requests in its message.
-func tooLarge() error {
-	return problem.New(problem.PayloadTooLarge, "The body is larger than %d bytes.", MaxBody)
+// tooLarge returns the 413; where no body is taken at all, it speaks of keyed requests.
+func tooLarge(limit int64) error {
+	if limit == maxPublicBody {
+		limit = MaxBody
+	}
+	return problem.New(problem.PayloadTooLarge, "The body is larger than %d bytes.", limit)
 }

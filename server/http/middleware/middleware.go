@@ -11,8 +11,9 @@
 //  8. canonical query               query.go
 //  9. scope, read from the document scope.go
 //  10. the body's JSON              body.go, json.go
-//  11. validation                   validate.go, document.go
-//  12. transaction and idempotency  work.go, idempotency.go
+//  11. a page's key and origin      browser.go
+//  12. validation                   validate.go, document.go
+//  13. transaction and idempotency  work.go, idempotency.go
 //
 // Who asks is decided by the headers alone: nothing that a caller without a key
 // sends is kept, and a look-up in the database needs a token of the address's
@@ -30,6 +31,7 @@ import (
 	"rail/server/auth"
 	"rail/server/clock"
 	"rail/server/postgres/pgtx"
+	"rail/server/program/publishable"
 	"rail/server/quota"
 	"rail/server/secret"
 )
@@ -43,6 +45,8 @@ type Options struct {
 	Bus            *pgtx.Bus   // of operations that many send at once; nil for none
 	Reads          *pgtx.Reads // of short reads; nil for none
 	Keys           *auth.Store
+	Pages          *publishable.Store // the keys that stand in pages
+	Plain          bool               // the service is reached without TLS
 	Keeper         *secret.Keeper
 	Clock          clock.Clock
 	Document       *Document
@@ -65,6 +69,7 @@ type Options struct {
 type Front struct {
 	Options
 	limiter *limiter
+	pages   *limiter // of browsers' requests, by address and by key
 	shared  *sharedLimiter
 	beyond  map[string]echo.HandlerFunc
 	free    map[string]bool
@@ -77,8 +82,9 @@ func New(o Options) *Front {
 	}
 	alone := newLimiter(o.Clock)
 	return &Front{
-		Options: o, limiter: alone, shared: newSharedLimiter(o.Pool, o.Clock, alone), beyond: map[string]echo.HandlerFunc{},
-		free: map[string]bool{},
+		Options: o, limiter: alone, pages: newLimiter(o.Clock), shared: newSharedLimiter(o.Pool, o.Clock, alone),
+		beyond: map[string]echo.HandlerFunc{},
+		free:   map[string]bool{},
 	}
 }
 
@@ -86,5 +92,5 @@ func New(o Options) *Front {
 func (f *Front) Install(e *echo.Echo) {
 	e.HTTPErrorHandler = f.writeError
 	e.Use(head, f.begin, f.observe, f.recoverPanic, f.headers, f.match, f.authenticate, f.rateLimit, f.limits, f.signature,
-		f.canonical, f.scope, f.checkBody, f.validate, f.work)
+		f.canonical, f.scope, f.checkBody, f.browser, f.validate, f.work)
 }

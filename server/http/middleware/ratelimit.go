@@ -112,6 +112,14 @@ func budgetOf(limit int, tokens float64, now time.Time) budget {
 func (f *Front) rateLimit(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
+		if s.route.Browser { // visitors of pages and callers of the API do not take from each other
+			b, ok := f.pages.take(f.payer(c), f.AddressLimit)
+			s.budget = &b
+			if !ok {
+				return limited(b.limit)
+			}
+			return next(c)
+		}
 		// Public operations come here without a key; the others are keyed by now.
 		if !s.keyed {
 			if err := f.pay(c, s); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"rail/server/auth"
 	"rail/server/clock"
+	"rail/server/http/browser"
 	"rail/server/problem"
 )
 
@@ -27,7 +28,8 @@ type state struct {
 	replayed bool
 	limited  bool // its address had no token left, and it was served less
 	problem  *problem.Error
-	budget   *budget // what the rate headers say
+	budget   *budget         // what the rate headers say
+	caller   *browser.Caller // of a page's request
 }
 
 const stateKey = "rail.state"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"rail/server/http/browser"
 	"rail/server/http/static"
 	"rail/server/postgres/pgtx"
 	"rail/server/problem"
@@ -34,7 +35,12 @@ func (b *buffered) Write(p []byte) (int, error) { return b.body.Write(p) }
 func (f *Front) work(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		s := stateOf(c)
-		ctx, base := c.Request().Context(), f.unit(c, s)
+		ctx := c.Request().Context()
+		if s.caller != nil {
+			c.SetRequest(c.Request().WithContext(work.Into(browser.Into(ctx, s.caller), f.visitorUnit(c, s))))
+			return next(c)
+		}
+		base := f.unit(c, s)
 		if s.route.Method == http.MethodGet || s.route.Public {
 			// The generated handlers do not get the request, but the documents
 			// need the header.

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"regexp"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -16,6 +15,7 @@ import (
 
 	"rail/server/auth"
 	"rail/server/clock"
+	"rail/server/http/robots"
 	"rail/server/problem"
 	"rail/server/program/tracking"
 	"rail/server/quota"
@@ -31,11 +31,6 @@ var visitorToken = regexp.MustCompile(`^[A-Za-z0-9_-]{22}$`)
 
 // shortSlug matches slugs, so that other paths cost no query.
 var shortSlug = regexp.MustCompile(`^[0-9A-Za-z]{1,32}$`)
-
-// robots matches user agents that look at links and are not visitors: crawlers,
-// and programs that preview links in messages.
-var robots = regexp.MustCompile(`(?i)bot\b|crawl|spider|slurp|preview|facebookexternalhit|embedly|whatsapp|telegram|` +
-	`headless|monitor|curl/|wget/|python-|go-http-client|okhttp|libwww|scan`)
 
 // Options is what short links depend on.
 type Options struct {
@@ -77,19 +72,11 @@ func (d *Redirector) redirect(c echo.Context, record bool) error {
 	if err != nil {
 		return err
 	}
-	if record && isVisit(c.Request()) && link.Counts() {
+	if record && robots.Sighting(c.Request()) && link.Counts() {
 		d.record(ctx, c, link)
 	}
 	c.Response().Header().Set("Cache-Control", "private, no-store")
 	return c.Redirect(http.StatusFound, link.Target)
-}
-
-// isVisit reports whether a request is a visitor's. HEAD, prefetches and known
-// robots are not: nobody has seen the page.
-func isVisit(r *http.Request) bool {
-	purpose := r.Header.Get("Purpose") + r.Header.Get("Sec-Purpose") + r.Header.Get("X-Moz")
-	return r.Method == http.MethodGet && !strings.Contains(strings.ToLower(purpose), "prefetch") &&
-		!robots.MatchString(r.UserAgent())
 }
 
 // record records the visit as the API would. Errors are only logged: the visitor

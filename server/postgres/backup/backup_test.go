@@ -19,7 +19,7 @@ var kept = []string{
 	"events", "flows", "forgotten", "groups", "idempotency_keys", "inbox_events", "inbox_waits", "key_fingerprints", "ledger_entries", "links",
 	"mail_unsubscribes", "mails", "organizations",
 	"partner_addresses", "partner_tags", "partners", "payout_batches", "payout_runs", "payouts", "processor_connections",
-	"programs", "referrals",
+	"programs", "publishable_keys", "referrals",
 	"refunds", "report_marks", "report_spans",
 	"report_sums", "resources", "risk_flags", "sales", "sequence_enrolments", "sequence_steps", "sequences", "tags",
 	"tallies", "tally_entries", "tax_form_statuses",

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"strings"
+	"time"
 
 	"rail/gen/db"
+	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/opt"
 	"rail/server/postgres/pgtx"
@@ -25,12 +27,33 @@ type Visit struct {
 	UserAgent, Referer, Country, Device *string
 }
 
+// sameVisit is how long a browser that comes again on the same value is on the same
+// visit: a reload is no second click.
+const sameVisit = time.Hour
+
 // arrival is a visit as it is asked for: by a value of a program, which leads to a
 // partner and, unless a link is given, to one of its links.
 type arrival struct {
 	Visit
 	programID, value, landingKey string
 	linkID                       string // of a short link; "" for the one that fits
+	browser                      bool   // seen by the browser itself, which may come again
+}
+
+// since returns the time after which a click on the same value is the same one: now,
+// when there is none, for what merchants' servers report, who count for themselves.
+func (a arrival) since(now clock.Time) clock.Time {
+	if a.browser {
+		return now.Plus(-sameVisit)
+	}
+	return now
+}
+
+// recorded is a click and whether it is one from before, of which only the ids and
+// the partner are known.
+type recorded struct {
+	db.Click
+	again bool
 }
 
 // Click records a visit that the merchant's server saw. The value is resolved as
@@ -38,12 +61,15 @@ type arrival struct {
 // visitor has at most one live referral with a partner, which every further click
 // joins (decisions, 65 and 68).
 func (s Service) Click(ctx context.Context, u *work.Unit, programID, value string, v Visit) (db.Click, error) {
-	return s.visit(ctx, u, arrival{v, programID, strings.ToLower(value), destinationKey(v.LandingURL), ""})
+	k, err := s.visit(ctx, u, arrival{
+		Visit: v, programID: programID, value: strings.ToLower(value), landingKey: destinationKey(v.LandingURL),
+	})
+	return k.Click, err
 }
 
 // visit resolves a visit and records it: together with those of other requests if
 // that is possible, else in the unit's transaction.
-func (s Service) visit(ctx context.Context, u *work.Unit, a arrival) (db.Click, error) {
+func (s Service) visit(ctx context.Context, u *work.Unit, a arrival) (recorded, error) {
 	if s.Writer != nil && !u.Tx.Begun() && !risk.Suspect(a.LandingURL, a.Query) {
 		click, err := s.Writer.write(ctx, s, u, a)
 		if !pgtx.Again(err) {
@@ -51,7 +77,7 @@ func (s Service) visit(ctx context.Context, u *work.Unit, a arrival) (db.Click, 
 		}
 	}
 	if err := u.Claim("visitor", a.programID, string(a.visitor())); err != nil {
-		return db.Click{}, err
+		return recorded{}, err
 	}
 	var hits []db.TrackingResolveRow
 	err := u.Read(ctx, func(tx pgtx.DBTX) (err error) {
@@ -59,7 +85,7 @@ func (s Service) visit(ctx context.Context, u *work.Unit, a arrival) (db.Click, 
 		return err
 	})
 	if err != nil {
-		return db.Click{}, err
+		return recorded{}, err
 	}
 	return s.record(ctx, u, a, hits[0])
 }
@@ -79,6 +105,7 @@ func resolve(
 		p.LandingKeys = append(p.LandingKeys, a.landingKey)
 		p.Visitors = append(p.Visitors, a.visitor())
 		p.Nows = append(p.Nows, units[i].Now)
+		p.Sinces = append(p.Sinces, a.since(units[i].Now))
 	}
 	return queries.TrackingResolve(ctx, tx, p)
 }
@@ -100,17 +127,21 @@ func accept(hit db.TrackingResolveRow) error {
 
 // record writes a click, and opens a referral for a visitor without a live one.
 // The click joins that referral, also when another link of the partner was followed.
+// Of a browser that comes again nothing is written.
 func (s Service) record(
 	ctx context.Context, u *work.Unit, a arrival, hit db.TrackingResolveRow,
-) (db.Click, error) {
+) (recorded, error) {
 	if err := accept(hit); err != nil {
-		return db.Click{}, err
+		return recorded{}, err
+	}
+	if hit.RecentClickID != "" {
+		return recorded{db.Click{ID: hit.RecentClickID, PartnerID: hit.PartnerID, ReferralID: &hit.ReferralID}, true}, nil
 	}
 	linkID := cmp.Or(a.linkID, hit.LinkID)
 	if hit.ReferralID == "" {
 		opened, err := open(ctx, u, a, hit, linkID)
 		if err != nil {
-			return db.Click{}, err
+			return recorded{}, err
 		}
 		hit.ReferralID = opened
 	}
@@ -125,7 +156,7 @@ func (s Service) record(
 		click.IPHash = s.Keeper.HashIP(a.programID, a.IP)
 	}
 	if err := risk.CheckClick(ctx, u, a.programID, hit.PartnerID, a.LandingURL, a.Query); err != nil {
-		return click, err
+		return recorded{}, err
 	}
-	return click, queries.ClickInsert(ctx, u.Later(), db.ClickInsertParams(click))
+	return recorded{Click: click}, queries.ClickInsert(ctx, u.Later(), db.ClickInsertParams(click))
 }

@@ -42,7 +42,9 @@ func (s Service) Follow(ctx context.Context, u *work.Unit, by ShortLink, v Visit
 	l := by.Link
 	v.Param, v.LandingURL = l.Param, by.Target
 	v.UserAgent, v.Referer = opt.OrNil(clean(opt.Value(v.UserAgent))), opt.OrNil(clean(opt.Value(v.Referer)))
-	_, err := s.visit(ctx, u, arrival{v, l.ProgramID, l.ValueKey, l.DestinationKey, l.ID})
+	_, err := s.visit(ctx, u, arrival{
+		Visit: v, programID: l.ProgramID, value: l.ValueKey, landingKey: l.DestinationKey, linkID: l.ID, browser: true,
+	})
 	// The link was read before; partner or program may have been suspended since.
 	var refused *problem.Error
 	if errors.As(err, &refused) && slices.Contains(unrecorded, refused.Code) {

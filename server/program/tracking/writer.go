@@ -9,7 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"rail/gen/db"
 	"rail/server/postgres/pgtx"
 	"rail/server/work"
 )
@@ -37,14 +36,14 @@ type pending struct {
 	arrival
 	service Service
 	unit    *work.Unit // of its request, without its transaction
-	click   db.Click
+	click   recorded
 	err     error
 	done    chan struct{}
 }
 
 // write records a visit of the unit's tenant, and its events, and wakes their
 // sender. Of an error for which pgtx.Again is true nothing was kept.
-func (w *Writer) write(ctx context.Context, s Service, u *work.Unit, a arrival) (db.Click, error) {
+func (w *Writer) write(ctx context.Context, s Service, u *work.Unit, a arrival) (recorded, error) {
 	p := &pending{arrival: a, service: s, unit: u, done: make(chan struct{})}
 	w.mu.Lock()
 	w.waiting = append(w.waiting, p)
@@ -57,7 +56,7 @@ func (w *Writer) write(ctx context.Context, s Service, u *work.Unit, a arrival) 
 	case <-p.done:
 		return p.click, p.err
 	case <-ctx.Done(): // it may be written all the same, as at any commit
-		return db.Click{}, ctx.Err()
+		return recorded{}, ctx.Err()
 	}
 }
 
@@ -105,7 +104,7 @@ func (w *Writer) store(ctx context.Context, visits []*pending) (err error) {
 	if err != nil {
 		return err
 	}
-	tx, opened := pgtx.Begin(w.pool), map[string]string{}
+	tx, opened, clicked := pgtx.Begin(w.pool), map[string]string{}, map[string]string{}
 	defer tx.Rollback()
 	if _, err := tx.Later().Exec(ctx, pgtx.LockWait); err != nil {
 		return err
@@ -118,6 +117,9 @@ func (w *Writer) store(ctx context.Context, visits []*pending) (err error) {
 		if hits[i].ReferralID == "" {
 			hits[i].ReferralID = opened[visitor]
 		}
+		if p.browser && hits[i].RecentClickID == "" { // and two of one browser on one value are one
+			hits[i].RecentClickID = clicked[visitor+" "+p.value]
+		}
 		u := p.unit.WithTx(pgtx.Begin(w.pool))
 		if p.click, p.err = p.service.record(ctx, u, p.arrival, hits[i]); p.err != nil {
 			continue
@@ -125,7 +127,7 @@ func (w *Writer) store(ctx context.Context, visits []*pending) (err error) {
 		if err := u.Events.Flush(ctx, u.Later()); err != nil {
 			return err
 		}
-		opened[visitor] = *p.click.ReferralID
+		opened[visitor], clicked[visitor+" "+p.value] = *p.click.ReferralID, p.click.ID
 		parts, written = append(parts, u.Tx), append(written, u)
 	}
 	tx.Join(parts...)

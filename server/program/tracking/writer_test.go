@@ -26,7 +26,10 @@ func visitOf(value, visitor string) Visit {
 // pend is a visit that waits to be written.
 func pend(x *worktest.Tenant, s Service, u *work.Unit, value, visitor string) *pending {
 	return &pending{
-		arrival: arrival{visitOf(value, visitor), x.Program.ID, value, destinationKey("https://shop.example/"), ""},
+		arrival: arrival{
+			Visit: visitOf(value, visitor), programID: x.Program.ID, value: value,
+			landingKey: destinationKey("https://shop.example/"),
+		},
 		service: s, unit: u, done: make(chan struct{}),
 	}
 }

@@ -1,0 +1,38 @@
+-- name: PublishableKeyGet :one
+-- PublishableKeyGet finds no revoked key; PublishableKeyFind does.
+SELECT t.* FROM publishable_keys t WHERE t.id = @id AND t.org_id = @org_id AND t.revoked_at IS NULL;
+
+-- name: PublishableKeyInsert :exec
+INSERT INTO publishable_keys (id, org_id, program_id, key, allowed_hosts, allow_leads, url_params, last_used_at,
+    revoked_at, created_at)
+VALUES (@id, @org_id, @program_id, @key, @allowed_hosts, @allow_leads, @url_params, @last_used_at, @revoked_at,
+    @created_at);
+
+-- name: PublishableKeyRevoke :exec
+-- PublishableKeyRevoke keeps the row: pages that name the key hear that it is revoked.
+UPDATE publishable_keys SET revoked_at = @revoked_at WHERE id = @id AND org_id = @org_id AND revoked_at IS NULL;
+
+-- name: PublishableKeyFind :one
+-- PublishableKeyFind is not bound to an organization: it finds the one of a page's
+-- key, with what the browser's endpoints ask about program and organization.
+SELECT sqlc.embed(t), g.cookie_days, o.flow_quota, o.revenue_meter_minor, o.fraud_monitoring
+FROM publishable_keys t JOIN programs g ON g.id = t.program_id JOIN organizations o ON o.id = t.org_id
+WHERE t.key = @key;
+
+-- name: PublishableKeyUsed :exec
+-- PublishableKeyUsed notes a use, unless one is noted that is not stale.
+UPDATE publishable_keys SET last_used_at = @now
+WHERE id = @id AND org_id = @org_id AND (last_used_at IS NULL OR last_used_at <= @stale_before);
+
+-- name: PublishableHostKnown :one
+-- PublishableHostKnown reports whether pages of a host may use any key, of any
+-- organization: a browser asks this before it sends a key. names are the host and
+-- what it is below, as allowed_hosts has them.
+SELECT EXISTS (SELECT 1 FROM publishable_keys t WHERE t.allowed_hosts && @names::text[] AND t.revoked_at IS NULL);
+
+-- name: PublishableKeysOfProgram :many
+SELECT t.* FROM publishable_keys t WHERE t.program_id = @program_id AND t.org_id = @org_id
+ORDER BY t.created_at DESC, t.id DESC;
+
+-- name: PublishableKeyOperated :one
+SELECT t.* FROM publishable_keys t WHERE t.id = @id;

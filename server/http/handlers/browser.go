@@ -1,0 +1,158 @@
+package handlers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/http/browser"
+	"rail/server/opt"
+	"rail/server/problem"
+	"rail/server/program/customer"
+	"rail/server/program/tracking"
+	"rail/server/work"
+)
+
+// CreateBrowserVisit records the visit that a page saw, or takes over a click from
+// another page, and answers who brought the visitor.
+func (s *Server) CreateBrowserVisit(
+	ctx context.Context, r api.CreateBrowserVisitRequestObject,
+) (api.CreateBrowserVisitResponseObject, error) {
+	u, by, b := work.From(ctx), browser.From(ctx), r.Body
+	program := by.Key.ProgramID
+	if err := u.CheckProgram(program); err != nil {
+		return nil, err
+	}
+	handed, err := takeOver(ctx, u, by, b)
+	if err != nil {
+		return nil, err
+	}
+	again := handed
+	by.Recognize(b.Visitor)
+	if !handed {
+		if !by.Sighted {
+			return api.CreateBrowserVisit204Response{}, nil
+		}
+		if again, err = s.browse(ctx, u, by, b); err != nil {
+			return nil, err
+		}
+	}
+	by.Keep()
+	standing, err := tracking.Standing(ctx, u, program, by.Visitor, by.Handed)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows): // expired, or its partner is active no more
+		return api.CreateBrowserVisit204Response{}, nil
+	case err != nil:
+		return nil, err
+	case again:
+		return api.CreateBrowserVisit200JSONResponse(toAttribution(by.Visitor, standing)), nil
+	}
+	return api.CreateBrowserVisit201JSONResponse(toAttribution(by.Visitor, standing)), nil
+}
+
+// browse records a visit, and reports whether the browser was on it already.
+func (s *Server) browse(
+	ctx context.Context, u *work.Unit, by *browser.Caller, b *api.BrowserVisit,
+) (again bool, err error) {
+	visit := tracking.Visit{
+		Param: opt.Value(b.Param), VisitorToken: by.Visitor, LandingURL: cmp.Or(opt.Value(b.URL), by.Page()),
+		IP: by.Address, UserAgent: &by.UserAgent, Referer: b.Referrer,
+	}
+	err = u.Within(ctx, func(u *work.Unit) (err error) {
+		again, err = s.Tracking.Browse(ctx, u, by.Key.ProgramID, *b.Value, visit)
+		return err
+	})
+	return again, err
+}
+
+// takeOver makes the click of a body the visitor's, and reports false where there is
+// none to take and the value counts.
+func takeOver(ctx context.Context, u *work.Unit, by *browser.Caller, b *api.BrowserVisit) (bool, error) {
+	if b.ClickID == nil && b.Value == nil {
+		return false, problem.Missing("value")
+	}
+	if b.ClickID == nil {
+		return false, nil
+	}
+	handed, err := tracking.Handed(ctx, u, by.Key.ProgramID, *b.ClickID)
+	switch {
+	case err != nil:
+		return false, err
+	case handed:
+		by.Handed = *b.ClickID
+	case b.Value == nil:
+		return false, problem.NotFound("click_id")
+	}
+	return handed, nil
+}
+
+// RetrieveBrowserAttribution answers who brought the browser, by its cookie.
+func (s *Server) RetrieveBrowserAttribution(
+	ctx context.Context, _ api.RetrieveBrowserAttributionRequestObject,
+) (api.RetrieveBrowserAttributionResponseObject, error) {
+	u, by := work.From(ctx), browser.From(ctx)
+	if err := u.CheckProgram(by.Key.ProgramID); err != nil {
+		return nil, err
+	}
+	if by.Visitor == "" {
+		return api.RetrieveBrowserAttribution204Response{}, nil
+	}
+	standing, err := tracking.Standing(ctx, u, by.Key.ProgramID, by.Visitor, by.Handed)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return api.RetrieveBrowserAttribution204Response{}, nil
+	}
+	return api.RetrieveBrowserAttribution200JSONResponse(toAttribution(by.Visitor, standing)), err
+}
+
+// CreateBrowserLead makes a customer of the visitor. The answer is the same for a
+// new one and one that is known: what a page sends must not ask who is.
+func (s *Server) CreateBrowserLead(
+	ctx context.Context, r api.CreateBrowserLeadRequestObject,
+) (api.CreateBrowserLeadResponseObject, error) {
+	u, by, b := work.From(ctx), browser.From(ctx), r.Body
+	switch {
+	case !by.Key.AllowLeads:
+		return nil, problem.New(problem.InsufficientScope, "This key takes no leads: it was made without allow_leads.")
+	case b.Email == nil && b.Identifier == nil:
+		return nil, problem.Missing("email")
+	}
+	if err := u.CheckProgram(by.Key.ProgramID); err != nil {
+		return nil, err
+	}
+	visitor, click := cmp.Or(by.Visitor, opt.Value(b.Visitor)), by.Handed
+	if b.ClickID != nil { // the page knows better than the cookie
+		visitor, click = "", *b.ClickID
+	}
+	standing, err := tracking.Standing(ctx, u, by.Key.ProgramID, visitor, click)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return api.CreateBrowserLead204Response{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = u.Within(ctx, func(u *work.Unit) error {
+		return s.Customers.Lead(ctx, u, customer.BrowserLead{
+			ProgramID: by.Key.ProgramID, ClickID: standing.ClickID, ReferralID: standing.ReferralID,
+			Email: b.Email, Identifier: b.Identifier,
+		})
+	})
+	return api.CreateBrowserLead200JSONResponse{
+		Object: "browser_lead", ClickID: standing.ClickID, ReferralID: standing.ReferralID,
+	}, err
+}
+
+// toAttribution returns what a page may know of who brought its visitor.
+func toAttribution(visitor string, r db.VisitorStandingRow) api.BrowserAttribution {
+	out := api.BrowserAttribution{
+		Object: "browser_attribution", Visitor: visitor, ClickID: r.ClickID, ReferralID: r.ReferralID,
+		ExpiresAt: r.ExpiresAt, Partner: api.BrowserPartner{Name: r.Name, Handle: r.Handle},
+	}
+	if r.Coupon != "" {
+		out.Discount = &api.BrowserDiscount{Code: r.Coupon, Label: r.Coupon}
+	}
+	return out
+}

@@ -1,0 +1,58 @@
+package handlers
+
+import (
+	"context"
+
+	"rail/gen/api"
+	"rail/gen/db"
+	"rail/server/http/script"
+	"rail/server/page"
+	"rail/server/program/publishable"
+	"rail/server/work"
+)
+
+// ListPublishableKeys lists the keys of a program's pages, newest first.
+func (s *Server) ListPublishableKeys(ctx context.Context,
+	r api.ListPublishableKeysRequestObject) (api.ListPublishableKeysResponseObject, error) {
+	u, p := work.From(ctx), r.Params
+	rows, err := page.Of(ctx, u, page.In(p.ProgramID, p.Limit, p.StartingAfter, p.EndingBefore), db.PublishableKeyList{})
+	return api.ListPublishableKeys200JSONResponse{
+		Data: mapped(rows.Rows, s.toPublishableKey), HasMore: rows.HasMore, TotalCount: rows.Total,
+	}, err
+}
+
+// RetrievePublishableKey returns one key.
+func (s *Server) RetrievePublishableKey(ctx context.Context,
+	r api.RetrievePublishableKeyRequestObject) (api.RetrievePublishableKeyResponseObject, error) {
+	u := work.From(ctx)
+	row, err := queries.PublishableKeyGet(ctx, u.Short(), db.PublishableKeyGetParams{ID: r.ID, OrgID: u.OrgID})
+	if err != nil {
+		return nil, err
+	}
+	return api.RetrievePublishableKey200JSONResponse(s.toPublishableKey(row)), u.CheckProgram(row.ProgramID)
+}
+
+// CreatePublishableKey makes a key for the pages of some hosts.
+func (s *Server) CreatePublishableKey(ctx context.Context,
+	r api.CreatePublishableKeyRequestObject) (api.CreatePublishableKeyResponseObject, error) {
+	b := r.Body
+	row, err := publishable.Create(ctx, work.From(ctx), publishable.Input{
+		ProgramID: b.ProgramID, AllowedHosts: b.AllowedHosts, AllowLeads: b.AllowLeads != nil && *b.AllowLeads,
+	})
+	return api.CreatePublishableKey201JSONResponse(s.toPublishableKey(row)), err
+}
+
+// DeletePublishableKey revokes a key.
+func (s *Server) DeletePublishableKey(ctx context.Context,
+	r api.DeletePublishableKeyRequestObject) (api.DeletePublishableKeyResponseObject, error) {
+	err := publishable.Revoke(ctx, work.From(ctx), r.ID)
+	return api.DeletePublishableKey200JSONResponse{ID: r.ID, Object: "publishable_key", Deleted: true}, err
+}
+
+func (s *Server) toPublishableKey(k db.PublishableKey) api.PublishableKey {
+	return api.PublishableKey{
+		ID: k.ID, Object: "publishable_key", ProgramID: k.ProgramID, Key: k.Key, AllowedHosts: k.AllowedHosts,
+		AllowLeads: k.AllowLeads, Tag: script.Tag(s.BaseURL, k.Key, k.URLParams...), LastUsedAt: k.LastUsedAt,
+		CreatedAt: k.CreatedAt,
+	}
+}

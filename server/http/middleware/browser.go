@@ -1,0 +1,111 @@
+package middleware
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"rail/server/http/browser"
+	"rail/server/problem"
+	"rail/server/program/publishable"
+	"rail/server/work"
+)
+
+const (
+	// maxBrowserBody is the largest body of a page's request, which anybody can send.
+	maxBrowserBody = 8 << 10
+	// publishableLimit is how many requests a second each server takes with one
+	// publishable key: anybody can read it, so that it must not take all there is.
+	publishableLimit = 1000
+)
+
+// browser finds the publishable key of a page's request and checks its origin
+// (step 11). It comes before the body is validated, so that pages can read what is
+// wrong with it.
+func (f *Front) browser(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		s := stateOf(c)
+		if !s.route.Browser {
+			return next(c)
+		}
+		k, err := f.publishable(c, s)
+		if err != nil {
+			return err
+		}
+		h, r := c.Response().Header(), c.Request()
+		h.Add("Vary", "Origin")
+		origin, err := originOf(r, k)
+		if err != nil {
+			return err
+		}
+		if origin.Text != "" {
+			browser.Share(h, origin)
+		}
+		b, ok := f.pages.take(k.ID, publishableLimit)
+		if !ok {
+			return limited(b.limit)
+		}
+		if err := f.Pages.Used(r.Context(), k); err != nil { // bookkeeping; no reason to refuse
+			f.Log.Warn("last use of a key not noted", "key", k.ID, "error", err)
+		}
+		s.caller = browser.Read(r, h, k, origin, f.ClientAddress(c), f.Plain)
+		return next(c)
+	}
+}
+
+// publishable returns the key that the query or the body has.
+func (f *Front) publishable(c echo.Context, s *state) (publishable.Key, error) {
+	var in struct {
+		Key any `json:"key"`
+	}
+	if len(s.body) > 0 { // checkBody has read it as JSON; what is no object has no key
+		_ = json.Unmarshal(s.body, &in)
+	}
+	token, given := c.QueryParam("key"), in.Key != nil
+	if inBody, ok := in.Key.(string); given && (!ok || token != "" && token != inBody) {
+		return publishable.Key{}, problem.Invalid("key", "key must be one text, in the query or in the body.")
+	} else if given {
+		token = inBody
+	}
+	if token == "" {
+		return publishable.Key{}, problem.Missing("key")
+	}
+	k, err := f.Pages.Find(c.Request().Context(), token)
+	switch {
+	case errors.Is(err, publishable.ErrUnknown):
+		return k, problem.On("key", problem.APIKeyInvalid, "This publishable key is not known.")
+	case err != nil:
+		return k, databaseProblem(err)
+	case k.Revoked:
+		return k, problem.On("key", problem.APIKeyRevoked, "This publishable key was revoked.")
+	}
+	return k, nil
+}
+
+// originOf returns the origin of a page's request, if the key is for its pages.
+// Browsers send none with a GET within one origin, so that there its absence is no
+// fault: no page of another origin can read the answer.
+func originOf(r *http.Request, k publishable.Key) (publishable.Origin, error) {
+	given := r.Header.Values("Origin")
+	if len(given) == 0 && r.Method != http.MethodPost {
+		return publishable.Origin{}, nil
+	}
+	if len(given) == 1 {
+		if o, ok := publishable.ParseOrigin(given[0]); ok && k.Allows(o) {
+			return o, nil
+		}
+		return publishable.Origin{}, browser.Refused(given[0])
+	}
+	return publishable.Origin{}, browser.Refused("")
+}
+
+// visitorUnit returns a page's request as a unit of work of its key's organization.
+func (f *Front) visitorUnit(c echo.Context, s *state) *work.Unit {
+	k := s.caller.Key
+	return work.New(f.Pool, work.Unit{
+		OrgID: k.OrgID, Plan: f.Plan.With(k.Plan), Actor: work.Actor{Kind: work.Visitor}, RequestID: s.id, Now: s.now,
+		Programs: programs(c, s.body), Wake: f.Wake, Reads: f.Reads,
+	})
+}

@@ -1,0 +1,112 @@
+package publishable
+
+import (
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/publicsuffix"
+
+	"rail/server/problem"
+)
+
+// name matches a name of DNS or an IPv4 address, in lower case.
+var name = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$`)
+
+// stored returns allowed hosts as they are kept and looked up, in lower case.
+func stored(given []string) ([]string, error) {
+	out := make([]string, len(given))
+	for i, h := range given {
+		h = strings.ToLower(h)
+		if why := fault(h); why != "" {
+			param := "allowed_hosts[" + strconv.Itoa(i) + "]"
+			return nil, problem.Invalid(param, "%s %s.", param, why)
+		}
+		out[i] = h
+	}
+	return out, nil
+}
+
+// fault says why a host cannot be allowed, or "".
+func fault(host string) string {
+	host, port, ported := strings.Cut(host, ":")
+	n, err := strconv.Atoi(port)
+	below, wild := strings.CutPrefix(host, "*.")
+	switch {
+	case len(below) > 253 || !name.MatchString(below) || ported && err != nil:
+		return "must be a host such as shop.example, *.shop.example or localhost:3000"
+	case ported && (n < 1 || n > 65535):
+		return "must have a port of 1 to 65535"
+	case wild && isAddress(below):
+		return "must not be a part of an address"
+	case wild && Registrable(below) == "":
+		return "must not stand for all hosts of a public suffix"
+	}
+	return ""
+}
+
+// isAddress reports whether a host is an IP address.
+func isAddress(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil
+}
+
+// Registrable returns the domain that somebody can register, to which a host
+// belongs: acme.co.uk for shop.acme.co.uk, and "" for an address, a public suffix
+// and localhost.
+func Registrable(host string) string {
+	if isAddress(host) {
+		return ""
+	}
+	domain, err := publicsuffix.EffectiveTLDPlusOne(host)
+	if err != nil {
+		return ""
+	}
+	return domain
+}
+
+// Origin is where a page comes from, as a browser says.
+type Origin struct {
+	Text         string // the header
+	Scheme, Host string // the host without its port, in lower case
+	port         string
+}
+
+// ParseOrigin reads the header Origin. It reports false for what is no origin of a
+// page: "null", other schemes, and anything with a path.
+func ParseOrigin(header string) (Origin, bool) {
+	u, err := url.Parse(header)
+	if err != nil || len(header) > 300 || u.Host == "" || u.User != nil || u.Path+u.RawQuery+u.Fragment != "" {
+		return Origin{}, false
+	}
+	o := Origin{Text: header, Scheme: u.Scheme, Host: strings.ToLower(u.Hostname()), port: u.Port()}
+	usual, known := map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	if o.port == "" {
+		o.port = usual
+	}
+	return o, known
+}
+
+// Names returns the allowed hosts that the origin's pages fit: its host, and the
+// wildcards of what it is below, each without and with its port.
+func (o Origin) Names() []string {
+	out := []string{o.Host, o.Host + ":" + o.port}
+	if isAddress(o.Host) {
+		return out
+	}
+	for rest := o.Host; ; {
+		_, parent, ok := strings.Cut(rest, ".")
+		if !ok {
+			return out
+		}
+		out, rest = append(out, "*."+parent, "*."+parent+":"+o.port), parent
+	}
+}
+
+// allows reports whether pages of the origin may use a key of these hosts.
+func allows(hosts []string, o Origin) bool {
+	return slices.ContainsFunc(o.Names(), func(n string) bool { return slices.Contains(hosts, n) })
+}

@@ -1,0 +1,65 @@
+// Package publishable has the rules of the keys that stand in pages: which hosts
+// may use one, how it is made and revoked, and how the browser's requests find it.
+// They are no secrets, so that they are kept and shown whole.
+package publishable
+
+import (
+	"context"
+	"regexp"
+
+	"rail/gen/db"
+	"rail/server/auth"
+	"rail/server/ident"
+	"rail/server/opt"
+	"rail/server/work"
+)
+
+var queries = db.New()
+
+// prefix begins every key; random characters follow.
+const (
+	prefix = "rail_pub_"
+	random = 32
+)
+
+// form matches every key that was ever made, so that nothing else costs a query.
+var form = regexp.MustCompile(`^rail_pub_[0-9A-Za-z]{32}$`)
+
+// Input is a key to make.
+type Input struct {
+	ProgramID    string
+	AllowedHosts []string
+	AllowLeads   bool
+}
+
+// Create makes a key of a program, for the pages of some hosts.
+func Create(ctx context.Context, u *work.Unit, in Input) (db.PublishableKey, error) {
+	hosts, err := stored(in.AllowedHosts)
+	if err != nil {
+		return db.PublishableKey{}, err
+	}
+	p, err := u.Program(ctx, in.ProgramID)
+	if err != nil {
+		return db.PublishableKey{}, err
+	}
+	k := db.PublishableKey{
+		ID: ident.New(ident.Publishable), OrgID: u.OrgID, ProgramID: p.ID, Key: prefix + auth.NewSlug(random),
+		AllowedHosts: opt.Distinct(hosts), AllowLeads: in.AllowLeads,
+		URLParams: p.URLParams, CreatedAt: u.Now,
+	}
+	return k, queries.PublishableKeyInsert(ctx, u.Later(), db.PublishableKeyInsertParams(k))
+}
+
+// Revoke ends a key. Its row stays, so that pages hear why it is refused.
+func Revoke(ctx context.Context, u *work.Unit, id string) error {
+	k, err := queries.PublishableKeyGet(ctx, u.DB(), db.PublishableKeyGetParams{ID: id, OrgID: u.OrgID})
+	if err != nil {
+		return err
+	}
+	if err := u.CheckProgram(k.ProgramID); err != nil {
+		return err
+	}
+	return queries.PublishableKeyRevoke(ctx, u.Later(), db.PublishableKeyRevokeParams{
+		RevokedAt: &u.Now, ID: k.ID, OrgID: u.OrgID,
+	})
+}

@@ -1,0 +1,145 @@
+package publishable
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/singleflight"
+
+	"rail/gen/db"
+	"rail/server/clock"
+	"rail/server/quota"
+)
+
+const (
+	// remember is how long a look-up is trusted: as for API keys, a revoked key is
+	// taken nowhere a second later.
+	remember = 900 * time.Millisecond
+	// patience bounds a look-up, which several requests may wait for.
+	patience = 3 * time.Second
+	// maxRemembered bounds the look-ups that are kept, some 4 MiB: at the bound all
+	// are forgotten, which costs each key a query.
+	maxRemembered = 10_000
+	// useInterval is how exact the stored time of a key's last use is.
+	useInterval = time.Minute
+)
+
+// ErrUnknown is returned for a token that is no publishable key.
+var ErrUnknown = errors.New("publishable: unknown key")
+
+// Key is a publishable key as the browser's requests need it.
+type Key struct {
+	ID, OrgID, ProgramID string
+	AllowLeads, Revoked  bool
+	CookieDays           int64     // how long the program knows a visitor
+	Plan                 quota.Own // what the key's organization has of its own
+	hosts                []string
+}
+
+// Allows reports whether pages of the origin may use the key.
+func (k Key) Allows(o Origin) bool { return allows(k.hosts, o) }
+
+// Store finds keys by what stands in pages.
+type Store struct {
+	pool  *pgxpool.Pool
+	clock clock.Clock
+	group singleflight.Group
+
+	mu   sync.Mutex
+	seen map[string]remembered
+	used map[string]time.Time // last use written, by key id
+}
+
+// remembered is the result of a look-up: a key, or that there is none.
+type remembered struct {
+	key Key
+	err error
+	at  time.Time // when the look-up began, by the process's own clock
+}
+
+// NewStore returns a store over the database.
+func NewStore(pool *pgxpool.Pool, c clock.Clock) *Store {
+	return &Store{pool: pool, clock: c, seen: map[string]remembered{}, used: map[string]time.Time{}}
+}
+
+// Find returns the key of a token, also a revoked one, or ErrUnknown.
+func (s *Store) Find(ctx context.Context, token string) (Key, error) {
+	if !form.MatchString(token) {
+		return Key{}, ErrUnknown
+	}
+	began := clock.Real()
+	s.mu.Lock()
+	r := s.seen[token]
+	s.mu.Unlock()
+	for began.Sub(r.at) >= remember { // also where the look-up of another request began too long ago
+		found, err, _ := s.group.Do(token, func() (any, error) { return s.load(ctx, token) })
+		if err != nil {
+			return Key{}, err
+		}
+		r = found.(remembered) //nolint:forcetypeassert // load returns nothing else
+	}
+	return r.key, r.err
+}
+
+// load looks a token up and remembers the result. Several requests may wait for
+// it, so that the end of the first one's context does not end it.
+func (s *Store) load(ctx context.Context, token string) (any, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	r := remembered{at: clock.Real()}
+	row, err := queries.PublishableKeyFind(ctx, s.pool, token)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		r.err = ErrUnknown
+	case err != nil:
+		return nil, err
+	default:
+		r.key = fromRow(row)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.seen) >= maxRemembered {
+		clear(s.seen)
+	}
+	s.seen[token] = r
+	return r, nil
+}
+
+// Known reports whether pages of the origin may use any key.
+func (s *Store) Known(ctx context.Context, o Origin) (bool, error) {
+	return queries.PublishableHostKnown(ctx, s.pool, o.Names())
+}
+
+// Used notes the use of a key, at most once a minute.
+func (s *Store) Used(ctx context.Context, k Key) error {
+	now := s.clock.Now()
+	s.mu.Lock()
+	last, ok := s.used[k.ID]
+	due := !ok || now.Sub(last) >= useInterval
+	if due {
+		s.used[k.ID] = now.Time
+	}
+	s.mu.Unlock()
+	if !due {
+		return nil
+	}
+	stale := now.Plus(-useInterval)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	return queries.PublishableKeyUsed(ctx, s.pool, db.PublishableKeyUsedParams{
+		ID: k.ID, OrgID: k.OrgID, Now: &now, StaleBefore: &stale,
+	})
+}
+
+func fromRow(r db.PublishableKeyFindRow) Key {
+	k := r.PublishableKey
+	return Key{
+		ID: k.ID, OrgID: k.OrgID, ProgramID: k.ProgramID, AllowLeads: k.AllowLeads, Revoked: k.RevokedAt != nil,
+		CookieDays: r.CookieDays, hosts: k.AllowedHosts,
+		Plan: quota.Own{FlowQuota: r.FlowQuota, RevenueMeterMinor: r.RevenueMeterMinor, FraudMonitoring: r.FraudMonitoring},
+	}
+}
