@@ -13,6 +13,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/inbound/connection"
+	"rail/server/inbound/paddle"
 	"rail/server/inbound/stripe"
 	"rail/server/work"
 )
@@ -240,5 +241,9 @@ a processor and mode at a time.
 stripe takes --api-key, a restricted key that may write webhook endpoints: Rail then makes the endpoint
 there, and takes it away on disconnect. Without a key, make an endpoint at Stripe with the events below,
 give its secret (whsec_…) with --secret, and then change the endpoint's URL to the printed one:
-` + "  " + strings.Join(stripe.Events(), "\n  ") + "\n"
+` + "  " + strings.Join(stripe.Events(), "\n  ") + `
+
+paddle takes the secret of a notification destination (pdl_ntfset_…), whose URL you then change to the
+printed one. The sandbox is an account of its own: connect it with --test. The events that Rail reads:
+` + "  " + strings.Join(paddle.Events(), "\n  ") + "\n"
 }

@@ -26,11 +26,14 @@ var queries = db.New()
 // Generic is the processor of whatever signs its events as Standard Webhooks do.
 const Generic = "generic"
 
-// Stripe is the processor of that name.
-const Stripe = "stripe"
+// The processors that Rail reads in their own words.
+const (
+	Stripe = "stripe"
+	Paddle = "paddle"
+)
 
 // Processors are those that can be connected.
-var Processors = []string{Stripe, Generic}
+var Processors = []string{Stripe, Paddle, Generic}
 
 // ErrConnected means that another connection of the program, processor and mode
 // works. The error's text names it.

@@ -26,7 +26,7 @@ func (a *application) dispute(ctx context.Context, d processor.Dispute) (outcome
 		if !ok {
 			return a.foreign(d.Currency, s), nil
 		}
-		o, err = a.takeBack(ctx, s, levelID(d.ID, amount), d.At)
+		o, err = a.takeBack(ctx, s, levelID(d.ID, amount), amount, d.At)
 	}
 	if changed {
 		o.status, o.code, o.reason = db.InboxStatusRecorded, "", ""

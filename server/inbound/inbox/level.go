@@ -22,12 +22,14 @@ func (a *application) levelled(ctx context.Context, f processor.Refund, s db.Sal
 	if !ok {
 		return a.foreign(f.Currency, s), nil
 	}
-	return a.takeBack(ctx, s, levelID(f.Charge, level), f.At)
+	return a.takeBack(ctx, s, levelID(f.Charge, level), 0, f.At)
 }
 
 // takeBack refunds what of a sale is to come back at a level and has not yet, by
-// whomever it was refunded.
-func (a *application) takeBack(ctx context.Context, s db.Sale, id string, at clock.Time) (outcome, error) {
+// whomever it was refunded; or, for an amount of its own, so much on top.
+func (a *application) takeBack(
+	ctx context.Context, s db.Sale, id string, own int64, at clock.Time,
+) (outcome, error) {
 	o := ignored(codeNothingLeft, "Nothing is left to refund.")
 	o.sale, o.customer = s.ID, s.CustomerID
 	rows, err := queries.RefundsOfSale(ctx, a.u.DB(), db.RefundsOfSaleParams{SaleID: &s.ID, OrgID: s.OrgID})
@@ -48,7 +50,10 @@ func (a *application) takeBack(ctx context.Context, s db.Sale, id string, at clo
 		o.code, o.reason = codeRecorded, "So much came back already."
 		return o, nil
 	}
-	amount := min(sum(marks)-(whole(s)-left(s)), left(s))
+	if own == 0 {
+		own = sum(marks) - (whole(s) - left(s))
+	}
+	amount := min(own, left(s))
 	if amount <= 0 {
 		return o, nil
 	}

@@ -21,6 +21,7 @@ import (
 	"rail/server/ident"
 	"rail/server/inbound/connection"
 	"rail/server/inbound/generic"
+	"rail/server/inbound/paddle"
 	"rail/server/inbound/processor"
 	"rail/server/inbound/stripe"
 	"rail/server/problem"
@@ -34,6 +35,7 @@ var queries = db.New()
 var sources = map[string]processor.Source{
 	connection.Generic: generic.Source{},
 	connection.Stripe:  stripe.Source{},
+	connection.Paddle:  paddle.Source{},
 }
 
 // MaxBody is the largest event that is taken, in bytes.

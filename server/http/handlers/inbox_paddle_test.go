@@ -1,0 +1,70 @@
+package handlers_test
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/harness/apitest"
+	"rail/server/inbound/connection"
+	"rail/server/inbound/paddle"
+)
+
+// notify sends a notification as Paddle does.
+func (h inboxed) notify(id, kind string, data M) {
+	h.t.Helper()
+	now := h.Clock.Now()
+	body, err := json.Marshal(M{"event_id": id, "event_type": kind, "occurred_at": now, "data": data})
+	require.NoError(h.t, err)
+	mac := hmac.New(sha256.New, []byte(h.c.Signing))
+	fmt.Fprintf(mac, "%d:%s", now.Unix(), body)
+	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, h.URL+"/hooks/paddle/"+h.c.ID, bytes.NewReader(body))
+	require.NoError(h.t, err)
+	r.Header.Set(paddle.Header, fmt.Sprintf("ts=%d;h1=%s", now.Unix(), hex.EncodeToString(mac.Sum(nil))))
+	res, err := http.DefaultClient.Do(r)
+	require.NoError(h.t, err)
+	defer res.Body.Close()
+	require.Equal(h.t, http.StatusOK, res.StatusCode)
+}
+
+// TestPaddle records a transaction of somebody who came by a click, and takes back
+// what its adjustments do, which came first. Paddle's events say no mode: the
+// connection does.
+func TestPaddle(t *testing.T) {
+	t.Parallel()
+	for _, live := range []bool{true, false} {
+		h := newInboxed(t, func(in *connection.Input) {
+			in.Processor, in.Secret, in.Live = connection.Paddle, "pdl_ntfset_1", live
+		})
+		adjustment := func(id, action, total string) M {
+			return M{"id": id, "action": action, "status": "approved", "transaction_id": "txn_1", "currency_code": "USD",
+				"totals": M{"subtotal": total, "tax": "0", "total": total}}
+		}
+		h.notify("evt_1", "adjustment.updated", adjustment("adj_1", "refund", "400"))
+		h.last("waiting", "unknown_sale")
+		h.notify("evt_2", "transaction.completed", M{
+			"id": "txn_1", "customer_id": "ctm_1", "subscription_id": "sub_1", "currency_code": "USD",
+			"custom_data": M{"rail_click": h.Click(h.program, "ann").String("id")},
+			"details":     M{"totals": M{"tax": "400", "total": "2400", "grand_total": "2400", "fee": "100"}},
+		})
+		e := h.last("recorded", nil)
+		require.Equal(t, live, e.Body["livemode"])
+		require.Equal(t, "recorded", h.work()[0].String("status"), "the refund has found its sale")
+		h.notify("evt_3", "adjustment.created", adjustment("adj_2", "chargeback_warning", "1500"))
+		h.last("recorded", nil)
+		h.notify("evt_4", "adjustment.created", adjustment("adj_3", "chargeback", "1500"))
+		h.last("recorded", nil)
+		sale := h.Get("/v1/sales/" + e.String("sale_id"))
+		require.Equal(t, []any{int64(500), int64(1900)}, []any{sale.Int("amount_minor"), sale.Int("refunded_minor")})
+		commission := apitest.Answer{Body: h.Get("/v1/commissions?program_id=" + h.program).Data()[0]}
+		require.EqualValues(t, 100, commission.Int("amount_minor"))
+		balanced(t, h.Server)
+	}
+}

@@ -1,0 +1,203 @@
+package paddle
+
+import (
+	"maps"
+	"slices"
+
+	"rail/server/currency"
+	"rail/server/inbound/loose"
+	"rail/server/inbound/processor"
+)
+
+// A reader reads one event.
+type reader struct {
+	event
+	processor.Reading
+}
+
+// readers has the types of events that say something to Rail.
+var readers = map[string]func(*reader) error{
+	"adjustment.created":     (*reader).adjustment,
+	"adjustment.updated":     (*reader).adjustment,
+	"customer.created":       (*reader).customer,
+	"customer.updated":       (*reader).customer,
+	"discount.updated":       (*reader).discount,
+	"subscription.activated": (*reader).subscription,
+	"subscription.canceled":  (*reader).subscription,
+	"subscription.created":   (*reader).subscription,
+	"subscription.trialing":  (*reader).subscription,
+	"subscription.updated":   (*reader).subscription,
+	"transaction.completed":  (*reader).transaction,
+}
+
+// Events are the types that a notification destination should be sent, in order.
+func Events() []string { return slices.Sorted(maps.Keys(readers)) }
+
+// Read returns what an event says.
+func (Source) Read(body []byte) (processor.Reading, error) {
+	r := &reader{}
+	if err := loose.Into(body, &r.event); err != nil {
+		return r.Reading, processor.MalformedError{Member: "The body"}
+	}
+	r.Reading.ID, r.Reading.Type, r.Reading.NoMode = string(r.event.ID), string(r.event.Type), true
+	at, dated := r.event.At.Time()
+	r.Reading.At = at
+	read := readers[r.Reading.Type]
+	switch {
+	case r.Reading.ID == "":
+		return r.Reading, processor.MalformedError{Member: "event_id"}
+	case r.Reading.Type == "":
+		return r.Reading, processor.MalformedError{Member: "event_type"}
+	case read == nil:
+		return r.Reading, r.ignore(processor.NotUsed, "")
+	case !dated:
+		return r.Reading, processor.MalformedError{Member: "occurred_at"}
+	case r.Data.ID == "":
+		return r.Reading, processor.MalformedError{Member: "data.id"}
+	}
+	err := read(r)
+	return r.Reading, err
+}
+
+// ignore says why an event records nothing.
+func (r *reader) ignore(why processor.Reason, note string) error {
+	r.Ignored, r.Note = why, note
+	return nil
+}
+
+// who returns whose the object is.
+func (o *object) who() processor.Binding {
+	b := processor.Binding{Customer: string(o.Customer), Subscription: string(o.Subscription)}
+	b.Describe(o.Custom)
+	if o.Discount != "" {
+		b.Coupon = []string{string(o.Discount)}
+	}
+	b.Interval = interval(o.Cycle)
+	for _, i := range o.Items {
+		if b.Interval == "" {
+			b.Interval = interval(i.Price.Cycle)
+		}
+	}
+	return b
+}
+
+func interval(c cycle) string {
+	switch c.Interval {
+	case "day", "week", "month", "year":
+		return string(c.Interval)
+	}
+	return ""
+}
+
+// transaction reads a payment: what was charged after discounts and credit.
+func (r *reader) transaction() error {
+	o, t := r.Data, r.Data.Details.Totals
+	b := o.who()
+	code, ok := currency.Normal(string(o.Currency))
+	switch {
+	case processor.Skips(o.Custom):
+		return r.ignore(processor.OptedOut, "")
+	case !ok:
+		return processor.MalformedError{Member: "data.currency_code"}
+	case !t.Grand.OK || t.Grand.N < 0:
+		return processor.MalformedError{Member: "data.details.totals.grand_total"}
+	case t.Grand.N == 0:
+		r.Binding = &b
+		return r.ignore(processor.ZeroAmount, "")
+	}
+	tax := t.Tax.N
+	if t.Total.OK && t.Grand.N < t.Total.N { // the rest was paid by credit
+		tax = loose.Share(tax, t.Grand.N, t.Total.N)
+	}
+	r.Payment = &processor.Payment{
+		Link: processor.Link{Charge: string(o.ID)}, Binding: b, AmountMinor: t.Grand.N, Currency: code, At: r.Reading.At,
+		TaxMinor: min(max(tax, 0), t.Grand.N), FeeMinor: min(max(t.Fee.N, 0), t.Grand.N),
+		Metadata: processor.Merged(o.Custom),
+	}
+	r.Payment.ProductID, r.Payment.ProductName = product(o.Details.Lines)
+	return nil
+}
+
+// product returns what all lines are of; nothing if they are of several.
+func product(lines []purchased) (id, name string) {
+	for _, l := range lines {
+		if id != "" && string(l.Product.ID) != id {
+			return "", ""
+		}
+		id, name = string(l.Product.ID), string(l.Product.Name)
+	}
+	return id, name
+}
+
+// disputes has what the actions of adjustments say of a dispute. Paddle takes the
+// money of a chargeback at once.
+var disputes = map[loose.Text]string{
+	"chargeback": processor.DisputeLost, "chargeback_warning": processor.DisputeOpen,
+}
+
+// adjustment reads money that goes back. Credit stays with the customer's account,
+// and lowers what they pay next.
+func (r *reader) adjustment() error {
+	o := r.Data
+	code, ok := currency.Normal(string(o.Currency))
+	to := processor.Link{Charge: string(o.Transaction)}
+	switch {
+	case o.Action != "refund" && disputes[o.Action] == "":
+		return r.ignore(processor.NotUsed, "An adjustment of this action takes nothing back.")
+	case o.Status != "approved":
+		return r.ignore(processor.NotUsed, "The adjustment is not approved.")
+	case to.Charge == "":
+		return processor.MalformedError{Member: "data.transaction_id"}
+	case !ok:
+		return processor.MalformedError{Member: "data.currency_code"}
+	case !o.Totals.Total.OK || o.Totals.Total.N < 0:
+		return processor.MalformedError{Member: "data.totals.total"}
+	case o.Totals.Subtotal.OK && o.Totals.Subtotal.N == 0 || o.Totals.Total.N == 0:
+		return r.ignore(processor.ZeroAmount, "Tax alone came back.")
+	case o.Action == "refund":
+		r.Refund = &processor.Refund{
+			Link: to, ID: string(o.ID), Single: true, LevelMinor: o.Totals.Total.N, Currency: code, At: r.Reading.At,
+		}
+		return nil
+	}
+	r.Dispute = &processor.Dispute{
+		// A warning and its chargeback are of one transaction, and of one dispute.
+		Link: to, ID: "dispute of " + to.Charge, Status: disputes[o.Action], Detail: string(o.Action),
+		AmountMinor: o.Totals.Total.N, Currency: code, At: r.Reading.At,
+	}
+	return nil
+}
+
+// statuses are those of subscriptions that change a customer.
+var statuses = map[loose.Text]string{"trialing": "trial", "active": "active", "canceled": "cancelled"}
+
+func (r *reader) subscription() error {
+	b := r.Data.who()
+	b.Subscription, b.Status = string(r.Data.ID), statuses[r.Data.Status]
+	if processor.Skips(r.Data.Custom) {
+		return r.ignore(processor.OptedOut, "")
+	}
+	r.Binding = &b
+	return r.ignore(processor.BindsOnly, "")
+}
+
+func (r *reader) customer() error {
+	b := r.Data.who()
+	b.Customer, b.Email, b.Name = string(r.Data.ID), string(r.Data.Email), string(r.Data.Name)
+	b.Skip = processor.Skips(r.Data.Custom)
+	r.Binding = &b
+	if b.Skip {
+		return r.ignore(processor.OptedOut, "")
+	}
+	return r.ignore(processor.BindsOnly, "")
+}
+
+func (r *reader) discount() error {
+	if r.Data.Status == "" {
+		return processor.MalformedError{Member: "data.status"}
+	}
+	r.Coupon = &processor.Coupon{
+		ID: string(r.Data.ID), Code: string(r.Data.Code), Active: r.Data.Status == "active",
+	}
+	return nil
+}
