@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/clock"
+	"rail/server/harness/process"
 	"rail/server/http/guides"
 )
 
@@ -46,6 +47,9 @@ func TestGuides(t *testing.T) {
 			r.now.Advance(10 * time.Second) // the key's limit
 			folder := t.TempDir()
 			require.NoError(t, os.Symlink(r.environ["RAIL_DATA_DIR"], filepath.Join(folder, ".rail")))
+			if strings.Contains(string(g.Text), "\nbin/rail ") {
+				require.NoError(t, process.Build(t.Context(), filepath.Join(folder, "bin", "rail")))
+			}
 			pasted(t, folder, strings.NewReplacer("9009", freePort(t),
 				"http://127.0.0.1:8080", regexp.MustCompile(`listens on (\S+)`).FindStringSubmatch(printed)[1],
 			).Replace(string(g.Text)))
