@@ -129,6 +129,32 @@ func TestContractGuard(t *testing.T) {
 	}
 }
 
+// TestScriptsAreServedOn: pages of merchants name the script of a release by its hash, so that a
+// later release has it still.
+func TestScriptsAreServedOn(t *testing.T) {
+	t.Parallel()
+	r := repository{t, t.TempDir()}
+	put := func(name, text string) {
+		name = filepath.Join(r.dir, filepath.FromSlash(name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o644))
+	}
+	put("gen/script/rail.js", "one")
+	r.git("init", "--quiet")
+	r.git("add", "-A")
+	r.git("-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "--quiet", "-m", "one")
+	r.git("tag", "v1.0.0")
+	said, passed := r.guarded()
+	require.True(t, passed, said)
+	put("gen/script/rail.js", "two")
+	said, passed = r.guarded()
+	require.False(t, passed)
+	require.Contains(t, said, "rail-7692c3ad.js") // the start of the SHA-256 of "one"
+	put("server/http/script/released/rail-7692c3ad.js", "one")
+	said, passed = r.guarded()
+	require.True(t, passed, said)
+}
+
 func append1(in object, list string, v any) { in[list] = append(in[list].([]any), v) }
 
 func requireZip(s object) {

@@ -5,18 +5,24 @@ import (
 	"flag"
 	"net/url"
 
+	"rail/gen/db"
 	"rail/server/http/script/doctor"
 )
 
 // examine looks at a page that should load the browser's script.
 func examine(fs *flag.FlagSet) action {
+	program := fs.String("program", "", "`PROGRAM_ID` that the page should be for; this looks into the database")
 	out := outputFlag(fs)
 	return func(ctx context.Context, env *Env, args []string) error {
 		if u, err := url.Parse(args[0]); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return usagef("URL must be an http:// or https:// address")
 		}
-		report := doctor.Examine(ctx, args[0], doctor.Program{})
-		err := out.print(env.Out, report, func() []string {
+		meant, err := programOfPage(ctx, env, *program)
+		if err != nil {
+			return err
+		}
+		report := doctor.Examine(ctx, args[0], meant)
+		err = out.print(env.Out, report, func() []string {
 			lines := []string{"CHECK\tSTATE\tFOUND"}
 			for _, f := range report.Findings {
 				lines = append(lines, f.Check+"\t"+string(f.State)+"\t"+f.Text)
@@ -33,9 +39,34 @@ func examine(fs *flag.FlagSet) action {
 	}
 }
 
+// programOfPage returns what pages of a program should have; "" is any.
+func programOfPage(ctx context.Context, env *Env, id string) (doctor.Program, error) {
+	out := doctor.Program{ID: id}
+	if id == "" {
+		return out, nil
+	}
+	err := withDatabase(ctx, env, func(d *database) error {
+		u, err := ofProgram(ctx, env, d, "doctor", id)
+		if err != nil {
+			return err
+		}
+		keys, err := queries.PublishableKeysOfProgram(ctx, d.pool, db.PublishableKeysOfProgramParams{
+			ProgramID: id, OrgID: u.OrgID,
+		})
+		for _, k := range keys {
+			out.Params = k.URLParams
+			if k.RevokedAt == nil {
+				out.Keys = append(out.Keys, k.Key)
+			}
+		}
+		return err
+	})
+	return out, err
+}
+
 // doctorHelp says what is looked at.
 func doctorHelp() string {
-	return `It looks from outside, as a browser would, and needs no database: at the page, the
+	return `It looks from outside, as a browser would, and needs no database without --program: at the page, the
 tag, the script and its integrity, the Content-Security-Policy, whether Rail takes the key from
 pages of this host, whether Rail is a path of the page's own site, and for which domain cookies
 count. Nothing is recorded. Status 1 when something is wrong; advice is not.

@@ -40,3 +40,23 @@ func TestDoctor(t *testing.T) {
 	_, err := os.Stat(r.environ["RAIL_DATA_DIR"])
 	require.ErrorIs(t, err, os.ErrNotExist, "it needs no database")
 }
+
+// TestDoctorOfAProgram: a page has the key of the program that it is for.
+func TestDoctorOfAProgram(t *testing.T) {
+	t.Parallel()
+	w := newSealing(t)
+	made := w.object("pubkey", "create", "--program", "prg_1", "--host", "127.0.0.1")
+	tag := made["tag"].(string)
+	web := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
+		_, _ = out.Write([]byte(tag))
+	}))
+	t.Cleanup(web.Close)
+	_, printed, _ := w.run("doctor", web.URL, "--program", "prg_1")
+	require.Contains(t, printed, "The key is of prg_1.")
+	w.must("pubkey", "revoke", made["id"].(string))
+	_, printed, _ = w.run("doctor", web.URL, "--program", "prg_1")
+	require.Contains(t, printed, "The key is none of prg_1, or revoked.")
+	status, _, errs := w.run("doctor", web.URL, "--program", "prg_2")
+	require.Equal(t, 1, status)
+	require.Contains(t, errs, `no program "prg_2"`)
+}

@@ -1,8 +1,10 @@
 package script_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
@@ -25,7 +27,7 @@ func TestClick(t *testing.T) {
 	require.Regexp(t, "^clk_", first.ClickID)
 	require.Equal(t, "ada", first.Partner.Handle)
 	sent := w.requests("/t/c")[0].body
-	require.Equal(t, []any{key, "ada", "ref", w.at("shop.test/?ref=ada&x=1")},
+	require.Equal(t, []any{w.key, "ada", "ref", w.at("shop.test/?ref=ada&x=1")},
 		[]any{sent["key"], sent["value"], sent["param"], sent["url"]})
 	require.Contains(t, eval[string](b, "document.cookie"), "rail_click="+first.ClickID, "for the shop's own server")
 	b.open("shop.test/")
@@ -41,6 +43,7 @@ func TestClick(t *testing.T) {
 	require.Equal(t, first.ClickID, b.settled().ClickID, "an unknown value takes nothing away")
 	b.open("shop.test/?ref=bob")
 	require.Equal(t, "bob", b.settled().Partner.Handle)
+	w.Clock.Advance(2 * time.Hour) // within one, ada's click would be the one that there is, before bob's
 	w.shop(`data-params="via, aff"`, "")
 	b.open("shop.test/?ref=bob&aff=ada")
 	require.Equal(t, "ada", b.settled().Partner.Handle)
@@ -71,7 +74,7 @@ func TestSubdomain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.shop("", "")
-	w.page("app.shop.test/", w.tag(""), "")
+	w.page("app.shop.test/", w.proxied(""), "")
 	b := newTab(t, w)
 	b.open("shop.test/?ref=ada")
 	click := b.settled().ClickID
@@ -119,14 +122,14 @@ func TestBlockedNames(t *testing.T) {
 	w := newWorld(t)
 	w.page("shop.test/", `<script>window.rail = window.rail || function () { (rail.q = rail.q || []).push(arguments) }
 		rail('ready', () => { window.said = 1 }); document.title = 'fine'</script>
-		<script async src="http://blocked.test/rail.js" data-rail="`+key+`"></script>`, "")
+		<script async src="http://blocked.test/rail.js" data-rail="`+w.key+`"></script>`, "")
 	b := newTab(t, w, chromedp.Flag("host-resolver-rules", "MAP blocked.test ~NOTFOUND, MAP *.test 127.0.0.1"))
 	b.open("shop.test/?ref=ada")
 	require.Equal(t, "fine", eval[string](b, "document.title"))
 	require.Empty(t, w.requests("/t/c"))
 	// The proxied path is of the shop's own name, which is on no list.
 	w.page("shop.test/", `<script>window.rail = window.rail || function () { (rail.q = rail.q || []).push(arguments) }
-		rail('ready', known => { window.said = known.partner.handle })</script>`+w.tag(""), "")
+		rail('ready', known => { window.said = known.partner.handle })</script>`+w.proxied(""), "")
 	b.open("shop.test/?ref=ada")
 	b.until("window.said == 'ada'")
 }
@@ -167,7 +170,7 @@ func TestCrossDomain(t *testing.T) {
 		<a id=third href="https://deep.third.test/"></a> <a id=stranger href="https://another.test/"></a>
 		<a id=mail href="mailto:a@b.example">Mail</a> <form id=get action="http://other.test/in"></form>
 		<form id=post method=post action="http://other.test/in"></form>`)
-	w.page("other.test/", w.tag(""), "")
+	w.page("other.test/", w.proxied(""), "")
 	b := newTab(t, w)
 	b.open("shop.test/?ref=ada")
 	click := b.settled().ClickID
@@ -194,7 +197,7 @@ func TestCrossDomain(t *testing.T) {
 func TestRoutes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.page("shop.test/", `<script>history.replaceState({ mine: 1 }, '', '/')</script>`+w.tag(""), "")
+	w.page("shop.test/", `<script>history.replaceState({ mine: 1 }, '', '/')</script>`+w.proxied(""), "")
 	b := newTab(t, w)
 	b.open("shop.test/?ref=ada")
 	require.Equal(t, "ada", b.settled().Partner.Handle)
@@ -204,6 +207,7 @@ func TestRoutes(t *testing.T) {
 	b.settled()
 	require.Len(t, w.requests("/t/c"), 2, "routes that keep the query are no clicks")
 	require.Equal(t, 3, eval[int](b, "history.state.mine"))
+	w.Clock.Advance(2 * time.Hour)
 	b.run("rail('track', 'ada')")
 	require.Equal(t, "ada", b.settled().Partner.Handle)
 	b.silent()
@@ -213,27 +217,30 @@ func TestRoutes(t *testing.T) {
 func TestForgedOrigin(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.page("forger.test/", `<script async src="`+w.at("rail.test/rail.js")+`" data-rail="`+key+`"></script>`, "")
+	w.page("forger.test/", `<script async src="`+w.at("rail.test/rail.js")+`" data-rail="`+w.key+`"></script>`, "")
 	b := newTab(t, w)
 	b.open("forger.test/?ref=ada")
 	require.Nil(t, b.settled())
 	for _, a := range w.requests("/t/c") {
-		require.Equal(t, 403, a.status)
+		require.Equal(t, http.StatusForbidden, a.status)
 	}
+	require.Zero(t, w.Must(http.StatusOK, w.Get("/v1/clicks?program_id="+w.program)).Int("total_count"))
 }
 
 // TestOtherSite: without a proxy the script works with what the page itself may store.
 func TestOtherSite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.page("shop.test/", `<script async src="`+w.at("rail.test/rail.js")+`" data-rail="`+key+`"></script>`, "")
+	w.page("shop.test/", w.tag, "")
 	b := newTab(t, w)
 	b.open("shop.test/?ref=ada")
 	click := b.settled().ClickID
 	b.open("shop.test/")
 	require.Equal(t, click, b.settled().ClickID)
 	require.True(t, eval[bool](b, "rail('lead', { email: 'grace@example.com' })"))
-	require.Equal(t, click, w.requests("/t/lead")[0].body["click_id"])
+	customers := w.Must(http.StatusOK, w.Get("/v1/customers?program_id="+w.program)).Data()
+	require.Len(t, customers, 1)
+	require.Equal(t, "grace@example.com", customers[0]["email"])
 	b.silent()
 }
 
@@ -345,4 +352,20 @@ func TestRobot(t *testing.T) {
 	b.open("shop.test/?ref=ada")
 	require.Nil(t, b.settled())
 	require.Empty(t, w.requests("/t/c"))
+}
+
+// TestPrerender: a page that a browser renders before anybody asked for it makes its click when it
+// is looked at. The page says of itself that it is one.
+func TestPrerender(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.page("shop.test/", `<script>Object.defineProperty(document, 'prerendering', { value: true })</script>`+w.proxied("defer"), "")
+	b := newTab(t, w)
+	b.open("shop.test/?ref=ada")
+	b.until("window.Rail")
+	require.Nil(t, eval[*known](b, "rail('get')"))
+	require.Empty(t, w.requests("/t/c"))
+	b.run("document.dispatchEvent(new Event('prerenderingchange'))")
+	require.Equal(t, "ada", b.settled().Partner.Handle)
+	require.Len(t, w.requests("/t/c"), 1)
 }

@@ -6,18 +6,29 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/clock"
+	"rail/server/config"
+	"rail/server/harness/apitest"
+	"rail/server/harness/pgtest"
 )
 
 // world is what a browser can reach: Rail at rail.test, and pages of merchants at any
 // other host. Under /_r/ each of these hands requests on to Rail, as the proxies of
 // merchants do.
 type world struct {
-	t    *testing.T
-	rail http.Handler
-	port string
+	*apitest.Server
+	rail     http.Handler
+	port     string
+	program  string
+	key, tag string // of shop.test, what is below it, and other.test
 
 	mu     sync.Mutex
 	pages  map[string]string // by host and path
@@ -34,12 +45,27 @@ type asked struct {
 	status     int
 }
 
+// newWorld starts a server, whose clock is that of browsers, with the partners ada and bob.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, rail: newDouble(t), pages: map[string]string{}}
-	server := httptest.NewServer(w)
-	t.Cleanup(server.Close)
-	_, w.port, _ = strings.Cut(strings.TrimPrefix(server.URL, "http://"), ":")
+	w := &world{pages: map[string]string{}}
+	front := httptest.NewServer(w)
+	t.Cleanup(front.Close)
+	_, w.port, _ = strings.Cut(strings.TrimPrefix(front.URL, "http://"), ":")
+	w.Server = apitest.On(t, pgtest.DSN(t), clock.NewManual(clock.Real()), func(c *config.Config) {
+		c.BaseURL = "http://rail.test:" + w.port
+	})
+	behind, err := url.Parse(w.URL)
+	require.NoError(t, err)
+	w.rail = httputil.NewSingleHostReverseProxy(behind)
+	w.program = w.Program()
+	ada := w.Partner(w.program, apitest.M{"handle": "ada"})
+	w.Partner(w.program, apitest.M{"handle": "bob"})
+	w.Must(http.StatusCreated, w.Post("/v1/coupons", apitest.M{"program_id": w.program, "code": "X20", "partner_id": ada}))
+	key := w.Must(http.StatusCreated, w.Post("/v1/publishable_keys", apitest.M{
+		"program_id": w.program, "allowed_hosts": []string{"shop.test", "*.shop.test", "other.test"}, "allow_leads": true,
+	}))
+	w.key, w.tag = key.String("key"), key.String("tag")
 	return w
 }
 
@@ -49,15 +75,15 @@ func (w *world) at(page string) string {
 	return "http://" + host + ":" + w.port + "/" + path
 }
 
-// tag returns the tag with further attributes. A page of its own origin loads it through
-// the proxy.
-func (w *world) tag(attributes string) string {
-	return `<script async src="/_r/rail.js" data-rail="` + key + `" ` + attributes + `></script>`
+// proxied returns the tag with further attributes, for pages that load it through the
+// proxy of their own host.
+func (w *world) proxied(attributes string) string {
+	return `<script async src="/_r/rail.js" data-rail="` + w.key + `" ` + attributes + `></script>`
 }
 
 // shop makes a page of shop.test with the tag.
 func (w *world) shop(attributes, body string) {
-	w.page("shop.test/", w.tag(attributes), body)
+	w.page("shop.test/", w.proxied(attributes), body)
 }
 
 func (w *world) page(page, head, body string) {
@@ -95,10 +121,10 @@ func (w *world) hand(out http.ResponseWriter, r *http.Request, host, path string
 	w.mu.Lock()
 	away, held := w.away, w.held
 	w.mu.Unlock()
-	if away && path != "/rail.js" {
+	if away && strings.HasPrefix(path, "/t/") {
 		panic(http.ErrAbortHandler)
 	}
-	if held != nil && path != "/rail.js" {
+	if held != nil && strings.HasPrefix(path, "/t/") {
 		select {
 		case <-held:
 		case <-r.Context().Done():
@@ -112,7 +138,7 @@ func (w *world) hand(out http.ResponseWriter, r *http.Request, host, path string
 	note := asked{path: path, host: host, status: got.Code}
 	_ = json.Unmarshal(sent, &note.body)
 	w.mu.Lock()
-	if path != "/rail.js" && r.Method != http.MethodOptions {
+	if strings.HasPrefix(path, "/t/") && r.Method != http.MethodOptions {
 		w.asked = append(w.asked, note)
 	}
 	w.mu.Unlock()

@@ -140,7 +140,7 @@ func (x *examination) proxy() {
 		return
 	}
 	x.note("proxy", Advice, fmt.Sprintf("Rail is %s, for the page another host: filter lists may name it, and Safari shortens its cookies.", x.base.Host),
-		"Proxy a path of the site to Rail, as server/http/README.md shows, and load the script from there.")
+		"Proxy a path of the site to Rail, and load the script from there.")
 }
 
 // cookies tells for which hosts the cookies of Rail and of the script count.
