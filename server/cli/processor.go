@@ -14,6 +14,7 @@ import (
 	"rail/server/clock"
 	"rail/server/inbound/connection"
 	"rail/server/inbound/paddle"
+	"rail/server/inbound/polar"
 	"rail/server/inbound/stripe"
 	"rail/server/work"
 )
@@ -245,5 +246,8 @@ give its secret (whsec_…) with --secret, and then change the endpoint's URL to
 
 paddle takes the secret of a notification destination (pdl_ntfset_…), whose URL you then change to the
 printed one. The sandbox is an account of its own: connect it with --test. The events that Rail reads:
-` + "  " + strings.Join(paddle.Events(), "\n  ") + "\n"
+` + "  " + strings.Join(paddle.Events(), "\n  ") + `
+
+polar takes the secret of a webhook in the same way. The events that Rail reads:
+` + "  " + strings.Join(polar.Events(), "\n  ") + "\n"
 }

@@ -30,10 +30,11 @@ const Generic = "generic"
 const (
 	Stripe = "stripe"
 	Paddle = "paddle"
+	Polar  = "polar"
 )
 
 // Processors are those that can be connected.
-var Processors = []string{Stripe, Paddle, Generic}
+var Processors = []string{Stripe, Paddle, Polar, Generic}
 
 // ErrConnected means that another connection of the program, processor and mode
 // works. The error's text names it.

@@ -22,6 +22,7 @@ import (
 	"rail/server/inbound/connection"
 	"rail/server/inbound/generic"
 	"rail/server/inbound/paddle"
+	"rail/server/inbound/polar"
 	"rail/server/inbound/processor"
 	"rail/server/inbound/stripe"
 	"rail/server/problem"
@@ -36,6 +37,7 @@ var sources = map[string]processor.Source{
 	connection.Generic: generic.Source{},
 	connection.Stripe:  stripe.Source{},
 	connection.Paddle:  paddle.Source{},
+	connection.Polar:   polar.Source{},
 }
 
 // MaxBody is the largest event that is taken, in bytes.

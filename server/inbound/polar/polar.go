@@ -1,0 +1,211 @@
+// Package polar reads the events of Polar.
+package polar
+
+import (
+	"encoding/base64"
+	"maps"
+	"net/http"
+	"slices"
+
+	"rail/server/clock"
+	"rail/server/currency"
+	"rail/server/inbound/loose"
+	"rail/server/inbound/processor"
+	"rail/server/outbound/webhook/verify"
+)
+
+// Source is Polar as the inbox knows it.
+type Source struct{}
+
+// Verify checks the headers of Standard Webhooks. Polar signs with the text of the
+// secret, and not with what a text in base64 stands for.
+func (Source) Verify(secret string, header http.Header, body []byte, now clock.Time) error {
+	key := base64.StdEncoding.EncodeToString([]byte(secret))
+	return verify.Standard(header, body, key, now.Time)
+}
+
+// EventID is the event's id, which bodies do not have.
+func (Source) EventID(header http.Header) string { return header.Get("webhook-id") }
+
+type event struct {
+	Type loose.Text `json:"type"`
+	At   loose.Text `json:"timestamp"`
+	Data object     `json:"data"`
+}
+
+// object has the members of orders, subscriptions and customers that are read.
+type object struct {
+	ID           loose.ID   `json:"id"`
+	Status       loose.Text `json:"status"`
+	Metadata     loose.Meta `json:"metadata"`
+	CustomerID   loose.ID   `json:"customer_id"`
+	Customer     person     `json:"customer"`
+	Discount     loose.ID   `json:"discount_id"`
+	Subscription loose.ID   `json:"subscription_id"`
+	Interval     loose.Text `json:"recurring_interval"`
+	Product      product    `json:"product"`
+	ProductID    loose.ID   `json:"product_id"`
+
+	Currency    loose.Text `json:"currency"`
+	Total       loose.Int  `json:"total_amount"`
+	Tax         loose.Int  `json:"tax_amount"`
+	Fee         loose.Int  `json:"platform_fee_amount"`
+	Refunded    loose.Int  `json:"refunded_amount"`
+	RefundedTax loose.Int  `json:"refunded_tax_amount"`
+
+	person // of a customer
+}
+
+type person struct {
+	Email    loose.Text `json:"email"`
+	Name     loose.Text `json:"name"`
+	External loose.ID   `json:"external_id"`
+}
+
+type product struct {
+	Name     loose.Text `json:"name"`
+	Interval loose.Text `json:"recurring_interval"`
+}
+
+// A reader reads one event.
+type reader struct {
+	event
+	processor.Reading
+}
+
+// readers has the types of events that say something to Rail.
+var readers = map[string]func(*reader) error{
+	"customer.created":        (*reader).customer,
+	"customer.updated":        (*reader).customer,
+	"order.paid":              (*reader).paid,
+	"order.refunded":          (*reader).refunded,
+	"subscription.active":     (*reader).subscription,
+	"subscription.created":    (*reader).subscription,
+	"subscription.revoked":    (*reader).subscription,
+	"subscription.uncanceled": (*reader).subscription,
+	"subscription.updated":    (*reader).subscription,
+}
+
+// Events are the types that a webhook should be sent, in order.
+func Events() []string { return slices.Sorted(maps.Keys(readers)) }
+
+// Read returns what an event says.
+func (Source) Read(body []byte) (processor.Reading, error) {
+	r := &reader{}
+	if err := loose.Into(body, &r.event); err != nil {
+		return r.Reading, processor.MalformedError{Member: "The body"}
+	}
+	r.Reading.Type, r.NoMode = string(r.event.Type), true
+	r.Reading.At, _ = r.event.At.Time() // without one, it is when the event came
+	read := readers[r.Reading.Type]
+	switch {
+	case r.Reading.Type == "":
+		return r.Reading, processor.MalformedError{Member: "type"}
+	case read == nil:
+		return r.Reading, r.ignore(processor.NotUsed)
+	case r.Data.ID == "":
+		return r.Reading, processor.MalformedError{Member: "data.id"}
+	}
+	err := read(r)
+	return r.Reading, err
+}
+
+func (r *reader) ignore(why processor.Reason) error {
+	r.Ignored = why
+	return nil
+}
+
+// who returns whose the object is. The merchant's own id of the customer is one at
+// Polar, too.
+func (o *object) who() processor.Binding {
+	b := processor.Binding{
+		Customer: string(o.CustomerID), Email: string(o.Customer.Email), Name: string(o.Customer.Name),
+		Subscription: string(o.Subscription),
+	}
+	b.Describe(o.Metadata)
+	if b.Identifier == "" {
+		b.Identifier = string(o.Customer.External)
+	}
+	if o.Discount != "" {
+		b.Coupon = []string{string(o.Discount)}
+	}
+	for _, i := range []loose.Text{o.Interval, o.Product.Interval} {
+		if b.Interval == "" && slices.Contains([]loose.Text{"day", "week", "month", "year"}, i) {
+			b.Interval = string(i)
+		}
+	}
+	return b
+}
+
+// paid reads an order, of which a subscription has one a period.
+func (r *reader) paid() error {
+	o, b := r.Data, r.Data.who()
+	code, ok := currency.Normal(string(o.Currency))
+	switch {
+	case processor.Skips(o.Metadata):
+		return r.ignore(processor.OptedOut)
+	case !ok:
+		return processor.MalformedError{Member: "data.currency"}
+	case !o.Total.OK || o.Total.N < 0:
+		return processor.MalformedError{Member: "data.total_amount"}
+	case o.Total.N == 0:
+		r.Binding = &b
+		return r.ignore(processor.ZeroAmount)
+	}
+	r.Payment = &processor.Payment{
+		Link: processor.Link{Charge: string(o.ID)}, Binding: b, AmountMinor: o.Total.N, Currency: code, At: r.Reading.At,
+		TaxMinor: min(max(o.Tax.N, 0), o.Total.N), FeeMinor: min(max(o.Fee.N, 0), o.Total.N),
+		ProductID: string(o.ProductID), ProductName: string(o.Product.Name), Metadata: processor.Merged(o.Metadata),
+	}
+	return nil
+}
+
+// refunded reads how much of an order came back up to now; tax is counted apart.
+func (r *reader) refunded() error {
+	o := r.Data
+	code, ok := currency.Normal(string(o.Currency))
+	switch {
+	case !ok:
+		return processor.MalformedError{Member: "data.currency"}
+	case !o.Refunded.OK || o.Refunded.N < 0:
+		return processor.MalformedError{Member: "data.refunded_amount"}
+	case o.Refunded.N == 0:
+		return r.ignore(processor.ZeroAmount)
+	}
+	// Never more than was paid: whether the tax is within is not said in so many words.
+	level := o.Refunded.N + min(max(o.RefundedTax.N, 0), max(o.Total.N-o.Refunded.N, 0))
+	r.Refund = &processor.Refund{
+		Link: processor.Link{Charge: string(o.ID)}, LevelMinor: level, OfMinor: max(o.Total.N, 0), Currency: code,
+		At: r.Reading.At,
+	}
+	return nil
+}
+
+// statuses are those of subscriptions that change a customer. One that is canceled
+// runs on to its period's end; then it is revoked.
+var statuses = map[loose.Text]string{"trialing": "trial", "active": "active"}
+
+func (r *reader) subscription() error {
+	b := r.Data.who()
+	b.Subscription, b.Status = string(r.Data.ID), statuses[r.Data.Status]
+	if r.Reading.Type == "subscription.revoked" {
+		b.Status = "cancelled"
+	}
+	if processor.Skips(r.Data.Metadata) {
+		return r.ignore(processor.OptedOut)
+	}
+	r.Binding = &b
+	return r.ignore(processor.BindsOnly)
+}
+
+func (r *reader) customer() error {
+	o := r.Data
+	o.CustomerID, o.Customer = o.ID, o.person
+	b := o.who()
+	if b.Skip = processor.Skips(o.Metadata); b.Skip {
+		r.Binding = &b
+		return r.ignore(processor.OptedOut)
+	}
+	r.Binding = &b
+	return r.ignore(processor.BindsOnly)
+}
