@@ -297,3 +297,36 @@ func TestStripeAtOnce(t *testing.T) {
 	require.EqualValues(t, 360, commission.Int("amount_minor"))
 	balanced(t, h.Server)
 }
+
+// TestStripeInOneBatch has the events of many purchases, in every order, worked at
+// once by several hands: nothing is left waiting for what came in the same moment.
+func TestStripeInOneBatch(t *testing.T) {
+	t.Parallel()
+	h := newStriped(t)
+	for i, order := range orders(4) {
+		p := h.purchase(stripetest.Versions[i%3], fmt.Sprint("b", i))
+		refunded := p
+		refunded.Refunded = 900
+		bodies := [][]byte{
+			p.Event("invoice.paid", p.Invoice()), p.Event("invoice_payment.paid", p.InvoicePayment()),
+			refunded.Event("charge.refunded", refunded.ChargeObject()),
+			p.Event("charge.dispute.closed", p.Dispute(1000, "lost")),
+		}
+		h.deliver(p.Event("checkout.session.completed", p.Session()))
+		for _, at := range order {
+			h.deliver(bodies[at])
+		}
+	}
+	var workers sync.WaitGroup
+	for range 3 {
+		workers.Go(func() { runJob(t, h.Server, "work-inbox") })
+	}
+	workers.Wait()
+	runJob(t, h.Server, "work-inbox")
+	var sales, whole, left int
+	require.NoError(t, h.Pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM sales),
+		(SELECT count(*) FROM sales WHERE refunded_minor <> 1900),
+		(SELECT count(*) FROM inbox_events WHERE status IN ('pending', 'waiting', 'failed'))`).Scan(&sales, &whole, &left))
+	require.Equal(t, []int{24, 0, 0}, []int{sales, whole, left})
+	balanced(t, h.Server)
+}

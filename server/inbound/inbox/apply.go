@@ -46,6 +46,10 @@ func (a *application) apply(ctx context.Context) (outcome, error) {
 	case a.r.Coupon != nil:
 		return a.coupon(ctx, *a.r.Coupon)
 	}
+	// Who waits for one of the ids has either said so by now, or will find the others.
+	if err := a.lock(ctx, linked(a.r.Link)); err != nil {
+		return outcome{}, err
+	}
 	if err := a.alias(ctx, a.r.Link); err != nil {
 		return outcome{}, err
 	}
@@ -171,25 +175,37 @@ func (a *application) nobody(b processor.Binding) outcome {
 }
 
 // sales returns the recorded sales of a payment, under any of its ids. It locks each
-// id as the recording of a sale does, so that neither misses the other.
+// id as the recording of a sale does, so that neither misses the other; which other
+// ids there are is read behind the locks of those that the event has.
 func (a *application) sales(ctx context.Context, l processor.Link) ([]db.Sale, error) {
 	ids := linked(l)
+	if err := a.lock(ctx, ids); err != nil {
+		return nil, err
+	}
 	others, err := queries.AliasesOf(ctx, a.u.DB(), db.AliasesOfParams{
 		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Aliases: ids,
 	})
 	if err != nil {
 		return nil, err
 	}
-	ids = slices.Compact(slices.Sorted(slices.Values(append(ids, others...))))
+	others = slices.DeleteFunc(others, func(id string) bool { return slices.Contains(ids, id) })
+	if err := a.lock(ctx, others); err != nil {
+		return nil, err
+	}
+	return queries.SaleByCharges(ctx, a.u.DB(), db.SaleByChargesParams{
+		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Charges: append(ids, others...),
+	})
+}
+
+// lock lets nobody else decide about payments until the commit.
+func (a *application) lock(ctx context.Context, ids []string) error {
 	for _, id := range ids {
 		lock := db.ChargeLockParams{OrgID: a.e.OrgID, ProgramID: a.e.ProgramID, ExternalChargeID: id}
 		if err := queries.ChargeLock(ctx, a.u.DB(), lock); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return queries.SaleByCharges(ctx, a.u.DB(), db.SaleByChargesParams{
-		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Charges: ids,
-	})
+	return nil
 }
 
 // linked returns every id of a payment, in order.

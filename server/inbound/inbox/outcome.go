@@ -62,7 +62,7 @@ func (o *outcome) settle(e db.InboxEvent, now clock.Time) {
 		o.due = new(now.Plus(again))
 	}
 	// What it recorded stays recorded, however often it is worked.
-	if o.code == codeRecorded && o.sale != "" && o.sale == opt.Value(e.SaleID) {
+	if o.code == codeRecorded && e.ReasonCode == nil && o.sale != "" && o.sale == opt.Value(e.SaleID) {
 		o.status, o.code, o.reason = db.InboxStatusRecorded, "", ""
 		o.refund = opt.Value(e.RefundID)
 	}
