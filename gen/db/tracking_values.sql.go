@@ -34,7 +34,7 @@ LEFT JOIN LATERAL (
 ) h ON true
 LEFT JOIN LATERAL (
     SELECT c.id FROM clicks c LEFT JOIN links l ON l.id = c.link_id
-    WHERE c.referral_id = h.referral_id AND c.org_id = i.org_id AND c.created_at > i.since
+    WHERE i.since < i.now AND c.referral_id = h.referral_id AND c.org_id = i.org_id AND c.created_at > i.since
         AND coalesce(l.value_key = i.value, h.link_id IS NULL)
     ORDER BY c.created_at DESC, c.id DESC LIMIT 1
 ) k ON true
@@ -67,7 +67,7 @@ type TrackingResolveRow struct {
 // page, else the oldest of that value, deleted ones included), and the visitor's
 // current referral (decisions, 65 and 68). expired reports whether that only waits
 // to be retired. recent_click_id is the visitor's last click on the same value after
-// since, where that is given. The rows come in the order of the visits; of what there is not,
+// since, where that is before now. The rows come in the order of the visits; of what there is not,
 // the columns are ”. The partner, who is of the value's program, is found by id alone:
 // without statistics the planner would read all that are active.
 func (q *Queries) TrackingResolve(ctx context.Context, db DBTX, arg TrackingResolveParams) ([]TrackingResolveRow, error) {

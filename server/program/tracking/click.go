@@ -40,8 +40,9 @@ type arrival struct {
 	browser                      bool   // seen by the browser itself, which may come again
 }
 
-// since returns the time after which a click on the same value is the same one: now,
-// when there is none, for what merchants' servers report, who count for themselves.
+// since returns the time after which a click on the same value is the same one. For
+// what merchants' servers report, who count for themselves, it is now: none is, not
+// even one of a request whose clock is a moment ahead.
 func (a arrival) since(now clock.Time) clock.Time {
 	if a.browser {
 		return now.Plus(-sameVisit)
