@@ -253,6 +253,7 @@ func TestKindsAreAll(t *testing.T) {
 	hashes := []string{"hash", "fingerprint", "visitor", "device"}
 	sealed := []string{
 		"partners.payout_details", "webhook_endpoints.secret", "webhook_endpoints.previous_secret", "idempotency_keys.body",
+		"processor_connections.secret", "processor_connections.api_key", "inbox_events.payload",
 	}
 	for _, column := range columns {
 		_, name, _ := strings.Cut(column, ".")

@@ -61,8 +61,10 @@ var always = map[string]string{
 // beside has the parameters that a parameter needs.
 var beside = map[string]string{"granularity": "&dimension=period", "to": "&from=2025-09-02", "from": "&to=2026-08-31"}
 
-// unmeasured lists the operations that read no table.
-var unmeasured = []string{"retrieveOpenAPIDocument", "retrieveLLMsText", "retrieveLLMsFullText"}
+// unmeasured lists the operations that read no table, or for a browser's cookie only.
+var unmeasured = []string{
+	"retrieveOpenAPIDocument", "retrieveLLMsText", "retrieveLLMsFullText", "retrieveBrowserAttribution",
+}
 
 // requests returns, from the description, every operation that reads: alone, with each
 // value of each filter, and with everything that can be embedded.

@@ -27,7 +27,11 @@ var patterns = map[string]string{
 	`^[A-Za-z0-9][A-Za-z0-9._-]{1,63}$`: "must be 2 to 64 letters, digits, points, hyphens and underscores " +
 		"that begin with a letter or a digit, such as summer.sale",
 	`^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2}))?$`: clock.ErrDate.Error(),
-	`^[A-Za-z0-9_-]{1,32}$`: "must be 1 to 32 letters, digits, hyphens and underscores, such as ref",
+	`^(\*\.)?[0-9A-Za-z.-]+(:[0-9]{1,5})?$`: "must be a host, such as shop.example, *.shop.example or " +
+		"localhost:3000",
+	`^rail_pub_[0-9A-Za-z]{32}$`: "must be a publishable key: rail_pub_ and 32 letters and digits",
+	`^[A-Za-z0-9_-]{22}$`:        "must be a visitor's token of 22 characters, as an answer before had it",
+	`^[A-Za-z0-9_-]{1,32}$`:      "must be 1 to 32 letters, digits, hyphens and underscores, such as ref",
 }
 
 // idKind is one type of ids, as its schema describes it: the prefix before the
