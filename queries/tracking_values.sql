@@ -54,25 +54,25 @@ ORDER BY i.n;
 
 -- name: VisitorStanding :one
 -- VisitorStanding is who brought a browser: of its live referrals, and that of a
--- click which was handed over to it, the one with the last click, or with first the
--- one that came first.
+-- click which was handed over to it, the one with the last click, or by the program's
+-- model the one that came first.
 SELECT c.id AS click_id, r.id AS referral_id, r.expires_at, p.handle,
     coalesce(p.display_name, p.company_name, p.handle)::text AS name,
     coalesce((SELECT d.code FROM coupons d WHERE d.program_id = r.program_id AND d.partner_id = r.partner_id
         AND d.org_id = r.org_id AND d.active ORDER BY d.created_at DESC, d.id DESC LIMIT 1), '')::text AS coupon
-FROM referrals r JOIN partners p ON p.id = r.partner_id AND p.status = 'active'
+FROM referrals r JOIN programs g ON g.id = r.program_id JOIN partners p ON p.id = r.partner_id AND p.status = 'active'
 JOIN LATERAL (
-    (SELECT k.id, k.created_at FROM clicks k WHERE k.referral_id = r.id AND k.org_id = r.org_id AND NOT @first::boolean
+    (SELECT k.id, k.created_at FROM clicks k WHERE k.referral_id = r.id AND k.org_id = r.org_id AND g.attribution_model = 'last'
         ORDER BY k.created_at DESC, k.id DESC LIMIT 1)
     UNION ALL
-    (SELECT k.id, k.created_at FROM clicks k WHERE k.referral_id = r.id AND k.org_id = r.org_id AND @first::boolean
+    (SELECT k.id, k.created_at FROM clicks k WHERE k.referral_id = r.id AND k.org_id = r.org_id AND g.attribution_model = 'first'
         ORDER BY k.created_at, k.id LIMIT 1)
 ) c ON true
 WHERE r.program_id = @program_id AND r.org_id = @org_id AND r.expires_at > @now AND r.id IN (
     SELECT v.id FROM referrals v WHERE v.program_id = @program_id AND v.org_id = @org_id AND v.visitor = @visitor AND v.current
     UNION ALL
     SELECT k.referral_id FROM clicks k WHERE k.id = @click_id AND k.program_id = @program_id AND k.org_id = @org_id)
-ORDER BY CASE WHEN @first::boolean THEN c.created_at END, c.created_at DESC, c.id DESC LIMIT 1;
+ORDER BY CASE WHEN g.attribution_model = 'first' THEN c.created_at END, c.created_at DESC, c.id DESC LIMIT 1;
 
 -- name: TrackingValueInsert :exec
 -- TrackingValueInsert takes a value that was free a moment ago; where another
@@ -84,3 +84,13 @@ VALUES (@org_id, @program_id, @value, @kind, @partner_id, @link_id);
 -- TrackingStemLock makes those who derive a handle from one stem take turns, so
 -- that each sees what the one before took. It ends with the transaction.
 SELECT pg_advisory_xact_lock(hashtextextended(@program_id::text || '/' || @stem::text, 0));
+
+-- name: ClickStanding :one
+-- ClickStanding is the click that counts for a customer of one of a visitor's clicks, where
+-- the first partner does: the first of the visitor's earliest live referral.
+SELECT k.* FROM referrals o JOIN referrals r ON r.program_id = o.program_id AND r.org_id = o.org_id
+    AND r.visitor = o.visitor AND r.current
+JOIN partners p ON p.id = r.partner_id AND p.org_id = o.org_id AND p.status = 'active'
+JOIN clicks k ON k.referral_id = r.id AND k.org_id = o.org_id
+WHERE o.id = @referral_id AND o.org_id = @org_id AND r.expires_at > @now
+ORDER BY r.created_at, r.id, k.created_at, k.id LIMIT 1;

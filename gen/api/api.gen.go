@@ -312,6 +312,24 @@ func (e ApplicationSubmittedEventType) Valid() bool {
 	}
 }
 
+// Defines values for AttributionModel.
+const (
+	AttributionModelFirst AttributionModel = "first"
+	AttributionModelLast  AttributionModel = "last"
+)
+
+// Valid indicates whether the value is a known member of the AttributionModel enum.
+func (e AttributionModel) Valid() bool {
+	switch e {
+	case AttributionModelFirst:
+		return true
+	case AttributionModelLast:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AttributionRule.
 const (
 	AttributionRuleAPI           AttributionRule = "api"
@@ -3568,6 +3586,11 @@ type ApplicationSubmittedEvent struct {
 
 // ApplicationSubmittedEventType Always `application.submitted`.
 type ApplicationSubmittedEventType string
+
+// AttributionModel Which live referral of a visitor a new customer is given to, by a click: `last` is that of the click, `first` the visitor's earliest.
+//
+// Examples: last
+type AttributionModel string
 
 // AttributionRule By what a customer got its partner: of a payment processor's event the first that fits, in the order of this list up to `email`; `api`, `manual` and `import` are said by whoever wrote the customer. Take values that you do not know.
 //
@@ -6958,6 +6981,11 @@ type Program struct {
 	// Object Always `program`.
 	Object string `json:"object"`
 
+	// AttributionModel Which live referral of a visitor a new customer is given to, by a click: `last` is that of the click, `first` the visitor's earliest.
+	//
+	// Examples: last
+	AttributionModel AttributionModel `json:"attribution_model"`
+
 	// AutoPayoutsEnabled Whether the batch of a month is made on the first of the next; no money moves by it.
 	AutoPayoutsEnabled bool `json:"auto_payouts_enabled"`
 
@@ -6966,6 +6994,9 @@ type Program struct {
 
 	// BlockedCountries Countries whose partners are refused; upper case, without duplicates.
 	BlockedCountries []CountryCode `json:"blocked_countries"`
+
+	// ClickOnRedirect Whether short links add their click to the destination, as `rail_click`.
+	ClickOnRedirect bool `json:"click_on_redirect"`
 
 	// CommissionOnNetRevenue Whether tax is taken off a sale before the rate applies.
 	CommissionOnNetRevenue bool `json:"commission_on_net_revenue"`
@@ -7039,6 +7070,11 @@ type Program struct {
 
 // ProgramCreate A program to create.
 type ProgramCreate struct {
+	// AttributionModel Which live referral of a visitor a new customer is given to, by a click: `last` is that of the click, `first` the visitor's earliest.
+	//
+	// Examples: last
+	AttributionModel *AttributionModel `json:"attribution_model,omitempty"`
+
 	// AutoPayoutsEnabled Whether the batch of a month is made on the first of the next.
 	AutoPayoutsEnabled *bool `json:"auto_payouts_enabled,omitempty"`
 
@@ -7047,6 +7083,9 @@ type ProgramCreate struct {
 
 	// BlockedCountries Countries whose partners are refused.
 	BlockedCountries []CountryCode `json:"blocked_countries,omitempty"`
+
+	// ClickOnRedirect Whether short links add their click to the destination, as `rail_click`.
+	ClickOnRedirect *bool `json:"click_on_redirect,omitempty"`
 
 	// CommissionOnNetRevenue Whether tax is taken off a sale before the rate applies.
 	CommissionOnNetRevenue *bool `json:"commission_on_net_revenue,omitempty"`
@@ -7151,11 +7190,19 @@ type ProgramStatus string
 
 // ProgramUpdate Fields to change; what is absent stays. Currency, subdomain, URL parameters, payout methods and automatic batches are fixed at creation.
 type ProgramUpdate struct {
+	// AttributionModel Which live referral of a visitor a new customer is given to, by a click: `last` is that of the click, `first` the visitor's earliest.
+	//
+	// Examples: last
+	AttributionModel *AttributionModel `json:"attribution_model,omitempty"`
+
 	// BlockSelfReferrals Whether to refuse a partner's own purchases.
 	BlockSelfReferrals *bool `json:"block_self_referrals,omitempty"`
 
 	// BlockedCountries Countries whose partners are refused; replaces the list.
 	BlockedCountries []CountryCode `json:"blocked_countries,omitempty"`
+
+	// ClickOnRedirect Whether short links add their click to the destination, as `rail_click`.
+	ClickOnRedirect *bool `json:"click_on_redirect,omitempty"`
 
 	// CommissionOnNetRevenue Whether tax is taken off a sale before the rate applies.
 	CommissionOnNetRevenue *bool `json:"commission_on_net_revenue,omitempty"`

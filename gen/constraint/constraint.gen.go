@@ -172,6 +172,7 @@ const (
 	ProcessorConnectionsProcessorCheck  Name = "processor_connections_processor_check"
 	ProcessorConnectionsProgramFkey     Name = "processor_connections_program_fkey"
 	ProcessorConnectionsStatusCheck     Name = "processor_connections_status_check"
+	ProgramsAttributionModelCheck       Name = "programs_attribution_model_check"
 	ProgramsCookieDaysCheck             Name = "programs_cookie_days_check"
 	ProgramsCurrencyCheck               Name = "programs_currency_check"
 	ProgramsHoldingPeriodDaysCheck      Name = "programs_holding_period_days_check"

@@ -582,6 +582,8 @@ type Program struct {
 	CreatedAt              clock.Time
 	UpdatedAt              clock.Time
 	EnrolsFirstCommission  bool
+	AttributionModel       AttributionModel
+	ClickOnRedirect        bool
 }
 
 type PublishableKey struct {

@@ -29,7 +29,7 @@ func (q *Queries) ProgramExists(ctx context.Context, db DBTX, arg ProgramExistsP
 }
 
 const programGet = `-- name: ProgramGet :one
-SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission FROM programs t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect FROM programs t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type ProgramGetParams struct {
@@ -67,6 +67,8 @@ func (q *Queries) ProgramGet(ctx context.Context, db DBTX, arg ProgramGetParams)
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.EnrolsFirstCommission,
+		&i.AttributionModel,
+		&i.ClickOnRedirect,
 	)
 	return i, err
 }
@@ -77,13 +79,13 @@ INSERT INTO programs (id, org_id, name, product_name, website_url, currency, sta
     cookie_days, url_params, commission_on_net_revenue, holding_period_days, min_payout_minor, payout_term,
         payout_methods,
     block_self_referrals, blocked_countries, require_tax_forms, auto_payouts_enabled, processor, created_at, updated_at,
-        enrols_first_commission)
+        enrols_first_commission, attribution_model, click_on_redirect)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
     $11,
     $12, $13, $14, $15, $16, $17,
         $18,
     $19, $20, $21, $22, $23, $24,
-        $25, $26)
+        $25, $26, $27, $28)
 `
 
 type ProgramInsertParams struct {
@@ -113,6 +115,8 @@ type ProgramInsertParams struct {
 	CreatedAt              clock.Time
 	UpdatedAt              clock.Time
 	EnrolsFirstCommission  bool
+	AttributionModel       AttributionModel
+	ClickOnRedirect        bool
 }
 
 func (q *Queries) ProgramInsert(ctx context.Context, db DBTX, arg ProgramInsertParams) error {
@@ -143,12 +147,14 @@ func (q *Queries) ProgramInsert(ctx context.Context, db DBTX, arg ProgramInsertP
 		arg.CreatedAt,
 		arg.UpdatedAt,
 		arg.EnrolsFirstCommission,
+		arg.AttributionModel,
+		arg.ClickOnRedirect,
 	)
 	return err
 }
 
 const programLock = `-- name: ProgramLock :one
-SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission FROM programs t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect FROM programs t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type ProgramLockParams struct {
@@ -187,6 +193,8 @@ func (q *Queries) ProgramLock(ctx context.Context, db DBTX, arg ProgramLockParam
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.EnrolsFirstCommission,
+		&i.AttributionModel,
+		&i.ClickOnRedirect,
 	)
 	return i, err
 }
@@ -287,8 +295,9 @@ UPDATE programs SET name = $1, product_name = $2, website_url = $3, status = $4,
     cookie_days = $6, commission_on_net_revenue = $7,
         holding_period_days = $8,
     min_payout_minor = $9, payout_term = $10, block_self_referrals = $11,
-    blocked_countries = $12, require_tax_forms = $13, updated_at = $14
-WHERE id = $15 AND org_id = $16
+    blocked_countries = $12, require_tax_forms = $13,
+    attribution_model = $14, click_on_redirect = $15, updated_at = $16
+WHERE id = $17 AND org_id = $18
 `
 
 type ProgramUpdateParams struct {
@@ -305,6 +314,8 @@ type ProgramUpdateParams struct {
 	BlockSelfReferrals     bool
 	BlockedCountries       []string
 	RequireTaxForms        bool
+	AttributionModel       AttributionModel
+	ClickOnRedirect        bool
 	UpdatedAt              clock.Time
 	ID                     string
 	OrgID                  string
@@ -326,6 +337,8 @@ func (q *Queries) ProgramUpdate(ctx context.Context, db DBTX, arg ProgramUpdateP
 		arg.BlockSelfReferrals,
 		arg.BlockedCountries,
 		arg.RequireTaxForms,
+		arg.AttributionModel,
+		arg.ClickOnRedirect,
 		arg.UpdatedAt,
 		arg.ID,
 		arg.OrgID,

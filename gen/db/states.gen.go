@@ -236,6 +236,15 @@ const (
 	TaxFormTypeW8bene TaxFormType = "w8bene"
 )
 
+// AttributionModel is what programs.attribution_model can be.
+type AttributionModel string
+
+// The values of AttributionModel.
+const (
+	AttributionModelLast  AttributionModel = "last"
+	AttributionModelFirst AttributionModel = "first"
+)
+
 // PayoutTerm is what programs.payout_term can be.
 type PayoutTerm string
 

@@ -11,6 +11,45 @@ import (
 	clock "rail/server/clock"
 )
 
+const clickStanding = `-- name: ClickStanding :one
+SELECT k.id, k.org_id, k.program_id, k.partner_id, k.link_id, k.referral_id, k.param, k.ip_hash, k.user_agent, k.referer, k.country, k.device, k.landing_url, k.created_at FROM referrals o JOIN referrals r ON r.program_id = o.program_id AND r.org_id = o.org_id
+    AND r.visitor = o.visitor AND r.current
+JOIN partners p ON p.id = r.partner_id AND p.org_id = o.org_id AND p.status = 'active'
+JOIN clicks k ON k.referral_id = r.id AND k.org_id = o.org_id
+WHERE o.id = $1 AND o.org_id = $2 AND r.expires_at > $3
+ORDER BY r.created_at, r.id, k.created_at, k.id LIMIT 1
+`
+
+type ClickStandingParams struct {
+	ReferralID string
+	OrgID      string
+	Now        clock.Time
+}
+
+// ClickStanding is the click that counts for a customer of one of a visitor's clicks, where
+// the first partner does: the first of the visitor's earliest live referral.
+func (q *Queries) ClickStanding(ctx context.Context, db DBTX, arg ClickStandingParams) (Click, error) {
+	row := db.QueryRow(ctx, clickStanding, arg.ReferralID, arg.OrgID, arg.Now)
+	var i Click
+	err := row.Scan(
+		&i.ID,
+		&i.OrgID,
+		&i.ProgramID,
+		&i.PartnerID,
+		&i.LinkID,
+		&i.ReferralID,
+		&i.Param,
+		&i.IPHash,
+		&i.UserAgent,
+		&i.Referer,
+		&i.Country,
+		&i.Device,
+		&i.LandingURL,
+		&i.CreatedAt,
+	)
+	return i, err
+}
+
 const trackingResolve = `-- name: TrackingResolve :many
 SELECT i.n::bigint AS n, coalesce(g.status, '')::text AS program_status,
     coalesce(g.cookie_days, 0)::bigint AS cookie_days,
@@ -252,23 +291,22 @@ SELECT c.id AS click_id, r.id AS referral_id, r.expires_at, p.handle,
     coalesce(p.display_name, p.company_name, p.handle)::text AS name,
     coalesce((SELECT d.code FROM coupons d WHERE d.program_id = r.program_id AND d.partner_id = r.partner_id
         AND d.org_id = r.org_id AND d.active ORDER BY d.created_at DESC, d.id DESC LIMIT 1), '')::text AS coupon
-FROM referrals r JOIN partners p ON p.id = r.partner_id AND p.status = 'active'
+FROM referrals r JOIN programs g ON g.id = r.program_id JOIN partners p ON p.id = r.partner_id AND p.status = 'active'
 JOIN LATERAL (
-    (SELECT k.id, k.created_at FROM clicks k WHERE k.referral_id = r.id AND k.org_id = r.org_id AND NOT $1::boolean
+    (SELECT k.id, k.created_at FROM clicks k WHERE k.referral_id = r.id AND k.org_id = r.org_id AND g.attribution_model = 'last'
         ORDER BY k.created_at DESC, k.id DESC LIMIT 1)
     UNION ALL
-    (SELECT k.id, k.created_at FROM clicks k WHERE k.referral_id = r.id AND k.org_id = r.org_id AND $1::boolean
+    (SELECT k.id, k.created_at FROM clicks k WHERE k.referral_id = r.id AND k.org_id = r.org_id AND g.attribution_model = 'first'
         ORDER BY k.created_at, k.id LIMIT 1)
 ) c ON true
-WHERE r.program_id = $2 AND r.org_id = $3 AND r.expires_at > $4 AND r.id IN (
-    SELECT v.id FROM referrals v WHERE v.program_id = $2 AND v.org_id = $3 AND v.visitor = $5 AND v.current
+WHERE r.program_id = $1 AND r.org_id = $2 AND r.expires_at > $3 AND r.id IN (
+    SELECT v.id FROM referrals v WHERE v.program_id = $1 AND v.org_id = $2 AND v.visitor = $4 AND v.current
     UNION ALL
-    SELECT k.referral_id FROM clicks k WHERE k.id = $6 AND k.program_id = $2 AND k.org_id = $3)
-ORDER BY CASE WHEN $1::boolean THEN c.created_at END, c.created_at DESC, c.id DESC LIMIT 1
+    SELECT k.referral_id FROM clicks k WHERE k.id = $5 AND k.program_id = $1 AND k.org_id = $2)
+ORDER BY CASE WHEN g.attribution_model = 'first' THEN c.created_at END, c.created_at DESC, c.id DESC LIMIT 1
 `
 
 type VisitorStandingParams struct {
-	First     bool
 	ProgramID string
 	OrgID     string
 	Now       clock.Time
@@ -286,11 +324,10 @@ type VisitorStandingRow struct {
 }
 
 // VisitorStanding is who brought a browser: of its live referrals, and that of a
-// click which was handed over to it, the one with the last click, or with first the
-// one that came first.
+// click which was handed over to it, the one with the last click, or by the program's
+// model the one that came first.
 func (q *Queries) VisitorStanding(ctx context.Context, db DBTX, arg VisitorStandingParams) (VisitorStandingRow, error) {
 	row := db.QueryRow(ctx, visitorStanding,
-		arg.First,
 		arg.ProgramID,
 		arg.OrgID,
 		arg.Now,

@@ -35,6 +35,8 @@ type Settings struct {
 	CommissionOnNetRevenue                        *bool
 	BlockSelfReferrals                            *bool
 	RequireTaxForms                               *bool
+	AttributionModel                              *db.AttributionModel
+	ClickOnRedirect                               *bool
 	BlockedCountries                              []string // in any case; all of them
 }
 
@@ -80,7 +82,8 @@ func begun(u *work.Unit, in Input) (db.Program, error) {
 		ID: ident.New(ident.Program), OrgID: u.OrgID, Name: in.Name, ProductName: in.Name, WebsiteURL: in.WebsiteURL,
 		Currency: code, Status: db.ProgramStatusActive, TermsURL: in.TermsURL, CookieDays: 30, URLParams: []string{"ref"},
 		HoldingPeriodDays: 30, PayoutTerm: db.PayoutTermNet30, PayoutMethods: opt.Distinct(in.PayoutMethods),
-		BlockSelfReferrals: true, BlockedCountries: []string{}, Processor: new("api"), CreatedAt: u.Now, UpdatedAt: u.Now,
+		BlockSelfReferrals: true, BlockedCountries: []string{}, AttributionModel: db.AttributionModelLast,
+		ClickOnRedirect: true, Processor: new("api"), CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if in.URLParams != nil {
 		p.URLParams = opt.Distinct(in.URLParams)
@@ -137,6 +140,8 @@ func (s Settings) apply(p *db.Program) {
 	opt.Change(&p.PayoutTerm, s.PayoutTerm)
 	opt.Change(&p.BlockSelfReferrals, s.BlockSelfReferrals)
 	opt.Change(&p.RequireTaxForms, s.RequireTaxForms)
+	opt.Change(&p.AttributionModel, s.AttributionModel)
+	opt.Change(&p.ClickOnRedirect, s.ClickOnRedirect)
 	if s.BlockedCountries != nil {
 		p.BlockedCountries = countries(s.BlockedCountries)
 	}
@@ -158,7 +163,8 @@ func save(ctx context.Context, u *work.Unit, p db.Program) error {
 		CookieDays: p.CookieDays, CommissionOnNetRevenue: p.CommissionOnNetRevenue,
 		HoldingPeriodDays: p.HoldingPeriodDays, MinPayoutMinor: p.MinPayoutMinor, PayoutTerm: p.PayoutTerm,
 		BlockSelfReferrals: p.BlockSelfReferrals, BlockedCountries: p.BlockedCountries,
-		RequireTaxForms: p.RequireTaxForms, UpdatedAt: p.UpdatedAt, ID: p.ID, OrgID: p.OrgID,
+		RequireTaxForms: p.RequireTaxForms, AttributionModel: p.AttributionModel, ClickOnRedirect: p.ClickOnRedirect,
+		UpdatedAt: p.UpdatedAt, ID: p.ID, OrgID: p.OrgID,
 	})
 }
 

@@ -55,7 +55,8 @@ func (x *Tenant) NewProgram(change ...func(*db.Program)) db.Program {
 		WebsiteURL: "https://shop.example", Currency: "USD", Status: db.ProgramStatusActive, Subdomain: "program",
 		CookieDays: 30,
 		URLParams:  []string{"ref"}, HoldingPeriodDays: 30, PayoutTerm: db.PayoutTermNet30, PayoutMethods: []string{"paypal"},
-		BlockSelfReferrals: true, BlockedCountries: []string{}, CreatedAt: x.Now, UpdatedAt: x.Now,
+		BlockSelfReferrals: true, BlockedCountries: []string{}, AttributionModel: db.AttributionModelLast,
+		CreatedAt: x.Now, UpdatedAt: x.Now,
 	}
 	for _, c := range change {
 		c(&p)

@@ -276,3 +276,48 @@ func TestBrowserLead(t *testing.T) {
 	p.Refused(400, "parameter_missing", "email", lead(M{}))
 	p.Refused(400, "parameter_invalid", "email", lead(M{"email": "nobody"}))
 }
+
+// TestAttributionModel: a customer of a visitor with two partners is the last one's,
+// or the first one's where the program says so, whichever click is named.
+func TestAttributionModel(t *testing.T) {
+	t.Parallel()
+	for model, handle := range map[string]string{"last": "bob", "first": "ada"} {
+		p := newPage(t, nil)
+		bob := p.Partner(p.program, M{"handle": "bob"})
+		require.Equal(t, "last", p.Must(200, p.Get("/v1/programs/"+p.program)).String("attribution_model"))
+		p.Must(200, p.Post("/v1/programs/"+p.program, M{"attribution_model": model}))
+		first := p.Must(201, p.visit("ada"))
+		p.Clock.Advance(time.Minute)
+		p.Must(201, p.visit("bob"))
+		me := p.Must(200, p.do("GET", "/t/me?key="+p.key, nil))
+		require.Equal(t, handle, me.Body["partner"].(M)["handle"], model)
+		last := p.Must(200, p.Get("/v1/clicks?program_id="+p.program+"&partner_id="+bob)).Data()[0]["id"]
+		made := p.Must(201, p.Post("/v1/customers", M{"program_id": p.program, "click_id": last, "email": "g@example.com"}))
+		require.Equal(t, model == "last", made.String("partner_id") == bob, model)
+		require.Equal(t, model == "first", made.String("referral_id") == first.String("referral_id"), model)
+	}
+}
+
+// TestRedirectHandsOver: a short link's click is in the address that it leads to,
+// unless the program turns that off.
+func TestRedirectHandsOver(t *testing.T) {
+	t.Parallel()
+	p := newPage(t, nil)
+	ada := p.Must(200, p.Get("/v1/partners?program_id="+p.program)).Data()[0]["id"]
+	link := p.Must(201, p.Post("/v1/links", M{
+		"program_id": p.program, "partner_id": ada, "destination_url": shop + "/sale#top",
+	}))
+	short := link.String("short_url")
+	slug := "/r/" + short[strings.LastIndex(short, "/")+1:]
+	to := p.Must(302, p.Do("GET", slug, "", nil, "User-Agent", firefox)).Header.Get("Location")
+	require.Regexp(t, `^https://shop\.example/sale\?ref=ada&rail_click=clk_[0-9a-z]{26}#top$`, to)
+	click := to[strings.Index(to, "clk_") : strings.Index(to, "clk_")+30]
+	taken := p.Must(200, p.do("POST", "/t/c", M{"key": p.key, "click_id": click, "value": "ada"}))
+	require.Equal(t, click, taken.String("click_id"))
+	require.EqualValues(t, 1, p.clicks())
+	robot := p.Must(302, p.Do("GET", slug, "", nil, "User-Agent", "curl/8.0")).Header.Get("Location")
+	require.Equal(t, link.String("url"), robot)
+	p.Must(200, p.Post("/v1/programs/"+p.program, M{"click_on_redirect": false}))
+	require.Equal(t, link.String("url"),
+		p.Must(302, p.Do("GET", slug, "", nil, "User-Agent", firefox)).Header.Get("Location"))
+}

@@ -44,6 +44,7 @@ func toProgram(p db.Program) api.Program {
 		PayoutTerm:    api.PayoutTerm(p.PayoutTerm),
 		PayoutMethods: enums[api.PayoutMethod](p.PayoutMethods), BlockSelfReferrals: p.BlockSelfReferrals,
 		BlockedCountries: p.BlockedCountries, RequireTaxForms: p.RequireTaxForms, AutoPayoutsEnabled: p.AutoPayoutsEnabled,
+		AttributionModel: api.AttributionModel(p.AttributionModel), ClickOnRedirect: p.ClickOnRedirect,
 		Processor: (*api.Processor)(p.Processor), CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
 	}
 }

@@ -73,7 +73,8 @@ func (s *Server) CreateProgram(ctx context.Context,
 			HoldingPeriodDays: b.HoldingPeriodDays, MinPayoutMinor: b.MinPayoutMinor,
 			PayoutTerm: (*db.PayoutTerm)(b.PayoutTerm), CommissionOnNetRevenue: b.CommissionOnNetRevenue,
 			BlockSelfReferrals: b.BlockSelfReferrals, RequireTaxForms: b.RequireTaxForms,
-			BlockedCountries: b.BlockedCountries,
+			BlockedCountries: b.BlockedCountries, AttributionModel: (*db.AttributionModel)(b.AttributionModel),
+			ClickOnRedirect: b.ClickOnRedirect,
 		},
 	})
 	return api.CreateProgram201JSONResponse(toProgram(p)), err
@@ -90,7 +91,8 @@ func (s *Server) UpdateProgram(ctx context.Context,
 			HoldingPeriodDays: b.HoldingPeriodDays, MinPayoutMinor: b.MinPayoutMinor,
 			PayoutTerm: (*db.PayoutTerm)(b.PayoutTerm), CommissionOnNetRevenue: b.CommissionOnNetRevenue,
 			BlockSelfReferrals: b.BlockSelfReferrals, RequireTaxForms: b.RequireTaxForms,
-			BlockedCountries: b.BlockedCountries,
+			BlockedCountries: b.BlockedCountries, AttributionModel: (*db.AttributionModel)(b.AttributionModel),
+			ClickOnRedirect: b.ClickOnRedirect,
 		},
 	})
 	return api.UpdateProgram200JSONResponse(toProgram(p)), err

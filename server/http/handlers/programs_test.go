@@ -30,6 +30,7 @@ func TestCreateProgram(t *testing.T) {
 		"holding_period_days": number("30"),
 		"min_payout_minor":    number("0"), "payout_term": "net_30", "payout_methods": []any{}, "block_self_referrals": true,
 		"blocked_countries": []any{}, "require_tax_forms": false, "auto_payouts_enabled": false, "processor": "api",
+		"attribution_model": "last", "click_on_redirect": true,
 		"created_at": "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z",
 	}, p.Body, "the defaults")
 	require.Equal(t, p.Body, s.Must(200, s.Get("/v1/programs/"+p.String("id"))).Body)

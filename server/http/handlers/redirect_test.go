@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -31,7 +33,7 @@ func TestShortLink(t *testing.T) {
 	clicks := func() []M { return s.Must(200, s.Get("/v1/clicks?program_id="+program+"&link_id="+id)).Data() }
 
 	first := s.Must(302, follow(s, "GET", slug, "Referer", "https://blog.example/"))
-	require.Equal(t, "https://shop.example/p?utm_source=mail&ref=ann#top", first.Header.Get("Location"))
+	require.Equal(t, "https://shop.example/p?utm_source=mail&ref=ann#top", landed(first))
 	require.Contains(t, first.Header.Get("Cache-Control"), "no-store")
 	cookies := (&http.Response{Header: first.Header}).Cookies()
 	require.Len(t, cookies, 1)
@@ -42,12 +44,15 @@ func TestShortLink(t *testing.T) {
 	require.Equal(t, partner, click["partner_id"])
 	require.Equal(t, browser, click["user_agent"])
 	require.Equal(t, "https://blog.example/", click["referer"])
-	require.Equal(t, first.Header.Get("Location"), click["landing_url"])
+	require.Equal(t, landed(first), click["landing_url"])
 	referral := s.Must(200, s.Get("/v1/referrals/"+click["referral_id"].(string)))
 	require.Equal(t, id, referral.String("link_id"))
 	require.Equal(t, "link", referral.String("tracked_by"))
 	require.Equal(t, M{"utm_source": "mail"}, referral.Body["utm"])
 
+	s.Must(302, follow(s, "GET", slug, "Cookie", cookies[0].Name+"="+cookies[0].Value))
+	require.Len(t, clicks(), 1, "the same click within the hour")
+	s.Clock.Advance(time.Hour)
 	again := s.Must(302, follow(s, "GET", slug, "Cookie", cookies[0].Name+"="+cookies[0].Value))
 	require.Empty(t, again.Header.Get("Set-Cookie"))
 	require.Len(t, clicks(), 2)
@@ -79,7 +84,7 @@ func TestShortLinkLooksRecordNothing(t *testing.T) {
 		{"GET", "User-Agent", "curl/8.5.0"},
 	} {
 		a := s.Must(302, follow(s, c.method, slug, c.header, c.value))
-		require.Equal(t, link.String("url"), a.Header.Get("Location"), c.value)
+		require.Equal(t, link.String("url"), landed(a), c.value)
 		require.Empty(t, a.Header.Get("Set-Cookie"), c.value)
 		require.EqualValues(t, 0, s.Get("/v1/clicks?program_id="+program).Int("total_count"), "%s %s", c.method, c.value)
 	}
@@ -103,7 +108,7 @@ func TestShortLinkBeyondTheLimit(t *testing.T) {
 	for i := range 40 {
 		from := fmt.Sprintf("2001:db8::%x", i) // one caller has a whole network of them
 		a := s.Must(302, follow(s, "GET", link.String("short_slug"), "X-Forwarded-For", from))
-		require.Equal(t, link.String("url"), a.Header.Get("Location"))
+		require.Equal(t, link.String("url"), landed(a))
 		require.Equal(t, i < 25, a.Header.Get("Set-Cookie") != "")
 	}
 	require.EqualValues(t, 25, recorded())
@@ -130,7 +135,7 @@ func TestShortLinkKeepsRedirecting(t *testing.T) {
 	}
 	send := func() {
 		t.Helper()
-		require.Equal(t, link.String("url"), s.Must(302, follow(s, "GET", slug)).Header.Get("Location"))
+		require.Equal(t, link.String("url"), landed(s.Must(302, follow(s, "GET", slug))))
 	}
 	s.Must(200, s.Delete("/v1/links/"+link.String("id")))
 	send()
@@ -148,4 +153,9 @@ func TestShortLinkKeepsRedirecting(t *testing.T) {
 	s.Must(200, s.Post("/v1/programs/"+program, M{"status": "active"}))
 	send()
 	require.EqualValues(t, 3, count())
+}
+
+// landed is where a short link leads, without the click that it hands over.
+func landed(a apitest.Answer) string {
+	return regexp.MustCompile(`[?&]rail_click=clk_[0-9a-z]+`).ReplaceAllString(a.Header.Get("Location"), "")
 }

@@ -73,15 +73,18 @@ func (d *Redirector) redirect(c echo.Context, record bool) error {
 		return err
 	}
 	if record && robots.Sighting(c.Request()) && link.Counts() {
-		d.record(ctx, c, link)
+		if click := d.record(ctx, c, link); click != "" && link.ClickOnRedirect {
+			link.Target = tracking.URL(link.Target, "rail_click", click)
+		}
 	}
 	c.Response().Header().Set("Cache-Control", "private, no-store")
 	return c.Redirect(http.StatusFound, link.Target)
 }
 
 // record records the visit as the API would. Errors are only logged: the visitor
-// is sent on in any case.
-func (d *Redirector) record(ctx context.Context, c echo.Context, link tracking.ShortLink) {
+// is sent on in any case. The click is returned for the page to take over, since the
+// browser's cookie is not for it.
+func (d *Redirector) record(ctx context.Context, c echo.Context, link tracking.ShortLink) (click string) {
 	r := c.Request()
 	visit := tracking.Visit{
 		VisitorToken: d.visitor(c), Query: r.URL.RawQuery, IP: d.Address(c),
@@ -92,10 +95,15 @@ func (d *Redirector) record(ctx context.Context, c echo.Context, link tracking.S
 		Actor: work.Actor{Kind: work.Visitor}, RequestID: c.Response().Header().Get("Rail-Request-Id"),
 		Now: d.Clock.Now(), Wake: d.Wake,
 	})
-	err := unit.Within(ctx, func(u *work.Unit) error { return d.Tracking.Follow(ctx, u, link, visit) })
+	err := unit.Within(ctx, func(u *work.Unit) (err error) {
+		click, err = d.Tracking.Follow(ctx, u, link, visit)
+		return err
+	})
 	if err != nil {
 		d.Log.Error("short link click not recorded", "link", link.Link.ID, "error", err)
+		return ""
 	}
+	return click
 }
 
 // visitor returns the browser's token and sets a new one where there is none. The

@@ -77,7 +77,7 @@ func (s Service) signUp(ctx context.Context, u *work.Unit, in Input) (k db.Custo
 	}
 	var flows []db.FlowsAskedRow
 	// The flows of the partner are read in the same round trip.
-	a, err := tracking.Attribute(ctx, u, in.ProgramID, in.Route, func(partnerID string) pgtx.Read {
+	a, err := tracking.Attribute(ctx, u, p, in.Route, func(partnerID string) pgtx.Read {
 		return func(tx pgtx.DBTX) (err error) {
 			flows, err = queries.FlowsAsked(ctx, tx, commission.SignupFlows(u, partnerID))
 			return err

@@ -2,6 +2,9 @@ package tracking
 
 import (
 	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
 
 	"rail/gen/api"
 	"rail/gen/db"
@@ -55,7 +58,7 @@ type Attribution struct {
 // and its referral, which it locks. The reads that also returns, about that
 // partner, share the round trip.
 func Attribute(
-	ctx context.Context, u *work.Unit, programID string, r Route, also ...func(partnerID string) pgtx.Read,
+	ctx context.Context, u *work.Unit, p db.Program, r Route, also ...func(partnerID string) pgtx.Read,
 ) (Attribution, error) {
 	a := Attribution{param: "partner_id"}
 	partnerID := opt.Value(r.PartnerID)
@@ -65,12 +68,15 @@ func Attribute(
 		if err != nil {
 			return a, work.Found(err, a.param)
 		}
+		if click, err = standingClick(ctx, u, p, click); err != nil {
+			return a, err
+		}
 		// A click of another program leads to a partner of that program, whom Validate refuses.
 		a.Click, partnerID = &click, click.PartnerID
 	}
 	if r.CouponCode != nil {
 		a.param = "coupon_code"
-		coupon, err := creditedCoupon(ctx, u, programID, *r.CouponCode)
+		coupon, err := creditedCoupon(ctx, u, p.ID, *r.CouponCode)
 		if err != nil {
 			return a, err
 		}
@@ -110,6 +116,21 @@ func Attribute(
 		a.Referral = &referral
 	}
 	return a, nil
+}
+
+// standingClick returns the click that counts for a customer of click: itself or,
+// where the program goes by the first partner, the visitor's first.
+func standingClick(ctx context.Context, u *work.Unit, p db.Program, click db.Click) (db.Click, error) {
+	if p.AttributionModel != db.AttributionModelFirst || click.ReferralID == nil || click.ProgramID != p.ID {
+		return click, nil
+	}
+	first, err := queries.ClickStanding(ctx, u.DB(), db.ClickStandingParams{
+		ReferralID: *click.ReferralID, OrgID: u.OrgID, Now: u.Now,
+	})
+	if errors.Is(err, pgx.ErrNoRows) { // none is live: what is wrong with this one is said
+		return click, nil
+	}
+	return first, err
 }
 
 // creditedCoupon returns a coupon that can attribute a customer. An unknown code

@@ -37,18 +37,18 @@ var unrecorded = []problem.Code{problem.ProgramPaused, problem.TrackingValueNotF
 
 // Follow records a visit by a short link, as Click does for a merchant's server.
 // Parameter and landing page are the link's; the visitor's headers are cleaned.
-// Nothing is recorded if the partner has stopped being active.
-func (s Service) Follow(ctx context.Context, u *work.Unit, by ShortLink, v Visit) error {
+// Nothing is recorded, and no click returned, if the partner has stopped being active.
+func (s Service) Follow(ctx context.Context, u *work.Unit, by ShortLink, v Visit) (clickID string, err error) {
 	l := by.Link
 	v.Param, v.LandingURL = l.Param, by.Target
 	v.UserAgent, v.Referer = opt.OrNil(clean(opt.Value(v.UserAgent))), opt.OrNil(clean(opt.Value(v.Referer)))
-	_, err := s.visit(ctx, u, arrival{
+	k, err := s.visit(ctx, u, arrival{
 		Visit: v, programID: l.ProgramID, value: l.ValueKey, landingKey: l.DestinationKey, linkID: l.ID, browser: true,
 	})
 	// The link was read before; partner or program may have been suspended since.
 	var refused *problem.Error
 	if errors.As(err, &refused) && slices.Contains(unrecorded, refused.Code) {
-		return nil
+		return "", nil
 	}
-	return err
+	return k.ID, err
 }

@@ -166,7 +166,8 @@ func TestFollow(t *testing.T) {
 		by, err := BySlug(t.Context(), x.Pool, *link.ShortSlug)
 		require.NoError(t, err)
 		x.Must(func(ctx context.Context, u *work.Unit) error {
-			return s.Follow(ctx, u, by, Visit{VisitorToken: "v", UserAgent: new("a\x00b"), Referer: new("")})
+			_, err := s.Follow(ctx, u, by, Visit{VisitorToken: "v", UserAgent: new("a\x00b"), Referer: new("")})
+			return err
 		})
 		return by
 	}
