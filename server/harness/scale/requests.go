@@ -44,6 +44,9 @@ var filters = map[string][]string{
 	"external_charge_id":   {"{sales.external_charge_id}"},
 	"external_refund_id":   {"re_0"},
 	"external_id":          {"none"},
+	"external_event_id":    {"{inbox_events.external_event_id}"},
+	"connection_id":        {"{processor_connections}"},
+	"type":                 {"invoice.paid"},
 	"code":                 {"CODE0"},
 	"currency":             {"USD", "EUR"},
 	"action":               {"commission.created"},
@@ -102,6 +105,7 @@ func requestsOf(o openapi.Operation) ([]request, error) {
 	for _, p := range o.Query {
 		switch {
 		// Not filters, or in the base already.
+		case o.ID == "retrieveInboxEvent" && p.Name == "include[]": // bodies are sealed, those that are loaded not
 		case slices.Contains(pages, p.Name) || p.Name == "expand" || strings.Contains(always[o.ID], p.Name+"="):
 		case p.Required:
 			base.url += "&" + p.Name + "=" + filters[p.Name][0]

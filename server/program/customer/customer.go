@@ -126,7 +126,8 @@ func newCustomer(u *work.Unit, in Input, a tracking.Attribution) db.Customer {
 	k := db.Customer{
 		ID: ident.New(ident.Customer), OrgID: u.OrgID, ProgramID: in.ProgramID, Email: in.Email, Name: in.Name,
 		ExternalCustomerID: in.ExternalCustomerID, Identifier: in.Identifier, Status: db.CustomerStatusLead,
-		Processor: new(cmp.Or(in.Processor, "api")), LeadAt: u.Now, Metadata: metadata.Stored(in.Metadata), CreatedAt: u.Now, UpdatedAt: u.Now,
+		Processor: new(cmp.Or(in.Processor, "api")), LeadAt: u.Now, Metadata: metadata.Stored(in.Metadata),
+		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	if in.Status != nil {
 		k.Status = db.CustomerStatus(*in.Status)
