@@ -3,6 +3,12 @@
 -- The release before survives this: it reads and writes none of it.
 SET LOCAL lock_timeout = '2s';
 
+-- By itself, so that nobody who reads customers waits for it.
+CREATE INDEX IF NOT EXISTS customers_identifier_idx ON customers (program_id, identifier) WHERE identifier IS NOT NULL;
+
+-- Then, in a transaction of its own:
+SET LOCAL lock_timeout = '2s';
+
 LOCK TABLE customers IN ACCESS EXCLUSIVE MODE;
 
 -- due_at is when the event is worked next, NULL for never; while it is worked, when
@@ -70,4 +76,3 @@ CREATE TABLE charge_aliases (
 
 -- By what a customer got its partner; NULL where nobody noted it.
 ALTER TABLE customers ADD COLUMN attribution json;
-CREATE INDEX customers_identifier_idx ON customers (program_id, identifier) WHERE identifier IS NOT NULL;

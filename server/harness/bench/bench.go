@@ -156,7 +156,9 @@ func chosen(names []string) ([]load, error) {
 // starts the server to measure, which has none.
 func (b *bench) start(ctx context.Context) error {
 	var err error
-	if b.config, err = config.Load(map[string]string{"RAIL_DATA_DIR": filepath.Join(b.db.dir, "rail")}); err != nil {
+	if b.config, err = config.Load(map[string]string{
+		"RAIL_DATA_DIR": filepath.Join(b.db.dir, "rail"), "RAIL_ADDRESS_RATE_LIMIT": addressLimit,
+	}); err != nil {
 		return err
 	}
 	if err := b.capture(ctx); err != nil {

@@ -18,6 +18,7 @@ type client struct {
 	in   *bufio.Reader
 	out  bytes.Buffer
 	head string
+	key  string // the API key
 }
 
 // dial connects to the server; key authorizes all requests.
@@ -29,7 +30,7 @@ func dial(addr, key string) (*client, error) {
 	// 32 KiB is more than most answers, so that one read takes a whole one.
 	return &client{
 		conn: conn, in: bufio.NewReaderSize(conn, 32<<10),
-		head: " HTTP/1.1\r\nHost: " + addr + "\r\nAuthorization: Bearer " + key + "\r\n",
+		head: " HTTP/1.1\r\nHost: " + addr + "\r\n", key: key,
 	}, nil
 }
 
@@ -41,11 +42,11 @@ func (c *client) do(r request) error {
 	b := &c.out
 	b.Reset()
 	b.WriteString(r.Method + " " + r.Path + c.head)
-	if r.Key != "" {
-		b.WriteString("Idempotency-Key: " + r.Key + "\r\n")
+	for _, line := range r.head(c.key) {
+		b.WriteString(line[0] + ": " + line[1] + "\r\n")
 	}
 	if r.Body != "" {
-		b.WriteString("Content-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(r.Body)) + "\r\n")
+		b.WriteString("Content-Length: " + strconv.Itoa(len(r.Body)) + "\r\n")
 	}
 	b.WriteString("\r\n" + r.Body)
 	// One write, so one packet, as real clients send.

@@ -34,7 +34,7 @@ func (b *bench) footprint(ctx context.Context) error {
 	if err := process.Build(ctx, rail); err != nil {
 		return err
 	}
-	p, took, err := launch(ctx, rail, b.db.dir, "RAIL_DATABASE_URL="+b.db.DSN,
+	p, took, err := launch(ctx, rail, b.db.dir, "RAIL_DATABASE_URL="+b.db.DSN, "RAIL_ADDRESS_RATE_LIMIT="+addressLimit,
 		"RAIL_SECRET_KEY="+hex.EncodeToString(b.config.SecretKey[:]))
 	if err != nil {
 		return err

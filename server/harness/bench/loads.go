@@ -9,6 +9,7 @@ var loads = []load{
 	{"keyed", "the same, Idempotency-Key", pickCustomer, setCustomer, askKeyed},
 	{"hot", "POST /v1/sales, one partner", pickHot, setHot, askSale},
 	{"click", "POST /v1/clicks", pickPartner, setPartner, askClick},
+	{"browser", "POST /t/c", pickPartner, setPartner, askBrowser},
 	{"retrieve", "GET /v1/sales/{id}", pickSale, setSale, askRetrieve},
 	{"list", "GET /v1/sales, 25 + count", pickPartner, setPartner, askList},
 }
@@ -45,8 +46,26 @@ func askKeyed(d draw) request {
 	return r
 }
 
-// visitor returns the token of a visitor who has not been there before.
-func visitor(d draw) string { return fmt.Sprintf("visitor-%d", d.Fresh) }
+// visitor returns the token of a visitor who has not been there before: as long, with
+// the 16 digits of a fresh number, as those that the server makes for browsers.
+func visitor(d draw) string { return fmt.Sprintf("%s%d", visitorStem, d.Fresh) }
+
+const visitorStem = "visit-"
+
+// What a browser sends a visit to, and the page that it is on.
+const (
+	browserPath = "/t/c"
+	shop        = "https://shop.example"
+)
+
+// publishable returns the publishable key of a program.
+func publishable(program int64) string { return fmt.Sprintf("rail_pub_%032d", program) }
+
+func askBrowser(d draw) request {
+	return request{Method: "POST", Path: browserPath, Body: fmt.Sprintf(
+		`{"key":%q,"value":"p%d","url":"https://shop.example/?ref=p%d","visitor":%q}`,
+		publishable(d.Program), d.Partner, d.Partner, visitor(d))}
+}
 
 func askClick(d draw) request {
 	return request{Method: "POST", Path: "/v1/clicks", Body: fmt.Sprintf(

@@ -35,6 +35,21 @@ type draw struct{ Program, Partner, Customer, Sale, Fresh int64 }
 // request is one HTTP request; Key is its Idempotency-Key, or "".
 type request struct{ Method, Path, Body, Key string }
 
+// head returns the headers of a request, in the order in which they are sent.
+func (r request) head(key string) [][2]string {
+	h := [][2]string{{"Authorization", "Bearer " + key}}
+	if r.Path == browserPath {
+		h = [][2]string{{"Origin", shop}, {"User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}}
+	}
+	if r.Key != "" {
+		h = append(h, [2]string{"Idempotency-Key", r.Key})
+	}
+	if r.Body != "" {
+		h = append(h, [2]string{"Content-Type", "application/json"})
+	}
+	return h
+}
+
 // load is a kind of request: how to draw its objects, for HTTP and as \set commands of pgbench, and how
 // to send it. pick and set must draw alike, or the two sides measure different work.
 type load struct {

@@ -110,9 +110,12 @@ func (s *script) value(arg any) string {
 	if null {
 		return "NULL" // pgbench cannot bind it
 	}
+	if text == "" {
+		return "''" // nor this
+	}
 	// The hash of the visitor is computed by the database, of the fresh visitor.
 	if b, ok := arg.([]byte); ok && string(b) == string(s.hash) {
-		return "sha256((" + s.constant("visitor-") + "::text || :f0::text)::bytea)"
+		return "sha256((" + s.constant(visitorStem) + "::text || :f0::text)::bytea)"
 	}
 	// A lone constant needs no expression; pgbench binds it as a parameter.
 	parts := s.split(text)

@@ -84,7 +84,10 @@ func serve(ctx context.Context, cfg config.Config, dsn string, jobs bool) (*serv
 	}}, nil
 }
 
-// newKey adds an API key above any rate limit of a run and returns its token. It records
+// addressLimit lets all browsers of a run come from one address.
+const addressLimit = "1000000"
+
+// newKey adds a publishable key for each program, and an API key above any rate limit of a run and returns its token. It records
 // the secret key of its hash in the database, since the binary checks that.
 func newKey(ctx context.Context, cfg config.Config, pool *pgxpool.Pool) (string, error) {
 	keeper, err := secret.New(cfg.SecretKey)
@@ -94,6 +97,15 @@ func newKey(ctx context.Context, cfg config.Config, pool *pgxpool.Pool) (string,
 	now := clock.System{}.Now()
 	if err := keyring.Adopt(ctx, pool, keyring.Given{Keeper: keeper, Now: now}); err != nil {
 		return "", err
+	}
+	for program := int64(programBase); program < programBase+programs; program++ {
+		err := db.New().PublishableKeyInsert(ctx, pool, db.PublishableKeyInsertParams{
+			ID: ident.New(ident.Publishable), OrgID: org, ProgramID: id("prg", program), Key: publishable(program),
+			AllowedHosts: []string{"shop.example"}, URLParams: []string{"ref"}, CreatedAt: now,
+		})
+		if err != nil {
+			return "", err
+		}
 	}
 	token := auth.NewToken(true)
 	return token, db.New().APIKeyInsert(ctx, pool, db.APIKeyInsertParams{

@@ -114,12 +114,9 @@ func capture(h http.Handler, t *tracer, key string, l load, sz size) (captured, 
 
 // header returns the headers of a request.
 func (r request) header(key string) http.Header {
-	h := http.Header{"Authorization": {"Bearer " + key}}
-	if r.Body != "" {
-		h.Set("Content-Type", "application/json")
-	}
-	if r.Key != "" {
-		h.Set("Idempotency-Key", r.Key)
+	h := http.Header{}
+	for _, line := range r.head(key) {
+		h.Set(line[0], line[1])
 	}
 	return h
 }

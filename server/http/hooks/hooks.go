@@ -63,17 +63,19 @@ func (h Hooks) Receive(c echo.Context) error {
 	if err != nil {
 		return h.charged(c, err)
 	}
-	if err := h.Limits.ChargeTo("hook "+connection.ID, perConnection); err != nil {
-		return err
-	}
-	err = h.Box.Receive(ctx, connection, c.Request().Header, body)
-	switch {
-	case errors.Is(err, inbox.ErrSignature):
+	if err := h.Box.Verify(connection, c.Request().Header, body); errors.Is(err, inbox.ErrSignature) {
 		if limited := h.Limits.Charge(c); limited != nil {
 			return limited
 		}
 		return forged(c, err)
-	case err != nil:
+	} else if err != nil {
+		return err
+	}
+	// Only now: what is forged must not use up what the processor may send.
+	if err := h.Limits.ChargeTo("hook "+connection.ID, perConnection); err != nil {
+		return err
+	}
+	if err := h.Box.Receive(ctx, connection, c.Request().Header, body); err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, map[string]bool{"received": true})

@@ -10,9 +10,9 @@ import (
 )
 
 // agents matches the user agents of robots. Instagram's browser, which people use,
-// says Google/google: the word alone is no sign.
-var agents = regexp.MustCompile(`(?i)bot\b|crawl|spider|slurp|preview|scan|scrap|headless|phantomjs|puppeteer|playwright|` +
-	`lighthouse|monitor|pingdom|uptime|facebookexternalhit|meta-externalagent|embedly|whatsapp|telegram|skypeuri|` +
+// says Google/google: the word alone is no sign. CUBOT makes phones.
+var agents = regexp.MustCompile(`(?i)(?:^|[^u])bot\b|crawl|spider|slurp|preview|scan|scrap|headless|phantomjs|puppeteer|playwright|` +
+	`lighthouse|monitor|pingdom|uptime|facebookexternalhit|meta-externalagent|embedly|whatsapp|skypeuri|` +
 	`vkshare|google-|googleother|feedfetcher|mediapartners|bingpreview|baiduspider|yandex\w*/|quora link|outbrain|` +
 	`pinterest/0|slack-img|curl/|wget/|python-|python/|aiohttp|httpx/|go-http-client|okhttp|libwww|java/|` +
 	`axios/|node-fetch|undici|^node$|got \(|ruby|perl|php/|guzzle|httpclient|http_request|w3c_validator`)

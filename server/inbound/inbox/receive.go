@@ -79,18 +79,20 @@ func (b Box) Find(ctx context.Context, processorName, id string) (db.ProcessorCo
 	return c, nil
 }
 
-// Receive stores a signed event once; another delivery of it changes nothing. A
-// body that is no event is stored under its hash, and answered all the same: the
-// processor would only send it again.
-func (b Box) Receive(ctx context.Context, c db.ProcessorConnection, header http.Header, body []byte) error {
-	source, now := sources[c.Processor], b.Clock.Now()
+// Verify returns ErrSignature unless a connection's processor has sent the body.
+func (b Box) Verify(c db.ProcessorConnection, header http.Header, body []byte) error {
 	signing, err := connection.Service{Keeper: b.Keeper}.Secret(c)
-	if err != nil {
-		return err
-	}
-	if source.Verify(signing, header, body, now) != nil {
+	if err == nil && sources[c.Processor].Verify(signing, header, body, b.Clock.Now()) != nil {
 		return ErrSignature
 	}
+	return err
+}
+
+// Receive stores an event that Verify let in, once; another delivery of it changes
+// nothing. A body that is no event is stored under its hash, and answered all the
+// same: the processor would only send it again.
+func (b Box) Receive(ctx context.Context, c db.ProcessorConnection, header http.Header, body []byte) error {
+	source, now := sources[c.Processor], b.Clock.Now()
 	e, err := b.event(c, source, header, body, now)
 	if err != nil {
 		return err

@@ -217,6 +217,9 @@ func (a *application) signUp(ctx context.Context, b processor.Binding, route tra
 	case errors.As(err, &refused) && refused.Committed:
 		o := ignored(string(refused.Code), refused.Message)
 		return found{end: &o}, nil
+	case refused != nil && refused.Code == problem.CustomerExternalIDTaken:
+		// The merchant's own server has made it since it was looked for.
+		k, err = a.byExternalID(ctx, b.Customer)
 	case unfit(err):
 		return found{}, nil
 	}

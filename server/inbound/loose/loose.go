@@ -64,11 +64,12 @@ func (id *ID) UnmarshalJSON(raw []byte) error {
 			*id = ID(s)
 		}
 	case c == '{':
+		// An object within an object is no id: however deep they are, each is read once.
 		var object struct {
-			ID ID `json:"id"`
+			ID json.RawMessage `json:"id"`
 		}
-		if Into(raw, &object) == nil {
-			*id = object.ID
+		if Into(raw, &object) == nil && len(object.ID) > 0 && object.ID[0] != '{' {
+			return id.UnmarshalJSON(object.ID)
 		}
 	case c >= '0' && c <= '9' && len(raw) <= maxText:
 		*id = ID(raw)

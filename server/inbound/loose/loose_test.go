@@ -36,6 +36,7 @@ func TestInto(t *testing.T) {
 		`{"id":17}`:                 {ID: "17"},
 		`{"id":{"id":"x"}}`:         {ID: "x"},
 		`{"id":[1]}`:                {},
+		`{"id":{"id":{"id":"x"}}}`:  {}, // or the depth would multiply what is read
 		`{"id":"a\u0000b"}`:         {},
 		`{"ref":"x"}`:               {Ref: Ref[inner]{ID: "x"}},
 		`{"ref":{"id":"x"}}`:        {Ref: Ref[inner]{ID: "x"}},

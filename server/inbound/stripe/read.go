@@ -116,16 +116,20 @@ func money(name, member string, given loose.Int, currency loose.Text) (int64, st
 	return n, upper, nil
 }
 
+// mostAliases bounds the other names of a payment, each of which is locked; Stripe's
+// own have four. An event that names it by one that was left out waits, and says so.
+const mostAliases = 20
+
 // link names a payment by the ids that are there; the first is what its sale is
 // called.
 func link(ids ...loose.ID) processor.Link {
 	var l processor.Link
 	for _, id := range ids {
 		switch s := string(id); {
-		case s == "" || s == l.Charge || slices.Contains(l.Alias, s):
+		case s == "" || s == l.Charge || slices.Contains(l.Alias, s): // of at most mostAliases
 		case l.Charge == "":
 			l.Charge = s
-		default:
+		case len(l.Alias) < mostAliases:
 			l.Alias = append(l.Alias, s)
 		}
 	}

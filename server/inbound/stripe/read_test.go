@@ -2,6 +2,7 @@ package stripe
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"rail/server/clock"
 	"rail/server/harness/stripetest"
+	"rail/server/inbound/loose"
 	"rail/server/inbound/processor"
 )
 
@@ -383,6 +385,24 @@ func TestWho(t *testing.T) {
 	})
 	r := read(t, bought(stripetest.Clover).Event("coupon.deleted", object{"id": "FALL", "object": "coupon"}))
 	require.Equal(t, &processor.Coupon{ID: "FALL"}, r.Coupon)
+}
+
+// TestBounds: one event names no more payments and codes than Stripe has, whatever
+// its body holds. Each of them is locked, or waited for.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	var ids []loose.ID
+	var of discounted
+	for i := range 5000 {
+		ids = append(ids, loose.ID(fmt.Sprint("pi_", i)))
+		of.Discounts = append(of.Discounts, discount{Promotion: loose.ID(fmt.Sprint("promo_", i))})
+	}
+	l := link(ids...)
+	require.Equal(t, "pi_0", l.Charge)
+	require.Len(t, l.Alias, mostAliases)
+	var b processor.Binding
+	redeem(&b, of)
+	require.Len(t, b.Coupon, mostCoupons)
 }
 
 // TestEnvelope reads what stands around every object.

@@ -7,6 +7,10 @@ import (
 	"rail/server/inbound/processor"
 )
 
+// mostCoupons bounds the codes of one event, each of which is looked up and may be
+// waited for; Stripe allows 20 discounts.
+const mostCoupons = 50
+
 // redeem adds the promotion codes and coupons of discounts. A code is more
 // telling than its coupon, which many codes share.
 func redeem(b *processor.Binding, of ...discounted) {
@@ -18,7 +22,7 @@ func redeem(b *processor.Binding, of ...discounted) {
 		}
 	}
 	for _, id := range slices.Concat(b.Coupon, codes, coupons) {
-		if id != "" && !slices.Contains(b.Coupon, id) {
+		if id != "" && len(b.Coupon) < mostCoupons && !slices.Contains(b.Coupon, id) {
 			b.Coupon = append(b.Coupon, id)
 		}
 	}
