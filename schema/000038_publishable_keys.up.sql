@@ -8,12 +8,6 @@
 -- The release before survives this: its statements ask for visitor and partner both.
 SET LOCAL lock_timeout = '2s';
 
--- Built beside the other one, while others read.
-CREATE UNIQUE INDEX IF NOT EXISTS referrals_current_key_new ON referrals (program_id, visitor, partner_id) WHERE current;
-
--- Then, in a transaction of its own:
-SET LOCAL lock_timeout = '2s';
-
 CREATE TABLE publishable_keys (
     id            text COLLATE "C" NOT NULL,
     org_id        text COLLATE "C" NOT NULL,
@@ -34,4 +28,4 @@ CREATE INDEX publishable_keys_list_idx ON publishable_keys (program_id, created_
 CREATE INDEX publishable_keys_hosts_idx ON publishable_keys USING gin (allowed_hosts) WHERE revoked_at IS NULL;
 
 DROP INDEX referrals_current_key;
-ALTER INDEX referrals_current_key_new RENAME TO referrals_current_key;
+CREATE UNIQUE INDEX referrals_current_key ON referrals (program_id, visitor, partner_id) WHERE current;

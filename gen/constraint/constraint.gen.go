@@ -188,6 +188,7 @@ const (
 	PublishableKeysPkey                 Name = "publishable_keys_pkey"
 	PublishableKeysProgramFkey          Name = "publishable_keys_program_fkey"
 	RateBucketsPkey                     Name = "rate_buckets_pkey"
+	ReferralsCurrentKey                 Name = "referrals_current_key"
 	ReferralsPartnerFkey                Name = "referrals_partner_fkey"
 	ReferralsPkey                       Name = "referrals_pkey"
 	ReferralsStatusCheck                Name = "referrals_status_check"
