@@ -114,17 +114,13 @@ func (b *body) sale(r *processor.Reading) error {
 func (b *body) binding() processor.Binding {
 	who := processor.Binding{
 		Customer: string(b.Customer), Identifier: string(b.Identifier), Email: string(b.Email), Name: string(b.Name),
-		Click: string(b.Click), Referral: string(b.Referral),
+		Click: string(b.Click), Referral: string(b.Referral), Interval: processor.Interval(b.Interval),
 	}
 	if ident.Has(who.Click, ident.Referral) {
 		who.Click, who.Referral = "", who.Click
 	}
 	if b.Coupon != "" {
 		who.Coupon = []string{string(b.Coupon)}
-	}
-	switch b.Interval {
-	case "day", "week", "month", "year":
-		who.Interval = string(b.Interval)
 	}
 	return who
 }

@@ -2,56 +2,24 @@
 package paddle
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"net/http"
-	"strconv"
-	"strings"
-	"time"
 
 	"rail/server/clock"
 	"rail/server/inbound/loose"
+	"rail/server/inbound/processor"
 )
 
 // Header carries the signature.
 const Header = "Paddle-Signature"
 
-const tolerance = 5 * time.Minute
-
-// ErrSignature means that a request was not signed with the secret just now.
-var ErrSignature = errors.New("paddle: the signature is missing, does not fit or is more than five minutes off")
+var signature = processor.Signature{Between: ";", Time: "ts", Sum: "h1", Joint: ":"}
 
 // Source is Paddle as the inbox knows it.
 type Source struct{}
 
-// Verify checks the header Paddle-Signature: one of its h1, of which there are two
-// while a secret is rotated, must be the HMAC-SHA256 of "<ts>:<body>".
+// Verify checks the header Paddle-Signature.
 func (Source) Verify(secret string, header http.Header, body []byte, now clock.Time) error {
-	var ts string
-	var given []string
-	for pair := range strings.SplitSeq(header.Get(Header), ";") {
-		switch name, value, _ := strings.Cut(strings.TrimSpace(pair), "="); {
-		case name == "ts" && ts == "":
-			ts = value
-		case name == "h1" && len(given) < 16:
-			given = append(given, value)
-		}
-	}
-	mac := hmac.New(sha256.New, []byte(secret))
-	mac.Write([]byte(ts + ":"))
-	mac.Write(body)
-	want, fits := mac.Sum(nil), false
-	for _, s := range given {
-		sum, err := hex.DecodeString(s)
-		fits = err == nil && hmac.Equal(sum, want) || fits
-	}
-	at, err := strconv.ParseInt(ts, 10, 64)
-	if off := now.Sub(time.Unix(at, 0)); err != nil || secret == "" || !fits || off > tolerance || off < -tolerance {
-		return ErrSignature
-	}
-	return nil
+	return signature.Verify(secret, header.Get(Header), body, now)
 }
 
 type event struct {

@@ -1,9 +1,6 @@
 package paddle
 
 import (
-	"maps"
-	"slices"
-
 	"rail/server/currency"
 	"rail/server/inbound/loose"
 	"rail/server/inbound/processor"
@@ -16,7 +13,7 @@ type reader struct {
 }
 
 // readers has the types of events that say something to Rail.
-var readers = map[string]func(*reader) error{
+var readers = processor.Table[*reader]{
 	"adjustment.created":     (*reader).adjustment,
 	"adjustment.updated":     (*reader).adjustment,
 	"customer.created":       (*reader).customer,
@@ -31,7 +28,7 @@ var readers = map[string]func(*reader) error{
 }
 
 // Events are the types that a notification destination should be sent, in order.
-func Events() []string { return slices.Sorted(maps.Keys(readers)) }
+func Events() []string { return readers.Types() }
 
 // Read returns what an event says.
 func (Source) Read(body []byte) (processor.Reading, error) {
@@ -49,7 +46,7 @@ func (Source) Read(body []byte) (processor.Reading, error) {
 	case r.Reading.Type == "":
 		return r.Reading, processor.MalformedError{Member: "event_type"}
 	case read == nil:
-		return r.Reading, r.ignore(processor.NotUsed, "")
+		return r.Reading, r.Ignore(processor.NotUsed, "")
 	case !dated:
 		return r.Reading, processor.MalformedError{Member: "occurred_at"}
 	case r.Data.ID == "":
@@ -59,12 +56,6 @@ func (Source) Read(body []byte) (processor.Reading, error) {
 	return r.Reading, err
 }
 
-// ignore says why an event records nothing.
-func (r *reader) ignore(why processor.Reason, note string) error {
-	r.Ignored, r.Note = why, note
-	return nil
-}
-
 // who returns whose the object is.
 func (o *object) who() processor.Binding {
 	b := processor.Binding{Customer: string(o.Customer), Subscription: string(o.Subscription)}
@@ -72,21 +63,13 @@ func (o *object) who() processor.Binding {
 	if o.Discount != "" {
 		b.Coupon = []string{string(o.Discount)}
 	}
-	b.Interval = interval(o.Cycle)
+	b.Interval = processor.Interval(o.Cycle.Interval)
 	for _, i := range o.Items {
 		if b.Interval == "" {
-			b.Interval = interval(i.Price.Cycle)
+			b.Interval = processor.Interval(i.Price.Cycle.Interval)
 		}
 	}
 	return b
-}
-
-func interval(c cycle) string {
-	switch c.Interval {
-	case "day", "week", "month", "year":
-		return string(c.Interval)
-	}
-	return ""
 }
 
 // transaction reads a payment: what was charged after discounts and credit.
@@ -96,14 +79,13 @@ func (r *reader) transaction() error {
 	code, ok := currency.Normal(string(o.Currency))
 	switch {
 	case processor.Skips(o.Custom):
-		return r.ignore(processor.OptedOut, "")
+		return r.Ignore(processor.OptedOut, "")
 	case !ok:
 		return processor.MalformedError{Member: "data.currency_code"}
 	case !t.Grand.OK || t.Grand.N < 0:
 		return processor.MalformedError{Member: "data.details.totals.grand_total"}
 	case t.Grand.N == 0:
-		r.Binding = &b
-		return r.ignore(processor.ZeroAmount, "")
+		return r.Binds(b, processor.ZeroAmount, "")
 	}
 	tax := t.Tax.N
 	if t.Total.OK && t.Grand.N < t.Total.N { // the rest was paid by credit
@@ -143,9 +125,9 @@ func (r *reader) adjustment() error {
 	to := processor.Link{Charge: string(o.Transaction)}
 	switch {
 	case o.Action != "refund" && disputes[o.Action] == "":
-		return r.ignore(processor.NotUsed, "An adjustment of this action takes nothing back.")
+		return r.Ignore(processor.NotUsed, "An adjustment of this action takes nothing back.")
 	case o.Status != "approved":
-		return r.ignore(processor.NotUsed, "The adjustment is not approved.")
+		return r.Ignore(processor.NotUsed, "The adjustment is not approved.")
 	case to.Charge == "":
 		return processor.MalformedError{Member: "data.transaction_id"}
 	case !ok:
@@ -153,7 +135,7 @@ func (r *reader) adjustment() error {
 	case !o.Totals.Total.OK || o.Totals.Total.N < 0:
 		return processor.MalformedError{Member: "data.totals.total"}
 	case o.Totals.Subtotal.OK && o.Totals.Subtotal.N == 0 || o.Totals.Total.N == 0:
-		return r.ignore(processor.ZeroAmount, "Tax alone came back.")
+		return r.Ignore(processor.ZeroAmount, "Tax alone came back.")
 	case o.Action == "refund":
 		r.Refund = &processor.Refund{
 			Link: to, ID: string(o.ID), Single: true, LevelMinor: o.Totals.Total.N, Currency: code, At: r.Reading.At,
@@ -175,21 +157,19 @@ func (r *reader) subscription() error {
 	b := r.Data.who()
 	b.Subscription, b.Status = string(r.Data.ID), statuses[r.Data.Status]
 	if processor.Skips(r.Data.Custom) {
-		return r.ignore(processor.OptedOut, "")
+		return r.Ignore(processor.OptedOut, "")
 	}
-	r.Binding = &b
-	return r.ignore(processor.BindsOnly, "")
+	return r.Binds(b, processor.BindsOnly, "")
 }
 
 func (r *reader) customer() error {
 	b := r.Data.who()
 	b.Customer, b.Email, b.Name = string(r.Data.ID), string(r.Data.Email), string(r.Data.Name)
 	b.Skip = processor.Skips(r.Data.Custom)
-	r.Binding = &b
 	if b.Skip {
-		return r.ignore(processor.OptedOut, "")
+		return r.Binds(b, processor.OptedOut, "")
 	}
-	return r.ignore(processor.BindsOnly, "")
+	return r.Binds(b, processor.BindsOnly, "")
 }
 
 func (r *reader) discount() error {

@@ -3,9 +3,7 @@ package polar
 
 import (
 	"encoding/base64"
-	"maps"
 	"net/http"
-	"slices"
 
 	"rail/server/clock"
 	"rail/server/currency"
@@ -74,7 +72,7 @@ type reader struct {
 }
 
 // readers has the types of events that say something to Rail.
-var readers = map[string]func(*reader) error{
+var readers = processor.Table[*reader]{
 	"customer.created":        (*reader).customer,
 	"customer.updated":        (*reader).customer,
 	"order.paid":              (*reader).paid,
@@ -87,7 +85,7 @@ var readers = map[string]func(*reader) error{
 }
 
 // Events are the types that a webhook should be sent, in order.
-func Events() []string { return slices.Sorted(maps.Keys(readers)) }
+func Events() []string { return readers.Types() }
 
 // Read returns what an event says.
 func (Source) Read(body []byte) (processor.Reading, error) {
@@ -102,17 +100,12 @@ func (Source) Read(body []byte) (processor.Reading, error) {
 	case r.Reading.Type == "":
 		return r.Reading, processor.MalformedError{Member: "type"}
 	case read == nil:
-		return r.Reading, r.ignore(processor.NotUsed)
+		return r.Reading, r.Ignore(processor.NotUsed, "")
 	case r.Data.ID == "":
 		return r.Reading, processor.MalformedError{Member: "data.id"}
 	}
 	err := read(r)
 	return r.Reading, err
-}
-
-func (r *reader) ignore(why processor.Reason) error {
-	r.Ignored = why
-	return nil
 }
 
 // who returns whose the object is. The merchant's own id of the customer is one at
@@ -130,8 +123,8 @@ func (o *object) who() processor.Binding {
 		b.Coupon = []string{string(o.Discount)}
 	}
 	for _, i := range []loose.Text{o.Interval, o.Product.Interval} {
-		if b.Interval == "" && slices.Contains([]loose.Text{"day", "week", "month", "year"}, i) {
-			b.Interval = string(i)
+		if b.Interval == "" {
+			b.Interval = processor.Interval(i)
 		}
 	}
 	return b
@@ -143,14 +136,13 @@ func (r *reader) paid() error {
 	code, ok := currency.Normal(string(o.Currency))
 	switch {
 	case processor.Skips(o.Metadata):
-		return r.ignore(processor.OptedOut)
+		return r.Ignore(processor.OptedOut, "")
 	case !ok:
 		return processor.MalformedError{Member: "data.currency"}
 	case !o.Total.OK || o.Total.N < 0:
 		return processor.MalformedError{Member: "data.total_amount"}
 	case o.Total.N == 0:
-		r.Binding = &b
-		return r.ignore(processor.ZeroAmount)
+		return r.Binds(b, processor.ZeroAmount, "")
 	}
 	r.Payment = &processor.Payment{
 		Link: processor.Link{Charge: string(o.ID)}, Binding: b, AmountMinor: o.Total.N, Currency: code, At: r.Reading.At,
@@ -170,7 +162,7 @@ func (r *reader) refunded() error {
 	case !o.Refunded.OK || o.Refunded.N < 0:
 		return processor.MalformedError{Member: "data.refunded_amount"}
 	case o.Refunded.N == 0:
-		return r.ignore(processor.ZeroAmount)
+		return r.Ignore(processor.ZeroAmount, "")
 	}
 	// Never more than was paid: whether the tax is within is not said in so many words.
 	level := o.Refunded.N + min(max(o.RefundedTax.N, 0), max(o.Total.N-o.Refunded.N, 0))
@@ -192,10 +184,9 @@ func (r *reader) subscription() error {
 		b.Status = "cancelled"
 	}
 	if processor.Skips(r.Data.Metadata) {
-		return r.ignore(processor.OptedOut)
+		return r.Ignore(processor.OptedOut, "")
 	}
-	r.Binding = &b
-	return r.ignore(processor.BindsOnly)
+	return r.Binds(b, processor.BindsOnly, "")
 }
 
 func (r *reader) customer() error {
@@ -203,9 +194,7 @@ func (r *reader) customer() error {
 	o.CustomerID, o.Customer = o.ID, o.person
 	b := o.who()
 	if b.Skip = processor.Skips(o.Metadata); b.Skip {
-		r.Binding = &b
-		return r.ignore(processor.OptedOut)
+		return r.Binds(b, processor.OptedOut, "")
 	}
-	r.Binding = &b
-	return r.ignore(processor.BindsOnly)
+	return r.Binds(b, processor.BindsOnly, "")
 }

@@ -1,8 +1,6 @@
 package stripe
 
 import (
-	"slices"
-
 	"rail/server/inbound/loose"
 	"rail/server/inbound/processor"
 )
@@ -21,9 +19,9 @@ func (r *reader) invoice() error {
 	b := in.who()
 	switch {
 	case in.Status != "" && in.Status != "paid":
-		return r.binds(b, processor.NotUsed, "The invoice is not paid whole.")
+		return r.Binds(b, processor.NotUsed, "The invoice is not paid whole.")
 	case b.Skip || in.skips():
-		return r.ignore(processor.OptedOut, "")
+		return r.Ignore(processor.OptedOut, "")
 	case b.Customer == "":
 		return processor.MalformedError{Member: "invoice.customer"}
 	}
@@ -32,7 +30,7 @@ func (r *reader) invoice() error {
 		return err
 	}
 	if paid == 0 {
-		return r.binds(b, processor.ZeroAmount, "")
+		return r.Binds(b, processor.ZeroAmount, "")
 	}
 	r.Payment = &processor.Payment{
 		Link: r.Link, Binding: b, AmountMinor: paid, Currency: currency, At: r.At, Intent: in.intent(),
@@ -136,8 +134,8 @@ func total(of []amount) (sum int64, said bool) {
 func interval(lines []line) (string, int64) {
 	for _, l := range lines {
 		for _, p := range []plan{l.Price.Recurring, l.Plan, l.Pricing.Details.Price.Recurring} {
-			if slices.Contains([]loose.Text{"day", "week", "month", "year"}, p.Interval) {
-				return string(p.Interval), p.Count.N
+			if i := processor.Interval(p.Interval); i != "" {
+				return i, p.Count.N
 			}
 		}
 	}
@@ -206,5 +204,5 @@ func (r *reader) invoicePayment() error {
 		return processor.MalformedError{Member: "invoice_payment.invoice"}
 	}
 	r.Link = link(p.Invoice, p.Payment.Intent, p.Payment.Charge)
-	return r.ignore(processor.BindsOnly, "The invoice brings the money.")
+	return r.Ignore(processor.BindsOnly, "The invoice brings the money.")
 }

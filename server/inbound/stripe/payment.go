@@ -19,17 +19,17 @@ func (r *reader) session() error {
 	b := s.who()
 	switch {
 	case b.Skip || processor.Skips(s.metas()...):
-		return r.ignore(processor.OptedOut, "")
+		return r.Ignore(processor.OptedOut, "")
 	case s.Mode == "":
 		return processor.MalformedError{Member: "session.mode"}
 	case s.Mode != "payment" || s.Invoice.ID != "":
-		return r.binds(b, processor.BindsOnly, "")
+		return r.Binds(b, processor.BindsOnly, "")
 	case s.PaymentStatus == "":
 		return processor.MalformedError{Member: "session.payment_status"}
 	case s.PaymentStatus == "no_payment_required":
-		return r.binds(b, processor.ZeroAmount, "")
+		return r.Binds(b, processor.ZeroAmount, "")
 	case s.PaymentStatus != "paid":
-		return r.binds(b, processor.NotUsed, "The payment is not finished: another event will say so.")
+		return r.Binds(b, processor.NotUsed, "The payment is not finished: another event will say so.")
 	}
 	return r.sessionPaid(s, b)
 }
@@ -47,7 +47,7 @@ func (r *reader) sessionPaid(s session, b processor.Binding) error {
 		return err
 	}
 	if paid == 0 {
-		return r.binds(b, processor.ZeroAmount, "")
+		return r.Binds(b, processor.ZeroAmount, "")
 	}
 	r.Payment = &processor.Payment{
 		Link: r.Link, Binding: b, AmountMinor: paid, TaxMinor: min(paid, nearest(tax, currency)), Currency: currency,
@@ -101,9 +101,9 @@ func (r *reader) intent() error {
 	known(&b, p.Customer, p.Account)
 	switch {
 	case b.Skip || processor.Skips(p.Metadata):
-		return r.ignore(processor.OptedOut, "")
+		return r.Ignore(processor.OptedOut, "")
 	case p.Invoice != "":
-		return r.binds(b, processor.NotUsed, "The invoice brings the money.")
+		return r.Binds(b, processor.NotUsed, "The invoice brings the money.")
 	}
 	err := r.outside(b, "payment_intent", "amount_received", p.Received, p.Currency)
 	if r.Payment != nil {
@@ -136,11 +136,11 @@ func (r *reader) charge() error {
 	known(&b, c.Customer, c.Account)
 	switch {
 	case b.Skip || processor.Skips(c.Metadata):
-		return r.ignore(processor.OptedOut, "")
+		return r.Ignore(processor.OptedOut, "")
 	case c.Invoice != "" || c.Intent != "":
-		return r.binds(b, processor.NotUsed, "The invoice or the payment intent brings the money.")
+		return r.Binds(b, processor.NotUsed, "The invoice or the payment intent brings the money.")
 	case c.Captured.OK && !c.Captured.V:
-		return r.binds(b, processor.NotUsed, "The charge is not captured yet.")
+		return r.Binds(b, processor.NotUsed, "The charge is not captured yet.")
 	}
 	err := r.outside(b, "charge", "amount", c.paid(), c.Currency)
 	if r.Payment != nil {
@@ -165,7 +165,7 @@ func (r *reader) outside(b processor.Binding, name, member string, given loose.I
 		return err
 	}
 	if paid == 0 {
-		return r.binds(b, processor.ZeroAmount, "")
+		return r.Binds(b, processor.ZeroAmount, "")
 	}
 	r.Payment = &processor.Payment{
 		Link: r.Link, Binding: b, AmountMinor: paid, Currency: currency, At: r.At, Outside: true,

@@ -1,7 +1,6 @@
 package stripe
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -16,7 +15,7 @@ type reader struct {
 }
 
 // readers has the types of events that say something to Rail.
-var readers = map[string]func(*reader) error{
+var readers = processor.Table[*reader]{
 	"charge.captured":                          (*reader).charge,
 	"charge.dispute.closed":                    (*reader).dispute,
 	"charge.dispute.created":                   (*reader).dispute,
@@ -49,7 +48,7 @@ var readers = map[string]func(*reader) error{
 }
 
 // Events are the types that an endpoint should be sent, in order.
-func Events() []string { return slices.Sorted(maps.Keys(readers)) }
+func Events() []string { return readers.Types() }
 
 // Read returns what an event says.
 func (Source) Read(body []byte) (processor.Reading, error) { return Read(body) }
@@ -71,9 +70,9 @@ func Read(body []byte) (processor.Reading, error) {
 	case r.Reading.Type == "":
 		return r.Reading, processor.MalformedError{Member: "type"}
 	case r.Reading.Account != "":
-		return r.Reading, r.ignore(processor.ConnectAccount, "The event is of a connected account: connect that account itself.")
+		return r.Reading, r.Ignore(processor.ConnectAccount, "The event is of a connected account: connect that account itself.")
 	case read == nil || strings.HasPrefix(string(r.Object), "v2."):
-		return r.Reading, r.ignore(processor.NotUsed, "")
+		return r.Reading, r.Ignore(processor.NotUsed, "")
 	case !r.event.Live.OK:
 		return r.Reading, processor.MalformedError{Member: "livemode"}
 	case !dated:
@@ -81,18 +80,6 @@ func Read(body []byte) (processor.Reading, error) {
 	}
 	err := read(r)
 	return r.Reading, err
-}
-
-// ignore says why an event records nothing.
-func (r *reader) ignore(why processor.Reason, note string) error {
-	r.Ignored, r.Note = why, note
-	return nil
-}
-
-// binds is ignore for an event that may say who a customer is.
-func (r *reader) binds(b processor.Binding, why processor.Reason, note string) error {
-	r.Binding = &b
-	return r.ignore(why, note)
 }
 
 // object reads what the event is about.

@@ -22,7 +22,7 @@ func (r *reader) refunded() error {
 	}
 	if level == 0 {
 		r.Link = to
-		return r.ignore(processor.ZeroAmount, "Nothing that was paid came back.")
+		return r.Ignore(processor.ZeroAmount, "Nothing that was paid came back.")
 	}
 	r.Refund = &processor.Refund{Link: to, LevelMinor: level, OfMinor: of, Currency: currency, At: r.At}
 	return nil
@@ -60,7 +60,7 @@ func (r *reader) refund() error {
 		return processor.MalformedError{Member: "refund.status"}
 	case f.Status != "succeeded" && !failed:
 		r.Link = to
-		return r.ignore(processor.NotUsed, "The refund is not finished.")
+		return r.Ignore(processor.NotUsed, "The refund is not finished.")
 	case failed:
 		r.Note = string(f.Reason)
 	}

@@ -51,9 +51,9 @@ func (r *reader) customer() error {
 	var b processor.Binding
 	known(&b, c, "")
 	if b.Skip {
-		return r.binds(b, processor.OptedOut, "")
+		return r.Binds(b, processor.OptedOut, "")
 	}
-	return r.binds(b, processor.BindsOnly, "")
+	return r.Binds(b, processor.BindsOnly, "")
 }
 
 // statuses are those of subscriptions that change a customer; the others leave
@@ -81,9 +81,9 @@ func (r *reader) subscription() error {
 	}
 	b.Interval, _ = interval(s.Items)
 	if b.Skip || processor.Skips(s.Metadata) {
-		return r.ignore(processor.OptedOut, "")
+		return r.Ignore(processor.OptedOut, "")
 	}
-	return r.binds(b, processor.BindsOnly, "")
+	return r.Binds(b, processor.BindsOnly, "")
 }
 
 // discount reads an event by which a customer got a discount.
@@ -95,9 +95,9 @@ func (r *reader) discount() error {
 	b := processor.Binding{Customer: string(d.Customer)}
 	redeem(&b, discounted{Discount: d})
 	if b.Customer == "" || len(b.Coupon) == 0 {
-		return r.ignore(processor.NotUsed, "The discount is of no customer.")
+		return r.Ignore(processor.NotUsed, "The discount is of no customer.")
 	}
-	return r.binds(b, processor.BindsOnly, "")
+	return r.Binds(b, processor.BindsOnly, "")
 }
 
 // promotionCode reads an event by which a code is switched on or off.
