@@ -90,6 +90,10 @@ INSERT INTO charge_aliases (org_id, program_id, alias, external_charge_id, creat
 SELECT @org_id, @program_id, a, @external_charge_id, @now FROM unnest(@aliases::text[]) a
 ON CONFLICT DO NOTHING;
 
+-- name: AliasesPurge :execrows
+DELETE FROM charge_aliases WHERE (program_id, alias) IN (SELECT a.program_id, a.alias FROM charge_aliases a
+    WHERE a.created_at < @before ORDER BY a.created_at LIMIT @lim FOR UPDATE SKIP LOCKED);
+
 -- name: AliasesOf :many
 SELECT DISTINCT t.external_charge_id FROM charge_aliases t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.alias = ANY (@aliases::text[]) ORDER BY 1;

@@ -69,6 +69,24 @@ func (q *Queries) AliasesOf(ctx context.Context, db DBTX, arg AliasesOfParams) (
 	return items, nil
 }
 
+const aliasesPurge = `-- name: AliasesPurge :execrows
+DELETE FROM charge_aliases WHERE (program_id, alias) IN (SELECT a.program_id, a.alias FROM charge_aliases a
+    WHERE a.created_at < $1 ORDER BY a.created_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+`
+
+type AliasesPurgeParams struct {
+	Before clock.Time
+	Lim    int32
+}
+
+func (q *Queries) AliasesPurge(ctx context.Context, db DBTX, arg AliasesPurgeParams) (int64, error) {
+	result, err := db.Exec(ctx, aliasesPurge, arg.Before, arg.Lim)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const connectionTold = `-- name: ConnectionTold :exec
 UPDATE processor_connections SET last_event_at = $1
 WHERE id = $2 AND org_id = $3 AND (last_event_at IS NULL OR last_event_at < $4)

@@ -30,7 +30,9 @@ const (
 // Env is what a command talks to besides the database. Tests put their own in.
 type Env struct {
 	Out, Err io.Writer
-	Clock    clock.Clock
+	// In is standard input; nil means the process's own.
+	In    io.Reader
+	Clock clock.Clock
 	// Environ are the environment's variables; nil means the process's own.
 	Environ map[string]string
 	// Rails are the operator's payment rails; the binary as it is has none.

@@ -67,8 +67,8 @@ func connectionTable(all ...printedConnection) func() []string {
 func processorConnect(fs *flag.FlagSet) action {
 	in := connection.Input{}
 	fs.StringVar(&in.ProgramID, "program", "", "`PROGRAM_ID` whose payments it records")
-	fs.StringVar(&in.Secret, "secret", "", "`SECRET` with which the processor signs its events; made for generic")
-	fs.StringVar(&in.APIKey, "api-key", "", "`KEY` of the processor's API; Rail makes the endpoint at Stripe with it")
+	fs.StringVar(&in.Secret, "secret", "", "`SECRET` with which the processor signs its events, or - to read it; made for generic")
+	fs.StringVar(&in.APIKey, "api-key", "", "`KEY` of the processor's API, or - to read it; Rail makes the endpoint at Stripe with it")
 	test := toggle(fs, "test", "take test events, and no live ones")
 	direct := toggle(fs, "record-direct", "record payments that no partner brought, too")
 	outside := toggle(fs, "outside-checkout", "record payments outside Stripe's checkout and invoices, too")
@@ -84,6 +84,9 @@ func processorConnect(fs *flag.FlagSet) action {
 		in := in
 		in.Processor, in.Live, in.RecordDirect, in.Replace = args[0], !*test, *direct, *replace
 		in.OutsideCheckout = *outside
+		if err := unhide(env, &in); err != nil {
+			return err
+		}
 		return withDatabase(ctx, env, func(d *database) error {
 			given := in.Secret != "" || in.APIKey != ""
 			c, signing, err := connect(ctx, env, d, in)
@@ -97,6 +100,15 @@ func processorConnect(fs *flag.FlagSet) action {
 			return out.print(env.Out, shown, func() []string { return connected(shown) })
 		})
 	}
+}
+
+// unhide reads the secrets of a connection that are not arguments.
+func unhide(env *Env, in *connection.Input) (err error) {
+	lines := env.input()
+	if in.Secret, err = hiddenSecret.read(env, lines, in.Secret); err == nil {
+		in.APIKey, err = hiddenKey.read(env, lines, in.APIKey)
+	}
+	return err
 }
 
 // connect makes a connection in the program's organization.
@@ -238,6 +250,10 @@ func processorHelp() string {
 	return "PROCESSOR is " + strings.Join(connection.Processors, ", ") + `. Give the printed URL to it, and to generic the secret: it signs its events as
 Standard Webhooks does (webhook-id, webhook-timestamp, webhook-signature). A program has one connection
 a processor and mode at a time.
+
+Arguments can be seen by whoever lists processes. --secret - and --api-key - read standard input instead, a
+line each in this order; without the flags ` +
+		hiddenSecret.variable + " and\n" + hiddenKey.variable + ` count.
 
 stripe takes --api-key, a restricted key that may write webhook endpoints: Rail then makes the endpoint
 there, and takes it away on disconnect. Without a key, make an endpoint at Stripe with the events below,

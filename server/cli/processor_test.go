@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"bytes"
+	"maps"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"rail/server/inbound/connection"
 )
 
 // One connection works for a program, processor and mode; a second one is refused
@@ -43,5 +47,56 @@ func TestProcessor(t *testing.T) {
 		status, _, errs := w.run(strings.Fields("processor " + args)...)
 		require.NotZero(t, status, args)
 		require.Contains(t, errs, says, args)
+	}
+}
+
+// The secrets of a connection come from standard input and the environment, too,
+// where nobody who lists processes sees them.
+func TestProcessorSecretsHidden(t *testing.T) {
+	t.Parallel()
+	w := newSealing(t)
+	connect := func(in string, environ map[string]string, args ...string) (status int, errs string) {
+		var out, failed bytes.Buffer
+		all := maps.Clone(w.environ)
+		maps.Copy(all, environ)
+		env := &Env{Out: &out, Err: &failed, In: strings.NewReader(in), Clock: w.now, Environ: all}
+		args = append(strings.Fields("processor connect stripe --program prg_1 --test --replace"), args...)
+		return Run(t.Context(), env, args), failed.String()
+	}
+	kept := func() (string, string) {
+		var id string
+		require.NoError(t, w.pool.QueryRow(t.Context(),
+			`SELECT id FROM processor_connections WHERE status = 'active'`).Scan(&id))
+		c, err := queries.ConnectionOperated(t.Context(), w.pool, id)
+		require.NoError(t, err)
+		service := connection.Service{Keeper: w.keeper(w.config().SecretKey)}
+		signing, err := service.Secret(c)
+		require.NoError(t, err)
+		key, err := service.Key(c)
+		if len(c.APIKey) > 0 {
+			require.NoError(t, err)
+		}
+		return signing, key
+	}
+	for _, c := range []struct {
+		in, args string
+		environ  map[string]string
+		want     [2]string
+	}{
+		{"whsec_in\n", "--secret -", nil, [2]string{"whsec_in", ""}},
+		{"whsec_two\nodd_key", "--api-key - --secret -", nil, [2]string{"whsec_two", "odd_key"}},
+		{"", "", map[string]string{hiddenSecret.variable: "whsec_env", hiddenKey.variable: "env_key"},
+			[2]string{"whsec_env", "env_key"}},
+		{"", "--secret whsec_flag", map[string]string{hiddenSecret.variable: "whsec_env"}, [2]string{"whsec_flag", ""}},
+	} {
+		status, errs := connect(c.in, c.environ, strings.Fields(c.args)...)
+		require.Zero(t, status, errs)
+		signing, key := kept()
+		require.Equal(t, c.want, [2]string{signing, key})
+	}
+	for _, in := range []string{"", "\n", "whsec_one\n"} {
+		status, errs := connect(in, nil, "--secret", "-", "--api-key", "-")
+		require.Equal(t, 1, status)
+		require.Contains(t, errs, "standard input has no line for it")
 	}
 }

@@ -151,8 +151,8 @@ func Address(environ map[string]string) string {
 // unknown returns an error for each RAIL_ variable without a meaning: a mistyped
 // name must not be ignored silently.
 func unknown(environ map[string]string) []error {
-	// These two are read elsewhere: by package embedded, and by the commands for backups.
-	known := []string{"RAIL_PG_BINDIR", "RAIL_BACKUP_PASSPHRASE"}
+	// These are read elsewhere: by package embedded, and by commands.
+	known := []string{"RAIL_PG_BINDIR", "RAIL_BACKUP_PASSPHRASE", "RAIL_PROCESSOR_SECRET", "RAIL_PROCESSOR_API_KEY"}
 	for f := range reflect.TypeFor[Config]().Fields() {
 		known = append(known, f.Tag.Get("env"))
 	}

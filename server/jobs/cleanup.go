@@ -21,6 +21,9 @@ const (
 	minRetention = 30
 	// idleBucketDays is after how many days the bucket of a silent key is forgotten.
 	idleBucketDays = 1
+	// aliasDays is how long a processor's other ids of a payment are kept. Who refunds or
+	// disputes later is not told by them: banks give their customers 18 months at most.
+	aliasDays = 730
 )
 
 var queries = db.New()
@@ -70,6 +73,9 @@ func purges(ctx context.Context, pool *pgxpool.Pool, now, kept clock.Time) []fun
 		},
 		func() (int64, error) {
 			return queries.InboxPurge(ctx, pool, db.InboxPurgeParams{Before: new(now.Days(-inboxDays)), Lim: purgeBatch})
+		},
+		func() (int64, error) {
+			return queries.AliasesPurge(ctx, pool, db.AliasesPurgeParams{Before: now.Days(-aliasDays), Lim: purgeBatch})
 		},
 		func() (int64, error) {
 			return queries.MailsPurge(ctx, pool, db.MailsPurgeParams{Before: kept, Lim: purgeBatch})

@@ -27,3 +27,22 @@ func TestPurgeRemovesExpiredKeysInBatches(t *testing.T) {
 	require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM idempotency_keys").Scan(&left))
 	require.Equal(t, 5, left)
 }
+
+// Other ids of payments go after two years: the old ones, in batches, and no younger.
+func TestPurgeRemovesOldAliases(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	now := clock.At(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC))
+	for _, sql := range tallied[:2] {
+		_, err := pool.Exec(t.Context(), sql)
+		require.NoError(t, err, sql)
+	}
+	_, err := pool.Exec(t.Context(), `INSERT INTO charge_aliases (org_id, program_id, alias, external_charge_id, created_at)
+		SELECT 'org_1', 'prg_1', 'pi_' || n, 'in_' || n, CASE WHEN n <= $3 THEN $1::timestamptz ELSE $2 END
+		FROM generate_series(1, $3 + 5) n`, now.Days(-aliasDays).Plus(-time.Second), now.Days(-aliasDays), purgeBatch+1)
+	require.NoError(t, err)
+	require.NoError(t, cleanUp(Means{Pool: pool}).Run(t.Context(), now))
+	var left int
+	require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM charge_aliases").Scan(&left))
+	require.Equal(t, 5, left)
+}

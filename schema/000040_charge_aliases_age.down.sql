@@ -1,0 +1,1 @@
+DROP INDEX charge_aliases_age_idx;
