@@ -82,6 +82,9 @@ func (Source) Read(raw []byte) (processor.Reading, error) {
 
 // sale reads a payment. One of nothing is not recorded.
 func (b *body) sale(r *processor.Reading) error {
+	if processor.Skips(b.Metadata) {
+		return r.Ignore(processor.OptedOut, "")
+	}
 	amount, err := amountOf(b.Amount, "amount_minor")
 	if err != nil {
 		return err
