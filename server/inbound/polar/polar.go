@@ -46,6 +46,7 @@ type object struct {
 
 	Currency    loose.Text `json:"currency"`
 	Total       loose.Int  `json:"total_amount"`
+	Due         loose.Int  `json:"due_amount"`
 	Tax         loose.Int  `json:"tax_amount"`
 	Fee         loose.Int  `json:"platform_fee_amount"`
 	Refunded    loose.Int  `json:"refunded_amount"`
@@ -116,6 +117,9 @@ func (o *object) who() processor.Binding {
 		Subscription: string(o.Subscription),
 	}
 	b.Describe(o.Metadata)
+	// A checkout link puts reference_id, and no parameter of another name, into the
+	// metadata of what is bought.
+	b.Visit(o.Metadata.Text("reference_id"))
 	if b.Identifier == "" {
 		b.Identifier = string(o.Customer.External)
 	}
@@ -130,23 +134,36 @@ func (o *object) who() processor.Binding {
 	return b
 }
 
+// due is what was charged: the total, less or more what the customer's balance bore.
+// Orders of earlier years do not say it apart.
+func (o *object) due() loose.Int {
+	if o.Due.OK {
+		return o.Due
+	}
+	return o.Total
+}
+
 // paid reads an order, of which a subscription has one a period.
 func (r *reader) paid() error {
-	o, b := r.Data, r.Data.who()
+	o, b, due := r.Data, r.Data.who(), r.Data.due()
 	code, ok := currency.Normal(string(o.Currency))
 	switch {
 	case processor.Skips(o.Metadata):
 		return r.Ignore(processor.OptedOut, "")
 	case !ok:
 		return processor.MalformedError{Member: "data.currency"}
-	case !o.Total.OK || o.Total.N < 0:
+	case !due.OK || due.N < 0:
 		return processor.MalformedError{Member: "data.total_amount"}
-	case o.Total.N == 0:
+	case due.N == 0:
 		return r.Binds(b, processor.ZeroAmount, "")
 	}
+	tax := o.Tax.N
+	if due.N < o.Total.N {
+		tax = loose.Share(tax, due.N, o.Total.N)
+	}
 	r.Payment = &processor.Payment{
-		Link: processor.Link{Charge: string(o.ID)}, Binding: b, AmountMinor: o.Total.N, Currency: code, At: r.Reading.At,
-		TaxMinor: min(max(o.Tax.N, 0), o.Total.N), FeeMinor: min(max(o.Fee.N, 0), o.Total.N),
+		Link: processor.Link{Charge: string(o.ID)}, Binding: b, AmountMinor: due.N, Currency: code, At: r.Reading.At,
+		TaxMinor: min(max(tax, 0), due.N), FeeMinor: min(max(o.Fee.N, 0), due.N),
 		ProductID: string(o.ProductID), ProductName: string(o.Product.Name), Metadata: processor.Merged(o.Metadata),
 	}
 	return nil
@@ -164,10 +181,10 @@ func (r *reader) refunded() error {
 	case o.Refunded.N == 0:
 		return r.Ignore(processor.ZeroAmount, "")
 	}
-	// Never more than was paid: whether the tax is within is not said in so many words.
-	level := o.Refunded.N + min(max(o.RefundedTax.N, 0), max(o.Total.N-o.Refunded.N, 0))
+	due := max(o.due().N, 0)
+	level := o.Refunded.N + min(max(o.RefundedTax.N, 0), max(due-o.Refunded.N, 0)) // never more than was paid
 	r.Refund = &processor.Refund{
-		Link: processor.Link{Charge: string(o.ID)}, LevelMinor: level, OfMinor: max(o.Total.N, 0), Currency: code,
+		Link: processor.Link{Charge: string(o.ID)}, LevelMinor: level, OfMinor: due, Currency: code,
 		At: r.Reading.At,
 	}
 	return nil

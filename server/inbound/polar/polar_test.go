@@ -80,6 +80,11 @@ func TestOrders(t *testing.T) {
 			Coupon: []string{"di-1"}, Subscription: "su-1", Interval: "month",
 		},
 	}}, read(t, notification("order.paid", order(nil))))
+	linked := order(members{"metadata": members{"reference_id": click}, "due_amount": 1200})
+	p := read(t, notification("order.paid", linked)).Payment
+	require.Equal(t, []any{click, int64(1200), int64(200)}, []any{p.Click, p.AmountMinor, p.TaxMinor}, "half from the balance")
+	other := order(members{"metadata": members{"reference_id": "campaign 7"}})
+	require.Empty(t, read(t, notification("order.paid", other)).Payment.Click)
 	free := read(t, notification("order.paid", order(members{"total_amount": 0})))
 	require.Equal(t, processor.ZeroAmount, free.Ignored)
 	require.Equal(t, click, free.Binding.Click)
