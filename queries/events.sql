@@ -82,5 +82,6 @@ SELECT @id::text, @org_id, @program_id::text, sqlc.narg('partner_id')::text, sql
 WHERE NOT EXISTS (
     SELECT 1 FROM risk_flags f WHERE f.program_id = @program_id AND f.org_id = @org_id
         AND f.partner_id = sqlc.narg('partner_id')::text AND f.kind = @kind
-      AND f.customer_id IS NOT DISTINCT FROM sqlc.narg('customer_id')::text AND f.resolved_at > @created_at)
+      AND f.customer_id IS NOT DISTINCT FROM sqlc.narg('customer_id')::text AND f.resolved_at > @created_at
+      AND f.evidence->>'dispute_id' IS NOT DISTINCT FROM @evidence::json->>'dispute_id')
 ON CONFLICT DO NOTHING;

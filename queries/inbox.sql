@@ -98,6 +98,23 @@ DELETE FROM charge_aliases WHERE (program_id, alias) IN (SELECT a.program_id, a.
 SELECT DISTINCT t.external_charge_id FROM charge_aliases t
 WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.alias = ANY (@aliases::text[]) ORDER BY 1;
 
+-- name: OptOutsSet :exec
+-- OptOutsSet notes what an event said of a switch; a later event's word stays.
+INSERT INTO opt_outs AS t (org_id, program_id, key, opted_out, at)
+SELECT @org_id, @program_id, k, @opted_out, @at FROM unnest(@keys::text[]) k
+ON CONFLICT (program_id, key) DO UPDATE SET opted_out = excluded.opted_out, at = excluded.at WHERE t.at <= excluded.at;
+
+-- name: OptedOut :one
+-- OptedOut reports whether one of the keys was opted out.
+SELECT EXISTS (SELECT 1 FROM opt_outs t WHERE t.program_id = @program_id AND t.org_id = @org_id
+    AND t.key = ANY (@keys::text[]) AND t.opted_out);
+
+-- name: OptOutsPurge :execrows
+-- OptOutsPurge forgets what no event asks for any more: a payment's, and that nobody
+-- opted out. A customer's stays as long as the program.
+DELETE FROM opt_outs t WHERE (t.program_id, t.key) IN (SELECT o.program_id, o.key FROM opt_outs o
+    WHERE o.at < @before AND (NOT o.opted_out OR o.key LIKE 'charge %') ORDER BY o.at LIMIT @lim FOR UPDATE SKIP LOCKED);
+
 -- name: SaleByCharges :many
 -- SaleByCharges finds the sales of a payment under any of its ids, the oldest first.
 SELECT t.* FROM sales t WHERE t.program_id = @program_id AND t.org_id = @org_id

@@ -55,6 +55,7 @@ var unbound = map[string]string{
 	"InboxClaim":              "the worker works for every organization",
 	"InboxPurge":              "removes what has expired, whosever it is",
 	"AliasesPurge":            "removes what has expired, whosever it is",
+	"OptOutsPurge":            "removes what has expired, whosever it is",
 	"InboxSealed":             "the server's own key seals for every organization",
 	"InboxReseal":             "the id is one that InboxSealed has just listed",
 	"ConnectionOperated":      "asked by the operator's command, and by processors, whose address knows no organization",

@@ -25,10 +25,11 @@ WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.external_charge_id
 -- name: RefundInsert :exec
 INSERT INTO refunds (id, org_id, program_id, sale_id, external_charge_id, external_refund_id, status, amount_minor,
     currency,
-    voided_commissions, clawback_minor, effects, reason, refunded_at, created_at, updated_at)
+    voided_commissions, clawback_minor, effects, reason, refunded_at, created_at, updated_at, level_minor)
 VALUES (@id, @org_id, @program_id, @sale_id, @external_charge_id, @external_refund_id, @status, @amount_minor,
     @currency,
-    @voided_commissions, @clawback_minor, @effects, @reason, @refunded_at, @created_at, @updated_at);
+    @voided_commissions, @clawback_minor, @effects, @reason, @refunded_at, @created_at, @updated_at,
+    @level_minor);
 
 -- name: RefundApply :exec
 -- RefundApply ends the wait of a refund.
@@ -49,6 +50,12 @@ WHERE id IN (SELECT r.id FROM refunds r WHERE r.status = 'waiting' AND r.created
 -- that a refund and the sale that it comes before cannot miss each other.
 SELECT pg_advisory_xact_lock(hashtextextended(@org_id::text || ' ' || @program_id::text || ' '
     || @external_charge_id::text, 0));
+
+-- name: ChargesLock :exec
+-- ChargesLock is ChargeLock for several, in their order: who sorts them meets nobody
+-- crosswise.
+SELECT count(pg_advisory_xact_lock(hashtextextended(@org_id::text || ' ' || @program_id::text || ' ' || c.id, 0)))
+FROM unnest(@external_charge_ids::text[]) AS c (id);
 
 -- name: RefundsOfSale :many
 SELECT t.* FROM refunds t WHERE t.sale_id = @sale_id AND t.org_id = @org_id ORDER BY t.created_at, t.id;

@@ -242,7 +242,8 @@ SELECT $1::text, $2, $3::text, $4::text, $5::text,
 WHERE NOT EXISTS (
     SELECT 1 FROM risk_flags f WHERE f.program_id = $3 AND f.org_id = $2
         AND f.partner_id = $4::text AND f.kind = $6
-      AND f.customer_id IS NOT DISTINCT FROM $5::text AND f.resolved_at > $9)
+      AND f.customer_id IS NOT DISTINCT FROM $5::text AND f.resolved_at > $9
+      AND f.evidence->>'dispute_id' IS NOT DISTINCT FROM $8::json->>'dispute_id')
 ON CONFLICT DO NOTHING
 `
 

@@ -714,6 +714,71 @@ func (q *Queries) InboxWake(ctx context.Context, db DBTX, arg InboxWakeParams) e
 	return err
 }
 
+const optOutsPurge = `-- name: OptOutsPurge :execrows
+DELETE FROM opt_outs t WHERE (t.program_id, t.key) IN (SELECT o.program_id, o.key FROM opt_outs o
+    WHERE o.at < $1 AND (NOT o.opted_out OR o.key LIKE 'charge %') ORDER BY o.at LIMIT $2 FOR UPDATE SKIP LOCKED)
+`
+
+type OptOutsPurgeParams struct {
+	Before clock.Time
+	Lim    int32
+}
+
+// OptOutsPurge forgets what no event asks for any more: a payment's, and that nobody
+// opted out. A customer's stays as long as the program.
+func (q *Queries) OptOutsPurge(ctx context.Context, db DBTX, arg OptOutsPurgeParams) (int64, error) {
+	result, err := db.Exec(ctx, optOutsPurge, arg.Before, arg.Lim)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const optOutsSet = `-- name: OptOutsSet :exec
+INSERT INTO opt_outs AS t (org_id, program_id, key, opted_out, at)
+SELECT $1, $2, k, $3, $4 FROM unnest($5::text[]) k
+ON CONFLICT (program_id, key) DO UPDATE SET opted_out = excluded.opted_out, at = excluded.at WHERE t.at <= excluded.at
+`
+
+type OptOutsSetParams struct {
+	OrgID     string
+	ProgramID string
+	OptedOut  bool
+	At        clock.Time
+	Keys      []string
+}
+
+// OptOutsSet notes what an event said of a switch; a later event's word stays.
+func (q *Queries) OptOutsSet(ctx context.Context, db DBTX, arg OptOutsSetParams) error {
+	_, err := db.Exec(ctx, optOutsSet,
+		arg.OrgID,
+		arg.ProgramID,
+		arg.OptedOut,
+		arg.At,
+		arg.Keys,
+	)
+	return err
+}
+
+const optedOut = `-- name: OptedOut :one
+SELECT EXISTS (SELECT 1 FROM opt_outs t WHERE t.program_id = $1 AND t.org_id = $2
+    AND t.key = ANY ($3::text[]) AND t.opted_out)
+`
+
+type OptedOutParams struct {
+	ProgramID string
+	OrgID     string
+	Keys      []string
+}
+
+// OptedOut reports whether one of the keys was opted out.
+func (q *Queries) OptedOut(ctx context.Context, db DBTX, arg OptedOutParams) (bool, error) {
+	row := db.QueryRow(ctx, optedOut, arg.ProgramID, arg.OrgID, arg.Keys)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const saleByCharges = `-- name: SaleByCharges :many
 SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid, t.refunded_minor FROM sales t WHERE t.program_id = $1 AND t.org_id = $2
     AND t.external_charge_id = ANY ($3::text[]) ORDER BY t.created_at, t.id

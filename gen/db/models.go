@@ -416,6 +416,14 @@ type MailUnsubscribe struct {
 	UnsubscribedAt clock.Time
 }
 
+type OptOut struct {
+	OrgID     string
+	ProgramID string
+	Key       string
+	OptedOut  bool
+	At        clock.Time
+}
+
 type Organization struct {
 	ID                string
 	Name              string
@@ -641,6 +649,7 @@ type Refund struct {
 	RefundedAt        clock.Time
 	CreatedAt         clock.Time
 	UpdatedAt         clock.Time
+	LevelMinor        *int64
 }
 
 type ReportCovered struct {

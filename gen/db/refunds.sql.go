@@ -29,6 +29,24 @@ func (q *Queries) ChargeLock(ctx context.Context, db DBTX, arg ChargeLockParams)
 	return err
 }
 
+const chargesLock = `-- name: ChargesLock :exec
+SELECT count(pg_advisory_xact_lock(hashtextextended($1::text || ' ' || $2::text || ' ' || c.id, 0)))
+FROM unnest($3::text[]) AS c (id)
+`
+
+type ChargesLockParams struct {
+	OrgID             string
+	ProgramID         string
+	ExternalChargeIds []string
+}
+
+// ChargesLock is ChargeLock for several, in their order: who sorts them meets nobody
+// crosswise.
+func (q *Queries) ChargesLock(ctx context.Context, db DBTX, arg ChargesLockParams) error {
+	_, err := db.Exec(ctx, chargesLock, arg.OrgID, arg.ProgramID, arg.ExternalChargeIds)
+	return err
+}
+
 const refundApply = `-- name: RefundApply :exec
 UPDATE refunds SET sale_id = $1, status = 'applied', amount_minor = $2, currency = $3,
     voided_commissions = $4, clawback_minor = $5, effects = $6,
@@ -68,7 +86,7 @@ func (q *Queries) RefundApply(ctx context.Context, db DBTX, arg RefundApplyParam
 }
 
 const refundByExternalID = `-- name: RefundByExternalID :one
-SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at FROM refunds t WHERE t.program_id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at, t.level_minor FROM refunds t WHERE t.program_id = $1 AND t.org_id = $2
     AND t.external_refund_id = $3
 `
 
@@ -98,12 +116,13 @@ func (q *Queries) RefundByExternalID(ctx context.Context, db DBTX, arg RefundByE
 		&i.RefundedAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.LevelMinor,
 	)
 	return i, err
 }
 
 const refundGet = `-- name: RefundGet :one
-SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at FROM refunds t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at, t.level_minor FROM refunds t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type RefundGetParams struct {
@@ -131,6 +150,7 @@ func (q *Queries) RefundGet(ctx context.Context, db DBTX, arg RefundGetParams) (
 		&i.RefundedAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.LevelMinor,
 	)
 	return i, err
 }
@@ -138,10 +158,11 @@ func (q *Queries) RefundGet(ctx context.Context, db DBTX, arg RefundGetParams) (
 const refundInsert = `-- name: RefundInsert :exec
 INSERT INTO refunds (id, org_id, program_id, sale_id, external_charge_id, external_refund_id, status, amount_minor,
     currency,
-    voided_commissions, clawback_minor, effects, reason, refunded_at, created_at, updated_at)
+    voided_commissions, clawback_minor, effects, reason, refunded_at, created_at, updated_at, level_minor)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8,
     $9,
-    $10, $11, $12, $13, $14, $15, $16)
+    $10, $11, $12, $13, $14, $15, $16,
+    $17)
 `
 
 type RefundInsertParams struct {
@@ -161,6 +182,7 @@ type RefundInsertParams struct {
 	RefundedAt        clock.Time
 	CreatedAt         clock.Time
 	UpdatedAt         clock.Time
+	LevelMinor        *int64
 }
 
 func (q *Queries) RefundInsert(ctx context.Context, db DBTX, arg RefundInsertParams) error {
@@ -181,12 +203,13 @@ func (q *Queries) RefundInsert(ctx context.Context, db DBTX, arg RefundInsertPar
 		arg.RefundedAt,
 		arg.CreatedAt,
 		arg.UpdatedAt,
+		arg.LevelMinor,
 	)
 	return err
 }
 
 const refundLast = `-- name: RefundLast :one
-SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at FROM refunds t WHERE t.sale_id = $1 AND t.org_id = $2 AND t.amount_minor > 0
+SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at, t.level_minor FROM refunds t WHERE t.sale_id = $1 AND t.org_id = $2 AND t.amount_minor > 0
     ORDER BY t.created_at DESC, t.id DESC LIMIT 1
 `
 
@@ -216,6 +239,7 @@ func (q *Queries) RefundLast(ctx context.Context, db DBTX, arg RefundLastParams)
 		&i.RefundedAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.LevelMinor,
 	)
 	return i, err
 }
@@ -242,7 +266,7 @@ func (q *Queries) RefundsExpire(ctx context.Context, db DBTX, arg RefundsExpireP
 }
 
 const refundsOfSale = `-- name: RefundsOfSale :many
-SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at FROM refunds t WHERE t.sale_id = $1 AND t.org_id = $2 ORDER BY t.created_at, t.id
+SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at, t.level_minor FROM refunds t WHERE t.sale_id = $1 AND t.org_id = $2 ORDER BY t.created_at, t.id
 `
 
 type RefundsOfSaleParams struct {
@@ -276,6 +300,7 @@ func (q *Queries) RefundsOfSale(ctx context.Context, db DBTX, arg RefundsOfSaleP
 			&i.RefundedAt,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.LevelMinor,
 		); err != nil {
 			return nil, err
 		}
@@ -288,7 +313,7 @@ func (q *Queries) RefundsOfSale(ctx context.Context, db DBTX, arg RefundsOfSaleP
 }
 
 const refundsWaiting = `-- name: RefundsWaiting :many
-SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at FROM refunds t
+SELECT t.id, t.org_id, t.program_id, t.sale_id, t.external_charge_id, t.external_refund_id, t.status, t.amount_minor, t.currency, t.voided_commissions, t.clawback_minor, t.effects, t.reason, t.refunded_at, t.created_at, t.updated_at, t.level_minor FROM refunds t
 WHERE t.program_id = $1 AND t.org_id = $2 AND t.external_charge_id = $3
     AND t.status = 'waiting'
 ORDER BY t.created_at, t.id
@@ -327,6 +352,7 @@ func (q *Queries) RefundsWaiting(ctx context.Context, db DBTX, arg RefundsWaitin
 			&i.RefundedAt,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.LevelMinor,
 		); err != nil {
 			return nil, err
 		}

@@ -72,6 +72,9 @@ func purges(ctx context.Context, pool *pgxpool.Pool, now, kept clock.Time) []fun
 			return queries.RatePurge(ctx, pool, db.RatePurgeParams{Before: now.Days(-idleBucketDays), Lim: purgeBatch})
 		},
 		func() (int64, error) {
+			return queries.OptOutsPurge(ctx, pool, db.OptOutsPurgeParams{Before: now.Days(-inboxDays), Lim: purgeBatch})
+		},
+		func() (int64, error) {
 			return queries.InboxPurge(ctx, pool, db.InboxPurgeParams{Before: new(now.Days(-inboxDays)), Lim: purgeBatch})
 		},
 		func() (int64, error) {

@@ -28,14 +28,11 @@ type application struct {
 
 // apply does what an event says.
 func (a *application) apply(ctx context.Context) (outcome, error) {
+	live := a.r.Live || a.r.NoMode && a.c.Livemode
 	switch {
-	case a.r.NoMode:
-		a.r.Live = a.c.Livemode
-		a.r.NoMode = false
-		return a.apply(ctx)
-	case a.r.Live && !a.c.Livemode:
+	case live && !a.c.Livemode:
 		return ignored(codeLive, "The connection takes test events only."), nil
-	case !a.r.Live && a.c.Livemode:
+	case !live && a.c.Livemode:
 		return ignored(codeTest, "The connection takes live events only."), nil
 	case a.r.Payment != nil:
 		return a.payment(ctx, *a.r.Payment)
@@ -50,7 +47,7 @@ func (a *application) apply(ctx context.Context) (outcome, error) {
 	if err := a.lock(ctx, linked(a.r.Link)); err != nil {
 		return outcome{}, err
 	}
-	if err := a.alias(ctx, a.r.Link); err != nil {
+	if err := errors.Join(a.alias(ctx, a.r.Link), a.noteOptOut(ctx)); err != nil {
 		return outcome{}, err
 	}
 	if b := a.r.Binding; b != nil && !b.Skip {
@@ -76,9 +73,10 @@ func (a *application) payment(ctx context.Context, p processor.Payment) (outcome
 		return outcome{}, err
 	}
 	if len(known) > 0 {
-		o := ignored(codeRecorded, "The payment is recorded already.")
-		o.sale, o.customer = known[0].ID, known[0].CustomerID
-		return o, nil
+		return ignored(codeRecorded, "The payment is recorded already.").of(known[0]), nil
+	}
+	if end, err := a.optedOut(ctx, p.Link, p.Customer); err != nil || end != nil {
+		return opt.Value(end), err
 	}
 	if p.Outside {
 		if end, err := a.outside(ctx, p); err != nil || end != nil {
@@ -96,8 +94,7 @@ func (a *application) payment(ctx context.Context, p processor.Payment) (outcome
 	if err != nil {
 		return outcome{}, err
 	}
-	o := outcome{status: db.InboxStatusRecorded, sale: done.Sale.ID, customer: done.Sale.CustomerID}
-	return o, a.alias(ctx, p.Link)
+	return outcome{}.recorded().of(done.Sale), a.alias(ctx, p.Link)
 }
 
 // patience is how long a payment waits for the checkout or the invoice that reports
@@ -199,13 +196,12 @@ func (a *application) sales(ctx context.Context, l processor.Link) ([]db.Sale, e
 
 // lock lets nobody else decide about payments until the commit.
 func (a *application) lock(ctx context.Context, ids []string) error {
-	for _, id := range ids {
-		lock := db.ChargeLockParams{OrgID: a.e.OrgID, ProgramID: a.e.ProgramID, ExternalChargeID: id}
-		if err := queries.ChargeLock(ctx, a.u.DB(), lock); err != nil {
-			return err
-		}
+	if len(ids) == 0 {
+		return nil
 	}
-	return nil
+	return queries.ChargesLock(ctx, a.u.DB(), db.ChargesLockParams{
+		OrgID: a.e.OrgID, ProgramID: a.e.ProgramID, ExternalChargeIds: ids,
+	})
 }
 
 // linked returns every id of a payment, in order.
@@ -227,11 +223,15 @@ func (a *application) alias(ctx context.Context, l processor.Link) error {
 	if err != nil {
 		return err
 	}
+	return a.u.Appeared(ctx, a.e.ProgramID, chargeKeys(ids)...)
+}
+
+func chargeKeys(ids []string) []string {
 	keys := make([]string, len(ids))
 	for i, id := range ids {
 		keys[i] = work.ChargeKey(id)
 	}
-	return a.u.Appeared(ctx, a.e.ProgramID, keys...)
+	return keys
 }
 
 // saleOf returns the sale of a payment, or the outcome of an event that waits for it.
@@ -243,15 +243,14 @@ func (a *application) saleOf(ctx context.Context, l processor.Link, missing stri
 	if len(sales) > 0 {
 		return sales[0], nil, nil
 	}
+	if end, err := a.optedOut(ctx, l, ""); err != nil || end != nil {
+		return db.Sale{}, end, err
+	}
 	// The sale may come under a name that only another event has told.
 	others, err := queries.AliasesOf(ctx, a.u.DB(), db.AliasesOfParams{
 		ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Aliases: linked(l),
 	})
-	var keys []string
-	for _, id := range append(linked(l), others...) {
-		keys = append(keys, work.ChargeKey(id))
-	}
-	return db.Sale{}, new(waiting(codeNoSale, missing, keys...)), err
+	return db.Sale{}, new(waiting(codeNoSale, missing, chargeKeys(append(linked(l), others...))...)), err
 }
 
 // refund refunds the sale of a payment, or waits for it.
@@ -261,42 +260,33 @@ func (a *application) refund(ctx context.Context, f processor.Refund) (outcome, 
 	case err != nil || end != nil && !f.Failed:
 		return opt.Value(end), err
 	case f.Failed:
-		o := failed(codeRefundFailed, "The refund did not reach the customer. What was taken back of the sale stays so: see to it.")
-		o.sale, o.customer = s.ID, s.CustomerID
-		return o, nil
+		return failed(codeRefundFailed,
+			"The refund did not reach the customer. What was taken back of the sale stays so: see to it.").of(s), nil
 	case !f.Single:
 		return a.levelled(ctx, f, s)
-	}
-	o := ignored(codeNothingLeft, "Nothing is left to refund.")
-	o.sale, o.customer = s.ID, s.CustomerID
-	in := sale.RefundInput{SaleID: s.ID, ExternalID: text(f.ID), At: a.refundedAt(f.At, s)}
-	left := left(s)
-	switch {
 	case f.Currency != "" && f.Currency != s.Currency:
-		o.status, o.code = db.InboxStatusFailed, codeMalformed
-		o.reason = "The refund is in " + f.Currency + ", the sale in " + s.Currency + "."
-		return o, nil
-	case f.LevelMinor > 0:
-		in.AmountMinor = new(min(f.LevelMinor, left))
+		return a.foreign(f.Currency, s), nil
 	}
-	if left == 0 {
-		in.AmountMinor = nil // the rules record that it left nothing
+	return a.single(ctx, f, s)
+}
+
+// single records one refund of several, once.
+func (a *application) single(ctx context.Context, f processor.Refund, s db.Sale) (outcome, error) {
+	in := sale.RefundInput{SaleID: s.ID, ExternalID: text(f.ID), At: a.refundedAt(f.At, s)}
+	// Where nothing is left, the rules record that it gave nothing back.
+	if rest := left(s); f.LevelMinor > 0 && rest > 0 {
+		in.AmountMinor = new(min(f.LevelMinor, rest))
 	}
 	done, err := sale.RefundCharge(ctx, a.u, a.e.ProgramID, s.ExternalChargeID, in)
 	if err != nil {
 		return outcome{}, err
 	}
-	o.refund = done.ID
-	if !done.Repeated {
-		o.status, o.code, o.reason = db.InboxStatusRecorded, "", ""
+	o := outcome{refund: done.ID}.of(s)
+	if done.Repeated && done.ID != opt.Value(a.e.RefundID) {
+		o.status, o.code, o.reason = db.InboxStatusIgnored, codeRecorded, "The refund is recorded already."
 		return o, nil
 	}
-	if o.refund == opt.Value(a.e.RefundID) {
-		o.status, o.code, o.reason = db.InboxStatusRecorded, "", ""
-	} else {
-		o.code, o.reason = codeRecorded, "The refund is recorded already."
-	}
-	return o, nil
+	return o.recorded(), nil
 }
 
 // left is what can still be refunded of a sale.

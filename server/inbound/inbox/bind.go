@@ -6,6 +6,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/inbound/processor"
+	"rail/server/opt"
 	"rail/server/program/customer"
 	"rail/server/program/tracking"
 )
@@ -13,6 +14,9 @@ import (
 // binding takes what an event says about a customer beside no money: it finds or
 // signs up who that is, and follows the state of their subscription.
 func (a *application) binding(ctx context.Context, b processor.Binding) (outcome, error) {
+	if end, err := a.optedOut(ctx, processor.Link{}, b.Customer); err != nil || end != nil {
+		return opt.Value(end), err
+	}
 	o := a.nothing()
 	k, err := a.byBinding(ctx, b)
 	if err != nil || k.ID == "" {
@@ -22,9 +26,10 @@ func (a *application) binding(ctx context.Context, b processor.Binding) (outcome
 	if err != nil {
 		return o, err
 	}
-	if o.customer = k.ID; changed || k.changed {
-		o.status, o.code, o.reason = db.InboxStatusRecorded, "", ""
+	if changed || k.changed {
+		o = o.recorded()
 	}
+	o.customer = k.ID
 	return o, nil
 }
 
@@ -37,28 +42,16 @@ type bound struct {
 // byBinding returns the customer whom a binding is about. One that is not known yet
 // is signed up only where something says which partner brought them.
 func (a *application) byBinding(ctx context.Context, b processor.Binding) (bound, error) {
-	if b.Customer != "" {
-		if err := a.lockCustomer(ctx, b.Customer); err != nil {
-			return bound{}, err
-		}
-		k, err := a.byExternalID(ctx, b.Customer)
-		if err != nil || k.ID != "" {
-			return bound{Customer: k}, err
-		}
+	k, err := a.known(ctx, b)
+	if err != nil || k.ID != "" {
+		return bound{Customer: k}, err
 	}
-	for _, rule := range []func(context.Context, processor.Binding) (found, error){
-		a.byVisit, a.byIdentifier, a.byCoupon, a.byEmail,
-	} {
-		f, err := rule(ctx, b)
-		if err != nil || f.end != nil {
-			return bound{}, err
-		}
-		if f.id != "" {
-			k, err := queries.CustomerLock(ctx, a.u.DB(), db.CustomerLockParams{ID: f.id, OrgID: a.e.OrgID})
-			return bound{k, true}, err
-		}
+	f, err := first(ctx, b, a.byVisit, a.byIdentifier, a.byCoupon, a.byEmail)
+	if err != nil || f.id == "" {
+		return bound{}, err
 	}
-	return bound{}, nil
+	k, err = queries.CustomerLock(ctx, a.u.DB(), db.CustomerLockParams{ID: f.id, OrgID: a.e.OrgID})
+	return bound{k, true}, err
 }
 
 // leads has, for each state that a subscription gives a customer, those from which
@@ -94,7 +87,7 @@ func (a *application) coupon(ctx context.Context, c processor.Coupon) (outcome, 
 		if err := tracking.SetCouponActive(ctx, a.u, k.ID, c.Active); err != nil {
 			return o, err
 		}
-		o = outcome{status: db.InboxStatusRecorded}
+		o = outcome{}.recorded()
 	}
 	return o, err
 }

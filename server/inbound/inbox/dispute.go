@@ -20,18 +20,17 @@ func (a *application) dispute(ctx context.Context, d processor.Dispute) (outcome
 	if err != nil {
 		return outcome{}, err
 	}
-	o := ignored(codeRecorded, "The dispute is known in this state, or in a later one.")
+	o := ignored(codeRecorded, "The dispute is known in this state, or in a later one.").of(s)
 	if d.Status == processor.DisputeLost {
 		amount, ok := inCurrency(d.AmountMinor, d.OfMinor, d.Currency, s)
 		if !ok {
 			return a.foreign(d.Currency, s), nil
 		}
-		o, err = a.takeBack(ctx, s, levelID(d.ID, amount), amount, d.At)
+		o, err = a.takeBack(ctx, s, level{d.ID, amount}, amount, d.At)
 	}
 	if changed {
-		o.status, o.code, o.reason = db.InboxStatusRecorded, "", ""
+		o = o.recorded()
 	}
-	o.sale, o.customer = s.ID, s.CustomerID
 	return o, err
 }
 

@@ -14,81 +14,82 @@ import (
 )
 
 // levelled refunds the sale of a payment up to the level that an event says. The
-// level is kept for each payment, in the ids of the refunds that reached it: a
-// bill may be paid by several, and what a dispute took comes on top. A level
-// that was reached, or passed, changes nothing: events come in any order.
+// level is kept for each payment, beside the refunds that reached it: a bill may
+// be paid by several, and what a dispute took comes on top. A level that was
+// reached, or passed, changes nothing: events come in any order.
 func (a *application) levelled(ctx context.Context, f processor.Refund, s db.Sale) (outcome, error) {
-	level, ok := inCurrency(f.LevelMinor, f.OfMinor, f.Currency, s)
+	back, ok := inCurrency(f.LevelMinor, f.OfMinor, f.Currency, s)
 	if !ok {
 		return a.foreign(f.Currency, s), nil
 	}
-	return a.takeBack(ctx, s, levelID(f.Charge, level), 0, f.At)
+	return a.takeBack(ctx, s, level{f.Charge, back}, 0, f.At)
 }
 
 // takeBack refunds what of a sale is to come back at a level and has not yet, by
 // whomever it was refunded; or, for an amount of its own, so much on top.
 func (a *application) takeBack(
-	ctx context.Context, s db.Sale, id string, own int64, at clock.Time,
+	ctx context.Context, s db.Sale, to level, own int64, at clock.Time,
 ) (outcome, error) {
-	o := ignored(codeNothingLeft, "Nothing is left to refund.")
-	o.sale, o.customer = s.ID, s.CustomerID
 	rows, err := queries.RefundsOfSale(ctx, a.u.DB(), db.RefundsOfSaleParams{SaleID: &s.ID, OrgID: s.OrgID})
 	if err != nil {
-		return o, err
+		return outcome{}, err
 	}
-	marks := map[string]int64{}
+	reached := levels{}
 	for _, r := range rows {
 		if r.ID == opt.Value(a.e.RefundID) {
-			o.status, o.code, o.reason, o.refund = db.InboxStatusRecorded, "", "", r.ID
-			return o, nil
+			return outcome{refund: r.ID}.recorded().of(s), nil
 		}
-		mark(marks, opt.Value(r.ExternalRefundID))
+		reached.add(r)
 	}
-	before := sum(marks)
-	mark(marks, id)
-	if sum(marks) == before {
-		o.code, o.reason = codeRecorded, "So much came back already."
-		return o, nil
+	before := reached.sum()
+	reached.raise(to)
+	if reached.sum() == before {
+		return ignored(codeRecorded, "So much came back already.").of(s), nil
 	}
 	if own == 0 {
-		own = sum(marks) - (whole(s) - left(s))
+		own = reached.sum() - (whole(s) - left(s))
 	}
 	amount := min(own, left(s))
 	if amount <= 0 {
-		return o, nil
+		return ignored(codeNothingLeft, "Nothing is left to refund.").of(s), nil
 	}
 	done, err := sale.RefundCharge(ctx, a.u, a.e.ProgramID, s.ExternalChargeID, sale.RefundInput{
-		SaleID: s.ID, ExternalID: &id, AmountMinor: &amount, At: a.refundedAt(at, s),
+		SaleID: s.ID, ExternalID: new(to.id()), AmountMinor: &amount, At: a.refundedAt(at, s), LevelMinor: &to.minor,
 	})
-	if err != nil {
-		return o, err
-	}
-	o.status, o.code, o.reason, o.refund = db.InboxStatusRecorded, "", "", done.ID
-	return o, nil
+	return outcome{refund: done.ID}.recorded().of(s), err
+}
+
+// level is how much of a payment, or by a dispute, is back.
+type level struct {
+	of    string // the id of the payment or the dispute
+	minor int64
 }
 
 // maxLevelled bounds the id of a payment within that of a refund.
 const maxLevelled = 200
 
-// levelID is the id of the refund that brought a payment to a level.
-func levelID(charge string, level int64) string {
-	return charge[max(0, len(charge)-maxLevelled):] + "@" + strconv.FormatInt(level, 10)
-}
+// name is the part of id that is the payment's.
+func (l level) name() string { return l.of[max(0, len(l.of)-maxLevelled):] }
 
-// mark notes the level that the id of a refund says, if it is the highest of its
-// payment. Ids of others' making say none.
-func mark(marks map[string]int64, id string) {
-	at := strings.LastIndexByte(id, '@')
-	if at < 0 {
+// id is the external id of the refund that reached the level.
+func (l level) id() string { return l.name() + "@" + strconv.FormatInt(l.minor, 10) }
+
+// levels are the highest of each payment of a sale.
+type levels map[string]int64
+
+// add takes the level that a refund reached, if it was one that counts so.
+func (l levels) add(r db.Refund) {
+	if r.LevelMinor == nil {
 		return
 	}
-	if level, err := strconv.ParseInt(id[at+1:], 10, 64); err == nil {
-		marks[id[:at]] = max(marks[id[:at]], level)
-	}
+	of := strings.TrimSuffix(opt.Value(r.ExternalRefundID), "@"+strconv.FormatInt(*r.LevelMinor, 10))
+	l.raise(level{of, *r.LevelMinor})
 }
 
-func sum(marks map[string]int64) (total int64) {
-	for _, n := range marks {
+func (l levels) raise(to level) { l[to.name()] = max(l[to.name()], to.minor) }
+
+func (l levels) sum() (total int64) {
+	for _, n := range l {
 		total += n
 	}
 	return total
@@ -115,7 +116,5 @@ func inCurrency(n, of int64, currency string, s db.Sale) (int64, bool) {
 }
 
 func (a *application) foreign(currency string, s db.Sale) outcome {
-	o := failed(codeMalformed, "The event is in "+currency+", the sale in "+s.Currency+".")
-	o.sale, o.customer = s.ID, s.CustomerID
-	return o
+	return failed(codeMalformed, "The event is in "+currency+", the sale in "+s.Currency+".").of(s)
 }

@@ -42,6 +42,18 @@ func failed(code, reason string) outcome {
 	return outcome{status: db.InboxStatusFailed, code: code, reason: reason}
 }
 
+// recorded returns o for an event that changed something.
+func (o outcome) recorded() outcome {
+	o.status, o.code, o.reason = db.InboxStatusRecorded, "", ""
+	return o
+}
+
+// of names the sale, and its customer, that the outcome is about.
+func (o outcome) of(s db.Sale) outcome {
+	o.sale, o.customer = s.ID, s.CustomerID
+	return o
+}
+
 // waiting is the outcome of an event that needs what the keys name.
 func waiting(code, reason string, keys ...string) outcome {
 	return outcome{status: db.InboxStatusWaiting, code: code, reason: reason, keys: keys}
@@ -63,7 +75,7 @@ func (o *outcome) settle(e db.InboxEvent, now clock.Time) {
 	}
 	// What it recorded stays recorded, however often it is worked.
 	if o.code == codeRecorded && e.ReasonCode == nil && o.sale != "" && o.sale == opt.Value(e.SaleID) {
-		o.status, o.code, o.reason = db.InboxStatusRecorded, "", ""
+		*o = o.recorded()
 		o.refund = opt.Value(e.RefundID)
 	}
 }

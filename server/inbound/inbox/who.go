@@ -52,21 +52,20 @@ func keysOf(b processor.Binding) []string {
 // id; a coupon by its id at the processor; one lead of the last days with the e-mail.
 // A customer that has a partner keeps it.
 func (a *application) payer(ctx context.Context, b processor.Binding) (found, error) {
-	if b.Customer != "" {
-		// Two first events of one customer must not both sign it up.
-		if err := a.lockCustomer(ctx, b.Customer); err != nil {
-			return found{}, err
-		}
-		k, err := a.byExternalID(ctx, b.Customer)
-		if err != nil || k.ID != "" {
-			return found{id: k.ID}, errors.Join(err, a.note(ctx, k, customer.Rule{
-				Rule: api.AttributionRuleKnownCustomer, Detail: b.Customer,
-			}, false))
-		}
+	k, err := a.known(ctx, b)
+	if err != nil || k.ID != "" {
+		return found{id: k.ID}, errors.Join(err, a.note(ctx, k, customer.Rule{
+			Rule: api.AttributionRuleKnownCustomer, Detail: b.Customer,
+		}, false))
 	}
-	for _, rule := range []func(context.Context, processor.Binding) (found, error){
-		a.byVisit, a.byIdentifier, a.byCoupon, a.byEmail, a.direct,
-	} {
+	return first(ctx, b, a.byVisit, a.byIdentifier, a.byCoupon, a.byEmail, a.direct)
+}
+
+// first returns what the first of the rules found that fits.
+func first(
+	ctx context.Context, b processor.Binding, rules ...func(context.Context, processor.Binding) (found, error),
+) (found, error) {
+	for _, rule := range rules {
 		if f, err := rule(ctx, b); err != nil || f.id != "" || f.end != nil {
 			return f, err
 		}
@@ -74,10 +73,14 @@ func (a *application) payer(ctx context.Context, b processor.Binding) (found, er
 	return found{}, nil
 }
 
-func (a *application) lockCustomer(ctx context.Context, id string) error {
-	return queries.ChargeLock(ctx, a.u.DB(), db.ChargeLockParams{
-		OrgID: a.e.OrgID, ProgramID: a.e.ProgramID, ExternalChargeID: work.CustomerKey(id),
-	})
+// known returns the customer that has the id at the processor. It holds every name
+// of the customer: two first events of one must not both sign it up.
+func (a *application) known(ctx context.Context, b processor.Binding) (db.Customer, error) {
+	b.Identifier, b.Coupon = a.identifier(b), nil
+	if err := a.lock(ctx, slices.Sorted(slices.Values(keysOf(b)))); err != nil || b.Customer == "" {
+		return db.Customer{}, err
+	}
+	return a.byExternalID(ctx, b.Customer)
 }
 
 func (a *application) byExternalID(ctx context.Context, id string) (db.Customer, error) {

@@ -165,7 +165,7 @@ func (r *reader) subscription() error {
 func (r *reader) customer() error {
 	b := r.Data.who()
 	b.Customer, b.Email, b.Name = string(r.Data.ID), string(r.Data.Email), string(r.Data.Name)
-	b.Skip = processor.Skips(r.Data.Custom)
+	b.Itself, b.Skip = true, processor.Skips(r.Data.Custom)
 	if b.Skip {
 		return r.Binds(b, processor.OptedOut, "")
 	}

@@ -210,6 +210,7 @@ func (r *reader) customer() error {
 	o := r.Data
 	o.CustomerID, o.Customer = o.ID, o.person
 	b := o.who()
+	b.Itself = true
 	if b.Skip = processor.Skips(o.Metadata); b.Skip {
 		return r.Binds(b, processor.OptedOut, "")
 	}

@@ -95,6 +95,8 @@ type Binding struct {
 	Interval     string // day, week, month or year, if known
 	Status       string // trial, active or cancelled if the event says so, as of its At
 	Skip         bool   // the merchant marked this customer as not Rail's
+	// Itself says that the event is about the customer, and Skip all there is to know.
+	Itself bool
 }
 
 // Refund says how much of a payment came back. LevelMinor is all of it up to now,

@@ -48,7 +48,7 @@ func (r *reader) customer() error {
 	if c.ID == "" {
 		return processor.MalformedError{Member: "customer.id"}
 	}
-	var b processor.Binding
+	b := processor.Binding{Itself: true}
 	known(&b, c, "")
 	if b.Skip {
 		return r.Binds(b, processor.OptedOut, "")

@@ -30,6 +30,9 @@ type RefundInput struct {
 	AmountMinor *int64
 	At          *clock.Time
 	Reason      *string
+	// LevelMinor says how much of a processor's payment is back with this refund,
+	// nil where its event did not count so.
+	LevelMinor *int64
 }
 
 // Refunded is a refund with its effects. Repeated reports whether it was
@@ -303,7 +306,7 @@ func (w *refunding) record(ctx context.Context, u *work.Unit, r RefundInput) (Re
 	}
 	row := db.Refund{
 		ID: ident.New(ident.Refund), OrgID: w.sale.OrgID, ProgramID: w.sale.ProgramID, ExternalRefundID: r.ExternalID,
-		Reason: r.Reason, CreatedAt: u.Now,
+		Reason: r.Reason, LevelMinor: r.LevelMinor, CreatedAt: u.Now,
 	}
 	if w.known != nil {
 		row = *w.known

@@ -17,7 +17,7 @@ var kept = []string{
 	"api_keys", "applications", "audit_log_entries", "balances", "campaign_recipients", "campaigns", "charge_aliases", "clicks",
 	"commissions", "coupons", "customers",
 	"events", "flows", "forgotten", "groups", "idempotency_keys", "inbox_events", "inbox_waits", "key_fingerprints", "ledger_entries", "links",
-	"mail_unsubscribes", "mails", "organizations",
+	"mail_unsubscribes", "mails", "opt_outs", "organizations",
 	"partner_addresses", "partner_tags", "partners", "payout_batches", "payout_runs", "payouts", "processor_connections",
 	"programs", "publishable_keys", "referrals",
 	"refunds", "report_marks", "report_spans",

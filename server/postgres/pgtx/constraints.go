@@ -31,6 +31,7 @@ var raced = map[constraint.Name]bool{
 	constraint.IdempotencyKeysPkey:    true,
 	constraint.KeyFingerprintsPkey:    true,
 	constraint.MailUnsubscribesPkey:   true,
+	constraint.OptOutsPkey:            true,
 	constraint.PartnerAddressesPkey:   true,
 	constraint.PartnerTagsPkey:        true,
 	constraint.ReportSpansPkey:        true,

@@ -1,0 +1,116 @@
+package handlers_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/harness/apitest"
+	"rail/server/harness/stripetest"
+	"rail/server/inbound/connection"
+)
+
+// TestStripeOptOut: what the merchant marks on a customer or a checkout counts for
+// the events that do not show it, until the customer says otherwise.
+func TestStripeOptOut(t *testing.T) {
+	t.Parallel()
+	h := newStriped(t, func(in *connection.Input) { in.OutsideCheckout = true })
+	p := h.purchase(stripetest.Clover, "known")
+	marked, told := p, p.At
+	says := func(at time.Time, more M) {
+		marked.At, marked.Metadata = at, more
+		h.deliver(marked.Event("customer.updated", marked.CustomerObject(), at.String()))
+		h.work()
+	}
+	says(told, M{"rail": "skip"})
+	says(told.Add(-time.Minute), nil) // an older state that comes later
+	h.deliver(p.Event("customer.subscription.created", p.SubscriptionObject("active")))
+	h.last("ignored", "opted_out")
+	h.deliver(p.Event("invoice.paid", p.Invoice()))
+	h.last("ignored", "opted_out")
+	says(told.Add(time.Second), nil)
+	again := p
+	again.Name = "again"
+	h.deliver(again.Event("checkout.session.completed", again.Session()))
+	h.deliver(again.Event("invoice.paid", again.Invoice()))
+	h.last("recorded", nil)
+
+	shop := h.purchase(stripetest.Clover, "shop")
+	shop.Customer, shop.Subscription, shop.Invoiced = "", false, false
+	shop.Metadata = M{"rail": "skip"}
+	h.deliver(shop.Event("checkout.session.completed", shop.Session()))
+	h.last("ignored", "opted_out")
+	shop.Metadata = M{"rail_click": shop.Reference}
+	h.deliver(shop.Event("payment_intent.succeeded", shop.PaymentIntent()))
+	h.last("ignored", "opted_out")
+	shop.Refunded = 100
+	h.deliver(shop.Event("charge.refunded", shop.ChargeObject()))
+	h.last("ignored", "opted_out")
+	require.EqualValues(t, 1, h.total("sales"))
+}
+
+// TestStripeTwoDisputes: each dispute of a customer has a flag of its own.
+func TestStripeTwoDisputes(t *testing.T) {
+	t.Parallel()
+	h := newStriped(t)
+	first := h.purchase(stripetest.Clover, "one")
+	second := first
+	second.Name = "two"
+	for _, p := range []stripetest.Purchase{first, second} {
+		h.deliver(p.Event("checkout.session.completed", p.Session()))
+		h.deliver(p.Event("invoice.paid", p.Invoice()))
+		h.deliver(p.Event("invoice_payment.paid", p.InvoicePayment()))
+		h.work()
+		h.deliver(p.Event("charge.dispute.created", p.Dispute(2400, "needs_response")))
+		h.last("recorded", nil)
+	}
+	open := func() []M { return h.Get("/v1/risk_flags?status=open&program_id=" + h.program).Data() }
+	require.Len(t, open(), 2)
+	h.deliver(first.Event("charge.dispute.closed", first.Dispute(2400, "won")))
+	h.last("recorded", nil)
+	require.Len(t, open(), 1)
+	require.Equal(t, "dp_two", open()[0]["evidence"].(M)["dispute_id"])
+}
+
+// TestStripeGuestsAtOnce has two payments of one guest worked at once: they are of
+// one customer.
+func TestStripeGuestsAtOnce(t *testing.T) {
+	t.Parallel()
+	h := newStriped(t)
+	const guests = 8
+	for i := range guests {
+		for _, which := range []string{"a", "b"} {
+			p := h.purchase(stripetest.Clover, fmt.Sprint(which, i))
+			p.Customer, p.Subscription, p.Invoiced, p.Email = "", false, false, fmt.Sprintf("guest%d@example.com", i)
+			h.deliver(p.Event("checkout.session.completed", p.Session()))
+		}
+	}
+	var workers sync.WaitGroup
+	for range 2 {
+		workers.Go(func() { runJob(t, h.Server, "work-inbox") })
+	}
+	workers.Wait()
+	runJob(t, h.Server, "work-inbox")
+	require.Equal(t, []int64{2 * guests, guests}, []int64{h.total("sales"), h.total("customers")})
+	balanced(t, h.Server)
+}
+
+// TestStripeForeignRefundID: a refund that the merchant named like a level is none.
+func TestStripeForeignRefundID(t *testing.T) {
+	t.Parallel()
+	h := newStriped(t)
+	p := h.purchase(stripetest.Clover, "f")
+	h.deliver(p.Event("checkout.session.completed", p.Session()))
+	h.deliver(p.Event("invoice.paid", p.Invoice()))
+	h.deliver(p.Event("invoice_payment.paid", p.InvoicePayment()))
+	sale := apitest.Answer{Body: h.work()[1].Body}.String("sale_id")
+	h.Must(200, h.Post("/v1/sales/"+sale+"/refund", M{"amount_minor": 100, "external_refund_id": "in_f@2000"}))
+	p.Refunded = 900
+	h.deliver(p.Event("charge.refunded", p.ChargeObject()))
+	h.last("recorded", nil)
+	require.EqualValues(t, 900, h.Get("/v1/sales/"+sale).Int("refunded_minor"))
+	balanced(t, h.Server)
+}

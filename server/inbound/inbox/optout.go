@@ -1,0 +1,46 @@
+package inbox
+
+import (
+	"context"
+
+	"rail/gen/db"
+	"rail/server/inbound/processor"
+	"rail/server/opt"
+	"rail/server/work"
+)
+
+// noteOptOut remembers what an event says of the merchant's switch, for the events
+// of the same payment or customer that do not show it. Only an event about the
+// customer says that one is not opted out any more.
+func (a *application) noteOptOut(ctx context.Context) error {
+	set := db.OptOutsSetParams{
+		OrgID: a.e.OrgID, ProgramID: a.e.ProgramID, OptedOut: a.r.Ignored == processor.OptedOut, At: a.r.At,
+	}
+	if set.OptedOut {
+		set.Keys = chargeKeys(linked(a.r.Link))
+	}
+	if b := opt.Value(a.r.Binding); b.Itself && b.Customer != "" {
+		set.Keys = append(set.Keys, work.CustomerKey(b.Customer))
+	}
+	if len(set.Keys) == 0 {
+		return nil
+	}
+	return queries.OptOutsSet(ctx, a.u.DB(), set)
+}
+
+// optedOut returns the outcome of an event whose payment or customer is not Rail's,
+// as another event said.
+func (a *application) optedOut(ctx context.Context, l processor.Link, customer string) (*outcome, error) {
+	keys := chargeKeys(linked(l))
+	if customer != "" {
+		keys = append(keys, work.CustomerKey(customer))
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	out, err := queries.OptedOut(ctx, a.u.DB(), db.OptedOutParams{ProgramID: a.e.ProgramID, OrgID: a.e.OrgID, Keys: keys})
+	if err != nil || !out {
+		return nil, err
+	}
+	return new(ignored(string(processor.OptedOut), "The payment or its customer is marked as not Rail's.")), nil
+}
