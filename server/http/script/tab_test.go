@@ -16,9 +16,8 @@ import (
 	"rail/server/harness/apitest"
 )
 
-// chromium finds a browser; RAIL_TEST_BROWSER names one.
-func chromium(t *testing.T) string {
-	t.Helper()
+// browser finds a browser, or ""; RAIL_TEST_BROWSER names one.
+func browser() string {
 	for _, name := range []string{
 		os.Getenv("RAIL_TEST_BROWSER"), "chromium", "chromium-browser", "google-chrome", "google-chrome-stable",
 	} {
@@ -29,8 +28,17 @@ func chromium(t *testing.T) string {
 			return path
 		}
 	}
-	t.Skip("no Chromium found: the script was not run in a browser; install one, or name it with RAIL_TEST_BROWSER")
 	return ""
+}
+
+// chromium is browser for tests that need one.
+func chromium(t *testing.T) string {
+	t.Helper()
+	path := browser()
+	if path == "" {
+		t.Skip("no Chromium found: the script was not run in a browser; install one, or name it with RAIL_TEST_BROWSER")
+	}
+	return path
 }
 
 // visitor is how a browser of people calls itself. A headless one says so, and is a robot.

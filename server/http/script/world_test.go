@@ -31,10 +31,11 @@ type world struct {
 	key, tag string // of shop.test, what is below it, and other.test
 
 	mu     sync.Mutex
-	pages  map[string]string // by host and path
-	policy string            // the Content-Security-Policy of pages
-	away   bool              // Rail answers nothing
-	held   chan struct{}     // Rail answers when it is closed; nil for at once
+	hosts  map[string]http.Handler // servers of merchants
+	pages  map[string]string       // by host and path
+	policy string                  // the Content-Security-Policy of pages
+	away   bool                    // Rail answers nothing
+	held   chan struct{}           // Rail answers when it is closed; nil for at once
 	asked  []asked
 }
 
@@ -48,11 +49,17 @@ type asked struct {
 // newWorld starts a server, whose clock is that of browsers, with the partners ada and bob.
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	return newWorldOn(t, pgtest.DSN(t))
+}
+
+// newWorldOn is newWorld with a database.
+func newWorldOn(t *testing.T, dsn string) *world {
+	t.Helper()
 	w := &world{pages: map[string]string{}}
 	front := httptest.NewServer(w)
 	t.Cleanup(front.Close)
 	_, w.port, _ = strings.Cut(strings.TrimPrefix(front.URL, "http://"), ":")
-	w.Server = apitest.On(t, pgtest.DSN(t), clock.NewManual(clock.Real()), func(c *config.Config) {
+	w.Server = apitest.On(t, dsn, clock.NewManual(clock.Real()), func(c *config.Config) {
 		c.BaseURL = "http://rail.test:" + w.port
 	})
 	behind, err := url.Parse(w.URL)
@@ -107,8 +114,12 @@ func (w *world) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.mu.Lock()
-	page, policy := w.pages[host+r.URL.Path], w.policy
+	server, page, policy := w.hosts[host], w.pages[host+r.URL.Path], w.policy
 	w.mu.Unlock()
+	if server != nil {
+		server.ServeHTTP(out, r)
+		return
+	}
 	if policy != "" {
 		out.Header().Set("Content-Security-Policy", policy)
 	}
