@@ -52,7 +52,7 @@ SELECT t.* FROM sales t WHERE t.id = @id AND t.org_id = @org_id FOR NO KEY UPDAT
 -- attribution, after SaleCustomerLock: a statement of its own sees what was
 -- committed while the lock was waited for.
 SELECT sqlc.embed(c), g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue,
-    g.holding_period_days, g.enrols_first_commission,
+    g.commission_net_of_fee, g.holding_period_days, g.enrols_first_commission,
     coalesce(p.status, '')::text AS partner_status, p.group_id AS partner_group_id, p.country_code AS partner_country,
     (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
     coalesce((SELECT k.country FROM clicks k WHERE k.id = c.click_id), '')::text AS click_country,
@@ -84,11 +84,11 @@ SELECT t.* FROM sales t WHERE t.id = @id AND t.org_id = @org_id FOR SHARE;
 INSERT INTO sales (id, org_id, program_id, customer_id, partner_id, external_charge_id, external_payment_intent_id,
     processor, amount_minor, tax_minor, currency, billing_type, interval, product_id, product_name, is_first_sale,
     activity_outcome, warnings, occurred_at, refunded_at, metadata, created_at, updated_at, created_xid,
-    refunded_minor)
+    refunded_minor, fee_minor)
 VALUES (@id, @org_id, @program_id, @customer_id, @partner_id, @external_charge_id, @external_payment_intent_id,
     @processor, @amount_minor, @tax_minor, @currency, @billing_type, @interval, @product_id, @product_name,
     @is_first_sale, @activity_outcome, @warnings, @occurred_at, @refunded_at, @metadata, @created_at, @updated_at,
-    coalesce(nullif(@created_xid::xid8, '0'), pg_current_xact_id()), @refunded_minor);
+    coalesce(nullif(@created_xid::xid8, '0'), pg_current_xact_id()), @refunded_minor, @fee_minor);
 
 -- name: SaleCustomerCounters :one
 -- SaleCustomerCounters and SalePartnerCounters are read only for flows whose

@@ -519,6 +519,27 @@ func (e ClickExpand) Valid() bool {
 	}
 }
 
+// Defines values for CommissionBase.
+const (
+	CommissionBaseGross          CommissionBase = "gross"
+	CommissionBaseNetOfTax       CommissionBase = "net_of_tax"
+	CommissionBaseNetOfTaxAndFee CommissionBase = "net_of_tax_and_fee"
+)
+
+// Valid indicates whether the value is a known member of the CommissionBase enum.
+func (e CommissionBase) Valid() bool {
+	switch e {
+	case CommissionBaseGross:
+		return true
+	case CommissionBaseNetOfTax:
+		return true
+	case CommissionBaseNetOfTaxAndFee:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for CommissionCreatedEventType.
 const (
 	CommissionCreatedEventTypeCommissionCreated CommissionCreatedEventType = "commission.created"
@@ -4373,6 +4394,11 @@ type Commission struct {
 	VoidedAt *clock.Time `json:"voided_at"`
 }
 
+// CommissionBase What a percentage is taken of: the `gross` amount of a sale, what is left of it `net_of_tax`, or `net_of_tax_and_fee`, without what the payment processor kept, too. Tax or a fee that is not known takes nothing off.
+//
+// Examples: net_of_tax
+type CommissionBase string
+
 // CommissionCreate A commission made by hand.
 type CommissionCreate struct {
 	// AmountMinor Amount in minor units of `currency`, not 0; a negative amount makes a clawback that is due at once.
@@ -6939,6 +6965,9 @@ type ProcessorEvent struct {
 	// ExternalRefundID generic: a refund's id, taken once in a program.
 	ExternalRefundID *string `json:"external_refund_id,omitempty"`
 
+	// FeeMinor generic: what the processor kept of the amount.
+	FeeMinor *int64 `json:"fee_minor,omitempty"`
+
 	// Identifier generic: the customer's id in your own system.
 	Identifier *string `json:"identifier,omitempty"`
 
@@ -6998,7 +7027,12 @@ type Program struct {
 	// ClickOnRedirect Whether short links add their click to the destination, as `rail_click`.
 	ClickOnRedirect bool `json:"click_on_redirect"`
 
-	// CommissionOnNetRevenue Whether tax is taken off a sale before the rate applies.
+	// CommissionBase What a percentage is taken of: the `gross` amount of a sale, what is left of it `net_of_tax`, or `net_of_tax_and_fee`, without what the payment processor kept, too. Tax or a fee that is not known takes nothing off.
+	//
+	// Examples: net_of_tax
+	CommissionBase CommissionBase `json:"commission_base"`
+
+	// CommissionOnNetRevenue Whether tax is taken off a sale before the rate applies: whether `commission_base` is not `gross`.
 	CommissionOnNetRevenue bool `json:"commission_on_net_revenue"`
 
 	// CookieDays How long a new referral can still convert, in days.
@@ -7087,7 +7121,12 @@ type ProgramCreate struct {
 	// ClickOnRedirect Whether short links add their click to the destination, as `rail_click`.
 	ClickOnRedirect *bool `json:"click_on_redirect,omitempty"`
 
-	// CommissionOnNetRevenue Whether tax is taken off a sale before the rate applies.
+	// CommissionBase What a percentage is taken of: the `gross` amount of a sale, what is left of it `net_of_tax`, or `net_of_tax_and_fee`, without what the payment processor kept, too. Tax or a fee that is not known takes nothing off.
+	//
+	// Examples: net_of_tax
+	CommissionBase *CommissionBase `json:"commission_base,omitempty"`
+
+	// CommissionOnNetRevenue Whether tax is taken off a sale before the rate applies: `commission_base` of `net_of_tax`. Given both, they must agree.
 	CommissionOnNetRevenue *bool `json:"commission_on_net_revenue,omitempty"`
 
 	// CookieDays How long a new referral can still convert, in days.
@@ -7204,7 +7243,12 @@ type ProgramUpdate struct {
 	// ClickOnRedirect Whether short links add their click to the destination, as `rail_click`.
 	ClickOnRedirect *bool `json:"click_on_redirect,omitempty"`
 
-	// CommissionOnNetRevenue Whether tax is taken off a sale before the rate applies.
+	// CommissionBase What a percentage is taken of: the `gross` amount of a sale, what is left of it `net_of_tax`, or `net_of_tax_and_fee`, without what the payment processor kept, too. Tax or a fee that is not known takes nothing off.
+	//
+	// Examples: net_of_tax
+	CommissionBase *CommissionBase `json:"commission_base,omitempty"`
+
+	// CommissionOnNetRevenue Whether tax is taken off a sale before the rate applies. `true` makes the `commission_base` `net_of_tax` where it was `gross`, `false` makes it `gross`. Given both, they must agree.
 	CommissionOnNetRevenue *bool `json:"commission_on_net_revenue,omitempty"`
 
 	// CookieDays How long a new referral can still convert, in days; existing referrals keep their end.
@@ -7383,6 +7427,9 @@ type RecordedSale struct {
 
 	// ExternalPaymentIntentID The payment intent's id at the payment processor; null when unknown.
 	ExternalPaymentIntentID *string `json:"external_payment_intent_id"`
+
+	// FeeMinor What the payment processor kept of `charged_minor`, in minor units of `currency`; null when unknown. Refunds leave it as it is, since processors keep it.
+	FeeMinor *int64 `json:"fee_minor"`
 
 	// Interval Billing interval of the subscription; null for one-time payments or when unknown.
 	Interval *BillingInterval `json:"interval"`
@@ -8652,6 +8699,9 @@ type Sale struct {
 	// ExternalPaymentIntentID The payment intent's id at the payment processor; null when unknown.
 	ExternalPaymentIntentID *string `json:"external_payment_intent_id"`
 
+	// FeeMinor What the payment processor kept of `charged_minor`, in minor units of `currency`; null when unknown. Refunds leave it as it is, since processors keep it.
+	FeeMinor *int64 `json:"fee_minor"`
+
 	// Interval Billing interval of the subscription; null for one-time payments or when unknown.
 	Interval *BillingInterval `json:"interval"`
 
@@ -8749,6 +8799,9 @@ type SaleBatchItem struct {
 	// ExternalCustomerID The customer who paid, by the id at the payment processor. Not together with `customer_id`.
 	ExternalCustomerID *string `json:"external_customer_id,omitempty"`
 
+	// FeeMinor What the payment processor kept of the gross amount, in minor units of `currency`; at most `amount_minor`. Subtracted before the rate, beside the tax, where the program's `commission_base` is `net_of_tax_and_fee`; a fee that is not known is not subtracted.
+	FeeMinor *int64 `json:"fee_minor,omitempty"`
+
 	// Interval Billing interval; only for subscriptions.
 	Interval *BillingInterval `json:"interval,omitempty"`
 
@@ -8836,6 +8889,9 @@ type SaleCreate struct {
 
 	// ExternalCustomerID The customer who paid, by the id at the payment processor. Not together with `customer_id`.
 	ExternalCustomerID *string `json:"external_customer_id,omitempty"`
+
+	// FeeMinor What the payment processor kept of the gross amount, in minor units of `currency`; at most `amount_minor`. Subtracted before the rate, beside the tax, where the program's `commission_base` is `net_of_tax_and_fee`; a fee that is not known is not subtracted.
+	FeeMinor *int64 `json:"fee_minor,omitempty"`
 
 	// Interval Billing interval; only for subscriptions.
 	Interval *BillingInterval `json:"interval,omitempty"`
@@ -11547,6 +11603,14 @@ func (a *ProcessorEvent) UnmarshalJSON(b []byte) error {
 		delete(object, "external_refund_id")
 	}
 
+	if raw, found := object["fee_minor"]; found {
+		err = json.Unmarshal(raw, &a.FeeMinor)
+		if err != nil {
+			return fmt.Errorf("error reading 'fee_minor': %w", err)
+		}
+		delete(object, "fee_minor")
+	}
+
 	if raw, found := object["identifier"]; found {
 		err = json.Unmarshal(raw, &a.Identifier)
 		if err != nil {
@@ -11699,6 +11763,13 @@ func (a ProcessorEvent) MarshalJSON() ([]byte, error) {
 		object["external_refund_id"], err = json.Marshal(a.ExternalRefundID)
 		if err != nil {
 			return nil, fmt.Errorf("error marshaling 'external_refund_id': %w", err)
+		}
+	}
+
+	if a.FeeMinor != nil {
+		object["fee_minor"], err = json.Marshal(a.FeeMinor)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'fee_minor': %w", err)
 		}
 	}
 

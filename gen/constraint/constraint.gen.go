@@ -228,6 +228,7 @@ const (
 	SalesBillingTypeCheck               Name = "sales_billing_type_check"
 	SalesChargeKey                      Name = "sales_charge_key"
 	SalesCurrencyCheck                  Name = "sales_currency_check"
+	SalesFeeCheck                       Name = "sales_fee_check"
 	SalesFirstSaleKey                   Name = "sales_first_sale_key"
 	SalesIntervalCheck                  Name = "sales_interval_check"
 	SalesOutcomeCheck                   Name = "sales_outcome_check"

@@ -780,7 +780,7 @@ func (q *Queries) OptedOut(ctx context.Context, db DBTX, arg OptedOutParams) (bo
 }
 
 const saleByCharges = `-- name: SaleByCharges :many
-SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid, t.refunded_minor FROM sales t WHERE t.program_id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid, t.refunded_minor, t.fee_minor FROM sales t WHERE t.program_id = $1 AND t.org_id = $2
     AND t.external_charge_id = ANY ($3::text[]) ORDER BY t.created_at, t.id
 `
 
@@ -826,6 +826,7 @@ func (q *Queries) SaleByCharges(ctx context.Context, db DBTX, arg SaleByChargesP
 			&i.UpdatedAt,
 			&i.CreatedXid,
 			&i.RefundedMinor,
+			&i.FeeMinor,
 		); err != nil {
 			return nil, err
 		}

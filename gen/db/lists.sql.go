@@ -2526,7 +2526,7 @@ func (q *Queries) ProgramCursor(ctx context.Context, db DBTX, arg ProgramCursorP
 }
 
 const programPage = `-- name: ProgramPage :many
-SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect FROM programs t
+SELECT t.id, t.org_id, t.name, t.product_name, t.website_url, t.currency, t.status, t.subdomain, t.custom_domain, t.terms_url, t.terms_version, t.cookie_days, t.url_params, t.commission_on_net_revenue, t.holding_period_days, t.min_payout_minor, t.payout_term, t.payout_methods, t.block_self_referrals, t.blocked_countries, t.require_tax_forms, t.auto_payouts_enabled, t.processor, t.created_at, t.updated_at, t.enrols_first_commission, t.attribution_model, t.click_on_redirect, t.commission_net_of_fee FROM programs t
 WHERE t.org_id = $1
   AND ($2::timestamptz IS NULL
     OR (t.created_at, t.id) < ($2::timestamptz, $3::text))
@@ -2592,6 +2592,7 @@ func (q *Queries) ProgramPage(ctx context.Context, db DBTX, arg ProgramPageParam
 			&i.EnrolsFirstCommission,
 			&i.AttributionModel,
 			&i.ClickOnRedirect,
+			&i.CommissionNetOfFee,
 		); err != nil {
 			return nil, err
 		}
@@ -3207,7 +3208,7 @@ func (q *Queries) SaleCursor(ctx context.Context, db DBTX, arg SaleCursorParams)
 }
 
 const salePage = `-- name: SalePage :many
-SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid, t.refunded_minor FROM sales t
+SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid, t.refunded_minor, t.fee_minor FROM sales t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
@@ -3291,6 +3292,7 @@ func (q *Queries) SalePage(ctx context.Context, db DBTX, arg SalePageParams) ([]
 			&i.UpdatedAt,
 			&i.CreatedXid,
 			&i.RefundedMinor,
+			&i.FeeMinor,
 		); err != nil {
 			return nil, err
 		}

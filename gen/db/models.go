@@ -592,6 +592,7 @@ type Program struct {
 	EnrolsFirstCommission  bool
 	AttributionModel       AttributionModel
 	ClickOnRedirect        bool
+	CommissionNetOfFee     bool
 }
 
 type PublishableKey struct {
@@ -782,6 +783,7 @@ type Sale struct {
 	UpdatedAt               clock.Time
 	CreatedXid              uint64
 	RefundedMinor           int64
+	FeeMinor                *int64
 }
 
 type SchemaFloor struct {

@@ -45,7 +45,7 @@ func (q *Queries) SaleByCharge(ctx context.Context, db DBTX, arg SaleByChargePar
 }
 
 const saleByIDs = `-- name: SaleByIDs :many
-SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid, t.refunded_minor FROM sales t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid, t.refunded_minor, t.fee_minor FROM sales t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 `
 
 type SaleByIDsParams struct {
@@ -88,6 +88,7 @@ func (q *Queries) SaleByIDs(ctx context.Context, db DBTX, arg SaleByIDsParams) (
 			&i.UpdatedAt,
 			&i.CreatedXid,
 			&i.RefundedMinor,
+			&i.FeeMinor,
 		); err != nil {
 			return nil, err
 		}
@@ -164,7 +165,7 @@ func (q *Queries) SaleCommissions(ctx context.Context, db DBTX, arg SaleCommissi
 
 const saleCustomer = `-- name: SaleCustomer :one
 SELECT c.id, c.org_id, c.program_id, c.partner_id, c.referral_id, c.link_id, c.coupon_id, c.click_id, c.processor, c.external_customer_id, c.external_subscription_id, c.email, c.name, c.identifier, c.status, c.tracked_by, c.lead_at, c.converted_at, c.metadata, c.created_at, c.updated_at, c.attribution, g.id AS program_id, g.currency AS program_currency, g.commission_on_net_revenue,
-    g.holding_period_days, g.enrols_first_commission,
+    g.commission_net_of_fee, g.holding_period_days, g.enrols_first_commission,
     coalesce(p.status, '')::text AS partner_status, p.group_id AS partner_group_id, p.country_code AS partner_country,
     (SELECT l.rate_override FROM links l WHERE l.id = c.link_id) AS rate_override,
     coalesce((SELECT k.country FROM clicks k WHERE k.id = c.click_id), '')::text AS click_country,
@@ -183,6 +184,7 @@ type SaleCustomerRow struct {
 	ProgramID              string
 	ProgramCurrency        string
 	CommissionOnNetRevenue bool
+	CommissionNetOfFee     bool
 	HoldingPeriodDays      int64
 	EnrolsFirstCommission  bool
 	PartnerStatus          string
@@ -225,6 +227,7 @@ func (q *Queries) SaleCustomer(ctx context.Context, db DBTX, arg SaleCustomerPar
 		&i.ProgramID,
 		&i.ProgramCurrency,
 		&i.CommissionOnNetRevenue,
+		&i.CommissionNetOfFee,
 		&i.HoldingPeriodDays,
 		&i.EnrolsFirstCommission,
 		&i.PartnerStatus,
@@ -282,7 +285,7 @@ func (q *Queries) SaleCustomerLock(ctx context.Context, db DBTX, arg SaleCustome
 }
 
 const saleGet = `-- name: SaleGet :one
-SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid, t.refunded_minor FROM sales t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid, t.refunded_minor, t.fee_minor FROM sales t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type SaleGetParams struct {
@@ -319,6 +322,7 @@ func (q *Queries) SaleGet(ctx context.Context, db DBTX, arg SaleGetParams) (Sale
 		&i.UpdatedAt,
 		&i.CreatedXid,
 		&i.RefundedMinor,
+		&i.FeeMinor,
 	)
 	return i, err
 }
@@ -370,11 +374,11 @@ const saleInsert = `-- name: SaleInsert :exec
 INSERT INTO sales (id, org_id, program_id, customer_id, partner_id, external_charge_id, external_payment_intent_id,
     processor, amount_minor, tax_minor, currency, billing_type, interval, product_id, product_name, is_first_sale,
     activity_outcome, warnings, occurred_at, refunded_at, metadata, created_at, updated_at, created_xid,
-    refunded_minor)
+    refunded_minor, fee_minor)
 VALUES ($1, $2, $3, $4, $5, $6, $7,
     $8, $9, $10, $11, $12, $13, $14, $15,
     $16, $17, $18, $19, $20, $21, $22, $23,
-    coalesce(nullif($24::xid8, '0'), pg_current_xact_id()), $25)
+    coalesce(nullif($24::xid8, '0'), pg_current_xact_id()), $25, $26)
 `
 
 type SaleInsertParams struct {
@@ -403,6 +407,7 @@ type SaleInsertParams struct {
 	UpdatedAt               clock.Time
 	CreatedXid              uint64
 	RefundedMinor           int64
+	FeeMinor                *int64
 }
 
 // SaleInsert writes a row as it is; a created_xid of 0 is this transaction's.
@@ -433,6 +438,7 @@ func (q *Queries) SaleInsert(ctx context.Context, db DBTX, arg SaleInsertParams)
 		arg.UpdatedAt,
 		arg.CreatedXid,
 		arg.RefundedMinor,
+		arg.FeeMinor,
 	)
 	return err
 }
@@ -457,7 +463,7 @@ func (q *Queries) SaleLead(ctx context.Context, db DBTX, arg SaleLeadParams) (st
 }
 
 const saleLock = `-- name: SaleLock :one
-SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid, t.refunded_minor FROM sales t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid, t.refunded_minor, t.fee_minor FROM sales t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type SaleLockParams struct {
@@ -495,6 +501,7 @@ func (q *Queries) SaleLock(ctx context.Context, db DBTX, arg SaleLockParams) (Sa
 		&i.UpdatedAt,
 		&i.CreatedXid,
 		&i.RefundedMinor,
+		&i.FeeMinor,
 	)
 	return i, err
 }
@@ -625,7 +632,7 @@ func (q *Queries) SaleRefund(ctx context.Context, db DBTX, arg SaleRefundParams)
 }
 
 const saleShare = `-- name: SaleShare :one
-SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid, t.refunded_minor FROM sales t WHERE t.id = $1 AND t.org_id = $2 FOR SHARE
+SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid, t.refunded_minor, t.fee_minor FROM sales t WHERE t.id = $1 AND t.org_id = $2 FOR SHARE
 `
 
 type SaleShareParams struct {
@@ -663,6 +670,7 @@ func (q *Queries) SaleShare(ctx context.Context, db DBTX, arg SaleShareParams) (
 		&i.UpdatedAt,
 		&i.CreatedXid,
 		&i.RefundedMinor,
+		&i.FeeMinor,
 	)
 	return i, err
 }

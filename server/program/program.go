@@ -14,8 +14,10 @@ import (
 	"rail/gen/db"
 	"rail/server/currency"
 	"rail/server/ident"
+	"rail/server/money/rules"
 	"rail/server/money/tax"
 	"rail/server/opt"
+	"rail/server/problem"
 	"rail/server/slug"
 	"rail/server/work"
 )
@@ -33,6 +35,7 @@ type Settings struct {
 	CookieDays, HoldingPeriodDays, MinPayoutMinor *int64
 	PayoutTerm                                    *db.PayoutTerm
 	CommissionOnNetRevenue                        *bool
+	CommissionBase                                *rules.Base // the other name of it
 	BlockSelfReferrals                            *bool
 	RequireTaxForms                               *bool
 	AttributionModel                              *db.AttributionModel
@@ -92,8 +95,7 @@ func begun(u *work.Unit, in Input) (db.Program, error) {
 		p.Subdomain = subdomainOf(in.Name)
 	}
 	opt.Change(&p.AutoPayoutsEnabled, in.AutoPayoutsEnabled)
-	in.apply(&p)
-	return p, nil
+	return p, in.apply(&p)
 }
 
 // subdomainOf returns the name as a label of a domain; a name without a usable
@@ -117,7 +119,9 @@ func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Progra
 	opt.Change(&p.Name, to.Name)
 	opt.Change(&p.WebsiteURL, to.WebsiteURL)
 	opt.ChangeOrClear(&p.TermsURL, to.TermsURL)
-	to.apply(&p)
+	if err := to.apply(&p); err != nil {
+		return before, err
+	}
 	if reflect.DeepEqual(before, p) {
 		return before, nil
 	}
@@ -130,11 +134,10 @@ func Update(ctx context.Context, u *work.Unit, id string, to Changes) (db.Progra
 
 // apply sets the settings that are given. New programs get theirs here too, so that
 // both read them alike.
-func (s Settings) apply(p *db.Program) {
+func (s Settings) apply(p *db.Program) error {
 	opt.Change(&p.ProductName, s.ProductName)
 	opt.Change(&p.Status, s.Status)
 	opt.Change(&p.CookieDays, s.CookieDays)
-	opt.Change(&p.CommissionOnNetRevenue, s.CommissionOnNetRevenue)
 	opt.Change(&p.HoldingPeriodDays, s.HoldingPeriodDays)
 	opt.Change(&p.MinPayoutMinor, s.MinPayoutMinor)
 	opt.Change(&p.PayoutTerm, s.PayoutTerm)
@@ -145,6 +148,26 @@ func (s Settings) apply(p *db.Program) {
 	if s.BlockedCountries != nil {
 		p.BlockedCountries = countries(s.BlockedCountries)
 	}
+	return s.pay(p)
+}
+
+// pay sets what a percentage is taken of, by either of its names. A program that
+// takes the tax off keeps what it does beside that when it is told so again.
+func (s Settings) pay(p *db.Program) error {
+	base, net := rules.BaseOf(p.CommissionOnNetRevenue, p.CommissionNetOfFee), s.CommissionOnNetRevenue
+	switch {
+	case s.CommissionBase != nil && net != nil && *net == (*s.CommissionBase == rules.BaseGross):
+		return problem.Invalid("commission_base", "commission_base %s contradicts commission_on_net_revenue %t.",
+			*s.CommissionBase, *net)
+	case s.CommissionBase != nil:
+		base = *s.CommissionBase
+	case net != nil && !*net:
+		base = rules.BaseGross
+	case net != nil && base == rules.BaseGross:
+		base = rules.BaseNetOfTax
+	}
+	p.CommissionOnNetRevenue, p.CommissionNetOfFee = base != rules.BaseGross, base == rules.BaseNetOfTaxAndFee
+	return nil
 }
 
 // countries returns country codes in upper case, each once.
@@ -161,7 +184,8 @@ func save(ctx context.Context, u *work.Unit, p db.Program) error {
 	return queries.ProgramUpdate(ctx, u.Later(), db.ProgramUpdateParams{
 		Name: p.Name, ProductName: p.ProductName, WebsiteURL: p.WebsiteURL, Status: p.Status, TermsURL: p.TermsURL,
 		CookieDays: p.CookieDays, CommissionOnNetRevenue: p.CommissionOnNetRevenue,
-		HoldingPeriodDays: p.HoldingPeriodDays, MinPayoutMinor: p.MinPayoutMinor, PayoutTerm: p.PayoutTerm,
+		CommissionNetOfFee: p.CommissionNetOfFee,
+		HoldingPeriodDays:  p.HoldingPeriodDays, MinPayoutMinor: p.MinPayoutMinor, PayoutTerm: p.PayoutTerm,
 		BlockSelfReferrals: p.BlockSelfReferrals, BlockedCountries: p.BlockedCountries,
 		RequireTaxForms: p.RequireTaxForms, AttributionModel: p.AttributionModel, ClickOnRedirect: p.ClickOnRedirect,
 		UpdatedAt: p.UpdatedAt, ID: p.ID, OrgID: p.OrgID,

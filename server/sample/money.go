@@ -101,7 +101,7 @@ func (b *builder) rewards() {
 // a sale that is recorded by the API: the sample shows what the rules pay, not an
 // imitation of them.
 func (b *builder) sale(c *customer, s *sale) {
-	base, outcome, warnings := rules.Base(s.amount, s.tax, true), "sale_recorded", noPartner
+	base, outcome, warnings := rules.BaseNetOfTax.Of(s.amount, s.tax, nil), "sale_recorded", noPartner
 	var k *commission
 	if c.partner.works(s.at) {
 		warnings = noRate
@@ -124,9 +124,9 @@ func (b *builder) sale(c *customer, s *sale) {
 	if s.refunded != nil {
 		updated = *s.refunded
 	}
-	b.add(b.sheets.sales, s.id, c.id, c.partner.id, s.charge(), "stripe", s.amount, s.tax, s.currency, s.plan.billing,
-		s.plan.interval,
-		s.plan.product, s.plan.name, s.first, outcome, []byte(warnings), s.at, s.refunded, s.at, updated)
+	b.add(b.sheets.sales, s.id, c.id, c.partner.id, s.charge(), "stripe", s.amount, s.tax, s.fee(),
+		s.currency, s.plan.billing, s.plan.interval, s.plan.product, s.plan.name, s.first, outcome,
+		[]byte(warnings), s.at, s.refunded, s.at, updated)
 	// The refund of a sale with a commission is written with the commission's row, which
 	// knows what became of it.
 	if k == nil {
@@ -187,14 +187,17 @@ func (b *builder) earlyRefunds() {
 // charge returns the payment processor's id of the sale.
 func (s *sale) charge() string { return "ch_nw" + number(s.n, 6) }
 
+// fee returns what the processor kept of the sale: 2.9 % and 30 more.
+func (s *sale) fee() int64 { return min(s.amount, rules.Percent(s.amount, 290)+30) }
+
 // facts returns what the conditions of flows are evaluated on.
 func (b *builder) facts(c *customer, s *sale) *rules.Facts {
 	return &rules.Facts{
 		ProgramCurrency: currency,
 		Sale: &rules.SaleFacts{
-			AmountMinor: s.amount, NetAmountMinor: rules.Base(s.amount, s.tax, true), Currency: s.currency,
-			ProductID:   &s.plan.product,
-			ProductName: &s.plan.name, BillingType: s.plan.billing, Interval: s.plan.interval, IsFirstSale: s.first,
+			AmountMinor: s.amount, NetAmountMinor: rules.BaseNetOfTax.Of(s.amount, s.tax, nil),
+			Currency: s.currency, ProductID: &s.plan.product, ProductName: &s.plan.name, BillingType: s.plan.billing,
+			Interval: s.plan.interval, IsFirstSale: s.first,
 			OccurredAt: s.at,
 		},
 		Customer: rules.CustomerFacts{

@@ -91,7 +91,7 @@ func (s *sheets) ofMoney() {
 		`org_id program_id id name description group_id trigger action rate_type rate_value approval_mode
 		approval_delay_days priority status branches created_at updated_at`)
 	s.sales = newSheet("sales",
-		`org_id program_id id customer_id partner_id external_charge_id processor amount_minor tax_minor currency
+		`org_id program_id id customer_id partner_id external_charge_id processor amount_minor tax_minor fee_minor currency
 		billing_type interval product_id product_name is_first_sale activity_outcome warnings occurred_at refunded_at
 		created_at updated_at`)
 	s.refunds = newSheet("refunds",

@@ -132,7 +132,7 @@ func saleInputs() (out []input) {
 		out = append(out, input{"currency", bad, false})
 	}
 	for _, bad := range []string{"-1", "5001", "1.0", `"0"`} {
-		out = append(out, input{"tax_minor", bad, false})
+		out = append(out, input{"tax_minor", bad, false}, input{"fee_minor", bad, false})
 	}
 	for _, bad := range []string{
 		"2026-02-30T00:00:00Z", "2025-02-29T00:00:00Z", "2026-01-01T23:59:60Z", "2026-01-01T24:00:00Z", "2026-01-01T00:00:00",
@@ -155,6 +155,7 @@ func saleInputs() (out []input) {
 	}
 	return append(out, input{"amount_minor", "1", true}, input{"amount_minor", "999999999999", true},
 		input{"tax_minor", "0", true}, input{"tax_minor", "5000", true},
+		input{"fee_minor", "0", true}, input{"fee_minor", "5000", true}, input{"fee_minor", "null", true},
 		input{"currency", `"JPY"`, true}, input{"currency", `"usd"`, true},
 		input{"occurred_at", text(time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")), true},
 		input{"no_such_member", "1", false},

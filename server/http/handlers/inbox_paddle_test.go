@@ -62,7 +62,9 @@ func TestPaddle(t *testing.T) {
 		h.notify("evt_4", "adjustment.created", adjustment("adj_3", "chargeback", "1500"))
 		h.last("recorded", nil)
 		sale := h.Get("/v1/sales/" + e.String("sale_id"))
-		require.Equal(t, []any{int64(500), int64(1900)}, []any{sale.Int("amount_minor"), sale.Int("refunded_minor")})
+		require.Equal(t, []int64{500, 1900, 100}, []int64{
+			sale.Int("amount_minor"), sale.Int("refunded_minor"), sale.Int("fee_minor"),
+		})
 		commission := apitest.Answer{Body: h.Get("/v1/commissions?program_id=" + h.program).Data()[0]}
 		require.EqualValues(t, 100, commission.Int("amount_minor"))
 		balanced(t, h.Server)

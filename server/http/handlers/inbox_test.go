@@ -76,15 +76,17 @@ func TestGenericHook(t *testing.T) {
 	h := newInboxed(t)
 	click := h.Click(h.program, "ann").String("id")
 	h.send(paid("ch_1", M{
-		"external_customer_id": "c_1", "click_id": click, "email": "Ada@example.com", "tax_minor": 500, "interval": "month",
+		"external_customer_id": "c_1", "click_id": click, "email": "Ada@example.com", "tax_minor": 500, "fee_minor": 9,
+		"interval": "month",
 	}), "msg_1")
 	e := h.last("recorded", nil)
 	require.Equal(t, []any{"msg_1", "sale", int64(1), true}, []any{
 		e.String("external_event_id"), e.String("type"), e.Int("attempts"), e.Body["livemode"],
 	})
 	sale := h.Must(200, h.Get("/v1/sales/"+e.String("sale_id")))
-	require.Equal(t, []any{"ch_1", "generic", int64(5000), int64(500), "USD", "subscription", h.partner}, []any{
+	require.Equal(t, []any{"ch_1", "generic", int64(5000), int64(500), int64(9), "USD", "subscription", h.partner}, []any{
 		sale.String("external_charge_id"), sale.String("processor"), sale.Int("amount_minor"), sale.Int("tax_minor"),
+		sale.Int("fee_minor"),
 		sale.String("currency"), sale.String("billing_type"), sale.String("partner_id"),
 	})
 	k := h.Must(200, h.Get("/v1/customers/"+e.String("customer_id")))

@@ -7,6 +7,7 @@ import (
 	"rail/gen/api"
 	"rail/gen/db"
 	"rail/server/money/commission"
+	"rail/server/money/rules"
 	"rail/server/program/flow"
 	"rail/server/program/tracking"
 )
@@ -40,6 +41,7 @@ func toProgram(p db.Program) api.Program {
 		Status: api.ProgramStatus(p.Status), Subdomain: p.Subdomain, CustomDomain: p.CustomDomain, TermsURL: p.TermsURL,
 		TermsVersion: p.TermsVersion, CookieDays: p.CookieDays, URLParams: p.URLParams,
 		CommissionOnNetRevenue: p.CommissionOnNetRevenue,
+		CommissionBase:         api.CommissionBase(rules.BaseOf(p.CommissionOnNetRevenue, p.CommissionNetOfFee)),
 		HoldingPeriodDays:      p.HoldingPeriodDays, MinPayoutMinor: p.MinPayoutMinor,
 		PayoutTerm:    api.PayoutTerm(p.PayoutTerm),
 		PayoutMethods: enums[api.PayoutMethod](p.PayoutMethods), BlockSelfReferrals: p.BlockSelfReferrals,
@@ -158,7 +160,7 @@ func toSale(k db.Sale) api.Sale {
 		ExternalChargeID: k.ExternalChargeID, ExternalPaymentIntentID: k.ExternalPaymentIntentID,
 		Processor:   api.Processor(k.Processor),
 		AmountMinor: k.AmountMinor, ChargedMinor: k.AmountMinor + k.RefundedMinor, RefundedMinor: refunded,
-		TaxMinor: k.TaxMinor, Currency: k.Currency, BillingType: api.BillingType(k.BillingType),
+		TaxMinor: k.TaxMinor, FeeMinor: k.FeeMinor, Currency: k.Currency, BillingType: api.BillingType(k.BillingType),
 		Interval: (*api.BillingInterval)(k.Interval), ProductID: k.ProductID, ProductName: k.ProductName,
 		IsFirstSale: k.IsFirstSale,
 		OccurredAt:  k.OccurredAt, RefundedAt: k.RefundedAt, Metadata: k.Metadata, CreatedAt: k.CreatedAt,

@@ -60,7 +60,9 @@ const (
 
 // newBook makes a program with a partner of each approval mode.
 func newBook(s *apitest.Server, t *rapid.T) *book {
-	b := &book{s: s, t: t, program: s.Program(M{"holding_period_days": modelHold, "min_payout_minor": modelMinimum})}
+	b := &book{s: s, t: t, program: s.Program(M{
+		"holding_period_days": modelHold, "min_payout_minor": modelMinimum, "commission_base": "net_of_tax_and_fee",
+	})}
 	for i, flow := range []M{
 		{"rate_value": 2000, "approval_mode": "immediate"}, {"rate_value": 1000, "approval_mode": "manual"},
 		{"rate_value": 3333, "approval_mode": "after_days", "approval_delay_days": modelDelay},
@@ -95,10 +97,20 @@ func (b *book) due(k *modelCommission) bool { return !k.mature.After(b.now()) }
 
 func (b *book) sell(customer int, amount int64) {
 	partner := b.of[customer]
-	a := b.s.Sale(b.program, b.customers[customer], M{"amount_minor": amount})
+	within := func(most int64, name string) *int64 {
+		return rapid.Ptr(rapid.Int64Range(0, most), true).Draw(b.t, name)
+	}
+	tax, fee := within(amount/4, "tax"), within(amount/5, "fee")
+	a := b.s.Sale(b.program, b.customers[customer], M{"amount_minor": amount, "tax_minor": tax, "fee_minor": fee})
 	s := &modelSale{id: a.String("id"), first: amount, amount: amount}
 	b.sales = append(b.sales, s)
-	earned := rounded(amount, []int64{2000, 1000, 3333}[partner], 10000)
+	base := amount
+	for _, off := range []*int64{tax, fee} {
+		if off != nil {
+			base -= *off
+		}
+	}
+	earned := rounded(base, []int64{2000, 1000, 3333}[partner], 10000)
 	if earned == 0 {
 		require.Equal(b.t, "sale_recorded", a.String("activity_outcome"))
 		return

@@ -5,6 +5,7 @@ import (
 
 	"rail/gen/api"
 	"rail/gen/db"
+	"rail/server/money/rules"
 	"rail/server/page"
 	"rail/server/program"
 	"rail/server/work"
@@ -72,6 +73,7 @@ func (s *Server) CreateProgram(ctx context.Context,
 			ProductName: b.ProductName, Status: (*db.ProgramStatus)(b.Status), CookieDays: b.CookieDays,
 			HoldingPeriodDays: b.HoldingPeriodDays, MinPayoutMinor: b.MinPayoutMinor,
 			PayoutTerm: (*db.PayoutTerm)(b.PayoutTerm), CommissionOnNetRevenue: b.CommissionOnNetRevenue,
+			CommissionBase:     (*rules.Base)(b.CommissionBase),
 			BlockSelfReferrals: b.BlockSelfReferrals, RequireTaxForms: b.RequireTaxForms,
 			BlockedCountries: b.BlockedCountries, AttributionModel: (*db.AttributionModel)(b.AttributionModel),
 			ClickOnRedirect: b.ClickOnRedirect,
@@ -90,6 +92,7 @@ func (s *Server) UpdateProgram(ctx context.Context,
 			ProductName: b.ProductName, Status: (*db.ProgramStatus)(b.Status), CookieDays: b.CookieDays,
 			HoldingPeriodDays: b.HoldingPeriodDays, MinPayoutMinor: b.MinPayoutMinor,
 			PayoutTerm: (*db.PayoutTerm)(b.PayoutTerm), CommissionOnNetRevenue: b.CommissionOnNetRevenue,
+			CommissionBase:     (*rules.Base)(b.CommissionBase),
 			BlockSelfReferrals: b.BlockSelfReferrals, RequireTaxForms: b.RequireTaxForms,
 			BlockedCountries: b.BlockedCountries, AttributionModel: (*db.AttributionModel)(b.AttributionModel),
 			ClickOnRedirect: b.ClickOnRedirect,

@@ -27,8 +27,8 @@ func TestCreateProgram(t *testing.T) {
 		"currency":    "EUR", "status": "active", "subdomain": "acme-shop", "custom_domain": nil, "terms_url": nil,
 		"terms_version": nil,
 		"cookie_days":   number("30"), "url_params": []any{"ref"}, "commission_on_net_revenue": false,
-		"holding_period_days": number("30"),
-		"min_payout_minor":    number("0"), "payout_term": "net_30", "payout_methods": []any{}, "block_self_referrals": true,
+		"commission_base": "gross", "holding_period_days": number("30"),
+		"min_payout_minor": number("0"), "payout_term": "net_30", "payout_methods": []any{}, "block_self_referrals": true,
 		"blocked_countries": []any{}, "require_tax_forms": false, "auto_payouts_enabled": false, "processor": "api",
 		"attribution_model": "last", "click_on_redirect": true,
 		"created_at": "2026-09-01T12:00:00.000Z", "updated_at": "2026-09-01T12:00:00.000Z",
@@ -76,7 +76,7 @@ func TestUpdateProgram(t *testing.T) {
 		{"name", "N", "N"}, {"product_name", "P", "P"}, {"website_url", "https://n.example", "https://n.example"},
 		{"status", "paused", "paused"},
 		{"terms_url", "https://n.example/t", "https://n.example/t"}, {"terms_url", nil, nil}, {"cookie_days", 1, number("1")},
-		{"commission_on_net_revenue", true, true}, {"holding_period_days", 180, number("180")},
+		{"holding_period_days", 180, number("180")},
 		{"min_payout_minor", 7, number("7")},
 		{"payout_term", "net_15", "net_15"}, {"block_self_referrals", false, false},
 		{"blocked_countries", []string{"de", "DE"}, []any{"DE"}},
@@ -92,6 +92,45 @@ func TestUpdateProgram(t *testing.T) {
 		require.Equal(t, before.Body, after.Body, "%s alone changed", c.name)
 	}
 	require.Empty(t, s.Events(program))
+}
+
+// TestCommissionBase: both names of what a percentage is taken of say the same,
+// whichever was written.
+func TestCommissionBase(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	says := func(a apitest.Answer, base string) {
+		t.Helper()
+		require.Equal(t, []any{base, base != "gross"}, []any{
+			a.String("commission_base"), a.Body["commission_on_net_revenue"],
+		})
+	}
+	for _, c := range []struct {
+		given M
+		base  string
+	}{
+		{M{"commission_on_net_revenue": true}, "net_of_tax"},
+		{M{"commission_base": "net_of_tax_and_fee"}, "net_of_tax_and_fee"},
+		{M{"commission_on_net_revenue": true}, "net_of_tax_and_fee"}, {M{"commission_on_net_revenue": false}, "gross"},
+		{M{"commission_on_net_revenue": true}, "net_of_tax"}, {M{"commission_base": "gross"}, "gross"},
+		{M{"commission_base": "net_of_tax_and_fee", "commission_on_net_revenue": true}, "net_of_tax_and_fee"},
+		{M{"commission_base": "net_of_tax", "commission_on_net_revenue": true}, "net_of_tax"},
+		{M{"commission_base": "gross", "commission_on_net_revenue": false}, "gross"},
+	} {
+		says(s.Must(200, s.Post("/v1/programs/"+program, c.given)), c.base)
+		says(s.Get("/v1/programs/"+program), c.base)
+		if c.base != "net_of_tax_and_fee" || len(c.given) > 1 || c.given["commission_base"] != nil {
+			says(s.Get("/v1/programs/"+s.Program(c.given)), c.base)
+		}
+	}
+	for _, base := range []string{"gross", "net_of_tax", "net_of_tax_and_fee"} {
+		both := M{"commission_base": base, "commission_on_net_revenue": base == "gross"}
+		s.Refused(400, "parameter_invalid", "commission_base", s.Post("/v1/programs/"+program, both))
+		maps.Copy(both, M{"name": "n", "website_url": "https://acme.example", "currency": "USD"})
+		s.Refused(400, "parameter_invalid", "commission_base", s.Post("/v1/programs", both))
+	}
+	says(s.Get("/v1/programs/"+program), "gross")
 }
 
 func TestProgramRefusals(t *testing.T) {

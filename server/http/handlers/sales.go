@@ -101,7 +101,7 @@ func (s *Server) CreateSale(ctx context.Context, r api.CreateSaleRequestObject) 
 	b := r.Body
 	out, err := s.Sales.Record(ctx, work.From(ctx), sale.Payment{
 		ProgramID: b.ProgramID, ExternalChargeID: b.ExternalChargeID, Processor: "api", AmountMinor: b.AmountMinor,
-		TaxMinor: b.TaxMinor, Currency: b.Currency, BillingType: (*string)(b.BillingType),
+		TaxMinor: b.TaxMinor, FeeMinor: b.FeeMinor, Currency: b.Currency, BillingType: (*string)(b.BillingType),
 		Interval: (*string)(b.Interval), ProductID: b.ProductID, ProductName: b.ProductName, OccurredAt: b.OccurredAt,
 		Metadata: b.Metadata,
 		Payer: customer.Payer{
@@ -135,7 +135,7 @@ func toRecordedSale(out sale.Outcome) (api.RecordedSale, error) {
 		ID: s.ID, Object: s.Object, ProgramID: s.ProgramID, CustomerID: s.CustomerID, PartnerID: s.PartnerID,
 		ExternalChargeID: s.ExternalChargeID, ExternalPaymentIntentID: s.ExternalPaymentIntentID, Processor: s.Processor,
 		AmountMinor: s.AmountMinor, ChargedMinor: s.ChargedMinor, RefundedMinor: s.RefundedMinor, TaxMinor: s.TaxMinor,
-		Currency: s.Currency, BillingType: s.BillingType, Interval: s.Interval, ProductID: s.ProductID,
+		FeeMinor: s.FeeMinor, Currency: s.Currency, BillingType: s.BillingType, Interval: s.Interval, ProductID: s.ProductID,
 		ProductName: s.ProductName,
 		IsFirstSale: s.IsFirstSale, OccurredAt: s.OccurredAt, RefundedAt: s.RefundedAt, Metadata: s.Metadata,
 		ActivityOutcome: api.SaleActivityOutcome(out.Sale.ActivityOutcome), Warnings: []api.SaleWarning{},

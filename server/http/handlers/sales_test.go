@@ -179,6 +179,72 @@ func TestNetRevenueAndHold(t *testing.T) {
 	require.EqualValues(t, 0, due)
 }
 
+// TestFees: a program takes what the processor kept off a sale, too, where it says
+// so; what is not known it cannot. Refunds take the same share of the commission, and
+// nothing of the fee.
+func TestFees(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	for base, want := range map[string][]int64{
+		"gross": {10000, 10000, 10000}, "net_of_tax": {8100, 10000, 8100}, "net_of_tax_and_fee": {7780, 9700, 0},
+	} {
+		program := s.Program(M{"commission_base": base})
+		customer := s.Customer(program, s.Partner(program))
+		s.Flow(program, M{"rate_value": 1000})
+		for i, sale := range []M{
+			{"tax_minor": 1900, "fee_minor": 320}, {"fee_minor": 300}, {"tax_minor": 1900, "fee_minor": 9000},
+		} {
+			sale["amount_minor"] = 10000
+			one := s.Sale(program, customer, sale)
+			require.Equal(t, fmt.Sprint(sale["fee_minor"]), fmt.Sprint(one.Body["fee_minor"]))
+			if want[i] == 0 {
+				require.Equal(t, "sale_recorded", one.String("activity_outcome"), base)
+				continue
+			}
+			k := apitest.Answer{Body: s.Get("/v1/commissions?sale_id=" + one.String("id") + "&program_id=" + program).Data()[0]}
+			require.Equal(t, []int64{want[i], want[i] / 10}, []int64{k.Int("revenue_minor"), k.Int("amount_minor")}, base)
+			s.Must(200, s.Post("/v1/sales/"+one.String("id")+"/refund", M{"amount_minor": 9900}))
+			left := s.Get("/v1/sales/" + one.String("id"))
+			require.Equal(t, one.Body["fee_minor"], left.Body["fee_minor"], "it may be more than what is left of the sale")
+			k = s.Get("/v1/commissions/" + k.String("id"))
+			require.Equal(t, (want[i]/10+50)/100, k.Int("amount_minor"), base)
+			s.Must(200, s.Post("/v1/sales/"+one.String("id")+"/refund", nil))
+			require.Equal(t, "voided", s.Get("/v1/commissions/"+k.String("id")).String("status"))
+		}
+	}
+	balanced(t, s)
+}
+
+// TestFeeOfBatch: a batch takes fees as single calls do, and a repeat says where
+// they differ.
+func TestFeeOfBatch(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t)
+	program := s.Program()
+	s.Flow(program)
+	customer := s.Customer(program, s.Partner(program))
+	item := func(charge string, fee any) M {
+		return M{
+			"customer_id": customer, "external_charge_id": charge, "amount_minor": 500, "currency": "USD", "fee_minor": fee,
+		}
+	}
+	post := func(items ...M) []M {
+		a := s.Must(200, s.Post("/v1/sales/batch", M{"program_id": program, "items": items}))
+		return a.Data()
+	}
+	first := post(item("a", 500), item("b", nil), item("c", 501), item("d", -1))
+	require.Equal(t, number("500"), first[0]["result"].(M)["fee_minor"])
+	require.Nil(t, first[1]["result"].(M)["fee_minor"])
+	for _, refused := range first[2:] {
+		require.Equal(t, "fee_minor", refused["error"].(M)["param"])
+	}
+	again := post(item("a", nil), item("a", 499), item("b", 7))
+	require.Empty(t, again[0]["result"].(M)["warnings"])
+	for _, other := range again[1:] {
+		require.Contains(t, other["result"].(M)["warnings"].([]any)[0].(M)["message"], ": fee_minor.")
+	}
+}
+
 // TestSalesInParallel: sales for one partner in parallel leave an exact
 // balance, and one first sale a customer.
 func TestSalesInParallel(t *testing.T) {

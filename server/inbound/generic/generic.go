@@ -36,6 +36,7 @@ type body struct {
 	Customer   loose.ID   `json:"external_customer_id"`
 	Amount     *loose.Int `json:"amount_minor"`
 	Tax        *loose.Int `json:"tax_minor"`
+	Fee        *loose.Int `json:"fee_minor"`
 	Currency   loose.Text `json:"currency"`
 	At         loose.Text `json:"occurred_at"`
 	Interval   loose.Text `json:"interval"`
@@ -97,6 +98,13 @@ func (b *body) sale(r *processor.Reading) error {
 		if p.TaxMinor, err = amountOf(b.Tax, "tax_minor"); err != nil {
 			return err
 		}
+	}
+	if b.Fee != nil {
+		fee, err := amountOf(b.Fee, "fee_minor")
+		if err != nil {
+			return err
+		}
+		p.FeeMinor = &fee
 	}
 	if r.At, err = timeOf(b.At, "occurred_at"); err != nil {
 		return err

@@ -133,8 +133,8 @@ func (a *application) record(p processor.Payment, customerID string) sale.Paymen
 	return sale.Payment{
 		ProgramID: a.e.ProgramID, ExternalChargeID: p.Charge, Payer: customer.Payer{CustomerID: &customerID},
 		ExternalPaymentIntentID: text(p.Intent), Processor: a.c.Processor, AmountMinor: p.AmountMinor, TaxMinor: &p.TaxMinor,
-		Currency: p.Currency, BillingType: billing(p), Interval: text(p.Interval), ProductID: text(p.ProductID),
-		ProductName: text(p.ProductName), OccurredAt: &at, Metadata: metadataOf(p.Metadata),
+		FeeMinor: p.FeeMinor, Currency: p.Currency, BillingType: billing(p), Interval: text(p.Interval),
+		ProductID: text(p.ProductID), ProductName: text(p.ProductName), OccurredAt: &at, Metadata: metadataOf(p.Metadata),
 	}
 }
 

@@ -126,6 +126,14 @@ func (i *Int) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// Within returns the number between zero and most, or nil for none.
+func (i Int) Within(most int64) *int64 {
+	if !i.OK {
+		return nil
+	}
+	return new(min(max(i.N, 0), most))
+}
+
 // Bool is true, false, or not said.
 type Bool struct{ V, OK bool }
 

@@ -76,6 +76,13 @@ func TestLengths(t *testing.T) {
 }
 
 // TestTime takes moments of this century alone.
+func TestWithin(t *testing.T) {
+	require.Nil(t, Int{N: 7}.Within(9))
+	for n, want := range map[int64]int64{-1: 0, 7: 7, 9: 9, 10: 9} {
+		require.Equal(t, want, *Int{n, true}.Within(9))
+	}
+}
+
 func TestTime(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int64]bool{0: false, 946684800: true, 4102444799: true, 4102444800: false, -1: false, 1 << 62: false} {

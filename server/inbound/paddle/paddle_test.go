@@ -82,7 +82,7 @@ func TestTransaction(t *testing.T) {
 	r := read(t, notification("transaction.completed", transaction(nil)))
 	at := clock.At(time.Date(2026, 3, 1, 12, 0, 0, 123456000, time.UTC))
 	require.Equal(t, processor.Reading{ID: "evt_1", Type: "transaction.completed", NoMode: true, At: at, Payment: &processor.Payment{
-		Link: processor.Link{Charge: "txn_1"}, AmountMinor: 2400, TaxMinor: 400, FeeMinor: 170, Currency: "USD", At: at,
+		Link: processor.Link{Charge: "txn_1"}, AmountMinor: 2400, TaxMinor: 400, FeeMinor: new(int64(170)), Currency: "USD", At: at,
 		ProductID: "pro_1", ProductName: "Pro", Metadata: map[string]any{"plan": "pro"},
 		Binding: processor.Binding{
 			Customer: "ctm_1", Click: click, Coupon: []string{"dsc_1"}, Subscription: "sub_1", Interval: "month",

@@ -93,8 +93,7 @@ func (r *reader) transaction() error {
 	}
 	r.Payment = &processor.Payment{
 		Link: processor.Link{Charge: string(o.ID)}, Binding: b, AmountMinor: t.Grand.N, Currency: code, At: r.Reading.At,
-		TaxMinor: min(max(tax, 0), t.Grand.N), FeeMinor: min(max(t.Fee.N, 0), t.Grand.N),
-		Metadata: processor.Merged(o.Custom),
+		TaxMinor: min(max(tax, 0), t.Grand.N), FeeMinor: t.Fee.Within(t.Grand.N), Metadata: processor.Merged(o.Custom),
 	}
 	r.Payment.ProductID, r.Payment.ProductName = product(o.Details.Lines)
 	return nil

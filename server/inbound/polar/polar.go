@@ -163,7 +163,7 @@ func (r *reader) paid() error {
 	}
 	r.Payment = &processor.Payment{
 		Link: processor.Link{Charge: string(o.ID)}, Binding: b, AmountMinor: due.N, Currency: code, At: r.Reading.At,
-		TaxMinor: min(max(tax, 0), due.N), FeeMinor: min(max(o.Fee.N, 0), due.N),
+		TaxMinor: min(max(tax, 0), due.N), FeeMinor: o.Fee.Within(due.N),
 		ProductID: string(o.ProductID), ProductName: string(o.Product.Name), Metadata: processor.Merged(o.Metadata),
 	}
 	return nil

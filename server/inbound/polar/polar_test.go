@@ -73,7 +73,7 @@ func TestOrders(t *testing.T) {
 	t.Parallel()
 	at := clock.At(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	require.Equal(t, processor.Reading{Type: "order.paid", NoMode: true, At: at, Payment: &processor.Payment{
-		Link: processor.Link{Charge: "ord-1"}, AmountMinor: 2400, TaxMinor: 400, FeeMinor: 130, Currency: "USD", At: at,
+		Link: processor.Link{Charge: "ord-1"}, AmountMinor: 2400, TaxMinor: 400, FeeMinor: new(int64(130)), Currency: "USD", At: at,
 		ProductID: "pr-1", ProductName: "Pro", Metadata: map[string]any{"plan": "pro"},
 		Binding: processor.Binding{
 			Customer: "cu-1", Identifier: "user-7", Email: "ann@acme.example", Name: "Ann", Click: click,

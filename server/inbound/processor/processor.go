@@ -64,9 +64,9 @@ type Link struct {
 type Payment struct {
 	Link
 
-	AmountMinor int64 // gross, above zero
-	TaxMinor    int64 // within AmountMinor
-	FeeMinor    int64 // of the processor, zero if it does not say
+	AmountMinor int64  // gross, above zero
+	TaxMinor    int64  // within AmountMinor
+	FeeMinor    *int64 // what the processor kept of AmountMinor, nil if it does not say
 	Currency    string
 	At          clock.Time
 	Intent      string // external_payment_intent_id, empty where there is none

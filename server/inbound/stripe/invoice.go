@@ -39,6 +39,11 @@ func (r *reader) invoice() error {
 	if at, ok := in.Transitions.PaidAt.Time(); ok {
 		r.Payment.At = at
 	}
+	for _, c := range []charge{in.Charge.Object, in.PaymentIntent.Object.Latest.Object} {
+		if r.Payment.FeeMinor == nil {
+			r.Payment.FeeMinor = c.fee(r.Payment, in.AmountPaid)
+		}
+	}
 	describeProducts(r.Payment, in.Lines.Data, in.Lines.HasMore.V)
 	r.Link = processor.Link{}
 	return nil

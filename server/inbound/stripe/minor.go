@@ -5,6 +5,7 @@ import (
 
 	"rail/server/currency"
 	"rail/server/inbound/loose"
+	"rail/server/inbound/processor"
 )
 
 // Stripe's minor unit is that of ISO 4217, which Rail has, but for three
@@ -41,6 +42,21 @@ func nearest(amount loose.Int, code string) int64 {
 		return 0
 	}
 	return n
+}
+
+// fee returns what Stripe kept of a payment, in the payment's own currency, or nil
+// where the charge does not show it. One that was taken in another currency is
+// turned back at the rate at which the payment itself was.
+func (c *charge) fee(p *processor.Payment, paid loose.Int) *int64 {
+	b := c.Balance.Object
+	in, ok := code(b.Currency)
+	if !ok || !b.Fee.OK || b.Fee.N < 0 || b.Amount.N <= 0 {
+		return nil
+	}
+	if in != p.Currency {
+		b.Fee.N = loose.Share(b.Fee.N, paid.N, b.Amount.N)
+	}
+	return new(min(nearest(b.Fee, p.Currency), p.AmountMinor))
 }
 
 // code returns Stripe's currency, which is in lower case, as ISO 4217 has it.

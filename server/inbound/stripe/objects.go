@@ -211,6 +211,15 @@ type charge struct {
 	Metadata loose.Meta          `json:"metadata"`
 	Intent   loose.ID            `json:"payment_intent"`
 	Invoice  loose.ID            `json:"invoice"` // until basil
+	Balance  loose.Ref[balance]  `json:"balance_transaction"`
+}
+
+// balance is what a charge did to the merchant's balance, in the currency that they
+// are paid out in. Events have its id alone, unless somebody expanded it.
+type balance struct {
+	Amount   loose.Int  `json:"amount"`
+	Fee      loose.Int  `json:"fee"`
+	Currency loose.Text `json:"currency"`
 }
 
 type refund struct {

@@ -53,6 +53,7 @@ func (r *reader) sessionPaid(s session, b processor.Binding) error {
 		Link: r.Link, Binding: b, AmountMinor: paid, TaxMinor: min(paid, nearest(tax, currency)), Currency: currency,
 		At: r.At, Intent: string(s.Intent.ID), Metadata: processor.Merged(s.Metadata, s.Intent.Object.Metadata),
 	}
+	r.Payment.FeeMinor = s.Intent.Object.Latest.Object.fee(r.Payment, total)
 	describeProducts(r.Payment, s.Lines, false)
 	r.Link = processor.Link{}
 	return nil
@@ -108,8 +109,19 @@ func (r *reader) intent() error {
 	err := r.outside(b, "payment_intent", "amount_received", p.Received, p.Currency)
 	if r.Payment != nil {
 		r.Payment.Intent, r.Payment.Metadata = string(p.ID), processor.Merged(p.Metadata)
+		r.Payment.FeeMinor = p.charge().fee(r.Payment, p.Received)
 	}
 	return err
+}
+
+// charge is the one by which the payment was made; empty where only its id is there.
+func (p *intent) charge() *charge {
+	for i := range p.Charges {
+		if p.Charges[i].Captured.V {
+			return &p.Charges[i]
+		}
+	}
+	return &p.Latest.Object
 }
 
 func (p *intent) email() loose.Text {
@@ -144,7 +156,7 @@ func (r *reader) charge() error {
 	}
 	err := r.outside(b, "charge", "amount", c.paid(), c.Currency)
 	if r.Payment != nil {
-		r.Payment.Metadata = processor.Merged(c.Metadata)
+		r.Payment.Metadata, r.Payment.FeeMinor = processor.Merged(c.Metadata), c.fee(r.Payment, c.paid())
 	}
 	return err
 }

@@ -174,6 +174,57 @@ func TestTax(t *testing.T) {
 
 // TestCurrencies: Rail keeps minor units of ISO 4217, from which Stripe's differ
 // for three currencies.
+// TestFee: what Stripe kept is known where the charge shows its balance transaction
+// whole, in whatever currency the merchant is paid out.
+func TestFee(t *testing.T) {
+	inEachVersion(t, func(t *testing.T, v stripetest.Version) {
+		p := bought(v)
+		charge := func(fee, amount any, currency string) object {
+			return with(with(p.ChargeObject(), "invoice", nil), "balance_transaction", object{
+				"id": "txn_1", "object": "balance_transaction", "amount": amount, "fee": fee, "currency": currency,
+			})
+		}
+		of := func(c object) map[string]*int64 {
+			single := p
+			single.Invoiced, single.Subscription = false, false
+			session := with(single.Session(), "payment_intent", with(single.PaymentIntent(), "latest_charge", c))
+			fees := map[string]*int64{
+				"session": read(t, p.Event("checkout.session.completed", session)).Payment.FeeMinor,
+				"intent": read(t, p.Event("payment_intent.succeeded",
+					with(single.PaymentIntent(), "latest_charge", c))).Payment.FeeMinor,
+				"charge": read(t, p.Event("charge.succeeded", with(c, "payment_intent", nil))).Payment.FeeMinor,
+			}
+			if v == stripetest.Acacia {
+				fees["invoice"] = read(t, p.Event("invoice.paid", with(p.Invoice(), "charge", c))).Payment.FeeMinor
+			}
+			return fees
+		}
+		for name, c := range map[string]struct {
+			charge object
+			want   any
+		}{
+			"same currency":    {charge(100, 2400, "eur"), int64(100)},
+			"another currency": {charge(150, 3600, "usd"), int64(100)},
+			"more than all":    {charge(9999, 2400, "eur"), int64(2400)},
+			"none":             {charge(0, 2400, "eur"), int64(0)},
+			"unknown":          {with(charge(0, 0, ""), "balance_transaction", "txn_1"), nil},
+			"no fee":           {charge(nil, 2400, "eur"), nil},
+			"below zero":       {charge(-1, 2400, "eur"), nil},
+			"no rate":          {charge(150, 0, "usd"), nil},
+			"no currency":      {charge(150, 2400, "?"), nil},
+		} {
+			for where, fee := range of(c.charge) {
+				if c.want == nil {
+					require.Nil(t, fee, "%s of %s", name, where)
+					continue
+				}
+				require.NotNil(t, fee, "%s of %s", name, where)
+				require.Equal(t, c.want, *fee, "%s of %s", name, where)
+			}
+		}
+	})
+}
+
 func TestCurrencies(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

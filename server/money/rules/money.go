@@ -16,14 +16,39 @@ func Percent(base, bps int64) int64 {
 	return ratio(base, max(bps, 0), whole)
 }
 
-// Base returns the amount in minor units that a percentage is taken of: the
-// gross amount, less the tax where the program pays on net revenue
-// (decisions, 94). Unknown tax counts as none.
-func Base(amount int64, tax *int64, net bool) int64 {
-	if !net || tax == nil {
-		return amount
+// Base is what of a sale a percentage is taken of, as the API names it
+// (decisions, 94).
+type Base string
+
+// What a program can pay on.
+const (
+	BaseGross          Base = "gross"
+	BaseNetOfTax       Base = "net_of_tax"
+	BaseNetOfTaxAndFee Base = "net_of_tax_and_fee"
+)
+
+// BaseOf returns the base that a program's row says: of its tax, and of its fee
+// beside the tax only.
+func BaseOf(net, netOfFee bool) Base {
+	switch {
+	case !net:
+		return BaseGross
+	case !netOfFee:
+		return BaseNetOfTax
 	}
-	return amount - *tax
+	return BaseNetOfTaxAndFee
+}
+
+// Of returns what is left of an amount, in minor units. Tax and a fee that are not
+// known count as none; a fee may be more than what the tax has left.
+func (b Base) Of(amount int64, tax, fee *int64) int64 {
+	if tax != nil && b != BaseGross {
+		amount -= *tax
+	}
+	if fee != nil && b == BaseNetOfTaxAndFee {
+		amount -= *fee
+	}
+	return max(amount, 0)
 }
 
 // RefundShare returns the part of a commission that a refund takes back, all in

@@ -24,10 +24,47 @@ func TestPercent(t *testing.T) {
 
 func TestBase(t *testing.T) {
 	t.Parallel()
-	tax := int64(19)
-	require.EqualValues(t, 100, Base(100, nil, true))
-	require.EqualValues(t, 100, Base(100, &tax, false))
-	require.EqualValues(t, 81, Base(100, &tax, true))
+	tax, fee, most := int64(19), int64(7), int64(100)
+	for _, c := range []struct {
+		net, netOfFee bool
+		tax, fee      *int64
+		want          int64
+		named         Base
+	}{
+		{false, false, &tax, &fee, 100, BaseGross}, {false, true, &tax, &fee, 100, BaseGross},
+		{true, false, &tax, &fee, 81, BaseNetOfTax}, {true, false, nil, &fee, 100, BaseNetOfTax},
+		{true, true, &tax, &fee, 74, BaseNetOfTaxAndFee}, {true, true, nil, &fee, 93, BaseNetOfTaxAndFee},
+		{true, true, &tax, nil, 81, BaseNetOfTaxAndFee}, {true, true, &tax, &most, 0, BaseNetOfTaxAndFee},
+	} {
+		require.Equal(t, c.named, BaseOf(c.net, c.netOfFee))
+		require.Equal(t, c.want, c.named.Of(100, c.tax, c.fee), c.named)
+	}
+}
+
+// TestBaseWithinSale: whatever is taken off, more of it never leaves more, nor less
+// than nothing; and refunds of a sale take back the whole of what was paid on it.
+func TestBaseWithinSale(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		sale := rapid.Int64Range(1, largest).Draw(t, "sale")
+		known := func(name string) *int64 {
+			return rapid.Ptr(rapid.Int64Range(0, sale), true).Draw(t, name)
+		}
+		tax, fee := known("tax"), known("fee")
+		bases := []Base{BaseGross, BaseNetOfTax, BaseNetOfTaxAndFee}
+		left := sale
+		for i, off := range []*int64{nil, tax, fee} {
+			if off != nil {
+				left = max(left-*off, 0)
+			}
+			require.Equal(t, left, bases[i].Of(sale, tax, fee))
+		}
+		commission := Percent(left, rapid.Int64Range(0, 50000).Draw(t, "rate"))
+		first := rapid.Int64Range(0, sale).Draw(t, "refund")
+		part := RefundShare(commission, sale, 0, first, 0)
+		require.Equal(t, halfUp(commission, first, sale), part)
+		require.Equal(t, commission-part, RefundShare(commission, sale, first, sale-first, part))
+	})
 }
 
 func TestRefundShare(t *testing.T) {

@@ -14,14 +14,14 @@ import (
 
 // Payment is a charge to record, as reported by its processor or by a merchant.
 // Amounts are minor units of Currency, an ISO 4217 code; AmountMinor is gross,
-// TaxMinor the tax within it.
+// TaxMinor the tax within it, FeeMinor what the processor kept of it.
 type Payment struct {
 	ProgramID, ExternalChargeID      string
 	Payer                            customer.Payer
 	ExternalPaymentIntentID          *string
 	Processor                        string
 	AmountMinor                      int64
-	TaxMinor                         *int64
+	TaxMinor, FeeMinor               *int64
 	Currency                         string
 	BillingType                      *string // nil for what Interval says
 	Interval, ProductID, ProductName *string
@@ -39,7 +39,7 @@ type charge struct {
 	ExternalPaymentIntentID                 *string
 	Processor                               string
 	AmountMinor                             int64
-	TaxMinor                                *int64
+	TaxMinor, FeeMinor                      *int64
 	Currency                                string
 	BillingType                             string
 	Interval, ProductID, ProductName        *string
@@ -57,6 +57,9 @@ func (p Payment) validate(now clock.Time) (charge, error) {
 	// The amount includes the tax; what is left without it must not be below 0.
 	if p.TaxMinor != nil && *p.TaxMinor > p.AmountMinor {
 		return charge{}, problem.Invalid("tax_minor", "tax_minor must be at most amount_minor.")
+	}
+	if p.FeeMinor != nil && *p.FeeMinor > p.AmountMinor {
+		return charge{}, problem.Invalid("fee_minor", "fee_minor must be at most amount_minor.")
 	}
 	// The time decides the day of reports and when the commission matures.
 	occurred := now
@@ -76,8 +79,8 @@ func (p Payment) validate(now clock.Time) (charge, error) {
 	return charge{
 		ProgramID: p.ProgramID, ExternalChargeID: p.ExternalChargeID,
 		ExternalPaymentIntentID: p.ExternalPaymentIntentID, Processor: p.Processor, AmountMinor: p.AmountMinor,
-		TaxMinor: p.TaxMinor, Currency: code, BillingType: billing, Interval: p.Interval, ProductID: p.ProductID,
-		ProductName: p.ProductName, OccurredAt: occurred, Dated: p.OccurredAt != nil,
+		TaxMinor: p.TaxMinor, FeeMinor: p.FeeMinor, Currency: code, BillingType: billing, Interval: p.Interval,
+		ProductID: p.ProductID, ProductName: p.ProductName, OccurredAt: occurred, Dated: p.OccurredAt != nil,
 		Metadata: metadata.Stored(p.Metadata),
 	}, nil
 }

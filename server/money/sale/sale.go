@@ -118,6 +118,8 @@ func (c charge) differs(s db.Sale) []string {
 	note(c.AmountMinor == s.AmountMinor+s.RefundedMinor, "amount_minor")
 	note(c.Currency == s.Currency, "currency")
 	note(s.RefundedMinor > 0 || equal(c.TaxMinor, s.TaxMinor), "tax_minor")
+	// A fee is often not known to whoever tells of the charge again.
+	note(c.FeeMinor == nil || equal(c.FeeMinor, s.FeeMinor), "fee_minor")
 	note(c.BillingType == s.BillingType, "billing_type")
 	note(equal(c.Interval, s.Interval), "interval")
 	note(equal(c.ProductID, s.ProductID), "product_id")
@@ -250,7 +252,8 @@ func (r *recording) toFacts() rules.Facts {
 	f := rules.Facts{
 		ProgramCurrency: r.who.ProgramCurrency,
 		Sale: &rules.SaleFacts{
-			AmountMinor: r.AmountMinor, NetAmountMinor: rules.Base(r.AmountMinor, r.TaxMinor, true), Currency: r.Currency,
+			AmountMinor: r.AmountMinor, NetAmountMinor: rules.BaseNetOfTax.Of(r.AmountMinor, r.TaxMinor, nil),
+			Currency:  r.Currency,
 			ProductID: r.ProductID, ProductName: r.ProductName, BillingType: r.BillingType, Interval: r.Interval,
 			IsFirstSale: !r.history.HasSales, Metadata: r.Metadata, OccurredAt: r.OccurredAt,
 		},
@@ -355,7 +358,8 @@ func (r *recording) decide(saleID string) (*commission.Earned, *api.SaleWarning,
 		return nil, nil, err
 	}
 	// The revenue, in minor units, that a percentage is taken of.
-	base := rules.Base(r.AmountMinor, r.TaxMinor, r.who.CommissionOnNetRevenue)
+	base := rules.BaseOf(r.who.CommissionOnNetRevenue, r.who.CommissionNetOfFee).
+		Of(r.AmountMinor, r.TaxMinor, r.FeeMinor)
 	amount, currency, reason := rules.Compute(choice, override, base, r.Currency, r.who.ProgramCurrency)
 	if reason != "" {
 		return nil, warn(reason, warningTexts[reason]), nil
@@ -450,8 +454,8 @@ func (r *recording) sale(u *work.Unit) db.Sale {
 		ID: ident.New(ident.Sale), OrgID: u.OrgID, ProgramID: r.ProgramID, CustomerID: r.CustomerID,
 		PartnerID: r.who.Customer.PartnerID, ExternalChargeID: r.ExternalChargeID,
 		ExternalPaymentIntentID: r.ExternalPaymentIntentID, Processor: r.Processor,
-		AmountMinor: r.AmountMinor, TaxMinor: r.TaxMinor, Currency: r.Currency, BillingType: r.BillingType,
-		Interval: r.Interval, ProductID: r.ProductID, ProductName: r.ProductName,
+		AmountMinor: r.AmountMinor, TaxMinor: r.TaxMinor, FeeMinor: r.FeeMinor, Currency: r.Currency,
+		BillingType: r.BillingType, Interval: r.Interval, ProductID: r.ProductID, ProductName: r.ProductName,
 		IsFirstSale: !r.history.HasSales, OccurredAt: r.OccurredAt,
 		Metadata: r.Metadata, CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
