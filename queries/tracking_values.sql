@@ -55,23 +55,33 @@ ORDER BY i.n;
 -- name: VisitorStanding :one
 -- VisitorStanding is who brought a browser: of its live referrals, and that of a
 -- click which was handed over to it, the one with the last click, or by the program's
--- model the one that came first.
+-- model the one that came first. The referrals are found first, and the rest for each
+-- of them by id or referral: without statistics the planner would begin with all
+-- partners, or read all clicks.
+WITH g AS MATERIALIZED (
+    SELECT m.attribution_model FROM programs m WHERE m.id = @program_id AND m.org_id = @org_id
+), known AS MATERIALIZED (
+    SELECT v.id, v.program_id, v.partner_id, v.expires_at FROM referrals v
+    WHERE v.program_id = @program_id AND v.org_id = @org_id AND v.visitor = @visitor AND v.current AND v.expires_at > @now
+    UNION
+    SELECT h.id, h.program_id, h.partner_id, h.expires_at FROM referrals h
+    WHERE h.id = (SELECT k.referral_id FROM clicks k WHERE k.id = @click_id AND k.org_id = @org_id)
+        AND h.program_id = @program_id AND h.org_id = @org_id AND h.expires_at > @now
+)
 SELECT c.id AS click_id, r.id AS referral_id, r.expires_at, p.handle,
     coalesce(p.display_name, p.company_name, p.handle)::text AS name,
     coalesce((SELECT d.code FROM coupons d WHERE d.program_id = r.program_id AND d.partner_id = r.partner_id
-        AND d.org_id = r.org_id AND d.active ORDER BY d.created_at DESC, d.id DESC LIMIT 1), '')::text AS coupon
-FROM referrals r JOIN programs g ON g.id = r.program_id JOIN partners p ON p.id = r.partner_id AND p.status = 'active'
+        AND d.org_id = @org_id AND d.active ORDER BY d.created_at DESC, d.id DESC LIMIT 1), '')::text AS coupon
+FROM g CROSS JOIN known r
+JOIN LATERAL (SELECT t.handle, t.display_name, t.company_name FROM partners t
+    WHERE t.id = r.partner_id AND t.org_id = @org_id AND t.status = 'active' OFFSET 0) p ON true
 JOIN LATERAL (
-    (SELECT k.id, k.created_at FROM clicks k WHERE k.referral_id = r.id AND k.org_id = r.org_id AND g.attribution_model = 'last'
+    (SELECT k.id, k.created_at FROM clicks k WHERE k.referral_id = r.id AND k.org_id = @org_id AND g.attribution_model = 'last'
         ORDER BY k.created_at DESC, k.id DESC LIMIT 1)
     UNION ALL
-    (SELECT k.id, k.created_at FROM clicks k WHERE k.referral_id = r.id AND k.org_id = r.org_id AND g.attribution_model = 'first'
+    (SELECT k.id, k.created_at FROM clicks k WHERE k.referral_id = r.id AND k.org_id = @org_id AND g.attribution_model = 'first'
         ORDER BY k.created_at, k.id LIMIT 1)
 ) c ON true
-WHERE r.program_id = @program_id AND r.org_id = @org_id AND r.expires_at > @now AND r.id IN (
-    SELECT v.id FROM referrals v WHERE v.program_id = @program_id AND v.org_id = @org_id AND v.visitor = @visitor AND v.current
-    UNION ALL
-    SELECT k.referral_id FROM clicks k WHERE k.id = @click_id AND k.program_id = @program_id AND k.org_id = @org_id)
 ORDER BY CASE WHEN g.attribution_model = 'first' THEN c.created_at END, c.created_at DESC, c.id DESC LIMIT 1;
 
 -- name: TrackingValueInsert :exec

@@ -287,30 +287,38 @@ func (q *Queries) TrackingValuesTaken(ctx context.Context, db DBTX, arg Tracking
 }
 
 const visitorStanding = `-- name: VisitorStanding :one
+WITH g AS MATERIALIZED (
+    SELECT m.attribution_model FROM programs m WHERE m.id = $2 AND m.org_id = $1
+), known AS MATERIALIZED (
+    SELECT v.id, v.program_id, v.partner_id, v.expires_at FROM referrals v
+    WHERE v.program_id = $2 AND v.org_id = $1 AND v.visitor = $3 AND v.current AND v.expires_at > $4
+    UNION
+    SELECT h.id, h.program_id, h.partner_id, h.expires_at FROM referrals h
+    WHERE h.id = (SELECT k.referral_id FROM clicks k WHERE k.id = $5 AND k.org_id = $1)
+        AND h.program_id = $2 AND h.org_id = $1 AND h.expires_at > $4
+)
 SELECT c.id AS click_id, r.id AS referral_id, r.expires_at, p.handle,
     coalesce(p.display_name, p.company_name, p.handle)::text AS name,
     coalesce((SELECT d.code FROM coupons d WHERE d.program_id = r.program_id AND d.partner_id = r.partner_id
-        AND d.org_id = r.org_id AND d.active ORDER BY d.created_at DESC, d.id DESC LIMIT 1), '')::text AS coupon
-FROM referrals r JOIN programs g ON g.id = r.program_id JOIN partners p ON p.id = r.partner_id AND p.status = 'active'
+        AND d.org_id = $1 AND d.active ORDER BY d.created_at DESC, d.id DESC LIMIT 1), '')::text AS coupon
+FROM g CROSS JOIN known r
+JOIN LATERAL (SELECT t.handle, t.display_name, t.company_name FROM partners t
+    WHERE t.id = r.partner_id AND t.org_id = $1 AND t.status = 'active' OFFSET 0) p ON true
 JOIN LATERAL (
-    (SELECT k.id, k.created_at FROM clicks k WHERE k.referral_id = r.id AND k.org_id = r.org_id AND g.attribution_model = 'last'
+    (SELECT k.id, k.created_at FROM clicks k WHERE k.referral_id = r.id AND k.org_id = $1 AND g.attribution_model = 'last'
         ORDER BY k.created_at DESC, k.id DESC LIMIT 1)
     UNION ALL
-    (SELECT k.id, k.created_at FROM clicks k WHERE k.referral_id = r.id AND k.org_id = r.org_id AND g.attribution_model = 'first'
+    (SELECT k.id, k.created_at FROM clicks k WHERE k.referral_id = r.id AND k.org_id = $1 AND g.attribution_model = 'first'
         ORDER BY k.created_at, k.id LIMIT 1)
 ) c ON true
-WHERE r.program_id = $1 AND r.org_id = $2 AND r.expires_at > $3 AND r.id IN (
-    SELECT v.id FROM referrals v WHERE v.program_id = $1 AND v.org_id = $2 AND v.visitor = $4 AND v.current
-    UNION ALL
-    SELECT k.referral_id FROM clicks k WHERE k.id = $5 AND k.program_id = $1 AND k.org_id = $2)
 ORDER BY CASE WHEN g.attribution_model = 'first' THEN c.created_at END, c.created_at DESC, c.id DESC LIMIT 1
 `
 
 type VisitorStandingParams struct {
-	ProgramID string
 	OrgID     string
-	Now       clock.Time
+	ProgramID string
 	Visitor   []byte
+	Now       clock.Time
 	ClickID   string
 }
 
@@ -325,13 +333,15 @@ type VisitorStandingRow struct {
 
 // VisitorStanding is who brought a browser: of its live referrals, and that of a
 // click which was handed over to it, the one with the last click, or by the program's
-// model the one that came first.
+// model the one that came first. The referrals are found first, and the rest for each
+// of them by id or referral: without statistics the planner would begin with all
+// partners, or read all clicks.
 func (q *Queries) VisitorStanding(ctx context.Context, db DBTX, arg VisitorStandingParams) (VisitorStandingRow, error) {
 	row := db.QueryRow(ctx, visitorStanding,
-		arg.ProgramID,
 		arg.OrgID,
-		arg.Now,
+		arg.ProgramID,
 		arg.Visitor,
+		arg.Now,
 		arg.ClickID,
 	)
 	var i VisitorStandingRow

@@ -45,6 +45,24 @@ var hot = map[string]struct {
 		_, err := q.TrackingResolve(ctx, c, visits())
 		return err
 	}},
+	"VisitorStanding": {1, 40, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		_, err := q.VisitorStanding(ctx, c, db.VisitorStandingParams{
+			ProgramID: id("prg", 0), OrgID: "org_0", Visitor: visitor(0), Now: at(0), ClickID: id("clk", 1200),
+		})
+		return err
+	}},
+	"ClickStanding": {1, 40, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		_, err := q.ClickStanding(ctx, c, db.ClickStandingParams{ReferralID: "ref_back_0", OrgID: "org_0", Now: at(0)})
+		return err
+	}},
+	"ClickGet": {1, 1, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		_, err := q.ClickGet(ctx, c, db.ClickGetParams{ID: id("clk", 1200), OrgID: "org_0"})
+		return err
+	}},
+	"PublishableKeyFind": {1, 30, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
+		_, err := q.PublishableKeyFind(ctx, c, "rail_pub_300")
+		return err
+	}},
 	"SaleCustomer": {1, 20, func(ctx context.Context, q *db.Queries, c db.DBTX) error {
 		_, err := q.SaleCustomer(ctx, c, db.SaleCustomerParams{CustomerID: id("cus", 1200), OrgID: "org_0"})
 		return err
@@ -83,12 +101,16 @@ func results() db.WebhookResultsParams {
 	return p
 }
 
-// visits are clicks of new visitors, for the partners that came last.
+// visitor is the hash of a browser.
+func visitor(i int) []byte { return fmt.Appendf(nil, "%032d", i) }
+
+// visits are clicks for the partners that came last, every other one of a visitor who
+// has just been there.
 func visits() (p db.TrackingResolveParams) {
 	for i := range batch {
 		p.ProgramIds, p.OrgIds = append(p.ProgramIds, id("prg", 0)), append(p.OrgIds, "org_0")
 		p.Values, p.LandingKeys = append(p.Values, fmt.Sprintf("partner-%d", 4900+i)), append(p.LandingKeys, "")
-		p.Visitors, p.Nows = append(p.Visitors, fmt.Appendf(nil, "%032d", i)), append(p.Nows, at(0))
+		p.Visitors, p.Nows, p.Sinces = append(p.Visitors, visitor(i)), append(p.Nows, at(0)), append(p.Sinces, at(-1))
 	}
 	return p
 }
@@ -113,6 +135,7 @@ func TestPlansOfOldStatistics(t *testing.T) {
 		}
 	}
 	exec(append(leased, waiting)...)
+	exec(returning...)
 	forget(t, conn)
 	sparing(t, conn, "empty tables")
 	exec(delivered, "VACUUM (ANALYZE) webhook_deliveries, webhook_leases, webhook_endpoints", waiting)
@@ -142,6 +165,20 @@ var leased = []string{
 	FROM generate_series(1, 600) g, (SELECT min(id) AS id FROM programs WHERE org_id = 'org_0') p`,
 	`INSERT INTO webhook_leases (endpoint_id, owner, token, until)
 	SELECT id, 7, 1, now() + interval '1 hour' FROM webhook_endpoints WHERE url = 'https://a.example'`,
+}
+
+// returning are the clicks of visitors who come again, the first of them with ten partners.
+var returning = []string{
+	`INSERT INTO referrals (id, org_id, program_id, partner_id, visitor, tracked_by, status, expires_at, created_at,
+		updated_at)
+	SELECT 'ref_back_' || n, p.org_id, p.program_id, p.id, lpad(CASE WHEN n > 4900 THEN n - 4900 ELSE 0 END::text, 32, '0')::bytea,
+		'link', 'visit', timestamptz '2026-09-01' + interval '1 day', timestamptz '2026-09-01', timestamptz '2026-09-01'
+	FROM (SELECT * FROM generate_series(0, 9) UNION ALL SELECT * FROM generate_series(4902, 4930, 2)) g (n)
+	JOIN partners p ON p.program_id = (SELECT min(id) FROM programs) AND p.handle = 'partner-' || n`,
+	`INSERT INTO clicks (id, org_id, program_id, partner_id, referral_id, param, created_at)
+	SELECT 'clk_01' || lpad(substr(r.id, 10), 24, '9'), r.org_id, r.program_id, r.partner_id, r.id, 'ref',
+		timestamptz '2026-09-01' - interval '1 minute'
+	FROM referrals r WHERE r.id LIKE 'ref_back%'`,
 }
 
 const waiting = `INSERT INTO webhook_deliveries (id, org_id, program_id, endpoint_id, event_id, event_type, event_seq,
