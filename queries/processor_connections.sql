@@ -28,6 +28,10 @@ SELECT t.program_id FROM processor_connections t WHERE t.id = @id AND t.org_id =
 -- ConnectionOperated finds a connection of any organization.
 SELECT t.* FROM processor_connections t WHERE t.id = @id;
 
+-- name: ConnectionsActive :many
+-- ConnectionsActive lists the connections of every organization that take events.
+SELECT t.id FROM processor_connections t WHERE t.status = 'active';
+
 -- name: ProgramOperated :one
 -- ProgramOperated finds the organization of a program.
 SELECT t.org_id FROM programs t WHERE t.id = @id;

@@ -59,6 +59,7 @@ var unbound = map[string]string{
 	"InboxSealed":             "the server's own key seals for every organization",
 	"InboxReseal":             "the id is one that InboxSealed has just listed",
 	"ConnectionOperated":      "asked by the operator's command, and by processors, whose address knows no organization",
+	"ConnectionsActive":       "the server asks which addresses exist; whose they are is read with each",
 	"PublishableKeyFind":      "the key identifies the organization",
 	"PublishableHostKnown":    "a browser asks before it sends a key; the answer is for its own pages only",
 	"PublishableKeyOperated":  "asked by the operator's command only, for any key",

@@ -240,6 +240,31 @@ func (q *Queries) ConnectionSecretsSealed(ctx context.Context, db DBTX, arg Conn
 	return items, nil
 }
 
+const connectionsActive = `-- name: ConnectionsActive :many
+SELECT t.id FROM processor_connections t WHERE t.status = 'active'
+`
+
+// ConnectionsActive lists the connections of every organization that take events.
+func (q *Queries) ConnectionsActive(ctx context.Context, db DBTX) ([]string, error) {
+	rows, err := db.Query(ctx, connectionsActive)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const connectionsOfProgram = `-- name: ConnectionsOfProgram :many
 SELECT t.id, t.org_id, t.program_id, t.processor, t.livemode, t.status, t.record_direct, t.outside_checkout, t.secret, t.api_key, t.last_event_at, t.created_at, t.updated_at FROM processor_connections t WHERE t.program_id = $1 AND t.org_id = $2
 ORDER BY t.created_at DESC, t.id DESC

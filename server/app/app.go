@@ -225,7 +225,7 @@ func (p parts) servePages(path *middleware.Front) {
 // serveHooks registers where payment processors send their events.
 func (p parts) serveHooks(path *middleware.Front) {
 	box := inbox.Box{Pool: p.pool, Keeper: p.keeper, Clock: p.clock}
-	p.echo.POST(hooks.Path, hooks.Hooks{Box: box, Limits: path}.Receive)
+	p.echo.POST(hooks.Path, hooks.New(box, path, p.clock).Receive)
 	path.Free(hooks.Path)
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"rail/server/config"
 	"rail/server/harness/apitest"
+	"rail/server/ident"
 	"rail/server/inbound/connection"
 )
 
@@ -296,6 +297,44 @@ func TestHookLimits(t *testing.T) {
 	for range 50 {
 		require.Equal(t, 200, c.Send(M{}).Status)
 	}
+}
+
+// Beyond the limit of an address the database is not asked about connections that do not
+// exist; those that do are asked for all the same.
+func TestHooksOfUnknownConnections(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, func(c *config.Config) { c.AddressRateLimit = 5 })
+	c := s.Connect(s.Program())
+	ask := func() int {
+		unknown := c
+		unknown.ID = ident.New(ident.Connection)
+		return unknown.Send(M{}).Status
+	}
+	rename := func(from, to string) {
+		_, err := s.Pool.Exec(t.Context(), "ALTER TABLE "+from+" RENAME TO "+to)
+		require.NoError(t, err)
+	}
+	rename("processor_connections", "away")
+	require.Equal(t, 500, ask(), "it is looked up")
+	rename("away", "processor_connections")
+	for range 4 {
+		require.Equal(t, http.StatusNotFound, ask())
+	}
+	require.Equal(t, http.StatusTooManyRequests, ask())
+	rename("processor_connections", "away")
+	for range 20 {
+		require.Equal(t, http.StatusTooManyRequests, ask())
+	}
+	rename("away", "processor_connections")
+	for range 20 {
+		require.Equal(t, 200, c.Send(M{}).Status)
+	}
+	later := s.Connect(s.Program())
+	s.Clock.Advance(time.Second)
+	for range 5 {
+		require.Equal(t, http.StatusNotFound, ask())
+	}
+	require.Equal(t, 200, later.Send(M{}).Status, "made since")
 }
 
 // The sale, its refunds and their repetitions come in any order and from two servers

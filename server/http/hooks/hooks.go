@@ -11,6 +11,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"rail/gen/db"
+	"rail/server/clock"
 	"rail/server/inbound/inbox"
 	"rail/server/problem"
 )
@@ -29,14 +31,22 @@ type Limits interface {
 	// Charge counts a request against its address, and refuses it where that has none
 	// left.
 	Charge(c echo.Context) error
+	// GiveBack takes back what Charge has counted.
+	GiveBack(c echo.Context)
 	// ChargeTo counts a request against a name.
 	ChargeTo(name string, perSecond int) error
 }
 
 // Hooks takes the requests of processors.
 type Hooks struct {
-	Box    inbox.Box
-	Limits Limits
+	box    inbox.Box
+	limits Limits
+	known  known
+}
+
+// New returns what takes events into a box.
+func New(box inbox.Box, limits Limits, c clock.Clock) *Hooks {
+	return &Hooks{box: box, limits: limits, known: known{clock: c, list: box.Active}}
 }
 
 // failure is the body of the one refusal that the API has another status for.
@@ -51,11 +61,11 @@ type failure struct {
 
 // Receive stores an event. What is refused counts against its address; signed events
 // count against their connection alone, since processors send from few addresses.
-func (h Hooks) Receive(c echo.Context) error {
+func (h *Hooks) Receive(c echo.Context) error {
 	// The work does not end when the processor goes away.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), timeout)
 	defer cancel()
-	connection, err := h.Box.Find(ctx, c.Param("processor"), c.Param("connection_id"))
+	connection, err := h.find(ctx, c)
 	if err != nil {
 		return h.charged(c, err)
 	}
@@ -63,8 +73,8 @@ func (h Hooks) Receive(c echo.Context) error {
 	if err != nil {
 		return h.charged(c, err)
 	}
-	if err := h.Box.Verify(connection, c.Request().Header, body); errors.Is(err, inbox.ErrSignature) {
-		if limited := h.Limits.Charge(c); limited != nil {
+	if err := h.box.Verify(connection, c.Request().Header, body); errors.Is(err, inbox.ErrSignature) {
+		if limited := h.limits.Charge(c); limited != nil {
 			return limited
 		}
 		return forged(c, err)
@@ -72,18 +82,32 @@ func (h Hooks) Receive(c echo.Context) error {
 		return err
 	}
 	// Only now: what is forged must not use up what the processor may send.
-	if err := h.Limits.ChargeTo("hook "+connection.ID, perConnection); err != nil {
+	if err := h.limits.ChargeTo("hook "+connection.ID, perConnection); err != nil {
 		return err
 	}
-	if err := h.Box.Receive(ctx, connection, c.Request().Header, body); err != nil {
+	if err := h.box.Receive(ctx, connection, c.Request().Header, body); err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, map[string]bool{"received": true})
 }
 
+// find returns the connection that is named. Who asks too often may name none that
+// the server does not know: each look-up is a question to the database.
+func (h *Hooks) find(ctx context.Context, c echo.Context) (db.ProcessorConnection, error) {
+	id := c.Param("connection_id")
+	if limited := h.limits.Charge(c); limited != nil && !h.known.has(ctx, id) {
+		return db.ProcessorConnection{}, limited
+	}
+	connection, err := h.box.Find(ctx, c.Param("processor"), id)
+	if err == nil {
+		h.limits.GiveBack(c)
+	}
+	return connection, err
+}
+
 // charged returns err, or that its address has asked too often.
-func (h Hooks) charged(c echo.Context, err error) error {
-	if limited := h.Limits.Charge(c); limited != nil {
+func (h *Hooks) charged(c echo.Context, err error) error {
+	if limited := h.limits.Charge(c); limited != nil {
 		return limited
 	}
 	return err

@@ -26,6 +26,9 @@ func (f *Front) Free(path string) { f.free[path] = true }
 // Charge counts a request against its address, at most once.
 func (f *Front) Charge(c echo.Context) error { return f.pay(c, stateOf(c)) }
 
+// GiveBack takes back that a request counts against its address.
+func (f *Front) GiveBack(c echo.Context) { f.giveBack(c, stateOf(c)) }
+
 // ChargeTo counts a request against a name, at this replica.
 func (f *Front) ChargeTo(name string, perSecond int) error {
 	if _, ok := f.limiter.take(name, perSecond); !ok {

@@ -79,6 +79,11 @@ func (b Box) Find(ctx context.Context, processorName, id string) (db.ProcessorCo
 	return c, nil
 }
 
+// Active returns the ids of all connections that take events.
+func (b Box) Active(ctx context.Context) ([]string, error) {
+	return queries.ConnectionsActive(ctx, b.Pool)
+}
+
 // Verify returns ErrSignature unless a connection's processor has sent the body.
 func (b Box) Verify(c db.ProcessorConnection, header http.Header, body []byte) error {
 	signing, err := connection.Service{Keeper: b.Keeper}.Secret(c)
