@@ -5,6 +5,7 @@
 --
 -- The index of a visitor's current referrals leads with the visitor, so that all
 -- of a browser's are found; for one partner's it serves as before.
+-- Readers wait for the moment of the swap alone, writers while it is built.
 -- The release before survives this: its statements ask for visitor and partner both.
 SET LOCAL lock_timeout = '2s';
 
@@ -27,5 +28,6 @@ CREATE UNIQUE INDEX publishable_keys_key_key ON publishable_keys (key);
 CREATE INDEX publishable_keys_list_idx ON publishable_keys (program_id, created_at, id) WHERE revoked_at IS NULL;
 CREATE INDEX publishable_keys_hosts_idx ON publishable_keys USING gin (allowed_hosts) WHERE revoked_at IS NULL;
 
+CREATE UNIQUE INDEX referrals_current_key_new ON referrals (program_id, visitor, partner_id) WHERE current;
 DROP INDEX referrals_current_key;
-CREATE UNIQUE INDEX referrals_current_key ON referrals (program_id, visitor, partner_id) WHERE current;
+ALTER INDEX referrals_current_key_new RENAME TO referrals_current_key;

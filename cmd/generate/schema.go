@@ -22,6 +22,7 @@ var (
 	alterTable  = regexp.MustCompile(`^ALTER TABLE (\w+) (.*)$`)
 	uniqueIndex = regexp.MustCompile(`^CREATE UNIQUE INDEX (\w+) ON (\w+)`)
 	dropIndex   = regexp.MustCompile(`^DROP INDEX (\w+)$`)
+	renameIndex = regexp.MustCompile(`^ALTER INDEX (\w+) RENAME TO (\w+)$`)
 	dropTable   = regexp.MustCompile(`^DROP TABLE (\w+)$`)
 	addition    = regexp.MustCompile(`^(?:ADD )?CONSTRAINT (\w+) (.*)$`)
 	removal     = regexp.MustCompile(`^DROP CONSTRAINT (\w+)$`)
@@ -70,6 +71,14 @@ func apply(tables map[string]table, statement string) error {
 	if m := dropIndex.FindStringSubmatch(statement); m != nil {
 		for _, t := range tables {
 			delete(t, m[1])
+		}
+	}
+	if m := renameIndex.FindStringSubmatch(statement); m != nil {
+		for _, t := range tables {
+			if definition, ok := t[m[1]]; ok {
+				delete(t, m[1])
+				t[m[2]] = definition
+			}
 		}
 	}
 	if m := dropTable.FindStringSubmatch(statement); m != nil {
