@@ -13,6 +13,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/inbound/connection"
+	"rail/server/inbound/lemonsqueezy"
 	"rail/server/inbound/paddle"
 	"rail/server/inbound/polar"
 	"rail/server/inbound/stripe"
@@ -67,7 +68,7 @@ func connectionTable(all ...printedConnection) func() []string {
 func processorConnect(fs *flag.FlagSet) action {
 	in := connection.Input{}
 	fs.StringVar(&in.ProgramID, "program", "", "`PROGRAM_ID` whose payments it records")
-	fs.StringVar(&in.Secret, "secret", "", "`SECRET` with which the processor signs its events, or - to read it; made for generic")
+	fs.StringVar(&in.Secret, "secret", "", "`SECRET` with which the processor signs its events, or - to read it; Rail can make it for generic and lemon_squeezy")
 	fs.StringVar(&in.APIKey, "api-key", "", "`KEY` of the processor's API, or - to read it; Rail makes the endpoint at Stripe with it")
 	test := toggle(fs, "test", "take test events, and no live ones")
 	direct := toggle(fs, "record-direct", "record payments that no partner brought, too")
@@ -264,6 +265,10 @@ paddle takes the secret of a notification destination (pdl_ntfset_…), whose UR
 printed one. The sandbox is an account of its own: connect it with --test. The events that Rail reads:
 ` + "  " + strings.Join(paddle.Events(), "\n  ") + `
 
-polar takes the secret of a webhook in the same way. The events that Rail reads:
+lemon_squeezy takes the printed URL and secret as a webhook's; test mode has webhooks of its own: connect it
+with --test. All of these events are needed, or payments are missing:
+` + "  " + strings.Join(lemonsqueezy.Events(), "\n  ") + `
+
+polar takes the secret of a webhook as paddle does. The events that Rail reads:
 ` + "  " + strings.Join(polar.Events(), "\n  ") + "\n"
 }

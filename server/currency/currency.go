@@ -60,13 +60,18 @@ var minorDigits = map[string]int{
 	"UYW": 4,
 }
 
+// Digits returns how many decimals a currency's own unit has.
+func Digits(currency string) int {
+	if digits, known := minorDigits[currency]; known {
+		return digits
+	}
+	return 2
+}
+
 // Decimal writes an amount of minor units as a decimal number of the currency's
 // own unit, exactly: 4999 USD is 49.99, 1000 JPY is 1000.
 func Decimal(minor int64, currency string) string {
-	digits, known := minorDigits[currency]
-	if !known {
-		digits = 2
-	}
+	digits := Digits(currency)
 	sign, text := "", strconv.FormatInt(minor, 10)
 	if minor < 0 {
 		sign, text = "-", text[1:]

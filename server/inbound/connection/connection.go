@@ -5,6 +5,7 @@ package connection
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -28,13 +29,14 @@ const Generic = "generic"
 
 // The processors that Rail reads in their own words.
 const (
-	Stripe = "stripe"
-	Paddle = "paddle"
-	Polar  = "polar"
+	Stripe       = "stripe"
+	Paddle       = "paddle"
+	LemonSqueezy = "lemon_squeezy"
+	Polar        = "polar"
 )
 
 // Processors are those that can be connected.
-var Processors = []string{Stripe, Paddle, Polar, Generic}
+var Processors = []string{Stripe, Paddle, LemonSqueezy, Polar, Generic}
 
 // ErrConnected means that another connection of the program, processor and mode
 // works. The error's text names it.
@@ -46,8 +48,8 @@ type Input struct {
 	ID                   string
 	ProgramID, Processor string
 	Live                 bool
-	// Secret is what the processor signs its events with. Rail makes one for the
-	// generic processor where none is given.
+	// Secret is what the processor signs its events with. Where none is given, Rail makes
+	// one for the processors that take the merchant's.
 	Secret string
 	// APIKey opens the processor's own API; "" for none.
 	APIKey string
@@ -111,14 +113,20 @@ func (s Service) Connect(ctx context.Context, u *work.Unit, in Input) (db.Proces
 	return c, signing, record(ctx, u, c, "connected")
 }
 
+// made has what makes the secrets of the processors that take the merchant's own.
+var made = map[string]func() string{
+	Generic:      webhook.NewSecret,
+	LemonSqueezy: rand.Text, // of at most 40 characters
+}
+
 // secret returns the signing secret. That of the generic processor must be one of
 // Standard Webhooks, or no event would ever fit.
 func (in Input) secret() (string, error) {
 	switch {
 	case !slices.Contains(Processors, in.Processor):
 		return "", fmt.Errorf("there is no processor %q: choose from %s", in.Processor, strings.Join(Processors, ", "))
-	case in.Processor == Generic && in.Secret == "":
-		return webhook.NewSecret(), nil
+	case in.Secret == "" && made[in.Processor] != nil:
+		return made[in.Processor](), nil
 	case in.Secret == "":
 		return "", errors.New("the secret is needed with which the processor signs its events")
 	case in.Processor == Generic && !standard(in.Secret):

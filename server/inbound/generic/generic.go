@@ -84,6 +84,7 @@ func (Source) Read(raw []byte) (processor.Reading, error) {
 // sale reads a payment. One of nothing is not recorded.
 func (b *body) sale(r *processor.Reading) error {
 	if processor.Skips(b.Metadata) {
+		r.Link.Charge = string(b.Charge)
 		return r.Ignore(processor.OptedOut, "")
 	}
 	amount, err := amountOf(b.Amount, "amount_minor")

@@ -83,6 +83,11 @@ func (a *application) payment(ctx context.Context, p processor.Payment) (outcome
 			return opt.Value(end), err
 		}
 	}
+	if p.Recurs != "" {
+		if end, err := a.recurs(ctx, &p); err != nil || end != nil {
+			return opt.Value(end), err
+		}
+	}
 	who, err := a.payer(ctx, p.Binding)
 	if err != nil || who.end != nil {
 		return opt.Value(who.end), err

@@ -22,7 +22,11 @@ func (a *application) levelled(ctx context.Context, f processor.Refund, s db.Sal
 	if !ok {
 		return a.foreign(f.Currency, s), nil
 	}
-	return a.takeBack(ctx, s, level{f.Charge, back}, 0, f.At)
+	payment := f.Charge
+	if f.OfSale {
+		payment = s.ExternalChargeID
+	}
+	return a.takeBack(ctx, s, level{payment, back}, 0, f.At)
 }
 
 // takeBack refunds what of a sale is to come back at a level and has not yet, by

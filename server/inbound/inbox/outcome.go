@@ -21,6 +21,7 @@ const (
 	codeNothingLeft = "nothing_left"
 	codeError       = "error"
 	codeOutside     = "outside_checkout"
+	codeRecurs      = "unknown_subscription"
 
 	codeRefundFailed = "refund_failed"
 )

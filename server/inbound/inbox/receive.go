@@ -21,6 +21,7 @@ import (
 	"rail/server/ident"
 	"rail/server/inbound/connection"
 	"rail/server/inbound/generic"
+	"rail/server/inbound/lemonsqueezy"
 	"rail/server/inbound/paddle"
 	"rail/server/inbound/polar"
 	"rail/server/inbound/processor"
@@ -34,10 +35,11 @@ var queries = db.New()
 
 // sources has what Rail knows of each processor that can be connected.
 var sources = map[string]processor.Source{
-	connection.Generic: generic.Source{},
-	connection.Stripe:  stripe.Source{},
-	connection.Paddle:  paddle.Source{},
-	connection.Polar:   polar.Source{},
+	connection.Generic:      generic.Source{},
+	connection.Stripe:       stripe.Source{},
+	connection.Paddle:       paddle.Source{},
+	connection.LemonSqueezy: lemonsqueezy.Source{},
+	connection.Polar:        polar.Source{},
 }
 
 // MaxBody is the largest event that is taken, in bytes.

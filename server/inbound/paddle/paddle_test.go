@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/clock"
+	"rail/server/harness/lenient"
 	"rail/server/inbound/processor"
 )
 
@@ -96,7 +97,8 @@ func TestTransaction(t *testing.T) {
 	require.Equal(t, processor.ZeroAmount, trial.Ignored)
 	require.Equal(t, click, trial.Binding.Click)
 	skip := transaction(members{"custom_data": members{"rail": "skip"}})
-	require.Equal(t, processor.OptedOut, read(t, notification("transaction.completed", skip)).Ignored)
+	out := read(t, notification("transaction.completed", skip))
+	require.Equal(t, []any{processor.OptedOut, "txn_1"}, []any{out.Ignored, out.Link.Charge}, "its refunds are known by it")
 }
 
 // TestAdjustments: what takes money back, and what only looks like it.
@@ -121,7 +123,7 @@ func TestAdjustments(t *testing.T) {
 func TestWho(t *testing.T) {
 	t.Parallel()
 	b := read(t, notification("customer.created", members{"id": "ctm_1", "email": "ann@acme.example", "name": "Ann"})).Binding
-	require.Equal(t, processor.Binding{Customer: "ctm_1", Email: "ann@acme.example", Name: "Ann"}, *b)
+	require.Equal(t, processor.Binding{Customer: "ctm_1", Email: "ann@acme.example", Name: "Ann", Itself: true}, *b)
 	require.True(t, read(t, notification("customer.updated", members{"id": "ctm_1", "custom_data": members{"rail": "skip"}})).Binding.Skip)
 	b = read(t, notification("subscription.trialing", members{
 		"id": "sub_1", "status": "trialing", "customer_id": "ctm_1", "billing_cycle": members{"interval": "year"},
@@ -152,6 +154,22 @@ func TestMalformed(t *testing.T) {
 		_, err := Source{}.Read(body)
 		require.Equal(t, processor.MalformedError{Member: member}, err)
 	}
+}
+
+// TestEveryMemberMayChange removes and retypes every member of events.
+func TestEveryMemberMayChange(t *testing.T) {
+	t.Parallel()
+	sound := func(t *testing.T, body []byte) processor.Reading {
+		t.Helper()
+		return lenient.Sound(t, Source{}.Read, body)
+	}
+	require.Greater(t, lenient.Changes(t, sound,
+		notification("transaction.completed", transaction(nil)), notification("subscription.created", transaction(nil)),
+		notification("adjustment.updated", adjustment("refund", "approved", "900", "750")),
+		notification("adjustment.created", adjustment("chargeback", "approved", "900", "750")),
+		notification("customer.created", members{"id": "ctm_1", "email": "ann@acme.example", "custom_data": members{"rail": "skip"}}),
+		notification("discount.updated", members{"id": "dsc_1", "code": "FALL", "status": "active"}),
+	), 1_000)
 }
 
 // FuzzRead reads anything, and says something of it or why not.

@@ -79,6 +79,7 @@ func (r *reader) transaction() error {
 	code, ok := currency.Normal(string(o.Currency))
 	switch {
 	case processor.Skips(o.Custom):
+		r.Link.Charge = string(o.ID)
 		return r.Ignore(processor.OptedOut, "")
 	case !ok:
 		return processor.MalformedError{Member: "data.currency_code"}

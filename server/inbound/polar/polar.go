@@ -149,6 +149,7 @@ func (r *reader) paid() error {
 	code, ok := currency.Normal(string(o.Currency))
 	switch {
 	case processor.Skips(o.Metadata):
+		r.Link.Charge = string(o.ID)
 		return r.Ignore(processor.OptedOut, "")
 	case !ok:
 		return processor.MalformedError{Member: "data.currency"}

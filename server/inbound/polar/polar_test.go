@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/clock"
+	"rail/server/harness/lenient"
 	"rail/server/inbound/processor"
 )
 
@@ -89,7 +90,8 @@ func TestOrders(t *testing.T) {
 	require.Equal(t, processor.ZeroAmount, free.Ignored)
 	require.Equal(t, click, free.Binding.Click)
 	skip := order(members{"metadata": members{"rail": "skip"}})
-	require.Equal(t, processor.OptedOut, read(t, notification("order.paid", skip)).Ignored)
+	r := read(t, notification("order.paid", skip))
+	require.Equal(t, []any{processor.OptedOut, "ord-1"}, []any{r.Ignored, r.Link.Charge}, "its refunds are known by it")
 	back := order(members{"refunded_amount": 500, "refunded_tax_amount": 100})
 	require.Equal(t, &processor.Refund{
 		Link: processor.Link{Charge: "ord-1"}, LevelMinor: 600, OfMinor: 2400, Currency: "USD", At: at,
@@ -103,7 +105,7 @@ func TestOrders(t *testing.T) {
 func TestWho(t *testing.T) {
 	t.Parallel()
 	k := members{"id": "cu-1", "email": "ann@acme.example", "external_id": "user-7"}
-	require.Equal(t, processor.Binding{Customer: "cu-1", Identifier: "user-7", Email: "ann@acme.example"},
+	require.Equal(t, processor.Binding{Customer: "cu-1", Identifier: "user-7", Email: "ann@acme.example", Itself: true},
 		*read(t, notification("customer.created", k)).Binding)
 	k["metadata"] = members{"rail": "skip"}
 	require.True(t, read(t, notification("customer.updated", k)).Binding.Skip)
@@ -133,6 +135,20 @@ func TestMalformed(t *testing.T) {
 		_, err := Source{}.Read(body)
 		require.Equal(t, processor.MalformedError{Member: member}, err)
 	}
+}
+
+// TestEveryMemberMayChange removes and retypes every member of events.
+func TestEveryMemberMayChange(t *testing.T) {
+	t.Parallel()
+	sound := func(t *testing.T, body []byte) processor.Reading {
+		t.Helper()
+		return lenient.Sound(t, Source{}.Read, body)
+	}
+	require.Greater(t, lenient.Changes(t, sound,
+		notification("order.paid", order(members{"due_amount": 1200})), notification("order.paid", order(nil)),
+		notification("order.refunded", order(members{"refunded_amount": 500, "refunded_tax_amount": 100})),
+		notification("subscription.revoked", order(nil)), notification("customer.created", order(nil)),
+	), 1_000)
 }
 
 // FuzzRead reads anything, and says something of it or why not.

@@ -76,6 +76,10 @@ type Payment struct {
 	// Outside says that nothing tells yet whether an invoice or a checkout
 	// reports the same money.
 	Outside bool
+	// Recurs is the name that another event gives this payment as the first of a
+	// subscription, which may come a moment later; empty where the payment says itself
+	// what it is.
+	Recurs string
 
 	Binding
 }
@@ -109,7 +113,10 @@ type Refund struct {
 	LevelMinor int64
 	// Single says that LevelMinor is of the refund ID alone, which adds to others of
 	// the payment; zero gives back all that is left.
-	Single   bool
+	Single bool
+	// OfSale says that the level is of the whole sale, whichever of its names the event
+	// has; else it is of the one payment that Link names.
+	OfSale   bool
 	OfMinor  int64 // what the payment was in Currency, zero if the event does not say
 	Currency string
 	Failed   bool // the refund was tried and did not reach the customer

@@ -1,0 +1,106 @@
+// Package lenient holds readers of processors' events to what they must do with
+// bodies that lack, add or retype members: say what was not understood, and never
+// anything that is not so.
+package lenient
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/currency"
+	"rail/server/inbound/processor"
+)
+
+type object = map[string]any
+
+// Sound reads a body and requires what every reading must be, whatever was read.
+func Sound(t *testing.T, read func([]byte) (processor.Reading, error), body []byte) processor.Reading {
+	t.Helper()
+	r, err := read(body)
+	if malformed := (processor.MalformedError{}); err != nil {
+		require.ErrorAs(t, err, &malformed, string(body))
+		require.NotEmpty(t, malformed.Member)
+		require.Nil(t, r.Payment)
+		return r
+	}
+	said := 0
+	if p := r.Payment; p != nil {
+		said++
+		require.Positive(t, p.AmountMinor, string(body))
+		require.True(t, p.TaxMinor >= 0 && p.TaxMinor <= p.AmountMinor, string(body))
+		require.True(t, p.FeeMinor == nil || *p.FeeMinor >= 0 && *p.FeeMinor <= p.AmountMinor, string(body))
+		require.True(t, currency.Valid(p.Currency) && p.Charge != "", string(body))
+	}
+	if f := r.Refund; f != nil {
+		said++
+		require.True(t, f.LevelMinor >= 0 && currency.Valid(f.Currency) && f.Charge != "", string(body))
+	}
+	if d := r.Dispute; d != nil {
+		said++
+		require.True(t, d.AmountMinor >= 0 && d.ID != "" && d.Charge != "" && d.Status != "", string(body))
+	}
+	if r.Coupon != nil {
+		said++
+		require.NotEmpty(t, r.Coupon.ID)
+	}
+	require.Equal(t, said == 0, r.Ignored != "", "either something is said, or why not: %s", body)
+	require.LessOrEqual(t, said, 1)
+	text, err := json.Marshal(r)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), `\u0000`, "PostgreSQL takes no such text")
+	return r
+}
+
+// Changes has every sample read whole, and then with every member removed and
+// retyped, one at a time. It returns how many changes there were.
+func Changes(t *testing.T, sound func(*testing.T, []byte) processor.Reading, samples ...[]byte) (changes int) {
+	t.Helper()
+	instead := []any{
+		nil, "", "x", "a\x00b", strings.Repeat("é", 300), 0, 7, -1, 1.5, json.Number("1e30"), json.Number("9223372036854775807"),
+		true, []any{}, []any{nil}, []any{"x", 3, object{}}, object{}, object{"id": 5}, object{"data": "x"}, object{"data": []any{7}},
+	}
+	for _, body := range samples {
+		require.NotEmpty(t, sound(t, body).Type)
+		var e any
+		require.NoError(t, json.Unmarshal(body, &e))
+		each(e, func(put func(any), remove func()) {
+			for _, v := range instead {
+				put(v)
+				changes++
+				sound(t, marshal(t, e))
+			}
+			remove()
+			sound(t, marshal(t, e))
+		})
+	}
+	return changes
+}
+
+// each visits every member below v with what replaces and what removes it, and
+// then puts it back.
+func each(v any, visit func(put func(any), remove func())) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, was := range v {
+			each(was, visit)
+			visit(func(n any) { v[k] = n }, func() { delete(v, k) })
+			v[k] = was
+		}
+	case []any:
+		for i, was := range v {
+			each(was, visit)
+			visit(func(n any) { v[i] = n }, func() {})
+			v[i] = was
+		}
+	}
+}
+
+func marshal(t *testing.T, v any) []byte {
+	t.Helper()
+	b, err := json.Marshal(v)
+	require.NoError(t, err)
+	return b
+}

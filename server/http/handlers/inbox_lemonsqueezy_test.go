@@ -1,0 +1,136 @@
+package handlers_test
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rail/server/harness/apitest"
+	"rail/server/inbound/connection"
+	"rail/server/inbound/lemonsqueezy"
+)
+
+// hook sends a body to the connection with one header, and requires that it is taken.
+func (h inboxed) hook(body []byte, header, value string) {
+	h.t.Helper()
+	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost,
+		h.URL+"/hooks/"+h.c.Processor+"/"+h.c.ID, bytes.NewReader(body))
+	require.NoError(h.t, err)
+	r.Header.Set(header, value)
+	res, err := http.DefaultClient.Do(r)
+	require.NoError(h.t, err)
+	defer res.Body.Close()
+	require.Equal(h.t, http.StatusOK, res.StatusCode)
+}
+
+// lemon sends an event as Lemon Squeezy does.
+func (h inboxed) lemon(kind string, id int, click string, attributes M) {
+	h.t.Helper()
+	body, err := json.Marshal(M{
+		"meta": M{"event_name": kind, "custom_data": M{"rail_click": click}},
+		"data": M{"id": fmt.Sprint(id), "attributes": attributes},
+	})
+	require.NoError(h.t, err)
+	mac := hmac.New(sha256.New, []byte(h.c.Signing))
+	mac.Write(body)
+	h.hook(body, lemonsqueezy.Header, hex.EncodeToString(mac.Sum(nil)))
+}
+
+func newLemon(t *testing.T) inboxed {
+	t.Helper()
+	return newInboxed(t, func(in *connection.Input) { in.Processor, in.Secret = connection.LemonSqueezy, "lemon-secret" })
+}
+
+// The first payment of a subscription comes as an order and as an invoice, and so do
+// its refunds: whichever comes first, it is one sale, refunded once.
+func TestLemonSqueezy(t *testing.T) {
+	t.Parallel()
+	h := newLemon(t)
+	all := orders(5)
+	for i, order := range all {
+		click, customer, subscription := h.Click(h.program, "ann").String("id"), i+1000, i+5000
+		money := M{
+			"customer_id": customer, "currency": "USD", "total": 5400, "tax": 900, "status": "paid", "test_mode": false,
+			"subscription_id": subscription, "billing_reason": "initial", "refunded_amount": 500,
+		}
+		events := []func(){
+			func() { h.lemon("order_created", i, click, money) },
+			func() { h.lemon("subscription_payment_success", i, click, money) },
+			func() { h.lemon("order_refunded", i, click, money) },
+			func() { h.lemon("subscription_payment_refunded", i, click, money) },
+			func() {
+				h.lemon("subscription_created", subscription, click, M{
+					"customer_id": customer, "order_id": i, "status": "active", "test_mode": false,
+				})
+			},
+		}
+		for _, at := range order {
+			events[at]()
+			runJob(t, h.Server, "work-inbox")
+		}
+	}
+	runJob(t, h.Server, "work-inbox")
+	sales := h.Get("/v1/sales?limit=100&program_id=" + h.program)
+	require.EqualValues(t, len(all), sales.Int("total_count"))
+	for _, d := range sales.Data() {
+		s := apitest.Answer{Body: d}
+		require.Equal(t, []any{int64(4900), int64(500), int64(817), "subscription", "lemon_squeezy", h.partner}, []any{
+			s.Int("amount_minor"), s.Int("refunded_minor"), s.Int("tax_minor"), s.String("billing_type"), s.String("processor"),
+			s.String("partner_id"),
+		}, "%v", d)
+	}
+	for _, d := range h.Get("/v1/commissions?limit=100&program_id=" + h.program).Data() {
+		require.EqualValues(t, 980, apitest.Answer{Body: d}.Int("amount_minor"))
+	}
+	for _, status := range []string{"failed", "waiting", "pending"} {
+		require.Zero(t, h.Get("/v1/inbox_events?status="+status+"&program_id="+h.program).Int("total_count"), status)
+	}
+	balanced(t, h.Server)
+}
+
+// What no subscription names within a minute was paid once. What names it later finds
+// it all the same.
+func TestLemonSqueezyOrder(t *testing.T) {
+	t.Parallel()
+	h := newLemon(t)
+	click := h.Click(h.program, "ann").String("id")
+	money := M{
+		"customer_id": 7, "currency": "USD", "total": 2400, "tax": 400, "status": "paid", "test_mode": false,
+		"first_order_item": M{"product_id": 3, "product_name": "Book"},
+	}
+	h.lemon("order_created", 1, click, money)
+	h.last("waiting", "unknown_subscription")
+	h.Clock.Advance(time.Minute)
+	e := h.last("recorded", nil)
+	sale := h.Get("/v1/sales/" + e.String("sale_id"))
+	require.Equal(t, []any{"order:1", int64(2400), "one_time", "3", "Book"}, []any{
+		sale.String("external_charge_id"), sale.Int("amount_minor"), sale.String("billing_type"), sale.String("product_id"),
+		sale.String("product_name"),
+	})
+	h.lemon("order_created", 1, click, money)
+	require.Len(t, h.work(), 1, "another delivery")
+	h.lemon("subscription_payment_refunded", 9, click, M{
+		"subscription_id": 2, "billing_reason": "initial", "currency": "USD", "refunded_amount": 2400, "test_mode": false,
+	})
+	h.last("waiting", "unknown_sale")
+	h.lemon("subscription_created", 2, click, M{"order_id": 1, "status": "active", "customer_id": 7, "test_mode": false})
+	h.work()
+	require.NotNil(t, h.Get("/v1/sales/" + e.String("sale_id")).Body["refunded_at"])
+	h.lemon("subscription_payment_success", 10, click, M{
+		"subscription_id": 2, "customer_id": 7, "billing_reason": "renewal", "currency": "USD", "total": 2400, "status": "paid",
+		"test_mode": false,
+	})
+	renewal := h.Get("/v1/sales/" + h.last("recorded", nil).String("sale_id"))
+	require.Equal(t, []any{"subinv:10", "subscription"}, []any{renewal.String("external_charge_id"), renewal.String("billing_type")})
+	h.lemon("order_created", 3, click, M{"test_mode": true, "currency": "USD", "total": 1, "status": "paid"})
+	h.last("ignored", "test_event")
+	balanced(t, h.Server)
+}

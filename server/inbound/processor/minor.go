@@ -1,0 +1,27 @@
+package processor
+
+import (
+	"math"
+
+	"rail/server/currency"
+)
+
+// FromHundredths returns an amount in minor units that is given in hundredths of the
+// currency's own unit, whatever decimals that has. It refuses what is below zero, and
+// a fraction of the minor unit.
+func FromHundredths(n int64, code string) (int64, bool) {
+	digits := currency.Digits(code)
+	for ; digits > 2; digits-- {
+		if n > math.MaxInt64/10 {
+			return 0, false
+		}
+		n *= 10
+	}
+	for ; digits < 2; digits++ {
+		if n%10 != 0 {
+			return 0, false
+		}
+		n /= 10
+	}
+	return n, n >= 0
+}
