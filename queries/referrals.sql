@@ -20,6 +20,12 @@ VALUES (@id, @org_id, @program_id, @partner_id, @link_id, @visitor, @landing_url
 UPDATE referrals SET current = false WHERE program_id = @program_id AND org_id = @org_id AND partner_id = @partner_id
 AND visitor = @visitor AND current AND expires_at <= @now;
 
+-- name: ReferralReturn :exec
+-- ReferralReturn notes that the visitor came back by a click of the hour before: from now
+-- on it is the last one (decisions, 238).
+UPDATE referrals SET returned_at = @now::timestamptz, returned_click_id = @click_id WHERE id = @id AND org_id = @org_id
+AND coalesce(returned_at < @now::timestamptz, true);
+
 -- name: ReferralSetStatus :exec
 UPDATE referrals SET status = @status, updated_at = @updated_at WHERE id = @id AND org_id = @org_id;
 

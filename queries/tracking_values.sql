@@ -21,12 +21,16 @@ AND (t.value = @stem::text OR t.value LIKE @pattern::text);
 -- page, else the oldest of that value, deleted ones included), and the visitor's
 -- current referral (decisions, 65 and 68). expired reports whether that only waits
 -- to be retired. recent_click_id is the visitor's last click on the same value after
--- since, where that is before now. The rows come in the order of the visits; of what there is not,
+-- since, where that is before now. expires_at is the end of that referral, or of one that
+-- opens now. name and coupon are what browsers are shown; a coupon is looked for where since
+-- is before now. The rows come in the order of the visits; of what there is not,
 -- the columns are ''. The partner, who is of the value's program, is found by id alone:
 -- without statistics the planner would read all that are active.
 SELECT i.n::bigint AS n, coalesce(g.status, '')::text AS program_status,
-    coalesce(g.cookie_days, 0)::bigint AS cookie_days,
+    coalesce(g.attribution_model, '')::text AS attribution_model,
+    coalesce(h.expires_at, i.now + make_interval(hours => 24 * coalesce(g.cookie_days, 0)::int))::timestamptz AS expires_at,
     coalesce(h.partner_id, '')::text AS partner_id, coalesce(h.link_id, '')::text AS link_id,
+    coalesce(h.handle, '')::text AS handle, coalesce(h.name, '')::text AS name, coalesce(h.coupon, '')::text AS coupon,
     coalesce(h.referral_id, '')::text AS referral_id, coalesce(h.expired, false)::boolean AS expired,
     coalesce(k.id, '')::text AS recent_click_id
 FROM (SELECT unnest(@program_ids::text[]) AS program_id, unnest(@org_ids::text[]) AS org_id,
@@ -35,10 +39,13 @@ FROM (SELECT unnest(@program_ids::text[]) AS program_id, unnest(@org_ids::text[]
     unnest(@sinces::timestamptz[]) AS since, generate_subscripts(@program_ids::text[], 1) AS n) i
 LEFT JOIN programs g ON g.id = i.program_id AND g.org_id = i.org_id
 LEFT JOIN LATERAL (
-    SELECT p.id AS partner_id,
+    SELECT p.id AS partner_id, p.handle, coalesce(p.display_name, p.company_name, p.handle) AS name,
+        CASE WHEN i.since < i.now THEN (SELECT d.code FROM coupons d WHERE d.program_id = t.program_id AND d.partner_id = p.id
+            AND d.active ORDER BY d.created_at DESC, d.id DESC LIMIT 1) END AS coupon,
         (SELECT l.id FROM links l WHERE l.partner_id = p.id AND l.value_key = i.value
             ORDER BY (l.destination_key = i.landing_key) DESC, l.created_at, l.id LIMIT 1) AS link_id,
-        CASE WHEN r.expires_at > i.now THEN r.id END AS referral_id, r.expires_at <= i.now AS expired
+        CASE WHEN r.expires_at > i.now THEN r.id END AS referral_id,
+        CASE WHEN r.expires_at > i.now THEN r.expires_at END AS expires_at, r.expires_at <= i.now AS expired
     FROM tracking_values t JOIN partners p ON p.id = t.partner_id
     LEFT JOIN referrals r ON r.program_id = t.program_id AND r.partner_id = p.id AND r.visitor = i.visitor AND r.current
     WHERE t.program_id = i.program_id AND t.org_id = i.org_id AND t.value = i.value AND p.status = 'active'
@@ -54,17 +61,17 @@ ORDER BY i.n;
 
 -- name: VisitorStanding :one
 -- VisitorStanding is who brought a browser: of its live referrals, and that of a
--- click which was handed over to it, the one with the last click, or by the program's
--- model the one that came first. The referrals are found first, and the rest for each
+-- click which was handed over to it, the one with the last click or the last return to
+-- one, or by the program's model the one that came first. The referrals are found first, and the rest for each
 -- of them by id or referral: without statistics the planner would begin with all
 -- partners, or read all clicks.
 WITH g AS MATERIALIZED (
     SELECT m.attribution_model FROM programs m WHERE m.id = @program_id AND m.org_id = @org_id
 ), known AS MATERIALIZED (
-    SELECT v.id, v.program_id, v.partner_id, v.expires_at FROM referrals v
+    SELECT v.id, v.program_id, v.partner_id, v.expires_at, v.returned_at, v.returned_click_id FROM referrals v
     WHERE v.program_id = @program_id AND v.org_id = @org_id AND v.visitor = @visitor AND v.current AND v.expires_at > @now
     UNION
-    SELECT h.id, h.program_id, h.partner_id, h.expires_at FROM referrals h
+    SELECT h.id, h.program_id, h.partner_id, h.expires_at, h.returned_at, h.returned_click_id FROM referrals h
     WHERE h.id = (SELECT k.referral_id FROM clicks k WHERE k.id = @click_id AND k.org_id = @org_id)
         AND h.program_id = @program_id AND h.org_id = @org_id AND h.expires_at > @now
 )
@@ -76,13 +83,15 @@ FROM g CROSS JOIN known r
 JOIN LATERAL (SELECT t.handle, t.display_name, t.company_name FROM partners t
     WHERE t.id = r.partner_id AND t.org_id = @org_id AND t.status = 'active' OFFSET 0) p ON true
 JOIN LATERAL (
-    (SELECT k.id, k.created_at FROM clicks k WHERE k.referral_id = r.id AND k.org_id = @org_id AND g.attribution_model = 'last'
+    (SELECT CASE WHEN r.returned_at > k.created_at THEN r.returned_click_id ELSE k.id END::text AS id,
+            greatest(k.created_at, r.returned_at) AS at
+        FROM clicks k WHERE k.referral_id = r.id AND k.org_id = @org_id AND g.attribution_model = 'last'
         ORDER BY k.created_at DESC, k.id DESC LIMIT 1)
     UNION ALL
-    (SELECT k.id, k.created_at FROM clicks k WHERE k.referral_id = r.id AND k.org_id = @org_id AND g.attribution_model = 'first'
+    (SELECT k.id, k.created_at AS at FROM clicks k WHERE k.referral_id = r.id AND k.org_id = @org_id AND g.attribution_model = 'first'
         ORDER BY k.created_at, k.id LIMIT 1)
 ) c ON true
-ORDER BY CASE WHEN g.attribution_model = 'first' THEN c.created_at END, c.created_at DESC, c.id DESC LIMIT 1;
+ORDER BY CASE WHEN g.attribution_model = 'first' THEN c.at END, c.at DESC, c.id DESC LIMIT 1;
 
 -- name: TrackingValueInsert :exec
 -- TrackingValueInsert takes a value that was free a moment ago; where another

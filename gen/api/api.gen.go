@@ -12122,7 +12122,7 @@ type ClientInterface interface {
 
 	// CreateBrowserVisitWithBody Report a visit
 	//
-	// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click. Robots, previews of links and pages that nobody has seen yet make no click: 204.
+	// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click, which counts as the visitor's last one again. Robots, previews of links and pages that nobody has seen yet make no click: 204.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -12131,7 +12131,7 @@ type ClientInterface interface {
 
 	// CreateBrowserVisit Report a visit
 	//
-	// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click. Robots, previews of links and pages that nobody has seen yet make no click: 204.
+	// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click, which counts as the visitor's last one again. Robots, previews of links and pages that nobody has seen yet make no click: 204.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -13585,7 +13585,7 @@ func (c *Client) RetrieveLLMsText(ctx context.Context, params *RetrieveLLMsTextP
 
 // CreateBrowserVisitWithBody Report a visit
 //
-// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click. Robots, previews of links and pages that nobody has seen yet make no click: 204.
+// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click, which counts as the visitor's last one again. Robots, previews of links and pages that nobody has seen yet make no click: 204.
 //
 // Takes any type of body and a specified content type.
 //
@@ -13604,7 +13604,7 @@ func (c *Client) CreateBrowserVisitWithBody(ctx context.Context, params *CreateB
 
 // CreateBrowserVisit Report a visit
 //
-// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click. Robots, previews of links and pages that nobody has seen yet make no click: 204.
+// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click, which counts as the visitor's last one again. Robots, previews of links and pages that nobody has seen yet make no click: 204.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -26456,7 +26456,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateBrowserVisitWithBodyWithResponse Report a visit
 	//
-	// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click. Robots, previews of links and pages that nobody has seen yet make no click: 204.
+	// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click, which counts as the visitor's last one again. Robots, previews of links and pages that nobody has seen yet make no click: 204.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -26465,7 +26465,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateBrowserVisitWithResponse Report a visit
 	//
-	// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click. Robots, previews of links and pages that nobody has seen yet make no click: 204.
+	// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click, which counts as the visitor's last one again. Robots, previews of links and pages that nobody has seen yet make no click: 204.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -32076,7 +32076,7 @@ func (c *ClientWithResponses) RetrieveLLMsTextWithResponse(ctx context.Context, 
 
 // CreateBrowserVisitWithBodyWithResponse Report a visit
 //
-// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click. Robots, previews of links and pages that nobody has seen yet make no click: 204.
+// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click, which counts as the visitor's last one again. Robots, previews of links and pages that nobody has seen yet make no click: 204.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -32091,7 +32091,7 @@ func (c *ClientWithResponses) CreateBrowserVisitWithBodyWithResponse(ctx context
 
 // CreateBrowserVisitWithResponse Report a visit
 //
-// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click. Robots, previews of links and pages that nobody has seen yet make no click: 204.
+// Records the visit that a page saw, as `POST /v1/clicks` does, and sets the cookie `rail_v` for as long as the program's `cookie_days`. The same visitor on the same value within an hour is the same click, which counts as the visitor's last one again. Robots, previews of links and pages that nobody has seen yet make no click: 204.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

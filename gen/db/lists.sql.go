@@ -2774,7 +2774,7 @@ func (q *Queries) ReferralCursor(ctx context.Context, db DBTX, arg ReferralCurso
 }
 
 const referralPage = `-- name: ReferralPage :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.link_id, t.visitor, t.current, t.landing_url, t.utm, t.tracked_by, t.status, t.expires_at, t.created_at, t.updated_at FROM referrals t
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.link_id, t.visitor, t.current, t.landing_url, t.utm, t.tracked_by, t.status, t.expires_at, t.created_at, t.updated_at, t.returned_at, t.returned_click_id FROM referrals t
 WHERE t.program_id = $1
   AND EXISTS (SELECT 1 FROM programs o WHERE o.id = $1 AND o.org_id = $2)
   AND ($3::text IS NULL OR t.partner_id = $3::text)
@@ -2838,6 +2838,8 @@ func (q *Queries) ReferralPage(ctx context.Context, db DBTX, arg ReferralPagePar
 			&i.ExpiresAt,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.ReturnedAt,
+			&i.ReturnedClickID,
 		); err != nil {
 			return nil, err
 		}

@@ -617,20 +617,22 @@ type RateBucket struct {
 }
 
 type Referral struct {
-	ID         string
-	OrgID      string
-	ProgramID  string
-	PartnerID  string
-	LinkID     *string
-	Visitor    []byte
-	Current    bool
-	LandingURL *string
-	UTM        []byte
-	TrackedBy  TrackedBy
-	Status     ReferralStatus
-	ExpiresAt  clock.Time
-	CreatedAt  clock.Time
-	UpdatedAt  clock.Time
+	ID              string
+	OrgID           string
+	ProgramID       string
+	PartnerID       string
+	LinkID          *string
+	Visitor         []byte
+	Current         bool
+	LandingURL      *string
+	UTM             []byte
+	TrackedBy       TrackedBy
+	Status          ReferralStatus
+	ExpiresAt       clock.Time
+	CreatedAt       clock.Time
+	UpdatedAt       clock.Time
+	ReturnedAt      *clock.Time
+	ReturnedClickID *string
 }
 
 type Refund struct {

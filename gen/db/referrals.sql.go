@@ -12,7 +12,7 @@ import (
 )
 
 const referralByIDs = `-- name: ReferralByIDs :many
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.link_id, t.visitor, t.current, t.landing_url, t.utm, t.tracked_by, t.status, t.expires_at, t.created_at, t.updated_at FROM referrals t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.link_id, t.visitor, t.current, t.landing_url, t.utm, t.tracked_by, t.status, t.expires_at, t.created_at, t.updated_at, t.returned_at, t.returned_click_id FROM referrals t WHERE t.id = ANY ($1::text[]) AND t.org_id = $2
 `
 
 type ReferralByIDsParams struct {
@@ -44,6 +44,8 @@ func (q *Queries) ReferralByIDs(ctx context.Context, db DBTX, arg ReferralByIDsP
 			&i.ExpiresAt,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.ReturnedAt,
+			&i.ReturnedClickID,
 		); err != nil {
 			return nil, err
 		}
@@ -84,7 +86,7 @@ func (q *Queries) ReferralDetachClicks(ctx context.Context, db DBTX, arg Referra
 }
 
 const referralGet = `-- name: ReferralGet :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.link_id, t.visitor, t.current, t.landing_url, t.utm, t.tracked_by, t.status, t.expires_at, t.created_at, t.updated_at FROM referrals t WHERE t.id = $1 AND t.org_id = $2
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.link_id, t.visitor, t.current, t.landing_url, t.utm, t.tracked_by, t.status, t.expires_at, t.created_at, t.updated_at, t.returned_at, t.returned_click_id FROM referrals t WHERE t.id = $1 AND t.org_id = $2
 `
 
 type ReferralGetParams struct {
@@ -110,6 +112,8 @@ func (q *Queries) ReferralGet(ctx context.Context, db DBTX, arg ReferralGetParam
 		&i.ExpiresAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.ReturnedAt,
+		&i.ReturnedClickID,
 	)
 	return i, err
 }
@@ -157,7 +161,7 @@ func (q *Queries) ReferralInsert(ctx context.Context, db DBTX, arg ReferralInser
 }
 
 const referralLock = `-- name: ReferralLock :one
-SELECT t.id, t.org_id, t.program_id, t.partner_id, t.link_id, t.visitor, t.current, t.landing_url, t.utm, t.tracked_by, t.status, t.expires_at, t.created_at, t.updated_at FROM referrals t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
+SELECT t.id, t.org_id, t.program_id, t.partner_id, t.link_id, t.visitor, t.current, t.landing_url, t.utm, t.tracked_by, t.status, t.expires_at, t.created_at, t.updated_at, t.returned_at, t.returned_click_id FROM referrals t WHERE t.id = $1 AND t.org_id = $2 FOR NO KEY UPDATE
 `
 
 type ReferralLockParams struct {
@@ -184,6 +188,8 @@ func (q *Queries) ReferralLock(ctx context.Context, db DBTX, arg ReferralLockPar
 		&i.ExpiresAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.ReturnedAt,
+		&i.ReturnedClickID,
 	)
 	return i, err
 }
@@ -250,6 +256,30 @@ func (q *Queries) ReferralRetire(ctx context.Context, db DBTX, arg ReferralRetir
 		arg.PartnerID,
 		arg.Visitor,
 		arg.Now,
+	)
+	return err
+}
+
+const referralReturn = `-- name: ReferralReturn :exec
+UPDATE referrals SET returned_at = $1::timestamptz, returned_click_id = $2 WHERE id = $3 AND org_id = $4
+AND coalesce(returned_at < $1::timestamptz, true)
+`
+
+type ReferralReturnParams struct {
+	Now     clock.Time
+	ClickID *string
+	ID      string
+	OrgID   string
+}
+
+// ReferralReturn notes that the visitor came back by a click of the hour before: from now
+// on it is the last one (decisions, 238).
+func (q *Queries) ReferralReturn(ctx context.Context, db DBTX, arg ReferralReturnParams) error {
+	_, err := db.Exec(ctx, referralReturn,
+		arg.Now,
+		arg.ClickID,
+		arg.ID,
+		arg.OrgID,
 	)
 	return err
 }

@@ -31,42 +31,44 @@ func (s *Server) CreateBrowserVisit(
 	if err != nil {
 		return nil, err
 	}
-	again := handed
 	by.Recognize(b.Visitor)
+	visit := tracking.Browsed{Again: handed}
 	if !handed {
 		if !by.Sighted {
 			return api.CreateBrowserVisit204Response{}, nil
 		}
-		if again, err = s.browse(ctx, u, by, b); err != nil {
+		if visit, err = s.browse(ctx, u, by, b); err != nil {
 			return nil, err
 		}
 	}
 	by.Keep()
-	standing, err := tracking.Standing(ctx, u, program, by.Visitor, by.Handed)
+	if !visit.Last {
+		visit.Standing, err = tracking.Standing(ctx, u, program, by.Visitor, by.Handed)
+	}
 	switch {
 	case errors.Is(err, pgx.ErrNoRows): // expired, or its partner is active no more
 		return api.CreateBrowserVisit204Response{}, nil
 	case err != nil:
 		return nil, err
-	case again:
-		return api.CreateBrowserVisit200JSONResponse(toAttribution(by.Visitor, standing)), nil
+	case visit.Again:
+		return api.CreateBrowserVisit200JSONResponse(toAttribution(by.Visitor, visit.Standing)), nil
 	}
-	return api.CreateBrowserVisit201JSONResponse(toAttribution(by.Visitor, standing)), nil
+	return api.CreateBrowserVisit201JSONResponse(toAttribution(by.Visitor, visit.Standing)), nil
 }
 
-// browse records a visit, and reports whether the browser was on it already.
+// browse records a visit.
 func (s *Server) browse(
 	ctx context.Context, u *work.Unit, by *browser.Caller, b *api.BrowserVisit,
-) (again bool, err error) {
+) (out tracking.Browsed, err error) {
 	visit := tracking.Visit{
 		Param: opt.Value(b.Param), VisitorToken: by.Visitor, LandingURL: cmp.Or(opt.Value(b.URL), by.Page()),
 		IP: by.Address, UserAgent: &by.UserAgent, Referer: b.Referrer,
 	}
 	err = u.Within(ctx, func(u *work.Unit) (err error) {
-		again, err = s.Tracking.Browse(ctx, u, by.Key.ProgramID, *b.Value, visit)
+		out, err = s.Tracking.Browse(ctx, u, by.Key.ProgramID, *b.Value, visit)
 		return err
 	})
-	return again, err
+	return out, err
 }
 
 // takeOver makes the click of a body the visitor's, and reports false where there is

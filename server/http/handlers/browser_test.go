@@ -298,6 +298,51 @@ func TestAttributionModel(t *testing.T) {
 	}
 }
 
+// TestReturnIsTheLastTouch: who comes back to a partner within the hour makes no second
+// click, and is that partner's again, by a parameter or a short link; in a program that
+// goes by the first partner nothing changes.
+func TestReturnIsTheLastTouch(t *testing.T) {
+	t.Parallel()
+	p := newPage(t, M{"allow_leads": true})
+	bob := p.Partner(p.program, M{"handle": "bob"})
+	link := p.Must(201, p.Post("/v1/links", M{"program_id": p.program, "partner_id": bob, "destination_url": shop + "/"}))
+	me := func() string {
+		return p.Must(200, p.do("GET", "/t/me?key="+p.key, nil)).String("click_id")
+	}
+	short := link.String("short_url")
+	guest := ""
+	follow := func() string {
+		a := p.Must(302, p.Do("GET", "/r/"+short[strings.LastIndex(short, "/")+1:], "", nil, "User-Agent", firefox, "Cookie", guest))
+		if set := a.Header.Get("Set-Cookie"); set != "" {
+			guest, _, _ = strings.Cut(set, ";")
+		}
+		_, click, _ := strings.Cut(a.Header.Get("Location"), "rail_click=")
+		return p.Must(200, p.do("POST", "/t/c", M{"key": p.key, "click_id": click})).String("click_id")
+	}
+	ada := p.Must(201, p.visit("ada"))
+	p.Clock.Advance(time.Minute)
+	byLink := follow()
+	require.Equal(t, byLink, me())
+	for range 2 {
+		p.Clock.Advance(time.Minute)
+		require.Equal(t, ada.Body, p.Must(200, p.visit("ada")).Body)
+		require.Equal(t, ada.String("click_id"), me())
+		p.Clock.Advance(time.Minute)
+		require.Equal(t, byLink, follow())
+		require.Equal(t, byLink, me())
+	}
+	require.EqualValues(t, 2, p.clicks())
+	p.Clock.Advance(time.Minute)
+	p.Must(200, p.visit("ada"))
+	p.Must(200, p.do("POST", "/t/lead", M{"key": p.key, "email": "grace@example.com"}))
+	made := p.Must(200, p.Get("/v1/customers?program_id="+p.program)).Data()
+	require.Equal(t, ada.String("referral_id"), made[0]["referral_id"])
+
+	p.Must(200, p.Post("/v1/programs/"+p.program, M{"attribution_model": "first"}))
+	require.Equal(t, ada.String("click_id"), follow(), "the first stands")
+	require.Equal(t, ada.String("click_id"), me())
+}
+
 // TestRedirectHandsOver: a short link's click is in the address that it leads to,
 // unless the program turns that off.
 func TestRedirectHandsOver(t *testing.T) {

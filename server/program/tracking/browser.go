@@ -13,16 +13,35 @@ import (
 	"rail/server/work"
 )
 
-// Browse records a visit that a page saw, as Click does for a merchant's server. It
-// reports whether the click is one of the hour before: a page reports its address
-// each time that it is loaded.
-func (s Service) Browse(ctx context.Context, u *work.Unit, programID, value string, v Visit) (again bool, err error) {
+// Browsed is a visit that a page saw.
+type Browsed struct {
+	// Standing is who brought the browser by this visit.
+	Standing db.VisitorStandingRow
+	// Last is whether the last visit counts in the program, which is this one. Else
+	// another may stand.
+	Last bool
+	// Again is whether the click is one of the hour before: a page reports its address
+	// each time that it is loaded.
+	Again bool
+}
+
+// Browse records a visit that a page saw, as Click does for a merchant's server.
+func (s Service) Browse(ctx context.Context, u *work.Unit, programID, value string, v Visit) (Browsed, error) {
 	v.UserAgent = opt.OrNil(clean(opt.Value(v.UserAgent)))
 	k, err := s.visit(ctx, u, arrival{
 		Visit: v, programID: programID, value: strings.ToLower(value), landingKey: destinationKey(v.LandingURL),
 		browser: true,
 	})
-	return k.again, err
+	if err != nil {
+		return Browsed{}, err
+	}
+	return Browsed{
+		Standing: db.VisitorStandingRow{
+			ClickID: k.ID, ReferralID: *k.ReferralID, ExpiresAt: k.hit.ExpiresAt, Handle: k.hit.Handle, Name: k.hit.Name,
+			Coupon: k.hit.Coupon,
+		},
+		Last: k.hit.AttributionModel == string(db.AttributionModelLast), Again: k.again,
+	}, nil
 }
 
 // Standing returns who brought a browser: by the visitor's own referrals, or by a

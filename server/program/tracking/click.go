@@ -50,11 +50,12 @@ func (a arrival) since(now clock.Time) clock.Time {
 	return now
 }
 
-// recorded is a click and whether it is one from before, of which only the ids and
-// the partner are known.
+// recorded is a click, whether it is one from before, of which only the ids and the
+// partner are known, and where its value led.
 type recorded struct {
 	db.Click
 	again bool
+	hit   db.TrackingResolveRow
 }
 
 // Click records a visit that the merchant's server saw. The value is resolved as
@@ -128,7 +129,7 @@ func accept(hit db.TrackingResolveRow) error {
 
 // record writes a click, and opens a referral for a visitor without a live one.
 // The click joins that referral, also when another link of the partner was followed.
-// Of a browser that comes again nothing is written.
+// A browser that comes again makes none, but the one that there is becomes its last.
 func (s Service) record(
 	ctx context.Context, u *work.Unit, a arrival, hit db.TrackingResolveRow,
 ) (recorded, error) {
@@ -136,7 +137,10 @@ func (s Service) record(
 		return recorded{}, err
 	}
 	if hit.RecentClickID != "" {
-		return recorded{db.Click{ID: hit.RecentClickID, PartnerID: hit.PartnerID, ReferralID: &hit.ReferralID}, true}, nil
+		click := db.Click{ID: hit.RecentClickID, PartnerID: hit.PartnerID, ReferralID: &hit.ReferralID}
+		return recorded{click, true, hit}, queries.ReferralReturn(ctx, u.Later(), db.ReferralReturnParams{
+			Now: u.Now, ClickID: &click.ID, ID: hit.ReferralID, OrgID: u.OrgID,
+		})
 	}
 	linkID := cmp.Or(a.linkID, hit.LinkID)
 	if hit.ReferralID == "" {
@@ -159,5 +163,5 @@ func (s Service) record(
 	if err := risk.CheckClick(ctx, u, a.programID, hit.PartnerID, a.LandingURL, a.Query); err != nil {
 		return recorded{}, err
 	}
-	return recorded{Click: click}, queries.ClickInsert(ctx, u.Later(), db.ClickInsertParams(click))
+	return recorded{Click: click, hit: hit}, queries.ClickInsert(ctx, u.Later(), db.ClickInsertParams(click))
 }

@@ -17,7 +17,7 @@ import (
 
 // open writes a referral and returns its id. A visitor has one current referral
 // with a partner, so that an expired one makes room first.
-// It lasts for the program's cookie days from now; later clicks do not extend it.
+// It lasts for the program's cookie days; later clicks do not extend it.
 func open(
 	ctx context.Context, u *work.Unit, a arrival, hit db.TrackingResolveRow, linkID string,
 ) (string, error) {
@@ -32,7 +32,7 @@ func open(
 	r := db.ReferralInsertParams{
 		ID: ident.New(ident.Referral), OrgID: u.OrgID, ProgramID: a.programID, PartnerID: hit.PartnerID,
 		LinkID: opt.OrNil(linkID), Visitor: a.visitor(), LandingURL: &a.LandingURL, UTM: utmOf(a.LandingURL),
-		TrackedBy: db.TrackedByLink, Status: db.ReferralStatusVisit, ExpiresAt: u.Now.Days(hit.CookieDays),
+		TrackedBy: db.TrackedByLink, Status: db.ReferralStatusVisit, ExpiresAt: hit.ExpiresAt,
 		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
 	u.Record(event.Subject{ProgramID: a.programID, PartnerID: hit.PartnerID, ID: r.ID},

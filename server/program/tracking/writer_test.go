@@ -68,6 +68,40 @@ func TestWriterBatch(t *testing.T) {
 	require.Equal(t, []string{"referral.created", "referral.created", "referral.created"}, x.Events())
 }
 
+// TestWriterReturns: of browsers that come again the batch has no click, but what they
+// came back to, beside the first visit of another.
+func TestWriterReturns(t *testing.T) {
+	t.Parallel()
+	x, s := worktest.New(t), service(t)
+	x.Partner("ann")
+	x.Partner("bob")
+	batch := func(minute int64, visits ...[2]string) []*pending {
+		u := work.New(x.Pool, work.Unit{
+			OrgID: x.OrgID, RequestID: ident.New(ident.Run), Now: x.Now.Plus(time.Duration(minute) * time.Minute),
+		})
+		var out []*pending
+		for _, v := range visits {
+			p := pend(x, s, u, v[0], v[1])
+			p.browser = true
+			out = append(out, p)
+		}
+		NewWriter(x.Pool).batch(t.Context(), out)
+		for _, p := range out {
+			<-p.done
+			require.NoError(t, p.err)
+		}
+		return out
+	}
+	ann := batch(0, [2]string{"ann", "one"}, [2]string{"ann", "one"})
+	require.Equal(t, ann[0].click.ID, ann[1].click.ID, "two of one moment")
+	batch(1, [2]string{"bob", "one"})
+	again := batch(2, [2]string{"ann", "two"}, [2]string{"ann", "one"})
+	require.Equal(t, ann[0].click.ID, again[1].click.ID)
+	require.Equal(t, []int64{3}, worktest.Rows[int64](x, "SELECT count(*) FROM clicks"))
+	require.Equal(t, []string{ann[0].click.ID}, worktest.Rows[string](x,
+		"SELECT returned_click_id FROM referrals WHERE returned_at = $1", x.Now.Plus(2*time.Minute)))
+}
+
 // TestWriterNeighbour has many visits at once, one of which the database refuses: it
 // alone gets the error.
 func TestWriterNeighbour(t *testing.T) {
