@@ -121,6 +121,11 @@ func (b *bench) all(ctx context.Context, now *run, base run) (err error) {
 			return err
 		}
 	}
+	if b.wants("events") {
+		if now.Events, err = b.events(ctx, base); err != nil {
+			return err
+		}
+	}
 	if b.wants("webhooks") {
 		now.Deliveries, err = b.webhooks(ctx, base)
 	}
@@ -128,7 +133,7 @@ func (b *bench) all(ctx context.Context, now *run, base run) (err error) {
 }
 
 // others are what may be chosen beside the loads.
-var others = []string{"footprint", "webhooks"}
+var others = []string{"footprint", "events", "webhooks"}
 
 // wants says whether something is to be measured.
 func (b *bench) wants(name string) bool { return len(b.Only) == 0 || slices.Contains(b.Only, name) }

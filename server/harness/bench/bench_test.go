@@ -32,7 +32,7 @@ func TestRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run", "first.json")
 	var out bytes.Buffer
 	err := Run(t.Context(), Options{
-		Rows: partners, Seconds: 1, Rounds: 1, Clients: []int{8}, Only: []string{"sale", "retrieve"}, Save: path, Out: &out,
+		Rows: partners, Seconds: 1, Rounds: 1, Clients: []int{8}, Only: []string{"sale", "retrieve", "events"}, Save: path, Out: &out,
 	})
 	require.NoError(t, err)
 	saved, err := baseRun(path)
@@ -44,6 +44,7 @@ func TestRun(t *testing.T) {
 			require.Equal(t, !floors, *v > 0, "%s: figure %d of %+v", load, i, f)
 		}
 	}
+	require.Positive(t, saved.events(8).Recorded)
 	require.Contains(t, out.String(), "POST /v1/sales")
 	require.Contains(t, out.String(), "retrieve, 8 clients: processor time to the floor's")
 }

@@ -21,6 +21,7 @@ type run struct {
 	Rows       int
 	Figures    []figure
 	Deliveries []deliveries
+	Events     []paid
 }
 
 // figure has the medians of a load with a number of clients. Times are in microseconds, those
@@ -61,6 +62,17 @@ func (r run) deliveries(endpoints int) float64 {
 		}
 	}
 	return 0
+}
+
+// events returns the rates of Stripe's events by a number of clients, zeros where the run does not
+// have them.
+func (r run) events(clients int) paid {
+	for _, p := range r.Events {
+		if p.Clients == clients {
+			return p
+		}
+	}
+	return paid{}
 }
 
 // measured returns the fields that are measured, for the median of each.
