@@ -25,10 +25,11 @@ UPDATE inbox_events SET status = 'pending', due_at = @now::timestamptz, failures
 WHERE id = @id AND org_id = @org_id RETURNING *;
 
 -- name: InboxClaim :many
--- InboxClaim takes what is due, some of each organization, so that a flood of one
--- is no wait for the others. What is not worked by until is anybody's again.
+-- InboxClaim takes some of what is due, of one organization after the other, beginning
+-- with the one after @after. What is not worked by until is anybody's again.
 WITH RECURSIVE orgs AS (
-    (SELECT e.org_id FROM inbox_events e WHERE e.due_at IS NOT NULL ORDER BY e.org_id LIMIT 1)
+    (SELECT e.org_id FROM inbox_events e WHERE e.due_at IS NOT NULL AND e.org_id > @after
+        ORDER BY e.org_id LIMIT 1)
     UNION ALL
     SELECT (SELECT e.org_id FROM inbox_events e WHERE e.due_at IS NOT NULL AND e.org_id > o.org_id
         ORDER BY e.org_id LIMIT 1)
@@ -37,10 +38,16 @@ WITH RECURSIVE orgs AS (
     SELECT d.id FROM orgs o CROSS JOIN LATERAL (
         SELECT e.id FROM inbox_events e WHERE e.org_id = o.org_id AND e.due_at <= @now
         ORDER BY e.due_at, e.id LIMIT @share FOR NO KEY UPDATE SKIP LOCKED) d
-    WHERE o.org_id IS NOT NULL
+    WHERE o.org_id IS NOT NULL LIMIT @share
 )
 UPDATE inbox_events t SET due_at = @until::timestamptz, attempts = t.attempts + 1, failures = t.failures + 1
-FROM due WHERE t.id = due.id RETURNING t.id, t.org_id, t.attempts, t.failures;
+FROM due, organizations g WHERE t.id = due.id AND g.id = t.org_id
+RETURNING t.id, t.org_id, t.attempts, t.failures, g.flow_quota, g.revenue_meter_minor, g.fraud_monitoring;
+
+-- name: InboxGiveBack :exec
+-- InboxGiveBack undoes the taking of an event that was not begun, if nobody else has taken it since.
+UPDATE inbox_events SET due_at = @now::timestamptz, failures = failures - 1
+WHERE id = @id AND org_id = @org_id AND attempts = @attempts AND due_at IS NOT NULL;
 
 -- name: InboxLock :one
 -- InboxLock reads a claimed event; no row where somebody else has taken it since.

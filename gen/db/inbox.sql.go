@@ -272,38 +272,49 @@ func (q *Queries) CustomerUnbound(ctx context.Context, db DBTX, arg CustomerUnbo
 
 const inboxClaim = `-- name: InboxClaim :many
 WITH RECURSIVE orgs AS (
-    (SELECT e.org_id FROM inbox_events e WHERE e.due_at IS NOT NULL ORDER BY e.org_id LIMIT 1)
+    (SELECT e.org_id FROM inbox_events e WHERE e.due_at IS NOT NULL AND e.org_id > $2
+        ORDER BY e.org_id LIMIT 1)
     UNION ALL
     SELECT (SELECT e.org_id FROM inbox_events e WHERE e.due_at IS NOT NULL AND e.org_id > o.org_id
         ORDER BY e.org_id LIMIT 1)
     FROM orgs o WHERE o.org_id IS NOT NULL
 ), due AS MATERIALIZED (
     SELECT d.id FROM orgs o CROSS JOIN LATERAL (
-        SELECT e.id FROM inbox_events e WHERE e.org_id = o.org_id AND e.due_at <= $2
-        ORDER BY e.due_at, e.id LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED) d
-    WHERE o.org_id IS NOT NULL
+        SELECT e.id FROM inbox_events e WHERE e.org_id = o.org_id AND e.due_at <= $3
+        ORDER BY e.due_at, e.id LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED) d
+    WHERE o.org_id IS NOT NULL LIMIT $4
 )
 UPDATE inbox_events t SET due_at = $1::timestamptz, attempts = t.attempts + 1, failures = t.failures + 1
-FROM due WHERE t.id = due.id RETURNING t.id, t.org_id, t.attempts, t.failures
+FROM due, organizations g WHERE t.id = due.id AND g.id = t.org_id
+RETURNING t.id, t.org_id, t.attempts, t.failures, g.flow_quota, g.revenue_meter_minor, g.fraud_monitoring
 `
 
 type InboxClaimParams struct {
 	Until clock.Time
+	After string
 	Now   *clock.Time
 	Share int32
 }
 
 type InboxClaimRow struct {
-	ID       string
-	OrgID    string
-	Attempts int64
-	Failures int64
+	ID                string
+	OrgID             string
+	Attempts          int64
+	Failures          int64
+	FlowQuota         *int64
+	RevenueMeterMinor *int64
+	FraudMonitoring   *bool
 }
 
-// InboxClaim takes what is due, some of each organization, so that a flood of one
-// is no wait for the others. What is not worked by until is anybody's again.
+// InboxClaim takes some of what is due, of one organization after the other, beginning
+// with the one after @after. What is not worked by until is anybody's again.
 func (q *Queries) InboxClaim(ctx context.Context, db DBTX, arg InboxClaimParams) ([]InboxClaimRow, error) {
-	rows, err := db.Query(ctx, inboxClaim, arg.Until, arg.Now, arg.Share)
+	rows, err := db.Query(ctx, inboxClaim,
+		arg.Until,
+		arg.After,
+		arg.Now,
+		arg.Share,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -316,6 +327,9 @@ func (q *Queries) InboxClaim(ctx context.Context, db DBTX, arg InboxClaimParams)
 			&i.OrgID,
 			&i.Attempts,
 			&i.Failures,
+			&i.FlowQuota,
+			&i.RevenueMeterMinor,
+			&i.FraudMonitoring,
 		); err != nil {
 			return nil, err
 		}
@@ -395,6 +409,29 @@ func (q *Queries) InboxGet(ctx context.Context, db DBTX, arg InboxGetParams) (In
 		&i.CreatedAt,
 	)
 	return i, err
+}
+
+const inboxGiveBack = `-- name: InboxGiveBack :exec
+UPDATE inbox_events SET due_at = $1::timestamptz, failures = failures - 1
+WHERE id = $2 AND org_id = $3 AND attempts = $4 AND due_at IS NOT NULL
+`
+
+type InboxGiveBackParams struct {
+	Now      clock.Time
+	ID       string
+	OrgID    string
+	Attempts int64
+}
+
+// InboxGiveBack undoes the taking of an event that was not begun, if nobody else has taken it since.
+func (q *Queries) InboxGiveBack(ctx context.Context, db DBTX, arg InboxGiveBackParams) error {
+	_, err := db.Exec(ctx, inboxGiveBack,
+		arg.Now,
+		arg.ID,
+		arg.OrgID,
+		arg.Attempts,
+	)
+	return err
 }
 
 const inboxInsert = `-- name: InboxInsert :execrows

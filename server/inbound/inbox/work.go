@@ -11,7 +11,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"golang.org/x/sync/errgroup"
 
 	"rail/gen/db"
 	"rail/server/clock"
@@ -24,13 +23,6 @@ import (
 )
 
 const (
-	// share is how many events of one organization are taken at once.
-	share = 16
-	// hands is how many events are worked at the same time.
-	hands = 4
-	// lease is how long taken events are left to their worker. A round of them takes
-	// some seconds; after a kill they wait this long.
-	lease = 30 * time.Second
 	// maxFailures is how often work may come to no end in a row.
 	maxFailures = 8
 	// waitDays is how long an event waits for what it lacks.
@@ -51,27 +43,6 @@ type Worker struct {
 	// Plan is the limits of organizations that have none of their own.
 	Plan quota.Plan
 	Log  *slog.Logger // nil for none
-}
-
-// Run works all that is due. An event that cannot be worked does not stop the
-// others.
-func (w Worker) Run(ctx context.Context, now clock.Time) error {
-	for {
-		taken, err := queries.InboxClaim(ctx, w.Pool, db.InboxClaimParams{
-			Now: &now, Share: share, Until: w.Clock.Now().Plus(lease),
-		})
-		if err != nil || len(taken) == 0 {
-			return err
-		}
-		var group errgroup.Group
-		group.SetLimit(hands)
-		for _, t := range taken {
-			group.Go(func() error { return w.one(ctx, t, now) })
-		}
-		if err := group.Wait(); err != nil {
-			return err
-		}
-	}
 }
 
 // one works one event. What the rules refuse is its outcome; what goes wrong else is
@@ -114,12 +85,8 @@ func (w Worker) guarded(ctx context.Context, t db.InboxClaimRow, now clock.Time)
 			err = fmt.Errorf("panic of type %T\n%s", v, debug.Stack())
 		}
 	}()
-	org, err := queries.OrganizationGet(ctx, w.Pool, t.OrgID)
-	if err != nil {
-		return err
-	}
 	plan := w.Plan.With(quota.Own{
-		FlowQuota: org.FlowQuota, RevenueMeterMinor: org.RevenueMeterMinor, FraudMonitoring: org.FraudMonitoring,
+		FlowQuota: t.FlowQuota, RevenueMeterMinor: t.RevenueMeterMinor, FraudMonitoring: t.FraudMonitoring,
 	})
 	u := work.New(w.Pool, work.Unit{
 		OrgID: t.OrgID, Plan: plan, Actor: work.Actor{Kind: work.Processor}, RequestID: runOf(t.ID), Now: now,
